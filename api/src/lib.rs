@@ -1,0 +1,1 @@
+//! MPI-5 as data, and the generators that read it.

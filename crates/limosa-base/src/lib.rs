@@ -1,0 +1,1 @@
+//! Rings, futex waiting, memory segments, clocks and OS calls.

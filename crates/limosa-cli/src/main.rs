@@ -1,0 +1,2 @@
+//! The limosa command and the launcher.
+fn main() {}

@@ -1,0 +1,1 @@
+//! Devices that move bytes between peers.

@@ -1,0 +1,1 @@
+//! Job description, status board and control channel.

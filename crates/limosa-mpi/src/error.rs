@@ -1,0 +1,44 @@
+//! The one error type of the engine: an MPI error class and a sentence.
+
+use std::borrow::Cow;
+use std::fmt;
+
+pub use crate::consts::ErrorClass;
+
+/// What went wrong: the MPI error class, and one sentence that says what is wrong and, where known, what to do.
+///
+/// The ABI layer adds the function's name and the rank before the error handler sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error {
+    /// Error class (or user-defined error code) of the MPI standard, section 9.4.
+    pub class: ErrorClass,
+    /// One sentence without a trailing full stop.
+    pub detail: Cow<'static, str>,
+}
+
+/// Result of everything that can fail in this crate.
+pub type Result<T> = std::result::Result<T, Error>;
+
+impl Error {
+    /// An error of `class`, described by `detail`.
+    #[cold]
+    pub fn new(class: ErrorClass, detail: impl Into<Cow<'static, str>>) -> Error {
+        Error { class, detail: detail.into() }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.detail)
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// Returns early with an [`Error`] of the given class: `fail!(MPI_ERR_COUNT, "count is {n}")`.
+#[macro_export]
+macro_rules! fail {
+    ($class:ident, $($arg:tt)*) => {
+        return Err($crate::error::Error::new($crate::consts::$class, format!($($arg)*)))
+    };
+}

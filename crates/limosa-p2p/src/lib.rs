@@ -1,0 +1,3 @@
+//! Matching, protocols, requests, progress and waiting.
+
+pub mod memory;
