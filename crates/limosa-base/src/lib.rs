@@ -1,1 +1,20 @@
-//! Rings, futex waiting, memory segments, clocks and OS calls.
+//! The ground floor: shared memory, rings, sleeping and waking, clocks, and the operating system's calls that the rest needs.
+//!
+//! Nothing here knows about messages or MPI. This crate is the one home of `unsafe` shared-memory code: the crates above see safe types.
+//! Whatever is read from a shared segment was written by another process and is treated as untrusted input by the reader.
+
+pub mod clock;
+#[cfg(not(loom))]
+pub mod cpu;
+#[cfg(not(loom))]
+pub mod fence;
+#[cfg(not(loom))]
+pub mod fork;
+#[cfg(not(loom))]
+pub mod futex;
+pub mod ring;
+#[cfg(not(loom))]
+pub mod segment;
+pub mod sync;
+#[cfg(not(loom))]
+pub mod vm;

@@ -1,0 +1,366 @@
+//! The lane between one sender and one receiver: a ring of one-line cells, and an arena for what does not fit a cell.
+//!
+//! ```text
+//!   Ring<N>
+//!   +0    consumed  u32   cells taken so far               (written by the receiver)
+//!   +8    freed     u64   arena bytes given back so far     (written by the receiver)
+//!   +128  starved   u32   1: the sender waits for room      (set by the sender, cleared by the receiver)
+//!   +256  cells     N x 64 bytes
+//!
+//!   Cell  +0 sequence u32 | info u32     written last, in one store: the cell is valid when it holds the expected sequence
+//!         +8 body     56 bytes
+//! ```
+//!
+//! Contract:
+//! - one [`Producer`] and one [`Consumer`] per ring, each with its own private position;
+//! - a cell is written completely before its sequence number appears, and not written again before the receiver has counted it as consumed;
+//! - positions are 32-bit and wrap; cell `p % N` is valid at position `p` when its sequence is `p + 1`, which no earlier lap has left there;
+//! - arena positions are 64-bit and never wrap; a block is contiguous, so a block that would cross the end starts at the beginning instead;
+//! - arena blocks are given back in the order in which they were taken.
+//!
+//! What a receiver reads was written by another process: info and body are plain bytes to be checked by whoever gives them a meaning.
+
+use crate::sync::{AtomicU32, AtomicU64, Ordering, UnsafeCell};
+
+/// Bytes of a cell's body.
+pub const BODY_BYTES: usize = 56;
+/// A cell's body.
+pub type Body = [u64; BODY_BYTES / 8];
+
+/// Granularity of the arena in bytes: a cache line.
+pub const ARENA_UNIT: usize = 64;
+
+/// One line of the ring.
+#[repr(C, align(64))]
+#[derive(Debug)]
+struct Cell {
+    flag: AtomicU64,
+    body: UnsafeCell<Body>,
+}
+
+/// The shared part of a lane.
+#[repr(C, align(64))]
+#[derive(Debug)]
+pub struct Ring<const N: usize> {
+    taken: Taken,
+    wish: Wish,
+    cells: [Cell; N],
+}
+
+#[repr(C, align(128))]
+#[derive(Debug)]
+struct Taken {
+    consumed: AtomicU32,
+    freed: AtomicU64,
+}
+
+#[repr(C, align(128))]
+#[derive(Debug)]
+struct Wish {
+    starved: AtomicU32,
+}
+
+// SAFETY: the cells' bodies are handed over by the release store of the sequence number and the release store of `consumed`, so that at any time
+// at most one side accesses a body.
+unsafe impl<const N: usize> Sync for Ring<N> {}
+// SAFETY: nothing in a ring belongs to a thread.
+unsafe impl<const N: usize> Send for Ring<N> {}
+
+// SAFETY: a zeroed ring is an empty one, its fields are integers, and access is synchronised as said above. A peer that breaks the protocol can
+// make us read torn bytes, which are checked as untrusted input.
+#[cfg(not(loom))]
+unsafe impl<const N: usize> crate::segment::Foreign for Ring<N> {}
+
+impl<const N: usize> Default for Ring<N> {
+    fn default() -> Self {
+        Ring::new()
+    }
+}
+
+impl<const N: usize> Ring<N> {
+    /// An empty ring: the same as zeroed memory.
+    pub fn new() -> Ring<N> {
+        const { assert!(N.is_power_of_two()) };
+        Ring {
+            taken: Taken { consumed: AtomicU32::new(0), freed: AtomicU64::new(0) },
+            wish: Wish { starved: AtomicU32::new(0) },
+            cells: std::array::from_fn(|_| Cell { flag: AtomicU64::new(0), body: UnsafeCell::new([0; BODY_BYTES / 8]) }),
+        }
+    }
+
+    /// The sender declares that it waits for room. It must look for room once more after a heavy fence.
+    pub fn set_starved(&self) {
+        self.wish.starved.store(1, Ordering::Relaxed);
+    }
+
+    /// The receiver asks, after a light fence behind its last release of room, whether the sender waits for it; clears the wish.
+    #[inline]
+    pub fn take_starved(&self) -> bool {
+        self.wish.starved.load(Ordering::Relaxed) != 0 && self.wish.starved.swap(0, Ordering::Relaxed) != 0
+    }
+}
+
+fn flag(sequence: u32, info: u32) -> u64 {
+    u64::from(sequence) | u64::from(info) << 32
+}
+
+/// The sender's private end.
+#[derive(Debug, Default)]
+pub struct Producer {
+    position: u32,
+    consumed_seen: u32,
+    arena_position: u64,
+    freed_seen: u64,
+}
+
+impl Producer {
+    /// True if a cell is free.
+    #[inline]
+    pub fn has_room<const N: usize>(&mut self, ring: &Ring<N>) -> bool {
+        if self.position.wrapping_sub(self.consumed_seen) < N as u32 {
+            return true;
+        }
+        // Pairs with the release store in `Consumer::advance`: the receiver has finished reading the cells that it counts.
+        self.consumed_seen = ring.taken.consumed.load(Ordering::Acquire);
+        self.position.wrapping_sub(self.consumed_seen) < N as u32
+    }
+
+    /// Writes the next cell and makes it visible; false if there is no room.
+    #[inline]
+    pub fn push<const N: usize>(&mut self, ring: &Ring<N>, info: u32, body: &Body) -> bool {
+        if !self.has_room(ring) {
+            return false;
+        }
+        let cell = &ring.cells[self.position as usize % N];
+        cell.body.with_mut(|b| {
+            // SAFETY: the receiver has counted this cell as consumed (or it was never used), and does not read it before the flag below.
+            unsafe { *b = *body }
+        });
+        self.position = self.position.wrapping_add(1);
+        // Pairs with the acquire load in `Consumer::peek`.
+        cell.flag.store(flag(self.position, info), Ordering::Release);
+        true
+    }
+
+    /// Takes `bytes` contiguous bytes of an arena of `capacity` bytes; gives their position, to be used modulo `capacity`.
+    /// `None` if there is no room now.
+    ///
+    /// # Panics
+    /// If the block could never fit.
+    pub fn take_arena<const N: usize>(&mut self, ring: &Ring<N>, capacity: usize, bytes: usize) -> Option<u64> {
+        let units = bytes.next_multiple_of(ARENA_UNIT) as u64;
+        let capacity = capacity as u64;
+        assert!(units <= capacity / 2, "a block of {bytes} bytes is too large for an arena of {capacity}");
+        let offset = self.arena_position % capacity;
+        let start = if offset + units > capacity { self.arena_position + (capacity - offset) } else { self.arena_position };
+        let end = start + units;
+        if end.wrapping_sub(self.freed_seen) > capacity {
+            // Pairs with the release store in `Consumer::free_arena`.
+            self.freed_seen = ring.taken.freed.load(Ordering::Acquire);
+            if end.wrapping_sub(self.freed_seen) > capacity {
+                return None;
+            }
+        }
+        self.arena_position = end;
+        Some(start)
+    }
+}
+
+/// The receiver's private end.
+#[derive(Debug, Default)]
+pub struct Consumer {
+    position: u32,
+}
+
+impl Consumer {
+    /// Info and body of the next cell, if it is there. The cell stays where it is until [`Consumer::advance`].
+    #[inline]
+    pub fn peek<const N: usize>(&self, ring: &Ring<N>) -> Option<(u32, Body)> {
+        let cell = &ring.cells[self.position as usize % N];
+        // Pairs with the release store in `Producer::push`.
+        let flag = cell.flag.load(Ordering::Acquire);
+        if flag as u32 != self.position.wrapping_add(1) {
+            return None;
+        }
+        // SAFETY: the sender finished the body before it stored this sequence number and leaves the cell alone until it is consumed.
+        let body = cell.body.with(|b| unsafe { *b });
+        Some(((flag >> 32) as u32, body))
+    }
+
+    /// True if a cell is waiting.
+    #[inline]
+    pub fn has_next<const N: usize>(&self, ring: &Ring<N>) -> bool {
+        let cell = &ring.cells[self.position as usize % N];
+        cell.flag.load(Ordering::Relaxed) as u32 == self.position.wrapping_add(1)
+    }
+
+    /// Gives the cell last peeked at back to the sender.
+    #[inline]
+    pub fn advance<const N: usize>(&mut self, ring: &Ring<N>) {
+        self.position = self.position.wrapping_add(1);
+        ring.taken.consumed.store(self.position, Ordering::Release);
+    }
+
+    /// Gives the arena back up to the end of the block of `bytes` at `start`.
+    #[inline]
+    pub fn free_arena<const N: usize>(&mut self, ring: &Ring<N>, start: u64, bytes: usize) {
+        let end = start.wrapping_add(bytes.next_multiple_of(ARENA_UNIT) as u64);
+        ring.taken.freed.store(end, Ordering::Release);
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_new_ring_is_zeroed_memory_of_the_drawn_layout() {
+        assert_eq!(size_of::<Ring<4>>(), 256 + 4 * 64);
+        let ring = Ring::<4>::new();
+        // SAFETY: reading the bytes of a value that has no padding that matters here: all of it was built from zeroes.
+        let bytes = unsafe { std::slice::from_raw_parts((&raw const ring).cast::<u8>().add(256), 256) };
+        assert!(bytes.iter().all(|&b| b == 0));
+    }
+
+    #[test]
+    fn cells_arrive_in_order_over_many_laps_and_the_ring_says_when_it_is_full() {
+        let ring = Ring::<4>::new();
+        let (mut producer, mut consumer) = (Producer::default(), Consumer::default());
+        let mut next = 0u64;
+        let mut expected = 0u64;
+        for lap in 0..1000u64 {
+            let burst = lap % 5;
+            let mut pushed = 0;
+            while pushed < burst && producer.push(&ring, next as u32, &[next; 7]) {
+                next += 1;
+                pushed += 1;
+            }
+            assert_eq!(pushed, burst.min(4));
+            while let Some((info, body)) = consumer.peek(&ring) {
+                assert_eq!((info, body), (expected as u32, [expected; 7]));
+                consumer.advance(&ring);
+                expected += 1;
+            }
+            assert_eq!(expected, next);
+        }
+    }
+
+    #[test]
+    fn positions_survive_their_wrap_around() {
+        let ring = Ring::<4>::new();
+        let start = u32::MAX - 5;
+        ring.taken.consumed.store(start, Ordering::Relaxed);
+        let mut producer = Producer { position: start, consumed_seen: start, ..Producer::default() };
+        let mut consumer = Consumer { position: start };
+        for i in 0..20u64 {
+            assert!(consumer.peek(&ring).is_none());
+            assert!(producer.push(&ring, 0, &[i; 7]));
+            assert_eq!(consumer.peek(&ring).expect("a cell").1, [i; 7]);
+            consumer.advance(&ring);
+        }
+    }
+
+    #[test]
+    fn arena_blocks_never_overlap_and_never_cross_the_end() {
+        let ring = Ring::<4>::new();
+        let (mut producer, mut consumer) = (Producer::default(), Consumer::default());
+        let mut live = std::collections::VecDeque::new();
+        for i in 0..5000usize {
+            let bytes = 1 + (i * 7919) % 500;
+            match producer.take_arena(&ring, 1024, bytes) {
+                Some(start) => {
+                    let at = (start % 1024) as usize;
+                    assert!(at + bytes <= 1024);
+                    for &(other, length) in &live {
+                        let other = (other % 1024) as usize;
+                        assert!(at + bytes <= other || other + length <= at, "blocks overlap");
+                    }
+                    live.push_back((start, bytes));
+                }
+                None => {
+                    let (start, bytes): (u64, usize) = live.pop_front().expect("an empty arena has room");
+                    consumer.free_arena(&ring, start, bytes);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(all(test, loom))]
+mod model {
+    use super::*;
+    use loom::sync::Arc;
+    use loom::thread;
+
+    #[test]
+    fn every_cell_arrives_whole_and_in_order() {
+        loom::model(|| {
+            let ring = Arc::new(Ring::<2>::new());
+            let sender = {
+                let ring = ring.clone();
+                thread::spawn(move || {
+                    let mut producer = Producer::default();
+                    for i in 1..=3u64 {
+                        while !producer.push(&ring, i as u32, &[i; 7]) {
+                            thread::yield_now();
+                        }
+                    }
+                })
+            };
+            let mut consumer = Consumer::default();
+            for i in 1..=3u64 {
+                loop {
+                    if let Some((info, body)) = consumer.peek(&ring) {
+                        assert_eq!((info, body), (i as u32, [i; 7]));
+                        consumer.advance(&ring);
+                        break;
+                    }
+                    thread::yield_now();
+                }
+            }
+            assert!(consumer.peek(&ring).is_none());
+            sender.join().unwrap();
+        });
+    }
+
+    #[test]
+    fn arena_blocks_are_not_reused_before_they_were_freed() {
+        loom::model(|| {
+            let ring = Arc::new(Ring::<2>::new());
+            let data = Arc::new([UnsafeCell::new(0u64), UnsafeCell::new(0u64)]);
+            let sender = {
+                let (ring, data) = (ring.clone(), data.clone());
+                thread::spawn(move || {
+                    let mut producer = Producer::default();
+                    for i in 1..=3u64 {
+                        let start = loop {
+                            match producer.take_arena(&ring, 128, 64) {
+                                Some(start) => break start,
+                                None => thread::yield_now(),
+                            }
+                        };
+                        // SAFETY: loom checks that nobody else accesses the block now.
+                        data[(start % 128 / 64) as usize].with_mut(|d| unsafe { *d = i });
+                        while !producer.push(&ring, 0, &[start; 7]) {
+                            thread::yield_now();
+                        }
+                    }
+                })
+            };
+            let mut consumer = Consumer::default();
+            for i in 1..=3u64 {
+                let start = loop {
+                    if let Some((_, body)) = consumer.peek(&ring) {
+                        break body[0];
+                    }
+                    thread::yield_now();
+                };
+                // SAFETY: as above.
+                data[(start % 128 / 64) as usize].with(|d| assert_eq!(unsafe { *d }, i));
+                consumer.free_arena(&ring, start, 64);
+                consumer.advance(&ring);
+            }
+            sender.join().unwrap();
+        });
+    }
+}

@@ -1,0 +1,174 @@
+//! Parts of a shared memory file, mapped into this process.
+//!
+//! The file is a memfd that all processes of a job on one machine share. Space is reserved ([`reserve`]) before it is touched, so that a lack of
+//! memory is an error where it can be handled instead of a SIGBUS where it cannot.
+
+use std::ffi::CStr;
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::ptr::NonNull;
+
+/// Bytes of a page, the unit of mapping. Mappings are aligned to at least this.
+pub const PAGE: usize = 4096;
+
+/// Creates an anonymous shared memory file that vanishes with its last user.
+///
+/// # Errors
+/// The operating system's.
+pub fn create(name: &CStr, bytes: u64) -> io::Result<OwnedFd> {
+    // SAFETY: `name` is a valid C string.
+    let fd = unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the descriptor is new and ours alone.
+    let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+    grow(std::os::fd::AsFd::as_fd(&fd), bytes)?;
+    Ok(fd)
+}
+
+/// Makes the file at least `bytes` long. Takes no memory; safe to call from several processes at once with the same length.
+///
+/// # Errors
+/// The operating system's.
+pub fn grow(fd: BorrowedFd<'_>, bytes: u64) -> io::Result<()> {
+    // SAFETY: an all-zero stat is a valid value to be overwritten.
+    let mut stat: libc::stat = unsafe { std::mem::zeroed() };
+    // SAFETY: `stat` is valid to write to.
+    if unsafe { libc::fstat(fd.as_raw_fd(), &mut stat) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: no memory is involved.
+    if (stat.st_size as u64) < bytes && unsafe { libc::ftruncate(fd.as_raw_fd(), bytes as libc::off_t) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}
+
+/// Takes the memory for `bytes` at `offset` of the file now.
+///
+/// # Errors
+/// `ENOSPC` or `ENOMEM` if there is not enough.
+pub fn reserve(fd: BorrowedFd<'_>, offset: u64, bytes: usize) -> io::Result<()> {
+    // SAFETY: no memory of ours is involved.
+    let code = unsafe { libc::posix_fallocate(fd.as_raw_fd(), offset as libc::off_t, bytes as libc::off_t) };
+    if code == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(code)) }
+}
+
+/// A mapped part of a shared file; unmapped when dropped.
+#[derive(Debug)]
+pub struct Mapping {
+    base: NonNull<u8>,
+    bytes: usize,
+}
+
+// SAFETY: a mapping is an address range; access to what is in it is synchronised by the types that live there.
+unsafe impl Send for Mapping {}
+// SAFETY: as above.
+unsafe impl Sync for Mapping {}
+
+impl Mapping {
+    /// Maps `bytes` at the page-aligned `offset` of the file, readable and writable, shared.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub fn new(fd: BorrowedFd<'_>, offset: u64, bytes: usize) -> io::Result<Mapping> {
+        // SAFETY: a new mapping at an address of the kernel's choice.
+        let base = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                bytes,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED,
+                fd.as_raw_fd(),
+                offset as libc::off_t,
+            )
+        };
+        if base == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let base = NonNull::new(base.cast()).expect("mmap never answers with a null address that is not an error");
+        Ok(Mapping { base, bytes })
+    }
+
+    /// Length in bytes.
+    pub fn len(&self) -> usize {
+        self.bytes
+    }
+
+    /// True if the mapping has no bytes, which cannot be.
+    pub fn is_empty(&self) -> bool {
+        self.bytes == 0
+    }
+
+    /// The `count` values of type `T` at byte `offset`.
+    ///
+    /// # Safety
+    /// `T` must be valid for any bytes (all-zero in a fresh file, anything a peer may write) and do its own synchronisation (atomics, cells).
+    ///
+    /// # Panics
+    /// If the range is not inside the mapping or not aligned for `T`.
+    pub unsafe fn slice<T>(&self, offset: usize, count: usize) -> &[T] {
+        let bytes = count.checked_mul(size_of::<T>()).expect("a slice of a mapping fits the address space");
+        assert!(offset <= self.bytes && bytes <= self.bytes - offset, "slice outside the mapping");
+        let start = self.base.as_ptr().wrapping_add(offset);
+        assert!(start.addr().is_multiple_of(align_of::<T>()), "slice not aligned");
+        // SAFETY: in range and aligned by the assertions; the caller vouches for the type.
+        unsafe { std::slice::from_raw_parts(start.cast(), count) }
+    }
+
+    /// Address of byte `offset`, for raw copies.
+    ///
+    /// # Panics
+    /// If the offset lies outside the mapping.
+    pub fn address(&self, offset: usize) -> *mut u8 {
+        assert!(offset <= self.bytes, "address outside the mapping");
+        self.base.as_ptr().wrapping_add(offset)
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: the range was mapped by `new` and nobody can hold a reference into it beyond our lifetime.
+        unsafe { libc::munmap(self.base.as_ptr().cast(), self.bytes) };
+    }
+}
+
+/// Types that may lie in a shared segment: zeroed memory and whatever a peer writes are valid values, and all access is synchronised by the type.
+///
+/// # Safety
+/// The implementor vouches for both.
+pub unsafe trait Foreign {}
+
+/// A value of type `T` in a mapped part of a shared file.
+#[derive(Debug)]
+pub struct Shared<T: Foreign> {
+    mapping: Mapping,
+    value: std::marker::PhantomData<T>,
+}
+
+impl<T: Foreign> Shared<T> {
+    /// Maps `bytes` at `offset` of the file; the value is at the start of it.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub fn new(fd: BorrowedFd<'_>, offset: u64, bytes: usize) -> io::Result<Shared<T>> {
+        assert!(bytes >= size_of::<T>() && align_of::<T>() <= PAGE, "the value does not fit its mapping");
+        Ok(Shared { mapping: Mapping::new(fd, offset, bytes)?, value: std::marker::PhantomData })
+    }
+
+    /// The whole mapped part.
+    pub fn mapping(&self) -> &Mapping {
+        &self.mapping
+    }
+}
+
+impl<T: Foreign> std::ops::Deref for Shared<T> {
+    type Target = T;
+
+    #[inline(always)]
+    fn deref(&self) -> &T {
+        // SAFETY: `new` checked size and alignment; `Foreign` says that any bytes are valid.
+        unsafe { self.mapping.base.cast::<T>().as_ref() }
+    }
+}
