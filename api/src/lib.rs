@@ -1,1 +1,15 @@
 //! MPI-5 as data, and the generators that read it.
+//!
+//! `mpi5.json` describes the interface of the MPI-5 standard and of its ABI (chapter 20): every function with the kind and direction of its
+//! parameters, every constant with its value, and the handle types. [`Table::load`] parses it; the other modules each render one thing
+//! from it. This crate runs at build time only; the library does not contain it.
+//!
+//! - [`consts`]: Rust constants, for `limosa-mpi`
+//! - `entry`: the exported functions, for `limosa-abi`
+//! - `header`: `mpi.h`
+//! - `coverage`: `docs/coverage.md`
+
+pub mod consts;
+mod table;
+
+pub use table::{Arg, Array, Constant, Direction, Function, HandleType, Kind, Param, Status, Table, Value};
