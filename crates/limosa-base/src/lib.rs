@@ -7,6 +7,8 @@ pub mod clock;
 #[cfg(not(loom))]
 pub mod cpu;
 #[cfg(not(loom))]
+pub mod doorbell;
+#[cfg(not(loom))]
 pub mod fence;
 #[cfg(not(loom))]
 pub mod fork;

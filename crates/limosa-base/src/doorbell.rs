@@ -1,0 +1,133 @@
+//! Waking a process that has something to do: one word that says who, if anybody, wants to be woken for what.
+//!
+//! | state | who is where | who rings |
+//! |---|---|---|
+//! | `AWAKE` | a thread polls, or somebody has just been woken | nobody |
+//! | `AWAY` | no thread is known to poll | urgent traffic wakes the helper thread |
+//! | `AWAY_ALL` | as `AWAY`, but unfinished schedules need every message | all traffic wakes the helper thread |
+//! | `ASLEEP` | threads sleep in blocking calls | all traffic wakes them |
+//!
+//! The owner stores states (under its engine's lock); a ringer only ever swaps in `AWAKE`, and whoever swapped out a state wakes whom that state
+//! names: once, however many ring.
+//!
+//! No wake-up is lost because both sides store, fence and look: the owner stores a state, fences, looks at its rings once more; a ringer stores
+//! into the ring, fences, looks at the state. Entering `ASLEEP` or `AWAY_ALL` takes [`fence::heavy`], so that ordinary traffic gets by with
+//! [`fence::light`]; entering `AWAY` with something at stake takes a plain full fence, and so does urgent traffic.
+
+use crate::fence;
+use crate::futex;
+use crate::sync::{AtomicU32, Ordering};
+use std::sync::atomic::fence as full_fence;
+use std::time::Duration;
+
+/// State of a doorbell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum State {
+    /// Nobody needs to be woken.
+    Awake = 0,
+    /// Threads sleep in blocking calls.
+    Asleep = 1,
+    /// Wake the helper for urgent traffic.
+    Away = 2,
+    /// Wake the helper for all traffic.
+    AwayAll = 3,
+}
+
+const AWAKE: u32 = State::Awake as u32;
+const ASLEEP: u32 = State::Asleep as u32;
+const AWAY: u32 = State::Away as u32;
+
+/// The doorbell of one process, in shared memory. Zeroed memory is a doorbell in state [`State::Awake`].
+#[repr(C, align(128))]
+#[derive(Debug)]
+pub struct Doorbell {
+    word: AtomicU32,
+    service: AtomicU32,
+    /// Times that sleepers or the helper were woken by others, for the status board and for proving that nothing wakes without need.
+    rings: AtomicU32,
+}
+
+impl Doorbell {
+    /// Rings after something was put where the owner will look. `urgent`: it needs service even when the owner computes.
+    #[inline]
+    pub fn ring(&self, urgent: bool) {
+        if urgent {
+            full_fence(Ordering::SeqCst);
+        } else {
+            fence::light();
+        }
+        let state = self.word.load(Ordering::Relaxed);
+        if state == AWAKE || (state == AWAY && !urgent) {
+            return;
+        }
+        self.ring_now();
+    }
+
+    #[cold]
+    fn ring_now(&self) {
+        match self.word.swap(AWAKE, Ordering::AcqRel) {
+            AWAKE => {}
+            ASLEEP => {
+                self.rings.fetch_add(1, Ordering::Relaxed);
+                futex::wake_all(&self.word);
+            }
+            _ => {
+                self.rings.fetch_add(1, Ordering::Relaxed);
+                self.call_helper();
+            }
+        }
+    }
+
+    /// The owner states who is where. The fence that the state needs is included; the owner must look at its rings afterwards.
+    pub fn set(&self, state: State) {
+        self.word.store(state as u32, Ordering::Release);
+        match state {
+            State::Awake => {}
+            State::Away => full_fence(Ordering::SeqCst),
+            State::Asleep | State::AwayAll => fence::heavy(),
+        }
+    }
+
+    /// States [`State::Away`] without a fence: for when nothing is at stake that needs service.
+    #[inline]
+    pub fn set_away_lazily(&self) {
+        self.word.store(AWAY, Ordering::Release);
+    }
+
+    /// The state now.
+    #[inline]
+    pub fn is(&self, state: State) -> bool {
+        self.word.load(Ordering::Relaxed) == state as u32
+    }
+
+    /// Sleeps while the state is [`State::Asleep`], at most for `timeout`.
+    pub fn sleep(&self, timeout: Option<Duration>) {
+        futex::wait(&self.word, ASLEEP, timeout);
+    }
+
+    /// The owner wakes its own sleeping threads.
+    pub fn wake_own(&self) {
+        if self.word.swap(AWAKE, Ordering::AcqRel) == ASLEEP {
+            futex::wake_all(&self.word);
+        }
+    }
+
+    /// Wakes the owner's helper thread.
+    pub fn call_helper(&self) {
+        self.service.store(1, Ordering::Release);
+        futex::wake_all(&self.service);
+    }
+
+    /// The helper thread waits here until it is called.
+    pub fn helper_wait(&self) {
+        while self.service.swap(0, Ordering::Acquire) == 0 {
+            futex::wait(&self.service, 0, None);
+        }
+    }
+
+    /// How often others had to wake this process.
+    pub fn rings(&self) -> u32 {
+        self.rings.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,467 @@
+//! The shared-memory device: processes of one machine.
+//!
+//! The device's part of the job's shared file, from `offset` on:
+//!
+//! ```text
+//!   port of process 0 | port of process 1 | ...         PORT_BYTES each, reserved at start
+//!   lane 0->0 | lane 1->0 | ... | lane 0->1 | ...       LANE_BYTES each, reserved and mapped on first use
+//! ```
+//!
+//! A port holds what others need to reach a process: its doorbell, process id, an address to probe, and one bit per peer that has opened a lane to
+//! it. A lane (from one sender to one receiver) is a ring of cells and an arena:
+//!
+//! ```text
+//!   cell info:  bits 0-7 kind, 8-15 length of inline data or IN_ARENA
+//!   cell body:  words[0], words[1] of the packet | 40 bytes of inline data, or: arena position u64, length u64
+//! ```
+//!
+//! Memory grows with the pairs that talk: the file is sparse, and so is the address space.
+
+use crate::{Data, Device, DeviceError, Meta, Peer, Puller, Sent, Urgency};
+use limosa_base::doorbell::Doorbell;
+use limosa_base::ring::{BODY_BYTES, Body, Consumer, Producer, Ring};
+use limosa_base::segment::{self, Foreign, Mapping, PAGE, Shared};
+use limosa_base::vm::{self, Slice};
+use limosa_base::{fence, sync};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use sync::{AtomicU32, AtomicU64, Ordering};
+
+/// Most processes of one job on one machine.
+pub const MAX_PEERS: usize = 4096;
+
+const CELLS: usize = 256;
+const LANE_BYTES: usize = 128 * 1024;
+const ARENA_OFFSET: usize = size_of::<Ring<CELLS>>();
+const ARENA_BYTES: usize = LANE_BYTES - ARENA_OFFSET;
+const INLINE_BYTES: usize = BODY_BYTES - 16;
+const IN_ARENA: u32 = 255;
+/// Packets taken from one lane before the next lane has its turn.
+const BURST: usize = 16;
+/// Longest stretch of one system call when pulling.
+const PULL_STEP: usize = 1 << 30;
+
+const PROBE_VALUE: u64 = 0x4c49_4d4f_5341_2131;
+/// What peers read from this process's memory to learn whether they can.
+static PROBE: AtomicU64 = AtomicU64::new(PROBE_VALUE);
+
+/// What others need to reach a process.
+#[repr(C, align(128))]
+struct Port {
+    doorbell: Doorbell,
+    pid: AtomicU32,
+    probe_address: AtomicU64,
+    /// Bit `p`: process `p` has opened its lane to this one.
+    senders: [AtomicU64; MAX_PEERS / 64],
+}
+
+const PORT_BYTES: usize = size_of::<Port>().next_multiple_of(1024);
+
+#[repr(C)]
+struct FirstPort(Port);
+// SAFETY: atomics only, for which any bytes are valid.
+unsafe impl Foreign for FirstPort {}
+
+struct Ports(Shared<FirstPort>);
+
+impl Ports {
+    fn of(&self, peer: Peer) -> &Port {
+        // SAFETY: a port consists of atomics, valid for any bytes; `slice` checks the range.
+        unsafe { &self.0.mapping().slice::<Port>(peer as usize * PORT_BYTES, 1)[0] }
+    }
+}
+
+/// This process's doorbell, alive as long as anybody holds it.
+#[derive(Clone)]
+pub struct OwnDoorbell {
+    ports: Arc<Ports>,
+    rank: Peer,
+}
+
+impl std::ops::Deref for OwnDoorbell {
+    type Target = Doorbell;
+
+    #[inline]
+    fn deref(&self) -> &Doorbell {
+        &self.ports.of(self.rank).doorbell
+    }
+}
+
+struct OutLane {
+    memory: Shared<Ring<CELLS>>,
+    producer: Producer,
+}
+
+struct InLane {
+    peer: Peer,
+    memory: Shared<Ring<CELLS>>,
+    consumer: Consumer,
+}
+
+struct CrossMemory {
+    ports: Arc<Ports>,
+}
+
+/// The shared-memory device of one process.
+pub struct ShmDevice {
+    fd: OwnedFd,
+    offset: u64,
+    rank: Peer,
+    size: u32,
+    ports: Arc<Ports>,
+    outgoing: Vec<Option<OutLane>>,
+    incoming: Vec<InLane>,
+    known_senders: Vec<u64>,
+    /// Lane polled first: the one that last had something.
+    favourite: usize,
+    cross_memory: bool,
+    pullable: Vec<Option<bool>>,
+}
+
+impl ShmDevice {
+    /// Joins: process `rank` of `size` in the file `fd`, whose bytes from `offset` (page-aligned) on belong to the device.
+    /// `cross_memory`: whether peers' memory may be read directly where possible.
+    ///
+    /// # Errors
+    /// The operating system's, among them lack of memory.
+    pub fn join(fd: BorrowedFd<'_>, offset: u64, rank: Peer, size: u32, cross_memory: bool) -> io::Result<ShmDevice> {
+        if size as usize > MAX_PEERS {
+            return Err(io::Error::other(format!("at most {MAX_PEERS} processes can share a machine")));
+        }
+        let fd = fd.try_clone_to_owned()?;
+        let lanes = u64::from(size) * u64::from(size);
+        let ports_bytes = (size as usize * PORT_BYTES).next_multiple_of(PAGE);
+        segment::grow(fd.as_fd(), offset + ports_bytes as u64 + lanes * LANE_BYTES as u64)?;
+        segment::reserve(fd.as_fd(), offset, ports_bytes)?;
+        let ports = Arc::new(Ports(Shared::new(fd.as_fd(), offset, ports_bytes)?));
+        if fence::register() {
+            fence::enable();
+        }
+        let port = ports.of(rank);
+        port.probe_address.store(&raw const PROBE as u64, Ordering::Relaxed);
+        port.pid.store(std::process::id(), Ordering::Release);
+        Ok(ShmDevice {
+            fd,
+            offset: offset + ports_bytes as u64,
+            rank,
+            size,
+            ports,
+            outgoing: (0..size).map(|_| None).collect(),
+            incoming: Vec::new(),
+            known_senders: vec![0; (size as usize).div_ceil(64)],
+            favourite: 0,
+            cross_memory,
+            pullable: vec![None; size as usize],
+        })
+    }
+
+    /// This process's doorbell.
+    pub fn doorbell(&self) -> OwnDoorbell {
+        OwnDoorbell { ports: self.ports.clone(), rank: self.rank }
+    }
+
+    fn lane_offset(&self, from: Peer, to: Peer) -> u64 {
+        self.offset + (u64::from(to) * u64::from(self.size) + u64::from(from)) * LANE_BYTES as u64
+    }
+
+    #[cold]
+    fn open_lane(&mut self, to: Peer) -> Result<(), DeviceError> {
+        let offset = self.lane_offset(self.rank, to);
+        let memory = segment::reserve(self.fd.as_fd(), offset, LANE_BYTES)
+            .and_then(|()| Shared::new(self.fd.as_fd(), offset, LANE_BYTES))
+            .map_err(|cause| DeviceError::NoMemory { peer: to, cause })?;
+        self.outgoing[to as usize] = Some(OutLane { memory, producer: Producer::default() });
+        // The first packet's ring and fence make this bit visible before the receiver can go to sleep without having looked at it.
+        self.ports.of(to).senders[self.rank as usize / 64].fetch_or(1 << (self.rank % 64), Ordering::Release);
+        Ok(())
+    }
+
+    /// Maps lanes that others have opened to this process since the last look.
+    #[inline]
+    fn accept_lanes(&mut self) -> Result<(), DeviceError> {
+        for word in 0..self.known_senders.len() {
+            let now = self.ports.of(self.rank).senders[word].load(Ordering::Acquire);
+            if now != self.known_senders[word] {
+                self.accept_new(word, now)?;
+            }
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn accept_new(&mut self, word: usize, now: u64) -> Result<(), DeviceError> {
+        let mut fresh = now & !self.known_senders[word];
+        while fresh != 0 {
+            let peer = word as u32 * 64 + fresh.trailing_zeros();
+            fresh &= fresh - 1;
+            if peer >= self.size {
+                return Err(DeviceError::Corrupt { peer, what: "the number of a process that does not exist" });
+            }
+            let memory = Shared::new(self.fd.as_fd(), self.lane_offset(peer, self.rank), LANE_BYTES)
+                .map_err(|cause| DeviceError::NoMemory { peer, cause })?;
+            self.incoming.push(InLane { peer, memory, consumer: Consumer::default() });
+            self.known_senders[word] |= 1 << (peer % 64);
+        }
+        Ok(())
+    }
+}
+
+fn arena_bytes(mapping: &Mapping, position: u64) -> *mut u8 {
+    mapping.address(ARENA_OFFSET + (position % ARENA_BYTES as u64) as usize)
+}
+
+impl InLane {
+    /// Hands up to [`BURST`] packets to `sink`.
+    #[inline]
+    fn poll(&mut self, ports: &Ports, sink: &mut dyn FnMut(Peer, &Meta, &[u8])) -> Result<bool, DeviceError> {
+        let mut any = false;
+        for _ in 0..BURST {
+            let Some((info, body)) = self.consumer.peek(&self.memory) else { break };
+            any = true;
+            let meta = Meta { kind: info as u8, words: [body[0], body[1]] };
+            let inline = (info >> 8) & 0xff;
+            if inline == IN_ARENA {
+                let (position, len) = (body[2], body[3]);
+                let at = position % ARENA_BYTES as u64;
+                if len > ARENA_BYTES as u64 || at + len > ARENA_BYTES as u64 {
+                    return Err(DeviceError::Corrupt { peer: self.peer, what: "a block outside its lane" });
+                }
+                // SAFETY: the block is inside the mapping by the check above; the sender leaves it alone until it is given back below.
+                let data = unsafe { std::slice::from_raw_parts(arena_bytes(self.memory.mapping(), position), len as usize) };
+                sink(self.peer, &meta, data);
+                self.consumer.free_arena(&self.memory, position, len as usize);
+            } else {
+                // SAFETY: a body is an array of integers, all bytes of which are initialised.
+                let bytes = unsafe { &*(&raw const body).cast::<[u8; BODY_BYTES]>() };
+                let Some(data) = bytes[16..].get(..inline as usize) else {
+                    return Err(DeviceError::Corrupt { peer: self.peer, what: "a cell of impossible length" });
+                };
+                sink(self.peer, &meta, data);
+            }
+            self.consumer.advance(&self.memory);
+        }
+        if any {
+            fence::light();
+            if self.memory.take_starved() {
+                ports.of(self.peer).doorbell.ring(true);
+            }
+        }
+        Ok(any)
+    }
+}
+
+impl Device for ShmDevice {
+    fn max_data(&self) -> usize {
+        ARENA_BYTES / 4
+    }
+
+    #[inline]
+    fn send(&mut self, to: Peer, meta: &Meta, mut data: Data<'_>, urgency: Urgency) -> Result<Sent, DeviceError> {
+        if self.outgoing[to as usize].is_none() {
+            self.open_lane(to)?;
+        }
+        let lane = self.outgoing[to as usize].as_mut().expect("the lane was opened above");
+        let len = data.len();
+        let mut body: Body = [0; BODY_BYTES / 8];
+        body[0] = meta.words[0];
+        body[1] = meta.words[1];
+        let mut room = lane.producer.has_room(&lane.memory);
+        if room {
+            let inline = if len <= INLINE_BYTES {
+                // SAFETY: a body is an array of integers; any bytes may be written to it.
+                let bytes = unsafe { &mut *(&raw mut body).cast::<[u8; BODY_BYTES]>() };
+                data.write(&mut bytes[16..16 + len]);
+                len as u32
+            } else if let Some(position) = lane.producer.take_arena(&lane.memory, ARENA_BYTES, len) {
+                // SAFETY: the block was just taken, lies inside the mapping, and the receiver does not look at it before the cell below.
+                data.write(unsafe { std::slice::from_raw_parts_mut(arena_bytes(lane.memory.mapping(), position), len) });
+                body[2] = position;
+                body[3] = len as u64;
+                IN_ARENA
+            } else {
+                room = false;
+                0
+            };
+            room = room && lane.producer.push(&lane.memory, u32::from(meta.kind) | inline << 8, &body);
+        }
+        let doorbell = &self.ports.of(to).doorbell;
+        if room {
+            doorbell.ring(urgency == Urgency::Urgent);
+            return Ok(Sent::Done);
+        }
+        // Ask to be woken when there is room again, and see to it that somebody makes room.
+        lane.memory.set_starved();
+        fence::heavy();
+        doorbell.ring(true);
+        Ok(Sent::NoRoom)
+    }
+
+    #[inline]
+    fn poll(&mut self, sink: &mut dyn FnMut(Peer, &Meta, &[u8])) -> Result<bool, DeviceError> {
+        self.accept_lanes()?;
+        let lanes = self.incoming.len();
+        let mut any = false;
+        for i in 0..lanes {
+            let index = if self.favourite + i < lanes { self.favourite + i } else { self.favourite + i - lanes };
+            if self.incoming[index].poll(&self.ports, sink)? {
+                any = true;
+                self.favourite = index;
+                break;
+            }
+        }
+        if any && lanes > 1 {
+            // The others have their turn too, or a busy lane would starve them.
+            for index in 0..lanes {
+                if index != self.favourite {
+                    let _ = self.incoming[index].poll(&self.ports, sink)?;
+                }
+            }
+        }
+        Ok(any)
+    }
+
+    fn can_pull(&mut self, peer: Peer) -> bool {
+        if !self.cross_memory {
+            return false;
+        }
+        if let Some(known) = self.pullable[peer as usize] {
+            return known;
+        }
+        let port = self.ports.of(peer);
+        let pid = port.pid.load(Ordering::Acquire);
+        let address = port.probe_address.load(Ordering::Relaxed);
+        let works = pid != 0 && vm::read_word(pid, address).is_ok_and(|value| value == PROBE_VALUE);
+        self.pullable[peer as usize] = Some(works);
+        works
+    }
+
+    fn puller(&self) -> Arc<dyn Puller> {
+        Arc::new(CrossMemory { ports: self.ports.clone() })
+    }
+}
+
+impl Puller for CrossMemory {
+    unsafe fn pull(&self, from: Peer, local: &mut Vec<Slice>, remote: &mut Vec<Slice>) -> io::Result<()> {
+        let pid = self.ports.of(from).pid.load(Ordering::Relaxed);
+        let (mut l, mut r) = (0, 0);
+        loop {
+            skip_done(local, &mut l);
+            skip_done(remote, &mut r);
+            if l == local.len() || r == remote.len() {
+                return if l == local.len() && r == remote.len() { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) };
+            }
+            let locals = &local[l..local.len().min(l + vm::MAX_SLICES)];
+            let remotes = &remote[r..remote.len().min(r + vm::MAX_SLICES)];
+            // SAFETY: the caller vouches for the local slices, of which these are parts.
+            let mut copied = unsafe { vm::read(pid, locals, remotes)? };
+            if copied == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            debug_assert!(copied <= 2 * PULL_STEP);
+            let mut rest = copied;
+            take_front(local, &mut l, &mut copied);
+            take_front(remote, &mut r, &mut rest);
+        }
+    }
+}
+
+fn skip_done(slices: &[Slice], index: &mut usize) {
+    while *index < slices.len() && slices[*index].iov_len == 0 {
+        *index += 1;
+    }
+}
+
+/// Removes `bytes` from the front of the slices from `index` on.
+fn take_front(slices: &mut [Slice], index: &mut usize, bytes: &mut usize) {
+    while *bytes > 0 {
+        let slice = &mut slices[*index];
+        let part = slice.iov_len.min(*bytes);
+        slice.iov_base = slice.iov_base.wrapping_byte_add(part);
+        slice.iov_len -= part;
+        *bytes -= part;
+        if slice.iov_len == 0 {
+            *index += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pair() -> (ShmDevice, ShmDevice) {
+        let file = segment::create(c"limosa-test", PAGE as u64).expect("a memfd");
+        let join = |rank| ShmDevice::join(file.as_fd(), PAGE as u64, rank, 2, true).expect("joining");
+        (join(0), join(1))
+    }
+
+    fn received(device: &mut ShmDevice) -> Vec<(Peer, Meta, Vec<u8>)> {
+        let mut got = Vec::new();
+        while device.poll(&mut |peer, meta, data| got.push((peer, *meta, data.to_vec()))).expect("poll") {}
+        got
+    }
+
+    #[test]
+    fn packets_of_all_lengths_arrive_whole_and_in_order() {
+        let (mut a, mut b) = pair();
+        for round in 0..20u64 {
+            let lengths = [0, 1, 39, 40, 41, 64, 1000, 16384, a.max_data()];
+            let mut sent = Vec::new();
+            for (i, &len) in lengths.iter().enumerate() {
+                let bytes: Vec<u8> = (0..len).map(|j| (j as u64 * 31 + i as u64 + round) as u8).collect();
+                let meta = Meta { kind: i as u8, words: [round, u64::MAX - round] };
+                while a.send(1, &meta, Data::Bytes(&bytes), Urgency::Normal).expect("send") == Sent::NoRoom {
+                    sent.drain(..).zip(received(&mut b)).for_each(|(s, r)| assert_eq!(s, r));
+                }
+                sent.push((0, meta, bytes));
+            }
+            let got = received(&mut b);
+            assert_eq!(sent.len(), got.len());
+            sent.into_iter().zip(got).for_each(|(s, r)| assert_eq!(s, r));
+        }
+    }
+
+    #[test]
+    fn a_full_lane_says_so_and_takes_packets_again_later() {
+        let (mut a, mut b) = pair();
+        let meta = Meta::default();
+        let mut sent = 0;
+        while a.send(1, &meta, Data::Bytes(&[7; 8]), Urgency::Normal).expect("send") == Sent::Done {
+            sent += 1;
+        }
+        assert_eq!(sent, CELLS);
+        assert_eq!(received(&mut b).len(), CELLS);
+        assert_eq!(a.send(1, &meta, Data::Bytes(&[7; 8]), Urgency::Normal).expect("send"), Sent::Done);
+    }
+
+    #[test]
+    fn pulling_joins_slices_of_different_shapes() {
+        let (a, mut b) = pair();
+        assert!(b.can_pull(0));
+        let source: Vec<u8> = (0..=255).collect();
+        let mut target = vec![0u8; 256];
+        let at = |base: u64, offset: usize, len| vm::slice(base + offset as u64, len);
+        let (from, to) = (source.as_ptr() as u64, target.as_mut_ptr() as u64);
+        let mut remote = vec![at(from, 0, 10), at(from, 10, 0), at(from, 10, 246)];
+        let mut local = vec![at(to, 0, 100), at(to, 100, 156)];
+        // SAFETY: the local slices cover `target`, which nobody else uses.
+        unsafe { b.puller().pull(0, &mut local, &mut remote).expect("pull") };
+        assert_eq!(source, target);
+        drop(a);
+    }
+
+    #[test]
+    fn memory_grows_with_the_pairs_that_talk() {
+        let file = segment::create(c"limosa-test", PAGE as u64).expect("a memfd");
+        let mut a = ShmDevice::join(file.as_fd(), PAGE as u64, 0, 64, true).expect("joining");
+        let used = || {
+            let copy = std::fs::File::from(file.try_clone().expect("dup"));
+            std::os::unix::fs::MetadataExt::blocks(&copy.metadata().expect("stat")) * 512
+        };
+        let before = used();
+        assert!(before <= 128 * 1024, "{before} bytes before anybody talks");
+        let _ = a.send(5, &Meta::default(), Data::Bytes(&[]), Urgency::Normal).expect("send");
+        assert_eq!(used() - before, LANE_BYTES as u64);
+    }
+}
