@@ -1,0 +1,87 @@
+"""Build hook of the wheel: runs Cargo and puts what it makes where an environment keeps such files.
+
+=================================  ==========================================================
+in the environment                 from
+=================================  ==========================================================
+``lib/libmpi_abi.so.1``            crate ``limosa-abi``
+``lib/libmpi_abi.so``              one line for the linker that names the file above
+``include/mpi.h``                  ``limosa-api -- header``
+``bin/limosa``                     crate ``limosa-cli``
+``bin/mpiexec``, ``bin/mpirun``    ``python/scripts/mpiexec``
+``bin/mpicc``, ``mpicxx`` ...      ``python/scripts/mpicc``
+=================================  ==========================================================
+
+Wheels hold no symbolic links, hence the copies and the linker's line.
+"""
+
+import json
+import shutil
+import subprocess
+import sysconfig
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+
+class LimosaBuildHook(BuildHookInterface[Any]):
+    """Compiles the library and the launcher and lists them as the wheel's files."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Build everything and tell hatchling where it goes; `version` is unused ("standard" or "editable")."""
+        root = Path(self.root)
+        staging = Path(self.directory) / "wheel-files"
+        shutil.rmtree(staging, ignore_errors=True)
+        staging.mkdir(parents=True)
+
+        built = cargo_build(root, ["limosa-abi", "limosa-cli"])
+        library = strip(built["libmpi_abi.so"], staging / "libmpi_abi.so.1")
+        launcher = strip(built["limosa"], staging / "limosa")
+        linker_line = staging / "libmpi_abi.so"
+        linker_line.write_text("/* For the linker: the library and its only name at run time. */\nINPUT(libmpi_abi.so.1)\n")
+        header = staging / "mpi.h"
+        header.write_bytes(run(["cargo", "run", "--release", "--quiet", "--locked", "-p", "limosa-api", "--", "header"], root))
+
+        scripts = root / "python" / "scripts"
+        build_data["pure_python"] = False
+        build_data["tag"] = "py3-none-" + sysconfig.get_platform().replace("-", "_").replace(".", "_")
+        build_data["shared_data"] |= {
+            str(library): "lib/libmpi_abi.so.1",
+            str(linker_line): "lib/libmpi_abi.so",
+            str(header): "include/mpi.h",
+        }
+        build_data["shared_scripts"] |= {str(launcher): "limosa"}
+        for source, names in {"mpiexec": ["mpiexec", "mpirun"], "mpicc": ["mpicc", "mpicxx", "mpic++"]}.items():
+            for name in names:
+                copy = staging / name
+                shutil.copy(scripts / source, copy)
+                build_data["shared_scripts"][str(copy)] = name
+
+
+def cargo_build(root: Path, packages: list[str]) -> dict[str, Path]:
+    """Compile packages in release form; give the files they make by name, wherever the target folder is."""
+    arguments = [word for package in packages for word in ("-p", package)]
+    command = ["cargo", "build", "--release", "--locked", "--message-format=json-render-diagnostics", *arguments]
+    made: dict[str, Path] = {}
+    for line in run(command, root).splitlines():
+        message = json.loads(line)
+        if message["reason"] == "compiler-artifact":
+            made |= {Path(file).name: Path(file) for file in message["filenames"]}
+    return made
+
+
+def strip(source: Path, target: Path) -> Path:
+    """Copy a binary without its debugging sections; function names stay, for stack traces and profilers."""
+    shutil.copy(source, target)
+    subprocess.run(["strip", "--strip-debug", str(target)], check=True)
+    return target
+
+
+def run(command: list[str], cwd: Path) -> bytes:
+    """Run a command and give its output; its messages go to standard error."""
+    try:
+        return subprocess.run(command, cwd=cwd, check=True, stdout=subprocess.PIPE).stdout
+    except FileNotFoundError:
+        raise SystemExit(f"limosa: {command[0]} is needed to build the wheel but is not installed; see https://rustup.rs") from None
+    except subprocess.CalledProcessError as error:
+        raise SystemExit(f"limosa: `{' '.join(command)}` failed with exit code {error.returncode}") from None
