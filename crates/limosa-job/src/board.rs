@@ -1,0 +1,573 @@
+//! The status board.
+//!
+//! Invariants:
+//! - a rank writes its own entry only; the launcher writes `started`, `appnum` and the final state;
+//! - a record belongs to the thread whose number is in `owner`, from the compare and swap that claims it until it is released;
+//! - readers never write, and never trust what they read: a board can be looked at while ranks crash.
+//!
+//! | state | set by | from |
+//! |---|---|---|
+//! | `Empty` | creation | |
+//! | `Starting` | [`Board::claim`] | `Empty` |
+//! | `Running` | [`Seat::running`] | `Starting` |
+//! | `Finalized` | [`Seat::finalized`] | `Running` |
+//! | `Aborted` | [`Board::abort`] | any |
+//! | `Exited` | the launcher, [`Seat::exited`] | any |
+
+use std::cell::Cell;
+use std::io;
+use std::marker::PhantomData;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicU32, fence};
+use std::time::Duration;
+
+use rustix::thread::futex;
+
+use crate::job::JobError;
+use crate::layout::{Entry, JobHeader, MAGIC, MAX_RANKS, RECORDS, RecordSlot, VERSION, WAITS, device_offset, entry_offset};
+use crate::names::{MEMFD_PREFIX, MEMFD_SINGLE};
+use crate::sys::{Mapping, memory_file, monotonic_ns, random_id, thread_id};
+use crate::view::{Abort, Blocked, Kind, Peer, RankView, Record, State, WaitView};
+
+/// The status board of a job, mapped from its segment.
+pub struct Board {
+    map: Mapping,
+    ranks: u32,
+}
+
+/// One rank's place on the board.
+#[derive(Clone, Copy)]
+pub struct Seat<'a> {
+    entry: &'a Entry,
+    rank: u32,
+}
+
+/// A thread that sleeps, as the board shows it. Dropping it says that the thread is awake again.
+///
+/// Keep it over wake-ups that bring nothing new, so that the board's epoch stands still while nothing happens.
+#[must_use = "dropping this says that the thread is awake"]
+pub struct Asleep<'a> {
+    entry: &'a Entry,
+    record: Option<&'a RecordSlot>,
+    /// The record carries the number of the thread that made it.
+    not_send: PhantomData<*const ()>,
+}
+
+/// Description of a job to be made.
+#[derive(Clone, Debug)]
+pub struct Shape {
+    /// For each rank the number of its application.
+    pub appnums: Vec<u32>,
+    /// Number of processes that the machine is asked to hold.
+    pub universe: u32,
+    /// Process id of the launcher; 0 in a job of one without launcher.
+    pub launcher_pid: u32,
+}
+
+impl Board {
+    /// Makes the segment of a new job, with its memory reserved, and maps its board.
+    pub fn create(shape: &Shape) -> io::Result<(OwnedFd, Board)> {
+        let ranks = u32::try_from(shape.appnums.len()).ok().filter(|n| (1..=MAX_RANKS).contains(n)).ok_or(io::ErrorKind::InvalidInput)?;
+        let id = random_id()?;
+        let name = if shape.launcher_pid == 0 { MEMFD_SINGLE.to_owned() } else { format!("{MEMFD_PREFIX}{id:016x}") };
+        let len = device_offset(ranks);
+        let fd = memory_file(&name, len)?;
+        let board = Board { map: Mapping::new(fd.as_fd(), len)?, ranks };
+        let header = board.header();
+        header.version.store(VERSION, Relaxed);
+        header.ranks.store(ranks, Relaxed);
+        header.id.store(id, Relaxed);
+        header.universe.store(shape.universe, Relaxed);
+        header.launcher_pid.store(shape.launcher_pid, Relaxed);
+        for (rank, appnum) in shape.appnums.iter().enumerate() {
+            board.seat(rank as u32).entry.appnum.store(*appnum, Relaxed);
+        }
+        header.magic.store(MAGIC, Release);
+        Ok((fd, board))
+    }
+
+    /// Maps the board of the job whose segment is `fd`, after checking that it is one.
+    pub fn open(fd: BorrowedFd<'_>) -> Result<Board, JobError> {
+        let len = usize::try_from(rustix::fs::fstat(fd)?.st_size).unwrap_or(0);
+        if len < size_of::<JobHeader>() {
+            return Err(JobError::NoSegment("the file is too short".into()));
+        }
+        let first = Mapping::new(fd, size_of::<JobHeader>())?;
+        let header: &JobHeader = first.at(0).ok_or_else(|| JobError::NoSegment("the header is not mapped".into()))?;
+        if header.magic.load(Acquire) != MAGIC {
+            return Err(JobError::NoSegment("its first bytes are not those of a job's segment".into()));
+        }
+        let version = header.version.load(Relaxed);
+        if version != VERSION {
+            return Err(JobError::Version { segment: version, library: VERSION });
+        }
+        let ranks = header.ranks.load(Relaxed);
+        if ranks == 0 || ranks > MAX_RANKS || device_offset(ranks) > len {
+            return Err(JobError::NoSegment(format!("it claims {ranks} ranks in {len} bytes")));
+        }
+        Ok(Board { map: Mapping::new(fd, device_offset(ranks))?, ranks })
+    }
+
+    fn header(&self) -> &JobHeader {
+        // INVARIANT: `create` and `open` map at least the header.
+        self.map.at(0).expect("the header is mapped")
+    }
+
+    /// Number of ranks of the job.
+    pub fn size(&self) -> u32 {
+        self.ranks
+    }
+
+    /// The job's id: random, never 0.
+    pub fn id(&self) -> u64 {
+        self.header().id.load(Relaxed)
+    }
+
+    /// Number of processes that the machine is asked to hold.
+    pub fn universe_size(&self) -> u32 {
+        self.header().universe.load(Relaxed)
+    }
+
+    /// Process id of the launcher; 0 in a job of one without launcher.
+    pub fn launcher_pid(&self) -> u32 {
+        self.header().launcher_pid.load(Relaxed)
+    }
+
+    /// Byte of the segment at which the device's part begins; a multiple of 4096.
+    pub fn device_offset(&self) -> u64 {
+        device_offset(self.ranks) as u64
+    }
+
+    /// The place of `rank`.
+    ///
+    /// # Panics
+    /// If there is no such rank.
+    pub fn seat(&self, rank: u32) -> Seat<'_> {
+        assert!(rank < self.ranks, "rank {rank} of a board of {} ranks", self.ranks);
+        // INVARIANT: entries of all ranks lie before `device_offset(ranks)`, which is mapped.
+        let entry = self.map.at(entry_offset(rank)).expect("the entry is mapped");
+        Seat { entry, rank }
+    }
+
+    /// Makes process `pid` the holder of `rank`. If another process has claimed it before, returns that one's id.
+    pub fn claim(&self, rank: u32, pid: u32) -> Result<Seat<'_>, u32> {
+        let seat = self.seat(rank);
+        match seat.entry.pid.compare_exchange(0, pid, AcqRel, Acquire) {
+            Ok(_) => {
+                seat.set_state(State::Starting);
+                self.ring();
+                Ok(seat)
+            }
+            Err(other) => Err(other),
+        }
+    }
+
+    /// Records that `rank` aborts the job, unless another has done so before, and wakes the launcher.
+    pub fn abort(&self, rank: u32, code: i32, message: &str) {
+        let header = self.header();
+        if header.abort_state.compare_exchange(0, 1, AcqRel, Acquire).is_ok() {
+            header.abort_rank.store(rank, Relaxed);
+            header.abort_code.store(code, Relaxed);
+            header.abort_text.store(message);
+            header.abort_state.store(2, Release);
+        }
+        self.seat(rank).set_state(State::Aborted);
+        self.ring();
+    }
+
+    /// The abort record, if a rank has aborted.
+    pub fn aborted(&self) -> Option<Abort> {
+        let header = self.header();
+        (header.abort_state.load(Acquire) == 2).then(|| Abort {
+            rank: header.abort_rank.load(Relaxed).min(self.ranks - 1),
+            code: header.abort_code.load(Relaxed),
+            message: header.abort_text.load(),
+        })
+    }
+
+    /// Wakes whoever sleeps in [`Board::wait_bell`].
+    pub fn ring(&self) {
+        let bell = &self.header().bell;
+        bell.fetch_add(1, AcqRel);
+        let _ = futex::wake(bell, futex::Flags::empty(), u32::MAX >> 1);
+    }
+
+    /// How often the bell has been rung.
+    pub fn bell(&self) -> u32 {
+        self.header().bell.load(Acquire)
+    }
+
+    /// Sleeps until the bell has been rung since it was read as `seen`. May also return early.
+    pub fn wait_bell(&self, seen: u32) {
+        let _ = futex::wait(&self.header().bell, futex::Flags::empty(), seen, None);
+    }
+
+    /// Copies out what the board says of `rank`.
+    pub fn view(&self, rank: u32) -> RankView {
+        let seat = self.seat(rank);
+        let e = seat.entry;
+        // The epoch is read first: if something happens while the rest is read, the next look sees another epoch.
+        let epoch = e.epoch.load(Acquire);
+        RankView {
+            rank,
+            pid: e.pid.load(Acquire),
+            started: e.started.load(Relaxed),
+            state: State::from_u32(e.state.load(Acquire)),
+            state_since_ns: e.state_since.load(Relaxed),
+            appnum: e.appnum.load(Relaxed),
+            threads: e.threads.load(Relaxed),
+            asleep: e.asleep.load(Acquire),
+            epoch,
+            sleeps: e.sleeps.load(Relaxed),
+            wakeups: e.wakeups.load(Relaxed),
+            records: e.records.iter().filter_map(|slot| slot.read(self.ranks)).collect(),
+        }
+    }
+
+    /// Copies out what the board says of every rank.
+    pub fn views(&self) -> Vec<RankView> {
+        (0..self.ranks).map(|rank| self.view(rank)).collect()
+    }
+}
+
+thread_local! {
+    /// The count of live threads that this thread is part of, if any.
+    static COUNTED: ThreadCount = const { ThreadCount(Cell::new(None)) };
+}
+
+/// Takes the thread off the board's count when the thread ends.
+struct ThreadCount(Cell<Option<&'static AtomicU32>>);
+
+impl Drop for ThreadCount {
+    fn drop(&mut self) {
+        if let Some(count) = self.0.take() {
+            count.fetch_sub(1, Relaxed);
+        }
+    }
+}
+
+impl<'a> Seat<'a> {
+    fn set_state(&self, state: State) {
+        self.entry.state_since.store(monotonic_ns(), Relaxed);
+        self.entry.state.store(state as u32, Release);
+        self.entry.epoch.fetch_add(1, AcqRel);
+    }
+
+    /// The rank whose place this is.
+    pub fn rank(&self) -> u32 {
+        self.rank
+    }
+
+    /// Process that claimed the rank, if any has.
+    pub fn pid(&self) -> Option<u32> {
+        Some(self.entry.pid.load(Acquire)).filter(|pid| *pid != 0)
+    }
+
+    /// Number of the rank's application.
+    pub fn appnum(&self) -> u32 {
+        self.entry.appnum.load(Relaxed)
+    }
+
+    /// Says that initialisation is complete.
+    pub fn running(&self) {
+        self.set_state(State::Running);
+    }
+
+    /// Says that the rank has left the library in order.
+    pub fn finalized(&self) {
+        self.set_state(State::Finalized);
+    }
+
+    /// For the launcher: which process it started for this rank.
+    pub fn set_started(&self, pid: u32) {
+        self.entry.started.store(pid, Relaxed);
+    }
+
+    /// For the launcher: the process of this rank has ended.
+    pub fn exited(&self) {
+        self.set_state(State::Exited);
+    }
+
+    /// Says that something happened for this rank while its threads sleep (a helper thread moved a message, say).
+    pub fn touch(&self) {
+        self.entry.epoch.fetch_add(1, AcqRel);
+    }
+
+    /// Counts a thread that is about to sleep, and shows what it waits for.
+    pub fn blocked(&self, blocked: &Blocked<'_>) -> Asleep<'a> {
+        let e = self.entry;
+        let me = thread_id();
+        let record = e.records.iter().find(|slot| slot.owner.compare_exchange(0, me, AcqRel, Relaxed).is_ok());
+        if let Some(slot) = record {
+            slot.write(blocked);
+        }
+        e.sleeps.fetch_add(1, Relaxed);
+        e.asleep.fetch_add(1, AcqRel);
+        e.epoch.fetch_add(1, AcqRel);
+        Asleep { entry: e, record, not_send: PhantomData }
+    }
+}
+
+impl Seat<'static> {
+    /// Counts the calling thread among those that use the library, once, until it ends. Cheap enough for every call.
+    #[inline]
+    pub fn thread(&self) {
+        // During the last steps of a thread its thread-local values are gone; then it is leaving anyway.
+        let _ = COUNTED.try_with(|counted| {
+            if counted.0.get().is_none() {
+                counted.0.set(Some(&self.entry.threads));
+                self.entry.threads.fetch_add(1, Relaxed);
+            }
+        });
+    }
+}
+
+impl Drop for Asleep<'_> {
+    fn drop(&mut self) {
+        let e = self.entry;
+        e.epoch.fetch_add(1, AcqRel);
+        e.asleep.fetch_sub(1, AcqRel);
+        e.wakeups.fetch_add(1, Relaxed);
+        if let Some(slot) = self.record {
+            slot.owner.store(0, Release);
+        }
+    }
+}
+
+impl RecordSlot {
+    /// Writes the record under its sequence lock. Only the owner calls this.
+    fn write(&self, blocked: &Blocked<'_>) {
+        let seq = self.seq.load(Relaxed) | 1;
+        self.seq.store(seq, Relaxed);
+        fence(Release);
+        self.since.store(monotonic_ns(), Relaxed);
+        self.call.store(blocked.call);
+        let listed = blocked.waits.len().min(WAITS);
+        self.waits.store(listed as u32, Relaxed);
+        self.more.store((blocked.waits.len() - listed) as u32, Relaxed);
+        self.all.store(blocked.all.into(), Relaxed);
+        for (slot, wait) in self.wait.iter().zip(blocked.waits) {
+            let (peer_kind, rank, world) = match wait.peer {
+                Peer::Any => (0, 0, 0),
+                Peer::Members => (1, 0, 0),
+                Peer::Rank { rank, world } => (2, rank, world),
+            };
+            slot.kind.store(wait.kind as u32, Relaxed);
+            slot.peer_kind.store(peer_kind, Relaxed);
+            slot.peer.store(rank, Relaxed);
+            slot.peer_world.store(world, Relaxed);
+            slot.has_tag.store(wait.tag.is_some().into(), Relaxed);
+            slot.tag.store(wait.tag.unwrap_or(0), Relaxed);
+            slot.context.store(wait.context, Relaxed);
+            slot.name.store(wait.comm);
+            slot.members.store(wait.members, Relaxed);
+        }
+        self.seq.store(seq.wrapping_add(1), Release);
+    }
+
+    /// Reads the record; `None` if it is free or was changing all the time.
+    fn read(&self, ranks: u32) -> Option<Record> {
+        for _ in 0..100 {
+            let thread = self.owner.load(Acquire);
+            if thread == 0 {
+                return None;
+            }
+            let seq = self.seq.load(Acquire);
+            if seq.is_multiple_of(2) && seq != 0 {
+                let record = self.read_unlocked(thread, ranks);
+                fence(Acquire);
+                if self.seq.load(Relaxed) == seq && self.owner.load(Relaxed) == thread {
+                    return Some(record);
+                }
+            }
+            std::thread::sleep(Duration::from_micros(20));
+        }
+        None
+    }
+
+    fn read_unlocked(&self, thread: u32, ranks: u32) -> Record {
+        let listed = (self.waits.load(Relaxed) as usize).min(WAITS);
+        let waits = self.wait[..listed].iter().map(|slot| WaitView {
+            kind: Kind::from_u32(slot.kind.load(Relaxed)),
+            peer: match (slot.peer_kind.load(Relaxed), slot.peer_world.load(Relaxed)) {
+                (2, world) if world < ranks => Peer::Rank { rank: slot.peer.load(Relaxed), world },
+                (1, _) => Peer::Members,
+                _ => Peer::Any,
+            },
+            tag: (slot.has_tag.load(Relaxed) != 0).then(|| slot.tag.load(Relaxed)),
+            context: slot.context.load(Relaxed),
+            comm: slot.name.load(),
+            members: slot.members.load(Relaxed),
+        });
+        Record {
+            thread,
+            call: self.call.load(),
+            since_ns: self.since.load(Relaxed),
+            waits: waits.collect(),
+            more: self.more.load(Relaxed),
+            all: self.all.load(Relaxed) != 0,
+        }
+    }
+}
+
+const _: () = assert!(RECORDS == 4, "the documentation says four");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::view::Wait;
+    use proptest::prelude::*;
+    use std::sync::atomic::AtomicBool;
+
+    fn board(ranks: usize) -> (OwnedFd, Board) {
+        Board::create(&Shape { appnums: (0..ranks as u32).collect(), universe: 9, launcher_pid: 1 }).unwrap()
+    }
+
+    fn receive(world: u32, tag: i32) -> Wait<'static> {
+        Wait {
+            kind: Kind::Receive,
+            peer: Peer::Rank { rank: world, world },
+            tag: Some(tag),
+            context: 6,
+            comm: "MPI_COMM_WORLD",
+            members: 3,
+        }
+    }
+
+    #[test]
+    fn what_a_rank_writes_another_mapping_reads() {
+        let (fd, mine) = board(3);
+        let theirs = Board::open(fd.as_fd()).unwrap();
+        assert_eq!((theirs.size(), theirs.id(), theirs.universe_size(), theirs.launcher_pid()), (3, mine.id(), 9, 1));
+        assert_eq!(theirs.view(2).appnum, 2);
+
+        let seat = mine.claim(1, 77).unwrap();
+        assert_eq!(theirs.view(1).state, State::Starting);
+        assert_eq!(mine.claim(1, 78).err(), Some(77));
+        seat.running();
+        let before = theirs.view(1).epoch;
+        let asleep = seat.blocked(&Blocked { call: "MPI_Recv", waits: &[receive(2, 7); 6], all: true });
+        let view = theirs.view(1);
+        assert!(view.is_blocked());
+        assert_ne!(view.epoch, before);
+        let record = &view.records[0];
+        assert_eq!((record.call.as_str(), record.waits.len(), record.more, record.all), ("MPI_Recv", 4, 2, true));
+        assert_eq!(record.thread, thread_id());
+        assert_eq!(record.waits[3].peer, Peer::Rank { rank: 2, world: 2 });
+        assert_eq!((record.waits[3].tag, record.waits[3].comm.as_str()), (Some(7), "MPI_COMM_WORLD"));
+        drop(asleep);
+        let view = theirs.view(1);
+        assert!(!view.is_blocked() && view.records.is_empty());
+        assert_eq!((view.sleeps, view.wakeups), (1, 1));
+        seat.finalized();
+        assert_eq!(theirs.view(1).state, State::Finalized);
+    }
+
+    #[test]
+    fn a_rank_is_blocked_only_when_all_its_threads_sleep() {
+        let (_fd, board) = board(1);
+        let board: &'static Board = Box::leak(Box::new(board));
+        let seat = board.claim(0, 5).unwrap();
+        seat.running();
+        seat.thread();
+        seat.thread();
+        std::thread::scope(|scope| {
+            let (go, wait) = std::sync::mpsc::channel::<()>();
+            let (ready, is_ready) = std::sync::mpsc::channel::<()>();
+            let other = scope.spawn(move || {
+                seat.thread();
+                let asleep = seat.blocked(&Blocked { call: "MPI_Recv", waits: &[receive(0, 0)], all: true });
+                ready.send(()).unwrap();
+                wait.recv().unwrap();
+                drop(asleep);
+            });
+            is_ready.recv().unwrap();
+            assert_eq!((board.view(0).threads, board.view(0).asleep), (2, 1));
+            assert!(!board.view(0).is_blocked(), "the main thread computes");
+            let asleep = seat.blocked(&Blocked { call: "MPI_Send", waits: &[receive(0, 0)], all: true });
+            assert!(board.view(0).is_blocked());
+            assert_eq!(board.view(0).records.len(), 2);
+            drop(asleep);
+            go.send(()).unwrap();
+            other.join().unwrap();
+        });
+        assert_eq!(board.view(0).threads, 1, "the other thread has ended");
+    }
+
+    #[test]
+    fn more_sleeping_threads_than_records_are_counted() {
+        let (_fd, board) = board(1);
+        let seat = board.claim(0, 5).unwrap();
+        let asleep: Vec<_> = (0..7).map(|_| seat.blocked(&Blocked { call: "MPI_Wait", waits: &[], all: false })).collect();
+        assert_eq!((board.view(0).asleep, board.view(0).records.len()), (7, 4));
+        drop(asleep);
+        assert_eq!(board.view(0).asleep, 0);
+    }
+
+    #[test]
+    fn the_first_abort_wins() {
+        let (_fd, board) = board(2);
+        assert_eq!(board.aborted(), None);
+        let bell = board.bell();
+        board.abort(1, 3, "why");
+        board.abort(0, 4, "other");
+        assert_eq!(board.aborted(), Some(Abort { rank: 1, code: 3, message: "why".into() }));
+        assert_ne!(board.bell(), bell);
+        board.wait_bell(bell);
+    }
+
+    #[test]
+    fn a_reader_never_sees_half_a_record() {
+        let (_fd, board) = board(1);
+        let seat = board.claim(0, 5).unwrap();
+        let stop = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for i in 0..20_000 {
+                    let call = if i % 2 == 0 { "MPI_Even" } else { "MPI_Odd_with_a_long_name" };
+                    drop(seat.blocked(&Blocked { call, waits: &[receive(0, i % 2)], all: true }));
+                }
+                stop.store(true, Relaxed);
+            });
+            while !stop.load(Relaxed) {
+                for record in board.view(0).records {
+                    let tag = if record.call == "MPI_Even" { 0 } else { 1 };
+                    assert_eq!(record.waits[0].tag, Some(tag), "{}", record.call);
+                }
+            }
+        });
+    }
+
+    #[test]
+    fn a_file_that_is_no_segment_is_refused() {
+        let fd = memory_file("x", 8192).unwrap();
+        assert!(matches!(Board::open(fd.as_fd()), Err(JobError::NoSegment(_))));
+        let short = memory_file("x", 10).unwrap();
+        assert!(matches!(Board::open(short.as_fd()), Err(JobError::NoSegment(_))));
+        let (fd, board) = board(1);
+        board.header().version.store(VERSION + 1, Relaxed);
+        assert!(matches!(Board::open(fd.as_fd()), Err(JobError::Version { .. })));
+        board.header().version.store(VERSION, Relaxed);
+        board.header().ranks.store(60_000, Relaxed);
+        assert!(matches!(Board::open(fd.as_fd()), Err(JobError::NoSegment(_))));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn a_damaged_board_is_read_without_harm(bytes in proptest::collection::vec(any::<u8>(), 1664)) {
+            let (fd, board) = board(2);
+            rustix::io::pwrite(&fd, &bytes, entry_offset(1) as u64).unwrap();
+            let view = board.view(1);
+            for record in view.records {
+                prop_assert!(record.waits.len() <= WAITS);
+                for wait in record.waits {
+                    if let Peer::Rank { world, .. } = wait.peer {
+                        prop_assert!(world < 2);
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,331 @@
+//! The `LIMOSA_*` variables: declared once ([`VARIABLES`]), read once ([`get`]).
+//!
+//! - A value that cannot be understood counts as not set; that, and a variable that does not exist, is said once (by the launcher for the
+//!   ranks it starts, by the library in a job of one).
+//! - To add a variable: a line in `VARIABLES`, a field in [`Config`], a line in [`parse`]. A test compares the three.
+
+use std::ffi::OsString;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use crate::names::{ENV_FD, ENV_ID, ENV_PID, ENV_RANK, ENV_SIZE};
+
+/// The declaration of one variable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Variable {
+    /// Its name.
+    pub name: &'static str,
+    /// What it may be set to.
+    pub form: Form,
+    /// Its value when not set.
+    pub default: &'static str,
+    /// What it does, in one sentence.
+    pub text: &'static str,
+    /// Who sets it.
+    pub audience: Audience,
+}
+
+/// What a variable may be set to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// One of these words.
+    Choice(&'static [&'static str]),
+    /// 1 or 0 (also on/off, yes/no, true/false).
+    Switch,
+    /// A whole number in this range, and its unit.
+    Number {
+        /// Smallest.
+        min: u64,
+        /// Largest.
+        max: u64,
+        /// Unit, as words after the number.
+        unit: &'static str,
+    },
+    /// Seconds, with a fraction if wanted.
+    Seconds,
+    /// Anything; only for variables that the launcher sets.
+    Text,
+}
+
+/// Who sets a variable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Audience {
+    /// The user.
+    User,
+    /// The launcher, for the ranks; of use to scripts.
+    Rank,
+    /// The launcher, for the library only.
+    Internal,
+}
+
+/// Every variable, in the order in which `limosa env` lists them.
+pub const VARIABLES: &[Variable] = &[
+    user(
+        "LIMOSA_WAIT",
+        Form::Choice(&["auto", "poll", "block"]),
+        "auto",
+        "How a blocked call waits: spin then sleep, only spin, or sleep at once",
+    ),
+    user(
+        "LIMOSA_SPIN_US",
+        Form::Number { min: 0, max: 1_000_000, unit: "microseconds" },
+        "50",
+        "How long a blocked call spins before it sleeps",
+    ),
+    user("LIMOSA_CMA", Form::Switch, "1", "Copy large messages straight from the partner's memory where the system allows it"),
+    user(
+        "LIMOSA_EAGER",
+        Form::Number { min: 0, max: 1 << 24, unit: "bytes" },
+        "16384",
+        "Largest message that is sent before its receiver asks for it",
+    ),
+    user(
+        "LIMOSA_ON_HANG",
+        Form::Choice(&["report", "abort", "off"]),
+        "report",
+        "What the launcher does when all ranks wait for each other",
+    ),
+    user("LIMOSA_HANG_AFTER", Form::Seconds, "1", "How long nothing must happen before a hang is reported"),
+    user("LIMOSA_TAG_OUTPUT", Form::Switch, "0", "Begin each line of output with its rank"),
+    rank(ENV_RANK, "Rank of this process in its job"),
+    rank(ENV_SIZE, "Number of ranks of the job"),
+    internal(ENV_ID, "Id of the job"),
+    internal(ENV_PID, "Process id of the launcher"),
+    internal(ENV_FD, "Descriptor of the job's memory"),
+];
+
+/// The values of all user variables.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// `LIMOSA_WAIT`
+    pub wait: WaitMode,
+    /// `LIMOSA_SPIN_US`
+    pub spin: Duration,
+    /// `LIMOSA_CMA`
+    pub cma: bool,
+    /// `LIMOSA_EAGER`
+    pub eager_bytes: usize,
+    /// `LIMOSA_ON_HANG`
+    pub on_hang: OnHang,
+    /// `LIMOSA_HANG_AFTER`
+    pub hang_after: Duration,
+    /// `LIMOSA_TAG_OUTPUT`
+    pub tag_output: bool,
+}
+
+/// How a blocked call waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WaitMode {
+    /// Spin for a while, then sleep.
+    Auto,
+    /// Spin for ever.
+    Poll,
+    /// Sleep at once.
+    Block,
+}
+
+/// What the launcher does about a hang.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnHang {
+    /// Report it and keep waiting.
+    Report,
+    /// Report it and end the job.
+    Abort,
+    /// Do not look for hangs.
+    Off,
+}
+
+/// The configuration of this process, read from its environment at the first call. Says what is wrong with it on stderr, once, unless a
+/// launcher has done so already.
+pub fn get() -> &'static Config {
+    static CONFIG: OnceLock<Config> = OnceLock::new();
+    CONFIG.get_or_init(|| {
+        let (config, complaints) = parse(std::env::vars_os());
+        if std::env::var_os(ENV_ID).is_none() {
+            for complaint in complaints {
+                eprintln!("limosa: warning: {complaint}");
+            }
+        }
+        config
+    })
+}
+
+/// The configuration that these environment variables describe, and one sentence for each thing that is wrong with them.
+pub fn parse(vars: impl IntoIterator<Item = (OsString, OsString)>) -> (Config, Vec<String>) {
+    let mut values = Values::default();
+    for (name, value) in vars {
+        let Some(name) = name.to_str().filter(|name| name.starts_with("LIMOSA_")) else { continue };
+        values.add(name, value);
+    }
+    let config = Config {
+        wait: match values.word("LIMOSA_WAIT") {
+            "poll" => WaitMode::Poll,
+            "block" => WaitMode::Block,
+            _ => WaitMode::Auto,
+        },
+        spin: Duration::from_micros(values.number("LIMOSA_SPIN_US")),
+        cma: values.switch("LIMOSA_CMA"),
+        eager_bytes: values.number("LIMOSA_EAGER") as usize,
+        on_hang: match values.word("LIMOSA_ON_HANG") {
+            "abort" => OnHang::Abort,
+            "off" => OnHang::Off,
+            _ => OnHang::Report,
+        },
+        hang_after: values.seconds("LIMOSA_HANG_AFTER"),
+        tag_output: values.switch("LIMOSA_TAG_OUTPUT"),
+    };
+    (config, values.complaints)
+}
+
+/// The declaration of a variable.
+pub fn find(name: &str) -> Option<&'static Variable> {
+    VARIABLES.iter().find(|variable| variable.name == name)
+}
+
+/// The declared name most like `name`, if any is at all like it.
+pub fn nearest(name: &str) -> Option<&'static str> {
+    let candidates = VARIABLES.iter().filter(|v| v.audience == Audience::User);
+    let best = candidates.map(|v| (strsim::damerau_levenshtein(name, v.name), v.name)).min()?;
+    (best.0 <= 4).then_some(best.1)
+}
+
+impl Form {
+    /// `value` in its plain spelling, or in words what it should have been.
+    pub fn check(&self, value: &str) -> Result<String, String> {
+        match *self {
+            Form::Choice(words) if words.contains(&value) => Ok(value.to_owned()),
+            Form::Choice(words) => Err(format!("one of {}", words.join(", "))),
+            Form::Switch => match value.to_ascii_lowercase().as_str() {
+                "1" | "on" | "yes" | "true" => Ok("1".into()),
+                "0" | "off" | "no" | "false" => Ok("0".into()),
+                _ => Err("1 or 0".into()),
+            },
+            Form::Number { min, max, unit } => match value.parse::<u64>() {
+                Ok(n) if (min..=max).contains(&n) => Ok(n.to_string()),
+                _ => Err(format!("a whole number of {unit} from {min} to {max}")),
+            },
+            Form::Seconds => match value.parse::<f64>() {
+                Ok(s) if (0.0..=1e9).contains(&s) => Ok(s.to_string()),
+                _ => Err("a number of seconds".into()),
+            },
+            Form::Text => Ok(value.to_owned()),
+        }
+    }
+
+    /// What may be set, in a few words.
+    pub fn describe(&self) -> String {
+        match *self {
+            Form::Choice(words) => words.join("|"),
+            Form::Switch => "1|0".into(),
+            Form::Number { unit, .. } => unit.into(),
+            Form::Seconds => "seconds".into(),
+            Form::Text => "text".into(),
+        }
+    }
+}
+
+/// Checked values of variables that are set, and what was wrong with the others.
+#[derive(Default)]
+struct Values {
+    set: Vec<(&'static str, String)>,
+    complaints: Vec<String>,
+}
+
+impl Values {
+    fn add(&mut self, name: &str, value: OsString) {
+        let Some(variable) = find(name) else {
+            let hint = nearest(name).map(|near| format!("; did you mean {near}?")).unwrap_or_default();
+            self.complaints.push(format!("there is no variable {name}{hint} (`limosa env` lists all)"));
+            return;
+        };
+        let value = value.to_string_lossy();
+        match variable.form.check(value.trim()) {
+            Ok(plain) => self.set.push((variable.name, plain)),
+            Err(wanted) => {
+                self.complaints.push(format!("{name} is `{value}` but must be {wanted}; using the default, {}", variable.default))
+            }
+        }
+    }
+
+    fn word(&self, name: &'static str) -> &str {
+        let set = self.set.iter().find(|(n, _)| *n == name).map(|(_, value)| value.as_str());
+        set.or_else(|| find(name).map(|v| v.default)).unwrap_or("")
+    }
+
+    fn number(&self, name: &'static str) -> u64 {
+        self.word(name).parse().unwrap_or(0)
+    }
+
+    fn seconds(&self, name: &'static str) -> Duration {
+        Duration::from_secs_f64(self.word(name).parse().unwrap_or(0.0))
+    }
+
+    fn switch(&self, name: &'static str) -> bool {
+        self.word(name) == "1"
+    }
+}
+
+const fn user(name: &'static str, form: Form, default: &'static str, text: &'static str) -> Variable {
+    Variable { name, form, default, text, audience: Audience::User }
+}
+
+const fn rank(name: &'static str, text: &'static str) -> Variable {
+    Variable { name, form: Form::Text, default: "", text, audience: Audience::Rank }
+}
+
+const fn internal(name: &'static str, text: &'static str) -> Variable {
+    Variable { name, form: Form::Text, default: "", text, audience: Audience::Internal }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(vars: &[(&str, &str)]) -> (Config, Vec<String>) {
+        parse(vars.iter().map(|(n, v)| (OsString::from(n), OsString::from(v))))
+    }
+
+    #[test]
+    fn every_default_is_a_legal_value() {
+        for variable in VARIABLES {
+            assert!(variable.form.check(variable.default).is_ok(), "{}", variable.name);
+        }
+    }
+
+    #[test]
+    fn every_user_variable_changes_the_configuration() {
+        let (default, _) = of(&[]);
+        for variable in VARIABLES.iter().filter(|v| v.audience == Audience::User) {
+            let other = ["poll", "abort", "0", "1"].into_iter().find(|v| *v != variable.default && variable.form.check(v).is_ok()).unwrap();
+            let (changed, complaints) = of(&[(variable.name, other)]);
+            assert_ne!(changed, default, "{} is declared but not read", variable.name);
+            assert!(complaints.is_empty());
+        }
+    }
+
+    #[test]
+    fn a_misspelt_variable_names_the_nearest_one() {
+        let (_, complaints) = of(&[("LIMOSA_WIAT", "poll")]);
+        assert_eq!(complaints, ["there is no variable LIMOSA_WIAT; did you mean LIMOSA_WAIT? (`limosa env` lists all)"]);
+    }
+
+    #[test]
+    fn a_variable_like_no_other_gets_no_suggestion() {
+        let (_, complaints) = of(&[("LIMOSA_COFFEE_MACHINE", "1")]);
+        assert_eq!(complaints, ["there is no variable LIMOSA_COFFEE_MACHINE (`limosa env` lists all)"]);
+    }
+
+    #[test]
+    fn a_bad_value_is_named_and_the_default_used() {
+        let (config, complaints) = of(&[("LIMOSA_EAGER", "-5"), ("LIMOSA_WAIT", "fast")]);
+        assert_eq!(config.eager_bytes, 16384);
+        assert_eq!(config.wait, WaitMode::Auto);
+        assert_eq!(complaints[0], "LIMOSA_EAGER is `-5` but must be a whole number of bytes from 0 to 16777216; using the default, 16384");
+        assert_eq!(complaints[1], "LIMOSA_WAIT is `fast` but must be one of auto, poll, block; using the default, auto");
+    }
+
+    #[test]
+    fn variables_of_others_are_none_of_our_business() {
+        assert!(of(&[("LIMO", "1"), ("PATH", "x")]).1.is_empty());
+    }
+}

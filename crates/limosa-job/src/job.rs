@@ -1,0 +1,291 @@
+//! Becoming a rank, and aborting.
+
+use std::fmt;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::sync::OnceLock;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use rustix::io::FdFlags;
+
+use crate::board::{Board, Seat, Shape};
+use crate::names::{ENV_FD, ENV_ID, ENV_PID, ENV_RANK};
+use crate::sys::process_exists;
+
+/// This process as a rank of its job.
+///
+/// A process attaches once; the job then lives until the process ends. A child made by `fork` must not use it: [`Job::is_own_process`].
+pub struct Job {
+    segment: OwnedFd,
+    board: Board,
+    rank: u32,
+    launched: bool,
+    pid: u32,
+}
+
+/// Why a process could not become a rank.
+#[derive(Debug)]
+pub enum JobError {
+    /// The launcher's variables are there but make no sense.
+    Environment(String),
+    /// The file that should be the segment is not.
+    NoSegment(String),
+    /// Launcher and library are of different versions.
+    Version {
+        /// Layout version of the segment.
+        segment: u32,
+        /// Layout version of this library.
+        library: u32,
+    },
+    /// Another process was this rank and has ended.
+    RankUsed {
+        /// The rank.
+        rank: u32,
+        /// The process that held it.
+        pid: u32,
+    },
+    /// The operating system refused something.
+    System(io::Error),
+}
+
+impl fmt::Display for JobError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            JobError::Environment(what) => {
+                write!(f, "the launcher's variables are damaged: {what}; unset all LIMOSA_JOB_* variables to run without a launcher")
+            }
+            JobError::NoSegment(what) => write!(
+                f,
+                "cannot find the memory of the job that {ENV_ID} names ({what}); its launcher may have ended: \
+                 unset all LIMOSA_JOB_* variables to run without a launcher"
+            ),
+            JobError::Version { segment, library } => write!(
+                f,
+                "the launcher uses version {segment} of the job's memory and the library version {library}; \
+                 start the program with the `limosa` that was installed together with the library"
+            ),
+            JobError::RankUsed { rank, pid } => write!(
+                f,
+                "rank {rank} of this job was process {pid}, which has ended; only one process can be that rank, \
+                 so start each MPI program with a launcher of its own"
+            ),
+            JobError::System(error) => write!(f, "the operating system refused the job's memory: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for JobError {}
+
+impl From<io::Error> for JobError {
+    fn from(error: io::Error) -> JobError {
+        JobError::System(error)
+    }
+}
+
+impl From<rustix::io::Errno> for JobError {
+    fn from(error: rustix::io::Errno) -> JobError {
+        JobError::System(error.into())
+    }
+}
+
+static JOB: OnceLock<Result<Job, JobError>> = OnceLock::new();
+
+impl Job {
+    /// Makes this process a rank of the job that it was launched for, or a job of one.
+    ///
+    /// A process is a job of one if there is no launcher, or if another living process is this rank already: then this is a child of a
+    /// rank that happens to use MPI itself. Later calls return the same job.
+    pub fn attach() -> Result<&'static Job, &'static JobError> {
+        JOB.get_or_init(Job::find).as_ref()
+    }
+
+    fn find() -> Result<Job, JobError> {
+        allow_partners();
+        let Some(launch) = Launch::from_env()? else { return Job::single() };
+        let (segment, board) = launch.open()?;
+        if launch.rank >= board.size() {
+            return Err(JobError::Environment(format!("{ENV_RANK} is {} in a job of {} ranks", launch.rank, board.size())));
+        }
+        let pid = std::process::id();
+        match board.claim(launch.rank, pid) {
+            Ok(_) => Ok(Job { segment, board, rank: launch.rank, launched: true, pid }),
+            Err(other) if process_exists(other) => Job::single(),
+            Err(other) => Err(JobError::RankUsed { rank: launch.rank, pid: other }),
+        }
+    }
+
+    fn single() -> Result<Job, JobError> {
+        let (segment, board) = Board::create(&Shape { appnums: vec![0], universe: 1, launcher_pid: 0 })?;
+        let pid = std::process::id();
+        // INVARIANT: nobody else knows the new board.
+        assert!(board.claim(0, pid).is_ok(), "a new board is unclaimed");
+        Ok(Job { segment, board, rank: 0, launched: false, pid })
+    }
+
+    /// Rank of this process in the job.
+    pub fn rank(&self) -> u32 {
+        self.rank
+    }
+
+    /// Number of ranks of the job. All of them share this machine and the segment.
+    pub fn size(&self) -> u32 {
+        self.board.size()
+    }
+
+    /// Number of this rank's application in a job of several programs.
+    pub fn appnum(&self) -> u32 {
+        self.board.seat(self.rank).appnum()
+    }
+
+    /// Number of processes that the machine is asked to hold.
+    pub fn universe_size(&self) -> u32 {
+        self.board.universe_size()
+    }
+
+    /// The job's id: random, never 0, the same in all ranks.
+    pub fn id(&self) -> u64 {
+        self.board.id()
+    }
+
+    /// The job's memory file.
+    pub fn segment(&self) -> BorrowedFd<'_> {
+        self.segment.as_fd()
+    }
+
+    /// Byte of the segment at which the device's part begins; a multiple of 4096. The file ends there until the device extends it.
+    pub fn device_offset(&self) -> u64 {
+        self.board.device_offset()
+    }
+
+    /// The status board.
+    pub fn board(&self) -> &Board {
+        &self.board
+    }
+
+    /// This rank's place on the status board.
+    pub fn seat(&self) -> Seat<'_> {
+        self.board.seat(self.rank)
+    }
+
+    /// True if a launcher started this job.
+    pub fn launched(&self) -> bool {
+        self.launched
+    }
+
+    /// False in a child made by `fork`.
+    pub fn is_own_process(&self) -> bool {
+        self.pid == std::process::id()
+    }
+
+    /// Process id of `rank`, once it has attached.
+    pub fn pid_of(&self, rank: u32) -> Option<u32> {
+        if rank < self.size() { self.board.seat(rank).pid() } else { None }
+    }
+
+    /// Ends the whole job. The launcher ends the other ranks and its exit code is `code` (1 if `code` has no bits that an exit code can show).
+    ///
+    /// `message` says why in one sentence and goes into the launcher's report; it may be empty. Buffered C output of this process is written
+    /// first, unless that takes too long because another thread holds a stream.
+    pub fn abort(&self, code: i32, message: &str) -> ! {
+        let code = exit_code(code);
+        if self.is_own_process() {
+            self.board.abort(self.rank, code, message);
+        }
+        let (done, wait) = mpsc::channel();
+        let flusher = std::thread::Builder::new().spawn(move || {
+            // SAFETY: flushing all streams is what a null pointer asks for.
+            unsafe { libc::fflush(std::ptr::null_mut()) };
+            let _ = done.send(());
+        });
+        if flusher.is_ok() {
+            let _ = wait.recv_timeout(Duration::from_millis(30));
+        }
+        // SAFETY: ends the process; no destructor is needed, since all state is the kernel's or the launcher's.
+        unsafe { libc::_exit(code) }
+    }
+}
+
+/// What an exit code can show of `code`: its low eight bits, and never 0, which would look like success.
+pub(crate) fn exit_code(code: i32) -> i32 {
+    match code & 0xff {
+        0 => 1,
+        low => low,
+    }
+}
+
+/// The launcher's variables.
+struct Launch {
+    fd: i32,
+    launcher: u32,
+    id: u64,
+    rank: u32,
+}
+
+impl Launch {
+    fn from_env() -> Result<Option<Launch>, JobError> {
+        let Some(id) = std::env::var_os(ENV_ID) else { return Ok(None) };
+        let id = id.to_str().and_then(|text| u64::from_str_radix(text, 16).ok());
+        let id = id.ok_or_else(|| JobError::Environment(format!("{ENV_ID} is not a hexadecimal number")))?;
+        Ok(Some(Launch { fd: number(ENV_FD)?, launcher: number(ENV_PID)?, id, rank: number(ENV_RANK)? }))
+    }
+
+    /// Opens the segment: the inherited descriptor, or, where a wrapper has closed that one (as Python's `subprocess` does), the launcher's.
+    fn open(&self) -> Result<(OwnedFd, Board), JobError> {
+        if let Ok((fd, board)) = self.inherited() {
+            // The number stays taken for as long as the job lives, but programs that this rank starts do not get it.
+            rustix::io::fcntl_setfd(&fd, FdFlags::CLOEXEC)?;
+            return Ok((fd, board));
+        }
+        let path = PathBuf::from(format!("/proc/{}/fd/{}", self.launcher, self.fd));
+        let file = std::fs::OpenOptions::new().read(true).write(true).open(&path);
+        let fd = OwnedFd::from(file.map_err(|error| JobError::NoSegment(format!("{}: {error}", path.display())))?);
+        let board = self.check(fd.as_fd())?;
+        Ok((fd, board))
+    }
+
+    fn inherited(&self) -> Result<(OwnedFd, Board), JobError> {
+        if self.fd < 0 {
+            return Err(JobError::Environment(format!("{ENV_FD} is {}", self.fd)));
+        }
+        // SAFETY: only looked at; if the number is not open, or open as something else, the check fails and nothing happens to it.
+        let borrowed = unsafe { BorrowedFd::borrow_raw(self.fd) };
+        let board = self.check(borrowed)?;
+        // SAFETY: it is the segment of this job under the number that the launcher chose for us: ours to own, and taken once (`JOB`).
+        Ok((unsafe { OwnedFd::from_raw_fd(self.fd) }, board))
+    }
+
+    fn check(&self, fd: BorrowedFd<'_>) -> Result<Board, JobError> {
+        let board = Board::open(fd)?;
+        if board.id() != self.id {
+            return Err(JobError::NoSegment("it belongs to another job".into()));
+        }
+        Ok(board)
+    }
+}
+
+fn number<T: FromStr>(name: &str) -> Result<T, JobError> {
+    let text = std::env::var(name).map_err(|_| JobError::Environment(format!("{name} is missing")))?;
+    text.parse().map_err(|_| JobError::Environment(format!("{name} is `{text}`, not a number")))
+}
+
+/// Allows the partners and the launcher to read this process's memory where the Yama security module asks for consent.
+fn allow_partners() {
+    // SAFETY: sets a property of this process only; where Yama is absent it fails without effect.
+    unsafe { libc::prctl(libc::PR_SET_PTRACER, libc::PR_SET_PTRACER_ANY, 0, 0, 0) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::exit_code;
+
+    #[test]
+    fn an_abort_never_looks_like_success() {
+        assert_eq!(exit_code(0), 1);
+        assert_eq!(exit_code(256), 1);
+        assert_eq!(exit_code(7), 7);
+        assert_eq!(exit_code(-1), 255);
+    }
+}

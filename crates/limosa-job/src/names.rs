@@ -1,0 +1,17 @@
+//! Names that the launcher and the ranks agree on.
+
+/// Environment: the number under which a rank inherits the job's segment.
+pub const ENV_FD: &str = "LIMOSA_JOB_FD";
+/// Environment: process id of the launcher, which holds the segment under the same number.
+pub const ENV_PID: &str = "LIMOSA_JOB_PID";
+/// Environment: the job's id (16 hexadecimal digits), which must agree with the segment's.
+pub const ENV_ID: &str = "LIMOSA_JOB_ID";
+/// Environment: rank of the process in its job. Also of use to scripts that are no MPI programs.
+pub const ENV_RANK: &str = "LIMOSA_RANK";
+/// Environment: number of ranks of the job. Also of use to scripts that are no MPI programs.
+pub const ENV_SIZE: &str = "LIMOSA_SIZE";
+
+/// The memory file of a launched job is called this plus the job's id; `limosa ps` looks for it.
+pub const MEMFD_PREFIX: &str = "limosa-job-";
+/// The memory file of a job of one.
+pub const MEMFD_SINGLE: &str = "limosa-single";
