@@ -138,6 +138,8 @@ def parameter(raw):
         out["func"] = raw["func_type"]
     elif raw["kind"] in FUNCTION_TYPES:
         out["func"] = FUNCTION_TYPES[raw["kind"]]
+    if raw["root_only"]:
+        out["root"] = True
     if raw["large_only"]:
         out["large_only"] = True
     return out

@@ -44,7 +44,9 @@ pub fn render(table: &Table) -> String {
     }
     out.push_str("];\n");
 
-    out.push_str("/// Predefined datatypes as (handle, name); synonyms share a handle.\npub const PREDEFINED_DATATYPES: &[(i32, &str)] = &[\n");
+    out.push_str(
+        "/// Predefined datatypes as (handle, name); synonyms share a handle.\npub const PREDEFINED_DATATYPES: &[(i32, &str)] = &[\n",
+    );
     let mut types: Vec<&Constant> = table.constants.iter().filter(|c| c.c_type.as_deref() == Some("MPI_Datatype")).collect();
     types.sort_by_key(|c| (number(c), c.name.clone()));
     for c in types {

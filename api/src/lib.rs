@@ -10,6 +10,7 @@
 //! - `coverage`: `docs/coverage.md`
 
 pub mod consts;
+pub mod header;
 mod table;
 
 pub use table::{Arg, Array, Constant, Direction, Function, HandleType, Kind, Param, Status, Table, Value};

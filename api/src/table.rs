@@ -135,6 +135,9 @@ pub struct Param {
     pub pointer: Option<bool>,
     /// Function type, for kinds that are functions.
     pub func: Option<String>,
+    /// Significant at the root of a rooted operation only.
+    #[serde(default)]
+    pub root: bool,
     /// Exists in the large-count twin only.
     #[serde(default)]
     pub large_only: bool,
@@ -170,6 +173,8 @@ pub struct Arg<'a> {
     pub param: &'a Param,
     /// C type of one element, without qualifiers: `int`, `MPI_Comm`, `void *`.
     pub c_type: String,
+    /// Passed as a pointer to `c_type` (or as an array of it).
+    pub pointer: bool,
 }
 
 impl Table {
@@ -193,7 +198,8 @@ impl Table {
     /// The parameters of one of the twins, with C types.
     pub fn args<'a>(&self, function: &'a Function, large: bool) -> Vec<Arg<'a>> {
         let shown = |p: &&Param| large || !p.large_only;
-        function.params.iter().filter(shown).map(|param| Arg { param, c_type: self.c_type(param, large) }).collect()
+        let arg = |param| Arg { param, c_type: self.c_type(param, large), pointer: is_pointer(param) };
+        function.params.iter().filter(shown).map(arg).collect()
     }
 
     /// C type of a result.
@@ -202,6 +208,9 @@ impl Table {
     }
 
     fn c_type(&self, param: &Param, large: bool) -> String {
+        if param.kind == "ARGUMENT_LIST" && param.pointer == Some(false) {
+            return "char **".into();
+        }
         if let Some(func) = &param.func {
             let twin = if large && param.kind.starts_with("POLY") { "_c" } else { "" };
             return format!("{func}{twin}");
@@ -218,6 +227,20 @@ impl Table {
         all.sort_by(|a, b| a.0.cmp(&b.0));
         all
     }
+}
+
+/// Whether C passes the parameter as a pointer to, or array of, its kind's type. Kinds that are pointers or functions by themselves are not.
+fn is_pointer(param: &Param) -> bool {
+    let kind = param.kind.as_str();
+    let itself = param.func.is_some()
+        || kind == "VARARGS"
+        || kind.contains("BUFFER")
+        || kind.starts_with("ATTRIBUTE_VAL")
+        || kind.starts_with("EXTRA_STATE")
+        || kind.starts_with("STRING") && !kind.starts_with("STRING_LENGTH")
+        || matches!(kind, "LOGICAL_VOID" | "TOOL_MPI_OBJ" | "ARGUMENT_LIST");
+    let status = kind.ends_with("STATUS");
+    !itself && (param.array.is_some() || status || param.pointer.unwrap_or(param.dir != Direction::In))
 }
 
 #[cfg(test)]

@@ -1,0 +1,23 @@
+//! Writes what is generated from the table to standard output, for packaging and for readers.
+
+use std::process::ExitCode;
+
+use limosa_api::{Table, header};
+
+fn main() -> ExitCode {
+    let table = Table::load();
+    let what = std::env::args().nth(1).unwrap_or_default();
+    match what.as_str() {
+        "header" => print!("{}", header::render(&table)),
+        "symbols" => {
+            for (name, _, _) in table.symbols() {
+                println!("{name}\nP{name}");
+            }
+        }
+        _ => {
+            eprintln!("usage: limosa-api header|symbols");
+            return ExitCode::from(2);
+        }
+    }
+    ExitCode::SUCCESS
+}
