@@ -19,7 +19,7 @@
 #include <string.h>
 
 #define LT_UNUSED __attribute__((unused))
-#define LT_MAX_SHOWN 20
+#define LT_MAX_SHOWN 5
 
 typedef struct {
     const char *name;
@@ -97,6 +97,14 @@ static LT_UNUSED int lt_bytes(const char *file, int line, const char *what, cons
         lt_count_check();                                                                                                                  \
         if (lt_got != (error_class))                                                                                                       \
             lt_fail(__FILE__, __LINE__, "%s: expected error class %s (%d), got %d", #call, #error_class, (error_class), lt_got);            \
+    } while (0)
+
+/* The call must fail; the standard names no class. */
+#define REFUSED(call)                                                                                                                      \
+    do {                                                                                                                                   \
+        lt_count_check();                                                                                                                  \
+        if ((call) == MPI_SUCCESS)                                                                                                         \
+            lt_fail(__FILE__, __LINE__, "%s: expected an error, got MPI_SUCCESS", #call);                                                   \
     } while (0)
 
 #define CHECK(condition)                                                                                                                   \
