@@ -45,7 +45,8 @@ class Block:
     def __init__(self, n, world):
         dims = MPI.Compute_dims(world.size, 3)
         if max(dims) > n:
-            raise SystemExit(f"wave3d: {world.size} processes ({dims}) are too many for {n} points in each direction")
+            grid = " x ".join(map(str, dims))
+            raise SystemExit(f"wave3d: {world.size} processes ({grid}) are too many for {n}^3 points" if world.rank == 0 else 1)
         self.n = n
         self.h = 1.0 / (n - 1)
         self.cart = world.Create_cart(dims, periods=[False] * 3)

@@ -1,0 +1,113 @@
+# Limosa: everything a user or developer runs. `make` lists the targets.
+#
+# What is needed from the system: Rust (cargo), Python 3.11 or newer with venv and its C header, gcc, make. Everything
+# else is installed into .venv; a target does its own set-up and repeats only what has changed.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+NP ?= 4
+
+VENV := .venv
+BIN := $(VENV)/bin
+STAMPS := $(VENV)/stamps
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+
+# What the wheel is made of: a change here installs it again.
+WHEEL_SOURCES := $(shell find api crates python -type f -not -path '*/tests/*' -not -path '*/__pycache__/*') \
+                 Cargo.toml Cargo.lock pyproject.toml
+
+.PHONY: help
+help: ## List the targets
+	@echo "Limosa. Targets:"
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+# --- for users -------------------------------------------------------------------------------------------------------
+
+.PHONY: demo
+demo: $(STAMPS)/mpi4py $(STAMPS)/demo ## Solve the wave equation on 4 processes (NP=... for another number)
+	limosa run -n $(NP) python kernels/wave3d/wave3d.py --slice-png wave3d.png
+
+.PHONY: wheel
+wheel: $(STAMPS)/build ## Build the wheel into dist/
+	rm -f dist/limosa-*.whl
+	$(PIP) wheel . --no-deps --no-build-isolation --wheel-dir dist
+	@ls dist/limosa-*.whl
+
+.PHONY: venv
+venv: $(STAMPS)/mpi4py $(STAMPS)/demo $(STAMPS)/test $(STAMPS)/lint ## Set up .venv with Limosa, mpi4py and all tools
+
+# --- for developers --------------------------------------------------------------------------------------------------
+
+.PHONY: test
+test: ## Run all tests (short form)
+	@tests/all
+
+.PHONY: test-full
+test-full: ## Run all tests in all variants; takes an hour or so
+	@tests/all --full
+
+# The parts of `make test`. FULL=1 is set by `make test-full`.
+.PHONY: test-rust test-c test-python test-mpi4py
+test-rust: | system-packages ## Unit, property and integration tests of the crates
+	cargo test --workspace --no-fail-fast
+
+test-c: $(STAMPS)/limosa ## Conformance tests in C, compiled with our mpicc
+	tests/conformance/run $(if $(FULL),--full --variants)
+
+test-python: $(STAMPS)/mpi4py $(STAMPS)/demo $(STAMPS)/test ## Tests of the wheel, the demo, the launcher, faults
+	python -m pytest
+
+test-mpi4py: $(STAMPS)/mpi4py $(STAMPS)/test ## mpi4py's own test suite on our library
+	tests/mpi4py/run $(if $(FULL),--full)
+
+.PHONY: lint
+lint: $(STAMPS)/lint $(STAMPS)/test | system-packages ## Formatting, clippy, ruff, mypy, shellcheck
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --quiet -- -D warnings
+	.ci/check-aarch64
+	ruff check
+	mypy
+	shellcheck python/scripts/* python/tools/check-system .ci/run .ci/check-aarch64 tests/all
+
+.PHONY: bench
+bench: ## Measure (comes with the performance suite)
+	@if [ -x lab/run ]; then lab/run; else echo "The performance suite is not there yet; it will live in lab/."; fi
+
+.PHONY: clean
+clean: ## Remove what was built (the cached wheel of mpi4py outside the tree stays)
+	rm -rf target $(VENV) dist wave3d.png .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+# --- set-up ----------------------------------------------------------------------------------------------------------
+
+.PHONY: system-packages
+system-packages:
+	@python/tools/check-system $(PYTHON)
+
+$(STAMPS)/venv: | system-packages
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) install --upgrade 'pip>=25.1'
+	@mkdir -p $(STAMPS) && touch $@
+
+$(STAMPS)/build: pyproject.toml $(STAMPS)/venv
+	$(PIP) install 'hatchling>=1.26'
+	@touch $@
+
+$(STAMPS)/demo $(STAMPS)/test $(STAMPS)/lint: $(STAMPS)/%: pyproject.toml $(STAMPS)/venv
+	$(PIP) install --group $*
+	@touch $@
+
+$(STAMPS)/limosa: $(WHEEL_SOURCES) $(STAMPS)/build
+	@rm -rf $(VENV)/wheel
+	$(PIP) wheel . --no-deps --no-build-isolation --wheel-dir $(VENV)/wheel
+	$(PIP) install $(VENV)/wheel/limosa-*.whl
+	$(PIP) install --force-reinstall --no-deps $(VENV)/wheel/limosa-*.whl
+	@touch $@
+
+$(STAMPS)/mpi4py: $(STAMPS)/limosa
+	$(BIN)/python -m limosa.install_mpi4py
+	@touch $@

@@ -1,0 +1,145 @@
+"""The wheel in an empty virtual environment: everything it promises is there and works."""
+
+import os
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+C_PROGRAM = r"""
+#include <mpi.h>
+#include <stdio.h>
+
+int main(int argc, char **argv)
+{
+    int rank, size, sum;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    printf("rank %d of %d, sum %d\n", rank, size, sum);
+    MPI_Finalize();
+    return 0;
+}
+"""
+
+
+def run(*command, **options):
+    """Run a command with nothing of this environment on its path; give its output."""
+    path = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
+    env = {name: value for name, value in os.environ.items() if not name.startswith(("LIMOSA_", "LD_", "VIRTUAL_ENV", "PYTHON"))} | path
+    words = [str(word) for word in command]
+    result = subprocess.run(words, env=env, text=True, capture_output=True, timeout=120, check=False, **options)
+    assert result.returncode == 0, f"{' '.join(words)}: exit code {result.returncode}\n{result.stdout}{result.stderr}"
+    return result.stdout.strip()
+
+
+@pytest.fixture(scope="session")
+def wheel():
+    """The wheel that `make` has installed into .venv."""
+    wheels = sorted((ROOT / ".venv" / "wheel").glob("limosa-*.whl"))
+    assert wheels, "no wheel in .venv/wheel; run this through `make test-python`"
+    return wheels[-1]
+
+
+@pytest.fixture(scope="session")
+def prefix(wheel, tmp_path_factory):
+    """An environment that holds the wheel and nothing else."""
+    folder = tmp_path_factory.mktemp("environment")
+    venv.create(folder, with_pip=False, symlinks=True)
+    run(sys.executable, "-m", "pip", "--quiet", "--python", folder / "bin" / "python", "install", "--no-deps", "--no-index", wheel)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def c_program(prefix, tmp_path_factory):
+    """A C program compiled with the wheel's mpicc."""
+    folder = tmp_path_factory.mktemp("c")
+    (folder / "hello.c").write_text(C_PROGRAM)
+    run(prefix / "bin" / "mpicc", "-Wall", "-Werror", "hello.c", "-o", "hello", cwd=folder)
+    return folder / "hello"
+
+
+def test_brings_every_file(prefix):
+    for name in ["bin/limosa", "bin/mpiexec", "bin/mpirun", "bin/mpicc", "bin/mpicxx", "include/mpi.h", "lib/libmpi_abi.so.1"]:
+        assert (prefix / name).is_file(), name
+
+
+def test_python_package_knows_version_and_files(prefix):
+    code = "import limosa; print(limosa.__version__, limosa.get_lib_path(), limosa.get_include())"
+    version, library, include = run(prefix / "bin" / "python", "-c", code).split()
+    assert f'version = "{version}"' in (ROOT / "Cargo.toml").read_text()
+    assert Path(library) == (prefix / "lib" / "libmpi_abi.so.1").resolve()
+    assert Path(include) == (prefix / "include").resolve()
+
+
+def test_commands_agree_on_the_version(prefix):
+    code = "import limosa; print(limosa.__version__)"
+    assert run(prefix / "bin" / "python", "-c", code) in run(prefix / "bin" / "limosa", "--version")
+
+
+@pytest.mark.parametrize("launcher", [["limosa", "run"], ["mpiexec"], ["mpirun"]])
+def test_c_program_runs_under_each_launcher(prefix, c_program, launcher):
+    output = run(prefix / "bin" / launcher[0], *launcher[1:], "-n", 3, c_program)
+    assert sorted(output.splitlines()) == [f"rank {rank} of 3, sum 3" for rank in range(3)]
+
+
+def test_c_program_runs_alone(c_program):
+    assert run(c_program) == "rank 0 of 1, sum 0"
+
+
+def test_launcher_is_found_through_a_symbolic_link(prefix, c_program, tmp_path):
+    link = tmp_path / "mpiexec"
+    link.symlink_to(prefix / "bin" / "mpiexec")
+    assert run(link, "-n", 1, c_program) == "rank 0 of 1, sum 0"
+
+
+def test_mpicxx_compiles_cpp(prefix, tmp_path):
+    (tmp_path / "hello.cpp").write_text("#include <iostream>\n" + C_PROGRAM.replace("printf(", "std::cout << rank; printf("))
+    run(prefix / "bin" / "mpicxx", "-Wall", "-Werror", "-std=c++17", "hello.cpp", "-o", "hello", cwd=tmp_path)
+    assert run(tmp_path / "hello") == "0rank 0 of 1, sum 0"
+
+
+def test_program_linked_by_full_path_asks_for_the_abi_name(prefix, tmp_path):
+    """As CMake does it: include folder and library file taken from the wrapper, the compiler called directly."""
+    (tmp_path / "hello.c").write_text(C_PROGRAM)
+    flags = run(prefix / "bin" / "mpicc", "-showme:compile").split()
+    libdir = run(prefix / "bin" / "mpicc", "-showme:libdirs")
+    name = run(prefix / "bin" / "mpicc", "-showme:libs")
+    run("cc", *flags, "hello.c", f"{libdir}/lib{name}.so", f"-Wl,-rpath,{libdir}", "-o", "hello", cwd=tmp_path)
+    assert "libmpi_abi.so.1" in run("readelf", "-d", tmp_path / "hello")
+    assert run(tmp_path / "hello") == "rank 0 of 1, sum 0"
+
+
+def test_separate_compiling_and_linking(prefix, tmp_path):
+    (tmp_path / "hello.c").write_text(C_PROGRAM)
+    run(prefix / "bin" / "mpicc", "-c", "hello.c", cwd=tmp_path)
+    run(prefix / "bin" / "mpicc", "hello.o", "-o", "hello", cwd=tmp_path)
+    assert run(tmp_path / "hello") == "rank 0 of 1, sum 0"
+
+
+def test_wrapper_shows_instead_of_running(prefix, tmp_path):
+    shown = run(prefix / "bin" / "mpicc", "-show", "nothing.c", "-o", "nothing", cwd=tmp_path).split()
+    assert shown[0] == "cc"
+    assert {f"-I{prefix.resolve()}/include", "nothing.c", "-lmpi_abi"} <= set(shown)
+    assert not list(tmp_path.iterdir())
+
+
+def test_wrapper_takes_another_compiler(prefix):
+    assert run(prefix / "bin" / "mpicc", "-cc=my-compiler", "-show").split()[0] == "my-compiler"
+    assert run("env", "LIMOSA_CC=my-compiler", prefix / "bin" / "mpicc", "-showme:command") == "my-compiler"
+    assert run("env", "LIMOSA_CXX=my-compiler", prefix / "bin" / "mpicxx", "-showme:command") == "my-compiler"
+
+
+def test_wrapper_says_when_there_is_no_compiler(prefix):
+    result = subprocess.run([prefix / "bin" / "mpicc", "-cc=no-such-compiler", "x.c"], text=True, capture_output=True, check=False)
+    assert result.returncode == 127
+    assert "no-such-compiler is not installed" in result.stderr
+
+
+def test_wrapper_asked_for_the_compilers_version_does_not_link(prefix):
+    assert run(prefix / "bin" / "mpicc", "--version") == run("cc", "--version")
