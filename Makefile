@@ -68,7 +68,7 @@ test-mpi4py: $(STAMPS)/mpi4py $(STAMPS)/test ## mpi4py's own test suite on our l
 .PHONY: lint
 lint: $(STAMPS)/lint $(STAMPS)/test | system-packages ## Formatting, clippy, ruff, mypy, shellcheck
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets --quiet -- -D warnings
+	cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
 	.ci/check-aarch64
 	ruff check
 	mypy

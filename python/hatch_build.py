@@ -40,7 +40,7 @@ class LimosaBuildHook(BuildHookInterface[Any]):
         linker_line = staging / "libmpi_abi.so"
         linker_line.write_text("/* For the linker: the library and its only name at run time. */\nINPUT(libmpi_abi.so.1)\n")
         header = staging / "mpi.h"
-        header.write_bytes(run(["cargo", "run", "--release", "--quiet", "--locked", "-p", "limosa-api", "--", "header"], root))
+        header.write_bytes(run(["cargo", "run", "--release", "--quiet", "-p", "limosa-api", "--", "header"], root))
 
         scripts = root / "python" / "scripts"
         build_data["pure_python"] = False
@@ -61,7 +61,7 @@ class LimosaBuildHook(BuildHookInterface[Any]):
 def cargo_build(root: Path, packages: list[str]) -> dict[str, Path]:
     """Compile packages in release form; give the files they make by name, wherever the target folder is."""
     arguments = [word for package in packages for word in ("-p", package)]
-    command = ["cargo", "build", "--release", "--locked", "--message-format=json-render-diagnostics", *arguments]
+    command = ["cargo", "build", "--release", "--message-format=json-render-diagnostics", *arguments]
     made: dict[str, Path] = {}
     for line in run(command, root).splitlines():
         message = json.loads(line)
