@@ -19,4 +19,6 @@ pub mod ring;
 pub mod segment;
 pub mod sync;
 #[cfg(not(loom))]
+pub mod thread;
+#[cfg(not(loom))]
 pub mod vm;

@@ -73,7 +73,7 @@ pub enum Urgency {
 pub enum Sent {
     /// It is on its way.
     Done,
-    /// There is no room now; try again later. The receiver will wake this process when it has made room.
+    /// There is no room now; try again later. Who cannot keep trying calls [`Device::want_room`] first.
     NoRoom,
 }
 
@@ -129,6 +129,9 @@ pub trait Device: Send {
     /// # Errors
     /// [`DeviceError::NoMemory`] when the first packet to a peer finds no memory for a lane.
     fn send(&mut self, to: Peer, meta: &Meta, data: Data<'_>, urgency: Urgency) -> Result<Sent, DeviceError>;
+
+    /// The sender is going to stop trying: see to it that `to` makes room and wakes this process when it has. Try once more after this call.
+    fn want_room(&mut self, to: Peer);
 
     /// Hands waiting packets to `sink`, a bounded number of them; true if there were any. Data slices are valid during the call only.
     ///

@@ -285,16 +285,19 @@ impl Device for ShmDevice {
             };
             room = room && lane.producer.push(&lane.memory, u32::from(meta.kind) | inline << 8, &body);
         }
-        let doorbell = &self.ports.of(to).doorbell;
-        if room {
-            doorbell.ring(urgency == Urgency::Urgent);
-            return Ok(Sent::Done);
+        if !room {
+            return Ok(Sent::NoRoom);
         }
-        // Ask to be woken when there is room again, and see to it that somebody makes room.
-        lane.memory.set_starved();
-        fence::heavy();
-        doorbell.ring(true);
-        Ok(Sent::NoRoom)
+        self.ports.of(to).doorbell.ring(urgency == Urgency::Urgent);
+        Ok(Sent::Done)
+    }
+
+    fn want_room(&mut self, to: Peer) {
+        if let Some(lane) = &self.outgoing[to as usize] {
+            lane.memory.set_starved();
+            fence::heavy();
+            self.ports.of(to).doorbell.ring(true);
+        }
     }
 
     #[inline]

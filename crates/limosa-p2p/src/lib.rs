@@ -1,3 +1,16 @@
-//! Matching, protocols, requests, progress and waiting.
+//! Messages between processes: matching, eager and offered transfers, requests, progress and waiting.
+//!
+//! Knows devices, peers, contexts and tags. Does not know communicators, datatypes or collectives: the layer above describes memory as a
+//! [`memory::Region`] and gives each communicator a context id.
 
+mod engine;
+pub mod matching;
 pub mod memory;
+mod request;
+mod state;
+mod transfer;
+mod wire;
+
+pub use engine::{Engine, Matched, Observer, Options, Started, Unobserved, View, Wait};
+pub use request::{Completion, Continuation, Failure, RequestId};
+pub use state::Mode;

@@ -1,0 +1,569 @@
+//! The engine: one per process. Starts operations, makes progress, and waits.
+//!
+//! Contract:
+//! - every method may be called by any thread at any time; the lock is held for protocol work only, never while a continuation runs or a large
+//!   message is copied out of a peer's memory;
+//! - started operations complete whatever the program does: when no thread is in the library, the helper thread serves what cannot wait;
+//! - a blocked call spins for about as long as a wake-up costs, yields when there are more processes than processors, and then sleeps.
+//!
+//! The doorbell's state is set under the lock. It rests at `Away` (or `AwayAll` while continuations are outstanding); a blocked call sets `Asleep`
+//! before it sleeps, and `Awake` while it polls for something urgent, so that it is not served twice.
+
+use crate::matching::{Envelope, Pattern};
+use crate::memory::Region;
+use crate::request::{Completion, Continuation, Failure, Owner, Phase, RequestId};
+use crate::state::{Job, Mode, State, Unexpected};
+use crate::transfer::Pull;
+use limosa_base::doorbell::State as Bell;
+use limosa_base::{clock, cpu, thread};
+use limosa_device::shm::{OwnDoorbell, ShmDevice};
+use limosa_device::{Device, Meta, Peer, Puller, Urgency};
+use parking_lot::{Mutex, MutexGuard};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// How a blocked call waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wait {
+    /// Spin, then yield if processors are scarce, then sleep.
+    Auto,
+    /// Spin for ever.
+    Poll,
+    /// Sleep at once.
+    Block,
+}
+
+/// What the engine may be told.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// How blocked calls wait.
+    pub wait: Wait,
+    /// How long `Wait::Auto` spins, in nanoseconds.
+    pub spin_ns: u64,
+    /// Longest message that travels with its envelope, in bytes.
+    pub eager_limit: usize,
+}
+
+/// Told when a blocked call is about to sleep (or has polled for long), and when it goes on.
+pub trait Observer {
+    /// The call has waited for so long that others may want to know.
+    fn blocked(&self);
+    /// The call has been woken and looks around.
+    fn resumed(&self);
+}
+
+/// For waits that nobody needs to know about.
+pub struct Unobserved;
+
+impl Observer for Unobserved {
+    fn blocked(&self) {}
+    fn resumed(&self) {}
+}
+
+/// A send or receive that was started.
+#[derive(Debug)]
+#[must_use]
+pub enum Started {
+    /// It is done already.
+    Done,
+    /// It is under way.
+    Pending(RequestId),
+}
+
+/// A message taken by a matched probe, to be received once.
+pub struct Matched {
+    envelope: Envelope,
+    message: Unexpected,
+}
+
+impl Matched {
+    /// Source, tag and length of the message.
+    pub fn completion(&self) -> Completion {
+        seen(&self.envelope, &self.message)
+    }
+}
+
+fn seen(envelope: &Envelope, message: &Unexpected) -> Completion {
+    Completion { source: envelope.source, tag: envelope.tag, bytes: message.len(), ..Completion::default() }
+}
+
+/// Read access to the ends of requests, for conditions of [`Engine::block_on`].
+pub struct View<'a>(&'a State);
+
+impl View<'_> {
+    /// True if the request is done (or does not exist any more).
+    #[inline]
+    pub fn is_done(&self, id: RequestId) -> bool {
+        self.0.requests.get(id).is_none_or(|r| matches!(r.phase, Phase::Done))
+    }
+
+    /// True if an unexpected message is there that the pattern matches.
+    pub fn is_broken(&self) -> bool {
+        self.0.broken.is_some()
+    }
+}
+
+struct Core {
+    device: Box<dyn Device>,
+    state: State,
+    sleepers: usize,
+    answers: Vec<(Peer, Meta, u64)>,
+}
+
+/// The message engine of a process.
+pub struct Engine {
+    core: Mutex<Core>,
+    doorbell: OwnDoorbell,
+    puller: Arc<dyn Puller>,
+    options: Options,
+    rank: Peer,
+    oversubscribed: bool,
+    stopping: AtomicBool,
+    helper: OnceLock<Mutex<Option<JoinHandle<()>>>>,
+}
+
+/// Polls between looks at the clock.
+const POLLS_PER_LOOK: u32 = 64;
+/// Spinning when processes outnumber processors: just long enough for a partner that is running right now to answer.
+const SPIN_SCARCE_NS: u64 = 3_000;
+/// Yields before sleeping when processes outnumber processors.
+const YIELDS: u32 = 8;
+/// A sleeper with a backlog looks again after this time, in case that the receiver left the library in the moment when it was asked for room.
+const BACKLOG_NAP: Duration = Duration::from_millis(1);
+/// A polling call tells its observer after this time.
+const POLL_REPORT_NS: u64 = 100_000_000;
+/// The helper thread takes no more unexpected messages than this for a program that does not receive, in bytes.
+const HELPER_HOARD: usize = 64 << 20;
+
+impl Engine {
+    /// An engine over the shared-memory device, with its helper thread.
+    ///
+    /// # Errors
+    /// The operating system's, when the helper thread cannot be started.
+    pub fn start(device: ShmDevice, rank: Peer, size: u32, options: Options) -> std::io::Result<Arc<Engine>> {
+        let doorbell = device.doorbell();
+        let puller = device.puller();
+        let eager_limit = options.eager_limit.min(device.max_data() - 8);
+        let core = Core { device: Box::new(device), state: State::new(rank, size, eager_limit), sleepers: 0, answers: Vec::new() };
+        let engine = Arc::new(Engine {
+            core: Mutex::new(core),
+            doorbell,
+            puller,
+            options: Options { eager_limit, ..options },
+            rank,
+            oversubscribed: size as usize > cpu::allowed(),
+            stopping: AtomicBool::new(false),
+            helper: OnceLock::new(),
+        });
+        engine.doorbell.set(Bell::Away);
+        let for_helper = engine.clone();
+        let helper = thread::spawn_without_signals("limosa-helper", move || for_helper.help())?;
+        engine.helper.get_or_init(|| Mutex::new(Some(helper)));
+        Ok(engine)
+    }
+
+    /// Ends the helper thread. Operations may still be started and waited for afterwards, without independent progress.
+    pub fn stop(&self) {
+        self.stopping.store(true, Ordering::Release);
+        self.doorbell.call_helper();
+        if let Some(helper) = self.helper.get().and_then(|h| h.lock().take()) {
+            // A helper that panicked has nothing more to say; the engine works without it.
+            let _ = helper.join();
+        }
+    }
+
+    /// This process's number in the job.
+    pub fn rank(&self) -> Peer {
+        self.rank
+    }
+
+    /// Longest message that travels with its envelope, in bytes.
+    pub fn eager_limit(&self) -> usize {
+        self.options.eager_limit
+    }
+
+    /// How often other processes had to wake this one.
+    pub fn rings(&self) -> u32 {
+        self.doorbell.rings()
+    }
+
+    // ---- operations ------------------------------------------------------------------------------------------------
+
+    /// Starts a send to process `peer`. The region must stay readable and unchanged until the send is done.
+    ///
+    /// # Errors
+    /// [`Failure::Device`].
+    pub fn send(&self, peer: Peer, envelope: &Envelope, region: Region, mode: Mode) -> Result<Started, Failure> {
+        let mut core = self.core.lock();
+        let core_ref = &mut *core;
+        let started = if peer == self.rank {
+            Ok(core_ref.state.send_local(envelope, region, mode))
+        } else {
+            core_ref.state.send(&mut *core_ref.device, peer, envelope, region, mode)
+        };
+        self.leave(core);
+        Ok(started?.map_or(Started::Done, Started::Pending))
+    }
+
+    /// Starts a receive into the region, which must stay writable and otherwise untouched until the receive is done.
+    pub fn receive(&self, pattern: &Pattern, region: Region) -> RequestId {
+        let mut core = self.core.lock();
+        let core_ref = &mut *core;
+        let id = core_ref.state.receive(&mut *core_ref.device, pattern, region);
+        self.leave(core);
+        id
+    }
+
+    /// The message that a receive with this pattern would get now, if there is one.
+    ///
+    /// # Errors
+    /// [`Failure::Device`].
+    pub fn probe(&self, pattern: &Pattern) -> Result<Option<Completion>, Failure> {
+        let mut core = self.core.lock();
+        let mut found = core.state.matcher.probe(pattern).map(|(e, m)| seen(e, m));
+        if found.is_none() {
+            self.progress(&mut core);
+            found = core.state.matcher.probe(pattern).map(|(e, m)| seen(e, m));
+        }
+        let broken = core.state.broken.clone();
+        self.leave(core);
+        match broken {
+            Some(what) => Err(Failure::Device(what)),
+            None => Ok(found),
+        }
+    }
+
+    /// Takes the message that a receive with this pattern would get now, if there is one (a matched probe).
+    pub fn probe_matched(&self, pattern: &Pattern) -> Option<Matched> {
+        let mut core = self.core.lock();
+        let mut taken = core.state.matcher.take(pattern);
+        if taken.is_none() {
+            self.progress(&mut core);
+            taken = core.state.matcher.take(pattern);
+        }
+        self.leave(core);
+        taken.map(|(envelope, message)| Matched { envelope, message })
+    }
+
+    /// Receives a message that a matched probe took.
+    pub fn receive_matched(&self, matched: Matched, region: Region) -> RequestId {
+        let mut core = self.core.lock();
+        let core_ref = &mut *core;
+        let id = core_ref.state.receive_matched(&mut *core_ref.device, &matched.envelope, matched.message, region);
+        self.leave(core);
+        id
+    }
+
+    /// Asks for an operation to be cancelled; whether it was, its completion says.
+    pub fn cancel(&self, id: RequestId) {
+        let mut core = self.core.lock();
+        let core_ref = &mut *core;
+        core_ref.state.cancel(&mut *core_ref.device, id);
+        self.leave(core);
+    }
+
+    /// How the request ended, if it has; makes progress if not. The request stays.
+    pub fn test(&self, id: RequestId) -> Option<Completion> {
+        let mut core = self.core.lock();
+        let mut end = core.state.end_of(id);
+        if end.is_none() {
+            self.progress(&mut core);
+            end = core.state.end_of(id);
+        }
+        self.leave(core);
+        end
+    }
+
+    /// How the request ended, if it has, without trying to make progress. The request stays.
+    pub fn peek(&self, id: RequestId) -> Option<Completion> {
+        self.core.lock().state.end_of(id)
+    }
+
+    /// Takes the end of a request that is done, and frees it.
+    pub fn take(&self, id: RequestId) -> Option<Completion> {
+        let mut core = self.core.lock();
+        core.state.end_of(id)?;
+        core.state.requests.remove(id).map(|r| r.completion)
+    }
+
+    /// Nobody will ask about this request again: it is freed when it is done.
+    pub fn release(&self, id: RequestId) {
+        let mut core = self.core.lock();
+        if core.state.end_of(id).is_some() {
+            core.state.requests.remove(id);
+        } else if let Some(request) = core.state.requests.get_mut(id) {
+            request.owner = Owner::Nobody;
+        }
+    }
+
+    /// Runs `then` when the request is done (now, if it is), without the lock, and frees the request.
+    pub fn then(&self, id: RequestId, then: Continuation) {
+        let mut core = self.core.lock();
+        if core.state.end_of(id).is_some() {
+            let end = core.state.requests.remove(id).map(|r| r.completion).unwrap_or_default();
+            drop(core);
+            then(self, end);
+            return;
+        }
+        let state = &mut core.state;
+        if let Some(request) = state.requests.get_mut(id) {
+            request.owner = Owner::Continuation(then);
+            state.continuations += 1;
+        }
+        self.leave(core);
+    }
+
+    /// Wakes threads of this process that sleep in [`Engine::block_on`], so that they look at their conditions again.
+    pub fn notify(&self) {
+        let core = self.core.lock();
+        if core.sleepers > 0 {
+            self.doorbell.wake_own();
+        }
+    }
+
+    /// Makes progress once.
+    pub fn poll(&self) {
+        let mut core = self.core.lock();
+        self.progress(&mut core);
+        self.leave(core);
+    }
+
+    /// Waits until all messages that this process has started to send are on their way, for leaving in good order.
+    pub fn drain(&self, observer: &dyn Observer) {
+        self.block_on(&mut |view| view.0.broken.is_some() || (!view.0.has_backlog() && view.0.sends_pending() == 0), observer);
+    }
+
+    // ---- waiting ---------------------------------------------------------------------------------------------------
+
+    /// Makes progress until `condition` holds. The condition is evaluated under the lock and must not call the engine.
+    pub fn block_on(&self, condition: &mut dyn FnMut(&View<'_>) -> bool, observer: &dyn Observer) {
+        let mut core = self.core.lock();
+        let mut polls = 0u32;
+        let mut yields = 0u32;
+        let mut spin_until = None;
+        let mut reported = false;
+        loop {
+            let moved = self.progress(&mut core);
+            if !core.state.jobs.is_empty() {
+                core = self.run_jobs(core);
+                continue;
+            }
+            if condition(&View(&core.state)) {
+                break;
+            }
+            if moved {
+                if core.sleepers > 0 && std::mem::take(&mut core.state.completed) {
+                    self.doorbell.wake_own();
+                }
+                spin_until = None;
+                polls = 0;
+                continue;
+            }
+            if polls == 0 && core.state.interest > 0 && core.sleepers == 0 && self.options.wait != Wait::Block {
+                // Somebody is looking: no need to wake the helper for what is awaited here.
+                self.doorbell.set(Bell::Awake);
+            }
+            polls += 1;
+            match self.options.wait {
+                Wait::Block => {}
+                Wait::Auto => {
+                    if !polls.is_multiple_of(POLLS_PER_LOOK) {
+                        continue;
+                    }
+                    MutexGuard::bump(&mut core);
+                    let now = clock::now_ns();
+                    let spin = if self.oversubscribed { SPIN_SCARCE_NS.min(self.options.spin_ns) } else { self.options.spin_ns };
+                    if now < *spin_until.get_or_insert(now + spin) {
+                        continue;
+                    }
+                    if self.oversubscribed && yields < YIELDS {
+                        yields += 1;
+                        MutexGuard::unlocked(&mut core, cpu::yield_now);
+                        continue;
+                    }
+                }
+                Wait::Poll => {
+                    if !polls.is_multiple_of(POLLS_PER_LOOK) {
+                        continue;
+                    }
+                    MutexGuard::bump(&mut core);
+                    if self.oversubscribed {
+                        MutexGuard::unlocked(&mut core, cpu::yield_now);
+                    }
+                    let now = clock::now_ns();
+                    if !reported && now > *spin_until.get_or_insert(now + POLL_REPORT_NS) {
+                        reported = true;
+                        observer.blocked();
+                    }
+                    continue;
+                }
+            }
+            yields = 0;
+            core = self.sleep(core, condition, observer);
+            spin_until = None;
+            polls = 0;
+        }
+        if reported {
+            observer.resumed();
+        }
+        self.leave(core);
+    }
+
+    /// Sleeps until something may have changed.
+    fn sleep<'a>(
+        &'a self,
+        mut core: MutexGuard<'a, Core>,
+        condition: &mut dyn FnMut(&View<'_>) -> bool,
+        observer: &dyn Observer,
+    ) -> MutexGuard<'a, Core> {
+        let backlog = core.state.has_backlog();
+        if backlog {
+            let core = &mut *core;
+            core.state.want_room(&mut *core.device);
+        }
+        core.sleepers += 1;
+        self.doorbell.set(Bell::Asleep);
+        // The look that makes the doorbell's handshake complete.
+        let moved = self.progress(&mut core);
+        if !moved && core.state.jobs.is_empty() && !condition(&View(&core.state)) {
+            self.wake_others(&mut core);
+            observer.blocked();
+            MutexGuard::unlocked(&mut core, || self.doorbell.sleep(backlog.then_some(BACKLOG_NAP)));
+            observer.resumed();
+        }
+        core.sleepers -= 1;
+        core
+    }
+
+    fn wake_others(&self, core: &mut Core) {
+        // What was completed here may be what another sleeper waits for; this thread has looked already and sets the state again if need be.
+        if std::mem::take(&mut core.state.completed) && core.sleepers > 1 {
+            self.doorbell.wake_own();
+        }
+    }
+
+    // ---- progress --------------------------------------------------------------------------------------------------
+
+    /// Handles what has arrived and sends what waits; true if anything moved.
+    fn progress(&self, core: &mut Core) -> bool {
+        let Core { device, state, answers, .. } = core;
+        let mut nonsense = None;
+        let polled = device.poll(&mut |from, meta, data| {
+            if !state.handle(from, meta, data, answers) {
+                nonsense = Some((from, meta.kind));
+            }
+        });
+        let mut moved = match polled {
+            Ok(moved) => moved,
+            Err(error) => {
+                state.broken = Some(error.to_string());
+                false
+            }
+        };
+        if let Some((from, kind)) = nonsense {
+            state.broken = Some(format!("process {from} sent a packet of kind {kind} that makes no sense"));
+        }
+        if moved {
+            for (to, meta, _) in answers.drain(..) {
+                state.control(&mut **device, to, meta, &[], Urgency::Normal);
+            }
+            state.run_deferred(&mut **device);
+        }
+        if state.has_backlog() {
+            moved |= state.flush(&mut **device);
+        }
+        moved
+    }
+
+    /// Does the jobs that must be done without the lock.
+    fn run_jobs<'a>(&'a self, mut core: MutexGuard<'a, Core>) -> MutexGuard<'a, Core> {
+        let jobs = std::mem::take(&mut core.state.jobs);
+        drop(core);
+        let mut pulls: Vec<(Pull, bool)> = Vec::new();
+        for job in jobs {
+            match job {
+                Job::Pull(pull) => {
+                    let done = pull.run(&*self.puller).is_ok();
+                    pulls.push((pull, done));
+                    // Tell the sender at once: it may be waiting for its buffer.
+                    self.finish_pulls(&mut pulls);
+                }
+                Job::Continue(then, end) => then(self, end),
+            }
+        }
+        self.core.lock()
+    }
+
+    fn finish_pulls(&self, pulls: &mut Vec<(Pull, bool)>) {
+        let mut core = self.core.lock();
+        let Core { device, state, .. } = &mut *core;
+        for (pull, done) in pulls.drain(..) {
+            if done {
+                state.finish_fetch(&mut **device, pull.request, pull.from, pull.offer.send);
+            } else {
+                // Not allowed after all, or the sender has gone: streaming works without a right to its memory.
+                state.accept(&mut **device, pull.request, pull.from, &pull.offer, pull.region, pull.bytes);
+            }
+        }
+    }
+
+    /// Ends a visit to the engine: runs jobs, wakes threads whose requests are done, states who is where.
+    #[inline]
+    fn leave<'a>(&'a self, mut core: MutexGuard<'a, Core>) {
+        loop {
+            if !core.state.jobs.is_empty() {
+                core = self.run_jobs(core);
+                continue;
+            }
+            if core.sleepers > 0 {
+                if std::mem::take(&mut core.state.completed) {
+                    self.doorbell.wake_own();
+                }
+                if !self.doorbell.is(Bell::Awake) {
+                    return;
+                }
+                // Sleepers may rely on this thread's look; let them look for themselves.
+                self.doorbell.set(Bell::Asleep);
+                self.doorbell.wake_own();
+                return;
+            }
+            core.state.completed = false;
+            let rest = if core.state.continuations > 0 { Bell::AwayAll } else { Bell::Away };
+            if core.state.has_backlog() {
+                let core = &mut *core;
+                core.state.want_room(&mut *core.device);
+            } else if self.doorbell.is(rest) {
+                return;
+            } else if rest == Bell::Away && core.state.interest == 0 {
+                self.doorbell.set_away_lazily();
+                return;
+            }
+            self.doorbell.set(rest);
+            if !self.progress(&mut core) && core.state.jobs.is_empty() {
+                return;
+            }
+        }
+    }
+
+    /// The helper thread: serves what cannot wait while no thread is in the library.
+    fn help(&self) {
+        loop {
+            self.doorbell.helper_wait();
+            if self.stopping.load(Ordering::Acquire) {
+                return;
+            }
+            let mut core = self.core.lock();
+            while core.state.unexpected_bytes < HELPER_HOARD {
+                if !core.state.jobs.is_empty() {
+                    core = self.run_jobs(core);
+                } else if !self.progress(&mut core) {
+                    break;
+                }
+                MutexGuard::bump(&mut core);
+            }
+            self.leave(core);
+        }
+    }
+}

@@ -1,0 +1,446 @@
+//! Matching of messages with receives (MPI-5, sections 3.5 and 3.8). Pure: no I/O, no clock, no locks.
+//!
+//! Two stores, each with the same structure: posted receives (their patterns may hold wildcards) and unexpected messages (which receives and
+//! probes with wildcards look for).
+//!
+//! Contract:
+//! - a message goes to the oldest posted receive that matches it; a receive takes the oldest unexpected message that matches it;
+//! - cost does not grow with the number of posted receives or unexpected messages: every store is hashed by what is asked of it.
+//!
+//! How: entries live in a slab and are threaded on doubly linked lists found through a hash map. A posted receive is on the one list of its
+//! pattern; an arriving message looks at the (up to four) lists whose patterns match it and takes the oldest head. An unexpected message is on
+//! the list of its exact envelope, and, from the first time that a wildcard of that form is asked for, on the list for that form too.
+
+use rustc_hash::FxHashMap;
+
+/// Rank of the sender in the communicator.
+pub type Source = i32;
+/// Message tag.
+pub type Tag = i32;
+
+/// What a receive or probe asks for; `None` is the wildcard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pattern {
+    /// Context id of the communicator.
+    pub context: u64,
+    /// Sender, or any.
+    pub source: Option<Source>,
+    /// Tag, or any.
+    pub tag: Option<Tag>,
+}
+
+/// Where a message comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Envelope {
+    /// Context id of the communicator.
+    pub context: u64,
+    /// Sender.
+    pub source: Source,
+    /// Tag.
+    pub tag: Tag,
+}
+
+impl Pattern {
+    /// True if a message with this envelope satisfies the pattern.
+    pub fn matches(&self, envelope: &Envelope) -> bool {
+        self.context == envelope.context && self.source.is_none_or(|s| s == envelope.source) && self.tag.is_none_or(|t| t == envelope.tag)
+    }
+
+    fn form(&self) -> usize {
+        usize::from(self.source.is_none()) | usize::from(self.tag.is_none()) << 1
+    }
+}
+
+/// The pattern of the given form (bit 0: any source, bit 1: any tag) that an envelope satisfies.
+fn generalise(envelope: &Envelope, form: usize) -> Pattern {
+    Pattern {
+        context: envelope.context,
+        source: if form & 1 == 0 { Some(envelope.source) } else { None },
+        tag: if form & 2 == 0 { Some(envelope.tag) } else { None },
+    }
+}
+
+const FORMS: usize = 4;
+const NONE: u32 = u32::MAX;
+
+type Key = (u64, u64);
+
+/// Patterns as hash keys. User ranks and tags are non-negative, so the wildcards' -1 is free.
+fn key(pattern: &Pattern) -> Key {
+    let source = pattern.source.unwrap_or(-1) as u32;
+    let tag = pattern.tag.unwrap_or(-1) as u32;
+    (pattern.context, u64::from(source) << 32 | u64::from(tag))
+}
+
+#[derive(Clone, Copy)]
+struct List {
+    head: u32,
+    tail: u32,
+}
+
+#[derive(Clone, Copy)]
+struct Links {
+    prev: u32,
+    next: u32,
+}
+
+struct Node<T> {
+    /// `None` marks a free slot.
+    value: Option<T>,
+    key: [Key; FORMS],
+    links: [Links; FORMS],
+    on: [bool; FORMS],
+    order: u64,
+    generation: u32,
+}
+
+/// Names an entry of a store; stale names are recognised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EntryId {
+    index: u32,
+    generation: u32,
+}
+
+/// A slab of entries threaded on hashed lists.
+struct Store<T> {
+    nodes: Vec<Node<T>>,
+    free: Vec<u32>,
+    lists: FxHashMap<Key, List>,
+    next_order: u64,
+    len: usize,
+}
+
+impl<T> Store<T> {
+    fn new() -> Store<T> {
+        Store { nodes: Vec::new(), free: Vec::new(), lists: FxHashMap::default(), next_order: 0, len: 0 }
+    }
+
+    fn insert(&mut self, value: T) -> u32 {
+        let order = self.next_order;
+        self.next_order += 1;
+        self.len += 1;
+        let unlinked = Links { prev: NONE, next: NONE };
+        if let Some(index) = self.free.pop() {
+            let node = &mut self.nodes[index as usize];
+            node.value = Some(value);
+            node.on = [false; FORMS];
+            node.order = order;
+            return index;
+        }
+        self.nodes.push(Node {
+            value: Some(value),
+            key: [(0, 0); FORMS],
+            links: [unlinked; FORMS],
+            on: [false; FORMS],
+            order,
+            generation: 0,
+        });
+        u32::try_from(self.nodes.len() - 1).expect("fewer than 2^32 messages wait at once")
+    }
+
+    /// Appends node `index` to the list of `key`, using its links number `form`.
+    fn link(&mut self, index: u32, form: usize, key: Key) {
+        let list = self.lists.entry(key).or_insert(List { head: NONE, tail: NONE });
+        let tail = list.tail;
+        list.tail = index;
+        if tail == NONE {
+            list.head = index;
+        } else {
+            self.nodes[tail as usize].links[form].next = index;
+        }
+        let node = &mut self.nodes[index as usize];
+        node.key[form] = key;
+        node.on[form] = true;
+        node.links[form] = Links { prev: tail, next: NONE };
+    }
+
+    fn unlink(&mut self, index: u32, form: usize) {
+        let node = &mut self.nodes[index as usize];
+        if !std::mem::take(&mut node.on[form]) {
+            return;
+        }
+        let (key, Links { prev, next }) = (node.key[form], node.links[form]);
+        if prev == NONE && next == NONE {
+            self.lists.remove(&key);
+            return;
+        }
+        if prev != NONE {
+            self.nodes[prev as usize].links[form].next = next;
+        }
+        if next != NONE {
+            self.nodes[next as usize].links[form].prev = prev;
+        }
+        if prev == NONE || next == NONE {
+            let list = self.lists.get_mut(&key).expect("a linked node is on its list");
+            if prev == NONE {
+                list.head = next;
+            }
+            if next == NONE {
+                list.tail = prev;
+            }
+        }
+    }
+
+    fn remove(&mut self, index: u32) -> T {
+        for form in 0..FORMS {
+            self.unlink(index, form);
+        }
+        let node = &mut self.nodes[index as usize];
+        node.generation = node.generation.wrapping_add(1);
+        self.free.push(index);
+        self.len -= 1;
+        node.value.take().expect("a listed node holds a value")
+    }
+
+    fn head(&self, key: Key) -> Option<u32> {
+        self.lists.get(&key).map(|list| list.head)
+    }
+
+    fn id(&self, index: u32) -> EntryId {
+        EntryId { index, generation: self.nodes[index as usize].generation }
+    }
+
+    fn find(&self, id: EntryId) -> Option<u32> {
+        let node = self.nodes.get(id.index as usize)?;
+        (node.value.is_some() && node.generation == id.generation).then_some(id.index)
+    }
+}
+
+/// Posted receives (`P`) and unexpected messages (`U`).
+pub struct Matcher<P, U> {
+    posted: Store<P>,
+    /// How many posted receives have each form.
+    posted_forms: [usize; FORMS],
+    unexpected: Store<(Envelope, U)>,
+    /// Forms for which unexpected messages are threaded; the exact one always is.
+    threaded: [bool; FORMS],
+}
+
+impl<P, U> Default for Matcher<P, U> {
+    fn default() -> Self {
+        Matcher { posted: Store::new(), posted_forms: [0; FORMS], unexpected: Store::new(), threaded: [true, false, false, false] }
+    }
+}
+
+impl<P, U> Matcher<P, U> {
+    /// Posts a receive. The caller has made sure with [`Matcher::take`] that no unexpected message matches it.
+    pub fn post(&mut self, pattern: &Pattern, receive: P) -> EntryId {
+        let index = self.posted.insert(receive);
+        let form = pattern.form();
+        // Only one list holds a posted receive, so links number 0 serve whatever the form.
+        self.posted.link(index, 0, key(pattern));
+        self.posted_forms[form] += 1;
+        self.posted.id(index)
+    }
+
+    /// A message has arrived: takes the receive that it belongs to.
+    #[inline]
+    pub fn arrive(&mut self, envelope: &Envelope) -> Option<P> {
+        let mut best: Option<(u64, u32, usize)> = None;
+        for form in 0..FORMS {
+            if self.posted_forms[form] == 0 {
+                continue;
+            }
+            if let Some(index) = self.posted.head(key(&generalise(envelope, form))) {
+                let order = self.posted.nodes[index as usize].order;
+                if best.is_none_or(|(oldest, ..)| order < oldest) {
+                    best = Some((order, index, form));
+                }
+            }
+        }
+        let (_, index, form) = best?;
+        self.posted_forms[form] -= 1;
+        Some(self.posted.remove(index))
+    }
+
+    /// Withdraws a posted receive; `None` if it has been matched already.
+    pub fn withdraw(&mut self, id: EntryId, pattern: &Pattern) -> Option<P> {
+        let index = self.posted.find(id)?;
+        self.posted_forms[pattern.form()] -= 1;
+        Some(self.posted.remove(index))
+    }
+
+    /// Stores a message that no receive was posted for.
+    pub fn store(&mut self, envelope: &Envelope, message: U) {
+        let index = self.unexpected.insert((*envelope, message));
+        for form in 0..FORMS {
+            if self.threaded[form] {
+                self.unexpected.link(index, form, key(&generalise(envelope, form)));
+            }
+        }
+    }
+
+    fn lookup(&mut self, pattern: &Pattern) -> Option<u32> {
+        if self.unexpected.len == 0 {
+            return None;
+        }
+        let form = pattern.form();
+        if !self.threaded[form] {
+            self.thread(form);
+        }
+        self.unexpected.head(key(pattern))
+    }
+
+    /// Threads all unexpected messages for a form of wildcard that is asked for the first time.
+    #[cold]
+    fn thread(&mut self, form: usize) {
+        self.threaded[form] = true;
+        let mut waiting: Vec<(u64, u32)> = (0..self.unexpected.nodes.len() as u32)
+            .filter(|&i| self.unexpected.nodes[i as usize].value.is_some())
+            .map(|i| (self.unexpected.nodes[i as usize].order, i))
+            .collect();
+        waiting.sort_unstable();
+        for (_, index) in waiting {
+            let (envelope, _) = self.unexpected.nodes[index as usize].value.as_ref().expect("filtered above");
+            let pattern = generalise(envelope, form);
+            self.unexpected.link(index, form, key(&pattern));
+        }
+    }
+
+    /// The oldest unexpected message that the pattern matches (a probe).
+    pub fn probe(&mut self, pattern: &Pattern) -> Option<(&Envelope, &U)> {
+        let index = self.lookup(pattern)?;
+        let (envelope, message) = self.unexpected.nodes[index as usize].value.as_ref().expect("a listed node holds a value");
+        Some((envelope, message))
+    }
+
+    /// Takes the oldest unexpected message that the pattern matches.
+    #[inline]
+    pub fn take(&mut self, pattern: &Pattern) -> Option<(Envelope, U)> {
+        let index = self.lookup(pattern)?;
+        Some(self.unexpected.remove(index))
+    }
+
+    /// Takes the oldest unexpected message with this envelope for which `wanted` holds: for withdrawing a particular send.
+    pub fn take_where(&mut self, envelope: &Envelope, wanted: impl Fn(&U) -> bool) -> Option<U> {
+        let mut index = self.unexpected.head(key(&generalise(envelope, 0)))?;
+        while index != NONE {
+            let node = &self.unexpected.nodes[index as usize];
+            if node.value.as_ref().is_some_and(|(_, message)| wanted(message)) {
+                return Some(self.unexpected.remove(index).1);
+            }
+            index = node.links[0].next;
+        }
+        None
+    }
+
+    /// Number of unexpected messages.
+    pub fn unexpected_len(&self) -> usize {
+        self.unexpected.len
+    }
+
+    /// Number of posted receives.
+    pub fn posted_len(&self) -> usize {
+        self.posted.len
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The obvious implementation: two lists, searched from the front.
+    #[derive(Default)]
+    struct Oracle {
+        posted: Vec<(Pattern, u32)>,
+        unexpected: Vec<(Envelope, u32)>,
+    }
+
+    impl Oracle {
+        fn arrive(&mut self, envelope: &Envelope) -> Option<u32> {
+            let at = self.posted.iter().position(|(p, _)| p.matches(envelope))?;
+            Some(self.posted.remove(at).1)
+        }
+
+        fn take(&mut self, pattern: &Pattern) -> Option<u32> {
+            let at = self.unexpected.iter().position(|(e, _)| pattern.matches(e))?;
+            Some(self.unexpected.remove(at).1)
+        }
+    }
+
+    #[derive(Clone, Debug)]
+    enum Event {
+        Receive(Pattern),
+        Message(Envelope),
+        Probe(Pattern),
+        Withdraw(usize),
+        Recall(usize),
+    }
+
+    fn events() -> impl Strategy<Value = Vec<Event>> {
+        let pattern = (0..2u64, prop::option::weighted(0.7, 0..3), prop::option::weighted(0.7, 0..3))
+            .prop_map(|(context, source, tag)| Pattern { context, source, tag });
+        let envelope = (0..2u64, 0..3, 0..3).prop_map(|(context, source, tag)| Envelope { context, source, tag });
+        let event = prop_oneof![
+            5 => pattern.clone().prop_map(Event::Receive),
+            5 => envelope.prop_map(Event::Message),
+            1 => pattern.prop_map(Event::Probe),
+            1 => (0..20usize).prop_map(Event::Withdraw),
+            1 => (0..20usize).prop_map(Event::Recall),
+        ];
+        prop::collection::vec(event, 0..200)
+    }
+
+    proptest! {
+        #[test]
+        fn agrees_with_a_linear_search(events in events()) {
+            let mut matcher = Matcher::<u32, u32>::default();
+            let mut oracle = Oracle::default();
+            let mut ids = std::collections::HashMap::new();
+            for (number, event) in events.into_iter().enumerate() {
+                let number = number as u32;
+                match event {
+                    Event::Receive(pattern) => {
+                        let got = matcher.take(&pattern).map(|(_, u)| u);
+                        prop_assert_eq!(got, oracle.take(&pattern));
+                        if got.is_none() {
+                            ids.insert(number, (matcher.post(&pattern, number), pattern));
+                            oracle.posted.push((pattern, number));
+                        }
+                    }
+                    Event::Message(envelope) => {
+                        let got = matcher.arrive(&envelope);
+                        prop_assert_eq!(got, oracle.arrive(&envelope));
+                        if got.is_none() {
+                            matcher.store(&envelope, number);
+                            oracle.unexpected.push((envelope, number));
+                        }
+                    }
+                    Event::Probe(pattern) => {
+                        let got = matcher.probe(&pattern).map(|(e, u)| (*e, *u));
+                        prop_assert_eq!(got, oracle.unexpected.iter().find(|(e, _)| pattern.matches(e)).copied());
+                    }
+                    Event::Withdraw(at) => {
+                        if at < oracle.posted.len() {
+                            let (pattern, number) = oracle.posted.remove(at);
+                            let (id, _) = ids[&number];
+                            prop_assert_eq!(matcher.withdraw(id, &pattern), Some(number));
+                            prop_assert_eq!(matcher.withdraw(id, &pattern), None);
+                        }
+                    }
+                    Event::Recall(at) => {
+                        if at < oracle.unexpected.len() {
+                            let (envelope, number) = oracle.unexpected.remove(at);
+                            prop_assert_eq!(matcher.take_where(&envelope, |&u| u == number), Some(number));
+                        }
+                    }
+                }
+                prop_assert_eq!(matcher.posted_len(), oracle.posted.len());
+                prop_assert_eq!(matcher.unexpected_len(), oracle.unexpected.len());
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_is_kept_when_all_has_matched() {
+        let mut matcher = Matcher::<u32, u32>::default();
+        for tag in 0..10_000 {
+            matcher.post(&Pattern { context: 0, source: Some(0), tag: Some(tag) }, 0);
+        }
+        for tag in (0..10_000).rev() {
+            assert_eq!(matcher.arrive(&Envelope { context: 0, source: 0, tag }), Some(0));
+        }
+        assert!(matcher.posted.lists.is_empty());
+    }
+}

@@ -1,0 +1,168 @@
+//! Requests: what is under way, and how it ended.
+//!
+//! | phase | what is awaited | next |
+//! |---|---|---|
+//! | `Posted` | a matching message | `Pulling`, `Streaming` or done; done (cancelled) |
+//! | `Pulling` | the thread that copies from the sender's memory, without the lock | done; `Streaming` if pulling is refused |
+//! | `Streaming` | the rest of the bytes from the sender | done |
+//! | `Queued` | room on the lane for an eager message | done, or `Unmatched` for a synchronous one |
+//! | `Unmatched` | the receiver's word that the message was matched | done; done (cancelled) |
+//! | `Offered` | the receiver's word that it has fetched the message, or wants it streamed | done, `Feeding`; done (cancelled) |
+//! | `Feeding` | room on the lane for the next part | done |
+//! | `Local` | a matching receive in this process | done; done (cancelled) |
+//! | `Done` | the owner's look | free |
+//!
+//! All fields are touched under the engine's lock only, except that `Pulling` leaves the region to the thread that copies.
+
+use crate::matching::{EntryId, Envelope, Pattern};
+use crate::memory::Region;
+use limosa_device::Peer;
+use std::fmt;
+
+/// Names a request; a stale name is recognised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct RequestId {
+    index: u32,
+    generation: u32,
+}
+
+impl RequestId {
+    /// As one word, for packets.
+    pub fn to_wire(self) -> u64 {
+        u64::from(self.generation) << 32 | u64::from(self.index)
+    }
+
+    /// From a packet's word.
+    pub fn from_wire(word: u64) -> RequestId {
+        RequestId { index: word as u32, generation: (word >> 32) as u32 }
+    }
+}
+
+/// What went wrong with an operation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// The message was longer than the receive buffer; the first `room` bytes were received.
+    Truncated {
+        /// Bytes of the message.
+        sent: u64,
+        /// Bytes of the receive buffer.
+        room: u64,
+    },
+    /// The device failed; says how.
+    Device(String),
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::Truncated { sent, room } => write!(f, "a message of {sent} bytes arrived for a receive buffer of {room} bytes"),
+            Failure::Device(what) => f.write_str(what),
+        }
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// How an operation ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Completion {
+    /// Rank of the sender in the communicator (receives).
+    pub source: i32,
+    /// Tag (receives).
+    pub tag: i32,
+    /// Bytes received.
+    pub bytes: u64,
+    /// The operation was cancelled.
+    pub cancelled: bool,
+    /// What went wrong, if anything.
+    pub failure: Option<Failure>,
+}
+
+/// What is to happen when a request is done. Runs without the engine's lock.
+pub type Continuation = Box<dyn FnOnce(&crate::Engine, Completion) + Send>;
+
+/// Who wants to know about the end of a request.
+pub(crate) enum Owner {
+    /// Somebody will look.
+    Waiter,
+    /// Nobody; the slot is freed at the end.
+    Nobody,
+    /// This is run at the end, and the slot freed.
+    Continuation(Continuation),
+}
+
+/// A list of contiguous pieces as a peer reads it: address, length.
+pub(crate) type PieceList = Box<[(u64, u64)]>;
+
+pub(crate) enum Phase {
+    Posted { pattern: Pattern, entry: EntryId, region: Region },
+    Pulling,
+    Streaming { region: Region, expected: u64, received: u64 },
+    Queued,
+    Unmatched { peer: Peer, envelope: Envelope },
+    Offered { peer: Peer, envelope: Envelope, region: Region, _pieces: PieceList },
+    Feeding { peer: Peer, region: Region, receive: u64, sent: u64, len: u64 },
+    Local { envelope: Envelope, region: Region },
+    Done,
+}
+
+pub(crate) struct Request {
+    pub phase: Phase,
+    pub owner: Owner,
+    pub completion: Completion,
+}
+
+struct Slot {
+    generation: u32,
+    request: Option<Request>,
+}
+
+/// All requests of a process.
+#[derive(Default)]
+pub(crate) struct Requests {
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+}
+
+impl Requests {
+    pub fn insert(&mut self, phase: Phase) -> RequestId {
+        let request = Some(Request { phase, owner: Owner::Waiter, completion: Completion::default() });
+        if let Some(index) = self.free.pop() {
+            let slot = &mut self.slots[index as usize];
+            slot.request = request;
+            return RequestId { index, generation: slot.generation };
+        }
+        let index = u32::try_from(self.slots.len()).expect("fewer than 2^32 requests are under way at once");
+        self.slots.push(Slot { generation: 1, request });
+        RequestId { index, generation: 1 }
+    }
+
+    #[inline]
+    pub fn get(&self, id: RequestId) -> Option<&Request> {
+        self.slots.get(id.index as usize).filter(|slot| slot.generation == id.generation)?.request.as_ref()
+    }
+
+    #[inline]
+    pub fn get_mut(&mut self, id: RequestId) -> Option<&mut Request> {
+        self.slots.get_mut(id.index as usize).filter(|slot| slot.generation == id.generation)?.request.as_mut()
+    }
+
+    pub fn remove(&mut self, id: RequestId) -> Option<Request> {
+        let slot = self.slots.get_mut(id.index as usize).filter(|slot| slot.generation == id.generation)?;
+        let request = slot.request.take()?;
+        slot.generation = slot.generation.wrapping_add(1);
+        self.free.push(id.index);
+        Some(request)
+    }
+}
+
+impl Requests {
+    /// Sends under way that were released by their owner.
+    pub fn released_sends(&self) -> usize {
+        let sends = |r: &Request| {
+            matches!(r.owner, Owner::Nobody)
+                && matches!(r.phase, Phase::Queued | Phase::Unmatched { .. } | Phase::Offered { .. } | Phase::Feeding { .. })
+        };
+        self.slots.iter().filter_map(|slot| slot.request.as_ref()).filter(|r| sends(r)).count()
+    }
+}

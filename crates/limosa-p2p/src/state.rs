@@ -1,0 +1,611 @@
+//! The protocols: what a process knows under its engine's lock, and what it does when a packet arrives.
+//!
+//! - **Eager**: up to the eager limit the bytes travel with the envelope; the send is done when they are on the lane.
+//! - **Offer**: longer messages wait at the sender. The receiver fetches them from the sender's memory, or asks for them to be streamed where
+//!   it cannot (no cross-memory attach, or too many small pieces).
+//!
+//! Packets that find no room wait in a backlog per peer, in order; parts of streamed messages wait apart, so that they hold up nothing else.
+//!
+//! Handlers never touch the device's receiving side (they run inside its poll); what needs the device, or must happen without the lock, is
+//! noted down ([`Deferred`], [`Job`]) and done by the engine right after.
+
+use crate::matching::{Envelope, Matcher, Pattern};
+use crate::memory::Region;
+use crate::request::{Completion, Continuation, Failure, Owner, Phase, PieceList, RequestId, Requests};
+use crate::transfer::{Pull, copy_region};
+use crate::wire::{self, Offer};
+use limosa_device::{Data, Device, DeviceError, Meta, Peer, Sent, Urgency};
+use smallvec::SmallVec;
+use std::collections::VecDeque;
+
+/// Most pieces that are offered for fetching one by one; more are packed by streaming.
+const MAX_PIECES: usize = 4096;
+/// Mean length of a piece from which fetching piece by piece is worth it, in bytes.
+pub(crate) const MIN_PIECE: usize = 1024;
+
+/// Whether a send is done when the message is away, or when it is matched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Standard and ready mode.
+    Standard,
+    /// Synchronous mode.
+    Synchronous,
+}
+
+/// A message that no receive was posted for.
+pub(crate) enum Unexpected {
+    Eager { from: Peer, data: Box<[u8]>, sync: Option<u64> },
+    Offer { from: Peer, offer: Offer },
+    Local { send: RequestId, len: u64 },
+}
+
+impl Unexpected {
+    pub fn len(&self) -> u64 {
+        match self {
+            Unexpected::Eager { data, .. } => data.len() as u64,
+            Unexpected::Offer { offer, .. } => offer.len,
+            Unexpected::Local { len, .. } => *len,
+        }
+    }
+}
+
+/// A packet that waits for room.
+enum Waiting {
+    Control { meta: Meta, data: SmallVec<[u8; Offer::BYTES]>, urgency: Urgency },
+    Eager { request: RequestId, meta: Meta, region: Region, sync: bool },
+}
+
+/// To be done with the device, right after polling it.
+pub(crate) enum Deferred {
+    Fetch { request: RequestId, from: Peer, offer: Offer, region: Region, bytes: u64 },
+}
+
+/// To be done without the lock.
+pub(crate) enum Job {
+    Pull(Pull),
+    Continue(Continuation, Completion),
+}
+
+pub(crate) struct State {
+    pub rank: Peer,
+    pub eager_limit: usize,
+    pub requests: Requests,
+    pub matcher: Matcher<RequestId, Unexpected>,
+    pub deferred: Vec<Deferred>,
+    pub jobs: Vec<Job>,
+    backlog: Vec<VecDeque<Waiting>>,
+    /// Peers with a backlog.
+    behind: Vec<Peer>,
+    /// Requests that are being streamed out.
+    feeding: VecDeque<RequestId>,
+    /// Posted receives beyond the eager limit and sends that wait for their receiver: a reason to serve urgent traffic.
+    pub interest: usize,
+    /// Requests with continuations: a reason to serve all traffic.
+    pub continuations: usize,
+    /// Something was completed for which another thread may be asleep.
+    pub completed: bool,
+    /// The device failed for good.
+    pub broken: Option<String>,
+    /// Bytes of unexpected eager messages held.
+    pub unexpected_bytes: usize,
+}
+
+impl State {
+    pub fn new(rank: Peer, size: u32, eager_limit: usize) -> State {
+        State {
+            rank,
+            eager_limit,
+            requests: Requests::default(),
+            matcher: Matcher::default(),
+            deferred: Vec::new(),
+            jobs: Vec::new(),
+            backlog: (0..size).map(|_| VecDeque::new()).collect(),
+            behind: Vec::new(),
+            feeding: VecDeque::new(),
+            interest: 0,
+            continuations: 0,
+            completed: false,
+            broken: None,
+            unexpected_bytes: 0,
+        }
+    }
+
+    // ---- ends of requests ------------------------------------------------------------------------------------------
+
+    pub fn complete(&mut self, id: RequestId, completion: Completion) {
+        let Some(request) = self.requests.get_mut(id) else { return };
+        request.phase = Phase::Done;
+        request.completion = completion;
+        self.completed = true;
+        if !matches!(request.owner, Owner::Waiter) {
+            let request = self.requests.remove(id).expect("it was there a moment ago");
+            if let Owner::Continuation(then) = request.owner {
+                self.continuations -= 1;
+                self.jobs.push(Job::Continue(then, request.completion));
+            }
+        }
+    }
+
+    fn complete_receive(&mut self, id: RequestId, envelope: &Envelope, sent: u64, room: u64) {
+        let failure = (sent > room).then_some(Failure::Truncated { sent, room });
+        let bytes = sent.min(room);
+        self.complete(id, Completion { source: envelope.source, tag: envelope.tag, bytes, cancelled: false, failure });
+    }
+
+    fn complete_send(&mut self, id: RequestId) {
+        self.complete(id, Completion::default());
+    }
+
+    /// Marks a send that waited for its receiver as done, whatever the receiver did with it.
+    fn settle_send(&mut self, id: RequestId, cancelled: bool) {
+        let waits = self.requests.get(id).is_some_and(|r| {
+            matches!(r.phase, Phase::Unmatched { .. } | Phase::Offered { .. } | Phase::Feeding { .. } | Phase::Local { .. })
+        });
+        if waits {
+            self.interest -= 1;
+            self.complete(id, Completion { cancelled, ..Completion::default() });
+        }
+    }
+
+    // ---- sending ---------------------------------------------------------------------------------------------------
+
+    /// Starts a send to another process; `None` if it is done already.
+    pub fn send(
+        &mut self,
+        device: &mut dyn Device,
+        peer: Peer,
+        envelope: &Envelope,
+        region: Region,
+        mode: Mode,
+    ) -> Result<Option<RequestId>, Failure> {
+        let len = region.len();
+        if len > self.eager_limit {
+            return self.send_offer(device, peer, envelope, region).map(Some);
+        }
+        if mode == Mode::Synchronous {
+            let request = self.requests.insert(Phase::Queued);
+            let meta = wire::enveloped(wire::EAGER_SYNC, envelope);
+            self.queue(device, peer, Waiting::Eager { request, meta, region, sync: true });
+            return self.check_broken().map(|()| Some(request));
+        }
+        let meta = wire::enveloped(wire::EAGER, envelope);
+        if self.backlog[peer as usize].is_empty() {
+            match send_eager(device, peer, &meta, &region, None) {
+                Ok(Sent::Done) => return Ok(None),
+                Ok(Sent::NoRoom) => {}
+                Err(error) => return Err(Failure::Device(error.to_string())),
+            }
+        }
+        let request = self.requests.insert(Phase::Queued);
+        self.queue(device, peer, Waiting::Eager { request, meta, region, sync: false });
+        Ok(Some(request))
+    }
+
+    fn send_offer(&mut self, device: &mut dyn Device, peer: Peer, envelope: &Envelope, region: Region) -> Result<RequestId, Failure> {
+        let len = region.len();
+        let mut pieces: Vec<(u64, u64)> = Vec::new();
+        if region.mean_piece() >= MIN_PIECE {
+            region.pieces(0, len, &mut |address, bytes| {
+                pieces.push((address as u64, bytes as u64));
+                pieces.len() <= MAX_PIECES
+            });
+        }
+        let list: PieceList = if pieces.len() <= MAX_PIECES { pieces.into() } else { Box::new([]) };
+        let address = if list.len() == 1 { list[0].0 } else { list.as_ptr() as u64 };
+        let count = list.len() as u64;
+        let send = self.requests.insert(Phase::Offered { peer, envelope: *envelope, region, _pieces: list });
+        self.interest += 1;
+        let offer = Offer { send: send.to_wire(), len: len as u64, address, pieces: count };
+        self.control(device, peer, wire::enveloped(wire::OFFER, envelope), &offer.encode(), Urgency::Urgent);
+        self.check_broken().map(|()| send)
+    }
+
+    fn check_broken(&self) -> Result<(), Failure> {
+        self.broken.clone().map_or(Ok(()), |what| Err(Failure::Device(what)))
+    }
+
+    /// Starts a send to this process itself; `None` if it is done already.
+    pub fn send_local(&mut self, envelope: &Envelope, region: Region, mode: Mode) -> Option<RequestId> {
+        let len = region.len();
+        if let Some(id) = self.matcher.arrive(envelope) {
+            let target = self.take_posted(id);
+            copy_region(&region, &target, len.min(target.len()));
+            self.complete_receive(id, envelope, len as u64, target.len() as u64);
+            return None;
+        }
+        if mode == Mode::Standard && len <= self.eager_limit {
+            let mut data = vec![0; len].into_boxed_slice();
+            region.read(0, &mut data);
+            self.unexpected_bytes += len;
+            self.matcher.store(envelope, Unexpected::Eager { from: self.rank, data, sync: None });
+            return None;
+        }
+        let send = self.requests.insert(Phase::Local { envelope: *envelope, region });
+        self.interest += 1;
+        self.matcher.store(envelope, Unexpected::Local { send, len: len as u64 });
+        Some(send)
+    }
+
+    // ---- receiving -------------------------------------------------------------------------------------------------
+
+    /// Starts a receive.
+    pub fn receive(&mut self, device: &mut dyn Device, pattern: &Pattern, region: Region) -> RequestId {
+        match self.matcher.take(pattern) {
+            Some((envelope, message)) => self.receive_matched(device, &envelope, message, region),
+            None => {
+                if region.len() > self.eager_limit {
+                    self.interest += 1;
+                }
+                // The entry's name and the request's name each other; the request comes first, then learns its entry.
+                let id = self.requests.insert(Phase::Done);
+                let entry = self.matcher.post(pattern, id);
+                self.requests.get_mut(id).expect("just inserted").phase = Phase::Posted { pattern: *pattern, entry, region };
+                id
+            }
+        }
+    }
+
+    /// Receives a message that was taken from the matcher.
+    pub fn receive_matched(&mut self, device: &mut dyn Device, envelope: &Envelope, message: Unexpected, region: Region) -> RequestId {
+        let id = self.requests.insert(Phase::Pulling);
+        self.unexpected_bytes -= if let Unexpected::Eager { data, .. } = &message { data.len() } else { 0 };
+        match message {
+            Unexpected::Eager { from, data, sync } => {
+                let n = data.len().min(region.len());
+                region.write(0, &data[..n]);
+                self.complete_receive(id, envelope, data.len() as u64, region.len() as u64);
+                if let Some(send) = sync {
+                    self.tell(device, from, wire::about(wire::DONE, send, 0), &[]);
+                }
+            }
+            Unexpected::Offer { from, offer } => {
+                self.fetch(id, from, envelope, &offer, region);
+                self.run_deferred(device);
+            }
+            Unexpected::Local { send, len } => {
+                if let Some(Phase::Local { region: source, .. }) = self.requests.get(send).map(|r| &r.phase) {
+                    copy_region(source, &region, (len as usize).min(region.len()));
+                }
+                self.settle_send(send, false);
+                self.complete_receive(id, envelope, len, region.len() as u64);
+            }
+        }
+        id
+    }
+
+    /// Takes the region out of a posted receive that has just been matched.
+    fn take_posted(&mut self, id: RequestId) -> Region {
+        let request = self.requests.get_mut(id).expect("a posted receive lives until it is matched");
+        let Phase::Posted { region, .. } = std::mem::replace(&mut request.phase, Phase::Pulling) else {
+            unreachable!("only posted receives are in the matcher");
+        };
+        if region.len() > self.eager_limit {
+            self.interest -= 1;
+        }
+        region
+    }
+
+    fn fetch(&mut self, id: RequestId, from: Peer, envelope: &Envelope, offer: &Offer, region: Region) {
+        let request = self.requests.get_mut(id).expect("the caller's request");
+        let room = region.len() as u64;
+        let bytes = offer.len.min(room);
+        request.completion = Completion {
+            source: envelope.source,
+            tag: envelope.tag,
+            bytes,
+            cancelled: false,
+            failure: (offer.len > room).then_some(Failure::Truncated { sent: offer.len, room }),
+        };
+        self.deferred.push(Deferred::Fetch { request: id, from, offer: *offer, region, bytes });
+    }
+
+    /// Does what had to wait until the device was free.
+    pub fn run_deferred(&mut self, device: &mut dyn Device) {
+        while let Some(Deferred::Fetch { request, from, offer, region, bytes }) = self.deferred.pop() {
+            if offer.pieces > 0 && offer.pieces <= MAX_PIECES as u64 && bytes > 0 && device.can_pull(from) {
+                self.jobs.push(Job::Pull(Pull { request, from, offer, region, bytes }));
+            } else {
+                self.accept(device, request, from, &offer, region, bytes);
+            }
+        }
+    }
+
+    /// Asks for an offered message to be streamed.
+    pub fn accept(&mut self, device: &mut dyn Device, request: RequestId, from: Peer, offer: &Offer, region: Region, bytes: u64) {
+        if bytes == 0 {
+            self.finish_fetch(device, request, from, offer.send);
+            return;
+        }
+        if let Some(r) = self.requests.get_mut(request) {
+            r.phase = Phase::Streaming { region, expected: bytes, received: 0 };
+        }
+        self.interest += 1;
+        let meta = wire::about(wire::ACCEPT, offer.send, request.to_wire());
+        self.control(device, from, meta, &bytes.to_ne_bytes(), Urgency::Urgent);
+    }
+
+    /// All bytes of an offered message have been copied.
+    pub fn finish_fetch(&mut self, device: &mut dyn Device, request: RequestId, from: Peer, send: u64) {
+        if let Some(r) = self.requests.get(request) {
+            let completion = r.completion.clone();
+            self.complete(request, completion);
+        }
+        self.tell(device, from, wire::about(wire::DONE, send, 0), &[]);
+    }
+
+    /// Offers a message taken by matched probe, or recalls: nothing else needs an envelope here.
+    pub fn cancel(&mut self, device: &mut dyn Device, id: RequestId) {
+        let Some(request) = self.requests.get(id) else { return };
+        match &request.phase {
+            Phase::Posted { pattern, entry, region } => {
+                let (pattern, entry, large) = (*pattern, *entry, region.len() > self.eager_limit);
+                if self.matcher.withdraw(entry, &pattern).is_some() {
+                    self.interest -= usize::from(large);
+                    self.complete(id, Completion { cancelled: true, ..Completion::default() });
+                }
+            }
+            Phase::Unmatched { peer, envelope } | Phase::Offered { peer, envelope, .. } => {
+                let (peer, meta) = (*peer, wire::enveloped(wire::RECALL, envelope));
+                self.control(device, peer, meta, &id.to_wire().to_ne_bytes(), Urgency::Urgent);
+            }
+            Phase::Local { envelope, .. } => {
+                let envelope = *envelope;
+                let mine = |u: &Unexpected| matches!(u, Unexpected::Local { send, .. } if *send == id);
+                if self.matcher.take_where(&envelope, mine).is_some() {
+                    self.settle_send(id, true);
+                }
+            }
+            Phase::Pulling | Phase::Streaming { .. } | Phase::Queued | Phase::Feeding { .. } | Phase::Done => {}
+        }
+    }
+
+    // ---- packets that arrive ---------------------------------------------------------------------------------------
+
+    /// Handles one packet; false if it makes no sense.
+    #[must_use]
+    pub fn handle(&mut self, from: Peer, meta: &Meta, data: &[u8], answers: &mut Vec<(Peer, Meta, u64)>) -> bool {
+        match meta.kind {
+            wire::EAGER => self.eager_arrived(from, &wire::envelope(meta), data, None, answers),
+            wire::EAGER_SYNC => {
+                let Some(send) = wire::word(data, 0) else { return false };
+                self.eager_arrived(from, &wire::envelope(meta), &data[8..], Some(send), answers);
+            }
+            wire::OFFER => {
+                let Some(offer) = Offer::decode(data) else { return false };
+                let envelope = wire::envelope(meta);
+                match self.matcher.arrive(&envelope) {
+                    Some(id) => {
+                        let region = self.take_posted(id);
+                        self.fetch(id, from, &envelope, &offer, region);
+                    }
+                    None => self.matcher.store(&envelope, Unexpected::Offer { from, offer }),
+                }
+            }
+            wire::ACCEPT => {
+                let Some(len) = wire::word(data, 0) else { return false };
+                return self.accepted(RequestId::from_wire(meta.words[0]), from, meta.words[1], len);
+            }
+            wire::STREAM => return self.streamed(RequestId::from_wire(meta.words[0]), meta.words[1], data),
+            wire::DONE => self.settle_send(RequestId::from_wire(meta.words[0]), false),
+            wire::RECALL => {
+                let Some(send) = wire::word(data, 0) else { return false };
+                let theirs = |u: &Unexpected| match u {
+                    Unexpected::Eager { from: f, sync: Some(s), .. } => *f == from && *s == send,
+                    Unexpected::Offer { from: f, offer } => *f == from && offer.send == send,
+                    _ => false,
+                };
+                let given = self.matcher.take_where(&wire::envelope(meta), theirs).is_some();
+                answers.push((from, wire::about(wire::RECALLED, send, u64::from(given)), 0));
+            }
+            wire::RECALLED => {
+                if meta.words[1] != 0 {
+                    self.settle_send(RequestId::from_wire(meta.words[0]), true);
+                }
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    #[inline]
+    fn eager_arrived(&mut self, from: Peer, envelope: &Envelope, data: &[u8], sync: Option<u64>, answers: &mut Vec<(Peer, Meta, u64)>) {
+        match self.matcher.arrive(envelope) {
+            Some(id) => {
+                let region = self.take_posted(id);
+                let n = data.len().min(region.len());
+                region.write(0, &data[..n]);
+                self.complete_receive(id, envelope, data.len() as u64, region.len() as u64);
+                if let Some(send) = sync {
+                    answers.push((from, wire::about(wire::DONE, send, 0), 0));
+                }
+            }
+            None => {
+                self.unexpected_bytes += data.len();
+                self.matcher.store(envelope, Unexpected::Eager { from, data: data.into(), sync });
+            }
+        }
+    }
+
+    fn accepted(&mut self, id: RequestId, from: Peer, receive: u64, len: u64) -> bool {
+        let Some(request) = self.requests.get_mut(id) else { return false };
+        match std::mem::replace(&mut request.phase, Phase::Done) {
+            Phase::Offered { peer, region, .. } if peer == from && len <= region.len() as u64 => {
+                request.phase = Phase::Feeding { peer, region, receive, sent: 0, len };
+                self.feeding.push_back(id);
+                true
+            }
+            other => {
+                request.phase = other;
+                false
+            }
+        }
+    }
+
+    fn streamed(&mut self, id: RequestId, offset: u64, data: &[u8]) -> bool {
+        let Some(request) = self.requests.get_mut(id) else { return false };
+        let Phase::Streaming { region, expected, received } = &mut request.phase else { return false };
+        if offset.checked_add(data.len() as u64).is_none_or(|end| end > *expected) {
+            return false;
+        }
+        region.write(offset as usize, data);
+        *received += data.len() as u64;
+        if *received == *expected {
+            let completion = request.completion.clone();
+            self.interest -= 1;
+            self.complete(id, completion);
+        }
+        true
+    }
+
+    // ---- the way out -----------------------------------------------------------------------------------------------
+
+    /// Sends a small packet, or queues it behind others.
+    pub fn control(&mut self, device: &mut dyn Device, to: Peer, meta: Meta, data: &[u8], urgency: Urgency) {
+        self.queue(device, to, Waiting::Control { meta, data: SmallVec::from_slice(data), urgency });
+    }
+
+    fn tell(&mut self, device: &mut dyn Device, to: Peer, meta: Meta, data: &[u8]) {
+        self.control(device, to, meta, data, Urgency::Normal);
+    }
+
+    fn queue(&mut self, device: &mut dyn Device, to: Peer, packet: Waiting) {
+        let first = self.backlog[to as usize].is_empty();
+        self.backlog[to as usize].push_back(packet);
+        if first {
+            self.flush_peer(device, to);
+            if !self.backlog[to as usize].is_empty() {
+                self.behind.push(to);
+            }
+        }
+    }
+
+    /// Sends what waits for this peer as far as there is room; true if anything went.
+    fn flush_peer(&mut self, device: &mut dyn Device, to: Peer) -> bool {
+        let mut any = false;
+        while let Some(packet) = self.backlog[to as usize].pop_front() {
+            let sent = match &packet {
+                Waiting::Control { meta, data, urgency } => device.send(to, meta, Data::Bytes(data), *urgency),
+                Waiting::Eager { request, meta, region, sync } => send_eager(device, to, meta, region, sync.then_some(request.to_wire())),
+            };
+            match (sent, packet) {
+                (Ok(Sent::Done), Waiting::Eager { request, meta, sync, .. }) => {
+                    any = true;
+                    if sync {
+                        if let Some(r) = self.requests.get_mut(request) {
+                            r.phase = Phase::Unmatched { peer: to, envelope: wire::envelope(&meta) };
+                        }
+                        self.interest += 1;
+                    } else {
+                        self.complete_send(request);
+                    }
+                }
+                (Ok(Sent::Done), Waiting::Control { .. }) => any = true,
+                (Ok(Sent::NoRoom), packet) => {
+                    self.backlog[to as usize].push_front(packet);
+                    return any;
+                }
+                (Err(error), Waiting::Eager { request, .. }) => {
+                    let failure = Some(Failure::Device(error.to_string()));
+                    self.complete(request, Completion { failure, ..Completion::default() });
+                }
+                (Err(error), Waiting::Control { .. }) => self.broken = Some(error.to_string()),
+            }
+        }
+        any
+    }
+
+    /// Sends what waits, as far as there is room; true if anything went.
+    pub fn flush(&mut self, device: &mut dyn Device) -> bool {
+        let mut any = false;
+        for i in (0..self.behind.len()).rev() {
+            let to = self.behind[i];
+            any |= self.flush_peer(device, to);
+            if self.backlog[to as usize].is_empty() {
+                self.behind.swap_remove(i);
+            }
+        }
+        for _ in 0..self.feeding.len() {
+            let Some(id) = self.feeding.pop_front() else { break };
+            match self.feed(device, id) {
+                Ok((sent, finished)) => {
+                    any |= sent;
+                    if !finished {
+                        self.feeding.push_back(id);
+                    }
+                }
+                Err(error) => self.broken = Some(error.to_string()),
+            }
+        }
+        any
+    }
+
+    /// Streams a message as far as there is room: whether anything went, and whether that was all.
+    fn feed(&mut self, device: &mut dyn Device, id: RequestId) -> Result<(bool, bool), DeviceError> {
+        let mut any = false;
+        loop {
+            let Some(request) = self.requests.get_mut(id) else { return Ok((any, true)) };
+            let Phase::Feeding { peer, region, receive, sent, len } = &mut request.phase else { return Ok((any, true)) };
+            if *sent == *len {
+                self.settle_send(id, false);
+                return Ok((true, true));
+            }
+            let part = (*len - *sent).min(device.max_data() as u64) as usize;
+            let offset = *sent as usize;
+            let meta = wire::about(wire::STREAM, *receive, *sent);
+            // Only the first part and the last can find the receiver without a reason to look.
+            let urgency = Urgency::Urgent;
+            match device.send(*peer, &meta, Data::Fill(part, &mut |to| region.read(offset, to)), urgency)? {
+                Sent::Done => {
+                    *sent += part as u64;
+                    any = true;
+                }
+                Sent::NoRoom => return Ok((any, false)),
+            }
+        }
+    }
+
+    /// True if packets or parts wait for room.
+    pub fn has_backlog(&self) -> bool {
+        !self.behind.is_empty() || !self.feeding.is_empty()
+    }
+
+    /// Asks all peers for which something waits to make room and to wake this process then.
+    pub fn want_room(&mut self, device: &mut dyn Device) {
+        for &peer in &self.behind {
+            device.want_room(peer);
+        }
+        for &id in &self.feeding {
+            if let Some(Phase::Feeding { peer, .. }) = self.requests.get(id).map(|r| &r.phase) {
+                device.want_room(*peer);
+            }
+        }
+    }
+}
+
+#[inline]
+fn send_eager(device: &mut dyn Device, to: Peer, meta: &Meta, region: &Region, sync: Option<u64>) -> Result<Sent, DeviceError> {
+    let len = region.len();
+    match sync {
+        None => device.send(to, meta, Data::Fill(len, &mut |bytes| region.read(0, bytes)), Urgency::Normal),
+        Some(send) => {
+            let mut fill = |bytes: &mut [u8]| {
+                bytes[..8].copy_from_slice(&send.to_ne_bytes());
+                region.read(0, &mut bytes[8..]);
+            };
+            device.send(to, meta, Data::Fill(len + 8, &mut fill), Urgency::Normal)
+        }
+    }
+}
+
+impl State {
+    /// How a request ended, if it has.
+    pub fn end_of(&self, id: RequestId) -> Option<Completion> {
+        let request = self.requests.get(id)?;
+        matches!(request.phase, Phase::Done).then(|| request.completion.clone())
+    }
+
+    /// Sends whose receivers have not taken them, but that nobody waits for any more.
+    pub fn sends_pending(&self) -> usize {
+        self.requests.released_sends()
+    }
+}

@@ -1,0 +1,114 @@
+//! Copying message bytes: within this process, and out of a sender's memory.
+
+use crate::memory::Region;
+use crate::request::RequestId;
+use crate::state::MIN_PIECE;
+use crate::wire::Offer;
+use limosa_device::{Peer, Puller, Slice, slice};
+use std::io;
+
+/// Bytes of the buffer between a scattered region and another place.
+const BOUNCE_BYTES: usize = 256 * 1024;
+
+/// A fetch to be carried out without the engine's lock.
+pub(crate) struct Pull {
+    pub request: RequestId,
+    pub from: Peer,
+    pub offer: Offer,
+    pub region: Region,
+    pub bytes: u64,
+}
+
+impl Pull {
+    /// Copies the bytes from the sender's memory.
+    pub fn run(&self, puller: &dyn Puller) -> io::Result<()> {
+        let mut remote = self.remote_slices(puller)?;
+        let bytes = self.bytes as usize;
+        if self.region.mean_piece() >= MIN_PIECE || self.region.as_contiguous().is_some() {
+            let mut local = Vec::new();
+            self.region.pieces(0, bytes, &mut |address, len| {
+                local.push(slice(address as u64, len));
+                true
+            });
+            // SAFETY: the pieces lie in the region, whose memory belongs to this receive until it is done.
+            return unsafe { puller.pull(self.from, &mut local, &mut remote) };
+        }
+        let mut bounce = vec![0u8; BOUNCE_BYTES.min(bytes)];
+        let mut offset = 0;
+        let mut next = 0;
+        while offset < bytes {
+            let part = bounce.len().min(bytes - offset);
+            let mut remote_part = split_front(&mut remote, &mut next, part);
+            let mut local = vec![slice(bounce.as_mut_ptr() as u64, part)];
+            // SAFETY: the local slice is inside `bounce`, which is ours.
+            unsafe { puller.pull(self.from, &mut local, &mut remote_part)? };
+            self.region.write(offset, &bounce[..part]);
+            offset += part;
+        }
+        Ok(())
+    }
+
+    /// The sender's pieces, cut to the bytes wanted.
+    fn remote_slices(&self, puller: &dyn Puller) -> io::Result<Vec<Slice>> {
+        let bytes = self.bytes as usize;
+        if self.offer.pieces == 1 {
+            return Ok(vec![slice(self.offer.address, bytes)]);
+        }
+        let mut list = vec![(0u64, 0u64); self.offer.pieces as usize];
+        let mut local = vec![slice(list.as_mut_ptr() as u64, size_of_val(&list[..]))];
+        // SAFETY: the local slice is `list`, which is ours and may hold any integers.
+        unsafe { puller.pull(self.from, &mut local, &mut vec![slice(self.offer.address, size_of_val(&list[..]))])? };
+        let mut all: Vec<Slice> = list.iter().map(|&(address, len)| slice(address, len as usize)).collect();
+        let total = list.iter().fold(0u64, |sum, &(_, len)| sum.saturating_add(len));
+        if total != self.offer.len {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "the sender's list of pieces does not add up"));
+        }
+        Ok(split_front(&mut all, &mut 0, bytes))
+    }
+}
+
+/// Cuts slices of `bytes` in all from the front of `slices[*next..]`, which holds at least as many.
+fn split_front(slices: &mut [Slice], next: &mut usize, bytes: usize) -> Vec<Slice> {
+    let mut front = Vec::new();
+    let mut rest = bytes;
+    while rest > 0 {
+        let piece = &mut slices[*next];
+        let part = piece.iov_len.min(rest);
+        front.push(slice(piece.iov_base as u64, part));
+        piece.iov_base = piece.iov_base.wrapping_byte_add(part);
+        piece.iov_len -= part;
+        rest -= part;
+        if piece.iov_len == 0 {
+            *next += 1;
+        }
+    }
+    front
+}
+
+/// Copies the first `bytes` of one region over the first `bytes` of another of the same process.
+pub(crate) fn copy_region(from: &Region, to: &Region, bytes: usize) {
+    let mut offset = 0;
+    to.pieces(0, bytes, &mut |address, len| {
+        // SAFETY: the piece lies in the target region, whose memory belongs to the receive; source and target of one message do not overlap
+        // in a correct program, and an incorrect one sees a mixture of its own bytes.
+        let piece = unsafe { std::slice::from_raw_parts_mut(address, len) };
+        from.read(offset, piece);
+        offset += len;
+        true
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_front_of_slices_is_cut_anywhere() {
+        let mut slices = vec![slice(100, 10), slice(200, 0), slice(300, 10)];
+        let mut next = 0;
+        let shape = |s: Vec<Slice>| s.iter().map(|s| (s.iov_base as usize, s.iov_len)).filter(|s| s.1 > 0).collect::<Vec<_>>();
+        assert_eq!(shape(split_front(&mut slices, &mut next, 4)), [(100, 4)]);
+        assert_eq!(shape(split_front(&mut slices, &mut next, 10)), [(104, 6), (300, 4)]);
+        assert_eq!(shape(split_front(&mut slices, &mut next, 6)), [(304, 6)]);
+    }
+}

@@ -1,0 +1,98 @@
+//! What packets say. Pure: encodes to and decodes from a device's [`Meta`] and data bytes.
+//!
+//! | packet | words | data | meaning |
+//! |---|---|---|---|
+//! | `EAGER` | envelope | bytes | a whole message |
+//! | `EAGER_SYNC` | envelope | send id, bytes | a whole message; answer `DONE` when it is matched |
+//! | `OFFER` | envelope | [`Offer`] | a message to be fetched |
+//! | `ACCEPT` | send id, receive id | length | stream me the first so many bytes |
+//! | `STREAM` | receive id, offset | bytes | a part of a message |
+//! | `DONE` | send id, 0 | | the message was matched (and, if offered, fetched) |
+//! | `RECALL` | envelope | send id | give the message back if it is not yet matched |
+//! | `RECALLED` | send id, 1 or 0 | | it was given back, or not |
+//!
+//! The envelope is the context id, and the source rank and tag in the halves of the second word.
+//!
+//! Invariant: decoding never trusts a length; a packet that is too short is an error, not a panic.
+
+use crate::matching::Envelope;
+use limosa_device::Meta;
+
+pub const EAGER: u8 = 1;
+pub const EAGER_SYNC: u8 = 2;
+pub const OFFER: u8 = 3;
+pub const ACCEPT: u8 = 4;
+pub const STREAM: u8 = 5;
+pub const DONE: u8 = 6;
+pub const RECALL: u8 = 7;
+pub const RECALLED: u8 = 8;
+
+/// A message that waits at its sender.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Offer {
+    /// The sender's request.
+    pub send: u64,
+    /// Length in bytes.
+    pub len: u64,
+    /// With one piece: address of the data. With more: address of that many (address, length) pairs. In the sender's memory.
+    pub address: u64,
+    /// Number of contiguous pieces; 0 if the message can only be streamed.
+    pub pieces: u64,
+}
+
+/// A packet's meta words for a message with this envelope.
+#[inline]
+pub fn enveloped(kind: u8, envelope: &Envelope) -> Meta {
+    Meta { kind, words: [envelope.context, u64::from(envelope.source as u32) << 32 | u64::from(envelope.tag as u32)] }
+}
+
+/// The envelope in a packet's words.
+#[inline]
+pub fn envelope(meta: &Meta) -> Envelope {
+    Envelope { context: meta.words[0], source: (meta.words[1] >> 32) as i32, tag: meta.words[1] as u32 as i32 }
+}
+
+/// A packet about a request of the receiver of the packet.
+#[inline]
+pub fn about(kind: u8, request: u64, other: u64) -> Meta {
+    Meta { kind, words: [request, other] }
+}
+
+/// The word at byte `8 * index` of the data, if there is one.
+#[inline]
+pub fn word(data: &[u8], index: usize) -> Option<u64> {
+    data.get(8 * index..8 * index + 8).and_then(|bytes| bytes.try_into().ok()).map(u64::from_ne_bytes)
+}
+
+impl Offer {
+    /// Bytes of an encoded offer.
+    pub const BYTES: usize = 32;
+
+    /// Encodes.
+    pub fn encode(&self) -> [u8; Offer::BYTES] {
+        let mut bytes = [0; Offer::BYTES];
+        for (i, word) in [self.send, self.len, self.address, self.pieces].into_iter().enumerate() {
+            bytes[8 * i..8 * i + 8].copy_from_slice(&word.to_ne_bytes());
+        }
+        bytes
+    }
+
+    /// Decodes.
+    pub fn decode(data: &[u8]) -> Option<Offer> {
+        Some(Offer { send: word(data, 0)?, len: word(data, 1)?, address: word(data, 2)?, pieces: word(data, 3)? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn envelopes_and_offers_survive_the_journey() {
+        let e = Envelope { context: u64::MAX - 3, source: 77, tag: i32::MAX };
+        assert_eq!(envelope(&enveloped(EAGER, &e)), e);
+        let offer = Offer { send: 1, len: u64::MAX, address: 3, pieces: 4 };
+        assert_eq!(Offer::decode(&offer.encode()), Some(offer));
+        assert_eq!(Offer::decode(&offer.encode()[..31]), None);
+    }
+}
