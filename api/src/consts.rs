@@ -26,7 +26,7 @@ fn doc(constant: &Constant) -> String {
     if named.is_empty() { words } else { format!("{words}: `{}`", named.join("`, `")) }
 }
 
-/// Rust source: one `pub const` per constant, `ERROR_CLASS_NAMES`, and `PREDEFINED_DATATYPES`.
+/// Rust source: one `pub const` per constant, `ERROR_CLASS_NAMES`, `PREDEFINED_HANDLES` and `PREDEFINED_DATATYPES`.
 pub fn render(table: &Table) -> String {
     let mut out = String::new();
     for constant in &table.constants {
@@ -44,14 +44,22 @@ pub fn render(table: &Table) -> String {
     }
     out.push_str("];\n");
 
-    out.push_str(
-        "/// Predefined datatypes as (handle, name); synonyms share a handle.\npub const PREDEFINED_DATATYPES: &[(i32, &str)] = &[\n",
-    );
-    let mut types: Vec<&Constant> = table.constants.iter().filter(|c| c.c_type.as_deref() == Some("MPI_Datatype")).collect();
-    types.sort_by_key(|c| (number(c), c.name.clone()));
-    for c in types {
-        writeln!(out, "    ({}, {:?}),", number(c), c.name).unwrap();
+    for (name, doc, wanted) in
+        [("PREDEFINED_HANDLES", "All predefined handles", None), ("PREDEFINED_DATATYPES", "Predefined datatypes", Some("MPI_Datatype"))]
+    {
+        writeln!(out, "/// {doc} as (value, name) in ascending order; of synonyms the first by name.").unwrap();
+        writeln!(out, "pub const {name}: &[(i32, &str)] = &[").unwrap();
+        let of_kind = |c: &&Constant| match wanted {
+            Some(c_type) => c.c_type.as_deref() == Some(c_type),
+            None => table.handles.iter().any(|h| Some(&h.c_type) == c.c_type.as_ref()),
+        };
+        let mut handles: Vec<&Constant> = table.constants.iter().filter(of_kind).collect();
+        handles.sort_by_key(|c| (number(c), c.name.clone()));
+        handles.dedup_by_key(|c| number(c));
+        for c in handles {
+            writeln!(out, "    ({}, {:?}),", number(c), c.name).unwrap();
+        }
+        out.push_str("];\n");
     }
-    out.push_str("];\n");
     out
 }

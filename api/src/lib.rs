@@ -4,12 +4,14 @@
 //! parameters, every constant with its value, and the handle types. [`Table::load`] parses it; the other modules each render one thing
 //! from it. This crate runs at build time only; the library does not contain it.
 //!
-//! - [`consts`]: Rust constants, for `limosa-mpi`
-//! - `entry`: the exported functions, for `limosa-abi`
-//! - `header`: `mpi.h`
-//! - `coverage`: `docs/coverage.md`
+//! - [`consts`] — Rust constants, for `limosa-mpi`
+//! - [`entry`] — the exported functions, for `limosa-abi`
+//! - [`header`] — `mpi.h`
+//! - [`coverage`] — `docs/coverage.md`
 
 pub mod consts;
+pub mod coverage;
+pub mod entry;
 pub mod header;
 mod table;
 

@@ -1,1 +1,38 @@
-//! libmpi_abi: the MPI-5 standard ABI over limosa-mpi.
+//! `libmpi_abi`: the MPI-5 standard ABI (chapter 20) over `limosa-mpi`.
+//!
+//! A call travels like this: the exported function (generated, in the private module `entry`) widens its integers; the function behind it
+//! decodes handles, checks scalar arguments and calls the glue in [`calls`]; what comes back as an error goes through the error handler of
+//! the object that the call was made on ([`errors`]).
+//!
+//! Contract:
+//! - no logic lives here: handles in, checks, one call, error handler out;
+//! - the library never calls its own exported names, so that a profiler sees the calls of the program and no others;
+//! - no panic leaves the library: it becomes `MPI_ERR_INTERN`;
+//! - pointers that C passes in are trusted to be null or valid; null is checked.
+
+mod args;
+mod calls;
+mod cx;
+mod errors;
+mod handles;
+mod lifecycle;
+mod status;
+
+#[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
+compile_error!("the ABI layer takes MPI_Aint and pointers to be 64 bits wide, as on 64-bit Linux");
+
+/// The exported functions and the ABI's handle kinds and function types; see `api/src/entry.rs` for what it looks like.
+#[allow(clippy::all, non_snake_case, non_camel_case_types, missing_docs, unused_variables, unreachable_pub, dead_code)]
+mod entry {
+    use std::ffi::{c_char, c_int, c_void};
+
+    use limosa_mpi::consts;
+
+    use crate::args::{self, AnyFn, IntArray, Late, LateCount, OutInt};
+    use crate::calls::kinds;
+    use crate::cx::{Cx, Target, When, enter, unsupported};
+    use crate::handles::{Handle, Kind};
+    use crate::status::Status;
+
+    include!(concat!(env!("OUT_DIR"), "/entry.rs"));
+}

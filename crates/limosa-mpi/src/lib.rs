@@ -1,6 +1,13 @@
 //! The MPI standard in Rust: objects and semantics, without the C ABI.
 
+pub mod attr;
+pub mod comm;
 pub mod consts;
+pub mod errhandler;
 pub mod error;
+pub mod error_code;
+pub mod group;
+pub mod info;
+pub mod topo;
 
 pub use error::{Error, Result};

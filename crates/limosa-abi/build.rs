@@ -1,0 +1,17 @@
+//! Generates the exported functions from the table and names the library.
+//!
+//! A function is done when `src/calls/` has glue for it, so this script runs again whenever that folder changes.
+
+use std::path::PathBuf;
+
+use limosa_api::{Table, coverage, entry};
+
+fn main() {
+    println!("cargo:rerun-if-changed=build.rs");
+    println!("cargo:rerun-if-changed=src/calls");
+    println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libmpi_abi.so.1");
+    let manifest = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").expect("set by cargo"));
+    let glue = coverage::scan(&manifest.join("src/calls"));
+    let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("set by cargo")).join("entry.rs");
+    std::fs::write(&out, entry::render(&Table::load(), &glue)).unwrap_or_else(|e| panic!("cannot write {}: {e}", out.display()));
+}

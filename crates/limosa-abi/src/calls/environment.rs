@@ -1,0 +1,54 @@
+//! Versions, clocks and names (MPI-5 sections 9.1, 9.6 and 20.2).
+
+use std::ffi::{c_char, c_int};
+
+use limosa_mpi::{Error, Result, consts};
+
+use crate::args;
+use crate::cx::Cx;
+
+pub(crate) fn mpi_get_version(_cx: &Cx, version: &mut c_int, subversion: &mut c_int) -> Result<()> {
+    (*version, *subversion) = (consts::MPI_VERSION, consts::MPI_SUBVERSION);
+    Ok(())
+}
+
+pub(crate) fn mpi_abi_get_version(_cx: &Cx, abi_major: &mut c_int, abi_minor: &mut c_int) -> Result<()> {
+    (*abi_major, *abi_minor) = (consts::MPI_ABI_VERSION, consts::MPI_ABI_SUBVERSION);
+    Ok(())
+}
+
+pub(crate) fn mpi_get_library_version(_cx: &Cx, version: *mut c_char, resultlen: &mut c_int) -> Result<()> {
+    let text = concat!("Limosa ", env!("CARGO_PKG_VERSION"), ", MPI 5.0, ABI 1.0");
+    // SAFETY: the program promises room for MPI_MAX_LIBRARY_VERSION_STRING bytes.
+    *resultlen = unsafe { args::copy_text(version, consts::MPI_MAX_LIBRARY_VERSION_STRING as usize, text) };
+    Ok(())
+}
+
+pub(crate) fn mpi_get_processor_name(_cx: &Cx, name: *mut c_char, resultlen: &mut c_int) -> Result<()> {
+    let mut host = [0u8; consts::MPI_MAX_PROCESSOR_NAME as usize];
+    // SAFETY: the array has the length that is passed. The name comes from the kernel; no name service is asked.
+    if unsafe { libc::gethostname(host.as_mut_ptr().cast(), host.len()) } != 0 {
+        let cause = std::io::Error::last_os_error();
+        return Err(Error::new(consts::MPI_ERR_OTHER, format!("the name of this machine cannot be read: {cause}")));
+    }
+    let length = host.iter().position(|b| *b == 0).unwrap_or(host.len());
+    // SAFETY: the program promises room for MPI_MAX_PROCESSOR_NAME bytes.
+    *resultlen = unsafe { args::copy_text(name, host.len(), &String::from_utf8_lossy(&host[..length])) };
+    Ok(())
+}
+
+/// Seconds of the monotonic clock, which all processes of a machine share.
+pub(crate) fn mpi_wtime(_cx: &Cx) -> f64 {
+    seconds(libc::clock_gettime)
+}
+
+pub(crate) fn mpi_wtick(_cx: &Cx) -> f64 {
+    seconds(libc::clock_getres)
+}
+
+fn seconds(read: unsafe extern "C" fn(libc::clockid_t, *mut libc::timespec) -> c_int) -> f64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: writes to a local variable; cannot fail for this clock.
+    unsafe { read(libc::CLOCK_MONOTONIC, &mut time) };
+    time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
+}

@@ -1,0 +1,49 @@
+//! The glue: one short function per MPI function, which says what in `limosa-mpi` does the work.
+//!
+//! A function of the standard is *done* exactly when a file of this folder has a line that starts with `pub(crate) fn mpi_xyz(`, the name in
+//! lower case and without `_c`: one glue function serves the base function and its large-count twin. The build script finds the line and
+//! generates the exported functions to call it. A new file needs a `pub(crate) mod` line below; a new kind of object a line in [`kinds`].
+//!
+//! # Convention
+//!
+//! The first argument is `cx: &Cx` ([`Cx`](crate::cx::Cx): name of the function, handles to objects and back); then comes one argument per C
+//! parameter of the large form, in order. Most functions return `limosa_mpi::Result<()>`; an error goes to the right error handler with the
+//! function's name and the rank, so `detail` only says what is wrong. The few that return a value (`MPI_Wtime`) return it directly. Errors
+//! that concern another communicator than the call's own argument (`MPI_Wait`): say so with `cx.blame(handle)` before returning.
+//!
+//! | C parameter | glue type | checked before |
+//! |---|---|---|
+//! | handle, in | `&Arc<T>` (`kinds::Communicator`, ...) | null, freed, foreign, random: error class of the kind |
+//! | handle, in, where null has a meaning | `Option<&Arc<T>>` | as above; see `NULL_IS_VALID` in `api/src/entry.rs` |
+//! | info, in | `Option<&Arc<Info>>`; in `MPI_Info_*` `&Arc<Info>` | as above |
+//! | datatype of a collective operation | `Late<Datatype>` | nothing: it may be insignificant; `.get(cx)?` when it is not |
+//! | count of a collective operation | `LateCount` | nothing; `.get()?` checks that it is not negative |
+//! | handle, out or inout | `&mut Handle` | null pointer; decode with `cx.get(*h, "request")`, free with `cx.free(h, "comm")` |
+//! | array of handles | `*const Handle`, `*mut Handle` | nothing; `cx.get_all`, `cx.slice`, `cx.slice_mut` |
+//! | count, size, displacement, offset | `i64` | lower bound where the standard has one |
+//! | array of those, `int` or wide | `IntArray` | nothing; `is_null`, `get(i)`, `to_vec(n, "counts")` |
+//! | one of those, out or inout | `OutInt` | null pointer; `set` makes MPI_UNDEFINED of what does not fit an int |
+//! | rank, tag and other ints | `c_int` | nothing, except array lengths |
+//! | int arrays | `*const c_int`, `*mut c_int` | nothing; `cx.slice(p, n, "ranks")?` |
+//! | logical | `bool`, out `&mut c_int` | null pointer |
+//! | other single results | `&mut c_int`, `&mut i64` | null pointer |
+//! | string, in | `&CStr` | null pointer |
+//! | string, out | `*mut c_char` | null pointer; fill with `args::copy_text` |
+//! | status, out | `Option<&mut Status>` | nothing; `None` is `MPI_STATUS_IGNORE` |
+//! | status, in or inout | `&Status`, `&mut Status` | null pointer |
+//! | statuses | `*mut Status` | nothing; null is `MPI_STATUSES_IGNORE` |
+//! | buffer, attribute value, extra state | `*mut c_void` (`*const` where C has const) | nothing |
+//! | function | `Option<callback::MPI_Xyz_function>` from [`entry`](crate::entry) | nothing; address 0 or 1 may be a predefined function |
+//! | function with a twin | `AnyFn` | nothing; `cx.large()` says which type it has |
+//!
+//! In `MPI_T_*` every pointer and handle arrives raw. In the base function, parameters that only the twin has (`max_large_counts`) are 0,
+//! null or [`OutInt::absent`](crate::args::OutInt::absent).
+//!
+//! Functions of the program (reduction functions, attribute callbacks, error handlers) are called without any lock held, through
+//! `extern "C"` types, and never unwind into the library.
+
+pub(crate) mod environment;
+pub(crate) mod error;
+pub(crate) mod kinds;
+pub(crate) mod memory;
+pub(crate) mod status;

@@ -1,0 +1,154 @@
+//! The frame of a call: who calls, what for, and what happens when it fails.
+
+use std::cell::RefCell;
+use std::ffi::c_int;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use limosa_mpi::consts::{self, ErrorClass};
+use limosa_mpi::{Error, Result};
+
+use crate::handles::{Handle, Miss, Object, describe};
+use crate::{errors, lifecycle};
+
+/// When a function may be called (MPI-5 section 11.4.1).
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum When {
+    /// At any time.
+    AnyTime,
+    /// Between initialisation and finalisation.
+    Running,
+}
+
+/// The object whose error handler hears of an error.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Target {
+    /// A communicator.
+    Comm(Handle),
+    /// A window.
+    Win(Handle),
+    /// A file.
+    File(Handle),
+    /// A session.
+    Session(Handle),
+    /// None in particular: `MPI_COMM_SELF`.
+    Default,
+}
+
+/// What the glue knows about the call it serves.
+pub(crate) struct Cx {
+    /// The function's name as the program called it, `MPI_Send_c`.
+    name: &'static str,
+    large: bool,
+    blamed: RefCell<Option<Handle>>,
+}
+
+impl Cx {
+    pub(crate) fn new(name: &'static str, large: bool) -> Cx {
+        Cx { name, large, blamed: RefCell::new(None) }
+    }
+
+    /// The function's name: `MPI_Send`, or `MPI_Send_c`.
+    pub(crate) fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// True in the large-count twin (`_c`).
+    pub(crate) fn large(&self) -> bool {
+        self.large
+    }
+
+    /// Sends an error of this call to the error handler of that communicator, for calls that learn late which one it concerns (`MPI_Wait`).
+    pub(crate) fn blame(&self, comm: Handle) {
+        *self.blamed.borrow_mut() = Some(comm);
+    }
+
+    /// The object of a handle; `arg` is the parameter's name, for the message.
+    #[inline]
+    pub(crate) fn get<T: Object>(&self, handle: Handle, arg: &str) -> Result<Arc<T>> {
+        T::table().get(handle).map_err(|miss| bad_handle::<T>(handle, arg, &miss))
+    }
+
+    /// The object of a handle, or `None` for the null handle.
+    #[inline]
+    pub(crate) fn get_or_null<T: Object>(&self, handle: Handle, arg: &str) -> Result<Option<Arc<T>>> {
+        if handle == Handle::predefined(T::KIND.null) { Ok(None) } else { self.get(handle, arg).map(Some) }
+    }
+
+    /// The objects of an array of `n` handles.
+    pub(crate) fn get_all<T: Object>(&self, handles: *const Handle, n: usize, arg: &str) -> Result<Vec<Arc<T>>> {
+        self.slice(handles, n, arg)?.iter().enumerate().map(|(i, h)| self.get(*h, &format!("{arg}[{i}]"))).collect()
+    }
+
+    /// `n` elements of a C array. Null is fine for none.
+    pub(crate) fn slice<'a, T>(&'a self, start: *const T, n: usize, arg: &str) -> Result<&'a [T]> {
+        match (start.is_null(), n) {
+            (_, 0) => Ok(&[]),
+            (true, _) => Err(Error::new(consts::MPI_ERR_ARG, format!("{arg} is a null pointer, but {n} elements are wanted"))),
+            // SAFETY: the caller of the C function promises an array of at least `n` elements.
+            _ => Ok(unsafe { std::slice::from_raw_parts(start, n) }),
+        }
+    }
+
+    /// `n` elements of a C array to write to. Null is fine for none.
+    pub(crate) fn slice_mut<'a, T>(&'a self, start: *mut T, n: usize, arg: &str) -> Result<&'a mut [T]> {
+        match (start.is_null(), n) {
+            (_, 0) => Ok(&mut []),
+            (true, _) => Err(Error::new(consts::MPI_ERR_ARG, format!("{arg} is a null pointer, but {n} elements are to be written"))),
+            // SAFETY: the caller of the C function promises an array of at least `n` elements that nobody else uses during the call.
+            _ => Ok(unsafe { std::slice::from_raw_parts_mut(start, n) }),
+        }
+    }
+
+    /// Gives an object a handle.
+    pub(crate) fn register<T: Object>(&self, object: Arc<T>) -> Result<Handle> {
+        T::table().insert(object).ok_or_else(|| {
+            Error::new(consts::MPI_ERR_OTHER, format!("no handle is left for {}: free some that are no longer needed", T::KIND.noun))
+        })
+    }
+
+    /// Takes the handle away from an object and sets it to the null handle. Predefined objects cannot be freed.
+    pub(crate) fn free<T: Object>(&self, handle: &mut Handle, arg: &str) -> Result<Arc<T>> {
+        let object = T::table().remove(*handle).map_err(|miss| bad_handle::<T>(*handle, arg, &miss))?;
+        *handle = Handle::predefined(T::KIND.null);
+        Ok(object)
+    }
+}
+
+#[cold]
+fn bad_handle<T: Object>(handle: Handle, arg: &str, miss: &Miss) -> Error {
+    Error::new(T::KIND.class, format!("{arg} {}", describe(handle, &T::KIND, miss)))
+}
+
+/// Runs the body of a call; returns what the C function returns.
+#[inline]
+pub(crate) fn enter(name: &'static str, large: bool, when: When, target: Target, body: impl FnOnce(&Cx) -> Result<()>) -> c_int {
+    let cx = Cx::new(name, large);
+    if when == When::Running && !lifecycle::is_running() {
+        return errors::raise(&cx, Target::Default, lifecycle::not_running());
+    }
+    match catch_unwind(AssertUnwindSafe(|| body(&cx))) {
+        Ok(Ok(())) => consts::MPI_SUCCESS,
+        Ok(Err(error)) => fail(&cx, target, error),
+        Err(panic) => fail(&cx, target, internal(&*panic)),
+    }
+}
+
+#[cold]
+fn fail(cx: &Cx, target: Target, error: Error) -> ErrorClass {
+    let blamed = cx.blamed.borrow_mut().take();
+    errors::raise(cx, blamed.map_or(target, Target::Comm), error)
+}
+
+#[cold]
+fn internal(panic: &(dyn std::any::Any + Send)) -> Error {
+    let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied()).unwrap_or("unknown");
+    Error::new(consts::MPI_ERR_INTERN, format!("an internal error of Limosa, please report it: {text}"))
+}
+
+/// The body of a function that is not done yet.
+#[cold]
+pub(crate) fn unsupported(name: &'static str, large: bool, target: Target) -> c_int {
+    let detail = format!("{name} is not implemented yet in this version of Limosa");
+    errors::raise(&Cx::new(name, large), target, Error::new(consts::MPI_ERR_UNSUPPORTED_OPERATION, detail))
+}

@@ -1,0 +1,74 @@
+//! What happens to an error (MPI-5 section 9.3): it goes to the error handler of the object that the call was made on.
+//!
+//! - The object is the call's communicator, window, file or session; without one, or with an invalid one, `MPI_COMM_SELF`.
+//! - `MPI_ERRORS_ARE_FATAL`, the default, and `MPI_ERRORS_ABORT` print one block and end the job. `MPI_ERRORS_RETURN` returns the code.
+//! - A handler of the program is called with the handle and the code, without any lock held; then the code is returned.
+
+use std::ffi::c_int;
+use std::io::Write;
+
+use limosa_mpi::{Error, consts, error_code};
+
+use crate::calls::kinds;
+use crate::cx::{Cx, Target};
+use crate::lifecycle;
+
+/// The error handler that applies to an error.
+pub(crate) enum Handler {
+    /// `MPI_ERRORS_ARE_FATAL`
+    AreFatal,
+    /// `MPI_ERRORS_ABORT`
+    Abort,
+    /// `MPI_ERRORS_RETURN`
+    Return,
+    /// A function of the program. It gets the code.
+    Call(Box<dyn FnOnce(c_int)>),
+}
+
+/// Takes an error to its handler. Returns the code that the C function returns, if it returns.
+#[cold]
+pub(crate) fn raise(cx: &Cx, target: Target, error: Error) -> c_int {
+    match kinds::handler(target) {
+        Handler::AreFatal => fatal(cx, &error, "MPI_ERRORS_ARE_FATAL"),
+        Handler::Abort => fatal(cx, &error, "MPI_ERRORS_ABORT"),
+        Handler::Return => {}
+        Handler::Call(function) => function(error.class),
+    }
+    error.class
+}
+
+/// The exit code of a job that ends by an error.
+const EXIT_CODE: i32 = 1;
+
+fn fatal(cx: &Cx, error: &Error, handler: &str) -> ! {
+    let _ = std::io::stderr().write_all(report(cx.name(), lifecycle::rank(), error, handler).as_bytes());
+    lifecycle::abort(EXIT_CODE)
+}
+
+/// The block that the default handler prints.
+fn report(function: &str, rank: Option<i32>, error: &Error, handler: &str) -> String {
+    let class = error_code::class_of(error.class).unwrap_or(error.class);
+    let name = consts::error_class_name(class).map_or_else(|| format!("error class {class}"), str::to_owned);
+    let who = rank.map_or_else(String::new, |rank| format!(" on rank {rank}"));
+    format!(
+        "limosa: error in {function}{who}: {detail}\n  \
+         error class: {name} ({meaning})\n  \
+         the job ends now, because the error handler is {handler}; to handle errors in the program, set MPI_ERRORS_RETURN\n",
+        detail = error.detail,
+        meaning = error_code::text(error.class),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_report_names_function_rank_class_and_what_is_wrong() {
+        let error = Error::new(consts::MPI_ERR_COUNT, "count is -1, but it must not be negative");
+        let text = report("MPI_Send", Some(3), &error, "MPI_ERRORS_ARE_FATAL");
+        for part in ["MPI_Send", "rank 3", "count is -1", "MPI_ERR_COUNT", "MPI_ERRORS_ARE_FATAL"] {
+            assert!(text.contains(part), "{part} is missing in {text}");
+        }
+    }
+}

@@ -1,0 +1,345 @@
+//! Handles: the numbers that stand for objects in the C ABI (MPI-5 section 20.3).
+//!
+//! Predefined handles are the ABI's constants (below `0x1000`). The others are
+//!
+//! ```text
+//! bit 30     29..26   25..20        19..0
+//!  0         kind     generation    slot        every kind but requests: 1 M live handles each
+//!  1         generation (29..24)    slot (23..0)    requests: 16 M live handles
+//! ```
+//!
+//! Invariants:
+//! - a handle fits in 31 bits, so that conversion to and from an integer is the identity;
+//! - a slot that is freed is the next to be used again, under the next generation, so that a stale handle is recognised (until the
+//!   generation, of 6 bits, comes around);
+//! - a table never hands out an object of another kind, whatever number it is asked for.
+
+use std::sync::Arc;
+
+use limosa_mpi::consts::{self, ErrorClass};
+use parking_lot::RwLock;
+
+use crate::entry::kind;
+
+/// A handle as C passes it.
+#[repr(transparent)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Handle(pub(crate) usize);
+
+impl Handle {
+    /// The handle of one of the ABI's constants.
+    pub(crate) const fn predefined(value: i32) -> Handle {
+        Handle(value as usize)
+    }
+}
+
+/// What is particular to a kind of handle.
+pub(crate) struct Kind {
+    /// With article: "a communicator".
+    pub(crate) noun: &'static str,
+    /// Value of the null handle.
+    pub(crate) null: i32,
+    /// Name of the null handle.
+    pub(crate) null_name: &'static str,
+    /// Error class of an invalid handle.
+    pub(crate) class: ErrorClass,
+    /// Number of the kind in a handle, from 1.
+    pub(crate) tag: usize,
+    /// Least predefined value.
+    pub(crate) low: i32,
+    /// Greatest predefined value.
+    pub(crate) high: i32,
+}
+
+/// Numbers below this one are predefined handles, or none.
+const PREDEFINED_END: usize = 0x1000;
+const REQUEST_BIT: usize = 1 << 30;
+const GENERATIONS: usize = 1 << 6;
+
+/// An object that handles stand for.
+pub(crate) trait Object: Send + Sync + 'static {
+    /// Its kind of handle.
+    const KIND: Kind;
+    /// The table of all objects of this type.
+    fn table() -> &'static HandleTable<Self>
+    where
+        Self: Sized;
+    /// Tells the object under which handle it is registered.
+    fn set_handle(&self, _handle: Handle) {}
+    /// The object behind a predefined handle; asked once per value, when it is first used.
+    fn builtin(_value: i32) -> Option<Arc<Self>>
+    where
+        Self: Sized,
+    {
+        None
+    }
+}
+
+/// Why a number is not the handle of an object.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Miss {
+    /// It is the null handle of the kind.
+    Null,
+    /// It was one, and has been freed.
+    Freed,
+    /// It never was one of this kind.
+    Foreign,
+    /// It is predefined, and cannot be freed.
+    Predefined,
+}
+
+struct Slot<T> {
+    generation: usize,
+    object: Option<Arc<T>>,
+}
+
+struct Inner<T> {
+    slots: Vec<Slot<T>>,
+    free: Vec<usize>,
+    builtin: Vec<Option<Arc<T>>>,
+}
+
+/// All live objects of one kind.
+pub(crate) struct HandleTable<T> {
+    inner: RwLock<Inner<T>>,
+}
+
+impl<T: Object> HandleTable<T> {
+    /// An empty table.
+    pub(crate) const fn new() -> HandleTable<T> {
+        HandleTable { inner: RwLock::new(Inner { slots: Vec::new(), free: Vec::new(), builtin: Vec::new() }) }
+    }
+
+    const IS_REQUEST: bool = T::KIND.tag == kind::REQUEST.tag;
+    const SLOT_BITS: usize = if Self::IS_REQUEST { 24 } else { 20 };
+    const BASE: usize = if Self::IS_REQUEST { REQUEST_BIT } else { T::KIND.tag << 26 };
+
+    fn encode(slot: usize, generation: usize) -> Handle {
+        Handle(Self::BASE | generation << Self::SLOT_BITS | slot)
+    }
+
+    /// Slot and generation of a handle of this kind.
+    fn decode(handle: Handle) -> Option<(usize, usize)> {
+        let rest = handle.0.wrapping_sub(Self::BASE);
+        let limit = GENERATIONS << Self::SLOT_BITS;
+        if rest < limit { Some((rest & ((1 << Self::SLOT_BITS) - 1), rest >> Self::SLOT_BITS)) } else { None }
+    }
+
+    /// The object behind a handle.
+    #[inline]
+    pub(crate) fn get(&self, handle: Handle) -> Result<Arc<T>, Miss> {
+        if handle.0 < PREDEFINED_END {
+            return self.predefined(handle.0 as i32);
+        }
+        let (slot, generation) = Self::decode(handle).ok_or(Miss::Foreign)?;
+        let inner = self.inner.read();
+        let slot = inner.slots.get(slot).ok_or(Miss::Foreign)?;
+        match &slot.object {
+            Some(object) if slot.generation == generation => Ok(object.clone()),
+            _ => Err(Miss::Freed),
+        }
+    }
+
+    fn predefined(&self, value: i32) -> Result<Arc<T>, Miss> {
+        if value == T::KIND.null {
+            return Err(Miss::Null);
+        }
+        if !(T::KIND.low..=T::KIND.high).contains(&value) {
+            return Err(Miss::Foreign);
+        }
+        let at = (value - T::KIND.low) as usize;
+        if let Some(Some(object)) = self.inner.read().builtin.get(at) {
+            return Ok(object.clone());
+        }
+        let object = T::builtin(value).ok_or(Miss::Foreign)?;
+        Ok(self.set_predefined(value, object, false))
+    }
+
+    /// Puts `object` behind a predefined handle and returns what is then there. Without `replace` an object that is already there stays.
+    pub(crate) fn set_predefined(&self, value: i32, object: Arc<T>, replace: bool) -> Arc<T> {
+        let at = (value - T::KIND.low) as usize;
+        let mut inner = self.inner.write();
+        if inner.builtin.len() <= at {
+            inner.builtin.resize_with(at + 1, || None);
+        }
+        let place = &mut inner.builtin[at];
+        if replace || place.is_none() {
+            object.set_handle(Handle::predefined(value));
+            *place = Some(object);
+        }
+        place.clone().expect("just filled")
+    }
+
+    /// Registers an object; `None` if no more handles of this kind are free.
+    pub(crate) fn insert(&self, object: Arc<T>) -> Option<Handle> {
+        let mut inner = self.inner.write();
+        let at = match inner.free.pop() {
+            Some(at) => at,
+            None if inner.slots.len() >> Self::SLOT_BITS != 0 => return None,
+            None => {
+                inner.slots.push(Slot { generation: 0, object: None });
+                inner.slots.len() - 1
+            }
+        };
+        let slot = &mut inner.slots[at];
+        slot.generation = (slot.generation + 1) % GENERATIONS;
+        let handle = Self::encode(at, slot.generation);
+        object.set_handle(handle);
+        slot.object = Some(object);
+        Some(handle)
+    }
+
+    /// Forgets a handle and returns its object, which lives on while others hold it.
+    pub(crate) fn remove(&self, handle: Handle) -> Result<Arc<T>, Miss> {
+        if handle.0 < PREDEFINED_END {
+            return Err(self.predefined(handle.0 as i32).err().unwrap_or(Miss::Predefined));
+        }
+        let (at, generation) = Self::decode(handle).ok_or(Miss::Foreign)?;
+        let mut inner = self.inner.write();
+        let slot = inner.slots.get_mut(at).ok_or(Miss::Foreign)?;
+        if slot.generation != generation {
+            return Err(Miss::Freed);
+        }
+        let object = slot.object.take().ok_or(Miss::Freed)?;
+        inner.free.push(at);
+        Ok(object)
+    }
+}
+
+/// In words, what a number is that was passed for a handle of `wanted`: "MPI_INT, not a communicator".
+pub(crate) fn describe(handle: Handle, wanted: &Kind, miss: &Miss) -> String {
+    let number = handle.0;
+    match miss {
+        Miss::Null if number == wanted.null as usize => format!("is {}", wanted.null_name),
+        Miss::Freed => format!("(0x{number:x}) has been freed"),
+        Miss::Predefined => {
+            format!("({}) is predefined and cannot be freed", predefined_name(number).unwrap_or_else(|| format!("0x{number:x}")))
+        }
+        _ if number == 0 => format!("is a null pointer, not {}: use {} for none", wanted.noun, wanted.null_name),
+        _ => {
+            let owner = kind::ALL.iter().find(|k| owns(k, number));
+            match (predefined_name(number), owner) {
+                (Some(name), _) => format!("is {name}, not {}", wanted.noun),
+                (None, Some(owner)) if owner.tag != wanted.tag => format!("(0x{number:x}) is {}, not {}", owner.noun, wanted.noun),
+                _ => format!("(0x{number:x}) is not the handle of {}", wanted.noun),
+            }
+        }
+    }
+}
+
+fn owns(kind: &Kind, number: usize) -> bool {
+    match number {
+        n if n < PREDEFINED_END => (kind.low..=kind.high).contains(&(n as i32)),
+        n if n >> 30 == 1 => kind.tag == kind::REQUEST.tag,
+        n => n >> 26 == kind.tag && kind.tag != kind::REQUEST.tag,
+    }
+}
+
+fn predefined_name(number: usize) -> Option<String> {
+    let value = i32::try_from(number).ok()?;
+    let known = consts::PREDEFINED_HANDLES;
+    let at = known.binary_search_by_key(&value, |entry| entry.0).ok()?;
+    Some(known[at].1.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    struct Thing(u32, AtomicUsize);
+
+    fn thing(n: u32) -> Arc<Thing> {
+        Arc::new(Thing(n, AtomicUsize::new(0)))
+    }
+
+    impl Object for Thing {
+        const KIND: Kind = kind::COMMUNICATOR;
+        fn table() -> &'static HandleTable<Thing> {
+            unreachable!("the tests make their own tables")
+        }
+        fn set_handle(&self, handle: Handle) {
+            self.1.store(handle.0, Ordering::Relaxed);
+        }
+    }
+
+    struct Ticket;
+
+    impl Object for Ticket {
+        const KIND: Kind = kind::REQUEST;
+        fn table() -> &'static HandleTable<Ticket> {
+            unreachable!("the tests make their own tables")
+        }
+    }
+
+    #[test]
+    fn a_handle_leads_to_its_object_until_it_is_freed() {
+        let table = HandleTable::<Thing>::new();
+        let handle = table.insert(thing(7)).unwrap();
+        let object = table.get(handle).unwrap();
+        assert_eq!((object.0, object.1.load(Ordering::Relaxed)), (7, handle.0));
+        assert_eq!(table.remove(handle).unwrap().0, 7);
+        assert_eq!(table.get(handle).err(), Some(Miss::Freed));
+        assert_eq!(table.remove(handle).err(), Some(Miss::Freed));
+        let next = table.insert(thing(8)).unwrap();
+        assert_ne!(next, handle, "the slot is reused, the handle is not");
+        assert_eq!(table.get(handle).err(), Some(Miss::Freed));
+    }
+
+    #[test]
+    fn null_predefined_and_foreign_handles_are_told_apart() {
+        let table = HandleTable::<Thing>::new();
+        assert_eq!(table.get(Handle::predefined(consts::MPI_COMM_NULL)).err(), Some(Miss::Null));
+        assert_eq!(table.get(Handle::predefined(consts::MPI_INT)).err(), Some(Miss::Foreign));
+        table.set_predefined(consts::MPI_COMM_WORLD, thing(1), false);
+        assert_eq!(table.get(Handle::predefined(consts::MPI_COMM_WORLD)).unwrap().0, 1);
+        assert_eq!(table.remove(Handle::predefined(consts::MPI_COMM_WORLD)).err(), Some(Miss::Predefined));
+        let say = |n: usize| describe(Handle(n), &kind::COMMUNICATOR, &Miss::Foreign);
+        assert_eq!(say(consts::MPI_INT as usize), "is MPI_INT, not a communicator");
+        assert!(say(kind::DATATYPE.tag << 26 | 5).contains("is a datatype, not a communicator"));
+        assert!(say(REQUEST_BIT | 9).contains("is a request"));
+        assert!(say(usize::MAX).contains("is not the handle of a communicator"));
+    }
+
+    #[test]
+    fn handles_fit_in_31_bits_and_sixteen_million_requests_have_room() {
+        assert!(HandleTable::<Thing>::encode((1 << 20) - 1, GENERATIONS - 1).0 < 1 << 30);
+        assert!(HandleTable::<Ticket>::encode((1 << 24) - 1, GENERATIONS - 1).0 < 1 << 31);
+        let last = kind::ALL.iter().map(|k| k.tag).max().unwrap();
+        assert!(last < 16);
+    }
+
+    proptest! {
+        #[test]
+        fn any_number_is_an_object_or_an_error(number: usize, inserted in 0u32..5) {
+            let table = HandleTable::<Thing>::new();
+            let live: Vec<Handle> = (0..inserted).map(|n| table.insert(thing(n)).unwrap()).collect();
+            let found = table.get(Handle(number));
+            prop_assert_eq!(found.is_ok(), live.contains(&Handle(number)));
+            if let Err(miss) = found {
+                prop_assert!(!describe(Handle(number), &kind::COMMUNICATOR, &miss).is_empty());
+            }
+        }
+
+        #[test]
+        fn a_table_behaves_like_a_map(steps in prop::collection::vec((any::<bool>(), 0usize..8), 0..60)) {
+            let table = HandleTable::<Thing>::new();
+            let mut model: Vec<(Handle, u32)> = Vec::new();
+            for (n, (insert, pick)) in steps.into_iter().enumerate() {
+                if insert || model.is_empty() {
+                    model.push((table.insert(thing(n as u32)).unwrap(), n as u32));
+                } else {
+                    let (handle, value) = model.swap_remove(pick % model.len());
+                    prop_assert_eq!(table.remove(handle).unwrap().0, value);
+                    prop_assert_eq!(table.get(handle).err(), Some(Miss::Freed));
+                }
+                for (handle, value) in &model {
+                    prop_assert_eq!(table.get(*handle).unwrap().0, *value);
+                }
+            }
+        }
+    }
+}
