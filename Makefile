@@ -71,6 +71,7 @@ lint: $(STAMPS)/lint $(STAMPS)/test | system-packages ## Formatting, clippy, ruf
 	cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
 	.ci/check-aarch64
 	ruff check
+	ruff format --check
 	mypy
 	shellcheck python/scripts/* python/tools/check-system .ci/run .ci/check-aarch64 tests/all
 

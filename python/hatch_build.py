@@ -35,8 +35,8 @@ class LimosaBuildHook(BuildHookInterface[Any]):
         staging.mkdir(parents=True)
 
         built = cargo_build(root, ["limosa-abi", "limosa-cli"])
-        library = strip(built["libmpi_abi.so"], staging / "libmpi_abi.so.1")
-        launcher = strip(built["limosa"], staging / "limosa")
+        library = strip(artifact(built, "libmpi_abi.so"), staging / "libmpi_abi.so.1")
+        launcher = strip(artifact(built, "limosa"), staging / "limosa")
         linker_line = staging / "libmpi_abi.so"
         linker_line.write_text("/* For the linker: the library and its only name at run time. */\nINPUT(libmpi_abi.so.1)\n")
         header = staging / "mpi.h"
@@ -68,6 +68,13 @@ def cargo_build(root: Path, packages: list[str]) -> dict[str, Path]:
         if message["reason"] == "compiler-artifact":
             made |= {Path(file).name: Path(file) for file in message["filenames"]}
     return made
+
+
+def artifact(made: dict[str, Path], name: str) -> Path:
+    """Pick a file that Cargo must have made."""
+    if name not in made:
+        raise SystemExit(f"limosa: Cargo made no {name}; it made {', '.join(sorted(made))}")
+    return made[name]
 
 
 def strip(source: Path, target: Path) -> Path:

@@ -246,7 +246,9 @@ def arguments():
     parser.add_argument("--n", type=int, default=129, help="mesh points in each direction (default 129)")
     parser.add_argument("--dt", type=float, help="time step (default: as in the paper for 129 and 257, else just stable)")
     parser.add_argument("--steps", type=int, help="number of steps (default: as in the paper, else until t = 2)")
-    parser.add_argument("--check-every", type=int, default=10, metavar="K", help="compare with the exact solution each K steps (default 10)")
+    parser.add_argument(
+        "--check-every", type=int, default=10, metavar="K", help="compare with the exact solution each K steps (default 10)"
+    )
     parser.add_argument("--slice-png", metavar="FILE", help="draw the plane z = 0 of the result")
     parser.add_argument("--no-progress", action="store_true", help="no progress bar")
     options = parser.parse_args()

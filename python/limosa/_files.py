@@ -35,7 +35,9 @@ def installed_file(name: str) -> Path:
         path = Path(str(file.locate())).resolve()
         if path.parts[-len(wanted) :] == wanted and path.exists():
             return path
-    raise FileNotFoundError(f"{name} is not part of this installation of limosa; install the wheel again: pip install --force-reinstall limosa")
+    raise FileNotFoundError(
+        f"{name} is not part of this installation of limosa; install the wheel again: pip install --force-reinstall limosa"
+    )
 
 
 def get_lib_path() -> str:

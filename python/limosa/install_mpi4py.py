@@ -100,7 +100,9 @@ def main() -> None:
         print(wheel(options.version))
     else:
         pip("install", "--force-reinstall", "--no-deps", str(wheel(options.version)))
-        question = "import mpi4py; from mpi4py import MPI; print(f'mpi4py {mpi4py.__version__} uses {MPI.Get_library_version()}'.strip(chr(0)))"
+        question = (
+            "import mpi4py; from mpi4py import MPI; print(f'mpi4py {mpi4py.__version__} uses {MPI.Get_library_version()}'.strip(chr(0)))"
+        )
         subprocess.run([sys.executable, "-c", question], check=True)
 
 

@@ -80,11 +80,13 @@ class Runner:
 
     def __init__(self, recorder):
         self.recorder = recorder
+        self.done = False
 
     def run(self, suite):
         """Run everything; the result says whether it went well."""
         suite(self.recorder)
         self.recorder.write(done=True)
+        self.done = True
         return self.recorder
 
 
@@ -102,7 +104,7 @@ def main():
     """Run the suite on this rank."""
     testdir, workdir, limit = Path(sys.argv[1]), Path(sys.argv[2]), float(sys.argv[3])
     sys.path.insert(0, str(testdir))
-    import mpi4py.MPI as MPI  # noqa: N817, PLR0402
+    import mpi4py.MPI as MPI  # noqa: PLR0402
 
     done = workdir / "done.txt"
     if done.exists():
@@ -111,7 +113,14 @@ def main():
         import main as suite
 
         sys.dont_write_bytecode = True
-        suite.main(module=None, argv=[str(testdir / "main.py"), "--no-builddir", "-q", *sys.argv[4:]], testRunner=Runner(Recorder(file, limit)))
+        runner = Runner(Recorder(file, limit))
+        argv = [str(testdir / "main.py"), "--no-builddir", "-q", *sys.argv[4:]]
+        try:
+            suite.main(module=None, argv=argv, testRunner=runner)
+        except SystemExit:
+            # What failed is in the file. An exit code would only make the launcher end the other ranks before they are done.
+            if not runner.done:
+                raise
 
 
 if __name__ == "__main__":
