@@ -462,3 +462,29 @@ fn exported(table: &Table, function: &Function, large: bool, out: &mut String) {
         .unwrap();
     }
 }
+
+/// The first line of the glue of a function, for whoever writes it.
+pub fn skeleton(table: &Table, function: &Function) -> String {
+    let params = table.args(function, true).into_iter().filter(|a| a.param.kind != "VARARGS").map(|arg| {
+        let role = role(table, function, &arg);
+        let object = object_type(&arg.param.kind);
+        let ty = match role {
+            Role::LateCount => "LateCount".into(),
+            Role::Object => format!("&Arc<kinds::{object}>"),
+            Role::NullableObject => format!("Option<&Arc<kinds::{object}>>"),
+            Role::LateObject => format!("Late<kinds::{object}>"),
+            Role::Out => format!("&mut {}", rust_type(table, &arg.c_type)),
+            Role::Bool => "bool".into(),
+            Role::Text => "&CStr".into(),
+            Role::StatusOut => "Option<&mut Status>".into(),
+            Role::StatusIn => "&Status".into(),
+            _ => common_type(role, extern_type(table, &arg)),
+        };
+        format!(", {}: {ty}", ident(&arg.param.name))
+    });
+    let result = match function.returns.as_str() {
+        "ERROR_CODE" => "Result<()>".into(),
+        _ => rust_type(table, &table.return_type(function)),
+    };
+    format!("pub(crate) fn {}(cx: &Cx{}) -> {result} {{", snake(&function.name), params.collect::<String>())
+}

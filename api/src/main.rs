@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use limosa_api::{Table, coverage, header};
+use limosa_api::{Table, coverage, entry, header};
 
 fn main() -> ExitCode {
     let table = Table::load();
@@ -14,13 +14,20 @@ fn main() -> ExitCode {
             let calls = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/limosa-abi/src/calls");
             print!("{}", coverage::render(&table, &coverage::scan(&calls)));
         }
+        "glue" => {
+            let wanted: Vec<String> = std::env::args().skip(2).map(|name| name.to_lowercase()).collect();
+            let asked = |name: &str| wanted.is_empty() || wanted.contains(&name.to_lowercase());
+            for function in table.functions.iter().filter(|f| f.symbol && entry::converter(f).is_none() && asked(&f.name)) {
+                println!("{}", entry::skeleton(&table, function));
+            }
+        }
         "symbols" => {
             for (name, _, _) in table.symbols() {
                 println!("{name}\nP{name}");
             }
         }
         _ => {
-            eprintln!("usage: limosa-api header|coverage|symbols");
+            eprintln!("usage: limosa-api header|coverage|symbols|glue [function ...]");
             return ExitCode::from(2);
         }
     }

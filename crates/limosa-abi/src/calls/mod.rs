@@ -6,7 +6,7 @@
 //!
 //! # Convention
 //!
-//! The first argument is `cx: &Cx` ([`Cx`](crate::cx::Cx): name of the function, handles to objects and back); then comes one argument per C
+//! `cargo run -p limosa-api -- glue MPI_Send` prints the line to start from. The first argument is `cx: &Cx` ([`Cx`](crate::cx::Cx): name of the function, handles to objects and back); then comes one argument per C
 //! parameter of the large form, in order. Most functions return `limosa_mpi::Result<()>`; an error goes to the right error handler with the
 //! function's name and the rank, so `detail` only says what is wrong. The few that return a value (`MPI_Wtime`) return it directly. Errors
 //! that concern another communicator than the call's own argument (`MPI_Wait`): say so with `cx.blame(handle)` before returning.
@@ -32,7 +32,7 @@
 //! | status, out | `Option<&mut Status>` | nothing; `None` is `MPI_STATUS_IGNORE` |
 //! | status, in or inout | `&Status`, `&mut Status` | null pointer |
 //! | statuses | `*mut Status` | nothing; null is `MPI_STATUSES_IGNORE` |
-//! | buffer, attribute value, extra state | `*mut c_void` (`*const` where C has const) | nothing |
+//! | buffer, attribute value, extra state | `*mut c_void` | nothing |
 //! | function | `Option<callback::MPI_Xyz_function>` from [`entry`](crate::entry) | nothing; address 0 or 1 may be a predefined function |
 //! | function with a twin | `AnyFn` | nothing; `cx.large()` says which type it has |
 //!
