@@ -165,7 +165,7 @@ static void include_and_exclude(void)
     OK(MPI_Group_free(&group));
     FAILS(MPI_ERR_RANK, MPI_Group_incl(world, 1, &lt_size, &group));
     FAILS(MPI_ERR_RANK, MPI_Group_excl(world, 1, ((const int[]){-1}), &group));
-    FAILS(MPI_ERR_RANK, MPI_Group_incl(world, 2, ((const int[]){1, 1}), &group));
+    REFUSED(MPI_Group_incl(world, 2, ((const int[]){1, 1}), &group));
 }
 
 static void ranges(void)
@@ -198,7 +198,7 @@ static void ranges(void)
     OK(MPI_Group_free(&group));
     int zero_stride[1][3] = {{1, 4, 0}}, outside[1][3] = {{0, lt_size, 1}};
     REFUSED(MPI_Group_range_incl(world, 1, zero_stride, &group));
-    FAILS(MPI_ERR_RANK, MPI_Group_range_incl(world, 1, outside, &group));
+    REFUSED(MPI_Group_range_incl(world, 1, outside, &group));
 }
 
 static void translate(void)
