@@ -1,0 +1,277 @@
+//! Communicators: a group and a context in which its members exchange messages (MPI-5 chapter 7).
+//!
+//! Contract
+//! - A [`Comm`] is shared as `Arc<Comm>`; whoever works with one holds it, so that freeing a communicator never pulls it away from operations
+//!   still under way. Group, rank, context and topology never change; name, error handler, hints and attributes have locks of their own.
+//! - All communicators here are intracommunicators.
+//!
+//! Contexts. A context is a 64-bit number that keeps the messages of one communicator apart from those of all others. Even numbers carry point
+//! to point traffic, the odd one beside it ([`Comm::coll_context`]) the traffic of collectives. All members must agree on the number of a new
+//! communicator, and they do so without a message: it is a mix ([`mix`]) of
+//! - the context of the parent,
+//! - the number of communicators that were made from the parent by collective calls before. The standard has all members make these calls in
+//!   the same order, so they count alike; a call that fails is counted as well, so that members stay in step;
+//! - a word that tells apart what one call makes on disjoint sets of members, such as the colour of a split.
+//!
+//! `MPI_Comm_create_group` is called by some members only, who count their calls per (group, tag) instead. Numbers are never reused: a late
+//! message of a freed communicator cannot reach a new one. Two among n communicators share a number by bad luck with a probability of about
+//! n^2 / 2^64, for a million communicators one in twenty million.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+
+use parking_lot::{Mutex, RwLock};
+use rustc_hash::FxHashMap;
+
+use crate::attr::{Attributes, Kind};
+use crate::consts::MPI_MAX_OBJECT_NAME;
+use crate::errhandler::{Errhandler, Scope};
+use crate::error::Result;
+use crate::fail;
+use crate::group::{Comparison, Group, ranks_of};
+use crate::topo::Topology;
+
+mod construct;
+mod hints;
+
+pub(crate) use construct::ChildPlan;
+pub use construct::SplitKind;
+pub use hints::{Hint, Hints};
+
+/// Context of `MPI_COMM_WORLD`.
+const WORLD_CONTEXT: u64 = 2;
+/// Context of `MPI_COMM_SELF`. It is the same in all processes, which never send on it to each other.
+const SELF_CONTEXT: u64 = 4;
+
+/// A communicator.
+pub struct Comm {
+    context: u64,
+    group: Arc<Group>,
+    rank: u32,
+    topology: Option<Arc<Topology>>,
+    predefined: bool,
+    freed: AtomicBool,
+    children: AtomicU64,
+    group_children: Mutex<FxHashMap<u64, u64>>,
+    name: Mutex<Vec<u8>>,
+    errhandler: RwLock<Arc<Errhandler>>,
+    attributes: Attributes,
+    hints: Hints,
+    /// Number of collectives begun on this communicator, which tells their messages apart.
+    pub coll_seq: AtomicU32,
+    /// The handle value under which the ABI layer registered this communicator; 0 if none.
+    pub handle: AtomicUsize,
+}
+
+impl Comm {
+    /// `MPI_COMM_WORLD` of a job of `size` processes, as rank `rank` sees it.
+    pub fn world(size: u32, rank: u32) -> Arc<Comm> {
+        Comm::predefined(WORLD_CONTEXT, Group::contiguous(0, size), rank, "MPI_COMM_WORLD")
+    }
+
+    /// `MPI_COMM_SELF` of the process with this world rank.
+    pub fn this(world_rank: u32) -> Arc<Comm> {
+        Comm::predefined(SELF_CONTEXT, Group::contiguous(world_rank, 1), 0, "MPI_COMM_SELF")
+    }
+
+    fn predefined(context: u64, group: Arc<Group>, rank: u32, name: &str) -> Arc<Comm> {
+        let comm = Comm { predefined: true, ..Comm::bare(context, group, rank, Errhandler::fatal(), None) };
+        comm.set_name(name.as_bytes());
+        Arc::new(comm)
+    }
+
+    fn bare(context: u64, group: Arc<Group>, rank: u32, errhandler: Arc<Errhandler>, topology: Option<Arc<Topology>>) -> Comm {
+        debug_assert!(context & 1 == 0 && group.world_rank(rank as usize).is_some());
+        Comm {
+            context,
+            group,
+            rank,
+            topology,
+            predefined: false,
+            freed: AtomicBool::new(false),
+            children: AtomicU64::new(0),
+            group_children: Mutex::default(),
+            name: Mutex::default(),
+            errhandler: RwLock::new(errhandler),
+            attributes: Attributes::new(Kind::Comm),
+            hints: Hints::default(),
+            coll_seq: AtomicU32::new(0),
+            handle: AtomicUsize::new(0),
+        }
+    }
+
+    /// The context of point to point traffic, an even number.
+    #[inline]
+    pub fn context(&self) -> u64 {
+        self.context
+    }
+
+    /// The context of the traffic of collectives, an odd number.
+    #[inline]
+    pub fn coll_context(&self) -> u64 {
+        self.context | 1
+    }
+
+    /// The members.
+    #[inline]
+    pub fn group(&self) -> &Arc<Group> {
+        &self.group
+    }
+
+    /// Number of members.
+    #[inline]
+    pub fn size(&self) -> usize {
+        self.group.size()
+    }
+
+    /// Rank of this process.
+    #[inline]
+    pub fn rank(&self) -> u32 {
+        self.rank
+    }
+
+    /// World rank of this process.
+    #[inline]
+    pub fn my_world_rank(&self) -> u32 {
+        self.group.world_rank(self.rank as usize).expect("this process is a member")
+    }
+
+    /// World rank of the member at `rank`. `MPI_PROC_NULL` and `MPI_ANY_SOURCE` are no members: callers look for them first.
+    #[inline]
+    pub fn world_rank_of(&self, rank: i32) -> Result<u32> {
+        // A negative rank becomes an index that no group has.
+        match self.group.world_rank(rank as usize) {
+            Some(world_rank) => Ok(world_rank),
+            None => self.no_such_rank(rank),
+        }
+    }
+
+    /// Checks that `root` is a member, and returns it.
+    #[inline]
+    pub fn check_root(&self, root: i32) -> Result<u32> {
+        if (root as usize) < self.size() {
+            return Ok(root as u32);
+        }
+        fail!(MPI_ERR_ROOT, "the root is {root}, but {} has {}", self.describe(), ranks_of(self.size()))
+    }
+
+    #[cold]
+    fn no_such_rank(&self, rank: i32) -> Result<u32> {
+        fail!(MPI_ERR_RANK, "the rank is {rank}, but {} has {}", self.describe(), ranks_of(self.size()))
+    }
+
+    /// Rank of the member with this world rank, if it is one.
+    #[inline]
+    pub fn rank_of_world(&self, world_rank: u32) -> Option<u32> {
+        self.group.rank_of(world_rank)
+    }
+
+    /// The virtual topology, if the communicator has one.
+    pub fn topology(&self) -> Option<&Topology> {
+        self.topology.as_deref()
+    }
+
+    /// True for `MPI_COMM_WORLD` and `MPI_COMM_SELF`.
+    pub fn is_predefined(&self) -> bool {
+        self.predefined
+    }
+
+    /// True after [`Comm::free`].
+    pub fn is_freed(&self) -> bool {
+        self.freed.load(Ordering::Acquire)
+    }
+
+    /// Whether this is an intercommunicator.
+    pub fn is_inter(&self) -> bool {
+        false
+    }
+
+    /// The group of the other side of an intercommunicator; an error here, for there is no other side.
+    pub fn remote_group(&self) -> Result<Arc<Group>> {
+        fail!(MPI_ERR_COMM, "{} is an intracommunicator and has no remote group", self.describe())
+    }
+
+    /// The name in bytes, empty if nobody gave one.
+    pub fn name(&self) -> Vec<u8> {
+        self.name.lock().clone()
+    }
+
+    /// Names the communicator; what is longer than the ABI allows is cut off.
+    pub fn set_name(&self, name: &[u8]) {
+        let length = name.len().min(MPI_MAX_OBJECT_NAME as usize - 1);
+        *self.name.lock() = name[..length].to_vec();
+    }
+
+    /// The communicator in the words of an error message or a report.
+    pub fn describe(&self) -> String {
+        let name = self.name.lock();
+        match self.size() {
+            _ if !name.is_empty() => String::from_utf8_lossy(&name).into_owned(),
+            1 => "an unnamed communicator of 1 process".to_string(),
+            size => format!("an unnamed communicator of {size} processes"),
+        }
+    }
+
+    /// The error handler in force.
+    pub fn errhandler(&self) -> Arc<Errhandler> {
+        self.errhandler.read().clone()
+    }
+
+    /// Puts another error handler in force.
+    pub fn set_errhandler(&self, errhandler: Arc<Errhandler>) -> Result<()> {
+        errhandler.check_fits(Scope::Comm)?;
+        *self.errhandler.write() = errhandler;
+        Ok(())
+    }
+
+    /// The attributes cached on this communicator.
+    pub fn attributes(&self) -> &Attributes {
+        &self.attributes
+    }
+
+    /// The hints in use.
+    pub fn hints(&self) -> &Hints {
+        &self.hints
+    }
+
+    /// How this communicator compares with another (`MPI_Comm_compare`).
+    pub fn compare(&self, other: &Comm) -> Comparison {
+        if std::ptr::eq(self, other) {
+            return Comparison::Ident;
+        }
+        match self.group.compare(&other.group) {
+            Comparison::Ident => Comparison::Congruent,
+            different => different,
+        }
+    }
+
+    /// Frees the communicator for its user (`MPI_Comm_free`): attributes are deleted, and no new operation may begin.
+    ///
+    /// If a delete callback fails, the communicator is not freed. Operations under way hold the communicator themselves and end as usual.
+    pub fn free(&self) -> Result<()> {
+        if self.predefined {
+            fail!(MPI_ERR_COMM, "{} is predefined and cannot be freed", self.describe());
+        }
+        self.attributes.delete_all(self.handle.load(Ordering::Relaxed))?;
+        self.freed.store(true, Ordering::Release);
+        Ok(())
+    }
+}
+
+impl std::fmt::Debug for Comm {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Comm({}, context {:#x}, rank {} of {})", self.describe(), self.context, self.rank, self.size())
+    }
+}
+
+/// Mixes two words into one so that every bit of both reaches every bit of the result: an addition of a multiple of the golden ratio, which
+/// keeps small inputs apart, then the finishing rounds known from SplitMix64. For a fixed `state` different words give different results.
+pub fn mix(state: u64, word: u64) -> u64 {
+    let mut x = state.rotate_left(29) ^ word.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,177 @@
+//! Making communicators from communicators (MPI-5 section 7.4.2).
+//!
+//! Only a split needs to exchange anything; all other constructors know from their arguments what every member knows. Each one takes its place
+//! among the parent's children before anything can fail.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::{Comm, mix};
+use crate::attr::TAG_UB;
+use crate::consts::{
+    MPI_COMM_TYPE_HW_GUIDED, MPI_COMM_TYPE_HW_UNGUIDED, MPI_COMM_TYPE_RESOURCE_GUIDED, MPI_COMM_TYPE_SHARED, MPI_UNDEFINED,
+};
+use crate::error::Result;
+use crate::fail;
+use crate::group::Group;
+use crate::info::Info;
+use crate::topo::Topology;
+
+/// Keeps the contexts of `MPI_Comm_create_group` apart from those of collective calls.
+const BY_GROUP: u64 = 0x6c69_6d6f_7361_0001;
+
+/// What a child gets besides its members and its place.
+pub(crate) struct ChildPlan {
+    /// Members in order, by world rank.
+    pub group: Arc<Group>,
+    /// Tells apart the children that one call makes on disjoint sets of members.
+    pub discriminator: u64,
+    /// Topology of the child.
+    pub topology: Option<Arc<Topology>>,
+}
+
+impl Comm {
+    /// Takes the next place among the children of this communicator. All members must call this once per collective constructor.
+    pub(crate) fn next_child(&self) -> u64 {
+        self.children.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The child at `place`, or `None` if this process is not one of its members. It inherits the error handler.
+    pub(crate) fn child(&self, place: u64, plan: ChildPlan) -> Option<Arc<Comm>> {
+        self.child_in(mix(mix(self.context, place), plan.discriminator), plan.group, plan.topology)
+    }
+
+    fn child_in(&self, context: u64, group: Arc<Group>, topology: Option<Arc<Topology>>) -> Option<Arc<Comm>> {
+        let rank = group.rank_of(self.my_world_rank())?;
+        Some(Arc::new(Comm::bare(context & !1, group, rank, self.errhandler(), topology)))
+    }
+
+    /// A communicator with the same members, topology and, as their copy callbacks say, attributes (`MPI_Comm_dup`, `MPI_Comm_idup`).
+    ///
+    /// Hints are not passed on; `MPI_Comm_dup_with_info` gives its own in `info`. Takes no message, so the duplicate is complete on return.
+    pub fn dup(&self, info: Option<&Info>) -> Result<Arc<Comm>> {
+        let plan = ChildPlan { group: self.group.clone(), discriminator: 0, topology: self.topology.clone() };
+        let copy = self.child(self.next_child(), plan).expect("a member of the parent is a member of its duplicate");
+        if let Some(info) = info {
+            copy.hints.update(info);
+        }
+        self.attributes.copy_to(self.handle.load(Ordering::Relaxed), &copy.attributes)?;
+        Ok(copy)
+    }
+
+    /// The members of `group`, which must be members here; `None` on processes outside it (`MPI_Comm_create`).
+    ///
+    /// Members may name different groups if these are disjoint.
+    pub fn create(&self, group: &Arc<Group>) -> Result<Option<Arc<Comm>>> {
+        let place = self.next_child();
+        self.check_members(group)?;
+        Ok(self.child(place, ChildPlan { group: group.clone(), discriminator: group.content_hash(), topology: None }))
+    }
+
+    /// The members of `group`, who alone take part in the call (`MPI_Comm_create_group`).
+    ///
+    /// Members count their calls per (group, tag), which is all that they know to be common.
+    pub fn create_group(&self, group: &Arc<Group>, tag: i32) -> Result<Option<Arc<Comm>>> {
+        self.check_members(group)?;
+        if tag < 0 {
+            fail!(MPI_ERR_TAG, "the tag is {tag}, but tags are 0 to {}", TAG_UB.get().unwrap_or(i32::MAX));
+        }
+        if group.rank_of(self.my_world_rank()).is_none() {
+            return Ok(None);
+        }
+        let key = mix(group.content_hash(), tag as u64);
+        let place = {
+            let mut counts = self.group_children.lock();
+            let count = counts.entry(key).or_insert(0);
+            *count += 1;
+            *count
+        };
+        Ok(self.child_in(mix(mix(mix(self.context, BY_GROUP), key), place), group.clone(), None))
+    }
+
+    fn check_members(&self, group: &Group) -> Result<()> {
+        match group.iter().enumerate().find(|(_, world_rank)| self.group.rank_of(*world_rank).is_none()) {
+            Some((rank, _)) => fail!(MPI_ERR_GROUP, "the process at rank {rank} of the group is not a member of {}", self.describe()),
+            None => Ok(()),
+        }
+    }
+
+    /// One communicator per colour, ranked by key and, among equal keys, by rank here (`MPI_Comm_split`). `allgather` collects eight bytes of
+    /// every member.
+    ///
+    /// `None` where the colour is `MPI_UNDEFINED`. A process with a wrong colour takes part as if it were `MPI_UNDEFINED`, so that the others do
+    /// not wait for it, and then fails.
+    pub fn split_with(&self, color: i32, key: i32, allgather: impl FnOnce(&Comm, &[u8]) -> Result<Vec<u8>>) -> Result<Option<Arc<Comm>>> {
+        let place = self.next_child();
+        let legal = color >= 0 || color == MPI_UNDEFINED;
+        let mut mine = [0; 8];
+        mine[..4].copy_from_slice(&(if legal { color } else { MPI_UNDEFINED }).to_ne_bytes());
+        mine[4..].copy_from_slice(&key.to_ne_bytes());
+        let all = allgather(self, &mine)?;
+        if !legal {
+            fail!(MPI_ERR_ARG, "the color is {color}, but colors are non-negative, or MPI_UNDEFINED for taking no part");
+        }
+        if color == MPI_UNDEFINED {
+            return Ok(None);
+        }
+        let ranks = members_of_color(&all, color);
+        let group =
+            Group::from_world_ranks(ranks.into_iter().map(|rank| self.group.world_rank(rank).expect("one entry per member")).collect());
+        Ok(self.child(place, ChildPlan { group, discriminator: color as u64, topology: None }))
+    }
+
+    /// One communicator per set of processes that share the resource `kind` (`MPI_Comm_split_type`).
+    ///
+    /// `kind` is the argument `split_type` together with what the info object says. A wrong one fails like a wrong colour.
+    pub fn split_type_with(
+        &self,
+        kind: Result<SplitKind>,
+        key: i32,
+        allgather: impl FnOnce(&Comm, &[u8]) -> Result<Vec<u8>>,
+    ) -> Result<Option<Arc<Comm>>> {
+        let color = match kind {
+            // All processes of a job share one node.
+            Ok(SplitKind::SharedMemory) => 0,
+            _ => MPI_UNDEFINED,
+        };
+        let comm = self.split_with(color, key, allgather)?;
+        kind.map(|_| comm)
+    }
+}
+
+/// What `MPI_Comm_split_type` is to split by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SplitKind {
+    /// Processes that can share memory.
+    SharedMemory,
+    /// Something that this library does not distinguish, or nothing at all: no communicator.
+    Nothing,
+}
+
+impl SplitKind {
+    /// Reads the arguments of `MPI_Comm_split_type`.
+    pub fn parse(split_type: i32, info: Option<&Info>) -> Result<SplitKind> {
+        match split_type {
+            MPI_COMM_TYPE_SHARED => Ok(SplitKind::SharedMemory),
+            MPI_COMM_TYPE_HW_GUIDED | MPI_COMM_TYPE_RESOURCE_GUIDED => {
+                let resource = info.and_then(|info| info.lookup(b"mpi_hw_resource_type"));
+                Ok(if resource.as_deref() == Some(b"mpi_shared_memory") { SplitKind::SharedMemory } else { SplitKind::Nothing })
+            }
+            MPI_COMM_TYPE_HW_UNGUIDED | MPI_UNDEFINED => Ok(SplitKind::Nothing),
+            other => fail!(MPI_ERR_ARG, "the split type is {other}, which is not one of the MPI_COMM_TYPE_ constants or MPI_UNDEFINED"),
+        }
+    }
+}
+
+/// Ranks with this colour, by (key, rank). `all` has eight bytes per rank: colour and key.
+fn members_of_color(all: &[u8], color: i32) -> Vec<usize> {
+    let word = |bytes: &[u8]| i32::from_ne_bytes(bytes.try_into().expect("four bytes"));
+    let mut chosen: Vec<(i32, usize)> = all
+        .chunks_exact(8)
+        .enumerate()
+        .filter(|(_, entry)| word(&entry[..4]) == color)
+        .map(|(rank, entry)| (word(&entry[4..]), rank))
+        .collect();
+    chosen.sort_unstable();
+    chosen.into_iter().map(|(_, rank)| rank).collect()
+}

@@ -1,0 +1,206 @@
+//! Info objects: ordered lists of (key, value) pairs of text (MPI-5 chapter 10).
+//!
+//! Contract
+//! - Keys are unique and keep the order in which they were first set; setting a key again replaces its value in place.
+//! - Keys and values are bytes without a terminating zero. A key has 1 to `MPI_MAX_INFO_KEY - 1` bytes, a value at most
+//!   `MPI_MAX_INFO_VAL - 1`. A longer or empty key is `MPI_ERR_INFO_KEY`, a longer value `MPI_ERR_INFO_VALUE`.
+//! - `MPI_INFO_ENV` can be read and duplicated only; a duplicate is an ordinary info object.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+
+use parking_lot::Mutex;
+
+use crate::consts::{MPI_MAX_INFO_KEY, MPI_MAX_INFO_VAL};
+use crate::error::Result;
+use crate::fail;
+
+/// Longest key in bytes.
+pub const MAX_KEY_BYTES: usize = MPI_MAX_INFO_KEY as usize - 1;
+/// Longest value in bytes.
+pub const MAX_VALUE_BYTES: usize = MPI_MAX_INFO_VAL as usize - 1;
+
+/// An ordered list of (key, value) pairs.
+pub struct Info {
+    pairs: Mutex<Vec<Pair>>,
+    read_only: bool,
+    /// The handle value under which the ABI layer registered this object; 0 if none.
+    pub handle: AtomicUsize,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Pair {
+    key: Box<[u8]>,
+    value: Box<[u8]>,
+}
+
+impl Info {
+    /// An info object without pairs.
+    pub fn new() -> Arc<Info> {
+        Info::with(Vec::new(), false)
+    }
+
+    /// The environment of this process as `MPI_INFO_ENV` and `MPI_Info_create_env` describe it (MPI-5 section 11.5.1).
+    ///
+    /// `argv` is the program's command line if the caller has it; otherwise the operating system is asked. What `start` does not know is
+    /// left out.
+    pub fn environment(argv: Option<&[Vec<u8>]>, start: &StartFacts) -> Arc<Info> {
+        Info::with(environment_pairs(argv, start), false)
+    }
+
+    /// The predefined object `MPI_INFO_ENV`.
+    pub fn predefined_environment(start: &StartFacts) -> Arc<Info> {
+        Info::with(environment_pairs(None, start), true)
+    }
+
+    fn with(pairs: Vec<Pair>, read_only: bool) -> Arc<Info> {
+        Arc::new(Info { pairs: Mutex::new(pairs), read_only, handle: AtomicUsize::new(0) })
+    }
+
+    /// An independent object with the same pairs.
+    pub fn dup(&self) -> Arc<Info> {
+        Info::with(self.pairs.lock().clone(), false)
+    }
+
+    /// Sets a key, replacing its value if it has one.
+    pub fn set(&self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.check_writable()?;
+        check_key(key)?;
+        if value.len() > MAX_VALUE_BYTES {
+            fail!(
+                MPI_ERR_INFO_VALUE,
+                "the value of key \"{}\" has {} bytes; at most {MAX_VALUE_BYTES} are possible",
+                text(key),
+                value.len()
+            );
+        }
+        let mut pairs = self.pairs.lock();
+        match pairs.iter_mut().find(|pair| *pair.key == *key) {
+            Some(pair) => pair.value = value.into(),
+            None => pairs.push(Pair { key: key.into(), value: value.into() }),
+        }
+        Ok(())
+    }
+
+    /// Removes a key; `MPI_ERR_INFO_NOKEY` if it is not there.
+    pub fn delete(&self, key: &[u8]) -> Result<()> {
+        self.check_writable()?;
+        check_key(key)?;
+        let mut pairs = self.pairs.lock();
+        match pairs.iter().position(|pair| *pair.key == *key) {
+            Some(at) => {
+                pairs.remove(at);
+                Ok(())
+            }
+            None => fail!(MPI_ERR_INFO_NOKEY, "the info object has no key \"{}\"", text(key)),
+        }
+    }
+
+    /// The value of a key, if it is there.
+    pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        check_key(key)?;
+        Ok(self.lookup(key))
+    }
+
+    /// Number of keys.
+    pub fn len(&self) -> usize {
+        self.pairs.lock().len()
+    }
+
+    /// True if there are no keys.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The `n`-th key in the order of setting.
+    pub fn nth_key(&self, n: i64) -> Result<Vec<u8>> {
+        let pairs = self.pairs.lock();
+        match usize::try_from(n).ok().and_then(|n| pairs.get(n)) {
+            Some(pair) => Ok(pair.key.to_vec()),
+            None => fail!(MPI_ERR_ARG, "key number {n} is asked for, but the info object has {} keys, counted from 0", pairs.len()),
+        }
+    }
+
+    /// Whether this object cannot be changed (`MPI_INFO_ENV`).
+    pub fn is_read_only(&self) -> bool {
+        self.read_only
+    }
+
+    /// The value of a key known to be legal, such as a hint of this library.
+    pub(crate) fn lookup(&self, key: &[u8]) -> Option<Vec<u8>> {
+        self.pairs.lock().iter().find(|pair| *pair.key == *key).map(|pair| pair.value.to_vec())
+    }
+
+    fn check_writable(&self) -> Result<()> {
+        if self.read_only {
+            fail!(MPI_ERR_INFO, "MPI_INFO_ENV can only be read; change a duplicate of it instead");
+        }
+        Ok(())
+    }
+}
+
+fn check_key(key: &[u8]) -> Result<()> {
+    if key.is_empty() {
+        fail!(MPI_ERR_INFO_KEY, "the key is empty");
+    }
+    if key.len() > MAX_KEY_BYTES {
+        fail!(MPI_ERR_INFO_KEY, "the key has {} bytes; at most {MAX_KEY_BYTES} are possible", key.len());
+    }
+    Ok(())
+}
+
+fn text(bytes: &[u8]) -> std::borrow::Cow<'_, str> {
+    String::from_utf8_lossy(bytes)
+}
+
+/// What is known about how the process was started.
+#[derive(Clone, Debug, Default)]
+pub struct StartFacts {
+    /// Number of processes that the launcher was asked for.
+    pub maxprocs: Option<u32>,
+    /// Name of the thread level that was asked for before the start, such as "MPI_THREAD_MULTIPLE".
+    pub thread_level: Option<String>,
+}
+
+fn environment_pairs(argv: Option<&[Vec<u8>]>, start: &StartFacts) -> Vec<Pair> {
+    let from_system;
+    let argv = match argv {
+        Some(argv) if !argv.is_empty() => argv,
+        _ => {
+            from_system = command_line();
+            &from_system
+        }
+    };
+    let processor = |path: &str| std::fs::read(path).ok().map(|bytes| bytes.trim_ascii_end().to_vec());
+    let facts = [
+        ("command", argv.first().cloned()),
+        ("argv", (argv.len() > 1).then(|| argv[1..].join(&b' '))),
+        ("maxprocs", start.maxprocs.map(|n| n.to_string().into_bytes())),
+        ("host", processor("/proc/sys/kernel/hostname")),
+        ("arch", Some(std::env::consts::ARCH.into())),
+        ("wdir", std::env::current_dir().ok().map(|path| path.as_os_str().as_bytes().to_vec())),
+        ("thread_level", start.thread_level.clone().map(String::into_bytes)),
+    ];
+    facts
+        .into_iter()
+        .filter_map(|(key, value)| {
+            let mut value = value.filter(|value| !value.is_empty())?;
+            value.truncate(MAX_VALUE_BYTES);
+            Some(Pair { key: key.as_bytes().into(), value: value.into() })
+        })
+        .collect()
+}
+
+/// The command line of this process as the operating system has it: a library is not handed `argv`.
+fn command_line() -> Vec<Vec<u8>> {
+    let from_arguments = || std::env::args_os().map(|arg| OsStr::as_bytes(&arg).to_vec()).collect();
+    match std::fs::read("/proc/self/cmdline") {
+        Ok(bytes) if !bytes.is_empty() => bytes.strip_suffix(&[0]).unwrap_or(&bytes).split(|&b| b == 0).map(<[u8]>::to_vec).collect(),
+        _ => from_arguments(),
+    }
+}
+
+#[cfg(test)]
+mod tests;
