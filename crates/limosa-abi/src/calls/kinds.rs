@@ -3,13 +3,19 @@
 //! Every kind of handle of the ABI has an alias here. A kind whose objects do not exist yet has an empty placeholder: any handle but the null
 //! handle is then invalid.
 
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use limosa_mpi::comm::Comm;
+use limosa_mpi::consts;
+use limosa_mpi::errhandler::{self, Action};
+
 use crate::cx::Target;
 use crate::entry::kind;
 use crate::errors::Handler;
 use crate::handles::{Handle, HandleTable, Kind, Object};
 
 /// `Alias: KIND = Type, set |object, handle| ..., builtin |value| ...;` makes `Type` an [`Object`].
-#[allow(unused_macros)] // until the first object type is switched on
 macro_rules! objects {
     ($($alias:ident: $kind:ident = $type:ty, set $set:expr, builtin $builtin:expr;)*) => {$(
         #[doc = concat!("What handles of kind ", stringify!($kind), " stand for.")]
@@ -28,8 +34,8 @@ macro_rules! objects {
                 set(self, handle)
             }
 
-            fn builtin(value: i32) -> Option<std::sync::Arc<Self>> {
-                let builtin: fn(i32) -> Option<std::sync::Arc<$type>> = $builtin;
+            fn builtin(value: i32) -> Option<Arc<Self>> {
+                let builtin: fn(i32) -> Option<Arc<$type>> = $builtin;
                 builtin(value)
             }
         }
@@ -53,13 +59,29 @@ macro_rules! none_yet {
     )*};
 }
 
+objects! {
+    Communicator: COMMUNICATOR = Comm,
+        set |comm, handle| comm.handle.store(handle.0, Ordering::Relaxed),
+        builtin |_| None; // the world is set at initialisation
+    Group: GROUP = limosa_mpi::group::Group,
+        set |group, handle| group.handle.store(handle.0, Ordering::Relaxed),
+        builtin |value| (value == consts::MPI_GROUP_EMPTY).then(limosa_mpi::group::Group::empty);
+    Info: INFO = limosa_mpi::info::Info,
+        set |info, handle| info.handle.store(handle.0, Ordering::Relaxed),
+        builtin |_| None;
+    Errhandler: ERRHANDLER = errhandler::Errhandler,
+        set |errhandler, handle| errhandler.handle.store(handle.0, Ordering::Relaxed),
+        builtin |value| match value {
+            consts::MPI_ERRORS_ARE_FATAL => Some(Errhandler::fatal()),
+            consts::MPI_ERRORS_ABORT => Some(Errhandler::abort()),
+            consts::MPI_ERRORS_RETURN => Some(Errhandler::returning()),
+            _ => None,
+        };
+}
+
 none_yet! {
-    Communicator: COMMUNICATOR;
-    Group: GROUP;
     Datatype: DATATYPE;
     Operation: OPERATION;
-    Info: INFO;
-    Errhandler: ERRHANDLER;
     Request: REQUEST;
     Message: MESSAGE;
     Window: WINDOW;
@@ -67,8 +89,24 @@ none_yet! {
     Session: SESSION;
 }
 
-/// The error handler for an error of `target`; that of `MPI_COMM_SELF` if there is no such object.
+/// The error handler for an error of `target`; that of `MPI_COMM_SELF` if there is no such object, the default before initialisation.
 pub(crate) fn handler(target: Target) -> Handler {
-    let _ = target;
-    Handler::AreFatal
+    let of_comm = |handle| Communicator::table().get(handle).ok().map(|comm| (comm.errhandler(), handle));
+    let found = match target {
+        Target::Comm(handle) => of_comm(handle),
+        // Objects of these kinds do not exist yet.
+        Target::Win(_) | Target::File(_) | Target::Session(_) | Target::Default => None,
+    };
+    let Some((errhandler, object)) = found.or_else(|| of_comm(Handle::predefined(consts::MPI_COMM_SELF))) else {
+        return Handler::AreFatal;
+    };
+    match &errhandler.action {
+        Action::Fatal => Handler::AreFatal,
+        Action::Abort => Handler::Abort,
+        Action::Return => Handler::Return,
+        Action::User(_, function) => {
+            let function = function.clone();
+            Handler::Call(Box::new(move |code| function(object.0, code)))
+        }
+    }
 }
