@@ -7,7 +7,6 @@
 //!   that it was made for.
 //! - This module only says *which* handler is in force. The ABI layer runs it, without any lock held.
 
-use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, LazyLock};
 
 use crate::error::{ErrorClass, Result};
@@ -56,13 +55,11 @@ pub enum Action {
 pub struct Errhandler {
     /// What it does.
     pub action: Action,
-    /// The handle value under which the ABI layer registered this handler; 0 if none.
-    pub handle: AtomicUsize,
 }
 
 impl Errhandler {
     fn with(action: Action) -> Arc<Errhandler> {
-        Arc::new(Errhandler { action, handle: AtomicUsize::new(0) })
+        Arc::new(Errhandler { action })
     }
 
     /// `MPI_ERRORS_ARE_FATAL`, the handler of all objects that nobody gave another.

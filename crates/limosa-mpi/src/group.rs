@@ -9,7 +9,6 @@
 //!   of a grid), by a table made on first use otherwise.
 //! - [`Group::content_hash`] depends on the members and their order only, so all processes compute the same value.
 
-use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, LazyLock, OnceLock};
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -48,8 +47,6 @@ const SHORT_LIST: usize = 16;
 /// An ordered set of processes.
 pub struct Group {
     members: Members,
-    /// The handle value under which the ABI layer registered this group; 0 if none.
-    pub handle: AtomicUsize,
 }
 
 impl Group {
@@ -59,12 +56,12 @@ impl Group {
             Some((first, stride)) => Members::Even { first, stride, len: ranks.len() as u32 },
             None => Members::List { ranks: ranks.into_boxed_slice(), index: OnceLock::new() },
         };
-        Arc::new(Group { members, handle: AtomicUsize::new(0) })
+        Arc::new(Group { members })
     }
 
     /// The group of the world ranks `first .. first + len`.
     pub fn contiguous(first: u32, len: u32) -> Arc<Group> {
-        Arc::new(Group { members: Members::Even { first, stride: 1, len }, handle: AtomicUsize::new(0) })
+        Arc::new(Group { members: Members::Even { first, stride: 1, len } })
     }
 
     /// The group without members, `MPI_GROUP_EMPTY`: one object, so that it can be recognised.

@@ -9,7 +9,6 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
 
 use parking_lot::Mutex;
 
@@ -26,8 +25,6 @@ pub const MAX_VALUE_BYTES: usize = MPI_MAX_INFO_VAL as usize - 1;
 pub struct Info {
     pairs: Mutex<Vec<Pair>>,
     read_only: bool,
-    /// The handle value under which the ABI layer registered this object; 0 if none.
-    pub handle: AtomicUsize,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,21 +39,20 @@ impl Info {
         Info::with(Vec::new(), false)
     }
 
-    /// The environment of this process as `MPI_INFO_ENV` and `MPI_Info_create_env` describe it (MPI-5 section 11.5.1).
+    /// The start of this process as `MPI_Info_create_env` describes it (MPI-5 section 11.5.1).
     ///
-    /// `argv` is the program's command line if the caller has it; otherwise the operating system is asked. What `start` does not know is
-    /// left out.
-    pub fn environment(argv: Option<&[Vec<u8>]>, start: &StartFacts) -> Arc<Info> {
+    /// `argv` is the program's command line; if it is empty, the operating system is asked. What `start` does not know is left out.
+    pub fn environment(argv: &[Vec<u8>], start: &StartFacts) -> Arc<Info> {
         Info::with(environment_pairs(argv, start), false)
     }
 
     /// The predefined object `MPI_INFO_ENV`.
     pub fn predefined_environment(start: &StartFacts) -> Arc<Info> {
-        Info::with(environment_pairs(None, start), true)
+        Info::with(environment_pairs(&[], start), true)
     }
 
     fn with(pairs: Vec<Pair>, read_only: bool) -> Arc<Info> {
-        Arc::new(Info { pairs: Mutex::new(pairs), read_only, handle: AtomicUsize::new(0) })
+        Arc::new(Info { pairs: Mutex::new(pairs), read_only })
     }
 
     /// An independent object with the same pairs.
@@ -164,21 +160,14 @@ pub struct StartFacts {
     pub thread_level: Option<String>,
 }
 
-fn environment_pairs(argv: Option<&[Vec<u8>]>, start: &StartFacts) -> Vec<Pair> {
-    let from_system;
-    let argv = match argv {
-        Some(argv) if !argv.is_empty() => argv,
-        _ => {
-            from_system = command_line();
-            &from_system
-        }
-    };
-    let processor = |path: &str| std::fs::read(path).ok().map(|bytes| bytes.trim_ascii_end().to_vec());
+fn environment_pairs(argv: &[Vec<u8>], start: &StartFacts) -> Vec<Pair> {
+    let argv = if argv.is_empty() { command_line() } else { argv.to_vec() };
+    let host = std::fs::read("/proc/sys/kernel/hostname").ok().map(|name| name.trim_ascii_end().to_vec());
     let facts = [
         ("command", argv.first().cloned()),
         ("argv", (argv.len() > 1).then(|| argv[1..].join(&b' '))),
         ("maxprocs", start.maxprocs.map(|n| n.to_string().into_bytes())),
-        ("host", processor("/proc/sys/kernel/hostname")),
+        ("host", host),
         ("arch", Some(std::env::consts::ARCH.into())),
         ("wdir", std::env::current_dir().ok().map(|path| path.as_os_str().as_bytes().to_vec())),
         ("thread_level", start.thread_level.clone().map(String::into_bytes)),

@@ -19,6 +19,8 @@ use limosa_base::{clock, cpu, thread};
 use limosa_device::shm::{OwnDoorbell, ShmDevice};
 use limosa_device::{Device, Meta, Peer, Puller, Urgency};
 use parking_lot::{Mutex, MutexGuard};
+use std::io;
+use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
@@ -44,6 +46,8 @@ pub struct Options {
     pub spin_ns: u64,
     /// Longest message that travels with its envelope, in bytes.
     pub eager_limit: usize,
+    /// Whether messages may be read straight from the sender's memory where the system allows it.
+    pub cross_memory: bool,
 }
 
 /// Told when a blocked call is about to sleep (or has polled for long), and when it goes on.
@@ -99,7 +103,7 @@ impl View<'_> {
         self.0.requests.get(id).is_none_or(|r| matches!(r.phase, Phase::Done))
     }
 
-    /// True if an unexpected message is there that the pattern matches.
+    /// True if the device has failed for good.
     pub fn is_broken(&self) -> bool {
         self.0.broken.is_some()
     }
@@ -138,11 +142,19 @@ const POLL_REPORT_NS: u64 = 100_000_000;
 const HELPER_HOARD: usize = 64 << 20;
 
 impl Engine {
+    /// An engine for process `rank` of `size` processes that share the file `segment` from byte `offset` (page-aligned) on.
+    ///
+    /// # Errors
+    /// The operating system's: most likely there is not enough memory.
+    pub fn join(segment: BorrowedFd<'_>, offset: u64, rank: Peer, size: u32, options: Options) -> io::Result<Arc<Engine>> {
+        Engine::start(ShmDevice::join(segment, offset, rank, size, options.cross_memory)?, rank, size, options)
+    }
+
     /// An engine over the shared-memory device, with its helper thread.
     ///
     /// # Errors
     /// The operating system's, when the helper thread cannot be started.
-    pub fn start(device: ShmDevice, rank: Peer, size: u32, options: Options) -> std::io::Result<Arc<Engine>> {
+    pub fn start(device: ShmDevice, rank: Peer, size: u32, options: Options) -> io::Result<Arc<Engine>> {
         let doorbell = device.doorbell();
         let puller = device.puller();
         let eager_limit = options.eager_limit.min(device.max_data() - 8);
@@ -233,6 +245,25 @@ impl Engine {
             Some(what) => Err(Failure::Device(what)),
             None => Ok(found),
         }
+    }
+
+    /// Waits for a message that a receive with this pattern would get; the message stays.
+    ///
+    /// # Errors
+    /// [`Failure::Device`].
+    pub fn block_on_probe(&self, pattern: &Pattern, observer: &dyn Observer) -> Result<Completion, Failure> {
+        let mut found = None;
+        self.block_with(
+            &mut |state| {
+                found = match &state.broken {
+                    Some(what) => Some(Err(Failure::Device(what.clone()))),
+                    None => state.matcher.probe(pattern).map(|(e, m)| Ok(seen(e, m))),
+                };
+                found.is_some()
+            },
+            observer,
+        );
+        found.expect("the wait ends when something is found")
     }
 
     /// Takes the message that a receive with this pattern would get now, if there is one (a matched probe).
@@ -339,6 +370,10 @@ impl Engine {
 
     /// Makes progress until `condition` holds. The condition is evaluated under the lock and must not call the engine.
     pub fn block_on(&self, condition: &mut dyn FnMut(&View<'_>) -> bool, observer: &dyn Observer) {
+        self.block_with(&mut |state| condition(&View(state)), observer);
+    }
+
+    fn block_with(&self, condition: &mut dyn FnMut(&mut State) -> bool, observer: &dyn Observer) {
         let mut core = self.core.lock();
         let mut polls = 0u32;
         let mut yields = 0u32;
@@ -350,7 +385,7 @@ impl Engine {
                 core = self.run_jobs(core);
                 continue;
             }
-            if condition(&View(&core.state)) {
+            if condition(&mut core.state) {
                 break;
             }
             if moved {
@@ -415,7 +450,7 @@ impl Engine {
     fn sleep<'a>(
         &'a self,
         mut core: MutexGuard<'a, Core>,
-        condition: &mut dyn FnMut(&View<'_>) -> bool,
+        condition: &mut dyn FnMut(&mut State) -> bool,
         observer: &dyn Observer,
     ) -> MutexGuard<'a, Core> {
         let backlog = core.state.has_backlog();
@@ -427,7 +462,7 @@ impl Engine {
         self.doorbell.set(Bell::Asleep);
         // The look that makes the doorbell's handshake complete.
         let moved = self.progress(&mut core);
-        if !moved && core.state.jobs.is_empty() && !condition(&View(&core.state)) {
+        if !moved && core.state.jobs.is_empty() && !condition(&mut core.state) {
             self.wake_others(&mut core);
             observer.blocked();
             MutexGuard::unlocked(&mut core, || self.doorbell.sleep(backlog.then_some(BACKLOG_NAP)));

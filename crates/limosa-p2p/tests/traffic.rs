@@ -1,7 +1,6 @@
 //! Several engines in one process, each with its own device over the same segment, exchanging messages.
 
 use limosa_base::segment::{self, PAGE};
-use limosa_device::shm::ShmDevice;
 use limosa_p2p::matching::{Envelope, Pattern};
 use limosa_p2p::memory::Region;
 use limosa_p2p::{Completion, Engine, Failure, Mode, Options, RequestId, Started, Unobserved, Wait};
@@ -9,16 +8,11 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-const OPTIONS: Options = Options { wait: Wait::Auto, spin_ns: 20_000, eager_limit: 16384 };
+const OPTIONS: Options = Options { wait: Wait::Auto, spin_ns: 20_000, eager_limit: 16384, cross_memory: true };
 
 fn engines(n: u32, cross_memory: bool, options: Options) -> Vec<Arc<Engine>> {
     let file = segment::create(c"limosa-test", PAGE as u64).expect("a memfd");
-    (0..n)
-        .map(|rank| {
-            let device = ShmDevice::join(file.as_fd(), PAGE as u64, rank, n, cross_memory).expect("joining");
-            Engine::start(device, rank, n, options).expect("starting")
-        })
-        .collect()
+    (0..n).map(|rank| Engine::join(file.as_fd(), PAGE as u64, rank, n, Options { cross_memory, ..options }).expect("joining")).collect()
 }
 
 fn bytes(len: usize, seed: u64) -> Vec<u8> {

@@ -74,7 +74,7 @@ fn a_duplicate_lives_its_own_life() {
 fn the_environment_names_command_and_place() {
     let facts = StartFacts { maxprocs: Some(4), thread_level: Some("MPI_THREAD_MULTIPLE".into()) };
     let argv = [b"prog".to_vec(), b"-n".to_vec(), b"7".to_vec()];
-    let info = Info::environment(Some(&argv), &facts);
+    let info = Info::environment(&argv, &facts);
     assert_eq!(info.get(b"command").unwrap().unwrap(), b"prog");
     assert_eq!(info.get(b"argv").unwrap().unwrap(), b"-n 7");
     assert_eq!(info.get(b"maxprocs").unwrap().unwrap(), b"4");

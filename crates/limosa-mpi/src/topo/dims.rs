@@ -124,7 +124,7 @@ mod tests {
             return if n == 1 { vec![vec![]] } else { vec![] };
         }
         let mut all = Vec::new();
-        for factor in (1..=limit.min(n)).filter(|f| n % f == 0) {
+        for factor in (1..=limit.min(n)).filter(|&f| n.is_multiple_of(f)) {
             for mut rest in factorisations(n / factor, count - 1, factor) {
                 rest.insert(0, factor);
                 all.push(rest);

@@ -1,0 +1,163 @@
+//! Buffered sends (MPI-5 section 3.6): the buffers that programs attach, and the account of what is in them.
+//!
+//! The bytes of buffered messages are kept on this library's heap; an attached buffer is the allowance for them. Each message takes its packed
+//! size and `MPI_BSEND_OVERHEAD` from the allowance until it has been sent.
+//!
+//! There is a buffer per process, and one per communicator for those that attach one; `MPI_BUFFER_AUTOMATIC` is an allowance without limit.
+
+use crate::comm::Comm;
+use crate::consts::{MPI_BSEND_OVERHEAD, MPI_BUFFER_AUTOMATIC};
+use crate::error::Result;
+use crate::fail;
+use crate::instance::engine;
+use crate::observe::Waiting;
+use crate::request::error_of;
+use limosa_p2p::matching::Envelope;
+use limosa_p2p::memory::Region;
+use limosa_p2p::{Mode, Started};
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// A buffer that a program attached.
+#[derive(Debug)]
+pub struct SendBuffer {
+    address: usize,
+    bytes: usize,
+    used: Arc<AtomicUsize>,
+}
+
+impl SendBuffer {
+    fn new(address: usize, bytes: usize) -> Arc<SendBuffer> {
+        Arc::new(SendBuffer { address, bytes, used: Arc::default() })
+    }
+
+    fn is_automatic(&self) -> bool {
+        self.address == MPI_BUFFER_AUTOMATIC
+    }
+
+    /// Address and length in bytes, as attached.
+    pub fn attached(&self) -> (usize, usize) {
+        (self.address, self.bytes)
+    }
+
+    /// True if no message is left in it.
+    pub fn is_empty(&self) -> bool {
+        self.used.load(Ordering::Acquire) == 0
+    }
+
+    /// Waits until no message is left in it.
+    pub fn flush(&self) {
+        engine().block_on(&mut |_| self.is_empty(), &Waiting::nothing_in_particular());
+    }
+}
+
+/// Whose buffer is meant.
+#[derive(Clone, Copy)]
+pub enum Place<'a> {
+    /// The process's.
+    Process,
+    /// The communicator's.
+    Comm(&'a Comm),
+}
+
+/// The process's buffer is under key 0, which is no context.
+static BUFFERS: Mutex<Option<FxHashMap<u64, Arc<SendBuffer>>>> = Mutex::new(None);
+
+fn key(place: Place<'_>) -> u64 {
+    match place {
+        Place::Process => 0,
+        Place::Comm(comm) => comm.context(),
+    }
+}
+
+/// Attaches a buffer.
+///
+/// # Errors
+/// `MPI_ERR_BUFFER` if there is one already.
+pub fn attach(place: Place<'_>, address: usize, bytes: usize) -> Result<()> {
+    let mut buffers = BUFFERS.lock();
+    let buffers = buffers.get_or_insert_default();
+    if buffers.contains_key(&key(place)) {
+        fail!(MPI_ERR_BUFFER, "a buffer for buffered sends is attached already: detach it first");
+    }
+    buffers.insert(key(place), SendBuffer::new(address, bytes));
+    Ok(())
+}
+
+/// Detaches the buffer, after all messages in it have been sent; gives its address and length, both 0 if there was none.
+pub fn detach(place: Place<'_>) -> (usize, usize) {
+    let Some(buffer) = find(place) else { return (0, 0) };
+    buffer.flush();
+    if let Some(buffers) = &mut *BUFFERS.lock() {
+        buffers.remove(&key(place));
+    }
+    buffer.attached()
+}
+
+/// The buffer at this place.
+pub fn find(place: Place<'_>) -> Option<Arc<SendBuffer>> {
+    BUFFERS.lock().as_ref()?.get(&key(place)).cloned()
+}
+
+/// Waits until the messages of all buffers have been sent.
+pub(crate) fn flush_all() {
+    let all: Vec<_> = BUFFERS.lock().iter().flat_map(|b| b.values().cloned()).collect();
+    all.iter().for_each(|buffer| buffer.flush());
+}
+
+/// Copies the message and sends it in the background.
+pub(crate) fn send(comm: &Comm, buffer: Option<&SendBuffer>, world: u32, envelope: &Envelope, region: &Region) -> Result<()> {
+    let found;
+    let buffer = match buffer {
+        Some(buffer) => buffer,
+        None => {
+            found = find(Place::Comm(comm)).or_else(|| find(Place::Process));
+            match &found {
+                Some(buffer) => buffer,
+                None => fail!(MPI_ERR_BUFFER, "no buffer for buffered sends is attached: call MPI_Buffer_attach first"),
+            }
+        }
+    };
+    let bytes = region.len() + MPI_BSEND_OVERHEAD as usize;
+    let used = buffer.used.fetch_add(bytes, Ordering::AcqRel);
+    if !buffer.is_automatic() && used + bytes > buffer.bytes {
+        buffer.used.fetch_sub(bytes, Ordering::AcqRel);
+        // Perhaps some of it is already on its way.
+        engine().poll();
+        let used = buffer.used.fetch_add(bytes, Ordering::AcqRel);
+        if used + bytes > buffer.bytes {
+            buffer.used.fetch_sub(bytes, Ordering::AcqRel);
+            fail!(
+                MPI_ERR_BUFFER,
+                "a buffered send of {} bytes needs {bytes} bytes of buffer, but {used} of the attached {} bytes are in use",
+                region.len(),
+                buffer.bytes
+            );
+        }
+    }
+    let mut copy = vec![0u8; region.len()].into_boxed_slice();
+    region.read(0, &mut copy);
+    // SAFETY: the copy lives in the continuation below until the message is away.
+    let parcel = unsafe { Region::contiguous(copy.as_mut_ptr(), copy.len()) };
+    let account = buffer.used.clone();
+    match engine().send(world, envelope, parcel, Mode::Standard) {
+        Ok(Started::Done) => {
+            account.fetch_sub(bytes, Ordering::AcqRel);
+        }
+        Ok(Started::Pending(id)) => engine().then(
+            id,
+            Box::new(move |engine, _| {
+                drop(copy);
+                account.fetch_sub(bytes, Ordering::AcqRel);
+                engine.notify();
+            }),
+        ),
+        Err(failure) => {
+            account.fetch_sub(bytes, Ordering::AcqRel);
+            return Err(error_of(failure));
+        }
+    }
+    Ok(())
+}

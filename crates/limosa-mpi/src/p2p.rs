@@ -1,0 +1,335 @@
+//! Point-to-point communication on communicators (MPI-5 chapter 3): argument rules, and calls to the engine.
+
+use crate::bsend::{self, SendBuffer};
+use crate::comm::Comm;
+use crate::consts::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_PROC_NULL};
+use crate::error::Result;
+use crate::fail;
+use crate::instance::engine;
+use crate::observe::Waiting;
+use crate::request::{About, End, Recipe, Request, error_of};
+use limosa_p2p::matching::{Envelope, Pattern};
+use limosa_p2p::memory::Region;
+use limosa_p2p::{Matched, Mode, Started};
+use std::sync::Arc;
+
+/// The four send modes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SendMode {
+    /// `MPI_Send`
+    Standard,
+    /// `MPI_Bsend`
+    Buffered,
+    /// `MPI_Ssend`
+    Synchronous,
+    /// `MPI_Rsend`
+    Ready,
+}
+
+/// A checked destination.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dest {
+    rank: i32,
+    /// `None`: `MPI_PROC_NULL`.
+    world: Option<u32>,
+}
+
+/// A checked source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// `MPI_PROC_NULL`
+    ProcNull,
+    /// `MPI_ANY_SOURCE`
+    Any,
+    /// A member.
+    Rank(i32),
+}
+
+impl Source {
+    fn pattern(self) -> Option<i32> {
+        if let Source::Rank(rank) = self { Some(rank) } else { None }
+    }
+}
+
+/// Checks a destination rank and a tag.
+///
+/// # Errors
+/// `MPI_ERR_RANK`, `MPI_ERR_TAG`.
+#[inline]
+pub fn check_dest(comm: &Comm, dest: i32, tag: i32) -> Result<Dest> {
+    if tag < 0 {
+        fail!(MPI_ERR_TAG, "the tag is {tag}, but the tag of a send must be between 0 and MPI_TAG_UB ({})", i32::MAX);
+    }
+    if dest == MPI_PROC_NULL {
+        return Ok(Dest { rank: dest, world: None });
+    }
+    Ok(Dest { rank: dest, world: Some(comm.world_rank_of(dest)?) })
+}
+
+/// Checks a source rank and a tag; gives the tag to match, `None` for `MPI_ANY_TAG`.
+///
+/// # Errors
+/// `MPI_ERR_RANK`, `MPI_ERR_TAG`.
+#[inline]
+pub fn check_source(comm: &Comm, source: i32, tag: i32) -> Result<(Source, Option<i32>)> {
+    let tag = match tag {
+        MPI_ANY_TAG => None,
+        0.. => Some(tag),
+        _ => fail!(MPI_ERR_TAG, "the tag is {tag}, but the tag of a receive must be MPI_ANY_TAG or not negative"),
+    };
+    let source = match source {
+        MPI_ANY_SOURCE => Source::Any,
+        MPI_PROC_NULL => Source::ProcNull,
+        rank => {
+            comm.world_rank_of(rank)?;
+            Source::Rank(rank)
+        }
+    };
+    Ok((source, tag))
+}
+
+fn envelope(comm: &Comm, tag: i32) -> Envelope {
+    Envelope { context: comm.context(), source: comm.rank() as i32, tag }
+}
+
+/// Starts a send; the building block of all forms.
+pub(crate) fn start_send(
+    comm: &Arc<Comm>,
+    dest: Dest,
+    tag: i32,
+    region: Region,
+    mode: SendMode,
+    buffer: Option<&SendBuffer>,
+) -> Result<Started> {
+    let Some(world) = dest.world else { return Ok(Started::Done) };
+    if mode == SendMode::Buffered {
+        bsend::send(comm, buffer, world, &envelope(comm, tag), &region)?;
+        return Ok(Started::Done);
+    }
+    let mode = if mode == SendMode::Synchronous { Mode::Synchronous } else { Mode::Standard };
+    engine().send(world, &envelope(comm, tag), region, mode).map_err(error_of)
+}
+
+/// Starts a receive; `None` from `MPI_PROC_NULL`.
+pub(crate) fn start_receive(comm: &Comm, source: Source, tag: Option<i32>, region: Region) -> Option<limosa_p2p::RequestId> {
+    if source == Source::ProcNull {
+        return None;
+    }
+    Some(engine().receive(&Pattern { context: comm.context(), source: source.pattern(), tag }, region))
+}
+
+/// Sends and waits until the region may be used again.
+///
+/// # Errors
+/// `MPI_ERR_RANK`, `MPI_ERR_TAG`, `MPI_ERR_BUFFER` (no room for a buffered send), and errors of the machine.
+#[inline]
+pub fn send(comm: &Arc<Comm>, region: Region, dest: i32, tag: i32, mode: SendMode) -> Result<()> {
+    let dest = check_dest(comm, dest, tag)?;
+    match start_send(comm, dest, tag, region, mode, None)? {
+        Started::Done => Ok(()),
+        Started::Pending(id) => {
+            engine().block_on(&mut |view| view.is_done(id), &Waiting::send(comm, dest.rank, tag));
+            match engine().take(id).and_then(|c| c.failure) {
+                Some(failure) => Err(error_of(failure)),
+                None => Ok(()),
+            }
+        }
+    }
+}
+
+/// Starts a send.
+///
+/// # Errors
+/// As for [`send`].
+pub fn isend(comm: &Arc<Comm>, region: Region, dest: i32, tag: i32, mode: SendMode) -> Result<Arc<Request>> {
+    let checked = check_dest(comm, dest, tag)?;
+    Ok(match start_send(comm, checked, tag, region, mode, None)? {
+        Started::Done => Request::done(Some(comm), End::empty()),
+        Started::Pending(id) => Request::pending(id, comm, About::Send { dest, tag }),
+    })
+}
+
+/// Receives and waits.
+///
+/// # Errors
+/// `MPI_ERR_RANK`, `MPI_ERR_TAG`. That the message was too long is said in the end's `error`, beside what was received.
+#[inline]
+pub fn receive(comm: &Arc<Comm>, region: Region, source: i32, tag: i32) -> Result<End> {
+    let (source, tag) = check_source(comm, source, tag)?;
+    let Some(id) = start_receive(comm, source, tag, region) else { return Ok(End::proc_null()) };
+    engine().block_on(&mut |view| view.is_done(id), &Waiting::receive(comm, source.pattern(), tag));
+    Ok(engine().take(id).map_or_else(End::empty, End::of_receive))
+}
+
+/// Starts a receive.
+///
+/// # Errors
+/// As for [`receive`].
+pub fn ireceive(comm: &Arc<Comm>, region: Region, source: i32, tag: i32) -> Result<Arc<Request>> {
+    let (source, tag) = check_source(comm, source, tag)?;
+    Ok(match start_receive(comm, source, tag, region) {
+        None => Request::done(Some(comm), End::proc_null()),
+        Some(id) => Request::pending(id, comm, About::Receive { source: source.pattern(), tag }),
+    })
+}
+
+/// Makes a persistent send.
+///
+/// # Errors
+/// `MPI_ERR_RANK`, `MPI_ERR_TAG`.
+pub fn send_init(comm: &Arc<Comm>, region: Region, dest: i32, tag: i32, mode: SendMode) -> Result<Arc<Request>> {
+    let checked = check_dest(comm, dest, tag)?;
+    let recipe = Recipe::Send { comm: comm.clone(), dest: checked, tag, region, mode, buffer: None };
+    Ok(Request::persistent(recipe, comm, About::Send { dest, tag }))
+}
+
+/// Makes a persistent receive.
+///
+/// # Errors
+/// `MPI_ERR_RANK`, `MPI_ERR_TAG`.
+pub fn receive_init(comm: &Arc<Comm>, region: Region, source: i32, tag: i32) -> Result<Arc<Request>> {
+    let (source, tag) = check_source(comm, source, tag)?;
+    let recipe = Recipe::Receive { comm: comm.clone(), source, tag, region };
+    Ok(Request::persistent(recipe, comm, About::Receive { source: source.pattern(), tag }))
+}
+
+/// One message to send and one to receive, for [`send_receive`].
+pub struct Exchange {
+    /// What to send.
+    pub send: Region,
+    /// To whom.
+    pub dest: i32,
+    /// With which tag.
+    pub send_tag: i32,
+    /// Where to receive.
+    pub receive: Region,
+    /// From whom.
+    pub source: i32,
+    /// With which tag.
+    pub receive_tag: i32,
+}
+
+/// Sends and receives at once (`MPI_Sendrecv`), and waits for both.
+///
+/// # Errors
+/// As for [`send`] and [`receive`].
+pub fn send_receive(comm: &Arc<Comm>, exchange: Exchange) -> Result<End> {
+    // Both sides are checked before either begins, so that an error leaves nothing behind.
+    check_dest(comm, exchange.dest, exchange.send_tag)?;
+    let receive = ireceive(comm, exchange.receive, exchange.source, exchange.receive_tag)?;
+    let send = isend(comm, exchange.send, exchange.dest, exchange.send_tag, SendMode::Standard)?;
+    let both = [Some(receive), Some(send)];
+    crate::request::wait_all(&both);
+    let [receive, send] = both.map(|r| r.and_then(|r| r.take()).unwrap_or_else(End::empty));
+    Ok(End { error: receive.error.or(send.error), ..receive })
+}
+
+/// The message that a receive would get now, if there is one (`MPI_Iprobe`).
+///
+/// # Errors
+/// `MPI_ERR_RANK`, `MPI_ERR_TAG`.
+pub fn iprobe(comm: &Arc<Comm>, source: i32, tag: i32) -> Result<Option<End>> {
+    let (source, tag) = check_source(comm, source, tag)?;
+    if source == Source::ProcNull {
+        return Ok(Some(End::proc_null()));
+    }
+    let pattern = Pattern { context: comm.context(), source: source.pattern(), tag };
+    Ok(engine().probe(&pattern).map_err(error_of)?.map(End::of_receive))
+}
+
+/// Waits for a message that a receive would get (`MPI_Probe`).
+///
+/// # Errors
+/// `MPI_ERR_RANK`, `MPI_ERR_TAG`.
+pub fn probe(comm: &Arc<Comm>, source: i32, tag: i32) -> Result<End> {
+    let (source, tag) = check_source(comm, source, tag)?;
+    if source == Source::ProcNull {
+        return Ok(End::proc_null());
+    }
+    let pattern = Pattern { context: comm.context(), source: source.pattern(), tag };
+    let found = engine().block_on_probe(&pattern, &Waiting::receive(comm, source.pattern(), tag)).map_err(error_of)?;
+    Ok(End::of_receive(found))
+}
+
+/// A message taken by a matched probe (`MPI_Message`).
+pub struct Message {
+    matched: parking_lot::Mutex<Option<Matched>>,
+    comm: Arc<Comm>,
+    from: Option<i32>,
+    /// The handle under which the ABI layer registered the message.
+    pub handle: std::sync::atomic::AtomicUsize,
+}
+
+impl Message {
+    fn new(comm: &Arc<Comm>, matched: Matched) -> (End, Arc<Message>) {
+        let end = End::of_receive(matched.completion());
+        let from = Some(end.source);
+        let matched = parking_lot::Mutex::new(Some(matched));
+        (end, Arc::new(Message { matched, comm: comm.clone(), from, handle: Default::default() }))
+    }
+
+    /// The message of `MPI_PROC_NULL` (`MPI_MESSAGE_NO_PROC`).
+    pub fn no_proc(comm: &Arc<Comm>) -> Arc<Message> {
+        Arc::new(Message { matched: parking_lot::Mutex::new(None), comm: comm.clone(), from: None, handle: Default::default() })
+    }
+
+    /// The communicator that the message came on.
+    pub fn comm(&self) -> &Arc<Comm> {
+        &self.comm
+    }
+
+    /// Starts to receive the message (`MPI_Imrecv`). A message is received once.
+    pub fn receive(&self, region: Region) -> Arc<Request> {
+        match self.matched.lock().take() {
+            Some(matched) => {
+                let id = engine().receive_matched(matched, region);
+                Request::pending(id, &self.comm, About::Receive { source: self.from, tag: None })
+            }
+            None => Request::done(Some(&self.comm), End::proc_null()),
+        }
+    }
+}
+
+/// What a matched probe found.
+pub enum Found {
+    /// Nothing.
+    Nothing,
+    /// It was asked about `MPI_PROC_NULL`.
+    NoProc,
+    /// A message.
+    Message(End, Arc<Message>),
+}
+
+/// Takes the message that a receive would get now, if there is one (`MPI_Improbe`).
+///
+/// # Errors
+/// `MPI_ERR_RANK`, `MPI_ERR_TAG`.
+pub fn improbe(comm: &Arc<Comm>, source: i32, tag: i32) -> Result<Found> {
+    let (source, tag) = check_source(comm, source, tag)?;
+    if source == Source::ProcNull {
+        return Ok(Found::NoProc);
+    }
+    let pattern = Pattern { context: comm.context(), source: source.pattern(), tag };
+    Ok(match engine().probe_matched(&pattern) {
+        None => Found::Nothing,
+        Some(matched) => {
+            let (end, message) = Message::new(comm, matched);
+            Found::Message(end, message)
+        }
+    })
+}
+
+/// Waits for a message that a receive would get, and takes it (`MPI_Mprobe`).
+///
+/// # Errors
+/// `MPI_ERR_RANK`, `MPI_ERR_TAG`.
+pub fn mprobe(comm: &Arc<Comm>, source: i32, tag: i32) -> Result<Found> {
+    loop {
+        let found = improbe(comm, source, tag)?;
+        if !matches!(found, Found::Nothing) {
+            return Ok(found);
+        }
+        // Another thread may take the message between the look and the probe; then this one waits again.
+        probe(comm, source, tag)?;
+    }
+}

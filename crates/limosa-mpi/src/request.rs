@@ -1,0 +1,371 @@
+//! Requests (MPI-5 sections 3.7 and 3.9): operations under way, completed operations, and persistent operations.
+//!
+//! | state | meaning | next |
+//! |---|---|---|
+//! | inactive | a persistent operation that was not started | pending or done, by start |
+//! | pending | the engine, or a schedule, works on it | done |
+//! | done | its end has not been asked for | inactive (persistent), or gone |
+//!
+//! A request's end is taken exactly once, by [`Request::take`]. A `None` in a list of requests stands for `MPI_REQUEST_NULL`.
+
+use crate::bsend::SendBuffer;
+use crate::coll::{Plan, Run};
+use crate::comm::Comm;
+use crate::error::{Error, Result};
+use crate::fail;
+use crate::instance::engine;
+use crate::observe::{self, Waiting};
+use crate::p2p::{self, Dest, SendMode, Source};
+use limosa_job::{Kind, Wait};
+use limosa_p2p::memory::Region;
+use limosa_p2p::{Completion, Failure, RequestId, View};
+use parking_lot::Mutex;
+use smallvec::SmallVec;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// How an operation ended, in the standard's terms.
+#[derive(Clone, Debug)]
+pub struct End {
+    /// Rank of the sender, for receives; `MPI_ANY_SOURCE` otherwise.
+    pub source: i32,
+    /// Tag of the message, for receives; `MPI_ANY_TAG` otherwise.
+    pub tag: i32,
+    /// Bytes received.
+    pub bytes: u64,
+    /// It was cancelled.
+    pub cancelled: bool,
+    /// What went wrong.
+    pub error: Option<Error>,
+}
+
+impl End {
+    /// The end of nothing (MPI-5 section 3.7.3): the empty status.
+    pub fn empty() -> End {
+        End { source: crate::consts::MPI_ANY_SOURCE, tag: crate::consts::MPI_ANY_TAG, bytes: 0, cancelled: false, error: None }
+    }
+
+    /// The end of a receive from `MPI_PROC_NULL`.
+    pub fn proc_null() -> End {
+        End { source: crate::consts::MPI_PROC_NULL, ..End::empty() }
+    }
+
+    pub(crate) fn of_receive(completion: Completion) -> End {
+        End {
+            source: completion.source,
+            tag: completion.tag,
+            bytes: completion.bytes,
+            cancelled: completion.cancelled,
+            error: completion.failure.map(error_of),
+        }
+    }
+
+    pub(crate) fn of_send(completion: Completion) -> End {
+        End { cancelled: completion.cancelled, error: completion.failure.map(error_of), ..End::empty() }
+    }
+}
+
+/// A failure of the engine as an error of the standard.
+#[cold]
+pub(crate) fn error_of(failure: Failure) -> Error {
+    let class = match failure {
+        Failure::Truncated { .. } => crate::consts::MPI_ERR_TRUNCATE,
+        Failure::Device(_) => crate::consts::MPI_ERR_INTERN,
+    };
+    Error::new(class, failure.to_string())
+}
+
+enum State {
+    Inactive,
+    Pending(RequestId),
+    Running(Arc<Run>),
+    Done(End),
+}
+
+/// A persistent operation's recipe.
+pub(crate) enum Recipe {
+    Send { comm: Arc<Comm>, dest: Dest, tag: i32, region: Region, mode: SendMode, buffer: Option<Arc<SendBuffer>> },
+    Receive { comm: Arc<Comm>, source: Source, tag: Option<i32>, region: Region },
+    Collective { comm: Arc<Comm>, plan: Plan },
+}
+
+/// What a request is about, for the status board.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum About {
+    Send { dest: i32, tag: i32 },
+    Receive { source: Option<i32>, tag: Option<i32> },
+    Collective,
+    Nothing,
+}
+
+/// An operation under way, or a persistent one.
+pub struct Request {
+    state: Mutex<State>,
+    recipe: Option<Recipe>,
+    comm: Option<Arc<Comm>>,
+    about: About,
+    /// The handle under which the ABI layer registered the request.
+    pub handle: AtomicUsize,
+}
+
+impl Request {
+    fn new(state: State, recipe: Option<Recipe>, comm: Option<Arc<Comm>>, about: About) -> Arc<Request> {
+        Arc::new(Request { state: Mutex::new(state), recipe, comm, about, handle: AtomicUsize::new(0) })
+    }
+
+    /// A request that is complete already.
+    pub fn done(comm: Option<&Arc<Comm>>, end: End) -> Arc<Request> {
+        Request::new(State::Done(end), None, comm.cloned(), About::Nothing)
+    }
+
+    pub(crate) fn pending(id: RequestId, comm: &Arc<Comm>, about: About) -> Arc<Request> {
+        Request::new(State::Pending(id), None, Some(comm.clone()), about)
+    }
+
+    /// A non-blocking collective.
+    pub fn collective(comm: &Arc<Comm>, run: Arc<Run>) -> Arc<Request> {
+        Request::new(State::Running(run), None, Some(comm.clone()), About::Collective)
+    }
+
+    /// A persistent collective, to be started later.
+    pub fn persistent_collective(comm: &Arc<Comm>, plan: Plan) -> Arc<Request> {
+        Request::new(State::Inactive, Some(Recipe::Collective { comm: comm.clone(), plan }), Some(comm.clone()), About::Collective)
+    }
+
+    pub(crate) fn persistent(recipe: Recipe, comm: &Arc<Comm>, about: About) -> Arc<Request> {
+        Request::new(State::Inactive, Some(recipe), Some(comm.clone()), about)
+    }
+
+    /// The communicator, whose error handler hears of errors.
+    pub fn comm(&self) -> Option<&Arc<Comm>> {
+        self.comm.as_ref()
+    }
+
+    /// True for persistent operations, which become inactive instead of vanishing.
+    pub fn is_persistent(&self) -> bool {
+        self.recipe.is_some()
+    }
+
+    /// True unless this is a persistent operation that is not started.
+    pub fn is_active(&self) -> bool {
+        !matches!(*self.state.lock(), State::Inactive)
+    }
+
+    /// True if the operation has ended, without trying to make progress. Inactive operations count as ended.
+    pub fn is_done(&self) -> bool {
+        match &*self.state.lock() {
+            State::Inactive | State::Done(_) => true,
+            State::Pending(id) => engine().peek(*id).is_some(),
+            State::Running(run) => run.is_done(),
+        }
+    }
+
+    /// What the request waits for, in the status board's terms.
+    pub(crate) fn wait_record<'n>(&self, name: &'n str) -> Option<Wait<'n>> {
+        let comm = self.comm.as_ref()?;
+        Some(match self.about {
+            About::Send { dest, tag } => observe::message_wait(Kind::Send, comm, Some(dest), Some(tag), name),
+            About::Receive { source, tag } => observe::message_wait(Kind::Receive, comm, source, tag, name),
+            About::Collective => observe::collective_wait(comm, name),
+            About::Nothing => return None,
+        })
+    }
+
+    /// Takes the end of an operation that has ended; `None` if it has not. An inactive request ends emptily, as often as asked.
+    pub fn take(&self) -> Option<End> {
+        let mut state = self.state.lock();
+        let end = match &mut *state {
+            State::Inactive => return Some(End::empty()),
+            State::Done(end) => end.clone(),
+            State::Pending(id) => self.end_of(engine().take(*id)?),
+            State::Running(run) if run.is_done() => End { error: run.take_error(), ..End::empty() },
+            State::Running(_) => return None,
+        };
+        *state = State::Inactive;
+        Some(end)
+    }
+
+    /// The end of an operation that has ended, which stays to be taken (`MPI_Request_get_status`).
+    pub fn look(&self) -> Option<End> {
+        let state = self.state.lock();
+        match &*state {
+            State::Inactive => Some(End::empty()),
+            State::Done(end) => Some(end.clone()),
+            State::Pending(id) => engine().test(*id).map(|c| self.end_of(c)),
+            State::Running(run) => {
+                if !run.is_done() {
+                    engine().poll();
+                }
+                run.is_done().then(End::empty)
+            }
+        }
+    }
+
+    fn end_of(&self, completion: Completion) -> End {
+        match self.about {
+            About::Receive { .. } => {
+                if completion.cancelled {
+                    return End { cancelled: true, ..End::empty() };
+                }
+                End::of_receive(completion)
+            }
+            _ => End::of_send(completion),
+        }
+    }
+
+    /// Starts a persistent operation (`MPI_Start`).
+    ///
+    /// # Errors
+    /// `MPI_ERR_REQUEST` if it is not persistent, or active.
+    pub fn start(&self) -> Result<()> {
+        let Some(recipe) = &self.recipe else {
+            fail!(MPI_ERR_REQUEST, "only persistent requests can be started, and this one is not");
+        };
+        let mut state = self.state.lock();
+        if !matches!(*state, State::Inactive) {
+            fail!(MPI_ERR_REQUEST, "the request is active already: complete it before it is started again");
+        }
+        *state = match recipe {
+            Recipe::Send { comm, dest, tag, region, mode, buffer } => {
+                match p2p::start_send(comm, *dest, *tag, region.clone(), *mode, buffer.as_deref())? {
+                    limosa_p2p::Started::Done => State::Done(End::empty()),
+                    limosa_p2p::Started::Pending(id) => State::Pending(id),
+                }
+            }
+            Recipe::Receive { comm, source, tag, region } => match p2p::start_receive(comm, *source, *tag, region.clone()) {
+                Some(id) => State::Pending(id),
+                None => State::Done(End::proc_null()),
+            },
+            Recipe::Collective { comm, plan } => State::Running(plan.start(comm)?),
+        };
+        Ok(())
+    }
+
+    /// Asks for cancellation (`MPI_Cancel`).
+    ///
+    /// # Errors
+    /// `MPI_ERR_REQUEST` for operations that the standard does not let be cancelled, and inactive ones.
+    pub fn cancel(&self) -> Result<()> {
+        match &*self.state.lock() {
+            State::Inactive => fail!(MPI_ERR_REQUEST, "the request is inactive: there is nothing to cancel"),
+            State::Running(_) => fail!(MPI_ERR_REQUEST, "collective operations cannot be cancelled"),
+            State::Done(_) => {}
+            State::Pending(id) => engine().cancel(*id),
+        }
+        Ok(())
+    }
+
+    /// Nobody will ask for the end (`MPI_Request_free`).
+    ///
+    /// # Errors
+    /// `MPI_ERR_REQUEST` for an active non-blocking collective, which the standard does not let be freed.
+    pub fn release(&self) -> Result<()> {
+        let mut state = self.state.lock();
+        match &*state {
+            State::Pending(id) => engine().release(*id),
+            State::Running(run) if !run.is_done() => {
+                fail!(MPI_ERR_REQUEST, "an active collective operation cannot be freed: complete it first")
+            }
+            _ => {}
+        }
+        *state = State::Inactive;
+        Ok(())
+    }
+}
+
+/// What the engine's condition looks at, so that no request is locked meanwhile.
+enum Probe {
+    Ended,
+    Engine(RequestId),
+    Run(Arc<Run>),
+}
+
+impl Probe {
+    fn has_ended(&self, view: &View<'_>) -> bool {
+        match self {
+            Probe::Ended => true,
+            Probe::Engine(id) => view.is_done(*id),
+            Probe::Run(run) => run.is_done(),
+        }
+    }
+}
+
+type Probes = SmallVec<[Probe; 8]>;
+
+/// Probes of all requests. `idle` says what null and inactive requests count as: ended or (`None`) not at all.
+fn probes(requests: &[Option<Arc<Request>>]) -> SmallVec<[Option<Probe>; 8]> {
+    requests
+        .iter()
+        .map(|request| {
+            Some(match &*request.as_ref()?.state.lock() {
+                State::Inactive => return None,
+                State::Done(_) => Probe::Ended,
+                State::Pending(id) => Probe::Engine(*id),
+                State::Running(run) => Probe::Run(run.clone()),
+            })
+        })
+        .collect()
+}
+
+/// Waits until all requests have ended. Their ends are then there to be taken.
+pub fn wait_all(requests: &[Option<Arc<Request>>]) {
+    let mut open: Probes = probes(requests).into_iter().flatten().collect();
+    engine().block_on(
+        &mut |view| {
+            while let Some(last) = open.last() {
+                if !last.has_ended(view) {
+                    return false;
+                }
+                open.pop();
+            }
+            true
+        },
+        &Waiting::requests(requests, true),
+    );
+}
+
+/// Waits until one of the active requests has ended and returns the first such; `None` if none is active.
+pub fn wait_any(requests: &[Option<Arc<Request>>]) -> Option<usize> {
+    let open = probes(requests);
+    if open.iter().all(Option::is_none) {
+        return None;
+    }
+    let mut found = None;
+    engine().block_on(
+        &mut |view| {
+            found = open.iter().position(|p| p.as_ref().is_some_and(|p| p.has_ended(view)));
+            found.is_some()
+        },
+        &Waiting::requests(requests, false),
+    );
+    found
+}
+
+/// True if all requests have ended; makes progress once if not.
+pub fn test_all(requests: &[Option<Arc<Request>>]) -> bool {
+    let all = || requests.iter().flatten().all(|r| r.is_done());
+    all() || {
+        engine().poll();
+        all()
+    }
+}
+
+/// The active requests that have ended, after making progress if there were none; `None` if none is active.
+pub fn test_some(requests: &[Option<Arc<Request>>]) -> Option<Vec<usize>> {
+    let active: Vec<usize> = (0..requests.len()).filter(|&i| requests[i].as_ref().is_some_and(|r| r.is_active())).collect();
+    if active.is_empty() {
+        return None;
+    }
+    let ended = || active.iter().copied().filter(|&i| requests[i].as_ref().is_some_and(|r| r.is_done())).collect::<Vec<_>>();
+    let first = ended();
+    if !first.is_empty() {
+        return Some(first);
+    }
+    engine().poll();
+    Some(ended())
+}
+
+/// Sets the handle; for the ABI layer.
+pub fn set_handle(request: &Request, handle: usize) {
+    request.handle.store(handle, Ordering::Relaxed);
+}
