@@ -101,8 +101,9 @@ def main() -> None:
     else:
         pip("install", "--force-reinstall", "--no-deps", str(wheel(options.version)))
         question = (
-            "import mpi4py; from mpi4py import MPI; print(f'mpi4py {mpi4py.__version__} uses {MPI.Get_library_version()}'.strip(chr(0)))"
+            "import mpi4py; from mpi4py import MPI; print(mpi4py.__version__, 'uses', MPI.Get_library_version().splitlines()[0].strip())"
         )
+        print("mpi4py ", end="", flush=True)
         subprocess.run([sys.executable, "-c", question], check=True)
 
 
