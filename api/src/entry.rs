@@ -226,6 +226,12 @@ fn snake(name: &str) -> String {
     name.to_lowercase()
 }
 
+/// True if the null handle has a meaning for that handle parameter, or if it is not looked at by the entry point at all.
+pub fn null_is_valid(function: &Function, param: &Param) -> bool {
+    let optional_info = param.kind == "INFO" && param.array.is_none() && !function.name.starts_with("MPI_Info_");
+    optional_info || listed(NULL_IS_VALID, function, param) || listed(RAW_HANDLES, function, param)
+}
+
 /// The entry points. `glue` maps the lower-case name of each function that is done to the module of `calls` that has its glue.
 pub fn render(table: &Table, glue: &HashMap<String, String>) -> String {
     let mut out = String::new();

@@ -1,4 +1,4 @@
-//! Versions, clocks and names (MPI-5 sections 9.1, 9.6 and 20.2).
+//! Versions, clocks and names (MPI-5 sections 9.1 and 9.6).
 
 use std::ffi::{c_char, c_int};
 
@@ -9,11 +9,6 @@ use crate::cx::Cx;
 
 pub(crate) fn mpi_get_version(_cx: &Cx, version: &mut c_int, subversion: &mut c_int) -> Result<()> {
     (*version, *subversion) = (consts::MPI_VERSION, consts::MPI_SUBVERSION);
-    Ok(())
-}
-
-pub(crate) fn mpi_abi_get_version(_cx: &Cx, abi_major: &mut c_int, abi_minor: &mut c_int) -> Result<()> {
-    (*abi_major, *abi_minor) = (consts::MPI_ABI_VERSION, consts::MPI_ABI_SUBVERSION);
     Ok(())
 }
 

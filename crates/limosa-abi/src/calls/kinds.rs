@@ -64,13 +64,13 @@ objects! {
         set |comm, handle| comm.handle.store(handle.0, Ordering::Relaxed),
         builtin |_| None; // the world is set at initialisation
     Group: GROUP = limosa_mpi::group::Group,
-        set |group, handle| group.handle.store(handle.0, Ordering::Relaxed),
+        set |_, _| {},
         builtin |value| (value == consts::MPI_GROUP_EMPTY).then(limosa_mpi::group::Group::empty);
     Info: INFO = limosa_mpi::info::Info,
-        set |info, handle| info.handle.store(handle.0, Ordering::Relaxed),
-        builtin |_| None;
+        set |_, _| {},
+        builtin |value| (value == consts::MPI_INFO_ENV).then(limosa_mpi::info::Info::predefined_environment);
     Errhandler: ERRHANDLER = errhandler::Errhandler,
-        set |errhandler, handle| errhandler.handle.store(handle.0, Ordering::Relaxed),
+        set |_, _| {},
         builtin |value| match value {
             consts::MPI_ERRORS_ARE_FATAL => Some(Errhandler::fatal()),
             consts::MPI_ERRORS_ABORT => Some(Errhandler::abort()),

@@ -42,6 +42,7 @@
 //! Functions of the program (reduction functions, attribute callbacks, error handlers) are called without any lock held, through
 //! `extern "C"` types, and never unwind into the library.
 
+pub(crate) mod abi;
 pub(crate) mod environment;
 pub(crate) mod error;
 pub(crate) mod kinds;
