@@ -104,7 +104,10 @@ def main() -> None:
             "import mpi4py; from mpi4py import MPI; print(mpi4py.__version__, 'uses', MPI.Get_library_version().splitlines()[0].strip())"
         )
         print("mpi4py ", end="", flush=True)
-        subprocess.run([sys.executable, "-c", question], check=True)
+        if subprocess.run([sys.executable, "-c", question], check=False).returncode != 0:
+            raise SystemExit(
+                "install_mpi4py: mpi4py is installed but does not work with the library; its messages are above. Try: limosa doctor"
+            )
 
 
 if __name__ == "__main__":
