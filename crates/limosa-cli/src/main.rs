@@ -1,2 +1,76 @@
-//! The limosa command and the launcher.
-fn main() {}
+//! The `limosa` command: start MPI programs, look at them, check the machine.
+//!
+//! Called as `mpiexec` or `mpirun` it is `limosa run`. Data goes to stdout, everything else to stderr. Exit codes: see [`exit`].
+
+mod doctor;
+mod env;
+mod exit;
+mod hang;
+mod message;
+mod procfs;
+mod ps;
+mod run;
+mod sys;
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand, ValueEnum};
+
+/// Start MPI programs on this machine, look at them, check the machine.
+#[derive(Parser)]
+#[command(name = "limosa", version, arg_required_else_help = true, disable_help_subcommand = true)]
+#[command(after_help = "Called as mpiexec or mpirun, limosa does what `limosa run` does.")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run a program in several processes
+    #[command(disable_help_flag = true)]
+    Run {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+        args: Vec<OsString>,
+    },
+    /// Check whether this machine is ready for MPI programs, and say what to do
+    Doctor(doctor::Options),
+    /// List the LIMOSA_* variables with their current values
+    Env(env::Options),
+    /// Show the running jobs and what each rank is doing
+    Ps(ps::Options),
+}
+
+/// How to write data.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// For people
+    Text,
+    /// For programs
+    Json,
+}
+
+fn main() -> ExitCode {
+    let args: Vec<OsString> = std::env::args_os().collect();
+    if let Some(name) = args.first().and_then(|program| launcher_name(program)) {
+        return run::main(name, &args[1..]);
+    }
+    // The launcher's options have forms that clap does not know (`-np 4`, `-genv A B`, `:`), so it reads them itself.
+    if args.get(1).is_some_and(|arg| arg == "run") {
+        return run::main("limosa run", &args[2..]);
+    }
+    match Cli::parse_from(args).command {
+        Command::Run { args } => run::main("limosa run", &args),
+        Command::Doctor(options) => doctor::main(&options),
+        Command::Env(options) => env::main(&options),
+        Command::Ps(options) => ps::main(&options),
+    }
+}
+
+/// The name of the launcher if the command is called by one.
+fn launcher_name(program: &std::ffi::OsStr) -> Option<&'static str> {
+    let name = Path::new(program).file_name()?.to_str()?;
+    ["mpiexec", "mpirun"].into_iter().find(|known| name == *known || name.starts_with(&format!("{known}.")))
+}

@@ -1,0 +1,24 @@
+//! Exit codes of the `limosa` command.
+//!
+//! | code | meaning |
+//! |---|---|
+//! | 0 | success |
+//! | 1 | a check of `limosa doctor` failed; a rank left the job without MPI_Finalize |
+//! | 2 | usage: a bad option, or a program or directory that does not exist |
+//! | 3 | environment: the operating system refused something |
+//! | 86 | the hang doctor ended the job (`--on-hang=abort`) |
+//! | other | the code of the first rank that failed; 128 + n if signal n killed it |
+
+/// A check failed, or a rank left without finalizing.
+pub const FAILED: u8 = 1;
+/// Usage.
+pub const USAGE: u8 = 2;
+/// The operating system refused something.
+pub const ENVIRONMENT: u8 = 3;
+/// The hang doctor ended the job.
+pub const HANG: u8 = 86;
+
+/// The exit code of a process killed by this signal.
+pub fn of_signal(signal: i32) -> u8 {
+    128u8.wrapping_add(signal as u8)
+}

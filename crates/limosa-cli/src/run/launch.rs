@@ -1,0 +1,597 @@
+//! The launcher's life: start the ranks, carry their streams and signals, notice how they end, and leave nothing behind.
+//!
+//! One thread sleeps in `poll` on everything there is; threads of their own are only the writers of stdout and stderr ([`super::output`]) and
+//! one that sleeps on the board's bell.
+//!
+//! | phase | begins with | ends with |
+//! |---|---|---|
+//! | running | all ranks started | all ranks ended, or a [`Cause`] |
+//! | notice | a [`Cause`] that lets the others a moment to end by themselves ([`Job::soon`]) | all ranks ended, or the moment is over |
+//! | ending | [`Job::end`]: SIGTERM to every process group | SIGKILL [`TERM_TO_KILL`] later, or as soon as all have ended |
+//! | draining | all ranks ended | their streams have ended, or [`DRAIN`] is over |
+
+use std::collections::BTreeMap;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, TryRecvError};
+use std::time::{Duration, Instant};
+
+use limosa_job::config::OnHang;
+use limosa_job::{Board, RankView, Shape, State, monotonic_ns};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd};
+
+use super::Settings;
+use super::guardian::{self, Guardian};
+use super::input::Input;
+use super::outcome::{Cause, Who};
+use super::output::{Lines, Sink, is_terminal, streams_are_one};
+use super::plan::{Plan, Unusable};
+use super::rank::{Ended, Rank};
+use crate::hang::explain;
+use crate::hang::stacks::{self, Places};
+use crate::hang::watch::{self, Watch};
+use crate::{procfs, sys};
+
+/// Time between SIGTERM and SIGKILL.
+const TERM_TO_KILL: Duration = Duration::from_millis(50);
+/// How long streams that others still hold open are read after the last rank has ended.
+const DRAIN: Duration = Duration::from_millis(200);
+/// How long others may run on after a rank has left without finalizing. If all do that, at about the same time, it is no failure.
+const UNFINALIZED_GRACE: Duration = Duration::from_millis(200);
+/// How long others may run on after a rank that has finalized failed, or after an interrupt ended a rank.
+const ORDERLY_GRACE: Duration = Duration::from_secs(1);
+/// How long the report of a hang waits for the source lines.
+const STACKS_WAIT: Duration = Duration::from_millis(700);
+
+/// What `poll` may find ready.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Ready {
+    Signal,
+    Wake,
+    Stream(usize, usize),
+    Inner(usize),
+    End(usize),
+    InputSource,
+    InputPipe,
+}
+
+struct Job<'a> {
+    plan: &'a Plan,
+    settings: &'a Settings,
+    board: Arc<Board>,
+    guardian: Guardian,
+    signals: OwnedFd,
+    wake: Arc<OwnedFd>,
+    ranks: Vec<Rank>,
+    input: Input,
+    /// For stdout and stderr the index into `sinks`.
+    route: [usize; 2],
+    sinks: Vec<(Lines, Sink)>,
+    watch: Watch,
+    next_look: Instant,
+    hang: Option<Hang>,
+    interrupted: Option<i32>,
+    /// A cause that takes effect at this time, unless all ranks end before.
+    soon: Option<(Cause, Instant)>,
+    /// The cause that took effect, and when SIGKILL is due (none once it was sent).
+    ending: Option<(Cause, Option<Instant>)>,
+    drained_at: Option<Instant>,
+    oom_before: u64,
+    /// When unfinished lines are due.
+    lines_due: Option<Instant>,
+}
+
+/// A hang that was noticed and waits for its source lines.
+struct Hang {
+    places: Receiver<Places>,
+    deadline: Instant,
+}
+
+/// Carries out the plan. Returns the exit code.
+pub fn launch(plan: &Plan, settings: &Settings) -> Result<u8, Unusable> {
+    let refused =
+        |what: &str, error: &dyn std::fmt::Display| Unusable { what: format!("{what}: {error}"), hint: Some("see `limosa doctor`".into()) };
+    let guardian = Guardian::start().map_err(|e| refused("cannot start the guardian process", &e))?;
+    let appnums = plan.ranks.iter().map(|app| *app as u32).collect();
+    let universe = plan.ranks.len() as u32;
+    let (segment, board) = Board::create(&Shape { appnums, universe, launcher_pid: std::process::id() })
+        .map_err(|e| refused("cannot get the memory for a job of this size", &e))?;
+    guardian.job(board.id());
+    let handled = [
+        libc::SIGINT,
+        libc::SIGTERM,
+        libc::SIGHUP,
+        libc::SIGQUIT,
+        libc::SIGUSR1,
+        libc::SIGUSR2,
+        libc::SIGTSTP,
+        libc::SIGCONT,
+        libc::SIGTTIN,
+        libc::SIGWINCH,
+    ];
+    let signals = sys::signal_fd(&handled).map_err(|e| refused("cannot receive signals", &e))?;
+    let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(|e| refused("cannot make an event descriptor", &e))?;
+    let mut job = Job {
+        plan,
+        settings,
+        board: Arc::new(board),
+        guardian,
+        signals,
+        wake: Arc::new(wake),
+        ranks: Vec::new(),
+        input: Input::new(plan.stdin),
+        route: [0, if streams_are_one() { 0 } else { 1 }],
+        sinks: Vec::new(),
+        watch: Watch::new(settings.hang_after),
+        next_look: Instant::now() + watch::PERIOD,
+        hang: None,
+        interrupted: None,
+        soon: None,
+        ending: None,
+        drained_at: None,
+        oom_before: procfs::oom_kills(),
+        lines_due: None,
+    };
+    // Processes first, threads after: forking a process with one thread is simple and fast.
+    let failure = job.start_ranks(&segment);
+    job.start_threads().map_err(|e| refused("cannot start a thread", &e))?;
+    if let Some(cause) = failure {
+        job.end(cause);
+    }
+    job.announce();
+    while !job.is_over() {
+        let ready = job.sleep();
+        job.handle(&ready);
+    }
+    Ok(job.finish())
+}
+
+impl Job<'_> {
+    fn start_ranks(&mut self, segment: &OwnedFd) -> Option<Cause> {
+        let terminal = is_terminal(false);
+        for (rank, app) in self.plan.ranks.iter().enumerate() {
+            let rank = rank as u32;
+            let started = self
+                .input
+                .stdin_of(rank)
+                .and_then(|stdin| Rank::start(&self.plan.apps[*app], rank, &self.board, segment.as_fd(), stdin, terminal));
+            match started {
+                Ok(started) => {
+                    self.guardian.group(started.pid);
+                    self.ranks.push(started);
+                }
+                Err(error) => return Some(Cause::NotStarted { rank, why: error.to_string() }),
+            }
+        }
+        None
+    }
+
+    fn start_threads(&mut self) -> std::io::Result<()> {
+        let size = self.plan.ranks.len();
+        for stderr in 0..=self.route[1] {
+            let is_stderr = stderr == 1;
+            let fd = if is_stderr {
+                rustix::io::fcntl_dupfd_cloexec(std::io::stderr(), 3)?
+            } else {
+                rustix::io::fcntl_dupfd_cloexec(std::io::stdout(), 3)?
+            };
+            let wake = self.wake.clone();
+            let sink = Sink::start(fd, move || ring(&wake))?;
+            let eager = size == 1 || is_terminal(is_stderr);
+            self.sinks.push((Lines::new(size, self.settings.tag_output, eager), sink));
+        }
+        let (board, wake) = (self.board.clone(), self.wake.clone());
+        std::thread::Builder::new().name("limosa-bell".into()).spawn(move || {
+            loop {
+                let seen = board.bell();
+                ring(&wake);
+                board.wait_bell(seen);
+            }
+        })?;
+        Ok(())
+    }
+
+    fn announce(&mut self) {
+        if !self.settings.verbose {
+            return;
+        }
+        let mut text =
+            format!("limosa: job {:016x} of {}, launcher process {}\n", self.board.id(), counted(self.ranks.len()), std::process::id());
+        for (rank, process) in self.ranks.iter().enumerate() {
+            let app = &self.plan.apps[self.plan.ranks[rank]];
+            text.push_str(&format!("limosa: rank {rank} is process {}: {}\n", process.pid, app.program.display()));
+        }
+        self.say(&text);
+    }
+
+    /// Sleeps until something is ready or due.
+    fn sleep(&mut self) -> Vec<Ready> {
+        let now = Instant::now();
+        let timeout = self.next_deadline().map(|at| at.saturating_duration_since(now));
+        let timeout = timeout.map(|t| Timespec { tv_sec: t.as_secs() as i64, tv_nsec: t.subsec_nanos().into() });
+        let mut what = vec![Ready::Signal, Ready::Wake];
+        let mut fds = vec![PollFd::new(&self.signals, PollFlags::IN), PollFd::new(&*self.wake, PollFlags::IN)];
+        for (i, rank) in self.ranks.iter().enumerate() {
+            for (k, stream) in rank.streams.iter().enumerate() {
+                if let Some(fd) = stream.as_ref().filter(|_| !self.sinks[self.route[k]].1.is_full()) {
+                    what.push(Ready::Stream(i, k));
+                    fds.push(PollFd::new(fd, PollFlags::IN));
+                }
+            }
+            if rank.ended.is_none() {
+                what.push(Ready::End(i));
+                fds.push(PollFd::new(&rank.pidfd, PollFlags::IN));
+            }
+            if let Some((_, fd)) = &rank.inner {
+                what.push(Ready::Inner(i));
+                fds.push(PollFd::new(fd, PollFlags::IN));
+            }
+        }
+        let stdin = std::io::stdin();
+        if self.input.wants_read() {
+            what.push(Ready::InputSource);
+            fds.push(PollFd::new(&stdin, PollFlags::IN));
+        }
+        for fd in self.input.waiting() {
+            what.push(Ready::InputPipe);
+            fds.push(fd);
+        }
+        // An interrupted sleep is a sleep that ended early.
+        let _ = rustix::event::poll(&mut fds, timeout.as_ref());
+        let mut ready: Vec<Ready> = fds.iter().zip(what).filter(|(fd, _)| !fd.revents().is_empty()).map(|(_, what)| what).collect();
+        ready.sort();
+        ready.dedup();
+        ready
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        let look = self.is_watching().then_some(self.next_look);
+        let kill = self.ending.as_ref().and_then(|(_, kill)| *kill);
+        let soon = self.soon.as_ref().filter(|_| self.ending.is_none() && self.running() > 0).map(|(_, at)| *at);
+        let hang = self.hang.as_ref().map(|hang| hang.deadline);
+        [look, kill, soon, hang, self.drained_at, self.lines_due].into_iter().flatten().min()
+    }
+
+    fn handle(&mut self, ready: &[Ready]) {
+        for what in ready {
+            match *what {
+                Ready::Signal => {
+                    while let Some(signal) = sys::next_signal(self.signals.as_fd()) {
+                        self.on_signal(signal);
+                    }
+                }
+                Ready::Wake => self.on_wake(),
+                Ready::Stream(rank, kind) => self.read_stream(rank, kind),
+                Ready::Inner(rank) => self.on_inner_end(rank),
+                Ready::End(rank) => self.on_end(rank),
+                Ready::InputSource => self.input.read(),
+                Ready::InputPipe => self.input.write(),
+            }
+        }
+        self.on_time(Instant::now());
+    }
+
+    /// What is due by now.
+    fn on_time(&mut self, now: Instant) {
+        if self.ending.is_none()
+            && self.running() > 0
+            && let Some((cause, _)) = self.soon.take_if(|(_, at)| *at <= now)
+        {
+            self.end(cause);
+        }
+        if let Some((_, kill)) = &mut self.ending
+            && kill.is_some_and(|at| at <= now)
+        {
+            *kill = None;
+            self.kill_everything();
+        }
+        if self.is_watching() && self.next_look <= now {
+            self.next_look = now + watch::PERIOD;
+            self.look();
+        }
+        self.report_hang(now);
+        self.lines_due = None;
+        for k in 0..self.sinks.len() {
+            let (lines, sink) = &mut self.sinks[k];
+            let mut out = Vec::new();
+            let due = lines.tick(now, &mut out);
+            sink.write(out);
+            self.lines_due = [self.lines_due, due].into_iter().flatten().min();
+        }
+    }
+
+    fn on_signal(&mut self, signal: i32) {
+        match signal {
+            libc::SIGTSTP => {
+                self.signal_all(libc::SIGSTOP);
+                sys::stop_self();
+            }
+            libc::SIGCONT => self.signal_all(libc::SIGCONT),
+            // These two only had to interrupt the sleep: whether we may read the terminal is looked at before each.
+            libc::SIGTTIN | libc::SIGWINCH => {}
+            libc::SIGUSR1 | libc::SIGUSR2 => self.signal_all(signal),
+            _ if self.interrupted.is_some() => {
+                self.end(Cause::Interrupted { signal });
+                if let Some((_, kill)) = &mut self.ending {
+                    *kill = None;
+                }
+                self.kill_everything();
+            }
+            _ => {
+                self.interrupted = Some(signal);
+                self.signal_all(signal);
+                if is_terminal(true) {
+                    self.say(&format!("limosa: passed on {}; once more ends all ranks at once\n", sys::signal_name(signal)));
+                }
+            }
+        }
+    }
+
+    /// The board's bell, a writer, or the search for source lines.
+    fn on_wake(&mut self) {
+        let mut count = [0u8; 8];
+        let _ = rustix::io::read(&*self.wake, &mut count);
+        for (i, rank) in self.ranks.iter_mut().enumerate() {
+            rank.look_for_claim(self.board.seat(i as u32).pid());
+        }
+        self.check_abort();
+        match self.sinks.iter().find_map(|(_, sink)| sink.error()) {
+            // On stderr there is nobody left to tell either.
+            Some(std::io::ErrorKind::BrokenPipe) => self.end(Cause::OutputClosed),
+            Some(kind) => self.end(Cause::OutputFailed(kind)),
+            None => {}
+        }
+    }
+
+    fn check_abort(&mut self) -> bool {
+        let Some(abort) = self.board.aborted() else { return false };
+        let rank = abort.rank as usize;
+        if self.ending.is_none() && rank < self.ranks.len() {
+            self.drain_rank(rank);
+            self.end(Cause::Aborted(abort));
+        }
+        true
+    }
+
+    fn on_end(&mut self, index: usize) {
+        let Some(ended) = self.ranks[index].poll_end() else { return };
+        self.ranks[index].ended = Some(ended);
+        let rank = index as u32;
+        // What the rank said last comes before what we say about its end.
+        self.drain_rank(index);
+        self.input.forget(rank);
+        let state = self.board.view(rank).state;
+        self.board.seat(rank).exited();
+        if self.running() == 0 {
+            self.drained_at = Some(Instant::now() + DRAIN);
+        }
+        if self.check_abort() || self.ending.is_some() {
+            return;
+        }
+        match (ended, self.interrupted) {
+            (Ended::Code(0), _) if matches!(state, State::Starting | State::Running) => {
+                self.soon(Cause::NotFinalized { rank }, UNFINALIZED_GRACE)
+            }
+            (Ended::Code(0), _) => {}
+            (_, Some(signal)) => self.soon(Cause::Interrupted { signal }, ORDERLY_GRACE),
+            (Ended::Code(code), None) if state == State::Finalized => self.soon(Cause::Code { rank, code }, ORDERLY_GRACE),
+            (Ended::Code(code), None) => self.end(Cause::Code { rank, code }),
+            (Ended::Signal(signal), None) => {
+                let out_of_memory = procfs::oom_kills() > self.oom_before;
+                self.end(Cause::Signal { rank, signal, out_of_memory });
+            }
+        }
+    }
+
+    /// The process that is the rank has ended, but a wrapper around it still runs.
+    fn on_inner_end(&mut self, index: usize) {
+        let Some((pid, _)) = self.ranks[index].inner.take() else { return };
+        let rank = index as u32;
+        if self.check_abort() || self.ranks[index].ended.is_some() {
+            return;
+        }
+        if matches!(self.board.view(rank).state, State::Starting | State::Running) {
+            // The wrapper probably ends now, with an exit code that tells more.
+            self.soon(Cause::Vanished { rank, pid }, UNFINALIZED_GRACE);
+        }
+    }
+
+    /// `cause` takes effect after `grace` if others still run then. The first one counts.
+    fn soon(&mut self, cause: Cause, grace: Duration) {
+        if self.ending.is_none() && self.soon.is_none() {
+            self.soon = Some((cause, Instant::now() + grace));
+        }
+    }
+
+    /// Ends the job, now, because of `cause`. The first one counts.
+    fn end(&mut self, cause: Cause) {
+        if self.ending.is_some() {
+            return;
+        }
+        let others = self.running();
+        if let Some(text) = self.message_for(&cause, others) {
+            self.say(&text);
+        }
+        self.signal_all(libc::SIGTERM);
+        // A stopped process cannot end.
+        self.signal_all(libc::SIGCONT);
+        self.hang = None;
+        self.ending = Some((cause, Some(Instant::now() + TERM_TO_KILL)));
+        if others == 0 {
+            self.drained_at.get_or_insert(Instant::now() + DRAIN);
+        }
+    }
+
+    fn message_for(&self, cause: &Cause, running: usize) -> Option<String> {
+        let who = cause.rank().and_then(|rank| {
+            let process = self.ranks.get(rank as usize)?;
+            let app = &self.plan.apps[self.plan.ranks[rank as usize]];
+            // A script's name says more than its interpreter's.
+            let script = app.args.first().filter(|_| app.name.to_string_lossy().contains("python"));
+            Some(Who { pid: process.pid, program: script.unwrap_or(&app.name).to_string_lossy().into_owned() })
+        });
+        // A rank that is to blame but still runs (it aborts, say) is not one of the others.
+        let blamed_runs = cause.rank().is_some_and(|rank| self.ranks.get(rank as usize).is_some_and(|r| r.ended.is_none()));
+        cause.message(who.as_ref(), running - usize::from(blamed_runs && running > 0))
+    }
+
+    fn running(&self) -> usize {
+        self.ranks.iter().filter(|rank| rank.ended.is_none()).count()
+    }
+
+    fn signal_all(&self, signal: i32) {
+        self.ranks.iter().for_each(|rank| rank.signal(signal));
+    }
+
+    /// SIGKILL for all process groups and for whoever else carries the job's id.
+    fn kill_everything(&self) {
+        self.signal_all(libc::SIGKILL);
+        guardian::sweep(self.board.id());
+    }
+
+    fn read_stream(&mut self, index: usize, kind: usize) {
+        let mut buffer = [0u8; 65536];
+        let Some(fd) = &self.ranks[index].streams[kind] else { return };
+        let result = rustix::io::read(fd, &mut buffer);
+        let (lines, sink) = &mut self.sinks[self.route[kind]];
+        let stream = kind * self.plan.ranks.len() + index;
+        let mut out = Vec::new();
+        match result {
+            Ok(n) if n > 0 => lines.push(stream, &buffer[..n], Instant::now(), &mut out),
+            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => {}
+            Ok(_) | Err(_) => {
+                lines.end(stream, &mut out);
+                self.ranks[index].streams[kind] = None;
+            }
+        }
+        sink.write(out);
+    }
+
+    /// Reads what an ended rank has left in its pipes.
+    fn drain_rank(&mut self, index: usize) {
+        for kind in 0..2 {
+            // A pipe holds 64 KiB, seldom more; whoever writes faster than we read is not the rank that has ended.
+            for _ in 0..32 {
+                let Some(fd) = &self.ranks[index].streams[kind] else { break };
+                let mut poll = [PollFd::new(fd, PollFlags::IN)];
+                if !matches!(rustix::event::poll(&mut poll, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })), Ok(1)) {
+                    break;
+                }
+                self.read_stream(index, kind);
+            }
+        }
+    }
+
+    /// Says something of our own on stderr, between lines of the ranks.
+    fn say(&mut self, text: &str) {
+        let (lines, sink) = &mut self.sinks[self.route[1]];
+        let mut out = Vec::new();
+        lines.message(text, &mut out);
+        sink.write(out);
+    }
+
+    fn is_watching(&self) -> bool {
+        self.settings.on_hang != OnHang::Off
+            && self.ending.is_none()
+            && self.ranks.iter().any(|rank| rank.seen_claim && rank.ended.is_none())
+    }
+
+    fn look(&mut self) {
+        let views = self.board.views();
+        if self.watch.look(monotonic_ns(), &views, |view| procfs::is_active(view.pid)) && self.hang.is_none() {
+            let targets: Vec<stacks::Target> = views.iter().filter(|v| v.is_blocked()).map(|v| (v.rank, v.pid)).collect();
+            let (send, places) = mpsc::channel();
+            let wake = self.wake.clone();
+            // Without the thread the channel is closed, and the report comes without source lines.
+            let _ = std::thread::Builder::new().name("limosa-stacks".into()).spawn(move || {
+                let _ = send.send(stacks::collect(&targets));
+                ring(&wake);
+            });
+            self.hang = Some(Hang { places, deadline: Instant::now() + STACKS_WAIT });
+        }
+    }
+
+    /// Reports the hang that was noticed, once its source lines are there or have had their time.
+    fn report_hang(&mut self, now: Instant) {
+        let Some(hang) = &self.hang else { return };
+        let places = match hang.places.try_recv() {
+            Ok(places) => places,
+            Err(TryRecvError::Empty) if now < hang.deadline => return,
+            Err(_) => Places::default(),
+        };
+        self.hang = None;
+        let views: Vec<RankView> = self.board.views();
+        if !self.watch.still_hangs(&views) {
+            return;
+        }
+        let lines: BTreeMap<(u32, u32), String> = places.lines;
+        let text = explain::report(monotonic_ns(), &views, |rank, thread| lines.get(&(rank, thread)).cloned(), &places.notes);
+        self.say(&text);
+        match self.settings.on_hang {
+            OnHang::Abort => self.end(Cause::Hang),
+            _ => self.say("hint: the job keeps waiting; Ctrl-C ends it, and --on-hang=abort would have\n"),
+        }
+    }
+
+    /// True when all ranks have ended and said what they had to say.
+    fn is_over(&self) -> bool {
+        let drained = self.ranks.iter().all(|rank| rank.streams.iter().all(Option::is_none));
+        self.running() == 0 && (drained || self.drained_at.is_none_or(|at| at <= Instant::now()))
+    }
+
+    /// Cleans up and tells the exit code.
+    fn finish(mut self) -> u8 {
+        // Whatever ranks have left running in their process groups ends with the job.
+        self.signal_all(libc::SIGKILL);
+        if self.ending.is_some() {
+            guardian::sweep(self.board.id());
+        }
+        for index in 0..self.ranks.len() {
+            self.drain_rank(index);
+            for kind in 0..2 {
+                if self.ranks[index].streams[kind].take().is_some() {
+                    let (lines, sink) = &mut self.sinks[self.route[kind]];
+                    let mut out = Vec::new();
+                    lines.end(kind * self.plan.ranks.len() + index, &mut out);
+                    sink.write(out);
+                }
+            }
+            self.ranks[index].reap();
+        }
+        let code = match (&self.ending, self.soon.take()) {
+            (Some((cause, _)), _) => cause.code(),
+            // All ranks ended before the cause took effect. That nobody finalized is worth a word, not a failure.
+            (None, Some((cause @ (Cause::NotFinalized { .. } | Cause::Vanished { .. }), _))) => {
+                if self.ranks.len() > 1
+                    && let Some(text) = self.message_for(&cause, 0)
+                {
+                    self.say(&text.replacen("limosa: ", "limosa: warning: ", 1));
+                }
+                0
+            }
+            (None, Some((cause, _))) => {
+                if self.ranks.len() > 1
+                    && let Some(text) = self.message_for(&cause, self.ranks.len() - 1)
+                {
+                    let text = text.split("; ending").next().unwrap_or_default().trim_end().to_owned();
+                    self.say(&format!("{text}\n"));
+                }
+                cause.code()
+            }
+            (None, None) => 0,
+        };
+        for (_, sink) in self.sinks.drain(..) {
+            sink.finish();
+        }
+        self.guardian.dismiss();
+        code
+    }
+}
+
+fn ring(wake: &OwnedFd) {
+    let _ = rustix::io::write(wake, &1u64.to_ne_bytes());
+}
+
+fn counted(ranks: usize) -> String {
+    if ranks == 1 { "1 rank".into() } else { format!("{ranks} ranks") }
+}

@@ -1,0 +1,63 @@
+//! `limosa run`, also called `mpiexec` and `mpirun`.
+//!
+//! options → [`plan`] (everything that can be wrong is found here) → [`launch`] (processes, streams, signals, the end).
+
+mod guardian;
+mod input;
+mod launch;
+mod options;
+mod outcome;
+mod output;
+mod plan;
+mod rank;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use limosa_job::config::OnHang;
+
+use crate::exit;
+use crate::message::say;
+
+/// What the launcher itself does, apart from the plan.
+struct Settings {
+    tag_output: bool,
+    on_hang: OnHang,
+    hang_after: std::time::Duration,
+    verbose: bool,
+}
+
+/// Runs the command. `called` is its name as the user knows it.
+pub fn main(called: &str, args: &[OsString]) -> ExitCode {
+    let sections = match options::parse(called, args) {
+        Ok(sections) => sections,
+        Err(error) => {
+            let _ = error.print();
+            return ExitCode::from(if error.use_stderr() { exit::USAGE } else { 0 });
+        }
+    };
+    let plan = match plan::plan(&sections) {
+        Ok(plan) => plan,
+        Err(error) => {
+            say(&error.what, error.hint.as_deref());
+            return ExitCode::from(exit::USAGE);
+        }
+    };
+    for complaint in plan::complaints(&plan) {
+        say(&format!("warning: {complaint}"), None);
+    }
+    let (config, _) = limosa_job::config::parse(std::env::vars_os());
+    let settings = Settings {
+        tag_output: config.tag_output || sections.iter().any(|s| s.tag_output),
+        on_hang: sections.iter().find_map(|s| s.on_hang).map_or(config.on_hang, OnHang::from),
+        hang_after: config.hang_after,
+        verbose: sections.iter().any(|s| s.verbose),
+    };
+    match launch::launch(&plan, &settings) {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => {
+            say(&error.what, error.hint.as_deref());
+            ExitCode::from(exit::ENVIRONMENT)
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! The launcher's command line.
+//!
+//! It understands the usual options of other launchers, with one dash or two. [`split`] cuts the line into sections at `:` and turns
+//! options into the form that clap reads; everything from the first word on that is no option belongs to the program.
+
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+
+use clap::{ArgAction, CommandFactory, Parser, ValueEnum};
+use limosa_job::config::OnHang;
+
+/// Run a program in several processes on this machine.
+#[derive(Clone, Debug, Parser)]
+#[command(
+    version,
+    override_usage = "limosa run [-n N] [OPTIONS] PROGRAM [ARGS]... [: [-n N] [OPTIONS] PROGRAM [ARGS]...]...",
+    after_help = "Usual options of other launchers are understood too, with one dash or two."
+)]
+pub struct Options {
+    /// Number of processes
+    #[arg(short = 'n', long = "np", value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=65536))]
+    pub count: u32,
+    /// Hosts to run on; for now only this machine
+    #[arg(short = 'H', long = "host", alias = "hosts", value_name = "LIST")]
+    pub host: Option<String>,
+    /// File that lists hosts, one in a line
+    #[arg(long = "hostfile", aliases = ["machinefile", "f"], value_name = "FILE")]
+    pub hostfile: Option<PathBuf>,
+    /// Working directory of the processes
+    #[arg(long = "wdir", aliases = ["wd", "workdir"], value_name = "DIR")]
+    pub wdir: Option<PathBuf>,
+    /// Set or pass on a variable for all programs
+    #[arg(short = 'x', value_name = "NAME[=VALUE]")]
+    pub export: Vec<OsString>,
+    /// Set a variable for this program (--genv: for all)
+    #[arg(long = "env", num_args = 2, action = ArgAction::Append, value_names = ["NAME", "VALUE"])]
+    pub env: Vec<OsString>,
+    /// Set a variable for all programs
+    #[arg(long = "genv", num_args = 2, action = ArgAction::Append, value_names = ["NAME", "VALUE"], hide = true)]
+    pub genv: Vec<OsString>,
+    /// Pass on these variables, and only these
+    #[arg(long = "genvlist", alias = "envlist", value_name = "LIST", hide_short_help = true)]
+    pub genvlist: Option<String>,
+    /// Pass on no variables
+    #[arg(long = "genvnone", alias = "envnone", hide = true)]
+    pub genvnone: bool,
+    /// Begin each line of output with its rank
+    #[arg(short = 'l', long = "tag-output", alias = "prepend-rank")]
+    pub tag_output: bool,
+    /// Who reads standard input: a rank, all or none
+    #[arg(long = "stdin", value_name = "WHO", default_value = "0")]
+    pub stdin: Stdin,
+    /// When all ranks wait for each other: report, abort or off
+    #[arg(long = "on-hang", value_name = "WHAT", hide_possible_values = true)]
+    pub on_hang: Option<OnHangArg>,
+    /// Say what is started
+    #[arg(short = 'v', long = "verbose")]
+    pub verbose: bool,
+    /// The program and its arguments
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+    pub command: Vec<OsString>,
+}
+
+/// Who reads standard input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stdin {
+    /// One rank.
+    Rank(u32),
+    /// Every rank gets a copy.
+    All,
+    /// Nobody.
+    None,
+}
+
+impl std::str::FromStr for Stdin {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Stdin, String> {
+        match text {
+            "all" => Ok(Stdin::All),
+            "none" => Ok(Stdin::None),
+            rank => rank.parse().map(Stdin::Rank).map_err(|_| "give a rank, `all` or `none`".into()),
+        }
+    }
+}
+
+/// As [`OnHang`], for the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum OnHangArg {
+    /// Report the hang and keep waiting
+    Report,
+    /// Report the hang and end the job
+    Abort,
+    /// Do not look for hangs
+    Off,
+}
+
+impl From<OnHangArg> for OnHang {
+    fn from(arg: OnHangArg) -> OnHang {
+        match arg {
+            OnHangArg::Report => OnHang::Report,
+            OnHangArg::Abort => OnHang::Abort,
+            OnHangArg::Off => OnHang::Off,
+        }
+    }
+}
+
+/// Options of other launchers that mean nothing on one machine, and how many words follow them.
+const IGNORED: &[(&str, usize)] = &[
+    ("allow-run-as-root", 0),
+    ("bind-to", 1),
+    ("bind-to-core", 0),
+    ("bind-to-none", 0),
+    ("display-allocation", 0),
+    ("display-map", 0),
+    ("envall", 0),
+    ("genvall", 0),
+    ("iface", 1),
+    ("launcher", 1),
+    ("localonly", 0),
+    ("map-by", 1),
+    ("mca", 2),
+    ("membind", 1),
+    ("nolocal", 0),
+    ("oversubscribe", 0),
+    ("nooversubscribe", 0),
+    ("perhost", 1),
+    ("pmi-port", 0),
+    ("ppn", 1),
+    ("quiet", 0),
+    ("q", 0),
+    ("rank-by", 1),
+    ("report-bindings", 0),
+    ("rmk", 1),
+    ("use-hwthread-cpus", 0),
+];
+
+/// Cuts the command line into sections and reads each of them.
+pub fn parse(called: &str, args: &[OsString]) -> Result<Vec<Options>, clap::Error> {
+    let sections: Vec<&[OsString]> = args.split(|arg| arg == ":").collect();
+    let multiple = sections.len() > 1;
+    let mut read = Vec::new();
+    for (i, section) in sections.into_iter().enumerate() {
+        if section.is_empty() && multiple {
+            let text = format!("section {} of the command line is empty: a program must stand on both sides of `:`\n", i + 1);
+            return Err(clap::Error::raw(clap::error::ErrorKind::MissingRequiredArgument, text));
+        }
+        read.push(Options::try_parse_from(std::iter::once(called.into()).chain(split(section)))?);
+    }
+    Ok(read)
+}
+
+/// The words of a section in the form that clap reads: long options with two dashes, ignored ones left out, `--` before the program.
+fn split(section: &[OsString]) -> Vec<OsString> {
+    let known = Options::command();
+    let mut words = Vec::new();
+    let mut rest = section;
+    while let Some((first, tail)) = rest.split_first() {
+        if first == "--" {
+            rest = tail;
+            break;
+        }
+        let Some(option) = first.to_str().filter(|word| word.len() > 1 && word.starts_with('-')) else { break };
+        let (name, attached) = match option.trim_start_matches('-').split_once('=') {
+            Some((name, _)) => (name, true),
+            None => (option.trim_start_matches('-'), false),
+        };
+        let (word, follow) = if let Some((_, follow)) = IGNORED.iter().find(|(known, _)| *known == name) {
+            (None, *follow)
+        } else if let Some(follow) = values_of(&known, name) {
+            let dashed = if name.len() > 1 || name == "f" { format!("--{}", option.trim_start_matches('-')) } else { option.to_owned() };
+            (Some(OsString::from(dashed)), follow)
+        } else {
+            (Some(first.clone()), 0)
+        };
+        let follow = if attached { 0 } else { follow.min(tail.len()) };
+        if let Some(word) = word {
+            words.push(word);
+            words.extend_from_slice(&tail[..follow]);
+        }
+        rest = &tail[follow..];
+    }
+    if !rest.is_empty() {
+        words.push("--".into());
+        words.extend_from_slice(rest);
+    }
+    words
+}
+
+/// How many words follow the option of this name, if there is one.
+fn values_of(command: &clap::Command, name: &str) -> Option<usize> {
+    let is_name = |arg: &&clap::Arg| {
+        let long = arg.get_long_and_visible_aliases().unwrap_or_default();
+        let hidden = arg.get_all_aliases().unwrap_or_default();
+        let short = arg.get_short().map(String::from);
+        long.contains(&name) || hidden.contains(&name) || short.as_deref() == Some(name)
+    };
+    let arg = command.get_arguments().find(is_name)?;
+    Some(match arg.get_action() {
+        ArgAction::Set | ArgAction::Append => arg.get_num_args().map_or(1, |range| range.min_values()),
+        _ => 0,
+    })
+}
+
+/// Pairs of a list in which names and values alternate.
+pub fn pairs(list: &[OsString]) -> impl Iterator<Item = (&OsStr, &OsStr)> {
+    list.chunks_exact(2).map(|pair| (pair[0].as_os_str(), pair[1].as_os_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(text: &str) -> Vec<Options> {
+        let args: Vec<OsString> = text.split_whitespace().map(OsString::from).collect();
+        parse("limosa run", &args).unwrap_or_else(|error| panic!("{text}: {error}"))
+    }
+
+    #[test]
+    fn the_declaration_is_consistent() {
+        Options::command().debug_assert();
+    }
+
+    #[test]
+    fn the_number_of_processes_has_many_spellings() {
+        for text in ["-n 4 a", "-np 4 a", "--np 4 a", "--np=4 a", "-np=4 a", "-n4 a", "-n=4 a"] {
+            assert_eq!(line(text)[0].count, 4, "{text}");
+        }
+        assert_eq!(line("a")[0].count, 1);
+    }
+
+    #[test]
+    fn options_behind_the_program_are_the_programs() {
+        let options = &line("-n 2 prog -n 3 --np 9 -l")[0];
+        assert_eq!((options.count, options.tag_output), (2, false));
+        assert_eq!(options.command, ["prog", "-n", "3", "--np", "9", "-l"]);
+        assert_eq!(line("-n 2 -- -odd-name x")[0].command, ["-odd-name", "x"]);
+    }
+
+    #[test]
+    fn options_of_other_launchers_do_no_harm() {
+        let options = &line("--allow-run-as-root --bind-to core -map-by slot --mca btl self --oversubscribe -ppn 2 -np 3 prog")[0];
+        assert_eq!((options.count, options.command.as_slice()), (3, ["prog".into()].as_slice()));
+        assert_eq!(line("--bind-to=core prog")[0].command, ["prog"]);
+    }
+
+    #[test]
+    fn variables_come_in_the_forms_of_both_families() {
+        let options = &line("-x A=1 -x B -env C 2 -genv D 3 -genv E 4 -genvlist F,G prog")[0];
+        assert_eq!(options.export, ["A=1", "B"]);
+        assert_eq!(pairs(&options.env).collect::<Vec<_>>(), [(OsStr::new("C"), OsStr::new("2"))]);
+        assert_eq!(pairs(&options.genv).count(), 2);
+        assert_eq!(options.genvlist.as_deref(), Some("F,G"));
+    }
+
+    #[test]
+    fn a_colon_separates_programs() {
+        let sections = line("-n 1 a x : -n 2 -wdir /tmp b : c");
+        let counts: Vec<u32> = sections.iter().map(|s| s.count).collect();
+        assert_eq!(counts, [1, 2, 1]);
+        assert_eq!(sections[1].wdir.as_deref(), Some(std::path::Path::new("/tmp")));
+        assert!(parse("x", &["a".into(), ":".into()]).is_err());
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        for text in ["", "-n 0 a", "-n x a", "-n", "--no-such-option a", "-genv A", "--stdin x a", "--on-hang=maybe a"] {
+            let args: Vec<OsString> = text.split_whitespace().map(OsString::from).collect();
+            assert!(parse("limosa run", &args).is_err(), "`{text}` was accepted");
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! How a job ended: what is said about it, and the exit code.
+
+use limosa_job::Abort;
+
+use crate::exit;
+use crate::message;
+use crate::sys::signal_name;
+
+/// Why the job ends before all ranks have left in order. The first cause counts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// A rank aborted the job.
+    Aborted(Abort),
+    /// A rank was killed by a signal.
+    Signal {
+        /// Which rank.
+        rank: u32,
+        /// Which signal.
+        signal: i32,
+        /// True if the kernel killed processes of the control group for lack of memory meanwhile.
+        out_of_memory: bool,
+    },
+    /// A rank ended with an exit code other than 0.
+    Code {
+        /// Which rank.
+        rank: u32,
+        /// Its exit code.
+        code: i32,
+    },
+    /// A rank ended in order as a process, but without finalizing, while others still ran.
+    NotFinalized {
+        /// Which rank.
+        rank: u32,
+    },
+    /// The process of a rank vanished from under the wrapper that the launcher started.
+    Vanished {
+        /// Which rank.
+        rank: u32,
+        /// Which process.
+        pid: u32,
+    },
+    /// The hang doctor was asked to end hanging jobs.
+    Hang,
+    /// The user or the system asked the launcher to end.
+    Interrupted {
+        /// By which signal.
+        signal: i32,
+    },
+    /// Nobody reads our output any more.
+    OutputClosed,
+    /// Our output cannot be written.
+    OutputFailed(std::io::ErrorKind),
+    /// A process could not be started.
+    NotStarted {
+        /// For which rank.
+        rank: u32,
+        /// The system's reason.
+        why: String,
+    },
+}
+
+/// Facts about a rank for messages.
+pub struct Who {
+    /// Process that the launcher started.
+    pub pid: u32,
+    /// The program as the user called it.
+    pub program: String,
+}
+
+impl Cause {
+    /// The launcher's exit code.
+    pub fn code(&self) -> u8 {
+        match self {
+            Cause::Aborted(abort) => visible(abort.code),
+            Cause::Code { code, .. } => visible(*code),
+            Cause::Signal { signal, .. } | Cause::Interrupted { signal } => exit::of_signal(*signal),
+            Cause::NotFinalized { .. } | Cause::Vanished { .. } => exit::FAILED,
+            Cause::Hang => exit::HANG,
+            Cause::OutputClosed => 0,
+            Cause::OutputFailed(_) | Cause::NotStarted { .. } => exit::ENVIRONMENT,
+        }
+    }
+
+    /// The rank that is to blame, if one is.
+    pub fn rank(&self) -> Option<u32> {
+        match self {
+            Cause::Aborted(abort) => Some(abort.rank),
+            Cause::Signal { rank, .. }
+            | Cause::Code { rank, .. }
+            | Cause::NotFinalized { rank }
+            | Cause::Vanished { rank, .. }
+            | Cause::NotStarted { rank, .. } => Some(*rank),
+            Cause::Hang | Cause::Interrupted { .. } | Cause::OutputClosed | Cause::OutputFailed(_) => None,
+        }
+    }
+
+    /// What to say, if anything. `others`: how many other ranks are ended by this.
+    pub fn message(&self, who: Option<&Who>, others: usize) -> Option<String> {
+        let rank = self.rank().unwrap_or(0);
+        let subject = match who {
+            Some(who) => format!("rank {rank} (process {}, {})", who.pid, who.program),
+            None => format!("rank {rank}"),
+        };
+        let ending = match others {
+            0 => String::new(),
+            1 => "; ending the other rank".into(),
+            n => format!("; ending the other {n} ranks"),
+        };
+        let (text, hint) = match self {
+            Cause::Aborted(abort) => {
+                let why = if abort.message.is_empty() { String::new() } else { format!(": {}", abort.message) };
+                (format!("{subject} aborted the job with code {}{why}", abort.code), None)
+            }
+            Cause::Signal { signal: libc::SIGPIPE, .. } => return None,
+            Cause::Signal { signal, out_of_memory, .. } => {
+                let hint = match *signal {
+                    libc::SIGKILL if *out_of_memory => {
+                        Some("the memory limit of this control group was reached: use less memory or fewer ranks")
+                    }
+                    libc::SIGKILL => Some("if you did not do this, the system may have run out of memory: see `dmesg`"),
+                    libc::SIGBUS => Some("memory that was promised could not be had: see `limosa doctor`"),
+                    _ => None,
+                };
+                (format!("{subject} was killed by signal {signal} ({}){ending}", signal_name(*signal)), hint)
+            }
+            // One rank's exit code needs no comment: it is passed on.
+            Cause::Code { .. } if others == 0 => return None,
+            Cause::Code { code, .. } => (format!("{subject} exited with code {code}{ending}"), None),
+            Cause::NotFinalized { .. } => (
+                format!("{subject} exited without calling MPI_Finalize{ending}"),
+                Some("every rank must call MPI_Finalize before it exits, or MPI_Abort to end the whole job"),
+            ),
+            Cause::Vanished { pid, .. } => {
+                (format!("process {pid}, which was rank {rank}, ended without calling MPI_Finalize{ending}"), None)
+            }
+            Cause::Hang => ("ending the job because of the hang (--on-hang=abort)".into(), None),
+            Cause::Interrupted { .. } | Cause::OutputClosed => return None,
+            Cause::OutputFailed(kind) => (format!("cannot write the output of the job: {kind}"), None),
+            Cause::NotStarted { why, .. } => (
+                format!("cannot start rank {rank}: {why}"),
+                Some("see `limosa doctor`; the limit may be the number of processes (`ulimit -u`)"),
+            ),
+        };
+        Some(message::block(&text, hint))
+    }
+}
+
+/// What an exit code can show, never success.
+fn visible(code: i32) -> u8 {
+    match code as u8 {
+        0 => 1,
+        low => low,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn who() -> Who {
+        Who { pid: 42, program: "./prog".into() }
+    }
+
+    #[test]
+    fn a_killed_rank_is_named_with_the_signal() {
+        let cause = Cause::Signal { rank: 2, signal: libc::SIGSEGV, out_of_memory: false };
+        assert_eq!(cause.code(), 139);
+        assert_eq!(
+            cause.message(Some(&who()), 3).unwrap(),
+            "limosa: rank 2 (process 42, ./prog) was killed by signal 11 (SIGSEGV, segmentation fault); ending the other 3 ranks\n"
+        );
+    }
+
+    #[test]
+    fn lack_of_memory_is_suspected_and_then_named() {
+        let hint = |out_of_memory| Cause::Signal { rank: 0, signal: libc::SIGKILL, out_of_memory }.message(Some(&who()), 1).unwrap();
+        assert!(hint(false).contains("may have run out of memory"));
+        assert!(hint(true).contains("memory limit of this control group was reached"));
+    }
+
+    #[test]
+    fn one_rank_passes_its_code_on_without_comment() {
+        assert_eq!(Cause::Code { rank: 0, code: 3 }.message(Some(&who()), 0), None);
+        assert_eq!(Cause::Code { rank: 0, code: 3 }.code(), 3);
+        let text = Cause::Code { rank: 1, code: 3 }.message(Some(&who()), 1).unwrap();
+        assert_eq!(text, "limosa: rank 1 (process 42, ./prog) exited with code 3; ending the other rank\n");
+    }
+
+    #[test]
+    fn an_abort_shows_its_reason_and_never_succeeds() {
+        let cause = Cause::Aborted(Abort { rank: 1, code: 256, message: "no fuel".into() });
+        assert_eq!(cause.code(), 1);
+        assert!(cause.message(None, 1).unwrap().starts_with("limosa: rank 1 aborted the job with code 256: no fuel"));
+    }
+}

@@ -1,0 +1,286 @@
+//! From options to a plan: which program each rank runs, where, and with which variables.
+//!
+//! Everything that can be found wrong is found here, before any process starts.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use limosa_job::config;
+use rustix::fs::Access;
+
+use super::options::{Options, Stdin, pairs};
+
+/// What to start.
+#[derive(Debug)]
+pub struct Plan {
+    /// The programs, in the order of the command line.
+    pub apps: Vec<App>,
+    /// For each rank the index of its program.
+    pub ranks: Vec<usize>,
+    /// Who reads standard input.
+    pub stdin: Stdin,
+}
+
+/// One program.
+#[derive(Debug)]
+pub struct App {
+    /// The file to execute.
+    pub program: PathBuf,
+    /// `argv[0]`.
+    pub name: OsString,
+    /// The other arguments.
+    pub args: Vec<OsString>,
+    /// Variables to set, later ones winning.
+    pub env: Vec<(OsString, OsString)>,
+    /// Start from no variables instead of ours.
+    pub clear_env: bool,
+    /// Working directory.
+    pub wdir: Option<PathBuf>,
+}
+
+/// Why there is no plan: what is wrong, and what to do.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Unusable {
+    /// One sentence.
+    pub what: String,
+    /// One sentence.
+    pub hint: Option<String>,
+}
+
+type Result<T> = std::result::Result<T, Unusable>;
+
+fn unusable<T>(what: impl Into<String>, hint: impl Into<Option<String>>) -> Result<T> {
+    Err(Unusable { what: what.into(), hint: hint.into() })
+}
+
+/// Makes the plan for these sections of the command line.
+pub fn plan(sections: &[Options]) -> Result<Plan> {
+    let mut apps = Vec::new();
+    let mut ranks = Vec::new();
+    for (i, section) in sections.iter().enumerate() {
+        check_hosts(section)?;
+        apps.push(app(section, sections)?);
+        ranks.extend(std::iter::repeat_n(i, section.count as usize));
+    }
+    let stdin = sections[0].stdin;
+    if let Stdin::Rank(rank) = stdin
+        && rank as usize >= ranks.len()
+    {
+        return unusable(format!("--stdin names rank {rank}, but the job has {} ranks", ranks.len()), None);
+    }
+    Ok(Plan { apps, ranks, stdin })
+}
+
+fn app(section: &Options, all: &[Options]) -> Result<App> {
+    if let Some(dir) = &section.wdir {
+        match fs::metadata(dir) {
+            Ok(meta) if meta.is_dir() => {}
+            Ok(_) => return unusable(format!("the working directory {} is not a directory", dir.display()), None),
+            Err(error) => return unusable(format!("cannot use the working directory {}: {error}", dir.display()), None),
+        }
+    }
+    let (clear_env, env) = variables(section, all)?;
+    let path = env.iter().rev().find(|(name, _)| name == "PATH").map(|(_, value)| value.clone());
+    let path = path.or_else(|| std::env::var_os("PATH")).unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
+    let (name, args) = (section.command[0].clone(), &section.command[1..]);
+    let program = find_program(&name, section.wdir.as_deref(), &path)?;
+    if program.extension() == Some(OsStr::new("py")) && rustix::fs::access(&program, Access::EXEC_OK).is_err() {
+        let Some(python) = find_python(&path) else {
+            return unusable(
+                format!("{} is a Python program, but there is no python3 in PATH", program.display()),
+                "activate the virtual environment that the program needs".to_owned(),
+            );
+        };
+        let args = std::iter::once(program.into_os_string()).chain(args.iter().cloned()).collect();
+        return Ok(App { name: python.clone().into_os_string(), program: python, args, env, clear_env, wdir: section.wdir.clone() });
+    }
+    if rustix::fs::access(&program, Access::EXEC_OK).is_err() {
+        let hint = format!("make it executable with `chmod +x {}`, or name its interpreter", program.display());
+        return unusable(format!("{} is not executable", program.display()), hint);
+    }
+    Ok(App { program, name, args: args.to_vec(), env, clear_env, wdir: section.wdir.clone() })
+}
+
+/// The file that `name` means: searched for in PATH if it is a bare name, else seen from the working directory of the ranks.
+fn find_program(name: &OsStr, wdir: Option<&Path>, path: &OsStr) -> Result<PathBuf> {
+    let given = Path::new(name);
+    if name.as_bytes().contains(&b'/') {
+        let from_wdir = wdir.map(|dir| dir.join(given)).filter(|file| file.is_file());
+        let file = from_wdir.unwrap_or_else(|| given.to_owned());
+        return match fs::metadata(&file) {
+            Ok(meta) if meta.is_file() => absolute(&file),
+            Ok(_) => unusable(format!("{} is not a file", file.display()), None),
+            Err(error) => unusable(format!("cannot run {}: {error}", given.display()), None),
+        };
+    }
+    let candidates: Vec<PathBuf> = std::env::split_paths(path).map(|dir| dir.join(given)).filter(|file| file.is_file()).collect();
+    let executable = candidates.iter().find(|file| rustix::fs::access(*file, Access::EXEC_OK).is_ok());
+    if let Some(file) = executable {
+        return absolute(file);
+    }
+    let here = wdir.map(|dir| dir.join(given)).unwrap_or_else(|| given.to_owned());
+    if here.is_file() {
+        // A script in the current directory is what `limosa run x.py` plainly means.
+        if given.extension() == Some(OsStr::new("py")) {
+            return absolute(&here);
+        }
+        return unusable(
+            format!("there is no program `{}` in PATH", given.display()),
+            format!("there is a file of that name here: write ./{}", given.display()),
+        );
+    }
+    unusable(format!("there is no program `{}` in PATH", given.display()), None)
+}
+
+fn absolute(file: &Path) -> Result<PathBuf> {
+    std::path::absolute(file).or_else(|error| unusable(format!("cannot find the current directory: {error}"), None))
+}
+
+/// The Python of the virtual environment in use, else the one installed beside this command, else the one in PATH.
+fn find_python(path: &OsStr) -> Option<PathBuf> {
+    let usable = |file: &PathBuf| rustix::fs::access(file, Access::EXEC_OK).is_ok();
+    let active = std::env::var_os("VIRTUAL_ENV").map(|dir| PathBuf::from(dir).join("bin/python3"));
+    let beside = std::env::current_exe().ok().map(|exe| exe.with_file_name("python3"));
+    let in_path = std::env::split_paths(path).map(|dir| dir.join("python3")).find(usable);
+    active.filter(usable).or_else(|| beside.filter(usable)).or(in_path)
+}
+
+/// The variables of a section: global ones of all sections first, then its own.
+fn variables(section: &Options, all: &[Options]) -> Result<(bool, Vec<(OsString, OsString)>)> {
+    let mut env = Vec::new();
+    let mut clear = section.genvnone;
+    if let Some(list) = section.genvlist.as_ref().or_else(|| all.iter().find_map(|s| s.genvlist.as_ref())) {
+        clear = true;
+        for name in list.split(',').filter(|name| !name.is_empty()) {
+            env.extend(std::env::var_os(name).map(|value| (name.into(), value)));
+        }
+    }
+    for other in all {
+        for word in &other.export {
+            let bytes = word.as_bytes();
+            match bytes.iter().position(|b| *b == b'=') {
+                Some(0) => return unusable(format!("`-x {}` has no variable name", word.display()), None),
+                Some(at) => env.push((OsStr::from_bytes(&bytes[..at]).into(), OsStr::from_bytes(&bytes[at + 1..]).into())),
+                None => env.extend(std::env::var_os(word).map(|value| (word.clone(), value))),
+            }
+        }
+        env.extend(pairs(&other.genv).map(|(name, value)| (name.to_owned(), value.to_owned())));
+    }
+    env.extend(pairs(&section.env).map(|(name, value)| (name.to_owned(), value.to_owned())));
+    for (name, _) in &env {
+        if name.is_empty() || name.as_bytes().iter().any(|b| matches!(b, b'=' | 0)) {
+            return unusable(format!("`{}` cannot be the name of a variable", name.display()), None);
+        }
+    }
+    Ok((clear, env))
+}
+
+/// What is wrong with the `LIMOSA_*` variables that the ranks will see.
+pub fn complaints(plan: &Plan) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for app in &plan.apps {
+        let inherited = std::env::vars_os().filter(|(name, _)| !app.clear_env && !app.env.iter().any(|(own, _)| own == name));
+        let (_, complaints) = config::parse(inherited.chain(app.env.iter().cloned()));
+        for complaint in complaints {
+            if !all.contains(&complaint) {
+                all.push(complaint);
+            }
+        }
+    }
+    all
+}
+
+/// All hosts must be this machine. Neither the name service nor any network interface is asked.
+fn check_hosts(section: &Options) -> Result<()> {
+    let listed = section.host.iter().flat_map(|list| list.split(',')).map(str::to_owned);
+    let mut hosts: Vec<String> = listed.collect();
+    if let Some(file) = &section.hostfile {
+        let text = match fs::read_to_string(file) {
+            Ok(text) => text,
+            Err(error) => return unusable(format!("cannot read the host file {}: {error}", file.display()), None),
+        };
+        let lines = text.lines().map(|line| line.split('#').next().unwrap_or("").trim()).filter(|line| !line.is_empty());
+        hosts.extend(lines.filter_map(|line| line.split_whitespace().next()).map(str::to_owned));
+    }
+    let uname = rustix::system::uname();
+    let own = uname.nodename().to_string_lossy();
+    match hosts.iter().map(|host| without_slots(host)).find(|host| !is_here(host, &own)) {
+        None => Ok(()),
+        Some(host) => unusable(
+            format!("`{host}` is not this machine, and jobs on several machines are not yet supported"),
+            format!("this machine is called {own}; it also answers to localhost"),
+        ),
+    }
+}
+
+/// The host of `host:slots`.
+fn without_slots(entry: &str) -> &str {
+    match entry.rsplit_once(':') {
+        Some((host, slots)) if !host.contains(':') && slots.bytes().all(|b| b.is_ascii_digit()) => host,
+        _ => entry,
+    }
+}
+
+fn is_here(host: &str, own: &str) -> bool {
+    let short = |name: &str| name.split('.').next().unwrap_or("").to_ascii_lowercase();
+    let is_address = host.parse::<std::net::IpAddr>().is_ok();
+    matches!(host, "localhost" | "127.0.0.1" | "::1") || host.eq_ignore_ascii_case(own) || (!is_address && short(host) == short(own))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::options::parse;
+
+    fn plan_of(words: &[&str]) -> Result<Plan> {
+        let args: Vec<OsString> = words.iter().map(OsString::from).collect();
+        plan(&parse("limosa run", &args).unwrap())
+    }
+
+    #[test]
+    fn ranks_follow_the_order_of_the_sections() {
+        let plan = plan_of(&["-n", "2", "sh", "-c", "x", ":", "-n", "1", "true"]).unwrap();
+        assert_eq!(plan.ranks, [0, 0, 1]);
+        assert_eq!(plan.apps[0].args, ["-c", "x"]);
+        assert_eq!(plan.apps[0].name, "sh");
+        assert!(plan.apps[0].program.is_absolute());
+    }
+
+    #[test]
+    fn global_variables_reach_all_sections_and_local_ones_win() {
+        let plan = plan_of(&["-genv", "A", "1", "-env", "A", "2", "true", ":", "-x", "B=3=4", "true"]).unwrap();
+        let value = |app: usize, name: &str| plan.apps[app].env.iter().rev().find(|(n, _)| n == name).map(|(_, v)| v.to_str().unwrap());
+        assert_eq!((value(0, "A"), value(0, "B")), (Some("2"), Some("3=4")));
+        assert_eq!((value(1, "A"), value(1, "B")), (Some("1"), Some("3=4")));
+    }
+
+    #[test]
+    fn what_cannot_run_is_said_before_anything_starts() {
+        let says = |words: &[&str], part: &str| {
+            let error = plan_of(words).unwrap_err();
+            assert!(error.what.contains(part), "{error:?}");
+        };
+        says(&["no-such-program-at-all"], "there is no program `no-such-program-at-all` in PATH");
+        says(&["./no/such"], "cannot run ./no/such: No such file");
+        says(&["/tmp"], "/tmp is not a file");
+        says(&["/etc/passwd"], "/etc/passwd is not executable");
+        says(&["-wdir", "/no/such", "true"], "cannot use the working directory /no/such");
+        says(&["-wdir", "/etc/passwd", "true"], "is not a directory");
+        says(&["-host", "far-away.example", "true"], "`far-away.example` is not this machine");
+        says(&["-hostfile", "/no/such", "true"], "cannot read the host file /no/such");
+        says(&["-n", "2", "--stdin", "2", "true"], "--stdin names rank 2, but the job has 2 ranks");
+        says(&["-x", "=1", "true"], "has no variable name");
+    }
+
+    #[test]
+    fn this_machine_has_several_names() {
+        for host in ["localhost", "127.0.0.1", "::1", "box", "BOX", "box.example.org"] {
+            assert!(is_here(host, "box"), "{host}");
+        }
+        assert!(is_here("box", "box.example.org"));
+        assert!(!is_here("10.0.0.7", "10.1.1.1") && !is_here("boxer", "box") && !is_here("", "box"));
+        assert_eq!((without_slots("a:4"), without_slots("a"), without_slots("::1")), ("a", "a", "::1"));
+    }
+}

@@ -1,0 +1,108 @@
+//! The process of one rank, as the launcher sees it.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+
+use limosa_job::{Board, ENV_FD, ENV_ID, ENV_PID, ENV_RANK, ENV_SIZE};
+use rustix::process::{Pid, PidfdFlags, WaitId, WaitIdOptions, pidfd_open};
+
+use super::plan::App;
+use crate::sys;
+
+/// The process of one rank.
+///
+/// When it has ended it stays a zombie until [`Rank::reap`], so that its number, which is also that of its process group, cannot come to mean
+/// other processes while the launcher may still send signals to it.
+pub struct Rank {
+    /// Process id, and id of the process group.
+    pub pid: u32,
+    /// Becomes readable when the process ends.
+    pub pidfd: OwnedFd,
+    /// The reading ends of its stdout and stderr, until they end.
+    pub streams: [Option<OwnedFd>; 2],
+    /// How it ended.
+    pub ended: Option<Ended>,
+    /// The process that claimed the rank, if it is not the one that we started but a child of it.
+    pub inner: Option<(u32, OwnedFd)>,
+    /// True once the claim has been looked at.
+    pub seen_claim: bool,
+}
+
+/// How a process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// With this exit code.
+    Code(i32),
+    /// By this signal.
+    Signal(i32),
+}
+
+impl Rank {
+    /// Starts the process of `rank`: in a process group of its own, tied to the life of the launcher, with the job's segment open.
+    pub fn start(app: &App, rank: u32, board: &Board, segment: BorrowedFd<'_>, stdin: Stdio, terminal: bool) -> io::Result<Rank> {
+        let launcher = std::process::id();
+        let segment = segment.as_raw_fd();
+        let mut command = Command::new(&app.program);
+        command.arg0(&app.name).args(&app.args).process_group(0);
+        if app.clear_env {
+            command.env_clear();
+        }
+        if terminal && std::env::var_os("PYTHONUNBUFFERED").is_none() {
+            // On a terminal Python shows lines at once; that it writes to our pipe should make no difference.
+            command.env("PYTHONUNBUFFERED", "1");
+        }
+        command.envs(app.env.iter().map(|(name, value)| (name, value)));
+        command.env(ENV_ID, format!("{:016x}", board.id())).env(ENV_PID, launcher.to_string()).env(ENV_FD, segment.to_string());
+        command.env(ENV_RANK, rank.to_string()).env(ENV_SIZE, board.size().to_string());
+        if let Some(dir) = &app.wdir {
+            command.current_dir(dir);
+        }
+        command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
+        // SAFETY: the closure makes async-signal-safe system calls only.
+        unsafe { command.pre_exec(move || sys::become_rank(segment, launcher)) };
+        let mut child = command.spawn()?;
+        let pid = child.id();
+        let pidfd = pidfd_open(Pid::from_child(&child), PidfdFlags::empty())?;
+        let streams = [child.stdout.take().map(OwnedFd::from), child.stderr.take().map(OwnedFd::from)];
+        for stream in streams.iter().flatten() {
+            rustix::io::ioctl_fionbio(stream, true)?;
+        }
+        board.seat(rank).set_started(pid);
+        Ok(Rank { pid, pidfd, streams, ended: None, inner: None, seen_claim: false })
+    }
+
+    /// How the process ended, if it has; it stays a zombie.
+    pub fn poll_end(&self) -> Option<Ended> {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        let status = rustix::process::waitid(WaitId::PidFd(self.pidfd.as_fd()), options).ok()??;
+        match (status.exit_status(), status.terminating_signal()) {
+            (Some(code), _) => Some(Ended::Code(code)),
+            (None, Some(signal)) => Some(Ended::Signal(signal)),
+            _ => None,
+        }
+    }
+
+    /// Looks who has claimed the rank; if it is not the process that we started, keeps an eye on that one too.
+    pub fn look_for_claim(&mut self, claimed: Option<u32>) {
+        let Some(pid) = claimed.filter(|_| !self.seen_claim) else { return };
+        self.seen_claim = true;
+        if pid != self.pid
+            && let Some(target) = Pid::from_raw(pid as i32)
+            && let Ok(fd) = pidfd_open(target, PidfdFlags::empty())
+        {
+            self.inner = Some((pid, fd));
+        }
+    }
+
+    /// Sends a signal to the rank and everything in its process group.
+    pub fn signal(&self, signal: i32) {
+        sys::signal_group(self.pid, signal);
+    }
+
+    /// Lets the ended process go.
+    pub fn reap(&self) {
+        let _ = rustix::process::waitid(WaitId::PidFd(self.pidfd.as_fd()), WaitIdOptions::EXITED);
+    }
+}
