@@ -6,25 +6,22 @@ use std::path::Path;
 
 use crate::{Function, Table, entry};
 
-/// Finds the functions that are done: those with glue in a source file of `calls`. Maps the lower-case name to the module.
+/// Finds the functions that are done: those with glue in a module of the folder `calls`. Maps the lower-case name to the module. Only files
+/// that `mod.rs` names are modules, so a file counts from the moment it is part of the crate.
 ///
 /// # Panics
-/// If the folder cannot be read or two modules define the same glue.
+/// If a file cannot be read or two modules define the same glue.
 pub fn scan(calls: &Path) -> HashMap<String, String> {
+    let read = |path: &Path| std::fs::read_to_string(path).unwrap_or_else(|e| panic!("cannot read {}: {e}", path.display()));
     let mut found = HashMap::new();
-    let files = std::fs::read_dir(calls).unwrap_or_else(|e| panic!("cannot read {}: {e}", calls.display()));
-    for file in files {
-        let path = file.expect("readable folder").path();
-        if path.extension().is_none_or(|e| e != "rs") {
-            continue;
-        }
-        let module = path.file_stem().expect("has a stem").to_string_lossy().into_owned();
-        let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("cannot read {}: {e}", path.display()));
-        for line in text.lines() {
+    for line in read(&calls.join("mod.rs")).lines() {
+        let Some(module) = line.strip_prefix("pub(crate) mod ").and_then(|rest| rest.strip_suffix(';')) else { continue };
+        for line in read(&calls.join(format!("{module}.rs"))).lines() {
             let Some(rest) = line.strip_prefix("pub(crate) fn mpi_") else { continue };
             let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
-            if let Some(other) = found.insert(format!("mpi_{}", &rest[..end]), module.clone()) {
-                panic!("mpi_{} has glue in both calls/{other}.rs and calls/{module}.rs", &rest[..end]);
+            let name = format!("mpi_{}", &rest[..end]);
+            if let Some(other) = found.insert(name.clone(), module.to_owned()) {
+                panic!("{name} has glue in both calls/{other}.rs and calls/{module}.rs");
             }
         }
     }

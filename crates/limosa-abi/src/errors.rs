@@ -42,11 +42,11 @@ const EXIT_CODE: i32 = 1;
 
 fn fatal(cx: &Cx, error: &Error, handler: &str) -> ! {
     let _ = std::io::stderr().write_all(report(cx.name(), lifecycle::rank(), error, handler).as_bytes());
-    lifecycle::abort(EXIT_CODE)
+    lifecycle::abort(EXIT_CODE, &format!("error in {}: {}", cx.name(), error.detail))
 }
 
 /// The block that the default handler prints.
-fn report(function: &str, rank: Option<i32>, error: &Error, handler: &str) -> String {
+fn report(function: &str, rank: Option<u32>, error: &Error, handler: &str) -> String {
     let class = error_code::class_of(error.class).unwrap_or(error.class);
     let name = consts::error_class_name(class).map_or_else(|| format!("error class {class}"), str::to_owned);
     let who = rank.map_or_else(String::new, |rank| format!(" on rank {rank}"));

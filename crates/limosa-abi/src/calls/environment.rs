@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_int};
 
-use limosa_mpi::{Error, Result, consts};
+use limosa_mpi::{Error, Result, consts, instance};
 
 use crate::args;
 use crate::cx::Cx;
@@ -32,18 +32,10 @@ pub(crate) fn mpi_get_processor_name(_cx: &Cx, name: *mut c_char, resultlen: &mu
     Ok(())
 }
 
-/// Seconds of the monotonic clock, which all processes of a machine share.
 pub(crate) fn mpi_wtime(_cx: &Cx) -> f64 {
-    seconds(libc::clock_gettime)
+    instance::wtime()
 }
 
 pub(crate) fn mpi_wtick(_cx: &Cx) -> f64 {
-    seconds(libc::clock_getres)
-}
-
-fn seconds(read: unsafe extern "C" fn(libc::clockid_t, *mut libc::timespec) -> c_int) -> f64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: writes to a local variable; cannot fail for this clock.
-    unsafe { read(libc::CLOCK_MONOTONIC, &mut time) };
-    time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
+    instance::wtick()
 }

@@ -77,13 +77,17 @@ objects! {
             consts::MPI_ERRORS_RETURN => Some(Errhandler::returning()),
             _ => None,
         };
+    Request: REQUEST = limosa_mpi::request::Request,
+        set |request, handle| limosa_mpi::request::set_handle(request, handle.0),
+        builtin |_| None;
+    Message: MESSAGE = limosa_mpi::p2p::Message,
+        set |message, handle| message.handle.store(handle.0, Ordering::Relaxed),
+        builtin |_| None; // MPI_MESSAGE_NO_PROC depends on the communicator: the glue looks for it before it decodes
 }
 
 none_yet! {
     Datatype: DATATYPE;
     Operation: OPERATION;
-    Request: REQUEST;
-    Message: MESSAGE;
     Window: WINDOW;
     File: FILE;
     Session: SESSION;
