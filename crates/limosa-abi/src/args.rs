@@ -94,6 +94,20 @@ pub(crate) unsafe fn copy_text(to: *mut c_char, limit: usize, from: &str) -> c_i
     end as c_int
 }
 
+/// Copies bytes into a C array of `limit` bytes, shortened if need be, and ends them with a zero byte. Returns the length without that byte.
+///
+/// # Safety
+/// As for [`copy_text`].
+pub(crate) unsafe fn copy_bytes(to: *mut c_char, limit: usize, from: &[u8]) -> c_int {
+    let end = from.len().min(limit - 1);
+    // SAFETY: `end + 1 <= limit` bytes are written.
+    unsafe {
+        std::ptr::copy_nonoverlapping(from.as_ptr().cast(), to, end);
+        *to.add(end) = 0;
+    }
+    end as c_int
+}
+
 /// An array of counts or displacements: `int` in the base function, 8 bytes wide in some functions and in the twins.
 #[derive(Clone, Copy)]
 pub(crate) enum IntArray {

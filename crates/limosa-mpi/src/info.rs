@@ -10,7 +10,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 
 use crate::consts::{MPI_MAX_INFO_KEY, MPI_MAX_INFO_VAL};
 use crate::error::Result;
@@ -41,14 +41,14 @@ impl Info {
 
     /// The start of this process as `MPI_Info_create_env` describes it (MPI-5 section 11.5.1).
     ///
-    /// `argv` is the program's command line; if it is empty, the operating system is asked. What `start` does not know is left out.
-    pub fn environment(argv: &[Vec<u8>], start: &StartFacts) -> Arc<Info> {
-        Info::with(environment_pairs(argv, start), false)
+    /// `argv` is the program's command line; if it is empty, the operating system is asked. What is not known is left out.
+    pub fn environment(argv: &[Vec<u8>]) -> Arc<Info> {
+        Info::with(environment_pairs(argv, &START.read()), false)
     }
 
-    /// The predefined object `MPI_INFO_ENV`.
-    pub fn predefined_environment(start: &StartFacts) -> Arc<Info> {
-        Info::with(environment_pairs(&[], start), true)
+    /// The predefined object `MPI_INFO_ENV`, as far as the start of this process is known now: to be made again after initialisation.
+    pub fn predefined_environment() -> Arc<Info> {
+        Info::with(environment_pairs(&[], &START.read()), true)
     }
 
     fn with(pairs: Vec<Pair>, read_only: bool) -> Arc<Info> {
@@ -156,8 +156,15 @@ fn text(bytes: &[u8]) -> std::borrow::Cow<'_, str> {
 pub struct StartFacts {
     /// Number of processes that the launcher was asked for.
     pub maxprocs: Option<u32>,
-    /// Name of the thread level that was asked for before the start, such as "MPI_THREAD_MULTIPLE".
-    pub thread_level: Option<String>,
+    /// Name of the thread level that was asked for, such as "MPI_THREAD_MULTIPLE".
+    pub thread_level: Option<&'static str>,
+}
+
+static START: RwLock<StartFacts> = RwLock::new(StartFacts { maxprocs: None, thread_level: None });
+
+/// Notes what initialisation learnt, for info objects about the environment made from now on.
+pub fn set_start_facts(facts: StartFacts) {
+    *START.write() = facts;
 }
 
 fn environment_pairs(argv: &[Vec<u8>], start: &StartFacts) -> Vec<Pair> {
@@ -170,7 +177,7 @@ fn environment_pairs(argv: &[Vec<u8>], start: &StartFacts) -> Vec<Pair> {
         ("host", host),
         ("arch", Some(std::env::consts::ARCH.into())),
         ("wdir", std::env::current_dir().ok().map(|path| path.as_os_str().as_bytes().to_vec())),
-        ("thread_level", start.thread_level.clone().map(String::into_bytes)),
+        ("thread_level", start.thread_level.map(|level| level.as_bytes().to_vec())),
     ];
     facts
         .into_iter()

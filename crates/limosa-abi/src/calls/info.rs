@@ -21,7 +21,8 @@ pub(crate) fn mpi_info_create_env(cx: &Cx, argc: c_int, argv: *mut *mut c_char, 
     let count = if argv.is_null() { 0 } else { argc.max(0) as usize };
     let words: &[*mut c_char] = cx.slice(argv, count, "argv")?;
     // SAFETY: the program promises strings that end in a zero byte.
-    let argv: Vec<Vec<u8>> = words.iter().filter(|word| !word.is_null()).map(|word| unsafe { CStr::from_ptr(*word) }.to_bytes().to_vec()).collect();
+    let argv: Vec<Vec<u8>> =
+        words.iter().filter(|word| !word.is_null()).map(|word| unsafe { CStr::from_ptr(*word) }.to_bytes().to_vec()).collect();
     *info = cx.register(Info::environment(&argv))?;
     Ok(())
 }
@@ -73,13 +74,7 @@ pub(crate) fn mpi_info_get(
     Ok(())
 }
 
-pub(crate) fn mpi_info_get_valuelen(
-    _cx: &Cx,
-    info: &Arc<kinds::Info>,
-    key: &CStr,
-    valuelen: &mut c_int,
-    flag: &mut c_int,
-) -> Result<()> {
+pub(crate) fn mpi_info_get_valuelen(_cx: &Cx, info: &Arc<kinds::Info>, key: &CStr, valuelen: &mut c_int, flag: &mut c_int) -> Result<()> {
     let found = info.get(key.to_bytes())?;
     *flag = found.is_some().into();
     if let Some(found) = found {
@@ -103,7 +98,10 @@ pub(crate) fn mpi_info_get_string(
     let Some(found) = found else { return Ok(()) };
     if *buflen > 0 {
         if value.is_null() {
-            return Err(Error::new(consts::MPI_ERR_ARG, format!("value is a null pointer, but buflen is {buflen}; pass 0 to learn the length")));
+            return Err(Error::new(
+                consts::MPI_ERR_ARG,
+                format!("value is a null pointer, but buflen is {buflen}; pass 0 to learn the length"),
+            ));
         }
         // SAFETY: the program promises room for `buflen` bytes.
         unsafe { args::copy_bytes(value, *buflen as usize, &found) };

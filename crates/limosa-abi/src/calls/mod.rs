@@ -43,8 +43,14 @@
 //! `extern "C"` types, and never unwind into the library.
 
 pub(crate) mod abi;
+pub(crate) mod attr;
+pub(crate) mod comm;
 pub(crate) mod environment;
+pub(crate) mod errhandler;
 pub(crate) mod error;
+pub(crate) mod group;
+pub(crate) mod info;
 pub(crate) mod kinds;
 pub(crate) mod memory;
 pub(crate) mod status;
+pub(crate) mod topo;

@@ -72,9 +72,9 @@ fn a_duplicate_lives_its_own_life() {
 
 #[test]
 fn the_environment_names_command_and_place() {
-    let facts = StartFacts { maxprocs: Some(4), thread_level: Some("MPI_THREAD_MULTIPLE".into()) };
+    let facts = StartFacts { maxprocs: Some(4), thread_level: Some("MPI_THREAD_MULTIPLE") };
     let argv = [b"prog".to_vec(), b"-n".to_vec(), b"7".to_vec()];
-    let info = Info::environment(&argv, &facts);
+    let info = Info::with(environment_pairs(&argv, &facts), false);
     assert_eq!(info.get(b"command").unwrap().unwrap(), b"prog");
     assert_eq!(info.get(b"argv").unwrap().unwrap(), b"-n 7");
     assert_eq!(info.get(b"maxprocs").unwrap().unwrap(), b"4");
@@ -85,7 +85,7 @@ fn the_environment_names_command_and_place() {
 
 #[test]
 fn the_predefined_environment_is_read_only_and_its_duplicate_is_not() {
-    let env = Info::predefined_environment(&StartFacts::default());
+    let env = Info::predefined_environment();
     assert!(env.get(b"command").unwrap().is_some());
     assert_eq!(env.get(b"maxprocs").unwrap(), None);
     assert_eq!(env.set(b"a", b"b").unwrap_err().class, MPI_ERR_INFO);
