@@ -127,6 +127,7 @@ pub(crate) fn enter(name: &'static str, large: bool, when: When, target: Target,
     if when == When::Running && !lifecycle::is_running() {
         return errors::raise(&cx, Target::Default, lifecycle::not_running());
     }
+    limosa_mpi::observe::entering(name);
     match catch_unwind(AssertUnwindSafe(|| body(&cx))) {
         Ok(Ok(())) => consts::MPI_SUCCESS,
         Ok(Err(error)) => fail(&cx, target, error),

@@ -15,7 +15,7 @@ static PHASE: AtomicU8 = AtomicU8::new(BEFORE);
 /// True between initialisation and finalisation.
 #[inline]
 pub(crate) fn is_running() -> bool {
-    PHASE.load(Ordering::Relaxed) == RUNNING
+    PHASE.load(Ordering::Relaxed) == RUNNING && !instance::in_forked_child()
 }
 
 /// True once MPI has been finalised.
@@ -41,6 +41,9 @@ pub(crate) fn rank() -> Option<u32> {
 /// The error of a call outside that time.
 #[cold]
 pub(crate) fn not_running() -> Error {
+    if instance::in_forked_child() {
+        return Error::new(consts::MPI_ERR_OTHER, "this process was forked from a process that uses MPI: it may compute and exit, but not call MPI");
+    }
     let detail = if is_ended() {
         "MPI has been finalised: no such call may follow MPI_Finalize"
     } else {

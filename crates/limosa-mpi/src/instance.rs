@@ -86,6 +86,12 @@ pub fn engine() -> &'static Arc<Engine> {
     &INSTANCE.get().expect("communicators exist only after initialisation").engine
 }
 
+/// True in a process that was forked from one that initialised MPI: it may compute and exit, but not communicate.
+#[inline]
+pub fn in_forked_child() -> bool {
+    fork::in_child()
+}
+
 impl Instance {
     /// `MPI_COMM_WORLD`.
     pub fn world(&self) -> &Arc<Comm> {

@@ -4,11 +4,13 @@ pub mod attr;
 pub mod coll;
 pub mod comm;
 pub mod consts;
+pub mod datatype;
 pub mod errhandler;
 pub mod error;
 pub mod error_code;
 pub mod group;
 pub mod info;
+pub mod op;
 pub mod topo;
 pub mod request;
 pub mod p2p;
@@ -17,3 +19,4 @@ pub mod instance;
 pub mod bsend;
 
 pub use error::{Error, Result};
+pub use limosa_p2p::memory::Region;

@@ -224,6 +224,30 @@ pub fn send_receive(comm: &Arc<Comm>, exchange: Exchange) -> Result<End> {
     Ok(End { error: receive.error.or(send.error), ..receive })
 }
 
+/// Sends and receives at once (`MPI_Isendrecv`). `copy` is memory that the send reads from, kept until it is done.
+///
+/// # Errors
+/// As for [`send_receive`].
+pub fn isend_receive(comm: &Arc<Comm>, exchange: Exchange, copy: Option<Box<[u8]>>) -> Result<Arc<Request>> {
+    let Exchange { send, dest, send_tag, receive, source, receive_tag } = exchange;
+    let to = check_dest(comm, dest, send_tag)?;
+    let (from, tag) = check_source(comm, source, receive_tag)?;
+    let receive = start_receive(comm, from, tag, receive);
+    let send = match start_send(comm, to, send_tag, send, SendMode::Standard, None)? {
+        Started::Done => None,
+        Started::Pending(id) => Some(id),
+    };
+    Ok(Request::exchange(comm, receive, send, copy, About::Receive { source: from.pattern(), tag }))
+}
+
+/// A packed copy of a message, and the region that sends it while the copy lives.
+pub fn copy_of(region: &Region) -> (Region, Box<[u8]>) {
+    let mut copy = vec![0u8; region.len()].into_boxed_slice();
+    region.read(0, &mut copy);
+    // SAFETY: the caller keeps the copy, whose bytes do not move with the box, until the send is done.
+    (unsafe { Region::contiguous(copy.as_mut_ptr(), copy.len()) }, copy)
+}
+
 /// The message that a receive would get now, if there is one (`MPI_Iprobe`).
 ///
 /// # Errors

@@ -79,6 +79,8 @@ enum State {
     Inactive,
     Pending(RequestId),
     Running(Arc<Run>),
+    /// A receive (`None`: from `MPI_PROC_NULL`) and a send (`None`: done) that count as one, and what the send reads from.
+    Exchange { receive: Option<RequestId>, send: Option<RequestId>, _copy: Option<Box<[u8]>> },
     Done(End),
 }
 
@@ -122,6 +124,16 @@ impl Request {
         Request::new(State::Pending(id), None, Some(comm.clone()), about)
     }
 
+    pub(crate) fn exchange(
+        comm: &Arc<Comm>,
+        receive: Option<RequestId>,
+        send: Option<RequestId>,
+        copy: Option<Box<[u8]>>,
+        about: About,
+    ) -> Arc<Request> {
+        Request::new(State::Exchange { receive, send, _copy: copy }, None, Some(comm.clone()), about)
+    }
+
     /// A non-blocking collective.
     pub fn collective(comm: &Arc<Comm>, run: Arc<Run>) -> Arc<Request> {
         Request::new(State::Running(run), None, Some(comm.clone()), About::Collective)
@@ -157,6 +169,7 @@ impl Request {
             State::Inactive | State::Done(_) => true,
             State::Pending(id) => engine().peek(*id).is_some(),
             State::Running(run) => run.is_done(),
+            State::Exchange { receive, send, .. } => [receive, send].into_iter().flatten().all(|id| engine().peek(*id).is_some()),
         }
     }
 
@@ -180,6 +193,14 @@ impl Request {
             State::Pending(id) => self.end_of(engine().take(*id)?),
             State::Running(run) if run.is_done() => End { error: run.take_error(), ..End::empty() },
             State::Running(_) => return None,
+            State::Exchange { receive, send, .. } => {
+                if ![&*receive, &*send].into_iter().flatten().all(|id| engine().peek(*id).is_some()) {
+                    return None;
+                }
+                let sent = send.and_then(|id| engine().take(id)).map_or_else(End::empty, End::of_send);
+                let received = receive.and_then(|id| engine().take(id)).map_or_else(End::proc_null, End::of_receive);
+                End { error: received.error.or(sent.error), ..received }
+            }
         };
         *state = State::Inactive;
         Some(end)
@@ -197,6 +218,10 @@ impl Request {
                     engine().poll();
                 }
                 run.is_done().then(End::empty)
+            }
+            State::Exchange { receive, send, .. } => {
+                send.map_or(Some(Completion::default()), |id| engine().test(id))?;
+                receive.map_or_else(|| Some(End::proc_null()), |id| engine().test(id).map(End::of_receive))
             }
         }
     }
@@ -249,6 +274,7 @@ impl Request {
         match &*self.state.lock() {
             State::Inactive => fail!(MPI_ERR_REQUEST, "the request is inactive: there is nothing to cancel"),
             State::Running(_) => fail!(MPI_ERR_REQUEST, "collective operations cannot be cancelled"),
+            State::Exchange { .. } => fail!(MPI_ERR_REQUEST, "combined sends and receives cannot be cancelled"),
             State::Done(_) => {}
             State::Pending(id) => engine().cancel(*id),
         }
@@ -263,6 +289,7 @@ impl Request {
         let mut state = self.state.lock();
         match &*state {
             State::Pending(id) => engine().release(*id),
+            State::Exchange { .. } => fail!(MPI_ERR_REQUEST, "an active combined send and receive cannot be freed: complete it first"),
             State::Running(run) if !run.is_done() => {
                 fail!(MPI_ERR_REQUEST, "an active collective operation cannot be freed: complete it first")
             }
@@ -277,6 +304,7 @@ impl Request {
 enum Probe {
     Ended,
     Engine(RequestId),
+    Both(Option<RequestId>, Option<RequestId>),
     Run(Arc<Run>),
 }
 
@@ -285,6 +313,7 @@ impl Probe {
         match self {
             Probe::Ended => true,
             Probe::Engine(id) => view.is_done(*id),
+            Probe::Both(receive, send) => [receive, send].into_iter().flatten().all(|id| view.is_done(*id)),
             Probe::Run(run) => run.is_done(),
         }
     }
@@ -302,6 +331,7 @@ fn probes(requests: &[Option<Arc<Request>>]) -> SmallVec<[Option<Probe>; 8]> {
                 State::Done(_) => Probe::Ended,
                 State::Pending(id) => Probe::Engine(*id),
                 State::Running(run) => Probe::Run(run.clone()),
+                State::Exchange { receive, send, .. } => Probe::Both(*receive, *send),
             })
         })
         .collect()

@@ -77,6 +77,9 @@ objects! {
             consts::MPI_ERRORS_RETURN => Some(Errhandler::returning()),
             _ => None,
         };
+    Datatype: DATATYPE = limosa_mpi::datatype::Datatype,
+        set |datatype, handle| datatype.set_handle(handle.0),
+        builtin limosa_mpi::datatype::Datatype::builtin;
     Request: REQUEST = limosa_mpi::request::Request,
         set |request, handle| limosa_mpi::request::set_handle(request, handle.0),
         builtin |_| None;
@@ -86,7 +89,6 @@ objects! {
 }
 
 none_yet! {
-    Datatype: DATATYPE;
     Operation: OPERATION;
     Window: WINDOW;
     File: FILE;

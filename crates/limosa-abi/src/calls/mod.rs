@@ -54,3 +54,7 @@ pub(crate) mod kinds;
 pub(crate) mod memory;
 pub(crate) mod status;
 pub(crate) mod topo;
+pub(crate) mod lifecycle;
+pub(crate) mod p2p;
+pub(crate) mod request;
+pub(crate) mod send;

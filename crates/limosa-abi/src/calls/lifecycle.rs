@@ -1,0 +1,87 @@
+//! Start and end (MPI-5 sections 11.2 to 11.4).
+
+use std::ffi::{c_char, c_int};
+use std::sync::OnceLock;
+use std::thread::{self, ThreadId};
+
+use limosa_mpi::{Result, consts, fail, instance};
+
+use crate::calls::kinds::{Communicator, Info};
+use crate::cx::Cx;
+use crate::handles::{Handle, Object};
+use crate::lifecycle;
+
+static MAIN_THREAD: OnceLock<ThreadId> = OnceLock::new();
+
+fn start() -> Result<()> {
+    if lifecycle::is_ended() {
+        fail!(MPI_ERR_OTHER, "MPI has been finalised: it cannot be initialised a second time");
+    }
+    if lifecycle::is_running() {
+        fail!(MPI_ERR_OTHER, "MPI is initialised already");
+    }
+    let instance = instance::init()?;
+    let _ = MAIN_THREAD.set(thread::current().id());
+    Communicator::table().set_predefined(consts::MPI_COMM_WORLD, instance.world().clone(), true);
+    Communicator::table().set_predefined(consts::MPI_COMM_SELF, instance.this().clone(), true);
+    Info::table().set_predefined(consts::MPI_INFO_ENV, limosa_mpi::info::Info::predefined_environment(), true);
+    lifecycle::started();
+    Ok(())
+}
+
+pub(crate) fn mpi_init(_cx: &Cx, _argc: *mut c_int, _argv: *mut *mut *mut c_char) -> Result<()> {
+    start()
+}
+
+pub(crate) fn mpi_init_thread(
+    _cx: &Cx,
+    _argc: *mut c_int,
+    _argv: *mut *mut *mut c_char,
+    required: c_int,
+    provided: &mut c_int,
+) -> Result<()> {
+    let levels = [consts::MPI_THREAD_SINGLE, consts::MPI_THREAD_FUNNELED, consts::MPI_THREAD_SERIALIZED, consts::MPI_THREAD_MULTIPLE];
+    if !levels.contains(&required) {
+        fail!(MPI_ERR_ARG, "required is {required}, which is none of the thread levels MPI_THREAD_SINGLE to MPI_THREAD_MULTIPLE");
+    }
+    start()?;
+    *provided = consts::MPI_THREAD_MULTIPLE;
+    Ok(())
+}
+
+pub(crate) fn mpi_initialized(_cx: &Cx, flag: &mut c_int) -> Result<()> {
+    *flag = (lifecycle::is_running() || lifecycle::is_ended()).into();
+    Ok(())
+}
+
+pub(crate) fn mpi_finalize(_cx: &Cx) -> Result<()> {
+    if let Some(instance) = instance::get() {
+        instance.finalize()?;
+    }
+    lifecycle::ended();
+    Ok(())
+}
+
+pub(crate) fn mpi_finalized(_cx: &Cx, flag: &mut c_int) -> Result<()> {
+    // A forked child is told that MPI is over, so that clean-up code at its exit leaves MPI alone.
+    *flag = (lifecycle::is_ended() || instance::in_forked_child()).into();
+    Ok(())
+}
+
+pub(crate) fn mpi_query_thread(_cx: &Cx, provided: &mut c_int) -> Result<()> {
+    *provided = consts::MPI_THREAD_MULTIPLE;
+    Ok(())
+}
+
+pub(crate) fn mpi_is_thread_main(_cx: &Cx, flag: &mut c_int) -> Result<()> {
+    *flag = (MAIN_THREAD.get() == Some(&thread::current().id())).into();
+    Ok(())
+}
+
+pub(crate) fn mpi_abort(_cx: &Cx, _comm: Handle, errorcode: c_int) -> Result<()> {
+    instance::abort(errorcode, "the program called MPI_Abort")
+}
+
+pub(crate) fn mpi_pcontrol(_cx: &Cx, _level: c_int) -> Result<()> {
+    Ok(())
+}

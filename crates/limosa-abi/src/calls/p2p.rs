@@ -1,0 +1,326 @@
+//! Receives, probes, exchanges and send buffers (MPI-5 chapter 3). Sends are in `send.rs`, requests in `request.rs`.
+
+use std::ffi::{c_int, c_void};
+use std::sync::Arc;
+
+use limosa_mpi::bsend::{self, Place};
+use limosa_mpi::consts;
+use limosa_mpi::p2p::{self, Exchange, Found, Message};
+use limosa_mpi::request::{End, Request};
+use limosa_mpi::{Region, Result, fail};
+
+use crate::args::{self, OutInt};
+use crate::calls::kinds::{self, Communicator, Datatype};
+use crate::cx::Cx;
+use crate::handles::Handle;
+use crate::status::Status;
+
+/// The memory of a message.
+pub(crate) fn region(buf: *mut c_void, count: i64, datatype: &Arc<Datatype>) -> Result<Region> {
+    datatype.check_committed()?;
+    // Address 0 is MPI_BOTTOM, which makes sense with derived types, whose displacements can be absolute addresses.
+    if buf.is_null() && count > 0 && datatype.is_predefined() && datatype.size() > 0 {
+        fail!(MPI_ERR_BUFFER, "the buffer is a null pointer, but {count} elements are to be transferred");
+    }
+    // SAFETY: the program promises that the buffer holds `count` elements of the datatype until the operation is complete.
+    Ok(unsafe { datatype.region(buf.cast(), count as usize) })
+}
+
+/// Writes the end of an operation into a status.
+pub(crate) fn report(status: Option<&mut Status>, end: &End) {
+    if let Some(status) = status {
+        status.set(end.source, end.tag, end.bytes as i64);
+        status.set_cancelled(end.cancelled);
+    }
+}
+
+fn finish(status: Option<&mut Status>, end: End) -> Result<()> {
+    report(status, &end);
+    end.error.map_or(Ok(()), Err)
+}
+
+fn register(cx: &Cx, place: &mut Handle, request: Arc<Request>) -> Result<()> {
+    *place = cx.register(request)?;
+    Ok(())
+}
+
+pub(crate) fn mpi_recv(
+    _cx: &Cx,
+    buf: *mut c_void,
+    count: i64,
+    datatype: &Arc<Datatype>,
+    source: c_int,
+    tag: c_int,
+    comm: &Arc<Communicator>,
+    status: Option<&mut Status>,
+) -> Result<()> {
+    finish(status, p2p::receive(comm, region(buf, count, datatype)?, source, tag)?)
+}
+
+pub(crate) fn mpi_irecv(
+    cx: &Cx,
+    buf: *mut c_void,
+    count: i64,
+    datatype: &Arc<Datatype>,
+    source: c_int,
+    tag: c_int,
+    comm: &Arc<Communicator>,
+    request: &mut Handle,
+) -> Result<()> {
+    register(cx, request, p2p::ireceive(comm, region(buf, count, datatype)?, source, tag)?)
+}
+
+pub(crate) fn mpi_recv_init(
+    cx: &Cx,
+    buf: *mut c_void,
+    count: i64,
+    datatype: &Arc<Datatype>,
+    source: c_int,
+    tag: c_int,
+    comm: &Arc<Communicator>,
+    request: &mut Handle,
+) -> Result<()> {
+    register(cx, request, p2p::receive_init(comm, region(buf, count, datatype)?, source, tag)?)
+}
+
+pub(crate) fn mpi_sendrecv(
+    _cx: &Cx,
+    sendbuf: *mut c_void,
+    sendcount: i64,
+    sendtype: &Arc<Datatype>,
+    dest: c_int,
+    sendtag: c_int,
+    recvbuf: *mut c_void,
+    recvcount: i64,
+    recvtype: &Arc<Datatype>,
+    source: c_int,
+    recvtag: c_int,
+    comm: &Arc<Communicator>,
+    status: Option<&mut Status>,
+) -> Result<()> {
+    let (send, receive) = (region(sendbuf, sendcount, sendtype)?, region(recvbuf, recvcount, recvtype)?);
+    finish(status, p2p::send_receive(comm, Exchange { send, dest, send_tag: sendtag, receive, source, receive_tag: recvtag })?)
+}
+
+pub(crate) fn mpi_isendrecv(
+    cx: &Cx,
+    sendbuf: *mut c_void,
+    sendcount: i64,
+    sendtype: &Arc<Datatype>,
+    dest: c_int,
+    sendtag: c_int,
+    recvbuf: *mut c_void,
+    recvcount: i64,
+    recvtype: &Arc<Datatype>,
+    source: c_int,
+    recvtag: c_int,
+    comm: &Arc<Communicator>,
+    request: &mut Handle,
+) -> Result<()> {
+    let (send, receive) = (region(sendbuf, sendcount, sendtype)?, region(recvbuf, recvcount, recvtype)?);
+    let exchange = Exchange { send, dest, send_tag: sendtag, receive, source, receive_tag: recvtag };
+    register(cx, request, p2p::isend_receive(comm, exchange, None)?)
+}
+
+pub(crate) fn mpi_sendrecv_replace(
+    _cx: &Cx,
+    buf: *mut c_void,
+    count: i64,
+    datatype: &Arc<Datatype>,
+    dest: c_int,
+    sendtag: c_int,
+    source: c_int,
+    recvtag: c_int,
+    comm: &Arc<Communicator>,
+    status: Option<&mut Status>,
+) -> Result<()> {
+    let receive = region(buf, count, datatype)?;
+    let (send, _copy) = p2p::copy_of(&receive);
+    finish(status, p2p::send_receive(comm, Exchange { send, dest, send_tag: sendtag, receive, source, receive_tag: recvtag })?)
+}
+
+pub(crate) fn mpi_isendrecv_replace(
+    cx: &Cx,
+    buf: *mut c_void,
+    count: i64,
+    datatype: &Arc<Datatype>,
+    dest: c_int,
+    sendtag: c_int,
+    source: c_int,
+    recvtag: c_int,
+    comm: &Arc<Communicator>,
+    request: &mut Handle,
+) -> Result<()> {
+    let receive = region(buf, count, datatype)?;
+    let (send, copy) = p2p::copy_of(&receive);
+    let exchange = Exchange { send, dest, send_tag: sendtag, receive, source, receive_tag: recvtag };
+    register(cx, request, p2p::isend_receive(comm, exchange, Some(copy))?)
+}
+
+pub(crate) fn mpi_probe(_cx: &Cx, source: c_int, tag: c_int, comm: &Arc<Communicator>, status: Option<&mut Status>) -> Result<()> {
+    finish(status, p2p::probe(comm, source, tag)?)
+}
+
+pub(crate) fn mpi_iprobe(
+    _cx: &Cx,
+    source: c_int,
+    tag: c_int,
+    comm: &Arc<Communicator>,
+    flag: &mut c_int,
+    status: Option<&mut Status>,
+) -> Result<()> {
+    let found = p2p::iprobe(comm, source, tag)?;
+    *flag = found.is_some().into();
+    found.map_or(Ok(()), |end| finish(status, end))
+}
+
+/// Gives a taken message its handle. Returns whether there was one.
+fn found(cx: &Cx, found: Found, message: &mut Handle, status: Option<&mut Status>) -> Result<bool> {
+    let (end, handle) = match found {
+        Found::Nothing => return Ok(false),
+        Found::NoProc => (End::proc_null(), Handle::predefined(consts::MPI_MESSAGE_NO_PROC)),
+        Found::Message(end, taken) => (end, cx.register(taken)?),
+    };
+    *message = handle;
+    report(status, &end);
+    Ok(true)
+}
+
+pub(crate) fn mpi_mprobe(
+    cx: &Cx,
+    source: c_int,
+    tag: c_int,
+    comm: &Arc<Communicator>,
+    message: &mut Handle,
+    status: Option<&mut Status>,
+) -> Result<()> {
+    found(cx, p2p::mprobe(comm, source, tag)?, message, status).map(drop)
+}
+
+pub(crate) fn mpi_improbe(
+    cx: &Cx,
+    source: c_int,
+    tag: c_int,
+    comm: &Arc<Communicator>,
+    flag: &mut c_int,
+    message: &mut Handle,
+    status: Option<&mut Status>,
+) -> Result<()> {
+    *flag = found(cx, p2p::improbe(comm, source, tag)?, message, status)?.into();
+    Ok(())
+}
+
+/// Takes the message out of its handle and starts to receive it; `None` for `MPI_MESSAGE_NO_PROC`.
+fn receive_message(
+    cx: &Cx,
+    buf: *mut c_void,
+    count: i64,
+    datatype: &Arc<Datatype>,
+    message: &mut Handle,
+) -> Result<Option<(Arc<Message>, Arc<Request>)>> {
+    if *message == Handle::predefined(consts::MPI_MESSAGE_NO_PROC) {
+        *message = Handle::predefined(consts::MPI_MESSAGE_NULL);
+        return Ok(None);
+    }
+    let region = region(buf, count, datatype)?;
+    let taken = cx.free::<kinds::Message>(message, "message")?;
+    let request = taken.receive(region);
+    Ok(Some((taken, request)))
+}
+
+pub(crate) fn mpi_mrecv(
+    cx: &Cx,
+    buf: *mut c_void,
+    count: i64,
+    datatype: &Arc<Datatype>,
+    message: &mut Handle,
+    status: Option<&mut Status>,
+) -> Result<()> {
+    let Some((taken, request)) = receive_message(cx, buf, count, datatype, message)? else {
+        return finish(status, End::proc_null());
+    };
+    super::request::blame(cx, Some(taken.comm()));
+    let requests = [Some(request)];
+    limosa_mpi::request::wait_all(&requests);
+    finish(status, requests[0].as_ref().and_then(|r| r.take()).unwrap_or_else(End::empty))
+}
+
+pub(crate) fn mpi_imrecv(
+    cx: &Cx,
+    buf: *mut c_void,
+    count: i64,
+    datatype: &Arc<Datatype>,
+    message: &mut Handle,
+    request: &mut Handle,
+) -> Result<()> {
+    let started = match receive_message(cx, buf, count, datatype, message)? {
+        Some((_, started)) => started,
+        None => Request::done(None, End::proc_null()),
+    };
+    register(cx, request, started)
+}
+
+// ---- buffers for buffered sends ------------------------------------------------------------------------------------------
+
+fn attach(place: Place<'_>, buffer: *mut c_void, size: i64) -> Result<()> {
+    if buffer.is_null() && size > 0 {
+        fail!(MPI_ERR_BUFFER, "buffer is a null pointer, but its size is {size}");
+    }
+    bsend::attach(place, buffer as usize, size as usize)
+}
+
+/// `buffer_addr` is the address of a pointer, as in C's `void *buffer_addr`.
+fn detach(place: Place<'_>, buffer_addr: *mut c_void, size: OutInt) -> Result<()> {
+    args::not_null(buffer_addr, "buffer_addr")?;
+    let (address, bytes) = bsend::detach(place);
+    // SAFETY: the program passes the address of a pointer, checked for null.
+    unsafe { *buffer_addr.cast::<usize>() = address };
+    size.set(bytes as i64);
+    Ok(())
+}
+
+fn flush(place: Place<'_>) -> Result<()> {
+    if let Some(buffer) = bsend::find(place) {
+        buffer.flush();
+    }
+    Ok(())
+}
+
+/// The flush is complete when the call returns, which the standard allows for any non-blocking operation whose completion needs no other
+/// process to call MPI: messages leave the buffer by this library's own progress.
+fn iflush(cx: &Cx, place: Place<'_>, request: &mut Handle) -> Result<()> {
+    flush(place)?;
+    register(cx, request, Request::done(None, End::empty()))
+}
+
+pub(crate) fn mpi_buffer_attach(_cx: &Cx, buffer: *mut c_void, size: i64) -> Result<()> {
+    attach(Place::Process, buffer, size)
+}
+
+pub(crate) fn mpi_buffer_detach(_cx: &Cx, buffer_addr: *mut c_void, size: OutInt) -> Result<()> {
+    detach(Place::Process, buffer_addr, size)
+}
+
+pub(crate) fn mpi_buffer_flush(_cx: &Cx) -> Result<()> {
+    flush(Place::Process)
+}
+
+pub(crate) fn mpi_buffer_iflush(cx: &Cx, request: &mut Handle) -> Result<()> {
+    iflush(cx, Place::Process, request)
+}
+
+pub(crate) fn mpi_comm_attach_buffer(_cx: &Cx, comm: &Arc<Communicator>, buffer: *mut c_void, size: i64) -> Result<()> {
+    attach(Place::Comm(comm), buffer, size)
+}
+
+pub(crate) fn mpi_comm_detach_buffer(_cx: &Cx, comm: &Arc<Communicator>, buffer_addr: *mut c_void, size: OutInt) -> Result<()> {
+    detach(Place::Comm(comm), buffer_addr, size)
+}
+
+pub(crate) fn mpi_comm_flush_buffer(_cx: &Cx, comm: &Arc<Communicator>) -> Result<()> {
+    flush(Place::Comm(comm))
+}
+
+pub(crate) fn mpi_comm_iflush_buffer(cx: &Cx, comm: &Arc<Communicator>, request: &mut Handle) -> Result<()> {
+    iflush(cx, Place::Comm(comm), request)
+}

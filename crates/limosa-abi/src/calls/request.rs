@@ -1,0 +1,341 @@
+//! Completing, cancelling, freeing and starting requests (MPI-5 sections 3.7.3 to 3.9).
+//!
+//! A request that has ended is taken out of its handle, which becomes `MPI_REQUEST_NULL`; persistent ones keep theirs and become inactive.
+
+use std::ffi::c_int;
+use std::sync::Arc;
+
+use limosa_mpi::comm::Comm;
+use limosa_mpi::request::{self, End, Request};
+use limosa_mpi::{Error, Result, consts, fail};
+
+use super::p2p::report;
+use crate::calls::kinds;
+use crate::cx::Cx;
+use crate::handles::Handle;
+use crate::status::Status;
+
+/// Sends errors of this call to the error handler of this communicator.
+pub(crate) fn blame(cx: &Cx, comm: Option<&Arc<Comm>>) {
+    if let Some(comm) = comm {
+        cx.blame(Handle(comm.handle.load(std::sync::atomic::Ordering::Relaxed)));
+    }
+}
+
+/// The requests of an array of handles; `None` for null ones.
+fn decode(cx: &Cx, handles: &[Handle]) -> Result<Vec<Option<Arc<Request>>>> {
+    handles.iter().map(|h| cx.get_or_null::<kinds::Request>(*h, "request")).collect()
+}
+
+/// Takes the end of a request that has ended and retires its handle.
+fn collect(cx: &Cx, handle: &mut Handle, request: &Request) -> Result<Option<End>> {
+    let Some(end) = request.take() else { return Ok(None) };
+    if !request.is_persistent() {
+        cx.free::<kinds::Request>(handle, "request")?;
+    }
+    if end.error.is_some() {
+        blame(cx, request.comm());
+    }
+    Ok(Some(end))
+}
+
+fn finish(status: Option<&mut Status>, end: End) -> Result<()> {
+    report(status, &end);
+    end.error.map_or(Ok(()), Err)
+}
+
+/// The statuses of an array, or `None` for `MPI_STATUSES_IGNORE`.
+fn statuses<'a>(cx: &'a Cx, start: *mut Status, n: usize) -> Result<Option<&'a mut [Status]>> {
+    if start.is_null() { Ok(None) } else { cx.slice_mut(start, n, "array_of_statuses").map(Some) }
+}
+
+/// Ends of several requests into statuses, in the order of `ends`. One error makes the call fail with `MPI_ERR_IN_STATUS`, and every status
+/// says how its own operation went.
+fn finish_several(mut statuses: Option<&mut [Status]>, ends: Vec<End>) -> Result<()> {
+    let failed = ends.iter().filter(|end| end.error.is_some()).count();
+    let mut first: Option<Error> = None;
+    for (i, end) in ends.into_iter().enumerate() {
+        if let Some(status) = statuses.as_mut().and_then(|s| s.get_mut(i)) {
+            report(Some(status), &end);
+            if failed > 0 {
+                status.error = end.error.as_ref().map_or(consts::MPI_SUCCESS, |e| e.class);
+            }
+        }
+        first = first.or(end.error);
+    }
+    match first {
+        None => Ok(()),
+        Some(error) => fail!(MPI_ERR_IN_STATUS, "{failed} of the operations failed, the first of them because {}", error.detail),
+    }
+}
+
+pub(crate) fn mpi_wait(cx: &Cx, request: &mut Handle, status: Option<&mut Status>) -> Result<()> {
+    let requests = [cx.get_or_null::<kinds::Request>(*request, "request")?];
+    let Some(waited) = &requests[0] else { return finish(status, End::empty()) };
+    request::wait_all(&requests);
+    let end = collect(cx, request, waited)?.unwrap_or_else(End::empty);
+    finish(status, end)
+}
+
+pub(crate) fn mpi_waitall(cx: &Cx, count: c_int, array_of_requests: *mut Handle, array_of_statuses: *mut Status) -> Result<()> {
+    let handles = cx.slice_mut(array_of_requests, count as usize, "array_of_requests")?;
+    let requests = decode(cx, handles)?;
+    request::wait_all(&requests);
+    collect_all(cx, handles, &requests, array_of_statuses)
+}
+
+fn collect_all(cx: &Cx, handles: &mut [Handle], requests: &[Option<Arc<Request>>], array_of_statuses: *mut Status) -> Result<()> {
+    let mut ends = Vec::with_capacity(handles.len());
+    for (handle, request) in handles.iter_mut().zip(requests) {
+        ends.push(match request {
+            Some(request) => collect(cx, handle, request)?.unwrap_or_else(End::empty),
+            None => End::empty(),
+        });
+    }
+    finish_several(statuses(cx, array_of_statuses, handles.len())?, ends)
+}
+
+pub(crate) fn mpi_waitany(
+    cx: &Cx,
+    count: c_int,
+    array_of_requests: *mut Handle,
+    index: &mut c_int,
+    status: Option<&mut Status>,
+) -> Result<()> {
+    let handles = cx.slice_mut(array_of_requests, count as usize, "array_of_requests")?;
+    let requests = decode(cx, handles)?;
+    let found = request::wait_any(&requests);
+    any(cx, handles, &requests, found, index, status)
+}
+
+/// Reports the one request that was found, or that there are none to be found.
+fn any(
+    cx: &Cx,
+    handles: &mut [Handle],
+    requests: &[Option<Arc<Request>>],
+    found: Option<usize>,
+    index: &mut c_int,
+    status: Option<&mut Status>,
+) -> Result<()> {
+    let Some((i, request)) = found.and_then(|i| Some((i, requests[i].as_ref()?))) else {
+        *index = consts::MPI_UNDEFINED;
+        return finish(status, End::empty());
+    };
+    *index = i as c_int;
+    let end = collect(cx, &mut handles[i], request)?.unwrap_or_else(End::empty);
+    finish(status, end)
+}
+
+pub(crate) fn mpi_waitsome(
+    cx: &Cx,
+    incount: c_int,
+    array_of_requests: *mut Handle,
+    outcount: &mut c_int,
+    array_of_indices: *mut c_int,
+    array_of_statuses: *mut Status,
+) -> Result<()> {
+    let handles = cx.slice_mut(array_of_requests, incount as usize, "array_of_requests")?;
+    let requests = decode(cx, handles)?;
+    let found = request::wait_any(&requests).and_then(|_| request::test_some(&requests));
+    some(cx, handles, &requests, found, outcount, array_of_indices, array_of_statuses)
+}
+
+fn some(
+    cx: &Cx,
+    handles: &mut [Handle],
+    requests: &[Option<Arc<Request>>],
+    found: Option<Vec<usize>>,
+    outcount: &mut c_int,
+    array_of_indices: *mut c_int,
+    array_of_statuses: *mut Status,
+) -> Result<()> {
+    let Some(found) = found else {
+        *outcount = consts::MPI_UNDEFINED;
+        return Ok(());
+    };
+    let indices = cx.slice_mut(array_of_indices, found.len(), "array_of_indices")?;
+    let mut ends = Vec::with_capacity(found.len());
+    for i in found {
+        let Some(request) = &requests[i] else { continue };
+        if let Some(end) = collect(cx, &mut handles[i], request)? {
+            indices[ends.len()] = i as c_int;
+            ends.push(end);
+        }
+    }
+    *outcount = ends.len() as c_int;
+    finish_several(statuses(cx, array_of_statuses, ends.len())?, ends)
+}
+
+pub(crate) fn mpi_test(cx: &Cx, request: &mut Handle, flag: &mut c_int, status: Option<&mut Status>) -> Result<()> {
+    let Some(tested) = cx.get_or_null::<kinds::Request>(*request, "request")? else {
+        *flag = 1;
+        return finish(status, End::empty());
+    };
+    let end = if request::test_all(&[Some(tested.clone())]) { collect(cx, request, &tested)? } else { None };
+    *flag = end.is_some().into();
+    end.map_or(Ok(()), |end| finish(status, end))
+}
+
+pub(crate) fn mpi_testall(
+    cx: &Cx,
+    count: c_int,
+    array_of_requests: *mut Handle,
+    flag: &mut c_int,
+    array_of_statuses: *mut Status,
+) -> Result<()> {
+    let handles = cx.slice_mut(array_of_requests, count as usize, "array_of_requests")?;
+    let requests = decode(cx, handles)?;
+    let done = request::test_all(&requests);
+    *flag = done.into();
+    if done { collect_all(cx, handles, &requests, array_of_statuses) } else { Ok(()) }
+}
+
+pub(crate) fn mpi_testany(
+    cx: &Cx,
+    count: c_int,
+    array_of_requests: *mut Handle,
+    index: &mut c_int,
+    flag: &mut c_int,
+    status: Option<&mut Status>,
+) -> Result<()> {
+    let handles = cx.slice_mut(array_of_requests, count as usize, "array_of_requests")?;
+    let requests = decode(cx, handles)?;
+    match request::test_some(&requests) {
+        Some(found) if found.is_empty() => {
+            (*flag, *index) = (0, consts::MPI_UNDEFINED);
+            Ok(())
+        }
+        found => {
+            *flag = 1;
+            any(cx, handles, &requests, found.and_then(|f| f.first().copied()), index, status)
+        }
+    }
+}
+
+pub(crate) fn mpi_testsome(
+    cx: &Cx,
+    incount: c_int,
+    array_of_requests: *mut Handle,
+    outcount: &mut c_int,
+    array_of_indices: *mut c_int,
+    array_of_statuses: *mut Status,
+) -> Result<()> {
+    let handles = cx.slice_mut(array_of_requests, incount as usize, "array_of_requests")?;
+    let requests = decode(cx, handles)?;
+    let found = request::test_some(&requests);
+    some(cx, handles, &requests, found, outcount, array_of_indices, array_of_statuses)
+}
+
+pub(crate) fn mpi_request_get_status(
+    _cx: &Cx,
+    request: Option<&Arc<kinds::Request>>,
+    flag: &mut c_int,
+    status: Option<&mut Status>,
+) -> Result<()> {
+    let end = request.map_or(Some(End::empty()), |r| r.look());
+    *flag = end.is_some().into();
+    if let Some(end) = end {
+        report(status, &end);
+    }
+    Ok(())
+}
+
+pub(crate) fn mpi_request_get_status_all(
+    cx: &Cx,
+    count: c_int,
+    array_of_requests: *const Handle,
+    flag: &mut c_int,
+    array_of_statuses: *mut Status,
+) -> Result<()> {
+    let requests = decode(cx, cx.slice(array_of_requests, count as usize, "array_of_requests")?)?;
+    let ends: Option<Vec<End>> = requests.iter().map(|r| r.as_ref().map_or(Some(End::empty()), |r| r.look())).collect();
+    *flag = ends.is_some().into();
+    if let (Some(ends), Some(statuses)) = (ends, statuses(cx, array_of_statuses, requests.len())?) {
+        statuses.iter_mut().zip(&ends).for_each(|(status, end)| report(Some(status), end));
+    }
+    Ok(())
+}
+
+/// The active requests that have ended, with their ends; `None` if no request is active.
+fn ended(requests: &[Option<Arc<Request>>]) -> Option<Vec<(usize, End)>> {
+    let active = |i: &usize| requests[*i].as_ref().is_some_and(|r| r.is_active());
+    if !(0..requests.len()).any(|i| active(&i)) {
+        return None;
+    }
+    Some((0..requests.len()).filter(active).filter_map(|i| Some((i, requests[i].as_ref()?.look()?))).collect())
+}
+
+pub(crate) fn mpi_request_get_status_any(
+    cx: &Cx,
+    count: c_int,
+    array_of_requests: *const Handle,
+    index: &mut c_int,
+    flag: &mut c_int,
+    status: Option<&mut Status>,
+) -> Result<()> {
+    let requests = decode(cx, cx.slice(array_of_requests, count as usize, "array_of_requests")?)?;
+    let (found, end) = match ended(&requests) {
+        None => (consts::MPI_UNDEFINED, End::empty()),
+        Some(ends) => match ends.into_iter().next() {
+            Some((i, end)) => (i as c_int, end),
+            None => {
+                (*flag, *index) = (0, consts::MPI_UNDEFINED);
+                return Ok(());
+            }
+        },
+    };
+    (*flag, *index) = (1, found);
+    report(status, &end);
+    Ok(())
+}
+
+pub(crate) fn mpi_request_get_status_some(
+    cx: &Cx,
+    incount: c_int,
+    array_of_requests: *const Handle,
+    outcount: &mut c_int,
+    array_of_indices: *mut c_int,
+    array_of_statuses: *mut Status,
+) -> Result<()> {
+    let requests = decode(cx, cx.slice(array_of_requests, incount as usize, "array_of_requests")?)?;
+    let Some(ends) = ended(&requests) else {
+        *outcount = consts::MPI_UNDEFINED;
+        return Ok(());
+    };
+    *outcount = ends.len() as c_int;
+    let indices = cx.slice_mut(array_of_indices, ends.len(), "array_of_indices")?;
+    let mut statuses = statuses(cx, array_of_statuses, ends.len())?;
+    for (at, (i, end)) in ends.into_iter().enumerate() {
+        indices[at] = i as c_int;
+        report(statuses.as_mut().map(|s| &mut s[at]), &end);
+    }
+    Ok(())
+}
+
+pub(crate) fn mpi_request_free(cx: &Cx, request: &mut Handle) -> Result<()> {
+    let freed = cx.get::<kinds::Request>(*request, "request")?;
+    blame(cx, freed.comm());
+    freed.release()?;
+    cx.free::<kinds::Request>(request, "request").map(drop)
+}
+
+pub(crate) fn mpi_cancel(cx: &Cx, request: &mut Handle) -> Result<()> {
+    let cancelled = cx.get::<kinds::Request>(*request, "request")?;
+    blame(cx, cancelled.comm());
+    cancelled.cancel()
+}
+
+pub(crate) fn mpi_start(cx: &Cx, request: &mut Handle) -> Result<()> {
+    let started = cx.get::<kinds::Request>(*request, "request")?;
+    blame(cx, started.comm());
+    started.start()
+}
+
+pub(crate) fn mpi_startall(cx: &Cx, count: c_int, array_of_requests: *mut Handle) -> Result<()> {
+    let requests = cx.get_all::<kinds::Request>(array_of_requests, count as usize, "array_of_requests")?;
+    for request in requests {
+        blame(cx, request.comm());
+        request.start()?;
+    }
+    Ok(())
+}
