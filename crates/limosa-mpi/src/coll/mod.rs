@@ -1,29 +1,75 @@
-//! Collectives. (Interface that request.rs relies on: `Run`, `Plan`; the author of this module replaces the bodies.)
+//! Collective operations (MPI-5 chapter 6) on intracommunicators.
+//!
+//! An operation is planned and then run. Planning checks the arguments, selects an algorithm ([`select`]) and lays down what this rank does as
+//! a [`Schedule`]; nothing moves yet. Running is the same for all operations: blocking by [`run`], in the background by a [`Run`], many times
+//! by a [`Plan`].
+//!
+//! ```text
+//! let call = Call::begin(&comm);                       // first of all: draws the number of this collective
+//! let schedule = bcast::plan(&call, buffer, root)?;    // checks, selects, plans
+//! run(&comm, schedule)?;                               // or Run::new(...).start(...), or Plan::new(...)
+//! ```
+//!
+//! Contract
+//! - All ranks plan with the same algorithm. What it is selected by is therefore equal on all ranks of a correct program: number of ranks, bytes
+//!   (not counts: equal signatures may be written with different datatypes), and the operation.
+//! - Reductions combine in rank order, whether an operation is commutative or not, unless an algorithm says otherwise; for a given number of
+//!   ranks the order is always the same, and all ranks of an allreduce get the same bits.
+//! - Messages of a collective have a context of their own and the operation's number as tag. The number is drawn before arguments are checked, so
+//!   that a rank whose call fails stays in step with the others.
+
+use std::sync::atomic::Ordering;
+
+use limosa_p2p::memory::Region;
 
 use crate::comm::Comm;
-use crate::error::{Error, Result};
-use std::sync::Arc;
+use crate::error::Result;
 
-/// A collective under way.
-pub struct Run {}
+pub mod barrier;
+mod exchange;
+mod run;
+mod schedule;
 
-impl Run {
-    /// True when it has ended.
-    pub fn is_done(&self) -> bool {
-        true
-    }
-    /// What went wrong, if anything; once.
-    pub fn take_error(&self) -> Option<Error> {
-        None
+pub use run::{Plan, Run, run};
+pub use schedule::Schedule;
+
+/// Collectives are numbered modulo this, since tags are not negative.
+const NUMBERS: u32 = 1 << 31;
+
+/// A collective operation that this rank takes part in.
+pub struct Call<'a> {
+    comm: &'a Comm,
+    tag: i32,
+}
+
+impl<'a> Call<'a> {
+    /// Begins a collective operation: the next one on this communicator.
+    pub fn begin(comm: &'a Comm) -> Call<'a> {
+        Call { comm, tag: (comm.coll_seq.fetch_add(1, Ordering::Relaxed) % NUMBERS) as i32 }
     }
 }
 
-/// What a persistent collective does each time it is started.
-pub struct Plan {}
+/// Waits until all members have called.
+///
+/// # Errors
+/// Errors of the machine.
+pub fn barrier(comm: &Comm) -> Result<()> {
+    run(comm, barrier::plan(&Call::begin(comm)))
+}
 
-impl Plan {
-    /// Starts it.
-    pub fn start(&self, _comm: &Arc<Comm>) -> Result<Arc<Run>> {
-        Ok(Arc::new(Run {}))
-    }
+/// Tells all members the bytes of each, which have the same length everywhere; returns them in rank order.
+///
+/// # Errors
+/// Errors of the machine.
+pub fn allgather_bytes(comm: &Comm, mine: &[u8]) -> Result<Vec<u8>> {
+    let (length, rank) = (mine.len(), comm.rank() as usize);
+    let mut all = vec![0; length * comm.size()];
+    all[rank * length..][..length].copy_from_slice(mine);
+    let start = all.as_mut_ptr();
+    // SAFETY: the blocks lie in `all`, which lives to the end of this function; no step uses the block of another transfer.
+    let block = |rank: usize| unsafe { Region::contiguous(start.add(rank * length), length) };
+    let mut schedule = Schedule::new(&Call::begin(comm));
+    exchange::exchange(&mut schedule, |_| block(rank), block);
+    run(comm, schedule)?;
+    Ok(all)
 }

@@ -1,0 +1,187 @@
+//! Schedules: what one rank does in a collective, as a list of steps.
+//!
+//! Every algorithm plans before anything moves, and its plan is a [`Schedule`]. Blocking, non-blocking and persistent forms of an operation run
+//! the same schedule, in the calling thread or driven by completions ([`super::run`]); tests run the schedules of all ranks against each other
+//! in one thread.
+//!
+//! | step | meaning |
+//! |---|---|
+//! | send, receive | starts a transfer to or from a rank; transfers between two waits are one *round* |
+//! | wait | waits until all transfers that were started have ended |
+//! | copy, reduce | done at once, in the order of the list |
+//!
+//! Contract
+//! - The end of the list is a wait.
+//! - Between the start of a transfer and the next wait no step changes the memory of a send, or touches that of a receive at all.
+//! - Messages between two ranks are received in the order in which they are sent, and no schedule relies on more.
+//! - Transfers of no bytes are left out: both sides know that there is nothing to say. (A barrier sends signals, which are not left out.)
+//! - A schedule owns its temporary memory, and keeps datatypes and the operation alive. The program's buffers stay valid and untouched until it
+//!   has ended: that is what the standard asks of the program.
+//! - Running a schedule changes nothing in it, so that it can run again.
+
+use std::alloc::{self, Layout};
+use std::ptr::NonNull;
+
+use limosa_p2p::memory::Region;
+
+use super::Call;
+use crate::error::{Error, Result};
+use crate::fail;
+
+/// Temporary memory starts on a cache line.
+const LINE: usize = 64;
+
+/// One step of a schedule.
+pub(super) enum Step {
+    /// Starts to send to a rank.
+    Send { to: u32, region: Region },
+    /// Starts to receive from a rank exactly as many bytes as the region has.
+    Receive { from: u32, region: Region },
+    /// Waits for all transfers that were started.
+    Wait,
+    /// Copies; both regions have the same number of bytes.
+    Copy { from: Region, to: Region },
+}
+
+/// What one rank does in a collective operation.
+pub struct Schedule {
+    rank: usize,
+    size: usize,
+    pub(super) tag: i32,
+    pub(super) steps: Vec<Step>,
+    temporaries: Vec<Temporary>,
+}
+
+// SAFETY: the addresses in a schedule are those of memory that it owns, and of buffers that the program leaves to the operation until it has
+// ended, whichever thread carries it out.
+unsafe impl Send for Schedule {}
+
+impl Schedule {
+    /// A schedule without steps.
+    pub(super) fn new(call: &Call<'_>) -> Schedule {
+        let (rank, size) = (call.comm.rank() as usize, call.comm.size());
+        Schedule { rank, size, tag: call.tag, steps: Vec::with_capacity(8), temporaries: Vec::new() }
+    }
+
+    /// The rank whose schedule this is.
+    pub(super) fn rank(&self) -> usize {
+        self.rank
+    }
+
+    /// Number of ranks.
+    pub(super) fn size(&self) -> usize {
+        self.size
+    }
+
+    /// Sends the region's bytes to rank `to`.
+    pub(super) fn send(&mut self, to: usize, region: Region) {
+        if !region.is_empty() {
+            self.steps.push(Step::Send { to: to as u32, region });
+        }
+    }
+
+    /// Receives the region's bytes from rank `from`.
+    pub(super) fn receive(&mut self, from: usize, region: Region) {
+        if !region.is_empty() {
+            self.steps.push(Step::Receive { from: from as u32, region });
+        }
+    }
+
+    /// Sends rank `to` a message without bytes.
+    pub(super) fn signal(&mut self, to: usize) {
+        self.steps.push(Step::Send { to: to as u32, region: Region::empty() });
+    }
+
+    /// Receives a message without bytes from rank `from`.
+    pub(super) fn receive_signal(&mut self, from: usize) {
+        self.steps.push(Step::Receive { from: from as u32, region: Region::empty() });
+    }
+
+    /// Ends a round.
+    pub(super) fn wait(&mut self) {
+        self.steps.push(Step::Wait);
+    }
+
+    /// Copies what this rank sends to itself.
+    ///
+    /// # Errors
+    /// `MPI_ERR_TRUNCATE` or `MPI_ERR_COUNT` if the two sides differ in length.
+    pub(super) fn copy(&mut self, from: Region, to: Region) -> Result<()> {
+        let (sent, room) = (from.len(), to.len());
+        if sent != room {
+            return Err(mismatch(self.rank, sent, room));
+        }
+        if sent != 0 {
+            self.steps.push(Step::Copy { from, to });
+        }
+        Ok(())
+    }
+
+    /// Temporary memory, which lives as long as the schedule.
+    ///
+    /// # Errors
+    /// `MPI_ERR_NO_MEM`.
+    pub(super) fn temporary(&mut self, bytes: usize) -> Result<*mut u8> {
+        let temporary = Temporary::new(bytes)?;
+        let start = temporary.start.as_ptr();
+        self.temporaries.push(temporary);
+        Ok(start)
+    }
+}
+
+/// Ranks do not agree about the length of a message.
+#[cold]
+pub(super) fn mismatch(from: usize, sent: usize, room: usize) -> Error {
+    let class = if sent > room { crate::consts::MPI_ERR_TRUNCATE } else { crate::consts::MPI_ERR_COUNT };
+    let detail = format!("rank {from} sent {sent} bytes where this rank expects {room}: the counts or datatypes of the ranks do not match");
+    Error::new(class, detail)
+}
+
+/// Copies the bytes of a region, in stream order, to those of another one of the same length.
+pub(super) fn copy(from: &Region, to: &Region) {
+    const CHUNK: usize = 16 << 10;
+    let bytes = from.len().min(to.len());
+    match (from.as_contiguous(), to.as_contiguous()) {
+        // SAFETY: both blocks have at least `bytes` bytes, which are readable and writable by the promise of their builders.
+        (Some(source), Some(target)) => unsafe { std::ptr::copy(source, target, bytes) },
+        // SAFETY: as above; a copy between regions that overlap is an error of the program, which is looked for where it is cheap.
+        (None, Some(target)) => from.read(0, unsafe { std::slice::from_raw_parts_mut(target, bytes) }),
+        // SAFETY: as above.
+        (Some(source), None) => to.write(0, unsafe { std::slice::from_raw_parts(source, bytes) }),
+        (None, None) => {
+            let mut chunk = [0; CHUNK];
+            for offset in (0..bytes).step_by(CHUNK) {
+                let part = &mut chunk[..CHUNK.min(bytes - offset)];
+                from.read(offset, part);
+                to.write(offset, part);
+            }
+        }
+    }
+}
+
+/// A block of memory of a schedule.
+struct Temporary {
+    start: NonNull<u8>,
+    layout: Layout,
+}
+
+impl Temporary {
+    fn new(bytes: usize) -> Result<Temporary> {
+        // One byte at least, so that every block has an address of its own.
+        let Ok(layout) = Layout::from_size_align(bytes.max(1), LINE) else {
+            fail!(MPI_ERR_NO_MEM, "this operation needs {bytes} bytes of temporary memory, which is more than there can be");
+        };
+        // SAFETY: the layout is not empty.
+        match NonNull::new(unsafe { alloc::alloc(layout) }) {
+            Some(start) => Ok(Temporary { start, layout }),
+            None => fail!(MPI_ERR_NO_MEM, "there is not enough memory for the {bytes} bytes that this operation needs temporarily"),
+        }
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        // SAFETY: allocated with this layout, and freed only here.
+        unsafe { alloc::dealloc(self.start.as_ptr(), self.layout) };
+    }
+}
