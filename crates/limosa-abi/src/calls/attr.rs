@@ -178,3 +178,83 @@ pub(crate) fn mpi_win_create_keyval(
 pub(crate) fn mpi_win_free_keyval(_cx: &Cx, win_keyval: &mut c_int) -> Result<()> {
     free(Kind::Window, win_keyval)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicI32;
+
+    use super::*;
+
+    /// Adds one to the value if the extra state says so, and answers what it says otherwise.
+    unsafe extern "C" fn copy(_: Handle, _: c_int, extra: *mut c_void, value: *mut c_void, copied: *mut c_void, flag: *mut c_int) -> c_int {
+        // SAFETY: the test passes an integer as extra state, the library places for the results.
+        unsafe {
+            copied.cast::<usize>().write(value as usize + 1);
+            *flag = 1;
+            (*extra.cast::<AtomicI32>()).load(Ordering::Relaxed)
+        }
+    }
+
+    unsafe extern "C" fn delete(_: Handle, _: c_int, _: *mut c_void, extra: *mut c_void) -> c_int {
+        // SAFETY: as above.
+        unsafe { (*extra.cast::<AtomicI32>()).load(Ordering::Relaxed) }
+    }
+
+    fn cx() -> Cx {
+        Cx::new("MPI_Test", false)
+    }
+
+    fn keyval(copy: Option<CCopy>, delete: Option<CDelete>, extra: &AtomicI32) -> c_int {
+        let mut keyval = consts::MPI_KEYVAL_INVALID;
+        mpi_comm_create_keyval(&cx(), copy, delete, &mut keyval, extra.as_ptr().cast()).unwrap();
+        keyval
+    }
+
+    fn value(comm: &Arc<Comm>, keyval: c_int) -> Option<usize> {
+        let (mut value, mut flag) = (0usize, 7);
+        mpi_comm_get_attr(&cx(), comm, keyval, (&raw mut value).cast(), &mut flag).unwrap();
+        (flag != 0).then_some(value)
+    }
+
+    #[test]
+    fn callbacks_of_the_program_and_the_predefined_ones_are_told_apart() {
+        let answer = AtomicI32::new(0);
+        // SAFETY: the address 1, which is never called, as the constant MPI_COMM_DUP_FN.
+        let dup_fn = unsafe { std::mem::transmute::<usize, Option<CCopy>>(consts::MPI_COMM_DUP_FN) };
+        let [own, shared, none] = [Some(copy as CCopy), dup_fn, None].map(|copy| keyval(copy, None, &answer));
+        let comm = Comm::world(1, 0);
+        for keyval in [own, shared, none] {
+            mpi_comm_set_attr(&cx(), &comm, keyval, 40 as *mut c_void).unwrap();
+        }
+        let dup = comm.dup(None).unwrap();
+        assert_eq!([own, shared, none].map(|keyval| value(&dup, keyval)), [Some(41), Some(40), None]);
+    }
+
+    #[test]
+    fn the_error_code_of_a_callback_is_that_of_the_call() {
+        let answer = AtomicI32::new(consts::MPI_ERR_OTHER);
+        let keyval = keyval(Some(copy), Some(delete), &answer);
+        let comm = Comm::world(1, 0);
+        mpi_comm_set_attr(&cx(), &comm, keyval, std::ptr::null_mut()).unwrap();
+        assert_eq!(comm.dup(None).unwrap_err().class, consts::MPI_ERR_OTHER);
+        assert_eq!(mpi_comm_delete_attr(&cx(), &comm, keyval).unwrap_err().class, consts::MPI_ERR_OTHER);
+        answer.store(0, Ordering::Relaxed);
+        mpi_comm_delete_attr(&cx(), &comm, keyval).unwrap();
+        assert_eq!(value(&comm, keyval), None);
+    }
+
+    #[test]
+    fn predefined_attributes_are_addresses_of_integers() {
+        let address = value(&Comm::world(1, 0), consts::MPI_TAG_UB).unwrap() as *const c_int;
+        // SAFETY: the address of a static integer.
+        assert_eq!(unsafe { *address }, c_int::MAX);
+    }
+
+    #[test]
+    fn a_freed_keyval_is_invalid() {
+        let mut keyval = keyval(None, None, &AtomicI32::new(0));
+        mpi_keyval_free(&cx(), &mut keyval).unwrap();
+        assert_eq!(keyval, consts::MPI_KEYVAL_INVALID);
+        assert_eq!(mpi_keyval_free(&cx(), &mut keyval).unwrap_err().class, consts::MPI_ERR_KEYVAL);
+    }
+}

@@ -4,6 +4,7 @@ use std::ffi::{CStr, c_char, c_int};
 use std::sync::Arc;
 
 use limosa_mpi::comm::Comm;
+use limosa_mpi::request::{End, Request};
 use limosa_mpi::{Result, consts};
 
 use crate::args;
@@ -52,6 +53,23 @@ pub(crate) fn mpi_comm_dup_with_info(
     newcomm: &mut Handle,
 ) -> Result<()> {
     *newcomm = register_comm(cx, Some(comm.dup(info.map(|info| &**info))?))?;
+    Ok(())
+}
+
+/// Takes no message, so that the request is complete at once.
+pub(crate) fn mpi_comm_idup(cx: &Cx, comm: &Arc<kinds::Communicator>, newcomm: &mut Handle, request: &mut Handle) -> Result<()> {
+    mpi_comm_idup_with_info(cx, comm, None, newcomm, request)
+}
+
+pub(crate) fn mpi_comm_idup_with_info(
+    cx: &Cx,
+    comm: &Arc<kinds::Communicator>,
+    info: Option<&Arc<kinds::Info>>,
+    newcomm: &mut Handle,
+    request: &mut Handle,
+) -> Result<()> {
+    mpi_comm_dup_with_info(cx, comm, info, newcomm)?;
+    *request = cx.register(Request::done(Some(comm), End::empty()))?;
     Ok(())
 }
 
@@ -124,5 +142,11 @@ pub(crate) fn mpi_comm_set_info(_cx: &Cx, comm: &Arc<kinds::Communicator>, info:
 
 pub(crate) fn mpi_comm_get_info(cx: &Cx, comm: &Arc<kinds::Communicator>, info_used: &mut Handle) -> Result<()> {
     *info_used = cx.register(comm.hints().to_info()?)?;
+    Ok(())
+}
+
+/// No process is spawned yet: none has a parent.
+pub(crate) fn mpi_comm_get_parent(_cx: &Cx, parent: &mut Handle) -> Result<()> {
+    *parent = Handle::predefined(consts::MPI_COMM_NULL);
     Ok(())
 }

@@ -32,7 +32,7 @@ pub(crate) fn mpi_group_size(_cx: &Cx, group: &Arc<kinds::Group>, size: &mut c_i
 }
 
 pub(crate) fn mpi_group_rank(_cx: &Cx, group: &Arc<kinds::Group>, rank: &mut c_int) -> Result<()> {
-    let mine = lifecycle::rank().and_then(|world_rank| group.rank_of(world_rank as u32));
+    let mine = lifecycle::rank().and_then(|world_rank| group.rank_of(world_rank));
     *rank = mine.map_or(consts::MPI_UNDEFINED, |rank| rank as c_int);
     Ok(())
 }

@@ -109,3 +109,47 @@ pub(crate) fn mpi_info_get_string(
     *buflen = found.len() as c_int + 1;
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Value, length and flag that `MPI_Info_get_string` gives for `room` bytes.
+    fn get_string(info: &Arc<Info>, key: &CStr, room: c_int) -> (Vec<u8>, c_int, c_int) {
+        let (mut value, mut buflen, mut flag) = ([b'?' as c_char; 16], room, 7);
+        mpi_info_get_string(&Cx::new("MPI_Test", false), info, key, &mut buflen, value.as_mut_ptr(), &mut flag).unwrap();
+        (value.iter().map(|&c| c as u8).take_while(|&c| c != b'?').collect(), buflen, flag)
+    }
+
+    #[test]
+    fn get_string_shortens_and_tells_the_length_it_needs() {
+        let info = Info::new();
+        info.set(b"key", b"value").unwrap();
+        assert_eq!(get_string(&info, c"key", 16), (b"value\0".to_vec(), 6, 1));
+        assert_eq!(get_string(&info, c"key", 3), (b"va\0".to_vec(), 6, 1));
+        assert_eq!(get_string(&info, c"key", 0), (vec![], 6, 1));
+        assert_eq!(get_string(&info, c"other", 9), (vec![], 9, 0));
+    }
+
+    #[test]
+    fn get_shortens_to_the_room_beside_the_terminating_zero() {
+        let info = Info::new();
+        info.set(b"key", b"value").unwrap();
+        let (mut value, mut flag) = ([b'?' as c_char; 16], 0);
+        mpi_info_get(&Cx::new("MPI_Test", false), &info, c"key", 2, value.as_mut_ptr(), &mut flag).unwrap();
+        assert_eq!((value[..4].iter().map(|&c| c as u8).collect::<Vec<_>>(), flag), (b"va\0?".to_vec(), 1));
+        let error = mpi_info_get(&Cx::new("MPI_Test", false), &info, c"key", -1, value.as_mut_ptr(), &mut flag).unwrap_err();
+        assert_eq!(error.class, consts::MPI_ERR_ARG);
+    }
+
+    #[test]
+    fn a_command_line_may_be_given_or_not() {
+        let cx = Cx::new("MPI_Test", false);
+        let mut handle = Handle::default();
+        mpi_info_create_env(&cx, 0, std::ptr::null_mut(), &mut handle).unwrap();
+        assert!(cx.get::<Info>(handle, "info").unwrap().get(b"command").unwrap().is_some());
+        let mut argv = [c"prog".as_ptr().cast_mut(), c"-x".as_ptr().cast_mut()];
+        mpi_info_create_env(&cx, 2, argv.as_mut_ptr(), &mut handle).unwrap();
+        assert_eq!(cx.get::<Info>(handle, "info").unwrap().get(b"argv").unwrap().unwrap(), b"-x");
+    }
+}
