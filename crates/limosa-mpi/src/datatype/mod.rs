@@ -1,0 +1,247 @@
+//! Datatypes (MPI-5 chapter 5).
+//!
+//! A [`Datatype`] is used as `Arc<Datatype>`: derived types hold the types they were made from, operations hold the types of their buffers,
+//! so freeing a handle never pulls a type from under its users. What a type is never changes; only name, attributes, handle and the fact that
+//! it is committed do.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`named`] | the table of named types |
+//! | `construct`, `array`, `unnamed` | the constructors: general, arrays, and the predefined types without a name |
+//! | `shape` | how constructors arrange their old types, and the sizes and bounds that follow |
+//! | [`contents`] | envelope and contents |
+//! | `program`, `walk` | the normalised loop program and how it runs: pack, unpack, pieces |
+//! | [`transfer`] | message regions, `MPI_Pack` and its sisters |
+//! | `external` | the external32 representation |
+//! | [`elements`] | counting basic elements |
+//! | [`signature`] | type signatures |
+//!
+//! Contract
+//! - All sizes, counts and displacements are 64 bits wide; a constructor whose result would not fit fails with `MPI_ERR_VALUE_TOO_LARGE`.
+//! - Bounds follow section 5.1.6 to the letter: a type whose type map has bound markers (set by resized, subarray and darray types, and
+//!   inherited by types made of them) has the markers' bounds; any other has those of its data, the upper one rounded up so that the extent
+//!   is a multiple of the strictest alignment among its basic types. Markers of no data count; a type map without entries has bounds 0.
+//! - The standard's address `MPI_BOTTOM` is null, and displacements are then absolute addresses.
+
+mod array;
+mod construct;
+pub mod contents;
+pub mod elements;
+mod external;
+pub mod named;
+mod program;
+mod shape;
+pub mod signature;
+pub mod transfer;
+mod unnamed;
+mod walk;
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock, OnceLock};
+
+use parking_lot::Mutex;
+
+use crate::attr;
+use crate::consts::MPI_DATATYPE_NULL;
+use crate::error::Result;
+use crate::fail;
+use contents::Maker;
+use named::{BASICS, Basic, PAIRS};
+use program::Placed;
+use shape::Measure;
+
+/// An MPI datatype.
+pub struct Datatype {
+    maker: Maker,
+    /// Made by a large-count constructor, which shows in envelope and contents.
+    large: bool,
+    measure: Measure,
+    program: OnceLock<Placed>,
+    committed: AtomicBool,
+    name: Mutex<Option<String>>,
+    handle: AtomicUsize,
+    /// Cached attributes.
+    pub attributes: attr::Attributes,
+}
+
+/// Predefined types with a name, by the low byte of their handle.
+static NAMED: LazyLock<Vec<Option<Arc<Datatype>>>> = LazyLock::new(|| {
+    let mut table = vec![None; 256];
+    for basic in BASICS {
+        table[slot(basic.handle)] = Some(named(basic.handle, Maker::Basic(basic)));
+    }
+    for pair in PAIRS {
+        let part = |handle| table[slot(handle)].clone().expect("the table of pairs names basic types");
+        let maker = Maker::pair(part(pair.value), part(pair.index), Some(pair.name));
+        table[slot(pair.handle)] = Some(named(pair.handle, maker));
+    }
+    table
+});
+
+fn slot(handle: i32) -> usize {
+    (handle - MPI_DATATYPE_NULL) as usize
+}
+
+fn named(handle: i32, maker: Maker) -> Arc<Datatype> {
+    let datatype = Datatype::make(maker).expect("named types are small");
+    datatype.commit();
+    datatype.set_handle(handle as usize);
+    datatype
+}
+
+impl Datatype {
+    /// The predefined datatype of this handle value, `None` for any other value and for `MPI_DATATYPE_NULL`.
+    pub fn builtin(handle: i32) -> Option<Arc<Datatype>> {
+        let slot = handle.checked_sub(MPI_DATATYPE_NULL)?;
+        NAMED.get(usize::try_from(slot).ok()?)?.clone()
+    }
+
+    /// The predefined datatype of one of the constants, `MPI_INT`.
+    ///
+    /// # Panics
+    /// If the value is no datatype's.
+    pub fn named(handle: i32) -> Arc<Datatype> {
+        Datatype::builtin(handle).unwrap_or_else(|| panic!("{handle:#x} is not the handle of a named datatype"))
+    }
+
+    fn make(maker: Maker) -> Result<Arc<Datatype>> {
+        let measure = Measure::of(&maker.shape())?;
+        Ok(Arc::new(Datatype {
+            maker,
+            large: false,
+            measure,
+            program: OnceLock::new(),
+            committed: AtomicBool::new(false),
+            name: Mutex::new(None),
+            handle: AtomicUsize::new(0),
+            attributes: attr::Attributes::new(attr::Kind::Datatype),
+        }))
+    }
+
+    /// Marks a type that was just made as the work of a large-count constructor.
+    ///
+    /// # Panics
+    /// If the type is already shared.
+    pub fn into_large(mut self: Arc<Self>) -> Arc<Self> {
+        Arc::get_mut(&mut self).expect("the type was just made").large = true;
+        self
+    }
+
+    /// Data bytes of one element.
+    pub fn size(&self) -> i64 {
+        self.measure.size
+    }
+
+    /// Lower bound.
+    pub fn lb(&self) -> i64 {
+        self.measure.lb
+    }
+
+    /// Distance between consecutive elements.
+    pub fn extent(&self) -> i64 {
+        self.measure.ub - self.measure.lb
+    }
+
+    /// Lowest byte of the data.
+    pub fn true_lb(&self) -> i64 {
+        self.measure.data.map_or(0, |data| data.low)
+    }
+
+    /// Bytes from the lowest to the highest byte of the data.
+    pub fn true_extent(&self) -> i64 {
+        self.measure.data.map_or(0, |data| data.high - data.low)
+    }
+
+    /// Makes the type usable in communication. Committing again does nothing.
+    pub fn commit(&self) {
+        self.program();
+        self.committed.store(true, Ordering::Release);
+    }
+
+    /// True once committed; named types always are.
+    pub fn is_committed(&self) -> bool {
+        self.committed.load(Ordering::Acquire)
+    }
+
+    /// Fails unless the type is committed, for calls that move data.
+    pub fn check_committed(&self) -> Result<()> {
+        if !self.is_committed() {
+            fail!(MPI_ERR_TYPE, "the datatype{} is not committed; call MPI_Type_commit first", self.quoted_name());
+        }
+        Ok(())
+    }
+
+    /// True for types that the standard defines, named or not. They cannot be freed.
+    pub fn is_predefined(&self) -> bool {
+        matches!(self.maker, Maker::Basic(_) | Maker::Pair { .. } | Maker::F90 { .. })
+    }
+
+    /// The basic type, if this is one: a named single value, or one selected by `MPI_Type_create_f90_*`.
+    pub fn as_basic(&self) -> Option<&'static Basic> {
+        match &self.maker {
+            Maker::Basic(basic) => Some(basic),
+            Maker::F90 { same, .. } => same.as_basic(),
+            _ => None,
+        }
+    }
+
+    /// The types of value and index, if this is a predefined pair type.
+    pub fn as_pair(&self) -> Option<(&'static Basic, &'static Basic)> {
+        match &self.maker {
+            Maker::Pair { parts, .. } => Some((parts[0].as_basic()?, parts[1].as_basic()?)),
+            _ => None,
+        }
+    }
+
+    /// The name set by the program, else the standard's, else nothing.
+    pub fn name(&self) -> String {
+        if let Some(name) = &*self.name.lock() {
+            return name.clone();
+        }
+        match &self.maker {
+            Maker::Basic(basic) => basic.name.to_owned(),
+            Maker::Pair { name: Some(name), .. } => (*name).to_owned(),
+            _ => String::new(),
+        }
+    }
+
+    /// Names the type.
+    pub fn set_name(&self, name: &str) {
+        *self.name.lock() = Some(name.to_owned());
+    }
+
+    /// The name for messages: a space and the name, or nothing.
+    fn quoted_name(&self) -> String {
+        let name = self.name();
+        if name.is_empty() { name } else { format!(" {name}") }
+    }
+
+    /// The type in words, for messages: its name, or how it was made.
+    pub fn describe(&self) -> String {
+        match self.name() {
+            name if name.is_empty() => format!("an unnamed {} datatype of {} bytes", self.maker.noun(), self.size()),
+            name => name,
+        }
+    }
+
+    /// The handle under which the type is registered, for callbacks; 0 if it has none.
+    pub fn handle(&self) -> usize {
+        self.handle.load(Ordering::Relaxed)
+    }
+
+    /// Remembers the handle.
+    pub fn set_handle(&self, handle: usize) {
+        self.handle.store(handle, Ordering::Relaxed);
+    }
+
+    /// The program of one element.
+    fn program(&self) -> &Placed {
+        self.program.get_or_init(|| self.maker.shape().program())
+    }
+}
+
+impl std::fmt::Debug for Datatype {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Datatype({}, lb {}, extent {})", self.describe(), self.lb(), self.extent())
+    }
+}

@@ -1,0 +1,211 @@
+//! Running a program: copying a part of the stream, or listing its pieces.
+//!
+//! [`walk`] finds the parts of a program that a range of the stream touches and hands them to a [`Sink`], evenly spaced and equally long
+//! runs as a whole, so that the copying loops ([`Copy`]) can be tight. All address arithmetic wraps; only [`Copy`] touches memory.
+
+use super::program::{Body, Code, Placed, block_end};
+
+/// Takes the parts of a walk in stream order. Answering `false` ends the walk.
+pub(crate) trait Sink {
+    /// `size` contiguous bytes.
+    fn run(&mut self, at: *mut u8, size: usize) -> bool;
+
+    /// `count` runs of `block` bytes, `stride` bytes apart.
+    fn strided(&mut self, at: *mut u8, count: usize, stride: isize, block: usize) -> bool {
+        (0..count).all(|i| self.run(at.wrapping_offset(i as isize * stride), block))
+    }
+
+    /// Runs of `block` bytes at `places` from an address.
+    fn gather(&mut self, at: *mut u8, places: &[isize], block: usize) -> bool {
+        places.iter().all(|place| self.run(at.wrapping_offset(*place), block))
+    }
+}
+
+/// Walks the bytes `[from, to)` of the stream of elements of `part` that lie `extent` bytes apart, the first at `base`.
+pub(crate) fn walk_elements<S: Sink>(part: &Placed, extent: isize, base: *mut u8, from: usize, to: usize, sink: &mut S) -> bool {
+    if from >= to {
+        return true;
+    }
+    let base = base.wrapping_offset(part.place);
+    let size = part.code.size;
+    match part.code.body {
+        Body::Run if extent == size as isize => sink.run(base.wrapping_add(from), to - from),
+        Body::Run => walk_strided(base, extent, size, from, to, sink),
+        Body::Strided { block, stride } if extent == (size / block) as isize * stride => walk_strided(base, stride, block, from, to, sink),
+        _ => walk_turns(&part.code, extent, base, from, to, sink),
+    }
+}
+
+/// Walks the bytes `[from, to)` of one element's stream; `from < to <= code.size`.
+fn walk<S: Sink>(code: &Code, base: *mut u8, from: usize, to: usize, sink: &mut S) -> bool {
+    match &code.body {
+        Body::Run => sink.run(base.wrapping_add(from), to - from),
+        Body::Strided { block, stride } => walk_strided(base, *stride, *block, from, to, sink),
+        Body::Loop { stride, code } => walk_turns(code, *stride, base, from, to, sink),
+        Body::Gather { block, places } => walk_gather(base, places, *block, from, to, sink),
+        Body::Blocks(blocks) => {
+            let first = blocks.partition_point(|block| block.start <= from) - 1;
+            (first..blocks.len()).take_while(|i| blocks[*i].start < to).all(|i| {
+                let (low, high) = (from.max(blocks[i].start), to.min(block_end(blocks, i, code.size)));
+                sink.run(base.wrapping_offset(blocks[i].place).wrapping_add(low - blocks[i].start), high - low)
+            })
+        }
+        Body::List(entries) => {
+            let first = entries.partition_point(|entry| entry.start <= from) - 1;
+            entries[first..].iter().take_while(|entry| entry.start < to).all(|entry| {
+                let (low, high) = (from.max(entry.start) - entry.start, (to - entry.start).min(entry.part.code.size));
+                walk(&entry.part.code, base.wrapping_offset(entry.part.place), low, high, sink)
+            })
+        }
+    }
+}
+
+/// Walks repetitions of `code`.
+fn walk_turns<S: Sink>(code: &Code, stride: isize, base: *mut u8, from: usize, to: usize, sink: &mut S) -> bool {
+    let mut turn = from / code.size;
+    let mut start = turn * code.size;
+    while start < to {
+        let (low, high) = (from.max(start) - start, (to - start).min(code.size));
+        if !walk(code, base.wrapping_offset(turn as isize * stride), low, high, sink) {
+            return false;
+        }
+        turn += 1;
+        start += code.size;
+    }
+    true
+}
+
+/// Cuts `[from, to)` of a stream of equal blocks: part of a block, whole blocks, part of a block. The parts are (block, offset, length).
+fn cut(block: usize, from: usize, to: usize) -> (Option<(usize, usize, usize)>, std::ops::Range<usize>, Option<(usize, usize, usize)>) {
+    let (first, last) = (from / block, to / block);
+    let (offset, rest) = (from % block, to % block);
+    if first == last {
+        return (Some((first, offset, to - from)), 0..0, None);
+    }
+    let head = (offset > 0).then_some((first, offset, block - offset));
+    let tail = (rest > 0).then_some((last, 0, rest));
+    (head, first + usize::from(offset > 0)..last, tail)
+}
+
+fn walk_strided<S: Sink>(base: *mut u8, stride: isize, block: usize, from: usize, to: usize, sink: &mut S) -> bool {
+    let (head, whole, tail) = cut(block, from, to);
+    let at = |i: usize| base.wrapping_offset((i as isize).wrapping_mul(stride));
+    head.is_none_or(|(i, offset, size)| sink.run(at(i).wrapping_add(offset), size))
+        && (whole.is_empty() || sink.strided(at(whole.start), whole.len(), stride, block))
+        && tail.is_none_or(|(i, _, size)| sink.run(at(i), size))
+}
+
+fn walk_gather<S: Sink>(base: *mut u8, places: &[isize], block: usize, from: usize, to: usize, sink: &mut S) -> bool {
+    let (head, whole, tail) = cut(block, from, to);
+    let at = |i: usize| base.wrapping_offset(places[i]);
+    head.is_none_or(|(i, offset, size)| sink.run(at(i).wrapping_add(offset), size))
+        && (whole.is_empty() || sink.gather(base, &places[whole], block))
+        && tail.is_none_or(|(i, _, size)| sink.run(at(i), size))
+}
+
+/// Merges touching runs and shows them to `visit`.
+pub(crate) struct Pieces<'a> {
+    visit: &'a mut dyn FnMut(*mut u8, usize) -> bool,
+    pending: Option<(*mut u8, usize)>,
+}
+
+impl<'a> Pieces<'a> {
+    pub fn new(visit: &'a mut dyn FnMut(*mut u8, usize) -> bool) -> Pieces<'a> {
+        Pieces { visit, pending: None }
+    }
+
+    /// Shows the last piece.
+    pub fn finish(self) {
+        if let Some((at, size)) = self.pending {
+            (self.visit)(at, size);
+        }
+    }
+}
+
+impl Sink for Pieces<'_> {
+    fn run(&mut self, at: *mut u8, size: usize) -> bool {
+        match &mut self.pending {
+            Some((start, length)) if start.wrapping_add(*length) == at => {
+                *length += size;
+                true
+            }
+            pending => match pending.replace((at, size)) {
+                Some((start, length)) if !(self.visit)(start, length) => {
+                    self.pending = None;
+                    false
+                }
+                _ => true,
+            },
+        }
+    }
+}
+
+/// Copies between memory and the stream: out of memory if `PACK`, else into it.
+pub(crate) struct Copy<const PACK: bool> {
+    stream: *mut u8,
+}
+
+impl<const PACK: bool> Copy<PACK> {
+    /// Copies to or from the bytes at `stream`.
+    ///
+    /// # Safety
+    /// The bytes that the walk asks for must exist at `stream`, and the memory that it names must be readable (`PACK`) or writable.
+    pub unsafe fn new(stream: *mut u8) -> Copy<PACK> {
+        Copy { stream }
+    }
+
+    /// Copies blocks whose length the compiler knows.
+    fn blocks<const N: usize>(&mut self, places: impl ExactSizeIterator<Item = *mut u8>) {
+        let mut stream = self.stream.cast::<[u8; N]>();
+        for place in places {
+            let place = place.cast::<[u8; N]>();
+            // SAFETY: the creator of `self` promised valid memory on both sides; arrays of bytes need no alignment.
+            unsafe {
+                if PACK { *stream = *place } else { *place = *stream }
+                stream = stream.add(1);
+            }
+        }
+        self.stream = stream.cast();
+    }
+
+    fn all(&mut self, block: usize, places: impl ExactSizeIterator<Item = *mut u8>) -> bool {
+        match block {
+            1 => self.blocks::<1>(places),
+            2 => self.blocks::<2>(places),
+            4 => self.blocks::<4>(places),
+            8 => self.blocks::<8>(places),
+            12 => self.blocks::<12>(places),
+            16 => self.blocks::<16>(places),
+            24 => self.blocks::<24>(places),
+            32 => self.blocks::<32>(places),
+            _ => places.for_each(|place| {
+                self.run(place, block);
+            }),
+        }
+        true
+    }
+}
+
+impl<const PACK: bool> Sink for Copy<PACK> {
+    #[inline]
+    fn run(&mut self, at: *mut u8, size: usize) -> bool {
+        // SAFETY: the creator of `self` promised valid memory on both sides, and message buffers do not overlap user memory.
+        unsafe {
+            if PACK {
+                std::ptr::copy_nonoverlapping(at, self.stream, size);
+            } else {
+                std::ptr::copy_nonoverlapping(self.stream, at, size);
+            }
+        }
+        self.stream = self.stream.wrapping_add(size);
+        true
+    }
+
+    fn strided(&mut self, at: *mut u8, count: usize, stride: isize, block: usize) -> bool {
+        self.all(block, (0..count).map(|i| at.wrapping_offset(i as isize * stride)))
+    }
+
+    fn gather(&mut self, at: *mut u8, places: &[isize], block: usize) -> bool {
+        self.all(block, places.iter().map(|place| at.wrapping_offset(*place)))
+    }
+}
