@@ -1,0 +1,217 @@
+//! A bad handle in every handle position of every function that is done: the right error class, and no crash.
+//!
+//! The calls are generated from the table as a C program, which runs as a job of one under `MPI_ERRORS_RETURN`. All other arguments are
+//! valid ones of their kind.
+
+mod common;
+
+use std::fmt::Write;
+
+use common::{Workshop, glue};
+use limosa_api::{Arg, Direction, Function, Table, entry};
+
+/// Functions that the program cannot call: they end it, or MPI.
+const NOT_CALLED: &[&str] = &["MPI_Init", "MPI_Init_thread", "MPI_Finalize", "MPI_Abort", "MPI_Session_finalize"];
+
+/// Functions that take null requests in their stride.
+fn null_request_is_valid(function: &Function) -> bool {
+    ["MPI_Wait", "MPI_Test", "MPI_Request_get_status"].iter().any(|prefix| function.name.starts_with(prefix))
+}
+
+/// A valid argument of its kind, as a C expression.
+fn valid(arg: &Arg, table: &Table, function: &Function, n: usize) -> String {
+    let kind = arg.param.kind.as_str();
+    if arg.param.func.is_some() {
+        return "0".into();
+    }
+    if arg.c_type.starts_with("char *") {
+        return if arg.c_type == "char *" && arg.param.dir == Direction::In { "\"x\"".into() } else { format!("(void *)room[{n}]") };
+    }
+    if arg.pointer || arg.c_type == "void *" {
+        return format!("(void *)room[{n}]");
+    }
+    let object = match kind {
+        "COMMUNICATOR" => "MPI_COMM_SELF",
+        "DATATYPE" => "MPI_INT",
+        "OPERATION" => "MPI_SUM",
+        "GROUP" => "MPI_GROUP_EMPTY",
+        "ERRHANDLER" => "MPI_ERRORS_RETURN",
+        "MESSAGE" => "MPI_MESSAGE_NO_PROC",
+        "INFO" if function.name.starts_with("MPI_Info_") => "some_info",
+        _ => "",
+    };
+    if !object.is_empty() {
+        return object.into();
+    }
+    if let Some(handle) = table.handle(kind) {
+        return handle.null.clone();
+    }
+    let one = kind.contains("ARRAY_LENGTH") || kind.contains("NUM_ELEM") || kind.contains("SIZE_PI");
+    if one { "1".into() } else { "0".into() }
+}
+
+/// What is wrong about a handle: a name and a C expression of type `intptr_t`.
+fn bad_values(table: &Table, kind: &str) -> Vec<(&'static str, String)> {
+    let null = &table.handle(kind).expect("a handle").null;
+    let foreign = if kind == "DATATYPE" { "MPI_COMM_WORLD" } else { "MPI_INT" };
+    let mut all = vec![
+        ("null handle", format!("(intptr_t){null}")),
+        ("null pointer", "(intptr_t)0".into()),
+        ("handle of another kind", format!("(intptr_t){foreign}")),
+        ("random number", "(intptr_t)0x7edcba98".into()),
+        ("stack address", "(intptr_t)&stack".into()),
+        ("minus one", "(intptr_t)-1".into()),
+    ];
+    if matches!(kind, "COMMUNICATOR" | "GROUP" | "INFO" | "DATATYPE" | "OPERATION" | "ERRHANDLER") {
+        all.push(("freed handle", format!("freed_{}", kind.to_lowercase())));
+    }
+    all
+}
+
+/// How to make and free an object of a kind, and the functions that it takes.
+const FREED: &[(&str, &str, &[&str])] = &[
+    (
+        "communicator",
+        "MPI_Comm c; MPI_Comm_dup(MPI_COMM_SELF, &c); freed_communicator = (intptr_t)c; MPI_Comm_free(&c);",
+        &["mpi_comm_dup", "mpi_comm_free"],
+    ),
+    (
+        "group",
+        "int r = 0; MPI_Group w, g; MPI_Comm_group(MPI_COMM_WORLD, &w); MPI_Group_incl(w, 1, &r, &g); freed_group = (intptr_t)g; MPI_Group_free(&g);",
+        &["mpi_comm_group", "mpi_group_incl", "mpi_group_free"],
+    ),
+    (
+        "info",
+        "MPI_Info i; MPI_Info_create(&i); freed_info = (intptr_t)i; MPI_Info_free(&i); MPI_Info_create(&i); MPI_Info_create(&some_info);",
+        &["mpi_info_create", "mpi_info_free"],
+    ),
+    (
+        "datatype",
+        "MPI_Datatype t; MPI_Type_contiguous(2, MPI_INT, &t); freed_datatype = (intptr_t)t; MPI_Type_free(&t);",
+        &["mpi_type_contiguous", "mpi_type_free"],
+    ),
+    (
+        "operation",
+        "MPI_Op o; MPI_Op_create(user, 1, &o); freed_operation = (intptr_t)o; MPI_Op_free(&o);",
+        &["mpi_op_create", "mpi_op_free"],
+    ),
+    (
+        "errhandler",
+        "MPI_Errhandler e; MPI_Comm_create_errhandler(handler, &e); freed_errhandler = (intptr_t)e; MPI_Errhandler_free(&e);",
+        &["mpi_comm_create_errhandler", "mpi_errhandler_free"],
+    ),
+];
+
+/// The calls for one function (or its twin), appended to `out`. Returns how many.
+fn calls(table: &Table, function: &Function, large: bool, out: &mut String) -> usize {
+    let name = if large { format!("{}_c", function.name) } else { function.name.clone() };
+    let args = table.args(function, large);
+    let mut made = 0;
+    for (at, arg) in args.iter().enumerate() {
+        let kind = arg.param.kind.as_str();
+        let Some(handle) = table.handle(kind) else { continue };
+        if arg.param.dir == Direction::Out {
+            continue;
+        }
+        for (what, value) in bad_values(table, kind) {
+            let null_handle = what == "null handle";
+            if null_handle && (entry::null_is_valid(function, arg.param) || kind == "REQUEST" && null_request_is_valid(function)) {
+                continue;
+            }
+            let expressions: Vec<String> = args
+                .iter()
+                .enumerate()
+                .map(|(n, other)| match n == at {
+                    true if arg.pointer => format!("({} *)&bad", arg.c_type),
+                    true => format!("({})bad", arg.c_type),
+                    false => valid(other, table, function, n),
+                })
+                .collect();
+            writeln!(out, "  bad = {value};").unwrap();
+            writeln!(
+                out,
+                "  if (bad != -2) {{ say(\"{name}\", \"{}\", \"{what}\"); check({name}({}), {}); }}",
+                arg.param.name,
+                expressions.join(", "),
+                handle.error
+            )
+            .unwrap();
+            made += 1;
+        }
+    }
+    made
+}
+
+const PROLOGUE: &str = r#"
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static long room[20][1024];
+static char now[200];
+static int failures;
+/* -2: there is none */
+static intptr_t freed_communicator = -2, freed_group = -2, freed_info = -2, freed_datatype = -2, freed_operation = -2, freed_errhandler = -2;
+static MPI_Info some_info = MPI_INFO_NULL;
+
+static void say(const char *function, const char *argument, const char *what)
+{
+    memset(room, 0, sizeof room);
+    snprintf(now, sizeof now, "%s: %s is a %s", function, argument, what);
+    printf("%s\n", now);
+    alarm(20);
+}
+
+static void check(int code, int wanted)
+{
+    int class = -1;
+    MPI_Error_class(code, &class);
+    if (class != wanted && !(wanted == MPI_ERR_REQUEST && class == MPI_ERR_IN_STATUS)) {
+        fprintf(stderr, "%s: error class %d instead of %d\n", now, class, wanted);
+        failures++;
+    }
+}
+
+static void user(void *in, void *inout, int *len, MPI_Datatype *type) { (void)in; (void)inout; (void)len; (void)type; }
+static void handler(MPI_Comm *comm, int *code, ...) { (void)comm; (void)code; }
+"#;
+
+#[test]
+fn a_bad_handle_anywhere_gives_the_class_of_its_kind() {
+    let glue = glue();
+    let done = |name: &str| glue.contains_key(name);
+    if !(done("mpi_init") && done("mpi_comm_set_errhandler")) {
+        return; // no call can be made before MPI can be initialised
+    }
+    let table = Table::load();
+    let mut program = String::from(PROLOGUE);
+    program.push_str("int main(void)\n{\n  intptr_t bad; int stack = 0;\n  setvbuf(stdout, 0, _IONBF, 0);\n  MPI_Init(0, 0);\n");
+    program.push_str("  (void)user; (void)handler; (void)stack;\n");
+    program.push_str(
+        "  MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN); MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);\n",
+    );
+    for (_, code, needs) in FREED {
+        if needs.iter().all(|name| done(name)) {
+            writeln!(program, "  {{ {code} }}").unwrap();
+        }
+    }
+    let mut made = 0;
+    for function in &table.functions {
+        if !done(&function.name.to_lowercase()) || NOT_CALLED.contains(&function.name.as_str()) || function.chapter == "Tool support" {
+            continue;
+        }
+        made += calls(&table, function, false, &mut program);
+        if function.large {
+            made += calls(&table, function, true, &mut program);
+        }
+    }
+    program.push_str("  if (failures) fprintf(stderr, \"%d failures\\n\", failures);\n  _exit(failures != 0);\n}\n");
+    assert!(made > 100, "only {made} calls were generated");
+    let shop = Workshop::new();
+    shop.write("handles.c", &program);
+    shop.compile_mpi("handles", "handles.c");
+    let ran = shop.run("handles", &[]);
+    assert_eq!(ran.code, Some(0), "last call: {:?}\n{}", ran.stdout.lines().last(), ran.stderr);
+}
