@@ -1,0 +1,276 @@
+/* The programs of the job fault tests.  usage: scene what [argument]
+ *
+ * Each function below is one scene. A scene that can end normally prints "rank N done" at its end.
+ */
+#include <mpi.h>
+
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static int rank, size;
+static const char *argument;
+
+static void say_pid(void)
+{
+    printf("pid %d %d\n", rank, (int)getpid());
+    fflush(stdout);
+}
+
+/* Passes `bytes` bytes around the ring three times and checks all of them. */
+static void ring(void)
+{
+    size_t bytes = argument ? strtoull(argument, NULL, 0) : 1 << 20;
+    int to = (rank + 1) % size, from = (rank + size - 1) % size;
+    unsigned char *out = malloc(bytes), *in = malloc(bytes);
+    if (out == NULL || in == NULL) {
+        fprintf(stderr, "scene: the program itself has no memory for %zu bytes\n", bytes);
+        MPI_Abort(MPI_COMM_WORLD, 3);
+        exit(3);
+    }
+    for (int round = 0; round < 3; round++) {
+        for (size_t i = 0; i < bytes; i++)
+            out[i] = (unsigned char)(i * 7 + (size_t)rank + (size_t)round);
+        MPI_Sendrecv(out, (int)bytes, MPI_BYTE, to, 0, in, (int)bytes, MPI_BYTE, from, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        for (size_t i = 0; i < bytes; i++) {
+            if (in[i] != (unsigned char)(i * 7 + (size_t)from + (size_t)round)) {
+                fprintf(stderr, "scene: rank %d: wrong byte %zu of %zu\n", rank, i, bytes);
+                MPI_Abort(MPI_COMM_WORLD, 4);
+            }
+        }
+    }
+    free(out);
+    free(in);
+}
+
+/* Says its process number, then works and synchronises for ever. */
+static void work_forever(void)
+{
+    say_pid();
+    for (;;) {
+        usleep(1000);
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+}
+
+/* As above, waiting asleep inside the library. */
+static void wait_forever(void)
+{
+    int value;
+    say_pid();
+    MPI_Recv(&value, 1, MPI_INT, (rank + 1) % size, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+/* Each rank has a child of its own that outlives everything, if nobody ends it. */
+static void with_children(void)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        execlp("sleep", "sleep", "1000", (char *)NULL);
+        _exit(127);
+    }
+    printf("pid %d %d\n", size + rank, (int)child);
+    work_forever();
+}
+
+/* Rank 1 leaves while the others wait for it. */
+static void leave(void)
+{
+    if (rank == 1)
+        exit(argument ? atoi(argument) : 0);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void crash(void)
+{
+    if (rank == 1)
+        *(volatile int *)8 = 1;
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* A forked child computes and exits; afterwards the parent communicates as before. */
+static void fork_and_compute(void)
+{
+    for (int round = 0; round < 3; round++) {
+        pid_t child = fork();
+        if (child == 0) {
+            volatile double sum = 0;
+            for (int i = 0; i < 1000000; i++)
+                sum += i;
+            if (round == 0)
+                _exit(sum > 0 ? 5 : 6);
+            exit(sum > 0 ? 5 : 6);
+        }
+        ring();
+        int how = 0;
+        waitpid(child, &how, 0);
+        if (!WIFEXITED(how) || WEXITSTATUS(how) != 5) {
+            fprintf(stderr, "scene: the child ended with status 0x%x\n", how);
+            MPI_Abort(MPI_COMM_WORLD, 5);
+        }
+    }
+    ring();
+}
+
+/* A forked child that calls MPI gets an error; the parent notices nothing. */
+static void fork_and_call(void)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        int value = 0;
+        int code = MPI_Send(&value, 1, MPI_INT, rank, 9, MPI_COMM_WORLD);
+        _exit(code == MPI_SUCCESS ? 0 : 7);
+    }
+    int how = 0, flag = 0;
+    waitpid(child, &how, 0);
+    if (WIFEXITED(how) && WEXITSTATUS(how) == 0) {
+        fprintf(stderr, "scene: MPI_Send succeeded in the child\n");
+        MPI_Abort(MPI_COMM_WORLD, 5);
+    }
+    ring();
+    MPI_Iprobe(rank, 9, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+    if (flag) {
+        fprintf(stderr, "scene: a message of the child has arrived\n");
+        MPI_Abort(MPI_COMM_WORLD, 5);
+    }
+}
+
+static void talk_forever(void)
+{
+    for (long i = 0;; i++)
+        printf("rank %d says line %ld of very many lines\n", rank, i);
+}
+
+/* Everybody receives first. */
+static void deadlock(void)
+{
+    int value;
+    MPI_Recv(&value, 1, MPI_INT, (rank + 1) % size, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+/* The last rank is not in the barrier. */
+static void missing(void)
+{
+    int value;
+    if (rank == size - 1)
+        MPI_Recv(&value, 1, MPI_INT, 0, 12, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* Rank 0 is done while rank 1 waits for a message from it. */
+static void left(void)
+{
+    int value;
+    if (rank == 1)
+        MPI_Recv(&value, 1, MPI_INT, 0, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+/* Nobody hangs in the following four: rank 0 is busy elsewhere for some seconds, the others wait. */
+static void sleeper(void)
+{
+    if (rank == 0)
+        sleep(4);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void parent_of_a_slow_child(void)
+{
+    if (rank == 0 && system("sleep 4") != 0)
+        MPI_Abort(MPI_COMM_WORLD, 6);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void computer(void)
+{
+    double end = MPI_Wtime() + 4;
+    while (rank == 0 && MPI_Wtime() < end) {
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void poller(void)
+{
+    double end = MPI_Wtime() + 4;
+    int flag = 0;
+    while (rank == 0 && MPI_Wtime() < end)
+        MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* Takes more memory than there is, in small steps, while the others wait. */
+static void devour(void)
+{
+    if (rank == 1) {
+        for (;;) {
+            char *memory = malloc(1 << 20);
+            if (memory == NULL)
+                exit(9);
+            memset(memory, 1, 1 << 20);
+        }
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void nothing(void)
+{
+}
+
+/* Cross-memory attach fails with EPERM from here on, as in many containers. */
+static void deny_cross_memory_attach(void)
+{
+    struct sock_filter rules[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 1, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_writev, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog filter = {sizeof rules / sizeof *rules, rules};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0) {
+        perror("scene: no system call filter");
+        exit(77);
+    }
+}
+
+static const struct {
+    const char *name;
+    void (*play)(void);
+} scenes[] = {
+    {"ring", ring},         {"work", work_forever},       {"wait", wait_forever}, {"children", with_children}, {"leave", leave},
+    {"crash", crash},       {"fork", fork_and_compute},   {"fork-mpi", fork_and_call}, {"talk", talk_forever}, {"deadlock", deadlock},
+    {"missing", missing},   {"left", left},               {"sleeper", sleeper},   {"slow-child", parent_of_a_slow_child},
+    {"computer", computer}, {"poller", poller},           {"devour", devour},     {"nothing", nothing},
+    {"denied-ring", ring},  {"half-denied-ring", ring},
+};
+
+int main(int argc, char **argv)
+{
+    const char *what = argc > 1 ? argv[1] : "";
+    argument = argc > 2 ? argv[2] : NULL;
+    if (strcmp(what, "denied-ring") == 0)
+        deny_cross_memory_attach();
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    /* Only one side, and only after the library has looked. */
+    if (strcmp(what, "half-denied-ring") == 0 && rank == 1)
+        deny_cross_memory_attach();
+    for (size_t i = 0; i < sizeof scenes / sizeof *scenes; i++) {
+        if (strcmp(scenes[i].name, what) == 0) {
+            scenes[i].play();
+            MPI_Finalize();
+            printf("rank %d done\n", rank);
+            return 0;
+        }
+    }
+    fprintf(stderr, "scene: no such scene: %s\n", what);
+    return 99;
+}

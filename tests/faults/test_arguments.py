@@ -1,0 +1,56 @@
+"""Wrong arguments: the right error class when errors are returned, a clear end of the job when they are fatal."""
+
+from __future__ import annotations
+
+import pytest
+from conftest import is_limosa
+
+# mistake: the function, and what the message must name besides
+MISTAKES = {
+    "rank": ("MPI_Send", "4711"),
+    "count": ("MPI_Recv", "-17"),
+    "tag": ("MPI_Send", "-99"),
+    "truncation": ("MPI_Recv", "16"),
+    "root": ("MPI_Bcast", "1234"),
+    "null-comm": ("MPI_Comm_size", "comm"),
+    "freed-comm": ("MPI_Barrier", "comm"),
+    "uncommitted": ("MPI_Send", "commit"),
+    "buffer": ("MPI_Send", "buf"),
+    "errors-abort": ("MPI_Send", "4711"),
+}
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_errors_are_returned_with_the_right_class(job, program, limosa, n):
+    outcome = job([program("bad_arguments")], n=n).wait(60)
+    assert outcome.code == 0, outcome.text
+    assert "PASS bad_arguments" in outcome.out
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_fatal_error_ends_the_job_and_says_why(job, program, mistake):
+    outcome = job([program("fatal"), mistake], n=3).wait(20)
+    function, detail = MISTAKES[mistake]
+    assert outcome.code != 0
+    assert "went on" not in outcome.out
+    if is_limosa():
+        assert outcome.seconds < 2
+        assert function in outcome.err, outcome.err
+        assert "rank 1" in outcome.err, outcome.err
+        assert detail.lower() in outcome.err.lower(), outcome.err
+
+
+@pytest.mark.parametrize("mistake", ["before-init", "after-finalize", "init-twice"])
+def test_calls_outside_init_and_finalize_are_fatal(job, program, mistake):
+    outcome = job([program("fatal"), mistake], n=2).wait(20)
+    assert outcome.code != 0
+    if is_limosa():
+        assert "MPI_" in outcome.err
+        assert ("MPI_Init" if mistake != "after-finalize" else "MPI_Finalize") in outcome.err
+
+
+@pytest.mark.parametrize(("mistake", "code"), [("abort", 42), ("abort-self", 43)])
+def test_abort_passes_its_code_on(job, program, mistake, code):
+    outcome = job([program("fatal"), mistake], n=3).wait(20)
+    assert outcome.code == code, outcome.text
+    assert "went on" not in outcome.out

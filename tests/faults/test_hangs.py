@@ -1,0 +1,77 @@
+"""Hang reports: what is said about a job that hangs, and silence about a job that does not."""
+
+from __future__ import annotations
+
+import re
+import threading
+
+import pytest
+
+pytestmark = pytest.mark.usefixtures("limosa")
+
+HANG_CODE = 86
+ABORT = ["--on-hang=abort"]
+
+
+def test_two_ranks_that_both_receive(job, program):
+    outcome = job([program("scene"), "deadlock"], n=2, options=ABORT).wait(10)
+    assert outcome.code == HANG_CODE, outcome.text
+    for rank in (0, 1):
+        assert re.search(rf"rank {rank}: MPI_Recv from rank {1 - rank}, tag 7, MPI_COMM_WORLD", outcome.err), outcome.err
+    assert "circle" in outcome.err
+
+
+@pytest.mark.parametrize("wait", ["block", "auto"])
+def test_each_way_of_waiting_is_reported(job, program, wait):
+    outcome = job([program("scene"), "deadlock"], n=3, options=ABORT, env={"LIMOSA_WAIT": wait}).wait(10)
+    assert outcome.code == HANG_CODE, outcome.text
+    assert "MPI_Recv" in outcome.err
+
+
+@pytest.mark.parametrize("n", [2, 4])
+def test_a_rank_missing_from_a_collective(job, program, n):
+    outcome = job([program("scene"), "missing"], n=n, options=ABORT).wait(10)
+    assert outcome.code == HANG_CODE, outcome.text
+    assert f"rank {n - 1} is not in MPI_Barrier" in outcome.err, outcome.err
+    assert re.search(r"MPI_Recv from rank 0, tag 12", outcome.err), outcome.err
+
+
+def test_a_rank_that_left_while_another_waits(job, program):
+    outcome = job([program("scene"), "left"], n=2, options=ABORT).wait(10)
+    assert outcome.code == HANG_CODE, outcome.text
+    assert "rank 0 has left by MPI_Finalize while rank 1 waits for it" in outcome.err, outcome.err
+
+
+def test_the_default_is_to_report_and_to_keep_waiting(job, program):
+    running = job([program("scene"), "deadlock"], n=2)
+    seen = []
+    reader = threading.Thread(target=lambda: seen.append(running.process.stderr.readline()))
+    reader.start()
+    reader.join(5)
+    assert seen, "no report within 5 s"
+    assert "hangs" in seen[0]
+    assert running.process.poll() is None
+
+
+@pytest.mark.parametrize("scene", ["sleeper", "slow-child", "computer", "poller"])
+def test_no_false_alarm(job, program, scene):
+    outcome = job([program("scene"), scene], n=3, options=ABORT).wait(20)
+    assert outcome.code == 0, outcome.text
+    assert outcome.err == ""
+
+
+def test_a_python_program_shows_its_source_line(job, python, tmp_path):
+    script = tmp_path / "stuck.py"
+    script.write_text(
+        "from mpi4py import MPI\n"
+        "comm = MPI.COMM_WORLD\n"
+        "\n"
+        "def exchange():\n"
+        "    return comm.recv(source=1 - comm.rank, tag=3)\n"
+        "\n"
+        "exchange()\n"
+    )
+    outcome = job([python, script], n=2, options=ABORT).wait(20)
+    assert outcome.code == HANG_CODE, outcome.text
+    assert outcome.err.count("stuck.py:5") >= 1, outcome.err
+    assert "exchange" in outcome.err

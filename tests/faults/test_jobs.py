@@ -1,0 +1,247 @@
+"""Faults of whole jobs: killed ranks and launchers, missing memory, refused system calls, forks, closed outputs.
+
+Each test looks at what a user would see: exit code, message, and that nothing is left behind.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+SHM = Path("/dev/shm")
+pytestmark = pytest.mark.usefixtures("limosa")
+
+
+def is_alive(pid: int) -> bool:
+    """True for a process that is there and not merely unburied."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return state not in "ZX"
+
+
+def survivors(pids, patience: float = 5.0) -> list[int]:
+    """The processes that are still alive when there was time to end them."""
+    end = time.monotonic() + patience
+    while any(map(is_alive, pids)) and time.monotonic() < end:
+        time.sleep(0.02)
+    return [pid for pid in pids if is_alive(pid)]
+
+
+def pids_of(job, n: int) -> dict[int, int]:
+    """Reads `pid RANK PID` lines."""
+    pairs = [line.split()[1:] for line in job.read_lines(n)]
+    return {int(rank): int(pid) for rank, pid in pairs}
+
+
+@pytest.fixture
+def nothing_left(tmp_path, monkeypatch):
+    """No file in /dev/shm or the temporary directory outlives the test's jobs."""
+    before = set(SHM.iterdir())
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    yield
+    assert set(SHM.iterdir()) <= before
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("scene", ["work", "wait"])
+@pytest.mark.parametrize("victim", [0, 1, 3])
+def test_a_killed_rank_ends_the_job(job, program, nothing_left, scene, victim):
+    running = job([program("scene"), scene], n=4, options=["--on-hang=off"])
+    pids = pids_of(running, 4)
+    os.kill(pids[victim], signal.SIGKILL)
+    outcome = running.wait(2)
+    assert outcome.code == 128 + signal.SIGKILL
+    assert f"rank {victim}" in outcome.err
+    assert "SIGKILL" in outcome.err
+    assert survivors(pids.values()) == []
+
+
+def test_all_ranks_killed_at_once_end_the_job(job, program, nothing_left):
+    running = job([program("scene"), "work"], n=4)
+    pids = pids_of(running, 4)
+    for pid in pids.values():
+        os.kill(pid, signal.SIGKILL)
+    assert running.wait(2).code == 128 + signal.SIGKILL
+
+
+@pytest.mark.parametrize("scene", ["work", "wait"])
+def test_a_killed_launcher_leaves_no_orphan(job, program, nothing_left, scene):
+    running = job([program("scene"), scene], n=4)
+    pids = pids_of(running, 4)
+    os.kill(running.process.pid, signal.SIGKILL)
+    assert survivors(pids.values()) == []
+
+
+@pytest.mark.parametrize("signalled", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_no_child_of_a_rank_outlives_the_launcher(job, program, nothing_left, signalled):
+    running = job([program("scene"), "children"], n=2)
+    pids = pids_of(running, 4)
+    os.kill(running.process.pid, signalled)
+    assert survivors(pids.values()) == []
+
+
+def test_no_child_of_a_rank_outlives_a_killed_rank(job, program, nothing_left):
+    running = job([program("scene"), "children"], n=2)
+    pids = pids_of(running, 4)
+    os.kill(pids[1], signal.SIGKILL)
+    running.wait(2)
+    assert survivors(pids.values()) == []
+
+
+def test_a_rank_that_exits_without_finalize_ends_the_job(job, program):
+    outcome = job([program("scene"), "leave"], n=3).wait(4)
+    assert outcome.code != 0
+    assert "rank 1" in outcome.err
+    assert "MPI_Finalize" in outcome.err
+
+
+def test_the_exit_code_of_a_failing_rank_is_passed_on(job, program):
+    outcome = job([program("scene"), "leave", "7"], n=3).wait(4)
+    assert outcome.code == 7
+    assert "rank 1" in outcome.err
+
+
+def test_a_crash_is_named(job, program):
+    outcome = job([program("scene"), "crash"], n=3).wait(10)
+    assert outcome.code == 128 + signal.SIGSEGV
+    assert "rank 1" in outcome.err
+    assert "SIGSEGV" in outcome.err
+
+
+@pytest.mark.parametrize("size", [100, 100_000, 16_000_000])
+def test_a_small_dev_shm_does_not_matter(job, program, size):
+    if subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode != 0:
+        pytest.skip("no mount namespaces for this user")
+    script = 'mount -t tmpfs -o size=64m tmpfs /dev/shm && exec "$@"'
+    outcome = job([program("scene"), "ring", str(size)], n=4, wrapper=["unshare", "-m", "sh", "-c", script, "sh"]).wait(30)
+    assert outcome.code == 0, outcome.text
+    assert outcome.out.count("done") == 4
+
+
+def test_no_dev_shm_at_all_does_not_matter(job, program):
+    if subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode != 0:
+        pytest.skip("no mount namespaces for this user")
+    script = 'mount -t tmpfs -o ro,size=4k tmpfs /dev/shm && exec "$@"'
+    outcome = job([program("scene"), "ring"], n=3, wrapper=["unshare", "-m", "sh", "-c", script, "sh"]).wait(30)
+    assert outcome.code == 0, outcome.text
+
+
+@pytest.mark.parametrize("kilobytes", [4_000, 20_000, 60_000, 150_000, 400_000])
+def test_a_limit_of_address_space_gives_success_or_a_clear_error(job, program, kilobytes):
+    script = f'ulimit -v {kilobytes}; exec "$@"'
+    outcome = job([program("scene"), "ring", "30000000"], n=3, wrapper=["sh", "-c", script, "sh"]).wait(20)
+    if outcome.code == 0:
+        assert outcome.out.count("done") == 3
+    else:
+        assert outcome.err.strip() != ""
+        assert not re.search(r"SIGSEGV|SIGBUS|panicked|core dumped", outcome.err), outcome.err
+
+
+@pytest.fixture
+def cgroup():
+    """A control group for memory; the function puts a command into it with a limit."""
+    for root, limit in ((Path("/sys/fs/cgroup/memory"), "memory.limit_in_bytes"), (Path("/sys/fs/cgroup"), "memory.max")):
+        group = root / f"limosa-test-{os.getpid()}"
+        try:
+            group.mkdir()
+        except OSError:
+            continue
+        if (group / limit).exists():
+            break
+        group.rmdir()
+    else:
+        pytest.skip("no control group can be made here")
+
+    def limited(size: int) -> list[str]:
+        (group / limit).write_text(str(size))
+        return ["sh", "-c", f'echo $$ > {group}/cgroup.procs && exec "$@"', "sh"]
+
+    yield limited
+    end = time.monotonic() + 5
+    while time.monotonic() < end:
+        try:
+            group.rmdir()
+            break
+        except OSError:
+            time.sleep(0.05)
+
+
+def test_a_rank_killed_for_memory_ends_the_job_with_a_hint(job, program, cgroup):
+    outcome = job([program("scene"), "devour"], n=3, wrapper=cgroup(200_000_000)).wait(30)
+    assert outcome.code != 0
+    assert "memory" in outcome.err.lower(), outcome.err
+
+
+def test_a_tiny_memory_limit_is_an_error_at_start_or_later_but_no_hang(job, program, cgroup):
+    outcome = job([program("scene"), "ring", "30000000"], n=3, wrapper=cgroup(20_000_000)).wait(30)
+    assert outcome.code != 0
+    assert not re.search(r"SIGBUS|panicked", outcome.err), outcome.err
+
+
+@pytest.mark.parametrize("scene", ["ring", "denied-ring", "half-denied-ring"])
+@pytest.mark.parametrize("variable", [None, "0", "1"])
+def test_messages_arrive_without_cross_memory_attach(job, program, scene, variable):
+    env = {} if variable is None else {"LIMOSA_CMA": variable}
+    for size in (1000, 100_000, 5_000_000):
+        outcome = job([program("scene"), scene, str(size)], n=3, env=env).wait(20)
+        if outcome.code == 77:
+            pytest.skip("no system call filters here")
+        assert outcome.code == 0, outcome.text
+        assert outcome.out.count("done") == 3
+
+
+def test_a_forked_child_computes_and_exits(job, program):
+    outcome = job([program("scene"), "fork"], n=3).wait(20)
+    assert outcome.code == 0, outcome.text
+    assert outcome.out.count("done") == 3
+
+
+def test_a_forked_child_that_calls_mpi_gets_an_error(job, program):
+    outcome = job([program("scene"), "fork-mpi"], n=2).wait(20)
+    assert outcome.code == 0, outcome.text
+    assert outcome.out.count("done") == 2
+    assert "fork" in outcome.err.lower() or "child" in outcome.err.lower(), outcome.err
+
+
+def test_a_reader_that_goes_away_ends_the_job(job, program):
+    running = job([program("scene"), "talk"], n=2)
+    assert "very many lines" in running.read_lines(1)[0]
+    running.process.stdout.close()
+    # The pipe of the errors stays open, so only the process is waited for.
+    assert running.process.wait(5) is not None
+    assert "panicked" not in running.process.stderr.read()
+
+
+def test_closed_standard_files_do_no_harm(job, program):
+    for closing in ("<&-", ">&-", "2>&-", "<&- >&- 2>&-"):
+        outcome = job([program("scene"), "ring", "100000"], n=3, wrapper=["sh", "-c", f'exec "$@" {closing}', "sh"]).wait(20)
+        assert outcome.code == 0, (closing, outcome.text)
+
+
+def test_a_program_starts_without_the_launcher(program):
+    done = subprocess.run([program("scene"), "ring"], capture_output=True, text=True, timeout=20)
+    assert done.returncode == 0, done.stderr
+    assert "rank 0 done" in done.stdout
+
+
+def test_a_rank_may_start_an_mpi_program_of_its_own(job, program):
+    script = "import subprocess, sys; sys.exit(subprocess.run(sys.argv[1:]).returncode)"
+    outcome = job([sys.executable, "-c", script, program("scene"), "ring"], n=2).wait(20)
+    assert outcome.code == 0, outcome.text
+    assert outcome.out.count("done") == 2
+
+
+def test_many_jobs_at_the_same_time(job, program, nothing_left):
+    jobs = [job([program("scene"), "ring", "100000"], n=3) for _ in range(6)]
+    for each in jobs:
+        outcome = each.wait(30)
+        assert outcome.code == 0, outcome.text
