@@ -92,6 +92,7 @@ pub mod tests {
     use limosa_job::{Kind, Peer, Record, WaitView};
 
     pub const MS: u64 = 1_000_000;
+    const NONE: [u64; 0] = [];
 
     /// A rank in this state.
     pub fn rank(rank: u32, state: State) -> RankView {
@@ -144,7 +145,7 @@ pub mod tests {
         for state in [State::Empty, State::Starting, State::Running, State::Aborted] {
             let mut views = pair();
             views.push(rank(2, state));
-            assert_eq!(alarms(5000, |_| views.clone(), |_| false), [], "{state:?}");
+            assert_eq!(alarms(5000, |_| views.clone(), |_| false), NONE, "{state:?}");
         }
     }
 
@@ -153,7 +154,7 @@ pub mod tests {
         for state in [State::Finalized, State::Exited] {
             let views = vec![blocked(0, "MPI_Recv", vec![wait(Kind::Receive, 1, None)]), rank(1, state)];
             assert_eq!(alarms(5000, |_| views.clone(), |_| false).len(), 1);
-            assert_eq!(alarms(5000, |_| vec![rank(0, state), rank(1, state)], |_| false), [], "nobody waits");
+            assert_eq!(alarms(5000, |_| vec![rank(0, state), rank(1, state)], |_| false), NONE, "nobody waits");
         }
     }
 
@@ -164,15 +165,15 @@ pub mod tests {
             views[1].epoch = ms / 700;
             views
         };
-        assert_eq!(alarms(10_000, views, |_| false), []);
+        assert_eq!(alarms(10_000, views, |_| false), NONE);
     }
 
     #[test]
     fn a_thread_that_computes_prevents_the_alarm() {
         let mut views = pair();
         views[0].threads = 2;
-        assert_eq!(alarms(5000, |_| views.clone(), |_| false), [], "its other thread uses the library too and is awake");
-        assert_eq!(alarms(5000, |_| pair(), |ms| ms % 800 == 0), [], "some thread runs at every other look");
+        assert_eq!(alarms(5000, |_| views.clone(), |_| false), NONE, "its other thread uses the library too and is awake");
+        assert_eq!(alarms(5000, |_| pair(), |ms| ms % 800 == 0), NONE, "some thread runs at every other look");
     }
 
     #[test]

@@ -543,7 +543,7 @@ impl Job<'_> {
     fn finish(mut self) -> u8 {
         // Whatever ranks have left running in their process groups ends with the job.
         self.signal_all(libc::SIGKILL);
-        if self.ending.is_some() {
+        if self.ending.is_some() || self.soon.is_some() || self.interrupted.is_some() {
             guardian::sweep(self.board.id());
         }
         for index in 0..self.ranks.len() {

@@ -57,7 +57,7 @@ pub struct Options {
     #[arg(short = 'v', long = "verbose")]
     pub verbose: bool,
     /// The program and its arguments
-    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+    #[arg(required = true, value_name = "PROGRAM", hide = true)]
     pub command: Vec<OsString>,
 }
 

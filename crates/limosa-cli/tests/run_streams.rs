@@ -1,0 +1,188 @@
+//! Standard input, output, tags, environment, directories, several programs.
+
+mod common;
+use common::*;
+
+fn sorted(text: &str) -> Vec<&str> {
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines.sort_unstable();
+    lines
+}
+
+#[test]
+fn programs_that_are_not_mpi_run_too() {
+    let done = run(&["-n", "3", "sh", "-c", "echo $LIMOSA_RANK of $LIMOSA_SIZE"]);
+    assert_eq!((done.code, done.err.as_str()), (Some(0), ""));
+    assert_eq!(sorted(&done.out), ["0 of 3", "1 of 3", "2 of 3"]);
+}
+
+#[test]
+fn ranks_attach_to_their_job() {
+    let done = run(&["-n", "2", RANK, "init", "who", "finalize", ":", "-n", "1", RANK, "init", "who", "finalize"]);
+    assert_eq!((done.code, done.err.as_str()), (Some(0), ""));
+    assert_eq!(sorted(&done.out), ["0 of 3 app 0 launched true", "1 of 3 app 0 launched true", "2 of 3 app 1 launched true"]);
+}
+
+#[test]
+fn without_a_launcher_a_program_is_a_job_of_one() {
+    let mut command = limosa(&[]);
+    command = {
+        let mut plain = std::process::Command::new(RANK);
+        plain.arg("init").arg("who");
+        for (name, value) in command.get_envs() {
+            match value {
+                Some(value) => plain.env(name, value),
+                None => plain.env_remove(name),
+            };
+        }
+        plain
+    };
+    assert_eq!(finish(command, b"").out, "0 of 1 app 0 launched false\n");
+}
+
+#[test]
+fn a_program_started_by_a_rank_is_a_job_of_its_own() {
+    let done = run(&["-n", "2", RANK, "init", "1=child", "finalize"]);
+    assert_eq!((done.code, done.out.as_str(), done.err.as_str()), (Some(0), "0 of 1 app 0 launched false\n", ""));
+}
+
+#[test]
+fn a_rank_behind_wrappers_that_close_descriptors_finds_its_job() {
+    let python = "import subprocess, sys; sys.exit(subprocess.call(sys.argv[1:]))";
+    let done = run(&["-n", "2", "sh", "-c", "\"$@\"; exit $?", "sh", "python3", "-c", python, RANK, "init", "who", "finalize"]);
+    assert_eq!((done.code, done.err.as_str()), (Some(0), ""));
+    assert_eq!(sorted(&done.out), ["0 of 2 app 0 launched true", "1 of 2 app 0 launched true"]);
+}
+
+#[test]
+fn a_second_program_cannot_take_the_place_of_a_rank_that_has_ended() {
+    let done = run(&["-n", "1", "sh", "-c", "$0 init finalize; $0 who", RANK]);
+    assert_eq!(done.code, Some(99));
+    assert!(done.err.contains("only one process can be that rank"), "{}", done.err);
+}
+
+#[test]
+fn lines_never_mix_and_no_byte_is_lost() {
+    let script = "import os, sys\nr = os.environ['LIMOSA_RANK']\nfor i in range(2000):\n    os.write(1, (r + ' ' + 'x' * (i % 70)).encode()); os.write(1, f' {i}\\n'.encode())";
+    let done = run(&["-n", "4", "python3", "-c", script]);
+    assert_eq!(done.code, Some(0));
+    let mut next = [0; 4];
+    for line in done.out.lines() {
+        let rank: usize = line[..1].parse().expect("a line begins with its rank");
+        assert_eq!(line, format!("{rank} {} {}", "x".repeat(next[rank] % 70), next[rank]));
+        next[rank] += 1;
+    }
+    assert_eq!(next, [2000; 4]);
+}
+
+#[test]
+fn tags_name_the_rank_of_each_line_of_both_streams() {
+    let done = run(&["-l", "-n", "2", "sh", "-c", "echo out; echo err >&2; printf last"]);
+    assert_eq!(sorted(&done.out), ["[0] last", "[0] out", "[1] last", "[1] out"]);
+    assert_eq!(sorted(&done.err), ["[0] err", "[1] err"]);
+}
+
+#[test]
+fn bytes_that_are_no_text_pass_unchanged() {
+    let mut command = limosa(&["run", "-n", "1", "python3", "-c", "import os; os.write(1, bytes(range(256)) * 5000)"]);
+    command.stdout(std::process::Stdio::piped());
+    let output = wait(command.spawn().expect("limosa starts"));
+    let expected: Vec<u8> = (0..=255u8).cycle().take(256 * 5000).collect();
+    assert!(output.stdout == expected);
+}
+
+#[test]
+fn an_unfinished_line_of_a_single_rank_is_shown_at_once() {
+    let mut command = limosa(&["run", RANK, "init", "prompt:name? ", "sleep"]);
+    command.stdout(std::process::Stdio::piped());
+    let mut child = command.spawn().expect("limosa starts");
+    let mut shown = [0u8; 6];
+    std::io::Read::read_exact(child.stdout.as_mut().expect("piped"), &mut shown).expect("the prompt comes");
+    assert_eq!(&shown, b"name? ");
+    signal(child.id(), libc::SIGTERM);
+    assert_eq!(wait(child).status.code(), Some(128 + libc::SIGTERM));
+}
+
+#[test]
+fn rank_0_reads_standard_input_and_the_others_nothing() {
+    let cat = "echo $LIMOSA_RANK $(cat)";
+    let done = finish(limosa(&["run", "-n", "3", "sh", "-c", cat]), b"hello\n");
+    assert_eq!(sorted(&done.out), ["0 hello", "1", "2"]);
+    let done = finish(limosa(&["run", "--stdin", "2", "-n", "3", "sh", "-c", cat]), b"hello\n");
+    assert_eq!(sorted(&done.out), ["0", "1", "2 hello"]);
+    let done = finish(limosa(&["run", "--stdin=none", "-n", "2", "sh", "-c", cat]), b"hello\n");
+    assert_eq!(sorted(&done.out), ["0", "1"]);
+}
+
+#[test]
+fn all_ranks_can_have_a_copy_of_standard_input() {
+    let input: Vec<u8> = (0..300_000u32).map(|i| if i % 50 == 49 { b'\n' } else { b'a' }).collect();
+    let done = finish(limosa(&["run", "--stdin", "all", "-n", "3", "sh", "-c", "test $LIMOSA_RANK = 1 && sleep 0.2; wc -c"]), &input);
+    assert_eq!(done.out, "300000\n".repeat(3));
+    let done = finish(limosa(&["run", "--stdin", "all", "-n", "2", "sh", "-c", "test $LIMOSA_RANK = 1 || wc -c"]), &input);
+    assert_eq!((done.code, done.out.as_str()), (Some(0), "300000\n"), "a rank that does not read holds nobody up");
+}
+
+#[test]
+fn variables_and_directories_reach_the_programs() {
+    let dir = directory();
+    let here = dir.path().to_str().expect("a plain path");
+    let mut command = limosa(&["run", "-x", "A=1", "-x", "B", "-genv", "C", "3", "-wdir", here, "sh", "-c", "echo $A $B $C $D; pwd", ":"]);
+    command.args(["-env", "D", "4", "sh", "-c", "echo $A $B $C $D"]).env("B", "2");
+    let done = finish(command, b"");
+    assert_eq!(sorted(&done.out), sorted(&format!("1 2 3\n{}\n1 2 3 4", dir.path().canonicalize().expect("it exists").display())));
+    let mut command = limosa(&["run", "-genvlist", "B,PATH", "sh", "-c", "echo $B $HIDDEN"]);
+    command.env("B", "2").env("HIDDEN", "x");
+    assert_eq!(finish(command, b"").out, "2\n");
+}
+
+#[test]
+fn a_python_file_needs_neither_mode_nor_interpreter() {
+    let dir = directory();
+    script(&dir, "x.py", "import sys; print('python', sys.argv[1:])", false);
+    let mut command = limosa(&["run", "x.py", "a"]);
+    command.current_dir(dir.path());
+    assert_eq!(finish(command, b"").out, "python ['a']\n");
+    script(&dir, "y.py", "#!/bin/sh\necho shell", true);
+    let mut command = limosa(&["run", "./y.py"]);
+    command.current_dir(dir.path());
+    assert_eq!(finish(command, b"").out, "shell\n", "an executable file decides for itself");
+}
+
+#[test]
+fn called_as_mpiexec_or_mpirun_it_is_the_launcher() {
+    let dir = directory();
+    for name in ["mpiexec", "mpirun"] {
+        let link = dir.path().join(name);
+        std::os::unix::fs::symlink(LIMOSA, &link).expect("a link is made");
+        let mut command = std::process::Command::new(&link);
+        command.args(["-np", "2", "--oversubscribe", "echo", "x"]).stdin(std::process::Stdio::null());
+        assert_eq!(finish(command, b"").out, "x\nx\n");
+    }
+}
+
+#[test]
+fn a_reader_that_goes_away_ends_the_job_quietly() {
+    let command = format!("{LIMOSA} run -n 2 sh -c 'while :; do echo y; done' | head -n 3; test ${{PIPESTATUS:-0}} = 0");
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", &command]).stdin(std::process::Stdio::null());
+    let done = finish(shell, b"");
+    assert_eq!((done.out.as_str(), done.err.as_str()), ("y\ny\ny\n", ""));
+}
+
+#[test]
+fn a_process_left_behind_does_not_hold_up_the_end() {
+    let mark = Mark::new("left");
+    let mut command = limosa(&["run", "-n", "2", "sh", "-c", "sleep 600 & echo done"]);
+    let (name, value) = mark.variable();
+    command.env(name, value);
+    let done = finish(command, b"");
+    assert_eq!((done.code, done.out.as_str()), (Some(0), "done\ndone\n"));
+    until("nothing is left", || mark.survivors().is_empty());
+}
+
+#[test]
+fn output_written_after_the_ranks_end_is_not_lost() {
+    let done = run(&["-n", "2", "sh", "-c", "(sleep 0.05; echo late) & exit 0"]);
+    assert_eq!(done.out, "late\nlate\n");
+}
