@@ -34,6 +34,7 @@ impl Registry {
         self.last += 1;
         let code = self.last;
         self.added.insert(code, Added { class: class.unwrap_or(code), text: String::new() });
+        crate::attr::LAST_USED_CODE.set(code);
         Ok(code)
     }
 

@@ -9,8 +9,9 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
-use parking_lot::{Mutex, RwLock};
+use parking_lot::Mutex;
 
 use crate::consts::{MPI_MAX_INFO_KEY, MPI_MAX_INFO_VAL};
 use crate::error::Result;
@@ -43,12 +44,12 @@ impl Info {
     ///
     /// `argv` is the program's command line; if it is empty, the operating system is asked. What is not known is left out.
     pub fn environment(argv: &[Vec<u8>]) -> Arc<Info> {
-        Info::with(environment_pairs(argv, &START.read()), false)
+        Info::with(environment_pairs(argv, MAXPROCS.load(Ordering::Relaxed)), false)
     }
 
     /// The predefined object `MPI_INFO_ENV`, as far as the start of this process is known now: to be made again after initialisation.
     pub fn predefined_environment() -> Arc<Info> {
-        Info::with(environment_pairs(&[], &START.read()), true)
+        Info::with(environment_pairs(&[], MAXPROCS.load(Ordering::Relaxed)), true)
     }
 
     fn with(pairs: Vec<Pair>, read_only: bool) -> Arc<Info> {
@@ -151,33 +152,24 @@ fn text(bytes: &[u8]) -> std::borrow::Cow<'_, str> {
     String::from_utf8_lossy(bytes)
 }
 
-/// What is known about how the process was started.
-#[derive(Clone, Debug, Default)]
-pub struct StartFacts {
-    /// Number of processes that the launcher was asked for.
-    pub maxprocs: Option<u32>,
-    /// Name of the thread level that was asked for, such as "MPI_THREAD_MULTIPLE".
-    pub thread_level: Option<&'static str>,
+/// Number of processes that the launcher was asked for; 0 if not known.
+static MAXPROCS: AtomicU32 = AtomicU32::new(0);
+
+/// Notes the number of processes that the launcher was asked for, for info objects about the environment made from now on.
+pub fn set_maxprocs(processes: u32) {
+    MAXPROCS.store(processes, Ordering::Relaxed);
 }
 
-static START: RwLock<StartFacts> = RwLock::new(StartFacts { maxprocs: None, thread_level: None });
-
-/// Notes what initialisation learnt, for info objects about the environment made from now on.
-pub fn set_start_facts(facts: StartFacts) {
-    *START.write() = facts;
-}
-
-fn environment_pairs(argv: &[Vec<u8>], start: &StartFacts) -> Vec<Pair> {
+fn environment_pairs(argv: &[Vec<u8>], maxprocs: u32) -> Vec<Pair> {
     let argv = if argv.is_empty() { command_line() } else { argv.to_vec() };
     let host = std::fs::read("/proc/sys/kernel/hostname").ok().map(|name| name.trim_ascii_end().to_vec());
     let facts = [
         ("command", argv.first().cloned()),
         ("argv", (argv.len() > 1).then(|| argv[1..].join(&b' '))),
-        ("maxprocs", start.maxprocs.map(|n| n.to_string().into_bytes())),
+        ("maxprocs", (maxprocs > 0).then(|| maxprocs.to_string().into_bytes())),
         ("host", host),
         ("arch", Some(std::env::consts::ARCH.into())),
         ("wdir", std::env::current_dir().ok().map(|path| path.as_os_str().as_bytes().to_vec())),
-        ("thread_level", start.thread_level.map(|level| level.as_bytes().to_vec())),
     ];
     facts
         .into_iter()

@@ -60,6 +60,7 @@ pub fn init() -> Result<&'static Instance> {
     attr::WTIME_IS_GLOBAL.set(1);
     if job.launched() {
         attr::APPNUM.set(job.appnum() as i32);
+        crate::info::set_maxprocs(job.size());
     }
     let made = Instance { job, engine, world: Comm::world(job.size(), job.rank()), this: Comm::this(job.rank()) };
     let instance = INSTANCE.get_or_init(|| made);

@@ -18,7 +18,7 @@ fn logicals(cx: &Cx, start: *const c_int, n: usize, arg: &str) -> Result<Vec<boo
 }
 
 /// Sizes and periodicity of a grid, as several functions take them.
-fn grid<'a>(cx: &'a Cx, ndims: c_int, dims: *const c_int, periods: *const c_int) -> Result<(&'a [c_int], Vec<bool>)> {
+fn grid(cx: &Cx, ndims: c_int, dims: *const c_int, periods: *const c_int) -> Result<(&[c_int], Vec<bool>)> {
     at_least(ndims.into(), 0, "ndims", consts::MPI_ERR_DIMS)?;
     Ok((cx.slice(dims, ndims as usize, "dims")?, logicals(cx, periods, ndims as usize, "periods")?))
 }

@@ -72,13 +72,11 @@ fn a_duplicate_lives_its_own_life() {
 
 #[test]
 fn the_environment_names_command_and_place() {
-    let facts = StartFacts { maxprocs: Some(4), thread_level: Some("MPI_THREAD_MULTIPLE") };
     let argv = [b"prog".to_vec(), b"-n".to_vec(), b"7".to_vec()];
-    let info = Info::with(environment_pairs(&argv, &facts), false);
+    let info = Info::with(environment_pairs(&argv, 4), false);
     assert_eq!(info.get(b"command").unwrap().unwrap(), b"prog");
     assert_eq!(info.get(b"argv").unwrap().unwrap(), b"-n 7");
     assert_eq!(info.get(b"maxprocs").unwrap().unwrap(), b"4");
-    assert_eq!(info.get(b"thread_level").unwrap().unwrap(), b"MPI_THREAD_MULTIPLE");
     assert_eq!(info.get(b"wdir").unwrap().unwrap(), std::env::current_dir().unwrap().as_os_str().as_bytes());
     assert!(info.get(b"host").unwrap().is_some_and(|host| !host.is_empty()));
 }
