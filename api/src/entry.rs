@@ -232,6 +232,14 @@ pub fn null_is_valid(function: &Function, param: &Param) -> bool {
     optional_info || listed(NULL_IS_VALID, function, param) || listed(RAW_HANDLES, function, param)
 }
 
+/// What the entry point checks of a parameter besides handles: the bad C arguments that it refuses, with the error class. For tests.
+pub fn refused(table: &Table, function: &Function, arg: &Arg) -> Vec<(&'static str, &'static str)> {
+    let role = role(table, function, arg);
+    let least = minimum(function, arg.param).filter(|_| matches!(role, Role::Wide | Role::Bounded | Role::LateCount));
+    let null = matches!(role, Role::Out | Role::WideOut | Role::Text | Role::TextOut | Role::StatusIn);
+    least.map(|(_, class)| ("-1", class)).into_iter().chain(null.then_some(("0", "MPI_ERR_ARG"))).collect()
+}
+
 /// The entry points. `glue` maps the lower-case name of each function that is done to the module of `calls` that has its glue.
 pub fn render(table: &Table, glue: &HashMap<String, String>) -> String {
     let mut out = String::new();

@@ -9,7 +9,10 @@ use std::fmt::Write;
 use std::process::Command;
 
 use common::{Workshop, glue, library};
-use limosa_api::{Table, Value, entry, header};
+use limosa_api::{Function, Table, Value, entry, header};
+
+/// Its value in the ABI.
+const MPI_ERR_UNSUPPORTED_OPERATION: i32 = 55;
 
 #[test]
 fn the_library_exports_the_functions_of_the_abi_and_nothing_else() {
@@ -87,22 +90,36 @@ fn the_header_declares_every_function_of_the_library() {
     }
 }
 
+/// The exported functions that are not done.
+fn not_done(table: &Table) -> Vec<String> {
+    let glue = glue();
+    let done = |f: &Function| entry::converter(f).is_some() || glue.contains_key(&f.name.to_lowercase());
+    table.symbols().into_iter().filter(|(_, function, _)| !done(function)).map(|(name, _, _)| name).collect()
+}
+
 #[test]
 fn a_function_that_is_not_done_says_so_and_ends_the_job() {
-    let glue = glue();
     let shop = Workshop::new();
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/abi/call.c");
     shop.compile("cc", &["-o", "call", source, "-ldl"]);
     let library = library();
-    let table = Table::load();
-    for (name, function, _) in table.symbols() {
-        if entry::converter(function).is_some() || glue.contains_key(&function.name.to_lowercase()) {
-            continue;
-        }
+    for name in not_done(&Table::load()) {
         let ran = shop.run("call", &[library.to_str().unwrap(), &name]);
         assert_eq!(ran.code, Some(1), "{name}: {ran:?}");
         for part in [&format!("{name} is not implemented yet"), "MPI_ERR_UNSUPPORTED_OPERATION", "MPI_ERRORS_ARE_FATAL"] {
             assert!(ran.stderr.contains(part), "{name}: {ran:?}");
         }
     }
+}
+
+#[test]
+fn a_function_that_is_not_done_returns_its_error_class_if_asked_to() {
+    let shop = Workshop::new();
+    shop.compile_mpi("unsupported", concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/abi/unsupported.c"));
+    let names = not_done(&Table::load());
+    let both: Vec<String> = names.iter().flat_map(|name| [name.clone(), format!("P{name}")]).collect();
+    let ran = shop.run("unsupported", &both.iter().map(String::as_str).collect::<Vec<_>>());
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let wanted: String = both.iter().map(|name| format!("{name} {MPI_ERR_UNSUPPORTED_OPERATION}\n")).collect();
+    assert_eq!(ran.stdout, wanted);
 }

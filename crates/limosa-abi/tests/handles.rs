@@ -1,4 +1,5 @@
-//! A bad handle in every handle position of every function that is done: the right error class, and no crash.
+//! Bad arguments to every function that is done: the right error class, and no crash. A bad handle in every handle position, a null pointer
+//! for every result and string, a negative number for every count.
 //!
 //! The calls are generated from the table as a C program, which runs as a job of one under `MPI_ERRORS_RETURN`. All other arguments are
 //! valid ones of their kind.
@@ -102,40 +103,38 @@ const FREED: &[(&str, &str, &[&str])] = &[
     ),
 ];
 
+/// The bad arguments for one parameter: what is wrong, the C expression, and the error class to expect.
+fn bad_arguments(table: &Table, function: &Function, arg: &Arg) -> Vec<(String, String, String)> {
+    let kind = arg.param.kind.as_str();
+    let mut all = Vec::new();
+    if let (Some(handle), true) = (table.handle(kind), arg.param.dir != Direction::Out) {
+        let null_is_valid = entry::null_is_valid(function, arg.param) || kind == "REQUEST" && null_request_is_valid(function);
+        for (what, value) in bad_values(table, kind) {
+            if what == "null handle" && null_is_valid {
+                continue;
+            }
+            let passed = if arg.pointer { format!("({} *)&bad", arg.c_type) } else { format!("({})bad", arg.c_type) };
+            all.push((format!("is a {what}"), format!("(bad = {value}, {passed})"), handle.error.clone()));
+        }
+    }
+    for (value, class) in entry::refused(table, function, arg) {
+        let what = if value == "0" { "is a null pointer" } else { "is negative" };
+        all.push((what.into(), value.into(), class.into()));
+    }
+    all
+}
+
 /// The calls for one function (or its twin), appended to `out`. Returns how many.
 fn calls(table: &Table, function: &Function, large: bool, out: &mut String) -> usize {
     let name = if large { format!("{}_c", function.name) } else { function.name.clone() };
     let args = table.args(function, large);
     let mut made = 0;
     for (at, arg) in args.iter().enumerate() {
-        let kind = arg.param.kind.as_str();
-        let Some(handle) = table.handle(kind) else { continue };
-        if arg.param.dir == Direction::Out {
-            continue;
-        }
-        for (what, value) in bad_values(table, kind) {
-            let null_handle = what == "null handle";
-            if null_handle && (entry::null_is_valid(function, arg.param) || kind == "REQUEST" && null_request_is_valid(function)) {
-                continue;
-            }
-            let expressions: Vec<String> = args
-                .iter()
-                .enumerate()
-                .map(|(n, other)| match n == at {
-                    true if arg.pointer => format!("({} *)&bad", arg.c_type),
-                    true => format!("({})bad", arg.c_type),
-                    false => valid(other, table, function, n),
-                })
-                .collect();
-            writeln!(out, "  bad = {value};").unwrap();
-            writeln!(
-                out,
-                "  if (bad != -2) {{ say(\"{name}\", \"{}\", \"{what}\"); check({name}({}), {}); }}",
-                arg.param.name,
-                expressions.join(", "),
-                handle.error
-            )
-            .unwrap();
+        for (what, bad, class) in bad_arguments(table, function, arg) {
+            let passed: Vec<String> =
+                args.iter().enumerate().map(|(n, other)| if n == at { bad.clone() } else { valid(other, table, function, n) }).collect();
+            let call = format!("check({name}({}), {class});", passed.join(", "));
+            writeln!(out, "  if (say(\"{name}\", \"{} {what}\")) {call}", arg.param.name).unwrap();
             made += 1;
         }
     }
@@ -156,12 +155,13 @@ static int failures;
 static intptr_t freed_communicator = -2, freed_group = -2, freed_info = -2, freed_datatype = -2, freed_operation = -2, freed_errhandler = -2;
 static MPI_Info some_info = MPI_INFO_NULL;
 
-static void say(const char *function, const char *argument, const char *what)
+static int say(const char *function, const char *what)
 {
     memset(room, 0, sizeof room);
-    snprintf(now, sizeof now, "%s: %s is a %s", function, argument, what);
+    snprintf(now, sizeof now, "%s: %s", function, what);
     printf("%s\n", now);
     alarm(20);
+    return 1;
 }
 
 static void check(int code, int wanted)

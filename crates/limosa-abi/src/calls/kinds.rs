@@ -98,12 +98,15 @@ none_yet! {
 /// The error handler for an error of `target`; that of `MPI_COMM_SELF` if there is no such object, the default before initialisation.
 pub(crate) fn handler(target: Target) -> Handler {
     let of_comm = |handle| Communicator::table().get(handle).ok().map(|comm| (comm.errhandler(), handle));
-    let found = match target {
+    let named = match target {
         Target::Comm(handle) => of_comm(handle),
-        // Objects of these kinds do not exist yet.
-        Target::Win(_) | Target::File(_) | Target::Session(_) | Target::Default => None,
+        Target::Win(handle) => Window::table().get(handle).ok().map(|window| match *window {}),
+        Target::File(handle) => File::table().get(handle).ok().map(|file| match *file {}),
+        Target::Session(handle) => Session::table().get(handle).ok().map(|session| match *session {}),
+        Target::Default => None,
     };
-    let Some((errhandler, object)) = found.or_else(|| of_comm(Handle::predefined(consts::MPI_COMM_SELF))) else {
+    let Some((errhandler, object)) = named.or_else(|| of_comm(Handle::predefined(consts::MPI_COMM_SELF))) else {
+        // Before MPI starts there is no communicator that could have another handler.
         return Handler::AreFatal;
     };
     match &errhandler.action {

@@ -49,7 +49,7 @@ pub(crate) fn mpi_free_mem(_cx: &Cx, base: *mut c_void) -> Result<()> {
     if base.is_null() {
         return Err(Error::new(consts::MPI_ERR_BASE, "base is a null pointer"));
     }
-    if base as usize % LINE != 0 {
+    if !(base as usize).is_multiple_of(LINE) {
         return Err(Error::new(consts::MPI_ERR_BASE, format!("base {base:p} was not allocated by MPI_Alloc_mem")));
     }
     // SAFETY: the program promises a block of `mpi_alloc_mem`, which is preceded by a line with its size.

@@ -42,6 +42,8 @@
 //! Functions of the program (reduction functions, attribute callbacks, error handlers) are called without any lock held, through
 //! `extern "C"` types, and never unwind into the library.
 
+#![allow(clippy::too_many_arguments)] // the parameter lists are the standard's
+
 pub(crate) mod abi;
 pub(crate) mod attr;
 pub(crate) mod comm;

@@ -55,7 +55,7 @@ impl Workshop {
     pub fn compile_mpi(&self, program: &str, source: &str) {
         let library = library();
         let folder = library.parent().expect("in a folder").display();
-        self.compile("cc", &["-o", program, source, library.to_str().unwrap(), &format!("-Wl,-rpath,{folder}")]);
+        self.compile("cc", &["-o", program, source, library.to_str().unwrap(), &format!("-Wl,-rpath,{folder}"), "-ldl"]);
         // The program asks for the library by its soname, which Cargo's output does not have.
         let link = self.0.path().join("libmpi_abi.so.1");
         if !link.exists() {
