@@ -25,11 +25,25 @@ use limosa_p2p::memory::Region;
 use crate::comm::Comm;
 use crate::error::Result;
 
+pub mod allgather;
+pub mod allreduce;
+pub mod alltoall;
 pub mod barrier;
+pub mod bcast;
+mod buffer;
 mod exchange;
+pub mod gather;
+pub mod reduce;
+pub mod reduce_scatter;
 mod run;
+pub mod scan;
+pub mod scatter;
 mod schedule;
+mod select;
+#[cfg(test)]
+mod tests;
 
+pub use buffer::{Blocks, Buffer};
 pub use run::{Plan, Run, run};
 pub use schedule::Schedule;
 

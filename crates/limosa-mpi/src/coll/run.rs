@@ -26,7 +26,7 @@ use limosa_p2p::{Completion, Engine, Failure, Mode, RequestId, Started};
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
-use super::schedule::{Schedule, Step, copy, mismatch};
+use super::schedule::{Schedule, Step, mismatch};
 use crate::comm::Comm;
 use crate::error::{Error, Result};
 use crate::instance;
@@ -57,17 +57,6 @@ impl Trouble {
             None => self.note(mismatch(from as usize, end.bytes as usize, expected)),
             Some(Failure::Truncated { sent, .. }) => self.note(mismatch(from as usize, sent as usize, expected)),
             Some(failure) => self.note(error_of(failure)),
-        }
-    }
-
-    /// Does a local step, unless its data are worthless.
-    fn local(&mut self, _schedule: &Schedule, step: &Step) {
-        if self.is_there() {
-            return;
-        }
-        match step {
-            Step::Copy { from, to } => copy(from, to),
-            Step::Send { .. } | Step::Receive { .. } | Step::Wait => {}
         }
     }
 }
@@ -105,7 +94,13 @@ pub fn run(comm: &Comm, schedule: Schedule) -> Result<()> {
                 round.pending.push((id, Some((*from, region.len()))));
             }
             Step::Wait => round.finish(engine, comm),
-            Step::Copy { .. } => round.trouble.local(&schedule, step),
+            Step::Copy { .. } | Step::Reduce { .. } => {
+                if !round.trouble.is_there()
+                    && let Err(error) = schedule.do_local(step)
+                {
+                    round.trouble.note(error);
+                }
+            }
         }
         if round.broken {
             break;
@@ -242,11 +237,10 @@ impl Run {
                     self.expect(engine, id, Some((*from, region.len())));
                 }
                 Step::Wait => break,
-                Step::Copy { .. } => {
-                    // The lock is not held during the step, which may be a function of the program.
-                    let mut trouble = std::mem::take(&mut *self.trouble.lock());
-                    trouble.local(schedule, step);
-                    if let Some(error) = trouble.0 {
+                Step::Copy { .. } | Step::Reduce { .. } => {
+                    if !self.trouble.lock().is_there()
+                        && let Err(error) = schedule.do_local(step)
+                    {
                         self.trouble.lock().note(error);
                     }
                 }

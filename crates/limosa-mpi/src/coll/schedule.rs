@@ -21,12 +21,16 @@
 
 use std::alloc::{self, Layout};
 use std::ptr::NonNull;
+use std::sync::Arc;
 
 use limosa_p2p::memory::Region;
 
 use super::Call;
+use super::buffer::Buffer;
+use crate::datatype::Datatype;
 use crate::error::{Error, Result};
 use crate::fail;
+use crate::op::Op;
 
 /// Temporary memory starts on a cache line.
 const LINE: usize = 64;
@@ -41,6 +45,8 @@ pub(super) enum Step {
     Wait,
     /// Copies; both regions have the same number of bytes.
     Copy { from: Region, to: Region },
+    /// Combines elements: `into[i] = from[i] op into[i]`.
+    Reduce { from: *const u8, into: *mut u8, count: usize },
 }
 
 /// What one rank does in a collective operation.
@@ -50,6 +56,8 @@ pub struct Schedule {
     pub(super) tag: i32,
     pub(super) steps: Vec<Step>,
     temporaries: Vec<Temporary>,
+    /// What the reduce steps combine with.
+    reduction: Option<(Arc<Op>, Arc<Datatype>)>,
 }
 
 // SAFETY: the addresses in a schedule are those of memory that it owns, and of buffers that the program leaves to the operation until it has
@@ -60,7 +68,7 @@ impl Schedule {
     /// A schedule without steps.
     pub(super) fn new(call: &Call<'_>) -> Schedule {
         let (rank, size) = (call.comm.rank() as usize, call.comm.size());
-        Schedule { rank, size, tag: call.tag, steps: Vec::with_capacity(8), temporaries: Vec::new() }
+        Schedule { rank, size, tag: call.tag, steps: Vec::with_capacity(8), temporaries: Vec::new(), reduction: None }
     }
 
     /// The rank whose schedule this is.
@@ -117,6 +125,50 @@ impl Schedule {
         Ok(())
     }
 
+    /// Says what the reduce steps of this schedule combine with.
+    pub(super) fn reduce_with(&mut self, op: Arc<Op>, datatype: Arc<Datatype>) {
+        self.reduction = Some((op, datatype));
+    }
+
+    /// Combines two buffers of elements of equal number: `into = from op into`. `from` holds what comes from lower ranks.
+    pub(super) fn reduce(&mut self, from: &Buffer, into: &Buffer) {
+        debug_assert_eq!(from.count, into.count);
+        if into.count != 0 {
+            self.steps.push(Step::Reduce { from: from.base, into: into.base, count: into.count });
+        }
+    }
+
+    /// Does a copy or reduce step.
+    ///
+    /// # Errors
+    /// Those of the operation.
+    pub(super) fn do_local(&self, step: &Step) -> Result<()> {
+        match step {
+            Step::Copy { from, to } => copy(from, to),
+            Step::Reduce { from, into, count } => {
+                let (op, datatype) = self.reduction.as_ref().expect("whoever plans a reduction says with what");
+                // SAFETY: planned for buffers of `count` elements; nothing else touches them during a local step.
+                unsafe { op.reduce_local(*from, *into, *count, datatype)? }
+            }
+            Step::Send { .. } | Step::Receive { .. } | Step::Wait => {}
+        }
+        Ok(())
+    }
+
+    /// Temporary memory for elements of a datatype, laid out as in a buffer of the program.
+    ///
+    /// # Errors
+    /// `MPI_ERR_NO_MEM`.
+    pub(super) fn elements(&mut self, count: usize, datatype: &Arc<Datatype>) -> Result<Buffer> {
+        let (extent, true_lb, true_extent) = (datatype.extent(), datatype.true_lb(), datatype.true_extent());
+        // From the lowest byte of the data to the highest; with a negative extent the last element is the lowest.
+        let stretch = (count as i64 - 1).max(0).checked_mul(extent);
+        let bytes = stretch.and_then(|stretch| stretch.abs().checked_add(true_extent)).and_then(|bytes| usize::try_from(bytes).ok());
+        let start = self.temporary(bytes.unwrap_or(usize::MAX))?;
+        let lowest = true_lb + stretch.unwrap_or(0).min(0);
+        Ok(Buffer { base: start.wrapping_offset(-lowest as isize), count, datatype: datatype.clone() })
+    }
+
     /// Temporary memory, which lives as long as the schedule.
     ///
     /// # Errors
@@ -138,7 +190,7 @@ pub(super) fn mismatch(from: usize, sent: usize, room: usize) -> Error {
 }
 
 /// Copies the bytes of a region, in stream order, to those of another one of the same length.
-pub(super) fn copy(from: &Region, to: &Region) {
+fn copy(from: &Region, to: &Region) {
     const CHUNK: usize = 16 << 10;
     let bytes = from.len().min(to.len());
     match (from.as_contiguous(), to.as_contiguous()) {

@@ -1,0 +1,45 @@
+//! Gather to all (MPI-5 section 6.7).
+
+pub(super) mod bruck;
+pub(super) mod exchange;
+pub(super) mod ring;
+
+use super::buffer::{Blocks, Buffer, check_apart};
+use super::select::{self, select};
+use super::{Call, Schedule};
+use crate::error::Result;
+
+/// Plans that all ranks get all contributions, of equal length (`MPI_Allgather`). `send` is `None` for `MPI_IN_PLACE`.
+///
+/// # Errors
+/// `MPI_ERR_BUFFER`, `MPI_ERR_TRUNCATE`, `MPI_ERR_COUNT`, `MPI_ERR_NO_MEM`.
+pub fn plan(call: &Call<'_>, send: Option<&Buffer>, receive: &Blocks) -> Result<Schedule> {
+    let mut schedule = Schedule::new(call);
+    let (rank, size) = (schedule.rank(), schedule.size());
+    check(send, receive, rank)?;
+    let plan = select(select::ALLGATHER, size, receive.bytes(rank), None);
+    plan(&mut schedule, send, receive)?;
+    Ok(schedule)
+}
+
+/// Plans that all ranks get all contributions, of any length (`MPI_Allgatherv`). `send` is `None` for `MPI_IN_PLACE`.
+///
+/// # Errors
+/// As for [`plan`].
+pub fn plan_v(call: &Call<'_>, send: Option<&Buffer>, receive: &Blocks) -> Result<Schedule> {
+    let mut schedule = Schedule::new(call);
+    let (rank, size) = (schedule.rank(), schedule.size());
+    check(send, receive, rank)?;
+    let bytes = (0..size).map(|rank| receive.bytes(rank)).fold(0, usize::saturating_add);
+    let plan = select(select::ALLGATHERV, size, bytes, None);
+    plan(&mut schedule, send, receive)?;
+    Ok(schedule)
+}
+
+fn check(send: Option<&Buffer>, receive: &Blocks, rank: usize) -> Result<()> {
+    if let Some(send) = send {
+        check_apart(send, &receive.of(0))?;
+        check_apart(send, &receive.of(rank))?;
+    }
+    Ok(())
+}

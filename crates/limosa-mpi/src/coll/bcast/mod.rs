@@ -1,0 +1,21 @@
+//! Broadcast (MPI-5 section 6.4).
+
+pub(super) mod binomial;
+pub(super) mod scatter_exchange;
+
+use super::buffer::Buffer;
+use super::select::{self, select};
+use super::{Call, Schedule};
+use crate::error::Result;
+
+/// Plans that all ranks get what the root's buffer holds.
+///
+/// # Errors
+/// `MPI_ERR_ROOT`, `MPI_ERR_NO_MEM`.
+pub fn plan(call: &Call<'_>, buffer: &Buffer, root: i32) -> Result<Schedule> {
+    let root = call.comm.check_root(root)? as usize;
+    let mut schedule = Schedule::new(call);
+    let plan = select(select::BCAST, schedule.size(), buffer.bytes(), None);
+    plan(&mut schedule, buffer, root)?;
+    Ok(schedule)
+}

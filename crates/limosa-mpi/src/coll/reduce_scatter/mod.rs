@@ -1,0 +1,49 @@
+//! Reduce, and give each rank its part of the result (MPI-5 section 6.10).
+
+pub(super) mod exchange;
+pub(super) mod via_reduce;
+
+use std::sync::Arc;
+
+use super::buffer::{Buffer, check_apart};
+use super::select::{self, select};
+use super::{Call, Schedule};
+use crate::error::Result;
+use crate::fail;
+use crate::op::Op;
+
+/// The operands of one rank: `send`, or in place (`None`) the receive buffer, which then has room for all of them.
+///
+/// `counts` has the number of elements of each rank's part. `send` and `receive` have their sum.
+///
+/// # Errors
+/// `MPI_ERR_OP`, `MPI_ERR_BUFFER`, `MPI_ERR_NO_MEM`.
+pub fn plan(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, counts: &[usize], op: &Arc<Op>) -> Result<Schedule> {
+    let mut schedule = Schedule::new(call);
+    let own = receive.slice(0, counts[schedule.rank()]);
+    if let Some(send) = send {
+        check_apart(send, &own)?;
+    }
+    let input = send.unwrap_or(receive);
+    op.check(&input.datatype)?;
+    schedule.reduce_with(op.clone(), input.datatype.clone());
+    let plan = select(select::REDUCE_SCATTER, schedule.size(), input.bytes(), Some(op));
+    plan(&mut schedule, input, counts, &own)?;
+    Ok(schedule)
+}
+
+/// The sum of the counts of a reduce-scatter, checked.
+///
+/// # Errors
+/// `MPI_ERR_COUNT`.
+pub fn total(counts: &[i64]) -> Result<i64> {
+    let mut total = 0i64;
+    for (rank, &count) in counts.iter().enumerate() {
+        if count < 0 {
+            fail!(MPI_ERR_COUNT, "the count of rank {rank} is {count}, but it must not be negative");
+        }
+        let Some(sum) = total.checked_add(count) else { fail!(MPI_ERR_COUNT, "the sum of the counts does not fit in 64 bits") };
+        total = sum;
+    }
+    Ok(total)
+}
