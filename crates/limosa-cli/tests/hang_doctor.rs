@@ -20,8 +20,8 @@ fn two_ranks_that_both_receive_are_reported_with_their_calls() {
         lines,
         [
             "limosa: this job hangs: ranks 0, 1 wait and nothing is under way",
-            "  rank 0: MPI_Recv from rank 1, tag 7, MPI_COMM_WORLD",
-            "  rank 1: MPI_Recv from rank 0, tag 8, MPI_COMM_WORLD",
+            "  rank 0: MPI_Recv from rank 1, tag 7, on MPI_COMM_WORLD",
+            "  rank 1: MPI_Recv from rank 0, tag 8, on MPI_COMM_WORLD",
             "limosa: ranks 0, 1 wait for each other in a circle: 0 -> 1 -> 0",
             "hint: each of them receives before it sends: let one send first, or use MPI_Sendrecv or MPI_Irecv",
             "limosa: ending the job because of the hang (--on-hang=abort)",
@@ -33,7 +33,9 @@ fn two_ranks_that_both_receive_are_reported_with_their_calls() {
 fn a_rank_missing_from_a_collective_call_is_named() {
     let done = hang(&["-n", "3", RANK, "init", "0=barrier:all", "1=barrier:all", "2=recv:0:5"]);
     assert!(
-        done.err.contains("limosa: rank 2 is not in MPI_Barrier on MPI_COMM_WORLD; it waits in MPI_Recv from rank 0, tag 5, MPI_COMM_WORLD\n"),
+        done.err.contains(
+            "limosa: rank 2 is not in MPI_Barrier on MPI_COMM_WORLD; it waits in MPI_Recv from rank 0, tag 5, on MPI_COMM_WORLD\n"
+        ),
         "{}",
         done.err
     );
@@ -95,14 +97,16 @@ fn ps_shows_what_each_rank_is_doing() {
         serde_json::from_str(&done.out).expect("JSON")
     };
     let mine = |jobs: serde_json::Value| jobs.as_array()?.iter().find(|job| job["launcher"] == launcher).cloned();
-    until("both ranks are up", || mine(jobs()).is_some_and(|job| job["ranks"][0]["state"] == "blocked" && job["ranks"][1]["state"] == "running"));
+    until("both ranks are up", || {
+        mine(jobs()).is_some_and(|job| job["ranks"][0]["state"] == "blocked" && job["ranks"][1]["state"] == "running")
+    });
     let job = mine(jobs()).expect("the job is still there");
     let thread = &job["ranks"][0]["threads"][0];
     assert_eq!((&thread["call"], &thread["waits"][0]["peer"], &thread["waits"][0]["tag"]), (&"MPI_Recv".into(), &1.into(), &7.into()));
     assert_eq!(thread["waits"][0]["communicator"], "MPI_COMM_WORLD");
     assert!(job["ranks"][1]["memory_bytes"].as_u64().expect("a number") > 0);
     let text = finish(limosa(&["ps"]), b"").out;
-    assert!(text.contains("MPI_Recv from rank 1, tag 7, MPI_COMM_WORLD"), "{text}");
+    assert!(text.contains("MPI_Recv from rank 1, tag 7, on MPI_COMM_WORLD"), "{text}");
     signal(launcher, libc::SIGTERM);
     wait(child);
     assert!(mine(jobs()).is_none());
@@ -129,7 +133,10 @@ fn find_py_spy() -> Option<std::path::PathBuf> {
     let given = std::env::var_os("PY_SPY").map(std::path::PathBuf::from);
     let path = std::env::var_os("PATH").unwrap_or_default();
     let listed: Vec<_> = std::env::split_paths(&path).map(|dir| dir.join("py-spy")).collect();
-    given.into_iter().chain(listed).find(|file| Command::new(file).arg("--version").stdout(Stdio::null()).status().is_ok_and(|s| s.success()))
+    given
+        .into_iter()
+        .chain(listed)
+        .find(|file| Command::new(file).arg("--version").stdout(Stdio::null()).status().is_ok_and(|s| s.success()))
 }
 
 /// Writes its own entry of the board by hand, as the drawn layout says; the wait begins in line 40.

@@ -185,7 +185,8 @@ fn a_second_interrupt_kills_ranks_that_ignore_the_first() {
 #[test]
 fn user_signals_are_passed_on() {
     use std::io::{BufRead, BufReader};
-    let mut command = limosa(&["run", "sh", "-c", "trap 'echo one' USR1; trap 'echo two; exit 0' USR2; echo up; while :; do sleep 0.02; done"]);
+    let mut command =
+        limosa(&["run", "sh", "-c", "trap 'echo one' USR1; trap 'echo two; exit 0' USR2; echo up; while :; do sleep 0.02; done"]);
     command.stdout(Stdio::piped());
     let mut child = command.spawn().expect("limosa starts");
     let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines().map(|line| line.expect("text"));

@@ -98,7 +98,7 @@ fn situations(view: &RankView, place: &impl Fn(u32, u32) -> Option<String>) -> V
     }
 }
 
-/// A record in words: `MPI_Recv from rank 1, tag 7, MPI_COMM_WORLD`.
+/// A record in words: `MPI_Recv from rank 1, tag 7, on MPI_COMM_WORLD`.
 pub fn describe(record: &Record) -> String {
     let mut parts: Vec<String> = record.waits.iter().map(describe_wait).collect();
     if record.more > 0 {
@@ -113,11 +113,12 @@ pub fn describe(record: &Record) -> String {
 
 fn describe_wait(wait: &WaitView) -> String {
     let tag = match (wait.kind, wait.tag) {
-        (Kind::Collective, _) | (Kind::Other, None) => String::new(),
+        (Kind::Collective, _) => return format!("on {}, which {}", wait.comm, peer(wait)),
+        (Kind::Other, None) => String::new(),
         (_, Some(tag)) => format!(", tag {tag}"),
         (_, None) => ", any tag".into(),
     };
-    format!("{}{tag}, {}", peer(wait), wait.comm)
+    format!("{}{tag}, on {}", peer(wait), wait.comm)
 }
 
 /// Whom a wait is for, in words.
@@ -176,26 +177,42 @@ fn who_has_left(views: &[RankView], findings: &mut Vec<String>, hints: &mut BTre
 
 /// Ranks that are waited for in a collective call but wait somewhere else.
 fn who_is_missing(views: &[RankView], findings: &mut Vec<String>, hints: &mut BTreeSet<&'static str>) {
-    // By call and communicator: the communicator's name and the ranks that are not there.
-    let mut missing: BTreeMap<(&str, u64), (&str, BTreeSet<u32>)> = BTreeMap::new();
-    for (own, record, wait) in waits(views).filter(|(_, _, wait)| wait.kind == Kind::Collective) {
-        for target in targets(wait, own, views.len() as u32) {
-            let elsewhere = find(views, target).is_some_and(|view| {
-                let there = |r: &Record| r.call == record.call && r.waits.iter().any(|w| w.context == wait.context);
-                view.is_blocked() && !view.records.iter().any(there)
-            });
-            if elsewhere {
-                missing.entry((&record.call, wait.context)).or_insert((&wait.comm, BTreeSet::new())).1.insert(target);
-            }
-        }
+    let mut calls: BTreeMap<(&str, u64), &WaitView> = BTreeMap::new();
+    for (_, record, wait) in waits(views).filter(|(_, _, wait)| wait.kind == Kind::Collective) {
+        calls.insert((&record.call, wait.context), wait);
     }
-    for ((call, _), (comm, absent)) in missing {
-        for rank in absent {
-            let place = find(views, rank).and_then(|v| v.records.first()).map(describe).unwrap_or_else(|| "another call".into());
-            findings.push(format!("rank {rank} is not in {call} on {comm}; it waits in {place}"));
+    for ((call, context), wait) in calls {
+        let inside: Vec<u32> = views.iter().filter(|view| is_in(view, call, context)).map(|view| view.rank).collect();
+        let mut absent: BTreeSet<u32> = BTreeSet::new();
+        for (own, _, wait) in waits(views).filter(|(_, record, wait)| record.call == call && wait.context == context) {
+            absent.extend(targets(wait, own, views.len() as u32).into_iter().filter(|rank| !inside.contains(rank)));
+        }
+        // Ranks that are missing for the same reason share a sentence. Those that have left have got theirs already.
+        let mut reasons: BTreeMap<String, Vec<u32>> = BTreeMap::new();
+        for view in absent.iter().filter_map(|rank| find(views, *rank)).filter(|view| view.is_blocked()) {
+            reasons.entry(view.records.first().map(describe).unwrap_or_else(|| "another call".into())).or_default().push(view.rank);
+        }
+        for (place, ranks) in &reasons {
+            let (are, wait_) = if ranks.len() == 1 { ("is", "it waits") } else { ("are", "they wait") };
+            findings.push(format!("{} {are} not in {call} on {}; {wait_} in {place}", message::ranks(ranks), wait.comm));
+        }
+        // Who the members of a smaller communicator are, the board does not say.
+        let few = absent.is_empty() && wait.peer == Peer::Members && (inside.len() as u32) < wait.members;
+        if few {
+            let text = format!("only {} of the {} members of {} are in {call}", message::ranks(&inside), wait.members, wait.comm);
+            findings.push(if inside.len() == 1 { text.replace(" are in ", " is in ") } else { text });
+        }
+        if few || !reasons.is_empty() {
             hints.insert("all ranks of a communicator must make the same collective calls in the same order");
         }
     }
+}
+
+/// True if a thread of the rank waits in this collective call, or for one on the same communicator that it has started before.
+fn is_in(view: &RankView, call: &str, context: u64) -> bool {
+    let started_before = |name: &str| name.starts_with("MPI_Wait");
+    let same = |r: &Record| r.call == call || started_before(&r.call) || started_before(call);
+    view.is_blocked() && view.records.iter().any(|r| same(r) && r.waits.iter().any(|w| w.kind == Kind::Collective && w.context == context))
 }
 
 /// Circles of ranks that wait for each other.
@@ -319,8 +336,8 @@ mod tests {
         assert_eq!(
             report(1500 * MS, &views, place, &[]),
             "limosa: this job hangs: ranks 0, 1 wait and nothing is under way\n\
-             \x20 rank 0: MPI_Recv from rank 1, tag 7, MPI_COMM_WORLD, for 1.5 s\n\
-             \x20 rank 1: MPI_Recv from rank 0, tag 7, MPI_COMM_WORLD, for 1.5 s\n      at ring.py:12 in exchange\n\
+             \x20 rank 0: MPI_Recv from rank 1, tag 7, on MPI_COMM_WORLD, for 1.5 s\n\
+             \x20 rank 1: MPI_Recv from rank 0, tag 7, on MPI_COMM_WORLD, for 1.5 s\n      at ring.py:12 in exchange\n\
              limosa: ranks 0, 1 wait for each other in a circle: 0 -> 1 -> 0\n\
              hint: each of them receives before it sends: let one send first, or use MPI_Sendrecv or MPI_Irecv\n"
         );
@@ -342,7 +359,7 @@ mod tests {
         let barrier = |r, target| blocked(r, "MPI_Barrier", vec![wait(Kind::Collective, target, None)]);
         let views = [barrier(0, 1), barrier(1, 2), barrier(2, 3), blocked(3, "MPI_Recv", vec![wait(Kind::Receive, 0, Some(1))])];
         let all = findings(&views);
-        assert_eq!(all[0], "rank 3 is not in MPI_Barrier on MPI_COMM_WORLD; it waits in MPI_Recv from rank 0, tag 1, MPI_COMM_WORLD");
+        assert_eq!(all[0], "rank 3 is not in MPI_Barrier on MPI_COMM_WORLD; it waits in MPI_Recv from rank 0, tag 1, on MPI_COMM_WORLD");
         assert_eq!(all[1], "ranks 0-3 wait for each other in a circle: 0 -> 1 -> 2 -> 3 -> 0");
     }
 
@@ -355,8 +372,35 @@ mod tests {
         let views = [everybody(0), everybody(1), everybody(2), blocked(3, "MPI_Bcast", vec![wait(Kind::Collective, 0, None)])];
         let all = findings(&views);
         assert!(
-            all.contains(&"rank 3 is not in MPI_Allreduce on MPI_COMM_WORLD; it waits in MPI_Bcast needs rank 0, MPI_COMM_WORLD".into()),
+            all.contains(
+                &"rank 3 is not in MPI_Allreduce on MPI_COMM_WORLD; it waits in MPI_Bcast on MPI_COMM_WORLD, which needs rank 0".into()
+            ),
             "{all:?}"
+        );
+    }
+
+    #[test]
+    fn members_missing_from_a_smaller_communicator_are_counted() {
+        let wait = |members| WaitView { peer: Peer::Members, comm: "rows".into(), context: 8, members, ..wait(Kind::Collective, 0, None) };
+        let views = [
+            blocked(0, "MPI_Barrier", vec![wait(3)]),
+            blocked(1, "MPI_Barrier", vec![wait(3)]),
+            rank(2, State::Exited),
+            rank(3, State::Exited),
+        ];
+        assert_eq!(findings(&views), ["only ranks 0, 1 of the 3 members of rows are in MPI_Barrier"]);
+        let views = [blocked(0, "MPI_Barrier", vec![wait(2)]), blocked(1, "MPI_Wait", vec![wait(2)]), rank(2, State::Exited)];
+        assert_eq!(findings(&views), [""; 0], "a collective that was started before may be the same");
+    }
+
+    #[test]
+    fn ranks_missing_for_the_same_reason_share_a_sentence() {
+        let all = WaitView { peer: Peer::Members, members: 6, ..wait(Kind::Collective, 0, None) };
+        let mut views = vec![blocked(0, "MPI_Barrier", vec![all])];
+        views.extend((1..6).map(|r| blocked(r, "MPI_Recv", vec![wait(Kind::Receive, 0, Some(1))])));
+        assert_eq!(
+            findings(&views)[0],
+            "ranks 1-5 are not in MPI_Barrier on MPI_COMM_WORLD; they wait in MPI_Recv from rank 0, tag 1, on MPI_COMM_WORLD"
         );
     }
 
@@ -385,13 +429,13 @@ mod tests {
         let mut views = vec![rank(0, State::Finalized)];
         views.extend((1..100).map(|r| blocked(r, "MPI_Recv", vec![wait(Kind::Receive, 0, Some(1))])));
         let text = report(2000 * MS, &views, |_, _| None, &[]);
-        assert!(text.contains("  ranks 1-99: MPI_Recv from rank 0, tag 1, MPI_COMM_WORLD, for 2.0 s\n"), "{text}");
+        assert!(text.contains("  ranks 1-99: MPI_Recv from rank 0, tag 1, on MPI_COMM_WORLD, for 2.0 s\n"), "{text}");
     }
 
     #[test]
     fn a_communicators_own_numbering_is_translated() {
         let view = WaitView { peer: Peer::Rank { rank: 0, world: 3 }, comm: "rows".into(), ..wait(Kind::Receive, 0, Some(1)) };
-        assert_eq!(describe_wait(&view), "from rank 0 (world rank 3), tag 1, rows");
+        assert_eq!(describe_wait(&view), "from rank 0 (world rank 3), tag 1, on rows");
     }
 
     proptest! {

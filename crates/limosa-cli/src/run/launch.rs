@@ -109,6 +109,7 @@ pub fn launch(plan: &Plan, settings: &Settings) -> Result<u8, Unusable> {
         libc::SIGTTIN,
         libc::SIGWINCH,
     ];
+    raise_descriptor_limit(plan.ranks.len());
     let signals = sys::signal_fd(&handled).map_err(|e| refused("cannot receive signals", &e))?;
     let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(|e| refused("cannot make an event descriptor", &e))?;
     let mut job = Job {
@@ -585,6 +586,18 @@ impl Job<'_> {
         }
         self.guardian.dismiss();
         code
+    }
+}
+
+/// A rank costs the launcher up to six descriptors. Programs see a higher limit then, but one that the administrator has allowed.
+fn raise_descriptor_limit(ranks: usize) {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let needed = 6 * ranks as u64 + 64;
+    let mut limit = getrlimit(Resource::Nofile);
+    if limit.current.is_some_and(|current| current < needed) {
+        limit.current = Some(limit.maximum.map_or(needed, |most| most.min(needed)));
+        // If it is still not enough, the start of some rank fails and says why.
+        let _ = setrlimit(Resource::Nofile, limit);
     }
 }
 

@@ -12,6 +12,7 @@ use limosa_job::config::OnHang;
 /// Run a program in several processes on this machine.
 #[derive(Clone, Debug, Parser)]
 #[command(
+    name = "limosa",
     version,
     override_usage = "limosa run [-n N] [OPTIONS] PROGRAM [ARGS]... [: [-n N] [OPTIONS] PROGRAM [ARGS]...]...",
     after_help = "Usual options of other launchers are understood too, with one dash or two."

@@ -107,7 +107,8 @@ impl Mark {
 
     /// The processes that carry the mark and have not ended.
     pub fn survivors(&self) -> Vec<u32> {
-        let pids = std::fs::read_dir("/proc").expect("/proc is there").flatten().filter_map(|e| e.file_name().to_str()?.parse::<u32>().ok());
+        let pids =
+            std::fs::read_dir("/proc").expect("/proc is there").flatten().filter_map(|e| e.file_name().to_str()?.parse::<u32>().ok());
         let carries = |pid: &u32| {
             // A process that has ended but was not waited for has no environment any more.
             std::fs::read(format!("/proc/{pid}/environ")).is_ok_and(|raw| raw.split(|b| *b == 0).any(|word| word == self.0.as_bytes()))

@@ -23,7 +23,8 @@ fn main() {
         let parts: Vec<&str> = step.split(':').collect();
         let detail = |i: usize| parts.get(i).copied().unwrap_or("");
         let number = |i: usize| detail(i).parse::<f64>().unwrap_or(0.0);
-        let pause = |i: usize| std::thread::sleep(if detail(i).is_empty() { Duration::from_secs(600) } else { Duration::from_secs_f64(number(i)) });
+        let pause =
+            |i: usize| std::thread::sleep(if detail(i).is_empty() { Duration::from_secs(600) } else { Duration::from_secs_f64(number(i)) });
         let peer = match detail(1) {
             "any" => Peer::Any,
             "all" => Peer::Members,
