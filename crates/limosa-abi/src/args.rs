@@ -219,11 +219,6 @@ impl OutInt {
             }
         }
     }
-
-    /// True if the result has room for `value`.
-    pub(crate) fn fits(&self, value: i64) -> bool {
-        matches!(self, OutInt::Large(_)) || c_int::try_from(value).is_ok()
-    }
 }
 
 /// An object argument that is looked up when the glue asks for it, because it is insignificant in some calls (`recvtype` of `MPI_Gather` at

@@ -90,8 +90,8 @@ impl Cx {
         }
     }
 
-    /// `n` elements of a C array to write to. Null is fine for none.
-    pub(crate) fn slice_mut<'a, T>(&'a self, start: *mut T, n: usize, arg: &str) -> Result<&'a mut [T]> {
+    /// `n` elements of a C array to write to. Null is fine for none. Ask for an array once only: the slice is valid for the whole call.
+    pub(crate) fn slice_mut<'a, T>(&self, start: *mut T, n: usize, arg: &str) -> Result<&'a mut [T]> {
         match (start.is_null(), n) {
             (_, 0) => Ok(&mut []),
             (true, _) => Err(Error::new(consts::MPI_ERR_ARG, format!("{arg} is a null pointer, but {n} elements are to be written"))),
