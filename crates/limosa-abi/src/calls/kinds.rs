@@ -80,6 +80,9 @@ objects! {
     Datatype: DATATYPE = limosa_mpi::datatype::Datatype,
         set |datatype, handle| datatype.set_handle(handle.0),
         builtin limosa_mpi::datatype::Datatype::builtin;
+    Operation: OPERATION = limosa_mpi::op::Op,
+        set |op, handle| op.set_handle(handle.0),
+        builtin limosa_mpi::op::Op::builtin;
     Request: REQUEST = limosa_mpi::request::Request,
         set |request, handle| limosa_mpi::request::set_handle(request, handle.0),
         builtin |_| None;
@@ -89,7 +92,6 @@ objects! {
 }
 
 none_yet! {
-    Operation: OPERATION;
     Window: WINDOW;
     File: FILE;
     Session: SESSION;

@@ -46,11 +46,15 @@
 
 pub(crate) mod abi;
 pub(crate) mod attr;
+pub(crate) mod coll;
+pub(crate) mod coll_init;
+mod coll_plan;
 pub(crate) mod comm;
 pub(crate) mod environment;
 pub(crate) mod errhandler;
 pub(crate) mod error;
 pub(crate) mod group;
+pub(crate) mod icoll;
 pub(crate) mod info;
 pub(crate) mod kinds;
 pub(crate) mod memory;

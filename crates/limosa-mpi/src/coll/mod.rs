@@ -61,6 +61,21 @@ impl<'a> Call<'a> {
     pub fn begin(comm: &'a Comm) -> Call<'a> {
         Call { comm, tag: (comm.coll_seq.fetch_add(1, Ordering::Relaxed) % NUMBERS) as i32 }
     }
+
+    /// Number of ranks.
+    pub fn size(&self) -> usize {
+        self.comm.size()
+    }
+
+    /// This process's rank.
+    pub fn rank(&self) -> usize {
+        self.comm.rank() as usize
+    }
+
+    /// True if `root` is this process's rank.
+    pub fn is_at(&self, root: i32) -> bool {
+        root >= 0 && root as usize == self.rank()
+    }
 }
 
 /// Waits until all members have called.

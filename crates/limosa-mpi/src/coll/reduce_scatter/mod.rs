@@ -12,13 +12,16 @@ use crate::error::Result;
 use crate::fail;
 use crate::op::Op;
 
-/// The operands of one rank: `send`, or in place (`None`) the receive buffer, which then has room for all of them.
+/// Plans that each rank gets its part of the combined operands.
 ///
-/// `counts` has the number of elements of each rank's part. `send` and `receive` have their sum.
+/// `counts` has the number of elements of each rank's part. `send` has their sum; in place (`None`) `receive` has, and the result comes to its
+/// beginning.
 ///
 /// # Errors
-/// `MPI_ERR_OP`, `MPI_ERR_BUFFER`, `MPI_ERR_NO_MEM`.
-pub fn plan(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, counts: &[usize], op: &Arc<Op>) -> Result<Schedule> {
+/// `MPI_ERR_OP`, `MPI_ERR_COUNT`, `MPI_ERR_BUFFER`, `MPI_ERR_NO_MEM`.
+pub fn plan(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, counts: &[i64], op: &Arc<Op>) -> Result<Schedule> {
+    total(counts)?;
+    let counts: Vec<usize> = counts.iter().map(|&count| count as usize).collect();
     let mut schedule = Schedule::new(call);
     let own = receive.slice(0, counts[schedule.rank()]);
     if let Some(send) = send {
@@ -28,7 +31,7 @@ pub fn plan(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, counts: &[
     op.check(&input.datatype)?;
     schedule.reduce_with(op.clone(), input.datatype.clone());
     let plan = select(select::REDUCE_SCATTER, schedule.size(), input.bytes(), Some(op));
-    plan(&mut schedule, input, counts, &own)?;
+    plan(&mut schedule, input, &counts, &own)?;
     Ok(schedule)
 }
 
