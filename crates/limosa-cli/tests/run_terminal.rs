@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 /// Reads until the expected text comes, then types the answer; at the end prints the exit code and everything shown.
 const PERSON: &str = r#"
-import json, os, pty, sys
+import json, os, pty, signal, sys
 command, steps = json.loads(sys.argv[1])
 pid, terminal = pty.fork()
 if pid == 0:
@@ -20,6 +20,10 @@ def read():
         part = b""
     shown += part
     return part
+def give_up(*_):
+    sys.exit(f"waited too long for {expected!r}: {shown!r}")
+signal.signal(signal.SIGALRM, give_up)
+signal.alarm(30)
 for expected, answer in steps:
     at = len(shown)
     while expected.encode() not in shown[at:]:
@@ -36,7 +40,7 @@ print(shown.decode().replace("\r\n", "\n"), end="")
 fn person(command: &[&str], steps: &[(&str, &str)]) -> (i32, String) {
     let plan = serde_json::json!([command, steps]).to_string();
     let mut python = Command::new("python3");
-    python.args(["-c", PERSON, &plan]).stdin(Stdio::null()).env("PS1", "$ ").env("HISTFILE", "");
+    python.args(["-c", PERSON, &plan]).stdin(Stdio::null()).env("HISTFILE", "");
     let done = finish(python, b"");
     assert_eq!(done.code, Some(0), "{}", done.err);
     let (code, shown) = done.out.split_once('\n').expect("the person reports");
@@ -66,13 +70,13 @@ fn the_end_of_input_reaches_all_who_read() {
 #[test]
 fn control_z_stops_the_ranks_and_fg_goes_on() {
     let line = format!("{LIMOSA} run -n 2 sh -c 'echo up; sleep 0.3; echo done'\n");
-    let steps = [("$ ", line.as_str()), ("up\r\nup\r\n", "\x1a"), ("Stopped", "fg\n"), ("done\r\ndone\r\n", "exit\n")];
+    let steps = [("", line.as_str()), ("up\r\nup\r\n", "\x1a"), ("Stopped", "fg\n"), ("done\r\ndone\r\n", "exit\n")];
     assert_eq!(person(&["/bin/bash", "--norc", "--noediting", "-i"], &steps).0, 0);
 }
 
 #[test]
 fn in_the_background_the_job_leaves_the_terminal_to_others() {
     let line = format!("{LIMOSA} run -n 2 sh -c 'sleep 0.1; echo do''ne' &\n");
-    let steps = [("$ ", line.as_str()), ("done\r\ndone\r\n", "echo mi''ne\n"), ("mine", "exit\n")];
+    let steps = [("", line.as_str()), ("done\r\ndone\r\n", "echo mi''ne\n"), ("mine", "exit\n")];
     assert_eq!(person(&["/bin/bash", "--norc", "--noediting", "-i"], &steps).0, 0);
 }
