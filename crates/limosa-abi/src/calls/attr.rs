@@ -69,7 +69,7 @@ fn free(kind: Kind, keyval: &mut c_int) -> Result<()> {
 }
 
 /// Hands an attribute to the program, whose `attribute_val` is the address of a pointer.
-fn give(value: Option<usize>, attribute_val: *mut c_void, flag: &mut c_int) -> Result<()> {
+pub(super) fn give(value: Option<usize>, attribute_val: *mut c_void, flag: &mut c_int) -> Result<()> {
     args::not_null(attribute_val, "attribute_val")?;
     *flag = value.is_some().into();
     if let Some(value) = value {

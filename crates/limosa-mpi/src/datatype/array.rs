@@ -21,9 +21,9 @@ fn fastest_first(ndims: usize, order: i32) -> Result<Box<dyn Iterator<Item = usi
 }
 
 fn in_bytes(elements: i64, old: &Datatype) -> Result<i64> {
-    elements.checked_mul(old.extent()).ok_or_else(|| {
-        Error::new(MPI_ERR_VALUE_TOO_LARGE, format!("{elements} elements of {} bytes do not fit in 64 bits", old.extent()))
-    })
+    elements
+        .checked_mul(old.extent())
+        .ok_or_else(|| Error::new(MPI_ERR_VALUE_TOO_LARGE, format!("{elements} elements of {} bytes do not fit in 64 bits", old.extent())))
 }
 
 /// Places `built` at element `first` of a dimension of `size` elements of `old`.
@@ -110,8 +110,11 @@ impl Datatype {
         for d in fastest_first(ndims, order)? {
             built = dimension(&Datatype::contiguous(subsizes[d], &built)?, starts[d], sizes[d], &built)?;
         }
-        let arguments =
-            ArrayArguments { before: [ndims as i64].into(), counts: [sizes, subsizes, starts].concat().into(), after: [order as i64].into() };
+        let arguments = ArrayArguments {
+            before: [ndims as i64].into(),
+            counts: [sizes, subsizes, starts].concat().into(),
+            after: [order as i64].into(),
+        };
         Datatype::make(Maker::Array { combiner: MPI_COMBINER_SUBARRAY, arguments, built, old: old.clone() })
     }
 

@@ -188,7 +188,7 @@ impl Datatype {
     pub fn envelope(&self) -> Envelope {
         let (large, combiner) = (self.large, self.maker.combiner());
         // Integers and addresses that become large counts in the large form, integers that never do, types.
-        let (integers, addresses, always, types) = match &self.maker {
+        let (integers, addresses, always, types) = match &*self.maker {
             Maker::Basic(_) | Maker::Pair { name: Some(_), .. } => (0, 0, 0, 0),
             Maker::Pair { .. } => (0, 0, 0, 2),
             Maker::F90 { arguments, .. } => (0, 0, arguments.len(), 0),
@@ -218,9 +218,13 @@ impl Datatype {
     /// The arguments with which the type was made (`MPI_Type_get_contents`).
     pub fn contents(&self) -> Result<Contents> {
         let mut c = Contents { combiner: self.maker.combiner(), ..Contents::default() };
-        match &self.maker {
+        match &*self.maker {
             Maker::Basic(_) | Maker::Pair { name: Some(_), .. } => {
-                fail!(MPI_ERR_TYPE, "{} is a named datatype and has no contents; look at the combiner of MPI_Type_get_envelope first", self.name())
+                fail!(
+                    MPI_ERR_TYPE,
+                    "{} is a named datatype and has no contents; look at the combiner of MPI_Type_get_envelope first",
+                    self.name()
+                )
             }
             Maker::Pair { parts, .. } => c.types.extend(parts.iter().cloned()),
             Maker::F90 { arguments, .. } => c.integers.extend(arguments.iter().map(|a| *a as i64)),

@@ -28,7 +28,9 @@ impl Datatype {
     fn elements_within(&self, bytes: i64) -> Option<i64> {
         match self.maker.shape() {
             Shape::Basic(_) => None,
-            Shape::Same(old) | Shape::Bounded { old, .. } | Shape::Vector { old, .. } | Shape::Indexed { old, .. } => old.elements_of_bytes(bytes),
+            Shape::Same(old) | Shape::Bounded { old, .. } | Shape::Vector { old, .. } | Shape::Indexed { old, .. } => {
+                old.elements_of_bytes(bytes)
+            }
             Shape::Struct { lengths, types, .. } => {
                 let (mut left, mut elements) = (bytes, 0);
                 for (length, old) in lengths.iter().zip(types) {
@@ -60,7 +62,9 @@ impl Datatype {
     fn bytes_within(&self, elements: i64) -> Option<i64> {
         match self.maker.shape() {
             Shape::Basic(_) => None,
-            Shape::Same(old) | Shape::Bounded { old, .. } | Shape::Vector { old, .. } | Shape::Indexed { old, .. } => old.bytes_of_elements(elements),
+            Shape::Same(old) | Shape::Bounded { old, .. } | Shape::Vector { old, .. } | Shape::Indexed { old, .. } => {
+                old.bytes_of_elements(elements)
+            }
             Shape::Struct { lengths, types, .. } => {
                 let (mut left, mut bytes) = (elements, 0);
                 for (length, old) in lengths.iter().zip(types) {

@@ -42,7 +42,11 @@ impl Datatype {
             Shape::Basic(basic) => basic.external_size as i64,
             Shape::Same(old) | Shape::Bounded { old, .. } => old.external_element()?,
             Shape::Vector { old, .. } | Shape::Indexed { old, .. } => {
-                if old.size() == 0 { 0 } else { self.size() / old.size() * old.external_element()? }
+                if old.size() == 0 {
+                    0
+                } else {
+                    self.size() / old.size() * old.external_element()?
+                }
             }
             Shape::Struct { lengths, types, .. } => {
                 let mut total = 0;
@@ -66,7 +70,9 @@ impl Datatype {
             for i in 0..values.count {
                 let (to, behind) = std::mem::take(&mut rest).split_at_mut(values.basic.external_size);
                 // SAFETY: the type map of the element leads to this value, which the caller promised to be readable.
-                let from = unsafe { std::slice::from_raw_parts(values.at.wrapping_offset((i * values.stride) as isize), values.basic.kind.size()) };
+                let from = unsafe {
+                    std::slice::from_raw_parts(values.at.wrapping_offset((i * values.stride) as isize), values.basic.kind.size())
+                };
                 encode(values.basic, from, to)?;
                 rest = behind;
             }
@@ -88,7 +94,9 @@ impl Datatype {
             for i in 0..values.count {
                 let (from, behind) = rest.split_at(values.basic.external_size);
                 // SAFETY: the type map of the element leads to this value, which the caller promised to be writable; `packed` is elsewhere.
-                let to = unsafe { std::slice::from_raw_parts_mut(values.at.wrapping_offset((i * values.stride) as isize), values.basic.kind.size()) };
+                let to = unsafe {
+                    std::slice::from_raw_parts_mut(values.at.wrapping_offset((i * values.stride) as isize), values.basic.kind.size())
+                };
                 decode(values.basic, from, to)?;
                 rest = behind;
             }
@@ -155,7 +163,12 @@ fn encode(basic: &Basic, from: &[u8], to: &mut [u8]) -> Result<()> {
             let negative = signed && cut[0] & 0x80 != 0;
             let extends = cut.iter().all(|byte| *byte == if negative { 0xff } else { 0 });
             if !extends || (signed && (kept[0] & 0x80 != 0) != negative) {
-                fail!(MPI_ERR_CONVERSION, "a value of type {} does not fit in the {} bytes that external32 has for it", basic.name, to.len());
+                fail!(
+                    MPI_ERR_CONVERSION,
+                    "a value of type {} does not fit in the {} bytes that external32 has for it",
+                    basic.name,
+                    to.len()
+                );
             }
             to.copy_from_slice(kept);
         }

@@ -52,7 +52,7 @@ use shape::Measure;
 
 /// An MPI datatype.
 pub struct Datatype {
-    maker: Maker,
+    maker: Arc<Maker>,
     /// Made by a large-count constructor, which shows in envelope and contents.
     large: bool,
     measure: Measure,
@@ -107,7 +107,7 @@ impl Datatype {
     fn make(maker: Maker) -> Result<Arc<Datatype>> {
         let measure = Measure::of(&maker.shape())?;
         Ok(Arc::new(Datatype {
-            maker,
+            maker: Arc::new(maker),
             large: false,
             measure,
             program: OnceLock::new(),
@@ -116,6 +116,22 @@ impl Datatype {
             handle: AtomicUsize::new(0),
             attributes: attr::Attributes::new(attr::Kind::Datatype),
         }))
+    }
+
+    /// Another datatype object that is the same in all that constructors decide, for `MPI_Type_get_contents`, whose caller gets a handle of
+    /// its own. Name and attributes stay behind.
+    pub fn again(&self) -> Arc<Datatype> {
+        let again = Datatype {
+            maker: self.maker.clone(),
+            large: self.large,
+            measure: self.measure.clone(),
+            program: self.program.clone(),
+            committed: AtomicBool::new(self.is_committed()),
+            name: Mutex::new(None),
+            handle: AtomicUsize::new(0),
+            attributes: attr::Attributes::new(attr::Kind::Datatype),
+        };
+        Arc::new(again)
     }
 
     /// Marks a type that was just made as the work of a large-count constructor.
@@ -173,12 +189,12 @@ impl Datatype {
 
     /// True for types that the standard defines, named or not. They cannot be freed.
     pub fn is_predefined(&self) -> bool {
-        matches!(self.maker, Maker::Basic(_) | Maker::Pair { .. } | Maker::F90 { .. })
+        matches!(*self.maker, Maker::Basic(_) | Maker::Pair { .. } | Maker::F90 { .. })
     }
 
     /// The basic type, if this is one: a named single value, or one selected by `MPI_Type_create_f90_*`.
     pub fn as_basic(&self) -> Option<&'static Basic> {
-        match &self.maker {
+        match &*self.maker {
             Maker::Basic(basic) => Some(basic),
             Maker::F90 { same, .. } => same.as_basic(),
             _ => None,
@@ -187,7 +203,7 @@ impl Datatype {
 
     /// The types of value and index, if this is a predefined pair type.
     pub fn as_pair(&self) -> Option<(&'static Basic, &'static Basic)> {
-        match &self.maker {
+        match &*self.maker {
             Maker::Pair { parts, .. } => Some((parts[0].as_basic()?, parts[1].as_basic()?)),
             _ => None,
         }
@@ -198,7 +214,7 @@ impl Datatype {
         if let Some(name) = &*self.name.lock() {
             return name.clone();
         }
-        match &self.maker {
+        match &*self.maker {
             Maker::Basic(basic) => basic.name.to_owned(),
             Maker::Pair { name: Some(name), .. } => (*name).to_owned(),
             _ => String::new(),

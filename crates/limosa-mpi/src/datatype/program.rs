@@ -128,10 +128,10 @@ impl Placed {
                 _ => merged.push(part),
             }
         }
-        if let Some(stride) = even_spacing(merged.iter().map(|part| part.place)) {
-            if merged.iter().all(|part| part.code == merged[0].code) {
-                return merged[0].repeated(merged.len(), stride);
-            }
+        if let Some(stride) = even_spacing(merged.iter().map(|part| part.place))
+            && merged.iter().all(|part| part.code == merged[0].code)
+        {
+            return merged[0].repeated(merged.len(), stride);
         }
         if merged.len() <= 1 {
             return merged.pop().unwrap_or_else(Placed::empty);

@@ -141,7 +141,10 @@ fn fits(value: i128) -> Option<i64> {
 fn too_large<T>(value: Option<T>) -> Result<T> {
     match value {
         Some(value) => Ok(value),
-        None => fail!(MPI_ERR_VALUE_TOO_LARGE, "the size or the bounds of the datatype would not fit in 64 bits; use smaller counts or displacements"),
+        None => fail!(
+            MPI_ERR_VALUE_TOO_LARGE,
+            "the size or the bounds of the datatype would not fit in 64 bits; use smaller counts or displacements"
+        ),
     }
 }
 
@@ -192,7 +195,10 @@ impl Shape<'_> {
                 if old.is_dense() {
                     let mut runs = Runs::new();
                     for (i, displacement) in displacements.iter().enumerate() {
-                        runs.push(one.place.wrapping_add(displacement.wrapping_mul(unit) as isize), lengths.get(i) as usize * one.code.size);
+                        runs.push(
+                            one.place.wrapping_add(displacement.wrapping_mul(unit) as isize),
+                            lengths.get(i) as usize * one.code.size,
+                        );
                     }
                     return runs.finish();
                 }

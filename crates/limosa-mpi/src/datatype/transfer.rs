@@ -64,6 +64,21 @@ impl Datatype {
         }
     }
 
+    /// Fails if a null buffer (`MPI_BOTTOM`) would be accessed near address 0, where no memory is: the program passed no buffer. `arg` is the
+    /// parameter's name.
+    pub fn check_buffer(&self, base: *const u8, count: i64, arg: &str) -> Result<()> {
+        const PAGE: i128 = 4096;
+        if !base.is_null() || count <= 0 || self.size() == 0 {
+            return Ok(());
+        }
+        let last = (count as i128 - 1) * self.extent() as i128;
+        let low = self.true_lb() as i128;
+        if low.min(low + last) < PAGE {
+            fail!(MPI_ERR_BUFFER, "{arg} is a null pointer, but {count} elements of {} are to be accessed", self.describe());
+        }
+        Ok(())
+    }
+
     /// The memory of `count` elements at `base`, contiguous whenever the data are.
     ///
     /// # Safety
@@ -119,7 +134,8 @@ pub(super) fn room(position: i64, bytes: i64, buffer: usize, what: &str) -> Resu
     }
     let end = position.checked_add(bytes).filter(|end| *end <= buffer as i64);
     let Some(end) = end else {
-        let detail = format!("{bytes} bytes are needed from position {position} on, but {what} has {buffer} bytes; MPI_Pack_size tells the size");
+        let detail =
+            format!("{bytes} bytes are needed from position {position} on, but {what} has {buffer} bytes; MPI_Pack_size tells the size");
         return Err(Error::new(crate::consts::MPI_ERR_TRUNCATE, detail));
     };
     Ok(position as usize..end as usize)

@@ -75,8 +75,11 @@ fn walk_turns<S: Sink>(code: &Code, stride: isize, base: *mut u8, from: usize, t
     true
 }
 
-/// Cuts `[from, to)` of a stream of equal blocks: part of a block, whole blocks, part of a block. The parts are (block, offset, length).
-fn cut(block: usize, from: usize, to: usize) -> (Option<(usize, usize, usize)>, std::ops::Range<usize>, Option<(usize, usize, usize)>) {
+/// A part of a block: number of the block, offset in it, length.
+type Partial = Option<(usize, usize, usize)>;
+
+/// Cuts `[from, to)` of a stream of equal blocks: part of a block, whole blocks, part of a block.
+fn cut(block: usize, from: usize, to: usize) -> (Partial, std::ops::Range<usize>, Partial) {
     let (first, last) = (from / block, to / block);
     let (offset, rest) = (from % block, to % block);
     if first == last {
@@ -161,7 +164,11 @@ impl<const PACK: bool> Copy<PACK> {
             let place = place.cast::<[u8; N]>();
             // SAFETY: the creator of `self` promised valid memory on both sides; arrays of bytes need no alignment.
             unsafe {
-                if PACK { *stream = *place } else { *place = *stream }
+                if PACK {
+                    *stream = *place
+                } else {
+                    *place = *stream
+                }
                 stream = stream.add(1);
             }
         }
