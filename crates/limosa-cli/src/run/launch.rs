@@ -263,7 +263,11 @@ impl Job<'_> {
                 }
                 Ready::Wake => self.on_wake(),
                 Ready::Stream(rank, kind) => self.read_stream(rank, kind),
-                Ready::Inner(rank) => self.on_inner_end(rank),
+                Ready::Inner(rank) => {
+                    if let Some((pid, _)) = self.ranks[rank].inner.take() {
+                        self.on_inner_end(rank, pid);
+                    }
+                }
                 Ready::End(rank) => self.on_end(rank),
                 Ready::InputSource => self.input.read(),
                 Ready::InputPipe => self.input.write(),
@@ -332,8 +336,11 @@ impl Job<'_> {
     fn on_wake(&mut self) {
         let mut count = [0u8; 8];
         let _ = rustix::io::read(&*self.wake, &mut count);
-        for (i, rank) in self.ranks.iter_mut().enumerate() {
-            rank.look_for_claim(self.board.seat(i as u32).pid());
+        for index in 0..self.ranks.len() {
+            let claimed = self.board.seat(index as u32).pid();
+            if let Some(pid) = self.ranks[index].look_for_claim(claimed) {
+                self.on_inner_end(index, pid);
+            }
         }
         self.check_abort();
         match self.sinks.iter().find_map(|(_, sink)| sink.error()) {
@@ -384,9 +391,8 @@ impl Job<'_> {
         }
     }
 
-    /// The process that is the rank has ended, but a wrapper around it still runs.
-    fn on_inner_end(&mut self, index: usize) {
-        let Some((pid, _)) = self.ranks[index].inner.take() else { return };
+    /// Process `pid`, which was the rank, has ended, but a wrapper around it may still run.
+    fn on_inner_end(&mut self, index: usize, pid: u32) {
         let rank = index as u32;
         if self.check_abort() || self.ranks[index].ended.is_some() {
             return;

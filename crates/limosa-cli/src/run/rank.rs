@@ -84,15 +84,20 @@ impl Rank {
         }
     }
 
-    /// Looks who has claimed the rank; if it is not the process that we started, keeps an eye on that one too.
-    pub fn look_for_claim(&mut self, claimed: Option<u32>) {
-        let Some(pid) = claimed.filter(|_| !self.seen_claim) else { return };
+    /// Looks who has claimed the rank. If it is not the process that we started, keeps an eye on that one too, and returns its id if it has
+    /// ended already.
+    pub fn look_for_claim(&mut self, claimed: Option<u32>) -> Option<u32> {
+        let pid = claimed.filter(|_| !self.seen_claim)?;
         self.seen_claim = true;
-        if pid != self.pid
-            && let Some(target) = Pid::from_raw(pid as i32)
-            && let Ok(fd) = pidfd_open(target, PidfdFlags::empty())
-        {
-            self.inner = Some((pid, fd));
+        if pid == self.pid {
+            return None;
+        }
+        match pidfd_open(Pid::from_raw(pid as i32)?, PidfdFlags::empty()) {
+            Ok(fd) => {
+                self.inner = Some((pid, fd));
+                None
+            }
+            Err(_) => Some(pid),
         }
     }
 
