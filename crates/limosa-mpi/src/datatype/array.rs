@@ -72,11 +72,11 @@ impl Share {
     /// The type of the dimension: whole blocks at equal distances, then perhaps a shorter one at the array's end.
     fn of(&self, old: &Arc<Datatype>) -> Result<Arc<Datatype>> {
         let first = self.place.saturating_mul(self.block).min(self.size);
-        let period = self.block.saturating_mul(self.processes).min(self.size.max(1));
+        let period = self.block.saturating_mul(self.processes);
         let rest = self.size - first;
         let whole = rest / period + i64::from(rest % period >= self.block);
         let partial = if rest % period < self.block { rest % period } else { 0 };
-        let stride = in_bytes(period, old)?;
+        let stride = if whole > 1 { in_bytes(period, old)? } else { 0 };
         let blocks = Datatype::hvector(whole, self.block, stride, old)?;
         let end = Datatype::contiguous(partial, old)?;
         let behind = if partial > 0 { in_bytes(whole * period, old)? } else { 0 };
