@@ -3,7 +3,7 @@
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::Arc;
 
-use limosa_mpi::comm::Comm;
+use limosa_mpi::comm::{Comm, SplitKind};
 use limosa_mpi::request::{End, Request};
 use limosa_mpi::{Result, consts};
 
@@ -86,6 +86,24 @@ pub(crate) fn mpi_comm_create_group(
     newcomm: &mut Handle,
 ) -> Result<()> {
     *newcomm = register_comm(cx, comm.create_group(group, tag)?)?;
+    Ok(())
+}
+
+pub(crate) fn mpi_comm_split(cx: &Cx, comm: &Arc<kinds::Communicator>, color: c_int, key: c_int, newcomm: &mut Handle) -> Result<()> {
+    *newcomm = register_comm(cx, comm.split(color, key)?)?;
+    Ok(())
+}
+
+pub(crate) fn mpi_comm_split_type(
+    cx: &Cx,
+    comm: &Arc<kinds::Communicator>,
+    split_type: c_int,
+    key: c_int,
+    info: Option<&Arc<kinds::Info>>,
+    newcomm: &mut Handle,
+) -> Result<()> {
+    let kind = SplitKind::parse(split_type, info.map(|info| &**info));
+    *newcomm = register_comm(cx, comm.split_type(kind, key)?)?;
     Ok(())
 }
 
