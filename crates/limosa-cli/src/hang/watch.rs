@@ -8,6 +8,9 @@
 //! - and this very hang has not been reported yet.
 //!
 //! A rank that polls, computes, sleeps in its own code, or has not called the library yet is not blocked, and prevents all this.
+//!
+//! What the board cannot know: a thread that has never called the library, sleeps now, and will call it later. A program that brings such a
+//! thread into play while all others wait gets a false report; that is one reason why the default is to report and keep waiting.
 
 use std::time::Duration;
 

@@ -434,12 +434,12 @@ impl Job<'_> {
             let process = self.ranks.get(rank as usize)?;
             let app = &self.plan.apps[self.plan.ranks[rank as usize]];
             // A script's name says more than its interpreter's.
-            let script = app.args.first().filter(|_| app.name.to_string_lossy().contains("python"));
+            let script = app.args.first().filter(|arg| arg.to_string_lossy().ends_with(".py"));
             Some(Who { pid: process.pid, program: script.unwrap_or(&app.name).to_string_lossy().into_owned() })
         });
         // A rank that is to blame but still runs (it aborts, say) is not one of the others.
         let blamed_runs = cause.rank().is_some_and(|rank| self.ranks.get(rank as usize).is_some_and(|r| r.ended.is_none()));
-        cause.message(who.as_ref(), running - usize::from(blamed_runs && running > 0))
+        cause.message(who.as_ref(), self.plan.ranks.len(), running - usize::from(blamed_runs && running > 0))
     }
 
     fn running(&self) -> usize {
@@ -577,11 +577,8 @@ impl Job<'_> {
                 0
             }
             (None, Some((cause, _))) => {
-                if self.ranks.len() > 1
-                    && let Some(text) = self.message_for(&cause, self.ranks.len() - 1)
-                {
-                    let text = text.split("; ending").next().unwrap_or_default().trim_end().to_owned();
-                    self.say(&format!("{text}\n"));
+                if let Some(text) = self.message_for(&cause, 0) {
+                    self.say(&text);
                 }
                 cause.code()
             }

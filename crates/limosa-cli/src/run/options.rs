@@ -9,17 +9,41 @@ use std::path::PathBuf;
 use clap::{ArgAction, CommandFactory, Parser, ValueEnum};
 use limosa_job::config::OnHang;
 
+const LONG_HELP: &str = "\
+Examples:
+  limosa run -n 4 ./wave               four processes
+  limosa run -n 4 wave.py --steps 100  of a Python program
+  limosa run -n 1 ./master : -n 7 ./worker
+                                       one job of two programs
+  limosa run -l -x OMP_NUM_THREADS=2 -n 2 ./wave
+
+Usual options of other launchers are understood too, with one dash or two:
+  -np, -c, -hosts, -f, -machinefile, -wd, -genv, -genvlist, -genvnone, -env, -envlist, -prepend-rank;
+  --oversubscribe, --allow-run-as-root, --bind-to, --map-by, --mca and the like are ignored.
+
+Signals INT, TERM, HUP, QUIT, USR1 and USR2 are passed on to all ranks; a second INT or TERM kills them. When a rank fails, the others
+are ended. Nothing that a job has started in its process groups outlives it.
+
+Exit codes:
+  0      all ranks exited with 0
+  2      bad option, or a program or directory that does not exist
+  3      the operating system refused something
+  86     the job hung (with --on-hang=abort)
+  128+N  signal N killed a rank or the launcher
+  other  the code of the first rank that failed; 1 if it left without MPI_Finalize";
+
 /// Run a program in several processes on this machine.
 #[derive(Clone, Debug, Parser)]
 #[command(
     name = "limosa",
     version,
     override_usage = "limosa run [-n N] [OPTIONS] PROGRAM [ARGS]... [: [-n N] [OPTIONS] PROGRAM [ARGS]...]...",
-    after_help = "Usual options of other launchers are understood too, with one dash or two."
+    after_help = "Usual options of other launchers are understood too, with one dash or two.",
+    after_long_help = LONG_HELP
 )]
 pub struct Options {
     /// Number of processes
-    #[arg(short = 'n', long = "np", value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=65536))]
+    #[arg(short = 'n', long = "np", short_alias = 'c', value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=65536))]
     pub count: u32,
     /// Hosts to run on; for now only this machine
     #[arg(short = 'H', long = "host", alias = "hosts", value_name = "LIST")]
@@ -193,8 +217,8 @@ fn values_of(command: &clap::Command, name: &str) -> Option<usize> {
     let is_name = |arg: &&clap::Arg| {
         let long = arg.get_long_and_visible_aliases().unwrap_or_default();
         let hidden = arg.get_all_aliases().unwrap_or_default();
-        let short = arg.get_short().map(String::from);
-        long.contains(&name) || hidden.contains(&name) || short.as_deref() == Some(name)
+        let shorts = arg.get_short().into_iter().chain(arg.get_all_short_aliases().unwrap_or_default());
+        long.contains(&name) || hidden.contains(&name) || shorts.map(String::from).any(|short| short == name)
     };
     let arg = command.get_arguments().find(is_name)?;
     Some(match arg.get_action() {
@@ -224,7 +248,7 @@ mod tests {
 
     #[test]
     fn the_number_of_processes_has_many_spellings() {
-        for text in ["-n 4 a", "-np 4 a", "--np 4 a", "--np=4 a", "-np=4 a", "-n4 a", "-n=4 a"] {
+        for text in ["-n 4 a", "-np 4 a", "--np 4 a", "--np=4 a", "-c 4 a", "-np=4 a", "-n4 a", "-n=4 a"] {
             assert_eq!(line(text)[0].count, 4, "{text}");
         }
         assert_eq!(line("a")[0].count, 1);

@@ -94,8 +94,8 @@ impl Cause {
         }
     }
 
-    /// What to say, if anything. `others`: how many other ranks are ended by this.
-    pub fn message(&self, who: Option<&Who>, others: usize) -> Option<String> {
+    /// What to say, if anything, in a job of `ranks` ranks. `others`: how many other ranks are ended by this.
+    pub fn message(&self, who: Option<&Who>, ranks: usize, others: usize) -> Option<String> {
         let rank = self.rank().unwrap_or(0);
         let subject = match who {
             Some(who) => format!("rank {rank} (process {}, {})", who.pid, who.program),
@@ -124,7 +124,7 @@ impl Cause {
                 (format!("{subject} was killed by signal {signal} ({}){ending}", signal_name(*signal)), hint)
             }
             // One rank's exit code needs no comment: it is passed on.
-            Cause::Code { .. } if others == 0 => return None,
+            Cause::Code { .. } if ranks == 1 => return None,
             Cause::Code { code, .. } => (format!("{subject} exited with code {code}{ending}"), None),
             Cause::NotFinalized { .. } => (
                 format!("{subject} exited without calling MPI_Finalize{ending}"),
@@ -166,23 +166,23 @@ mod tests {
         let cause = Cause::Signal { rank: 2, signal: libc::SIGSEGV, out_of_memory: false };
         assert_eq!(cause.code(), 139);
         assert_eq!(
-            cause.message(Some(&who()), 3).unwrap(),
+            cause.message(Some(&who()), 4, 3).unwrap(),
             "limosa: rank 2 (process 42, ./prog) was killed by signal 11 (SIGSEGV, segmentation fault); ending the other 3 ranks\n"
         );
     }
 
     #[test]
     fn lack_of_memory_is_suspected_and_then_named() {
-        let hint = |out_of_memory| Cause::Signal { rank: 0, signal: libc::SIGKILL, out_of_memory }.message(Some(&who()), 1).unwrap();
+        let hint = |out_of_memory| Cause::Signal { rank: 0, signal: libc::SIGKILL, out_of_memory }.message(Some(&who()), 2, 1).unwrap();
         assert!(hint(false).contains("may have run out of memory"));
         assert!(hint(true).contains("memory limit of this control group was reached"));
     }
 
     #[test]
     fn one_rank_passes_its_code_on_without_comment() {
-        assert_eq!(Cause::Code { rank: 0, code: 3 }.message(Some(&who()), 0), None);
+        assert_eq!(Cause::Code { rank: 0, code: 3 }.message(Some(&who()), 1, 0), None);
         assert_eq!(Cause::Code { rank: 0, code: 3 }.code(), 3);
-        let text = Cause::Code { rank: 1, code: 3 }.message(Some(&who()), 1).unwrap();
+        let text = Cause::Code { rank: 1, code: 3 }.message(Some(&who()), 2, 1).unwrap();
         assert_eq!(text, "limosa: rank 1 (process 42, ./prog) exited with code 3; ending the other rank\n");
     }
 
@@ -190,6 +190,6 @@ mod tests {
     fn an_abort_shows_its_reason_and_never_succeeds() {
         let cause = Cause::Aborted(Abort { rank: 1, code: 256, message: "no fuel".into() });
         assert_eq!(cause.code(), 1);
-        assert!(cause.message(None, 1).unwrap().starts_with("limosa: rank 1 aborted the job with code 256: no fuel"));
+        assert!(cause.message(None, 2, 1).unwrap().starts_with("limosa: rank 1 aborted the job with code 256: no fuel"));
     }
 }
