@@ -62,7 +62,11 @@ impl Spec {
             Spec::Hvector(count, length, stride, old) => Datatype::hvector(*count, *length, *stride, &old.build()),
             Spec::Indexed(blocks, bytes, old) => {
                 let (lengths, places): (Vec<i64>, Vec<i64>) = blocks.iter().copied().unzip();
-                if *bytes { Datatype::hindexed(&lengths, &places, &old.build()) } else { Datatype::indexed(&lengths, &places, &old.build()) }
+                if *bytes {
+                    Datatype::hindexed(&lengths, &places, &old.build())
+                } else {
+                    Datatype::indexed(&lengths, &places, &old.build())
+                }
             }
             Spec::IndexedBlock(length, places, true, old) => Datatype::hindexed_block(*length, places, &old.build()),
             Spec::IndexedBlock(length, places, false, old) => Datatype::indexed_block(*length, places, &old.build()),
@@ -130,8 +134,10 @@ pub fn trees() -> impl Strategy<Value = Spec> {
             (0i64..5, length.clone(), place.clone(), old.clone()).prop_map(|(n, l, s, old)| Spec::Hvector(n, l, s, old)),
             (prop::collection::vec((length.clone(), -6i64..7), 0..5), old.clone()).prop_map(|(b, old)| Spec::Indexed(b, false, old)),
             (prop::collection::vec((length.clone(), place.clone()), 0..5), old.clone()).prop_map(|(b, old)| Spec::Indexed(b, true, old)),
-            (length.clone(), prop::collection::vec(-6i64..7, 0..5), old.clone()).prop_map(|(l, p, old)| Spec::IndexedBlock(l, p, false, old)),
-            (length.clone(), prop::collection::vec(place.clone(), 0..5), old.clone()).prop_map(|(l, p, old)| Spec::IndexedBlock(l, p, true, old)),
+            (length.clone(), prop::collection::vec(-6i64..7, 0..5), old.clone())
+                .prop_map(|(l, p, old)| Spec::IndexedBlock(l, p, false, old)),
+            (length.clone(), prop::collection::vec(place.clone(), 0..5), old.clone())
+                .prop_map(|(l, p, old)| Spec::IndexedBlock(l, p, true, old)),
             prop::collection::vec((length.clone(), place.clone(), inner.clone()), 0..4).prop_map(Spec::Struct),
             (place.clone(), -30i64..60, old.clone()).prop_map(|(lb, extent, old)| Spec::Resized(lb, extent, old)),
             (prop::collection::vec(dimension, 1..4), any::<bool>(), old.clone()).prop_map(|(d, c, old)| Spec::Subarray(d, c, old)),
@@ -302,8 +308,8 @@ impl Memory {
     }
 
     /// The base address; memory may lie on both sides, or only far away from it.
-    pub fn base(&self) -> *mut u8 {
-        self.bytes.as_ptr().cast_mut().wrapping_offset(-self.low as isize)
+    pub fn base(&mut self) -> *mut u8 {
+        self.bytes.as_mut_ptr().wrapping_offset(-self.low as isize)
     }
 
     pub fn get(&self, at: i64) -> u8 {
