@@ -227,6 +227,7 @@ static void get_status_of_arrays(void)
     CHECK_INT(count, 1);
     CHECK_INT(indices[0], 5);
     CHECK_STATUS(&statuses[0], from, 5, MPI_INT, 1);
+    OK(MPI_Barrier(MPI_COMM_WORLD));
     for (int i = 0; i < N; i++) {
         if (i != 5)
             send_one(i);

@@ -1,7 +1,7 @@
 /* Wrong arguments under MPI_ERRORS_RETURN: the right error class, nothing broken afterwards (MPI-5 section 9.4).
  *
- * Wrong handles of every kind in every position are the business of bad_handles.py; here are all other arguments, and freed and
- * uncommitted objects. Every rank makes the same mistakes, so the collective calls are wrong on all of them.
+ * Wrong handles in every position of every function are the business of the ABI crate's own tests; here are all other arguments, and
+ * freed and uncommitted objects. Every rank makes the same mistakes, so the collective calls are wrong on all of them.
  */
 #include "limosa_test.h"
 
