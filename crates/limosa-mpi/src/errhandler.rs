@@ -7,7 +7,10 @@
 //!   that it was made for.
 //! - This module only says *which* handler is in force. The ABI layer runs it, without any lock held.
 
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, LazyLock};
+
+use parking_lot::Mutex;
 
 use crate::error::{ErrorClass, Result};
 use crate::fail;
@@ -55,11 +58,15 @@ pub enum Action {
 pub struct Errhandler {
     /// What it does.
     pub action: Action,
+    /// The handle value under which the ABI layer registered this handler; 0 if none.
+    pub handle: AtomicUsize,
+    /// How often the program was given that handle and has not freed it.
+    pub references: Mutex<usize>,
 }
 
 impl Errhandler {
     fn with(action: Action) -> Arc<Errhandler> {
-        Arc::new(Errhandler { action })
+        Arc::new(Errhandler { action, handle: AtomicUsize::new(0), references: Mutex::new(0) })
     }
 
     /// `MPI_ERRORS_ARE_FATAL`, the handler of all objects that nobody gave another.

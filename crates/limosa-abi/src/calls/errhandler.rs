@@ -2,6 +2,7 @@
 
 use std::ffi::c_int;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use limosa_mpi::errhandler::{Action, Scope};
 use limosa_mpi::{Error, Result, consts, error_code};
@@ -24,18 +25,26 @@ fn create(cx: &Cx, scope: Scope, function: Option<HandlerFn>, arg: &str, errhand
         // SAFETY: the program promises a function of this type, which may read and write the two places during the call.
         unsafe { function(&raw mut object, &raw mut code) }
     };
-    *errhandler = cx.register(Errhandler::user(scope, Arc::new(call)))?;
+    *errhandler = handle_of(cx, &Errhandler::user(scope, Arc::new(call)))?;
     Ok(())
 }
 
-/// The handle by which a program gets to know the handler in force, which it is to free: its own one for every asking.
-fn handle_of(cx: &Cx, errhandler: Arc<Errhandler>) -> Result<Handle> {
+/// One more reference to a handler for the program, which is to free it. As long as it has any, it gets the same handle every time, so that
+/// it can compare; a handler that it freed, but left in force, gets a new one.
+fn handle_of(cx: &Cx, errhandler: &Arc<Errhandler>) -> Result<Handle> {
     match &errhandler.action {
-        Action::Fatal => Ok(Handle::predefined(consts::MPI_ERRORS_ARE_FATAL)),
-        Action::Abort => Ok(Handle::predefined(consts::MPI_ERRORS_ABORT)),
-        Action::Return => Ok(Handle::predefined(consts::MPI_ERRORS_RETURN)),
-        Action::User(..) => cx.register(errhandler),
+        Action::Fatal => return Ok(Handle::predefined(consts::MPI_ERRORS_ARE_FATAL)),
+        Action::Abort => return Ok(Handle::predefined(consts::MPI_ERRORS_ABORT)),
+        Action::Return => return Ok(Handle::predefined(consts::MPI_ERRORS_RETURN)),
+        Action::User(..) => {}
     }
+    let mut references = errhandler.references.lock();
+    let handle = match *references {
+        0 => cx.register(errhandler.clone())?,
+        _ => Handle(errhandler.handle.load(Ordering::Relaxed)),
+    };
+    *references += 1;
+    Ok(handle)
 }
 
 pub(crate) fn mpi_comm_create_errhandler(
@@ -75,14 +84,14 @@ pub(crate) fn mpi_comm_set_errhandler(_cx: &Cx, comm: &Arc<kinds::Communicator>,
 }
 
 pub(crate) fn mpi_comm_get_errhandler(cx: &Cx, comm: &Arc<kinds::Communicator>, errhandler: &mut Handle) -> Result<()> {
-    *errhandler = handle_of(cx, comm.errhandler())?;
+    *errhandler = handle_of(cx, &comm.errhandler())?;
     Ok(())
 }
 
 /// Succeeds when the handler has been called and came back.
 pub(crate) fn mpi_comm_call_errhandler(cx: &Cx, comm: &Arc<kinds::Communicator>, errorcode: c_int) -> Result<()> {
     error_code::class_of(errorcode)?;
-    let handle = Handle(comm.handle.load(std::sync::atomic::Ordering::Relaxed));
+    let handle = Handle(comm.handle.load(Ordering::Relaxed));
     errors::raise(cx, Target::Comm(handle), Error::new(errorcode, "the program itself raised this error"));
     Ok(())
 }
@@ -91,8 +100,44 @@ pub(crate) fn mpi_comm_call_errhandler(cx: &Cx, comm: &Arc<kinds::Communicator>,
 pub(crate) fn mpi_errhandler_free(cx: &Cx, errhandler: &mut Handle) -> Result<()> {
     let freed: Arc<Errhandler> = cx.get(*errhandler, "errhandler")?;
     if matches!(freed.action, Action::User(..)) {
-        return cx.free::<Errhandler>(errhandler, "errhandler").map(|_| ());
+        let mut references = freed.references.lock();
+        *references = references.saturating_sub(1);
+        if *references == 0 {
+            return cx.free::<Errhandler>(errhandler, "errhandler").map(|_| ());
+        }
     }
     *errhandler = Handle::predefined(consts::MPI_ERRHANDLER_NULL);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use limosa_mpi::comm::Comm;
+
+    use super::*;
+
+    /// A handler that does nothing. Stable Rust cannot define variadic functions, so it is one in name only.
+    fn handler() -> HandlerFn {
+        unsafe extern "C" fn ignore(_: *mut Handle, _: *mut c_int) {}
+        // SAFETY: function pointers are alike, and the test does not call it.
+        unsafe { std::mem::transmute::<unsafe extern "C" fn(*mut Handle, *mut c_int), HandlerFn>(ignore) }
+    }
+
+    #[test]
+    fn every_reference_to_a_handler_is_freed_once() {
+        let (cx, comm) = (Cx::new("MPI_Test", false), Comm::world(1, 0).dup(None).unwrap());
+        let (mut made, mut got) = (Handle::default(), Handle::default());
+        mpi_comm_create_errhandler(&cx, Some(handler()), &mut made).unwrap();
+        mpi_comm_set_errhandler(&cx, &comm, &cx.get(made, "errhandler").unwrap()).unwrap();
+        mpi_comm_get_errhandler(&cx, &comm, &mut got).unwrap();
+        assert_eq!(made, got);
+        let stale = made;
+        mpi_errhandler_free(&cx, &mut made).unwrap();
+        assert_eq!(made, Handle::predefined(consts::MPI_ERRHANDLER_NULL));
+        mpi_errhandler_free(&cx, &mut got).unwrap();
+        assert_eq!(cx.get::<Errhandler>(stale, "errhandler").err().unwrap().class, consts::MPI_ERR_ERRHANDLER);
+        mpi_comm_get_errhandler(&cx, &comm, &mut got).unwrap();
+        assert_ne!(got, stale);
+        mpi_errhandler_free(&cx, &mut got).unwrap();
+    }
 }

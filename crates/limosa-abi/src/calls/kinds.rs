@@ -70,7 +70,7 @@ objects! {
         set |_, _| {},
         builtin |value| (value == consts::MPI_INFO_ENV).then(limosa_mpi::info::Info::predefined_environment);
     Errhandler: ERRHANDLER = errhandler::Errhandler,
-        set |_, _| {},
+        set |errhandler, handle| errhandler.handle.store(handle.0, Ordering::Relaxed),
         builtin |value| match value {
             consts::MPI_ERRORS_ARE_FATAL => Some(Errhandler::fatal()),
             consts::MPI_ERRORS_ABORT => Some(Errhandler::abort()),

@@ -96,12 +96,21 @@ impl Comm {
         }
     }
 
-    /// One communicator per colour, ranked by key and, among equal keys, by rank here (`MPI_Comm_split`). `allgather` collects eight bytes of
-    /// every member.
+    /// One communicator per colour, ranked by key and, among equal keys, by rank here (`MPI_Comm_split`).
     ///
     /// `None` where the colour is `MPI_UNDEFINED`. A process with a wrong colour takes part as if it were `MPI_UNDEFINED`, so that the others do
     /// not wait for it, and then fails.
-    pub fn split_with(&self, color: i32, key: i32, allgather: impl FnOnce(&Comm, &[u8]) -> Result<Vec<u8>>) -> Result<Option<Arc<Comm>>> {
+    pub fn split(&self, color: i32, key: i32) -> Result<Option<Arc<Comm>>> {
+        self.split_with(color, key, crate::coll::allgather_bytes)
+    }
+
+    /// [`Comm::split`] with the exchange of eight bytes per member left to the caller.
+    pub(crate) fn split_with(
+        &self,
+        color: i32,
+        key: i32,
+        allgather: impl FnOnce(&Comm, &[u8]) -> Result<Vec<u8>>,
+    ) -> Result<Option<Arc<Comm>>> {
         let place = self.next_child();
         let legal = color >= 0 || color == MPI_UNDEFINED;
         let mut mine = [0; 8];
@@ -123,18 +132,13 @@ impl Comm {
     /// One communicator per set of processes that share the resource `kind` (`MPI_Comm_split_type`).
     ///
     /// `kind` is the argument `split_type` together with what the info object says. A wrong one fails like a wrong colour.
-    pub fn split_type_with(
-        &self,
-        kind: Result<SplitKind>,
-        key: i32,
-        allgather: impl FnOnce(&Comm, &[u8]) -> Result<Vec<u8>>,
-    ) -> Result<Option<Arc<Comm>>> {
+    pub fn split_type(&self, kind: Result<SplitKind>, key: i32) -> Result<Option<Arc<Comm>>> {
         let color = match kind {
             // All processes of a job share one node.
             Ok(SplitKind::SharedMemory) => 0,
             _ => MPI_UNDEFINED,
         };
-        let comm = self.split_with(color, key, allgather)?;
+        let comm = self.split(color, key)?;
         kind.map(|_| comm)
     }
 }
