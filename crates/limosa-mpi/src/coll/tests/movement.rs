@@ -117,9 +117,9 @@ fn scatter_distributes(plan: select::Scatter) {
                 let part = if in_place && rank == root { None } else { Some(&part) };
                 plan(s, Some(&all.blocks(size)).filter(|_| rank == root), part, root)
             });
-            for rank in 0..size {
+            for (rank, part) in parts.iter().enumerate() {
                 let untouched = in_place && rank == root;
-                assert_eq!(parts[rank].data(), if untouched { vec![MARK; length] } else { content(0, rank, length) });
+                assert_eq!(part.data(), if untouched { vec![MARK; length] } else { content(0, rank, length) });
             }
         }
     });
@@ -183,8 +183,8 @@ fn alltoall_transposes() {
                 let send = sends[rank].blocks(size);
                 alltoall::plan(call, Some(&send).filter(|_| !in_place), &receives[rank].blocks(size))
             });
-            for rank in 0..size {
-                assert_eq!(receives[rank].data(), (0..size).flat_map(|from| content(from, rank, length)).collect::<Vec<_>>());
+            for (rank, receive) in receives.iter().enumerate() {
+                assert_eq!(receive.data(), (0..size).flat_map(|from| content(from, rank, length)).collect::<Vec<_>>());
             }
         }
     });
@@ -273,8 +273,8 @@ proptest! {
         let outgoing = |rank: usize| (0..size).map(|to| length(rank, to)).collect::<Vec<_>>();
         let incoming = |rank: usize| (0..size).map(|from| length(from, rank)).collect::<Vec<_>>();
         let rooms: Vec<(Memory, Memory)> = (0..size).map(|rank| (room(&outgoing(rank), datatype), room(&incoming(rank), datatype))).collect();
-        for rank in 0..size {
-            let memory = if in_place { &rooms[rank].1 } else { &rooms[rank].0 };
+        for (rank, (send, receive)) in rooms.iter().enumerate() {
+            let memory = if in_place { receive } else { send };
             for to in 0..size {
                 scattered(memory, &outgoing(rank)).region(to).write(0, &mine(rank, to));
             }
