@@ -50,7 +50,7 @@ pub struct Options {
     pub cross_memory: bool,
 }
 
-/// Told when a blocked call is about to sleep (or has polled for long), and when it goes on.
+/// Told when a blocked call is about to sleep (or has polled for long), and when it goes on; always without the engine's lock.
 pub trait Observer {
     /// The call has waited for so long that others may want to know.
     fn blocked(&self);
@@ -430,7 +430,7 @@ impl Engine {
                     let now = clock::now_ns();
                     if !reported && now > *spin_until.get_or_insert(now + POLL_REPORT_NS) {
                         reported = true;
-                        observer.blocked();
+                        MutexGuard::unlocked(&mut core, || observer.blocked());
                     }
                     continue;
                 }
@@ -440,10 +440,10 @@ impl Engine {
             spin_until = None;
             polls = 0;
         }
+        self.leave(core);
         if reported {
             observer.resumed();
         }
-        self.leave(core);
     }
 
     /// Sleeps until something may have changed.
@@ -464,9 +464,12 @@ impl Engine {
         let moved = self.progress(&mut core);
         if !moved && core.state.jobs.is_empty() && !condition(&mut core.state) {
             self.wake_others(&mut core);
-            observer.blocked();
-            MutexGuard::unlocked(&mut core, || self.doorbell.sleep(backlog.then_some(BACKLOG_NAP)));
-            observer.resumed();
+            // Observers may ask the engine, so they run without its lock. A ring in the meantime makes the sleep return at once.
+            MutexGuard::unlocked(&mut core, || {
+                observer.blocked();
+                self.doorbell.sleep(backlog.then_some(BACKLOG_NAP));
+                observer.resumed();
+            });
         }
         core.sleepers -= 1;
         core
