@@ -30,6 +30,7 @@ fn even(cx: &Cx, call: &Call<'_>, base: *mut c_void, count: LateCount, datatype:
     Blocks::even(base.cast(), count.get()?, datatype.get(cx)?, call.size(), arg)
 }
 
+/// Blocks of one datatype; `args` are the names of the arguments.
 fn uneven(
     cx: &Cx,
     call: &Call<'_>,
@@ -37,12 +38,13 @@ fn uneven(
     counts: IntArray,
     displs: IntArray,
     datatype: &Late<Datatype>,
-    arg: &str,
+    args: [&str; 3],
 ) -> Result<Blocks> {
-    let (counts, displs) = (counts.to_vec(call.size(), "the array of counts")?, displs.to_vec(call.size(), "displs")?);
-    Blocks::uneven(base.cast(), &counts, displs, datatype.get(cx)?, arg)
+    let (counts, displs) = (counts.to_vec(call.size(), args[1])?, displs.to_vec(call.size(), args[2])?);
+    Blocks::uneven(base.cast(), &counts, displs, datatype.get(cx)?, args[0])
 }
 
+/// Blocks of a datatype each; `args` are the names of the arguments.
 fn each(
     cx: &Cx,
     call: &Call<'_>,
@@ -50,11 +52,11 @@ fn each(
     counts: IntArray,
     displs: IntArray,
     datatypes: *const Handle,
-    arg: &str,
+    args: [&str; 4],
 ) -> Result<Blocks> {
-    let (counts, displs) = (counts.to_vec(call.size(), "the array of counts")?, displs.to_vec(call.size(), "displs")?);
-    let datatypes = cx.get_all(datatypes, call.size(), "the array of datatypes")?;
-    Blocks::each(base.cast(), &counts, displs, datatypes, arg)
+    let (counts, displs) = (counts.to_vec(call.size(), args[1])?, displs.to_vec(call.size(), args[2])?);
+    let datatypes = cx.get_all(datatypes, call.size(), args[3])?;
+    Blocks::each(base.cast(), &counts, displs, datatypes, args[0])
 }
 
 pub(super) fn bcast(
@@ -96,7 +98,11 @@ pub(super) fn gatherv(
     recvtype: Late<Datatype>,
     root: c_int,
 ) -> Result<Schedule> {
-    let receive = if call.is_at(root) { Some(uneven(cx, call, recvbuf, recvcounts, displs, &recvtype, "recvbuf")?) } else { None };
+    let receive = if call.is_at(root) {
+        Some(uneven(cx, call, recvbuf, recvcounts, displs, &recvtype, ["recvbuf", "recvcounts", "displs"])?)
+    } else {
+        None
+    };
     let send = or_in_place(cx, sendbuf, sendcount, &sendtype, "sendbuf")?;
     to_root::plan_v(call, send.as_ref(), receive.as_ref(), root)
 }
@@ -129,7 +135,11 @@ pub(super) fn scatterv(
     recvtype: Late<Datatype>,
     root: c_int,
 ) -> Result<Schedule> {
-    let send = if call.is_at(root) { Some(uneven(cx, call, sendbuf, sendcounts, displs, &sendtype, "sendbuf")?) } else { None };
+    let send = if call.is_at(root) {
+        Some(uneven(cx, call, sendbuf, sendcounts, displs, &sendtype, ["sendbuf", "sendcounts", "displs"])?)
+    } else {
+        None
+    };
     let receive = or_in_place(cx, recvbuf, recvcount, &recvtype, "recvbuf")?;
     from_root::plan_v(call, send.as_ref(), receive.as_ref(), root)
 }
@@ -160,7 +170,7 @@ pub(super) fn allgatherv(
     displs: IntArray,
     recvtype: Late<Datatype>,
 ) -> Result<Schedule> {
-    let receive = uneven(cx, call, recvbuf, recvcounts, displs, &recvtype, "recvbuf")?;
+    let receive = uneven(cx, call, recvbuf, recvcounts, displs, &recvtype, ["recvbuf", "recvcounts", "displs"])?;
     let send = or_in_place(cx, sendbuf, sendcount, &sendtype, "sendbuf")?;
     to_all::plan_v(call, send.as_ref(), &receive)
 }
@@ -192,8 +202,10 @@ pub(super) fn alltoallv(
     rdispls: IntArray,
     recvtype: Late<Datatype>,
 ) -> Result<Schedule> {
-    let receive = uneven(cx, call, recvbuf, recvcounts, rdispls, &recvtype, "recvbuf")?;
-    let send = Blocks::or_in_place(sendbuf.cast(), || uneven(cx, call, sendbuf, sendcounts, sdispls, &sendtype, "sendbuf"))?;
+    let receive = uneven(cx, call, recvbuf, recvcounts, rdispls, &recvtype, ["recvbuf", "recvcounts", "rdispls"])?;
+    let send = Blocks::or_in_place(sendbuf.cast(), || {
+        uneven(cx, call, sendbuf, sendcounts, sdispls, &sendtype, ["sendbuf", "sendcounts", "sdispls"])
+    })?;
     all_to_all::plan(call, send.as_ref(), &receive)
 }
 
@@ -209,8 +221,10 @@ pub(super) fn alltoallw(
     rdispls: IntArray,
     recvtypes: *const Handle,
 ) -> Result<Schedule> {
-    let receive = each(cx, call, recvbuf, recvcounts, rdispls, recvtypes, "recvbuf")?;
-    let send = Blocks::or_in_place(sendbuf.cast(), || each(cx, call, sendbuf, sendcounts, sdispls, sendtypes, "sendbuf"))?;
+    let receive = each(cx, call, recvbuf, recvcounts, rdispls, recvtypes, ["recvbuf", "recvcounts", "rdispls", "recvtypes"])?;
+    let send = Blocks::or_in_place(sendbuf.cast(), || {
+        each(cx, call, sendbuf, sendcounts, sdispls, sendtypes, ["sendbuf", "sendcounts", "sdispls", "sendtypes"])
+    })?;
     all_to_all::plan(call, send.as_ref(), &receive)
 }
 

@@ -1,10 +1,10 @@
 //! Which algorithm serves a collective: tables, one per operation.
 //!
 //! A table is read from top to bottom; the first row that fits the number of ranks, the bytes and the operation is taken. The last row of a table
-//! fits everything. Bytes are those that the columns' notes say; all ranks know them alike.
+//! fits everything. Whose bytes are meant the comment on a table says; all ranks know them alike.
 //!
-//! The limits come from the cost formulas in the algorithms' files with a = 1 us and b = 0.1 ns per byte, rounded to powers of two. They are not
-//! measurements.
+//! The limits are estimates, not measurements: the cost formulas in the algorithms' files with a = 1 us and b = g = 0.1 ns per byte, in favour of
+//! fewer messages where they say about the same, rounded to powers of two.
 
 use std::sync::Arc;
 

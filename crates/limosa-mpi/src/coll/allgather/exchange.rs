@@ -10,9 +10,9 @@ use crate::error::Result;
 pub(in crate::coll) fn plan(s: &mut Schedule, send: Option<&Buffer>, receive: &Blocks) -> Result<()> {
     let rank = s.rank();
     let own = send.map_or_else(|| receive.region(rank), Buffer::region);
-    if let Some(send) = send {
-        s.copy(send.region(), receive.region(rank))?;
-    }
     exchange(s, |_| own.clone(), |from| receive.region(from));
-    Ok(())
+    match send {
+        Some(send) => s.copy(send.region(), receive.region(rank)),
+        None => Ok(()),
+    }
 }

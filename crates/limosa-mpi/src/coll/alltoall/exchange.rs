@@ -12,9 +12,8 @@ use crate::error::Result;
 pub(super) fn plan(s: &mut Schedule, send: Option<&Blocks>, receive: &Blocks) -> Result<()> {
     let (rank, size) = (s.rank(), s.size());
     if let Some(send) = send {
-        s.copy(send.region(rank), receive.region(rank))?;
         exchange(s, |to| send.region(to), |from| receive.region(from));
-        return Ok(());
+        return s.copy(send.region(rank), receive.region(rank));
     }
     // What goes to a rank has the length of what comes from it, and a rank's own block stays where it is.
     let mut first = Vec::with_capacity(size);

@@ -46,6 +46,7 @@ pub(in crate::coll) fn plan(s: &mut Schedule, buffer: &Buffer, root: usize) -> R
     let nothing = Region::empty;
     exchange(s, |to| if to == root { nothing() } else { slice(rank) }, |from| if rank == root { nothing() } else { slice(from) });
     if is_copy && rank != root {
+        s.wait();
         s.copy(stream, buffer.region())?;
     }
     Ok(())
