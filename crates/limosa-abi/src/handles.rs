@@ -10,10 +10,11 @@
 //!
 //! Invariants:
 //! - a handle fits in 31 bits, so that conversion to and from an integer is the identity;
-//! - a slot that is freed is the next to be used again, under the next generation, so that a stale handle is recognised (until the
+//! - freed slots wait in a queue of at least [`RESTING`] and come back under the next generation, so that a stale handle is recognised (until the
 //!   generation, of 6 bits, comes around);
 //! - a table never hands out an object of another kind, whatever number it is asked for.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use limosa_mpi::consts::{self, ErrorClass};
@@ -55,6 +56,8 @@ pub(crate) struct Kind {
 const PREDEFINED_END: usize = 0x1000;
 const REQUEST_BIT: usize = 1 << 30;
 const GENERATIONS: usize = 1 << 6;
+/// Freed slots that are kept back, so that a stale handle is recognised for at least this many times [`GENERATIONS`] new objects.
+const RESTING: usize = 64;
 
 /// An object that handles stand for.
 pub(crate) trait Object: Send + Sync + 'static {
@@ -95,7 +98,7 @@ struct Slot<T> {
 
 struct Inner<T> {
     slots: Vec<Slot<T>>,
-    free: Vec<usize>,
+    free: VecDeque<usize>,
     builtin: Vec<Option<Arc<T>>>,
 }
 
@@ -107,7 +110,7 @@ pub(crate) struct HandleTable<T> {
 impl<T: Object> HandleTable<T> {
     /// An empty table.
     pub(crate) const fn new() -> HandleTable<T> {
-        HandleTable { inner: RwLock::new(Inner { slots: Vec::new(), free: Vec::new(), builtin: Vec::new() }) }
+        HandleTable { inner: RwLock::new(Inner { slots: Vec::new(), free: VecDeque::new(), builtin: Vec::new() }) }
     }
 
     const IS_REQUEST: bool = T::KIND.tag == kind::REQUEST.tag;
@@ -173,7 +176,8 @@ impl<T: Object> HandleTable<T> {
     /// Registers an object; `None` if no more handles of this kind are free.
     pub(crate) fn insert(&self, object: Arc<T>) -> Option<Handle> {
         let mut inner = self.inner.write();
-        let at = match inner.free.pop() {
+        let rested = inner.free.len() > RESTING || inner.slots.len() >> Self::SLOT_BITS != 0;
+        let at = match if rested { inner.free.pop_front() } else { None } {
             Some(at) => at,
             None if inner.slots.len() >> Self::SLOT_BITS != 0 => return None,
             None => {
@@ -201,7 +205,7 @@ impl<T: Object> HandleTable<T> {
             return Err(Miss::Freed);
         }
         let object = slot.object.take().ok_or(Miss::Freed)?;
-        inner.free.push(at);
+        inner.free.push_back(at);
         Ok(object)
     }
 }

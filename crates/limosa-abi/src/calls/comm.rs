@@ -113,6 +113,11 @@ pub(crate) fn mpi_comm_free(cx: &Cx, comm: &mut Handle) -> Result<()> {
     cx.free::<Comm>(comm, "comm").map(|_| ())
 }
 
+/// Nothing is left to wait for: what is pending on the communicator lives on without its handle, and is complete before finalisation.
+pub(crate) fn mpi_comm_disconnect(cx: &Cx, comm: &mut Handle) -> Result<()> {
+    mpi_comm_free(cx, comm)
+}
+
 pub(crate) fn mpi_comm_test_inter(_cx: &Cx, comm: &Arc<kinds::Communicator>, flag: &mut c_int) -> Result<()> {
     *flag = comm.is_inter().into();
     Ok(())
