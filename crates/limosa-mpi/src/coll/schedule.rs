@@ -155,6 +155,20 @@ impl Schedule {
         Ok(())
     }
 
+    /// The memory that a copy or reduce step reads, and that it writes.
+    #[cfg(test)]
+    pub(super) fn touched_by(&self, step: &Step) -> (Region, Region) {
+        match step {
+            Step::Copy { from, to } => (from.clone(), to.clone()),
+            Step::Reduce { from, into, count } => {
+                let (_, datatype) = self.reduction.as_ref().expect("whoever plans a reduction says with what");
+                // SAFETY: planned for buffers of `count` elements.
+                unsafe { (datatype.region(from.cast_mut(), *count), datatype.region(*into, *count)) }
+            }
+            Step::Send { .. } | Step::Receive { .. } | Step::Wait => (Region::empty(), Region::empty()),
+        }
+    }
+
     /// Temporary memory for elements of a datatype, laid out as in a buffer of the program.
     ///
     /// # Errors

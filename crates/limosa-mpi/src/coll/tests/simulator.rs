@@ -1,6 +1,9 @@
 //! Runs the schedules of all ranks against each other in one thread, without an engine, with a choice of when transfers happen.
+//!
+//! On the way it checks the contract of schedules: until the next wait, nothing changes the memory of a send or touches that of a receive.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use limosa_p2p::memory::Region;
 
@@ -29,6 +32,36 @@ struct Transfer {
 struct Rank {
     next: usize,
     open: usize,
+    /// Memory of the transfers since the last wait, and whether they write to it.
+    claimed: Vec<(Range<usize>, bool)>,
+}
+
+impl Rank {
+    /// Fails if this use of memory disturbs a transfer.
+    fn check(&self, rank: usize, region: &Region, writes: bool) {
+        let wanted = span(region);
+        for (range, written) in &self.claimed {
+            let overlap = range.start < wanted.end && wanted.start < range.end;
+            assert!(!overlap || !(writes || *written), "rank {rank}, step {}, disturbs a transfer", self.next);
+        }
+    }
+
+    fn claim(&mut self, rank: usize, region: &Region, writes: bool) {
+        self.check(rank, region, writes);
+        self.claimed.push((span(region), writes));
+        self.open += 1;
+    }
+}
+
+/// From the lowest to the highest byte of a region.
+fn span(region: &Region) -> Range<usize> {
+    let mut span = usize::MAX..0;
+    region.pieces(0, region.len(), &mut |address, length| {
+        let start = address as usize;
+        span = span.start.min(start)..span.end.max(start + length);
+        true
+    });
+    span
 }
 
 /// Runs the schedules of ranks 0, 1, ... to their ends.
@@ -49,16 +82,21 @@ pub fn simulate(schedules: &[Schedule], timing: Timing) {
                     Step::Send { to, region } => {
                         let to = *to as usize;
                         sends[rank * size + to].push_back(Transfer { region: region.clone(), from: rank, to });
-                        ranks[rank].open += 1;
+                        ranks[rank].claim(rank, region, false);
                     }
                     Step::Receive { from, region } => {
                         let from = *from as usize;
                         receives[from * size + rank].push_back(Transfer { region: region.clone(), from, to: rank });
-                        ranks[rank].open += 1;
+                        ranks[rank].claim(rank, region, true);
                     }
                     Step::Wait if ranks[rank].open > 0 => break,
-                    Step::Wait => {}
-                    local => schedules[rank].do_local(local).expect("the operation is defined for the type"),
+                    Step::Wait => ranks[rank].claimed.clear(),
+                    local => {
+                        let (from, to) = schedules[rank].touched_by(local);
+                        ranks[rank].check(rank, &from, false);
+                        ranks[rank].check(rank, &to, true);
+                        schedules[rank].do_local(local).expect("the operation is defined for the type");
+                    }
                 }
                 ranks[rank].next += 1;
                 moved = true;
