@@ -201,7 +201,7 @@ pub(crate) fn mpi_type_get_value_index(
     index_type: &Arc<kinds::Datatype>,
     pair_type: &mut Handle,
 ) -> Result<()> {
-    *pair_type = match Datatype::value_index(value_type, index_type)? {
+    *pair_type = match Datatype::value_index(value_type, index_type) {
         Some(pair) => predefined(cx, pair)?,
         None => Handle::predefined(consts::MPI_DATATYPE_NULL),
     };

@@ -18,7 +18,7 @@ use crate::fail;
 pub(super) enum Maker {
     Basic(&'static Basic),
     Pair {
-        name: Option<&'static str>,
+        name: &'static str,
         parts: [Arc<Datatype>; 2],
         displacements: [i64; 2],
     },
@@ -119,7 +119,7 @@ pub struct Envelope {
 
 impl Maker {
     /// A pair type; the index lies behind the value where a compiler would put it.
-    pub fn pair(value: Arc<Datatype>, index: Arc<Datatype>, name: Option<&'static str>) -> Maker {
+    pub fn pair(value: Arc<Datatype>, index: Arc<Datatype>, name: &'static str) -> Maker {
         let alignment = index.measure.alignment;
         let place = (value.size() + alignment - 1) / alignment * alignment;
         Maker::Pair { name, parts: [value, index], displacements: [0, place] }
@@ -148,8 +148,7 @@ impl Maker {
 
     pub fn combiner(&self) -> i32 {
         match self {
-            Maker::Basic(_) | Maker::Pair { name: Some(_), .. } => MPI_COMBINER_NAMED,
-            Maker::Pair { .. } => MPI_COMBINER_VALUE_INDEX,
+            Maker::Basic(_) | Maker::Pair { .. } => MPI_COMBINER_NAMED,
             Maker::F90 { combiner, .. } | Maker::Indexed { combiner, .. } | Maker::Array { combiner, .. } => *combiner,
             Maker::Dup(_) => MPI_COMBINER_DUP,
             Maker::Contiguous { .. } => MPI_COMBINER_CONTIGUOUS,
@@ -171,7 +170,6 @@ impl Maker {
             MPI_COMBINER_SUBARRAY => "subarray",
             MPI_COMBINER_DARRAY => "darray",
             MPI_COMBINER_RESIZED => "resized",
-            MPI_COMBINER_VALUE_INDEX => "value-index",
             MPI_COMBINER_F90_REAL | MPI_COMBINER_F90_COMPLEX | MPI_COMBINER_F90_INTEGER => "Fortran",
             _ => "indexed",
         }
@@ -189,8 +187,7 @@ impl Datatype {
         let (large, combiner) = (self.large, self.maker.combiner());
         // Integers and addresses that become large counts in the large form, integers that never do, types.
         let (integers, addresses, always, types) = match &*self.maker {
-            Maker::Basic(_) | Maker::Pair { name: Some(_), .. } => (0, 0, 0, 0),
-            Maker::Pair { .. } => (0, 0, 0, 2),
+            Maker::Basic(_) | Maker::Pair { .. } => (0, 0, 0, 0),
             Maker::F90 { arguments, .. } => (0, 0, arguments.len(), 0),
             Maker::Dup(_) => (0, 0, 0, 1),
             Maker::Contiguous { .. } => (1, 0, 0, 1),
@@ -219,14 +216,13 @@ impl Datatype {
     pub fn contents(&self) -> Result<Contents> {
         let mut c = Contents { combiner: self.maker.combiner(), ..Contents::default() };
         match &*self.maker {
-            Maker::Basic(_) | Maker::Pair { name: Some(_), .. } => {
+            Maker::Basic(_) | Maker::Pair { .. } => {
                 fail!(
                     MPI_ERR_TYPE,
                     "{} is a named datatype and has no contents; look at the combiner of MPI_Type_get_envelope first",
                     self.name()
                 )
             }
-            Maker::Pair { parts, .. } => c.types.extend(parts.iter().cloned()),
             Maker::F90 { arguments, .. } => c.integers.extend(arguments.iter().map(|a| *a as i64)),
             Maker::Dup(old) => c.types.push(old.clone()),
             Maker::Contiguous { count, old } => {

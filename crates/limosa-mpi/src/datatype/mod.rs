@@ -7,7 +7,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`named`] | the table of named types |
-//! | `construct`, `array`, `unnamed` | the constructors: general, arrays, and the predefined types without a name |
+//! | `construct`, `array`, `unnamed` | the constructors: general, arrays, and predefined types found by their properties |
 //! | `shape` | how constructors arrange their old types, and the sizes and bounds that follow |
 //! | [`contents`] | envelope and contents |
 //! | `program`, `walk` | the normalised loop program and how it runs: pack, unpack, pieces |
@@ -18,9 +18,11 @@
 //!
 //! Contract
 //! - All sizes, counts and displacements are 64 bits wide; a constructor whose result would not fit fails with `MPI_ERR_VALUE_TOO_LARGE`.
-//! - Bounds follow section 5.1.6 to the letter: a type whose type map has bound markers (set by resized, subarray and darray types, and
-//!   inherited by types made of them) has the markers' bounds; any other has those of its data, the upper one rounded up so that the extent
-//!   is a multiple of the strictest alignment among its basic types. Markers of no data count; a type map without entries has bounds 0.
+//! - Bounds follow section 5.1.6: a type with bound markers in its type map (set by resized, subarray and darray types, and inherited by types
+//!   made of them) has the markers' bounds, whatever else is in it. Any other has those that enclose its old types with their bounds, the upper
+//!   one rounded up so that the extent is a multiple of the strictest alignment among the basic types. (Where displacements break alignment,
+//!   the standard's formula leaves out the padding of the last old type; other libraries and mpi4py count it, and so does this one.) Copies
+//!   that are not there count for nothing; a type map without entries has bounds 0.
 //! - The standard's address `MPI_BOTTOM` is null, and displacements are then absolute addresses.
 
 mod array;
@@ -72,7 +74,7 @@ static NAMED: LazyLock<Vec<Option<Arc<Datatype>>>> = LazyLock::new(|| {
     }
     for pair in PAIRS {
         let part = |handle| table[slot(handle)].clone().expect("the table of pairs names basic types");
-        let maker = Maker::pair(part(pair.value), part(pair.index), Some(pair.name));
+        let maker = Maker::pair(part(pair.value), part(pair.index), pair.name);
         table[slot(pair.handle)] = Some(named(pair.handle, maker));
     }
     table
@@ -216,7 +218,7 @@ impl Datatype {
         }
         match &*self.maker {
             Maker::Basic(basic) => basic.name.to_owned(),
-            Maker::Pair { name: Some(name), .. } => (*name).to_owned(),
+            Maker::Pair { name, .. } => (*name).to_owned(),
             _ => String::new(),
         }
     }

@@ -60,8 +60,8 @@ pub(super) struct Measure {
     pub ub: i64,
     /// From the first to behind the last data byte, if there are entries in the type map.
     pub data: Option<Range>,
-    /// Where the type map's bound markers are, if it has any.
-    pub markers: Option<Range>,
+    /// The bounds are those of markers in the type map.
+    pub marked: bool,
     pub alignment: i64,
     pub signature: Signature,
 }
@@ -70,7 +70,9 @@ pub(super) struct Measure {
 struct Tally {
     size: i128,
     data: Option<(i128, i128)>,
-    markers: Option<(i128, i128)>,
+    /// From the lowest lower to the highest upper bound: of copies with markers, and of the others.
+    marked: Option<(i128, i128)>,
+    unmarked: Option<(i128, i128)>,
     alignment: i64,
     signature: Signature,
     elements: i128,
@@ -100,8 +102,9 @@ impl Tally {
                 if let Some(data) = old.measure.data {
                     stretch(&mut self.data, at + data.low as i128, at + data.high as i128);
                 }
-                if let Some(markers) = old.measure.markers {
-                    stretch(&mut self.markers, at + markers.low as i128, at + markers.high as i128);
+                let bounds = if old.measure.marked { &mut self.marked } else { &mut self.unmarked };
+                if old.measure.marked || old.measure.data.is_some() {
+                    stretch(bounds, at + old.measure.lb as i128, at + old.measure.ub as i128);
                 }
             }
         }
@@ -112,25 +115,28 @@ impl Tally {
     }
 
     fn finish(self) -> Result<Measure> {
-        let cut = |range: Option<(i128, i128)>| match range {
-            None => Ok(None),
-            Some((low, high)) => Ok(Some(Range { low: too_large(fits(low))?, high: too_large(fits(high))? })),
-        };
-        let (data, markers) = (cut(self.data)?, cut(self.markers)?);
-        let (lb, ub) = match (markers, data) {
-            (Some(markers), _) => (markers.low, markers.high),
-            (None, None) => (0, 0),
-            (None, Some(data)) => {
-                let span = data.high as i128 - data.low as i128;
-                let padded = (span + self.alignment as i128 - 1) / self.alignment as i128 * self.alignment as i128;
-                (data.low, too_large(fits(data.low as i128 + padded))?)
+        let cut = |(low, high)| -> Result<Range> { Ok(Range { low: too_large(fits(low))?, high: too_large(fits(high))? }) };
+        let data = self.data.map(cut).transpose()?;
+        let bounds = match (self.marked, self.unmarked) {
+            (Some(marked), _) => cut(marked)?,
+            (None, Some((low, high))) => {
+                let alignment = self.alignment as i128;
+                cut((low, low + (high - low + alignment - 1) / alignment * alignment))?
             }
+            (None, None) => Range { low: 0, high: 0 },
         };
-        too_large(ub.checked_sub(lb))?;
-        if let Some(data) = data {
-            too_large(data.high.checked_sub(data.low))?;
+        for range in [Some(bounds), data].into_iter().flatten() {
+            too_large(range.high.checked_sub(range.low))?;
         }
-        Ok(Measure { size: self.size as i64, lb, ub, data, markers, alignment: self.alignment, signature: self.signature })
+        Ok(Measure {
+            size: self.size as i64,
+            lb: bounds.low,
+            ub: bounds.high,
+            data,
+            marked: self.marked.is_some(),
+            alignment: self.alignment,
+            signature: self.signature,
+        })
     }
 }
 
@@ -150,11 +156,13 @@ fn too_large<T>(value: Option<T>) -> Result<T> {
 
 impl Measure {
     pub fn of(shape: &Shape) -> Result<Measure> {
-        let mut tally = Tally { size: 0, data: None, markers: None, alignment: 1, signature: Signature::default(), elements: 0 };
+        let mut tally =
+            Tally { size: 0, data: None, marked: None, unmarked: None, alignment: 1, signature: Signature::default(), elements: 0 };
         match *shape {
             Shape::Basic(basic) => {
                 tally.size = basic.kind.size() as i128;
                 tally.data = Some((0, tally.size));
+                tally.unmarked = tally.data;
                 tally.alignment = basic.kind.alignment() as i64;
                 tally.signature = Signature::basic(basic.kind);
             }
@@ -172,7 +180,7 @@ impl Measure {
             }
             Shape::Bounded { lb, extent, old } => {
                 tally.add(0, 1, 0, 1, old)?;
-                tally.markers = Some((lb as i128, lb as i128 + extent as i128));
+                tally.marked = Some((lb as i128, lb as i128 + extent as i128));
             }
         }
         tally.finish()

@@ -1,7 +1,8 @@
-//! Predefined datatypes without a name: parameterised Fortran types, value-index pairs; and types found by class and size (MPI-5 sections
-//! 6.9.4, 19.1.5).
+//! Predefined datatypes that are found by their properties: parameterised Fortran types, which have no name, value-index pairs, types of a class
+//! and size (MPI-5 sections 6.9.4 and 19.1.5).
 //!
-//! The same arguments always give the same datatype, which the program cannot free.
+//! The same arguments always give the same datatype, which the program cannot free. There are no value-index pairs but those with a name: the
+//! standard leaves others open, and programs such as mpi4py 4 do not expect them.
 
 use std::sync::Arc;
 
@@ -9,26 +10,15 @@ use parking_lot::Mutex;
 
 use super::Datatype;
 use super::contents::Maker;
-use super::named::{Group, PAIRS};
+use super::named::PAIRS;
 use crate::consts::*;
 use crate::error::Result;
 use crate::fail;
 
-/// All types made here so far, by combiner and two arguments.
+/// All parameterised types made so far, by combiner and parameters.
 static MADE: Mutex<Vec<(Key, Arc<Datatype>)>> = Mutex::new(Vec::new());
 
 type Key = (i32, i32, i32);
-
-fn made_once(key: Key, maker: impl FnOnce() -> Maker) -> Result<Arc<Datatype>> {
-    let mut made = MADE.lock();
-    if let Some((_, datatype)) = made.iter().find(|(k, _)| *k == key) {
-        return Ok(datatype.clone());
-    }
-    let datatype = Datatype::make(maker())?;
-    datatype.commit();
-    made.push((key, datatype.clone()));
-    Ok(datatype)
-}
 
 /// The real kind with at least `p` decimal digits and decimal exponents up to `r`, as bytes of a REAL.
 fn real_size(p: i32, r: i32) -> Result<i32> {
@@ -78,22 +68,21 @@ impl Datatype {
 
     fn f90(combiner: i32, arguments: &[i32], same: i32) -> Result<Arc<Datatype>> {
         let key = (combiner, arguments[0], arguments.get(1).copied().unwrap_or(0));
-        made_once(key, || Maker::F90 { combiner, arguments: arguments.into(), same: Datatype::named(same) })
+        let mut made = MADE.lock();
+        if let Some((_, datatype)) = made.iter().find(|(k, _)| *k == key) {
+            return Ok(datatype.clone());
+        }
+        let datatype = Datatype::make(Maker::F90 { combiner, arguments: arguments.into(), same: Datatype::named(same) })?;
+        datatype.commit();
+        made.push((key, datatype.clone()));
+        Ok(datatype)
     }
 
-    /// `MPI_Type_get_value_index`: the pair type of these two types, `None` if there is none. Any integer or floating-point type can be the
-    /// value and any integer type the index; beside those there are the named pairs of Fortran.
-    pub fn value_index(value: &Arc<Datatype>, index: &Arc<Datatype>) -> Result<Option<Arc<Datatype>>> {
-        let (Some(v), Some(i)) = (value.as_basic(), index.as_basic()) else { return Ok(None) };
-        if let Some(pair) = PAIRS.iter().find(|pair| pair.value == v.handle && pair.index == i.handle) {
-            return Ok(Some(Datatype::named(pair.handle)));
-        }
-        let integer = |group| matches!(group, Group::CInteger | Group::FortranInteger | Group::MultiLanguage);
-        if !(integer(v.group) || v.group == Group::FloatingPoint) || !integer(i.group) {
-            return Ok(None);
-        }
-        let key = (MPI_COMBINER_VALUE_INDEX, v.handle, i.handle);
-        made_once(key, || Maker::pair(Datatype::named(v.handle), Datatype::named(i.handle), None)).map(Some)
+    /// `MPI_Type_get_value_index`: the pair type of these two types, `None` if there is none.
+    pub fn value_index(value: &Arc<Datatype>, index: &Arc<Datatype>) -> Option<Arc<Datatype>> {
+        let (value, index) = (value.as_basic()?, index.as_basic()?);
+        let pair = PAIRS.iter().find(|pair| pair.value == value.handle && pair.index == index.handle)?;
+        Some(Datatype::named(pair.handle))
     }
 
     /// `MPI_Type_match_size`: the Fortran type of a class that has so many bytes.

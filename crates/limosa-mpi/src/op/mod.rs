@@ -3,8 +3,8 @@
 //! Contract
 //! - [`Op::reduce_local`] computes `inout[i] = input[i] op inout[i]`, in this order of the operands.
 //! - A predefined operation takes the predefined types that section 6.9.2 (and 6.9.4 for value-index pairs) gives it, whether they have a name
-//!   or were selected by `MPI_Type_create_f90_*`; [`Op::check`] refuses others. Two extensions: logical operations also take addresses,
-//!   counts and offsets; `MPI_REPLACE` and `MPI_NO_OP` may be used wherever an operation is asked for.
+//!   or were selected by `MPI_Type_create_f90_*`; [`Op::check`] refuses others. One extension: logical operations also take addresses,
+//!   counts and offsets. `MPI_REPLACE` and `MPI_NO_OP` are for one-sided accumulation only (section 12.3.4).
 //! - Integer arithmetic wraps around. `MPI_MIN` and `MPI_MAX` keep the value of `inout` unless that of `input` compares smaller or greater, so
 //!   which NaN or zero of several survives depends on the order of evaluation. Logical results are 0 or 1 for C types; those of Fortran types
 //!   are represented as their operands are.
@@ -137,8 +137,16 @@ impl Op {
         self.handle.store(handle, Ordering::Relaxed);
     }
 
-    /// Fails if the operation is not defined for the type.
+    /// Fails if the operation is not one for reductions, or not defined for the type.
     pub fn check(&self, datatype: &Datatype) -> Result<()> {
+        if let Some(Reduction::Replace | Reduction::NoOp) = self.reduction() {
+            fail!(MPI_ERR_OP, "{} is not a reduction: it is for one-sided accumulation only, such as MPI_Get_accumulate", self.name())
+        }
+        self.check_accumulate(datatype)
+    }
+
+    /// Fails if the operation, which may be `MPI_REPLACE` or `MPI_NO_OP` here, is not defined for the type.
+    pub fn check_accumulate(&self, datatype: &Datatype) -> Result<()> {
         let Action::Predefined(reduction, name) = self.action else { return Ok(()) };
         if Work::find(reduction, datatype).is_some() {
             return Ok(());
@@ -165,16 +173,14 @@ impl Op {
                 return Ok(());
             }
         };
-        let Some(work) = Work::find(reduction, datatype) else { return self.check(datatype) };
+        let Some(work) = Work::find(reduction, datatype) else { return self.check_accumulate(datatype) };
         if count == 0 {
             return Ok(());
         }
         match work {
             Work::Nothing => {}
-            // SAFETY: the caller's promise; the types that an operation takes are contiguous or a pair.
+            // SAFETY: the caller's promise; the kernel is that of the type.
             Work::Elements(kernel) => unsafe { kernel(input, inout, count) },
-            // SAFETY: as above.
-            Work::Pairs(pairs) => unsafe { pairs.reduce(input, inout, count) },
             Work::Replace => {
                 // SAFETY: regions of the program's memory that do not overlap, by the caller's promise.
                 let (from, to) = unsafe { (datatype.region(input.cast_mut(), count), datatype.region(inout, count)) };
@@ -196,7 +202,6 @@ enum Work {
     Nothing,
     Replace,
     Elements(kernels::Kernel),
-    Pairs(location::Pairs),
 }
 
 impl Work {
@@ -206,7 +211,7 @@ impl Work {
             (Reduction::NoOp, ..) => Some(Work::Nothing),
             (Reduction::Replace, ..) => Some(Work::Replace),
             (Reduction::Minloc | Reduction::Maxloc, _, Some((value, index))) => {
-                location::Pairs::of(reduction == Reduction::Maxloc, value, index, datatype.extent() as usize).map(Work::Pairs)
+                location::find(reduction == Reduction::Maxloc, value, index).map(Work::Elements)
             }
             (_, Some(basic), _) => kernels::find(reduction, basic).map(Work::Elements),
             _ => None,

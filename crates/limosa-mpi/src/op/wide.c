@@ -38,15 +38,16 @@ typedef __float128 quad;
             c[1] = a[0] * b[1] + a[1] * b[0];                                                                                              \
             memcpy(inout, c, sizeof c);                                                                                                    \
         }                                                                                                                                  \
-    }                                                                                                                                      \
-                                                                                                                                           \
-    int PREFIX##_compare(const unsigned char *left, const unsigned char *right)                                                            \
-    {                                                                                                                                      \
-        TYPE a, b;                                                                                                                         \
-        memcpy(&a, left, sizeof a);                                                                                                        \
-        memcpy(&b, right, sizeof b);                                                                                                       \
-        return a < b ? -1 : a > b ? 1 : a == b ? 0 : 2;                                                                                    \
     }
 
 FORMAT(limosa_extended, long double)
 FORMAT(limosa_quad, quad)
+
+/* -1, 0 or 1 as a is smaller than, equal to or greater than b; 2 if they do not compare. */
+int limosa_extended_compare(const unsigned char *left, const unsigned char *right)
+{
+    long double a, b;
+    memcpy(&a, left, sizeof a);
+    memcpy(&b, right, sizeof b);
+    return a < b ? -1 : a > b ? 1 : a == b ? 0 : 2;
+}

@@ -19,7 +19,6 @@ unsafe extern "C" {
     fn limosa_quad_min(input: *const u8, inout: *mut u8, count: usize);
     fn limosa_quad_max(input: *const u8, inout: *mut u8, count: usize);
     fn limosa_quad_complex_prod(input: *const u8, inout: *mut u8, count: usize);
-    fn limosa_quad_compare(a: *const u8, b: *const u8) -> c_int;
 }
 
 /// Gives a function of C the type of a kernel, for so many numbers per element.
@@ -61,24 +60,23 @@ pub(super) fn complex(format: Float, reduction: Reduction) -> Option<Kernel> {
     }
 }
 
-/// The order that C tells: negative, 0, positive, or 2 if there is none.
-fn order(answer: c_int) -> Option<Ordering> {
-    match answer {
-        2 => None,
-        answer => Some(answer.cmp(&0)),
+/// A `long double`.
+#[derive(Clone, Copy)]
+#[repr(C, align(16))]
+pub(super) struct Extended([u8; 16]);
+
+impl PartialOrd for Extended {
+    fn partial_cmp(&self, other: &Extended) -> Option<Ordering> {
+        // SAFETY: both are numbers of this format.
+        match unsafe { limosa_extended_compare(self.0.as_ptr(), other.0.as_ptr()) } {
+            2 => None, // NaN
+            answer => Some(answer.cmp(&0)),
+        }
     }
 }
 
-/// # Safety
-/// Both addresses must hold a `long double`.
-pub(super) unsafe fn compare_extended(a: *const u8, b: *const u8) -> Option<Ordering> {
-    // SAFETY: the caller's promise.
-    order(unsafe { limosa_extended_compare(a, b) })
-}
-
-/// # Safety
-/// Both addresses must hold a binary128 number.
-pub(super) unsafe fn compare_quad(a: *const u8, b: *const u8) -> Option<Ordering> {
-    // SAFETY: the caller's promise.
-    order(unsafe { limosa_quad_compare(a, b) })
+impl PartialEq for Extended {
+    fn eq(&self, other: &Extended) -> bool {
+        self.partial_cmp(other) == Some(Ordering::Equal)
+    }
 }

@@ -154,19 +154,22 @@ pub struct Entry {
     pub handle: i32,
 }
 
-/// A type map, and the places of lower and upper bound markers in it.
+/// A type map, and the places of lower and upper bounds in it: those of markers, and those of the old types without markers.
 #[derive(Clone, Debug, Default)]
 pub struct Model {
     pub entries: Vec<Entry>,
-    lower: Vec<i64>,
-    upper: Vec<i64>,
+    markers: Vec<(i64, i64)>,
+    bounds: Vec<(i64, i64)>,
 }
 
 impl Model {
     pub fn of(spec: &Spec) -> Model {
         let mut new = Model::default();
         match spec {
-            Spec::Named(handle) => new.entries.push(Entry { at: 0, handle: *handle }),
+            Spec::Named(handle) => {
+                new.entries.push(Entry { at: 0, handle: *handle });
+                new.bounds.push((0, basic_size(*handle)));
+            }
             Spec::Dup(old) => new = Model::of(old),
             Spec::Contiguous(count, old) => new.add(&Model::of(old), 0, *count),
             Spec::Vector(count, length, stride, old) => {
@@ -189,7 +192,7 @@ impl Model {
             }
             Spec::Struct(fields) => fields.iter().for_each(|(length, place, old)| new.add(&Model::of(old), *place, *length)),
             Spec::Resized(lb, extent, old) => {
-                new = Model { entries: Model::of(old).entries, lower: vec![*lb], upper: vec![lb + extent] };
+                new = Model { entries: Model::of(old).entries, markers: vec![(*lb, lb + extent)], bounds: vec![] };
             }
             Spec::Subarray(dims, c, old) => {
                 let sizes: Vec<i64> = dims.iter().map(|d| d.0).collect();
@@ -210,8 +213,10 @@ impl Model {
         for i in 0..count {
             let shift = at + i * old.extent();
             self.entries.extend(old.entries.iter().map(|entry| Entry { at: entry.at + shift, ..*entry }));
-            self.lower.extend(old.lower.iter().map(|at| at + shift));
-            self.upper.extend(old.upper.iter().map(|at| at + shift));
+            self.markers.extend(old.markers.iter().map(|(lb, ub)| (lb + shift, ub + shift)));
+            if old.markers.is_empty() && !old.entries.is_empty() {
+                self.bounds.push((old.lb() + shift, old.lb() + old.extent() + shift));
+            }
         }
     }
 
@@ -229,7 +234,7 @@ impl Model {
                 self.add(old, number * old.extent(), 1);
             }
         }
-        (self.lower, self.upper) = (vec![0], vec![total * old.extent()]);
+        self.markers = vec![(0, total * old.extent())];
     }
 
     pub fn size(&self) -> i64 {
@@ -245,17 +250,18 @@ impl Model {
     }
 
     pub fn lb(&self) -> i64 {
-        self.lower.iter().copied().min().unwrap_or(self.true_lb())
+        let bounds = if self.markers.is_empty() { &self.bounds } else { &self.markers };
+        bounds.iter().map(|bounds| bounds.0).min().unwrap_or(0)
     }
 
     pub fn extent(&self) -> i64 {
-        if let Some(ub) = self.upper.iter().max() {
+        if let Some(ub) = self.markers.iter().map(|bounds| bounds.1).max() {
             return ub - self.lb();
         }
         // Rounded up to the strictest alignment; that of a complex number is that of its parts.
         let alignment = |handle| if handle == MPI_C_DOUBLE_COMPLEX { 8 } else { basic_size(handle) };
         let strictest = self.entries.iter().map(|entry| alignment(entry.handle)).max().unwrap_or(1);
-        let span = self.true_ub() - self.lb();
+        let span = self.bounds.iter().map(|bounds| bounds.1).max().unwrap_or(0) - self.lb();
         (span..).find(|extent| extent % strictest == 0).unwrap()
     }
 
