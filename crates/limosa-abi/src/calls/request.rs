@@ -45,7 +45,7 @@ fn finish(status: Option<&mut Status>, end: End) -> Result<()> {
 }
 
 /// The statuses of an array, or `None` for `MPI_STATUSES_IGNORE`.
-fn statuses<'a>(cx: &'a Cx, start: *mut Status, n: usize) -> Result<Option<&'a mut [Status]>> {
+fn statuses(cx: &Cx, start: *mut Status, n: usize) -> Result<Option<&mut [Status]>> {
     if start.is_null() { Ok(None) } else { cx.slice_mut(start, n, "array_of_statuses").map(Some) }
 }
 

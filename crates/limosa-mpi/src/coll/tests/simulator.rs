@@ -55,7 +55,7 @@ impl Rank {
 
 /// From the lowest to the highest byte of a region.
 fn span(region: &Region) -> Range<usize> {
-    let mut span = usize::MAX..0;
+    let mut span = std::ops::Range { start: usize::MAX, end: 0 };
     region.pieces(0, region.len(), &mut |address, length| {
         let start = address as usize;
         span = span.start.min(start)..span.end.max(start + length);
