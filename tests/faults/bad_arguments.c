@@ -250,7 +250,14 @@ static void collectives(void)
     FAILS(MPI_ERR_OP, MPI_Allreduce(out, in, 1, MPI_INT, MPI_MAXLOC, world));
     FAILS(MPI_ERR_OP, MPI_Scan(out, in, 1, MPI_DOUBLE_INT, MPI_SUM, world));
     FAILS(MPI_ERR_OP, MPI_Reduce_local(out, in, 1, MPI_DOUBLE, MPI_BXOR));
-    FAILS(MPI_ERR_OP, MPI_Allreduce(out, in, 1, MPI_INT, MPI_REPLACE, world));
+    const MPI_Op one_sided[] = {MPI_REPLACE, MPI_NO_OP};
+    for (int i = 0; i < 2; i++) {
+        FAILS(MPI_ERR_OP, MPI_Allreduce(out, in, 1, MPI_INT, one_sided[i], world));
+        FAILS(MPI_ERR_OP, MPI_Reduce(out, in, 1, MPI_INT, one_sided[i], 0, world));
+        FAILS(MPI_ERR_OP, MPI_Scan(out, in, 1, MPI_INT, one_sided[i], world));
+        FAILS(MPI_ERR_OP, MPI_Reduce_scatter_block(out, in, 1, MPI_INT, one_sided[i], world));
+        FAILS(MPI_ERR_OP, MPI_Reduce_local(out, in, 1, MPI_INT, one_sided[i]));
+    }
     freed = MPI_SUM;
     FAILS(MPI_ERR_OP, MPI_Op_free(&freed));
     freed = MPI_OP_NULL;
