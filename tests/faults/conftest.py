@@ -1,6 +1,6 @@
 """Fixtures of the fault tests: the tools under test, compiled programs, and jobs that never outlive their test.
 
-`FAULTS_MPICC` and `FAULTS_MPIEXEC` name other tools than those of the project's environment. Tests of Limosa's launcher are skipped when
+`FAULTS_MPICC`, `FAULTS_MPIEXEC` and `FAULTS_PYTHON` name other tools than those of the project's environment. Tests of Limosa's launcher are skipped when
 the tools are another library's.
 """
 
@@ -135,7 +135,7 @@ def limosa() -> str:
 def python() -> str:
     """The Python that has mpi4py, if there is one."""
     local = ROOT / ".venv" / "bin" / "python"
-    chosen = str(local) if local.exists() else sys.executable
+    chosen = os.environ.get("FAULTS_PYTHON") or (str(local) if local.exists() else sys.executable)
     if subprocess.run([chosen, "-c", "import mpi4py"], capture_output=True).returncode != 0:
         pytest.skip("needs mpi4py")
     return chosen

@@ -17,11 +17,11 @@ def test_two_ranks_that_both_receive(job, program):
     outcome = job([program("scene"), "deadlock"], n=2, options=ABORT).wait(10)
     assert outcome.code == HANG_CODE, outcome.text
     for rank in (0, 1):
-        assert re.search(rf"rank {rank}: MPI_Recv from rank {1 - rank}, tag 7, MPI_COMM_WORLD", outcome.err), outcome.err
+        assert re.search(rf"rank {rank}: MPI_Recv from rank {1 - rank}, tag 7, on MPI_COMM_WORLD", outcome.err), outcome.err
     assert "circle" in outcome.err
 
 
-@pytest.mark.parametrize("wait", ["block", "auto"])
+@pytest.mark.parametrize("wait", ["block", "auto", "poll"])
 def test_each_way_of_waiting_is_reported(job, program, wait):
     outcome = job([program("scene"), "deadlock"], n=3, options=ABORT, env={"LIMOSA_WAIT": wait}).wait(10)
     assert outcome.code == HANG_CODE, outcome.text

@@ -32,11 +32,14 @@ fn parse_stat(text: &str) -> Option<Stat> {
 }
 
 /// True if any thread of the process runs, waits for a disk, or has been stopped: then that it looks asleep says nothing.
-pub fn is_active(pid: u32) -> bool {
+///
+/// That one of the threads in `waiting` runs does not count: it says of itself that it waits, and may do so by polling.
+pub fn is_active(pid: u32, waiting: &[u32]) -> bool {
     let Ok(tasks) = fs::read_dir(format!("/proc/{pid}/task")) else { return false };
     tasks.flatten().any(|task| {
         let stat = fs::read_to_string(task.path().join("stat")).ok().and_then(|text| parse_stat(&text));
-        stat.is_some_and(|stat| "RDTt".contains(stat.state))
+        let waits = || task.file_name().to_str().and_then(|name| name.parse().ok()).is_some_and(|thread| waiting.contains(&thread));
+        stat.is_some_and(|stat| "DTt".contains(stat.state) || stat.state == 'R' && !waits())
     })
 }
 
@@ -151,11 +154,24 @@ mod tests {
     }
 
     #[test]
+    fn a_thread_that_polls_for_what_it_waits_for_is_not_active_unless_it_is_stopped() {
+        let mut poller = std::process::Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
+        let pid = poller.id();
+        assert!(is_active(pid, &[]));
+        assert!(!is_active(pid, &[pid]));
+        crate::sys::signal_process(pid, libc::SIGSTOP);
+        while stat(pid).unwrap().state != 'T' {}
+        assert!(is_active(pid, &[pid]));
+        poller.kill().unwrap();
+        poller.wait().unwrap();
+    }
+
+    #[test]
     fn this_process_is_there() {
         let me = std::process::id();
         assert!(processes().contains(&me));
-        assert!(is_active(me));
+        assert!(is_active(me, &[]));
         assert!(stat(me).unwrap().rss_bytes > 0);
-        assert!(!is_active(u32::MAX));
+        assert!(!is_active(u32::MAX, &[]));
     }
 }

@@ -381,6 +381,12 @@ impl Engine {
         let mut reported = false;
         loop {
             let moved = self.progress(&mut core);
+            if reported && (moved || !core.state.jobs.is_empty()) {
+                // Something is under way after all. If nothing follows, the call says again that it waits.
+                reported = false;
+                spin_until = None;
+                MutexGuard::unlocked(&mut core, || observer.resumed());
+            }
             if !core.state.jobs.is_empty() {
                 core = self.run_jobs(core);
                 continue;

@@ -2,12 +2,12 @@
 //!
 //! [`Watch::look`] is called every [`PERIOD`] with a copy of the status board. It answers true when
 //! - every rank has left (finalized or exited) or is blocked, and at least one is blocked;
-//! - no thread of a blocked rank runs, waits for a disk or has been stopped;
+//! - no thread of a blocked rank waits for a disk or has been stopped, and none runs but those that poll for what they wait for;
 //! - this has been so, with the same epochs, for at least [`QUIET`] between looks;
 //! - the last rank fell asleep at least the configured time ago;
 //! - and this very hang has not been reported yet.
 //!
-//! A rank that polls, computes, sleeps in its own code, or has not called the library yet is not blocked, and prevents all this.
+//! A rank that tests for messages, computes, sleeps in its own code, or has not called the library yet is not blocked, and prevents all this.
 //!
 //! What the board cannot know: a thread that has never called the library, sleeps now, and will call it later. A program that brings such a
 //! thread into play while all others wait gets a false report; that is one reason why the default is to report and keep waiting.

@@ -505,7 +505,11 @@ impl Job<'_> {
 
     fn look(&mut self) {
         let views = self.board.views();
-        if self.watch.look(monotonic_ns(), &views, |view| procfs::is_active(view.pid)) && self.hang.is_none() {
+        let is_active = |view: &RankView| {
+            let waiting: Vec<u32> = view.records.iter().map(|record| record.thread).collect();
+            procfs::is_active(view.pid, &waiting)
+        };
+        if self.watch.look(monotonic_ns(), &views, is_active) && self.hang.is_none() {
             let targets: Vec<stacks::Target> = views.iter().filter(|v| v.is_blocked()).map(|v| (v.rank, v.pid)).collect();
             let (send, places) = mpsc::channel();
             let wake = self.wake.clone();
