@@ -44,11 +44,17 @@ fn walk<S: Sink>(code: &Code, base: *mut u8, from: usize, to: usize, sink: &mut 
         Body::Loop { stride, code } => walk_turns(code, *stride, base, from, to, sink),
         Body::Gather { block, places } => walk_gather(base, places, *block, from, to, sink),
         Body::Blocks(blocks) => {
-            let first = blocks.partition_point(|block| block.start <= from) - 1;
-            (first..blocks.len()).take_while(|i| blocks[*i].start < to).all(|i| {
-                let (low, high) = (from.max(blocks[i].start), to.min(block_end(blocks, i, code.size)));
-                sink.run(base.wrapping_offset(blocks[i].place).wrapping_add(low - blocks[i].start), high - low)
-            })
+            let first = if from == 0 { 0 } else { blocks.partition_point(|block| block.start <= from) - 1 };
+            for (i, block) in blocks.iter().enumerate().skip(first) {
+                if block.start >= to {
+                    break;
+                }
+                let (low, high) = (from.max(block.start), to.min(block_end(blocks, i, code.size)));
+                if !sink.run(base.wrapping_offset(block.place).wrapping_add(low - block.start), high - low) {
+                    return false;
+                }
+            }
+            true
         }
         Body::List(entries) => {
             let first = entries.partition_point(|entry| entry.start <= from) - 1;
@@ -193,15 +199,33 @@ impl<const PACK: bool> Copy<PACK> {
     }
 }
 
+/// Copies `size` bytes, `N` to `2 * N`, as the first and the last `N`.
+///
+/// # Safety
+/// As for `copy_nonoverlapping`.
+#[inline(always)]
+unsafe fn copy_ends<const N: usize>(from: *const u8, to: *mut u8, size: usize) {
+    // SAFETY: both parts lie within the `size` bytes; arrays of bytes need no alignment.
+    unsafe {
+        let first = *from.cast::<[u8; N]>();
+        let last = *from.add(size - N).cast::<[u8; N]>();
+        *to.cast::<[u8; N]>() = first;
+        *to.add(size - N).cast::<[u8; N]>() = last;
+    }
+}
+
 impl<const PACK: bool> Sink for Copy<PACK> {
     #[inline]
     fn run(&mut self, at: *mut u8, size: usize) -> bool {
+        let (from, to) = if PACK { (at, self.stream) } else { (self.stream, at) };
         // SAFETY: the creator of `self` promised valid memory on both sides, and message buffers do not overlap user memory.
         unsafe {
-            if PACK {
-                std::ptr::copy_nonoverlapping(at, self.stream, size);
-            } else {
-                std::ptr::copy_nonoverlapping(self.stream, at, size);
+            match size {
+                // Fields of structures: a call would take longer than the copy. The halves overlap.
+                8..=16 => copy_ends::<8>(from, to, size),
+                4..8 => copy_ends::<4>(from, to, size),
+                1 => *to = *from,
+                _ => std::ptr::copy_nonoverlapping(from, to, size),
             }
         }
         self.stream = self.stream.wrapping_add(size);
