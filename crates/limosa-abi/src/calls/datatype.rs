@@ -158,13 +158,7 @@ pub(crate) fn mpi_type_create_darray(
     derived(cx, Datatype::darray(size, rank, &sizes, distributions, arguments, processes, order, oldtype)?, newtype)
 }
 
-pub(crate) fn mpi_type_create_resized(
-    cx: &Cx,
-    oldtype: &Arc<kinds::Datatype>,
-    lb: i64,
-    extent: i64,
-    newtype: &mut Handle,
-) -> Result<()> {
+pub(crate) fn mpi_type_create_resized(cx: &Cx, oldtype: &Arc<kinds::Datatype>, lb: i64, extent: i64, newtype: &mut Handle) -> Result<()> {
     derived(cx, Datatype::resized(oldtype, lb, extent)?, newtype)
 }
 
@@ -216,7 +210,10 @@ pub(crate) fn mpi_type_commit(cx: &Cx, datatype: &mut Handle) -> Result<()> {
 pub(crate) fn mpi_type_free(cx: &Cx, datatype: &mut Handle) -> Result<()> {
     let object = cx.get::<Datatype>(*datatype, "datatype")?;
     if object.is_predefined() {
-        return Err(Error::new(consts::MPI_ERR_TYPE, format!("datatype is {}, which is predefined and cannot be freed", object.describe())));
+        return Err(Error::new(
+            consts::MPI_ERR_TYPE,
+            format!("datatype is {}, which is predefined and cannot be freed", object.describe()),
+        ));
     }
     object.attributes.delete_all(datatype.0)?;
     cx.free::<Datatype>(datatype, "datatype")?.set_handle(0);
@@ -414,4 +411,87 @@ pub(crate) fn mpi_status_set_elements(_cx: &Cx, status: &mut Status, datatype: &
 
 pub(crate) fn mpi_status_set_elements_x(cx: &Cx, status: &mut Status, datatype: &Arc<kinds::Datatype>, count: i64) -> Result<()> {
     mpi_status_set_elements(cx, status, datatype, count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cx(large: bool) -> Cx {
+        Cx::new("MPI_Test", large)
+    }
+
+    fn int() -> Arc<Datatype> {
+        Datatype::named(consts::MPI_INT)
+    }
+
+    /// Handles of a vector type and of what `MPI_Type_get_contents` says it was made of.
+    fn vector_of_pairs() -> (Handle, Handle) {
+        let (mut pair, mut vector, mut part) = (Handle::default(), Handle::default(), Handle::default());
+        mpi_type_contiguous(&cx(false), 2, &int(), &mut pair).unwrap();
+        let old = cx(false).get::<Datatype>(pair, "oldtype").unwrap();
+        mpi_type_vector(&cx(false), 3, 1, 2, &old, &mut vector).unwrap();
+        mpi_type_free(&cx(false), &mut pair).unwrap();
+        let datatype = cx(false).get::<Datatype>(vector, "datatype").unwrap();
+        let (mut integers, null) = ([0; 3], std::ptr::null_mut());
+        let integers = integers.as_mut_ptr();
+        mpi_type_get_contents(&cx(false), &datatype, 3, 0, 0, 1, integers, null, null, &mut part).unwrap();
+        (vector, part)
+    }
+
+    #[test]
+    fn predefined_types_cannot_be_freed() {
+        let mut real = Handle::default();
+        mpi_type_create_f90_real(&cx(false), 6, 30, &mut real).unwrap();
+        for mut handle in [Handle::predefined(consts::MPI_INT), real] {
+            let before = handle;
+            assert_eq!(mpi_type_free(&cx(false), &mut handle).unwrap_err().class, consts::MPI_ERR_TYPE);
+            assert_eq!(handle, before);
+        }
+        let mut again = Handle::default();
+        mpi_type_create_f90_real(&cx(false), 6, 30, &mut again).unwrap();
+        assert_eq!(again, real);
+    }
+
+    #[test]
+    fn contents_come_with_handles_of_their_own() {
+        let (mut vector, mut part) = vector_of_pairs();
+        mpi_type_free(&cx(false), &mut vector).unwrap();
+        assert_eq!(vector, Handle::predefined(consts::MPI_DATATYPE_NULL));
+        assert_eq!(cx(false).get::<Datatype>(part, "datatype").unwrap().size(), 8);
+        mpi_type_free(&cx(false), &mut part).unwrap();
+    }
+
+    #[test]
+    fn only_the_large_form_tells_the_arguments_of_a_large_constructor() {
+        let (mut handle, mut combiner) = (Handle::default(), 0);
+        mpi_type_contiguous(&cx(true), 1 << 40, &int(), &mut handle).unwrap();
+        let datatype = cx(true).get::<Datatype>(handle, "datatype").unwrap();
+        let absent = OutInt::absent;
+        let base = mpi_type_get_envelope(&cx(false), &datatype, absent(), absent(), absent(), absent(), &mut combiner);
+        assert_eq!(base.unwrap_err().class, consts::MPI_ERR_TYPE);
+        let mut counts = 0i64;
+        let place = OutInt::from(&raw mut counts);
+        mpi_type_get_envelope(&cx(true), &datatype, absent(), absent(), place, absent(), &mut combiner).unwrap();
+        assert_eq!((counts, combiner), (1, consts::MPI_COMBINER_CONTIGUOUS));
+        let mut size = 0;
+        mpi_type_size(&cx(false), &datatype, OutInt::from(&raw mut size)).unwrap();
+        assert_eq!(size, consts::MPI_UNDEFINED);
+        mpi_type_free(&cx(true), &mut handle).unwrap();
+    }
+
+    #[test]
+    fn elements_set_in_a_status_are_those_that_are_got() {
+        let pair = Datatype::named(consts::MPI_DOUBLE_INT);
+        let mut status = Status::new(0, 0, 0);
+        for wanted in [0, 1, 2, 7] {
+            let (mut elements, mut count) = (0, 0);
+            mpi_status_set_elements(&cx(false), &mut status, &pair, wanted).unwrap();
+            mpi_get_elements(&cx(false), &status, &pair, OutInt::from(&raw mut elements)).unwrap();
+            mpi_get_count(&cx(false), &status, &pair, OutInt::from(&raw mut count)).unwrap();
+            assert_eq!(elements as i64, wanted);
+            assert_eq!(count, if wanted % 2 == 0 { wanted as c_int / 2 } else { consts::MPI_UNDEFINED });
+        }
+        assert_eq!(mpi_status_set_elements(&cx(false), &mut status, &pair, -5).unwrap_err().class, consts::MPI_ERR_COUNT);
+    }
 }

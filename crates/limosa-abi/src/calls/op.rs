@@ -104,3 +104,78 @@ pub(crate) fn mpi_reduce_local(
     // SAFETY: the program promises two buffers of `count` elements that do not overlap.
     unsafe { op.reduce_local(inbuf.cast(), inoutbuf.cast(), count as usize, datatype) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cx(large: bool) -> Cx {
+        Cx::new("MPI_Test", large)
+    }
+
+    /// Adds the number of elements and the extent of their type to the result.
+    unsafe extern "C" fn describe(_: *mut c_void, inout: *mut c_void, length: *mut c_int, datatype: *mut Handle) {
+        // SAFETY: the library passes places for all; the test an integer as the result.
+        unsafe {
+            let datatype = Datatype::table().get(*datatype).unwrap();
+            *inout.cast::<i64>() += *length as i64 + datatype.extent() * 100;
+        }
+    }
+
+    /// The same for large counts.
+    unsafe extern "C" fn describe_large(_: *mut c_void, inout: *mut c_void, length: *mut i64, datatype: *mut Handle) {
+        // SAFETY: as above.
+        unsafe {
+            let datatype = Datatype::table().get(*datatype).unwrap();
+            *inout.cast::<i64>() += *length + datatype.extent() * 100;
+        }
+    }
+
+    fn create(large: bool) -> Handle {
+        let function: unsafe extern "C" fn() = if large {
+            // SAFETY: functions are pointers, and the glue turns this one back.
+            unsafe { std::mem::transmute::<callback::MPI_User_function_c, unsafe extern "C" fn()>(describe_large) }
+        } else {
+            // SAFETY: as above.
+            unsafe { std::mem::transmute::<callback::MPI_User_function, unsafe extern "C" fn()>(describe) }
+        };
+        let mut handle = Handle::default();
+        mpi_op_create(&cx(large), Some(function), true, &mut handle).unwrap();
+        handle
+    }
+
+    #[test]
+    fn user_functions_see_a_live_handle_even_of_a_freed_type() {
+        for large in [false, true] {
+            let mut handle = create(large);
+            let op = cx(large).get::<Op>(handle, "op").unwrap();
+            let (input, mut result) = ([0i64; 4], [0i64; 4]);
+            // Never registered, which is what a freed type looks like.
+            let datatype = Datatype::contiguous(2, &Datatype::named(consts::MPI_INT)).unwrap();
+            // SAFETY: room for three elements.
+            unsafe { op.reduce_local(input.as_ptr().cast(), result.as_mut_ptr().cast(), 3, &datatype).unwrap() };
+            assert_eq!(result[0], 803);
+            mpi_op_free(&cx(large), &mut handle).unwrap();
+            assert_eq!(handle, Handle::predefined(consts::MPI_OP_NULL));
+        }
+    }
+
+    #[test]
+    fn predefined_operations_cannot_be_freed() {
+        let mut sum = Handle::predefined(consts::MPI_SUM);
+        assert_eq!(mpi_op_free(&cx(false), &mut sum).unwrap_err().class, consts::MPI_ERR_OP);
+        assert_eq!(sum, Handle::predefined(consts::MPI_SUM));
+    }
+
+    #[test]
+    fn buffers_are_checked_before_use() {
+        let (int, sum) = (Datatype::named(consts::MPI_INT), Op::builtin(consts::MPI_SUM).unwrap());
+        let mut number = 1i32;
+        let number: *mut c_void = (&raw mut number).cast();
+        let null = std::ptr::null_mut();
+        for (input, inout) in [(null, number), (number, null), (number, number), (consts::MPI_IN_PLACE as *mut c_void, number)] {
+            assert_eq!(mpi_reduce_local(&cx(false), input, inout, 1, &int, &sum).unwrap_err().class, consts::MPI_ERR_BUFFER);
+        }
+        mpi_reduce_local(&cx(false), null, null, 0, &int, &sum).unwrap();
+    }
+}
