@@ -12,11 +12,13 @@ use std::fmt::Write;
 use crate::{Arg, Direction, Function, Param, Table, Value};
 
 /// Functions that may be called before initialisation and after finalisation (MPI-5 section 11.4.1), by name or prefix ending in `*`.
+/// `MPI_Abort` is an addition: whoever wants the end at such a time, or in a forked child, gets it.
 const ANY_TIME: &[&str] = &[
     "MPI_Init",
     "MPI_Init_thread",
     "MPI_Initialized",
     "MPI_Finalized",
+    "MPI_Abort",
     "MPI_Get_version",
     "MPI_Get_library_version",
     "MPI_Abi_*",

@@ -12,6 +12,11 @@ const ENDED: u8 = 2;
 
 static PHASE: AtomicU8 = AtomicU8::new(BEFORE);
 
+/// True from initialisation on, also in forked children.
+pub(crate) fn is_begun() -> bool {
+    PHASE.load(Ordering::Relaxed) != BEFORE
+}
+
 /// True between initialisation and finalisation.
 #[inline]
 pub(crate) fn is_running() -> bool {
@@ -42,7 +47,10 @@ pub(crate) fn rank() -> Option<u32> {
 #[cold]
 pub(crate) fn not_running() -> Error {
     if instance::in_forked_child() {
-        return Error::new(consts::MPI_ERR_OTHER, "this process was forked from a process that uses MPI: it may compute and exit, but not call MPI");
+        return Error::new(
+            consts::MPI_ERR_OTHER,
+            "this process was forked from a process that uses MPI: it may compute and exit, but not call MPI",
+        );
     }
     let detail = if is_ended() {
         "MPI has been finalised: no such call may follow MPI_Finalize"
@@ -55,7 +63,7 @@ pub(crate) fn not_running() -> Error {
 /// Ends the job with that exit code, for a reason that has been printed already and is told to the launcher in one line.
 pub(crate) fn abort(code: i32, reason: &str) -> ! {
     match instance::get() {
-        Some(_) => instance::abort(code, reason),
-        None => std::process::exit(code),
+        Some(_) if !instance::in_forked_child() => instance::abort(code, reason),
+        _ => std::process::exit(code),
     }
 }

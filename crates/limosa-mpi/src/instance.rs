@@ -125,12 +125,12 @@ impl Instance {
     }
 }
 
-/// Ends all processes of the job (`MPI_Abort`). Without an instance it ends this process.
+/// Ends all processes of the job (`MPI_Abort`). Without an instance, or in a forked child, it ends this process.
 pub fn abort(code: i32, message: &str) -> ! {
     match INSTANCE.get() {
         Some(instance) if !fork::in_child() => instance.job.abort(code, message),
         _ => {
-            eprintln!("{message}");
+            eprintln!("limosa: {message}; this ends process {}, which is no rank of a job", std::process::id());
             std::process::exit(if code & 0xff == 0 { 1 } else { code & 0xff })
         }
     }

@@ -14,6 +14,9 @@ use crate::lifecycle;
 static MAIN_THREAD: OnceLock<ThreadId> = OnceLock::new();
 
 fn start() -> Result<()> {
+    if instance::in_forked_child() {
+        return Err(lifecycle::not_running());
+    }
     if lifecycle::is_ended() {
         fail!(MPI_ERR_OTHER, "MPI has been finalised: it cannot be initialised a second time");
     }
@@ -50,7 +53,7 @@ pub(crate) fn mpi_init_thread(
 }
 
 pub(crate) fn mpi_initialized(_cx: &Cx, flag: &mut c_int) -> Result<()> {
-    *flag = (lifecycle::is_running() || lifecycle::is_ended()).into();
+    *flag = lifecycle::is_begun().into();
     Ok(())
 }
 
