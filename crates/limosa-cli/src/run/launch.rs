@@ -12,6 +12,7 @@
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, TryRecvError};
 use std::time::{Duration, Instant};
@@ -434,7 +435,7 @@ impl Job<'_> {
             let process = self.ranks.get(rank as usize)?;
             let app = &self.plan.apps[self.plan.ranks[rank as usize]];
             // A script's name says more than its interpreter's.
-            let script = app.args.first().filter(|arg| arg.to_string_lossy().ends_with(".py"));
+            let script = app.args.iter().find(|arg| arg.to_string_lossy().ends_with(".py")).filter(|_| is_python(&app.program));
             Some(Who { pid: process.pid, program: script.unwrap_or(&app.name).to_string_lossy().into_owned() })
         });
         // A rank that is to blame but still runs (it aborts, say) is not one of the others.
@@ -610,6 +611,10 @@ fn raise_descriptor_limit(ranks: usize) {
 
 fn ring(wake: &OwnedFd) {
     let _ = rustix::io::write(wake, &1u64.to_ne_bytes());
+}
+
+fn is_python(program: &Path) -> bool {
+    program.file_name().is_some_and(|name| ["python", "pypy"].iter().any(|start| name.to_string_lossy().starts_with(start)))
 }
 
 fn counted(ranks: usize) -> String {
