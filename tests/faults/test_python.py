@@ -1,0 +1,48 @@
+"""Faults of Python jobs: children of ranks, exceptions, exits, closed outputs. The programs are in scene.py."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.usefixtures("limosa")
+
+SCENE = Path(__file__).resolve().parent / "scene.py"
+CHILDREN = ["fork-exit", "fork-fall", "fork-objects", "fork-call", "fork-abort", "programs", "pool-fork", "pool-spawn", "pool-forkserver"]
+
+
+@pytest.mark.parametrize("scene", CHILDREN)
+def test_children_of_ranks_disturb_nobody(job, python, scene):
+    outcome = job([python, SCENE, scene], n=2, options=["--on-hang=abort"]).wait(20)
+    assert outcome.code == 0, outcome.text
+    assert sorted(outcome.out.split("\n")) == ["", "rank 0 done", "rank 1 done"]
+
+
+@pytest.mark.parametrize("runner", [[], ["-m", "mpi4py"]])
+@pytest.mark.parametrize(("scene", "code"), [("raise", 1), ("exit", 7)])
+def test_a_rank_that_ends_early_ends_the_job(job, python, runner, scene, code):
+    outcome = job([python, *runner, SCENE, scene], n=3, options=["--on-hang=off"]).wait(5)
+    assert outcome.code == code, outcome.text
+    assert "rank 1 " in outcome.err
+    assert "scene.py)" in outcome.err, "the script is named, not the interpreter"
+    assert ("ValueError: something is wrong" in outcome.err) == (scene == "raise")
+    assert "done" not in outcome.out
+
+
+def test_an_exception_with_a_message_under_way_is_shown_and_the_hang_reported(job, python):
+    outcome = job([python, SCENE, "raise-busy"], n=3, options=["--on-hang=abort"]).wait(10)
+    assert outcome.code != 0, outcome.text
+    assert "ValueError: something is wrong" in outcome.err
+
+
+def test_an_abort_with_code_zero_is_a_failure(job, python):
+    outcome = job([python, SCENE, "abort-zero"], n=3).wait(5)
+    assert outcome.code == 1, outcome.text
+    assert "rank 1" in outcome.err
+
+
+def test_a_rank_may_close_its_output(job, python):
+    outcome = job([python, SCENE, "close-stdout"], n=3).wait(10)
+    assert outcome.code == 0, outcome.text
+    assert outcome.err.count("done") == 3
