@@ -32,6 +32,11 @@ impl Status {
         status
     }
 
+    /// The status of no operation (MPI-5 section 3.7.3): any source, any tag, no error, nothing received.
+    pub(crate) fn empty() -> Status {
+        Status::new(consts::MPI_ANY_SOURCE, consts::MPI_ANY_TAG, 0)
+    }
+
     /// Overwrites all but the error field, which only calls with several statuses set.
     pub(crate) fn set(&mut self, source: c_int, tag: c_int, bytes: i64) {
         let error = self.error;

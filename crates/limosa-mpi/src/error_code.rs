@@ -27,6 +27,14 @@ struct Registry {
 static REGISTRY: Mutex<Registry> = Mutex::new(Registry { added: BTreeMap::new(), last: MPI_ERR_LASTCODE });
 
 impl Registry {
+    fn remove(&mut self, code: i32, arg: &str) -> Result<()> {
+        if self.added.get(&code).is_some_and(|added| !added.text.is_empty()) {
+            fail!(MPI_ERR_OTHER, "{arg} {code} still has a string: remove it with MPI_Remove_error_string first");
+        }
+        self.added.remove(&code);
+        Ok(())
+    }
+
     fn add(&mut self, class: Option<ErrorClass>) -> Result<i32> {
         if self.last == i32::MAX {
             fail!(MPI_ERR_OTHER, "no error code is left to add");
@@ -85,7 +93,7 @@ pub fn set_text(code: i32, text: &str) -> Result<()> {
     Ok(())
 }
 
-/// Removes a class that no code belongs to.
+/// Removes a class that no code belongs to and that has no text (any more).
 pub fn remove_class(class: ErrorClass) -> Result<()> {
     let mut registry = REGISTRY.lock();
     if registry.added(class, "errorclass")?.class != class {
@@ -94,18 +102,16 @@ pub fn remove_class(class: ErrorClass) -> Result<()> {
     if let Some((code, _)) = registry.added.iter().find(|(code, a)| a.class == class && **code != class) {
         fail!(MPI_ERR_OTHER, "errorclass {class} still has error code {code}: remove its codes first");
     }
-    registry.added.remove(&class);
-    Ok(())
+    registry.remove(class, "errorclass")
 }
 
-/// Removes a code.
+/// Removes a code that has no text (any more).
 pub fn remove_code(code: i32) -> Result<()> {
     let mut registry = REGISTRY.lock();
     if registry.added(code, "errorcode")?.class == code {
         fail!(MPI_ERR_ARG, "errorcode {code} is an error class: remove it with MPI_Remove_error_class");
     }
-    registry.added.remove(&code);
-    Ok(())
+    registry.remove(code, "errorcode")
 }
 
 /// Removes the text of a class or code.

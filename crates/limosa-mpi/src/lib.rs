@@ -1,6 +1,7 @@
 //! The MPI standard in Rust: objects and semantics, without the C ABI.
 
 pub mod attr;
+pub mod bsend;
 pub mod coll;
 pub mod comm;
 pub mod consts;
@@ -10,13 +11,12 @@ pub mod error;
 pub mod error_code;
 pub mod group;
 pub mod info;
-pub mod op;
-pub mod topo;
-pub mod request;
-pub mod p2p;
-pub mod observe;
 pub mod instance;
-pub mod bsend;
+pub mod observe;
+pub mod op;
+pub mod p2p;
+pub mod request;
+pub mod topo;
 
 pub use error::{Error, Result};
 pub use limosa_p2p::memory::Region;

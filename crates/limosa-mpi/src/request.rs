@@ -80,7 +80,11 @@ enum State {
     Pending(RequestId),
     Running(Arc<Run>),
     /// A receive (`None`: from `MPI_PROC_NULL`) and a send (`None`: done) that count as one, and what the send reads from.
-    Exchange { receive: Option<RequestId>, send: Option<RequestId>, _copy: Option<Box<[u8]>> },
+    Exchange {
+        receive: Option<RequestId>,
+        send: Option<RequestId>,
+        _copy: Option<Box<[u8]>>,
+    },
     Done(End),
 }
 

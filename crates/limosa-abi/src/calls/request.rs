@@ -39,6 +39,14 @@ fn collect(cx: &Cx, handle: &mut Handle, request: &Request) -> Result<Option<End
     Ok(Some(end))
 }
 
+/// The status of no operation, which unlike others has its error field set too (MPI-5 section 3.7.3).
+fn nothing(status: Option<&mut Status>) -> Result<()> {
+    if let Some(status) = status {
+        *status = Status::empty();
+    }
+    Ok(())
+}
+
 fn finish(status: Option<&mut Status>, end: End) -> Result<()> {
     report(status, &end);
     end.error.map_or(Ok(()), Err)
@@ -71,7 +79,7 @@ fn finish_several(mut statuses: Option<&mut [Status]>, ends: Vec<End>) -> Result
 
 pub(crate) fn mpi_wait(cx: &Cx, request: &mut Handle, status: Option<&mut Status>) -> Result<()> {
     let requests = [cx.get_or_null::<kinds::Request>(*request, "request")?];
-    let Some(waited) = &requests[0] else { return finish(status, End::empty()) };
+    let Some(waited) = &requests[0] else { return nothing(status) };
     request::wait_all(&requests);
     let end = collect(cx, request, waited)?.unwrap_or_else(End::empty);
     finish(status, end)
@@ -119,7 +127,7 @@ fn any(
 ) -> Result<()> {
     let Some((i, request)) = found.and_then(|i| Some((i, requests[i].as_ref()?))) else {
         *index = consts::MPI_UNDEFINED;
-        return finish(status, End::empty());
+        return nothing(status);
     };
     *index = i as c_int;
     let end = collect(cx, &mut handles[i], request)?.unwrap_or_else(End::empty);
@@ -169,7 +177,7 @@ fn some(
 pub(crate) fn mpi_test(cx: &Cx, request: &mut Handle, flag: &mut c_int, status: Option<&mut Status>) -> Result<()> {
     let Some(tested) = cx.get_or_null::<kinds::Request>(*request, "request")? else {
         *flag = 1;
-        return finish(status, End::empty());
+        return nothing(status);
     };
     let end = if request::test_all(&[Some(tested.clone())]) { collect(cx, request, &tested)? } else { None };
     *flag = end.is_some().into();
@@ -232,7 +240,11 @@ pub(crate) fn mpi_request_get_status(
     flag: &mut c_int,
     status: Option<&mut Status>,
 ) -> Result<()> {
-    let end = request.map_or(Some(End::empty()), |r| r.look());
+    let Some(request) = request else {
+        *flag = 1;
+        return nothing(status);
+    };
+    let end = request.look();
     *flag = end.is_some().into();
     if let Some(end) = end {
         report(status, &end);
@@ -274,18 +286,15 @@ pub(crate) fn mpi_request_get_status_any(
     status: Option<&mut Status>,
 ) -> Result<()> {
     let requests = decode(cx, cx.slice(array_of_requests, count as usize, "array_of_requests")?)?;
-    let (found, end) = match ended(&requests) {
-        None => (consts::MPI_UNDEFINED, End::empty()),
-        Some(ends) => match ends.into_iter().next() {
-            Some((i, end)) => (i as c_int, end),
-            None => {
-                (*flag, *index) = (0, consts::MPI_UNDEFINED);
-                return Ok(());
-            }
-        },
-    };
-    (*flag, *index) = (1, found);
-    report(status, &end);
+    (*flag, *index) = (1, consts::MPI_UNDEFINED);
+    let Some(ends) = ended(&requests) else { return nothing(status) };
+    match ends.into_iter().next() {
+        Some((i, end)) => {
+            *index = i as c_int;
+            report(status, &end);
+        }
+        None => *flag = 0,
+    }
     Ok(())
 }
 
