@@ -57,8 +57,10 @@ pub struct Comm {
     errhandler: RwLock<Arc<Errhandler>>,
     attributes: Attributes,
     hints: Hints,
-    /// Number of collectives begun on this communicator, which tells their messages apart.
+    /// Number of blocking collectives begun on this communicator, which tells their messages apart.
     pub coll_seq: AtomicU32,
+    /// The same for non-blocking and persistent ones.
+    pub icoll_seq: AtomicU32,
     /// The handle value under which the ABI layer registered this communicator; 0 if none.
     pub handle: AtomicUsize,
 }
@@ -96,6 +98,7 @@ impl Comm {
             attributes: Attributes::new(Kind::Comm),
             hints: Hints::default(),
             coll_seq: AtomicU32::new(0),
+            icoll_seq: AtomicU32::new(0),
             handle: AtomicUsize::new(0),
         }
     }

@@ -30,7 +30,7 @@ pub(crate) fn mpi_allgather_init(
     _info: Option<&Arc<kinds::Info>>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule = coll_plan::allgather(cx, &Call::begin(comm), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype)?;
+    let schedule = coll_plan::allgather(cx, &Call::begin_nonblocking(comm), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype)?;
     make(cx, comm, schedule, request)
 }
 
@@ -47,7 +47,8 @@ pub(crate) fn mpi_allgatherv_init(
     _info: Option<&Arc<kinds::Info>>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule = coll_plan::allgatherv(cx, &Call::begin(comm), sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype)?;
+    let schedule =
+        coll_plan::allgatherv(cx, &Call::begin_nonblocking(comm), sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype)?;
     make(cx, comm, schedule, request)
 }
 
@@ -62,7 +63,7 @@ pub(crate) fn mpi_allreduce_init(
     _info: Option<&Arc<kinds::Info>>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule = coll_plan::allreduce(cx, &Call::begin(comm), sendbuf, recvbuf, count, datatype, op)?;
+    let schedule = coll_plan::allreduce(cx, &Call::begin_nonblocking(comm), sendbuf, recvbuf, count, datatype, op)?;
     make(cx, comm, schedule, request)
 }
 
@@ -78,7 +79,7 @@ pub(crate) fn mpi_alltoall_init(
     _info: Option<&Arc<kinds::Info>>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule = coll_plan::alltoall(cx, &Call::begin(comm), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype)?;
+    let schedule = coll_plan::alltoall(cx, &Call::begin_nonblocking(comm), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype)?;
     make(cx, comm, schedule, request)
 }
 
@@ -96,8 +97,18 @@ pub(crate) fn mpi_alltoallv_init(
     _info: Option<&Arc<kinds::Info>>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule =
-        coll_plan::alltoallv(cx, &Call::begin(comm), sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype)?;
+    let schedule = coll_plan::alltoallv(
+        cx,
+        &Call::begin_nonblocking(comm),
+        sendbuf,
+        sendcounts,
+        sdispls,
+        sendtype,
+        recvbuf,
+        recvcounts,
+        rdispls,
+        recvtype,
+    )?;
     make(cx, comm, schedule, request)
 }
 
@@ -115,8 +126,18 @@ pub(crate) fn mpi_alltoallw_init(
     _info: Option<&Arc<kinds::Info>>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule =
-        coll_plan::alltoallw(cx, &Call::begin(comm), sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes)?;
+    let schedule = coll_plan::alltoallw(
+        cx,
+        &Call::begin_nonblocking(comm),
+        sendbuf,
+        sendcounts,
+        sdispls,
+        sendtypes,
+        recvbuf,
+        recvcounts,
+        rdispls,
+        recvtypes,
+    )?;
     make(cx, comm, schedule, request)
 }
 
@@ -126,7 +147,7 @@ pub(crate) fn mpi_barrier_init(
     _info: Option<&Arc<kinds::Info>>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule = barrier::plan(&Call::begin(comm));
+    let schedule = barrier::plan(&Call::begin_nonblocking(comm));
     make(cx, comm, schedule, request)
 }
 
@@ -140,7 +161,7 @@ pub(crate) fn mpi_bcast_init(
     _info: Option<&Arc<kinds::Info>>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule = coll_plan::bcast(cx, &Call::begin(comm), buffer, count, datatype, root)?;
+    let schedule = coll_plan::bcast(cx, &Call::begin_nonblocking(comm), buffer, count, datatype, root)?;
     make(cx, comm, schedule, request)
 }
 
@@ -155,7 +176,7 @@ pub(crate) fn mpi_exscan_init(
     _info: Option<&Arc<kinds::Info>>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule = coll_plan::exscan(cx, &Call::begin(comm), sendbuf, recvbuf, count, datatype, op)?;
+    let schedule = coll_plan::exscan(cx, &Call::begin_nonblocking(comm), sendbuf, recvbuf, count, datatype, op)?;
     make(cx, comm, schedule, request)
 }
 
@@ -172,7 +193,7 @@ pub(crate) fn mpi_gather_init(
     _info: Option<&Arc<kinds::Info>>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule = coll_plan::gather(cx, &Call::begin(comm), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root)?;
+    let schedule = coll_plan::gather(cx, &Call::begin_nonblocking(comm), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root)?;
     make(cx, comm, schedule, request)
 }
 
@@ -190,7 +211,8 @@ pub(crate) fn mpi_gatherv_init(
     _info: Option<&Arc<kinds::Info>>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule = coll_plan::gatherv(cx, &Call::begin(comm), sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root)?;
+    let schedule =
+        coll_plan::gatherv(cx, &Call::begin_nonblocking(comm), sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root)?;
     make(cx, comm, schedule, request)
 }
 
@@ -206,7 +228,7 @@ pub(crate) fn mpi_reduce_init(
     _info: Option<&Arc<kinds::Info>>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule = coll_plan::reduce(cx, &Call::begin(comm), sendbuf, recvbuf, count, datatype, op, root)?;
+    let schedule = coll_plan::reduce(cx, &Call::begin_nonblocking(comm), sendbuf, recvbuf, count, datatype, op, root)?;
     make(cx, comm, schedule, request)
 }
 
@@ -221,7 +243,7 @@ pub(crate) fn mpi_reduce_scatter_init(
     _info: Option<&Arc<kinds::Info>>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule = coll_plan::reduce_scatter(cx, &Call::begin(comm), sendbuf, recvbuf, recvcounts, datatype, op)?;
+    let schedule = coll_plan::reduce_scatter(cx, &Call::begin_nonblocking(comm), sendbuf, recvbuf, recvcounts, datatype, op)?;
     make(cx, comm, schedule, request)
 }
 
@@ -236,7 +258,7 @@ pub(crate) fn mpi_reduce_scatter_block_init(
     _info: Option<&Arc<kinds::Info>>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule = coll_plan::reduce_scatter_block(cx, &Call::begin(comm), sendbuf, recvbuf, recvcount, datatype, op)?;
+    let schedule = coll_plan::reduce_scatter_block(cx, &Call::begin_nonblocking(comm), sendbuf, recvbuf, recvcount, datatype, op)?;
     make(cx, comm, schedule, request)
 }
 
@@ -251,7 +273,7 @@ pub(crate) fn mpi_scan_init(
     _info: Option<&Arc<kinds::Info>>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule = coll_plan::scan(cx, &Call::begin(comm), sendbuf, recvbuf, count, datatype, op)?;
+    let schedule = coll_plan::scan(cx, &Call::begin_nonblocking(comm), sendbuf, recvbuf, count, datatype, op)?;
     make(cx, comm, schedule, request)
 }
 
@@ -268,7 +290,8 @@ pub(crate) fn mpi_scatter_init(
     _info: Option<&Arc<kinds::Info>>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule = coll_plan::scatter(cx, &Call::begin(comm), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root)?;
+    let schedule =
+        coll_plan::scatter(cx, &Call::begin_nonblocking(comm), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root)?;
     make(cx, comm, schedule, request)
 }
 
@@ -286,6 +309,7 @@ pub(crate) fn mpi_scatterv_init(
     _info: Option<&Arc<kinds::Info>>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule = coll_plan::scatterv(cx, &Call::begin(comm), sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root)?;
+    let schedule =
+        coll_plan::scatterv(cx, &Call::begin_nonblocking(comm), sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root)?;
     make(cx, comm, schedule, request)
 }

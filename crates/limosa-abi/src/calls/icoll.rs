@@ -31,7 +31,7 @@ pub(crate) fn mpi_iallgather(
     comm: &Arc<kinds::Communicator>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule = coll_plan::allgather(cx, &Call::begin(comm), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype)?;
+    let schedule = coll_plan::allgather(cx, &Call::begin_nonblocking(comm), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype)?;
     begin(cx, comm, schedule, request)
 }
 
@@ -47,7 +47,8 @@ pub(crate) fn mpi_iallgatherv(
     comm: &Arc<kinds::Communicator>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule = coll_plan::allgatherv(cx, &Call::begin(comm), sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype)?;
+    let schedule =
+        coll_plan::allgatherv(cx, &Call::begin_nonblocking(comm), sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype)?;
     begin(cx, comm, schedule, request)
 }
 
@@ -61,7 +62,7 @@ pub(crate) fn mpi_iallreduce(
     comm: &Arc<kinds::Communicator>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule = coll_plan::allreduce(cx, &Call::begin(comm), sendbuf, recvbuf, count, datatype, op)?;
+    let schedule = coll_plan::allreduce(cx, &Call::begin_nonblocking(comm), sendbuf, recvbuf, count, datatype, op)?;
     begin(cx, comm, schedule, request)
 }
 
@@ -76,7 +77,7 @@ pub(crate) fn mpi_ialltoall(
     comm: &Arc<kinds::Communicator>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule = coll_plan::alltoall(cx, &Call::begin(comm), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype)?;
+    let schedule = coll_plan::alltoall(cx, &Call::begin_nonblocking(comm), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype)?;
     begin(cx, comm, schedule, request)
 }
 
@@ -93,8 +94,18 @@ pub(crate) fn mpi_ialltoallv(
     comm: &Arc<kinds::Communicator>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule =
-        coll_plan::alltoallv(cx, &Call::begin(comm), sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype)?;
+    let schedule = coll_plan::alltoallv(
+        cx,
+        &Call::begin_nonblocking(comm),
+        sendbuf,
+        sendcounts,
+        sdispls,
+        sendtype,
+        recvbuf,
+        recvcounts,
+        rdispls,
+        recvtype,
+    )?;
     begin(cx, comm, schedule, request)
 }
 
@@ -111,13 +122,23 @@ pub(crate) fn mpi_ialltoallw(
     comm: &Arc<kinds::Communicator>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule =
-        coll_plan::alltoallw(cx, &Call::begin(comm), sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes)?;
+    let schedule = coll_plan::alltoallw(
+        cx,
+        &Call::begin_nonblocking(comm),
+        sendbuf,
+        sendcounts,
+        sdispls,
+        sendtypes,
+        recvbuf,
+        recvcounts,
+        rdispls,
+        recvtypes,
+    )?;
     begin(cx, comm, schedule, request)
 }
 
 pub(crate) fn mpi_ibarrier(cx: &Cx, comm: &Arc<kinds::Communicator>, request: &mut Handle) -> Result<()> {
-    let schedule = barrier::plan(&Call::begin(comm));
+    let schedule = barrier::plan(&Call::begin_nonblocking(comm));
     begin(cx, comm, schedule, request)
 }
 
@@ -130,7 +151,7 @@ pub(crate) fn mpi_ibcast(
     comm: &Arc<kinds::Communicator>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule = coll_plan::bcast(cx, &Call::begin(comm), buffer, count, datatype, root)?;
+    let schedule = coll_plan::bcast(cx, &Call::begin_nonblocking(comm), buffer, count, datatype, root)?;
     begin(cx, comm, schedule, request)
 }
 
@@ -144,7 +165,7 @@ pub(crate) fn mpi_iexscan(
     comm: &Arc<kinds::Communicator>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule = coll_plan::exscan(cx, &Call::begin(comm), sendbuf, recvbuf, count, datatype, op)?;
+    let schedule = coll_plan::exscan(cx, &Call::begin_nonblocking(comm), sendbuf, recvbuf, count, datatype, op)?;
     begin(cx, comm, schedule, request)
 }
 
@@ -160,7 +181,7 @@ pub(crate) fn mpi_igather(
     comm: &Arc<kinds::Communicator>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule = coll_plan::gather(cx, &Call::begin(comm), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root)?;
+    let schedule = coll_plan::gather(cx, &Call::begin_nonblocking(comm), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root)?;
     begin(cx, comm, schedule, request)
 }
 
@@ -177,7 +198,8 @@ pub(crate) fn mpi_igatherv(
     comm: &Arc<kinds::Communicator>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule = coll_plan::gatherv(cx, &Call::begin(comm), sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root)?;
+    let schedule =
+        coll_plan::gatherv(cx, &Call::begin_nonblocking(comm), sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root)?;
     begin(cx, comm, schedule, request)
 }
 
@@ -192,7 +214,7 @@ pub(crate) fn mpi_ireduce(
     comm: &Arc<kinds::Communicator>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule = coll_plan::reduce(cx, &Call::begin(comm), sendbuf, recvbuf, count, datatype, op, root)?;
+    let schedule = coll_plan::reduce(cx, &Call::begin_nonblocking(comm), sendbuf, recvbuf, count, datatype, op, root)?;
     begin(cx, comm, schedule, request)
 }
 
@@ -206,7 +228,7 @@ pub(crate) fn mpi_ireduce_scatter(
     comm: &Arc<kinds::Communicator>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule = coll_plan::reduce_scatter(cx, &Call::begin(comm), sendbuf, recvbuf, recvcounts, datatype, op)?;
+    let schedule = coll_plan::reduce_scatter(cx, &Call::begin_nonblocking(comm), sendbuf, recvbuf, recvcounts, datatype, op)?;
     begin(cx, comm, schedule, request)
 }
 
@@ -220,7 +242,7 @@ pub(crate) fn mpi_ireduce_scatter_block(
     comm: &Arc<kinds::Communicator>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule = coll_plan::reduce_scatter_block(cx, &Call::begin(comm), sendbuf, recvbuf, recvcount, datatype, op)?;
+    let schedule = coll_plan::reduce_scatter_block(cx, &Call::begin_nonblocking(comm), sendbuf, recvbuf, recvcount, datatype, op)?;
     begin(cx, comm, schedule, request)
 }
 
@@ -234,7 +256,7 @@ pub(crate) fn mpi_iscan(
     comm: &Arc<kinds::Communicator>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule = coll_plan::scan(cx, &Call::begin(comm), sendbuf, recvbuf, count, datatype, op)?;
+    let schedule = coll_plan::scan(cx, &Call::begin_nonblocking(comm), sendbuf, recvbuf, count, datatype, op)?;
     begin(cx, comm, schedule, request)
 }
 
@@ -250,7 +272,8 @@ pub(crate) fn mpi_iscatter(
     comm: &Arc<kinds::Communicator>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule = coll_plan::scatter(cx, &Call::begin(comm), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root)?;
+    let schedule =
+        coll_plan::scatter(cx, &Call::begin_nonblocking(comm), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root)?;
     begin(cx, comm, schedule, request)
 }
 
@@ -267,6 +290,7 @@ pub(crate) fn mpi_iscatterv(
     comm: &Arc<kinds::Communicator>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule = coll_plan::scatterv(cx, &Call::begin(comm), sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root)?;
+    let schedule =
+        coll_plan::scatterv(cx, &Call::begin_nonblocking(comm), sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root)?;
     begin(cx, comm, schedule, request)
 }

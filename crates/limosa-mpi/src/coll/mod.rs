@@ -18,7 +18,7 @@
 //! - Messages of a collective have a context of their own and the operation's number as tag. The number is drawn before arguments are checked, so
 //!   that a rank whose call fails stays in step with the others.
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use limosa_p2p::memory::Region;
 
@@ -47,8 +47,8 @@ pub use buffer::{Blocks, Buffer};
 pub use run::{Plan, Run, run};
 pub use schedule::Schedule;
 
-/// Collectives are numbered modulo this, since tags are not negative.
-const NUMBERS: u32 = 1 << 31;
+/// Collectives of a sort are numbered modulo this: half of the tags, which are not negative, for each of two sorts.
+const NUMBERS: u32 = 1 << 30;
 
 /// A collective operation that this rank takes part in.
 pub struct Call<'a> {
@@ -57,9 +57,21 @@ pub struct Call<'a> {
 }
 
 impl<'a> Call<'a> {
-    /// Begins a collective operation: the next one on this communicator.
+    /// Begins a blocking collective operation: the next one on this communicator.
     pub fn begin(comm: &'a Comm) -> Call<'a> {
-        Call { comm, tag: (comm.coll_seq.fetch_add(1, Ordering::Relaxed) % NUMBERS) as i32 }
+        Call::numbered(comm, &comm.coll_seq, 0)
+    }
+
+    /// Begins a non-blocking or persistent collective operation: the next one of these on this communicator.
+    ///
+    /// They are numbered apart from the blocking ones, with which they never match (MPI-5 section 6.12). The standard has all ranks call both in
+    /// one order; programs that do not keep it between the two sorts still work.
+    pub fn begin_nonblocking(comm: &'a Comm) -> Call<'a> {
+        Call::numbered(comm, &comm.icoll_seq, NUMBERS)
+    }
+
+    fn numbered(comm: &'a Comm, counter: &AtomicU32, base: u32) -> Call<'a> {
+        Call { comm, tag: (base + counter.fetch_add(1, Ordering::Relaxed) % NUMBERS) as i32 }
     }
 
     /// Number of ranks.
