@@ -17,41 +17,94 @@ import sys
 # parameter and is spelled out by the generators (functions, varargs).
 KINDS = {
     # handles
-    "COMMUNICATOR": "MPI_Comm", "DATATYPE": "MPI_Datatype", "ERRHANDLER": "MPI_Errhandler", "FILE": "MPI_File", "GROUP": "MPI_Group",
-    "INFO": "MPI_Info", "MESSAGE": "MPI_Message", "OPERATION": "MPI_Op", "REQUEST": "MPI_Request", "SESSION": "MPI_Session",
+    "COMMUNICATOR": "MPI_Comm",
+    "DATATYPE": "MPI_Datatype",
+    "ERRHANDLER": "MPI_Errhandler",
+    "FILE": "MPI_File",
+    "GROUP": "MPI_Group",
+    "INFO": "MPI_Info",
+    "MESSAGE": "MPI_Message",
+    "OPERATION": "MPI_Op",
+    "REQUEST": "MPI_Request",
+    "SESSION": "MPI_Session",
     "WINDOW": "MPI_Win",
     # handles of the tool information interface
-    "TOOLS_ENUM": "MPI_T_enum", "CVAR": "MPI_T_cvar_handle", "PVAR": "MPI_T_pvar_handle", "PVAR_SESSION": "MPI_T_pvar_session",
-    "EVENT_REGISTRATION": "MPI_T_event_registration", "EVENT_INSTANCE": "MPI_T_event_instance",
+    "TOOLS_ENUM": "MPI_T_enum",
+    "CVAR": "MPI_T_cvar_handle",
+    "PVAR": "MPI_T_pvar_handle",
+    "PVAR_SESSION": "MPI_T_pvar_session",
+    "EVENT_REGISTRATION": "MPI_T_event_registration",
+    "EVENT_INSTANCE": "MPI_T_event_instance",
     # buffers and untyped pointers
-    "BUFFER": "void *", "C_BUFFER": "void *", "C_BUFFER2": "void *", "C_BUFFER3": "void *", "C_BUFFER4": "void *",
-    "ATTRIBUTE_VAL": "void *", "ATTRIBUTE_VAL_10": "void *", "EXTRA_STATE": "void *", "EXTRA_STATE2": "void *",
-    "LOGICAL_VOID": "void *", "TOOL_MPI_OBJ": "void *",
+    "BUFFER": "void *",
+    "C_BUFFER": "void *",
+    "C_BUFFER2": "void *",
+    "C_BUFFER3": "void *",
+    "C_BUFFER4": "void *",
+    "ATTRIBUTE_VAL": "void *",
+    "ATTRIBUTE_VAL_10": "void *",
+    "EXTRA_STATE": "void *",
+    "EXTRA_STATE2": "void *",
+    "LOGICAL_VOID": "void *",
+    "TOOL_MPI_OBJ": "void *",
     # text
-    "STRING": "char *", "STRING_ARRAY": "char **", "STRING_2DARRAY": "char ***", "ARGUMENT_LIST": "char ***",
+    "STRING": "char *",
+    "STRING_ARRAY": "char **",
+    "STRING_2DARRAY": "char ***",
+    "ARGUMENT_LIST": "char ***",
     # status
-    "STATUS": "MPI_Status", "F90_STATUS": "MPI_Fint", "F08_STATUS": "MPI_F08_status",
+    "STATUS": "MPI_Status",
+    "F90_STATUS": "MPI_Fint",
+    "F08_STATUS": "MPI_F08_status",
     # numbers with a twin
-    "POLYDISPLACEMENT": ("int", "MPI_Aint"), "POLYDISPLACEMENT_COUNT": ("int", "MPI_Count"),
-    "POLYDISPLACEMENT_AINT_COUNT": ("MPI_Aint", "MPI_Count"), "POLYDISPOFFSET": ("MPI_Aint", "MPI_Count"),
-    "POLYDTYPE_NUM_ELEM": ("int", "MPI_Count"), "POLYDTYPE_NUM_ELEM_NNI": ("int", "MPI_Count"),
-    "POLYDTYPE_NUM_ELEM_PI": ("int", "MPI_Count"), "POLYDTYPE_PACK_SIZE": ("MPI_Aint", "MPI_Count"),
-    "POLYDTYPE_STRIDE_BYTES": ("MPI_Aint", "MPI_Count"), "POLYLOCATION": ("MPI_Aint", "MPI_Count"),
-    "POLYNUM_BYTES": ("int", "MPI_Count"), "POLYNUM_BYTES_NNI": ("int", "MPI_Count"), "POLYNUM_PARAM_VALUES": ("int", "MPI_Count"),
-    "POLYRMA_DISPLACEMENT": ("int", "MPI_Aint"), "POLYXFER_NUM_ELEM": ("int", "MPI_Count"),
+    "POLYDISPLACEMENT": ("int", "MPI_Aint"),
+    "POLYDISPLACEMENT_COUNT": ("int", "MPI_Count"),
+    "POLYDISPLACEMENT_AINT_COUNT": ("MPI_Aint", "MPI_Count"),
+    "POLYDISPOFFSET": ("MPI_Aint", "MPI_Count"),
+    "POLYDTYPE_NUM_ELEM": ("int", "MPI_Count"),
+    "POLYDTYPE_NUM_ELEM_NNI": ("int", "MPI_Count"),
+    "POLYDTYPE_NUM_ELEM_PI": ("int", "MPI_Count"),
+    "POLYDTYPE_PACK_SIZE": ("MPI_Aint", "MPI_Count"),
+    "POLYDTYPE_STRIDE_BYTES": ("MPI_Aint", "MPI_Count"),
+    "POLYLOCATION": ("MPI_Aint", "MPI_Count"),
+    "POLYNUM_BYTES": ("int", "MPI_Count"),
+    "POLYNUM_BYTES_NNI": ("int", "MPI_Count"),
+    "POLYNUM_PARAM_VALUES": ("int", "MPI_Count"),
+    "POLYRMA_DISPLACEMENT": ("int", "MPI_Aint"),
+    "POLYXFER_NUM_ELEM": ("int", "MPI_Count"),
     "POLYXFER_NUM_ELEM_NNI": ("int", "MPI_Count"),
     # wide numbers without a twin
-    "ALLOC_MEM_NUM_BYTES": "MPI_Aint", "DISPLACEMENT": "MPI_Aint", "DISPLACEMENT_NNI": "MPI_Aint", "DISPOFFSET_SMALL": "MPI_Aint",
-    "DISPLACEMENT_AINT_NNI": "MPI_Aint", "LOCATION_SMALL": "MPI_Aint", "RMA_DISPLACEMENT_NNI": "MPI_Aint", "WINDOW_SIZE": "MPI_Aint",
-    "WIN_ATTACH_SIZE": "MPI_Aint", "OFFSET": "MPI_Offset", "NUM_BYTES": "MPI_Count", "GENERIC_DTYPE_COUNT": "MPI_Count",
-    "XFER_NUM_ELEM": "MPI_Count", "XFER_NUM_ELEM_NNI": "MPI_Count", "TOOLS_TICK_COUNT": "MPI_Count", "DROPPED_COUNT": "MPI_Count",
+    "ALLOC_MEM_NUM_BYTES": "MPI_Aint",
+    "DISPLACEMENT": "MPI_Aint",
+    "DISPLACEMENT_NNI": "MPI_Aint",
+    "DISPOFFSET_SMALL": "MPI_Aint",
+    "DISPLACEMENT_AINT_NNI": "MPI_Aint",
+    "LOCATION_SMALL": "MPI_Aint",
+    "RMA_DISPLACEMENT_NNI": "MPI_Aint",
+    "WINDOW_SIZE": "MPI_Aint",
+    "WIN_ATTACH_SIZE": "MPI_Aint",
+    "OFFSET": "MPI_Offset",
+    "NUM_BYTES": "MPI_Count",
+    "GENERIC_DTYPE_COUNT": "MPI_Count",
+    "XFER_NUM_ELEM": "MPI_Count",
+    "XFER_NUM_ELEM_NNI": "MPI_Count",
+    "TOOLS_TICK_COUNT": "MPI_Count",
+    "DROPPED_COUNT": "MPI_Count",
     # enumerations of the tool information interface
-    "CALLBACK_SAFETY": "MPI_T_cb_safety", "SOURCE_ORDERING": "MPI_T_source_order",
+    "CALLBACK_SAFETY": "MPI_T_cb_safety",
+    "SOURCE_ORDERING": "MPI_T_source_order",
     # functions
-    "FUNCTION": None, "FUNCTION_SMALL": None, "POLYFUNCTION": None, "EVENT_CB_FUNCTION": None, "EVENT_DROP_CB_FUNCTION": None,
-    "EVENT_FREE_CB_FUNCTION": None, "VARARGS": None,
+    "FUNCTION": None,
+    "FUNCTION_SMALL": None,
+    "POLYFUNCTION": None,
+    "EVENT_CB_FUNCTION": None,
+    "EVENT_DROP_CB_FUNCTION": None,
+    "EVENT_FREE_CB_FUNCTION": None,
+    "VARARGS": None,
     # return values
-    "WALL_TIME": "double", "TICK_RESOLUTION": "double", "NOTHING": "void",
+    "WALL_TIME": "double",
+    "TICK_RESOLUTION": "double",
+    "NOTHING": "void",
 }
 FUNCTION_TYPES = {
     "EVENT_CB_FUNCTION": "MPI_T_event_cb_function",
@@ -92,9 +145,22 @@ EXTRA_TWINS = {"MPI_Psend_init", "MPI_Precv_init"}
 
 # The chapters, in the order of the standard.
 CHAPTER_ORDER = [
-    "Point-to-point communication", "Partitioned communication", "Datatypes", "Collective communication",
-    "Groups, communicators, caching", "Process topologies", "Environment", "Info", "Process creation and management",
-    "One-sided communication", "External interfaces", "I/O", "Tool support", "Deprecated interfaces", "Language bindings", "ABI",
+    "Point-to-point communication",
+    "Partitioned communication",
+    "Datatypes",
+    "Collective communication",
+    "Groups, communicators, caching",
+    "Process topologies",
+    "Environment",
+    "Info",
+    "Process creation and management",
+    "One-sided communication",
+    "External interfaces",
+    "I/O",
+    "Tool support",
+    "Deprecated interfaces",
+    "Language bindings",
+    "ABI",
 ]
 
 # Chapter of a function: the first rule that matches its name.
@@ -102,18 +168,30 @@ CHAPTERS = [
     ("Tool support", r"MPI_T_|MPI_Pcontrol"),
     ("ABI", r"MPI_Abi_|.*_(toint|fromint)$"),
     ("Language bindings", r".*_(c2f|f2c|c2f08|f082c|f082f|f2f08)$|MPI_Type_create_f90_|MPI_Type_match_size"),
-    ("Deprecated interfaces", r"MPI_Attr_|MPI_Keyval_|MPI_(Info_get|Info_get_valuelen|Get_elements_x|Status_set_elements_x|"
-                              r"Type_(get_extent_x|get_true_extent_x|size_x))$"),
+    (
+        "Deprecated interfaces",
+        r"MPI_Attr_|MPI_Keyval_|MPI_(Info_get|Info_get_valuelen|Get_elements_x|Status_set_elements_x|"
+        r"Type_(get_extent_x|get_true_extent_x|size_x))$",
+    ),
     ("I/O", r"MPI_File_(?!.*errhandler)|MPI_Register_datarep"),
-    ("One-sided communication", r"MPI_(Win_(?!.*(errhandler|keyval|_attr|_name))|R?(?i:put|get|accumulate|get_accumulate)$|"
-                                r"Fetch_and_op|Compare_and_swap)"),
+    (
+        "One-sided communication",
+        r"MPI_(Win_(?!.*(errhandler|keyval|_attr|_name))|R?(?i:put|get|accumulate|get_accumulate)$|"
+        r"Fetch_and_op|Compare_and_swap)",
+    ),
     ("Partitioned communication", r"MPI_P(send_init|recv_init|ready|arrived)"),
     ("Info", r"MPI_Info_"),
-    ("Environment", r"MPI_(Get_(version|library_version|processor_name|hw_resource_info)|.*errhandler|Errhandler_|Error_|Add_error|"
-                    r"Remove_error|Alloc_mem|Free_mem|Wtime|Wtick)"),
-    ("Process creation and management", r"MPI_(Comm_(spawn|accept|connect|disconnect|get_parent|join)|(Open|Close)_port|"
-                                        r"(Publish|Unpublish|Lookup)_name|Init|Finalize|Abort|Is_thread_main|Query_thread|"
-                                        r"Session_(?!.*buffer))"),
+    (
+        "Environment",
+        r"MPI_(Get_(version|library_version|processor_name|hw_resource_info)|.*errhandler|Errhandler_|Error_|Add_error|"
+        r"Remove_error|Alloc_mem|Free_mem|Wtime|Wtick)",
+    ),
+    (
+        "Process creation and management",
+        r"MPI_(Comm_(spawn|accept|connect|disconnect|get_parent|join)|(Open|Close)_port|"
+        r"(Publish|Unpublish|Lookup)_name|Init|Finalize|Abort|Is_thread_main|Query_thread|"
+        r"Session_(?!.*buffer))",
+    ),
     ("External interfaces", r"MPI_(Grequest|Status_set_(cancelled|elements))"),
     ("Process topologies", r"MPI_(Cart|Graph|Dist_graph|Dims|Topo|Neighbor|Ineighbor)"),
     ("Groups, communicators, caching", r"MPI_(Group_|Comm_(?!.*buffer)|Intercomm_|.*_keyval|.*_(set|get|delete)_attr|.*_(set|get)_name)"),

@@ -1,6 +1,7 @@
 """Fixtures of the fault tests: the tools under test, compiled programs, and jobs that never outlive their test.
 
-`FAULTS_MPICC`, `FAULTS_MPIEXEC` and `FAULTS_PYTHON` name other tools than those of the project's environment. Tests of Limosa's launcher are skipped when
+`FAULTS_MPICC`, `FAULTS_MPIEXEC` and `FAULTS_PYTHON` name other tools than those of the project's environment. Tests
+of Limosa's launcher are skipped when
 the tools are another library's.
 """
 

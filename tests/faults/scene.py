@@ -75,7 +75,7 @@ def fork_and_call() -> None:
     if child == 0:
         calls = [
             lambda: comm.send(1, dest=0),
-            lambda: comm.recv(),
+            comm.recv,
             comm.Barrier,
             comm.Dup,
             comm.Get_size,
@@ -104,7 +104,7 @@ def fork_and_abort() -> None:
 def programs() -> None:
     """Other programs, one of them with MPI."""
     assert subprocess.check_output(["echo", "hello"]) == b"hello\n"
-    child = subprocess.Popen([sys.executable, "-c", "print(6 * 7)"], stdout=subprocess.PIPE, preexec_fn=os.setsid)
+    child = subprocess.Popen([sys.executable, "-c", "print(6 * 7)"], stdout=subprocess.PIPE, start_new_session=True)
     ring()
     assert child.communicate()[0] == b"42\n"
     alone = "from mpi4py import MPI; print(MPI.COMM_WORLD.size)"

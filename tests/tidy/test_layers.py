@@ -57,10 +57,13 @@ def test_the_architecture_page_names_every_crate_and_every_dependency() -> None:
                 assert f"`{dependency['name']}`" in page, f"ARCHITECTURE.md does not say why {name} needs {dependency['name']}"
 
 
-@pytest.mark.parametrize("crate, words", [
-    ("limosa-base", r"\b(MPI|communicator|datatype)\b"),
-    ("limosa-device", r"\b(communicator_|Comm\b|Datatype)\b"),
-])
+@pytest.mark.parametrize(
+    "crate, words",
+    [
+        ("limosa-base", r"\b(MPI|communicator|datatype)\b"),
+        ("limosa-device", r"\b(communicator_|Comm\b|Datatype)\b"),
+    ],
+)
 def test_lower_crates_know_no_words_of_higher_ones(crate: str, words: str) -> None:
     for path in (ROOT / "crates" / crate / "src").rglob("*.rs"):
         code = "\n".join(line for line in path.read_text().splitlines() if not line.lstrip().startswith("//"))
