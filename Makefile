@@ -55,6 +55,7 @@ test-full: ## Run all tests in all variants; takes an hour or so
 .PHONY: test-rust test-c test-python test-mpi4py
 test-rust: | system-packages ## Unit, property and integration tests of the crates
 	cargo test --workspace --no-fail-fast
+	RUSTFLAGS='--cfg loom' cargo test --package limosa-base --release --target-dir target/loom model
 
 test-c: $(STAMPS)/limosa ## Conformance tests in C, compiled with our mpicc
 	tests/conformance/run $(if $(FULL),--full --variants)

@@ -276,6 +276,9 @@ pub(crate) fn mpi_type_get_envelope(
     combiner: &mut c_int,
 ) -> Result<()> {
     check_form(cx, datatype)?;
+    if cx.large() {
+        num_large_counts.check("num_large_counts")?;
+    }
     let envelope = datatype.envelope();
     *combiner = envelope.combiner;
     num_integers.set(envelope.integers as i64);

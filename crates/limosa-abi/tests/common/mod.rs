@@ -5,15 +5,25 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 
 use limosa_api::{Table, coverage, header};
 
-/// The library as Cargo built it for this test.
+/// The library. Cargo does not build a `cdylib` for the tests of its own package, so the first who asks has it built, beside the tests.
 pub fn library() -> PathBuf {
-    let test = std::env::current_exe().expect("a running program has a path");
-    let path = test.parent().expect("in a folder").join("libmpi_abi.so");
-    assert!(path.exists(), "{} does not exist", path.display());
-    path
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    let build = || {
+        let test = std::env::current_exe().expect("a running program has a path");
+        let profile = test.ancestors().nth(2).expect("the test is in target/<profile>/deps");
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.args(["build", "--quiet", "--package", "limosa-abi", "--target-dir"]).arg(profile.parent().expect("target"));
+        if profile.ends_with("release") {
+            cargo.arg("--release");
+        }
+        assert!(cargo.status().expect("cargo starts").success(), "the library does not build");
+        profile.join("libmpi_abi.so")
+    };
+    BUILT.get_or_init(build).clone()
 }
 
 /// The functions that are done.
