@@ -6,6 +6,7 @@ use limosa_mpi::{Error, Result, consts, instance};
 
 use crate::args;
 use crate::cx::Cx;
+use crate::handles::Handle;
 
 pub(crate) fn mpi_get_version(_cx: &Cx, version: &mut c_int, subversion: &mut c_int) -> Result<()> {
     (*version, *subversion) = (consts::MPI_VERSION, consts::MPI_SUBVERSION);
