@@ -70,6 +70,7 @@ impl End {
 pub(crate) fn error_of(failure: Failure) -> Error {
     let class = match failure {
         Failure::Truncated { .. } => crate::consts::MPI_ERR_TRUNCATE,
+        Failure::NoMemory(_) => crate::consts::MPI_ERR_NO_MEM,
         Failure::Device(_) => crate::consts::MPI_ERR_INTERN,
     };
     Error::new(class, failure.to_string())

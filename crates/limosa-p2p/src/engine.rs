@@ -206,12 +206,12 @@ impl Engine {
     /// Starts a send to process `peer`. The region must stay readable and unchanged until the send is done.
     ///
     /// # Errors
-    /// [`Failure::Device`].
+    /// [`Failure::Device`], [`Failure::NoMemory`].
     pub fn send(&self, peer: Peer, envelope: &Envelope, region: Region, mode: Mode) -> Result<Started, Failure> {
         let mut core = self.core.lock();
         let core_ref = &mut *core;
         let started = if peer == self.rank {
-            Ok(core_ref.state.send_local(envelope, region, mode))
+            core_ref.state.send_local(envelope, region, mode)
         } else {
             core_ref.state.send(&mut *core_ref.device, peer, envelope, region, mode)
         };
@@ -231,7 +231,7 @@ impl Engine {
     /// The message that a receive with this pattern would get now, if there is one.
     ///
     /// # Errors
-    /// [`Failure::Device`].
+    /// [`Failure::Device`], [`Failure::NoMemory`].
     pub fn probe(&self, pattern: &Pattern) -> Result<Option<Completion>, Failure> {
         let mut core = self.core.lock();
         let mut found = core.state.matcher.probe(pattern).map(|(e, m)| seen(e, m));
@@ -242,7 +242,7 @@ impl Engine {
         let broken = core.state.broken.clone();
         self.leave(core);
         match broken {
-            Some(what) => Err(Failure::Device(what)),
+            Some(failure) => Err(failure),
             None => Ok(found),
         }
     }
@@ -250,13 +250,13 @@ impl Engine {
     /// Waits for a message that a receive with this pattern would get; the message stays.
     ///
     /// # Errors
-    /// [`Failure::Device`].
+    /// [`Failure::Device`], [`Failure::NoMemory`].
     pub fn block_on_probe(&self, pattern: &Pattern, observer: &dyn Observer) -> Result<Completion, Failure> {
         let mut found = None;
         self.block_with(
             &mut |state| {
                 found = match &state.broken {
-                    Some(what) => Some(Err(Failure::Device(what.clone()))),
+                    Some(failure) => Some(Err(failure.clone())),
                     None => state.matcher.probe(pattern).map(|(e, m)| Ok(seen(e, m))),
                 };
                 found.is_some()
@@ -493,6 +493,9 @@ impl Engine {
     /// Handles what has arrived and sends what waits; true if anything moved.
     fn progress(&self, core: &mut Core) -> bool {
         let Core { device, state, answers, .. } = core;
+        if state.broken.is_some() {
+            return false;
+        }
         let mut nonsense = None;
         let polled = device.poll(&mut |from, meta, data| {
             if !state.handle(from, meta, data, answers) {
@@ -502,12 +505,12 @@ impl Engine {
         let mut moved = match polled {
             Ok(moved) => moved,
             Err(error) => {
-                state.broken = Some(error.to_string());
-                false
+                state.break_down(error.into());
+                true
             }
         };
         if let Some((from, kind)) = nonsense {
-            state.broken = Some(format!("process {from} sent a packet of kind {kind} that makes no sense"));
+            state.break_down(Failure::Device(format!("process {from} sent a packet of kind {kind} that makes no sense")));
         }
         if moved {
             for (to, meta, _) in answers.drain(..) {

@@ -16,7 +16,7 @@
 
 use crate::matching::{EntryId, Envelope, Pattern};
 use crate::memory::Region;
-use limosa_device::Peer;
+use limosa_device::{DeviceError, Peer};
 use std::fmt;
 
 /// Names a request; a stale name is recognised.
@@ -48,6 +48,8 @@ pub enum Failure {
         /// Bytes of the receive buffer.
         room: u64,
     },
+    /// There is no memory left for messages; says for which.
+    NoMemory(String),
     /// The device failed; says how.
     Device(String),
 }
@@ -56,12 +58,21 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Failure::Truncated { sent, room } => write!(f, "a message of {sent} bytes arrived for a receive buffer of {room} bytes"),
-            Failure::Device(what) => f.write_str(what),
+            Failure::NoMemory(what) | Failure::Device(what) => f.write_str(what),
         }
     }
 }
 
 impl std::error::Error for Failure {}
+
+impl From<DeviceError> for Failure {
+    fn from(error: DeviceError) -> Failure {
+        match error {
+            DeviceError::NoMemory { .. } => Failure::NoMemory(error.to_string()),
+            DeviceError::Corrupt { .. } => Failure::Device(error.to_string()),
+        }
+    }
+}
 
 /// How an operation ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -157,6 +168,13 @@ impl Requests {
 }
 
 impl Requests {
+    /// Requests that only a message can complete, as opposed to a copy that is being made.
+    pub fn awaiting_messages(&self) -> Vec<RequestId> {
+        let name = |(index, slot): (usize, &Slot)| RequestId { index: index as u32, generation: slot.generation };
+        let waits = |slot: &Slot| slot.request.as_ref().is_some_and(|r| !matches!(r.phase, Phase::Done | Phase::Pulling));
+        self.slots.iter().enumerate().filter(|(_, slot)| waits(slot)).map(name).collect()
+    }
+
     /// Sends under way that were released by their owner.
     pub fn released_sends(&self) -> usize {
         let sends = |r: &Request| {

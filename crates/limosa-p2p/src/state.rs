@@ -8,6 +8,9 @@
 //!
 //! Handlers never touch the device's receiving side (they run inside its poll); what needs the device, or must happen without the lock, is
 //! noted down ([`Deferred`], [`Job`]) and done by the engine right after.
+//!
+//! When a packet is lost, because the device failed or there is no memory for it, order and completeness of messages cannot be kept any more:
+//! everything that waits for a message fails then, and so does everything that is started later ([`State::break_down`]).
 
 use crate::matching::{Envelope, Matcher, Pattern};
 use crate::memory::Region;
@@ -84,8 +87,8 @@ pub(crate) struct State {
     pub continuations: usize,
     /// Something was completed for which another thread may be asleep.
     pub completed: bool,
-    /// The device failed for good.
-    pub broken: Option<String>,
+    /// Messages have been lost, for this reason.
+    pub broken: Option<Failure>,
     /// Bytes of unexpected eager messages held.
     pub unexpected_bytes: usize,
 }
@@ -126,6 +129,30 @@ impl State {
         }
     }
 
+    /// Ends all communication, for good. The first reason counts.
+    #[cold]
+    pub fn break_down(&mut self, failure: Failure) {
+        if self.broken.is_some() {
+            return;
+        }
+        self.broken = Some(failure.clone());
+        self.backlog.iter_mut().for_each(VecDeque::clear);
+        self.behind.clear();
+        self.feeding.clear();
+        self.interest = 0;
+        for id in self.requests.awaiting_messages() {
+            self.complete(id, Completion { failure: Some(failure.clone()), ..Completion::default() });
+        }
+    }
+
+    /// A request that has failed already.
+    #[cold]
+    fn failed(&mut self, failure: Failure) -> RequestId {
+        let id = self.requests.insert(Phase::Done);
+        self.complete(id, Completion { failure: Some(failure), ..Completion::default() });
+        id
+    }
+
     fn complete_receive(&mut self, id: RequestId, envelope: &Envelope, sent: u64, room: u64) {
         let failure = (sent > room).then_some(Failure::Truncated { sent, room });
         let bytes = sent.min(room);
@@ -158,6 +185,7 @@ impl State {
         region: Region,
         mode: Mode,
     ) -> Result<Option<RequestId>, Failure> {
+        self.check_broken()?;
         let len = region.len();
         if len > self.eager_limit {
             return self.send_offer(device, peer, envelope, region).map(Some);
@@ -173,7 +201,7 @@ impl State {
             match send_eager(device, peer, &meta, &region, None) {
                 Ok(Sent::Done) => return Ok(None),
                 Ok(Sent::NoRoom) => {}
-                Err(error) => return Err(Failure::Device(error.to_string())),
+                Err(error) => return Err(error.into()),
             }
         }
         let request = self.requests.insert(Phase::Queued);
@@ -200,36 +228,48 @@ impl State {
         self.check_broken().map(|()| send)
     }
 
+    #[inline]
     fn check_broken(&self) -> Result<(), Failure> {
-        self.broken.clone().map_or(Ok(()), |what| Err(Failure::Device(what)))
+        match &self.broken {
+            None => Ok(()),
+            Some(failure) => Err(failure.clone()),
+        }
     }
 
     /// Starts a send to this process itself; `None` if it is done already.
-    pub fn send_local(&mut self, envelope: &Envelope, region: Region, mode: Mode) -> Option<RequestId> {
+    pub fn send_local(&mut self, envelope: &Envelope, region: Region, mode: Mode) -> Result<Option<RequestId>, Failure> {
+        self.check_broken()?;
         let len = region.len();
         if let Some(id) = self.matcher.arrive(envelope) {
             let target = self.take_posted(id);
             copy_region(&region, &target, len.min(target.len()));
             self.complete_receive(id, envelope, len as u64, target.len() as u64);
-            return None;
+            return Ok(None);
         }
-        if mode == Mode::Standard && len <= self.eager_limit {
-            let mut data = vec![0; len].into_boxed_slice();
+        // Without memory for a copy the message waits where it is.
+        if mode == Mode::Standard
+            && len <= self.eager_limit
+            && let Some(mut data) = room_for(len)
+        {
+            data.resize(len, 0);
             region.read(0, &mut data);
             self.unexpected_bytes += len;
-            self.matcher.store(envelope, Unexpected::Eager { from: self.rank, data, sync: None });
-            return None;
+            self.matcher.store(envelope, Unexpected::Eager { from: self.rank, data: data.into(), sync: None });
+            return Ok(None);
         }
         let send = self.requests.insert(Phase::Local { envelope: *envelope, region });
         self.interest += 1;
         self.matcher.store(envelope, Unexpected::Local { send, len: len as u64 });
-        Some(send)
+        Ok(Some(send))
     }
 
     // ---- receiving -------------------------------------------------------------------------------------------------
 
     /// Starts a receive.
     pub fn receive(&mut self, device: &mut dyn Device, pattern: &Pattern, region: Region) -> RequestId {
+        if let Some(failure) = self.broken.clone() {
+            return self.failed(failure);
+        }
         match self.matcher.take(pattern) {
             Some((envelope, message)) => self.receive_matched(device, &envelope, message, region),
             None => {
@@ -247,6 +287,9 @@ impl State {
 
     /// Receives a message that was taken from the matcher.
     pub fn receive_matched(&mut self, device: &mut dyn Device, envelope: &Envelope, message: Unexpected, region: Region) -> RequestId {
+        if let Some(failure) = self.broken.clone() {
+            return self.failed(failure);
+        }
         let id = self.requests.insert(Phase::Pulling);
         self.unexpected_bytes -= if let Unexpected::Eager { data, .. } = &message { data.len() } else { 0 };
         match message {
@@ -316,6 +359,10 @@ impl State {
             self.finish_fetch(device, request, from, offer.send);
             return;
         }
+        if let Some(failure) = self.broken.clone() {
+            self.complete(request, Completion { failure: Some(failure), ..Completion::default() });
+            return;
+        }
         if let Some(r) = self.requests.get_mut(request) {
             r.phase = Phase::Streaming { region, expected: bytes, received: 0 };
         }
@@ -364,6 +411,9 @@ impl State {
     /// Handles one packet; false if it makes no sense.
     #[must_use]
     pub fn handle(&mut self, from: Peer, meta: &Meta, data: &[u8], answers: &mut Vec<(Peer, Meta, u64)>) -> bool {
+        if self.broken.is_some() {
+            return true; // The rest of a burst in which one packet was lost.
+        }
         match meta.kind {
             wire::EAGER => self.eager_arrived(from, &wire::envelope(meta), data, None, answers),
             wire::EAGER_SYNC => {
@@ -420,8 +470,18 @@ impl State {
                 }
             }
             None => {
+                let Some(mut kept) = room_for(data.len()) else {
+                    let bytes = data.len();
+                    self.break_down(Failure::NoMemory(format!(
+                        "no memory for a message of {bytes} bytes from process {from} that no receive was posted for; {} bytes in such messages \
+                         are held already: receive them sooner, or synchronise the processes",
+                        self.unexpected_bytes
+                    )));
+                    return;
+                };
+                kept.extend_from_slice(data);
                 self.unexpected_bytes += data.len();
-                self.matcher.store(envelope, Unexpected::Eager { from, data: data.into(), sync });
+                self.matcher.store(envelope, Unexpected::Eager { from, data: kept.into(), sync });
             }
         }
     }
@@ -469,6 +529,9 @@ impl State {
     }
 
     fn queue(&mut self, device: &mut dyn Device, to: Peer, packet: Waiting) {
+        if self.broken.is_some() {
+            return;
+        }
         let first = self.backlog[to as usize].is_empty();
         self.backlog[to as usize].push_back(packet);
         if first {
@@ -505,10 +568,10 @@ impl State {
                     return any;
                 }
                 (Err(error), Waiting::Eager { request, .. }) => {
-                    let failure = Some(Failure::Device(error.to_string()));
+                    let failure = Some(error.into());
                     self.complete(request, Completion { failure, ..Completion::default() });
                 }
-                (Err(error), Waiting::Control { .. }) => self.broken = Some(error.to_string()),
+                (Err(error), Waiting::Control { .. }) => self.break_down(error.into()),
             }
         }
         any
@@ -520,6 +583,9 @@ impl State {
         for i in (0..self.behind.len()).rev() {
             let to = self.behind[i];
             any |= self.flush_peer(device, to);
+            if self.broken.is_some() {
+                return any;
+            }
             if self.backlog[to as usize].is_empty() {
                 self.behind.swap_remove(i);
             }
@@ -533,7 +599,7 @@ impl State {
                         self.feeding.push_back(id);
                     }
                 }
-                Err(error) => self.broken = Some(error.to_string()),
+                Err(error) => self.break_down(error.into()),
             }
         }
         any
@@ -580,6 +646,13 @@ impl State {
             }
         }
     }
+}
+
+/// An empty list with room for `bytes` bytes, if there is memory for it.
+#[inline]
+fn room_for(bytes: usize) -> Option<Vec<u8>> {
+    let mut list = Vec::new();
+    list.try_reserve_exact(bytes).ok().map(|()| list)
 }
 
 #[inline]
