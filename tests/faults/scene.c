@@ -7,11 +7,13 @@
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -219,17 +221,88 @@ static void devour(void)
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
+/* From here on this process gets `more` bytes of address space and no more. */
+static void limit_memory(size_t more)
+{
+    unsigned long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    if (file == NULL || fscanf(file, "%lu", &pages) != 1)
+        exit(99);
+    fclose(file);
+    struct rlimit limit = {pages * 4096 + more, pages * 4096 + more};
+    setrlimit(RLIMIT_AS, &limit);
+}
+
+/* Ends with a line about the error, which must be one of memory. */
+static void expect_no_memory(int code)
+{
+    int class = MPI_SUCCESS;
+    MPI_Error_class(code, &class);
+    printf("rank %d: %s\n", rank, class == MPI_ERR_NO_MEM ? "out of memory" : code == MPI_SUCCESS ? "no error" : "wrong error");
+}
+
+/* There is no memory for the connections that a collective needs. */
+static void no_room_for_lanes(void)
+{
+    int sum = 0;
+    limit_memory(100 << 10); /* enough for the C library, too little for one connection */
+    if (argument != NULL)
+        MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    expect_no_memory(MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
+}
+
+/* Rank 0 sends more than rank 1 can keep before it receives. */
+static void flood(void)
+{
+    static char buffer[8000];
+    if (argument != NULL)
+        MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    if (rank == 1) {
+        limit_memory(100 << 20);
+        expect_no_memory(MPI_Recv(buffer, 1, MPI_BYTE, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+        /* Whatever comes afterwards is refused too, and does not wait. */
+        expect_no_memory(MPI_Recv(buffer, 1, MPI_BYTE, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+        expect_no_memory(MPI_Send(buffer, 1, MPI_BYTE, 0, 1, MPI_COMM_WORLD));
+        fflush(stdout);
+        MPI_Abort(MPI_COMM_WORLD, 8);
+    }
+    for (int i = 0; i < 100000; i++)
+        MPI_Send(buffer, sizeof buffer, MPI_BYTE, 1, 0, MPI_COMM_WORLD);
+}
+
+/* Passes one very large message after the other; rank `argument` is killed in the middle of one. */
+static void killed_in_transfer(void)
+{
+    size_t bytes = 100 << 20;
+    char *buffer = malloc(bytes);
+    if (buffer == NULL)
+        exit(3);
+    memset(buffer, 1, bytes);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == atoi(argument) && fork() == 0) {
+        usleep(150 * 1000);
+        kill(getppid(), SIGKILL);
+        _exit(0);
+    }
+    for (;;) {
+        if (rank == 0)
+            MPI_Send(buffer, (int)bytes, MPI_BYTE, 1, 0, MPI_COMM_WORLD);
+        else
+            MPI_Recv(buffer, (int)bytes, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+}
+
 static void nothing(void)
 {
 }
 
-/* Cross-memory attach fails with EPERM from here on, as in many containers. */
-static void deny_cross_memory_attach(void)
+/* These two system calls fail with EPERM from here on, as in many containers. */
+static void deny(int first, int second)
 {
     struct sock_filter rules[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 1, 0),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_writev, 0, 1),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, first, 1, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, second, 0, 1),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
@@ -240,6 +313,11 @@ static void deny_cross_memory_attach(void)
     }
 }
 
+static void deny_cross_memory_attach(void)
+{
+    deny(SYS_process_vm_readv, SYS_process_vm_writev);
+}
+
 static const struct {
     const char *name;
     void (*play)(void);
@@ -248,7 +326,8 @@ static const struct {
     {"crash", crash},       {"fork", fork_and_compute},   {"fork-mpi", fork_and_call}, {"talk", talk_forever}, {"deadlock", deadlock},
     {"missing", missing},   {"left", left},               {"sleeper", sleeper},   {"slow-child", parent_of_a_slow_child},
     {"computer", computer}, {"poller", poller},           {"devour", devour},     {"nothing", nothing},
-    {"denied-ring", ring},  {"half-denied-ring", ring},
+    {"denied-ring", ring},  {"half-denied-ring", ring},   {"undumpable-ring", ring}, {"no-barrier-ring", ring},
+    {"lanes", no_room_for_lanes}, {"flood", flood},       {"transfer", killed_in_transfer},
 };
 
 int main(int argc, char **argv)
@@ -257,6 +336,10 @@ int main(int argc, char **argv)
     argument = argc > 2 ? argv[2] : NULL;
     if (strcmp(what, "denied-ring") == 0)
         deny_cross_memory_attach();
+    if (strcmp(what, "no-barrier-ring") == 0)
+        deny(SYS_membarrier, SYS_membarrier);
+    if (strcmp(what, "undumpable-ring") == 0)
+        prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);

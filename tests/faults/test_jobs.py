@@ -187,9 +187,37 @@ def test_a_tiny_memory_limit_is_an_error_at_start_or_later_but_no_hang(job, prog
     assert not re.search(r"SIGBUS|panicked", outcome.err), outcome.err
 
 
-@pytest.mark.parametrize("scene", ["ring", "denied-ring", "half-denied-ring"])
+@pytest.mark.parametrize("cma", ["0", "1"])
+@pytest.mark.parametrize("victim", [0, 1])
+def test_a_rank_killed_during_a_large_transfer_ends_the_job(job, program, nothing_left, victim, cma):
+    outcome = job([program("scene"), "transfer", str(victim)], n=2, env={"LIMOSA_CMA": cma}).wait(10)
+    assert outcome.code == 128 + signal.SIGKILL, outcome.text
+    assert f"rank {victim} " in outcome.err
+
+
+def test_no_memory_for_connections_is_an_error(job, program):
+    outcome = job([program("scene"), "lanes"], n=4).wait(10)
+    assert outcome.code != 0
+    assert "MPI_ERR_NO_MEM" in outcome.err, outcome.err
+    assert "MPI_Allreduce" in outcome.err
+    outcome = job([program("scene"), "lanes", "return"], n=4).wait(10)
+    assert outcome.code == 0, outcome.text
+    assert outcome.out.count(": out of memory") == 4, outcome.out
+
+
+def test_no_memory_for_early_messages_is_an_error(job, program):
+    outcome = job([program("scene"), "flood"], n=2).wait(20)
+    assert outcome.code != 0
+    for part in ("rank 1", "MPI_ERR_NO_MEM", "8000 bytes", "receive them sooner"):
+        assert part in outcome.err, outcome.err
+    outcome = job([program("scene"), "flood", "return"], n=2).wait(20)
+    assert outcome.code == 8, outcome.text
+    assert outcome.out.count("rank 1: out of memory") == 3, outcome.out
+
+
+@pytest.mark.parametrize("scene", ["ring", "denied-ring", "half-denied-ring", "undumpable-ring", "no-barrier-ring"])
 @pytest.mark.parametrize("variable", [None, "0", "1"])
-def test_messages_arrive_without_cross_memory_attach(job, program, scene, variable):
+def test_messages_arrive_without_help_of_the_kernel(job, program, scene, variable):
     env = {} if variable is None else {"LIMOSA_CMA": variable}
     for size in (1000, 100_000, 5_000_000):
         outcome = job([program("scene"), scene, str(size)], n=3, env=env).wait(20)
