@@ -10,6 +10,9 @@ import json, os, pty, signal, sys
 command, steps = json.loads(sys.argv[1])
 pid, terminal = pty.fork()
 if pid == 0:
+    # A shell's background jobs ignore Ctrl-C, and what they start inherits that; a terminal's programs do not.
+    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP):
+        signal.signal(number, signal.SIG_DFL)
     os.execv(command[0], command)
 shown = b""
 def read():
