@@ -2,6 +2,7 @@
 
 use std::ffi::{c_char, c_int};
 
+use limosa_mpi::info::Info;
 use limosa_mpi::{Error, Result, consts, instance};
 
 use crate::args;
@@ -30,6 +31,14 @@ pub(crate) fn mpi_get_processor_name(_cx: &Cx, name: *mut c_char, resultlen: &mu
     let length = host.iter().position(|b| *b == 0).unwrap_or(host.len());
     // SAFETY: the program promises room for MPI_MAX_PROCESSOR_NAME bytes.
     *resultlen = unsafe { args::copy_text(name, host.len(), &String::from_utf8_lossy(&host[..length])) };
+    Ok(())
+}
+
+/// The one resource that this library can split by: the memory that the ranks of this machine share. All ranks lie within it.
+pub(crate) fn mpi_get_hw_resource_info(cx: &Cx, hw_info: &mut Handle) -> Result<()> {
+    let info = Info::new();
+    info.set(b"mpi_shared_memory", b"true")?;
+    *hw_info = cx.register(info)?;
     Ok(())
 }
 
