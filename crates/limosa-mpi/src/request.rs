@@ -22,7 +22,7 @@ use limosa_p2p::{Completion, Failure, RequestId, View};
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::AtomicUsize;
 
 /// How an operation ended, in the standard's terms.
 #[derive(Clone, Debug)]
@@ -326,7 +326,7 @@ impl Probe {
 
 type Probes = SmallVec<[Probe; 8]>;
 
-/// Probes of all requests. `idle` says what null and inactive requests count as: ended or (`None`) not at all.
+/// Probes of all requests; `None` for null and inactive ones, which nobody waits for.
 fn probes(requests: &[Option<Arc<Request>>]) -> SmallVec<[Option<Probe>; 8]> {
     requests
         .iter()
@@ -398,9 +398,4 @@ pub fn test_some(requests: &[Option<Arc<Request>>]) -> Option<Vec<usize>> {
     }
     engine().poll();
     Some(ended())
-}
-
-/// Sets the handle; for the ABI layer.
-pub fn set_handle(request: &Request, handle: usize) {
-    request.handle.store(handle, Ordering::Relaxed);
 }

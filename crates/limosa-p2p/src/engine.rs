@@ -113,7 +113,8 @@ struct Core {
     device: Box<dyn Device>,
     state: State,
     sleepers: usize,
-    answers: Vec<(Peer, Meta, u64)>,
+    /// Packets that handlers want sent when the device is free.
+    answers: Vec<(Peer, Meta)>,
 }
 
 /// The message engine of a process.
@@ -513,7 +514,7 @@ impl Engine {
             state.break_down(Failure::Device(format!("process {from} sent a packet of kind {kind} that makes no sense")));
         }
         if moved {
-            for (to, meta, _) in answers.drain(..) {
+            for (to, meta) in answers.drain(..) {
                 state.control(&mut **device, to, meta, &[], Urgency::Normal);
             }
             state.run_deferred(&mut **device);

@@ -380,7 +380,7 @@ impl State {
         self.tell(device, from, wire::about(wire::DONE, send, 0), &[]);
     }
 
-    /// Offers a message taken by matched probe, or recalls: nothing else needs an envelope here.
+    /// Asks for an operation to end before it is matched. A send whose receiver must be asked ends when the answer comes.
     pub fn cancel(&mut self, device: &mut dyn Device, id: RequestId) {
         let Some(request) = self.requests.get(id) else { return };
         match &request.phase {
@@ -410,7 +410,7 @@ impl State {
 
     /// Handles one packet; false if it makes no sense.
     #[must_use]
-    pub fn handle(&mut self, from: Peer, meta: &Meta, data: &[u8], answers: &mut Vec<(Peer, Meta, u64)>) -> bool {
+    pub fn handle(&mut self, from: Peer, meta: &Meta, data: &[u8], answers: &mut Vec<(Peer, Meta)>) -> bool {
         if self.broken.is_some() {
             return true; // The rest of a burst in which one packet was lost.
         }
@@ -445,7 +445,7 @@ impl State {
                     _ => false,
                 };
                 let given = self.matcher.take_where(&wire::envelope(meta), theirs).is_some();
-                answers.push((from, wire::about(wire::RECALLED, send, u64::from(given)), 0));
+                answers.push((from, wire::about(wire::RECALLED, send, u64::from(given))));
             }
             wire::RECALLED => {
                 if meta.words[1] != 0 {
@@ -458,7 +458,7 @@ impl State {
     }
 
     #[inline]
-    fn eager_arrived(&mut self, from: Peer, envelope: &Envelope, data: &[u8], sync: Option<u64>, answers: &mut Vec<(Peer, Meta, u64)>) {
+    fn eager_arrived(&mut self, from: Peer, envelope: &Envelope, data: &[u8], sync: Option<u64>, answers: &mut Vec<(Peer, Meta)>) {
         match self.matcher.arrive(envelope) {
             Some(id) => {
                 let region = self.take_posted(id);
@@ -466,7 +466,7 @@ impl State {
                 region.write(0, &data[..n]);
                 self.complete_receive(id, envelope, data.len() as u64, region.len() as u64);
                 if let Some(send) = sync {
-                    answers.push((from, wire::about(wire::DONE, send, 0), 0));
+                    answers.push((from, wire::about(wire::DONE, send, 0)));
                 }
             }
             None => {
@@ -618,9 +618,8 @@ impl State {
             let part = (*len - *sent).min(device.max_data() as u64) as usize;
             let offset = *sent as usize;
             let meta = wire::about(wire::STREAM, *receive, *sent);
-            // Only the first part and the last can find the receiver without a reason to look.
-            let urgency = Urgency::Urgent;
-            match device.send(*peer, &meta, Data::Fill(part, &mut |to| region.read(offset, to)), urgency)? {
+            // Urgent, since the receiver may be computing and somebody must empty the lane.
+            match device.send(*peer, &meta, Data::Fill(part, &mut |to| region.read(offset, to)), Urgency::Urgent)? {
                 Sent::Done => {
                     *sent += part as u64;
                     any = true;

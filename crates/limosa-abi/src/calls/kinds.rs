@@ -84,7 +84,7 @@ objects! {
         set |op, handle| op.set_handle(handle.0),
         builtin limosa_mpi::op::Op::builtin;
     Request: REQUEST = limosa_mpi::request::Request,
-        set |request, handle| limosa_mpi::request::set_handle(request, handle.0),
+        set |request, handle| request.handle.store(handle.0, Ordering::Relaxed),
         builtin |_| None;
     Message: MESSAGE = limosa_mpi::p2p::Message,
         set |message, handle| message.handle.store(handle.0, Ordering::Relaxed),
