@@ -55,6 +55,13 @@ pub fn reserve(fd: BorrowedFd<'_>, offset: u64, bytes: usize) -> io::Result<()> 
     if code == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(code)) }
 }
 
+/// Gives the memory for `bytes` at `offset` of the file back; the file keeps its length. Without effect where the system cannot do it.
+pub fn release(fd: BorrowedFd<'_>, offset: u64, bytes: usize) {
+    let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+    // SAFETY: no memory of ours is involved.
+    unsafe { libc::fallocate(fd.as_raw_fd(), mode, offset as libc::off_t, bytes as libc::off_t) };
+}
+
 /// A mapped part of a shared file; unmapped when dropped.
 #[derive(Debug)]
 pub struct Mapping {

@@ -1,4 +1,4 @@
-//! Reading the memory of another process of the same user (cross-memory attach).
+//! Reading and writing the memory of another process of the same user (cross-memory attach).
 
 use std::io;
 
@@ -25,6 +25,30 @@ pub unsafe fn read(pid: u32, local: &[Slice], remote: &[Slice]) -> io::Result<us
     // SAFETY: the caller vouches for the local slices; the kernel checks the remote ones.
     let n = unsafe {
         libc::process_vm_readv(
+            pid as libc::pid_t,
+            local.as_ptr(),
+            local.len() as libc::c_ulong,
+            remote.as_ptr(),
+            remote.len() as libc::c_ulong,
+            0,
+        )
+    };
+    if n < 0 { Err(io::Error::last_os_error()) } else { Ok(n as usize) }
+}
+
+/// Copies from `local` slices of this process to `remote` slices of process `pid`, up to the shorter of both totals; returns the bytes copied,
+/// which may be fewer than asked for.
+///
+/// # Errors
+/// As for [`read`].
+///
+/// # Safety
+/// The local slices must be readable memory that nothing writes to during the call, and the remote ones must be memory that its owner expects to
+/// be overwritten.
+pub unsafe fn write(pid: u32, local: &[Slice], remote: &[Slice]) -> io::Result<usize> {
+    // SAFETY: the caller vouches for the slices; the kernel checks that the remote ones are mapped there.
+    let n = unsafe {
+        libc::process_vm_writev(
             pid as libc::pid_t,
             local.as_ptr(),
             local.len() as libc::c_ulong,

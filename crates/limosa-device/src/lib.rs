@@ -107,7 +107,7 @@ impl fmt::Display for DeviceError {
 
 impl std::error::Error for DeviceError {}
 
-/// Reads peers' memory; usable by any thread without the engine's lock.
+/// Reads and writes peers' memory; usable by any thread without the engine's lock.
 pub trait Puller: Send + Sync {
     /// Copies all of `remote` in `from`'s memory to `local`; both have the same total length.
     ///
@@ -116,7 +116,17 @@ pub trait Puller: Send + Sync {
     ///
     /// # Safety
     /// The local slices must be writable memory that nothing else uses during the call.
-    unsafe fn pull(&self, from: Peer, local: &mut Vec<Slice>, remote: &mut Vec<Slice>) -> io::Result<()>;
+    unsafe fn pull(&self, from: Peer, local: &mut [Slice], remote: &mut [Slice]) -> io::Result<()>;
+
+    /// Copies all of `local` over `remote` in `to`'s memory; both have the same total length.
+    ///
+    /// # Errors
+    /// As for [`Puller::pull`].
+    ///
+    /// # Safety
+    /// The local slices must be readable memory that nothing writes to during the call, and the peer must have offered the remote slices for
+    /// being written to.
+    unsafe fn push(&self, to: Peer, local: &mut [Slice], remote: &mut [Slice]) -> io::Result<()>;
 }
 
 /// A way to carry packets.

@@ -28,6 +28,9 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use sync::{AtomicU32, AtomicU64, Ordering};
 
+mod commons;
+pub use commons::Commons;
+
 /// Most processes of one job on one machine.
 pub const MAX_PEERS: usize = 4096;
 
@@ -52,6 +55,8 @@ struct Port {
     doorbell: Doorbell,
     pid: AtomicU32,
     probe_address: AtomicU64,
+    /// Bytes of areas taken so far; counted in the port of process 0.
+    areas: AtomicU64,
     /// Bit `p`: process `p` has opened its lane to this one.
     senders: [AtomicU64; MAX_PEERS / 64],
 }
@@ -159,6 +164,15 @@ impl ShmDevice {
     /// This process's doorbell.
     pub fn doorbell(&self) -> OwnDoorbell {
         OwnDoorbell { ports: self.ports.clone(), rank: self.rank }
+    }
+
+    /// Doorbells and areas.
+    ///
+    /// # Errors
+    /// The operating system's, when there are no file descriptors left.
+    pub fn commons(&self) -> io::Result<Commons> {
+        let lanes = u64::from(self.size) * u64::from(self.size) * LANE_BYTES as u64;
+        Ok(Commons { fd: self.fd.try_clone()?, ports: self.ports.clone(), first: self.offset + lanes })
     }
 
     fn lane_offset(&self, from: Peer, to: Peer) -> u64 {
@@ -345,8 +359,26 @@ impl Device for ShmDevice {
 }
 
 impl Puller for CrossMemory {
-    unsafe fn pull(&self, from: Peer, local: &mut Vec<Slice>, remote: &mut Vec<Slice>) -> io::Result<()> {
-        let pid = self.ports.of(from).pid.load(Ordering::Relaxed);
+    unsafe fn pull(&self, from: Peer, local: &mut [Slice], remote: &mut [Slice]) -> io::Result<()> {
+        // SAFETY: the caller vouches for the local slices.
+        self.copy_all(from, local, remote, |pid, locals, remotes| unsafe { vm::read(pid, locals, remotes) })
+    }
+
+    unsafe fn push(&self, to: Peer, local: &mut [Slice], remote: &mut [Slice]) -> io::Result<()> {
+        // SAFETY: the caller vouches for the local slices and for what is overwritten at the peer.
+        self.copy_all(to, local, remote, |pid, locals, remotes| unsafe { vm::write(pid, locals, remotes) })
+    }
+}
+
+impl CrossMemory {
+    fn copy_all(
+        &self,
+        peer: Peer,
+        local: &mut [Slice],
+        remote: &mut [Slice],
+        copy: impl Fn(u32, &[Slice], &[Slice]) -> io::Result<usize>,
+    ) -> io::Result<()> {
+        let pid = self.ports.of(peer).pid.load(Ordering::Relaxed);
         let (mut l, mut r) = (0, 0);
         loop {
             skip_done(local, &mut l);
@@ -356,8 +388,7 @@ impl Puller for CrossMemory {
             }
             let locals = &local[l..local.len().min(l + vm::MAX_SLICES)];
             let remotes = &remote[r..remote.len().min(r + vm::MAX_SLICES)];
-            // SAFETY: the caller vouches for the local slices, of which these are parts.
-            let mut copied = unsafe { vm::read(pid, locals, remotes)? };
+            let mut copied = copy(pid, locals, remotes)?;
             if copied == 0 {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
@@ -446,8 +477,8 @@ mod tests {
         let mut target = vec![0u8; 256];
         let at = |base: u64, offset: usize, len| vm::slice(base + offset as u64, len);
         let (from, to) = (source.as_ptr() as u64, target.as_mut_ptr() as u64);
-        let mut remote = vec![at(from, 0, 10), at(from, 10, 0), at(from, 10, 246)];
-        let mut local = vec![at(to, 0, 100), at(to, 100, 156)];
+        let mut remote = [at(from, 0, 10), at(from, 10, 0), at(from, 10, 246)];
+        let mut local = [at(to, 0, 100), at(to, 100, 156)];
         // SAFETY: the local slices cover `target`, which nobody else uses.
         unsafe { b.puller().pull(0, &mut local, &mut remote).expect("pull") };
         assert_eq!(source, target);

@@ -16,7 +16,7 @@ use crate::state::{Job, Mode, State, Unexpected};
 use crate::transfer::Pull;
 use limosa_base::doorbell::State as Bell;
 use limosa_base::{clock, cpu, thread};
-use limosa_device::shm::{OwnDoorbell, ShmDevice};
+use limosa_device::shm::{Commons, OwnDoorbell, ShmDevice};
 use limosa_device::{Device, Meta, Peer, Puller, Urgency};
 use parking_lot::{Mutex, MutexGuard};
 use std::io;
@@ -52,6 +52,11 @@ pub struct Options {
 
 /// Told when a blocked call is about to sleep (or has polled for long), and when it goes on; always without the engine's lock.
 pub trait Observer {
+    /// The call is going to sleep if its condition, evaluated once more after this, still does not hold: for telling those who can make it hold
+    /// that they must ring ([`Commons::ring`](limosa_device::shm::Commons::ring)). Called with the engine's lock.
+    fn arrange(&self) {}
+    /// The call sleeps no more: takes back what [`Observer::arrange`] told.
+    fn retract(&self) {}
     /// The call has waited for so long that others may want to know.
     fn blocked(&self);
     /// The call has been woken and looks around.
@@ -122,6 +127,7 @@ pub struct Engine {
     core: Mutex<Core>,
     doorbell: OwnDoorbell,
     puller: Arc<dyn Puller>,
+    commons: Commons,
     options: Options,
     rank: Peer,
     oversubscribed: bool,
@@ -158,12 +164,14 @@ impl Engine {
     pub fn start(device: ShmDevice, rank: Peer, size: u32, options: Options) -> io::Result<Arc<Engine>> {
         let doorbell = device.doorbell();
         let puller = device.puller();
+        let commons = device.commons()?;
         let eager_limit = options.eager_limit.min(device.max_data() - 8);
         let core = Core { device: Box::new(device), state: State::new(rank, size, eager_limit), sleepers: 0, answers: Vec::new() };
         let engine = Arc::new(Engine {
             core: Mutex::new(core),
             doorbell,
             puller,
+            commons,
             options: Options { eager_limit, ..options },
             rank,
             oversubscribed: size as usize > cpu::allowed(),
@@ -200,6 +208,26 @@ impl Engine {
     /// How often other processes had to wake this one.
     pub fn rings(&self) -> u32 {
         self.doorbell.rings()
+    }
+
+    /// What the processes of this machine share beside messages.
+    pub fn commons(&self) -> &Commons {
+        &self.commons
+    }
+
+    /// Reads and writes peers' memory, where [`Engine::can_pull`] says so.
+    pub fn puller(&self) -> &dyn Puller {
+        &*self.puller
+    }
+
+    /// Whether the memory of `peer`, which has joined the job, can be read and written.
+    pub fn can_pull(&self, peer: Peer) -> bool {
+        self.core.lock().device.can_pull(peer)
+    }
+
+    /// True if there are more processes than processors they may use.
+    pub fn oversubscribed(&self) -> bool {
+        self.oversubscribed
     }
 
     // ---- operations ------------------------------------------------------------------------------------------------
@@ -466,6 +494,7 @@ impl Engine {
             core.state.want_room(&mut *core.device);
         }
         core.sleepers += 1;
+        observer.arrange();
         self.doorbell.set(Bell::Asleep);
         // The look that makes the doorbell's handshake complete.
         let moved = self.progress(&mut core);
@@ -478,6 +507,7 @@ impl Engine {
                 observer.resumed();
             });
         }
+        observer.retract();
         core.sleepers -= 1;
         core
     }

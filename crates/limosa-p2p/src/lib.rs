@@ -12,5 +12,7 @@ mod transfer;
 mod wire;
 
 pub use engine::{Engine, Matched, Observer, Options, Started, Unobserved, View, Wait};
+pub use limosa_device::shm::Commons;
+pub use limosa_device::{Peer, Puller, Slice, slice};
 pub use request::{Completion, Continuation, Failure, RequestId};
 pub use state::Mode;

@@ -39,7 +39,7 @@ impl Pull {
         while offset < bytes {
             let part = bounce.len().min(bytes - offset);
             let mut remote_part = split_front(&mut remote, &mut next, part);
-            let mut local = vec![slice(bounce.as_mut_ptr() as u64, part)];
+            let mut local = [slice(bounce.as_mut_ptr() as u64, part)];
             // SAFETY: the local slice is inside `bounce`, which is ours.
             unsafe { puller.pull(self.from, &mut local, &mut remote_part)? };
             self.region.write(offset, &bounce[..part]);
@@ -55,9 +55,9 @@ impl Pull {
             return Ok(vec![slice(self.offer.address, bytes)]);
         }
         let mut list = vec![(0u64, 0u64); self.offer.pieces as usize];
-        let mut local = vec![slice(list.as_mut_ptr() as u64, size_of_val(&list[..]))];
+        let mut local = [slice(list.as_mut_ptr() as u64, size_of_val(&list[..]))];
         // SAFETY: the local slice is `list`, which is ours and may hold any integers.
-        unsafe { puller.pull(self.from, &mut local, &mut vec![slice(self.offer.address, size_of_val(&list[..]))])? };
+        unsafe { puller.pull(self.from, &mut local, &mut [slice(self.offer.address, size_of_val(&list[..]))])? };
         let mut all: Vec<Slice> = list.iter().map(|&(address, len)| slice(address, len as usize)).collect();
         let total = list.iter().fold(0u64, |sum, &(_, len)| sum.saturating_add(len));
         if total != self.offer.len {

@@ -1,0 +1,92 @@
+//! What the processes of a machine share beside packets: doorbells to ring, and areas of memory.
+//!
+//! Areas lie behind the lanes in the shared file. One process takes an area and tells the others its place; each maps it. Places are never used
+//! twice: an area that is given back leaves a hole in the file, which takes no memory.
+
+use super::Ports;
+use crate::Peer;
+use limosa_base::segment::{self, Foreign, PAGE, Shared};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// Doorbells and areas.
+pub struct Commons {
+    pub(super) fd: OwnedFd,
+    pub(super) ports: Arc<Ports>,
+    /// Where in the file the areas begin.
+    pub(super) first: u64,
+}
+
+impl Commons {
+    /// Wakes `peer` if it sleeps, after something was put where it will look. Costs a load when it does not sleep.
+    #[inline]
+    pub fn ring(&self, peer: Peer) {
+        self.ports.of(peer).doorbell.ring(false);
+    }
+
+    /// Process id of `peer`, 0 if it has not joined yet.
+    pub fn pid(&self, peer: Peer) -> u32 {
+        self.ports.of(peer).pid.load(Ordering::Acquire)
+    }
+
+    /// Takes memory for an area of `bytes`, zeroed; returns its place.
+    ///
+    /// # Errors
+    /// The operating system's, when there is not enough memory.
+    pub fn create_area(&self, bytes: usize) -> io::Result<u64> {
+        let bytes = bytes.next_multiple_of(PAGE);
+        let place = self.ports.of(0).areas.fetch_add(bytes as u64, Ordering::Relaxed);
+        segment::reserve(self.fd.as_fd(), self.first + place, bytes)?;
+        Ok(place)
+    }
+
+    /// Maps the area at `place`.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub fn map_area<T: Foreign>(&self, place: u64, bytes: usize) -> io::Result<Shared<T>> {
+        if !place.is_multiple_of(PAGE as u64) || place.saturating_add(bytes as u64) > self.ports.of(0).areas.load(Ordering::Relaxed) {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "a place that is no area"));
+        }
+        Shared::new(self.fd.as_fd(), self.first + place, bytes)
+    }
+
+    /// Gives the memory of an area back. Whoever still maps it sees zeroes.
+    pub fn free_area(&self, place: u64, bytes: usize) {
+        segment::release(self.fd.as_fd(), self.first + place, bytes.next_multiple_of(PAGE));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::ShmDevice;
+    use super::*;
+
+    struct Words([std::sync::atomic::AtomicU64; 2]);
+    // SAFETY: atomics only.
+    unsafe impl Foreign for Words {}
+
+    #[test]
+    fn an_area_is_shared_and_its_memory_goes_back() {
+        let file = segment::create(c"limosa-test", PAGE as u64).expect("a memfd");
+        let join = |rank| ShmDevice::join(file.as_fd(), PAGE as u64, rank, 2, true).expect("joining").commons().expect("commons");
+        let (a, b) = (join(0), join(1));
+        let used = || {
+            let copy = std::fs::File::from(file.try_clone().expect("dup"));
+            std::os::unix::fs::MetadataExt::blocks(&copy.metadata().expect("stat")) * 512
+        };
+        let before = used();
+        let place = a.create_area(3 * PAGE).expect("memory");
+        let other = b.create_area(PAGE).expect("memory");
+        assert!(other >= place + 3 * PAGE as u64);
+        let (here, there) = (a.map_area::<Words>(place, 3 * PAGE).expect("map"), b.map_area::<Words>(place, 3 * PAGE).expect("map"));
+        here.0[1].store(77, Ordering::Relaxed);
+        assert_eq!(there.0[1].load(Ordering::Relaxed), 77);
+        a.free_area(place, 3 * PAGE);
+        a.free_area(other, PAGE);
+        assert_eq!(used(), before);
+        assert!(a.map_area::<Words>(1 << 40, PAGE).is_err());
+    }
+}
