@@ -430,7 +430,7 @@ fn pass(arg: &Arg, role: Role) -> String {
     let name = ident(&arg.param.name);
     match role {
         Role::Object => format!("&{name}"),
-        Role::NullableObject => format!("{name}.as_ref()"),
+        Role::NullableObject => format!("{name}.as_deref()"),
         _ => name,
     }
 }

@@ -237,7 +237,7 @@ impl<T: Object> Late<T> {
 
     /// The object, or the error that the handle is bad.
     pub(crate) fn get(&self, cx: &Cx) -> Result<Arc<T>> {
-        cx.get(self.handle, self.arg)
+        cx.get(self.handle, self.arg).map(|object| Arc::clone(&object))
     }
 }
 

@@ -5,6 +5,7 @@ use std::ffi::c_int;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use limosa_base::hazard::Ref;
 use limosa_mpi::consts::{self, ErrorClass};
 use limosa_mpi::{Error, Result};
 
@@ -65,19 +66,19 @@ impl Cx {
 
     /// The object of a handle; `arg` is the parameter's name, for the message.
     #[inline]
-    pub(crate) fn get<T: Object>(&self, handle: Handle, arg: &str) -> Result<Arc<T>> {
+    pub(crate) fn get<T: Object>(&self, handle: Handle, arg: &str) -> Result<Ref<T>> {
         T::table().get(handle).map_err(|miss| bad_handle::<T>(handle, arg, &miss))
     }
 
     /// The object of a handle, or `None` for the null handle.
     #[inline]
-    pub(crate) fn get_or_null<T: Object>(&self, handle: Handle, arg: &str) -> Result<Option<Arc<T>>> {
+    pub(crate) fn get_or_null<T: Object>(&self, handle: Handle, arg: &str) -> Result<Option<Ref<T>>> {
         if handle == Handle::predefined(T::KIND.null) { Ok(None) } else { self.get(handle, arg).map(Some) }
     }
 
     /// The objects of an array of `n` handles.
     pub(crate) fn get_all<T: Object>(&self, handles: *const Handle, n: usize, arg: &str) -> Result<Vec<Arc<T>>> {
-        self.slice(handles, n, arg)?.iter().enumerate().map(|(i, h)| self.get(*h, &format!("{arg}[{i}]"))).collect()
+        self.slice(handles, n, arg)?.iter().enumerate().map(|(i, h)| self.get(*h, &format!("{arg}[{i}]")).map(|r| Arc::clone(&r))).collect()
     }
 
     /// `n` elements of a C array. Null is fine for none.

@@ -15,10 +15,12 @@
 //! - a table never hands out an object of another kind, whatever number it is asked for.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
+use limosa_base::hazard::{Cell, Eternal, Ref};
 use limosa_mpi::consts::{self, ErrorClass};
-use parking_lot::RwLock;
+use parking_lot::Mutex;
 
 use crate::entry::kind;
 
@@ -56,6 +58,8 @@ pub(crate) struct Kind {
 const PREDEFINED_END: usize = 0x1000;
 const REQUEST_BIT: usize = 1 << 30;
 const GENERATIONS: usize = 1 << 6;
+/// Generation of a slot that was never used.
+const NEVER: usize = usize::MAX;
 /// Freed slots that are kept back, so that a stale handle is recognised for at least this many times [`GENERATIONS`] new objects.
 const RESTING: usize = 64;
 
@@ -91,26 +95,45 @@ pub(crate) enum Miss {
     Predefined,
 }
 
-struct Slot<T> {
-    generation: usize,
-    object: Option<Arc<T>>,
+struct Slot<T: Object> {
+    generation: AtomicUsize,
+    object: Cell<T>,
 }
 
-struct Inner<T> {
-    slots: Vec<Slot<T>>,
+/// Slots in the first chunk; every further chunk has twice as many as the one before, so that slots never move.
+const FIRST_CHUNK: usize = 64;
+/// Chunks for the 16 M slots of requests.
+const CHUNKS: usize = 19;
+
+/// Chunk of a slot, and the place in it.
+#[inline]
+fn place(slot: usize) -> (usize, usize) {
+    let n = slot + FIRST_CHUNK;
+    let chunk = (n.ilog2() - FIRST_CHUNK.ilog2()) as usize;
+    (chunk, n - (FIRST_CHUNK << chunk))
+}
+
+/// Which slots are in use.
+struct Book {
+    used: usize,
     free: VecDeque<usize>,
-    builtin: Vec<Option<Arc<T>>>,
 }
 
-/// All live objects of one kind.
-pub(crate) struct HandleTable<T> {
-    inner: RwLock<Inner<T>>,
+/// All live objects of one kind. Looking up an object takes no lock and counts nothing (see [`limosa_base::hazard`]).
+pub(crate) struct HandleTable<T: Object> {
+    chunks: [OnceLock<Box<[Slot<T>]>>; CHUNKS],
+    builtin: OnceLock<Box<[Eternal<T>]>>,
+    book: Mutex<Book>,
 }
 
 impl<T: Object> HandleTable<T> {
     /// An empty table.
     pub(crate) const fn new() -> HandleTable<T> {
-        HandleTable { inner: RwLock::new(Inner { slots: Vec::new(), free: VecDeque::new(), builtin: Vec::new() }) }
+        HandleTable {
+            chunks: [const { OnceLock::new() }; CHUNKS],
+            builtin: OnceLock::new(),
+            book: Mutex::new(Book { used: 0, free: VecDeque::new() }),
+        }
     }
 
     const IS_REQUEST: bool = T::KIND.tag == kind::REQUEST.tag;
@@ -122,74 +145,94 @@ impl<T: Object> HandleTable<T> {
     }
 
     /// Slot and generation of a handle of this kind.
+    #[inline]
     fn decode(handle: Handle) -> Option<(usize, usize)> {
         let rest = handle.0.wrapping_sub(Self::BASE);
         let limit = GENERATIONS << Self::SLOT_BITS;
         if rest < limit { Some((rest & ((1 << Self::SLOT_BITS) - 1), rest >> Self::SLOT_BITS)) } else { None }
     }
 
+    #[inline]
+    fn slot(&self, slot: usize) -> Option<&Slot<T>> {
+        let (chunk, at) = place(slot);
+        self.chunks[chunk].get().map(|slots| &slots[at])
+    }
+
     /// The object behind a handle.
     #[inline]
-    pub(crate) fn get(&self, handle: Handle) -> Result<Arc<T>, Miss> {
+    pub(crate) fn get(&self, handle: Handle) -> Result<Ref<T>, Miss> {
         if handle.0 < PREDEFINED_END {
             return self.predefined(handle.0 as i32);
         }
         let (slot, generation) = Self::decode(handle).ok_or(Miss::Foreign)?;
-        let inner = self.inner.read();
-        let slot = inner.slots.get(slot).ok_or(Miss::Foreign)?;
-        match &slot.object {
-            Some(object) if slot.generation == generation => Ok(object.clone()),
+        let slot = self.slot(slot).ok_or(Miss::Foreign)?;
+        match slot.object.get() {
+            Some(object) if slot.generation.load(Ordering::Acquire) == generation => Ok(object),
+            None if slot.generation.load(Ordering::Acquire) == NEVER => Err(Miss::Foreign),
             _ => Err(Miss::Freed),
         }
     }
 
-    fn predefined(&self, value: i32) -> Result<Arc<T>, Miss> {
+    #[inline]
+    fn predefined(&self, value: i32) -> Result<Ref<T>, Miss> {
+        let at = value.wrapping_sub(T::KIND.low) as usize;
+        if let Some(place) = self.builtin.get().and_then(|all| all.get(at))
+            && let Some(object) = place.get()
+        {
+            return Ok(object);
+        }
+        self.first_use(value)
+    }
+
+    /// A predefined handle that was not used before, or is none.
+    #[cold]
+    fn first_use(&self, value: i32) -> Result<Ref<T>, Miss> {
         if value == T::KIND.null {
             return Err(Miss::Null);
         }
         if !(T::KIND.low..=T::KIND.high).contains(&value) {
             return Err(Miss::Foreign);
         }
-        let at = (value - T::KIND.low) as usize;
-        if let Some(Some(object)) = self.inner.read().builtin.get(at) {
-            return Ok(object.clone());
-        }
         let object = T::builtin(value).ok_or(Miss::Foreign)?;
-        Ok(self.set_predefined(value, object, false))
+        Ok(Ref::counted(self.set_predefined(value, object, false)))
     }
 
     /// Puts `object` behind a predefined handle and returns what is then there. Without `replace` an object that is already there stays.
     pub(crate) fn set_predefined(&self, value: i32, object: Arc<T>, replace: bool) -> Arc<T> {
-        let at = (value - T::KIND.low) as usize;
-        let mut inner = self.inner.write();
-        if inner.builtin.len() <= at {
-            inner.builtin.resize_with(at + 1, || None);
+        let many = (T::KIND.high - T::KIND.low + 1) as usize;
+        let all = self.builtin.get_or_init(|| (0..many).map(|_| Eternal::new()).collect());
+        let place = &all[(value - T::KIND.low) as usize];
+        let _book = self.book.lock();
+        if !replace && let Some(there) = place.get() {
+            return Arc::clone(&there);
         }
-        let place = &mut inner.builtin[at];
-        if replace || place.is_none() {
-            object.set_handle(Handle::predefined(value));
-            *place = Some(object);
-        }
-        place.clone().expect("just filled")
+        object.set_handle(Handle::predefined(value));
+        place.set(object.clone());
+        object
     }
 
     /// Registers an object; `None` if no more handles of this kind are free.
     pub(crate) fn insert(&self, object: Arc<T>) -> Option<Handle> {
-        let mut inner = self.inner.write();
-        let rested = inner.free.len() > RESTING || inner.slots.len() >> Self::SLOT_BITS != 0;
-        let at = match if rested { inner.free.pop_front() } else { None } {
-            Some(at) => at,
-            None if inner.slots.len() >> Self::SLOT_BITS != 0 => return None,
-            None => {
-                inner.slots.push(Slot { generation: 0, object: None });
-                inner.slots.len() - 1
+        let at = {
+            let mut book = self.book.lock();
+            let full = book.used >> Self::SLOT_BITS != 0;
+            match if book.free.len() > RESTING || full { book.free.pop_front() } else { None } {
+                Some(at) => at,
+                None if full => return None,
+                None => {
+                    book.used += 1;
+                    book.used - 1
+                }
             }
         };
-        let slot = &mut inner.slots[at];
-        slot.generation = (slot.generation + 1) % GENERATIONS;
-        let handle = Self::encode(at, slot.generation);
+        let (chunk, place) = place(at);
+        let fresh = || Slot { generation: AtomicUsize::new(NEVER), object: Cell::new() };
+        let slot = &self.chunks[chunk].get_or_init(|| (0..FIRST_CHUNK << chunk).map(|_| fresh()).collect())[place];
+        let generation = (slot.generation.load(Ordering::Relaxed).wrapping_add(1)) % GENERATIONS;
+        slot.generation.store(generation, Ordering::Release);
+        let handle = Self::encode(at, generation);
         object.set_handle(handle);
-        slot.object = Some(object);
+        slot.object.set(object);
         Some(handle)
     }
 
@@ -199,13 +242,15 @@ impl<T: Object> HandleTable<T> {
             return Err(self.predefined(handle.0 as i32).err().unwrap_or(Miss::Predefined));
         }
         let (at, generation) = Self::decode(handle).ok_or(Miss::Foreign)?;
-        let mut inner = self.inner.write();
-        let slot = inner.slots.get_mut(at).ok_or(Miss::Foreign)?;
-        if slot.generation != generation {
-            return Err(Miss::Freed);
+        let slot = self.slot(at).ok_or(Miss::Foreign)?;
+        let mut book = self.book.lock();
+        match slot.generation.load(Ordering::Relaxed) {
+            NEVER => return Err(Miss::Foreign),
+            now if now != generation => return Err(Miss::Freed),
+            _ => {}
         }
         let object = slot.object.take().ok_or(Miss::Freed)?;
-        inner.free.push_back(at);
+        book.free.push_back(at);
         Ok(object)
     }
 }

@@ -14,6 +14,8 @@ pub mod fence;
 pub mod fork;
 #[cfg(not(loom))]
 pub mod futex;
+#[cfg(not(loom))]
+pub mod hazard;
 pub mod ring;
 #[cfg(not(loom))]
 pub mod segment;

@@ -124,17 +124,14 @@ pub(crate) fn start_receive(comm: &Comm, source: Source, tag: Option<i32>, regio
 /// `MPI_ERR_RANK`, `MPI_ERR_TAG`, `MPI_ERR_BUFFER` (no room for a buffered send), and errors of the machine.
 #[inline]
 pub fn send(comm: &Arc<Comm>, region: Region, dest: i32, tag: i32, mode: SendMode) -> Result<()> {
-    let dest = check_dest(comm, dest, tag)?;
-    match start_send(comm, dest, tag, region, mode, None)? {
-        Started::Done => Ok(()),
-        Started::Pending(id) => {
-            engine().block_on(&mut |view| view.is_done(id), &Waiting::send(comm, dest.rank, tag));
-            match engine().take(id).and_then(|c| c.failure) {
-                Some(failure) => Err(error_of(failure)),
-                None => Ok(()),
-            }
-        }
-    }
+    let checked = check_dest(comm, dest, tag)?;
+    let Some(world) = checked.world else { return Ok(()) };
+    let mode = match mode {
+        SendMode::Buffered => return bsend::send(comm, None, world, &envelope(comm, tag), &region),
+        SendMode::Synchronous => Mode::Synchronous,
+        SendMode::Standard | SendMode::Ready => Mode::Standard,
+    };
+    engine().send_blocking(world, &envelope(comm, tag), region, mode, &Waiting::send(comm, dest, tag)).map_err(error_of)
 }
 
 /// Starts a send.
@@ -156,9 +153,11 @@ pub fn isend(comm: &Arc<Comm>, region: Region, dest: i32, tag: i32, mode: SendMo
 #[inline]
 pub fn receive(comm: &Arc<Comm>, region: Region, source: i32, tag: i32) -> Result<End> {
     let (source, tag) = check_source(comm, source, tag)?;
-    let Some(id) = start_receive(comm, source, tag, region) else { return Ok(End::proc_null()) };
-    engine().block_on(&mut |view| view.is_done(id), &Waiting::receive(comm, source.pattern(), tag));
-    Ok(engine().take(id).map_or_else(End::empty, End::of_receive))
+    if source == Source::ProcNull {
+        return Ok(End::proc_null());
+    }
+    let pattern = Pattern { context: comm.context(), source: source.pattern(), tag };
+    Ok(End::of_receive(engine().receive_blocking(&pattern, region, &Waiting::receive(comm, source.pattern(), tag))))
 }
 
 /// Starts a receive.

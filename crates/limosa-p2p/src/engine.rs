@@ -12,7 +12,7 @@
 use crate::matching::{Envelope, Pattern};
 use crate::memory::Region;
 use crate::request::{Completion, Continuation, Failure, Owner, Phase, RequestId};
-use crate::state::{Job, Mode, State, Unexpected};
+use crate::state::{Begun, Job, Mode, State, Unexpected};
 use crate::transfer::Pull;
 use limosa_base::doorbell::State as Bell;
 use limosa_base::{clock, cpu, thread};
@@ -257,6 +257,59 @@ impl Engine {
         id
     }
 
+    /// Receives into the region and waits for it.
+    pub fn receive_blocking(&self, pattern: &Pattern, region: Region, observer: &dyn Observer) -> Completion {
+        let mut core = self.core.lock();
+        let core_ref = &mut *core;
+        let end;
+        match core_ref.state.receive_blocking(&mut *core_ref.device, pattern, region) {
+            Begun::Done(completion) => end = completion,
+            Begun::Direct => {
+                core = self.wait_with(core, &mut |state| state.direct_done(), observer);
+                end = core.state.take_direct();
+            }
+            Begun::Request(id) => {
+                core = self.wait_with(core, &mut |state| View(state).is_done(id), observer);
+                end = core.state.requests.remove(id).map(|r| r.completion).unwrap_or_default();
+            }
+        }
+        self.leave(core);
+        end
+    }
+
+    /// Sends and waits until the region may be used again.
+    ///
+    /// # Errors
+    /// [`Failure::Device`], [`Failure::NoMemory`].
+    pub fn send_blocking(
+        &self,
+        peer: Peer,
+        envelope: &Envelope,
+        region: Region,
+        mode: Mode,
+        observer: &dyn Observer,
+    ) -> Result<(), Failure> {
+        let mut core = self.core.lock();
+        let core_ref = &mut *core;
+        let started = if peer == self.rank {
+            core_ref.state.send_local(envelope, region, mode)
+        } else {
+            core_ref.state.send(&mut *core_ref.device, peer, envelope, region, mode)
+        };
+        let mut failure = None;
+        let started = match started {
+            Ok(Some(id)) => {
+                core = self.wait_with(core, &mut |state| View(state).is_done(id), observer);
+                failure = core.state.requests.remove(id).and_then(|r| r.completion.failure);
+                Ok(())
+            }
+            Ok(None) => Ok(()),
+            Err(failure) => Err(failure),
+        };
+        self.leave(core);
+        started.and(failure.map_or(Ok(()), Err))
+    }
+
     /// The message that a receive with this pattern would get now, if there is one.
     ///
     /// # Errors
@@ -403,7 +456,17 @@ impl Engine {
     }
 
     fn block_with(&self, condition: &mut dyn FnMut(&mut State) -> bool, observer: &dyn Observer) {
-        let mut core = self.core.lock();
+        let core = self.wait_with(self.core.lock(), condition, observer);
+        self.leave(core);
+    }
+
+    /// Makes progress until the condition holds. The lock is given up for a while whenever something must be done without it.
+    fn wait_with<'a>(
+        &'a self,
+        mut core: MutexGuard<'a, Core>,
+        condition: &mut dyn FnMut(&mut State) -> bool,
+        observer: &dyn Observer,
+    ) -> MutexGuard<'a, Core> {
         let mut polls = 0u32;
         let mut yields = 0u32;
         let mut spin_until = None;
@@ -475,10 +538,10 @@ impl Engine {
             spin_until = None;
             polls = 0;
         }
-        self.leave(core);
         if reported {
-            observer.resumed();
+            MutexGuard::unlocked(&mut core, || observer.resumed());
         }
+        core
     }
 
     /// Sleeps until something may have changed.

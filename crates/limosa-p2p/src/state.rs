@@ -69,11 +69,36 @@ pub(crate) enum Job {
     Continue(Continuation, Completion),
 }
 
+/// A receive that a thread is blocked in. There is at most one, and it is older than all posted receives: it is matched first, without being
+/// posted, and needs no request unless the message is an offered one.
+pub(crate) struct Direct {
+    pattern: Pattern,
+    region: Region,
+    phase: DirectPhase,
+}
+
+enum DirectPhase {
+    Waiting,
+    Fetching(RequestId),
+    Done(Completion),
+}
+
+/// How a blocking receive begins.
+pub(crate) enum Begun {
+    /// It is over.
+    Done(Completion),
+    /// It is the direct receive.
+    Direct,
+    /// It is an ordinary request.
+    Request(RequestId),
+}
+
 pub(crate) struct State {
     pub rank: Peer,
     pub eager_limit: usize,
     pub requests: Requests,
     pub matcher: Matcher<RequestId, Unexpected>,
+    direct: Option<Direct>,
     pub deferred: Vec<Deferred>,
     pub jobs: Vec<Job>,
     backlog: Vec<VecDeque<Waiting>>,
@@ -100,6 +125,7 @@ impl State {
             eager_limit,
             requests: Requests::default(),
             matcher: Matcher::default(),
+            direct: None,
             deferred: Vec::new(),
             jobs: Vec::new(),
             backlog: (0..size).map(|_| VecDeque::new()).collect(),
@@ -140,6 +166,10 @@ impl State {
         self.behind.clear();
         self.feeding.clear();
         self.interest = 0;
+        if let Some(Direct { phase: phase @ DirectPhase::Waiting, .. }) = &mut self.direct {
+            *phase = DirectPhase::Done(Completion { failure: Some(failure.clone()), ..Completion::default() });
+            self.completed = true;
+        }
         for id in self.requests.awaiting_messages() {
             self.complete(id, Completion { failure: Some(failure.clone()), ..Completion::default() });
         }
@@ -154,9 +184,7 @@ impl State {
     }
 
     fn complete_receive(&mut self, id: RequestId, envelope: &Envelope, sent: u64, room: u64) {
-        let failure = (sent > room).then_some(Failure::Truncated { sent, room });
-        let bytes = sent.min(room);
-        self.complete(id, Completion { source: envelope.source, tag: envelope.tag, bytes, cancelled: false, failure });
+        self.complete(id, received(envelope, sent, room));
     }
 
     fn complete_send(&mut self, id: RequestId) {
@@ -240,6 +268,14 @@ impl State {
     pub fn send_local(&mut self, envelope: &Envelope, region: Region, mode: Mode) -> Result<Option<RequestId>, Failure> {
         self.check_broken()?;
         let len = region.len();
+        if let Some(direct) = self.direct_for(envelope) {
+            // Another thread of this process waits for it.
+            let room = direct.region.len();
+            copy_region(&region, &direct.region, len.min(room));
+            direct.phase = DirectPhase::Done(received(envelope, len as u64, room as u64));
+            self.completed = true;
+            return Ok(None);
+        }
         if let Some(id) = self.matcher.arrive(envelope) {
             let target = self.take_posted(id);
             copy_region(&region, &target, len.min(target.len()));
@@ -283,6 +319,56 @@ impl State {
                 id
             }
         }
+    }
+
+    /// Starts a receive that the calling thread is going to wait for.
+    #[inline]
+    pub fn receive_blocking(&mut self, device: &mut dyn Device, pattern: &Pattern, region: Region) -> Begun {
+        if self.direct.is_some() || self.matcher.posted_len() > 0 || self.broken.is_some() {
+            return Begun::Request(self.receive(device, pattern, region));
+        }
+        match self.matcher.take(pattern) {
+            None => {
+                self.interest += usize::from(region.len() > self.eager_limit);
+                self.direct = Some(Direct { pattern: *pattern, region, phase: DirectPhase::Waiting });
+                Begun::Direct
+            }
+            Some((envelope, Unexpected::Eager { data, sync: None, .. })) => {
+                self.unexpected_bytes -= data.len();
+                let n = data.len().min(region.len());
+                region.write(0, &data[..n]);
+                Begun::Done(received(&envelope, data.len() as u64, region.len() as u64))
+            }
+            Some((envelope, message)) => Begun::Request(self.receive_matched(device, &envelope, message, region)),
+        }
+    }
+
+    /// True if the direct receive is over.
+    #[inline]
+    pub fn direct_done(&self) -> bool {
+        match self.direct.as_ref().map(|d| &d.phase) {
+            Some(DirectPhase::Waiting) => false,
+            Some(DirectPhase::Fetching(id)) => self.requests.get(*id).is_none_or(|r| matches!(r.phase, Phase::Done)),
+            Some(DirectPhase::Done(_)) | None => true,
+        }
+    }
+
+    /// Ends the direct receive, which is over.
+    #[inline]
+    pub fn take_direct(&mut self) -> Completion {
+        match self.direct.take().map(|d| d.phase) {
+            Some(DirectPhase::Done(completion)) => completion,
+            Some(DirectPhase::Fetching(id)) => self.requests.remove(id).map(|r| r.completion).unwrap_or_default(),
+            Some(DirectPhase::Waiting) | None => Completion::default(),
+        }
+    }
+
+    /// The direct receive, if it waits for a message with this envelope, which is then its own.
+    #[inline]
+    fn direct_for(&mut self, envelope: &Envelope) -> Option<&mut Direct> {
+        let direct = self.direct.as_mut().filter(|d| matches!(d.phase, DirectPhase::Waiting) && d.pattern.matches(envelope))?;
+        self.interest -= usize::from(direct.region.len() > self.eager_limit);
+        Some(direct)
     }
 
     /// Receives a message that was taken from the matcher.
@@ -423,11 +509,16 @@ impl State {
             wire::OFFER => {
                 let Some(offer) = Offer::decode(data) else { return false };
                 let envelope = wire::envelope(meta);
-                match self.matcher.arrive(&envelope) {
-                    Some(id) => {
-                        let region = self.take_posted(id);
-                        self.fetch(id, from, &envelope, &offer, region);
+                let receive = match self.direct_for(&envelope).map(|direct| std::mem::replace(&mut direct.region, Region::empty())) {
+                    Some(region) => {
+                        let id = self.requests.insert(Phase::Pulling);
+                        self.direct.as_mut().expect("it was found a moment ago").phase = DirectPhase::Fetching(id);
+                        Some((id, region))
                     }
+                    None => self.matcher.arrive(&envelope).map(|id| (id, self.take_posted(id))),
+                };
+                match receive {
+                    Some((id, region)) => self.fetch(id, from, &envelope, &offer, region),
                     None => self.matcher.store(&envelope, Unexpected::Offer { from, offer }),
                 }
             }
@@ -459,6 +550,16 @@ impl State {
 
     #[inline]
     fn eager_arrived(&mut self, from: Peer, envelope: &Envelope, data: &[u8], sync: Option<u64>, answers: &mut Vec<(Peer, Meta)>) {
+        if let Some(direct) = self.direct_for(envelope) {
+            let (sent, room) = (data.len(), direct.region.len());
+            direct.region.write(0, &data[..sent.min(room)]);
+            direct.phase = DirectPhase::Done(received(envelope, sent as u64, room as u64));
+            self.completed = true;
+            if let Some(send) = sync {
+                answers.push((from, wire::about(wire::DONE, send, 0)));
+            }
+            return;
+        }
         match self.matcher.arrive(envelope) {
             Some(id) => {
                 let region = self.take_posted(id);
@@ -645,6 +746,13 @@ impl State {
             }
         }
     }
+}
+
+/// The end of a receive into `room` bytes.
+#[inline]
+fn received(envelope: &Envelope, sent: u64, room: u64) -> Completion {
+    let failure = (sent > room).then_some(Failure::Truncated { sent, room });
+    Completion { source: envelope.source, tag: envelope.tag, bytes: sent.min(room), cancelled: false, failure }
 }
 
 /// An empty list with room for `bytes` bytes, if there is memory for it.

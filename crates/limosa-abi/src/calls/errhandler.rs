@@ -98,7 +98,7 @@ pub(crate) fn mpi_comm_call_errhandler(cx: &Cx, comm: &Arc<kinds::Communicator>,
 
 /// Freeing a predefined handler is fine: `MPI_Comm_get_errhandler` returns it too.
 pub(crate) fn mpi_errhandler_free(cx: &Cx, errhandler: &mut Handle) -> Result<()> {
-    let freed: Arc<Errhandler> = cx.get(*errhandler, "errhandler")?;
+    let freed = Arc::clone(&*cx.get::<Errhandler>(*errhandler, "errhandler")?);
     if matches!(freed.action, Action::User(..)) {
         let mut references = freed.references.lock();
         *references = references.saturating_sub(1);

@@ -102,9 +102,9 @@ pub(crate) fn handler(target: Target) -> Handler {
     let of_comm = |handle| Communicator::table().get(handle).ok().map(|comm| (comm.errhandler(), handle));
     let named = match target {
         Target::Comm(handle) => of_comm(handle),
-        Target::Win(handle) => Window::table().get(handle).ok().map(|window| match *window {}),
-        Target::File(handle) => File::table().get(handle).ok().map(|file| match *file {}),
-        Target::Session(handle) => Session::table().get(handle).ok().map(|session| match *session {}),
+        Target::Win(handle) => Window::table().get(handle).ok().map(|window| match **window {}),
+        Target::File(handle) => File::table().get(handle).ok().map(|file| match **file {}),
+        Target::Session(handle) => Session::table().get(handle).ok().map(|session| match **session {}),
         Target::Default => None,
     };
     let Some((errhandler, object)) = named.or_else(|| of_comm(Handle::predefined(consts::MPI_COMM_SELF))) else {

@@ -22,9 +22,14 @@ pub(crate) fn blame(cx: &Cx, comm: Option<&Arc<Comm>>) {
     }
 }
 
+/// The request of a handle; `None` for a null one.
+fn request_of(cx: &Cx, handle: Handle) -> Result<Option<Arc<Request>>> {
+    Ok(cx.get_or_null::<kinds::Request>(handle, "request")?.map(|request| Arc::clone(&request)))
+}
+
 /// The requests of an array of handles; `None` for null ones.
 fn decode(cx: &Cx, handles: &[Handle]) -> Result<Vec<Option<Arc<Request>>>> {
-    handles.iter().map(|h| cx.get_or_null::<kinds::Request>(*h, "request")).collect()
+    handles.iter().map(|h| request_of(cx, *h)).collect()
 }
 
 /// Takes the end of a request that has ended and retires its handle.
@@ -78,7 +83,7 @@ fn finish_several(mut statuses: Option<&mut [Status]>, ends: Vec<End>) -> Result
 }
 
 pub(crate) fn mpi_wait(cx: &Cx, request: &mut Handle, status: Option<&mut Status>) -> Result<()> {
-    let requests = [cx.get_or_null::<kinds::Request>(*request, "request")?];
+    let requests = [request_of(cx, *request)?];
     let Some(waited) = &requests[0] else { return nothing(status) };
     request::wait_all(&requests);
     let end = collect(cx, request, waited)?.unwrap_or_else(End::empty);

@@ -1,0 +1,399 @@
+//! Cells that hold an [`Arc`] which readers borrow without counting: a read costs a few plain loads and stores.
+//!
+//! A reader writes down which object it is about to use (a *hazard*), fences lightly, and looks whether the cell still holds it. Who takes an
+//! object out of its cell gives the cell's count to a list of retired objects; from time to time these are swept: after a heavy fence, every
+//! retired object that no hazard names is dropped. At least one of both sees the other: the reader that the cell has changed, or the sweep the
+//! hazard (M. M. Michael, "Hazard Pointers", IEEE TPDS 15(6), 2004; the fence is [`crate::fence`]'s).
+//!
+//! Invariants
+//! - a pointer in a cell owns one count of its `Arc`;
+//! - a hazard is published before the cell is looked at again, and withdrawn after the last use;
+//! - a retired object is dropped by a sweep only, which decides under the list's lock.
+
+use crate::fence;
+use parking_lot::Mutex;
+use std::cell::Cell as StdCell;
+use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
+use std::ops::Deref;
+use std::ptr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+/// Objects that a thread may borrow at once; beyond that a borrow counts.
+const HAZARDS: usize = 30;
+/// Retired objects that wait for a sweep.
+const SWEEP_AT: usize = 32;
+
+/// What a thread is using.
+struct Board([AtomicPtr<()>; HAZARDS]);
+
+/// The boards of all threads that ever borrowed: those of threads that have ended are empty, and are used again.
+struct Boards {
+    all: Vec<&'static Board>,
+    idle: Vec<&'static Board>,
+}
+
+struct Retired {
+    pointer: *const (),
+    drop: unsafe fn(*const ()),
+}
+
+// SAFETY: only objects that are `Send` and `Sync` are retired, see `retire`.
+unsafe impl Send for Retired {}
+
+static BOARDS: Mutex<Boards> = Mutex::new(Boards { all: Vec::new(), idle: Vec::new() });
+static RETIRED: Mutex<Vec<Retired>> = Mutex::new(Vec::new());
+
+/// This thread's board, and how many of its places have been used.
+struct Mine {
+    board: StdCell<Option<&'static Board>>,
+    used: StdCell<usize>,
+}
+
+impl Drop for Mine {
+    fn drop(&mut self) {
+        if let Some(board) = self.board.take() {
+            BOARDS.lock().idle.push(board);
+        }
+    }
+}
+
+thread_local! {
+    static MINE: Mine = const { Mine { board: StdCell::new(None), used: StdCell::new(0) } };
+}
+
+impl Mine {
+    #[inline]
+    fn board(&self) -> &'static Board {
+        self.board.get().unwrap_or_else(|| self.first())
+    }
+
+    #[cold]
+    fn first(&self) -> &'static Board {
+        let mut boards = BOARDS.lock();
+        let board = boards.idle.pop().unwrap_or_else(|| {
+            let board: &'static Board = Box::leak(Box::new(Board([const { AtomicPtr::new(ptr::null_mut()) }; HAZARDS])));
+            boards.all.push(board);
+            board
+        });
+        self.board.set(Some(board));
+        board
+    }
+}
+
+/// How a [`Ref`] keeps its object alive.
+enum Hold {
+    /// By this place of the thread's board.
+    Hazard(&'static AtomicPtr<()>),
+    /// By a count of its own.
+    Counted,
+    /// The object is never dropped.
+    Eternal,
+}
+
+/// A borrowed `Arc`. Belongs to the thread that made it.
+pub struct Ref<T> {
+    arc: ManuallyDrop<Arc<T>>,
+    hold: Hold,
+    thread: PhantomData<*const ()>,
+}
+
+impl<T> Ref<T> {
+    /// A reference that counts.
+    pub fn counted(arc: Arc<T>) -> Ref<T> {
+        Ref { arc: ManuallyDrop::new(arc), hold: Hold::Counted, thread: PhantomData }
+    }
+}
+
+impl<T> Deref for Ref<T> {
+    type Target = Arc<T>;
+
+    #[inline(always)]
+    fn deref(&self) -> &Arc<T> {
+        &self.arc
+    }
+}
+
+impl<T> Drop for Ref<T> {
+    #[inline]
+    fn drop(&mut self) {
+        match self.hold {
+            Hold::Eternal => {}
+            Hold::Hazard(place) => {
+                place.store(ptr::null_mut(), Ordering::Release);
+                let _ = MINE.try_with(|mine| {
+                    let board = mine.board();
+                    while mine.used.get() > 0 && board.0[mine.used.get() - 1].load(Ordering::Relaxed).is_null() {
+                        mine.used.set(mine.used.get() - 1);
+                    }
+                });
+            }
+            // SAFETY: this reference owns a count, and is not used any more.
+            Hold::Counted => unsafe { ManuallyDrop::drop(&mut self.arc) },
+        }
+    }
+}
+
+/// A place for an object that may be taken away.
+pub struct Cell<T: Send + Sync + 'static> {
+    pointer: AtomicPtr<T>,
+    owns: PhantomData<Arc<T>>,
+}
+
+impl<T: Send + Sync + 'static> Cell<T> {
+    /// An empty cell.
+    pub const fn new() -> Cell<T> {
+        Cell { pointer: AtomicPtr::new(ptr::null_mut()), owns: PhantomData }
+    }
+
+    /// The object, if there is one.
+    #[inline]
+    pub fn get(&self) -> Option<Ref<T>> {
+        let Ok(Some(place)) = MINE.try_with(|mine| {
+            let place = mine.board().0.get(mine.used.get())?;
+            mine.used.set(mine.used.get() + 1);
+            Some(place)
+        }) else {
+            return self.get_counted();
+        };
+        let mut pointer = self.pointer.load(Ordering::Acquire);
+        loop {
+            place.store(pointer.cast(), Ordering::Relaxed);
+            // Pairs with the heavy fence in `sweep`: either that sees the hazard, or this sees that the cell has changed.
+            fence::light();
+            let again = self.pointer.load(Ordering::Acquire);
+            if again == pointer {
+                break;
+            }
+            pointer = again;
+        }
+        if pointer.is_null() {
+            let _ = MINE.try_with(|mine| mine.used.set(mine.used.get() - 1));
+            return None;
+        }
+        // SAFETY: the cell's count keeps the object alive now, and the hazard keeps it from being dropped until this reference is gone, which does
+        // not own the count.
+        let arc = ManuallyDrop::new(unsafe { Arc::from_raw(pointer.cast_const()) });
+        Some(Ref { arc, hold: Hold::Hazard(place), thread: PhantomData })
+    }
+
+    /// As [`Cell::get`], for a thread that has no place left or is ending.
+    #[cold]
+    fn get_counted(&self) -> Option<Ref<T>> {
+        let list = RETIRED.lock();
+        let pointer = self.pointer.load(Ordering::Acquire);
+        if pointer.is_null() {
+            return None;
+        }
+        // SAFETY: the cell's count has not been retired, or waits for the list's lock, which is held here: the object is alive.
+        let arc = unsafe {
+            Arc::increment_strong_count(pointer);
+            Arc::from_raw(pointer.cast_const())
+        };
+        drop(list);
+        Some(Ref::counted(arc))
+    }
+
+    /// Puts an object there; the one that was there lives on while others use it.
+    pub fn set(&self, object: Arc<T>) {
+        let old = self.pointer.swap(Arc::into_raw(object).cast_mut(), Ordering::AcqRel);
+        retire::<T>(old);
+    }
+
+    /// Takes the object away.
+    pub fn take(&self) -> Option<Arc<T>> {
+        let old = self.pointer.swap(ptr::null_mut(), Ordering::AcqRel);
+        if old.is_null() {
+            return None;
+        }
+        // SAFETY: the cell's count was taken out with the pointer and is retired only below.
+        let arc = unsafe {
+            Arc::increment_strong_count(old);
+            Arc::from_raw(old.cast_const())
+        };
+        retire::<T>(old);
+        Some(arc)
+    }
+}
+
+impl<T: Send + Sync + 'static> Default for Cell<T> {
+    fn default() -> Self {
+        Cell::new()
+    }
+}
+
+impl<T: Send + Sync + 'static> Drop for Cell<T> {
+    fn drop(&mut self) {
+        retire::<T>(*self.pointer.get_mut());
+    }
+}
+
+/// Puts a cell's count on the list.
+fn retire<T: Send + Sync + 'static>(pointer: *mut T) {
+    if pointer.is_null() {
+        return;
+    }
+    /// # Safety
+    /// `pointer` owns a count of an `Arc<T>`.
+    unsafe fn release<T>(pointer: *const ()) {
+        // SAFETY: the caller's promise.
+        unsafe { drop(Arc::from_raw(pointer.cast::<T>())) }
+    }
+    let full = {
+        let mut list = RETIRED.lock();
+        list.push(Retired { pointer: pointer.cast_const().cast(), drop: release::<T> });
+        list.len() >= SWEEP_AT
+    };
+    if full {
+        sweep();
+    }
+}
+
+/// Drops the retired objects that nobody uses.
+pub fn sweep() {
+    let unused: Vec<Retired> = {
+        let mut list = RETIRED.lock();
+        fence::heavy();
+        let boards = BOARDS.lock();
+        let mut used: Vec<*const ()> = boards
+            .all
+            .iter()
+            .flat_map(|board| board.0.iter().map(|place| place.load(Ordering::Acquire).cast_const()))
+            .filter(|pointer| !pointer.is_null())
+            .collect();
+        used.sort_unstable();
+        let (keep, unused) = std::mem::take(&mut *list).into_iter().partition(|r| used.binary_search(&r.pointer).is_ok());
+        *list = keep;
+        unused
+    };
+    for retired in unused {
+        // SAFETY: the count was retired with the pointer, once, and no hazard names the object; no cell leads to it any more.
+        unsafe { (retired.drop)(retired.pointer) };
+    }
+}
+
+/// A place for an object that stays for ever. One that is replaced is never dropped.
+pub struct Eternal<T> {
+    pointer: AtomicPtr<T>,
+    owns: PhantomData<Arc<T>>,
+}
+
+impl<T: Send + Sync + 'static> Eternal<T> {
+    /// An empty place.
+    pub const fn new() -> Eternal<T> {
+        Eternal { pointer: AtomicPtr::new(ptr::null_mut()), owns: PhantomData }
+    }
+
+    /// The object, if there is one.
+    #[inline]
+    pub fn get(&self) -> Option<Ref<T>> {
+        let pointer = self.pointer.load(Ordering::Acquire);
+        if pointer.is_null() {
+            return None;
+        }
+        // SAFETY: the place's count is never given up, so the object lives for ever; the reference does not own the count.
+        let arc = ManuallyDrop::new(unsafe { Arc::from_raw(pointer.cast_const()) });
+        Some(Ref { arc, hold: Hold::Eternal, thread: PhantomData })
+    }
+
+    /// Puts an object there.
+    pub fn set(&self, object: Arc<T>) {
+        self.pointer.store(Arc::into_raw(object).cast_mut(), Ordering::Release);
+    }
+}
+
+impl<T: Send + Sync + 'static> Default for Eternal<T> {
+    fn default() -> Self {
+        Eternal::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicUsize;
+
+    /// Counts how many are alive, and says so in its own memory.
+    struct Canary(Arc<AtomicUsize>, AtomicUsize);
+
+    impl Canary {
+        fn new(alive: &Arc<AtomicUsize>) -> Arc<Canary> {
+            alive.fetch_add(1, Ordering::Relaxed);
+            Arc::new(Canary(alive.clone(), AtomicUsize::new(7)))
+        }
+    }
+
+    impl Drop for Canary {
+        fn drop(&mut self) {
+            self.1.store(0, Ordering::Relaxed);
+            self.0.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn a_borrowed_object_outlives_its_removal_and_no_longer() {
+        let alive = Arc::new(AtomicUsize::new(0));
+        let cell = Cell::new();
+        assert!(cell.get().is_none());
+        cell.set(Canary::new(&alive));
+        let borrowed = cell.get().expect("an object");
+        drop(cell.take());
+        assert!(cell.get().is_none());
+        sweep();
+        assert_eq!((alive.load(Ordering::Relaxed), borrowed.1.load(Ordering::Relaxed)), (1, 7));
+        drop(borrowed);
+        sweep();
+        assert_eq!(alive.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn more_borrows_than_places_work_and_end_in_any_order() {
+        let alive = Arc::new(AtomicUsize::new(0));
+        let cell = Cell::new();
+        cell.set(Canary::new(&alive));
+        let mut borrowed: Vec<_> = (0..3 * HAZARDS).map(|_| cell.get().expect("an object")).collect();
+        drop(cell.take());
+        sweep();
+        while borrowed.len() > 1 {
+            borrowed.swap_remove(borrowed.len() / 2);
+            assert_eq!(alive.load(Ordering::Relaxed), 1);
+        }
+        drop(borrowed);
+        sweep();
+        assert_eq!(alive.load(Ordering::Relaxed), 0);
+        cell.set(Canary::new(&alive));
+        assert_eq!(cell.get().expect("an object").1.load(Ordering::Relaxed), 7);
+    }
+
+    #[test]
+    fn readers_never_see_a_dropped_object() {
+        if fence::register() {
+            fence::enable();
+        }
+        let alive = Arc::new(AtomicUsize::new(0));
+        let cell = Cell::<Canary>::new();
+        let stop = AtomicUsize::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    while stop.load(Ordering::Relaxed) == 0 {
+                        if let Some(object) = cell.get() {
+                            assert_eq!(object.1.load(Ordering::Relaxed), 7);
+                        }
+                    }
+                });
+            }
+            for round in 0..20_000 {
+                cell.set(Canary::new(&alive));
+                if round % 3 == 0 {
+                    drop(cell.take());
+                }
+            }
+            stop.store(1, Ordering::Relaxed);
+        });
+        drop(cell.take());
+        sweep();
+        assert_eq!(alive.load(Ordering::Relaxed), 0);
+    }
+}
