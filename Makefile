@@ -18,7 +18,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
 # What the wheel is made of: a change here installs it again.
-WHEEL_SOURCES := $(shell find api crates python -type f -not -path '*/tests/*' -not -path '*/__pycache__/*') \
+WHEEL_SOURCES := $(shell find api crates lab python -type f -not -path '*/tests/*' -not -path '*/__pycache__/*') \
                  Cargo.toml Cargo.lock pyproject.toml
 
 .PHONY: help
@@ -77,8 +77,8 @@ lint: $(STAMPS)/lint $(STAMPS)/test | system-packages ## Formatting, clippy, ruf
 	shellcheck python/scripts/* python/tools/check-system .ci/run .ci/check-aarch64 tests/all
 
 .PHONY: bench
-bench: ## Measure (comes with the performance suite)
-	@if [ -x lab/run ]; then lab/run; else echo "The performance suite is not there yet; it will live in lab/."; fi
+bench: $(STAMPS)/limosa $(STAMPS)/lab ## Measure beside MPICH, Open MPI and Intel MPI (QUICK=1: in short)
+	limosa bench --against mpich,openmpi,intel $(if $(QUICK),--quick) --output bench/$$(date +%Y%m%d-%H%M%S)
 
 .PHONY: clean
 clean: ## Remove what was built (the cached wheel of mpi4py outside the tree stays)
@@ -99,7 +99,7 @@ $(STAMPS)/build: pyproject.toml $(STAMPS)/venv
 	$(PIP) install 'hatchling>=1.26'
 	@touch $@
 
-$(STAMPS)/demo $(STAMPS)/test $(STAMPS)/lint: $(STAMPS)/%: pyproject.toml $(STAMPS)/venv
+$(STAMPS)/demo $(STAMPS)/lab $(STAMPS)/test $(STAMPS)/lint: $(STAMPS)/%: pyproject.toml $(STAMPS)/venv
 	$(PIP) install --group $*
 	@touch $@
 

@@ -2,6 +2,7 @@
 //!
 //! Called as `mpiexec` or `mpirun` it is `limosa run`. Data goes to stdout, everything else to stderr. Exit codes: see [`exit`].
 
+mod bench;
 mod doctor;
 mod env;
 mod exit;
@@ -35,6 +36,12 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
         args: Vec<OsString>,
     },
+    /// Measure the library, alone or beside other MPI libraries
+    #[command(disable_help_flag = true)]
+    Bench {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+        args: Vec<OsString>,
+    },
     /// Check whether this machine is ready for MPI programs, and say what to do
     Doctor(doctor::Options),
     /// List the LIMOSA_* variables with their current values
@@ -63,6 +70,7 @@ fn main() -> ExitCode {
     }
     match Cli::parse_from(args).command {
         Command::Run { args } => run::main("limosa run", &args),
+        Command::Bench { args } => bench::main(&args),
         Command::Doctor(options) => doctor::main(&options),
         Command::Env(options) => env::main(&options),
         Command::Ps(options) => ps::main(&options),

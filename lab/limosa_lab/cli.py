@@ -1,0 +1,189 @@
+"""The command line: ``python -m limosa_lab bench``, which ``limosa bench`` runs.
+
+Data (tables) goes to stdout, everything else to stderr. Exit codes: 0 success, 1 wrong data was found, 2 usage, 3 something
+outside refused (a library cannot be installed, a program not be compiled), 130 interrupted.
+"""
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from limosa_lab import catalogue, records, report
+from limosa_lab.errors import LabError
+from limosa_lab.libraries import PEERS
+from limosa_lab.measure import Options, measure
+
+EPILOG = """examples:
+  limosa bench --quick                                  Limosa alone, a few minutes
+  limosa bench --against mpich,openmpi,intel            everything, beside three other libraries; takes hours
+  limosa bench --against openmpi --programs coll --only allreduce,bcast --ranks 8
+  limosa bench --report FOLDER                          tables and plots of an earlier measurement
+
+The peers are installed from the Python package index, each into an environment of its own in ~/.cache/limosa/peers.
+"""
+
+
+class Terminal:
+    """Tells the user on stderr how a measurement goes on: a bar on a terminal, otherwise a line per run."""
+
+    def __init__(self) -> None:
+        self.console = Console(stderr=True, highlight=False)
+        self._progress: Progress | None = None
+        self._total = 0
+
+    def say(self, text: str) -> None:
+        """Print a remark."""
+        self.console.print(f"limosa bench: {text}", markup=False, soft_wrap=True)
+
+    @contextmanager
+    def progress(self, total: int) -> Iterator[None]:
+        """Show a bar while the context lasts."""
+        self._total = total
+        if not self.console.is_terminal:
+            yield
+            return
+        columns = (BarColumn(20), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}", markup=False))
+        with Progress(*columns, console=self.console, transient=True, refresh_per_second=1) as self._progress:
+            self._progress.add_task("", total=total)
+            yield
+
+    def running(self, number: int, text: str) -> None:
+        """Show which run starts."""
+        if self._progress is None:
+            self.say(f"{number + 1}/{self._total} {text}")
+        else:
+            self._progress.update(self._progress.task_ids[0], completed=number, description=text)
+
+
+def names(text: str) -> list[str]:
+    """Read a list with commas."""
+    return [name for name in text.split(",") if name]
+
+
+def numbers(text: str) -> list[int]:
+    """Read a list of positive whole numbers with commas."""
+    try:
+        found = [int(name) for name in names(text)]
+    except ValueError:
+        found = []
+    if not found or min(found) < 1:
+        raise argparse.ArgumentTypeError(f"`{text}` is no list of positive numbers such as 2,4,8")
+    return found
+
+
+def forms(text: str) -> list[str]:
+    """Read a list of forms."""
+    found = names(text)
+    if not found or not set(found) <= {"hot", "cold"}:
+        raise argparse.ArgumentTypeError(f"`{text}` is not hot, cold or hot,cold")
+    return found
+
+
+def parser() -> argparse.ArgumentParser:
+    """Give the parser of the command line."""
+    made = argparse.ArgumentParser(
+        prog="limosa bench",
+        description="Measure Limosa, alone or beside other MPI libraries, with the same programs in turn.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog=EPILOG,
+    )
+    made.add_argument("--against", type=names, default=[], metavar="NAMES", help=f"libraries to compare with: {', '.join(PEERS)}")
+    made.add_argument("--programs", type=names, default=[], metavar="NAMES", help="programs or groups of them (see --list); default: all")
+    made.add_argument("--only", type=names, default=[], metavar="NAMES", help="benchmarks, such as pingpong,allreduce; default: all")
+    made.add_argument("--ranks", type=numbers, default=[], metavar="N,...", help="numbers of ranks; default: all at which a program runs")
+    made.add_argument("--rounds", type=int, default=None, metavar="N", help="how often everything is run (default 3, with --quick 1)")
+    made.add_argument("--forms", type=forms, default=[], metavar="FORMS", help="hot: same buffers again; cold: buffers out of the caches")
+    made.add_argument("--min-bytes", type=int, metavar="N", help="smallest message")
+    made.add_argument("--max-bytes", type=int, metavar="N", help="largest message")
+    made.add_argument("--samples", type=int, metavar="N", help="samples of each benchmark in one run")
+    made.add_argument("--quick", action="store_true", help="few sizes and samples, at most 8 ranks: to see that it works")
+    made.add_argument(
+        "--time-limit", type=float, default=None, metavar="S", help="longest time of one run (default 120 s, with --quick 30 s)"
+    )
+    made.add_argument("--output", type=Path, metavar="DIR", help="folder for samples, tables and plots (default: limosa-bench-TIME)")
+    made.add_argument("--limosa", type=Path, metavar="DIR", help="environment in which Limosa is installed (default: this one)")
+    made.add_argument("--report", type=Path, metavar="DIR", help="measure nothing; tables and plots of what DIR holds")
+    made.add_argument("--no-plots", action="store_true", help="tables only")
+    made.add_argument("--list", action="store_true", help="list the programs and groups")
+    return made
+
+
+def options_of(given: argparse.Namespace) -> Options:
+    """Turn the command line into options for a measurement."""
+    program_options: list[str] = []
+    for option in ("min_bytes", "max_bytes", "samples"):
+        if getattr(given, option) is not None:
+            program_options += [f"--{option.replace('_', '-')}", str(getattr(given, option))]
+    if given.forms:
+        program_options += ["--forms", ",".join(given.forms)]
+    if given.quick:
+        program_options.append("--quick")
+    rounds = given.rounds if given.rounds is not None else (1 if given.quick else 3)
+    limit = given.time_limit if given.time_limit is not None else (30.0 if given.quick else 120.0)
+    if rounds < 1:
+        raise LabError(f"--rounds {rounds}: at least one round is needed")
+    if limit <= 0:
+        raise LabError(f"--time-limit {limit:g}: a positive number of seconds is needed")
+    ranks = given.ranks or ([1, 2, 4, 8] if given.quick else [])
+    return Options(
+        against=given.against,
+        programs=given.programs,
+        only=given.only,
+        ranks=ranks,
+        rounds=rounds,
+        limit=limit,
+        program_options=program_options,
+        prefix=given.limosa,
+    )
+
+
+def bench(arguments: Sequence[str]) -> int:
+    """Do what the command line says; give the exit code."""
+    given = parser().parse_args(arguments)
+    terminal = Terminal()
+    if given.list:
+        available = catalogue.programs()
+        print("".join(f"{name:<16} ranks {', '.join(map(str, program.ranks))}\n" for name, program in available.items()), end="")
+        print(
+            "".join(
+                f"{group:<16} = {', '.join(member for member in members if member in available)}\n"
+                for group, members in catalogue.GROUPS.items()
+            ),
+            end="",
+        )
+        return 0
+    folder = given.report
+    if folder is None:
+        folder = given.output or Path(f"limosa-bench-{time.strftime('%Y%m%d-%H%M%S')}")
+        measure(options_of(given), folder, terminal)
+    recording = records.read(folder)
+    colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    width = Console().width if sys.stdout.isatty() else None
+    print(report.text(recording, width, colour), end="")
+    for file in report.write(recording, folder, with_plots=not given.no_plots):
+        terminal.say(f"wrote {file}")
+    return 1 if any(not sample.verified for sample in recording.samples) else 0
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the command named by the first argument; give the exit code."""
+    if not arguments or arguments[0] != "bench":
+        print("usage: python -m limosa_lab bench [OPTIONS]  (-h lists them)", file=sys.stderr)
+        return 2
+    try:
+        return bench(arguments[1:])
+    except LabError as error:
+        print(f"limosa bench: {error}", file=sys.stderr)
+        if error.hint:
+            print(f"hint: {error.hint}", file=sys.stderr)
+        return error.code
+    except KeyboardInterrupt:
+        print("limosa bench: interrupted; what was measured until now is kept (--report shows it)", file=sys.stderr)
+        return 130

@@ -1,0 +1,115 @@
+"""The environment record: everything about the machine and its state that may explain a number."""
+
+import os
+import platform
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from limosa_lab.libraries import Library, output_of
+
+
+def processors() -> int:
+    """Give the number of processors that this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+def record(libraries: Sequence[Library], options: dict[str, Any]) -> dict[str, Any]:
+    """Give the environment record for a measurement of these libraries."""
+    memory = psutil.virtual_memory()
+    return {
+        "format": 1,
+        "time": now(),
+        "load": os.getloadavg(),
+        "cpu": cpu_model(),
+        "architecture": platform.machine(),
+        "processors": processors(),
+        "processors_of_the_machine": os.cpu_count(),
+        "cores": psutil.cpu_count(logical=False),
+        "caches": caches(),
+        "frequency_governor": _text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+        "virtual_machine": "hypervisor" in _cpuinfo("flags").split(),
+        "memory_mb": memory.total >> 20,
+        "memory_available_mb": memory.available >> 20,
+        "huge_pages": _text("/sys/kernel/mm/transparent_hugepage/enabled"),
+        "shm_mb": _free_mb("/dev/shm"),
+        "kernel": platform.release(),
+        "system": _os_name(),
+        "ptrace_scope": _text("/proc/sys/kernel/yama/ptrace_scope"),
+        "mitigations": mitigations(),
+        "compiler": output_of(["cc", "--version"]).splitlines()[0],
+        "python": platform.python_version(),
+        "superuser": os.geteuid() == 0,
+        "variables": variables(),
+        "options": options,
+        "libraries": [library.describe() for library in libraries],
+    }
+
+
+def end() -> dict[str, Any]:
+    """Give the record that closes a measurement."""
+    return {"time": now(), "load": os.getloadavg()}
+
+
+def now() -> str:
+    """Give the time in the local zone, to the second."""
+    return time.strftime("%Y-%m-%d %H:%M:%S %z")
+
+
+def cpu_model() -> str:
+    """Give the name of the processor."""
+    return _cpuinfo("model name") or platform.processor() or platform.machine()
+
+
+def caches() -> list[str]:
+    """List the caches of the first processor, such as ``L2 Unified 1024K, processors 0-1``."""
+    found = []
+    for index in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
+        level, kind, size, shared = (_text(index / name) for name in ("level", "type", "size", "shared_cpu_list"))
+        found.append(f"L{level} {kind} {size}, processors {shared}")
+    return found
+
+
+def mitigations() -> dict[str, str]:
+    """Give what the kernel says about each weakness of processors, without those that do not concern this one."""
+    folder = Path("/sys/devices/system/cpu/vulnerabilities")
+    states = {file.name: _text(file) for file in sorted(folder.glob("*"))}
+    return {name: state for name, state in states.items() if state != "Not affected"}
+
+
+def variables() -> dict[str, str]:
+    """Give the variables of this process that change how one of the libraries works."""
+    prefixes = ("LIMOSA_", "MPICH_", "MPIR_", "OMPI_", "PRTE_", "I_MPI_", "FI_", "UCX_", "LD_PRELOAD")
+    return {name: value for name, value in sorted(os.environ.items()) if name.startswith(prefixes)}
+
+
+def _cpuinfo(field: str) -> str:
+    for line in _text("/proc/cpuinfo").splitlines():
+        name, _, value = line.partition(":")
+        if name.strip() == field:
+            return value.strip()
+    return ""
+
+
+def _os_name() -> str:
+    try:
+        return platform.freedesktop_os_release()["PRETTY_NAME"]
+    except (OSError, KeyError):
+        return platform.system()
+
+
+def _text(path: str | Path) -> str:
+    try:
+        return Path(path).read_text().strip()
+    except OSError:
+        return ""
+
+
+def _free_mb(folder: str) -> int | None:
+    try:
+        return psutil.disk_usage(folder).free >> 20
+    except OSError:
+        return None

@@ -1,0 +1,110 @@
+"""Statistics of samples: medians, quartiles, ratios. Pure functions of the records.
+
+A *case* is what one row of a table shows: benchmark, form, ranks, size and further parameters. For each case and library
+the samples of all rounds are pooled; the median stands for them and the quartiles show the spread.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from limosa_lab.records import Sample
+
+LIMOSA = "limosa"
+
+
+@dataclass(frozen=True, order=True)
+class Series:
+    """What one table or one curve shows."""
+
+    program: str
+    bench: str
+    form: str
+    metric: str
+    unit: str
+
+    @property
+    def larger_is_better(self) -> bool:
+        """True for rates and percentages, false for times, memory and use of processors."""
+        return self.unit.endswith("/s") or self.unit == "%"
+
+
+@dataclass(frozen=True)
+class Case:
+    """What one row of a table shows; `x` are the further parameters in the order of their names."""
+
+    series: Series
+    ranks: int
+    bytes: int
+    x: tuple[tuple[str, Any], ...] = ()
+
+    def order(self) -> tuple[Any, ...]:
+        """Give a key for sorting; parameters may be numbers or words."""
+        return (self.series, self.ranks, [(name, isinstance(value, str), value) for name, value in self.x], self.bytes)
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Five numbers of a set of samples, in their unit."""
+
+    count: int
+    low: float
+    lower: float
+    median: float
+    upper: float
+    high: float
+
+
+Results = dict[Case, dict[str, Summary]]
+
+
+def summarize(values: Sequence[float]) -> Summary:
+    """Give minimum, quartiles and maximum of samples; there must be at least one."""
+    low, lower, median, upper, high = np.quantile(np.asarray(values, dtype=float), [0, 0.25, 0.5, 0.75, 1])
+    return Summary(len(values), float(low), float(lower), float(median), float(upper), float(high))
+
+
+def case_of(sample: Sample) -> Case:
+    """Give the case that a sample belongs to."""
+    series = Series(sample.program, sample.bench, sample.form, sample.metric, sample.unit)
+    return Case(series, sample.ranks, sample.bytes, tuple(sorted(sample.x.items())))
+
+
+def results(samples: Iterable[Sample]) -> Results:
+    """Pool the verified samples of all rounds by case and library; cases are in order, rows of small size first."""
+    pooled: dict[Case, dict[str, list[float]]] = {}
+    for sample in samples:
+        if sample.verified and sample.samples:
+            pooled.setdefault(case_of(sample), {}).setdefault(sample.library, []).extend(sample.samples)
+    return {case: {name: summarize(values) for name, values in pooled[case].items()} for case in sorted(pooled, key=Case.order)}
+
+
+def best_peer(case: Case, by_library: dict[str, Summary]) -> tuple[str, float] | None:
+    """Give the peer with the best median, and that median; None without peers."""
+    peers = [(name, summary.median) for name, summary in by_library.items() if name != LIMOSA]
+    if not peers:
+        return None
+    return (max if case.series.larger_is_better else min)(peers, key=lambda item: item[1])
+
+
+def ratio(case: Case, by_library: dict[str, Summary]) -> float | None:
+    """Give Limosa's median divided by that of the best peer; None if either is missing or the peer's is zero."""
+    best = best_peer(case, by_library)
+    if best is None or best[1] == 0 or LIMOSA not in by_library:
+        return None
+    return by_library[LIMOSA].median / best[1]
+
+
+def cost(case: Case, by_library: dict[str, Summary]) -> float | None:
+    """Give the ratio such that less than 1 means that Limosa is ahead, whatever the unit."""
+    value = ratio(case, by_library)
+    if value is None or not case.series.larger_is_better:
+        return value
+    return 1 / value if value > 0 else None
+
+
+def geometric_mean(values: Sequence[float]) -> float:
+    """Give the geometric mean of positive numbers; there must be at least one."""
+    return float(np.exp(np.mean(np.log(np.asarray(values, dtype=float)))))

@@ -1,0 +1,155 @@
+"""Tables of a recording: one for each benchmark, form and metric, as text for a terminal and as Markdown. Pure functions."""
+
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from rich.console import Console
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from limosa_lab import stats
+from limosa_lab.records import Recording, Run
+from limosa_lab.stats import Case, Series, Summary
+from limosa_lab.wording import number, ranks, size
+
+
+@dataclass
+class Table:
+    """A title, the names of the columns, and rows of cells; `words` columns from the left hold words, the others numbers."""
+
+    title: str
+    columns: list[str]
+    rows: list[list[str]] = field(default_factory=list)
+    words: int = 0
+
+    def text(self, width: int | None = None, colour: bool = False) -> str:
+        """Give the table for a terminal."""
+        table = RichTable(box=None, header_style="bold", pad_edge=False)
+        for number, column in enumerate(self.columns):
+            table.add_column(column, justify="left" if number < self.words else "right", no_wrap=number >= self.words)
+        for row in self.rows:
+            table.add_row(*(Text(cell) for cell in row))
+        out = io.StringIO()
+        console = Console(file=out, width=width or 160, force_terminal=colour, no_color=not colour, highlight=False)
+        console.print(Text(self.title, style="bold"), soft_wrap=True)
+        console.print(table)
+        return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
+
+    def markdown(self) -> str:
+        """Give the table as Markdown, its title above it."""
+        rule = ["---" if number < self.words else "--:" for number in range(len(self.columns))]
+        lines = [self.columns, rule, *self.rows]
+        return f"**{self.title}**\n\n" + "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def cell(summary: Summary) -> str:
+    """Write the median and, in brackets, the quartiles."""
+    return f"{number(summary.median)} ({number(summary.lower)}-{number(summary.upper)})"
+
+
+def benchmarks(recording: Recording, found: stats.Results) -> list[Table]:
+    """Give a table for each benchmark, form and metric; its rows are ranks, parameters and sizes as far as they differ."""
+    by_series: dict[Series, list[Case]] = {}
+    for case in found:
+        by_series.setdefault(case.series, []).append(case)
+    return [_table(series, cases, recording, found) for series, cases in by_series.items()]
+
+
+def _table(series: Series, cases: Sequence[Case], recording: Recording, found: stats.Results) -> Table:
+    libraries = recording.libraries()
+    titles = recording.titles()
+    parameters = sorted({name for case in cases for name, _ in case.x})
+    same = {name: {dict(case.x).get(name) for case in cases} for name in parameters}
+    shown = [name for name in parameters if len(same[name]) > 1]
+    with_ranks = len({case.ranks for case in cases}) > 1
+    with_bytes = len({case.bytes for case in cases}) > 1
+
+    title = (
+        f"{series.bench}, {series.form}: {series.metric} in {series.unit}, {'larger' if series.larger_is_better else 'smaller'} is better"
+    )
+    title += "" if with_ranks else f"; {ranks(cases[0].ranks)}"
+    title += "" if with_bytes or not cases[0].bytes else f"; {size(cases[0].bytes)}"
+    title += "".join(f"; {name} {next(iter(same[name]))}" for name in parameters if name not in shown)
+    columns = [*(["ranks"] if with_ranks else []), *shown, *(["size"] if with_bytes else []), *(titles[name] for name in libraries)]
+    compared = len(libraries) > 1
+    table = Table(title, [*columns, "Limosa / best peer"] if compared else columns)
+    for case in cases:
+        row = [str(case.ranks)] if with_ranks else []
+        row += [str(dict(case.x).get(name, "")) for name in shown]
+        row += [size(case.bytes)] if with_bytes else []
+        row += [cell(found[case][name]) if name in found[case] else _missing(name, case, recording) for name in libraries]
+        if compared:
+            row.append(_ratio(case, found[case], titles))
+        table.rows.append(row)
+    return table
+
+
+def _ratio(case: Case, by_library: dict[str, Summary], titles: dict[str, str]) -> str:
+    value = stats.ratio(case, by_library)
+    best = stats.best_peer(case, by_library)
+    if value is None or best is None:
+        return "-"
+    return f"{number(value)} x {titles[best[0]]}"
+
+
+def _missing(library: str, case: Case, recording: Recording) -> str:
+    """Say why there is no number: what went wrong with the runs, or that the library does not offer it."""
+    if any(s.library == library and not s.verified and stats.case_of(s) == case for s in recording.samples):
+        return "wrong data"
+    failed = {run.outcome for run in recording.runs if _concerns(run, library, case) and run.outcome != "ok"}
+    return ", ".join(sorted(failed)) or "-"
+
+
+def _concerns(run: Run, library: str, case: Case) -> bool:
+    if (run.library, run.program, run.ranks) != (library, case.series.program, case.ranks):
+        return False
+    only = run.command[run.command.index("--only") + 1].split(",") if "--only" in run.command else []
+    return not only or case.series.bench in only
+
+
+def troubles(recording: Recording) -> list[str]:
+    """List, each in a sentence, what should make a reader doubt the numbers."""
+    found = []
+    begin = recording.environment["load"][0]
+    if begin > 0.3:
+        found.append(f"The machine was not quiet at the start (load {begin:.2f}).")
+    if recording.end is None:
+        found.append("The measurement was cut short; what was measured until then is shown.")
+    wrong = sorted({(s.library, s.bench) for s in recording.samples if not s.verified})
+    found += [f"Wrong data: {bench} with {recording.titles()[library]}; these samples are left out." for library, bench in wrong]
+    outcomes: dict[tuple[str, str, int, str], int] = {}
+    for run in recording.runs:
+        if run.outcome in {"failed", "time limit"}:
+            key = (recording.titles()[run.library], run.program, run.ranks, run.outcome)
+            outcomes[key] = outcomes.get(key, 0) + 1
+    for (title, program, number_of_ranks, outcome), count in outcomes.items():
+        what = "failed" if outcome == "failed" else "took longer than the time limit"
+        found.append(
+            f"{title}: {count} {'run' if count == 1 else 'runs'} of {program} on {ranks(number_of_ranks)} {what}; what they printed before is used."
+        )
+    left = {recording.titles()[run.library] for run in recording.runs if run.left_behind}
+    found += [f"{title} left processes behind, which were killed." for title in sorted(left)]
+    return found
+
+
+def environment(recording: Recording) -> Table:
+    """Give the machine and the libraries as a table."""
+    data = recording.environment
+    table = Table("Environment", ["what", "value"], words=2)
+    machine = "virtual machine" if data["virtual_machine"] else "no virtual machine"
+    table.rows = [
+        ["processor", f"{data['cpu']}, {data['processors']} processors usable, {machine}"],
+        ["caches", "; ".join(data["caches"]) or "unknown"],
+        ["memory", f"{data['memory_mb']} MB, huge pages: {data['huge_pages'] or 'unknown'}"],
+        ["system", f"{data['system']}, Linux {data['kernel']}"],
+        ["mitigations", "; ".join(f"{name}: {state}" for name, state in data["mitigations"].items()) or "none"],
+        ["compiler", data["compiler"]],
+        ["variables", " ".join(f"{name}={value}" for name, value in data["variables"].items()) or "none"],
+        ["begin", f"{data['time']}, load {data['load'][0]:.2f}"],
+        ["end", f"{recording.end['time']}, load {recording.end['load'][0]:.2f}" if recording.end else "cut short"],
+        ["rounds", str(data["options"]["rounds"])],
+    ]
+    for library in data["libraries"]:
+        table.rows.append([library["title"], "; ".join([library["version"], *library["settings"]])])
+    return table
