@@ -7,11 +7,11 @@
 LAB_SIZES(sizes, (0, 8, 64, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20), (0, 8, 1 << 10, 64 << 10, 4 << 20))
 
 /* One call of each. */
-#define DO(Name, name, direction, ...)                                                                                                       \
-    static void call_##name(const struct collective_arguments *a, void *out, void *in, int root)                                             \
-    {                                                                                                                                        \
-        (void)a, (void)out, (void)in, (void)root;                                                                                            \
-        MPI_##Name(__VA_ARGS__);                                                                                                             \
+#define DO(Name, name, direction, ...)                                                                                                     \
+    static void call_##name(const struct collective_arguments *a, void *out, void *in, int root)                                           \
+    {                                                                                                                                      \
+        (void)a, (void)out, (void)in, (void)root;                                                                                          \
+        MPI_##Name(__VA_ARGS__);                                                                                                           \
     }
 EACH_COLLECTIVE(DO)
 #undef DO

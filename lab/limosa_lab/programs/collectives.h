@@ -12,22 +12,22 @@
 #include "lab.h"
 
 /* The name as in MPI_Name and in MPI_Iname, and the arguments. Those that reduce come first, those without a root have ROOTLESS. */
-#define EACH_COLLECTIVE(DO)                                                                                                                  \
-    DO(Reduce, reduce, to_root, out, in, a->elements, MPI_DOUBLE, MPI_SUM, root, MPI_COMM_WORLD)                                             \
-    DO(Allreduce, allreduce, rootless, out, in, a->elements, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD)                                            \
-    DO(Reduce_scatter, reduce_scatter, rootless, out, in, a->shares, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD)                                    \
-    DO(Reduce_scatter_block, reduce_scatter_block, rootless, out, in, a->shares[0], MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD)                     \
-    DO(Scan, scan, rootless, out, in, a->elements, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD)                                                      \
-    DO(Exscan, exscan, rootless, out, in, a->elements, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD)                                                  \
-    DO(Bcast, bcast, from_root, in, a->bytes, MPI_BYTE, root, MPI_COMM_WORLD)                                                                \
-    DO(Allgather, allgather, rootless, out, a->bytes, MPI_BYTE, in, a->bytes, MPI_BYTE, MPI_COMM_WORLD)                                      \
-    DO(Allgatherv, allgatherv, rootless, out, a->bytes, MPI_BYTE, in, a->counts, a->places, MPI_BYTE, MPI_COMM_WORLD)                        \
-    DO(Gather, gather, to_root, out, a->bytes, MPI_BYTE, in, a->bytes, MPI_BYTE, root, MPI_COMM_WORLD)                                       \
-    DO(Gatherv, gatherv, to_root, out, a->bytes, MPI_BYTE, in, a->counts, a->places, MPI_BYTE, root, MPI_COMM_WORLD)                         \
-    DO(Scatter, scatter, from_root, out, a->bytes, MPI_BYTE, in, a->bytes, MPI_BYTE, root, MPI_COMM_WORLD)                                   \
-    DO(Scatterv, scatterv, from_root, out, a->counts, a->places, MPI_BYTE, in, a->bytes, MPI_BYTE, root, MPI_COMM_WORLD)                     \
-    DO(Alltoall, alltoall, rootless, out, a->bytes, MPI_BYTE, in, a->bytes, MPI_BYTE, MPI_COMM_WORLD)                                        \
-    DO(Alltoallv, alltoallv, rootless, out, a->counts, a->places, MPI_BYTE, in, a->counts, a->places, MPI_BYTE, MPI_COMM_WORLD)              \
+#define EACH_COLLECTIVE(DO)                                                                                                                \
+    DO(Reduce, reduce, to_root, out, in, a->elements, MPI_DOUBLE, MPI_SUM, root, MPI_COMM_WORLD)                                           \
+    DO(Allreduce, allreduce, rootless, out, in, a->elements, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD)                                          \
+    DO(Reduce_scatter, reduce_scatter, rootless, out, in, a->shares, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD)                                  \
+    DO(Reduce_scatter_block, reduce_scatter_block, rootless, out, in, a->shares[0], MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD)                   \
+    DO(Scan, scan, rootless, out, in, a->elements, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD)                                                    \
+    DO(Exscan, exscan, rootless, out, in, a->elements, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD)                                                \
+    DO(Bcast, bcast, from_root, in, a->bytes, MPI_BYTE, root, MPI_COMM_WORLD)                                                              \
+    DO(Allgather, allgather, rootless, out, a->bytes, MPI_BYTE, in, a->bytes, MPI_BYTE, MPI_COMM_WORLD)                                    \
+    DO(Allgatherv, allgatherv, rootless, out, a->bytes, MPI_BYTE, in, a->counts, a->places, MPI_BYTE, MPI_COMM_WORLD)                      \
+    DO(Gather, gather, to_root, out, a->bytes, MPI_BYTE, in, a->bytes, MPI_BYTE, root, MPI_COMM_WORLD)                                     \
+    DO(Gatherv, gatherv, to_root, out, a->bytes, MPI_BYTE, in, a->counts, a->places, MPI_BYTE, root, MPI_COMM_WORLD)                       \
+    DO(Scatter, scatter, from_root, out, a->bytes, MPI_BYTE, in, a->bytes, MPI_BYTE, root, MPI_COMM_WORLD)                                 \
+    DO(Scatterv, scatterv, from_root, out, a->counts, a->places, MPI_BYTE, in, a->bytes, MPI_BYTE, root, MPI_COMM_WORLD)                   \
+    DO(Alltoall, alltoall, rootless, out, a->bytes, MPI_BYTE, in, a->bytes, MPI_BYTE, MPI_COMM_WORLD)                                      \
+    DO(Alltoallv, alltoallv, rootless, out, a->counts, a->places, MPI_BYTE, in, a->counts, a->places, MPI_BYTE, MPI_COMM_WORLD)            \
     DO(Barrier, barrier, rootless, MPI_COMM_WORLD)
 
 enum collective {

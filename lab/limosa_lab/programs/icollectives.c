@@ -13,16 +13,16 @@ LAB_SIZES(sizes, (0, 8, 256, 4 << 10, 64 << 10, 1 << 20, 4 << 20), (0, 8, 64 << 
 #endif
 
 /* One start, or making, of each. */
-#define DO(Name, name, direction, ...)                                                                                                       \
-    static void start_##name(const struct collective_arguments *a, void *out, void *in, int root, MPI_Request *request)                      \
-    {                                                                                                                                        \
-        (void)a, (void)out, (void)in, (void)root;                                                                                            \
-        MPI_I##name(__VA_ARGS__, request);                                                                                                   \
-    }                                                                                                                                        \
-    static void make_##name(const struct collective_arguments *a, void *out, void *in, int root, MPI_Request *request)                       \
-    {                                                                                                                                        \
-        (void)a, (void)out, (void)in, (void)root;                                                                                            \
-        MAKE(Name, __VA_ARGS__);                                                                                                             \
+#define DO(Name, name, direction, ...)                                                                                                     \
+    static void start_##name(const struct collective_arguments *a, void *out, void *in, int root, MPI_Request *request)                    \
+    {                                                                                                                                      \
+        (void)a, (void)out, (void)in, (void)root;                                                                                          \
+        MPI_I##name(__VA_ARGS__, request);                                                                                                 \
+    }                                                                                                                                      \
+    static void make_##name(const struct collective_arguments *a, void *out, void *in, int root, MPI_Request *request)                     \
+    {                                                                                                                                      \
+        (void)a, (void)out, (void)in, (void)root;                                                                                          \
+        MAKE(Name, __VA_ARGS__);                                                                                                           \
     }
 EACH_COLLECTIVE(DO)
 #undef DO

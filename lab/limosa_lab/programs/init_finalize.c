@@ -8,7 +8,7 @@
 
 int main(int argc, char **argv)
 {
-    static const char *const x[MEMORY_KINDS] = {"{\"kind\":\"peak\"}", "{\"kind\":\"anonymous\"}", "{\"kind\":\"shared\"}", "{\"kind\":\"pss\"}"};
+    char x[64];
     struct memory before = memory_used();
     double start = lab_now();
     lab_start(argc, argv, MPI_THREAD_SINGLE, 1);
@@ -22,7 +22,8 @@ int main(int argc, char **argv)
     most *= 1e3;
     lab_print(&c, "init", "ms", &most, 1, true);
     for (enum memory_kind kind = 0; kind < MEMORY_KINDS; kind++) {
-        c.x = x[kind];
+        snprintf(x, sizeof x, "{\"kind\":\"%s\"}", memory_names[kind]);
+        c.x = x;
         memory_print(&c, "memory", &after, NULL, kind);
         memory_print(&c, "growth", &after, &before, kind);
     }

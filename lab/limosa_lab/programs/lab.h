@@ -231,11 +231,11 @@ static inline bool lab_bytes_wanted(size_t bytes)
 }
 
 /* A list of sizes that ends at SIZE_MAX, one for thorough and one for quick runs. */
-#define LAB_SIZES(name, thorough, few)                                                                                                       \
-    static const size_t name##_thorough[] = {LAB_LIST thorough, SIZE_MAX}, name##_few[] = {LAB_LIST few, SIZE_MAX};                          \
-    static inline const size_t *name(void)                                                                                                   \
-    {                                                                                                                                        \
-        return lab.quick ? name##_few : name##_thorough;                                                                                     \
+#define LAB_SIZES(name, thorough, few)                                                                                                     \
+    static const size_t name##_thorough[] = {LAB_LIST thorough, SIZE_MAX}, name##_few[] = {LAB_LIST few, SIZE_MAX};                        \
+    static inline const size_t *name(void)                                                                                                 \
+    {                                                                                                                                      \
+        return lab.quick ? name##_few : name##_thorough;                                                                                   \
     }
 #define LAB_LIST(...) __VA_ARGS__
 #define LAB_EACH_SIZE(bytes, list) for (const size_t *bytes = (list)(); *bytes != SIZE_MAX; bytes++) if (lab_bytes_wanted(*bytes))
@@ -499,12 +499,13 @@ static inline void lab_measure(struct lab_case *c, struct lab_samples *s)
 /* --- output ------------------------------------------------------------------------------------------------------------------------ */
 
 /* Prints one line of results; on rank 0. `values` are in `unit`. */
-static inline void lab_print(const struct lab_case *c, const char *metric, const char *unit, const double *values, int count, bool verified)
+static inline void lab_print(const struct lab_case *c, const char *metric, const char *unit, const double *values,
+                             int count, bool verified)
 {
     if (lab.rank)
         return;
-    printf("{\"bench\":\"%s\",\"form\":\"%s\",\"bytes\":%zu,\"ranks\":%d,\"metric\":\"%s\",\"unit\":\"%s\",\"samples\":[", c->bench, c->form,
-           c->bytes, lab.ranks, metric, unit);
+    printf("{\"bench\":\"%s\",\"form\":\"%s\",\"bytes\":%zu,\"ranks\":%d,\"metric\":\"%s\",\"unit\":\"%s\",\"samples\":[", c->bench,
+           c->form, c->bytes, lab.ranks, metric, unit);
     for (int i = 0; i < count; i++)
         printf("%s%.6g", i ? "," : "", values[i]);
     printf("],\"verified\":%s", verified ? "true" : "false");
@@ -515,7 +516,8 @@ static inline void lab_print(const struct lab_case *c, const char *metric, const
 }
 
 /* Prints times: `factor` turns seconds per operation into the unit. */
-static inline void lab_print_times(const struct lab_case *c, const struct lab_samples *s, const char *metric, const char *unit, double factor)
+static inline void lab_print_times(const struct lab_case *c, const struct lab_samples *s, const char *metric, const char *unit,
+                                   double factor)
 {
     double values[LAB_MAX_SAMPLES];
     for (int i = 0; i < s->count; i++)
@@ -524,7 +526,8 @@ static inline void lab_print_times(const struct lab_case *c, const struct lab_sa
 }
 
 /* Prints rates: `amount` of the unit happen in one operation. */
-static inline void lab_print_rates(const struct lab_case *c, const struct lab_samples *s, const char *metric, const char *unit, double amount)
+static inline void lab_print_rates(const struct lab_case *c, const struct lab_samples *s, const char *metric, const char *unit,
+                                   double amount)
 {
     double values[LAB_MAX_SAMPLES];
     for (int i = 0; i < s->count; i++)

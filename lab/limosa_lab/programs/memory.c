@@ -2,8 +2,8 @@
 /* Memory inside the library against the number of ranks and of partners. After MPI_Init, and again each time the number of partners has
  * about doubled, every rank says by how much its memory has grown since before MPI_Init; a partner is a rank with which messages of 8 B,
  * 4 KB and 64 KB were exchanged in both directions. x.partners is their number, x.kind is explained in usage.h; the largest of all ranks
- * counts. The messages' own buffers exist, and were used, beforehand; the barrier and the
- * reduction that each reading takes are part of what it sees. Only the hot form. Verified: all bytes of every message. */
+ * counts. The messages' own buffers exist, and were used, beforehand; the barrier and the reduction that each reading takes are part of
+ * what it sees. Only the hot form. Verified: all bytes of every message. */
 #include "usage.h"
 
 enum { LARGEST = 64 << 10 };

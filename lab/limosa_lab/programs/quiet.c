@@ -18,8 +18,8 @@ static struct usage usage(void)
 {
     struct rusage u;
     getrusage(RUSAGE_SELF, &u);
-    return (struct usage){lab_now(), (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) + 1e-6 * (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec),
-                          (double)u.ru_nvcsw};
+    double seconds = (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec), microseconds = (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
+    return (struct usage){lab_now(), seconds + 1e-6 * microseconds, (double)u.ru_nvcsw};
 }
 
 static void blocked(const char *bench, bool in_barrier)

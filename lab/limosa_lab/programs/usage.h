@@ -44,7 +44,8 @@ static inline struct memory memory_used(void)
 }
 
 /* Prints for one kind the most that any rank has; with `before`, the most by which it grew since. On all ranks. */
-static inline void memory_print(struct lab_case *c, const char *metric, const struct memory *now, const struct memory *before, enum memory_kind kind)
+static inline void memory_print(struct lab_case *c, const char *metric, const struct memory *now, const struct memory *before,
+                                enum memory_kind kind)
 {
     double mine = now->megabytes[kind] - (before ? before->megabytes[kind] : 0), most;
     MPI_Reduce(&mine, &most, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
