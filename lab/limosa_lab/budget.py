@@ -4,7 +4,7 @@ A row that needs a number which is not in the recording is "not measured", never
 benchmark, all collectives) name the worst of them and how many miss the target.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -64,14 +64,30 @@ class Row:
         return {None: "not measured", True: "met", False: "NOT MET"}[self.met]
 
 
-def table(recording: Recording, found: Results) -> Table:
-    """Give all promises as a table."""
+def text(recording: Recording, found: Results, width: int | None, colour: bool) -> str:
+    """Give all promises for a terminal: the table, and below it what misses."""
+    promises = rows(recording, found)
+    missed = "".join(f"  {row.what}: {row.note}\n" for row in promises if row.note)
+    return table(recording, promises, with_misses=False).text(width, colour) + (f"\nMissed, the worst first:\n{missed}" if missed else "")
+
+
+def markdown(recording: Recording, found: Results) -> str:
+    """Give all promises as Markdown."""
+    return table(recording, rows(recording, found), with_misses=True).markdown()
+
+
+def table(recording: Recording, promises: Sequence[Row], with_misses: bool) -> Table:
+    """Give promises as a table, with or without a column of what misses."""
     titles = recording.titles()
     peers = [name for name in recording.libraries() if name != LIMOSA]
-    made = Table("Budgets", ["what", "budget", "Limosa", *(titles[name] for name in peers), "verdict", "misses"], words=2)
-    for row in rows(recording, found):
+    made = Table("Budgets", ["what", "budget", "Limosa", *(titles[name] for name in peers), "verdict"], words=2)
+    for row in promises:
         numbers = [row.peers.get(name, "-") for name in peers]
-        made.rows.append([row.what, row.target, row.measured or "-", *numbers, row.verdict, row.note or "-"])
+        made.rows.append([row.what, row.target, row.measured or "-", *numbers, row.verdict])
+    if with_misses:
+        made.columns.append("misses")
+        for cells, row in zip(made.rows, promises, strict=True):
+            cells.append(row.note or "-")
     return made
 
 

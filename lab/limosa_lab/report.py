@@ -17,7 +17,7 @@ def text(recording: Recording, width: int | None = None, colour: bool = False) -
     found = stats.results(recording.samples)
     parts = [tables.environment(recording).text(width, colour)]
     parts += [table.text(width, colour) for table in tables.benchmarks(recording, found)]
-    parts.append(budget.table(recording, found).text(width, colour))
+    parts.append(budget.text(recording, found, width, colour))
     parts += [f"warning: {trouble}\n" for trouble in tables.troubles(recording)]
     return "\n".join(parts)
 
@@ -29,7 +29,7 @@ def markdown(recording: Recording, figures: list[Path]) -> str:
     parts = ["# Benchmark report", tables.environment(recording).markdown()]
     if troubles:
         parts += ["## Doubts", "\n".join(f"- {trouble}" for trouble in troubles)]
-    parts += ["## Budgets", budget.table(recording, found).markdown()]
+    parts += ["## Budgets", budget.markdown(recording, found)]
     if figures:
         parts += ["## Plots", "\n".join(f"![{figure.stem}]({figure})" for figure in figures)]
     parts += ["## Benchmarks", HOW_TO_READ, *(table.markdown() for table in tables.benchmarks(recording, found))]

@@ -26,8 +26,8 @@ class Table:
     def text(self, width: int | None = None, colour: bool = False) -> str:
         """Give the table for a terminal."""
         table = RichTable(box=None, header_style="bold", pad_edge=False)
-        for number, column in enumerate(self.columns):
-            table.add_column(column, justify="left" if number < self.words else "right", no_wrap=number >= self.words)
+        for index, column in enumerate(self.columns):
+            table.add_column(column, justify="left" if index < self.words else "right", no_wrap=index >= self.words)
         for row in self.rows:
             table.add_row(*(Text(cell) for cell in row))
         out = io.StringIO()
@@ -38,7 +38,7 @@ class Table:
 
     def markdown(self) -> str:
         """Give the table as Markdown, its title above it."""
-        rule = ["---" if number < self.words else "--:" for number in range(len(self.columns))]
+        rule = ["---" if index < self.words else "--:" for index in range(len(self.columns))]
         lines = [self.columns, rule, *self.rows]
         return f"**{self.title}**\n\n" + "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
@@ -126,7 +126,8 @@ def troubles(recording: Recording) -> list[str]:
     for (title, program, number_of_ranks, outcome), count in outcomes.items():
         what = "failed" if outcome == "failed" else "took longer than the time limit"
         found.append(
-            f"{title}: {count} {'run' if count == 1 else 'runs'} of {program} on {ranks(number_of_ranks)} {what}; what they printed before is used."
+            f"{title}: {count} {'run' if count == 1 else 'runs'} of {program} on {ranks(number_of_ranks)} {what}; "
+            "what was printed before is used."
         )
     left = {recording.titles()[run.library] for run in recording.runs if run.left_behind}
     found += [f"{title} left processes behind, which were killed." for title in sorted(left)]
