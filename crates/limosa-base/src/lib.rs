@@ -16,6 +16,8 @@ pub mod fork;
 pub mod futex;
 #[cfg(not(loom))]
 pub mod hazard;
+#[cfg(not(loom))]
+pub mod joint;
 pub mod ring;
 #[cfg(not(loom))]
 pub mod segment;

@@ -9,6 +9,7 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 
+pub use limosa_base::joint::Joint;
 pub use limosa_base::vm::{Slice, slice};
 
 pub mod shm;
@@ -151,6 +152,9 @@ pub trait Device: Send {
 
     /// Whether `peer`'s memory can be pulled from; probed once per peer by doing it. Only asked of peers from whom a packet has come.
     fn can_pull(&mut self, peer: Peer) -> bool;
+
+    /// Copies of offered messages that `of` helps its receivers with, if this device has such.
+    fn joints(&self, of: Peer) -> &[Joint];
 
     /// The puller.
     fn puller(&self) -> Arc<dyn Puller>;

@@ -19,6 +19,7 @@
 
 use crate::{Data, Device, DeviceError, Meta, Peer, Puller, Sent, Urgency};
 use limosa_base::doorbell::Doorbell;
+use limosa_base::joint::Joint;
 use limosa_base::ring::{BODY_BYTES, Body, Consumer, Producer, Ring};
 use limosa_base::segment::{self, Foreign, Mapping, PAGE, Shared};
 use limosa_base::vm::{self, Slice};
@@ -45,6 +46,9 @@ const BURST: usize = 16;
 /// Longest stretch of one system call when pulling.
 const PULL_STEP: usize = 1 << 30;
 
+/// Copies that a process can help with at once.
+const JOINTS: usize = 4;
+
 const PROBE_VALUE: u64 = 0x4c49_4d4f_5341_2131;
 /// What peers read from this process's memory to learn whether they can.
 static PROBE: AtomicU64 = AtomicU64::new(PROBE_VALUE);
@@ -57,6 +61,7 @@ struct Port {
     probe_address: AtomicU64,
     /// Bytes of areas taken so far; counted in the port of process 0.
     areas: AtomicU64,
+    joints: [Joint; JOINTS],
     /// Bit `p`: process `p` has opened its lane to this one.
     senders: [AtomicU64; MAX_PEERS / 64],
 }
@@ -351,6 +356,10 @@ impl Device for ShmDevice {
         let works = pid != 0 && vm::read_word(pid, address).is_ok_and(|value| value == PROBE_VALUE);
         self.pullable[peer as usize] = Some(works);
         works
+    }
+
+    fn joints(&self, of: Peer) -> &[Joint] {
+        &self.ports.of(of).joints
     }
 
     fn puller(&self) -> Arc<dyn Puller> {

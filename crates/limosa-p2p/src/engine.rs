@@ -13,7 +13,7 @@ use crate::matching::{Envelope, Pattern};
 use crate::memory::Region;
 use crate::request::{Completion, Continuation, Failure, Owner, Phase, RequestId};
 use crate::state::{Begun, Job, Mode, State, Unexpected};
-use crate::transfer::Pull;
+use crate::transfer::{self, Pull};
 use limosa_base::doorbell::State as Bell;
 use limosa_base::{clock, cpu, thread};
 use limosa_device::shm::{Commons, OwnDoorbell, ShmDevice};
@@ -120,6 +120,12 @@ struct Core {
     sleepers: usize,
     /// Packets that handlers want sent when the device is free.
     answers: Vec<(Peer, Meta)>,
+}
+
+impl Core {
+    fn joint_to_help(&mut self) -> Option<(usize, Peer, Region)> {
+        self.state.joint_to_help(&*self.device)
+    }
 }
 
 /// The message engine of a process.
@@ -486,6 +492,14 @@ impl Engine {
             if condition(&mut core.state) {
                 break;
             }
+            if core.state.joints.count > 0
+                && !self.oversubscribed
+                && let Some((index, to, region)) = core.joint_to_help()
+            {
+                MutexGuard::unlocked(&mut core, || transfer::help(&*self.puller, &self.commons, self.rank, index, to, &region));
+                core.state.helped(index);
+                continue;
+            }
             if moved {
                 if core.sleepers > 0 && std::mem::take(&mut core.state.completed) {
                     self.doorbell.wake_own();
@@ -505,6 +519,7 @@ impl Engine {
                     if !polls.is_multiple_of(POLLS_PER_LOOK) {
                         continue;
                     }
+                    self.announce(&mut core);
                     MutexGuard::bump(&mut core);
                     let now = clock::now_ns();
                     let spin = if self.oversubscribed { SPIN_SCARCE_NS.min(self.options.spin_ns) } else { self.options.spin_ns };
@@ -521,6 +536,7 @@ impl Engine {
                     if !polls.is_multiple_of(POLLS_PER_LOOK) {
                         continue;
                     }
+                    self.announce(&mut core);
                     MutexGuard::bump(&mut core);
                     if self.oversubscribed {
                         MutexGuard::unlocked(&mut core, cpu::yield_now);
@@ -556,6 +572,7 @@ impl Engine {
             let core = &mut *core;
             core.state.want_room(&mut *core.device);
         }
+        self.announce(&mut core);
         core.sleepers += 1;
         observer.arrange();
         self.doorbell.set(Bell::Asleep);
@@ -573,6 +590,16 @@ impl Engine {
         observer.retract();
         core.sleepers -= 1;
         core
+    }
+
+    /// Tells the helper threads of receivers about offers, in case that no thread of theirs is in the library.
+    #[inline]
+    fn announce(&self, core: &mut Core) {
+        if !core.state.unannounced.is_empty() {
+            for peer in std::mem::take(&mut core.state.unannounced) {
+                self.commons.ring_urgently(peer);
+            }
+        }
     }
 
     fn wake_others(&self, core: &mut Core) {
@@ -626,7 +653,7 @@ impl Engine {
         for job in jobs {
             match job {
                 Job::Pull(pull) => {
-                    let done = pull.run(&*self.puller).is_ok();
+                    let done = pull.run(&*self.puller, &self.commons).is_ok();
                     pulls.push((pull, done));
                     // Tell the sender at once: it may be waiting for its buffer.
                     self.finish_pulls(&mut pulls);
@@ -653,6 +680,13 @@ impl Engine {
     /// Ends a visit to the engine: runs jobs, wakes threads whose requests are done, states who is where.
     #[inline]
     fn leave<'a>(&'a self, mut core: MutexGuard<'a, Core>) {
+        self.announce(&mut core);
+        self.leave_unannounced(core);
+    }
+
+    /// As [`Engine::leave`], when the thread will be back soon and wait for what it has offered.
+    #[inline]
+    fn leave_unannounced<'a>(&'a self, mut core: MutexGuard<'a, Core>) {
         loop {
             if !core.state.jobs.is_empty() {
                 core = self.run_jobs(core);

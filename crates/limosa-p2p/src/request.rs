@@ -111,7 +111,7 @@ pub(crate) enum Phase {
     Streaming { region: Region, expected: u64, received: u64 },
     Queued,
     Unmatched { peer: Peer, envelope: Envelope },
-    Offered { peer: Peer, envelope: Envelope, region: Region, _pieces: PieceList },
+    Offered { peer: Peer, envelope: Envelope, region: Region, joint: Option<usize>, _pieces: PieceList },
     Feeding { peer: Peer, region: Region, receive: u64, sent: u64, len: u64 },
     Local { envelope: Envelope, region: Region },
     Done,

@@ -25,6 +25,8 @@ use std::collections::VecDeque;
 const MAX_PIECES: usize = 4096;
 /// Mean length of a piece from which fetching piece by piece is worth it, in bytes.
 pub(crate) const MIN_PIECE: usize = 1024;
+/// Shortest message that both sides copy together: for shorter ones it is over before the sender could join.
+const MIN_JOINT: usize = 32 * 1024;
 
 /// Whether a send is done when the message is away, or when it is matched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +56,7 @@ impl Unexpected {
 
 /// A packet that waits for room.
 enum Waiting {
-    Control { meta: Meta, data: SmallVec<[u8; Offer::BYTES]>, urgency: Urgency },
+    Control { meta: Meta, data: SmallVec<[u8; 64]>, urgency: Urgency },
     Eager { request: RequestId, meta: Meta, region: Region, sync: bool },
 }
 
@@ -116,6 +118,37 @@ pub(crate) struct State {
     pub broken: Option<Failure>,
     /// Bytes of unexpected eager messages held.
     pub unexpected_bytes: usize,
+    /// Which offered sends this process can help to copy, by joint.
+    pub joints: Joints,
+    /// Receivers of offers whose helper threads have not been told: a sender that waits anyway tells them only after a while.
+    pub unannounced: SmallVec<[Peer; 4]>,
+}
+
+/// The joints of this process.
+#[derive(Default)]
+pub(crate) struct Joints {
+    /// The send that each is lent to.
+    lent: SmallVec<[Option<RequestId>; 4]>,
+    /// Those that a thread is helping with now: not to be lent before it is done.
+    busy: u32,
+    /// How many are lent.
+    pub count: usize,
+}
+
+impl Joints {
+    fn lend(&mut self, device: &dyn Device, rank: Peer) -> Option<usize> {
+        let all = device.joints(rank);
+        self.lent.resize(all.len(), None);
+        let index = (0..all.len()).find(|&i| self.lent[i].is_none() && self.busy & (1 << i) == 0)?;
+        all[index].lend();
+        self.count += 1;
+        Some(index)
+    }
+
+    fn give_back(&mut self, index: usize) {
+        self.lent[index] = None;
+        self.count -= 1;
+    }
 }
 
 impl State {
@@ -136,6 +169,8 @@ impl State {
             completed: false,
             broken: None,
             unexpected_bytes: 0,
+            joints: Joints::default(),
+            unannounced: SmallVec::new(),
         }
     }
 
@@ -143,7 +178,9 @@ impl State {
 
     pub fn complete(&mut self, id: RequestId, completion: Completion) {
         let Some(request) = self.requests.get_mut(id) else { return };
-        request.phase = Phase::Done;
+        if let Phase::Offered { joint: Some(index), .. } = std::mem::replace(&mut request.phase, Phase::Done) {
+            self.joints.give_back(index);
+        }
         request.completion = completion;
         self.completed = true;
         if !matches!(request.owner, Owner::Waiter) {
@@ -249,10 +286,16 @@ impl State {
         let list: PieceList = if pieces.len() <= MAX_PIECES { pieces.into() } else { Box::new([]) };
         let address = if list.len() == 1 { list[0].0 } else { list.as_ptr() as u64 };
         let count = list.len() as u64;
-        let send = self.requests.insert(Phase::Offered { peer, envelope: *envelope, region, _pieces: list });
+        let joint = if len >= MIN_JOINT && count == 1 { self.joints.lend(device, self.rank) } else { None };
+        let send = self.requests.insert(Phase::Offered { peer, envelope: *envelope, region, joint, _pieces: list });
+        if let Some(index) = joint {
+            self.joints.lent[index] = Some(send);
+        }
         self.interest += 1;
-        let offer = Offer { send: send.to_wire(), len: len as u64, address, pieces: count };
-        self.control(device, peer, wire::enveloped(wire::OFFER, envelope), &offer.encode(), Urgency::Urgent);
+        let joint = joint.map_or(0, |index| index as u64 + 1);
+        let offer = Offer { send: send.to_wire(), len: len as u64, address, pieces: count, joint };
+        self.unannounced.push(peer);
+        self.control(device, peer, wire::enveloped(wire::OFFER, envelope), &offer.encode(), Urgency::Normal);
         self.check_broken().map(|()| send)
     }
 
@@ -590,7 +633,10 @@ impl State {
     fn accepted(&mut self, id: RequestId, from: Peer, receive: u64, len: u64) -> bool {
         let Some(request) = self.requests.get_mut(id) else { return false };
         match std::mem::replace(&mut request.phase, Phase::Done) {
-            Phase::Offered { peer, region, .. } if peer == from && len <= region.len() as u64 => {
+            Phase::Offered { peer, region, joint, .. } if peer == from && len <= region.len() as u64 => {
+                if let Some(index) = joint {
+                    self.joints.give_back(index);
+                }
                 request.phase = Phase::Feeding { peer, region, receive, sent: 0, len };
                 self.feeding.push_back(id);
                 true
@@ -782,6 +828,21 @@ impl State {
     pub fn end_of(&self, id: RequestId) -> Option<Completion> {
         let request = self.requests.get(id)?;
         matches!(request.phase, Phase::Done).then(|| request.completion.clone())
+    }
+
+    /// An offered send whose receiver is copying and could be helped: its joint, and the memory that it reads.
+    pub fn joint_to_help(&mut self, device: &dyn Device) -> Option<(usize, Peer, Region)> {
+        let index = (0..self.joints.lent.len())
+            .find(|&i| self.joints.lent[i].is_some() && self.joints.busy & (1 << i) == 0 && device.joints(self.rank)[i].is_open())?;
+        let Phase::Offered { peer, region, .. } = &self.requests.get(self.joints.lent[index]?)?.phase else { return None };
+        let found = (index, *peer, region.clone());
+        self.joints.busy |= 1 << index;
+        Some(found)
+    }
+
+    /// The thread that helped with a joint is done.
+    pub fn helped(&mut self, index: usize) {
+        self.joints.busy &= !(1 << index);
     }
 
     /// Sends whose receivers have not taken them, but that nobody waits for any more.

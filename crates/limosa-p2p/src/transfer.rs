@@ -4,6 +4,7 @@ use crate::memory::Region;
 use crate::request::RequestId;
 use crate::state::MIN_PIECE;
 use crate::wire::Offer;
+use limosa_device::shm::Commons;
 use limosa_device::{Peer, Puller, Slice, slice};
 use std::io;
 
@@ -21,7 +22,19 @@ pub(crate) struct Pull {
 
 impl Pull {
     /// Copies the bytes from the sender's memory.
-    pub fn run(&self, puller: &dyn Puller) -> io::Result<()> {
+    pub fn run(&self, puller: &dyn Puller, commons: &Commons) -> io::Result<()> {
+        if self.offer.pieces == 1
+            && let Some(target) = self.region.as_contiguous()
+            && let Some(joint) = (self.offer.joint as usize).checked_sub(1).and_then(|i| commons.joints(self.from).get(i))
+        {
+            joint.open(target as u64, self.bytes, joint_step(self.bytes));
+            return joint.finish(|step| {
+                let mut local = [slice(target as u64 + step.offset, step.len as usize)];
+                let mut remote = [slice(self.offer.address + step.offset, step.len as usize)];
+                // SAFETY: the step lies in the region, whose memory belongs to this receive until it is done; steps do not overlap.
+                unsafe { puller.pull(self.from, &mut local, &mut remote) }
+            });
+        }
         let mut remote = self.remote_slices(puller)?;
         let bytes = self.bytes as usize;
         if self.region.mean_piece() >= MIN_PIECE || self.region.as_contiguous().is_some() {
@@ -83,6 +96,29 @@ fn split_front(slices: &mut [Slice], next: &mut usize, bytes: usize) -> Vec<Slic
         }
     }
     front
+}
+
+/// Bytes that each side copies at a time when both copy: many enough that a system call's price does not count, few enough that both end
+/// together.
+fn joint_step(bytes: u64) -> u64 {
+    (bytes / 4).clamp(16 * 1024, 128 * 1024).next_multiple_of(4096)
+}
+
+/// Helps the receiver `to` of a message to copy it: pushes steps of `source` until none is left.
+pub(crate) fn help(puller: &dyn Puller, commons: &Commons, me: Peer, index: usize, to: Peer, source: &Region) {
+    let Some(base) = source.as_contiguous() else { return };
+    let joint = &commons.joints(me)[index];
+    let target = joint.address();
+    joint.help(|step| {
+        if step.offset.saturating_add(step.len) > source.len() as u64 {
+            return Err(io::Error::from(io::ErrorKind::InvalidData));
+        }
+        let mut local = [slice(base as u64 + step.offset, step.len as usize)];
+        let mut remote = [slice(target.wrapping_add(step.offset), step.len as usize)];
+        // SAFETY: the step lies in the message, which stays readable until its receiver says that it is done; the receiver gave this address for
+        // the message's bytes and waits until this step is done.
+        unsafe { puller.push(to, &mut local, &mut remote) }
+    });
 }
 
 /// Copies the first `bytes` of one region over the first `bytes` of another of the same process.

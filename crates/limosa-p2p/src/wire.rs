@@ -38,6 +38,8 @@ pub struct Offer {
     pub address: u64,
     /// Number of contiguous pieces; 0 if the message can only be streamed.
     pub pieces: u64,
+    /// The sender's joint through which it can help to copy, counted from 1; 0 for none.
+    pub joint: u64,
 }
 
 /// A packet's meta words for a message with this envelope.
@@ -66,12 +68,12 @@ pub fn word(data: &[u8], index: usize) -> Option<u64> {
 
 impl Offer {
     /// Bytes of an encoded offer.
-    pub const BYTES: usize = 32;
+    pub const BYTES: usize = 40;
 
     /// Encodes.
     pub fn encode(&self) -> [u8; Offer::BYTES] {
         let mut bytes = [0; Offer::BYTES];
-        for (i, word) in [self.send, self.len, self.address, self.pieces].into_iter().enumerate() {
+        for (i, word) in [self.send, self.len, self.address, self.pieces, self.joint].into_iter().enumerate() {
             bytes[8 * i..8 * i + 8].copy_from_slice(&word.to_ne_bytes());
         }
         bytes
@@ -79,7 +81,7 @@ impl Offer {
 
     /// Decodes.
     pub fn decode(data: &[u8]) -> Option<Offer> {
-        Some(Offer { send: word(data, 0)?, len: word(data, 1)?, address: word(data, 2)?, pieces: word(data, 3)? })
+        Some(Offer { send: word(data, 0)?, len: word(data, 1)?, address: word(data, 2)?, pieces: word(data, 3)?, joint: word(data, 4)? })
     }
 }
 
@@ -91,8 +93,8 @@ mod tests {
     fn envelopes_and_offers_survive_the_journey() {
         let e = Envelope { context: u64::MAX - 3, source: 77, tag: i32::MAX };
         assert_eq!(envelope(&enveloped(EAGER, &e)), e);
-        let offer = Offer { send: 1, len: u64::MAX, address: 3, pieces: 4 };
+        let offer = Offer { send: 1, len: u64::MAX, address: 3, pieces: 4, joint: 5 };
         assert_eq!(Offer::decode(&offer.encode()), Some(offer));
-        assert_eq!(Offer::decode(&offer.encode()[..31]), None);
+        assert_eq!(Offer::decode(&offer.encode()[..39]), None);
     }
 }

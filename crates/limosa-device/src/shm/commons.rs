@@ -5,6 +5,7 @@
 
 use super::Ports;
 use crate::Peer;
+use limosa_base::joint::Joint;
 use limosa_base::segment::{self, Foreign, PAGE, Shared};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -24,6 +25,16 @@ impl Commons {
     #[inline]
     pub fn ring(&self, peer: Peer) {
         self.ports.of(peer).doorbell.ring(false);
+    }
+
+    /// Wakes the helper thread of `peer` if no thread of it is looking, after something urgent was put where it will look.
+    pub fn ring_urgently(&self, peer: Peer) {
+        self.ports.of(peer).doorbell.ring(true);
+    }
+
+    /// Copies of offered messages that `of` helps with.
+    pub fn joints(&self, of: Peer) -> &[Joint] {
+        &self.ports.of(of).joints
     }
 
     /// Process id of `peer`, 0 if it has not joined yet.

@@ -1,0 +1,455 @@
+//! A stage: shared memory in which the members of a group act together, turn by turn.
+//!
+//! ```text
+//!   Common                      users, sleepers, a cursor, counts of arrivals
+//!   Member 0 | 1 | ... | n      notes, and marks of how far the member has come; member n is the group itself
+//!   room of member 0 | ... | n  SLOTS slots each, for what does not fit a note
+//! ```
+//!
+//! Turns are numbered from 1, by all members alike. In a turn a member may post one note: one cache line with a tag, some bytes, and the turn's
+//! number, written last. The note of the group is posted by one member on behalf of all.
+//!
+//! Contract
+//! - A member passes its turns in order and says when it has passed one ([`Stage::finish`]): it then reads no note or slot of that turn any more.
+//! - The note of turn `t` takes the place of that of `t - NOTES`, a slot that of `t - SLOTS`: who writes one has seen before that all members
+//!   have finished that turn ([`Awaited::AllFinished`]).
+//! - Marks only grow, and [`Awaited`] conditions ask whether a mark has come so far: once such a condition holds, it holds for ever, also if a
+//!   member has left a turn out.
+//! - Cursors and counts belong to a turn: the first to use one in a later turn resets it, and whoever comes too late finds it exhausted.
+//!
+//! Sleeping. A member that is going to sleep says so and what it awaits ([`Stage::lie_down`]), executes [`fence::heavy`], and sleeps only if its
+//! condition still does not hold. A member that has changed something asks [`Stage::anybody_asleep`], which has a [`fence::light`] in front. So
+//! of the two at least one sees what the other has done; if it is the latter, it executes a full fence and rings those whose condition holds
+//! ([`Stage::for_each_wakeable`]). A condition may need the changes of several members. Of those that the sleeper did not see, each member has seen
+//! the sleeper; of their full fences one is the last, and its member sees the changes of all. Changes that the sleeper did see, or would have seen
+//! had it looked, were visible to all before its look, and so before the changes that it did not see. Hence somebody rings, and nobody rings without
+//! need, except that two who change something at the same time may both ring.
+//!
+//! What is read here was written by other processes: tags and bytes are plain numbers, to be checked by whoever gives them a meaning.
+
+use crate::fence;
+use crate::segment::{Foreign, Shared};
+use crate::sync::{AtomicU32, AtomicU64, Ordering, UnsafeCell};
+use std::ptr::NonNull;
+use std::sync::atomic::fence as full_fence;
+
+/// Notes of a member that exist at a time.
+pub const NOTES: u64 = 16;
+/// Slots of a member.
+pub const SLOTS: u64 = 4;
+/// Bytes of a note beside its tag.
+pub const BODY_BYTES: usize = 56;
+/// The bytes of a note.
+pub type Body = [u64; BODY_BYTES / 8];
+/// Most members of a stage.
+pub const MAX_MEMBERS: usize = (1 << MEMBER_BITS) - 1;
+
+const TAG_BITS: u32 = 16;
+const NUMBER_BITS: u32 = 48;
+const MEMBER_BITS: u32 = 13;
+const COUNT_BITS: u32 = 24;
+const COUNT_MASK: u64 = (1 << COUNT_BITS) - 1;
+
+/// One note. The body comes first, so that it is aligned for everything.
+#[repr(C, align(64))]
+struct Note {
+    body: UnsafeCell<Body>,
+    flag: AtomicU64,
+}
+
+/// A word on a line pair of its own.
+#[repr(C, align(128))]
+struct Mark(AtomicU64);
+
+/// A transfer that two members may work at together.
+#[repr(C, align(128))]
+struct Shares {
+    cursor: AtomicU64,
+    copied: AtomicU64,
+    complete: AtomicU64,
+}
+
+#[repr(C, align(128))]
+struct Member {
+    notes: [Note; NOTES as usize],
+    finished: Mark,
+    awaits: Mark,
+    shares: Shares,
+}
+
+/// What is there once.
+#[repr(C, align(128))]
+pub struct Common {
+    users: AtomicU32,
+    sleepers: Mark,
+    cursor: Mark,
+    arrivals: [Mark; NOTES as usize],
+}
+
+// SAFETY: integers, for which any bytes are valid; access is synchronised as the module says, and a peer that breaks the rules can make us read
+// torn bytes, which are checked as untrusted input.
+unsafe impl Foreign for Common {}
+
+/// What a member may wait for. The turn's number counts 48 bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Awaited {
+    /// The note of a member (or of the group) for a turn.
+    Note(usize, u64),
+    /// The notes of all members for a turn.
+    AllNotes(u64),
+    /// That all members have finished a turn.
+    AllFinished(u64),
+    /// That the transfer of a member in a turn is complete.
+    Complete(usize, u64),
+}
+
+impl Awaited {
+    fn encode(self) -> u64 {
+        let (kind, member, number) = match self {
+            Awaited::Note(member, number) => (1, member, number),
+            Awaited::AllNotes(number) => (2, 0, number),
+            Awaited::AllFinished(number) => (3, 0, number),
+            Awaited::Complete(member, number) => (4, member, number),
+        };
+        kind << (NUMBER_BITS + MEMBER_BITS) | (member as u64) << NUMBER_BITS | number & ((1 << NUMBER_BITS) - 1)
+    }
+
+    fn decode(word: u64) -> Option<Awaited> {
+        let number = word & ((1 << NUMBER_BITS) - 1);
+        let member = (word >> NUMBER_BITS) as usize & MAX_MEMBERS;
+        match word >> (NUMBER_BITS + MEMBER_BITS) {
+            1 => Some(Awaited::Note(member, number)),
+            2 => Some(Awaited::AllNotes(number)),
+            3 => Some(Awaited::AllFinished(number)),
+            4 => Some(Awaited::Complete(member, number)),
+            _ => None,
+        }
+    }
+}
+
+/// A member's view of the stage.
+pub struct Stage {
+    memory: Shared<Common>,
+    members: NonNull<Member>,
+    size: usize,
+    me: usize,
+    slot_bytes: usize,
+}
+
+// SAFETY: all access to the shared memory is synchronised by the rules of the module, whichever thread does it.
+unsafe impl Send for Stage {}
+// SAFETY: as above.
+unsafe impl Sync for Stage {}
+
+impl Stage {
+    /// Bytes of shared memory that a stage takes.
+    pub fn bytes(size: usize, slot_bytes: usize) -> usize {
+        size_of::<Common>() + (size + 1) * (size_of::<Member>() + SLOTS as usize * slot_bytes)
+    }
+
+    /// Member `me` of `size` enters the stage in `memory`, which was zeroed once.
+    ///
+    /// # Panics
+    /// If the memory is too small, there are too many members, or slots would not begin on cache lines.
+    pub fn new(memory: Shared<Common>, size: usize, me: usize, slot_bytes: usize) -> Stage {
+        assert!(me < size && size < MAX_MEMBERS && slot_bytes.is_multiple_of(64), "a stage of {size} members, slots of {slot_bytes} bytes");
+        assert!(memory.mapping().len() >= Stage::bytes(size, slot_bytes), "the memory is too small for the stage");
+        let members = memory.mapping().address(size_of::<Common>()).cast();
+        let members = NonNull::new(members).expect("a mapping is nowhere near address 0");
+        Stage { memory, members, size, me, slot_bytes }
+    }
+
+    /// Number of members.
+    #[inline]
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    /// Bytes of a slot.
+    #[inline]
+    pub fn slot_bytes(&self) -> usize {
+        self.slot_bytes
+    }
+
+    #[inline(always)]
+    fn member(&self, member: usize) -> &Member {
+        assert!(member <= self.size, "no such member of the stage");
+        // SAFETY: inside the mapping by the check here and the one in `new`; any bytes are a valid member.
+        unsafe { self.members.add(member).as_ref() }
+    }
+
+    #[inline(always)]
+    fn note(&self, member: usize, number: u64) -> &Note {
+        &self.member(member).notes[(number % NOTES) as usize]
+    }
+
+    // ---- users -----------------------------------------------------------------------------------------------------
+
+    /// The member that made the memory says that all are going to use it, before it tells them where it is.
+    pub fn open(&self) {
+        self.memory.users.store(self.size as u32, Ordering::Relaxed);
+    }
+
+    /// This member uses the stage no more; true for the last one, who frees the memory.
+    pub fn leave(&self) -> bool {
+        self.memory.users.fetch_sub(1, Ordering::AcqRel) == 1
+    }
+
+    // ---- notes and slots -------------------------------------------------------------------------------------------
+
+    /// Posts this member's note.
+    #[inline]
+    pub fn post(&self, number: u64, tag: u16, body: &Body) {
+        self.post_as(self.me, number, tag, body);
+    }
+
+    /// Posts the note of the group, on behalf of all.
+    #[inline]
+    pub fn post_for_all(&self, number: u64, tag: u16, body: &Body) {
+        self.post_as(self.size, number, tag, body);
+    }
+
+    #[inline(always)]
+    fn post_as(&self, member: usize, number: u64, tag: u16, body: &Body) {
+        let note = self.note(member, number);
+        note.body.with_mut(|place| {
+            // SAFETY: by the contract nobody reads this note any more, or before the flag below.
+            unsafe { *place = *body }
+        });
+        // Pairs with the acquire load in `tag_of`, and that in `holds`.
+        note.flag.store(number << TAG_BITS | u64::from(tag), Ordering::Release);
+    }
+
+    /// The tag of a note, if it was posted. `member` may be the number of members, which means the group.
+    #[inline]
+    pub fn tag_of(&self, member: usize, number: u64) -> Option<u16> {
+        let flag = self.note(member, number).flag.load(Ordering::Acquire);
+        (flag >> TAG_BITS == number).then_some(flag as u16)
+    }
+
+    /// Where the bytes of a note are: readable until this member finishes the turn, once [`Stage::tag_of`] has found the note.
+    #[inline]
+    pub fn body_of(&self, member: usize, number: u64) -> *const Body {
+        self.note(member, number).body.with(|body| body)
+    }
+
+    /// Where a member's slot for a turn is: [`Stage::slot_bytes`] bytes, on a cache line.
+    #[inline]
+    pub fn slot_of(&self, member: usize, number: u64) -> *mut u8 {
+        let slot = member * SLOTS as usize + (number % SLOTS) as usize;
+        self.memory.mapping().address(size_of::<Common>() + (self.size + 1) * size_of::<Member>() + slot * self.slot_bytes)
+    }
+
+    // ---- marks -----------------------------------------------------------------------------------------------------
+
+    /// This member has finished a turn and all before it.
+    #[inline]
+    pub fn finish(&self, number: u64) {
+        // Pairs with the acquire loads in `least_finished` and `holds`: what was read in the turn has been read.
+        self.member(self.me).finished.0.store(number, Ordering::Release);
+    }
+
+    /// The turn that all members have finished, and all before it.
+    pub fn least_finished(&self) -> u64 {
+        (0..self.size).map(|member| self.member(member).finished.0.load(Ordering::Acquire)).min().unwrap_or(0)
+    }
+
+    /// Whether a condition holds.
+    #[inline]
+    pub fn holds(&self, awaited: Awaited) -> bool {
+        let posted = |member, number| self.note(member, number).flag.load(Ordering::Acquire) >> TAG_BITS >= number;
+        match awaited {
+            Awaited::Note(member, number) => posted(member, number),
+            Awaited::AllNotes(number) => (0..self.size).all(|member| posted(member, number)),
+            Awaited::AllFinished(number) => {
+                (0..self.size).all(|member| self.member(member).finished.0.load(Ordering::Acquire) >= number)
+            }
+            Awaited::Complete(member, number) => self.member(member).shares.complete.load(Ordering::Acquire) >= number,
+        }
+    }
+
+    // ---- counts ----------------------------------------------------------------------------------------------------
+
+    /// Counts this member as arrived in a turn; returns how many have.
+    #[inline]
+    pub fn arrive(&self, number: u64) -> u64 {
+        // Acquire and release: the last to arrive has seen what all others did before.
+        take(&self.memory.arrivals[(number % NOTES) as usize].0, number).map_or(0, |count| count + 1)
+    }
+
+    /// Takes the next piece of the work of a turn, from 0; `None` if the turn is over.
+    pub fn take_piece(&self, number: u64) -> Option<u64> {
+        take(&self.memory.cursor.0, number)
+    }
+
+    /// Takes the next piece of a member's transfer in a turn, from 0; `None` if the turn is over for that member.
+    pub fn take_share(&self, member: usize, number: u64) -> Option<u64> {
+        take(&self.member(member).shares.cursor, number)
+    }
+
+    /// Counts a piece of a member's transfer as copied; with the last of `all` the transfer is complete, and true is returned.
+    pub fn count_share(&self, member: usize, number: u64, all: u64) -> bool {
+        let shares = &self.member(member).shares;
+        let last = take(&shares.copied, number).is_some_and(|count| count + 1 >= all);
+        if last {
+            // Pairs with the acquire load in `holds`.
+            shares.complete.store(number, Ordering::Release);
+        }
+        last
+    }
+
+    // ---- sleeping --------------------------------------------------------------------------------------------------
+
+    /// This member is going to sleep until a condition holds. A heavy fence and another look at the condition must follow.
+    pub fn lie_down(&self, awaited: Awaited) {
+        self.member(self.me).awaits.0.store(awaited.encode(), Ordering::Release);
+        self.memory.sleepers.0.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// This member sleeps no more.
+    pub fn get_up(&self) {
+        self.memory.sleepers.0.fetch_sub(1, Ordering::AcqRel);
+        self.member(self.me).awaits.0.store(0, Ordering::Release);
+    }
+
+    /// Whether there is anybody to be woken, after a change.
+    #[inline]
+    pub fn anybody_asleep(&self) -> bool {
+        fence::light();
+        self.memory.sleepers.0.load(Ordering::Relaxed) != 0
+    }
+
+    /// Calls `wake` for each sleeping member whose condition holds now.
+    #[cold]
+    pub fn for_each_wakeable(&self, mut wake: impl FnMut(usize)) {
+        full_fence(Ordering::SeqCst);
+        for member in (0..self.size).filter(|member| *member != self.me) {
+            let awaits = self.member(member).awaits.0.load(Ordering::Acquire);
+            // A member that does not exist is nothing that anybody could wait for.
+            let awaited = Awaited::decode(awaits).filter(|awaited| match awaited {
+                Awaited::Note(of, _) | Awaited::Complete(of, _) => *of <= self.size,
+                Awaited::AllNotes(_) | Awaited::AllFinished(_) => true,
+            });
+            if awaited.is_some_and(|awaited| self.holds(awaited)) {
+                wake(member);
+            }
+        }
+    }
+}
+
+/// Adds one to a count that belongs to a turn and returns what it was; `None` if it belongs to a later turn by now.
+#[inline]
+fn take(count: &AtomicU64, number: u64) -> Option<u64> {
+    let number = number & (u64::MAX >> COUNT_BITS);
+    let mut now = count.load(Ordering::Acquire);
+    loop {
+        if now >> COUNT_BITS > number {
+            return None;
+        }
+        let taken = if now >> COUNT_BITS == number { now & COUNT_MASK } else { 0 };
+        match count.compare_exchange_weak(now, number << COUNT_BITS | (taken + 1), Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => return Some(taken),
+            Err(other) => now = other,
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::segment;
+    use std::os::fd::AsFd;
+
+    fn stages(size: usize) -> Vec<Stage> {
+        let bytes = Stage::bytes(size, 256);
+        let file = segment::create(c"limosa-test", bytes as u64).expect("a memfd");
+        let view = |me| Stage::new(Shared::new(file.as_fd(), 0, bytes).expect("map"), size, me, 256);
+        (0..size).map(view).collect()
+    }
+
+    #[test]
+    fn a_note_is_seen_by_all_until_another_takes_its_place() {
+        let all = stages(3);
+        assert_eq!(all[0].tag_of(1, 5), None);
+        all[1].post(5, 7, &[1, 2, 3, 4, 5, 6, 7]);
+        for stage in &all {
+            assert_eq!(stage.tag_of(1, 5), Some(7));
+            // SAFETY: the note was posted, and nobody writes to it now.
+            assert_eq!(unsafe { *stage.body_of(1, 5) }, [1, 2, 3, 4, 5, 6, 7]);
+            assert!(stage.holds(Awaited::Note(1, 5)) && !stage.holds(Awaited::AllNotes(5)));
+        }
+        all[1].post(5 + NOTES, 8, &[0; 7]);
+        assert_eq!(all[0].tag_of(1, 5), None);
+        assert!(all[0].holds(Awaited::Note(1, 5)), "who waits for a note that is gone must not wait for ever");
+    }
+
+    #[test]
+    fn slots_do_not_overlap() {
+        let all = stages(2);
+        for member in 0..=2 {
+            for number in 0..SLOTS {
+                // SAFETY: nobody else uses the slot.
+                unsafe { all[0].slot_of(member, number).write_bytes((member as u64 * SLOTS + number) as u8, 256) };
+            }
+        }
+        for member in 0..=2 {
+            for number in 0..SLOTS {
+                // SAFETY: as above.
+                let slot = unsafe { std::slice::from_raw_parts(all[1].slot_of(member, number), 256) };
+                assert!(slot.iter().all(|&byte| u64::from(byte) == member as u64 * SLOTS + number));
+            }
+        }
+    }
+
+    #[test]
+    fn counts_belong_to_their_turn() {
+        let all = stages(2);
+        assert_eq!((all[0].arrive(9), all[1].arrive(9)), (1, 2));
+        assert_eq!(all[0].arrive(9 + NOTES), 1);
+        assert_eq!((all[0].take_piece(3), all[1].take_piece(3), all[1].take_piece(4)), (Some(0), Some(1), Some(0)));
+        assert_eq!(all[0].take_piece(3), None, "the turn is over");
+        assert!(!all[0].count_share(1, 3, 2) && !all[0].holds(Awaited::Complete(1, 3)));
+        assert!(all[1].count_share(1, 3, 2) && all[0].holds(Awaited::Complete(1, 3)));
+    }
+
+    #[test]
+    fn only_those_are_woken_whose_condition_holds() {
+        let all = stages(4);
+        let woken = |by: usize| {
+            let mut list = Vec::new();
+            all[by].for_each_wakeable(|member| list.push(member));
+            list
+        };
+        assert!(!all[0].anybody_asleep());
+        all[1].lie_down(Awaited::Note(0, 1));
+        all[2].lie_down(Awaited::AllNotes(1));
+        all[3].lie_down(Awaited::AllFinished(1));
+        assert!(all[0].anybody_asleep());
+        all[0].post(1, 0, &[0; 7]);
+        assert_eq!(woken(0), [1]);
+        all[1].get_up();
+        (1..4).for_each(|member| all[member].post(1, 0, &[0; 7]));
+        assert_eq!(woken(3), [2]);
+        all[2].get_up();
+        all.iter().for_each(|stage| stage.finish(1));
+        assert_eq!(woken(0), [3]);
+        all[3].get_up();
+        assert!(!all[0].anybody_asleep());
+    }
+
+    #[test]
+    fn what_is_awaited_survives_a_word() {
+        let number = (1 << NUMBER_BITS) - 1;
+        for awaited in [Awaited::Note(8190, number), Awaited::AllNotes(1), Awaited::AllFinished(number), Awaited::Complete(0, 77)] {
+            assert_eq!(Awaited::decode(awaited.encode()), Some(awaited));
+        }
+        assert_eq!(Awaited::decode(0), None);
+    }
+
+    #[test]
+    fn the_last_user_is_told_so() {
+        let all = stages(3);
+        all[0].open();
+        assert_eq!((all[2].leave(), all[0].leave(), all[1].leave()), (false, false, true));
+    }
+}
