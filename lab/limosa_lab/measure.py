@@ -74,11 +74,11 @@ def measure(options: Options, output: Path, observer: Observer) -> None:
     if not todo:
         raise catalogue.nothing_to_run(chosen, options.ranks)
 
+    writer = Writer(output)
     libraries: list[Library] = [Limosa(options.prefix), *(peer.install(observer.say) for peer in peers)]
     prepared = {library.name: runner.Prepared(library, library.version, machine.processors()) for library in libraries}
     binaries = _compile(todo, prepared, observer)
 
-    writer = Writer(output)
     environment = machine.record(libraries, _options_record(options))
     writer.record("environment", environment)
     if environment["load"][0] > 0.3:

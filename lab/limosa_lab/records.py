@@ -134,7 +134,6 @@ class Writer:
     """Appends records to a new file, each on the disk before the next run starts."""
 
     def __init__(self, folder: Path) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
         self.path = folder / FILE_NAME
         if self.path.exists():
             raise LabError(
@@ -144,6 +143,7 @@ class Writer:
 
     def record(self, kind: str, data: Run | Sample | dict[str, Any]) -> None:
         """Append one record."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
         fields = data if isinstance(data, dict) else asdict(data)
         with self.path.open("a") as file:
             file.write(json.dumps({"kind": kind, **fields}) + "\n")
