@@ -54,30 +54,50 @@ static double run_nonblocking(struct lab_case *c, long operations)
     return lab_now() - start;
 }
 
-static double run_persistent(struct lab_case *c, long operations)
+/* The persistent requests of the present case: in a verification, where there are several slots, one for each; else one for each root. */
+static struct {
+    MPI_Request *requests; /* NULL: none */
+    size_t count, slots;
+} made;
+
+static void free_requests(void)
+{
+    for (size_t i = 0; i < made.count; i++)
+        MPI_Request_free(&made.requests[i]);
+    free(made.requests);
+    made.requests = NULL;
+    made.count = 0;
+}
+
+static void make_requests(struct lab_case *c)
 {
     const struct collective_arguments *a = c->more;
-    /* In a verification there are several slots, and one request for each; else one slot, and one request for each root. */
-    size_t most = c->pool.slots > 1 || collective_direction[a->which] == rootless ? c->pool.slots : (size_t)lab.ranks, next = 0;
-    MPI_Request *requests = malloc(most * sizeof *requests);
-    if (!requests)
-        lab_die("no memory for %zu requests", most);
-    for (size_t i = 0; i < most; i++) {
-        size_t slot = lab_next(&c->pool);
-        collectives[a->which].make(a, lab_send_slot(&c->pool, slot), lab_receive_slot(&c->pool, slot), collective_root(i), &requests[i]);
+    free_requests();
+    made.slots = c->pool.slots;
+    made.count = made.slots > 1 || collective_direction[a->which] == rootless ? made.slots : (size_t)lab.ranks;
+    made.requests = malloc(made.count * sizeof *made.requests);
+    if (!made.requests)
+        lab_die("no memory for %zu requests", made.count);
+    for (size_t i = 0; i < made.count; i++) {
+        size_t slot = i & (made.slots - 1);
+        char *out = lab_send_slot(&c->pool, slot), *in = lab_receive_slot(&c->pool, slot);
+        collectives[a->which].make(a, out, in, collective_root(i), &made.requests[i]);
     }
+}
+
+static double run_persistent(struct lab_case *c, long operations)
+{
+    size_t next = 0;
+    if (!made.requests || made.slots != c->pool.slots)
+        make_requests(c);
     double start = lab_now();
     for (long i = 0; i < operations; i++) {
-        MPI_Start(&requests[next]);
-        MPI_Wait(&requests[next], MPI_STATUS_IGNORE);
-        if (++next == most)
+        MPI_Start(&made.requests[next]);
+        MPI_Wait(&made.requests[next], MPI_STATUS_IGNORE);
+        if (++next == made.count)
             next = 0;
     }
-    double seconds = lab_now() - start;
-    for (size_t i = 0; i < most; i++)
-        MPI_Request_free(&requests[i]);
-    free(requests);
-    return seconds;
+    return lab_now() - start;
 }
 
 int main(int argc, char **argv)
@@ -98,6 +118,7 @@ int main(int argc, char **argv)
                     continue;
                 if (collective_open(&c, &a, which, false)) {
                     collective_measure(&c);
+                    free_requests();
                     collective_close(&c, &a);
                 }
             }
