@@ -21,6 +21,8 @@ pub mod joint;
 pub mod ring;
 #[cfg(not(loom))]
 pub mod segment;
+#[cfg(not(loom))]
+pub mod stage;
 pub mod sync;
 #[cfg(not(loom))]
 pub mod thread;

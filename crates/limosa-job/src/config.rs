@@ -74,6 +74,12 @@ pub const VARIABLES: &[Variable] = &[
     ),
     user("LIMOSA_CMA", Form::Switch, "1", "Copy large messages straight from the partner's memory where the system allows it"),
     user(
+        "LIMOSA_COLL",
+        Form::Choice(&["auto", "p2p"]),
+        "auto",
+        "How blocking collectives travel: straight in shared memory where all ranks share it, or as messages",
+    ),
+    user(
         "LIMOSA_EAGER",
         Form::Number { min: 0, max: 1 << 24, unit: "bytes" },
         "16384",
@@ -103,6 +109,8 @@ pub struct Config {
     pub spin: Duration,
     /// `LIMOSA_CMA`
     pub cma: bool,
+    /// `LIMOSA_COLL`
+    pub coll: CollPath,
     /// `LIMOSA_EAGER`
     pub eager_bytes: usize,
     /// `LIMOSA_ON_HANG`
@@ -122,6 +130,15 @@ pub enum WaitMode {
     Poll,
     /// Sleep at once.
     Block,
+}
+
+/// How blocking collectives travel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CollPath {
+    /// Straight in shared memory where all ranks share it.
+    Auto,
+    /// As messages.
+    P2p,
 }
 
 /// What the launcher does about a hang.
@@ -165,6 +182,7 @@ pub fn parse(vars: impl IntoIterator<Item = (OsString, OsString)>) -> (Config, V
         },
         spin: Duration::from_micros(values.number("LIMOSA_SPIN_US")),
         cma: values.switch("LIMOSA_CMA"),
+        coll: if values.word("LIMOSA_COLL") == "p2p" { CollPath::P2p } else { CollPath::Auto },
         eager_bytes: values.number("LIMOSA_EAGER") as usize,
         on_hang: match values.word("LIMOSA_ON_HANG") {
             "abort" => OnHang::Abort,
@@ -296,7 +314,7 @@ mod tests {
     fn every_user_variable_changes_the_configuration() {
         let (default, _) = of(&[]);
         for variable in VARIABLES.iter().filter(|v| v.audience == Audience::User) {
-            let other = ["poll", "abort", "0", "1"].into_iter().find(|v| *v != variable.default && variable.form.check(v).is_ok()).unwrap();
+            let other = ["poll", "p2p", "abort", "0", "1"].into_iter().find(|v| *v != variable.default && variable.form.check(v).is_ok()).unwrap();
             let (changed, complaints) = of(&[(variable.name, other)]);
             assert_ne!(changed, default, "{} is declared but not read", variable.name);
             assert!(complaints.is_empty());

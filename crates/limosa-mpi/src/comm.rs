@@ -17,13 +17,14 @@
 //! message of a freed communicator cannot reach a new one. Two among n communicators share a number by bad luck with a probability of about
 //! n^2 / 2^64, for a million communicators one in twenty million.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::{Mutex, RwLock};
 use rustc_hash::FxHashMap;
 
 use crate::attr::{Attributes, Kind};
+use crate::coll::Node;
 use crate::consts::MPI_MAX_OBJECT_NAME;
 use crate::errhandler::{Errhandler, Scope};
 use crate::error::Result;
@@ -58,9 +59,11 @@ pub struct Comm {
     attributes: Attributes,
     hints: Hints,
     /// Number of blocking collectives begun on this communicator, which tells their messages apart.
-    pub coll_seq: AtomicU32,
+    pub coll_seq: AtomicU64,
     /// The same for non-blocking and persistent ones.
     pub icoll_seq: AtomicU32,
+    /// What the members share for blocking collectives, made at the first of them.
+    pub(crate) node: OnceLock<Option<Box<Node>>>,
     /// The handle value under which the ABI layer registered this communicator; 0 if none.
     pub handle: AtomicUsize,
 }
@@ -97,8 +100,9 @@ impl Comm {
             errhandler: RwLock::new(errhandler),
             attributes: Attributes::new(Kind::Comm),
             hints: Hints::default(),
-            coll_seq: AtomicU32::new(0),
+            coll_seq: AtomicU64::new(0),
             icoll_seq: AtomicU32::new(0),
+            node: OnceLock::new(),
             handle: AtomicUsize::new(0),
         }
     }

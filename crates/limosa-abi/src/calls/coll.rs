@@ -1,10 +1,10 @@
-//! Blocking collectives (MPI-5 chapter 6): planned ([`coll_plan`]), then run in the calling thread.
+//! Blocking collectives (MPI-5 chapter 6): arguments checked ([`coll_plan`]), then done in the calling thread.
 
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
 use limosa_mpi::Result;
-use limosa_mpi::coll::{self, Call, barrier};
+use limosa_mpi::coll::{self, Call};
 
 use crate::args::{IntArray, Late, LateCount};
 use crate::calls::{coll_plan, kinds};
@@ -21,7 +21,7 @@ pub(crate) fn mpi_allgather(
     recvtype: Late<kinds::Datatype>,
     comm: &Arc<kinds::Communicator>,
 ) -> Result<()> {
-    coll::run(comm, coll_plan::allgather(cx, &Call::begin(comm), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype)?)
+    coll_plan::allgather(cx, &Call::begin(comm), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, coll::allgather::run)
 }
 
 pub(crate) fn mpi_allgatherv(
@@ -35,7 +35,7 @@ pub(crate) fn mpi_allgatherv(
     recvtype: Late<kinds::Datatype>,
     comm: &Arc<kinds::Communicator>,
 ) -> Result<()> {
-    coll::run(comm, coll_plan::allgatherv(cx, &Call::begin(comm), sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype)?)
+    coll_plan::allgatherv(cx, &Call::begin(comm), sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, coll::allgather::run)
 }
 
 pub(crate) fn mpi_allreduce(
@@ -47,7 +47,7 @@ pub(crate) fn mpi_allreduce(
     op: &Arc<kinds::Operation>,
     comm: &Arc<kinds::Communicator>,
 ) -> Result<()> {
-    coll::run(comm, coll_plan::allreduce(cx, &Call::begin(comm), sendbuf, recvbuf, count, datatype, op)?)
+    coll_plan::allreduce(cx, &Call::begin(comm), sendbuf, recvbuf, count, datatype, op, coll::allreduce::run)
 }
 
 pub(crate) fn mpi_alltoall(
@@ -60,7 +60,7 @@ pub(crate) fn mpi_alltoall(
     recvtype: Late<kinds::Datatype>,
     comm: &Arc<kinds::Communicator>,
 ) -> Result<()> {
-    coll::run(comm, coll_plan::alltoall(cx, &Call::begin(comm), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype)?)
+    coll_plan::alltoall(cx, &Call::begin(comm), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, coll::alltoall::run)
 }
 
 pub(crate) fn mpi_alltoallv(
@@ -75,9 +75,18 @@ pub(crate) fn mpi_alltoallv(
     recvtype: Late<kinds::Datatype>,
     comm: &Arc<kinds::Communicator>,
 ) -> Result<()> {
-    coll::run(
-        comm,
-        coll_plan::alltoallv(cx, &Call::begin(comm), sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype)?,
+    coll_plan::alltoallv(
+        cx,
+        &Call::begin(comm),
+        sendbuf,
+        sendcounts,
+        sdispls,
+        sendtype,
+        recvbuf,
+        recvcounts,
+        rdispls,
+        recvtype,
+        coll::alltoall::run,
     )
 }
 
@@ -93,14 +102,23 @@ pub(crate) fn mpi_alltoallw(
     recvtypes: *const Handle,
     comm: &Arc<kinds::Communicator>,
 ) -> Result<()> {
-    coll::run(
-        comm,
-        coll_plan::alltoallw(cx, &Call::begin(comm), sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes)?,
+    coll_plan::alltoallw(
+        cx,
+        &Call::begin(comm),
+        sendbuf,
+        sendcounts,
+        sdispls,
+        sendtypes,
+        recvbuf,
+        recvcounts,
+        rdispls,
+        recvtypes,
+        coll::alltoall::run,
     )
 }
 
 pub(crate) fn mpi_barrier(_cx: &Cx, comm: &Arc<kinds::Communicator>) -> Result<()> {
-    coll::run(comm, barrier::plan(&Call::begin(comm)))
+    coll::barrier(comm)
 }
 
 pub(crate) fn mpi_bcast(
@@ -111,7 +129,7 @@ pub(crate) fn mpi_bcast(
     root: c_int,
     comm: &Arc<kinds::Communicator>,
 ) -> Result<()> {
-    coll::run(comm, coll_plan::bcast(cx, &Call::begin(comm), buffer, count, datatype, root)?)
+    coll_plan::bcast(cx, &Call::begin(comm), buffer, count, datatype, root, coll::bcast::run)
 }
 
 pub(crate) fn mpi_exscan(
@@ -123,7 +141,7 @@ pub(crate) fn mpi_exscan(
     op: &Arc<kinds::Operation>,
     comm: &Arc<kinds::Communicator>,
 ) -> Result<()> {
-    coll::run(comm, coll_plan::exscan(cx, &Call::begin(comm), sendbuf, recvbuf, count, datatype, op)?)
+    coll_plan::exscan(cx, &Call::begin(comm), sendbuf, recvbuf, count, datatype, op, coll::scan::run_exclusive)
 }
 
 pub(crate) fn mpi_gather(
@@ -137,7 +155,7 @@ pub(crate) fn mpi_gather(
     root: c_int,
     comm: &Arc<kinds::Communicator>,
 ) -> Result<()> {
-    coll::run(comm, coll_plan::gather(cx, &Call::begin(comm), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root)?)
+    coll_plan::gather(cx, &Call::begin(comm), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, coll::gather::run)
 }
 
 pub(crate) fn mpi_gatherv(
@@ -152,7 +170,19 @@ pub(crate) fn mpi_gatherv(
     root: c_int,
     comm: &Arc<kinds::Communicator>,
 ) -> Result<()> {
-    coll::run(comm, coll_plan::gatherv(cx, &Call::begin(comm), sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root)?)
+    coll_plan::gatherv(
+        cx,
+        &Call::begin(comm),
+        sendbuf,
+        sendcount,
+        sendtype,
+        recvbuf,
+        recvcounts,
+        displs,
+        recvtype,
+        root,
+        coll::gather::run_v,
+    )
 }
 
 pub(crate) fn mpi_reduce(
@@ -165,7 +195,7 @@ pub(crate) fn mpi_reduce(
     root: c_int,
     comm: &Arc<kinds::Communicator>,
 ) -> Result<()> {
-    coll::run(comm, coll_plan::reduce(cx, &Call::begin(comm), sendbuf, recvbuf, count, datatype, op, root)?)
+    coll_plan::reduce(cx, &Call::begin(comm), sendbuf, recvbuf, count, datatype, op, root, coll::reduce::run)
 }
 
 pub(crate) fn mpi_reduce_scatter(
@@ -177,7 +207,7 @@ pub(crate) fn mpi_reduce_scatter(
     op: &Arc<kinds::Operation>,
     comm: &Arc<kinds::Communicator>,
 ) -> Result<()> {
-    coll::run(comm, coll_plan::reduce_scatter(cx, &Call::begin(comm), sendbuf, recvbuf, recvcounts, datatype, op)?)
+    coll_plan::reduce_scatter(cx, &Call::begin(comm), sendbuf, recvbuf, recvcounts, datatype, op, coll::reduce_scatter::run)
 }
 
 pub(crate) fn mpi_reduce_scatter_block(
@@ -189,7 +219,7 @@ pub(crate) fn mpi_reduce_scatter_block(
     op: &Arc<kinds::Operation>,
     comm: &Arc<kinds::Communicator>,
 ) -> Result<()> {
-    coll::run(comm, coll_plan::reduce_scatter_block(cx, &Call::begin(comm), sendbuf, recvbuf, recvcount, datatype, op)?)
+    coll_plan::reduce_scatter_block(cx, &Call::begin(comm), sendbuf, recvbuf, recvcount, datatype, op, coll::reduce_scatter::run)
 }
 
 pub(crate) fn mpi_scan(
@@ -201,7 +231,7 @@ pub(crate) fn mpi_scan(
     op: &Arc<kinds::Operation>,
     comm: &Arc<kinds::Communicator>,
 ) -> Result<()> {
-    coll::run(comm, coll_plan::scan(cx, &Call::begin(comm), sendbuf, recvbuf, count, datatype, op)?)
+    coll_plan::scan(cx, &Call::begin(comm), sendbuf, recvbuf, count, datatype, op, coll::scan::run)
 }
 
 pub(crate) fn mpi_scatter(
@@ -215,7 +245,7 @@ pub(crate) fn mpi_scatter(
     root: c_int,
     comm: &Arc<kinds::Communicator>,
 ) -> Result<()> {
-    coll::run(comm, coll_plan::scatter(cx, &Call::begin(comm), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root)?)
+    coll_plan::scatter(cx, &Call::begin(comm), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, coll::scatter::run)
 }
 
 pub(crate) fn mpi_scatterv(
@@ -230,5 +260,17 @@ pub(crate) fn mpi_scatterv(
     root: c_int,
     comm: &Arc<kinds::Communicator>,
 ) -> Result<()> {
-    coll::run(comm, coll_plan::scatterv(cx, &Call::begin(comm), sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root)?)
+    coll_plan::scatterv(
+        cx,
+        &Call::begin(comm),
+        sendbuf,
+        sendcounts,
+        displs,
+        sendtype,
+        recvbuf,
+        recvcount,
+        recvtype,
+        root,
+        coll::scatter::run_v,
+    )
 }

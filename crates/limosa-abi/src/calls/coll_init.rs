@@ -4,7 +4,7 @@ use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
 use limosa_mpi::Result;
-use limosa_mpi::coll::{Call, Plan, Schedule, barrier};
+use limosa_mpi::coll::{self, Call, Plan, Schedule, barrier};
 use limosa_mpi::request::Request;
 
 use crate::args::{IntArray, Late, LateCount};
@@ -30,7 +30,17 @@ pub(crate) fn mpi_allgather_init(
     _info: Option<&Arc<kinds::Info>>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule = coll_plan::allgather(cx, &Call::begin_nonblocking(comm), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype)?;
+    let schedule = coll_plan::allgather(
+        cx,
+        &Call::begin_nonblocking(comm),
+        sendbuf,
+        sendcount,
+        sendtype,
+        recvbuf,
+        recvcount,
+        recvtype,
+        coll::allgather::plan,
+    )?;
     make(cx, comm, schedule, request)
 }
 
@@ -47,8 +57,18 @@ pub(crate) fn mpi_allgatherv_init(
     _info: Option<&Arc<kinds::Info>>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule =
-        coll_plan::allgatherv(cx, &Call::begin_nonblocking(comm), sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype)?;
+    let schedule = coll_plan::allgatherv(
+        cx,
+        &Call::begin_nonblocking(comm),
+        sendbuf,
+        sendcount,
+        sendtype,
+        recvbuf,
+        recvcounts,
+        displs,
+        recvtype,
+        coll::allgather::plan_v,
+    )?;
     make(cx, comm, schedule, request)
 }
 
@@ -63,7 +83,7 @@ pub(crate) fn mpi_allreduce_init(
     _info: Option<&Arc<kinds::Info>>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule = coll_plan::allreduce(cx, &Call::begin_nonblocking(comm), sendbuf, recvbuf, count, datatype, op)?;
+    let schedule = coll_plan::allreduce(cx, &Call::begin_nonblocking(comm), sendbuf, recvbuf, count, datatype, op, coll::allreduce::plan)?;
     make(cx, comm, schedule, request)
 }
 
@@ -79,7 +99,17 @@ pub(crate) fn mpi_alltoall_init(
     _info: Option<&Arc<kinds::Info>>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule = coll_plan::alltoall(cx, &Call::begin_nonblocking(comm), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype)?;
+    let schedule = coll_plan::alltoall(
+        cx,
+        &Call::begin_nonblocking(comm),
+        sendbuf,
+        sendcount,
+        sendtype,
+        recvbuf,
+        recvcount,
+        recvtype,
+        coll::alltoall::plan,
+    )?;
     make(cx, comm, schedule, request)
 }
 
@@ -108,6 +138,7 @@ pub(crate) fn mpi_alltoallv_init(
         recvcounts,
         rdispls,
         recvtype,
+        coll::alltoall::plan,
     )?;
     make(cx, comm, schedule, request)
 }
@@ -137,6 +168,7 @@ pub(crate) fn mpi_alltoallw_init(
         recvcounts,
         rdispls,
         recvtypes,
+        coll::alltoall::plan,
     )?;
     make(cx, comm, schedule, request)
 }
@@ -161,7 +193,7 @@ pub(crate) fn mpi_bcast_init(
     _info: Option<&Arc<kinds::Info>>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule = coll_plan::bcast(cx, &Call::begin_nonblocking(comm), buffer, count, datatype, root)?;
+    let schedule = coll_plan::bcast(cx, &Call::begin_nonblocking(comm), buffer, count, datatype, root, coll::bcast::plan)?;
     make(cx, comm, schedule, request)
 }
 
@@ -176,7 +208,8 @@ pub(crate) fn mpi_exscan_init(
     _info: Option<&Arc<kinds::Info>>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule = coll_plan::exscan(cx, &Call::begin_nonblocking(comm), sendbuf, recvbuf, count, datatype, op)?;
+    let schedule =
+        coll_plan::exscan(cx, &Call::begin_nonblocking(comm), sendbuf, recvbuf, count, datatype, op, coll::scan::plan_exclusive)?;
     make(cx, comm, schedule, request)
 }
 
@@ -193,7 +226,18 @@ pub(crate) fn mpi_gather_init(
     _info: Option<&Arc<kinds::Info>>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule = coll_plan::gather(cx, &Call::begin_nonblocking(comm), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root)?;
+    let schedule = coll_plan::gather(
+        cx,
+        &Call::begin_nonblocking(comm),
+        sendbuf,
+        sendcount,
+        sendtype,
+        recvbuf,
+        recvcount,
+        recvtype,
+        root,
+        coll::gather::plan,
+    )?;
     make(cx, comm, schedule, request)
 }
 
@@ -211,8 +255,19 @@ pub(crate) fn mpi_gatherv_init(
     _info: Option<&Arc<kinds::Info>>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule =
-        coll_plan::gatherv(cx, &Call::begin_nonblocking(comm), sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root)?;
+    let schedule = coll_plan::gatherv(
+        cx,
+        &Call::begin_nonblocking(comm),
+        sendbuf,
+        sendcount,
+        sendtype,
+        recvbuf,
+        recvcounts,
+        displs,
+        recvtype,
+        root,
+        coll::gather::plan_v,
+    )?;
     make(cx, comm, schedule, request)
 }
 
@@ -228,7 +283,7 @@ pub(crate) fn mpi_reduce_init(
     _info: Option<&Arc<kinds::Info>>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule = coll_plan::reduce(cx, &Call::begin_nonblocking(comm), sendbuf, recvbuf, count, datatype, op, root)?;
+    let schedule = coll_plan::reduce(cx, &Call::begin_nonblocking(comm), sendbuf, recvbuf, count, datatype, op, root, coll::reduce::plan)?;
     make(cx, comm, schedule, request)
 }
 
@@ -243,7 +298,16 @@ pub(crate) fn mpi_reduce_scatter_init(
     _info: Option<&Arc<kinds::Info>>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule = coll_plan::reduce_scatter(cx, &Call::begin_nonblocking(comm), sendbuf, recvbuf, recvcounts, datatype, op)?;
+    let schedule = coll_plan::reduce_scatter(
+        cx,
+        &Call::begin_nonblocking(comm),
+        sendbuf,
+        recvbuf,
+        recvcounts,
+        datatype,
+        op,
+        coll::reduce_scatter::plan,
+    )?;
     make(cx, comm, schedule, request)
 }
 
@@ -258,7 +322,16 @@ pub(crate) fn mpi_reduce_scatter_block_init(
     _info: Option<&Arc<kinds::Info>>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule = coll_plan::reduce_scatter_block(cx, &Call::begin_nonblocking(comm), sendbuf, recvbuf, recvcount, datatype, op)?;
+    let schedule = coll_plan::reduce_scatter_block(
+        cx,
+        &Call::begin_nonblocking(comm),
+        sendbuf,
+        recvbuf,
+        recvcount,
+        datatype,
+        op,
+        coll::reduce_scatter::plan,
+    )?;
     make(cx, comm, schedule, request)
 }
 
@@ -273,7 +346,7 @@ pub(crate) fn mpi_scan_init(
     _info: Option<&Arc<kinds::Info>>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule = coll_plan::scan(cx, &Call::begin_nonblocking(comm), sendbuf, recvbuf, count, datatype, op)?;
+    let schedule = coll_plan::scan(cx, &Call::begin_nonblocking(comm), sendbuf, recvbuf, count, datatype, op, coll::scan::plan)?;
     make(cx, comm, schedule, request)
 }
 
@@ -290,8 +363,18 @@ pub(crate) fn mpi_scatter_init(
     _info: Option<&Arc<kinds::Info>>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule =
-        coll_plan::scatter(cx, &Call::begin_nonblocking(comm), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root)?;
+    let schedule = coll_plan::scatter(
+        cx,
+        &Call::begin_nonblocking(comm),
+        sendbuf,
+        sendcount,
+        sendtype,
+        recvbuf,
+        recvcount,
+        recvtype,
+        root,
+        coll::scatter::plan,
+    )?;
     make(cx, comm, schedule, request)
 }
 
@@ -309,7 +392,18 @@ pub(crate) fn mpi_scatterv_init(
     _info: Option<&Arc<kinds::Info>>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule =
-        coll_plan::scatterv(cx, &Call::begin_nonblocking(comm), sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root)?;
+    let schedule = coll_plan::scatterv(
+        cx,
+        &Call::begin_nonblocking(comm),
+        sendbuf,
+        sendcounts,
+        displs,
+        sendtype,
+        recvbuf,
+        recvcount,
+        recvtype,
+        root,
+        coll::scatter::plan_v,
+    )?;
     make(cx, comm, schedule, request)
 }

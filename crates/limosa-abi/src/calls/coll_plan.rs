@@ -1,5 +1,5 @@
-//! What the three forms of a collective (blocking, non-blocking, persistent) have in common: the arguments become checked buffers, and those a
-//! schedule.
+//! What the three forms of a collective (blocking, non-blocking, persistent) have in common: the arguments become checked buffers. What `then`
+//! happens to these the form says: the operation is planned, or done.
 //!
 //! Arguments that are insignificant at this process are not looked at (MPI-5 chapter 6): those of the other side at other ranks than the root,
 //! count and datatype beside `MPI_IN_PLACE`.
@@ -8,10 +8,7 @@ use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
 use limosa_mpi::Result;
-use limosa_mpi::coll::{
-    Blocks, Buffer, Call, Schedule, allgather as to_all, allreduce as reduce_all, alltoall as all_to_all, bcast as broadcast,
-    gather as to_root, reduce as reduce_root, reduce_scatter as reduce_parts, scan as prefix, scatter as from_root,
-};
+use limosa_mpi::coll::{Blocks, Buffer, Call, reduce_scatter as reduce_parts};
 
 use crate::args::{IntArray, Late, LateCount};
 use crate::calls::kinds::{Datatype, Operation};
@@ -59,18 +56,19 @@ fn each(
     Blocks::each(base.cast(), &counts, displs, datatypes, args[0])
 }
 
-pub(super) fn bcast(
+pub(super) fn bcast<R>(
     cx: &Cx,
     call: &Call<'_>,
     base: *mut c_void,
     count: LateCount,
     datatype: Late<Datatype>,
     root: c_int,
-) -> Result<Schedule> {
-    broadcast::plan(call, &buffer(cx, base, count, &datatype, "buffer")?, root)
+    then: impl FnOnce(&Call<'_>, &Buffer, i32) -> Result<R>,
+) -> Result<R> {
+    then(call, &buffer(cx, base, count, &datatype, "buffer")?, root)
 }
 
-pub(super) fn gather(
+pub(super) fn gather<R>(
     cx: &Cx,
     call: &Call<'_>,
     sendbuf: *mut c_void,
@@ -80,13 +78,14 @@ pub(super) fn gather(
     recvcount: LateCount,
     recvtype: Late<Datatype>,
     root: c_int,
-) -> Result<Schedule> {
+    then: impl FnOnce(&Call<'_>, Option<&Buffer>, Option<&Blocks>, i32) -> Result<R>,
+) -> Result<R> {
     let receive = if call.is_at(root) { Some(even(cx, call, recvbuf, recvcount, &recvtype, "recvbuf")?) } else { None };
     let send = or_in_place(cx, sendbuf, sendcount, &sendtype, "sendbuf")?;
-    to_root::plan(call, send.as_ref(), receive.as_ref(), root)
+    then(call, send.as_ref(), receive.as_ref(), root)
 }
 
-pub(super) fn gatherv(
+pub(super) fn gatherv<R>(
     cx: &Cx,
     call: &Call<'_>,
     sendbuf: *mut c_void,
@@ -97,17 +96,18 @@ pub(super) fn gatherv(
     displs: IntArray,
     recvtype: Late<Datatype>,
     root: c_int,
-) -> Result<Schedule> {
+    then: impl FnOnce(&Call<'_>, Option<&Buffer>, Option<&Blocks>, i32) -> Result<R>,
+) -> Result<R> {
     let receive = if call.is_at(root) {
         Some(uneven(cx, call, recvbuf, recvcounts, displs, &recvtype, ["recvbuf", "recvcounts", "displs"])?)
     } else {
         None
     };
     let send = or_in_place(cx, sendbuf, sendcount, &sendtype, "sendbuf")?;
-    to_root::plan_v(call, send.as_ref(), receive.as_ref(), root)
+    then(call, send.as_ref(), receive.as_ref(), root)
 }
 
-pub(super) fn scatter(
+pub(super) fn scatter<R>(
     cx: &Cx,
     call: &Call<'_>,
     sendbuf: *mut c_void,
@@ -117,13 +117,14 @@ pub(super) fn scatter(
     recvcount: LateCount,
     recvtype: Late<Datatype>,
     root: c_int,
-) -> Result<Schedule> {
+    then: impl FnOnce(&Call<'_>, Option<&Blocks>, Option<&Buffer>, i32) -> Result<R>,
+) -> Result<R> {
     let send = if call.is_at(root) { Some(even(cx, call, sendbuf, sendcount, &sendtype, "sendbuf")?) } else { None };
     let receive = or_in_place(cx, recvbuf, recvcount, &recvtype, "recvbuf")?;
-    from_root::plan(call, send.as_ref(), receive.as_ref(), root)
+    then(call, send.as_ref(), receive.as_ref(), root)
 }
 
-pub(super) fn scatterv(
+pub(super) fn scatterv<R>(
     cx: &Cx,
     call: &Call<'_>,
     sendbuf: *mut c_void,
@@ -134,17 +135,18 @@ pub(super) fn scatterv(
     recvcount: LateCount,
     recvtype: Late<Datatype>,
     root: c_int,
-) -> Result<Schedule> {
+    then: impl FnOnce(&Call<'_>, Option<&Blocks>, Option<&Buffer>, i32) -> Result<R>,
+) -> Result<R> {
     let send = if call.is_at(root) {
         Some(uneven(cx, call, sendbuf, sendcounts, displs, &sendtype, ["sendbuf", "sendcounts", "displs"])?)
     } else {
         None
     };
     let receive = or_in_place(cx, recvbuf, recvcount, &recvtype, "recvbuf")?;
-    from_root::plan_v(call, send.as_ref(), receive.as_ref(), root)
+    then(call, send.as_ref(), receive.as_ref(), root)
 }
 
-pub(super) fn allgather(
+pub(super) fn allgather<R>(
     cx: &Cx,
     call: &Call<'_>,
     sendbuf: *mut c_void,
@@ -153,13 +155,14 @@ pub(super) fn allgather(
     recvbuf: *mut c_void,
     recvcount: LateCount,
     recvtype: Late<Datatype>,
-) -> Result<Schedule> {
+    then: impl FnOnce(&Call<'_>, Option<&Buffer>, &Blocks) -> Result<R>,
+) -> Result<R> {
     let receive = even(cx, call, recvbuf, recvcount, &recvtype, "recvbuf")?;
     let send = or_in_place(cx, sendbuf, sendcount, &sendtype, "sendbuf")?;
-    to_all::plan(call, send.as_ref(), &receive)
+    then(call, send.as_ref(), &receive)
 }
 
-pub(super) fn allgatherv(
+pub(super) fn allgatherv<R>(
     cx: &Cx,
     call: &Call<'_>,
     sendbuf: *mut c_void,
@@ -169,13 +172,14 @@ pub(super) fn allgatherv(
     recvcounts: IntArray,
     displs: IntArray,
     recvtype: Late<Datatype>,
-) -> Result<Schedule> {
+    then: impl FnOnce(&Call<'_>, Option<&Buffer>, &Blocks) -> Result<R>,
+) -> Result<R> {
     let receive = uneven(cx, call, recvbuf, recvcounts, displs, &recvtype, ["recvbuf", "recvcounts", "displs"])?;
     let send = or_in_place(cx, sendbuf, sendcount, &sendtype, "sendbuf")?;
-    to_all::plan_v(call, send.as_ref(), &receive)
+    then(call, send.as_ref(), &receive)
 }
 
-pub(super) fn alltoall(
+pub(super) fn alltoall<R>(
     cx: &Cx,
     call: &Call<'_>,
     sendbuf: *mut c_void,
@@ -184,13 +188,14 @@ pub(super) fn alltoall(
     recvbuf: *mut c_void,
     recvcount: LateCount,
     recvtype: Late<Datatype>,
-) -> Result<Schedule> {
+    then: impl FnOnce(&Call<'_>, Option<&Blocks>, &Blocks) -> Result<R>,
+) -> Result<R> {
     let receive = even(cx, call, recvbuf, recvcount, &recvtype, "recvbuf")?;
     let send = Blocks::or_in_place(sendbuf.cast(), || even(cx, call, sendbuf, sendcount, &sendtype, "sendbuf"))?;
-    all_to_all::plan(call, send.as_ref(), &receive)
+    then(call, send.as_ref(), &receive)
 }
 
-pub(super) fn alltoallv(
+pub(super) fn alltoallv<R>(
     cx: &Cx,
     call: &Call<'_>,
     sendbuf: *mut c_void,
@@ -201,15 +206,16 @@ pub(super) fn alltoallv(
     recvcounts: IntArray,
     rdispls: IntArray,
     recvtype: Late<Datatype>,
-) -> Result<Schedule> {
+    then: impl FnOnce(&Call<'_>, Option<&Blocks>, &Blocks) -> Result<R>,
+) -> Result<R> {
     let receive = uneven(cx, call, recvbuf, recvcounts, rdispls, &recvtype, ["recvbuf", "recvcounts", "rdispls"])?;
     let send = Blocks::or_in_place(sendbuf.cast(), || {
         uneven(cx, call, sendbuf, sendcounts, sdispls, &sendtype, ["sendbuf", "sendcounts", "sdispls"])
     })?;
-    all_to_all::plan(call, send.as_ref(), &receive)
+    then(call, send.as_ref(), &receive)
 }
 
-pub(super) fn alltoallw(
+pub(super) fn alltoallw<R>(
     cx: &Cx,
     call: &Call<'_>,
     sendbuf: *mut c_void,
@@ -220,15 +226,16 @@ pub(super) fn alltoallw(
     recvcounts: IntArray,
     rdispls: IntArray,
     recvtypes: *const Handle,
-) -> Result<Schedule> {
+    then: impl FnOnce(&Call<'_>, Option<&Blocks>, &Blocks) -> Result<R>,
+) -> Result<R> {
     let receive = each(cx, call, recvbuf, recvcounts, rdispls, recvtypes, ["recvbuf", "recvcounts", "rdispls", "recvtypes"])?;
     let send = Blocks::or_in_place(sendbuf.cast(), || {
         each(cx, call, sendbuf, sendcounts, sdispls, sendtypes, ["sendbuf", "sendcounts", "sdispls", "sendtypes"])
     })?;
-    all_to_all::plan(call, send.as_ref(), &receive)
+    then(call, send.as_ref(), &receive)
 }
 
-pub(super) fn reduce(
+pub(super) fn reduce<R>(
     cx: &Cx,
     call: &Call<'_>,
     sendbuf: *mut c_void,
@@ -237,13 +244,14 @@ pub(super) fn reduce(
     datatype: Late<Datatype>,
     op: &Arc<Operation>,
     root: c_int,
-) -> Result<Schedule> {
+    then: impl FnOnce(&Call<'_>, Option<&Buffer>, Option<&Buffer>, &Arc<Operation>, i32) -> Result<R>,
+) -> Result<R> {
     let receive = if call.is_at(root) { Some(buffer(cx, recvbuf, count, &datatype, "recvbuf")?) } else { None };
     let send = or_in_place(cx, sendbuf, count, &datatype, "sendbuf")?;
-    reduce_root::plan(call, send.as_ref(), receive.as_ref(), op, root)
+    then(call, send.as_ref(), receive.as_ref(), op, root)
 }
 
-pub(super) fn allreduce(
+pub(super) fn allreduce<R>(
     cx: &Cx,
     call: &Call<'_>,
     sendbuf: *mut c_void,
@@ -251,13 +259,14 @@ pub(super) fn allreduce(
     count: LateCount,
     datatype: Late<Datatype>,
     op: &Arc<Operation>,
-) -> Result<Schedule> {
+    then: impl FnOnce(&Call<'_>, Option<&Buffer>, &Buffer, &Arc<Operation>) -> Result<R>,
+) -> Result<R> {
     let receive = buffer(cx, recvbuf, count, &datatype, "recvbuf")?;
     let send = or_in_place(cx, sendbuf, count, &datatype, "sendbuf")?;
-    reduce_all::plan(call, send.as_ref(), &receive, op)
+    then(call, send.as_ref(), &receive, op)
 }
 
-pub(super) fn reduce_scatter(
+pub(super) fn reduce_scatter<R>(
     cx: &Cx,
     call: &Call<'_>,
     sendbuf: *mut c_void,
@@ -265,12 +274,13 @@ pub(super) fn reduce_scatter(
     recvcounts: IntArray,
     datatype: Late<Datatype>,
     op: &Arc<Operation>,
-) -> Result<Schedule> {
+    then: impl FnOnce(&Call<'_>, Option<&Buffer>, &Buffer, &[i64], &Arc<Operation>) -> Result<R>,
+) -> Result<R> {
     let counts = recvcounts.to_vec(call.size(), "recvcounts")?;
-    parts(cx, call, sendbuf, recvbuf, &counts, datatype, op)
+    parts(cx, call, sendbuf, recvbuf, &counts, datatype, op, then)
 }
 
-pub(super) fn reduce_scatter_block(
+pub(super) fn reduce_scatter_block<R>(
     cx: &Cx,
     call: &Call<'_>,
     sendbuf: *mut c_void,
@@ -278,12 +288,13 @@ pub(super) fn reduce_scatter_block(
     recvcount: LateCount,
     datatype: Late<Datatype>,
     op: &Arc<Operation>,
-) -> Result<Schedule> {
+    then: impl FnOnce(&Call<'_>, Option<&Buffer>, &Buffer, &[i64], &Arc<Operation>) -> Result<R>,
+) -> Result<R> {
     let counts = vec![recvcount.get()?; call.size()];
-    parts(cx, call, sendbuf, recvbuf, &counts, datatype, op)
+    parts(cx, call, sendbuf, recvbuf, &counts, datatype, op, then)
 }
 
-fn parts(
+fn parts<R>(
     cx: &Cx,
     call: &Call<'_>,
     sendbuf: *mut c_void,
@@ -291,16 +302,17 @@ fn parts(
     counts: &[i64],
     datatype: Late<Datatype>,
     op: &Arc<Operation>,
-) -> Result<Schedule> {
+    then: impl FnOnce(&Call<'_>, Option<&Buffer>, &Buffer, &[i64], &Arc<Operation>) -> Result<R>,
+) -> Result<R> {
     let datatype = datatype.get(cx)?;
     let all = reduce_parts::total(counts)?;
     let send = Buffer::or_in_place(sendbuf.cast(), || Ok((all, datatype.clone())), "sendbuf")?;
     let count = if send.is_some() { counts[call.rank()] } else { all };
     let receive = Buffer::new(recvbuf.cast(), count, datatype, "recvbuf")?;
-    reduce_parts::plan(call, send.as_ref(), &receive, counts, op)
+    then(call, send.as_ref(), &receive, counts, op)
 }
 
-pub(super) fn scan(
+pub(super) fn scan<R>(
     cx: &Cx,
     call: &Call<'_>,
     sendbuf: *mut c_void,
@@ -308,13 +320,14 @@ pub(super) fn scan(
     count: LateCount,
     datatype: Late<Datatype>,
     op: &Arc<Operation>,
-) -> Result<Schedule> {
+    then: impl FnOnce(&Call<'_>, Option<&Buffer>, &Buffer, &Arc<Operation>) -> Result<R>,
+) -> Result<R> {
     let receive = buffer(cx, recvbuf, count, &datatype, "recvbuf")?;
     let send = or_in_place(cx, sendbuf, count, &datatype, "sendbuf")?;
-    prefix::plan(call, send.as_ref(), &receive, op)
+    then(call, send.as_ref(), &receive, op)
 }
 
-pub(super) fn exscan(
+pub(super) fn exscan<R>(
     cx: &Cx,
     call: &Call<'_>,
     sendbuf: *mut c_void,
@@ -322,8 +335,9 @@ pub(super) fn exscan(
     count: LateCount,
     datatype: Late<Datatype>,
     op: &Arc<Operation>,
-) -> Result<Schedule> {
+    then: impl FnOnce(&Call<'_>, Option<&Buffer>, &Buffer, &Arc<Operation>) -> Result<R>,
+) -> Result<R> {
     let receive = buffer(cx, recvbuf, count, &datatype, "recvbuf")?;
     let send = or_in_place(cx, sendbuf, count, &datatype, "sendbuf")?;
-    prefix::plan_exclusive(call, send.as_ref(), &receive, op)
+    then(call, send.as_ref(), &receive, op)
 }

@@ -3,7 +3,7 @@
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
-use limosa_mpi::coll::{Call, Run, Schedule, barrier};
+use limosa_mpi::coll::{self, Call, Run, Schedule, barrier};
 use limosa_mpi::request::Request;
 use limosa_mpi::{Result, instance};
 
@@ -31,7 +31,17 @@ pub(crate) fn mpi_iallgather(
     comm: &Arc<kinds::Communicator>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule = coll_plan::allgather(cx, &Call::begin_nonblocking(comm), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype)?;
+    let schedule = coll_plan::allgather(
+        cx,
+        &Call::begin_nonblocking(comm),
+        sendbuf,
+        sendcount,
+        sendtype,
+        recvbuf,
+        recvcount,
+        recvtype,
+        coll::allgather::plan,
+    )?;
     begin(cx, comm, schedule, request)
 }
 
@@ -47,8 +57,18 @@ pub(crate) fn mpi_iallgatherv(
     comm: &Arc<kinds::Communicator>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule =
-        coll_plan::allgatherv(cx, &Call::begin_nonblocking(comm), sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype)?;
+    let schedule = coll_plan::allgatherv(
+        cx,
+        &Call::begin_nonblocking(comm),
+        sendbuf,
+        sendcount,
+        sendtype,
+        recvbuf,
+        recvcounts,
+        displs,
+        recvtype,
+        coll::allgather::plan_v,
+    )?;
     begin(cx, comm, schedule, request)
 }
 
@@ -62,7 +82,7 @@ pub(crate) fn mpi_iallreduce(
     comm: &Arc<kinds::Communicator>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule = coll_plan::allreduce(cx, &Call::begin_nonblocking(comm), sendbuf, recvbuf, count, datatype, op)?;
+    let schedule = coll_plan::allreduce(cx, &Call::begin_nonblocking(comm), sendbuf, recvbuf, count, datatype, op, coll::allreduce::plan)?;
     begin(cx, comm, schedule, request)
 }
 
@@ -77,7 +97,17 @@ pub(crate) fn mpi_ialltoall(
     comm: &Arc<kinds::Communicator>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule = coll_plan::alltoall(cx, &Call::begin_nonblocking(comm), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype)?;
+    let schedule = coll_plan::alltoall(
+        cx,
+        &Call::begin_nonblocking(comm),
+        sendbuf,
+        sendcount,
+        sendtype,
+        recvbuf,
+        recvcount,
+        recvtype,
+        coll::alltoall::plan,
+    )?;
     begin(cx, comm, schedule, request)
 }
 
@@ -105,6 +135,7 @@ pub(crate) fn mpi_ialltoallv(
         recvcounts,
         rdispls,
         recvtype,
+        coll::alltoall::plan,
     )?;
     begin(cx, comm, schedule, request)
 }
@@ -133,6 +164,7 @@ pub(crate) fn mpi_ialltoallw(
         recvcounts,
         rdispls,
         recvtypes,
+        coll::alltoall::plan,
     )?;
     begin(cx, comm, schedule, request)
 }
@@ -151,7 +183,7 @@ pub(crate) fn mpi_ibcast(
     comm: &Arc<kinds::Communicator>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule = coll_plan::bcast(cx, &Call::begin_nonblocking(comm), buffer, count, datatype, root)?;
+    let schedule = coll_plan::bcast(cx, &Call::begin_nonblocking(comm), buffer, count, datatype, root, coll::bcast::plan)?;
     begin(cx, comm, schedule, request)
 }
 
@@ -165,7 +197,8 @@ pub(crate) fn mpi_iexscan(
     comm: &Arc<kinds::Communicator>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule = coll_plan::exscan(cx, &Call::begin_nonblocking(comm), sendbuf, recvbuf, count, datatype, op)?;
+    let schedule =
+        coll_plan::exscan(cx, &Call::begin_nonblocking(comm), sendbuf, recvbuf, count, datatype, op, coll::scan::plan_exclusive)?;
     begin(cx, comm, schedule, request)
 }
 
@@ -181,7 +214,18 @@ pub(crate) fn mpi_igather(
     comm: &Arc<kinds::Communicator>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule = coll_plan::gather(cx, &Call::begin_nonblocking(comm), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root)?;
+    let schedule = coll_plan::gather(
+        cx,
+        &Call::begin_nonblocking(comm),
+        sendbuf,
+        sendcount,
+        sendtype,
+        recvbuf,
+        recvcount,
+        recvtype,
+        root,
+        coll::gather::plan,
+    )?;
     begin(cx, comm, schedule, request)
 }
 
@@ -198,8 +242,19 @@ pub(crate) fn mpi_igatherv(
     comm: &Arc<kinds::Communicator>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule =
-        coll_plan::gatherv(cx, &Call::begin_nonblocking(comm), sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root)?;
+    let schedule = coll_plan::gatherv(
+        cx,
+        &Call::begin_nonblocking(comm),
+        sendbuf,
+        sendcount,
+        sendtype,
+        recvbuf,
+        recvcounts,
+        displs,
+        recvtype,
+        root,
+        coll::gather::plan_v,
+    )?;
     begin(cx, comm, schedule, request)
 }
 
@@ -214,7 +269,7 @@ pub(crate) fn mpi_ireduce(
     comm: &Arc<kinds::Communicator>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule = coll_plan::reduce(cx, &Call::begin_nonblocking(comm), sendbuf, recvbuf, count, datatype, op, root)?;
+    let schedule = coll_plan::reduce(cx, &Call::begin_nonblocking(comm), sendbuf, recvbuf, count, datatype, op, root, coll::reduce::plan)?;
     begin(cx, comm, schedule, request)
 }
 
@@ -228,7 +283,16 @@ pub(crate) fn mpi_ireduce_scatter(
     comm: &Arc<kinds::Communicator>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule = coll_plan::reduce_scatter(cx, &Call::begin_nonblocking(comm), sendbuf, recvbuf, recvcounts, datatype, op)?;
+    let schedule = coll_plan::reduce_scatter(
+        cx,
+        &Call::begin_nonblocking(comm),
+        sendbuf,
+        recvbuf,
+        recvcounts,
+        datatype,
+        op,
+        coll::reduce_scatter::plan,
+    )?;
     begin(cx, comm, schedule, request)
 }
 
@@ -242,7 +306,16 @@ pub(crate) fn mpi_ireduce_scatter_block(
     comm: &Arc<kinds::Communicator>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule = coll_plan::reduce_scatter_block(cx, &Call::begin_nonblocking(comm), sendbuf, recvbuf, recvcount, datatype, op)?;
+    let schedule = coll_plan::reduce_scatter_block(
+        cx,
+        &Call::begin_nonblocking(comm),
+        sendbuf,
+        recvbuf,
+        recvcount,
+        datatype,
+        op,
+        coll::reduce_scatter::plan,
+    )?;
     begin(cx, comm, schedule, request)
 }
 
@@ -256,7 +329,7 @@ pub(crate) fn mpi_iscan(
     comm: &Arc<kinds::Communicator>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule = coll_plan::scan(cx, &Call::begin_nonblocking(comm), sendbuf, recvbuf, count, datatype, op)?;
+    let schedule = coll_plan::scan(cx, &Call::begin_nonblocking(comm), sendbuf, recvbuf, count, datatype, op, coll::scan::plan)?;
     begin(cx, comm, schedule, request)
 }
 
@@ -272,8 +345,18 @@ pub(crate) fn mpi_iscatter(
     comm: &Arc<kinds::Communicator>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule =
-        coll_plan::scatter(cx, &Call::begin_nonblocking(comm), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root)?;
+    let schedule = coll_plan::scatter(
+        cx,
+        &Call::begin_nonblocking(comm),
+        sendbuf,
+        sendcount,
+        sendtype,
+        recvbuf,
+        recvcount,
+        recvtype,
+        root,
+        coll::scatter::plan,
+    )?;
     begin(cx, comm, schedule, request)
 }
 
@@ -290,7 +373,18 @@ pub(crate) fn mpi_iscatterv(
     comm: &Arc<kinds::Communicator>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule =
-        coll_plan::scatterv(cx, &Call::begin_nonblocking(comm), sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root)?;
+    let schedule = coll_plan::scatterv(
+        cx,
+        &Call::begin_nonblocking(comm),
+        sendbuf,
+        sendcounts,
+        displs,
+        sendtype,
+        recvbuf,
+        recvcount,
+        recvtype,
+        root,
+        coll::scatter::plan_v,
+    )?;
     begin(cx, comm, schedule, request)
 }

@@ -162,6 +162,16 @@ impl Blocks {
         self.of(rank).region()
     }
 
+    /// True if all blocks have the same size by the way they were described.
+    pub(super) fn are_even(&self) -> bool {
+        matches!(self.shape, Shape::Even { .. })
+    }
+
+    /// Data bytes of the largest block of `ranks` ranks.
+    pub(super) fn most_bytes(&self, ranks: usize) -> usize {
+        if self.are_even() { self.bytes(0) } else { (0..ranks).map(|rank| self.bytes(rank)).max().unwrap_or(0) }
+    }
+
     /// Data bytes of the block of a rank.
     pub(super) fn bytes(&self, rank: usize) -> usize {
         match &self.shape {

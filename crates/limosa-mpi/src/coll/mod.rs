@@ -18,11 +18,13 @@
 //! - Messages of a collective have a context of their own and the operation's number as tag. The number is drawn before arguments are checked, so
 //!   that a rank whose call fails stays in step with the others.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::Ordering;
 
 use limosa_p2p::memory::Region;
 
 use crate::comm::Comm;
+use crate::consts::MPI_BYTE;
+use crate::datatype::Datatype;
 use crate::error::Result;
 
 pub mod allgather;
@@ -33,6 +35,7 @@ pub mod bcast;
 mod buffer;
 mod exchange;
 pub mod gather;
+mod node;
 pub mod reduce;
 pub mod reduce_scatter;
 mod run;
@@ -44,22 +47,34 @@ mod select;
 mod tests;
 
 pub use buffer::{Blocks, Buffer};
+pub(crate) use node::Node;
+use node::{Kind, Turn};
 pub use run::{Plan, Run, run};
 pub use schedule::Schedule;
 
 /// Collectives of a sort are numbered modulo this: half of the tags, which are not negative, for each of two sorts.
-const NUMBERS: u32 = 1 << 30;
+const NUMBERS: u64 = 1 << 30;
 
 /// A collective operation that this rank takes part in.
 pub struct Call<'a> {
     comm: &'a Comm,
     tag: i32,
+    /// For a blocking operation: what the members share, and the number of their turn.
+    node: Option<(&'a Node, u64)>,
 }
 
 impl<'a> Call<'a> {
     /// Begins a blocking collective operation: the next one on this communicator.
+    #[inline]
     pub fn begin(comm: &'a Comm) -> Call<'a> {
-        Call::numbered(comm, &comm.coll_seq, 0)
+        let node = Node::of(comm);
+        let number = comm.coll_seq.fetch_add(1, Ordering::Relaxed);
+        Call { comm, tag: tag(0, number), node: node.map(|node| (node, number + 1)) }
+    }
+
+    /// As [`Call::begin`], for an operation that goes by messages whatever there is.
+    fn by_messages(comm: &'a Comm) -> Call<'a> {
+        Call { comm, tag: tag(0, comm.coll_seq.fetch_add(1, Ordering::Relaxed)), node: None }
     }
 
     /// Begins a non-blocking or persistent collective operation: the next one of these on this communicator.
@@ -67,11 +82,7 @@ impl<'a> Call<'a> {
     /// They are numbered apart from the blocking ones, with which they never match (MPI-5 section 6.12). The standard has all ranks call both in
     /// one order; programs that do not keep it between the two sorts still work.
     pub fn begin_nonblocking(comm: &'a Comm) -> Call<'a> {
-        Call::numbered(comm, &comm.icoll_seq, NUMBERS)
-    }
-
-    fn numbered(comm: &'a Comm, counter: &AtomicU32, base: u32) -> Call<'a> {
-        Call { comm, tag: (base + counter.fetch_add(1, Ordering::Relaxed) % NUMBERS) as i32 }
+        Call { comm, tag: tag(NUMBERS, comm.icoll_seq.fetch_add(1, Ordering::Relaxed).into()), node: None }
     }
 
     /// Number of ranks.
@@ -88,6 +99,17 @@ impl<'a> Call<'a> {
     pub fn is_at(&self, root: i32) -> bool {
         root >= 0 && root as usize == self.rank()
     }
+
+    /// Takes the operation's turn in shared memory, if there is any and so many bytes at once can be moved there.
+    #[inline]
+    fn turn(&self, kind: Kind, bytes: usize) -> Option<Turn<'a>> {
+        let (node, number) = self.node.filter(|(node, _)| node.can_move(bytes))?;
+        Some(Turn::begin(node, self.comm, number, kind))
+    }
+}
+
+fn tag(base: u64, number: u64) -> i32 {
+    (base + number % NUMBERS) as i32
 }
 
 /// Waits until all members have called.
@@ -95,7 +117,7 @@ impl<'a> Call<'a> {
 /// # Errors
 /// Errors of the machine.
 pub fn barrier(comm: &Comm) -> Result<()> {
-    run(comm, barrier::plan(&Call::begin(comm)))
+    barrier::run(&Call::begin(comm))
 }
 
 /// Tells all members the bytes of each, which have the same length everywhere; returns them in rank order.
@@ -103,14 +125,28 @@ pub fn barrier(comm: &Comm) -> Result<()> {
 /// # Errors
 /// Errors of the machine.
 pub fn allgather_bytes(comm: &Comm, mine: &[u8]) -> Result<Vec<u8>> {
-    let (length, rank) = (mine.len(), comm.rank() as usize);
-    let mut all = vec![0; length * comm.size()];
-    all[rank * length..][..length].copy_from_slice(mine);
+    let mut all = own_among_all(comm, mine);
+    let blocks = Blocks::even(all.as_mut_ptr(), mine.len() as i64, Datatype::named(MPI_BYTE), comm.size(), "all")?;
+    allgather::run(&Call::begin(comm), None, &blocks)?;
+    Ok(all)
+}
+
+/// As [`allgather_bytes`], by messages.
+fn allgather_by_messages(call: &Call<'_>, mine: &[u8]) -> Result<Vec<u8>> {
+    let length = mine.len();
+    let mut all = own_among_all(call.comm, mine);
     let start = all.as_mut_ptr();
     // SAFETY: the blocks lie in `all`, which lives to the end of this function; no step uses the block of another transfer.
     let block = |rank: usize| unsafe { Region::contiguous(start.add(rank * length), length) };
-    let mut schedule = Schedule::new(&Call::begin(comm));
-    exchange::exchange(&mut schedule, |_| block(rank), block);
-    run(comm, schedule)?;
+    let mut schedule = Schedule::new(call);
+    exchange::exchange(&mut schedule, |_| block(call.rank()), block);
+    run(call.comm, schedule)?;
     Ok(all)
+}
+
+/// Room for the bytes of all members, with this one's in place.
+fn own_among_all(comm: &Comm, mine: &[u8]) -> Vec<u8> {
+    let mut all = vec![0; mine.len() * comm.size()];
+    all[comm.rank() as usize * mine.len()..][..mine.len()].copy_from_slice(mine);
+    all
 }

@@ -115,11 +115,8 @@ impl Schedule {
     /// # Errors
     /// `MPI_ERR_TRUNCATE` or `MPI_ERR_COUNT` if the two sides differ in length.
     pub(super) fn copy(&mut self, from: Region, to: Region) -> Result<()> {
-        let (sent, room) = (from.len(), to.len());
-        if sent != room {
-            return Err(mismatch(self.rank, sent, room));
-        }
-        if sent != 0 {
+        check_own(self.rank, &from, &to)?;
+        if !from.is_empty() {
             self.steps.push(Step::Copy { from, to });
         }
         Ok(())
@@ -174,13 +171,9 @@ impl Schedule {
     /// # Errors
     /// `MPI_ERR_NO_MEM`.
     pub(super) fn elements(&mut self, count: usize, datatype: &Arc<Datatype>) -> Result<Buffer> {
-        let (extent, true_lb, true_extent) = (datatype.extent(), datatype.true_lb(), datatype.true_extent());
-        // From the lowest byte of the data to the highest; with a negative extent the last element is the lowest.
-        let stretch = (count as i64 - 1).max(0).checked_mul(extent);
-        let bytes = stretch.and_then(|stretch| stretch.abs().checked_add(true_extent)).and_then(|bytes| usize::try_from(bytes).ok());
-        let start = self.temporary(bytes.unwrap_or(usize::MAX))?;
-        let lowest = true_lb + stretch.unwrap_or(0).min(0);
-        Ok(Buffer { base: start.wrapping_offset(-lowest as isize), count, datatype: datatype.clone() })
+        let (temporary, elements) = loose_elements(count, datatype)?;
+        self.temporaries.push(temporary);
+        Ok(elements)
     }
 
     /// Temporary memory, which lives as long as the schedule.
@@ -189,7 +182,7 @@ impl Schedule {
     /// `MPI_ERR_NO_MEM`.
     pub(super) fn temporary(&mut self, bytes: usize) -> Result<*mut u8> {
         let temporary = Temporary::new(bytes)?;
-        let start = temporary.start.as_ptr();
+        let start = temporary.start();
         self.temporaries.push(temporary);
         Ok(start)
     }
@@ -201,6 +194,35 @@ pub(super) fn mismatch(from: usize, sent: usize, room: usize) -> Error {
     let class = if sent > room { crate::consts::MPI_ERR_TRUNCATE } else { crate::consts::MPI_ERR_COUNT };
     let detail = format!("rank {from} sent {sent} bytes where this rank expects {room}: the counts or datatypes of the ranks do not match");
     Error::new(class, detail)
+}
+
+fn check_own(rank: usize, from: &Region, to: &Region) -> Result<()> {
+    if from.len() == to.len() { Ok(()) } else { Err(mismatch(rank, from.len(), to.len())) }
+}
+
+/// Copies what this rank sends to itself.
+///
+/// # Errors
+/// `MPI_ERR_TRUNCATE` or `MPI_ERR_COUNT` if the two sides differ in length.
+pub(super) fn copy_own(rank: usize, from: &Region, to: &Region) -> Result<()> {
+    check_own(rank, from, to)?;
+    copy(from, to);
+    Ok(())
+}
+
+/// Temporary memory for elements of a datatype, laid out as in a buffer of the program.
+///
+/// # Errors
+/// `MPI_ERR_NO_MEM`.
+pub(super) fn loose_elements(count: usize, datatype: &Arc<Datatype>) -> Result<(Temporary, Buffer)> {
+    let (extent, true_lb, true_extent) = (datatype.extent(), datatype.true_lb(), datatype.true_extent());
+    // From the lowest byte of the data to the highest; with a negative extent the last element is the lowest.
+    let stretch = (count as i64 - 1).max(0).checked_mul(extent);
+    let bytes = stretch.and_then(|stretch| stretch.abs().checked_add(true_extent)).and_then(|bytes| usize::try_from(bytes).ok());
+    let temporary = Temporary::new(bytes.unwrap_or(usize::MAX))?;
+    let lowest = true_lb + stretch.unwrap_or(0).min(0);
+    let base = temporary.start().wrapping_offset(-lowest as isize);
+    Ok((temporary, Buffer { base, count, datatype: datatype.clone() }))
 }
 
 /// Copies the bytes of a region, in stream order, to those of another one of the same length.
@@ -225,23 +247,45 @@ fn copy(from: &Region, to: &Region) {
     }
 }
 
-/// A block of memory of a schedule.
-struct Temporary {
+/// A block of memory.
+pub(super) struct Temporary {
     start: NonNull<u8>,
     layout: Layout,
 }
 
 impl Temporary {
-    fn new(bytes: usize) -> Result<Temporary> {
+    /// A block of so many bytes, whatever they are.
+    ///
+    /// # Errors
+    /// `MPI_ERR_NO_MEM`.
+    pub(super) fn new(bytes: usize) -> Result<Temporary> {
+        // SAFETY: the layout is not empty.
+        Temporary::made(bytes, |layout| unsafe { alloc::alloc(layout) })
+    }
+
+    /// A block of so many zeroes.
+    ///
+    /// # Errors
+    /// `MPI_ERR_NO_MEM`.
+    pub(super) fn zeroed(bytes: usize) -> Result<Temporary> {
+        // SAFETY: the layout is not empty.
+        Temporary::made(bytes, |layout| unsafe { alloc::alloc_zeroed(layout) })
+    }
+
+    fn made(bytes: usize, allocate: impl FnOnce(Layout) -> *mut u8) -> Result<Temporary> {
         // One byte at least, so that every block has an address of its own.
         let Ok(layout) = Layout::from_size_align(bytes.max(1), LINE) else {
             fail!(MPI_ERR_NO_MEM, "this operation needs {bytes} bytes of temporary memory, which is more than there can be");
         };
-        // SAFETY: the layout is not empty.
-        match NonNull::new(unsafe { alloc::alloc(layout) }) {
+        match NonNull::new(allocate(layout)) {
             Some(start) => Ok(Temporary { start, layout }),
             None => fail!(MPI_ERR_NO_MEM, "there is not enough memory for the {bytes} bytes that this operation needs temporarily"),
         }
+    }
+
+    /// Where it is.
+    pub(super) fn start(&self) -> *mut u8 {
+        self.start.as_ptr()
     }
 }
 

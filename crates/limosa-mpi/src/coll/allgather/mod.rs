@@ -5,9 +5,23 @@ pub(super) mod exchange;
 pub(super) mod ring;
 
 use super::buffer::{Blocks, Buffer, check_apart};
+use super::node::{self, Kind};
 use super::select::{self, select};
 use super::{Call, Schedule};
 use crate::error::Result;
+
+/// Gives all ranks all contributions, of any length (`MPI_Allgather`, `MPI_Allgatherv`). `send` is `None` for `MPI_IN_PLACE`.
+///
+/// # Errors
+/// As for [`plan`], and errors of the machine.
+pub fn run(call: &Call<'_>, send: Option<&Buffer>, receive: &Blocks) -> Result<()> {
+    check(send, receive, call.rank())?;
+    let most = receive.most_bytes(call.size());
+    match call.turn(Kind::Allgather, most) {
+        Some(turn) => node::allgather(&turn, send, receive),
+        None => super::run(call.comm, if receive.are_even() { plan(call, send, receive)? } else { plan_v(call, send, receive)? }),
+    }
+}
 
 /// Plans that all ranks get all contributions, of equal length (`MPI_Allgather`). `send` is `None` for `MPI_IN_PLACE`.
 ///

@@ -4,8 +4,25 @@
 mod exchange;
 
 use super::buffer::{Blocks, check_apart};
+use super::node::{self, Kind};
 use super::{Call, Schedule};
 use crate::error::Result;
+
+/// Every rank sends a block to every rank. `send` is `None` for `MPI_IN_PLACE`.
+///
+/// # Errors
+/// As for [`plan`], and errors of the machine.
+pub fn run(call: &Call<'_>, send: Option<&Blocks>, receive: &Blocks) -> Result<()> {
+    if let Some(send) = send {
+        check_apart(&send.of(0), &receive.of(0))?;
+    }
+    // Lengths that are not equal are known to pairs of ranks only: without single copies ranks could not agree.
+    let all = if receive.are_even() { receive.bytes(0).saturating_mul(call.size()) } else { usize::MAX };
+    match call.turn(Kind::Alltoall, all) {
+        Some(turn) => node::alltoall(&turn, send, receive),
+        None => super::run(call.comm, plan(call, send, receive)?),
+    }
+}
 
 /// Plans that every rank sends a block to every rank. `send` is `None` for `MPI_IN_PLACE`.
 ///

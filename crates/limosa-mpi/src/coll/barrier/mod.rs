@@ -2,7 +2,21 @@
 
 mod dissemination;
 
+use super::node::{self, Kind};
 use super::{Call, Schedule};
+use crate::error::Result;
+
+/// Waits until all members have called.
+///
+/// # Errors
+/// Errors of the machine.
+#[inline]
+pub fn run(call: &Call<'_>) -> Result<()> {
+    match call.turn(Kind::Barrier, 0) {
+        Some(turn) => node::barrier(&turn),
+        None => super::run(call.comm, plan(call)),
+    }
+}
 
 /// Plans a barrier.
 pub fn plan(call: &Call<'_>) -> Schedule {

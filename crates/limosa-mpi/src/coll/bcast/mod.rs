@@ -4,9 +4,22 @@ pub(super) mod binomial;
 pub(super) mod scatter_exchange;
 
 use super::buffer::Buffer;
+use super::node::{self, Kind};
 use super::select::{self, select};
 use super::{Call, Schedule};
 use crate::error::Result;
+
+/// Gives all ranks what the root's buffer holds.
+///
+/// # Errors
+/// `MPI_ERR_ROOT`, `MPI_ERR_NO_MEM`, `MPI_ERR_TRUNCATE`, `MPI_ERR_COUNT`, and errors of the machine.
+pub fn run(call: &Call<'_>, buffer: &Buffer, root: i32) -> Result<()> {
+    let rank = call.comm.check_root(root)? as usize;
+    match call.turn(Kind::Bcast, buffer.bytes()) {
+        Some(turn) => node::bcast(&turn, buffer, rank),
+        None => super::run(call.comm, plan(call, buffer, root)?),
+    }
+}
 
 /// Plans that all ranks get what the root's buffer holds.
 ///

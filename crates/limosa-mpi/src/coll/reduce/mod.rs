@@ -6,11 +6,24 @@ pub(super) mod sliced;
 use std::sync::Arc;
 
 use super::buffer::{Buffer, check_apart};
+use super::node::{self, Kind};
 use super::select::{self, select};
 use super::{Call, Schedule};
 use crate::error::Result;
 use crate::fail;
 use crate::op::Op;
+
+/// Gives the root the operands of all ranks combined. Arguments as for [`plan`].
+///
+/// # Errors
+/// As for [`plan`], `MPI_ERR_TRUNCATE`, `MPI_ERR_COUNT`, and errors of the machine.
+pub fn run(call: &Call<'_>, send: Option<&Buffer>, receive: Option<&Buffer>, op: &Arc<Op>, root: i32) -> Result<()> {
+    let (input, result, rank) = check(call, send, receive, op, root)?;
+    match call.turn(Kind::Reduce, input.bytes()) {
+        Some(turn) => node::reduce(&turn, input, result, op, rank),
+        None => super::run(call.comm, plan(call, send, receive, op, root)?),
+    }
+}
 
 /// Plans that the root gets the operands of all ranks combined.
 ///
@@ -19,6 +32,22 @@ use crate::op::Op;
 /// # Errors
 /// `MPI_ERR_ROOT`, `MPI_ERR_OP`, `MPI_ERR_BUFFER`, `MPI_ERR_NO_MEM`.
 pub fn plan(call: &Call<'_>, send: Option<&Buffer>, receive: Option<&Buffer>, op: &Arc<Op>, root: i32) -> Result<Schedule> {
+    let (input, receive, root) = check(call, send, receive, op, root)?;
+    let mut schedule = Schedule::new(call);
+    schedule.reduce_with(op.clone(), input.datatype.clone());
+    let plan = select(select::REDUCE, schedule.size(), input.bytes(), Some(op));
+    plan(&mut schedule, input, receive, root)?;
+    Ok(schedule)
+}
+
+/// The operands, where the result comes to, and the root, checked.
+fn check<'a>(
+    call: &Call<'_>,
+    send: Option<&'a Buffer>,
+    receive: Option<&'a Buffer>,
+    op: &Op,
+    root: i32,
+) -> Result<(&'a Buffer, Option<&'a Buffer>, usize)> {
     let root = call.comm.check_root(root)? as usize;
     let receive = receive.filter(|_| call.comm.rank() as usize == root);
     if let (Some(send), Some(receive)) = (send, receive) {
@@ -28,9 +57,5 @@ pub fn plan(call: &Call<'_>, send: Option<&Buffer>, receive: Option<&Buffer>, op
         fail!(MPI_ERR_BUFFER, "sendbuf is MPI_IN_PLACE at rank {}, but only the root, rank {root}, may pass it", call.comm.rank());
     };
     op.check(&input.datatype)?;
-    let mut schedule = Schedule::new(call);
-    schedule.reduce_with(op.clone(), input.datatype.clone());
-    let plan = select(select::REDUCE, schedule.size(), input.bytes(), Some(op));
-    plan(&mut schedule, input, receive, root)?;
-    Ok(schedule)
+    Ok((input, receive, root))
 }

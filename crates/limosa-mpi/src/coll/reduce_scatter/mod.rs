@@ -6,11 +6,24 @@ pub(super) mod via_reduce;
 use std::sync::Arc;
 
 use super::buffer::{Buffer, check_apart};
+use super::node::{self, Kind};
 use super::select::{self, select};
 use super::{Call, Schedule};
 use crate::error::Result;
 use crate::fail;
 use crate::op::Op;
+
+/// Gives each rank its part of the combined operands. Arguments as for [`plan`].
+///
+/// # Errors
+/// As for [`plan`], `MPI_ERR_TRUNCATE`, and errors of the machine.
+pub fn run(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, counts: &[i64], op: &Arc<Op>) -> Result<()> {
+    let (input, own, lengths) = check(call, send, receive, counts, op)?;
+    match call.turn(Kind::ReduceScatter, input.bytes()) {
+        Some(turn) => node::reduce_scatter(&turn, input, send.is_none(), &lengths, &own, op),
+        None => super::run(call.comm, plan(call, send, receive, counts, op)?),
+    }
+}
 
 /// Plans that each rank gets its part of the combined operands.
 ///
@@ -20,19 +33,31 @@ use crate::op::Op;
 /// # Errors
 /// `MPI_ERR_OP`, `MPI_ERR_COUNT`, `MPI_ERR_BUFFER`, `MPI_ERR_NO_MEM`.
 pub fn plan(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, counts: &[i64], op: &Arc<Op>) -> Result<Schedule> {
+    let (input, own, counts) = check(call, send, receive, counts, op)?;
+    let mut schedule = Schedule::new(call);
+    schedule.reduce_with(op.clone(), input.datatype.clone());
+    let plan = select(select::REDUCE_SCATTER, schedule.size(), input.bytes(), Some(op));
+    plan(&mut schedule, input, &counts, &own)?;
+    Ok(schedule)
+}
+
+/// The operands, this rank's part of the result, and the counts, checked.
+fn check<'a>(
+    call: &Call<'_>,
+    send: Option<&'a Buffer>,
+    receive: &'a Buffer,
+    counts: &[i64],
+    op: &Op,
+) -> Result<(&'a Buffer, Buffer, Vec<usize>)> {
     total(counts)?;
     let counts: Vec<usize> = counts.iter().map(|&count| count as usize).collect();
-    let mut schedule = Schedule::new(call);
-    let own = receive.slice(0, counts[schedule.rank()]);
+    let own = receive.slice(0, counts[call.rank()]);
     if let Some(send) = send {
         check_apart(send, &own)?;
     }
     let input = send.unwrap_or(receive);
     op.check(&input.datatype)?;
-    schedule.reduce_with(op.clone(), input.datatype.clone());
-    let plan = select(select::REDUCE_SCATTER, schedule.size(), input.bytes(), Some(op));
-    plan(&mut schedule, input, &counts, &own)?;
-    Ok(schedule)
+    Ok((input, own, counts))
 }
 
 /// The sum of the counts of a reduce-scatter, checked.

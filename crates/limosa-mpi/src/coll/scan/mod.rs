@@ -5,9 +5,34 @@ mod doubling;
 use std::sync::Arc;
 
 use super::buffer::{Buffer, check_apart};
+use super::node::{self, Kind};
 use super::{Call, Schedule};
 use crate::error::Result;
 use crate::op::Op;
+
+/// `MPI_Scan`. `send` is `None` for `MPI_IN_PLACE`.
+///
+/// # Errors
+/// As for [`plan`], `MPI_ERR_TRUNCATE`, `MPI_ERR_COUNT`, and errors of the machine.
+pub fn run(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, op: &Arc<Op>) -> Result<()> {
+    let input = check(send, receive, op)?;
+    match call.turn(Kind::Scan, input.bytes()) {
+        Some(turn) => node::scan(&turn, input, receive, op),
+        None => super::run(call.comm, plan(call, send, receive, op)?),
+    }
+}
+
+/// `MPI_Exscan`. `send` is `None` for `MPI_IN_PLACE`. At rank 0 the receive buffer keeps what it holds.
+///
+/// # Errors
+/// As for [`run`].
+pub fn run_exclusive(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, op: &Arc<Op>) -> Result<()> {
+    let input = check(send, receive, op)?;
+    match call.turn(Kind::Exscan, input.bytes()) {
+        Some(turn) => node::exscan(&turn, input, receive, op),
+        None => super::run(call.comm, plan_exclusive(call, send, receive, op)?),
+    }
+}
 
 /// Plans `MPI_Scan`. `send` is `None` for `MPI_IN_PLACE`.
 ///
@@ -30,11 +55,17 @@ pub fn plan_exclusive(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, 
 }
 
 fn begin(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, op: &Arc<Op>) -> Result<Schedule> {
+    check(send, receive, op)?;
+    let mut schedule = Schedule::new(call);
+    schedule.reduce_with(op.clone(), receive.datatype.clone());
+    Ok(schedule)
+}
+
+/// The operands, checked.
+fn check<'a>(send: Option<&'a Buffer>, receive: &'a Buffer, op: &Op) -> Result<&'a Buffer> {
     if let Some(send) = send {
         check_apart(send, receive)?;
     }
     op.check(&receive.datatype)?;
-    let mut schedule = Schedule::new(call);
-    schedule.reduce_with(op.clone(), receive.datatype.clone());
-    Ok(schedule)
+    Ok(send.unwrap_or(receive))
 }

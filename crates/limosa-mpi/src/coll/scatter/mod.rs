@@ -4,10 +4,36 @@ pub(super) mod binomial;
 pub(super) mod linear;
 
 use super::buffer::{Blocks, Buffer, check_apart};
+use super::node::{self, Kind};
 use super::select::{self, select};
 use super::{Call, Schedule};
 use crate::error::Result;
 use crate::fail;
+
+/// Gives each rank its part, of equal length, of what the root has (`MPI_Scatter`). Arguments as for [`plan`].
+///
+/// # Errors
+/// As for [`plan`], and errors of the machine.
+pub fn run(call: &Call<'_>, send: Option<&Blocks>, receive: Option<&Buffer>, root: i32) -> Result<()> {
+    let rank = check(call, send, receive, root)?;
+    match call.turn(Kind::Scatter, bytes_of_one(send, receive, rank).saturating_mul(call.size())) {
+        Some(turn) => node::scatter(&turn, send, receive, rank),
+        None => super::run(call.comm, plan(call, send, receive, root)?),
+    }
+}
+
+/// Gives each rank its part, of any length, of what the root has (`MPI_Scatterv`). Arguments as for [`plan`].
+///
+/// # Errors
+/// As for [`plan`], and errors of the machine.
+pub fn run_v(call: &Call<'_>, send: Option<&Blocks>, receive: Option<&Buffer>, root: i32) -> Result<()> {
+    let rank = check(call, send, receive, root)?;
+    // Only the root knows all lengths: without single copies ranks could not agree.
+    match call.turn(Kind::Scatter, usize::MAX) {
+        Some(turn) => node::scatter(&turn, send, receive, rank),
+        None => super::run(call.comm, plan_v(call, send, receive, root)?),
+    }
+}
 
 /// Plans that each rank gets its part, of equal length, of what the root has (`MPI_Scatter`).
 ///
@@ -17,7 +43,7 @@ use crate::fail;
 /// `MPI_ERR_ROOT`, `MPI_ERR_BUFFER`, `MPI_ERR_TRUNCATE`, `MPI_ERR_COUNT`, `MPI_ERR_NO_MEM`.
 pub fn plan(call: &Call<'_>, send: Option<&Blocks>, receive: Option<&Buffer>, root: i32) -> Result<Schedule> {
     let root = check(call, send, receive, root)?;
-    let bytes = receive.map_or_else(|| send.map_or(0, |blocks| blocks.bytes(root)), Buffer::bytes);
+    let bytes = bytes_of_one(send, receive, root);
     let mut schedule = Schedule::new(call);
     let plan = select(select::SCATTER, schedule.size(), bytes, None);
     plan(&mut schedule, send, receive, root)?;
@@ -34,6 +60,11 @@ pub fn plan_v(call: &Call<'_>, send: Option<&Blocks>, receive: Option<&Buffer>, 
     // Only the root knows all lengths, so that there is nothing that ranks could choose by.
     linear::plan(&mut schedule, send, receive, root)?;
     Ok(schedule)
+}
+
+/// Bytes of one rank.
+fn bytes_of_one(send: Option<&Blocks>, receive: Option<&Buffer>, root: usize) -> usize {
+    receive.map_or_else(|| send.map_or(0, |blocks| blocks.bytes(root)), Buffer::bytes)
 }
 
 fn check(call: &Call<'_>, send: Option<&Blocks>, receive: Option<&Buffer>, root: i32) -> Result<usize> {

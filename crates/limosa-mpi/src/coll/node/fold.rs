@@ -1,0 +1,110 @@
+//! Combining operands that lie in one block each.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::memory::Scratch;
+use super::turn::{Place, Turn};
+use crate::coll::buffer::Buffer;
+use crate::coll::schedule::loose_elements;
+use crate::datatype::Datatype;
+use crate::error::Result;
+use crate::op::Op;
+
+/// What to combine with, and elements of which type: packed ones, in blocks.
+pub(super) struct Reducer<'a> {
+    op: &'a Arc<Op>,
+    datatype: &'a Arc<Datatype>,
+    /// Where in a packed block a buffer of such elements begins, if elements lie in memory as they are packed.
+    place: Option<isize>,
+}
+
+impl<'a> Reducer<'a> {
+    /// For the elements of a buffer.
+    pub(super) fn new(op: &'a Arc<Op>, buffer: &'a Buffer) -> Reducer<'a> {
+        let datatype = &buffer.datatype;
+        // Two elements in one block: any number is.
+        Reducer { op, datatype, place: datatype.contiguous_at(2) }
+    }
+
+    /// Bytes of an element.
+    pub(super) fn element(&self) -> usize {
+        self.datatype.size() as usize
+    }
+
+    /// `into = from op into` for so many bytes of elements.
+    ///
+    /// # Errors
+    /// `MPI_ERR_NO_MEM`, and those of the operation.
+    ///
+    /// # Safety
+    /// Both must be blocks of this many bytes, whole elements; `into` is used by nobody else.
+    pub(super) unsafe fn combine(&self, from: *const u8, into: *mut u8, bytes: usize) -> Result<()> {
+        if bytes == 0 {
+            return Ok(());
+        }
+        let count = bytes / self.element();
+        if let Some(place) = self.place {
+            // SAFETY: the elements lie in the blocks as in buffers that begin `place` before them; the rest is the caller's promise.
+            return unsafe { self.op.reduce_local(from.wrapping_offset(-place), into.wrapping_offset(-place), count, self.datatype) };
+        }
+        let (_lower, left) = loose_elements(count, self.datatype)?;
+        let (_upper, right) = loose_elements(count, self.datatype)?;
+        // SAFETY: blocks of this many bytes, by the caller's promise; the elements have memory of their own.
+        unsafe {
+            left.region().write(0, std::slice::from_raw_parts(from, bytes));
+            right.region().write(0, std::slice::from_raw_parts(into, bytes));
+            self.op.reduce_local(left.base, right.base, count, self.datatype)?;
+            right.region().read(0, std::slice::from_raw_parts_mut(into, bytes));
+        }
+        Ok(())
+    }
+
+    /// Combines what ranks have contributed on the stage, whose notes are there: bytes `part` of `all` bytes each. The result comes to `into`.
+    ///
+    /// # Errors
+    /// `MPI_ERR_TRUNCATE` or `MPI_ERR_COUNT` if a rank has another number of bytes, and those of [`Reducer::combine`].
+    ///
+    /// # Safety
+    /// `into` must have room for the part and be used by nobody else.
+    pub(super) unsafe fn fold(&self, turn: &Turn<'_>, ranks: Range<usize>, all: usize, part: Range<usize>, into: *mut u8) -> Result<()> {
+        let last = ranks.end - 1;
+        for rank in ranks.rev() {
+            let posted = turn.check(rank, turn.posted(rank)?, all)?;
+            // Only what fits a slot is contributed here, and has been checked to be as long as that.
+            let Place::Here(start) = posted.place else { continue };
+            let from = start.wrapping_add(part.start);
+            // SAFETY: the part lies within the bytes that the rank has contributed; the rest is the caller's promise.
+            unsafe {
+                if rank == last {
+                    std::ptr::copy_nonoverlapping(from, into, part.len());
+                } else {
+                    self.combine(from, into, part.len())?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// As [`Reducer::fold`], to a buffer for the part.
+    ///
+    /// # Errors
+    /// As there.
+    #[inline]
+    pub(super) fn fold_to(&self, turn: &Turn<'_>, ranks: Range<usize>, all: usize, part: Range<usize>, result: &Buffer) -> Result<()> {
+        let region = result.region();
+        debug_assert_eq!(region.len(), part.len());
+        if let Some(start) = region.as_contiguous() {
+            // SAFETY: the program's result buffer, which has this many bytes.
+            return unsafe { self.fold(turn, ranks, all, part, start) };
+        }
+        let scratch = Scratch::take(part.len())?;
+        let len = part.len();
+        // SAFETY: scratch memory of this many bytes, all of which have a value.
+        unsafe {
+            self.fold(turn, ranks, all, part, scratch.start())?;
+            region.write(0, std::slice::from_raw_parts(scratch.start(), len));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,108 @@
+//! Waiting for what another rank does on the stage.
+//!
+//! Three stages, each longer than the one before:
+//! 1. looking, without the engine, for as long as an answer takes whose sender is running;
+//! 2. where processes outnumber processors: giving the processor to others again and again. That is cheaper than sleeping and being woken, as long as it
+//!    does not take long; the engine makes progress meanwhile;
+//! 3. [`Engine::block_on`](limosa_p2p::Engine::block_on), which makes progress and ends up sleeping. The stage then knows what this rank awaits,
+//!    so that it is woken when that is there and not before.
+//!
+//! `LIMOSA_WAIT=block` begins with 3.
+
+use limosa_base::stage::{Awaited, Stage};
+use limosa_base::{clock, cpu};
+use limosa_job::config::{self, WaitMode};
+use limosa_p2p::{Failure, Observer};
+
+use super::Node;
+use crate::comm::Comm;
+use crate::error::Result;
+use crate::instance;
+use crate::observe::Waiting;
+use crate::request::error_of;
+
+/// Looks when every rank has a processor of its own; about 2 us.
+const LOOKS: u32 = 1000;
+/// Looks when processes outnumber processors.
+const LOOKS_SCARCE: u32 = 30;
+/// How long processors are given away before sleeping.
+const YIELDING_NS: u64 = 60_000;
+/// Yields between visits to the engine.
+const YIELDS_PER_POLL: u32 = 8;
+
+/// Waits until a condition holds.
+///
+/// # Errors
+/// That the device failed, so that nothing will ever hold any more.
+#[inline]
+pub(super) fn wait(node: &Node, comm: &Comm, awaited: Awaited) -> Result<()> {
+    if node.stage.holds(awaited) { Ok(()) } else { wait_long(node, comm, awaited) }
+}
+
+#[inline(never)]
+fn wait_long(node: &Node, comm: &Comm, awaited: Awaited) -> Result<()> {
+    let engine = instance::engine();
+    let scarce = engine.oversubscribed();
+    if config::get().wait != WaitMode::Block {
+        for _ in 0..if scarce { LOOKS_SCARCE } else { LOOKS } {
+            if node.stage.holds(awaited) {
+                return Ok(());
+            }
+            std::hint::spin_loop();
+        }
+        if scarce {
+            let end = clock::now_ns() + YIELDING_NS;
+            let mut yields = 0u32;
+            loop {
+                cpu::yield_now();
+                if node.stage.holds(awaited) {
+                    return Ok(());
+                }
+                yields += 1;
+                if yields.is_multiple_of(YIELDS_PER_POLL) {
+                    engine.poll();
+                }
+                if clock::now_ns() > end {
+                    break;
+                }
+            }
+        }
+    }
+    let mut broken = false;
+    engine.block_on(
+        &mut |view| {
+            broken = view.is_broken();
+            broken || node.stage.holds(awaited)
+        },
+        &Sleeper { stage: &node.stage, awaited, waiting: Waiting::collective(comm) },
+    );
+    if broken && !node.stage.holds(awaited) {
+        return Err(error_of(Failure::Device("the device failed during a collective operation".to_owned())));
+    }
+    Ok(())
+}
+
+/// Tells the stage what a sleeping rank awaits.
+struct Sleeper<'a> {
+    stage: &'a Stage,
+    awaited: Awaited,
+    waiting: Waiting<'a>,
+}
+
+impl Observer for Sleeper<'_> {
+    fn arrange(&self) {
+        self.stage.lie_down(self.awaited);
+    }
+
+    fn retract(&self) {
+        self.stage.get_up();
+    }
+
+    fn blocked(&self) {
+        self.waiting.blocked();
+    }
+
+    fn resumed(&self) {
+        self.waiting.resumed();
+    }
+}
