@@ -5,6 +5,8 @@
 
 pub mod clock;
 #[cfg(not(loom))]
+pub mod copy;
+#[cfg(not(loom))]
 pub mod cpu;
 #[cfg(not(loom))]
 pub mod doorbell;

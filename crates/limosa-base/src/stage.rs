@@ -261,9 +261,7 @@ impl Stage {
         match awaited {
             Awaited::Note(member, number) => posted(member, number),
             Awaited::AllNotes(number) => (0..self.size).all(|member| posted(member, number)),
-            Awaited::AllFinished(number) => {
-                (0..self.size).all(|member| self.member(member).finished.0.load(Ordering::Acquire) >= number)
-            }
+            Awaited::AllFinished(number) => (0..self.size).all(|member| self.member(member).finished.0.load(Ordering::Acquire) >= number),
             Awaited::Complete(member, number) => self.member(member).shares.complete.load(Ordering::Acquire) >= number,
         }
     }

@@ -3,6 +3,7 @@
 //! Knows devices, peers, contexts and tags. Does not know communicators, datatypes or collectives: the layer above describes memory as a
 //! [`memory::Region`] and gives each communicator a context id.
 
+mod arriving;
 mod engine;
 pub mod matching;
 pub mod memory;

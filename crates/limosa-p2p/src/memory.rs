@@ -8,6 +8,7 @@
 //! - stream order is the order of the type map; offset `o` of the stream is byte `o % size` of element `o / size`;
 //! - a layout never touches memory outside the pieces that it reports.
 
+use limosa_base::copy::copy;
 use std::sync::Arc;
 
 /// How the data bytes of `count` equal elements lie around a base address.
@@ -105,7 +106,7 @@ impl Region {
         }
         match &self.layout {
             // SAFETY: in range by the assertion; the builder of the region promised readable memory.
-            None => unsafe { std::ptr::copy_nonoverlapping(self.base.add(offset), dst.as_mut_ptr(), dst.len()) },
+            None => unsafe { copy(self.base.add(offset), dst.as_mut_ptr(), dst.len()) },
             // SAFETY: as above.
             Some(layout) => unsafe { layout.pack(self.base, self.count, offset, dst) },
         }
@@ -119,7 +120,7 @@ impl Region {
         }
         match &self.layout {
             // SAFETY: in range by the assertion; the builder of the region promised writable memory.
-            None => unsafe { std::ptr::copy_nonoverlapping(src.as_ptr(), self.base.add(offset), src.len()) },
+            None => unsafe { copy(src.as_ptr(), self.base.add(offset), src.len()) },
             // SAFETY: as above.
             Some(layout) => unsafe { layout.unpack(self.base, self.count, offset, src) },
         }

@@ -2,8 +2,9 @@
 //!
 //! | phase | what is awaited | next |
 //! |---|---|---|
-//! | `Posted` | a matching message | `Pulling`, `Streaming` or done; done (cancelled) |
+//! | `Posted` | a matching message | `Pulling`, `Arriving`, `Streaming` or done; done (cancelled) |
 //! | `Pulling` | the thread that copies from the sender's memory, without the lock | done; `Streaming` if pulling is refused |
+//! | `Arriving` | the next parts of the message | done |
 //! | `Streaming` | the rest of the bytes from the sender | done |
 //! | `Queued` | room on the lane for an eager message | done, or `Unmatched` for a synchronous one |
 //! | `Unmatched` | the receiver's word that the message was matched | done; done (cancelled) |
@@ -108,6 +109,7 @@ pub(crate) type PieceList = Box<[(u64, u64)]>;
 pub(crate) enum Phase {
     Posted { pattern: Pattern, entry: EntryId, region: Region },
     Pulling,
+    Arriving,
     Streaming { region: Region, expected: u64, received: u64 },
     Queued,
     Unmatched { peer: Peer, envelope: Envelope },

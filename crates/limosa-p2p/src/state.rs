@@ -1,6 +1,7 @@
 //! The protocols: what a process knows under its engine's lock, and what it does when a packet arrives.
 //!
-//! - **Eager**: up to the eager limit the bytes travel with the envelope; the send is done when they are on the lane.
+//! - **Eager**: up to the eager limit the bytes travel with the envelope; the send is done when they are on the lane. Those longer than a part
+//!   travel in several ([`crate::arriving`]).
 //! - **Offer**: longer messages wait at the sender. The receiver fetches them from the sender's memory, or asks for them to be streamed where
 //!   it cannot (no cross-memory attach, or too many small pieces).
 //!
@@ -12,6 +13,7 @@
 //! When a packet is lost, because the device failed or there is no memory for it, order and completeness of messages cannot be kept any more:
 //! everything that waits for a message fails then, and so does everything that is started later ([`State::break_down`]).
 
+use crate::arriving::{Arrival, Arrivals, Target};
 use crate::matching::{Envelope, Matcher, Pattern};
 use crate::memory::Region;
 use crate::request::{Completion, Continuation, Failure, Owner, Phase, PieceList, RequestId, Requests};
@@ -28,6 +30,9 @@ pub(crate) const MIN_PIECE: usize = 1024;
 /// Shortest message that both sides copy together: for shorter ones it is over before the sender could join.
 const MIN_JOINT: usize = 32 * 1024;
 
+/// Bytes of a part of an eager message; shorter ones travel whole.
+pub(crate) const PART_BYTES: usize = 4096;
+
 /// Whether a send is done when the message is away, or when it is matched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
@@ -39,15 +44,32 @@ pub enum Mode {
 
 /// A message that no receive was posted for.
 pub(crate) enum Unexpected {
-    Eager { from: Peer, data: Box<[u8]>, sync: Option<u64> },
-    Offer { from: Peer, offer: Offer },
-    Local { send: RequestId, len: u64 },
+    Eager {
+        from: Peer,
+        data: Box<[u8]>,
+        sync: Option<u64>,
+    },
+    /// One that comes, or came, in parts, kept under this number.
+    Arriving {
+        from: Peer,
+        slot: usize,
+        total: usize,
+    },
+    Offer {
+        from: Peer,
+        offer: Offer,
+    },
+    Local {
+        send: RequestId,
+        len: u64,
+    },
 }
 
 impl Unexpected {
     pub fn len(&self) -> u64 {
         match self {
             Unexpected::Eager { data, .. } => data.len() as u64,
+            Unexpected::Arriving { total, .. } => *total as u64,
             Unexpected::Offer { offer, .. } => offer.len,
             Unexpected::Local { len, .. } => *len,
         }
@@ -58,6 +80,37 @@ impl Unexpected {
 enum Waiting {
     Control { meta: Meta, data: SmallVec<[u8; 64]>, urgency: Urgency },
     Eager { request: RequestId, meta: Meta, region: Region, sync: bool },
+    Parts { request: RequestId, parts: Parts },
+}
+
+/// The parts of an eager message that are still to be sent.
+struct Parts {
+    begin: Option<Meta>,
+    region: Region,
+    sent: usize,
+}
+
+impl Parts {
+    /// Sends as many as there is room for; true if these were all.
+    #[inline]
+    fn push(&mut self, device: &mut dyn Device, to: Peer) -> Result<bool, DeviceError> {
+        let len = self.region.len();
+        if let Some(meta) = &self.begin {
+            if device.send(to, meta, Data::Bytes(&(len as u64).to_ne_bytes()), Urgency::Normal)? == Sent::NoRoom {
+                return Ok(false);
+            }
+            self.begin = None;
+        }
+        while self.sent < len {
+            let (offset, part) = (self.sent, PART_BYTES.min(len - self.sent));
+            let mut fill = |bytes: &mut [u8]| self.region.read(offset, bytes);
+            if device.send(to, &wire::about(wire::PART, 0, 0), Data::Fill(part, &mut fill), Urgency::Normal)? == Sent::NoRoom {
+                return Ok(false);
+            }
+            self.sent += part;
+        }
+        Ok(true)
+    }
 }
 
 /// To be done with the device, right after polling it.
@@ -81,6 +134,7 @@ pub(crate) struct Direct {
 
 enum DirectPhase {
     Waiting,
+    Arriving,
     Fetching(RequestId),
     Done(Completion),
 }
@@ -101,6 +155,7 @@ pub(crate) struct State {
     pub requests: Requests,
     pub matcher: Matcher<RequestId, Unexpected>,
     direct: Option<Direct>,
+    arrivals: Arrivals,
     pub deferred: Vec<Deferred>,
     pub jobs: Vec<Job>,
     backlog: Vec<VecDeque<Waiting>>,
@@ -159,6 +214,7 @@ impl State {
             requests: Requests::default(),
             matcher: Matcher::default(),
             direct: None,
+            arrivals: Arrivals::new(size),
             deferred: Vec::new(),
             jobs: Vec::new(),
             backlog: (0..size).map(|_| VecDeque::new()).collect(),
@@ -202,8 +258,9 @@ impl State {
         self.backlog.iter_mut().for_each(VecDeque::clear);
         self.behind.clear();
         self.feeding.clear();
+        self.arrivals.clear();
         self.interest = 0;
-        if let Some(Direct { phase: phase @ DirectPhase::Waiting, .. }) = &mut self.direct {
+        if let Some(Direct { phase: phase @ (DirectPhase::Waiting | DirectPhase::Arriving), .. }) = &mut self.direct {
             *phase = DirectPhase::Done(Completion { failure: Some(failure.clone()), ..Completion::default() });
             self.completed = true;
         }
@@ -252,8 +309,11 @@ impl State {
     ) -> Result<Option<RequestId>, Failure> {
         self.check_broken()?;
         let len = region.len();
-        if len > self.eager_limit {
+        if len > self.eager_limit || (mode == Mode::Synchronous && len > PART_BYTES) {
             return self.send_offer(device, peer, envelope, region).map(Some);
+        }
+        if len > PART_BYTES {
+            return self.send_parts(device, peer, envelope, region);
         }
         if mode == Mode::Synchronous {
             let request = self.requests.insert(Phase::Queued);
@@ -272,6 +332,22 @@ impl State {
         let request = self.requests.insert(Phase::Queued);
         self.queue(device, peer, Waiting::Eager { request, meta, region, sync: false });
         Ok(Some(request))
+    }
+
+    fn send_parts(
+        &mut self,
+        device: &mut dyn Device,
+        peer: Peer,
+        envelope: &Envelope,
+        region: Region,
+    ) -> Result<Option<RequestId>, Failure> {
+        let mut parts = Parts { begin: Some(wire::enveloped(wire::BEGIN, envelope)), region, sent: 0 };
+        if self.backlog[peer as usize].is_empty() && parts.push(device, peer)? {
+            return Ok(None);
+        }
+        let request = self.requests.insert(Phase::Queued);
+        self.queue(device, peer, Waiting::Parts { request, parts });
+        self.check_broken().map(|()| Some(request))
     }
 
     fn send_offer(&mut self, device: &mut dyn Device, peer: Peer, envelope: &Envelope, region: Region) -> Result<RequestId, Failure> {
@@ -390,7 +466,7 @@ impl State {
     #[inline]
     pub fn direct_done(&self) -> bool {
         match self.direct.as_ref().map(|d| &d.phase) {
-            Some(DirectPhase::Waiting) => false,
+            Some(DirectPhase::Waiting | DirectPhase::Arriving) => false,
             Some(DirectPhase::Fetching(id)) => self.requests.get(*id).is_none_or(|r| matches!(r.phase, Phase::Done)),
             Some(DirectPhase::Done(_)) | None => true,
         }
@@ -402,7 +478,7 @@ impl State {
         match self.direct.take().map(|d| d.phase) {
             Some(DirectPhase::Done(completion)) => completion,
             Some(DirectPhase::Fetching(id)) => self.requests.remove(id).map(|r| r.completion).unwrap_or_default(),
-            Some(DirectPhase::Waiting) | None => Completion::default(),
+            Some(DirectPhase::Waiting | DirectPhase::Arriving) | None => Completion::default(),
         }
     }
 
@@ -428,6 +504,17 @@ impl State {
                 self.complete_receive(id, envelope, data.len() as u64, region.len() as u64);
                 if let Some(send) = sync {
                     self.tell(device, from, wire::about(wire::DONE, send, 0), &[]);
+                }
+            }
+            Unexpected::Arriving { from, slot, total } => {
+                let room = region.len();
+                let (data, more) = self.arrivals.take(from, slot, || Target::Request(id, region.clone()));
+                region.write(0, &data[..data.len().min(room)]);
+                self.unexpected_bytes -= total;
+                if more {
+                    self.requests.get_mut(id).expect("just inserted").phase = Phase::Arriving;
+                } else {
+                    self.complete_receive(id, envelope, total as u64, room as u64);
                 }
             }
             Unexpected::Offer { from, offer } => {
@@ -531,7 +618,7 @@ impl State {
                     self.settle_send(id, true);
                 }
             }
-            Phase::Pulling | Phase::Streaming { .. } | Phase::Queued | Phase::Feeding { .. } | Phase::Done => {}
+            Phase::Pulling | Phase::Arriving | Phase::Streaming { .. } | Phase::Queued | Phase::Feeding { .. } | Phase::Done => {}
         }
     }
 
@@ -549,6 +636,11 @@ impl State {
                 let Some(send) = wire::word(data, 0) else { return false };
                 self.eager_arrived(from, &wire::envelope(meta), &data[8..], Some(send), answers);
             }
+            wire::BEGIN => {
+                let Some(total) = wire::word(data, 0).and_then(|total| usize::try_from(total).ok()) else { return false };
+                return self.begin_arrival(from, &wire::envelope(meta), total);
+            }
+            wire::PART => return self.part_arrived(from, data),
             wire::OFFER => {
                 let Some(offer) = Offer::decode(data) else { return false };
                 let envelope = wire::envelope(meta);
@@ -614,20 +706,85 @@ impl State {
                 }
             }
             None => {
-                let Some(mut kept) = room_for(data.len()) else {
-                    let bytes = data.len();
-                    self.break_down(Failure::NoMemory(format!(
-                        "no memory for a message of {bytes} bytes from process {from} that no receive was posted for; {} bytes in such messages \
-                         are held already: receive them sooner, or synchronise the processes",
-                        self.unexpected_bytes
-                    )));
-                    return;
-                };
+                let Some(mut kept) = self.room_for_unexpected(from, data.len()) else { return };
                 kept.extend_from_slice(data);
                 self.unexpected_bytes += data.len();
                 self.matcher.store(envelope, Unexpected::Eager { from, data: kept.into(), sync });
             }
         }
+    }
+
+    /// Memory for a message that no receive was posted for; all communication ends if there is none.
+    fn room_for_unexpected(&mut self, from: Peer, bytes: usize) -> Option<Vec<u8>> {
+        let room = room_for(bytes);
+        if room.is_none() {
+            self.break_down(Failure::NoMemory(format!(
+                "no memory for a message of {bytes} bytes from process {from} that no receive was posted for; {} bytes in such messages \
+                 are held already: receive them sooner, or synchronise the processes",
+                self.unexpected_bytes
+            )));
+        }
+        room
+    }
+
+    /// A message begins whose parts will follow.
+    fn begin_arrival(&mut self, from: Peer, envelope: &Envelope, total: usize) -> bool {
+        if self.arrivals.from(from).is_some() {
+            return false;
+        }
+        let target = if let Some(direct) = self.direct_for(envelope) {
+            direct.phase = DirectPhase::Arriving;
+            Target::Direct
+        } else if let Some(id) = self.matcher.arrive(envelope) {
+            let region = self.take_posted(id);
+            self.requests.get_mut(id).expect("it was posted").phase = Phase::Arriving;
+            Target::Request(id, region)
+        } else {
+            let Some(room) = self.room_for_unexpected(from, total) else { return true };
+            self.unexpected_bytes += total;
+            let slot = self.arrivals.keep(room);
+            self.matcher.store(envelope, Unexpected::Arriving { from, slot, total });
+            Target::Kept(slot)
+        };
+        *self.arrivals.from(from) = Some(Arrival { envelope: *envelope, total, received: 0, target });
+        true
+    }
+
+    /// The next part of the message that began last.
+    #[inline]
+    fn part_arrived(&mut self, from: Peer, data: &[u8]) -> bool {
+        let Some(mut arrival) = self.arrivals.from(from).take() else { return false };
+        let offset = arrival.received;
+        arrival.received += data.len();
+        if data.is_empty() || arrival.received > arrival.total {
+            return false;
+        }
+        let write = |region: &Region| {
+            let n = data.len().min(region.len().saturating_sub(offset));
+            if n > 0 {
+                region.write(offset, &data[..n]);
+            }
+        };
+        match &arrival.target {
+            Target::Direct => write(&self.direct.as_ref().expect("it waits for the rest").region),
+            Target::Request(_, region) => write(region),
+            Target::Kept(slot) => self.arrivals.kept(*slot).extend_from_slice(data),
+        }
+        if arrival.received < arrival.total {
+            *self.arrivals.from(from) = Some(arrival);
+            return true;
+        }
+        let (envelope, total) = (arrival.envelope, arrival.total as u64);
+        match arrival.target {
+            Target::Direct => {
+                let direct = self.direct.as_mut().expect("it waits for the rest");
+                direct.phase = DirectPhase::Done(received(&envelope, total, direct.region.len() as u64));
+                self.completed = true;
+            }
+            Target::Request(id, region) => self.complete_receive(id, &envelope, total, region.len() as u64),
+            Target::Kept(_) => {}
+        }
+        true
     }
 
     fn accepted(&mut self, id: RequestId, from: Peer, receive: u64, len: u64) -> bool {
@@ -692,8 +849,28 @@ impl State {
     /// Sends what waits for this peer as far as there is room; true if anything went.
     fn flush_peer(&mut self, device: &mut dyn Device, to: Peer) -> bool {
         let mut any = false;
-        while let Some(packet) = self.backlog[to as usize].pop_front() {
+        while let Some(mut packet) = self.backlog[to as usize].pop_front() {
+            if let Waiting::Parts { request, parts } = &mut packet {
+                let (request, before) = (*request, parts.sent);
+                match parts.push(device, to) {
+                    Ok(true) => {
+                        any = true;
+                        self.complete_send(request);
+                    }
+                    Ok(false) => {
+                        any |= parts.sent > before;
+                        self.backlog[to as usize].push_front(packet);
+                        return any;
+                    }
+                    Err(error) => {
+                        let failure = Some(error.into());
+                        self.complete(request, Completion { failure, ..Completion::default() });
+                    }
+                }
+                continue;
+            }
             let sent = match &packet {
+                Waiting::Parts { .. } => unreachable!("parts are sent above"),
                 Waiting::Control { meta, data, urgency } => device.send(to, meta, Data::Bytes(data), *urgency),
                 Waiting::Eager { request, meta, region, sync } => send_eager(device, to, meta, region, sync.then_some(request.to_wire())),
             };
@@ -709,7 +886,7 @@ impl State {
                         self.complete_send(request);
                     }
                 }
-                (Ok(Sent::Done), Waiting::Control { .. }) => any = true,
+                (Ok(Sent::Done), _) => any = true,
                 (Ok(Sent::NoRoom), packet) => {
                     self.backlog[to as usize].push_front(packet);
                     return any;
@@ -718,7 +895,7 @@ impl State {
                     let failure = Some(error.into());
                     self.complete(request, Completion { failure, ..Completion::default() });
                 }
-                (Err(error), Waiting::Control { .. }) => self.break_down(error.into()),
+                (Err(error), _) => self.break_down(error.into()),
             }
         }
         any

@@ -4,6 +4,8 @@
 //! |---|---|---|---|
 //! | `EAGER` | envelope | bytes | a whole message |
 //! | `EAGER_SYNC` | envelope | send id, bytes | a whole message; answer `DONE` when it is matched |
+//! | `BEGIN` | envelope | length | a message that comes in parts |
+//! | `PART` | | bytes | the next part of the message that was begun last |
 //! | `OFFER` | envelope | [`Offer`] | a message to be fetched |
 //! | `ACCEPT` | send id, receive id | length | stream me the first so many bytes |
 //! | `STREAM` | receive id, offset | bytes | a part of a message |
@@ -26,6 +28,8 @@ pub const STREAM: u8 = 5;
 pub const DONE: u8 = 6;
 pub const RECALL: u8 = 7;
 pub const RECALLED: u8 = 8;
+pub const BEGIN: u8 = 9;
+pub const PART: u8 = 10;
 
 /// A message that waits at its sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

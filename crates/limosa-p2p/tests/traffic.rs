@@ -260,3 +260,44 @@ fn messages_to_oneself_arrive() {
     }
     e[0].stop();
 }
+
+#[test]
+fn messages_in_parts_reach_receives_posted_before_between_and_after_and_probes() {
+    let all = engines(2, true, OPTIONS);
+    let (a, b) = (all[0].clone(), all[1].clone());
+    let lengths = [4096usize, 4097, 8192, 12_000, 16_384];
+    let sender = std::thread::spawn(move || {
+        for round in 0..300u64 {
+            for (tag, &len) in lengths.iter().enumerate() {
+                send(&a, 1, tag as i32, &bytes(len, round * 10 + tag as u64), Mode::Standard);
+            }
+            send(&a, 1, 99, &bytes(5000, round), Mode::Synchronous);
+        }
+    });
+    for round in 0..300u64 {
+        let order: Vec<usize> = (0..lengths.len()).map(|i| (i * 3 + round as usize) % lengths.len()).collect();
+        for &tag in &order {
+            let pattern = Pattern { context: 2, source: Some(0), tag: Some(tag as i32) };
+            // The middle one gets a buffer that is too short for it.
+            let room_for = if tag == 2 { 6000 } else { lengths[tag] };
+            let mut data = vec![0u8; room_for];
+            let end = match (round + tag as u64) % 3 {
+                0 => receive(&b, Some(0), Some(tag as i32), &mut data),
+                1 => {
+                    assert_eq!(b.block_on_probe(&pattern, &Unobserved).expect("a message").bytes, lengths[tag] as u64);
+                    let matched = b.probe_matched(&pattern).expect("it was probed");
+                    let id = b.receive_matched(matched, room(&mut data));
+                    finish(&b, id)
+                }
+                _ => b.receive_blocking(&pattern, room(&mut data), &Unobserved),
+            };
+            assert_eq!(data, bytes(lengths[tag], round * 10 + tag as u64)[..room_for]);
+            assert_eq!(end.failure.is_some(), tag == 2);
+        }
+        let mut data = vec![0u8; 5000];
+        receive(&b, Some(0), Some(99), &mut data);
+        assert_eq!(data, bytes(5000, round));
+    }
+    sender.join().expect("the sender");
+    all.iter().for_each(|e| e.stop());
+}
