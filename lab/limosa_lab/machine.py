@@ -11,6 +11,9 @@ import psutil
 
 from limosa_lab.libraries import Library, output_of
 
+# Below this, what others use of the processors is the usual background of a system.
+QUIET_PERCENT = 5.0
+
 
 def processors() -> int:
     """Give the number of processors that this process may use."""
@@ -24,6 +27,7 @@ def record(libraries: Sequence[Library], options: dict[str, Any]) -> dict[str, A
         "format": 1,
         "time": now(),
         "load": os.getloadavg(),
+        "busy_percent": busy_percent(),
         "cpu": cpu_model(),
         "architecture": platform.machine(),
         "processors": processors(),
@@ -47,6 +51,11 @@ def record(libraries: Sequence[Library], options: dict[str, Any]) -> dict[str, A
         "options": options,
         "libraries": [library.describe() for library in libraries],
     }
+
+
+def busy_percent() -> float:
+    """Give how much of all processors others use, measured for a second in which this process sleeps."""
+    return psutil.cpu_percent(interval=1.0)
 
 
 def end() -> dict[str, Any]:

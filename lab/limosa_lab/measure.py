@@ -1,7 +1,7 @@
 """A measurement from beginning to end: libraries, binaries, all runs in turn, everything written down."""
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -65,7 +65,7 @@ def measure(options: Options, output: Path, observer: Observer) -> None:
     ------
     LabError
         If a name is unknown, a library cannot be installed or a program not be compiled. Runs that fail are
-        recorded and do not end the measurement.
+        recorded and do not end the measurement. What took too long once is not tried again in later rounds.
 
     """
     chosen = catalogue.for_benches(options.only, catalogue.choose(options.programs, catalogue.programs()))
@@ -81,13 +81,16 @@ def measure(options: Options, output: Path, observer: Observer) -> None:
 
     environment = machine.record(libraries, _options_record(options))
     writer.record("environment", environment)
-    if environment["load"][0] > 0.3:
-        observer.say(f"the machine is not quiet (load {environment['load'][0]:.2f}): the numbers will be doubtful")
+    if environment["busy_percent"] > machine.QUIET_PERCENT:
+        observer.say(f"other programs use {environment['busy_percent']:.0f} % of the processors: the numbers will be doubtful")
 
     runner.adopt_orphans()
     turns = list(schedule.turns(options.rounds, todo, list(prepared)))
-    with observer.progress(len(turns)) or nullcontext():
+    too_long: set[tuple[schedule.Task, str]] = set()
+    with observer.progress(len(turns)):
         for number, (round_number, task, name) in enumerate(turns):
+            if (task, name) in too_long:
+                continue
             benches = f" {', '.join(task.benches)}" if task.benches else ""
             observer.running(
                 number, f"{task.program.name}{benches}, {ranks(task.ranks)}, {prepared[name].library.title}, round {round_number + 1}"
@@ -96,6 +99,8 @@ def measure(options: Options, output: Path, observer: Observer) -> None:
                 writer.record("run", record)
                 for sample in samples:
                     writer.record("sample", sample)
+                if record.outcome == "time limit":
+                    too_long.add((task, name))
                 if record.outcome != "ok":
                     observer.say(runner.describe(record))
     writer.record("end", machine.end())

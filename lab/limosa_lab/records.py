@@ -32,6 +32,8 @@ class Run:
         ``ok``, ``time limit``, ``failed`` (a non-zero exit code) or ``wrong data`` (its own verification failed).
     seconds
         Wall time from starting the launcher to its end.
+    stolen
+        Seconds of processor time that the hypervisor gave to others meanwhile, all processors together.
     left_behind
         Processes that were still there after the launcher had ended, and were killed.
     errors
@@ -48,6 +50,7 @@ class Run:
     exit_code: int | None
     seconds: float
     load: float
+    stolen: float = 0.0
     left_behind: int = 0
     errors: str = ""
 

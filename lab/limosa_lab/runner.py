@@ -11,6 +11,7 @@ Contract
 import contextlib
 import ctypes
 import os
+import select
 import shlex
 import signal
 import subprocess
@@ -66,22 +67,21 @@ def run(prepared: Prepared, binary: Path, task: Task, options: Sequence[str], ro
     library = prepared.library
     words = [*options, *(["--only", ",".join(task.benches)] if task.benches else [])]
     command = [*library.launcher(task.ranks, prepared.processors), str(binary), *words]
-    load = os.getloadavg()[0]
+    load, stolen = os.getloadavg()[0], psutil.cpu_times().steal
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         start = time.perf_counter()
         job = subprocess.Popen(command, env=variables(library), stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True)
         try:
-            code: int | None = job.wait(limit)
-        except subprocess.TimeoutExpired:
-            code = None
-        finally:
+            in_time = _wait(job.pid, limit)
             seconds = time.perf_counter() - start
+        finally:
             left = _end(job)
         out.seek(0)
         err.seek(0)
         lines = [line for line in out.read().decode(errors="replace").splitlines() if line.startswith("{")]
         errors = err.read().decode(errors="replace")[-_TAIL:]
 
+    code = job.returncode if in_time else None
     samples = []
     for line in lines:
         try:
@@ -105,6 +105,7 @@ def run(prepared: Prepared, binary: Path, task: Task, options: Sequence[str], ro
             exit_code=code,
             seconds=seconds,
             load=load,
+            stolen=psutil.cpu_times().steal - stolen,
             left_behind=left,
             errors="" if outcome == "ok" else errors.strip(),
         ),
@@ -134,6 +135,17 @@ def _outcome(code: int | None, samples: list[Sample]) -> str:
     if code is None:
         return "time limit"
     return "ok" if code == 0 else "failed"
+
+
+def _wait(pid: int, limit: float) -> bool:
+    """Wait until a process has ended, at most so many seconds; tell whether it has. Popen.wait looks only every 50 ms."""
+    descriptor = os.pidfd_open(pid)
+    try:
+        poll = select.poll()
+        poll.register(descriptor, select.POLLIN)
+        return bool(poll.poll(limit * 1000))
+    finally:
+        os.close(descriptor)
 
 
 def _end(job: subprocess.Popen[bytes]) -> int:

@@ -9,9 +9,13 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from limosa_lab import stats
+from limosa_lab.machine import QUIET_PERCENT
 from limosa_lab.records import Recording, Run
 from limosa_lab.stats import Case, Series, Summary
 from limosa_lab.wording import number, ranks, size
+
+# More than this share of the processor time taken by a hypervisor is worth a warning.
+STOLEN_SHARE = 0.01
 
 
 @dataclass
@@ -111,9 +115,13 @@ def _concerns(run: Run, library: str, case: Case) -> bool:
 def troubles(recording: Recording) -> list[str]:
     """List, each in a sentence, what should make a reader doubt the numbers."""
     found = []
-    begin = recording.environment["load"][0]
-    if begin > 0.3:
-        found.append(f"The machine was not quiet at the start (load {begin:.2f}).")
+    busy = recording.environment["busy_percent"]
+    if busy > QUIET_PERCENT:
+        found.append(f"Other programs used {busy:.0f} % of the processors at the start.")
+    stolen = sum(run.stolen for run in recording.runs)
+    share = stolen / max(1e-9, sum(run.seconds for run in recording.runs) * recording.environment["processors_of_the_machine"])
+    if share > STOLEN_SHARE:
+        found.append(f"The hypervisor gave {100 * share:.1f} % of the processor time to others.")
     if recording.end is None:
         found.append("The measurement was cut short; what was measured until then is shown.")
     wrong = sorted({(s.library, s.bench) for s in recording.samples if not s.verified})
