@@ -25,7 +25,7 @@ from limosa_lab import stats
 from limosa_lab.catalogue import COLLECTIVES
 from limosa_lab.records import Recording
 from limosa_lab.stats import Case, Results, Series
-from limosa_lab.wording import ranks, size
+from limosa_lab.wording import number, ranks, size
 
 # Colours that people with colour blindness can tell apart (Okabe and Ito), and marks.
 STYLES = {"limosa": ("#D55E00", "o"), "mpich": ("#0072B2", "s"), "openmpi": ("#009E73", "^"), "intel": ("#CC79A7", "D")}
@@ -116,8 +116,10 @@ def _scales(axes: Axes, axis: str, series: Series, at: list[float]) -> None:
     """Set up axes: powers of two for sizes and ranks, decades for times."""
     if axis == "bytes":
         axes.set_xscale("symlog", base=2, linthresh=1)
-        ticks = [value for value in (0, 1, 8, 64, 512, 4 << 10, 32 << 10, 256 << 10, 2 << 20) if min(at) <= value <= max(at)]
-        axes.set_xticks(ticks, [size(value).replace(" ", "") for value in ticks], rotation=45, fontsize="small")
+        ticks = sorted(set(at))
+        if len(ticks) > 8:
+            ticks = [value for value in (0, 1, 8, 64, 512, 4 << 10, 32 << 10, 256 << 10, 2 << 20) if min(at) <= value <= max(at)]
+        axes.set_xticks(ticks, [size(int(value)).replace(" ", "") for value in ticks], rotation=45, fontsize="small")
         axes.set_xlabel("message size")
     else:
         axes.set_xscale("symlog", base=10 if axis in {"posted", "unexpected"} else 2, linthresh=1)
@@ -157,7 +159,13 @@ def _heat_map(found: Results, form: str) -> Figure | None:
         value = values[row, column]
         if np.isfinite(value):
             axes.text(
-                column, row, f"{value:.2g}", ha="center", va="center", fontsize=6, color="white" if abs(np.log2(value)) > 2 else "black"
+                column,
+                row,
+                number(float(f"{value:.2g}")),
+                ha="center",
+                va="center",
+                fontsize=6,
+                color="white" if abs(np.log2(value)) > 2 else "black",
             )
     bar = figure.colorbar(image, ax=axes, ticks=[-3, -2, -1, 0, 1, 2, 3])
     bar.ax.set_yticklabels(["1/8", "1/4", "1/2", "1", "2", "4", "8"])
