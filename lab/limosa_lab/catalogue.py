@@ -25,6 +25,9 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "scale": ("init_finalize", "memory"),
 }
 
+# The program of which the time of the whole job is measured from outside, as the benchmark `start`.
+START = "init_finalize"
+
 # The collectives as the programs call them, in IMB's order.
 COLLECTIVES = (
     "bcast allgather allgatherv alltoall alltoallv gather gatherv scatter scatterv "
@@ -53,13 +56,14 @@ class Program:
     limit: float | None = None
 
     def mentions(self, bench: str) -> bool:
-        """Tell whether the program may have this benchmark: whether its name, or what it is made of, is a word of the sources."""
+        """Tell whether the program may have this benchmark: its own name, a string in the source, or a collective in a list of them."""
         text = self.source.read_text()
         for header in re.findall(r'#include "(\w+\.h)"', text):
             if header != "lab.h":
                 text += (self.source.parent / header).read_text()
-        names = {bench, bench.removeprefix("i"), bench.removesuffix("_init")}
-        return any(re.search(rf"\b{re.escape(name)}\b", text) for name in names)
+        collective = bench.removesuffix("_init") if bench.endswith("_init") else bench.removeprefix("i")
+        listed = any(re.search(rf"\bDO\(\w+, {re.escape(name)}\b", text) for name in (bench, collective))
+        return bench == self.name or f'"{bench}"' in text or listed or (self.name, bench) == (START, "start")
 
     def parts(self) -> list[list[str]]:
         """Give the benchmarks of each run; an empty list stands for all of them, in one run.

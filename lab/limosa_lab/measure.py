@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from limosa_lab import build, catalogue, machine, runner, schedule
+from limosa_lab.catalogue import START
 from limosa_lab.libraries import Library, Limosa, choose_peers
 from limosa_lab.records import Run, Sample, Writer
 from limosa_lab.wording import ranks
 
-# The program of which the whole job's time is measured from outside, and how often in one round.
-START = "init_finalize"
+# How often the program of the start-up time is run in one round.
 START_REPEATS = 5
 
 

@@ -158,15 +158,8 @@ def _heat_map(found: Results, form: str) -> Figure | None:
     for row, column in np.ndindex(values.shape):
         value = values[row, column]
         if np.isfinite(value):
-            axes.text(
-                column,
-                row,
-                number(float(f"{value:.2g}")),
-                ha="center",
-                va="center",
-                fontsize=6,
-                color="white" if abs(np.log2(value)) > 2 else "black",
-            )
+            colour = "white" if abs(np.log2(value)) > 2 else "black"
+            axes.text(column, row, number(float(f"{value:.2g}")), ha="center", va="center", fontsize=6, color=colour)
     bar = figure.colorbar(image, ax=axes, ticks=[-3, -2, -1, 0, 1, 2, 3])
     bar.ax.set_yticklabels(["1/8", "1/4", "1/2", "1", "2", "4", "8"])
     bar.set_label("time of Limosa / time of the best peer")

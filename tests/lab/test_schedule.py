@@ -50,7 +50,10 @@ def test_groups_and_names_may_be_mixed():
 def test_benchmarks_are_found_in_the_programs_that_have_them():
     available = list(catalogue.programs().values())
     assert [p.name for p in catalogue.for_benches(["independence_send"], available)] == ["independence"]
-    assert "icollectives" in [p.name for p in catalogue.for_benches(["ibcast"], available)]
+    assert [p.name for p in catalogue.for_benches(["pingpong"], available)] == ["pingpong"]
+    assert [p.name for p in catalogue.for_benches(["start"], available)] == ["init_finalize"]
+    for bench in ("ibcast", "bcast_init"):
+        assert "icollectives" in [p.name for p in catalogue.for_benches([bench], available)]
     with pytest.raises(LabError, match="no_such_bench"):
         catalogue.for_benches(["pingpong", "no_such_bench"], available)
 
