@@ -5,7 +5,7 @@
 //! ```text
 //! bit 30     29..26   25..20        19..0
 //!  0         kind     generation    slot        every kind but requests: 1 M live handles each
-//!  1         generation (29..24)    slot (23..0)    requests: 16 M live handles
+//!  1         generation (29..24)    light (23)    slot (22..0)    requests: 8 M live handles of each sort
 //! ```
 //!
 //! Invariants:
@@ -19,6 +19,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use limosa_base::hazard::{Cell, Eternal, Ref};
+use limosa_mpi::Short;
 use limosa_mpi::consts::{self, ErrorClass};
 use parking_lot::Mutex;
 
@@ -57,6 +58,10 @@ pub(crate) struct Kind {
 /// Numbers below this one are predefined handles, or none.
 const PREDEFINED_END: usize = 0x1000;
 const REQUEST_BIT: usize = 1 << 30;
+const REQUEST_SLOT_BITS: usize = 24;
+/// Among requests: this one lives in the engine, and the rest of the slot number is its number there.
+const LIGHT_BIT: usize = 1 << 23;
+const COMPLETED_SLOT: usize = LIGHT_BIT - 1;
 const GENERATIONS: usize = 1 << 6;
 /// Generation of a slot that was never used.
 const NEVER: usize = usize::MAX;
@@ -73,12 +78,44 @@ pub(crate) trait Object: Send + Sync + 'static {
         Self: Sized;
     /// Tells the object under which handle it is registered.
     fn set_handle(&self, _handle: Handle) {}
+    /// An object for a request that lives in the engine, for the duration of a call.
+    fn light(_handle: Handle) -> Option<Arc<Self>>
+    where
+        Self: Sized,
+    {
+        None
+    }
     /// The object behind a predefined handle; asked once per value, when it is first used.
     fn builtin(_value: i32) -> Option<Arc<Self>>
     where
         Self: Sized,
     {
         None
+    }
+}
+
+impl Handle {
+    /// The handle of a request that lives in the engine; `None` if its slot has too high a number for a handle.
+    #[inline]
+    pub(crate) fn light(short: Short) -> Option<Handle> {
+        let slot = short.index as usize;
+        (slot < COMPLETED_SLOT).then_some(Handle(REQUEST_BIT | (short.generation as usize) << REQUEST_SLOT_BITS | LIGHT_BIT | slot))
+    }
+
+    /// The handle of all sends that were complete when they were started.
+    pub(crate) const COMPLETED: Handle = Handle(REQUEST_BIT | LIGHT_BIT | COMPLETED_SLOT);
+
+    /// True for a request that lives in the engine, [`Handle::COMPLETED`] among them.
+    #[inline]
+    pub(crate) fn is_light(self) -> bool {
+        self.0 >> 30 == 1 && self.0 & LIGHT_BIT != 0
+    }
+
+    /// The request's name in the engine; `None` for [`Handle::COMPLETED`]. Only for light handles.
+    #[inline]
+    pub(crate) fn short(self) -> Option<Short> {
+        let index = (self.0 & (LIGHT_BIT - 1)) as u32;
+        (index as usize != COMPLETED_SLOT).then_some(Short { index, generation: (self.0 >> REQUEST_SLOT_BITS) as u32 % Short::GENERATIONS })
     }
 }
 
@@ -102,8 +139,8 @@ struct Slot<T: Object> {
 
 /// Slots in the first chunk; every further chunk has twice as many as the one before, so that slots never move.
 const FIRST_CHUNK: usize = 64;
-/// Chunks for the 16 M slots of requests.
-const CHUNKS: usize = 19;
+/// Chunks for the 8 M slots of requests.
+const CHUNKS: usize = 18;
 
 /// Chunk of a slot, and the place in it.
 #[inline]
@@ -137,7 +174,9 @@ impl<T: Object> HandleTable<T> {
     }
 
     const IS_REQUEST: bool = T::KIND.tag == kind::REQUEST.tag;
-    const SLOT_BITS: usize = if Self::IS_REQUEST { 24 } else { 20 };
+    const SLOT_BITS: usize = if Self::IS_REQUEST { REQUEST_SLOT_BITS } else { 20 };
+    /// Most live objects.
+    const LIMIT: usize = if Self::IS_REQUEST { LIGHT_BIT } else { 1 << 20 };
     const BASE: usize = if Self::IS_REQUEST { REQUEST_BIT } else { T::KIND.tag << 26 };
 
     fn encode(slot: usize, generation: usize) -> Handle {
@@ -163,6 +202,9 @@ impl<T: Object> HandleTable<T> {
     pub(crate) fn get(&self, handle: Handle) -> Result<Ref<T>, Miss> {
         if handle.0 < PREDEFINED_END {
             return self.predefined(handle.0 as i32);
+        }
+        if Self::IS_REQUEST && handle.is_light() {
+            return T::light(handle).map(Ref::counted).ok_or(Miss::Freed);
         }
         let (slot, generation) = Self::decode(handle).ok_or(Miss::Foreign)?;
         let slot = self.slot(slot).ok_or(Miss::Foreign)?;
@@ -215,7 +257,7 @@ impl<T: Object> HandleTable<T> {
     pub(crate) fn insert(&self, object: Arc<T>) -> Option<Handle> {
         let at = {
             let mut book = self.book.lock();
-            let full = book.used >> Self::SLOT_BITS != 0;
+            let full = book.used >= Self::LIMIT;
             match if book.free.len() > RESTING || full { book.free.pop_front() } else { None } {
                 Some(at) => at,
                 None if full => return None,

@@ -34,6 +34,7 @@ use crate::topo::Topology;
 
 mod construct;
 mod hints;
+pub(crate) mod registry;
 
 pub(crate) use construct::ChildPlan;
 pub use construct::SplitKind;
@@ -80,9 +81,10 @@ impl Comm {
     }
 
     fn predefined(context: u64, group: Arc<Group>, rank: u32, name: &str) -> Arc<Comm> {
-        let comm = Comm { predefined: true, ..Comm::bare(context, group, rank, Errhandler::fatal(), None) };
+        let mut comm = Comm::bare(context, group, rank, Errhandler::fatal(), None);
+        comm.predefined = true;
         comm.set_name(name.as_bytes());
-        Arc::new(comm)
+        registry::enrol(comm)
     }
 
     fn bare(context: u64, group: Arc<Group>, rank: u32, errhandler: Arc<Errhandler>, topology: Option<Arc<Topology>>) -> Comm {
@@ -255,13 +257,20 @@ impl Comm {
     /// Frees the communicator for its user (`MPI_Comm_free`): attributes are deleted, and no new operation may begin.
     ///
     /// If a delete callback fails, the communicator is not freed. Operations under way hold the communicator themselves and end as usual.
-    pub fn free(&self) -> Result<()> {
+    pub fn free(self: &Arc<Comm>) -> Result<()> {
         if self.predefined {
             fail!(MPI_ERR_COMM, "{} is predefined and cannot be freed", self.describe());
         }
         self.attributes.delete_all(self.handle.load(Ordering::Relaxed))?;
         self.freed.store(true, Ordering::Release);
+        registry::retire(self);
         Ok(())
+    }
+}
+
+impl Drop for Comm {
+    fn drop(&mut self) {
+        registry::strike(self.context);
     }
 }
 

@@ -104,6 +104,11 @@ impl Instance {
         &self.this
     }
 
+    /// The engine.
+    pub fn engine(&self) -> &Arc<Engine> {
+        &self.engine
+    }
+
     /// The job.
     pub fn job(&self) -> &'static Job {
         self.job

@@ -12,6 +12,7 @@ pub mod error_code;
 pub mod group;
 pub mod info;
 pub mod instance;
+pub mod light;
 pub mod observe;
 pub mod op;
 pub mod p2p;
@@ -19,4 +20,5 @@ pub mod request;
 pub mod topo;
 
 pub use error::{Error, Result};
+pub use limosa_p2p::Short;
 pub use limosa_p2p::memory::Region;

@@ -4,10 +4,11 @@
 
 use crate::comm::Comm;
 use crate::instance;
+use crate::light;
 use crate::request::Request;
 use limosa_job::Asleep;
 use limosa_job::{Blocked, Kind, Peer, Wait};
-use limosa_p2p::Observer;
+use limosa_p2p::{Observer, Short};
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
@@ -34,6 +35,7 @@ pub struct Waiting<'a> {
 enum What<'a> {
     Message { kind: Kind, comm: &'a Comm, peer: Option<i32>, tag: Option<i32> },
     Collective(&'a Comm),
+    Light { n: usize, name: &'a dyn Fn(usize) -> Option<Short> },
     Requests { requests: &'a [Option<Arc<Request>>], all: bool },
     Nothing,
 }
@@ -61,6 +63,11 @@ impl<'a> Waiting<'a> {
     /// All or any of these requests.
     pub fn requests(requests: &'a [Option<Arc<Request>>], all: bool) -> Waiting<'a> {
         Waiting::new(What::Requests { requests, all })
+    }
+
+    /// All of `n` requests that live in the engine.
+    pub fn light(n: usize, name: &'a dyn Fn(usize) -> Option<Short>) -> Waiting<'a> {
+        Waiting::new(What::Light { n, name })
     }
 
     /// Something that has no name in the standard.
@@ -104,6 +111,11 @@ impl Observer for Waiting<'_> {
                 let names: Vec<String> = open.iter().map(|r| r.comm().map_or_else(String::new, |c| c.describe())).collect();
                 let waits: Vec<Wait<'_>> = open.iter().zip(&names).filter_map(|(r, name)| r.wait_record(name)).collect();
                 seat.blocked(&Blocked { call, waits: &waits, all: *all })
+            }
+            What::Light { n, name } => {
+                let mut names = Vec::new();
+                let waits = light::wait_records((0..*n).filter_map(name), &mut names);
+                seat.blocked(&Blocked { call, waits: &waits, all: true })
             }
             What::Nothing => seat.blocked(&Blocked { call, waits: &[], all: true }),
         };

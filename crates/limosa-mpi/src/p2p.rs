@@ -6,11 +6,12 @@ use crate::consts::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_PROC_NULL};
 use crate::error::Result;
 use crate::fail;
 use crate::instance::engine;
+use crate::light;
 use crate::observe::Waiting;
 use crate::request::{About, End, Recipe, Request, error_of};
 use limosa_p2p::matching::{Envelope, Pattern};
 use limosa_p2p::memory::Region;
-use limosa_p2p::{Matched, Mode, Started};
+use limosa_p2p::{Label, Matched, Mode, Short, Started};
 use std::sync::Arc;
 
 /// The four send modes.
@@ -134,15 +135,51 @@ pub fn send(comm: &Arc<Comm>, region: Region, dest: i32, tag: i32, mode: SendMod
     engine().send_blocking(world, &envelope(comm, tag), region, mode, &Waiting::send(comm, dest, tag)).map_err(error_of)
 }
 
+/// A non-blocking operation that was started.
+pub enum Issued {
+    /// A send that is complete.
+    Sent,
+    /// One that lives in the engine (see [`crate::light`]).
+    Light(Short),
+    /// One with an object of its own.
+    Object(Arc<Request>),
+}
+
+impl Issued {
+    /// The operation as an object.
+    pub fn into_object(self) -> Arc<Request> {
+        match self {
+            Issued::Sent => Request::done(None, End::empty()),
+            Issued::Light(short) => light::object(short).expect("it was started a moment ago"),
+            Issued::Object(request) => request,
+        }
+    }
+}
+
+fn label(comm: &Comm, peer: Option<i32>, tag: Option<i32>, is_send: bool) -> Label {
+    Label { context: comm.context(), note: comm.handle.load(std::sync::atomic::Ordering::Relaxed), peer, tag, is_send }
+}
+
 /// Starts a send.
 ///
 /// # Errors
 /// As for [`send`].
-pub fn isend(comm: &Arc<Comm>, region: Region, dest: i32, tag: i32, mode: SendMode) -> Result<Arc<Request>> {
+#[inline]
+pub fn isend(comm: &Arc<Comm>, region: Region, dest: i32, tag: i32, mode: SendMode) -> Result<Issued> {
     let checked = check_dest(comm, dest, tag)?;
-    Ok(match start_send(comm, checked, tag, region, mode, None)? {
-        Started::Done => Request::done(Some(comm), End::empty()),
-        Started::Pending(id) => Request::pending(id, comm, About::Send { dest, tag }),
+    let Some(world) = checked.world else { return Ok(Issued::Sent) };
+    let mode = match mode {
+        SendMode::Buffered => {
+            bsend::send(comm, None, world, &envelope(comm, tag), &region)?;
+            return Ok(Issued::Sent);
+        }
+        SendMode::Synchronous => Mode::Synchronous,
+        SendMode::Standard | SendMode::Ready => Mode::Standard,
+    };
+    let label = label(comm, Some(dest), Some(tag), true);
+    Ok(match engine().send_labelled(world, &envelope(comm, tag), region, mode, label).map_err(error_of)? {
+        Started::Done => Issued::Sent,
+        Started::Pending(id) => Issued::Light(id.short()),
     })
 }
 
@@ -164,12 +201,14 @@ pub fn receive(comm: &Arc<Comm>, region: Region, source: i32, tag: i32) -> Resul
 ///
 /// # Errors
 /// As for [`receive`].
-pub fn ireceive(comm: &Arc<Comm>, region: Region, source: i32, tag: i32) -> Result<Arc<Request>> {
+#[inline]
+pub fn ireceive(comm: &Arc<Comm>, region: Region, source: i32, tag: i32) -> Result<Issued> {
     let (source, tag) = check_source(comm, source, tag)?;
-    Ok(match start_receive(comm, source, tag, region) {
-        None => Request::done(Some(comm), End::proc_null()),
-        Some(id) => Request::pending(id, comm, About::Receive { source: source.pattern(), tag }),
-    })
+    if source == Source::ProcNull {
+        return Ok(Issued::Object(Request::done(Some(comm), End::proc_null())));
+    }
+    let pattern = Pattern { context: comm.context(), source: source.pattern(), tag };
+    Ok(Issued::Light(engine().receive_labelled(&pattern, region, label(comm, source.pattern(), tag, false)).short()))
 }
 
 /// Makes a persistent send.
@@ -215,8 +254,8 @@ pub struct Exchange {
 pub fn send_receive(comm: &Arc<Comm>, exchange: Exchange) -> Result<End> {
     // Both sides are checked before either begins, so that an error leaves nothing behind.
     check_dest(comm, exchange.dest, exchange.send_tag)?;
-    let receive = ireceive(comm, exchange.receive, exchange.source, exchange.receive_tag)?;
-    let send = isend(comm, exchange.send, exchange.dest, exchange.send_tag, SendMode::Standard)?;
+    let receive = ireceive(comm, exchange.receive, exchange.source, exchange.receive_tag)?.into_object();
+    let send = isend(comm, exchange.send, exchange.dest, exchange.send_tag, SendMode::Standard)?.into_object();
     let both = [Some(receive), Some(send)];
     crate::request::wait_all(&both);
     let [receive, send] = both.map(|r| r.and_then(|r| r.take()).unwrap_or_else(End::empty));
@@ -306,7 +345,7 @@ impl Message {
         match self.matched.lock().take() {
             Some(matched) => {
                 let id = engine().receive_matched(matched, region);
-                Request::pending(id, &self.comm, About::Receive { source: self.from, tag: None })
+                Request::pending(id, Some(self.comm.clone()), About::Receive { source: self.from, tag: None })
             }
             None => Request::done(Some(&self.comm), End::proc_null()),
         }

@@ -125,8 +125,8 @@ impl Request {
         Request::new(State::Done(end), None, comm.cloned(), About::Nothing)
     }
 
-    pub(crate) fn pending(id: RequestId, comm: &Arc<Comm>, about: About) -> Arc<Request> {
-        Request::new(State::Pending(id), None, Some(comm.clone()), about)
+    pub(crate) fn pending(id: RequestId, comm: Option<Arc<Comm>>, about: About) -> Arc<Request> {
+        Request::new(State::Pending(id), None, comm, about)
     }
 
     pub(crate) fn exchange(

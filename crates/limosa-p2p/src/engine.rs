@@ -11,7 +11,7 @@
 
 use crate::matching::{Envelope, Pattern};
 use crate::memory::Region;
-use crate::request::{Completion, Continuation, Failure, Owner, Phase, RequestId};
+use crate::request::{Completion, Continuation, Failure, Label, Owner, Phase, RequestId, Short};
 use crate::state::{Begun, Job, Mode, State, Unexpected};
 use crate::transfer::{self, Pull};
 use limosa_base::doorbell::State as Bell;
@@ -123,6 +123,14 @@ struct Core {
 }
 
 impl Core {
+    fn start_send(&mut self, me: Peer, peer: Peer, envelope: &Envelope, region: Region, mode: Mode) -> Result<Option<RequestId>, Failure> {
+        if peer == me {
+            self.state.send_local(envelope, region, mode)
+        } else {
+            self.state.send(&mut *self.device, peer, envelope, region, mode)
+        }
+    }
+
     fn joint_to_help(&mut self) -> Option<(usize, Peer, Region)> {
         self.state.joint_to_help(&*self.device)
     }
@@ -244,12 +252,7 @@ impl Engine {
     /// [`Failure::Device`], [`Failure::NoMemory`].
     pub fn send(&self, peer: Peer, envelope: &Envelope, region: Region, mode: Mode) -> Result<Started, Failure> {
         let mut core = self.core.lock();
-        let core_ref = &mut *core;
-        let started = if peer == self.rank {
-            core_ref.state.send_local(envelope, region, mode)
-        } else {
-            core_ref.state.send(&mut *core_ref.device, peer, envelope, region, mode)
-        };
+        let started = core.start_send(self.rank, peer, envelope, region, mode);
         self.leave(core);
         Ok(started?.map_or(Started::Done, Started::Pending))
     }
@@ -261,6 +264,113 @@ impl Engine {
         let id = core_ref.state.receive(&mut *core_ref.device, pattern, region);
         self.leave(core);
         id
+    }
+
+    /// As [`Engine::send`], for a layer that keeps nothing but the request's short name.
+    ///
+    /// # Errors
+    /// As for [`Engine::send`].
+    pub fn send_labelled(&self, peer: Peer, envelope: &Envelope, region: Region, mode: Mode, label: Label) -> Result<Started, Failure> {
+        let mut core = self.core.lock();
+        let started = core.start_send(self.rank, peer, envelope, region, mode);
+        if let Ok(Some(id)) = started
+            && let Some(request) = core.state.requests.get_mut(id)
+        {
+            request.label = Some(label);
+        }
+        self.leave(core);
+        Ok(started?.map_or(Started::Done, Started::Pending))
+    }
+
+    /// As [`Engine::receive`], for a layer that keeps nothing but the request's short name.
+    pub fn receive_labelled(&self, pattern: &Pattern, region: Region, label: Label) -> RequestId {
+        let mut core = self.core.lock();
+        let core_ref = &mut *core;
+        let id = core_ref.state.receive(&mut *core_ref.device, pattern, region);
+        if let Some(request) = core.state.requests.get_mut(id) {
+            request.label = Some(label);
+        }
+        self.leave(core);
+        id
+    }
+
+    /// The labelled request of this name, unless it has been taken or released.
+    pub fn find(&self, short: Short) -> Option<(RequestId, Label)> {
+        self.core.lock().state.requests.find(short).and_then(|(id, r)| Some((id, r.label?)))
+    }
+
+    /// The label of a request that is not done.
+    pub fn open_label(&self, short: Short) -> Option<Label> {
+        self.core.lock().state.requests.find(short).filter(|(_, r)| !matches!(r.phase, Phase::Done)).and_then(|(_, r)| r.label)
+    }
+
+    /// True if a labelled request of this context has not been taken.
+    pub fn has_labelled(&self, context: u64) -> bool {
+        self.core.lock().state.requests.has_labelled(context)
+    }
+
+    /// Waits until all of `n` labelled requests are done, and takes their ends: `name(i)` is the name of the i-th (`None`: nothing to wait for),
+    /// and `done(i, label, end)` is called for each in turn, under the lock.
+    ///
+    /// # Errors
+    /// The first `i` whose name is none, before anything is waited for.
+    pub fn wait_each(
+        &self,
+        n: usize,
+        name: &dyn Fn(usize) -> Option<Short>,
+        observer: &dyn Observer,
+        done: &mut dyn FnMut(usize, Label, Completion),
+    ) -> Result<(), usize> {
+        let mut core = self.core.lock();
+        if let Some(unknown) = (0..n).find(|&i| name(i).is_some_and(|short| core.state.requests.find(short).is_none())) {
+            self.leave(core);
+            return Err(unknown);
+        }
+        let mut left = n;
+        core = self.wait_with(
+            core,
+            &mut |state| {
+                while left > 0 {
+                    if let Some(short) = name(left - 1)
+                        && state.requests.find(short).is_some_and(|(_, r)| !matches!(r.phase, Phase::Done))
+                    {
+                        return false;
+                    }
+                    left -= 1;
+                }
+                true
+            },
+            observer,
+        );
+        for i in 0..n {
+            let Some((id, _)) = name(i).and_then(|short| core.state.requests.find(short)) else { continue };
+            if let Some(request) = core.state.requests.remove(id) {
+                done(i, request.label.expect("it was found by its label"), request.completion);
+            }
+        }
+        self.leave(core);
+        Ok(())
+    }
+
+    /// Takes the end of a labelled request if it is done; makes progress once if not.
+    ///
+    /// # Errors
+    /// When there is no such request.
+    pub fn test_one(&self, short: Short) -> Result<Option<(Label, Completion)>, ()> {
+        let mut core = self.core.lock();
+        let is_done = |core: &Core| core.state.requests.find(short).map(|(id, r)| (id, matches!(r.phase, Phase::Done)));
+        let mut found = is_done(&core);
+        if let Some((_, false)) = found {
+            self.progress(&mut core);
+            found = is_done(&core);
+        }
+        let end = match found {
+            None => Err(()),
+            Some((_, false)) => Ok(None),
+            Some((id, true)) => Ok(core.state.requests.remove(id).and_then(|r| Some((r.label?, r.completion)))),
+        };
+        self.leave(core);
+        end
     }
 
     /// Receives into the region and waits for it.
@@ -296,12 +406,7 @@ impl Engine {
         observer: &dyn Observer,
     ) -> Result<(), Failure> {
         let mut core = self.core.lock();
-        let core_ref = &mut *core;
-        let started = if peer == self.rank {
-            core_ref.state.send_local(envelope, region, mode)
-        } else {
-            core_ref.state.send(&mut *core_ref.device, peer, envelope, region, mode)
-        };
+        let started = core.start_send(self.rank, peer, envelope, region, mode);
         let mut failure = None;
         let started = match started {
             Ok(Some(id)) => {

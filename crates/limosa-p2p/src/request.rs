@@ -33,10 +33,44 @@ impl RequestId {
         u64::from(self.generation) << 32 | u64::from(self.index)
     }
 
+    /// The name in 30 bits.
+    pub fn short(self) -> Short {
+        Short { index: self.index, generation: self.generation % Short::GENERATIONS }
+    }
+
     /// From a packet's word.
     pub fn from_wire(word: u64) -> RequestId {
         RequestId { index: word as u32, generation: (word >> 32) as u32 }
     }
+}
+
+/// A request's name in few bits: a stale one is recognised until its slot has been used [`Short::GENERATIONS`] times more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Short {
+    /// Slot.
+    pub index: u32,
+    /// Which use of the slot.
+    pub generation: u32,
+}
+
+impl Short {
+    /// Generations that are told apart.
+    pub const GENERATIONS: u32 = 64;
+}
+
+/// What the layer above wants to remember of a request that it does not keep itself. Requests with a label can be found by their short names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Label {
+    /// Context id of the communicator.
+    pub context: u64,
+    /// A word of the layer above.
+    pub note: usize,
+    /// The partner's rank, `None` for any.
+    pub peer: Option<i32>,
+    /// The tag, `None` for any.
+    pub tag: Option<i32>,
+    /// A send, or a receive.
+    pub is_send: bool,
 }
 
 /// What went wrong with an operation.
@@ -122,6 +156,7 @@ pub(crate) enum Phase {
 pub(crate) struct Request {
     pub phase: Phase,
     pub owner: Owner,
+    pub label: Option<Label>,
     pub completion: Completion,
 }
 
@@ -139,7 +174,7 @@ pub(crate) struct Requests {
 
 impl Requests {
     pub fn insert(&mut self, phase: Phase) -> RequestId {
-        let request = Some(Request { phase, owner: Owner::Waiter, completion: Completion::default() });
+        let request = Some(Request { phase, owner: Owner::Waiter, label: None, completion: Completion::default() });
         if let Some(index) = self.free.pop() {
             let slot = &mut self.slots[index as usize];
             slot.request = request;
@@ -160,6 +195,14 @@ impl Requests {
         self.slots.get_mut(id.index as usize).filter(|slot| slot.generation == id.generation)?.request.as_mut()
     }
 
+    /// The labelled request of this name that somebody will ask about.
+    #[inline]
+    pub fn find(&self, short: Short) -> Option<(RequestId, &Request)> {
+        let slot = self.slots.get(short.index as usize).filter(|slot| slot.generation % Short::GENERATIONS == short.generation)?;
+        let request = slot.request.as_ref().filter(|r| r.label.is_some() && matches!(r.owner, Owner::Waiter))?;
+        Some((RequestId { index: short.index, generation: slot.generation }, request))
+    }
+
     pub fn remove(&mut self, id: RequestId) -> Option<Request> {
         let slot = self.slots.get_mut(id.index as usize).filter(|slot| slot.generation == id.generation)?;
         let request = slot.request.take()?;
@@ -175,6 +218,11 @@ impl Requests {
         let name = |(index, slot): (usize, &Slot)| RequestId { index: index as u32, generation: slot.generation };
         let waits = |slot: &Slot| slot.request.as_ref().is_some_and(|r| !matches!(r.phase, Phase::Done | Phase::Pulling));
         self.slots.iter().enumerate().filter(|(_, slot)| waits(slot)).map(name).collect()
+    }
+
+    /// True if a labelled request of this context has not been taken yet.
+    pub fn has_labelled(&self, context: u64) -> bool {
+        self.slots.iter().filter_map(|slot| slot.request.as_ref()).any(|r| r.label.is_some_and(|l| l.context == context))
     }
 
     /// Sends under way that were released by their owner.

@@ -9,6 +9,8 @@ use std::sync::atomic::Ordering;
 use limosa_mpi::comm::Comm;
 use limosa_mpi::consts;
 use limosa_mpi::errhandler::{self, Action};
+use limosa_mpi::light;
+use limosa_mpi::request::End;
 
 use crate::cx::Target;
 use crate::entry::kind;
@@ -17,7 +19,7 @@ use crate::handles::{Handle, HandleTable, Kind, Object};
 
 /// `Alias: KIND = Type, set |object, handle| ..., builtin |value| ...;` makes `Type` an [`Object`].
 macro_rules! objects {
-    ($($alias:ident: $kind:ident = $type:ty, set $set:expr, builtin $builtin:expr;)*) => {$(
+    ($($alias:ident: $kind:ident = $type:ty, set $set:expr, builtin $builtin:expr $(, light $light:expr)?;)*) => {$(
         #[doc = concat!("What handles of kind ", stringify!($kind), " stand for.")]
         pub(crate) type $alias = $type;
 
@@ -38,6 +40,11 @@ macro_rules! objects {
                 let builtin: fn(i32) -> Option<Arc<$type>> = $builtin;
                 builtin(value)
             }
+
+            $(fn light(handle: Handle) -> Option<Arc<Self>> {
+                let light: fn(Handle) -> Option<Arc<$type>> = $light;
+                light(handle)
+            })?
         }
     )*};
 }
@@ -85,7 +92,11 @@ objects! {
         builtin limosa_mpi::op::Op::builtin;
     Request: REQUEST = limosa_mpi::request::Request,
         set |request, handle| request.handle.store(handle.0, Ordering::Relaxed),
-        builtin |_| None;
+        builtin |_| None,
+        light |handle| match handle.short() {
+            Some(short) => light::object(short),
+            None => Some(limosa_mpi::request::Request::done(None, End::empty())),
+        };
     Message: MESSAGE = limosa_mpi::p2p::Message,
         set |message, handle| message.handle.store(handle.0, Ordering::Relaxed),
         builtin |_| None; // MPI_MESSAGE_NO_PROC depends on the communicator: the glue looks for it before it decodes

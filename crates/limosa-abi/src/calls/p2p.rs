@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use limosa_mpi::bsend::{self, Place};
 use limosa_mpi::consts;
-use limosa_mpi::p2p::{self, Exchange, Found, Message};
+use limosa_mpi::p2p::{self, Exchange, Found, Issued, Message};
 use limosa_mpi::request::{End, Request};
 use limosa_mpi::{Region, Result, fail};
 
@@ -44,6 +44,20 @@ fn register(cx: &Cx, place: &mut Handle, request: Arc<Request>) -> Result<()> {
     Ok(())
 }
 
+/// Gives a non-blocking operation its handle.
+#[inline]
+pub(crate) fn issue(cx: &Cx, place: &mut Handle, issued: Issued) -> Result<()> {
+    *place = match issued {
+        Issued::Sent => Handle::COMPLETED,
+        Issued::Light(short) => match Handle::light(short) {
+            Some(handle) => handle,
+            None => cx.register(issued.into_object())?,
+        },
+        Issued::Object(request) => cx.register(request)?,
+    };
+    Ok(())
+}
+
 pub(crate) fn mpi_recv(
     _cx: &Cx,
     buf: *mut c_void,
@@ -67,7 +81,7 @@ pub(crate) fn mpi_irecv(
     comm: &Arc<Communicator>,
     request: &mut Handle,
 ) -> Result<()> {
-    register(cx, request, p2p::ireceive(comm, region(buf, count, datatype)?, source, tag)?)
+    issue(cx, request, p2p::ireceive(comm, region(buf, count, datatype)?, source, tag)?)
 }
 
 pub(crate) fn mpi_recv_init(

@@ -6,6 +6,7 @@ use std::ffi::c_int;
 use std::sync::Arc;
 
 use limosa_mpi::comm::Comm;
+use limosa_mpi::light;
 use limosa_mpi::request::{self, End, Request};
 use limosa_mpi::{Error, Result, consts, fail};
 
@@ -14,6 +15,8 @@ use crate::calls::kinds;
 use crate::cx::Cx;
 use crate::handles::Handle;
 use crate::status::Status;
+
+const NULL: Handle = Handle::predefined(consts::MPI_REQUEST_NULL);
 
 /// Sends errors of this call to the error handler of this communicator.
 pub(crate) fn blame(cx: &Cx, comm: Option<&Arc<Comm>>) {
@@ -35,7 +38,9 @@ fn decode(cx: &Cx, handles: &[Handle]) -> Result<Vec<Option<Arc<Request>>>> {
 /// Takes the end of a request that has ended and retires its handle.
 fn collect(cx: &Cx, handle: &mut Handle, request: &Request) -> Result<Option<End>> {
     let Some(end) = request.take() else { return Ok(None) };
-    if !request.is_persistent() {
+    if handle.is_light() {
+        *handle = NULL;
+    } else if !request.is_persistent() {
         cx.free::<kinds::Request>(handle, "request")?;
     }
     if end.error.is_some() {
@@ -82,7 +87,59 @@ fn finish_several(mut statuses: Option<&mut [Status]>, ends: Vec<End>) -> Result
     }
 }
 
+#[cold]
+fn stale(handle: Handle) -> Error {
+    Error::new(consts::MPI_ERR_REQUEST, format!("request (0x{:x}) has been completed or freed already", handle.0))
+}
+
+/// Waits for requests that live in the engine, or null ones.
+fn wait_light(cx: &Cx, handles: &mut [Handle], mut statuses: Option<&mut [Status]>) -> Result<()> {
+    let mut failed: Vec<(usize, Error)> = Vec::new();
+    let known = &*handles;
+    let name = |i: usize| if known[i] == NULL { None } else { known[i].short() };
+    let waited = light::wait_each(known.len(), &name, &mut |i, comm, end| {
+        report(statuses.as_mut().map(|s| &mut s[i]), &end);
+        if let Some(error) = end.error {
+            cx.blame(Handle(comm));
+            failed.push((i, error));
+        }
+    });
+    if let Err(unknown) = waited {
+        return Err(stale(handles[unknown]));
+    }
+    if let Some(statuses) = &mut statuses {
+        for (status, handle) in statuses.iter_mut().zip(&*handles) {
+            if *handle == NULL || handle.short().is_none() {
+                report(Some(status), &End::empty());
+            }
+        }
+    }
+    handles.fill(NULL);
+    let Some(first) = failed.first().map(|(_, error)| error.detail.clone()) else { return Ok(()) };
+    let count = failed.len();
+    if let Some(statuses) = statuses {
+        statuses.iter_mut().for_each(|status| status.error = consts::MPI_SUCCESS);
+        failed.iter().for_each(|(i, error)| statuses[*i].error = error.class);
+    }
+    fail!(MPI_ERR_IN_STATUS, "{count} of the operations failed, the first of them because {first}")
+}
+
 pub(crate) fn mpi_wait(cx: &Cx, request: &mut Handle, status: Option<&mut Status>) -> Result<()> {
+    if request.is_light() {
+        let handle = *request;
+        let mut end = End::empty();
+        let waited = light::wait_each(1, &|_| handle.short(), &mut |_, comm, ended| {
+            if ended.error.is_some() {
+                cx.blame(Handle(comm));
+            }
+            end = ended;
+        });
+        if waited.is_err() {
+            return Err(stale(handle));
+        }
+        *request = NULL;
+        return finish(status, end);
+    }
     let requests = [request_of(cx, *request)?];
     let Some(waited) = &requests[0] else { return nothing(status) };
     request::wait_all(&requests);
@@ -92,6 +149,10 @@ pub(crate) fn mpi_wait(cx: &Cx, request: &mut Handle, status: Option<&mut Status
 
 pub(crate) fn mpi_waitall(cx: &Cx, count: c_int, array_of_requests: *mut Handle, array_of_statuses: *mut Status) -> Result<()> {
     let handles = cx.slice_mut(array_of_requests, count as usize, "array_of_requests")?;
+    if handles.iter().all(|handle| handle.is_light() || *handle == NULL) {
+        let statuses = statuses(cx, array_of_statuses, handles.len())?;
+        return wait_light(cx, handles, statuses);
+    }
     let requests = decode(cx, handles)?;
     request::wait_all(&requests);
     collect_all(cx, handles, &requests, array_of_statuses)
@@ -180,6 +241,19 @@ fn some(
 }
 
 pub(crate) fn mpi_test(cx: &Cx, request: &mut Handle, flag: &mut c_int, status: Option<&mut Status>) -> Result<()> {
+    if request.is_light() {
+        let tested = match request.short() {
+            Some(short) => light::test(short).map_err(|()| stale(*request))?,
+            None => Some((0, End::empty())),
+        };
+        *flag = tested.is_some().into();
+        let Some((comm, end)) = tested else { return Ok(()) };
+        if end.error.is_some() {
+            cx.blame(Handle(comm));
+        }
+        *request = NULL;
+        return finish(status, end);
+    }
     let Some(tested) = cx.get_or_null::<kinds::Request>(*request, "request")? else {
         *flag = 1;
         return nothing(status);
@@ -330,6 +404,10 @@ pub(crate) fn mpi_request_free(cx: &Cx, request: &mut Handle) -> Result<()> {
     let freed = cx.get::<kinds::Request>(*request, "request")?;
     blame(cx, freed.comm());
     freed.release()?;
+    if request.is_light() {
+        *request = NULL;
+        return Ok(());
+    }
     cx.free::<kinds::Request>(request, "request").map(drop)
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use limosa_mpi::Result;
 use limosa_mpi::p2p::{self, SendMode};
 
-use super::p2p::region;
+use super::p2p::{issue, region};
 use crate::calls::kinds::{Communicator, Datatype};
 use crate::cx::Cx;
 use crate::handles::Handle;
@@ -33,8 +33,7 @@ pub(crate) fn mpi_isend(
     comm: &Arc<Communicator>,
     request: &mut Handle,
 ) -> Result<()> {
-    *request = cx.register(p2p::isend(comm, region(buf, count, datatype)?, dest, tag, SendMode::Standard)?)?;
-    Ok(())
+    issue(cx, request, p2p::isend(comm, region(buf, count, datatype)?, dest, tag, SendMode::Standard)?)
 }
 
 pub(crate) fn mpi_send_init(
@@ -73,8 +72,7 @@ pub(crate) fn mpi_ibsend(
     comm: &Arc<Communicator>,
     request: &mut Handle,
 ) -> Result<()> {
-    *request = cx.register(p2p::isend(comm, region(buf, count, datatype)?, dest, tag, SendMode::Buffered)?)?;
-    Ok(())
+    issue(cx, request, p2p::isend(comm, region(buf, count, datatype)?, dest, tag, SendMode::Buffered)?)
 }
 
 pub(crate) fn mpi_bsend_init(
@@ -113,8 +111,7 @@ pub(crate) fn mpi_issend(
     comm: &Arc<Communicator>,
     request: &mut Handle,
 ) -> Result<()> {
-    *request = cx.register(p2p::isend(comm, region(buf, count, datatype)?, dest, tag, SendMode::Synchronous)?)?;
-    Ok(())
+    issue(cx, request, p2p::isend(comm, region(buf, count, datatype)?, dest, tag, SendMode::Synchronous)?)
 }
 
 pub(crate) fn mpi_ssend_init(
@@ -153,8 +150,7 @@ pub(crate) fn mpi_irsend(
     comm: &Arc<Communicator>,
     request: &mut Handle,
 ) -> Result<()> {
-    *request = cx.register(p2p::isend(comm, region(buf, count, datatype)?, dest, tag, SendMode::Ready)?)?;
-    Ok(())
+    issue(cx, request, p2p::isend(comm, region(buf, count, datatype)?, dest, tag, SendMode::Ready)?)
 }
 
 pub(crate) fn mpi_rsend_init(

@@ -43,7 +43,7 @@ impl Comm {
 
     fn child_in(&self, context: u64, group: Arc<Group>, topology: Option<Arc<Topology>>) -> Option<Arc<Comm>> {
         let rank = group.rank_of(self.my_world_rank())?;
-        Some(Arc::new(Comm::bare(context & !1, group, rank, self.errhandler(), topology)))
+        Some(super::registry::enrol(Comm::bare(context & !1, group, rank, self.errhandler(), topology)))
     }
 
     /// A communicator with the same members, topology and, as their copy callbacks say, attributes (`MPI_Comm_dup`, `MPI_Comm_idup`).

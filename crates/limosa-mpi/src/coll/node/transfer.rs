@@ -102,6 +102,8 @@ pub(super) unsafe fn push(turn: &Turn<'_>, to: usize, from: *const u8, address: 
 fn failed(rank: usize, len: usize, error: &std::io::Error) -> Error {
     Error::new(
         crate::consts::MPI_ERR_OTHER,
-        format!("{len} bytes of rank {rank}'s buffer cannot be accessed from here ({error}); LIMOSA_CMA=0 copies through shared memory instead"),
+        format!(
+            "{len} bytes of rank {rank}'s buffer cannot be accessed from here ({error}); LIMOSA_CMA=0 copies through shared memory instead"
+        ),
     )
 }
