@@ -3,6 +3,8 @@
 //! Nothing here knows about messages or MPI. This crate is the one home of `unsafe` shared-memory code: the crates above see safe types.
 //! Whatever is read from a shared segment was written by another process and is treated as untrusted input by the reader.
 
+#[cfg(not(loom))]
+pub mod alarm;
 pub mod clock;
 #[cfg(not(loom))]
 pub mod copy;

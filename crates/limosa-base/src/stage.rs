@@ -1,7 +1,7 @@
 //! A stage: shared memory in which the members of a group act together, turn by turn.
 //!
 //! ```text
-//!   Common                      users, sleepers, a cursor, counts of arrivals
+//!   Common                      users, sleepers, counts of pieces and of arrivals
 //!   Member 0 | 1 | ... | n      notes, and marks of how far the member has come; member n is the group itself
 //!   room of member 0 | ... | n  SLOTS slots each, for what does not fit a note
 //! ```
@@ -15,6 +15,7 @@
 //!   have finished that turn ([`Awaited::AllFinished`]).
 //! - Marks only grow, and [`Awaited`] conditions ask whether a mark has come so far: once such a condition holds, it holds for ever, also if a
 //!   member has left a turn out.
+//! - Within a turn a member may say how far it has come in steps ([`Stage::advance`]), and somebody how far all have come together.
 //! - Cursors and counts belong to a turn: the first to use one in a later turn resets it, and whoever comes too late finds it exhausted.
 //!
 //! Sleeping. A member that is going to sleep says so and what it awaits ([`Stage::lie_down`]), executes [`fence::heavy`], and sleeps only if its
@@ -43,10 +44,12 @@ pub const BODY_BYTES: usize = 56;
 pub type Body = [u64; BODY_BYTES / 8];
 /// Most members of a stage.
 pub const MAX_MEMBERS: usize = (1 << MEMBER_BITS) - 1;
+/// Most steps in a turn.
+pub const MAX_STEPS: u64 = (1 << STEP_BITS) - 1;
 
 const TAG_BITS: u32 = 16;
-const NUMBER_BITS: u32 = 48;
-const MEMBER_BITS: u32 = 13;
+const MEMBER_BITS: u32 = 16;
+const STEP_BITS: u32 = 20;
 const COUNT_BITS: u32 = 24;
 const COUNT_MASK: u64 = (1 << COUNT_BITS) - 1;
 
@@ -61,6 +64,14 @@ struct Note {
 #[repr(C, align(128))]
 struct Mark(AtomicU64);
 
+/// Says what a sleeping member awaits.
+#[repr(C, align(128))]
+struct Wish {
+    /// 0: it does not sleep.
+    what: AtomicU64,
+    value: AtomicU64,
+}
+
 /// A transfer that two members may work at together.
 #[repr(C, align(128))]
 struct Shares {
@@ -73,7 +84,8 @@ struct Shares {
 struct Member {
     notes: [Note; NOTES as usize],
     finished: Mark,
-    awaits: Mark,
+    progress: Mark,
+    wish: Wish,
     shares: Shares,
 }
 
@@ -82,7 +94,8 @@ struct Member {
 pub struct Common {
     users: AtomicU32,
     sleepers: Mark,
-    cursor: Mark,
+    taken: Mark,
+    done: Mark,
     arrivals: [Mark; NOTES as usize],
 }
 
@@ -90,7 +103,7 @@ pub struct Common {
 // torn bytes, which are checked as untrusted input.
 unsafe impl Foreign for Common {}
 
-/// What a member may wait for. The turn's number counts 48 bits.
+/// What a member may wait for. Where a member is named, the number of members stands for the group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Awaited {
     /// The note of a member (or of the group) for a turn.
@@ -101,28 +114,56 @@ pub enum Awaited {
     AllFinished(u64),
     /// That the transfer of a member in a turn is complete.
     Complete(usize, u64),
+    /// That a member has come to a step.
+    Progress(usize, Step),
+    /// That all members have come to a step.
+    AllProgress(Step),
+}
+
+/// A step of a turn. Steps of later turns come later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Step(u64);
+
+impl Step {
+    /// Step `step`, at most [`MAX_STEPS`], of turn `number`.
+    #[inline]
+    pub fn new(number: u64, step: u64) -> Step {
+        debug_assert!(step <= MAX_STEPS);
+        Step(number << STEP_BITS | step)
+    }
 }
 
 impl Awaited {
-    fn encode(self) -> u64 {
-        let (kind, member, number) = match self {
+    fn encode(self) -> (u64, u64) {
+        let (kind, member, value) = match self {
             Awaited::Note(member, number) => (1, member, number),
             Awaited::AllNotes(number) => (2, 0, number),
             Awaited::AllFinished(number) => (3, 0, number),
             Awaited::Complete(member, number) => (4, member, number),
+            Awaited::Progress(member, step) => (5, member, step.0),
+            Awaited::AllProgress(step) => (6, 0, step.0),
         };
-        kind << (NUMBER_BITS + MEMBER_BITS) | (member as u64) << NUMBER_BITS | number & ((1 << NUMBER_BITS) - 1)
+        (kind << MEMBER_BITS | member as u64, value)
     }
 
-    fn decode(word: u64) -> Option<Awaited> {
-        let number = word & ((1 << NUMBER_BITS) - 1);
-        let member = (word >> NUMBER_BITS) as usize & MAX_MEMBERS;
-        match word >> (NUMBER_BITS + MEMBER_BITS) {
-            1 => Some(Awaited::Note(member, number)),
-            2 => Some(Awaited::AllNotes(number)),
-            3 => Some(Awaited::AllFinished(number)),
-            4 => Some(Awaited::Complete(member, number)),
+    fn decode(what: u64, value: u64) -> Option<Awaited> {
+        let member = what as usize & MAX_MEMBERS;
+        match what >> MEMBER_BITS {
+            1 => Some(Awaited::Note(member, value)),
+            2 => Some(Awaited::AllNotes(value)),
+            3 => Some(Awaited::AllFinished(value)),
+            4 => Some(Awaited::Complete(member, value)),
+            5 => Some(Awaited::Progress(member, Step(value))),
+            6 => Some(Awaited::AllProgress(Step(value))),
             _ => None,
+        }
+    }
+
+    /// The member that is named.
+    fn member(self) -> usize {
+        match self {
+            Awaited::Note(member, _) | Awaited::Complete(member, _) | Awaited::Progress(member, _) => member,
+            Awaited::AllNotes(_) | Awaited::AllFinished(_) | Awaited::AllProgress(_) => 0,
         }
     }
 }
@@ -249,6 +290,24 @@ impl Stage {
         self.member(self.me).finished.0.store(number, Ordering::Release);
     }
 
+    /// This member has come to a step of its turn.
+    #[inline]
+    pub fn advance(&self, step: Step) {
+        // Pairs with the acquire loads in `progress_of` and `holds`, and so below.
+        self.member(self.me).progress.0.store(step.0, Ordering::Release);
+    }
+
+    /// All together have come to a step.
+    #[inline]
+    pub fn advance_all(&self, step: Step) {
+        self.member(self.size).progress.0.store(step.0, Ordering::Release);
+    }
+
+    /// How far a member, or the group, has come.
+    pub fn progress_of(&self, member: usize) -> Step {
+        Step(self.member(member).progress.0.load(Ordering::Acquire))
+    }
+
     /// The turn that all members have finished, and all before it.
     pub fn least_finished(&self) -> u64 {
         (0..self.size).map(|member| self.member(member).finished.0.load(Ordering::Acquire)).min().unwrap_or(0)
@@ -263,6 +322,8 @@ impl Stage {
             Awaited::AllNotes(number) => (0..self.size).all(|member| posted(member, number)),
             Awaited::AllFinished(number) => (0..self.size).all(|member| self.member(member).finished.0.load(Ordering::Acquire) >= number),
             Awaited::Complete(member, number) => self.member(member).shares.complete.load(Ordering::Acquire) >= number,
+            Awaited::Progress(member, step) => self.progress_of(member) >= step,
+            Awaited::AllProgress(step) => (0..self.size).all(|member| self.progress_of(member) >= step),
         }
     }
 
@@ -275,14 +336,19 @@ impl Stage {
         take(&self.memory.arrivals[(number % NOTES) as usize].0, number).map_or(0, |count| count + 1)
     }
 
-    /// Takes the next piece of the work of a turn, from 0; `None` if the turn is over.
-    pub fn take_piece(&self, number: u64) -> Option<u64> {
-        take(&self.memory.cursor.0, number)
+    /// Takes the next piece of the work of a turn, from 0; `None` if `limit` pieces have been taken, or the turn is over.
+    pub fn take_piece(&self, number: u64, limit: u64) -> Option<u64> {
+        take_below(&self.memory.taken.0, number, limit)
     }
 
-    /// Takes the next piece of a member's transfer in a turn, from 0; `None` if the turn is over for that member.
-    pub fn take_share(&self, member: usize, number: u64) -> Option<u64> {
-        take(&self.member(member).shares.cursor, number)
+    /// Counts a piece of the work of a turn as done; returns how many are.
+    pub fn count_piece(&self, number: u64) -> u64 {
+        take(&self.memory.done.0, number).map_or(0, |count| count + 1)
+    }
+
+    /// Takes the next piece of a member's transfer in a turn, from 0; `None` if `all` have been taken, or the turn is over for that member.
+    pub fn take_share(&self, member: usize, number: u64, all: u64) -> Option<u64> {
+        take_below(&self.member(member).shares.cursor, number, all)
     }
 
     /// Counts a piece of a member's transfer as copied; with the last of `all` the transfer is complete, and true is returned.
@@ -300,14 +366,17 @@ impl Stage {
 
     /// This member is going to sleep until a condition holds. A heavy fence and another look at the condition must follow.
     pub fn lie_down(&self, awaited: Awaited) {
-        self.member(self.me).awaits.0.store(awaited.encode(), Ordering::Release);
+        let (what, value) = awaited.encode();
+        let wish = &self.member(self.me).wish;
+        wish.value.store(value, Ordering::Relaxed);
+        wish.what.store(what, Ordering::Release);
         self.memory.sleepers.0.fetch_add(1, Ordering::AcqRel);
     }
 
     /// This member sleeps no more.
     pub fn get_up(&self) {
         self.memory.sleepers.0.fetch_sub(1, Ordering::AcqRel);
-        self.member(self.me).awaits.0.store(0, Ordering::Release);
+        self.member(self.me).wish.what.store(0, Ordering::Release);
     }
 
     /// Whether there is anybody to be woken, after a change.
@@ -322,12 +391,10 @@ impl Stage {
     pub fn for_each_wakeable(&self, mut wake: impl FnMut(usize)) {
         full_fence(Ordering::SeqCst);
         for member in (0..self.size).filter(|member| *member != self.me) {
-            let awaits = self.member(member).awaits.0.load(Ordering::Acquire);
+            let wish = &self.member(member).wish;
+            let what = wish.what.load(Ordering::Acquire);
             // A member that does not exist is nothing that anybody could wait for.
-            let awaited = Awaited::decode(awaits).filter(|awaited| match awaited {
-                Awaited::Note(of, _) | Awaited::Complete(of, _) => *of <= self.size,
-                Awaited::AllNotes(_) | Awaited::AllFinished(_) => true,
-            });
+            let awaited = Awaited::decode(what, wish.value.load(Ordering::Relaxed)).filter(|awaited| awaited.member() <= self.size);
             if awaited.is_some_and(|awaited| self.holds(awaited)) {
                 wake(member);
             }
@@ -338,17 +405,62 @@ impl Stage {
 /// Adds one to a count that belongs to a turn and returns what it was; `None` if it belongs to a later turn by now.
 #[inline]
 fn take(count: &AtomicU64, number: u64) -> Option<u64> {
+    take_below(count, number, COUNT_MASK)
+}
+
+/// As [`take`], unless the count has come to the limit.
+#[inline]
+fn take_below(count: &AtomicU64, number: u64, limit: u64) -> Option<u64> {
     let number = number & (u64::MAX >> COUNT_BITS);
     let mut now = count.load(Ordering::Acquire);
     loop {
-        if now >> COUNT_BITS > number {
+        let taken = if now >> COUNT_BITS == number { now & COUNT_MASK } else { 0 };
+        if now >> COUNT_BITS > number || taken >= limit {
             return None;
         }
-        let taken = if now >> COUNT_BITS == number { now & COUNT_MASK } else { 0 };
         match count.compare_exchange_weak(now, number << COUNT_BITS | (taken + 1), Ordering::AcqRel, Ordering::Acquire) {
             Ok(_) => return Some(taken),
             Err(other) => now = other,
         }
+    }
+}
+
+/// More room for the members of a stage: as many bytes for each, and for the group.
+pub struct Annex {
+    memory: Shared<Bytes>,
+    part_bytes: usize,
+}
+
+/// Bytes that processes share.
+pub struct Bytes(());
+
+// SAFETY: nothing is read through this type.
+unsafe impl Foreign for Bytes {}
+
+impl Annex {
+    /// Bytes of shared memory that an annex takes.
+    pub fn bytes(size: usize, part_bytes: usize) -> usize {
+        (size + 1) * part_bytes
+    }
+
+    /// The annex in `memory`.
+    pub fn new(memory: Shared<Bytes>, part_bytes: usize) -> Annex {
+        Annex { memory, part_bytes }
+    }
+
+    /// Bytes of a part.
+    pub fn part_bytes(&self) -> usize {
+        self.part_bytes
+    }
+
+    /// Where the part of a member, or of the group, is.
+    ///
+    /// # Panics
+    /// If there is no such part.
+    pub fn part_of(&self, member: usize) -> *mut u8 {
+        let end = (member + 1) * self.part_bytes;
+        assert!(end <= self.memory.mapping().len(), "no such part of the annex");
+        self.memory.mapping().address(end - self.part_bytes)
     }
 }
 
@@ -404,8 +516,8 @@ mod tests {
         let all = stages(2);
         assert_eq!((all[0].arrive(9), all[1].arrive(9)), (1, 2));
         assert_eq!(all[0].arrive(9 + NOTES), 1);
-        assert_eq!((all[0].take_piece(3), all[1].take_piece(3), all[1].take_piece(4)), (Some(0), Some(1), Some(0)));
-        assert_eq!(all[0].take_piece(3), None, "the turn is over");
+        assert_eq!((all[0].take_piece(3, 2), all[1].take_piece(3, 2), all[1].take_piece(3, 2)), (Some(0), Some(1), None));
+        assert_eq!((all[1].take_piece(4, 1), all[0].take_piece(3, 9)), (Some(0), None), "the turn is over");
         assert!(!all[0].count_share(1, 3, 2) && !all[0].holds(Awaited::Complete(1, 3)));
         assert!(all[1].count_share(1, 3, 2) && all[0].holds(Awaited::Complete(1, 3)));
     }
@@ -436,12 +548,25 @@ mod tests {
     }
 
     #[test]
-    fn what_is_awaited_survives_a_word() {
-        let number = (1 << NUMBER_BITS) - 1;
-        for awaited in [Awaited::Note(8190, number), Awaited::AllNotes(1), Awaited::AllFinished(number), Awaited::Complete(0, 77)] {
-            assert_eq!(Awaited::decode(awaited.encode()), Some(awaited));
+    fn steps_of_later_turns_come_later() {
+        let all = stages(2);
+        all[0].advance(Step::new(7, 3));
+        assert!(all[1].holds(Awaited::Progress(0, Step::new(7, 3))) && !all[1].holds(Awaited::AllProgress(Step::new(7, 3))));
+        all[1].advance(Step::new(8, 0));
+        assert!(all[1].holds(Awaited::AllProgress(Step::new(7, 3))) && !all[1].holds(Awaited::Progress(0, Step::new(8, 0))));
+        all[1].advance_all(Step::new(7, MAX_STEPS));
+        assert!(all[0].holds(Awaited::Progress(2, Step::new(7, MAX_STEPS))));
+    }
+
+    #[test]
+    fn a_wish_survives_its_encoding() {
+        let step = Step::new(1 << 43, MAX_STEPS);
+        let kinds = [Awaited::Note(65534, u64::MAX), Awaited::AllNotes(1), Awaited::AllFinished(2), Awaited::Complete(0, 77)];
+        for awaited in kinds.into_iter().chain([Awaited::Progress(5, step), Awaited::AllProgress(step)]) {
+            let (what, value) = awaited.encode();
+            assert_eq!(Awaited::decode(what, value), Some(awaited));
         }
-        assert_eq!(Awaited::decode(0), None);
+        assert_eq!(Awaited::decode(0, 5), None);
     }
 
     #[test]

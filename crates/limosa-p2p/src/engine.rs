@@ -14,6 +14,7 @@ use crate::memory::Region;
 use crate::request::{Completion, Continuation, Failure, Label, Owner, Phase, RequestId, Short};
 use crate::state::{Begun, Job, Mode, State, Unexpected};
 use crate::transfer::{self, Pull};
+use limosa_base::alarm::Alarm;
 use limosa_base::doorbell::State as Bell;
 use limosa_base::{clock, cpu, thread};
 use limosa_device::shm::{Commons, OwnDoorbell, ShmDevice};
@@ -22,7 +23,7 @@ use parking_lot::{Mutex, MutexGuard};
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -118,6 +119,8 @@ struct Core {
     device: Box<dyn Device>,
     state: State,
     sleepers: usize,
+    /// The alarm is set.
+    lingering: bool,
     /// Packets that handlers want sent when the device is free.
     answers: Vec<(Peer, Meta)>,
 }
@@ -138,6 +141,7 @@ impl Core {
 
 /// The message engine of a process.
 pub struct Engine {
+    this: Weak<Engine>,
     core: Mutex<Core>,
     doorbell: OwnDoorbell,
     puller: Arc<dyn Puller>,
@@ -147,6 +151,8 @@ pub struct Engine {
     oversubscribed: bool,
     stopping: AtomicBool,
     helper: OnceLock<Mutex<Option<JoinHandle<()>>>>,
+    alarm: Alarm,
+    alarm_thread: OnceLock<Option<Mutex<Option<JoinHandle<()>>>>>,
 }
 
 /// Polls between looks at the clock.
@@ -159,6 +165,8 @@ const YIELDS: u32 = 8;
 const BACKLOG_NAP: Duration = Duration::from_millis(1);
 /// A polling call tells its observer after this time.
 const POLL_REPORT_NS: u64 = 100_000_000;
+/// What a thread leaves undone when it leaves the library is done after this time, if it has not come back.
+const LINGER: Duration = Duration::from_micros(100);
 /// The helper thread takes no more unexpected messages than this for a program that does not receive, in bytes.
 const HELPER_HOARD: usize = 64 << 20;
 
@@ -180,8 +188,10 @@ impl Engine {
         let puller = device.puller();
         let commons = device.commons()?;
         let eager_limit = options.eager_limit.min(device.max_data() - 8);
-        let core = Core { device: Box::new(device), state: State::new(rank, size, eager_limit), sleepers: 0, answers: Vec::new() };
-        let engine = Arc::new(Engine {
+        let core = Core { device: Box::new(device), state: State::new(rank, size, eager_limit), sleepers: 0, lingering: false, answers: Vec::new() };
+        let alarm = Alarm::new()?;
+        let engine = Arc::new_cyclic(|this| Engine {
+            this: this.clone(),
             core: Mutex::new(core),
             doorbell,
             puller,
@@ -191,6 +201,8 @@ impl Engine {
             oversubscribed: size as usize > cpu::allowed(),
             stopping: AtomicBool::new(false),
             helper: OnceLock::new(),
+            alarm,
+            alarm_thread: OnceLock::new(),
         });
         engine.doorbell.set(Bell::Away);
         let for_helper = engine.clone();
@@ -206,6 +218,10 @@ impl Engine {
         if let Some(helper) = self.helper.get().and_then(|h| h.lock().take()) {
             // A helper that panicked has nothing more to say; the engine works without it.
             let _ = helper.join();
+        }
+        self.alarm.set(Duration::ZERO);
+        if let Some(thread) = self.alarm_thread.get().and_then(Option::as_ref).and_then(|thread| thread.lock().take()) {
+            let _ = thread.join();
         }
     }
 
@@ -783,15 +799,65 @@ impl Engine {
     }
 
     /// Ends a visit to the engine: runs jobs, wakes threads whose requests are done, states who is where.
+    ///
+    /// What only matters if no thread comes back soon is left to the alarm: telling others' helpers about offers, and having the own helper see to
+    /// unfinished schedules. Both would cost more than what they are for in a program that goes on communicating.
     #[inline]
     fn leave<'a>(&'a self, mut core: MutexGuard<'a, Core>) {
-        self.announce(&mut core);
-        self.leave_unannounced(core);
+        let put_off = !core.state.unannounced.is_empty() || (core.state.continuations > 0 && !self.doorbell.is(Bell::AwayAll));
+        if !put_off || self.linger(&mut core) {
+            let rest = if core.state.continuations > 0 && !put_off { Bell::AwayAll } else { Bell::Away };
+            return self.leave_for(core, rest);
+        }
+        self.leave_for_good(core);
     }
 
-    /// As [`Engine::leave`], when the thread will be back soon and wait for what it has offered.
+    /// Sees to it that the alarm goes off soon; false if it cannot.
+    fn linger(&self, core: &mut Core) -> bool {
+        if core.lingering {
+            return true;
+        }
+        if self.stopping.load(Ordering::Relaxed) || !self.has_alarm_thread() {
+            return false;
+        }
+        core.lingering = true;
+        self.alarm.set(LINGER);
+        true
+    }
+
+    fn has_alarm_thread(&self) -> bool {
+        self.alarm_thread
+            .get_or_init(|| {
+                let engine = self.this.upgrade()?;
+                let thread = thread::spawn_without_signals("limosa-alarm", move || engine.heed_alarms()).ok()?;
+                Some(Mutex::new(Some(thread)))
+            })
+            .is_some()
+    }
+
+    /// The alarm thread: does what a thread that left the library has put off.
+    fn heed_alarms(&self) {
+        loop {
+            self.alarm.wait();
+            if self.stopping.load(Ordering::Acquire) {
+                return;
+            }
+            let mut core = self.core.lock();
+            core.lingering = false;
+            self.leave_for_good(core);
+        }
+    }
+
+    /// As [`Engine::leave`], leaving nothing to the alarm.
+    fn leave_for_good<'a>(&'a self, mut core: MutexGuard<'a, Core>) {
+        self.announce(&mut core);
+        let rest = if core.state.continuations > 0 { Bell::AwayAll } else { Bell::Away };
+        self.leave_for(core, rest);
+    }
+
+    /// Ends a visit, leaving the doorbell in state `rest` unless threads sleep.
     #[inline]
-    fn leave_unannounced<'a>(&'a self, mut core: MutexGuard<'a, Core>) {
+    fn leave_for<'a>(&'a self, mut core: MutexGuard<'a, Core>, rest: Bell) {
         loop {
             if !core.state.jobs.is_empty() {
                 core = self.run_jobs(core);
@@ -810,7 +876,6 @@ impl Engine {
                 return;
             }
             core.state.completed = false;
-            let rest = if core.state.continuations > 0 { Bell::AwayAll } else { Bell::Away };
             if core.state.has_backlog() {
                 let core = &mut *core;
                 core.state.want_room(&mut *core.device);
@@ -843,7 +908,7 @@ impl Engine {
                 }
                 MutexGuard::bump(&mut core);
             }
-            self.leave(core);
+            self.leave_for_good(core);
         }
     }
 }

@@ -1,0 +1,60 @@
+//! A timer that a thread waits for: set by anybody with one system call, without waking the thread before its time.
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::time::Duration;
+
+/// The timer.
+#[derive(Debug)]
+pub struct Alarm(OwnedFd);
+
+impl Alarm {
+    /// A timer that is not set.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub fn new() -> io::Result<Alarm> {
+        // SAFETY: the call takes two integers.
+        let fd = unsafe { libc::timerfd_create(libc::CLOCK_MONOTONIC, libc::TFD_CLOEXEC) };
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the descriptor is new and ours alone.
+        Ok(Alarm(unsafe { OwnedFd::from_raw_fd(fd) }))
+    }
+
+    /// Sets it to go off once, `after` from now; an earlier setting is forgotten.
+    pub fn set(&self, after: Duration) {
+        let zero = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // A value of zero would switch the timer off.
+        let nanoseconds = i64::from(after.subsec_nanos()).max(1);
+        let value = libc::itimerspec { it_interval: zero, it_value: libc::timespec { tv_sec: after.as_secs() as i64, tv_nsec: nanoseconds } };
+        // SAFETY: the descriptor is a timer and `value` is valid; without a place for the old value nothing is written.
+        unsafe { libc::timerfd_settime(self.0.as_raw_fd(), 0, &value, std::ptr::null_mut()) };
+    }
+
+    /// Sleeps until it goes off.
+    pub fn wait(&self) {
+        let mut times = 0u64;
+        // SAFETY: eight bytes are written to `times`.
+        unsafe { libc::read(self.0.as_raw_fd(), (&raw mut times).cast(), 8) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Instant;
+
+    #[test]
+    fn it_goes_off_once_and_not_before_its_time() {
+        let alarm = Alarm::new().expect("a timer");
+        let start = Instant::now();
+        alarm.set(Duration::ZERO);
+        alarm.wait();
+        alarm.set(Duration::from_millis(1));
+        alarm.set(Duration::from_millis(20));
+        alarm.wait();
+        assert!(start.elapsed() >= Duration::from_millis(20));
+    }
+}
