@@ -14,6 +14,7 @@
 //! into the ring, fences, looks at the state. Entering `ASLEEP` or `AWAY_ALL` takes [`fence::heavy`], so that ordinary traffic gets by with
 //! [`fence::light`]; entering `AWAY` with something at stake takes a plain full fence, and so does urgent traffic.
 
+use crate::cpu;
 use crate::fence;
 use crate::futex;
 use crate::sync::{AtomicU32, Ordering};
@@ -46,6 +47,8 @@ pub struct Doorbell {
     service: AtomicU32,
     /// Times that sleepers or the helper were woken by others, for the status board and for proving that nothing wakes without need.
     rings: AtomicU32,
+    /// The processor from which it was rung last, counted from 1.
+    rung_from: AtomicU32,
 }
 
 impl Doorbell {
@@ -66,6 +69,7 @@ impl Doorbell {
 
     #[cold]
     fn ring_now(&self) {
+        self.rung_from.store(cpu::current().map_or(0, |cpu| cpu + 1), Ordering::Relaxed);
         match self.word.swap(AWAKE, Ordering::AcqRel) {
             AWAKE => {}
             ASLEEP => {
@@ -124,6 +128,11 @@ impl Doorbell {
         while self.service.swap(0, Ordering::Acquire) == 0 {
             futex::wait(&self.service, 0, None);
         }
+    }
+
+    /// True if it was last rung from the processor that this thread runs on: the partner is busy just here.
+    pub fn rung_from_here(&self) -> bool {
+        cpu::current().is_some_and(|cpu| self.rung_from.load(Ordering::Relaxed) == cpu + 1)
     }
 
     /// How often others had to wake this process.

@@ -5,6 +5,8 @@
 
 #[cfg(not(loom))]
 pub mod alarm;
+#[cfg(not(loom))]
+pub mod biased;
 pub mod clock;
 #[cfg(not(loom))]
 pub mod copy;

@@ -15,11 +15,12 @@ use crate::request::{Completion, Continuation, Failure, Label, Owner, Phase, Req
 use crate::state::{Begun, Job, Mode, State, Unexpected};
 use crate::transfer::{self, Pull};
 use limosa_base::alarm::Alarm;
+use limosa_base::biased::{Biased, Guard};
 use limosa_base::doorbell::State as Bell;
 use limosa_base::{clock, cpu, thread};
 use limosa_device::shm::{Commons, OwnDoorbell, ShmDevice};
 use limosa_device::{Device, Meta, Peer, Puller, Urgency};
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -142,7 +143,7 @@ impl Core {
 /// The message engine of a process.
 pub struct Engine {
     this: Weak<Engine>,
-    core: Mutex<Core>,
+    core: Biased<Core>,
     doorbell: OwnDoorbell,
     puller: Arc<dyn Puller>,
     commons: Commons,
@@ -188,11 +189,17 @@ impl Engine {
         let puller = device.puller();
         let commons = device.commons()?;
         let eager_limit = options.eager_limit.min(device.max_data() - 8);
-        let core = Core { device: Box::new(device), state: State::new(rank, size, eager_limit), sleepers: 0, lingering: false, answers: Vec::new() };
+        let core = Core {
+            device: Box::new(device),
+            state: State::new(rank, size, eager_limit),
+            sleepers: 0,
+            lingering: false,
+            answers: Vec::new(),
+        };
         let alarm = Alarm::new()?;
         let engine = Arc::new_cyclic(|this| Engine {
             this: this.clone(),
-            core: Mutex::new(core),
+            core: Biased::new(core),
             doorbell,
             puller,
             commons,
@@ -590,10 +597,10 @@ impl Engine {
     /// Makes progress until the condition holds. The lock is given up for a while whenever something must be done without it.
     fn wait_with<'a>(
         &'a self,
-        mut core: MutexGuard<'a, Core>,
+        mut core: Guard<'a, Core>,
         condition: &mut dyn FnMut(&mut State) -> bool,
         observer: &dyn Observer,
-    ) -> MutexGuard<'a, Core> {
+    ) -> Guard<'a, Core> {
         let mut polls = 0u32;
         let mut yields = 0u32;
         let mut spin_until = None;
@@ -604,7 +611,7 @@ impl Engine {
                 // Something is under way after all. If nothing follows, the call says again that it waits.
                 reported = false;
                 spin_until = None;
-                MutexGuard::unlocked(&mut core, || observer.resumed());
+                Guard::unlocked(&mut core, || observer.resumed());
             }
             if !core.state.jobs.is_empty() {
                 core = self.run_jobs(core);
@@ -617,7 +624,7 @@ impl Engine {
                 && !self.oversubscribed
                 && let Some((index, to, region)) = core.joint_to_help()
             {
-                MutexGuard::unlocked(&mut core, || transfer::help(&*self.puller, &self.commons, self.rank, index, to, &region));
+                Guard::unlocked(&mut core, || transfer::help(&*self.puller, &self.commons, self.rank, index, to, &region));
                 core.state.helped(index);
                 continue;
             }
@@ -641,7 +648,7 @@ impl Engine {
                         continue;
                     }
                     self.announce(&mut core);
-                    MutexGuard::bump(&mut core);
+                    Guard::bump(&mut core);
                     let now = clock::now_ns();
                     let spin = if self.oversubscribed { SPIN_SCARCE_NS.min(self.options.spin_ns) } else { self.options.spin_ns };
                     if now < *spin_until.get_or_insert(now + spin) {
@@ -649,7 +656,7 @@ impl Engine {
                     }
                     if self.oversubscribed && yields < YIELDS {
                         yields += 1;
-                        MutexGuard::unlocked(&mut core, cpu::yield_now);
+                        Guard::unlocked(&mut core, cpu::yield_now);
                         continue;
                     }
                 }
@@ -658,14 +665,14 @@ impl Engine {
                         continue;
                     }
                     self.announce(&mut core);
-                    MutexGuard::bump(&mut core);
+                    Guard::bump(&mut core);
                     if self.oversubscribed {
-                        MutexGuard::unlocked(&mut core, cpu::yield_now);
+                        Guard::unlocked(&mut core, cpu::yield_now);
                     }
                     let now = clock::now_ns();
                     if !reported && now > *spin_until.get_or_insert(now + POLL_REPORT_NS) {
                         reported = true;
-                        MutexGuard::unlocked(&mut core, || observer.blocked());
+                        Guard::unlocked(&mut core, || observer.blocked());
                     }
                     continue;
                 }
@@ -676,7 +683,7 @@ impl Engine {
             polls = 0;
         }
         if reported {
-            MutexGuard::unlocked(&mut core, || observer.resumed());
+            Guard::unlocked(&mut core, || observer.resumed());
         }
         core
     }
@@ -684,10 +691,10 @@ impl Engine {
     /// Sleeps until something may have changed.
     fn sleep<'a>(
         &'a self,
-        mut core: MutexGuard<'a, Core>,
+        mut core: Guard<'a, Core>,
         condition: &mut dyn FnMut(&mut State) -> bool,
         observer: &dyn Observer,
-    ) -> MutexGuard<'a, Core> {
+    ) -> Guard<'a, Core> {
         let backlog = core.state.has_backlog();
         if backlog {
             let core = &mut *core;
@@ -702,9 +709,12 @@ impl Engine {
         if !moved && core.state.jobs.is_empty() && !condition(&mut core.state) {
             self.wake_others(&mut core);
             // Observers may ask the engine, so they run without its lock. A ring in the meantime makes the sleep return at once.
-            MutexGuard::unlocked(&mut core, || {
+            Guard::unlocked(&mut core, || {
                 observer.blocked();
                 self.doorbell.sleep(backlog.then_some(BACKLOG_NAP));
+                if !self.oversubscribed && self.doorbell.rung_from_here() {
+                    cpu::step_aside();
+                }
                 observer.resumed();
             });
         }
@@ -767,7 +777,7 @@ impl Engine {
     }
 
     /// Does the jobs that must be done without the lock.
-    fn run_jobs<'a>(&'a self, mut core: MutexGuard<'a, Core>) -> MutexGuard<'a, Core> {
+    fn run_jobs<'a>(&'a self, mut core: Guard<'a, Core>) -> Guard<'a, Core> {
         let jobs = std::mem::take(&mut core.state.jobs);
         drop(core);
         let mut pulls: Vec<(Pull, bool)> = Vec::new();
@@ -803,7 +813,7 @@ impl Engine {
     /// What only matters if no thread comes back soon is left to the alarm: telling others' helpers about offers, and having the own helper see to
     /// unfinished schedules. Both would cost more than what they are for in a program that goes on communicating.
     #[inline]
-    fn leave<'a>(&'a self, mut core: MutexGuard<'a, Core>) {
+    fn leave<'a>(&'a self, mut core: Guard<'a, Core>) {
         let put_off = !core.state.unannounced.is_empty() || (core.state.continuations > 0 && !self.doorbell.is(Bell::AwayAll));
         if !put_off || self.linger(&mut core) {
             let rest = if core.state.continuations > 0 && !put_off { Bell::AwayAll } else { Bell::Away };
@@ -849,7 +859,7 @@ impl Engine {
     }
 
     /// As [`Engine::leave`], leaving nothing to the alarm.
-    fn leave_for_good<'a>(&'a self, mut core: MutexGuard<'a, Core>) {
+    fn leave_for_good<'a>(&'a self, mut core: Guard<'a, Core>) {
         self.announce(&mut core);
         let rest = if core.state.continuations > 0 { Bell::AwayAll } else { Bell::Away };
         self.leave_for(core, rest);
@@ -857,7 +867,7 @@ impl Engine {
 
     /// Ends a visit, leaving the doorbell in state `rest` unless threads sleep.
     #[inline]
-    fn leave_for<'a>(&'a self, mut core: MutexGuard<'a, Core>, rest: Bell) {
+    fn leave_for<'a>(&'a self, mut core: Guard<'a, Core>, rest: Bell) {
         loop {
             if !core.state.jobs.is_empty() {
                 core = self.run_jobs(core);
@@ -906,7 +916,7 @@ impl Engine {
                 } else if !self.progress(&mut core) {
                     break;
                 }
-                MutexGuard::bump(&mut core);
+                Guard::bump(&mut core);
             }
             self.leave_for_good(core);
         }

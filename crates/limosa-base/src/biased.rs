@@ -1,0 +1,324 @@
+//! A lock that costs its first user two plain stores.
+//!
+//! It is biased to the thread that made it. As long as no other thread comes, that thread enters by a store to `inside` and a look at `revoked`,
+//! without a locked instruction. Another thread revokes the bias first, with the heavy half of [`crate::fence`], and waits until the owner is
+//! not inside; from then on all go through an ordinary mutex, until the owner has been its only user for a while.
+//!
+//! | `revoked` | who may hold the lock |
+//! |---|---|
+//! | false | the owner, while `inside` is 1 |
+//! | true | whoever holds `slow`, once `inside` is 0 |
+//!
+//! Why there is only one: the owner stores `inside`, fences lightly and loads `revoked`; who revokes stores `revoked`, fences heavily and loads
+//! `inside`. At least one sees the other: the owner that it must queue, or the other that it must wait. Only the owner writes `inside`, and the
+//! owner never changes. `revoked` is cleared by the owner alone, while it holds `slow`.
+
+use crate::{fence, futex};
+use parking_lot::lock_api::RawMutex as _;
+use std::cell::UnsafeCell;
+use std::hint;
+use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+/// Acquisitions in a row after which the owner gets its bias back.
+const RESTORE_AFTER: u32 = 32;
+/// Looks at `inside` before sleeping.
+const SPINS: u32 = 500;
+
+/// The lock and what it protects.
+pub struct Biased<T> {
+    owner: usize,
+    inside: AtomicU32,
+    /// Somebody sleeps until `inside` is 0.
+    awaited: AtomicU32,
+    revoked: AtomicBool,
+    slow: parking_lot::RawMutex,
+    /// Acquisitions of the owner in a row; protected by `slow`.
+    streak: UnsafeCell<u32>,
+    value: UnsafeCell<T>,
+}
+
+// SAFETY: the lock lets one thread at a time at the value, which may therefore be sent from one to the other.
+unsafe impl<T: Send> Sync for Biased<T> {}
+
+/// Access to the value, until dropped.
+pub struct Guard<'a, T> {
+    lock: &'a Biased<T>,
+    fast: bool,
+    /// A guard belongs to its thread.
+    thread: std::marker::PhantomData<*const ()>,
+}
+
+/// A number that no other living thread has.
+#[inline(always)]
+fn this_thread() -> usize {
+    #[cfg(target_arch = "x86_64")]
+    {
+        let pointer: usize;
+        // SAFETY: by the ABI of x86-64 Linux the word at offset 0 of the thread's own segment is the address of that segment.
+        unsafe { std::arch::asm!("mov {}, fs:0", out(reg) pointer, options(nostack, preserves_flags, readonly, pure)) };
+        pointer
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        thread_local!(static PLACE: u8 = const { 0 });
+        PLACE.with(|place| std::ptr::from_ref(place).addr())
+    }
+}
+
+impl<T> Biased<T> {
+    /// A lock biased to the calling thread.
+    pub fn new(value: T) -> Biased<T> {
+        Biased {
+            owner: this_thread(),
+            inside: AtomicU32::new(0),
+            awaited: AtomicU32::new(0),
+            revoked: AtomicBool::new(false),
+            slow: parking_lot::RawMutex::INIT,
+            streak: UnsafeCell::new(0),
+            value: UnsafeCell::new(value),
+        }
+    }
+
+    /// Waits for the lock.
+    ///
+    /// # Panics
+    /// If the owner holds it already.
+    #[inline]
+    pub fn lock(&self) -> Guard<'_, T> {
+        let fast = self.owner == this_thread() && self.enter();
+        if !fast {
+            self.lock_slowly();
+        }
+        Guard { lock: self, fast, thread: std::marker::PhantomData }
+    }
+
+    /// The owner's way in.
+    #[inline]
+    fn enter(&self) -> bool {
+        assert!(self.inside.load(Ordering::Relaxed) == 0, "the lock is held by this thread already");
+        self.inside.store(1, Ordering::Relaxed);
+        // Pairs with the heavy fence in `lock_slowly`.
+        fence::light();
+        if !self.revoked.load(Ordering::Acquire) {
+            return true;
+        }
+        self.leave();
+        false
+    }
+
+    /// The owner's way out.
+    #[inline]
+    fn leave(&self) {
+        self.inside.store(0, Ordering::Release);
+        // Pairs with the heavy fence in `await_owner`.
+        fence::light();
+        if self.awaited.load(Ordering::Relaxed) != 0 {
+            futex::wake_all(&self.inside);
+        }
+    }
+
+    #[cold]
+    fn lock_slowly(&self) {
+        self.slow.lock();
+        let mine = self.owner == this_thread();
+        if !self.revoked.load(Ordering::Relaxed) {
+            // The owner comes here only after it has seen `revoked`, but somebody may have restored it since: the owner itself.
+            self.revoked.store(true, Ordering::SeqCst);
+            fence::heavy();
+        }
+        if !mine {
+            self.await_owner();
+        }
+        // SAFETY: `slow` is held.
+        unsafe { *self.streak.get() = if mine { *self.streak.get() + 1 } else { 0 } };
+    }
+
+    /// Waits until the owner is not inside, with `revoked` set.
+    fn await_owner(&self) {
+        for _ in 0..SPINS {
+            if self.inside.load(Ordering::Acquire) == 0 {
+                return;
+            }
+            hint::spin_loop();
+        }
+        self.awaited.store(1, Ordering::SeqCst);
+        fence::heavy();
+        while self.inside.load(Ordering::Acquire) != 0 {
+            futex::wait(&self.inside, 1, None);
+        }
+        self.awaited.store(0, Ordering::Relaxed);
+    }
+
+    /// # Safety
+    /// The calling thread holds `slow`, and does not use the value any more.
+    #[cold]
+    unsafe fn unlock_slowly(&self, fairly: bool) {
+        // SAFETY: `slow` is held.
+        if self.owner == this_thread() && unsafe { *self.streak.get() } >= RESTORE_AFTER {
+            self.revoked.store(false, Ordering::Release);
+        }
+        // SAFETY: the caller's promise.
+        unsafe {
+            if fairly {
+                use parking_lot::lock_api::RawMutexFair as _;
+                self.slow.unlock_fair();
+            } else {
+                self.slow.unlock();
+            }
+        }
+    }
+}
+
+impl<T> Guard<'_, T> {
+    fn release(&self, fairly: bool) {
+        if self.fast {
+            self.lock.leave();
+        } else {
+            // SAFETY: a guard that is not fast holds `slow`.
+            unsafe { self.lock.unlock_slowly(fairly) };
+        }
+    }
+
+    fn take_again(&mut self) {
+        let again = self.lock.lock();
+        self.fast = again.fast;
+        std::mem::forget(again);
+    }
+
+    /// Runs `f` without the lock.
+    pub fn unlocked<R>(guard: &mut Self, f: impl FnOnce() -> R) -> R {
+        /// Takes the lock again even when `f` panics.
+        struct Again<'g, 'a, T>(&'g mut Guard<'a, T>);
+        impl<T> Drop for Again<'_, '_, T> {
+            fn drop(&mut self) {
+                self.0.take_again();
+            }
+        }
+        guard.release(false);
+        let _again = Again(guard);
+        f()
+    }
+
+    /// Lets others that wait for the lock have it first.
+    #[inline]
+    pub fn bump(guard: &mut Self) {
+        if guard.lock.revoked.load(Ordering::Relaxed) {
+            guard.release(true);
+            guard.take_again();
+        }
+    }
+}
+
+impl<T> Drop for Guard<'_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        self.release(false);
+    }
+}
+
+impl<T> Deref for Guard<'_, T> {
+    type Target = T;
+
+    #[inline(always)]
+    fn deref(&self) -> &T {
+        // SAFETY: whoever has a guard is the only one who holds the lock.
+        unsafe { &*self.lock.value.get() }
+    }
+}
+
+impl<T> DerefMut for Guard<'_, T> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: as above, and the guard is borrowed mutably.
+        unsafe { &mut *self.lock.value.get() }
+    }
+}
+
+/// Not poisoned by panics, like the other locks of this library.
+impl<T: Default> Default for Biased<T> {
+    fn default() -> Self {
+        Biased::new(T::default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two counters that only differ while somebody is inside.
+    #[derive(Default)]
+    struct Twins(u64, u64);
+
+    fn visit(lock: &Biased<Twins>) {
+        let mut twins = lock.lock();
+        twins.0 += 1;
+        let seen = std::hint::black_box(twins.0);
+        assert_eq!(seen, twins.1 + 1, "two threads are inside");
+        twins.1 = seen;
+    }
+
+    #[test]
+    fn one_thread_at_a_time_however_they_mix() {
+        if fence::register() {
+            fence::enable();
+        }
+        for others in [0u64, 1, 3] {
+            let lock = Biased::new(Twins::default());
+            std::thread::scope(|scope| {
+                for _ in 0..others {
+                    scope.spawn(|| {
+                        for i in 0..20_000 {
+                            visit(&lock);
+                            if i % 100 == 0 {
+                                // Long enough for the owner to get its bias back.
+                                std::thread::sleep(std::time::Duration::from_micros(50));
+                            }
+                        }
+                    });
+                }
+                for i in 0..100_000 {
+                    visit(&lock);
+                    if i % 1000 == 0 {
+                        let mut twins = lock.lock();
+                        Guard::bump(&mut twins);
+                        Guard::unlocked(&mut twins, std::thread::yield_now);
+                    }
+                }
+            });
+            assert_eq!(lock.lock().0, 100_000 + others * 20_000);
+        }
+    }
+
+    #[test]
+    fn the_owner_gets_its_bias_back() {
+        let lock = Biased::new(0);
+        assert!(lock.lock().fast);
+        std::thread::scope(|scope| scope.spawn(|| *lock.lock() += 1).join().unwrap());
+        assert!(!lock.lock().fast);
+        for _ in 0..=RESTORE_AFTER {
+            *lock.lock() += 1;
+        }
+        assert!(lock.lock().fast);
+    }
+
+    #[test]
+    fn a_waiting_thread_is_woken_when_the_owner_leaves() {
+        let lock = Biased::new(0);
+        let guard = lock.lock();
+        std::thread::scope(|scope| {
+            let other = scope.spawn(|| *lock.lock());
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            drop(guard);
+            assert_eq!(other.join().unwrap(), 0);
+        });
+    }
+
+    #[test]
+    #[should_panic(expected = "held by this thread already")]
+    fn taking_it_twice_is_noticed() {
+        let lock = Biased::new(0);
+        let _first = lock.lock();
+        let _second = lock.lock();
+    }
+}
