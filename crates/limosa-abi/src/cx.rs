@@ -65,7 +65,7 @@ impl Cx {
     }
 
     /// The object of a handle; `arg` is the parameter's name, for the message.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn get<T: Object>(&self, handle: Handle, arg: &str) -> Result<Ref<T>> {
         T::table().get(handle).map_err(|miss| bad_handle::<T>(handle, arg, &miss))
     }

@@ -198,8 +198,24 @@ impl<T: Object> HandleTable<T> {
     }
 
     /// The object behind a handle.
-    #[inline]
+    ///
+    /// Inlined so that the reference stays in registers: read back from the stack as a whole right after it was written in parts, it would stall
+    /// every call for longer than the look-up takes.
+    #[inline(always)]
     pub(crate) fn get(&self, handle: Handle) -> Result<Ref<T>, Miss> {
+        let at = (handle.0 as i32).wrapping_sub(T::KIND.low) as usize;
+        if handle.0 < PREDEFINED_END
+            && let Some(all) = self.builtin.get()
+            && at < all.len()
+            && let Some(object) = all[at].get()
+        {
+            return Ok(object);
+        }
+        self.get_other(handle)
+    }
+
+    #[inline(never)]
+    fn get_other(&self, handle: Handle) -> Result<Ref<T>, Miss> {
         if handle.0 < PREDEFINED_END {
             return self.predefined(handle.0 as i32);
         }
@@ -215,7 +231,6 @@ impl<T: Object> HandleTable<T> {
         }
     }
 
-    #[inline]
     fn predefined(&self, value: i32) -> Result<Ref<T>, Miss> {
         let at = value.wrapping_sub(T::KIND.low) as usize;
         if let Some(place) = self.builtin.get().and_then(|all| all.get(at))

@@ -13,6 +13,11 @@ const STRING_FROM: usize = 1024;
 /// As for [`std::ptr::copy_nonoverlapping`].
 #[inline]
 pub unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
+    if len <= 16 {
+        // SAFETY: the caller's promise.
+        unsafe { copy_few(from, to, len) };
+        return;
+    }
     #[cfg(target_arch = "x86_64")]
     if len >= STRING_FROM && has_fast_strings() {
         // SAFETY: the caller's promise; the instruction reads `len` bytes at `from` and writes as many at `to`, upwards (the direction flag is
@@ -25,6 +30,30 @@ pub unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
     }
     // SAFETY: the caller's promise.
     unsafe { std::ptr::copy_nonoverlapping(from, to, len) }
+}
+
+/// Copies up to 16 bytes by two moves that may overlap, which is less than calling the C library.
+///
+/// # Safety
+/// As for [`copy`], with `len` at most 16.
+#[inline]
+unsafe fn copy_few(from: *const u8, to: *mut u8, len: usize) {
+    // SAFETY: in each branch both moves lie within `len` bytes.
+    unsafe {
+        if len >= 8 {
+            let (first, last) = (from.cast::<u64>().read_unaligned(), from.add(len - 8).cast::<u64>().read_unaligned());
+            to.cast::<u64>().write_unaligned(first);
+            to.add(len - 8).cast::<u64>().write_unaligned(last);
+        } else if len >= 4 {
+            let (first, last) = (from.cast::<u32>().read_unaligned(), from.add(len - 4).cast::<u32>().read_unaligned());
+            to.cast::<u32>().write_unaligned(first);
+            to.add(len - 4).cast::<u32>().write_unaligned(last);
+        } else {
+            for i in 0..len {
+                *to.add(i) = *from.add(i);
+            }
+        }
+    }
 }
 
 #[cfg(target_arch = "x86_64")]

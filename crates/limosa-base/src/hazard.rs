@@ -286,7 +286,7 @@ impl<T: Send + Sync + 'static> Eternal<T> {
     }
 
     /// The object, if there is one.
-    #[inline]
+    #[inline(always)]
     pub fn get(&self) -> Option<Ref<T>> {
         let pointer = self.pointer.load(Ordering::Acquire);
         if pointer.is_null() {

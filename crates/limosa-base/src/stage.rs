@@ -37,7 +37,7 @@ use std::sync::atomic::fence as full_fence;
 /// Notes of a member that exist at a time.
 pub const NOTES: u64 = 16;
 /// Slots of a member.
-pub const SLOTS: u64 = 4;
+pub const SLOTS: u64 = 8;
 /// Bytes of a note beside its tag.
 pub const BODY_BYTES: usize = 56;
 /// The bytes of a note.

@@ -164,7 +164,7 @@ fn label(comm: &Comm, peer: Option<i32>, tag: Option<i32>, is_send: bool) -> Lab
 ///
 /// # Errors
 /// As for [`send`].
-#[inline]
+#[inline(always)]
 pub fn isend(comm: &Arc<Comm>, region: Region, dest: i32, tag: i32, mode: SendMode) -> Result<Issued> {
     let checked = check_dest(comm, dest, tag)?;
     let Some(world) = checked.world else { return Ok(Issued::Sent) };
@@ -201,7 +201,7 @@ pub fn receive(comm: &Arc<Comm>, region: Region, source: i32, tag: i32) -> Resul
 ///
 /// # Errors
 /// As for [`receive`].
-#[inline]
+#[inline(always)]
 pub fn ireceive(comm: &Arc<Comm>, region: Region, source: i32, tag: i32) -> Result<Issued> {
     let (source, tag) = check_source(comm, source, tag)?;
     if source == Source::ProcNull {

@@ -58,6 +58,7 @@ impl Region {
     ///
     /// # Safety
     /// The memory must stay valid for the operation's duration: readable for a send, writable and otherwise untouched for a receive.
+    #[inline(always)]
     pub unsafe fn contiguous(base: *mut u8, bytes: usize) -> Region {
         Region { base, count: 1, bytes, layout: None }
     }
@@ -76,6 +77,7 @@ impl Region {
     }
 
     /// Length of the stream in bytes.
+    #[inline(always)]
     pub fn len(&self) -> usize {
         self.bytes
     }
@@ -99,6 +101,7 @@ impl Region {
     }
 
     /// Copies stream bytes `[offset, offset + dst.len())` into `dst`.
+    #[inline]
     pub fn read(&self, offset: usize, dst: &mut [u8]) {
         assert!(offset + dst.len() <= self.bytes, "read beyond the end of a message");
         if dst.is_empty() {
@@ -113,6 +116,7 @@ impl Region {
     }
 
     /// Copies `src` over stream bytes `[offset, offset + src.len())`.
+    #[inline]
     pub fn write(&self, offset: usize, src: &[u8]) {
         assert!(offset + src.len() <= self.bytes, "write beyond the end of a message");
         if src.is_empty() {

@@ -173,6 +173,16 @@ pub(crate) struct Requests {
 }
 
 impl Requests {
+    /// The name of the request that is inserted next.
+    #[inline]
+    pub fn next_id(&self) -> RequestId {
+        match self.free.last() {
+            Some(&index) => RequestId { index, generation: self.slots[index as usize].generation },
+            None => RequestId { index: self.slots.len() as u32, generation: 1 },
+        }
+    }
+
+    #[inline]
     pub fn insert(&mut self, phase: Phase) -> RequestId {
         let request = Some(Request { phase, owner: Owner::Waiter, label: None, completion: Completion::default() });
         if let Some(index) = self.free.pop() {

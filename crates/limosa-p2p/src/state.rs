@@ -234,9 +234,10 @@ impl State {
 
     pub fn complete(&mut self, id: RequestId, completion: Completion) {
         let Some(request) = self.requests.get_mut(id) else { return };
-        if let Phase::Offered { joint: Some(index), .. } = std::mem::replace(&mut request.phase, Phase::Done) {
-            self.joints.give_back(index);
+        if let Phase::Offered { joint: Some(index), .. } = &request.phase {
+            self.joints.give_back(*index);
         }
+        request.phase = Phase::Done;
         request.completion = completion;
         self.completed = true;
         if !matches!(request.owner, Owner::Waiter) {
@@ -431,11 +432,10 @@ impl State {
                 if region.len() > self.eager_limit {
                     self.interest += 1;
                 }
-                // The entry's name and the request's name each other; the request comes first, then learns its entry.
-                let id = self.requests.insert(Phase::Done);
+                // The entry's name and the request's name each other.
+                let id = self.requests.next_id();
                 let entry = self.matcher.post(pattern, id);
-                self.requests.get_mut(id).expect("just inserted").phase = Phase::Posted { pattern: *pattern, entry, region };
-                id
+                self.requests.insert(Phase::Posted { pattern: *pattern, entry, region })
             }
         }
     }

@@ -16,7 +16,17 @@ use crate::handles::Handle;
 use crate::status::Status;
 
 /// The memory of a message.
+#[inline(always)]
 pub(crate) fn region(buf: *mut c_void, count: i64, datatype: &Arc<Datatype>) -> Result<Region> {
+    match datatype.dense_bytes() {
+        // SAFETY: the program promises that the buffer holds `count` elements of the datatype until the operation is complete.
+        Some(bytes) if !buf.is_null() => Ok(unsafe { Region::contiguous(buf.cast(), count as usize * bytes) }),
+        _ => region_of(buf, count, datatype),
+    }
+}
+
+#[inline(never)]
+fn region_of(buf: *mut c_void, count: i64, datatype: &Arc<Datatype>) -> Result<Region> {
     datatype.check_committed()?;
     // Address 0 is MPI_BOTTOM, which makes sense with derived types, whose displacements can be absolute addresses.
     if buf.is_null() && count > 0 && datatype.is_predefined() && datatype.size() > 0 {

@@ -60,6 +60,9 @@ pub struct Datatype {
     measure: Measure,
     program: OnceLock<Placed>,
     committed: AtomicBool,
+    /// Bytes of an element if the type is committed and any number of elements lie without gaps from the base address on; 0 if not, or if
+    /// nobody has asked.
+    dense: AtomicUsize,
     name: Mutex<Option<String>>,
     handle: AtomicUsize,
     /// Cached attributes.
@@ -114,6 +117,7 @@ impl Datatype {
             measure,
             program: OnceLock::new(),
             committed: AtomicBool::new(false),
+            dense: AtomicUsize::new(0),
             name: Mutex::new(None),
             handle: AtomicUsize::new(0),
             attributes: attr::Attributes::new(attr::Kind::Datatype),
@@ -129,6 +133,7 @@ impl Datatype {
             measure: self.measure.clone(),
             program: self.program.clone(),
             committed: AtomicBool::new(self.is_committed()),
+            dense: AtomicUsize::new(0),
             name: Mutex::new(None),
             handle: AtomicUsize::new(0),
             attributes: attr::Attributes::new(attr::Kind::Datatype),
@@ -179,6 +184,12 @@ impl Datatype {
     /// True once committed; named types always are.
     pub fn is_committed(&self) -> bool {
         self.committed.load(Ordering::Acquire)
+    }
+
+    /// Bytes of an element, if the type is committed and known to be without gaps: [`Datatype::region`] learns it.
+    #[inline(always)]
+    pub fn dense_bytes(&self) -> Option<usize> {
+        Some(self.dense.load(Ordering::Relaxed)).filter(|&bytes| bytes != 0)
     }
 
     /// Fails unless the type is committed, for calls that move data.

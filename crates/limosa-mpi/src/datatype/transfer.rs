@@ -3,6 +3,7 @@
 //! The packed form of data is its bytes in type map order without gaps, so that a packed message and a typed message are the same on the way.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use limosa_p2p::memory::{Layout, Region};
 
@@ -91,6 +92,10 @@ impl Datatype {
         // SAFETY: the caller's promise covers all bytes of the layout, which are these.
         unsafe {
             match self.contiguous_at(count) {
+                Some(0) if size as i64 == self.extent() && self.is_committed() => {
+                    self.dense.store(size, Ordering::Relaxed);
+                    Region::contiguous(base, count * size)
+                }
                 Some(place) => Region::contiguous(base.wrapping_offset(place), count * size),
                 None => Region::typed(base, count, self.clone()),
             }
