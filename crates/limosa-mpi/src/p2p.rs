@@ -254,11 +254,15 @@ pub struct Exchange {
 pub fn send_receive(comm: &Arc<Comm>, exchange: Exchange) -> Result<End> {
     // Both sides are checked before either begins, so that an error leaves nothing behind.
     check_dest(comm, exchange.dest, exchange.send_tag)?;
-    let receive = ireceive(comm, exchange.receive, exchange.source, exchange.receive_tag)?.into_object();
-    let send = isend(comm, exchange.send, exchange.dest, exchange.send_tag, SendMode::Standard)?.into_object();
-    let both = [Some(receive), Some(send)];
-    crate::request::wait_all(&both);
-    let [receive, send] = both.map(|r| r.and_then(|r| r.take()).unwrap_or_else(End::empty));
+    let receive = ireceive(comm, exchange.receive, exchange.source, exchange.receive_tag)?;
+    let send = isend(comm, exchange.send, exchange.dest, exchange.send_tag, SendMode::Standard)?;
+    // What has an object of its own is over: it came from MPI_PROC_NULL.
+    let short = |issued: &Issued| if let Issued::Light(short) = issued { Some(*short) } else { None };
+    let names = [short(&receive), short(&send)];
+    let mut ends = [End::proc_null(), End::empty()];
+    let known = light::wait_each(2, &|i| names[i], &mut |i, _, end| ends[i] = end);
+    debug_assert!(known.is_ok(), "both were started a moment ago");
+    let [receive, send] = ends;
     Ok(End { error: receive.error.or(send.error), ..receive })
 }
 

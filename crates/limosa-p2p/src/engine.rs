@@ -158,10 +158,11 @@ pub struct Engine {
 
 /// Polls between looks at the clock.
 const POLLS_PER_LOOK: u32 = 64;
-/// Spinning when processes outnumber processors: just long enough for a partner that is running right now to answer.
-const SPIN_SCARCE_NS: u64 = 3_000;
-/// Yields before sleeping when processes outnumber processors.
-const YIELDS: u32 = 8;
+/// Polls before giving the processor away when processes outnumber processors: a partner that is running right now may be about to answer.
+const POLLS_SCARCE: u32 = 8;
+/// How long the processor is given away again and again before sleeping, in nanoseconds: that costs less than being put to sleep and woken, and
+/// lets every other process of this processor have its turn.
+const YIELDING_NS: u64 = 60_000;
 /// A sleeper with a backlog looks again after this time, in case that the receiver left the library in the moment when it was asked for room.
 const BACKLOG_NAP: Duration = Duration::from_millis(1);
 /// A polling call tells its observer after this time.
@@ -602,7 +603,6 @@ impl Engine {
         observer: &dyn Observer,
     ) -> Guard<'a, Core> {
         let mut polls = 0u32;
-        let mut yields = 0u32;
         let mut spin_until = None;
         let mut reported = false;
         loop {
@@ -643,6 +643,17 @@ impl Engine {
             polls += 1;
             match self.options.wait {
                 Wait::Block => {}
+                Wait::Auto if self.oversubscribed => {
+                    if polls < POLLS_SCARCE {
+                        continue;
+                    }
+                    self.announce(&mut core);
+                    let now = clock::now_ns();
+                    if now < *spin_until.get_or_insert(now + self.options.spin_ns.min(YIELDING_NS)) {
+                        Guard::unlocked(&mut core, cpu::yield_now);
+                        continue;
+                    }
+                }
                 Wait::Auto => {
                     if !polls.is_multiple_of(POLLS_PER_LOOK) {
                         continue;
@@ -650,13 +661,7 @@ impl Engine {
                     self.announce(&mut core);
                     Guard::bump(&mut core);
                     let now = clock::now_ns();
-                    let spin = if self.oversubscribed { SPIN_SCARCE_NS.min(self.options.spin_ns) } else { self.options.spin_ns };
-                    if now < *spin_until.get_or_insert(now + spin) {
-                        continue;
-                    }
-                    if self.oversubscribed && yields < YIELDS {
-                        yields += 1;
-                        Guard::unlocked(&mut core, cpu::yield_now);
+                    if now < *spin_until.get_or_insert(now + self.options.spin_ns) {
                         continue;
                     }
                 }
@@ -677,7 +682,6 @@ impl Engine {
                     continue;
                 }
             }
-            yields = 0;
             core = self.sleep(core, condition, observer);
             spin_until = None;
             polls = 0;
