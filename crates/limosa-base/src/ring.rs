@@ -13,6 +13,8 @@
 //!
 //! Contract:
 //! - one [`Producer`] and one [`Consumer`] per ring, each with its own private position;
+//! - an entry is one cell, or a chain: a first cell followed by others that carry more of its body. All cells of a chain are written before the
+//!   first one's sequence number appears, and given back together; a chain does not cross the end of the ring;
 //! - a cell is written completely before its sequence number appears, and not written again before the receiver has counted it as consumed;
 //! - positions are 32-bit and wrap; cell `p % N` is valid at position `p` when its sequence is `p + 1`, which no earlier lap has left there;
 //! - arena positions are 64-bit and never wrap; a block is contiguous, so a block that would cross the end starts at the beginning instead;
@@ -142,6 +144,42 @@ impl Producer {
         true
     }
 
+    /// True if a chain of `cells` cells is free and does not cross the ring's end.
+    #[inline]
+    pub fn has_room_for<const N: usize>(&mut self, ring: &Ring<N>, cells: usize) -> bool {
+        let fits = |consumed: u32, position: u32| position.wrapping_sub(consumed) as usize + cells <= N;
+        if self.position as usize % N + cells > N {
+            return false;
+        }
+        if !fits(self.consumed_seen, self.position) {
+            self.consumed_seen = ring.taken.consumed.load(Ordering::Acquire);
+        }
+        fits(self.consumed_seen, self.position)
+    }
+
+    /// Writes a chain, for which there is room: a first cell and `more`.
+    #[inline]
+    pub fn push_chain<const N: usize>(&mut self, ring: &Ring<N>, info: u32, body: &Body, more: &[Body]) {
+        let first = self.position;
+        for (i, part) in (1u32..).zip(more) {
+            let position = first.wrapping_add(i);
+            let cell = &ring.cells[position as usize % N];
+            cell.body.with_mut(|b| {
+                // SAFETY: as for a single cell: the chain's cells are free and the receiver does not read them before the first one's flag.
+                unsafe { *b = *part }
+            });
+            cell.flag.store(flag(position.wrapping_add(1), 0), Ordering::Relaxed);
+        }
+        let cell = &ring.cells[first as usize % N];
+        cell.body.with_mut(|b| {
+            // SAFETY: as above.
+            unsafe { *b = *body }
+        });
+        self.position = first.wrapping_add(1 + more.len() as u32);
+        // Pairs with the acquire load in `Consumer::peek`, for all cells of the chain.
+        cell.flag.store(flag(first.wrapping_add(1), info), Ordering::Release);
+    }
+
     /// Takes `bytes` contiguous bytes of an arena of `capacity` bytes; gives their position, to be used modulo `capacity`.
     /// `None` if there is no room now.
     ///
@@ -185,6 +223,21 @@ impl Consumer {
         // SAFETY: the sender finished the body before it stored this sequence number and leaves the cell alone until it is consumed.
         let body = cell.body.with(|b| unsafe { *b });
         Some(((flag >> 32) as u32, body))
+    }
+
+    /// Body of the `i`-th further cell of the chain whose first cell was peeked at.
+    #[inline]
+    pub fn peek_more<const N: usize>(&self, ring: &Ring<N>, i: usize) -> Body {
+        let cell = &ring.cells[(self.position as usize + i) % N];
+        // SAFETY: the sender finished all cells of the chain before the first one's sequence number, which was seen, and leaves them alone.
+        cell.body.with(|b| unsafe { *b })
+    }
+
+    /// Gives a chain of `cells` cells back to the sender.
+    #[inline]
+    pub fn advance_by<const N: usize>(&mut self, ring: &Ring<N>, cells: usize) {
+        self.position = self.position.wrapping_add(cells as u32);
+        ring.taken.consumed.store(self.position, Ordering::Release);
     }
 
     /// True if a cell is waiting.
@@ -243,6 +296,31 @@ mod tests {
             }
             assert_eq!(expected, next);
         }
+    }
+
+    #[test]
+    fn chains_arrive_whole_between_single_cells_and_never_cross_the_end() {
+        let ring = Ring::<8>::new();
+        let (mut producer, mut consumer) = (Producer::default(), Consumer::default());
+        let mut refused = 0;
+        for i in 0..1000u64 {
+            let more: Vec<Body> = (0..i % 4).map(|j| [i * 10 + j; 7]).collect();
+            if producer.has_room_for(&ring, 1 + more.len()) {
+                producer.push_chain(&ring, i as u32, &[i; 7], &more);
+                assert_eq!(consumer.peek(&ring), Some((i as u32, [i; 7])));
+                let got: Vec<Body> = (1..=more.len()).map(|j| consumer.peek_more(&ring, j)).collect();
+                assert_eq!(got, more);
+                consumer.advance_by(&ring, 1 + more.len());
+            } else {
+                // Only the end of the ring is in the way.
+                refused += 1;
+                assert!(producer.push(&ring, 0, &[0; 7]));
+                assert!(consumer.peek(&ring).is_some());
+                consumer.advance(&ring);
+            }
+            assert!(consumer.peek(&ring).is_none());
+        }
+        assert!(refused > 0);
     }
 
     #[test]
@@ -319,6 +397,34 @@ mod model {
                 }
             }
             assert!(consumer.peek(&ring).is_none());
+            sender.join().unwrap();
+        });
+    }
+
+    #[test]
+    fn chains_arrive_whole() {
+        loom::model(|| {
+            let ring = Arc::new(Ring::<4>::new());
+            let sender = {
+                let ring = ring.clone();
+                thread::spawn(move || {
+                    let mut producer = Producer::default();
+                    for i in 1..=3u64 {
+                        while !producer.has_room_for(&ring, 2) {
+                            thread::yield_now();
+                        }
+                        producer.push_chain(&ring, i as u32, &[i; 7], &[[10 * i; 7]]);
+                    }
+                })
+            };
+            let mut consumer = Consumer::default();
+            for i in 1..=3u64 {
+                while consumer.peek(&ring).is_none() {
+                    thread::yield_now();
+                }
+                assert_eq!(consumer.peek_more(&ring, 1), [10 * i; 7]);
+                consumer.advance_by(&ring, 2);
+            }
             sender.join().unwrap();
         });
     }

@@ -43,6 +43,12 @@ impl Arrivals {
         &mut self.current[peer as usize]
     }
 
+    /// The same, to be changed in place.
+    #[inline]
+    pub fn current(&mut self, peer: Peer) -> Option<&mut Arrival> {
+        self.current[peer as usize].as_mut()
+    }
+
     /// Makes room to keep a message for which `room` has been allocated; returns its number.
     pub fn keep(&mut self, room: Vec<u8>) -> usize {
         match self.free.pop() {

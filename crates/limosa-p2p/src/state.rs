@@ -753,9 +753,10 @@ impl State {
     /// The next part of the message that began last.
     #[inline]
     fn part_arrived(&mut self, from: Peer, data: &[u8]) -> bool {
-        let Some(mut arrival) = self.arrivals.from(from).take() else { return false };
+        let Some(arrival) = self.arrivals.current(from) else { return false };
         let offset = arrival.received;
         arrival.received += data.len();
+        let last = arrival.received == arrival.total;
         if data.is_empty() || arrival.received > arrival.total {
             return false;
         }
@@ -768,12 +769,15 @@ impl State {
         match &arrival.target {
             Target::Direct => write(&self.direct.as_ref().expect("it waits for the rest").region),
             Target::Request(_, region) => write(region),
-            Target::Kept(slot) => self.arrivals.kept(*slot).extend_from_slice(data),
+            Target::Kept(slot) => {
+                let slot = *slot;
+                self.arrivals.kept(slot).extend_from_slice(data);
+            }
         }
-        if arrival.received < arrival.total {
-            *self.arrivals.from(from) = Some(arrival);
+        if !last {
             return true;
         }
+        let Some(arrival) = self.arrivals.from(from).take() else { return false };
         let (envelope, total) = (arrival.envelope, arrival.total as u64);
         match arrival.target {
             Target::Direct => {
