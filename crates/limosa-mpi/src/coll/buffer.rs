@@ -69,6 +69,9 @@ impl Buffer {
 
     /// The address of the first data byte, if there is one.
     fn first_byte(&self) -> Option<usize> {
+        if let Some(place) = self.datatype.contiguous_at(self.count) {
+            return (self.bytes() > 0).then(|| self.base.wrapping_offset(place) as usize);
+        }
         let mut first = None;
         self.datatype.pieces(self.base, self.count, 0, self.bytes().min(1), &mut |address, _| {
             first = Some(address as usize);

@@ -103,7 +103,7 @@ impl<'a> Call<'a> {
     /// Takes the operation's turn in shared memory, if there is any and so many bytes at once can be moved there.
     #[inline]
     fn turn(&self, kind: Kind, bytes: usize) -> Option<Turn<'a>> {
-        let (node, number) = self.node.filter(|(node, _)| node.can_move(bytes))?;
+        let (node, number) = self.node.filter(|(node, _)| node.can_move(kind, bytes))?;
         Some(Turn::begin(node, self.comm, number, kind))
     }
 }

@@ -17,7 +17,7 @@ pub fn run(call: &Call<'_>, send: Option<&Blocks>, receive: &Blocks) -> Result<(
         check_apart(&send.of(0), &receive.of(0))?;
     }
     // Lengths that are not equal are known to pairs of ranks only: without single copies ranks could not agree.
-    let all = if receive.are_even() { receive.bytes(0).saturating_mul(call.size()) } else { usize::MAX };
+    let all = if receive.are_even() { receive.bytes(0).saturating_mul(call.size()) } else { node::ANY_BYTES };
     match call.turn(Kind::Alltoall, all) {
         Some(turn) => node::alltoall(&turn, send, receive),
         None => super::run(call.comm, plan(call, send, receive)?),

@@ -29,7 +29,7 @@ pub fn run(call: &Call<'_>, send: Option<&Buffer>, receive: Option<&Blocks>, roo
 pub fn run_v(call: &Call<'_>, send: Option<&Buffer>, receive: Option<&Blocks>, root: i32) -> Result<()> {
     let rank = check(call, send, receive, root)?;
     // Only the root knows all lengths: without single copies ranks could not agree.
-    match call.turn(Kind::Gather, usize::MAX) {
+    match call.turn(Kind::Gather, node::ANY_BYTES) {
         Some(turn) => node::gather(&turn, send, receive, rank),
         None => super::run(call.comm, plan_v(call, send, receive, root)?),
     }

@@ -9,7 +9,7 @@ use crate::error::Result;
 
 /// Waits until all ranks are in this turn.
 pub(in crate::coll) fn barrier(turn: &Turn<'_>) -> Result<()> {
-    if !select::meets_in_the_middle(turn.node.crowded, turn.size()) {
+    if !select::meets_in_the_middle(turn.node) {
         turn.sign()?;
         return turn.wait_for_all();
     }
@@ -18,6 +18,6 @@ pub(in crate::coll) fn barrier(turn: &Turn<'_>) -> Result<()> {
     } else {
         turn.wait_for(turn.size())?;
     }
-    turn.node.raise_floor(turn.number - 1);
+    turn.node.raise_floor(turn.number() - 1);
     Ok(())
 }

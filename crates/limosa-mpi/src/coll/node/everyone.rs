@@ -3,6 +3,8 @@
 //! Every rank contributes what it has, on the stage or by address, and fetches what it wants, beginning behind itself, so that no rank is everybody's
 //! source at once.
 
+use super::annex::{self, Rounds};
+use super::select;
 use super::turn::{First, Turn};
 use crate::coll::buffer::{Blocks, Buffer};
 use crate::coll::schedule::copy_own;
@@ -11,6 +13,13 @@ use crate::error::Result;
 /// All ranks get the contributions of all. `send` is `None` for one that is in its place already.
 pub(in crate::coll) fn allgather(turn: &Turn<'_>, send: Option<&Buffer>, receive: &Blocks) -> Result<()> {
     let me = turn.me();
+    let most = receive.most_bytes(turn.size());
+    if most > turn.slot_bytes()
+        && select::in_rounds(turn.node)
+        && let Some(rounds) = Rounds::begin(turn, most)?
+    {
+        return annex::allgather(&rounds, send, receive);
+    }
     let own = send.map_or_else(|| receive.region(me), Buffer::region);
     let kept = turn.contribute(&own)?;
     let mut trouble = First::default();
@@ -22,7 +31,7 @@ pub(in crate::coll) fn allgather(turn: &Turn<'_>, send: Option<&Buffer>, receive
         let posted = turn.posted(rank).and_then(|posted| turn.check(rank, posted, receive.bytes(rank)));
         trouble.note(posted.and_then(|posted| turn.take(rank, posted, &receive.region(rank))));
     }
-    turn.node.raise_floor(turn.number - 1);
+    turn.node.raise_floor(turn.number() - 1);
     if kept.is_some() {
         // Others read this rank's memory.
         trouble.note(turn.finish_together());
@@ -33,7 +42,19 @@ pub(in crate::coll) fn allgather(turn: &Turn<'_>, send: Option<&Buffer>, receive
 /// Every rank has a part for every rank. `send` is `None` where the parts are in the places of those that come.
 pub(in crate::coll) fn alltoall(turn: &Turn<'_>, send: Option<&Blocks>, receive: &Blocks) -> Result<()> {
     let me = turn.me();
-    let kept = turn.contribute_parts(&|rank| send.unwrap_or(receive).region(rank), send.is_none())?;
+    if receive.are_even() {
+        let each = receive.bytes(me);
+        let all = each.saturating_mul(turn.size());
+        if select::parts_in_annex(turn.node, all) {
+            annex::prepare(turn, each)?;
+        } else if all > turn.slot_bytes()
+            && !turn.node.pull
+            && let Some(rounds) = Rounds::begin(turn, each)?
+        {
+            return annex::alltoall(&rounds, send, receive);
+        }
+    }
+    let kept = turn.contribute_parts(&|rank| send.unwrap_or(receive).region(rank), send.is_none(), turn.stage_bytes())?;
     let mut trouble = First::default();
     if let Some(send) = send {
         trouble.note(copy_own(me, &send.region(me), &receive.region(me)));
@@ -43,7 +64,7 @@ pub(in crate::coll) fn alltoall(turn: &Turn<'_>, send: Option<&Blocks>, receive:
         let posted = turn.posted_part(rank, me).and_then(|posted| turn.check(rank, posted, receive.bytes(rank)));
         trouble.note(posted.and_then(|posted| turn.take(rank, posted, &receive.region(rank))));
     }
-    turn.node.raise_floor(turn.number - 1);
+    turn.node.raise_floor(turn.number() - 1);
     trouble.note(turn.settle(&kept));
     trouble.end()
 }

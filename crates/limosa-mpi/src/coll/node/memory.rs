@@ -49,12 +49,38 @@ impl Flat {
         self.start
     }
 
+    /// Some of the bytes.
+    pub(super) fn part(&self, offset: usize, len: usize) -> Region {
+        // SAFETY: who asks for a part has made the block long enough, and keeps it.
+        unsafe { Region::contiguous(self.start.wrapping_add(offset), len) }
+    }
+
     /// Brings what was written here to the region that it was made for, if it is not there already.
     pub(super) fn deliver(&self, region: &Region) {
         if self.temporary.is_some() {
             // SAFETY: the temporary memory has as many bytes as the region it was made for, all with a value.
             region.write(0, unsafe { std::slice::from_raw_parts(self.start, region.len()) });
         }
+    }
+}
+
+/// Copies a region to the stage. The C library's copy is the faster one here up to some kilobytes, both ways.
+#[inline]
+pub(super) fn read(region: &Region, to: &mut [u8]) {
+    match region.as_contiguous() {
+        // SAFETY: the region has this many bytes, readable by the promise of its builder, and is not on the stage.
+        Some(from) if to.len() == region.len() => unsafe { std::ptr::copy_nonoverlapping(from, to.as_mut_ptr(), to.len()) },
+        _ => region.read(0, to),
+    }
+}
+
+/// Copies from the stage to a region.
+#[inline]
+pub(super) fn write(region: &Region, from: &[u8]) {
+    match region.as_contiguous() {
+        // SAFETY: the region has this many bytes, writable by the promise of its builder, and is not on the stage.
+        Some(to) if from.len() == region.len() => unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), to, from.len()) },
+        _ => region.write(0, from),
     }
 }
 

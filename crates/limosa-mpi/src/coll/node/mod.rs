@@ -4,8 +4,9 @@
 //! ([`Node::of`]). From then on a blocking collective is a [`Turn`] on the stage:
 //!
 //! - what fits a slot of the stage is written there by who has it and read by who needs it: one copy in, one copy out, one flag;
-//! - what is larger stays where it is; its address is written to the stage, and the bytes are copied once, from one process's memory to another's;
-//! - in a reduction of large operands every rank works on the next piece that nobody has taken, and brings the result to those who want it.
+//! - what is larger stays where it is; its address is written to the stage, and the bytes are copied once, from one process's memory to another's; in a
+//!   reduction every rank works on the next piece that nobody has taken, and brings the result to those who want it;
+//! - or it passes through an annex of the stage in rounds, where that is cheaper.
 //!
 //! Contract
 //! - All members take a communicator's turns in the same order, and give a turn the same number: that of the blocking collective.
@@ -22,12 +23,14 @@
 //! | `transfer` | copies between processes, done by both partners together |
 //! | `memory` | contiguous views of buffers, scratch memory |
 //! | `fold`, `pieces` | combining operands: in one go, or by pieces for large ones |
+//! | `annex` | large collectives in rounds through shared memory |
 //! | `select` | the thresholds |
 //! | `barrier`, `rooted`, `everyone`, `reduce` | the operations |
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use limosa_base::stage::{Common, Stage};
+use limosa_base::stage::{Annex, Common, Stage};
 use limosa_job::config;
 use limosa_p2p::{Engine, Peer};
 
@@ -35,6 +38,7 @@ use super::Call;
 use crate::comm::Comm;
 use crate::instance;
 
+mod annex;
 mod barrier;
 mod everyone;
 mod fold;
@@ -70,12 +74,18 @@ pub struct Node {
     floor: AtomicU64,
     /// The turn that this rank has finished last.
     passed: AtomicU64,
+    /// More memory, made when it is first needed; `None` inside if there is not enough.
+    annex: OnceLock<Option<Annex>>,
+    annex_place: AtomicU64,
 }
 
 /// What a rank says about the stage at set-up.
 const MAPPED: u8 = 1;
 const CAN_PULL: u8 = 2;
 const CROWDED: u8 = 4;
+
+/// Ranks do not know alike how many bytes there are.
+pub(super) const ANY_BYTES: usize = usize::MAX;
 
 /// No area.
 const NOWHERE: u64 = u64::MAX;
@@ -104,7 +114,7 @@ impl Node {
         if size == 1 || size > select::MAX_RANKS {
             return None;
         }
-        let slot_bytes = select::slot_bytes(size);
+        let slot_bytes = select::SLOT_BYTES;
         let bytes = Stage::bytes(size, slot_bytes);
         let commons = engine.commons();
         let map = |place| commons.map_area::<Common>(place, bytes).ok().map(|memory| Stage::new(memory, size, me, slot_bytes));
@@ -138,6 +148,8 @@ impl Node {
             crowded: answers.as_ref().is_some_and(|answers| answers.iter().any(|answer| answer & CROWDED != 0)),
             floor: AtomicU64::new(0),
             passed: AtomicU64::new(0),
+            annex: OnceLock::new(),
+            annex_place: AtomicU64::new(0),
         })
     }
 
@@ -145,9 +157,9 @@ impl Node {
         self.stage.size()
     }
 
-    /// Whether operands and messages of this length can be moved here.
-    pub(super) fn can_move(&self, bytes: usize) -> bool {
-        self.pull || bytes <= self.stage.slot_bytes()
+    /// Whether so many bytes can be moved in this operation.
+    pub(super) fn can_move(&self, kind: Kind, bytes: usize) -> bool {
+        self.pull || bytes <= self.stage.slot_bytes() || (bytes != ANY_BYTES && !matches!(kind, Kind::Gather | Kind::Scatter))
     }
 
     /// Rings those who sleep until something is the case that is the case now. Called after each change that others may wait for.
@@ -170,6 +182,7 @@ impl Node {
 impl Drop for Node {
     fn drop(&mut self) {
         if self.stage.leave() {
+            self.free_annex();
             instance::engine().commons().free_area(self.place, Stage::bytes(self.size(), self.stage.slot_bytes()));
         }
     }

@@ -7,6 +7,7 @@
 //! Cost for n bytes and p ranks on c processors: (p - 1) n (copies in) + (p - 1) n (copies out, when all want all) + (p - 1) n (combining), all
 //! over min(p, c).
 
+use super::annex::{self, Rounds};
 use super::fold::Reducer;
 use super::memory::{Flat, Scratch};
 use super::select;
@@ -53,6 +54,10 @@ pub(super) fn reduce(
     delivery: Delivery<'_>,
 ) -> Result<()> {
     let bytes = input.bytes();
+    let by_rounds = select::in_rounds(turn.node) && reducer.element() <= select::part_bytes(turn.size()) / 2;
+    if by_rounds && let Some(rounds) = Rounds::begin(turn, bytes)? {
+        return annex::reduce(&rounds, reducer, input, result, apart, delivery);
+    }
     let operand = Flat::packed(&input.region())?;
     let room = match result {
         Some(region) if apart => Some(Flat::temporary(region.len())?),
@@ -82,7 +87,7 @@ pub(super) fn reduce(
     };
     let pieces = bytes.div_ceil(piece) as u64;
     let mut trouble = First::default();
-    while let Some(next) = turn.node.stage.take_piece(turn.number).filter(|next| *next < pieces) {
+    while let Some(next) = turn.node.stage.take_piece(turn.number(), pieces) {
         let offset = next as usize * piece;
         let len = piece.min(bytes - offset);
         // SAFETY: all ranks have offered their memory, of which this piece is worked at by this rank alone.

@@ -18,7 +18,7 @@ use crate::op::Op;
 pub(in crate::coll) fn allreduce(turn: &Turn<'_>, input: &Buffer, result: &Buffer, op: &Arc<Op>) -> Result<()> {
     let (bytes, size) = (input.bytes(), turn.size());
     let reducer = Reducer::new(op, input);
-    if bytes > select::whole_operand(turn.slot_bytes(), size) {
+    if bytes > turn.slot_bytes() {
         let outcome = pieces::reduce(turn, &reducer, input, Some(&result.region()), false, Delivery::All);
         if outcome.is_err() {
             // Ranks with small operands count who comes.
@@ -28,7 +28,7 @@ pub(in crate::coll) fn allreduce(turn: &Turn<'_>, input: &Buffer, result: &Buffe
     }
     let nothing = turn.contribute(&input.region())?;
     debug_assert!(nothing.is_none());
-    if !select::meets_in_the_middle(turn.node.crowded, size) {
+    if !select::meets_in_the_middle(turn.node) {
         turn.wait_for_all()?;
         return reducer.fold_to(turn, 0..size, bytes, 0..bytes, result);
     }
@@ -37,7 +37,7 @@ pub(in crate::coll) fn allreduce(turn: &Turn<'_>, input: &Buffer, result: &Buffe
     } else {
         turn.wait_for(size)?;
     }
-    turn.node.raise_floor(turn.number - 1);
+    turn.node.raise_floor(turn.number() - 1);
     let posted = turn.posted(size)?;
     if matches!(posted.place, Place::Nowhere) {
         // Ranks disagree: with whom, each finds out by itself.
@@ -63,7 +63,7 @@ fn combine_for_all(turn: &Turn<'_>, reducer: &Reducer<'_>, bytes: usize) -> Resu
 
 /// This rank takes no part in a reduction to all, but must be counted.
 fn leave_early(turn: &Turn<'_>) -> Result<()> {
-    if select::meets_in_the_middle(turn.node.crowded, turn.size()) && turn.arrive()? {
+    if select::meets_in_the_middle(turn.node) && turn.arrive()? {
         turn.speak_for_all_of_failure();
     }
     Ok(())
@@ -73,7 +73,7 @@ fn leave_early(turn: &Turn<'_>) -> Result<()> {
 pub(in crate::coll) fn reduce(turn: &Turn<'_>, input: &Buffer, result: Option<&Buffer>, op: &Arc<Op>, root: usize) -> Result<()> {
     let (bytes, size) = (input.bytes(), turn.size());
     let reducer = Reducer::new(op, input);
-    if bytes > select::whole_operand(turn.slot_bytes(), size) {
+    if bytes > turn.slot_bytes() {
         return pieces::reduce(turn, &reducer, input, result.map(Buffer::region).as_ref(), false, Delivery::To(root));
     }
     let nothing = turn.contribute(&input.region())?;
@@ -94,7 +94,7 @@ pub(in crate::coll) fn reduce_scatter(
 ) -> Result<()> {
     let (bytes, size, me) = (input.bytes(), turn.size(), turn.me());
     let reducer = Reducer::new(op, input);
-    if bytes > select::whole_operand_scattered(turn.slot_bytes(), size) {
+    if bytes > turn.slot_bytes() {
         let mut end = 0;
         let ends: Vec<usize> = counts
             .iter()
@@ -126,7 +126,7 @@ fn prefix(turn: &Turn<'_>, input: &Buffer, result: &Buffer, op: &Arc<Op>, with_o
     let (bytes, me) = (input.bytes(), turn.me());
     let reducer = Reducer::new(op, input);
     let gets_any = with_own || me > 0;
-    if bytes > select::whole_operand(turn.slot_bytes(), turn.size()) {
+    if bytes > turn.slot_bytes() {
         let region = gets_any.then(|| result.region());
         return pieces::reduce(turn, &reducer, input, region.as_ref(), false, Delivery::Prefixes { with_own });
     }

@@ -3,7 +3,9 @@
 //! What fits a slot is put on the stage. For larger messages each non-root has a transfer with the root, at which both copy. A root that shares its
 //! processor with others helps those that are there, and leaves the rest to themselves.
 
+use super::annex::{self, Rounds};
 use super::memory::Flat;
+use super::select;
 use super::transfer::{Transfer, Way};
 use super::turn::{First, Place, Turn};
 use crate::coll::buffer::{Blocks, Buffer};
@@ -14,6 +16,12 @@ use crate::error::Result;
 pub(in crate::coll) fn bcast(turn: &Turn<'_>, buffer: &Buffer, root: usize) -> Result<()> {
     let region = buffer.region();
     let len = region.len();
+    if len > turn.slot_bytes()
+        && select::in_rounds(turn.node)
+        && let Some(rounds) = Rounds::begin(turn, len)?
+    {
+        return annex::bcast(&rounds, &region, root);
+    }
     if turn.me() == root {
         return match turn.contribute(&region)? {
             None => Ok(()),
@@ -71,7 +79,7 @@ fn help_all(turn: &Turn<'_>, sources: impl Iterator<Item = Option<(*mut u8, usiz
 pub(in crate::coll) fn scatter(turn: &Turn<'_>, send: Option<&Blocks>, receive: Option<&Buffer>, root: usize) -> Result<()> {
     let me = turn.me();
     if let Some(send) = send.filter(|_| me == root) {
-        let kept = turn.contribute_parts(&|rank| send.region(rank), false)?;
+        let kept = turn.contribute_parts(&|rank| send.region(rank), false, turn.slot_bytes())?;
         let own = receive.map_or(Ok(()), |receive| copy_own(me, &send.region(me), &receive.region()));
         let mut sources = vec![None; turn.size()];
         for &(rank, ref flat) in kept.iter() {
@@ -173,7 +181,7 @@ fn gather_here(turn: &Turn<'_>, send: Option<&Buffer>, receive: &Blocks) -> Resu
         // A rank has more bytes than there is room for, and waits to be told where.
         turn.decline()?;
     }
-    turn.node.raise_floor(turn.number - 1);
+    turn.node.raise_floor(turn.number() - 1);
     for (rank, transfer) in open {
         transfer.wait(turn)?;
         if let Some(room) = &rooms[rank] {

@@ -1,45 +1,80 @@
 //! The thresholds of the collectives in shared memory.
+//!
+//! Measured in November 2026 on two cores of a Xeon of the Sapphire Rapids generation (2 MB of second-level cache each) with 2, 4 and 8 ranks, in
+//! loops of 8 B to 4 MB. Numbers of ranks and bytes, and what was found at set-up, decide; all ranks know them alike.
+
+use super::Node;
 
 /// Most ranks of a communicator: a slot must have room for a table of all ranks.
 pub(super) const MAX_RANKS: usize = 256;
 
-/// Bytes of a slot: what is longer is copied straight from one process's memory to the other's.
-pub(super) fn slot_bytes(_ranks: usize) -> usize {
-    tune("T_SLOT", 8 << 10)
+/// Bytes of a slot. Between two ranks single copies win from about this length on.
+pub(super) const SLOT_BYTES: usize = 8 << 10;
+
+/// Bytes of a part of the annex for so many ranks; a turn uses half of it. More would be faster for operands of a megabyte and more, but parts should
+/// stay in the cache, and the memory is taken.
+pub(super) fn part_bytes(ranks: usize) -> usize {
+    const ALL: usize = 2 << 20;
+    (ALL / ranks / 2).next_multiple_of(4 << 10).clamp(8 << 10, 128 << 10) * 2
 }
 
 /// Bytes of a share of a transfer of `len` bytes that two processes copy together.
 pub(super) fn share_bytes(len: usize) -> usize {
-    len.div_ceil(2).next_multiple_of(4 << 10).clamp(tune("T_SHMIN", 8 << 10), tune("T_SHARE", 64 << 10))
+    len.div_ceil(2).next_multiple_of(4 << 10).clamp(8 << 10, 128 << 10)
 }
 
-/// Bytes of a piece of a reduction of `len` bytes by `ranks` ranks.
+/// Bytes of a piece of a reduction of `len` bytes by `ranks` ranks, when operands are copied from process to process.
 pub(super) fn piece_bytes(len: usize, ranks: usize) -> usize {
-    len.div_ceil(ranks).next_multiple_of(1 << 10).clamp(tune("T_PMIN", 4 << 10), tune("T_PIECE", 64 << 10))
+    len.div_ceil(ranks).next_multiple_of(1 << 10).clamp(4 << 10, 128 << 10)
 }
 
-/// Whether operations after which all know the same are decided by the rank that arrives last, instead of by each rank for itself.
-pub(super) fn meets_in_the_middle(crowded: bool, ranks: usize) -> bool {
-    crowded && ranks > 2
+/// Bytes of a chunk of a broadcast through the annex.
+pub(super) fn chunk_bytes(half: usize) -> usize {
+    half.min(64 << 10)
 }
 
-/// Largest operand, in bytes, that is put on the stage whole.
-pub(super) fn whole_operand(slot_bytes: usize, _ranks: usize) -> usize {
-    slot_bytes.min(tune("T_WHOLE", 1 << 20))
+/// Bytes that a rank combines at once in the annex, of `len` in a round.
+pub(super) fn combine_bytes(len: usize, ranks: usize) -> usize {
+    len.div_ceil(ranks).next_multiple_of(64).clamp(4 << 10, 16 << 10)
 }
 
-/// The same where each rank gets a part of the result only.
-pub(super) fn whole_operand_scattered(slot_bytes: usize, _ranks: usize) -> usize {
-    slot_bytes
+/// Whether operations after which all know the same are decided by the rank that arrives last, instead of by each rank for itself. When ranks share
+/// processors most of them then look at one line after they were woken.
+pub(super) fn meets_in_the_middle(node: &Node) -> bool {
+    node.crowded && node.size() > 2
 }
 
-pub(super) fn tune(name: &'static str, default: usize) -> usize {
-    use std::collections::HashMap;
-    use std::sync::{Mutex, OnceLock};
-    static T: OnceLock<Mutex<HashMap<&'static str, usize>>> = OnceLock::new();
-    *T.get_or_init(Default::default)
-        .lock()
-        .unwrap()
-        .entry(name)
-        .or_insert_with(|| std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(default))
+/// Whether broadcasts, reductions and exchanges of what is too large for a slot go through the annex. Two ranks copy each byte once.
+pub(super) fn in_rounds(node: &Node) -> bool {
+    !node.pull || node.size() > 2
+}
+
+/// Whether parts of so many bytes together, a different one for each rank, are put in the annex; beyond one round single copies win.
+pub(super) fn parts_in_annex(node: &Node, bytes: usize) -> bool {
+    node.size() > 2 && bytes > SLOT_BYTES && bytes <= part_bytes(node.size()) / 2
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_memory_of_an_annex_is_bounded() {
+        for ranks in 2..=64 {
+            assert!(part_bytes(ranks) * (ranks + 1) <= (5 << 20) / 2 + part_bytes(ranks), "{ranks}");
+            assert!(part_bytes(ranks).is_multiple_of(4 * 64 * 2), "quarters begin on cache lines");
+        }
+    }
+
+    #[test]
+    fn a_part_has_room_for_some_bytes_of_each_rank_in_a_quarter() {
+        for ranks in 2..=MAX_RANKS {
+            assert!(part_bytes(ranks) / 4 / ranks >= 1, "{ranks}");
+        }
+    }
+
+    #[test]
+    fn a_table_of_all_ranks_fits_a_slot() {
+        const { assert!(MAX_RANKS * 16 <= SLOT_BYTES) }
+    }
 }

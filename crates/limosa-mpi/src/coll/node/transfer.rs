@@ -47,7 +47,7 @@ impl Transfer {
         let share = select::share_bytes(self.len);
         let all = self.len.div_ceil(share);
         let mut outcome = Ok(());
-        while let Some(next) = turn.node.stage.take_share(self.of, turn.number).filter(|next| *next < all as u64) {
+        while let Some(next) = turn.node.stage.take_share(self.of, turn.number(), all as u64) {
             let offset = next as usize * share;
             let len = share.min(self.len - offset);
             let (local, remote) = (self.local.wrapping_add(offset), self.remote.wrapping_add(offset as u64));
@@ -60,7 +60,7 @@ impl Transfer {
             };
             outcome = outcome.and(copied);
             // Also after a failure: the partner must not wait for ever.
-            if turn.node.stage.count_share(self.of, turn.number, all as u64) {
+            if turn.node.stage.count_share(self.of, turn.number(), all as u64) {
                 turn.node.tell();
             }
         }
@@ -72,7 +72,7 @@ impl Transfer {
     /// # Errors
     /// Those of waiting.
     pub(super) fn wait(&self, turn: &Turn<'_>) -> Result<()> {
-        turn.wait(Awaited::Complete(self.of, turn.number))
+        turn.wait(Awaited::Complete(self.of, turn.number()))
     }
 }
 

@@ -6,18 +6,20 @@
 //! |---|---|---|
 //! | 0 to 56 | in the note: so many bytes | |
 //! | `SLOT` | in the slot | length |
+//! | `PART` | in the writer's part of the annex | length |
 //! | `ADDRESS` | in the writer's memory | length, address, address of the result |
-//! | `TABLE` | per rank: a line in the slot says where and how many | |
+//! | `TABLE` | per rank: a line in the slot, or in the part of the annex, says where and how many | 0: in the slot |
+//! | `ROUNDS` | in the annex, round by round | length |
 //! | `NOTHING` | nowhere: the writer takes no further part | |
 //!
-//! A line of a table has an address and a length; an address below the length of a slot is a place in the slot.
+//! A line of a table has an address and a length; an address below the length of the slot, or of the part, is a place in it.
 
 use std::cell::Cell;
 
-use limosa_base::stage::{Awaited, BODY_BYTES, Body, NOTES, SLOTS};
+use limosa_base::stage::{Annex, Awaited, BODY_BYTES, Body, NOTES, SLOTS, Step};
 use limosa_p2p::memory::Region;
 
-use super::memory::Flat;
+use super::memory::{Flat, read, write};
 use super::{Node, transfer, wait};
 use crate::coll::schedule::mismatch;
 use crate::comm::Comm;
@@ -59,6 +61,11 @@ const SLOT: u8 = 0xff;
 const ADDRESS: u8 = 0xfe;
 const TABLE: u8 = 0xfd;
 const NOTHING: u8 = 0xfc;
+const ROUNDS: u8 = 0xfb;
+const PART: u8 = 0xfa;
+
+/// Turns that a half of the annex is in use.
+const HALVES: u64 = 2;
 
 /// Bytes of a line of a table.
 const LINE: usize = 16;
@@ -84,8 +91,18 @@ pub(super) enum Place {
         /// Where that rank wants its result, if it said so.
         result: u64,
     },
+    /// In the annex, as its rounds go by.
+    InRounds,
     /// Nowhere.
     Nowhere,
+}
+
+/// Memory of a rank on the stage, for one turn.
+#[derive(Clone, Copy)]
+struct Area {
+    start: *mut u8,
+    bytes: usize,
+    is_slot: bool,
 }
 
 /// What must stay as it is until all ranks have finished the turn.
@@ -103,7 +120,7 @@ impl Kept {
 pub(in crate::coll) struct Turn<'a> {
     pub(super) node: &'a Node,
     pub(super) comm: &'a Comm,
-    pub(super) number: u64,
+    number: Cell<u64>,
     kind: Kind,
     finished: Cell<bool>,
 }
@@ -112,12 +129,25 @@ impl<'a> Turn<'a> {
     /// Begins turn `number` of the communicator.
     #[inline]
     pub(in crate::coll) fn begin(node: &'a Node, comm: &'a Comm, number: u64, kind: Kind) -> Turn<'a> {
-        let turn = Turn { node, comm, number, kind, finished: Cell::new(false) };
+        let turn = Turn { node, comm, number: Cell::new(number), kind, finished: Cell::new(false) };
         if node.passed() + 1 != number {
             // Collectives in between went by messages, or failed before they began.
             node.pass(number - 1);
         }
         turn
+    }
+
+    /// The number of the turn.
+    #[inline]
+    pub(super) fn number(&self) -> u64 {
+        self.number.get()
+    }
+
+    /// Ends this turn and begins another one, which all ranks do that are in it: for beginning anew in another way.
+    pub(super) fn renew(&self) {
+        self.finish();
+        self.number.set(self.comm.coll_seq.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1);
+        self.finished.set(false);
     }
 
     /// This rank.
@@ -143,11 +173,51 @@ impl<'a> Turn<'a> {
         self.node.stage.slot_bytes()
     }
 
+    /// Most bytes that a rank can put on the stage at once.
+    #[inline]
+    pub(super) fn stage_bytes(&self) -> usize {
+        match self.annex() {
+            Some(annex) if self.size() > 2 => annex.part_bytes() / 2,
+            _ => self.slot_bytes(),
+        }
+    }
+
+    #[inline]
+    fn annex(&self) -> Option<&Annex> {
+        self.node.annex.get()?.as_ref()
+    }
+
+    /// Where the part of a rank, or of the group, is in this turn: half of what it has in all, in turns.
+    pub(super) fn part_of(&self, annex: &Annex, rank: usize) -> *mut u8 {
+        annex.part_of(rank).wrapping_add((self.number() % HALVES) as usize * (annex.part_bytes() / HALVES as usize))
+    }
+
+    /// The slot of a rank, or its part of the annex.
+    fn area_of(&self, rank: usize, is_slot: bool) -> Option<Area> {
+        if is_slot {
+            return Some(Area { start: self.node.stage.slot_of(rank, self.number()), bytes: self.slot_bytes(), is_slot });
+        }
+        let annex = self.annex()?;
+        Some(Area { start: self.part_of(annex, rank), bytes: annex.part_bytes() / HALVES as usize, is_slot })
+    }
+
+    /// This rank's area for so many bytes, or the largest one, with room made in it.
+    fn own_area(&self, len: usize) -> Result<Area> {
+        let is_slot = len <= self.slot_bytes() || self.size() <= 2;
+        match self.area_of(self.me(), is_slot) {
+            Some(area) => {
+                self.make_room(if is_slot { SLOTS } else { HALVES })?;
+                Ok(area)
+            }
+            None => self.own_area(0),
+        }
+    }
+
     /// This rank reads no notes or slots of the turn any more.
     #[inline]
     pub(super) fn finish(&self) {
         if !self.finished.replace(true) {
-            self.node.pass(self.number);
+            self.node.pass(self.number());
         }
     }
 
@@ -161,35 +231,35 @@ impl<'a> Turn<'a> {
     /// Waits for a rank's note, or for that of the group, whose number is the number of ranks.
     #[inline]
     pub(super) fn wait_for(&self, rank: usize) -> Result<()> {
-        self.wait(Awaited::Note(rank, self.number))
+        self.wait(Awaited::Note(rank, self.number()))
     }
 
     /// Waits for the notes of all ranks.
     #[inline]
     pub(super) fn wait_for_all(&self) -> Result<()> {
-        self.wait(Awaited::AllNotes(self.number))?;
+        self.wait(Awaited::AllNotes(self.number()))?;
         // Who is in this turn has finished the one before.
-        self.node.raise_floor(self.number - 1);
+        self.node.raise_floor(self.number() - 1);
         Ok(())
     }
 
     /// Finishes the turn and waits until all ranks have.
     pub(super) fn finish_together(&self) -> Result<()> {
         self.finish();
-        self.wait(Awaited::AllFinished(self.number))?;
-        self.node.raise_floor(self.number);
+        self.wait(Awaited::AllFinished(self.number()))?;
+        self.node.raise_floor(self.number());
         Ok(())
     }
 
     /// Waits until the note, or with `SLOTS` the slot, of the turn `depth` turns ago is needed by nobody any more.
     #[inline]
     fn make_room(&self, depth: u64) -> Result<()> {
-        if self.number <= self.node.known_floor() + depth { Ok(()) } else { self.make_room_slowly(depth) }
+        if self.number() <= self.node.known_floor() + depth { Ok(()) } else { self.make_room_slowly(depth) }
     }
 
     #[cold]
     fn make_room_slowly(&self, depth: u64) -> Result<()> {
-        let needed = self.number - depth;
+        let needed = self.number() - depth;
         if self.node.stage.least_finished() < needed {
             self.wait(Awaited::AllFinished(needed))?;
         }
@@ -201,7 +271,7 @@ impl<'a> Turn<'a> {
 
     #[inline]
     fn post(&self, form: u8, body: &Body) {
-        self.node.stage.post(self.number, tag(self.kind, form), body);
+        self.node.stage.post(self.number(), tag(self.kind, form), body);
         self.node.tell();
     }
 
@@ -220,11 +290,35 @@ impl<'a> Turn<'a> {
         Ok(())
     }
 
+    /// Waits until this turn's half of the annex is in use no more.
+    pub(super) fn make_room_in_annex(&self) -> Result<()> {
+        self.make_room(HALVES)
+    }
+
+    /// Says that bytes come through the annex.
+    pub(super) fn announce(&self, len: usize) -> Result<()> {
+        self.make_room(NOTES)?;
+        self.post(ROUNDS, &[len as u64, 0, 0, 0, 0, 0, 0]);
+        Ok(())
+    }
+
+    /// This rank has come to a step.
+    pub(super) fn advance(&self, step: Step) {
+        self.node.stage.advance(step);
+        self.node.tell();
+    }
+
+    /// All together have come to a step.
+    pub(super) fn advance_all(&self, step: Step) {
+        self.node.stage.advance_all(step);
+        self.node.tell();
+    }
+
     /// Contributes bytes: those of the region, or what is left where they are until all ranks have finished the turn.
     #[inline]
     pub(super) fn contribute(&self, region: &Region) -> Result<Option<Flat>> {
         if region.len() <= self.slot_bytes() {
-            self.lay_out(region.len(), region.len(), |_, place| region.read(0, place))?;
+            self.lay_out(region.len(), region.len(), |_, place| read(region, place))?;
             return Ok(None);
         }
         let flat = Flat::packed(region)?;
@@ -239,7 +333,7 @@ impl<'a> Turn<'a> {
         Ok(())
     }
 
-    /// Puts `all` bytes on the stage, which fit a slot, and says that there are `len`. `fill` gets them in parts of `len` bytes, numbered from 0.
+    /// Puts `all` bytes on the stage, where they fit, and says that there are `len`. `fill` gets them in parts of `len` bytes, numbered from 0.
     #[inline]
     fn lay_out(&self, len: usize, all: usize, fill: impl Fn(usize, &mut [u8])) -> Result<()> {
         let parts = |place: &mut [u8]| {
@@ -254,34 +348,28 @@ impl<'a> Turn<'a> {
             parts(unsafe { std::slice::from_raw_parts_mut((&raw mut body).cast::<u8>(), all) });
             self.post(len as u8, &body);
         } else {
-            self.make_room(SLOTS)?;
-            parts(self.own_slot(all));
-            self.post(SLOT, &[len as u64, 0, 0, 0, 0, 0, 0]);
+            let area = self.own_area(all)?;
+            assert!(all <= area.bytes, "{all} bytes do not fit the stage");
+            // SAFETY: the area is this rank's, and nobody reads it before the note below.
+            parts(unsafe { std::slice::from_raw_parts_mut(area.start, all) });
+            self.post(if area.is_slot { SLOT } else { PART }, &[len as u64, 0, 0, 0, 0, 0, 0]);
         }
         Ok(())
     }
 
-    /// The first bytes of this rank's slot, for writing, after room was made.
-    #[allow(clippy::mut_from_ref)] // the slot is not part of the turn
-    fn own_slot(&self, len: usize) -> &mut [u8] {
-        assert!(len <= self.slot_bytes(), "{len} bytes do not fit a slot");
-        // SAFETY: the slot lies in the stage's memory, and nobody reads it before the note that is posted afterwards. Only the methods of this
-        // module ask for it, each once.
-        unsafe { std::slice::from_raw_parts_mut(self.node.stage.slot_of(self.me(), self.number), len) }
-    }
-
-    /// Contributes a part for each rank; at least the table of them fits a slot.
+    /// Contributes a part for each rank, with at most so many bytes on the stage; at least the table of the parts fits a slot.
     ///
-    /// With `copy` the parts are copied, so that their memory may be written to at once.
-    pub(super) fn contribute_parts(&self, part: &dyn Fn(usize) -> Region, copy: bool) -> Result<Kept> {
+    /// With `copy` the others are copied, so that their memory may be written to at once.
+    pub(super) fn contribute_parts(&self, part: &dyn Fn(usize) -> Region, copy: bool, most: usize) -> Result<Kept> {
         let (size, me) = (self.size(), self.me());
         let len = part(if me == 0 { 1 } else { 0 }).len();
-        if len * size <= self.slot_bytes() && (0..size).all(|rank| part(rank).len() == len) {
-            self.lay_out(len, len * size, |rank, place| part(rank).read(0, place))?;
+        if len * size <= most && (0..size).all(|rank| part(rank).len() == len) {
+            self.lay_out(len, len * size, |rank, place| read(&part(rank), place))?;
             return Ok(Kept(Vec::new()));
         }
-        self.make_room(SLOTS)?;
-        let slot = self.own_slot(self.slot_bytes());
+        let area = self.own_area(most.min((0..size).map(|rank| part(rank).len()).fold(size * LINE, usize::saturating_add)))?;
+        // SAFETY: the area is this rank's, and nobody reads it before the note below.
+        let slot = unsafe { std::slice::from_raw_parts_mut(area.start, area.bytes) };
         let mut used = size * LINE;
         let mut kept = Vec::new();
         for rank in (0..size).filter(|rank| *rank != me) {
@@ -300,14 +388,16 @@ impl<'a> Turn<'a> {
             slot[rank * LINE..][..8].copy_from_slice(&address.to_ne_bytes());
             slot[rank * LINE + 8..][..8].copy_from_slice(&(len as u64).to_ne_bytes());
         }
-        self.post(TABLE, &[0; BODY_BYTES / 8]);
+        self.post(TABLE, &[u64::from(!area.is_slot), 0, 0, 0, 0, 0, 0]);
         Ok(Kept(kept))
     }
 
     /// Says for each rank where it may write how many bytes: `places[rank]`.
     pub(super) fn offer_places(&self, places: &[(u64, usize)]) -> Result<()> {
-        self.make_room(SLOTS)?;
-        let slot = self.own_slot(places.len() * LINE);
+        let area = self.own_area(0)?;
+        assert!(places.len() * LINE <= area.bytes, "a table of {} ranks does not fit a slot", places.len());
+        // SAFETY: the area is this rank's, and nobody reads it before the note below.
+        let slot = unsafe { std::slice::from_raw_parts_mut(area.start, places.len() * LINE) };
         for (line, (address, len)) in slot.chunks_exact_mut(LINE).zip(places) {
             line[..8].copy_from_slice(&address.to_ne_bytes());
             line[8..].copy_from_slice(&(*len as u64).to_ne_bytes());
@@ -321,13 +411,13 @@ impl<'a> Turn<'a> {
     /// Counts this rank as arrived; true for the last one, who posts the note of the group.
     pub(super) fn arrive(&self) -> Result<bool> {
         self.make_room(NOTES)?;
-        Ok(self.node.stage.arrive(self.number) == self.size() as u64)
+        Ok(self.node.stage.arrive(self.number()) == self.size() as u64)
     }
 
     /// Where bytes for all come, if they do not fit the note. The caller has arrived last, after having used its own slot.
     pub(super) fn slot_for_all(&self, len: usize) -> Option<*mut u8> {
         assert!(len <= self.slot_bytes(), "{len} bytes do not fit a slot");
-        (len > BODY_BYTES).then(|| self.node.stage.slot_of(self.size(), self.number))
+        (len > BODY_BYTES).then(|| self.node.stage.slot_of(self.size(), self.number()))
     }
 
     /// Says that the slot for all has so many bytes.
@@ -349,8 +439,21 @@ impl<'a> Turn<'a> {
         self.post_for_all(NOTHING, &[0; BODY_BYTES / 8]);
     }
 
+    /// Tells all where shared memory is.
+    pub(super) fn post_place_for_all(&self, place: u64) {
+        self.post_for_all(ADDRESS, &[0, place, 0, 0, 0, 0, 0]);
+    }
+
+    /// Where shared memory is, once the note of the group is there.
+    pub(super) fn place_for_all(&self) -> Result<u64> {
+        match self.posted(self.size())?.place {
+            Place::There { address, .. } => Ok(address),
+            _ => Err(self.nonsense(0)),
+        }
+    }
+
     fn post_for_all(&self, form: u8, body: &Body) {
-        self.node.stage.post_for_all(self.number, tag(self.kind, form), body);
+        self.node.stage.post_for_all(self.number(), tag(self.kind, form), body);
         self.node.tell();
     }
 
@@ -369,7 +472,7 @@ impl<'a> Turn<'a> {
 
     /// True if a rank's note is there.
     pub(super) fn has_note(&self, rank: usize) -> bool {
-        self.node.stage.holds(Awaited::Note(rank, self.number))
+        self.node.stage.holds(Awaited::Note(rank, self.number()))
     }
 
     /// What a rank (or the group) has contributed, whose note is there.
@@ -379,7 +482,7 @@ impl<'a> Turn<'a> {
     #[inline]
     pub(super) fn posted(&self, rank: usize) -> Result<Posted> {
         let form = self.form_of(rank)?;
-        let body = self.node.stage.body_of(rank, self.number);
+        let body = self.node.stage.body_of(rank, self.number());
         if usize::from(form) <= BODY_BYTES {
             return Ok(Posted { len: form.into(), place: Place::Here(body.cast()) });
         }
@@ -387,9 +490,14 @@ impl<'a> Turn<'a> {
         let [len, address, result, ..] = unsafe { *body };
         match form {
             SLOT if len <= self.slot_bytes() as u64 => {
-                Ok(Posted { len: len as usize, place: Place::Here(self.node.stage.slot_of(rank, self.number)) })
+                Ok(Posted { len: len as usize, place: Place::Here(self.node.stage.slot_of(rank, self.number())) })
             }
+            PART => match self.area_of(rank, false) {
+                Some(area) if len <= area.bytes as u64 => Ok(Posted { len: len as usize, place: Place::Here(area.start) }),
+                _ => Err(self.nonsense(rank)),
+            },
             ADDRESS => Ok(Posted { len: len as usize, place: Place::There { address, result } }),
+            ROUNDS => Ok(Posted { len: len as usize, place: Place::InRounds }),
             NOTHING => Ok(Posted { len: 0, place: Place::Nowhere }),
             _ => Err(self.nonsense(rank)),
         }
@@ -402,17 +510,24 @@ impl<'a> Turn<'a> {
     pub(super) fn posted_part(&self, rank: usize, to: usize) -> Result<Posted> {
         if self.form_of(rank)? != TABLE {
             let whole = self.posted(rank)?;
-            let room = if usize::from(self.form_of(rank)?) <= BODY_BYTES { BODY_BYTES } else { self.slot_bytes() };
+            let room = match self.form_of(rank)? {
+                SLOT => self.slot_bytes(),
+                PART => self.stage_bytes(),
+                _ => BODY_BYTES,
+            };
             return match whole.place {
                 Place::Here(_) if whole.len * self.size() > room => Err(self.nonsense(rank)),
                 Place::Here(start) => Ok(Posted { place: Place::Here(start.wrapping_add(to * whole.len)), ..whole }),
                 _ => Ok(whole),
             };
         }
-        let slot = self.node.stage.slot_of(rank, self.number);
+        // SAFETY: the note was posted, and its writer leaves it alone until this rank has finished the turn.
+        let [is_part, ..] = unsafe { *self.node.stage.body_of(rank, self.number()) };
+        let Some(area) = self.area_of(rank, is_part == 0) else { return Err(self.nonsense(rank)) };
+        let slot = area.start;
         // SAFETY: a slot has room for the lines of all ranks; its writer leaves it alone until this rank has finished the turn.
         let [address, len] = unsafe { slot.add(to * LINE).cast::<[u64; 2]>().read_unaligned() };
-        let room = self.slot_bytes() as u64;
+        let room = area.bytes as u64;
         if address >= room {
             return Ok(Posted { len: len as usize, place: Place::There { address, result: 0 } });
         }
@@ -424,7 +539,7 @@ impl<'a> Turn<'a> {
 
     #[inline]
     fn form_of(&self, rank: usize) -> Result<u8> {
-        match self.node.stage.tag_of(rank, self.number) {
+        match self.node.stage.tag_of(rank, self.number()) {
             Some(tag) if tag >> 8 == self.kind as u16 => Ok(tag as u8),
             other => Err(self.out_of_step(rank, other)),
         }
@@ -458,10 +573,10 @@ impl<'a> Turn<'a> {
     #[inline]
     pub(super) fn take(&self, rank: usize, posted: Posted, region: &Region) -> Result<()> {
         match posted.place {
-            Place::Nowhere => Ok(()),
+            Place::Nowhere | Place::InRounds => Ok(()),
             Place::Here(start) => {
                 // SAFETY: `posted` has checked that so many bytes are on the stage; their writer leaves them alone until this rank has finished.
-                region.write(0, unsafe { std::slice::from_raw_parts(start, posted.len) });
+                write(region, unsafe { std::slice::from_raw_parts(start, posted.len) });
                 Ok(())
             }
             Place::There { address, .. } => {

@@ -21,10 +21,10 @@ use crate::instance;
 use crate::observe::Waiting;
 use crate::request::error_of;
 
-/// Looks when every rank has a processor of its own; about 2 us.
-const LOOKS: u32 = 1000;
+/// Looks when every rank has a processor of its own: some microseconds.
+const LOOKS: u32 = 64;
 /// Looks when processes outnumber processors.
-const LOOKS_SCARCE: u32 = 30;
+const LOOKS_SCARCE: u32 = 4;
 /// How long processors are given away before sleeping.
 const YIELDING_NS: u64 = 60_000;
 /// Yields between visits to the engine.
