@@ -5,7 +5,7 @@
 
 /// Length from which the string instruction is worth its start-up.
 #[cfg(target_arch = "x86_64")]
-const STRING_FROM: usize = 1024;
+const STRING_FROM: usize = 2048;
 
 /// Copies `len` bytes.
 ///

@@ -82,8 +82,8 @@ pub const VARIABLES: &[Variable] = &[
     user(
         "LIMOSA_EAGER",
         Form::Number { min: 0, max: 1 << 24, unit: "bytes" },
-        "16384",
-        "Largest message that is sent before its receiver asks for it",
+        "8192",
+        "Largest message that is sent before its receiver asks for it; up to four times as much where processes outnumber processors",
     ),
     user(
         "LIMOSA_ON_HANG",
@@ -314,7 +314,8 @@ mod tests {
     fn every_user_variable_changes_the_configuration() {
         let (default, _) = of(&[]);
         for variable in VARIABLES.iter().filter(|v| v.audience == Audience::User) {
-            let other = ["poll", "p2p", "abort", "0", "1"].into_iter().find(|v| *v != variable.default && variable.form.check(v).is_ok()).unwrap();
+            let other =
+                ["poll", "p2p", "abort", "0", "1"].into_iter().find(|v| *v != variable.default && variable.form.check(v).is_ok()).unwrap();
             let (changed, complaints) = of(&[(variable.name, other)]);
             assert_ne!(changed, default, "{} is declared but not read", variable.name);
             assert!(complaints.is_empty());
@@ -336,9 +337,9 @@ mod tests {
     #[test]
     fn a_bad_value_is_named_and_the_default_used() {
         let (config, complaints) = of(&[("LIMOSA_EAGER", "-5"), ("LIMOSA_WAIT", "fast")]);
-        assert_eq!(config.eager_bytes, 16384);
+        assert_eq!(config.eager_bytes, 8192);
         assert_eq!(config.wait, WaitMode::Auto);
-        assert_eq!(complaints[0], "LIMOSA_EAGER is `-5` but must be a whole number of bytes from 0 to 16777216; using the default, 16384");
+        assert_eq!(complaints[0], "LIMOSA_EAGER is `-5` but must be a whole number of bytes from 0 to 16777216; using the default, 8192");
         assert_eq!(complaints[1], "LIMOSA_WAIT is `fast` but must be one of auto, poll, block; using the default, auto");
     }
 

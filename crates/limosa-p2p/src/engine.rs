@@ -46,7 +46,7 @@ pub struct Options {
     pub wait: Wait,
     /// How long `Wait::Auto` spins, in nanoseconds.
     pub spin_ns: u64,
-    /// Longest message that travels with its envelope, in bytes.
+    /// Longest message that travels with its envelope, in bytes; up to four times as much when processes outnumber processors.
     pub eager_limit: usize,
     /// Whether messages may be read straight from the sender's memory where the system allows it.
     pub cross_memory: bool,
@@ -189,7 +189,9 @@ impl Engine {
         let doorbell = device.doorbell();
         let puller = device.puller();
         let commons = device.commons()?;
-        let eager_limit = options.eager_limit.min(device.max_data() - 8);
+        let oversubscribed = size as usize > cpu::allowed();
+        // An offer's answer may have to wait for its turn on a processor; a copy more costs less.
+        let eager_limit = if oversubscribed { 4 * options.eager_limit } else { options.eager_limit }.min(device.max_data() - 8);
         let core = Core {
             device: Box::new(device),
             state: State::new(rank, size, eager_limit),
@@ -206,7 +208,7 @@ impl Engine {
             commons,
             options: Options { eager_limit, ..options },
             rank,
-            oversubscribed: size as usize > cpu::allowed(),
+            oversubscribed,
             stopping: AtomicBool::new(false),
             helper: OnceLock::new(),
             alarm,

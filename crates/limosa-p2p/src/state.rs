@@ -26,12 +26,15 @@ use std::collections::VecDeque;
 /// Most pieces that are offered for fetching one by one; more are packed by streaming.
 const MAX_PIECES: usize = 4096;
 /// Mean length of a piece from which fetching piece by piece is worth it, in bytes.
-pub(crate) const MIN_PIECE: usize = 1024;
-/// Shortest message that both sides copy together: for shorter ones it is over before the sender could join.
-const MIN_JOINT: usize = 32 * 1024;
+pub(crate) const MIN_PIECE: usize = 8 * 1024;
+/// Shortest message that both sides copy together: a shorter one is over before the sender's joining pays.
+const MIN_JOINT: usize = 128 * 1024;
 
 /// Bytes of a part of an eager message; shorter ones travel whole.
 pub(crate) const PART_BYTES: usize = 4096;
+
+/// Bytes of a part of a streamed message: few enough that packing, travelling and unpacking overlap.
+const STREAM_BYTES: usize = 8 * 1024;
 
 /// Whether a send is done when the message is away, or when it is matched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -943,7 +946,7 @@ impl State {
                 self.settle_send(id, false);
                 return Ok((true, true));
             }
-            let part = (*len - *sent).min(device.max_data() as u64) as usize;
+            let part = (*len - *sent).min(STREAM_BYTES.min(device.max_data()) as u64) as usize;
             let offset = *sent as usize;
             let meta = wire::about(wire::STREAM, *receive, *sent);
             // Urgent, since the receiver may be computing and somebody must empty the lane.

@@ -101,7 +101,7 @@ fn split_front(slices: &mut [Slice], next: &mut usize, bytes: usize) -> Vec<Slic
 /// Bytes that each side copies at a time when both copy: many enough that a system call's price does not count, few enough that both end
 /// together.
 fn joint_step(bytes: u64) -> u64 {
-    (bytes / 4).clamp(16 * 1024, 128 * 1024).next_multiple_of(4096)
+    (bytes / 2).clamp(64 * 1024, 256 * 1024).next_multiple_of(4096)
 }
 
 /// Helps the receiver `to` of a message to copy it: pushes steps of `source` until none is left.
