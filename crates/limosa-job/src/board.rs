@@ -221,6 +221,7 @@ impl Board {
             epoch,
             sleeps: e.sleeps.load(Relaxed),
             wakeups: e.wakeups.load(Relaxed),
+            idle_wakeups: e.idle_wakeups.load(Relaxed),
             records: e.records.iter().filter_map(|slot| slot.read(self.ranks)).collect(),
         }
     }
@@ -292,6 +293,11 @@ impl<'a> Seat<'a> {
     /// Says that something happened for this rank while its threads sleep (a helper thread moved a message, say).
     pub fn touch(&self) {
         self.entry.epoch.fetch_add(1, AcqRel);
+    }
+
+    /// Counts a wake-up after which there was nothing to do.
+    pub fn woken_for_nothing(&self) {
+        self.entry.idle_wakeups.fetch_add(1, Relaxed);
     }
 
     /// Counts a thread that is about to sleep, and shows what it waits for.
@@ -457,9 +463,10 @@ mod tests {
         assert_eq!(record.waits[3].peer, Peer::Rank { rank: 2, world: 2 });
         assert_eq!((record.waits[3].tag, record.waits[3].comm.as_str()), (Some(7), "MPI_COMM_WORLD"));
         drop(asleep);
+        seat.woken_for_nothing();
         let view = theirs.view(1);
         assert!(!view.is_blocked() && view.records.is_empty());
-        assert_eq!((view.sleeps, view.wakeups), (1, 1));
+        assert_eq!((view.sleeps, view.wakeups, view.idle_wakeups), (1, 1, 1));
         seat.finalized();
         assert_eq!(theirs.view(1).state, State::Finalized);
     }

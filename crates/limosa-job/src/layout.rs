@@ -17,7 +17,7 @@ use crate::sys::AtomicsOnly;
 /// First eight bytes of a segment.
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"LIMOSAJB");
 /// Version of the layout in this file.
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 2;
 /// Unit of the segment's parts.
 pub(crate) const PAGE: usize = 4096;
 /// Most ranks a board may have; bounds what a damaged header can make us map.
@@ -71,7 +71,9 @@ pub(crate) struct Entry {
     pub epoch: AtomicU64,
     pub sleeps: AtomicU64,
     pub wakeups: AtomicU64,
-    reserved3: [AtomicU64; 5],
+    /// Wake-ups after which there was nothing to do.
+    pub idle_wakeups: AtomicU64,
+    reserved3: [AtomicU64; 4],
     pub records: [RecordSlot; RECORDS],
 }
 

@@ -101,6 +101,8 @@ pub struct RankView {
     pub sleeps: u64,
     /// How often a thread has woken up.
     pub wakeups: u64,
+    /// How often a thread woke up and found nothing that had changed for it.
+    pub idle_wakeups: u64,
     /// What the sleeping threads wait for (the first four of them).
     pub records: Vec<Record>,
 }

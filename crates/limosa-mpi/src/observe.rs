@@ -126,4 +126,11 @@ impl Observer for Waiting<'_> {
     fn resumed(&self) {
         *self.asleep.borrow_mut() = None;
     }
+
+    #[cold]
+    fn woken_for_nothing(&self) {
+        if let Some(instance) = instance::get() {
+            instance.job().seat().woken_for_nothing();
+        }
+    }
 }

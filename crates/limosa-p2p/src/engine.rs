@@ -63,6 +63,8 @@ pub trait Observer {
     fn blocked(&self);
     /// The call has been woken and looks around.
     fn resumed(&self);
+    /// It has looked: nothing moved, and its condition does not hold. Called with the engine's lock; for counting only.
+    fn woken_for_nothing(&self) {}
 }
 
 /// For waits that nobody needs to know about.
@@ -607,8 +609,10 @@ impl Engine {
         let mut polls = 0u32;
         let mut spin_until = None;
         let mut reported = false;
+        let mut woken = false;
         loop {
             let moved = self.progress(&mut core);
+            let just_woken = std::mem::take(&mut woken);
             if reported && (moved || !core.state.jobs.is_empty()) {
                 // Something is under way after all. If nothing follows, the call says again that it waits.
                 reported = false;
@@ -637,6 +641,9 @@ impl Engine {
                 spin_until = None;
                 polls = 0;
                 continue;
+            }
+            if just_woken {
+                observer.woken_for_nothing();
             }
             if polls == 0 && core.state.interest > 0 && core.sleepers == 0 && self.options.wait != Wait::Block {
                 // Somebody is looking: no need to wake the helper for what is awaited here.
@@ -684,7 +691,7 @@ impl Engine {
                     continue;
                 }
             }
-            core = self.sleep(core, condition, observer);
+            (core, woken) = self.sleep(core, condition, observer);
             spin_until = None;
             polls = 0;
         }
@@ -712,7 +719,8 @@ impl Engine {
         self.doorbell.set(Bell::Asleep);
         // The look that makes the doorbell's handshake complete.
         let moved = self.progress(&mut core);
-        if !moved && core.state.jobs.is_empty() && !condition(&mut core.state) {
+        let sleeps = !moved && core.state.jobs.is_empty() && !condition(&mut core.state);
+        if sleeps {
             self.wake_others(&mut core);
             // Observers may ask the engine, so they run without its lock. A ring in the meantime makes the sleep return at once.
             Guard::unlocked(&mut core, || {
@@ -726,7 +734,7 @@ impl Engine {
         }
         observer.retract();
         core.sleepers -= 1;
-        core
+        (core, sleeps)
     }
 
     /// Tells the helper threads of receivers about offers, in case that no thread of theirs is in the library.

@@ -112,6 +112,7 @@ pub mod tests {
             epoch: 5,
             sleeps: 0,
             wakeups: 0,
+            idle_wakeups: 0,
             records: vec![],
         }
     }

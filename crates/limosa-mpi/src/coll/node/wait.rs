@@ -105,4 +105,8 @@ impl Observer for Sleeper<'_> {
     fn resumed(&self) {
         self.waiting.resumed();
     }
+
+    fn woken_for_nothing(&self) {
+        self.waiting.woken_for_nothing();
+    }
 }
