@@ -21,6 +21,7 @@ use limosa_base::{clock, cpu, thread};
 use limosa_device::shm::{Commons, OwnDoorbell, ShmDevice};
 use limosa_device::{Device, Meta, Peer, Puller, Urgency};
 use parking_lot::Mutex;
+use std::cell::Cell;
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -156,6 +157,11 @@ pub struct Engine {
     helper: OnceLock<Mutex<Option<JoinHandle<()>>>>,
     alarm: Alarm,
     alarm_thread: OnceLock<Option<Mutex<Option<JoinHandle<()>>>>>,
+}
+
+thread_local! {
+    /// This is the helper or the alarm thread.
+    static SERVICE: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Polls between looks at the clock.
@@ -701,13 +707,13 @@ impl Engine {
         core
     }
 
-    /// Sleeps until something may have changed.
+    /// Sleeps until something may have changed; false if there was something already.
     fn sleep<'a>(
         &'a self,
         mut core: Guard<'a, Core>,
         condition: &mut dyn FnMut(&mut State) -> bool,
         observer: &dyn Observer,
-    ) -> Guard<'a, Core> {
+    ) -> (Guard<'a, Core>, bool) {
         let backlog = core.state.has_backlog();
         if backlog {
             let core = &mut *core;
@@ -798,7 +804,7 @@ impl Engine {
         for job in jobs {
             match job {
                 Job::Pull(pull) => {
-                    let done = pull.run(&*self.puller, &self.commons).is_ok();
+                    let done = pull.run(&*self.puller, &self.commons, SERVICE.get()).is_ok();
                     pulls.push((pull, done));
                     // Tell the sender at once: it may be waiting for its buffer.
                     self.finish_pulls(&mut pulls);
@@ -861,6 +867,7 @@ impl Engine {
 
     /// The alarm thread: does what a thread that left the library has put off.
     fn heed_alarms(&self) {
+        SERVICE.set(true);
         loop {
             self.alarm.wait();
             if self.stopping.load(Ordering::Acquire) {
@@ -918,6 +925,7 @@ impl Engine {
 
     /// The helper thread: serves what cannot wait while no thread is in the library.
     fn help(&self) {
+        SERVICE.set(true);
         loop {
             self.doorbell.helper_wait();
             if self.stopping.load(Ordering::Acquire) {

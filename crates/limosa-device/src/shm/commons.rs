@@ -5,6 +5,7 @@
 
 use super::Ports;
 use crate::Peer;
+use limosa_base::doorbell::State;
 use limosa_base::joint::Joint;
 use limosa_base::segment::{self, Foreign, PAGE, Shared};
 use std::io;
@@ -30,6 +31,12 @@ impl Commons {
     /// Wakes the helper thread of `peer` if no thread of it is looking, after something urgent was put where it will look.
     pub fn ring_urgently(&self, peer: Peer) {
         self.ports.of(peer).doorbell.ring(true);
+    }
+
+    /// True if a thread of `peer` is in the library and waits there.
+    pub fn is_waiting(&self, peer: Peer) -> bool {
+        let doorbell = &self.ports.of(peer).doorbell;
+        doorbell.is(State::Awake) || doorbell.is(State::Asleep)
     }
 
     /// Copies of offered messages that `of` helps with.
