@@ -50,13 +50,16 @@ pub(super) struct Rounds<'a> {
 
 impl<'a> Rounds<'a> {
     /// Uses the annex in this turn, in which all ranks are about to do so for `len` bytes. Makes it the first time, for which ranks must come
-    /// together. `None` if there is no memory for it, but memory of other processes can be accessed; the turn has then been renewed.
+    /// together. If only those who agree with a `leader` are about to, the others being ready to decline, it is named. `None` if there is no memory for it, but memory of other processes can be accessed; the turn has then been renewed.
     ///
     /// # Errors
     /// `MPI_ERR_NO_MEM`, `MPI_ERR_TRUNCATE` or `MPI_ERR_COUNT` if ranks disagree, and those of waiting.
-    pub(super) fn begin(turn: &'a Turn<'a>, len: usize) -> Result<Option<Rounds<'a>>> {
+    pub(super) fn begin(turn: &'a Turn<'a>, len: usize, leader: Option<usize>) -> Result<Option<Rounds<'a>>> {
         let is_new = turn.node.annex.get().is_none();
         if is_new {
+            if let Some(leader) = leader.filter(|leader| *leader != turn.me()) {
+                turn.agree_with(leader, len)?;
+            }
             make_together(turn, len)?;
         }
         match turn.node.annex.get() {
@@ -211,8 +214,7 @@ pub(super) fn bcast(rounds: &Rounds<'_>, region: &Region, root: usize) -> Result
             }
         } else {
             if index == 0 && !rounds.agreed.get() {
-                turn.wait_for(root)?;
-                turn.check(root, turn.posted(root)?, len)?;
+                turn.agree_with(root, len)?;
             }
             turn.wait(Awaited::Progress(root, rounds.step(index + 1)))?;
             // SAFETY: a chunk of the annex, which the root has filled and leaves alone until this rank goes on.

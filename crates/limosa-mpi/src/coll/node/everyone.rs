@@ -16,7 +16,7 @@ pub(in crate::coll) fn allgather(turn: &Turn<'_>, send: Option<&Buffer>, receive
     let most = receive.most_bytes(turn.size());
     if most > turn.slot_bytes()
         && select::in_rounds(turn.node)
-        && let Some(rounds) = Rounds::begin(turn, most)?
+        && let Some(rounds) = Rounds::begin(turn, most, None)?
     {
         return annex::allgather(&rounds, send, receive);
     }
@@ -49,7 +49,7 @@ pub(in crate::coll) fn alltoall(turn: &Turn<'_>, send: Option<&Blocks>, receive:
             annex::prepare(turn, each)?;
         } else if all > turn.slot_bytes()
             && !turn.node.pull
-            && let Some(rounds) = Rounds::begin(turn, each)?
+            && let Some(rounds) = Rounds::begin(turn, each, None)?
         {
             return annex::alltoall(&rounds, send, receive);
         }

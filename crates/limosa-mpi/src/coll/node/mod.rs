@@ -47,8 +47,6 @@ mod pieces;
 mod reduce;
 mod rooted;
 mod select;
-#[cfg(test)]
-mod tests;
 mod transfer;
 mod turn;
 mod wait;

@@ -55,7 +55,7 @@ pub(super) fn reduce(
 ) -> Result<()> {
     let bytes = input.bytes();
     let by_rounds = select::in_rounds(turn.node) && reducer.element() <= select::part_bytes(turn.size()) / 2;
-    if by_rounds && let Some(rounds) = Rounds::begin(turn, bytes)? {
+    if by_rounds && let Some(rounds) = Rounds::begin(turn, bytes, None)? {
         return annex::reduce(&rounds, reducer, input, result, apart, delivery);
     }
     let operand = Flat::packed(&input.region())?;

@@ -18,7 +18,7 @@ pub(in crate::coll) fn bcast(turn: &Turn<'_>, buffer: &Buffer, root: usize) -> R
     let len = region.len();
     if len > turn.slot_bytes()
         && select::in_rounds(turn.node)
-        && let Some(rounds) = Rounds::begin(turn, len)?
+        && let Some(rounds) = Rounds::begin(turn, len, Some(root))?
     {
         return annex::bcast(&rounds, &region, root);
     }
@@ -29,13 +29,7 @@ pub(in crate::coll) fn bcast(turn: &Turn<'_>, buffer: &Buffer, root: usize) -> R
         };
     }
     if len <= turn.slot_bytes() {
-        turn.wait_for(root)?;
-        let posted = turn.posted(root).and_then(|posted| turn.check(root, posted, len));
-        if posted.is_err() {
-            // A root with more bytes waits for this rank.
-            turn.decline()?;
-        }
-        return turn.take(root, posted?, &region);
+        return turn.take(root, turn.agree_with(root, len)?, &region);
     }
     let flat = Flat::room(&region)?;
     turn.offer(len, flat.start(), std::ptr::null())?;

@@ -16,7 +16,7 @@
 
 use std::cell::Cell;
 
-use limosa_base::stage::{Annex, Awaited, BODY_BYTES, Body, NOTES, SLOTS, Step};
+use limosa_base::stage::{Annex, Awaited, BODY_BYTES, Body, MAX_STEPS, NOTES, SLOTS, Step};
 use limosa_p2p::memory::Region;
 
 use super::memory::{Flat, read, write};
@@ -283,11 +283,22 @@ impl<'a> Turn<'a> {
         Ok(())
     }
 
-    /// Posts a note that says that this rank takes no further part.
+    /// Says that this rank takes no further part, to those who wait for its note or for what it does in the annex.
     pub(super) fn decline(&self) -> Result<()> {
         self.make_room(NOTES)?;
+        self.advance(Step::new(self.number(), MAX_STEPS));
         self.post(NOTHING, &[0; BODY_BYTES / 8]);
         Ok(())
+    }
+
+    /// Waits for a rank's note and declines to take part unless it has as many bytes as this rank expects.
+    pub(super) fn agree_with(&self, rank: usize, expected: usize) -> Result<Posted> {
+        self.wait_for(rank)?;
+        let posted = self.posted(rank).and_then(|posted| self.check(rank, posted, expected));
+        if posted.is_err() {
+            self.decline()?;
+        }
+        posted
     }
 
     /// Waits until this turn's half of the annex is in use no more.

@@ -1,0 +1,205 @@
+//! Tests of the stage, with the members as threads that each have a mapping of their own.
+
+use super::*;
+use crate::segment;
+use std::os::fd::AsFd;
+use std::sync::Mutex;
+use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
+
+fn stages(size: usize) -> Vec<Stage> {
+    let bytes = Stage::bytes(size, 256);
+    let file = segment::create(c"limosa-test", bytes as u64).expect("a memfd");
+    let view = |me| Stage::new(Shared::new(file.as_fd(), 0, bytes).expect("map"), size, me, 256);
+    (0..size).map(view).collect()
+}
+
+#[test]
+fn a_note_is_seen_by_all_until_another_takes_its_place() {
+    let all = stages(3);
+    assert_eq!(all[0].tag_of(1, 5), None);
+    all[1].post(5, 7, &[1, 2, 3, 4, 5, 6, 7]);
+    for stage in &all {
+        assert_eq!(stage.tag_of(1, 5), Some(7));
+        // SAFETY: the note was posted, and nobody writes to it now.
+        assert_eq!(unsafe { *stage.body_of(1, 5) }, [1, 2, 3, 4, 5, 6, 7]);
+        assert!(stage.holds(Awaited::Note(1, 5)) && !stage.holds(Awaited::AllNotes(5)));
+    }
+    all[1].post(5 + NOTES, 8, &[0; 7]);
+    assert_eq!(all[0].tag_of(1, 5), None);
+    assert!(all[0].holds(Awaited::Note(1, 5)), "who waits for a note that is gone must not wait for ever");
+}
+
+#[test]
+fn slots_do_not_overlap() {
+    let all = stages(2);
+    for member in 0..=2 {
+        for number in 0..SLOTS {
+            // SAFETY: nobody else uses the slot.
+            unsafe { all[0].slot_of(member, number).write_bytes((member as u64 * SLOTS + number) as u8, 256) };
+        }
+    }
+    for member in 0..=2 {
+        for number in 0..SLOTS {
+            // SAFETY: as above.
+            let slot = unsafe { std::slice::from_raw_parts(all[1].slot_of(member, number), 256) };
+            assert!(slot.iter().all(|&byte| u64::from(byte) == member as u64 * SLOTS + number));
+        }
+    }
+}
+
+#[test]
+fn counts_belong_to_their_turn() {
+    let all = stages(2);
+    assert_eq!((all[0].arrive(9), all[1].arrive(9)), (1, 2));
+    assert_eq!(all[0].arrive(9 + NOTES), 1);
+    assert_eq!((all[0].take_piece(3, 2), all[1].take_piece(3, 2), all[1].take_piece(3, 2)), (Some(0), Some(1), None));
+    assert_eq!((all[1].take_piece(4, 1), all[0].take_piece(3, 9)), (Some(0), None), "the turn is over");
+    assert!(!all[0].count_share(1, 3, 2) && !all[0].holds(Awaited::Complete(1, 3)));
+    assert!(all[1].count_share(1, 3, 2) && all[0].holds(Awaited::Complete(1, 3)));
+}
+
+#[test]
+fn only_those_are_woken_whose_condition_holds() {
+    let all = stages(4);
+    let woken = |by: usize| {
+        let mut list = Vec::new();
+        all[by].for_each_wakeable(|member| list.push(member));
+        list
+    };
+    assert!(!all[0].anybody_asleep());
+    all[1].lie_down(Awaited::Note(0, 1));
+    all[2].lie_down(Awaited::AllNotes(1));
+    all[3].lie_down(Awaited::AllFinished(1));
+    assert!(all[0].anybody_asleep());
+    all[0].post(1, 0, &[0; 7]);
+    assert_eq!(woken(0), [1]);
+    all[1].get_up();
+    (1..4).for_each(|member| all[member].post(1, 0, &[0; 7]));
+    assert_eq!(woken(3), [2]);
+    all[2].get_up();
+    all.iter().for_each(|stage| stage.finish(1));
+    assert_eq!(woken(0), [3]);
+    all[3].get_up();
+    assert!(!all[0].anybody_asleep());
+}
+
+#[test]
+fn steps_of_later_turns_come_later() {
+    let all = stages(2);
+    all[0].advance(Step::new(7, 3));
+    assert!(all[1].holds(Awaited::Progress(0, Step::new(7, 3))) && !all[1].holds(Awaited::AllProgress(Step::new(7, 3))));
+    all[1].advance(Step::new(8, 0));
+    assert!(all[1].holds(Awaited::AllProgress(Step::new(7, 3))) && !all[1].holds(Awaited::Progress(0, Step::new(8, 0))));
+    all[1].advance_all(Step::new(7, MAX_STEPS));
+    assert!(all[0].holds(Awaited::Progress(2, Step::new(7, MAX_STEPS))));
+}
+
+#[test]
+fn a_wish_survives_its_encoding() {
+    let step = Step::new(1 << 43, MAX_STEPS);
+    let kinds = [Awaited::Note(65534, u64::MAX), Awaited::AllNotes(1), Awaited::AllFinished(2), Awaited::Complete(0, 77)];
+    for awaited in kinds.into_iter().chain([Awaited::Progress(5, step), Awaited::AllProgress(step)]) {
+        let (what, value) = awaited.encode();
+        assert_eq!(Awaited::decode(what, value), Some(awaited));
+    }
+    assert_eq!(Awaited::decode(0, 5), None);
+}
+
+#[test]
+fn the_last_user_is_told_so() {
+    let all = stages(3);
+    all[0].open();
+    assert_eq!((all[2].leave(), all[0].leave(), all[1].leave()), (false, false, true));
+}
+
+/// Wakes the threads of members.
+struct Bells(Vec<Mutex<Option<Thread>>>);
+
+impl Bells {
+    fn changed(&self, stage: &Stage) {
+        if stage.anybody_asleep() {
+            stage.for_each_wakeable(|member| {
+                if let Some(thread) = &*self.0[member].lock().unwrap() {
+                    thread.unpark();
+                }
+            });
+        }
+    }
+
+    /// Sleeps at once until the condition holds, by the rules of the module.
+    fn sleep_until(&self, stage: &Stage, awaited: Awaited) {
+        let begun = Instant::now();
+        while !stage.holds(awaited) {
+            stage.lie_down(awaited);
+            fence::heavy();
+            if !stage.holds(awaited) {
+                thread::park_timeout(Duration::from_secs(20));
+                assert!(begun.elapsed() < Duration::from_secs(20), "member {} was never woken for {awaited:?}", stage.me);
+            }
+            stage.get_up();
+        }
+    }
+}
+
+/// Every member passes turns of all kinds, sleeping whenever it has to wait; a lost wake-up leaves it asleep.
+#[test]
+fn no_wake_up_is_lost() {
+    const MEMBERS: usize = 4;
+    const TURNS: u64 = 4000;
+    if fence::register() {
+        fence::enable();
+    }
+    let bells = Bells((0..MEMBERS).map(|_| Mutex::new(None)).collect());
+    let stages = stages(MEMBERS);
+    thread::scope(|scope| {
+        for (me, stage) in stages.iter().enumerate() {
+            let bells = &bells;
+            scope.spawn(move || {
+                *bells.0[me].lock().unwrap() = Some(thread::current());
+                for number in 1..=TURNS {
+                    if number > NOTES {
+                        bells.sleep_until(stage, Awaited::AllFinished(number - NOTES));
+                    }
+                    let leader = (number % MEMBERS as u64) as usize;
+                    match number % 5 {
+                        0 => {
+                            stage.post(number, 1, &[number; 7]);
+                            bells.changed(stage);
+                            bells.sleep_until(stage, Awaited::AllNotes(number));
+                        }
+                        1 if me == leader => {
+                            stage.post(number, 1, &[number; 7]);
+                            bells.changed(stage);
+                        }
+                        1 => bells.sleep_until(stage, Awaited::Note(leader, number)),
+                        2 => {
+                            if stage.arrive(number) == MEMBERS as u64 {
+                                stage.post_for_all(number, 1, &[number; 7]);
+                                bells.changed(stage);
+                            }
+                            bells.sleep_until(stage, Awaited::Note(MEMBERS, number));
+                        }
+                        3 => {
+                            stage.advance(Step::new(number, 1));
+                            bells.changed(stage);
+                            bells.sleep_until(stage, Awaited::AllProgress(Step::new(number, 1)));
+                        }
+                        _ => {
+                            while stage.take_share(leader, number, 3).is_some() {
+                                if stage.count_share(leader, number, 3) {
+                                    bells.changed(stage);
+                                }
+                            }
+                            bells.sleep_until(stage, Awaited::Complete(leader, number));
+                        }
+                    }
+                    stage.finish(number);
+                    bells.changed(stage);
+                }
+            });
+        }
+    });
+    assert!(stages.iter().all(|stage| stage.holds(Awaited::AllFinished(TURNS))));
+    assert!(!stages[0].anybody_asleep());
+}
