@@ -1,0 +1,213 @@
+//! Receiving: how a receive begins, gets its message, and is withdrawn.
+
+use super::{Begun, Deferred, Direct, DirectPhase, Job, MAX_PIECES, State, Unexpected, received};
+use crate::arriving::Target;
+use crate::matching::{Envelope, Pattern};
+use crate::memory::Region;
+use crate::request::{Completion, Failure, Phase, RequestId};
+use crate::transfer::{Pull, copy_region};
+use crate::wire::{self, Offer};
+use limosa_device::{Device, Peer, Urgency};
+
+impl State {
+    /// Starts a receive.
+    pub fn receive(&mut self, device: &mut dyn Device, pattern: &Pattern, region: Region) -> RequestId {
+        if let Some(failure) = self.broken.clone() {
+            return self.failed(failure);
+        }
+        match self.matcher.take(pattern) {
+            Some((envelope, message)) => self.receive_matched(device, &envelope, message, region),
+            None => {
+                if region.len() > self.eager_limit {
+                    self.interest += 1;
+                }
+                // The entry's name and the request's name each other.
+                let id = self.requests.next_id();
+                let entry = self.matcher.post(pattern, id);
+                self.requests.insert(Phase::Posted { pattern: *pattern, entry, region })
+            }
+        }
+    }
+
+    /// Starts a receive that the calling thread is going to wait for.
+    #[inline]
+    pub fn receive_blocking(&mut self, device: &mut dyn Device, pattern: &Pattern, region: Region) -> Begun {
+        if self.direct.is_some() || self.matcher.posted_len() > 0 || self.broken.is_some() {
+            return Begun::Request(self.receive(device, pattern, region));
+        }
+        match self.matcher.take(pattern) {
+            None => {
+                self.interest += usize::from(region.len() > self.eager_limit);
+                self.direct = Some(Direct { pattern: *pattern, region, phase: DirectPhase::Waiting });
+                Begun::Direct
+            }
+            Some((envelope, Unexpected::Eager { data, sync: None, .. })) => {
+                self.unexpected_bytes -= data.len();
+                let n = data.len().min(region.len());
+                region.write(0, &data[..n]);
+                Begun::Done(received(&envelope, data.len() as u64, region.len() as u64))
+            }
+            Some((envelope, message)) => Begun::Request(self.receive_matched(device, &envelope, message, region)),
+        }
+    }
+
+    /// True if the direct receive is over.
+    #[inline]
+    pub fn direct_done(&self) -> bool {
+        match self.direct.as_ref().map(|d| &d.phase) {
+            Some(DirectPhase::Waiting | DirectPhase::Arriving) => false,
+            Some(DirectPhase::Fetching(id)) => self.requests.get(*id).is_none_or(|r| matches!(r.phase, Phase::Done)),
+            Some(DirectPhase::Done(_)) | None => true,
+        }
+    }
+
+    /// Ends the direct receive, which is over.
+    #[inline]
+    pub fn take_direct(&mut self) -> Completion {
+        match self.direct.take().map(|d| d.phase) {
+            Some(DirectPhase::Done(completion)) => completion,
+            Some(DirectPhase::Fetching(id)) => self.requests.remove(id).map(|r| r.completion).unwrap_or_default(),
+            Some(DirectPhase::Waiting | DirectPhase::Arriving) | None => Completion::default(),
+        }
+    }
+
+    /// The direct receive, if it waits for a message with this envelope, which is then its own.
+    #[inline]
+    pub(super) fn direct_for(&mut self, envelope: &Envelope) -> Option<&mut Direct> {
+        let direct = self.direct.as_mut().filter(|d| matches!(d.phase, DirectPhase::Waiting) && d.pattern.matches(envelope))?;
+        self.interest -= usize::from(direct.region.len() > self.eager_limit);
+        Some(direct)
+    }
+
+    /// Receives a message that was taken from the matcher.
+    pub fn receive_matched(&mut self, device: &mut dyn Device, envelope: &Envelope, message: Unexpected, region: Region) -> RequestId {
+        if let Some(failure) = self.broken.clone() {
+            return self.failed(failure);
+        }
+        let id = self.requests.insert(Phase::Pulling);
+        self.unexpected_bytes -= if let Unexpected::Eager { data, .. } = &message { data.len() } else { 0 };
+        match message {
+            Unexpected::Eager { from, data, sync } => {
+                let n = data.len().min(region.len());
+                region.write(0, &data[..n]);
+                self.complete_receive(id, envelope, data.len() as u64, region.len() as u64);
+                if let Some(send) = sync {
+                    self.tell(device, from, wire::about(wire::DONE, send, 0), &[]);
+                }
+            }
+            Unexpected::Arriving { from, slot, total } => {
+                let room = region.len();
+                let (data, more) = self.arrivals.take(from, slot, || Target::Request(id, region.clone()));
+                region.write(0, &data[..data.len().min(room)]);
+                self.unexpected_bytes -= total;
+                if more {
+                    self.requests.get_mut(id).expect("just inserted").phase = Phase::Arriving;
+                } else {
+                    self.complete_receive(id, envelope, total as u64, room as u64);
+                }
+            }
+            Unexpected::Offer { from, offer } => {
+                self.fetch(id, from, envelope, &offer, region);
+                self.run_deferred(device);
+            }
+            Unexpected::Local { send, len } => {
+                if let Some(Phase::Local { region: source, .. }) = self.requests.get(send).map(|r| &r.phase) {
+                    copy_region(source, &region, (len as usize).min(region.len()));
+                }
+                self.settle_send(send, false);
+                self.complete_receive(id, envelope, len, region.len() as u64);
+            }
+        }
+        id
+    }
+
+    /// Takes the region out of a posted receive that has just been matched.
+    pub(super) fn take_posted(&mut self, id: RequestId) -> Region {
+        let request = self.requests.get_mut(id).expect("a posted receive lives until it is matched");
+        let Phase::Posted { region, .. } = std::mem::replace(&mut request.phase, Phase::Pulling) else {
+            unreachable!("only posted receives are in the matcher");
+        };
+        if region.len() > self.eager_limit {
+            self.interest -= 1;
+        }
+        region
+    }
+
+    pub(super) fn fetch(&mut self, id: RequestId, from: Peer, envelope: &Envelope, offer: &Offer, region: Region) {
+        let request = self.requests.get_mut(id).expect("the caller's request");
+        let room = region.len() as u64;
+        let bytes = offer.len.min(room);
+        request.completion = Completion {
+            source: envelope.source,
+            tag: envelope.tag,
+            bytes,
+            cancelled: false,
+            failure: (offer.len > room).then_some(Failure::Truncated { sent: offer.len, room }),
+        };
+        self.deferred.push(Deferred::Fetch { request: id, from, offer: *offer, region, bytes });
+    }
+
+    /// Does what had to wait until the device was free.
+    pub fn run_deferred(&mut self, device: &mut dyn Device) {
+        while let Some(Deferred::Fetch { request, from, offer, region, bytes }) = self.deferred.pop() {
+            if offer.pieces > 0 && offer.pieces <= MAX_PIECES as u64 && bytes > 0 && device.can_pull(from) {
+                self.jobs.push(Job::Pull(Pull { request, from, offer, region, bytes }));
+            } else {
+                self.accept(device, request, from, &offer, region, bytes);
+            }
+        }
+    }
+
+    /// Asks for an offered message to be streamed.
+    pub fn accept(&mut self, device: &mut dyn Device, request: RequestId, from: Peer, offer: &Offer, region: Region, bytes: u64) {
+        if bytes == 0 {
+            self.finish_fetch(device, request, from, offer.send);
+            return;
+        }
+        if let Some(failure) = self.broken.clone() {
+            self.complete(request, Completion { failure: Some(failure), ..Completion::default() });
+            return;
+        }
+        if let Some(r) = self.requests.get_mut(request) {
+            r.phase = Phase::Streaming { region, expected: bytes, received: 0 };
+        }
+        self.interest += 1;
+        let meta = wire::about(wire::ACCEPT, offer.send, request.to_wire());
+        self.control(device, from, meta, &bytes.to_ne_bytes(), Urgency::Urgent);
+    }
+
+    /// All bytes of an offered message have been copied.
+    pub fn finish_fetch(&mut self, device: &mut dyn Device, request: RequestId, from: Peer, send: u64) {
+        if let Some(r) = self.requests.get(request) {
+            let completion = r.completion.clone();
+            self.complete(request, completion);
+        }
+        self.tell(device, from, wire::about(wire::DONE, send, 0), &[]);
+    }
+
+    /// Asks for an operation to end before it is matched. A send whose receiver must be asked ends when the answer comes.
+    pub fn cancel(&mut self, device: &mut dyn Device, id: RequestId) {
+        let Some(request) = self.requests.get(id) else { return };
+        match &request.phase {
+            Phase::Posted { pattern, entry, region } => {
+                let (pattern, entry, large) = (*pattern, *entry, region.len() > self.eager_limit);
+                if self.matcher.withdraw(entry, &pattern).is_some() {
+                    self.interest -= usize::from(large);
+                    self.complete(id, Completion { cancelled: true, ..Completion::default() });
+                }
+            }
+            Phase::Unmatched { peer, envelope } | Phase::Offered { peer, envelope, .. } => {
+                let (peer, meta) = (*peer, wire::enveloped(wire::RECALL, envelope));
+                self.control(device, peer, meta, &id.to_wire().to_ne_bytes(), Urgency::Urgent);
+            }
+            Phase::Local { envelope, .. } => {
+                let envelope = *envelope;
+                let mine = |u: &Unexpected| matches!(u, Unexpected::Local { send, .. } if *send == id);
+                if self.matcher.take_where(&envelope, mine).is_some() {
+                    self.settle_send(id, true);
+                }
+            }
+            Phase::Pulling | Phase::Arriving | Phase::Streaming { .. } | Phase::Queued | Phase::Feeding { .. } | Phase::Done => {}
+        }
+    }
+}

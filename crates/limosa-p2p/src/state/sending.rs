@@ -1,0 +1,341 @@
+//! Sending: how a message begins its journey, and what waits on the way out.
+//!
+//! Packets that find no room wait in a backlog per peer, in order; parts of streamed messages wait apart, so that they hold up nothing else.
+
+use super::{DirectPhase, MAX_PIECES, MIN_JOINT, MIN_PIECE, Mode, PART_BYTES, STREAM_BYTES, State, Unexpected, received, room_for};
+use crate::matching::Envelope;
+use crate::memory::Region;
+use crate::request::{Completion, Failure, Phase, PieceList, RequestId};
+use crate::transfer::copy_region;
+use crate::wire::{self, Offer};
+use limosa_device::{Data, Device, DeviceError, Meta, Peer, Sent, Urgency};
+use smallvec::SmallVec;
+
+/// A packet that waits for room.
+pub(super) enum Waiting {
+    Control { meta: Meta, data: SmallVec<[u8; 64]>, urgency: Urgency },
+    Eager { request: RequestId, meta: Meta, region: Region, sync: bool },
+    Parts { request: RequestId, parts: Parts },
+}
+
+/// The parts of an eager message that are still to be sent.
+pub(super) struct Parts {
+    begin: Option<Meta>,
+    region: Region,
+    sent: usize,
+}
+
+impl Parts {
+    /// Sends as many as there is room for; true if these were all.
+    #[inline]
+    fn push(&mut self, device: &mut dyn Device, to: Peer) -> Result<bool, DeviceError> {
+        let len = self.region.len();
+        if let Some(meta) = &self.begin {
+            if device.send(to, meta, Data::Bytes(&(len as u64).to_ne_bytes()), Urgency::Normal)? == Sent::NoRoom {
+                return Ok(false);
+            }
+            self.begin = None;
+        }
+        while self.sent < len {
+            let (offset, part) = (self.sent, PART_BYTES.min(len - self.sent));
+            let mut fill = |bytes: &mut [u8]| self.region.read(offset, bytes);
+            if device.send(to, &wire::about(wire::PART, 0, 0), Data::Fill(part, &mut fill), Urgency::Normal)? == Sent::NoRoom {
+                return Ok(false);
+            }
+            self.sent += part;
+        }
+        Ok(true)
+    }
+}
+
+impl State {
+    /// Starts a send to another process; `None` if it is done already.
+    pub fn send(
+        &mut self,
+        device: &mut dyn Device,
+        peer: Peer,
+        envelope: &Envelope,
+        region: Region,
+        mode: Mode,
+    ) -> Result<Option<RequestId>, Failure> {
+        self.check_broken()?;
+        let len = region.len();
+        if len > self.eager_limit || (mode == Mode::Synchronous && len > PART_BYTES) {
+            return self.send_offer(device, peer, envelope, region).map(Some);
+        }
+        if len > PART_BYTES {
+            return self.send_parts(device, peer, envelope, region);
+        }
+        if mode == Mode::Synchronous {
+            let request = self.requests.insert(Phase::Queued);
+            let meta = wire::enveloped(wire::EAGER_SYNC, envelope);
+            self.queue(device, peer, Waiting::Eager { request, meta, region, sync: true });
+            return self.check_broken().map(|()| Some(request));
+        }
+        let meta = wire::enveloped(wire::EAGER, envelope);
+        if self.backlog[peer as usize].is_empty() {
+            match send_eager(device, peer, &meta, &region, None) {
+                Ok(Sent::Done) => return Ok(None),
+                Ok(Sent::NoRoom) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        let request = self.requests.insert(Phase::Queued);
+        self.queue(device, peer, Waiting::Eager { request, meta, region, sync: false });
+        Ok(Some(request))
+    }
+
+    pub(super) fn send_parts(
+        &mut self,
+        device: &mut dyn Device,
+        peer: Peer,
+        envelope: &Envelope,
+        region: Region,
+    ) -> Result<Option<RequestId>, Failure> {
+        let mut parts = Parts { begin: Some(wire::enveloped(wire::BEGIN, envelope)), region, sent: 0 };
+        if self.backlog[peer as usize].is_empty() && parts.push(device, peer)? {
+            return Ok(None);
+        }
+        let request = self.requests.insert(Phase::Queued);
+        self.queue(device, peer, Waiting::Parts { request, parts });
+        self.check_broken().map(|()| Some(request))
+    }
+
+    pub(super) fn send_offer(
+        &mut self,
+        device: &mut dyn Device,
+        peer: Peer,
+        envelope: &Envelope,
+        region: Region,
+    ) -> Result<RequestId, Failure> {
+        let len = region.len();
+        let mut pieces: Vec<(u64, u64)> = Vec::new();
+        if region.mean_piece() >= MIN_PIECE {
+            region.pieces(0, len, &mut |address, bytes| {
+                pieces.push((address as u64, bytes as u64));
+                pieces.len() <= MAX_PIECES
+            });
+        }
+        let list: PieceList = if pieces.len() <= MAX_PIECES { pieces.into() } else { Box::new([]) };
+        let address = if list.len() == 1 { list[0].0 } else { list.as_ptr() as u64 };
+        let count = list.len() as u64;
+        let joint = if len >= MIN_JOINT && count == 1 { self.joints.lend(device, self.rank) } else { None };
+        let send = self.requests.insert(Phase::Offered { peer, envelope: *envelope, region, joint, _pieces: list });
+        if let Some(index) = joint {
+            self.joints.lent[index] = Some(send);
+        }
+        self.interest += 1;
+        let joint = joint.map_or(0, |index| index as u64 + 1);
+        let offer = Offer { send: send.to_wire(), len: len as u64, address, pieces: count, joint };
+        self.unannounced.push(peer);
+        self.control(device, peer, wire::enveloped(wire::OFFER, envelope), &offer.encode(), Urgency::Normal);
+        self.check_broken().map(|()| send)
+    }
+
+    #[inline]
+    pub(super) fn check_broken(&self) -> Result<(), Failure> {
+        match &self.broken {
+            None => Ok(()),
+            Some(failure) => Err(failure.clone()),
+        }
+    }
+
+    /// Starts a send to this process itself; `None` if it is done already.
+    pub fn send_local(&mut self, envelope: &Envelope, region: Region, mode: Mode) -> Result<Option<RequestId>, Failure> {
+        self.check_broken()?;
+        let len = region.len();
+        if let Some(direct) = self.direct_for(envelope) {
+            // Another thread of this process waits for it.
+            let room = direct.region.len();
+            copy_region(&region, &direct.region, len.min(room));
+            direct.phase = DirectPhase::Done(received(envelope, len as u64, room as u64));
+            self.completed = true;
+            return Ok(None);
+        }
+        if let Some(id) = self.matcher.arrive(envelope) {
+            let target = self.take_posted(id);
+            copy_region(&region, &target, len.min(target.len()));
+            self.complete_receive(id, envelope, len as u64, target.len() as u64);
+            return Ok(None);
+        }
+        // Without memory for a copy the message waits where it is.
+        if mode == Mode::Standard
+            && len <= self.eager_limit
+            && let Some(mut data) = room_for(len)
+        {
+            data.resize(len, 0);
+            region.read(0, &mut data);
+            self.unexpected_bytes += len;
+            self.matcher.store(envelope, Unexpected::Eager { from: self.rank, data: data.into(), sync: None });
+            return Ok(None);
+        }
+        let send = self.requests.insert(Phase::Local { envelope: *envelope, region });
+        self.interest += 1;
+        self.matcher.store(envelope, Unexpected::Local { send, len: len as u64 });
+        Ok(Some(send))
+    }
+
+    // ---- the way out -----------------------------------------------------------------------------------------------
+
+    /// Sends a small packet, or queues it behind others.
+    pub fn control(&mut self, device: &mut dyn Device, to: Peer, meta: Meta, data: &[u8], urgency: Urgency) {
+        self.queue(device, to, Waiting::Control { meta, data: SmallVec::from_slice(data), urgency });
+    }
+
+    pub(super) fn tell(&mut self, device: &mut dyn Device, to: Peer, meta: Meta, data: &[u8]) {
+        self.control(device, to, meta, data, Urgency::Normal);
+    }
+
+    pub(super) fn queue(&mut self, device: &mut dyn Device, to: Peer, packet: Waiting) {
+        if self.broken.is_some() {
+            return;
+        }
+        let first = self.backlog[to as usize].is_empty();
+        self.backlog[to as usize].push_back(packet);
+        if first {
+            self.flush_peer(device, to);
+            if !self.backlog[to as usize].is_empty() {
+                self.behind.push(to);
+            }
+        }
+    }
+
+    /// Sends what waits for this peer as far as there is room; true if anything went.
+    pub(super) fn flush_peer(&mut self, device: &mut dyn Device, to: Peer) -> bool {
+        let mut any = false;
+        while let Some(mut packet) = self.backlog[to as usize].pop_front() {
+            if let Waiting::Parts { request, parts } = &mut packet {
+                let (request, before) = (*request, parts.sent);
+                match parts.push(device, to) {
+                    Ok(true) => {
+                        any = true;
+                        self.complete_send(request);
+                    }
+                    Ok(false) => {
+                        any |= parts.sent > before;
+                        self.backlog[to as usize].push_front(packet);
+                        return any;
+                    }
+                    Err(error) => {
+                        let failure = Some(error.into());
+                        self.complete(request, Completion { failure, ..Completion::default() });
+                    }
+                }
+                continue;
+            }
+            let sent = match &packet {
+                Waiting::Parts { .. } => unreachable!("parts are sent above"),
+                Waiting::Control { meta, data, urgency } => device.send(to, meta, Data::Bytes(data), *urgency),
+                Waiting::Eager { request, meta, region, sync } => send_eager(device, to, meta, region, sync.then_some(request.to_wire())),
+            };
+            match (sent, packet) {
+                (Ok(Sent::Done), Waiting::Eager { request, meta, sync, .. }) => {
+                    any = true;
+                    if sync {
+                        if let Some(r) = self.requests.get_mut(request) {
+                            r.phase = Phase::Unmatched { peer: to, envelope: wire::envelope(&meta) };
+                        }
+                        self.interest += 1;
+                    } else {
+                        self.complete_send(request);
+                    }
+                }
+                (Ok(Sent::Done), _) => any = true,
+                (Ok(Sent::NoRoom), packet) => {
+                    self.backlog[to as usize].push_front(packet);
+                    return any;
+                }
+                (Err(error), Waiting::Eager { request, .. }) => {
+                    let failure = Some(error.into());
+                    self.complete(request, Completion { failure, ..Completion::default() });
+                }
+                (Err(error), _) => self.break_down(error.into()),
+            }
+        }
+        any
+    }
+
+    /// Sends what waits, as far as there is room; true if anything went.
+    pub fn flush(&mut self, device: &mut dyn Device) -> bool {
+        let mut any = false;
+        for i in (0..self.behind.len()).rev() {
+            let to = self.behind[i];
+            any |= self.flush_peer(device, to);
+            if self.broken.is_some() {
+                return any;
+            }
+            if self.backlog[to as usize].is_empty() {
+                self.behind.swap_remove(i);
+            }
+        }
+        for _ in 0..self.feeding.len() {
+            let Some(id) = self.feeding.pop_front() else { break };
+            match self.feed(device, id) {
+                Ok((sent, finished)) => {
+                    any |= sent;
+                    if !finished {
+                        self.feeding.push_back(id);
+                    }
+                }
+                Err(error) => self.break_down(error.into()),
+            }
+        }
+        any
+    }
+
+    /// Streams a message as far as there is room: whether anything went, and whether that was all.
+    pub(super) fn feed(&mut self, device: &mut dyn Device, id: RequestId) -> Result<(bool, bool), DeviceError> {
+        let mut any = false;
+        loop {
+            let Some(request) = self.requests.get_mut(id) else { return Ok((any, true)) };
+            let Phase::Feeding { peer, region, receive, sent, len } = &mut request.phase else { return Ok((any, true)) };
+            if *sent == *len {
+                self.settle_send(id, false);
+                return Ok((true, true));
+            }
+            let part = (*len - *sent).min(STREAM_BYTES.min(device.max_data()) as u64) as usize;
+            let offset = *sent as usize;
+            let meta = wire::about(wire::STREAM, *receive, *sent);
+            // Urgent, since the receiver may be computing and somebody must empty the lane.
+            match device.send(*peer, &meta, Data::Fill(part, &mut |to| region.read(offset, to)), Urgency::Urgent)? {
+                Sent::Done => {
+                    *sent += part as u64;
+                    any = true;
+                }
+                Sent::NoRoom => return Ok((any, false)),
+            }
+        }
+    }
+
+    /// True if packets or parts wait for room.
+    pub fn has_backlog(&self) -> bool {
+        !self.behind.is_empty() || !self.feeding.is_empty()
+    }
+
+    /// Asks all peers for which something waits to make room and to wake this process then.
+    pub fn want_room(&mut self, device: &mut dyn Device) {
+        for &peer in &self.behind {
+            device.want_room(peer);
+        }
+        for &id in &self.feeding {
+            if let Some(Phase::Feeding { peer, .. }) = self.requests.get(id).map(|r| &r.phase) {
+                device.want_room(*peer);
+            }
+        }
+    }
+}
+
+#[inline]
+fn send_eager(device: &mut dyn Device, to: Peer, meta: &Meta, region: &Region, sync: Option<u64>) -> Result<Sent, DeviceError> {
+    let len = region.len();
+    match sync {
+        None => device.send(to, meta, Data::Fill(len, &mut |bytes| region.read(0, bytes)), Urgency::Normal),
+        Some(send) => {
+            let mut fill = |bytes: &mut [u8]| {
+                bytes[..8].copy_from_slice(&send.to_ne_bytes());
+                region.read(0, &mut bytes[8..]);
+            };
+            device.send(to, meta, Data::Fill(len + 8, &mut fill), Urgency::Normal)
+        }
+    }
+}
