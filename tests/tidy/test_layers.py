@@ -19,7 +19,7 @@ MAY_USE: dict[str, set[str]] = {
     "limosa-p2p": {"limosa-device", "limosa-base"},
     "limosa-job": {"limosa-base"},
     "limosa-mpi": {"limosa-p2p", "limosa-job", "limosa-base", "limosa-api"},
-    "limosa-abi": {"limosa-mpi", "limosa-api"},
+    "limosa-abi": {"limosa-mpi", "limosa-base", "limosa-api"},
     "limosa-cli": {"limosa-job", "limosa-base"},
 }
 
