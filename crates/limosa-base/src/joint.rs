@@ -158,6 +158,12 @@ mod tests {
         }
     }
 
+    /// Notes a step.
+    fn note(steps: &Mutex<Vec<Step>>, step: Step) -> Result<(), Infallible> {
+        steps.lock().unwrap().push(step);
+        Ok(())
+    }
+
     fn covers(mut steps: Vec<Step>, len: u64) {
         steps.sort_by_key(|s| s.offset);
         let end = steps.iter().fold(0, |at, step| {
@@ -190,17 +196,10 @@ mod tests {
                     while !joint.is_open() && !steps.lock().unwrap().iter().any(|s: &Step| s.offset == 0) {
                         hint::spin_loop();
                     }
-                    joint.help(|step| {
-                        steps.lock().unwrap().push(step);
-                        Ok::<(), Infallible>(())
-                    });
+                    joint.help(|step| note(&steps, step));
                 });
                 joint.open(0, len, 64);
-                let done = joint.finish(|step| {
-                    steps.lock().unwrap().push(step);
-                    Ok::<(), Infallible>(())
-                });
-                assert!(done.is_ok());
+                joint.finish(|step| note(&steps, step)).unwrap();
             });
             covers(std::mem::take(&mut *steps.lock().unwrap()), len);
         }
@@ -215,13 +214,13 @@ mod tests {
             joint.open(0, 1000, 64);
             std::thread::scope(|scope| {
                 if helped {
-                    scope.spawn(|| joint.help(|step| Ok::<(), Infallible>(steps.lock().unwrap().push(step))));
+                    scope.spawn(|| joint.help(|step| note(&steps, step)));
                     while joint.is_open() {
                         hint::spin_loop();
                     }
                 }
                 joint.leave_to_helper(Duration::from_millis(1));
-                joint.finish(|step| Ok::<(), Infallible>(steps.lock().unwrap().push(step))).unwrap();
+                joint.finish(|step| note(&steps, step)).unwrap();
             });
             covers(steps.into_inner().unwrap(), 1000);
         }
@@ -233,9 +232,9 @@ mod tests {
         joint.lend();
         joint.open(0, 100, 30);
         joint.help(|step| if step.offset == 30 { Err(()) } else { Ok(()) });
-        let mut steps = vec![Step { offset: 0, len: 30 }];
-        joint.finish(|step| Ok::<(), Infallible>(steps.push(step))).unwrap();
-        covers(steps, 100);
+        let steps = Mutex::new(vec![Step { offset: 0, len: 30 }]);
+        joint.finish(|step| note(&steps, step)).unwrap();
+        covers(steps.into_inner().unwrap(), 100);
     }
 
     #[test]

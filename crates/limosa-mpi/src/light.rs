@@ -9,7 +9,7 @@ use crate::instance::engine;
 use crate::observe::{self, Waiting};
 use crate::request::{About, End, Request};
 use limosa_job::{Kind, Wait};
-use limosa_p2p::{Completion, Label, Short};
+use limosa_p2p::{Completion, Label, Short, Unknown};
 use std::sync::Arc;
 
 /// An object for the request of that name; `None` if there is none.
@@ -42,8 +42,8 @@ pub fn wait_each(n: usize, name: &dyn Fn(usize) -> Option<Short>, done: &mut dyn
 /// Takes the end of a request, with its communicator's handle, if it has ended.
 ///
 /// # Errors
-/// When there is no such request.
-pub fn test(short: Short) -> Result<Option<(usize, End)>, ()> {
+/// [`Unknown`].
+pub fn test(short: Short) -> Result<Option<(usize, End)>, Unknown> {
     Ok(engine().test_one(short)?.map(|(label, completion)| (label.note, end_of(label, completion))))
 }
 

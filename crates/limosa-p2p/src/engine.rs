@@ -11,7 +11,7 @@
 
 use crate::matching::{Envelope, Pattern};
 use crate::memory::Region;
-use crate::request::{Completion, Continuation, Failure, Label, Owner, Phase, RequestId, Short};
+use crate::request::{Completion, Continuation, Failure, Label, Owner, Phase, RequestId, Short, Unknown};
 use crate::state::{Begun, Mode, State, Unexpected};
 use limosa_base::alarm::Alarm;
 use limosa_base::biased::Biased;
@@ -368,8 +368,8 @@ impl Engine {
     /// Takes the end of a labelled request if it is done; makes progress once if not.
     ///
     /// # Errors
-    /// When there is no such request.
-    pub fn test_one(&self, short: Short) -> Result<Option<(Label, Completion)>, ()> {
+    /// [`Unknown`].
+    pub fn test_one(&self, short: Short) -> Result<Option<(Label, Completion)>, Unknown> {
         let mut core = self.core.lock();
         let is_done = |core: &Core| core.state.requests.find(short).map(|(id, r)| (id, matches!(r.phase, Phase::Done)));
         let mut found = is_done(&core);
@@ -378,7 +378,7 @@ impl Engine {
             found = is_done(&core);
         }
         let end = match found {
-            None => Err(()),
+            None => Err(Unknown),
             Some((_, false)) => Ok(None),
             Some((id, true)) => Ok(core.state.requests.remove(id).and_then(|r| Some((r.label?, r.completion)))),
         };

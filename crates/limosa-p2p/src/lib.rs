@@ -15,5 +15,5 @@ mod wire;
 pub use engine::{Engine, Matched, Observer, Options, Started, Unobserved, View, Wait};
 pub use limosa_device::shm::Commons;
 pub use limosa_device::{Peer, Puller, Slice, slice};
-pub use request::{Completion, Continuation, Failure, Label, RequestId, Short};
+pub use request::{Completion, Continuation, Failure, Label, RequestId, Short, Unknown};
 pub use state::Mode;

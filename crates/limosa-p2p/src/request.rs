@@ -58,6 +58,10 @@ impl Short {
     pub const GENERATIONS: u32 = 64;
 }
 
+/// There is no such request, or not any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unknown;
+
 /// What the layer above wants to remember of a request that it does not keep itself. Requests with a label can be found by their short names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Label {

@@ -243,7 +243,7 @@ fn some(
 pub(crate) fn mpi_test(cx: &Cx, request: &mut Handle, flag: &mut c_int, status: Option<&mut Status>) -> Result<()> {
     if request.is_light() {
         let tested = match request.short() {
-            Some(short) => light::test(short).map_err(|()| stale(*request))?,
+            Some(short) => light::test(short).map_err(|_| stale(*request))?,
             None => Some((0, End::empty())),
         };
         *flag = tested.is_some().into();
