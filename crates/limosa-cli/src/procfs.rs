@@ -12,6 +12,8 @@ pub struct Stat {
     pub cpu_seconds: f64,
     /// Resident memory in bytes.
     pub rss_bytes: u64,
+    /// When the process began, in seconds since the machine did.
+    pub begin_seconds: f64,
 }
 
 /// Reads the state of a process.
@@ -28,6 +30,7 @@ fn parse_stat(text: &str) -> Option<Stat> {
         state: fields.first()?.chars().next()?,
         cpu_seconds: (number(11)? + number(12)?) as f64 / ticks,
         rss_bytes: number(21)? * rustix::param::page_size() as u64,
+        begin_seconds: number(19)? as f64 / ticks,
     })
 }
 
@@ -151,6 +154,7 @@ mod tests {
         assert_eq!(stat.state, 'S');
         assert_eq!(stat.cpu_seconds, 150.0 / rustix::param::clock_ticks_per_second() as f64);
         assert_eq!(stat.rss_bytes, 7 * rustix::param::page_size() as u64);
+        assert_eq!(stat.begin_seconds, 99.0 / rustix::param::clock_ticks_per_second() as f64);
     }
 
     #[test]

@@ -2,13 +2,18 @@
 //!
 //! There is no list of jobs anywhere. A launcher is a process that holds a memory file called `limosa-job-<id>` whose header names that very
 //! process as its launcher; /proc shows those of the same user.
+//!
+//! How quiet a rank is: its processor use comes from /proc, its sleeps and wake-ups from the board. Both are counted from the rank's start, or,
+//! with `--during`, over a span in which this command waits.
 
 use std::fs::OpenOptions;
 use std::os::fd::AsFd;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Args;
 use limosa_job::{Board, MEMFD_PREFIX, Peer, RankView, Record, State, monotonic_ns};
+use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
 
 use crate::hang::explain;
@@ -21,21 +26,58 @@ pub struct Options {
     /// How to write the list
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
+    /// Count processor use, sleeps and wake-ups over the next SECONDS instead of since each rank's start
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    during: Option<f64>,
+}
+
+/// The longest time that `--during` takes, in seconds: a day.
+const LONGEST: f64 = 86_400.0;
+
+fn seconds(text: &str) -> Result<f64, String> {
+    text.parse()
+        .ok()
+        .filter(|value| (0.1..=LONGEST).contains(value))
+        .ok_or_else(|| format!("a number of seconds from 0.1 to {LONGEST} is needed"))
 }
 
 /// A job that was found.
 struct Found {
     launcher: u32,
     board: Board,
+    ranks: Vec<Look>,
+}
+
+/// What there was to see of a rank at one moment.
+struct Look {
+    view: RankView,
+    stat: Option<procfs::Stat>,
+    /// When that was, in seconds since the machine started.
+    at: f64,
+}
+
+/// What a rank has done in a span of time.
+struct Activity {
+    /// Processor time used, in percent of one processor.
+    cpu_percent: Option<f64>,
+    sleeps: u64,
+    wakeups: u64,
+    idle_wakeups: u64,
 }
 
 /// Runs the command.
 pub fn main(options: &Options) -> ExitCode {
-    let jobs: Vec<Found> = procfs::processes().into_iter().filter_map(find).collect();
+    let mut jobs: Vec<Found> = procfs::processes().into_iter().filter_map(find).collect();
+    let mut before: Vec<Vec<Look>> = Vec::new();
+    if let Some(seconds) = options.during {
+        std::thread::sleep(Duration::from_secs_f64(seconds));
+        before = jobs.iter_mut().map(Found::look_again).collect();
+    }
+    let with_before = || jobs.iter().enumerate().map(|(i, job)| (job, before.get(i).map(Vec::as_slice)));
     match options.format {
-        Format::Json => print(&format!("{:#}\n", Value::from(jobs.iter().map(as_json).collect::<Vec<_>>()))),
+        Format::Json => print(&format!("{:#}\n", Value::from(with_before().map(|(job, before)| as_json(job, before)).collect::<Vec<_>>()))),
         Format::Text if jobs.is_empty() => say("no job of yours is running on this machine", None),
-        Format::Text => jobs.iter().for_each(|job| print(&as_text(job))),
+        Format::Text => with_before().for_each(|(job, before)| print(&as_text(job, before))),
     }
     ExitCode::SUCCESS
 }
@@ -44,8 +86,47 @@ fn find(launcher: u32) -> Option<Found> {
     procfs::memory_files(launcher, MEMFD_PREFIX).into_iter().find_map(|(fd, _)| {
         let file = OpenOptions::new().read(true).write(true).open(format!("/proc/{launcher}/fd/{fd}")).ok()?;
         let board = Board::open(file.as_fd()).ok()?;
-        (board.launcher_pid() == launcher).then_some(Found { launcher, board })
+        (board.launcher_pid() == launcher).then(|| {
+            let ranks = board.views().into_iter().map(Look::new).collect();
+            Found { launcher, board, ranks }
+        })
     })
+}
+
+impl Found {
+    /// Looks at the ranks once more; gives what they looked like before.
+    fn look_again(&mut self) -> Vec<Look> {
+        std::mem::replace(&mut self.ranks, self.board.views().into_iter().map(Look::new).collect())
+    }
+}
+
+impl Look {
+    fn new(view: RankView) -> Look {
+        let stat = procfs::stat(process(&view)).filter(|_| view.state != State::Exited);
+        let now = clock_gettime(ClockId::Boottime);
+        Look { view, stat, at: now.tv_sec as f64 + now.tv_nsec as f64 / 1e9 }
+    }
+
+    /// What the rank has done since `before`, or since it started.
+    fn activity(&self, before: Option<&Look>) -> Activity {
+        let since = |now: u64, count: fn(&RankView) -> u64| now.saturating_sub(before.map_or(0, |look| count(&look.view)));
+        Activity {
+            cpu_percent: self.cpu_percent(before),
+            sleeps: since(self.view.sleeps, |view| view.sleeps),
+            wakeups: since(self.view.wakeups, |view| view.wakeups),
+            idle_wakeups: since(self.view.idle_wakeups, |view| view.idle_wakeups),
+        }
+    }
+
+    fn cpu_percent(&self, before: Option<&Look>) -> Option<f64> {
+        let stat = self.stat.as_ref()?;
+        let (from, used) = match before {
+            Some(look) => (look.at, look.stat.as_ref()?.cpu_seconds),
+            None => (stat.begin_seconds, 0.0),
+        };
+        let span = self.at - from;
+        (span > 0.0).then(|| 100.0 * (stat.cpu_seconds - used).max(0.0) / span)
+    }
 }
 
 /// The process of a rank: the one that attached, or else the one that was started.
@@ -73,47 +154,62 @@ fn since(view: &RankView, now: u64) -> f64 {
     if from == 0 { 0.0 } else { now.saturating_sub(from) as f64 / 1e9 }
 }
 
-fn as_text(job: &Found) -> String {
+fn as_text(job: &Found, before: Option<&[Look]>) -> String {
     let now = monotonic_ns();
     let command = procfs::command_line(job.launcher).unwrap_or_default();
     let mut text = format!("job {:016x}  launcher {}  {} ranks  {command}\n", job.board.id(), job.launcher, job.board.size());
-    text.push_str(&format!("{:>5} {:>8} {:<9} {:>7} {:>8} {:>10}  {}\n", "rank", "process", "state", "since", "cpu", "memory", "waits in"));
-    for view in job.board.views() {
-        let stat = procfs::stat(process(&view)).filter(|_| view.state != State::Exited);
+    text.push_str(&format!(
+        "{:>5} {:>8} {:<9} {:>7} {:>8} {:>7} {:>10} {:>8} {:>8} {:>8}  {}\n",
+        "rank", "process", "state", "since", "cpu", "cpu %", "memory", "slept", "woken", "in vain", "waits in"
+    ));
+    for (rank, look) in job.ranks.iter().enumerate() {
+        let Look { view, stat, .. } = look;
+        let activity = look.activity(before.and_then(|looks| looks.get(rank)));
         let cpu = stat.as_ref().map_or("-".into(), |s| duration(s.cpu_seconds));
+        let percent = activity.cpu_percent.map_or("-".into(), |percent| format!("{percent:.2}"));
         let memory = stat.as_ref().map_or("-".into(), |s| bytes(s.rss_bytes));
         let waits: Vec<String> = view.records.iter().map(explain::describe).collect();
-        text.push_str(&format!(
-            "{:>5} {:>8} {:<9} {:>7} {:>8} {:>10}  {}\n",
+        let line = format!(
+            "{:>5} {:>8} {:<9} {:>7} {:>8} {:>7} {:>10} {:>8} {:>8} {:>8}  {}",
             view.rank,
-            process(&view),
-            state(&view),
-            duration(since(&view, now)),
+            process(view),
+            state(view),
+            duration(since(view, now)),
             cpu,
+            percent,
             memory,
+            activity.sleeps,
+            activity.wakeups,
+            activity.idle_wakeups,
             waits.join("; ")
-        ));
+        );
+        text.push_str(line.trim_end());
+        text.push('\n');
     }
     text
 }
 
-fn as_json(job: &Found) -> Value {
+fn as_json(job: &Found, before: Option<&[Look]>) -> Value {
     let now = monotonic_ns();
-    let ranks: Vec<Value> = job.board.views().iter().map(|view| rank_json(view, now)).collect();
+    let rank = |(rank, look): (usize, &Look)| rank_json(look, before.and_then(|looks| looks.get(rank)), now);
+    let ranks: Vec<Value> = job.ranks.iter().enumerate().map(rank).collect();
     json!({ "id": format!("{:016x}", job.board.id()), "launcher": job.launcher, "command": procfs::command_line(job.launcher), "ranks": ranks })
 }
 
-fn rank_json(view: &RankView, now: u64) -> Value {
-    let stat = procfs::stat(process(view)).filter(|_| view.state != State::Exited);
+fn rank_json(look: &Look, before: Option<&Look>, now: u64) -> Value {
+    let Look { view, stat, .. } = look;
+    let activity = look.activity(before);
     json!({
         "rank": view.rank,
         "process": process(view),
         "state": state(view),
         "since_seconds": since(view, now),
         "cpu_seconds": stat.as_ref().map(|s| s.cpu_seconds),
+        "cpu_percent": activity.cpu_percent,
         "memory_bytes": stat.as_ref().map(|s| s.rss_bytes),
-        "sleeps": view.sleeps,
-        "wakeups": view.wakeups,
+        "sleeps": activity.sleeps,
+        "wakeups": activity.wakeups,
+        "idle_wakeups": activity.idle_wakeups,
         "threads": view.records.iter().map(|record| record_json(record, now)).collect::<Vec<_>>(),
     })
 }

@@ -113,6 +113,49 @@ fn ps_shows_what_each_rank_is_doing() {
 }
 
 #[test]
+fn ps_shows_how_quiet_each_rank_is() {
+    let quiet = ["0=recv:1:7:0.01", "0=woken-in-vain", "0=recv:1:7:0.01", "0=recv:1:7"];
+    let mut command = limosa(&[&["run", "--on-hang=off", "-n", "2", RANK, "init"], &quiet[..], &["1=compute"]].concat());
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let child = command.spawn().expect("limosa starts");
+    let launcher = child.id();
+    let ranks = |options: &[&str]| -> Option<serde_json::Value> {
+        let done = finish(limosa(&[&["ps", "--format", "json"], options].concat()), b"");
+        let jobs: serde_json::Value = serde_json::from_str(&done.out).expect("JSON");
+        Some(jobs.as_array()?.iter().find(|job| job["launcher"] == launcher)?["ranks"].clone())
+    };
+    let counts = |rank: &serde_json::Value| ["sleeps", "wakeups", "idle_wakeups"].map(|name| rank[name].as_u64().expect("a count"));
+    let percent = |rank: &serde_json::Value| rank["cpu_percent"].as_f64().expect("a number");
+    until("one rank waits for the third time and the other computes", || {
+        ranks(&[]).is_some_and(|ranks| counts(&ranks[0])[0] == 3 && ranks[1]["cpu_percent"].as_f64().is_some_and(|percent| percent > 0.0))
+    });
+    let since_start = ranks(&[]).expect("the job is still there");
+    assert_eq!((counts(&since_start[0]), counts(&since_start[1])), ([3, 2, 1], [0, 0, 0]));
+    let lately = ranks(&["--during", "0.5"]).expect("the job is still there");
+    assert_eq!(counts(&lately[0]), [0, 0, 0], "nothing happens to a rank that waits");
+    assert!(percent(&lately[1]) > percent(&lately[0]), "{lately}");
+    let text = finish(limosa(&["ps"]), b"").out;
+    let row = |first: &str| -> Vec<String> {
+        let ours = text.split("job ").find(|job| job.contains(&format!("launcher {launcher} "))).expect("the job is listed");
+        let line = ours.lines().find(|line| line.trim_start().starts_with(first)).expect("the line is there");
+        line.split("  ").map(str::trim).filter(|word| !word.is_empty()).map(str::to_owned).collect()
+    };
+    assert_eq!(row("rank")[6..], ["slept", "woken", "in vain", "waits in"].map(String::from), "{text}");
+    assert!(row("0 ").join("|").contains("|3|2|1|MPI_Recv from rank 1, tag 7"), "{text}");
+    signal(launcher, libc::SIGTERM);
+    wait(child);
+}
+
+#[test]
+fn ps_takes_only_spans_that_make_sense() {
+    for span in ["0", "-1", "NaN", "soon", "1e9"] {
+        let done = finish(limosa(&["ps", &format!("--during={span}")]), b"");
+        assert_eq!(done.code, Some(2), "{span}");
+        assert!(done.err.contains("a number of seconds from 0.1 to 86400 is needed"), "{}", done.err);
+    }
+}
+
+#[test]
 fn python_ranks_show_their_source_line_if_py_spy_is_there() {
     let Some(tool) = find_py_spy() else {
         eprintln!("not run: py-spy is not installed here; set PY_SPY to its path or put it in PATH");

@@ -58,6 +58,10 @@ fn main() {
             "recv" => block("MPI_Recv", wait(Kind::Receive, Some(number(2) as i32)), 3),
             "send" => block("MPI_Send", wait(Kind::Send, Some(number(2) as i32)), 3),
             "barrier" => block("MPI_Barrier", wait(Kind::Collective, None), 2),
+            "woken-in-vain" => seat.woken_for_nothing(),
+            "compute" => loop {
+                std::hint::spin_loop();
+            },
             "thread" => {
                 // Another thread that uses the library and then computes.
                 std::thread::spawn(move || {
