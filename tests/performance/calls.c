@@ -1,0 +1,115 @@
+/* Calls whose instructions are counted; for 2 ranks, each under valgrind --tool=callgrind.
+ *
+ * Each repetition of a case ends with a dump of the counts, named after the case; it holds what the calls inside COUNT have executed and hardly
+ * anything else. What the counted rank needs from its partner has happened before: `pause_a_while` is long enough for the partner to have done its
+ * part. ceilings.toml lists the cases.
+ */
+#include <mpi.h>
+#include <time.h>
+#include <valgrind/callgrind.h>
+
+#define WINDOW 64
+/* The first repetitions build what is built once, and are not counted. */
+#define WARM_UP 3
+#define COUNTED 7
+
+/* Executes calls, and dumps their counts if this rank is the one to be counted. */
+#define COUNT(calls)                               \
+    do {                                           \
+        if (counting)                              \
+            CALLGRIND_ZERO_STATS;                  \
+        calls;                                     \
+        if (counting)                              \
+            CALLGRIND_DUMP_STATS_AT(current_case); \
+    } while (0)
+
+static int rank;
+static int counting;
+static const char *current_case;
+
+static void pause_a_while(void)
+{
+    struct timespec duration = {.tv_nsec = 30 * 1000 * 1000};
+    nanosleep(&duration, NULL);
+}
+
+static void eight_bytes(void)
+{
+    long value = 1;
+    if (rank == 0) {
+        COUNT(MPI_Send(&value, 8, MPI_BYTE, 1, 5, MPI_COMM_WORLD));
+    } else {
+        pause_a_while();
+        COUNT(MPI_Recv(&value, 8, MPI_BYTE, 0, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    }
+}
+
+/* A window of messages; the receiver begins when all of them have arrived. */
+static void window(void)
+{
+    long values[WINDOW] = {0};
+    MPI_Request requests[WINDOW];
+    if (rank == 0) {
+        COUNT({
+            for (int i = 0; i < WINDOW; i++)
+                MPI_Isend(&values[i], 8, MPI_BYTE, 1, 5, MPI_COMM_WORLD, &requests[i]);
+            MPI_Waitall(WINDOW, requests, MPI_STATUSES_IGNORE);
+        });
+    } else {
+        pause_a_while();
+        COUNT({
+            for (int i = 0; i < WINDOW; i++)
+                MPI_Irecv(&values[i], 8, MPI_BYTE, 0, 5, MPI_COMM_WORLD, &requests[i]);
+            MPI_Waitall(WINDOW, requests, MPI_STATUSES_IGNORE);
+        });
+    }
+}
+
+static void barrier(void)
+{
+    COUNT(MPI_Barrier(MPI_COMM_WORLD));
+}
+
+static void allreduce(void)
+{
+    double one = 1, sum = 0;
+    COUNT(MPI_Allreduce(&one, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD));
+}
+
+static void bcast(void)
+{
+    double value = 1;
+    COUNT(MPI_Bcast(&value, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD));
+}
+
+/* Repeats a case and counts it at one rank, which begins when the other has. */
+static void repeat(const char *name, void (*calls)(void), int counted)
+{
+    current_case = name;
+    for (int i = 0; i < WARM_UP + COUNTED; i++) {
+        MPI_Barrier(MPI_COMM_WORLD);
+        counting = rank == counted && i >= WARM_UP;
+        if (rank == counted)
+            pause_a_while();
+        calls();
+    }
+    counting = 0;
+}
+
+int main(int argc, char **argv)
+{
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    repeat("send", eight_bytes, 0);
+    repeat("receive", eight_bytes, 1);
+    repeat("window_send", window, 0);
+    repeat("window_receive", window, 1);
+    repeat("barrier_first_rank", barrier, 0);
+    repeat("barrier_last_rank", barrier, 1);
+    repeat("allreduce_first_rank", allreduce, 0);
+    repeat("allreduce_last_rank", allreduce, 1);
+    repeat("bcast_root", bcast, 0);
+    repeat("bcast_other", bcast, 1);
+    MPI_Finalize();
+    return 0;
+}
