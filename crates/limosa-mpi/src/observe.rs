@@ -12,17 +12,37 @@ use limosa_p2p::{Observer, Short};
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
+/// What is known of the calling thread.
+struct Caller {
+    /// The call that it entered last.
+    call: Cell<&'static str>,
+    /// The status board counts it.
+    counted: Cell<bool>,
+}
+
 thread_local! {
-    static CALL: Cell<&'static str> = const { Cell::new("") };
+    static CALLER: Caller = const { Caller { call: Cell::new(""), counted: Cell::new(false) } };
 }
 
 /// Says which call of the standard this thread is entering.
 #[inline]
 pub fn entering(call: &'static str) {
     // A thread's last steps (destructors) may come after its thread-local values are gone; then nobody will know the name.
-    let _ = CALL.try_with(|c| c.set(call));
+    let counted = CALLER.try_with(|caller| {
+        caller.call.set(call);
+        caller.counted.get()
+    });
+    if counted == Ok(false) {
+        introduce();
+    }
+}
+
+/// Has the status board count this thread among those that use the library.
+#[cold]
+fn introduce() {
     if let Some(instance) = instance::get() {
         instance.job().seat().thread();
+        let _ = CALLER.try_with(|caller| caller.counted.set(true));
     }
 }
 
@@ -94,7 +114,7 @@ impl Observer for Waiting<'_> {
     #[cold]
     fn blocked(&self) {
         let Some(instance) = instance::get() else { return };
-        let call = CALL.try_with(Cell::get).unwrap_or("");
+        let call = CALLER.try_with(|caller| caller.call.get()).unwrap_or("");
         let seat = instance.job().seat();
         let asleep = match &self.what {
             What::Message { kind, comm, peer, tag } => {

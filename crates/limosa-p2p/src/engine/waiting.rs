@@ -309,6 +309,7 @@ impl Engine {
     /// The alarm thread: does what a thread that left the library has put off.
     pub(super) fn heed_alarms(&self) {
         SERVICE.set(true);
+        cpu::take_short_turns();
         loop {
             self.alarm.wait();
             if self.stopping.load(Ordering::Acquire) {
@@ -367,6 +368,7 @@ impl Engine {
     /// The helper thread: serves what cannot wait while no thread is in the library.
     pub(super) fn help(&self) {
         SERVICE.set(true);
+        cpu::take_short_turns();
         loop {
             self.doorbell.helper_wait();
             if self.stopping.load(Ordering::Acquire) {
