@@ -125,6 +125,8 @@ struct Core {
     sleepers: usize,
     /// The alarm is set.
     lingering: bool,
+    /// Naps with a backlog since something moved.
+    naps: u32,
     /// Packets that handlers want sent when the device is free.
     answers: Vec<(Peer, Meta)>,
 }
@@ -184,6 +186,7 @@ impl Engine {
             state: State::new(rank, size, eager_limit),
             sleepers: 0,
             lingering: false,
+            naps: 0,
             answers: Vec::new(),
         };
         let alarm = Alarm::new()?;

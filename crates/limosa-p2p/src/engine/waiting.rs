@@ -28,6 +28,8 @@ const POLLS_SCARCE: u32 = 8;
 const YIELDING_NS: u64 = 60_000;
 /// A sleeper with a backlog looks again after this time, in case that the receiver left the library in the moment when it was asked for room.
 const BACKLOG_NAP: Duration = Duration::from_millis(1);
+/// Every nap in a row that brings nothing is followed by one of twice its length, this many times.
+const LONGEST_NAP: u32 = 7;
 /// A polling call tells its observer after this time.
 const POLL_REPORT_NS: u64 = 100_000_000;
 /// What a thread leaves undone when it leaves the library is done after this time, if it has not come back.
@@ -87,6 +89,7 @@ impl Engine {
                 }
                 spin_until = None;
                 polls = 0;
+                core.naps = 0;
                 continue;
             }
             if just_woken {
@@ -156,6 +159,8 @@ impl Engine {
         observer: &dyn Observer,
     ) -> (Guard<'a, Core>, bool) {
         let backlog = core.state.has_backlog();
+        let nap = backlog.then(|| BACKLOG_NAP * (1 << core.naps.min(LONGEST_NAP)));
+        core.naps += u32::from(backlog);
         if backlog {
             let core = &mut *core;
             core.state.want_room(&mut *core.device);
@@ -172,7 +177,7 @@ impl Engine {
             // Observers may ask the engine, so they run without its lock. A ring in the meantime makes the sleep return at once.
             Guard::unlocked(&mut core, || {
                 observer.blocked();
-                self.doorbell.sleep(backlog.then_some(BACKLOG_NAP));
+                self.doorbell.sleep(nap);
                 if !self.oversubscribed && self.doorbell.rung_from_here() {
                     cpu::step_aside();
                 }
