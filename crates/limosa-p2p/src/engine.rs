@@ -179,6 +179,9 @@ impl Engine {
         let puller = device.puller();
         let commons = device.commons()?;
         let oversubscribed = size as usize > cpu::allowed();
+        if size > 1 {
+            cpu::begin_on(rank as usize);
+        }
         // An offer's answer may have to wait for its turn on a processor; a copy more costs less.
         let eager_limit = if oversubscribed { 4 * options.eager_limit } else { options.eager_limit }.min(device.max_data() - 8);
         let core = Core {

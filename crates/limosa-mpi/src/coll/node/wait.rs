@@ -76,6 +76,10 @@ fn wait_long(node: &Node, comm: &Comm, awaited: Awaited) -> Result<()> {
         },
         &Sleeper { stage: &node.stage, awaited, waiting: Waiting::collective(comm) },
     );
+    if scarce {
+        // All ranks will be busy now, and should share the processors evenly; where each was woken is no guide to that.
+        cpu::begin_on(comm.rank() as usize);
+    }
     if broken && !node.stage.holds(awaited) {
         return Err(error_of(Failure::Device("the device failed during a collective operation".to_owned())));
     }
