@@ -4,6 +4,7 @@ use std::ffi::{CStr, c_char, c_int};
 use std::sync::Arc;
 
 use limosa_mpi::consts::{self, ErrorClass};
+use limosa_mpi::datatype::{Datatype, Held};
 use limosa_mpi::{Error, Result};
 
 use crate::cx::Cx;
@@ -238,6 +239,17 @@ impl<T: Object> Late<T> {
     /// The object, or the error that the handle is bad.
     pub(crate) fn get(&self, cx: &Cx) -> Result<Arc<T>> {
         cx.get(self.handle, self.arg).map(|object| Arc::clone(&object))
+    }
+}
+
+impl Late<Datatype> {
+    /// The datatype, held for an operation.
+    #[inline]
+    pub(crate) fn held(&self, cx: &Cx) -> Result<Held> {
+        match Datatype::always(self.handle.0) {
+            Some(held) => Ok(held),
+            None => self.get(cx).map(Held::from),
+        }
     }
 }
 

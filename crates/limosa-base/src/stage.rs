@@ -54,7 +54,7 @@ const COUNT_BITS: u32 = 24;
 const COUNT_MASK: u64 = (1 << COUNT_BITS) - 1;
 
 /// One note. The body comes first, so that it is aligned for everything.
-#[repr(C, align(64))]
+#[repr(C, align(128))]
 struct Note {
     body: UnsafeCell<Body>,
     flag: AtomicU64,

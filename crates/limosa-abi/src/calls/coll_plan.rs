@@ -15,16 +15,19 @@ use crate::calls::kinds::{Datatype, Operation};
 use crate::cx::Cx;
 use crate::handles::Handle;
 
+#[inline(always)]
 fn buffer(cx: &Cx, base: *mut c_void, count: LateCount, datatype: &Late<Datatype>, arg: &str) -> Result<Buffer> {
-    Buffer::new(base.cast(), count.get()?, datatype.get(cx)?, arg)
+    Buffer::new(base.cast(), count.get()?, datatype.held(cx)?, arg)
 }
 
+#[inline(always)]
 fn or_in_place(cx: &Cx, base: *mut c_void, count: LateCount, datatype: &Late<Datatype>, arg: &str) -> Result<Option<Buffer>> {
-    Buffer::or_in_place(base.cast(), || Ok((count.get()?, datatype.get(cx)?)), arg)
+    Buffer::or_in_place(base.cast(), || Ok((count.get()?, datatype.held(cx)?)), arg)
 }
 
+#[inline]
 fn even(cx: &Cx, call: &Call<'_>, base: *mut c_void, count: LateCount, datatype: &Late<Datatype>, arg: &str) -> Result<Blocks> {
-    Blocks::even(base.cast(), count.get()?, datatype.get(cx)?, call.size(), arg)
+    Blocks::even(base.cast(), count.get()?, datatype.held(cx)?, call.size(), arg)
 }
 
 /// Blocks of one datatype; `args` are the names of the arguments.
@@ -38,7 +41,7 @@ fn uneven(
     args: [&str; 3],
 ) -> Result<Blocks> {
     let (counts, displs) = (counts.to_vec(call.size(), args[1])?, displs.to_vec(call.size(), args[2])?);
-    Blocks::uneven(base.cast(), &counts, displs, datatype.get(cx)?, args[0])
+    Blocks::uneven(base.cast(), &counts, displs, datatype.held(cx)?, args[0])
 }
 
 /// Blocks of a datatype each; `args` are the names of the arguments.
@@ -304,7 +307,7 @@ fn parts<R>(
     op: &Arc<Operation>,
     then: impl FnOnce(&Call<'_>, Option<&Buffer>, &Buffer, &[i64], &Arc<Operation>) -> Result<R>,
 ) -> Result<R> {
-    let datatype = datatype.get(cx)?;
+    let datatype = datatype.held(cx)?;
     let all = reduce_parts::total(counts)?;
     let send = Buffer::or_in_place(sendbuf.cast(), || Ok((all, datatype.clone())), "sendbuf")?;
     let count = if send.is_some() { counts[call.rank()] } else { all };

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use limosa_p2p::memory::{Layout, Region};
 
 use crate::consts::MPI_IN_PLACE;
-use crate::datatype::Datatype;
+use crate::datatype::{Datatype, Held};
 use crate::error::Result;
 use crate::fail;
 
@@ -20,7 +20,7 @@ use crate::fail;
 pub struct Buffer {
     pub(super) base: *mut u8,
     pub(super) count: usize,
-    pub(super) datatype: Arc<Datatype>,
+    pub(super) datatype: Held,
 }
 
 impl Buffer {
@@ -28,7 +28,9 @@ impl Buffer {
     ///
     /// # Errors
     /// `MPI_ERR_COUNT` (negative, or more bytes than there can be), `MPI_ERR_TYPE` (not committed), `MPI_ERR_BUFFER` (null, or `MPI_IN_PLACE`).
-    pub fn new(base: *mut u8, count: i64, datatype: Arc<Datatype>, arg: &str) -> Result<Buffer> {
+    #[inline(always)]
+    pub fn new(base: *mut u8, count: i64, datatype: impl Into<Held>, arg: &str) -> Result<Buffer> {
+        let datatype = datatype.into();
         if base as usize == MPI_IN_PLACE {
             fail!(MPI_ERR_BUFFER, "{arg} is MPI_IN_PLACE, which has no meaning here");
         }
@@ -41,7 +43,8 @@ impl Buffer {
     ///
     /// # Errors
     /// As for [`Buffer::new`], and those of `elements`.
-    pub fn or_in_place(base: *mut u8, elements: impl FnOnce() -> Result<(i64, Arc<Datatype>)>, arg: &str) -> Result<Option<Buffer>> {
+    #[inline(always)]
+    pub fn or_in_place<D: Into<Held>>(base: *mut u8, elements: impl FnOnce() -> Result<(i64, D)>, arg: &str) -> Result<Option<Buffer>> {
         if base as usize == MPI_IN_PLACE {
             return Ok(None);
         }
@@ -55,6 +58,7 @@ impl Buffer {
     }
 
     /// The memory, for transfers and copies.
+    #[inline]
     pub(super) fn region(&self) -> Region {
         // SAFETY: the promise of the buffer's builder.
         unsafe { self.datatype.region(self.base, self.count) }
@@ -89,11 +93,11 @@ pub struct Blocks {
 
 enum Shape {
     /// Blocks of equal size, one after the other.
-    Even { count: usize, datatype: Arc<Datatype> },
+    Even { count: usize, datatype: Held },
     /// Counts, and displacements in extents of the datatype.
-    Uneven { counts: Vec<usize>, displs: Vec<i64>, datatype: Arc<Datatype> },
+    Uneven { counts: Vec<usize>, displs: Vec<i64>, datatype: Held },
     /// Counts, displacements in bytes, and datatypes.
-    Each { counts: Vec<usize>, displs: Vec<i64>, datatypes: Vec<Arc<Datatype>> },
+    Each { counts: Vec<usize>, displs: Vec<i64>, datatypes: Vec<Held> },
 }
 
 impl Blocks {
@@ -101,7 +105,7 @@ impl Blocks {
     ///
     /// # Errors
     /// As for [`Buffer::new`].
-    pub fn even(base: *mut u8, count: i64, datatype: Arc<Datatype>, ranks: usize, arg: &str) -> Result<Blocks> {
+    pub fn even(base: *mut u8, count: i64, datatype: impl Into<Held>, ranks: usize, arg: &str) -> Result<Blocks> {
         let whole = count.checked_mul(ranks as i64);
         let Some(whole) = whole else {
             fail!(MPI_ERR_COUNT, "{arg} has room for {ranks} times {count} elements, which is more than there can be")
@@ -114,7 +118,8 @@ impl Blocks {
     ///
     /// # Errors
     /// As for [`Buffer::new`].
-    pub fn uneven(base: *mut u8, counts: &[i64], displs: Vec<i64>, datatype: Arc<Datatype>, arg: &str) -> Result<Blocks> {
+    pub fn uneven(base: *mut u8, counts: &[i64], displs: Vec<i64>, datatype: impl Into<Held>, arg: &str) -> Result<Blocks> {
+        let datatype = datatype.into();
         let mut checked = Vec::with_capacity(counts.len());
         for (rank, &count) in counts.iter().enumerate() {
             check_block(base, count, &datatype, arg, rank)?;
@@ -133,6 +138,7 @@ impl Blocks {
             check_block(base, count, datatype, arg, rank)?;
             checked.push(count as usize);
         }
+        let datatypes = datatypes.into_iter().map(Held::from).collect();
         Ok(Blocks { base, shape: Shape::Each { counts: checked, displs, datatypes } })
     }
 
@@ -146,12 +152,18 @@ impl Blocks {
 
     /// The block of a rank.
     pub(super) fn of(&self, rank: usize) -> Buffer {
+        let (base, count, datatype) = self.at(rank);
+        Buffer { base, count, datatype: datatype.clone() }
+    }
+
+    #[inline]
+    fn at(&self, rank: usize) -> (*mut u8, usize, &Held) {
         let (count, offset, datatype) = match &self.shape {
             Shape::Even { count, datatype } => (*count, (rank * count) as i64 * datatype.extent(), datatype),
             Shape::Uneven { counts, displs, datatype } => (counts[rank], displs[rank].wrapping_mul(datatype.extent()), datatype),
             Shape::Each { counts, displs, datatypes } => (counts[rank], displs[rank], &datatypes[rank]),
         };
-        Buffer { base: self.base.wrapping_offset(offset as isize), count, datatype: datatype.clone() }
+        (self.base.wrapping_offset(offset as isize), count, datatype)
     }
 
     /// The blocks of `ranks` ranks from `first` on, of blocks that are equal.
@@ -162,7 +174,9 @@ impl Blocks {
 
     /// The memory of the block of a rank.
     pub(super) fn region(&self, rank: usize) -> Region {
-        self.of(rank).region()
+        let (base, count, datatype) = self.at(rank);
+        // SAFETY: the promise of the blocks' builder.
+        unsafe { datatype.region(base, count) }
     }
 
     /// True if all blocks have the same size by the way they were described.
@@ -185,6 +199,7 @@ impl Blocks {
     }
 }
 
+#[inline]
 fn check_elements(count: i64, datatype: &Datatype, arg: &str) -> Result<()> {
     if count < 0 {
         fail!(MPI_ERR_COUNT, "the count of {arg} is {count}, but it must not be negative");
@@ -193,6 +208,7 @@ fn check_elements(count: i64, datatype: &Datatype, arg: &str) -> Result<()> {
     datatype.bytes_of(count).map(|_| ())
 }
 
+#[inline]
 fn check_address(base: *mut u8, count: i64, datatype: &Datatype, arg: &str) -> Result<()> {
     // With a derived datatype address 0 is MPI_BOTTOM.
     if base.is_null() && count != 0 && datatype.size() != 0 && datatype.is_predefined() {

@@ -68,7 +68,9 @@ impl<'a> Call<'a> {
     #[inline]
     pub fn begin(comm: &'a Comm) -> Call<'a> {
         let node = Node::of(comm);
-        let number = comm.coll_seq.fetch_add(1, Ordering::Relaxed);
+        // Members call collectives one after the other, so that nobody else counts meanwhile; an atomic addition would wait for all stores before it.
+        let number = comm.coll_seq.load(Ordering::Relaxed);
+        comm.coll_seq.store(number + 1, Ordering::Relaxed);
         Call { comm, tag: tag(0, number), node: node.map(|node| (node, number + 1)) }
     }
 

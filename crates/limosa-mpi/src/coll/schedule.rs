@@ -27,7 +27,7 @@ use limosa_p2p::memory::Region;
 
 use super::Call;
 use super::buffer::Buffer;
-use crate::datatype::Datatype;
+use crate::datatype::{Datatype, Held};
 use crate::error::{Error, Result};
 use crate::fail;
 use crate::op::Op;
@@ -57,7 +57,7 @@ pub struct Schedule {
     pub(super) steps: Vec<Step>,
     temporaries: Vec<Temporary>,
     /// What the reduce steps combine with.
-    reduction: Option<(Arc<Op>, Arc<Datatype>)>,
+    reduction: Option<(Arc<Op>, Held)>,
 }
 
 // SAFETY: the addresses in a schedule are those of memory that it owns, and of buffers that the program leaves to the operation until it has
@@ -123,8 +123,8 @@ impl Schedule {
     }
 
     /// Says what the reduce steps of this schedule combine with.
-    pub(super) fn reduce_with(&mut self, op: Arc<Op>, datatype: Arc<Datatype>) {
-        self.reduction = Some((op, datatype));
+    pub(super) fn reduce_with(&mut self, op: Arc<Op>, datatype: impl Into<Held>) {
+        self.reduction = Some((op, datatype.into()));
     }
 
     /// Combines two buffers of elements of equal number: `into = from op into`. `from` holds what comes from lower ranks.
@@ -222,7 +222,7 @@ pub(super) fn loose_elements(count: usize, datatype: &Arc<Datatype>) -> Result<(
     let temporary = Temporary::new(bytes.unwrap_or(usize::MAX))?;
     let lowest = true_lb + stretch.unwrap_or(0).min(0);
     let base = temporary.start().wrapping_offset(-lowest as isize);
-    Ok((temporary, Buffer { base, count, datatype: datatype.clone() }))
+    Ok((temporary, Buffer { base, count, datatype: datatype.into() }))
 }
 
 /// Copies the bytes of a region, in stream order, to those of another one of the same length.

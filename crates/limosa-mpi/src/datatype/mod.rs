@@ -13,6 +13,7 @@
 //! | `program`, `walk` | the normalised loop program and how it runs: pack, unpack, pieces |
 //! | [`transfer`] | message regions, `MPI_Pack` and its sisters |
 //! | `external` | the external32 representation |
+//! | `held` | a reference for the time of an operation |
 //! | [`elements`] | counting basic elements |
 //! | [`signature`] | type signatures |
 //!
@@ -30,6 +31,7 @@ mod construct;
 pub mod contents;
 pub mod elements;
 mod external;
+mod held;
 pub mod named;
 mod program;
 mod shape;
@@ -48,6 +50,7 @@ use crate::consts::MPI_DATATYPE_NULL;
 use crate::error::Result;
 use crate::fail;
 use contents::Maker;
+pub use held::Held;
 use named::{BASICS, Basic, PAIRS};
 use program::Placed;
 use shape::Measure;
@@ -99,6 +102,12 @@ impl Datatype {
     pub fn builtin(handle: i32) -> Option<Arc<Datatype>> {
         let slot = handle.checked_sub(MPI_DATATYPE_NULL)?;
         NAMED.get(usize::try_from(slot).ok()?)?.clone()
+    }
+
+    /// The named datatype of this handle value, which always exists; `None` for any other value.
+    #[inline]
+    pub fn always(handle: usize) -> Option<Held> {
+        NAMED.get(handle.wrapping_sub(MPI_DATATYPE_NULL as usize))?.as_ref().map(Held::Always)
     }
 
     /// The predefined datatype of one of the constants, `MPI_INT`.

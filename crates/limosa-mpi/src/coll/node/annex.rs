@@ -13,7 +13,7 @@
 //! | all to all | every rank copies in, then copies out what it wants; rounds alternate between quarters, so that each takes one wait |
 
 use std::cell::Cell;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use limosa_base::copy::copy;
 use limosa_base::stage::{Annex, Awaited, Bytes, MAX_STEPS, Step};
@@ -35,6 +35,9 @@ const MADE: u64 = 1;
 const NOT_MADE: u64 = 2;
 /// The step of the first round.
 const FIRST: u64 = 4;
+
+/// Annexes of this process.
+pub(super) static ANNEXES: AtomicUsize = AtomicUsize::new(0);
 
 /// The annex as one turn uses it.
 pub(super) struct Rounds<'a> {
@@ -157,7 +160,8 @@ fn make(turn: &Turn<'_>) -> Result<Option<Annex>> {
     let bytes = Annex::bytes(size, part_bytes);
     let commons = instance::engine().commons();
     if turn.me() == 0 {
-        turn.post_place_for_all(commons.create_area(bytes).unwrap_or(NOWHERE));
+        let enough = turn.node.pull && ANNEXES.load(Ordering::Relaxed) >= select::MOST_ANNEXES;
+        turn.post_place_for_all(if enough { NOWHERE } else { commons.create_area(bytes).unwrap_or(NOWHERE) });
     }
     turn.wait_for(size)?;
     let place = turn.place_for_all()?;
@@ -167,6 +171,7 @@ fn make(turn: &Turn<'_>) -> Result<Option<Annex>> {
     // Whoever has gone on already has seen that all have it.
     let all = (0..size).all(|rank| turn.node.stage.progress_of(rank) != Step::new(turn.number(), NOT_MADE));
     if all {
+        ANNEXES.fetch_add(1, Ordering::Relaxed);
         turn.node.annex_place.store(place, Ordering::Relaxed);
         return Ok(annex);
     }

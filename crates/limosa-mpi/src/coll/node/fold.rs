@@ -4,7 +4,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::memory::Scratch;
-use super::turn::{Place, Turn};
+use super::posted::Place;
+use super::turn::Turn;
 use crate::coll::buffer::Buffer;
 use crate::coll::schedule::loose_elements;
 use crate::datatype::Datatype;
@@ -17,14 +18,18 @@ pub(super) struct Reducer<'a> {
     datatype: &'a Arc<Datatype>,
     /// Where in a packed block a buffer of such elements begins, if elements lie in memory as they are packed.
     place: Option<isize>,
+    /// This rank's operand, if it is one block and no result is written there.
+    own: Option<*const u8>,
 }
 
 impl<'a> Reducer<'a> {
-    /// For the elements of a buffer.
-    pub(super) fn new(op: &'a Arc<Op>, buffer: &'a Buffer) -> Reducer<'a> {
-        let datatype = &buffer.datatype;
+    /// For operands like this rank's, which is left as it is, or is where the result comes to.
+    pub(super) fn new(op: &'a Arc<Op>, operand: &'a Buffer, in_place: bool) -> Reducer<'a> {
+        let datatype = &operand.datatype;
         // Two elements in one block: any number is.
-        Reducer { op, datatype, place: datatype.contiguous_at(2) }
+        let place = datatype.contiguous_at(2);
+        let own = place.filter(|_| !in_place).map(|place| operand.base.wrapping_offset(place).cast_const());
+        Reducer { op, datatype, place, own }
     }
 
     /// Bytes of an element.
@@ -70,9 +75,15 @@ impl<'a> Reducer<'a> {
     pub(super) unsafe fn fold(&self, turn: &Turn<'_>, ranks: Range<usize>, all: usize, part: Range<usize>, into: *mut u8) -> Result<()> {
         let last = ranks.end - 1;
         for rank in ranks.rev() {
-            let posted = turn.check(rank, turn.posted(rank)?, all)?;
-            // Only what fits a slot is contributed here, and has been checked to be as long as that.
-            let Place::Here(start) = posted.place else { continue };
+            let own = self.own.filter(|_| rank == turn.me());
+            let start = match own {
+                Some(own) => own,
+                None => match turn.check(rank, turn.posted(rank)?, all)?.place {
+                    Place::Here(start) => start,
+                    // Only what fits a slot is contributed here, and has been checked to be as long as that.
+                    _ => continue,
+                },
+            };
             let from = start.wrapping_add(part.start);
             // SAFETY: the part lies within the bytes that the rank has contributed; the rest is the caller's promise.
             unsafe {

@@ -18,7 +18,8 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | `turn` | notes: posting and reading what ranks contribute |
+//! | `turn` | one operation: its number, its steps, its memory on the stage |
+//! | `post`, `posted` | notes: posting and reading what ranks contribute |
 //! | `wait` | spinning, yielding and sleeping until something is there |
 //! | `transfer` | copies between processes, done by both partners together |
 //! | `memory` | contiguous views of buffers, scratch memory |
@@ -28,7 +29,7 @@
 //! | `barrier`, `rooted`, `everyone`, `reduce` | the operations |
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use limosa_base::stage::{Annex, Common, Stage};
 use limosa_job::config;
@@ -44,6 +45,8 @@ mod everyone;
 mod fold;
 mod memory;
 mod pieces;
+mod post;
+mod posted;
 mod reduce;
 mod rooted;
 mod select;
@@ -85,6 +88,9 @@ const CROWDED: u8 = 4;
 /// Ranks do not know alike how many bytes there are.
 pub(super) const ANY_BYTES: usize = usize::MAX;
 
+/// Communicators of this process that have a stage.
+static STAGES: AtomicUsize = AtomicUsize::new(0);
+
 /// No area.
 const NOWHERE: u64 = u64::MAX;
 
@@ -112,18 +118,25 @@ impl Node {
         if size == 1 || size > select::MAX_RANKS {
             return None;
         }
-        let slot_bytes = select::SLOT_BYTES;
-        let bytes = Stage::bytes(size, slot_bytes);
         let commons = engine.commons();
-        let map = |place| commons.map_area::<Common>(place, bytes).ok().map(|memory| Stage::new(memory, size, me, slot_bytes));
+        let map = |place, slot_bytes| {
+            let memory = commons.map_area::<Common>(place, Stage::bytes(size, slot_bytes)).ok()?;
+            Some(Stage::new(memory, size, me, slot_bytes))
+        };
+        // Rank 0 makes the stage and tells the others where it is, and how large its slots are.
+        let slot_bytes = select::slot_bytes(size, STAGES.load(Ordering::Relaxed));
+        let bytes = Stage::bytes(size, slot_bytes);
         let made = if me == 0 { commons.create_area(bytes).unwrap_or(NOWHERE) } else { NOWHERE };
-        let mine = if made == NOWHERE { None } else { map(made) };
+        let mine = if made == NOWHERE { None } else { map(made, slot_bytes) };
         if let Some(stage) = &mine {
             stage.open();
         }
-        let places = super::allgather_by_messages(&Call::by_messages(comm), &made.to_ne_bytes()).ok()?;
-        let place = u64::from_ne_bytes(*places.first_chunk()?);
-        let stage = mine.or_else(|| if place == NOWHERE { None } else { map(place) });
+        let told = [made.to_ne_bytes(), (slot_bytes as u64).to_ne_bytes()].concat();
+        let told = super::allgather_by_messages(&Call::by_messages(comm), &told).ok()?;
+        let place = u64::from_ne_bytes(*told.first_chunk()?);
+        let slot_bytes = u64::from_ne_bytes(*told[8..].first_chunk()?) as usize;
+        let is_sound = place != NOWHERE && slot_bytes.is_multiple_of(64) && slot_bytes >= size * post::LINE && slot_bytes <= 1 << 20;
+        let stage = mine.or_else(|| if is_sound { map(place, slot_bytes) } else { None });
 
         let peers: Box<[Peer]> = (0..size).map(|rank| comm.world_rank_of(rank as i32)).collect::<Result<_, _>>().ok()?;
         let can_pull = peers.iter().enumerate().all(|(rank, peer)| rank == me || engine.can_pull(*peer));
@@ -138,8 +151,10 @@ impl Node {
             }
             return None;
         }
+        let stage = stage?;
+        STAGES.fetch_add(1, Ordering::Relaxed);
         Some(Node {
-            stage: stage?,
+            stage,
             place,
             peers,
             pull: all(CAN_PULL),
@@ -179,6 +194,14 @@ impl Node {
 
 impl Drop for Node {
     fn drop(&mut self) {
+        if instance::in_forked_child() {
+            // What is shared belongs to the parent.
+            return;
+        }
+        STAGES.fetch_sub(1, Ordering::Relaxed);
+        if self.annex.get().is_some_and(Option::is_some) {
+            annex::ANNEXES.fetch_sub(1, Ordering::Relaxed);
+        }
         if self.stage.leave() {
             self.free_annex();
             instance::engine().commons().free_area(self.place, Stage::bytes(self.size(), self.stage.slot_bytes()));

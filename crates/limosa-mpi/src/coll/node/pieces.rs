@@ -10,9 +10,10 @@
 use super::annex::{self, Rounds};
 use super::fold::Reducer;
 use super::memory::{Flat, Scratch};
+use super::posted::Place;
 use super::select;
 use super::transfer::{pull, push};
-use super::turn::{First, Place, Turn};
+use super::turn::{First, Turn};
 use crate::coll::buffer::Buffer;
 use crate::error::Result;
 use limosa_p2p::memory::Region;

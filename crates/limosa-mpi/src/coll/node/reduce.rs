@@ -8,8 +8,9 @@ use std::sync::Arc;
 use super::fold::Reducer;
 use super::memory::Scratch;
 use super::pieces::{self, Delivery};
+use super::posted::Place;
 use super::select;
-use super::turn::{Place, Turn};
+use super::turn::Turn;
 use crate::coll::buffer::Buffer;
 use crate::error::Result;
 use crate::op::Op;
@@ -17,7 +18,7 @@ use crate::op::Op;
 /// All ranks get the operands combined.
 pub(in crate::coll) fn allreduce(turn: &Turn<'_>, input: &Buffer, result: &Buffer, op: &Arc<Op>) -> Result<()> {
     let (bytes, size) = (input.bytes(), turn.size());
-    let reducer = Reducer::new(op, input);
+    let reducer = Reducer::new(op, input, input.base == result.base);
     if bytes > turn.slot_bytes() {
         let outcome = pieces::reduce(turn, &reducer, input, Some(&result.region()), false, Delivery::All);
         if outcome.is_err() {
@@ -26,8 +27,7 @@ pub(in crate::coll) fn allreduce(turn: &Turn<'_>, input: &Buffer, result: &Buffe
         }
         return outcome;
     }
-    let nothing = turn.contribute(&input.region())?;
-    debug_assert!(nothing.is_none());
+    turn.put(&input.region())?;
     if !select::meets_in_the_middle(turn.node) {
         turn.wait_for_all()?;
         return reducer.fold_to(turn, 0..size, bytes, 0..bytes, result);
@@ -72,12 +72,11 @@ fn leave_early(turn: &Turn<'_>) -> Result<()> {
 /// The root gets the operands combined.
 pub(in crate::coll) fn reduce(turn: &Turn<'_>, input: &Buffer, result: Option<&Buffer>, op: &Arc<Op>, root: usize) -> Result<()> {
     let (bytes, size) = (input.bytes(), turn.size());
-    let reducer = Reducer::new(op, input);
+    let reducer = Reducer::new(op, input, result.is_some_and(|result| result.base == input.base));
     if bytes > turn.slot_bytes() {
         return pieces::reduce(turn, &reducer, input, result.map(Buffer::region).as_ref(), false, Delivery::To(root));
     }
-    let nothing = turn.contribute(&input.region())?;
-    debug_assert!(nothing.is_none());
+    turn.put(&input.region())?;
     let Some(result) = result else { return Ok(()) };
     turn.wait_for_all()?;
     reducer.fold_to(turn, 0..size, bytes, 0..bytes, result)
@@ -93,7 +92,7 @@ pub(in crate::coll) fn reduce_scatter(
     op: &Arc<Op>,
 ) -> Result<()> {
     let (bytes, size, me) = (input.bytes(), turn.size(), turn.me());
-    let reducer = Reducer::new(op, input);
+    let reducer = Reducer::new(op, input, in_place);
     if bytes > turn.slot_bytes() {
         let mut end = 0;
         let ends: Vec<usize> = counts
@@ -105,8 +104,7 @@ pub(in crate::coll) fn reduce_scatter(
             .collect();
         return pieces::reduce(turn, &reducer, input, Some(&own.region()), in_place, Delivery::Parts(&ends));
     }
-    let nothing = turn.contribute(&input.region())?;
-    debug_assert!(nothing.is_none());
+    turn.put(&input.region())?;
     turn.wait_for_all()?;
     let first = counts[..me].iter().sum::<usize>() * reducer.element();
     reducer.fold_to(turn, 0..size, bytes, first..first + own.bytes(), own)
@@ -124,14 +122,13 @@ pub(in crate::coll) fn exscan(turn: &Turn<'_>, input: &Buffer, result: &Buffer, 
 
 fn prefix(turn: &Turn<'_>, input: &Buffer, result: &Buffer, op: &Arc<Op>, with_own: bool) -> Result<()> {
     let (bytes, me) = (input.bytes(), turn.me());
-    let reducer = Reducer::new(op, input);
+    let reducer = Reducer::new(op, input, input.base == result.base);
     let gets_any = with_own || me > 0;
     if bytes > turn.slot_bytes() {
         let region = gets_any.then(|| result.region());
         return pieces::reduce(turn, &reducer, input, region.as_ref(), false, Delivery::Prefixes { with_own });
     }
-    let nothing = turn.contribute(&input.region())?;
-    debug_assert!(nothing.is_none());
+    turn.put(&input.region())?;
     if !gets_any {
         return Ok(());
     }

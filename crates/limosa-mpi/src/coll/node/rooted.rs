@@ -5,9 +5,10 @@
 
 use super::annex::{self, Rounds};
 use super::memory::Flat;
+use super::posted::Place;
 use super::select;
 use super::transfer::{Transfer, Way};
-use super::turn::{First, Place, Turn};
+use super::turn::{First, Turn};
 use crate::coll::buffer::{Blocks, Buffer};
 use crate::coll::schedule::copy_own;
 use crate::error::Result;
@@ -76,12 +77,13 @@ pub(in crate::coll) fn scatter(turn: &Turn<'_>, send: Option<&Blocks>, receive: 
         let kept = turn.contribute_parts(&|rank| send.region(rank), false, turn.slot_bytes())?;
         let own = receive.map_or(Ok(()), |receive| copy_own(me, &send.region(me), &receive.region()));
         let mut sources = vec![None; turn.size()];
-        for &(rank, ref flat) in kept.iter() {
+        for &(rank, ref flat) in kept.iter().filter(|(rank, _)| send.bytes(*rank) >= select::SCATTER_TOGETHER) {
             sources[rank] = Some((flat.start(), send.bytes(rank)));
         }
         if sources.iter().any(Option::is_some) {
             help_all(turn, sources.into_iter())?;
         }
+        turn.settle(&kept)?;
         return own;
     }
     let Some(receive) = receive else { return Ok(()) };
@@ -97,7 +99,10 @@ pub(in crate::coll) fn scatter(turn: &Turn<'_>, send: Option<&Blocks>, receive: 
             return Err(error);
         }
     };
-    let Place::There { address, .. } = posted.place else { return turn.take(root, posted, &region) };
+    let address = match posted.place {
+        Place::There { address, .. } if len >= select::SCATTER_TOGETHER => address,
+        _ => return turn.take(root, posted, &region),
+    };
     let flat = Flat::room(&region)?;
     turn.offer(len, flat.start(), std::ptr::null())?;
     let transfer = Transfer { of: me, partner: root, local: flat.start(), remote: address, len };

@@ -8,8 +8,15 @@ use super::Node;
 /// Most ranks of a communicator: a slot must have room for a table of all ranks.
 pub(super) const MAX_RANKS: usize = 256;
 
-/// Bytes of a slot. Between two ranks single copies win from about this length on.
-pub(super) const SLOT_BYTES: usize = 8 << 10;
+/// Bytes of a slot, on a communicator of so many ranks when `live` others have a stage. Between two ranks single copies win from about 8 KB on; programs
+/// with many communicators get by with less, for the sake of memory.
+pub(super) fn slot_bytes(ranks: usize, live: usize) -> usize {
+    const MANY: usize = 16;
+    if live < MANY { 8 << 10 } else { (ranks * 16).next_multiple_of(1 << 10) }
+}
+
+/// Most annexes of a process at a time, where large collectives can do without.
+pub(super) const MOST_ANNEXES: usize = 8;
 
 /// Bytes of a part of the annex for so many ranks; a turn uses half of it. More would be faster for operands of a megabyte and more, but parts should
 /// stay in the cache, and the memory is taken.
@@ -22,6 +29,9 @@ pub(super) fn part_bytes(ranks: usize) -> usize {
 pub(super) fn share_bytes(len: usize) -> usize {
     len.div_ceil(2).next_multiple_of(4 << 10).clamp(8 << 10, 128 << 10)
 }
+
+/// Parts of a scatter that are shorter than this are copied by their receivers alone, which then have them in their caches.
+pub(super) const SCATTER_TOGETHER: usize = 512 << 10;
 
 /// Bytes of a piece of a reduction of `len` bytes by `ranks` ranks, when operands are copied from process to process.
 pub(super) fn piece_bytes(len: usize, ranks: usize) -> usize {
@@ -51,7 +61,7 @@ pub(super) fn in_rounds(node: &Node) -> bool {
 
 /// Whether parts of so many bytes together, a different one for each rank, are put in the annex; beyond one round single copies win.
 pub(super) fn parts_in_annex(node: &Node, bytes: usize) -> bool {
-    node.size() > 2 && bytes > SLOT_BYTES && bytes <= part_bytes(node.size()) / 2
+    node.size() > 2 && bytes > node.stage.slot_bytes() && bytes <= part_bytes(node.size()) / 2
 }
 
 #[cfg(test)]
@@ -75,6 +85,8 @@ mod tests {
 
     #[test]
     fn a_table_of_all_ranks_fits_a_slot() {
-        const { assert!(MAX_RANKS * 16 <= SLOT_BYTES) }
+        for live in [0, 15, 16, 1000] {
+            assert!((2..=MAX_RANKS).all(|ranks| ranks * 16 <= slot_bytes(ranks, live)), "{live}");
+        }
     }
 }

@@ -29,7 +29,9 @@ fn buffers_are_checked() {
     let derived = Datatype::contiguous(2, &int()).unwrap();
     derived.commit();
     assert!(Buffer::new(null, 3, derived, "sendbuf").is_ok(), "address 0 is MPI_BOTTOM for derived datatypes");
-    assert!(Buffer::or_in_place(in_place, || unreachable!("insignificant"), "sendbuf").unwrap().is_none());
+    assert!(
+        Buffer::or_in_place(in_place, || -> Result<(i64, Arc<Datatype>)> { unreachable!("insignificant") }, "sendbuf").unwrap().is_none()
+    );
     assert_eq!(error(Blocks::uneven(somewhere, &[1, -2], vec![0, 1], int(), "recvbuf")).0, MPI_ERR_COUNT);
     assert_eq!(error(Blocks::even(somewhere, i64::MAX / 2, int(), 3, "recvbuf")).0, MPI_ERR_COUNT);
 }

@@ -1,0 +1,241 @@
+//! Notes on the stage: posting them, with what they speak of.
+//!
+//! The tag of a note says which operation its writer is in, and in which form it has what it contributes:
+//!
+//! | form | where the bytes are | words of the note |
+//! |---|---|---|
+//! | 0 to 56 | in the note: so many bytes | |
+//! | `SLOT` | in the slot | length |
+//! | `PART` | in the writer's part of the annex | length |
+//! | `ADDRESS` | in the writer's memory | length, address, address of the result |
+//! | `TABLE` | per rank: a line in the slot, or in the part of the annex, says where and how many | 0: in the slot |
+//! | `ROUNDS` | in the annex, round by round | length |
+//! | `NOTHING` | nowhere: the writer takes no further part | |
+//!
+//! A line of a table has an address and a length; an address below the length of the slot, or of the part, is a place in it.
+
+use limosa_base::stage::{BODY_BYTES, Body, MAX_STEPS, NOTES, Step};
+use limosa_p2p::memory::Region;
+
+use super::memory::{Flat, read};
+use super::posted::Place;
+use super::turn::{Kind, Turn};
+use crate::error::Result;
+
+pub(super) const SLOT: u8 = 0xff;
+pub(super) const ADDRESS: u8 = 0xfe;
+pub(super) const TABLE: u8 = 0xfd;
+pub(super) const NOTHING: u8 = 0xfc;
+pub(super) const ROUNDS: u8 = 0xfb;
+pub(super) const PART: u8 = 0xfa;
+
+/// Bytes of a line of a table.
+pub(super) const LINE: usize = 16;
+
+/// No words.
+const EMPTY: Body = [0; BODY_BYTES / 8];
+
+/// What must stay as it is until all ranks have finished the turn.
+#[must_use]
+pub(super) struct Kept(Vec<(usize, Flat)>);
+
+impl Kept {
+    /// For which rank what is kept.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &(usize, Flat)> {
+        self.0.iter()
+    }
+}
+
+impl Turn<'_> {
+    #[inline]
+    fn post(&self, form: u8, body: &Body) {
+        self.node.stage.post(self.number(), tag(self.kind, form), body);
+        self.node.tell();
+    }
+
+    /// Posts a note without bytes.
+    #[inline]
+    pub(super) fn sign(&self) -> Result<()> {
+        self.make_room(NOTES)?;
+        self.post(0, &EMPTY);
+        Ok(())
+    }
+
+    /// Says that this rank takes no further part, to those who wait for its note or for what it does in the annex.
+    pub(super) fn decline(&self) -> Result<()> {
+        self.make_room(NOTES)?;
+        self.advance(Step::new(self.number(), MAX_STEPS));
+        self.post(NOTHING, &EMPTY);
+        Ok(())
+    }
+
+    /// Says that bytes come through the annex.
+    pub(super) fn announce(&self, len: usize) -> Result<()> {
+        self.make_room(NOTES)?;
+        self.post(ROUNDS, &[len as u64, 0, 0, 0, 0, 0, 0]);
+        Ok(())
+    }
+
+    /// Contributes bytes: those of the region, or what is left where they are until all ranks have finished the turn.
+    #[inline]
+    pub(super) fn contribute(&self, region: &Region) -> Result<Option<Flat>> {
+        if region.len() <= self.slot_bytes() {
+            self.put(region)?;
+            return Ok(None);
+        }
+        let flat = Flat::packed(region)?;
+        self.offer(region.len(), flat.start(), std::ptr::null())?;
+        Ok(Some(flat))
+    }
+
+    /// Puts bytes on the stage that fit a slot, or the part of an annex that is there.
+    #[inline]
+    pub(super) fn put(&self, region: &Region) -> Result<()> {
+        self.lay_out(region.len(), region.len(), |_, place| read(region, place))
+    }
+
+    /// Says where bytes are in this process's memory, and where their result is wanted.
+    pub(super) fn offer(&self, len: usize, start: *const u8, result: *const u8) -> Result<()> {
+        self.make_room(NOTES)?;
+        self.post(ADDRESS, &[len as u64, start as u64, result as u64, 0, 0, 0, 0]);
+        Ok(())
+    }
+
+    /// Puts `all` bytes on the stage, where they fit, and says that there are `len`. `fill` gets them in parts of `len` bytes, numbered from 0.
+    #[inline]
+    fn lay_out(&self, len: usize, all: usize, fill: impl Fn(usize, &mut [u8])) -> Result<()> {
+        let parts = |place: &mut [u8]| {
+            if len > 0 {
+                place.chunks_exact_mut(len).enumerate().for_each(|(i, part)| fill(i, part));
+            }
+        };
+        if all <= BODY_BYTES {
+            self.make_room(NOTES)?;
+            let mut body = [0u64; BODY_BYTES / 8];
+            // SAFETY: the bytes of an array of integers; any may be written to it.
+            parts(unsafe { std::slice::from_raw_parts_mut((&raw mut body).cast::<u8>(), all) });
+            self.post(len as u8, &body);
+        } else {
+            let area = self.own_area(all)?;
+            assert!(all <= area.bytes, "{all} bytes do not fit the stage");
+            // SAFETY: the area is this rank's, and nobody reads it before the note below.
+            parts(unsafe { std::slice::from_raw_parts_mut(area.start, all) });
+            self.post(if area.is_slot { SLOT } else { PART }, &[len as u64, 0, 0, 0, 0, 0, 0]);
+        }
+        Ok(())
+    }
+
+    /// Contributes a part for each rank, with at most so many bytes on the stage; at least the table of the parts fits a slot.
+    ///
+    /// With `copy` the others are copied, so that their memory may be written to at once.
+    pub(super) fn contribute_parts(&self, part: &dyn Fn(usize) -> Region, copy: bool, most: usize) -> Result<Kept> {
+        let (size, me) = (self.size(), self.me());
+        let len = part(if me == 0 { 1 } else { 0 }).len();
+        if len * size <= most && (0..size).all(|rank| part(rank).len() == len) {
+            self.lay_out(len, len * size, |rank, place| read(&part(rank), place))?;
+            return Ok(Kept(Vec::new()));
+        }
+        let area = self.own_area(most.min((0..size).map(|rank| part(rank).len()).fold(size * LINE, usize::saturating_add)))?;
+        // SAFETY: the area is this rank's, and nobody reads it before the note below.
+        let slot = unsafe { std::slice::from_raw_parts_mut(area.start, area.bytes) };
+        let mut used = size * LINE;
+        let mut kept = Vec::new();
+        for rank in (0..size).filter(|rank| *rank != me) {
+            let region = part(rank);
+            let len = region.len();
+            let address = if len <= slot.len() - used {
+                region.read(0, &mut slot[used..used + len]);
+                used += len;
+                (used - len) as u64
+            } else {
+                let flat = if copy { Flat::copied(&region)? } else { Flat::packed(&region)? };
+                let address = flat.start() as u64;
+                kept.push((rank, flat));
+                address
+            };
+            slot[rank * LINE..][..8].copy_from_slice(&address.to_ne_bytes());
+            slot[rank * LINE + 8..][..8].copy_from_slice(&(len as u64).to_ne_bytes());
+        }
+        self.post(TABLE, &[u64::from(!area.is_slot), 0, 0, 0, 0, 0, 0]);
+        Ok(Kept(kept))
+    }
+
+    /// Says for each rank where it may write how many bytes: `places[rank]`.
+    pub(super) fn offer_places(&self, places: &[(u64, usize)]) -> Result<()> {
+        let area = self.own_area(0)?;
+        assert!(places.len() * LINE <= area.bytes, "a table of {} ranks does not fit a slot", places.len());
+        // SAFETY: the area is this rank's, and nobody reads it before the note below.
+        let slot = unsafe { std::slice::from_raw_parts_mut(area.start, places.len() * LINE) };
+        for (line, (address, len)) in slot.chunks_exact_mut(LINE).zip(places) {
+            line[..8].copy_from_slice(&address.to_ne_bytes());
+            line[8..].copy_from_slice(&(*len as u64).to_ne_bytes());
+        }
+        self.post(TABLE, &EMPTY);
+        Ok(())
+    }
+
+    /// Finishes the turn, when whatever was kept for other ranks is not needed any more.
+    pub(super) fn settle(&self, kept: &Kept) -> Result<()> {
+        if kept.0.is_empty() {
+            self.finish();
+            return Ok(());
+        }
+        self.finish_together()
+    }
+
+    // ---- the group's note ------------------------------------------------------------------------------------------
+
+    /// Counts this rank as arrived; true for the last one, who posts the note of the group.
+    pub(super) fn arrive(&self) -> Result<bool> {
+        self.make_room(NOTES)?;
+        Ok(self.node.stage.arrive(self.number()) == self.size() as u64)
+    }
+
+    /// Where bytes for all come, if they do not fit the note. The caller has arrived last, after having used its own slot.
+    pub(super) fn slot_for_all(&self, len: usize) -> Option<*mut u8> {
+        assert!(len <= self.slot_bytes(), "{len} bytes do not fit a slot");
+        (len > BODY_BYTES).then(|| self.node.stage.slot_of(self.size(), self.number()))
+    }
+
+    /// Says that the slot for all has so many bytes.
+    pub(super) fn post_slot_for_all(&self, len: usize) {
+        self.post_for_all(SLOT, &[len as u64, 0, 0, 0, 0, 0, 0]);
+    }
+
+    /// Posts bytes for all that fit a note.
+    pub(super) fn post_bytes_for_all(&self, bytes: &[u8]) {
+        let mut body = [0u64; BODY_BYTES / 8];
+        // SAFETY: the bytes of an array of integers; any may be written to it.
+        let place = unsafe { std::slice::from_raw_parts_mut((&raw mut body).cast::<u8>(), BODY_BYTES) };
+        place[..bytes.len()].copy_from_slice(bytes);
+        self.post_for_all(bytes.len() as u8, &body);
+    }
+
+    /// Says that there is nothing for all, because ranks disagree.
+    pub(super) fn speak_for_all_of_failure(&self) {
+        self.post_for_all(NOTHING, &EMPTY);
+    }
+
+    /// Tells all where shared memory is.
+    pub(super) fn post_place_for_all(&self, place: u64) {
+        self.post_for_all(ADDRESS, &[0, place, 0, 0, 0, 0, 0]);
+    }
+
+    /// Where shared memory is, once the note of the group is there.
+    pub(super) fn place_for_all(&self) -> Result<u64> {
+        match self.posted(self.size())?.place {
+            Place::There { address, .. } => Ok(address),
+            _ => Err(self.nonsense(0)),
+        }
+    }
+
+    fn post_for_all(&self, form: u8, body: &Body) {
+        self.node.stage.post_for_all(self.number(), tag(self.kind, form), body);
+        self.node.tell();
+    }
+}
+
+/// The tag of a note.
+fn tag(kind: Kind, form: u8) -> u16 {
+    (kind as u16) << 8 | u16::from(form)
+}

@@ -1,0 +1,192 @@
+//! Notes on the stage: reading what others have posted. Whatever it says is checked before use.
+
+use limosa_base::stage::{Awaited, BODY_BYTES};
+use limosa_p2p::memory::Region;
+
+use super::memory::{Flat, write};
+use super::post::{ADDRESS, LINE, NOTHING, PART, ROUNDS, SLOT, TABLE};
+use super::transfer;
+use super::turn::Turn;
+use crate::coll::schedule::mismatch;
+use crate::error::{Error, Result};
+
+/// What programs call the operations of [`Kind`](super::turn::Kind).
+const NAMES: [&str; 11] = [
+    "MPI_Barrier",
+    "MPI_Bcast",
+    "MPI_Gather(v)",
+    "MPI_Scatter(v)",
+    "MPI_Allgather(v)",
+    "MPI_Alltoall(v,w)",
+    "MPI_Reduce",
+    "MPI_Allreduce",
+    "MPI_Reduce_scatter(_block)",
+    "MPI_Scan",
+    "MPI_Exscan",
+];
+
+/// What a rank has contributed: some bytes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Posted {
+    /// How many.
+    pub(super) len: usize,
+    /// Where.
+    pub(super) place: Place,
+}
+
+/// Where contributed bytes are.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Place {
+    /// On the stage; readable until this rank finishes the turn.
+    Here(*const u8),
+    /// In the memory of the rank that posted the note.
+    There {
+        /// Their address.
+        address: u64,
+        /// Where that rank wants its result, if it said so.
+        result: u64,
+    },
+    /// In the annex, as its rounds go by.
+    InRounds,
+    /// Nowhere.
+    Nowhere,
+}
+
+impl Turn<'_> {
+    /// Waits for a rank's note and declines to take part unless it has as many bytes as this rank expects.
+    pub(super) fn agree_with(&self, rank: usize, expected: usize) -> Result<Posted> {
+        self.wait_for(rank)?;
+        let posted = self.posted(rank).and_then(|posted| self.check(rank, posted, expected));
+        if posted.is_err() {
+            self.decline()?;
+        }
+        posted
+    }
+
+    /// True if a rank's note is there.
+    pub(super) fn has_note(&self, rank: usize) -> bool {
+        self.node.stage.holds(Awaited::Note(rank, self.number()))
+    }
+
+    /// What a rank (or the group) has contributed, whose note is there.
+    ///
+    /// # Errors
+    /// The rank is in another operation, or has left this one out.
+    #[inline(always)]
+    pub(super) fn posted(&self, rank: usize) -> Result<Posted> {
+        let form = self.form_of(rank)?;
+        let body = self.node.stage.body_of(rank, self.number());
+        if usize::from(form) <= BODY_BYTES {
+            return Ok(Posted { len: form.into(), place: Place::Here(body.cast()) });
+        }
+        // SAFETY: the note was posted, and its writer leaves it alone until this rank has finished the turn.
+        let [len, ..] = unsafe { *body };
+        if form == SLOT && len <= self.slot_bytes() as u64 {
+            return Ok(Posted { len: len as usize, place: Place::Here(self.node.stage.slot_of(rank, self.number())) });
+        }
+        self.posted_elsewhere(rank, form)
+    }
+
+    /// What a rank has contributed that is neither in its note nor in its slot.
+    #[inline(never)]
+    fn posted_elsewhere(&self, rank: usize, form: u8) -> Result<Posted> {
+        // SAFETY: the note was posted, and its writer leaves it alone until this rank has finished the turn.
+        let [len, address, result, ..] = unsafe { *self.node.stage.body_of(rank, self.number()) };
+        match form {
+            PART => match self.area_of(rank, false) {
+                Some(area) if len <= area.bytes as u64 => Ok(Posted { len: len as usize, place: Place::Here(area.start) }),
+                _ => Err(self.nonsense(rank)),
+            },
+            ADDRESS => Ok(Posted { len: len as usize, place: Place::There { address, result } }),
+            ROUNDS => Ok(Posted { len: len as usize, place: Place::InRounds }),
+            NOTHING => Ok(Posted { len: 0, place: Place::Nowhere }),
+            _ => Err(self.nonsense(rank)),
+        }
+    }
+
+    /// What a rank, whose note is there, has contributed for rank `to`.
+    ///
+    /// # Errors
+    /// As for [`Turn::posted`].
+    pub(super) fn posted_part(&self, rank: usize, to: usize) -> Result<Posted> {
+        if self.form_of(rank)? != TABLE {
+            let whole = self.posted(rank)?;
+            let room = match self.form_of(rank)? {
+                SLOT => self.slot_bytes(),
+                PART => self.stage_bytes(),
+                _ => BODY_BYTES,
+            };
+            return match whole.place {
+                Place::Here(_) if whole.len * self.size() > room => Err(self.nonsense(rank)),
+                Place::Here(start) => Ok(Posted { place: Place::Here(start.wrapping_add(to * whole.len)), ..whole }),
+                _ => Ok(whole),
+            };
+        }
+        // SAFETY: the note was posted, and its writer leaves it alone until this rank has finished the turn.
+        let [is_part, ..] = unsafe { *self.node.stage.body_of(rank, self.number()) };
+        let Some(area) = self.area_of(rank, is_part == 0) else { return Err(self.nonsense(rank)) };
+        let slot = area.start;
+        // SAFETY: a slot has room for the lines of all ranks; its writer leaves it alone until this rank has finished the turn.
+        let [address, len] = unsafe { slot.add(to * LINE).cast::<[u64; 2]>().read_unaligned() };
+        let room = area.bytes as u64;
+        if address >= room {
+            return Ok(Posted { len: len as usize, place: Place::There { address, result: 0 } });
+        }
+        if len > room - address {
+            return Err(self.nonsense(rank));
+        }
+        Ok(Posted { len: len as usize, place: Place::Here(slot.wrapping_add(address as usize)) })
+    }
+
+    #[inline(always)]
+    fn form_of(&self, rank: usize) -> Result<u8> {
+        match self.node.stage.tag_of(rank, self.number()) {
+            Some(tag) if tag >> 8 == self.kind as u16 => Ok(tag as u8),
+            other => Err(self.out_of_step(rank, other)),
+        }
+    }
+
+    #[cold]
+    fn out_of_step(&self, rank: usize, tag: Option<u16>) -> Error {
+        let does = match tag.and_then(|tag| NAMES.get(usize::from(tag >> 8).wrapping_sub(1))) {
+            Some(name) => format!("is in {name}"),
+            None => "has left this operation out".to_owned(),
+        };
+        let own = NAMES[self.kind as usize - 1];
+        Error::new(
+            crate::consts::MPI_ERR_OTHER,
+            format!("rank {rank} {does} where this rank is in {own}: all ranks must call the same collectives in the same order"),
+        )
+    }
+
+    #[cold]
+    pub(super) fn nonsense(&self, rank: usize) -> Error {
+        Error::new(crate::consts::MPI_ERR_INTERN, format!("rank {rank} has left a note that makes no sense in shared memory"))
+    }
+
+    /// Fails unless a rank has contributed as many bytes as this one expects.
+    #[inline(always)]
+    pub(super) fn check(&self, rank: usize, posted: Posted, expected: usize) -> Result<Posted> {
+        if posted.len == expected { Ok(posted) } else { Err(mismatch(rank, posted.len, expected)) }
+    }
+
+    /// Brings what a rank has contributed, and was checked, to a region.
+    #[inline]
+    pub(super) fn take(&self, rank: usize, posted: Posted, region: &Region) -> Result<()> {
+        match posted.place {
+            Place::Nowhere | Place::InRounds => Ok(()),
+            Place::Here(start) => {
+                // SAFETY: `posted` has checked that so many bytes are on the stage; their writer leaves them alone until this rank has finished.
+                write(region, unsafe { std::slice::from_raw_parts(start, posted.len) });
+                Ok(())
+            }
+            Place::There { address, .. } => {
+                let flat = Flat::room(region)?;
+                // SAFETY: the region has this many bytes, which are the program's for this operation.
+                unsafe { transfer::pull(self, rank, address, flat.start(), posted.len)? };
+                flat.deliver(region);
+                Ok(())
+            }
+        }
+    }
+}
