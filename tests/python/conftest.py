@@ -1,0 +1,86 @@
+"""Fixtures of the tests of the Python package: the same test on several MPI libraries, each job fresh and with a time limit.
+
+A test that takes `engine` runs once for each library, with "limosa" or "mpich" in its id:
+
+    def test_ranks(engine):
+        outcome = engine.code("from mpi4py import MPI; print(MPI.COMM_WORLD.rank)", n=2)
+        assert sorted(outcome.out.split()) == ["0", "1"]
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from jobs import Job, Outcome
+from limosa_lab.errors import LabError
+from limosa_lab.libraries import Library, Limosa, Mpich
+from limosa_lab.runner import variables
+
+
+class Engine:
+    """An MPI library on which Python programs run, each in a job of its own."""
+
+    def __init__(self, library: Library, folder: Path) -> None:
+        self.library = library
+        self.name = library.name
+        self._folder = folder
+        self._numbers = itertools.count()
+        self._jobs: list[Job] = []
+
+    def start(self, *command: object, n: int = 2, env: dict[str, str] | None = None, **popen) -> Job:
+        """Start a job of n processes of ``python COMMAND...``; it is killed at the end of the test."""
+        line = [*self.library.launcher(n, os.cpu_count() or 1), sys.executable, *map(str, command)]
+        self._jobs.append(Job(line, env=variables(self.library) | (env or {}), **popen))
+        return self._jobs[-1]
+
+    def run(
+        self, *command: object, n: int = 2, limit: float = 60.0, succeeds: bool = True, env: dict[str, str] | None = None, **popen
+    ) -> Outcome:
+        """Run ``python COMMAND...`` on n processes to its end.
+
+        The test fails if that takes longer than `limit` seconds or, unless `succeeds` is false, if the exit code is not 0.
+        """
+        outcome = self.start(*command, n=n, env=env, **popen).wait(limit)
+        if succeeds and outcome.code != 0:
+            pytest.fail(f"the job on {self.name} ended with exit code {outcome.code}; its output:\n{outcome.text}")
+        return outcome
+
+    def code(self, text: str, *arguments: object, **options) -> Outcome:
+        """Run a program given as (indented) text; the options are those of `run`."""
+        script = self._folder / f"program{next(self._numbers)}.py"
+        script.write_text(textwrap.dedent(text))
+        return self.run(script, *arguments, **options)
+
+    def end(self) -> None:
+        """Kill what still runs."""
+        for job in self._jobs:
+            job.kill()
+
+
+@pytest.fixture(scope="session")
+def library(request) -> Library:
+    """The library that an engine stands for, installed if it is not there yet."""
+    try:
+        return Limosa() if request.param == "limosa" else Mpich.install(lambda text: print(text, file=sys.stderr))
+    except LabError as error:
+        pytest.skip(f"{error}; hint: {error.hint}")
+
+
+@pytest.fixture
+def engine(library, tmp_path) -> Iterator[Engine]:
+    """Limosa, then MPICH from the Python package index: an `Engine`."""
+    made = Engine(library, tmp_path)
+    yield made
+    made.end()
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Give every test with an engine one run per library."""
+    if "engine" in metafunc.fixturenames:
+        metafunc.parametrize("library", ["limosa", "mpich"], indirect=True, scope="session")
