@@ -1,0 +1,73 @@
+"""Dialects: modules of Python's early MPI interfaces, so that scripts written for them run on any MPI library of today.
+
+Each dialect is a package here, built on mpi4py and nothing else, and is imported under the name its scripts use:
+
+========================  =========================================  ==============================
+a script says             and gets                                   written for
+========================  =========================================  ==============================
+``import pypar``          `limosa.dialects.pypar`                    pypar 1.9, 2.0 and 2.1
+``import boostmpi``       `limosa.dialects.boostmpi`                 boostmpi 1.38
+``import boost.mpi``      `limosa.dialects.boost_mpi`                the Python bindings of Boost.MPI
+``import mpi``            `limosa.dialects.pympi` or ``.mympi``      pyMPI 2, MYMPI and pydusa
+``import Scientific.MPI`` `limosa.dialects.scientific`               ScientificPython 2.9
+========================  =========================================  ==============================
+
+The names on the left are thin modules in ``python/toplevel/``, which the wheel puts beside ``limosa``. They are plain
+files, not packages, and ``boost`` and ``Scientific`` are namespace packages: where the real thing is installed in the same
+folder, Python finds that first. A thin module calls `stand_in`, which puts the dialect in its place; submodules
+(``pypar.ext.functional``) are then found inside the dialect by Python itself.
+
+What a dialect must do: names, defaults, return values and harmless quirks are those of the original. What
+differs on purpose stands in a table in the docstring of its module.
+"""
+
+import importlib
+import sys
+from types import TracebackType
+
+__all__ = ["end_job_on_exception", "stand_in"]
+
+
+def stand_in(name: str, dialect: str) -> None:
+    """Put a dialect under the name that scripts import.
+
+    Parameters
+    ----------
+    name
+        Name of the module that is being imported: the ``__name__`` of the thin module that calls.
+    dialect
+        Name of the module below `limosa.dialects`.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        mpi4py or NumPy is missing; the message says how to install it.
+    """
+    try:
+        sys.modules[name] = importlib.import_module(f"limosa.dialects.{dialect}")
+    except ModuleNotFoundError as error:
+        cure = {"mpi4py": "python -m limosa.install_mpi4py", "numpy": "python -m pip install numpy"}.get(error.name or "")
+        if cure is None:
+            raise
+        raise ModuleNotFoundError(f"{name} needs {error.name}, which is not installed: {cure}", name=error.name) from None
+
+
+def end_job_on_exception() -> None:
+    """Let an exception that nobody catches end the whole job, after its traceback has been shown.
+
+    The originals left the other ranks waiting for ever. Interactive sessions and jobs of one process are left alone.
+    """
+    previous = sys.excepthook
+
+    def show_and_abort(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        from mpi4py import MPI
+
+        previous(kind, error, trace)
+        if hasattr(sys, "ps1") or not MPI.Is_initialized() or MPI.Is_finalized() or MPI.COMM_WORLD.size == 1:
+            return
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()
+        MPI.COMM_WORLD.Abort(1)
+
+    sys.excepthook = show_and_abort

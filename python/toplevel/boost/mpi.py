@@ -1,0 +1,5 @@
+"""The Python interface of Boost.MPI; what is here is `limosa.dialects.boost_mpi`."""
+
+from limosa.dialects import stand_in
+
+stand_in(__name__, "boost_mpi")
