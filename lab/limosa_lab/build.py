@@ -10,9 +10,11 @@ import shlex
 import subprocess
 from pathlib import Path
 
+from limosa._peers import cache_folder
+
 from limosa_lab.catalogue import Program
 from limosa_lab.errors import ENVIRONMENT, LabError
-from limosa_lab.libraries import COMPILER_FLAGS, Library, cache_folder
+from limosa_lab.libraries import COMPILER_FLAGS, Library
 
 
 def compiled(program: Program, library: Library, version: str) -> Path:

@@ -4,31 +4,23 @@ Contract: every library runs with its own standard settings for one machine. Wha
 ``mpiexec -n N program`` is listed in `Library.settings`, goes into the environment record, and has one of two reasons:
 without it the library does not start at all here, or its makers document it for this case.
 
-The peers come from the Python package index, each in a virtual environment of its own in
-``${XDG_CACHE_HOME:-~/.cache}/limosa/peers/NAME``, which is used again while it is there. Delete it to get a newer version.
+The peers come from the Python package index, each in a virtual environment of its own (`limosa._peers`).
 """
 
 import hashlib
 import os
-import shutil
 import subprocess
-import sys
 import sysconfig
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
 
+from limosa._peers import InstallError, install
+
 from limosa_lab.errors import ENVIRONMENT, LabError
 
 # Flags that all libraries get alike.
 COMPILER_FLAGS = ["-std=gnu11", "-O2", "-pthread"]
-
-_COMPLETE = ".limosa-complete"
-
-
-def cache_folder() -> Path:
-    """Give the user's cache folder of Limosa."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "limosa"
 
 
 class Library(ABC):
@@ -135,14 +127,12 @@ class Peer(Library):
 
     @classmethod
     def _installed(cls, say: Callable[[str], None]) -> Path:
-        """Give the environment that holds the package. The last step of making one is a mark that it is complete."""
-        prefix = cache_folder() / "peers" / cls.name
-        if not (prefix / _COMPLETE).exists():
-            say(f"installing {cls.title} (package {cls.package}) into {prefix}, once")
-            shutil.rmtree(prefix, ignore_errors=True)
-            _make_environment(prefix, cls.package)
-            (prefix / _COMPLETE).touch()
-        return prefix
+        """Give the environment that holds the package."""
+        try:
+            return install(cls.name, cls.title, cls.package, say)
+        except InstallError as error:
+            hint = "a connection to the Python package index is needed once; without it leave --against out"
+            raise LabError(str(error), hint=hint, code=ENVIRONMENT) from None
 
     @property
     def version(self) -> str:
@@ -279,18 +269,3 @@ def output_of(command: list[str]) -> str:
         return subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
     except (OSError, subprocess.SubprocessError) as error:
         raise LabError(f"`{' '.join(command)}` failed: {error}", code=ENVIRONMENT) from None
-
-
-def _make_environment(prefix: Path, package: str) -> None:
-    """Make a virtual environment with one package from the index."""
-    for command in (
-        [sys.executable, "-m", "venv", str(prefix)],
-        [str(prefix / "bin" / "python"), "-m", "pip", "--quiet", "--disable-pip-version-check", "install", package],
-    ):
-        code = subprocess.run(command, stdout=sys.stderr).returncode
-        if code != 0:
-            raise LabError(
-                f"`{' '.join(command)}` failed with exit code {code}; its messages are above",
-                hint="a connection to the Python package index is needed once; without it leave --against out",
-                code=ENVIRONMENT,
-            )

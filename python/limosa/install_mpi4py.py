@@ -19,6 +19,7 @@ import sysconfig
 import tempfile
 from pathlib import Path
 
+from limosa import _peers
 from limosa._files import get_include, get_lib_path
 
 MPI4PY_VERSION = "4.1.2"
@@ -26,8 +27,7 @@ MPI4PY_VERSION = "4.1.2"
 
 def cache_folder(version: str) -> Path:
     """Give the folder that keeps the source package and the wheels of one version of mpi4py."""
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "limosa" / "mpi4py" / version
+    return _peers.cache_folder() / "mpi4py" / version
 
 
 def pip(*arguments: str, env: dict[str, str] | None = None) -> None:

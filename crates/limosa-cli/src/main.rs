@@ -2,7 +2,6 @@
 //!
 //! Called as `mpiexec` or `mpirun` it is `limosa run`. Data goes to stdout, everything else to stderr. Exit codes: see [`exit`].
 
-mod bench;
 mod doctor;
 mod env;
 mod exit;
@@ -10,6 +9,7 @@ mod hang;
 mod message;
 mod procfs;
 mod ps;
+mod python;
 mod run;
 mod sys;
 
@@ -70,7 +70,10 @@ fn main() -> ExitCode {
     }
     match Cli::parse_from(args).command {
         Command::Run { args } => run::main("limosa run", &args),
-        Command::Bench { args } => bench::main(&args),
+        Command::Bench { args } => {
+            let args: Vec<OsString> = std::iter::once("bench".into()).chain(args).collect();
+            python::hand_over("limosa bench", python::LABORATORY, "limosa_lab", &args)
+        }
         Command::Doctor(options) => doctor::main(&options),
         Command::Env(options) => env::main(&options),
         Command::Ps(options) => ps::main(&options),

@@ -93,6 +93,12 @@ pub const VARIABLES: &[Variable] = &[
     ),
     user("LIMOSA_HANG_AFTER", Form::Seconds, "1", "How long nothing must happen before a hang is reported"),
     user("LIMOSA_TAG_OUTPUT", Form::Switch, "0", "Begin each line of output with its rank"),
+    user(
+        "LIMOSA_DIALECT",
+        Form::Choice(&["auto", "pympi", "mympi"]),
+        "auto",
+        "Which of the modules called `mpi` a Python script means; auto: the names that it uses tell",
+    ),
     rank(ENV_RANK, "Rank of this process in its job"),
     rank(ENV_SIZE, "Number of ranks of the job"),
     internal(ENV_ID, "Id of the job"),
@@ -119,6 +125,19 @@ pub struct Config {
     pub hang_after: Duration,
     /// `LIMOSA_TAG_OUTPUT`
     pub tag_output: bool,
+    /// `LIMOSA_DIALECT`; read in Python (`limosa.dialects`)
+    pub dialect: Dialect,
+}
+
+/// Python's old MPI interfaces that share the name `mpi`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dialect {
+    /// The names that the script uses tell.
+    Auto,
+    /// pyMPI.
+    Pympi,
+    /// MYMPI, later pydusa.
+    Mympi,
 }
 
 /// How a blocked call waits.
@@ -191,6 +210,11 @@ pub fn parse(vars: impl IntoIterator<Item = (OsString, OsString)>) -> (Config, V
         },
         hang_after: values.seconds("LIMOSA_HANG_AFTER"),
         tag_output: values.switch("LIMOSA_TAG_OUTPUT"),
+        dialect: match values.word("LIMOSA_DIALECT") {
+            "pympi" => Dialect::Pympi,
+            "mympi" => Dialect::Mympi,
+            _ => Dialect::Auto,
+        },
     };
     (config, values.complaints)
 }
@@ -314,8 +338,10 @@ mod tests {
     fn every_user_variable_changes_the_configuration() {
         let (default, _) = of(&[]);
         for variable in VARIABLES.iter().filter(|v| v.audience == Audience::User) {
-            let other =
-                ["poll", "p2p", "abort", "0", "1"].into_iter().find(|v| *v != variable.default && variable.form.check(v).is_ok()).unwrap();
+            let other = ["poll", "p2p", "abort", "pympi", "0", "1"]
+                .into_iter()
+                .find(|v| *v != variable.default && variable.form.check(v).is_ok())
+                .unwrap();
             let (changed, complaints) = of(&[(variable.name, other)]);
             assert_ne!(changed, default, "{} is declared but not read", variable.name);
             assert!(complaints.is_empty());

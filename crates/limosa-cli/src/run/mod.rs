@@ -6,6 +6,7 @@ mod guardian;
 mod input;
 mod launch;
 mod options;
+mod other;
 mod outcome;
 mod output;
 mod plan;
@@ -18,6 +19,7 @@ use limosa_job::config::OnHang;
 
 use crate::exit;
 use crate::message::say;
+use crate::python;
 
 /// What the launcher itself does, apart from the plan.
 struct Settings {
@@ -29,6 +31,9 @@ struct Settings {
 
 /// Runs the command. `called` is its name as the user knows it.
 pub fn main(called: &str, args: &[OsString]) -> ExitCode {
+    if options::asks_for_libraries(args) {
+        return list_libraries(called);
+    }
     let sections = match options::parse(called, args) {
         Ok(sections) => sections,
         Err(error) => {
@@ -36,6 +41,9 @@ pub fn main(called: &str, args: &[OsString]) -> ExitCode {
             return ExitCode::from(if error.use_stderr() { exit::USAGE } else { 0 });
         }
     };
+    if options::library(&sections) == Some("list") {
+        return list_libraries(called);
+    }
     let plan = match plan::plan(&sections) {
         Ok(plan) => plan,
         Err(error) => {
@@ -43,6 +51,9 @@ pub fn main(called: &str, args: &[OsString]) -> ExitCode {
             return ExitCode::from(exit::USAGE);
         }
     };
+    if let Some(name) = options::library(&sections) {
+        return other::main(called, name, &sections, &plan);
+    }
     for complaint in plan::complaints(&plan) {
         say(&format!("warning: {complaint}"), None);
     }
@@ -60,4 +71,8 @@ pub fn main(called: &str, args: &[OsString]) -> ExitCode {
             ExitCode::from(exit::ENVIRONMENT)
         }
     }
+}
+
+fn list_libraries(called: &str) -> ExitCode {
+    python::hand_over(&format!("{called} --mpi list"), python::LIMOSA, "limosa.engines", &["list".into()])
 }

@@ -16,6 +16,8 @@ Examples:
   limosa run -n 1 ./master : -n 7 ./worker
                                        one job of two programs
   limosa run -l -x OMP_NUM_THREADS=2 -n 2 ./wave
+  limosa run --mpi mpich -n 4 wave.py  on MPICH, which is installed on first use
+  limosa run --mpi list                which MPI libraries there are
 
 Usual options of other launchers are understood too, with one dash or two:
   -np, -c, -hosts, -f, -machinefile, -wd, -genv, -genvlist, -genvnone, -env, -envlist, -prepend-rank;
@@ -78,6 +80,12 @@ pub struct Options {
     /// When all ranks wait for each other: report, abort or off
     #[arg(long = "on-hang", value_name = "WHAT", hide_possible_values = true)]
     pub on_hang: Option<OnHangArg>,
+    /// MPI library to run on: mpich, intel, openmpi or a folder that holds one; `list` shows what there is
+    #[arg(long = "mpi", value_name = "NAME")]
+    pub mpi: Option<String>,
+    /// Which of the modules called `mpi` a Python script means: pympi or mympi
+    #[arg(long = "dialect", value_name = "NAME", hide_possible_values = true)]
+    pub dialect: Option<Dialect>,
     /// Say what is started
     #[arg(short = 'v', long = "verbose")]
     pub verbose: bool,
@@ -128,6 +136,36 @@ impl From<OnHangArg> for OnHang {
             OnHangArg::Off => OnHang::Off,
         }
     }
+}
+
+/// Python's old MPI interfaces that share the name `mpi`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Dialect {
+    /// pyMPI
+    Pympi,
+    /// MYMPI, later pydusa
+    Mympi,
+}
+
+impl Dialect {
+    /// The value of `LIMOSA_DIALECT`.
+    pub fn word(self) -> &'static str {
+        match self {
+            Dialect::Pympi => "pympi",
+            Dialect::Mympi => "mympi",
+        }
+    }
+}
+
+/// True if the command line is `--mpi list` and nothing else.
+pub fn asks_for_libraries(args: &[OsString]) -> bool {
+    let words: Vec<&str> = args.iter().filter_map(|arg| arg.to_str()).collect();
+    matches!(words[..], ["--mpi" | "-mpi", "list"] | ["--mpi=list" | "-mpi=list"]) && words.len() == args.len()
+}
+
+/// The MPI library that was chosen, if it is not this one.
+pub fn library(sections: &[Options]) -> Option<&str> {
+    sections.iter().find_map(|section| section.mpi.as_deref()).filter(|name| *name != "limosa")
 }
 
 /// Options of other launchers that mean nothing on one machine, and how many words follow them.

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use limosa_job::config;
 use rustix::fs::Access;
 
-use super::options::{Options, Stdin, pairs};
+use super::options::{self, Options, Stdin, pairs};
 
 /// What to start.
 #[derive(Debug)]
@@ -60,7 +60,9 @@ pub fn plan(sections: &[Options]) -> Result<Plan> {
     let mut apps = Vec::new();
     let mut ranks = Vec::new();
     for (i, section) in sections.iter().enumerate() {
-        check_hosts(section)?;
+        if options::library(sections).is_none() {
+            check_hosts(section)?;
+        }
         apps.push(app(section, sections)?);
         ranks.extend(std::iter::repeat_n(i, section.count as usize));
     }
@@ -168,6 +170,7 @@ fn variables(section: &Options, all: &[Options]) -> Result<(bool, Vec<(OsString,
         }
         env.extend(pairs(&other.genv).map(|(name, value)| (name.to_owned(), value.to_owned())));
     }
+    env.extend(section.dialect.map(|dialect| ("LIMOSA_DIALECT".into(), dialect.word().into())));
     env.extend(pairs(&section.env).map(|(name, value)| (name.to_owned(), value.to_owned())));
     for (name, _) in &env {
         if name.is_empty() || name.as_bytes().iter().any(|b| matches!(b, b'=' | 0)) {

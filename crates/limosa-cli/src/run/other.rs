@@ -1,0 +1,203 @@
+//! `limosa run --mpi NAME`: the job on another MPI library, started by that library's own launcher.
+//!
+//! Python knows the libraries (`limosa.engines`): it finds or installs one and says which launcher belongs to it and which variables it
+//! needs. Here our options are translated for that launcher, and this process becomes it. What has no translation is refused.
+
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, ExitCode};
+
+use serde_json::Value;
+
+use super::options::{Options, Stdin};
+use super::plan::{App, Plan, Unusable};
+use crate::message::say;
+use crate::{exit, python};
+
+/// Which options a launcher has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Family {
+    /// MPICH's and Intel's.
+    Hydra,
+    /// Open MPI's.
+    Prrte,
+    /// Some other: nothing but `-n` can be relied on.
+    Unknown,
+}
+
+/// Becomes the library's launcher; returns only if that is not possible.
+pub fn main(called: &str, name: &str, sections: &[Options], plan: &Plan) -> ExitCode {
+    let engine = match python::ask(&format!("{called} --mpi"), python::LIMOSA, "limosa.engines", &["describe", name]) {
+        Ok(engine) => engine,
+        Err(code) => return code,
+    };
+    let words: Vec<&str> = engine["launcher"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let family = match engine["family"].as_str() {
+        Some("hydra") => Family::Hydra,
+        Some("prrte") => Family::Prrte,
+        _ => Family::Unknown,
+    };
+    let version = engine["version"].as_str().unwrap_or(name);
+    let Some((program, first)) = words.split_first() else {
+        say(&format!("there is no launcher for {version}"), None);
+        return ExitCode::from(exit::ENVIRONMENT);
+    };
+    let environment: Vec<(&str, &str)> = engine["environment"]
+        .as_object()
+        .into_iter()
+        .flatten()
+        .filter_map(|(name, value)| Some((name.as_str(), value.as_str()?)))
+        .collect();
+    let args = match translate(family, version, &environment, sections, plan) {
+        Ok(args) => args,
+        Err(error) => {
+            say(&error.what, error.hint.as_deref());
+            return ExitCode::from(exit::USAGE);
+        }
+    };
+    let mut command = Command::new(program);
+    command.args(first).args(&args);
+    // A job inside a job of ours is not part of it.
+    for variable in limosa_job::config::VARIABLES.iter().filter(|v| v.audience != limosa_job::config::Audience::User) {
+        command.env_remove(variable.name);
+    }
+    command.envs(environment);
+    if sections.iter().any(|s| s.verbose) {
+        say(&format!("running on {version}: {command:?}"), None);
+    }
+    let error = command.exec();
+    say(&format!("cannot run {program}: {error}"), None);
+    ExitCode::from(exit::ENVIRONMENT)
+}
+
+/// The words behind the launcher's own. `environment`: what the library needs.
+fn translate(
+    family: Family,
+    version: &str,
+    environment: &[(&str, &str)],
+    sections: &[Options],
+    plan: &Plan,
+) -> Result<Vec<OsString>, Unusable> {
+    let refused = |option: &str, why: &str| {
+        Err(Unusable { what: format!("{option} cannot be had from the launcher of {version}"), hint: Some(why.to_owned()) })
+    };
+    if sections.iter().any(|s| s.on_hang.is_some()) {
+        return refused("--on-hang", "only Limosa notices hangs: leave --on-hang or --mpi out");
+    }
+    if plan.stdin != Stdin::Rank(0) && family != Family::Prrte {
+        return refused("--stdin", "rank 0 reads standard input there");
+    }
+    let wdir = &plan.apps[0].wdir;
+    if family != Family::Prrte && plan.apps.iter().any(|app| app.wdir != *wdir) {
+        return refused("a -wdir of its own for each program", "give all programs the same one, or let them change it themselves");
+    }
+    let tagged = sections.iter().any(|s| s.tag_output);
+    let hosts = sections.iter().find_map(|s| s.host.as_ref());
+    let hostfile = sections.iter().find_map(|s| s.hostfile.as_ref());
+    let mut args: Vec<OsString> = Vec::new();
+    match family {
+        Family::Hydra => {
+            args.extend(tagged.then(|| "-l".into()));
+            args.extend(hosts.into_iter().flat_map(|list| ["-hosts".into(), list.into()]));
+            args.extend(hostfile.into_iter().flat_map(|file| ["-f".into(), file.into()]));
+            args.extend(wdir.iter().flat_map(|dir| ["-wdir".into(), dir.into()]));
+            if plan.apps[0].clear_env {
+                args.push("-genvnone".into());
+                args.extend(environment.iter().flat_map(|(name, value)| ["-genv".into(), name.into(), value.into()]));
+            }
+        }
+        Family::Prrte => {
+            args.extend(tagged.then_some(["--output", "tag"]).into_iter().flatten().map(OsString::from));
+            args.extend(hosts.into_iter().flat_map(|list| ["--host".into(), list.into()]));
+            args.extend(hostfile.into_iter().flat_map(|file| ["--hostfile".into(), file.into()]));
+            let who = match plan.stdin {
+                Stdin::Rank(rank) => rank.to_string(),
+                Stdin::All => "all".into(),
+                Stdin::None => "none".into(),
+            };
+            args.extend(["--stdin".into(), who.into()]);
+            if plan.apps.iter().any(|app| app.clear_env) {
+                return refused("passing on no variables", "unset them before");
+            }
+        }
+        Family::Unknown => {
+            let needed = [("-l", tagged), ("--host", hosts.is_some()), ("--hostfile", hostfile.is_some()), ("-wdir", wdir.is_some())];
+            let variables = [("-x", plan.apps.iter().any(|app| app.clear_env || !app.env.is_empty()))];
+            if let Some((option, _)) = needed.into_iter().chain(variables).find(|(_, is_needed)| *is_needed) {
+                return refused(option, "its options are not known; only -n is passed on");
+            }
+        }
+    }
+    for (i, (app, section)) in plan.apps.iter().zip(sections).enumerate() {
+        args.extend((i > 0).then(|| ":".into()));
+        args.extend(["-n".into(), section.count.to_string().into()]);
+        args.extend(local_options(family, app));
+        args.push(app.program.clone().into_os_string());
+        args.extend_from_slice(&app.args);
+    }
+    Ok(args)
+}
+
+/// The options in front of one program.
+fn local_options(family: Family, app: &App) -> Vec<OsString> {
+    let mut args: Vec<OsString> = Vec::new();
+    for (name, value) in &app.env {
+        match family {
+            Family::Hydra => args.extend(["-env".into(), name.clone(), value.clone()]),
+            _ => args.extend(["-x".into(), [name.as_os_str(), value].join(std::ffi::OsStr::new("="))]),
+        }
+    }
+    if let Some(dir) = app.wdir.as_ref().filter(|_| family == Family::Prrte) {
+        args.extend(["--wdir".into(), dir.into()]);
+    }
+    args
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{options, plan};
+    use super::*;
+
+    fn words(family: Family, line: &str) -> Result<String, String> {
+        let args: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+        let sections = options::parse("limosa run", &args).unwrap();
+        let plan = plan::plan(&sections).unwrap();
+        let words = translate(family, "Other 1.0", &[("LIB", "/l")], &sections, &plan).map_err(|error| error.what)?;
+        Ok(words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" "))
+    }
+
+    #[test]
+    fn our_options_are_said_in_the_launchers_own_words() {
+        let line = "--mpi other -l -n 3 -x A=1 -wdir /tmp /bin/echo -n x : -n 1 -wdir /tmp /bin/true";
+        assert_eq!(words(Family::Hydra, line).unwrap(), "-l -wdir /tmp -n 3 -env A 1 /bin/echo -n x : -n 1 -env A 1 /bin/true");
+        assert_eq!(
+            words(Family::Prrte, line).unwrap(),
+            "--output tag --stdin 0 -n 3 -x A=1 --wdir /tmp /bin/echo -n x : -n 1 -x A=1 --wdir /tmp /bin/true"
+        );
+        assert_eq!(words(Family::Unknown, "--mpi other -n 2 /bin/true").unwrap(), "-n 2 /bin/true");
+    }
+
+    #[test]
+    fn what_the_library_needs_is_passed_on_even_if_nothing_else_is() {
+        assert_eq!(words(Family::Hydra, "--mpi other -genvnone /bin/true").unwrap(), "-genvnone -genv LIB /l -n 1 /bin/true");
+    }
+
+    #[test]
+    fn other_hosts_are_the_other_launchers_business() {
+        assert_eq!(words(Family::Hydra, "--mpi other -host a,b -n 2 /bin/true").unwrap(), "-hosts a,b -n 2 /bin/true");
+    }
+
+    #[test]
+    fn what_has_no_translation_is_refused() {
+        for (family, line, option) in [
+            (Family::Hydra, "--mpi other --on-hang=abort /bin/true", "--on-hang"),
+            (Family::Hydra, "--mpi other --stdin all /bin/true", "--stdin"),
+            (Family::Hydra, "--mpi other -wdir /tmp /bin/true : -wdir / /bin/true", "a -wdir of its own"),
+            (Family::Unknown, "--mpi other -l /bin/true", "-l"),
+            (Family::Unknown, "--mpi other -x A=1 /bin/true", "-x"),
+        ] {
+            let what = words(family, line).unwrap_err();
+            assert!(what.starts_with(option) && what.ends_with("cannot be had from the launcher of Other 1.0"), "{what}");
+        }
+    }
+}
