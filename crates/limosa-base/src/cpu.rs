@@ -30,6 +30,24 @@ pub fn begin_on(nth: usize) {
     move_to(|_, place| place == nth % many);
 }
 
+/// Moves this thread to a processor if it may use it, and leaves it free to move again.
+#[cold]
+pub fn move_onto(processor: u32) {
+    move_to(|cpu, _| cpu == processor as usize);
+}
+
+/// The numbers of the processors that this thread may use; empty if the system does not say.
+pub fn numbers() -> Vec<u32> {
+    // SAFETY: a set of processors is an array of integers, for which zero is a value.
+    let mut allowed: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    // SAFETY: the set is valid to write to and of the size given; 0 stands for this thread.
+    if unsafe { libc::sched_getaffinity(0, size_of_val(&allowed), &mut allowed) } != 0 {
+        return Vec::new();
+    }
+    // SAFETY: the index is below the set's size, and the set is valid.
+    (0..8 * size_of_val(&allowed)).filter(|cpu| unsafe { libc::CPU_ISSET(*cpu, &allowed) }).map(|cpu| cpu as u32).collect()
+}
+
 /// Moves this thread to one of those allowed processors for which `wanted(processor, place among the allowed)` holds, and then allows all again.
 fn move_to(wanted: impl Fn(usize, usize) -> bool) {
     // SAFETY: a set of processors is an array of integers, for which zero is a value.

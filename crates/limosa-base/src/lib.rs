@@ -28,6 +28,8 @@ pub mod ring;
 #[cfg(not(loom))]
 pub mod segment;
 #[cfg(not(loom))]
+pub mod spread;
+#[cfg(not(loom))]
 pub mod stage;
 pub mod sync;
 #[cfg(not(loom))]

@@ -23,6 +23,7 @@ use limosa_base::doorbell::Doorbell;
 use limosa_base::joint::Joint;
 use limosa_base::ring::{BODY_BYTES, Body, Consumer, Producer, Ring};
 use limosa_base::segment::{self, Foreign, Mapping, PAGE, Shared};
+use limosa_base::spread::Place;
 use limosa_base::vm::{self, Slice};
 use limosa_base::{fence, sync};
 use std::io;
@@ -63,6 +64,7 @@ static PROBE: AtomicU64 = AtomicU64::new(PROBE_VALUE);
 struct Port {
     doorbell: Doorbell,
     pid: AtomicU32,
+    place: Place,
     probe_address: AtomicU64,
     /// Bytes of areas taken so far; counted in the port of process 0.
     areas: AtomicU64,
@@ -182,7 +184,7 @@ impl ShmDevice {
     /// The operating system's, when there are no file descriptors left.
     pub fn commons(&self) -> io::Result<Commons> {
         let lanes = u64::from(self.size) * u64::from(self.size) * LANE_BYTES as u64;
-        Ok(Commons { fd: self.fd.try_clone()?, ports: self.ports.clone(), first: self.offset + lanes })
+        Ok(Commons { fd: self.fd.try_clone()?, ports: self.ports.clone(), first: self.offset + lanes, size: self.size })
     }
 
     fn lane_offset(&self, from: Peer, to: Peer) -> u64 {

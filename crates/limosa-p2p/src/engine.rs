@@ -27,6 +27,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+mod sharing;
 mod waiting;
 
 /// How a blocked call waits.
@@ -155,6 +156,7 @@ pub struct Engine {
     options: Options,
     rank: Peer,
     oversubscribed: bool,
+    sharing: sharing::Sharing,
     stopping: AtomicBool,
     helper: OnceLock<Mutex<Option<JoinHandle<()>>>>,
     alarm: Alarm,
@@ -202,6 +204,7 @@ impl Engine {
             options: Options { eager_limit, ..options },
             rank,
             oversubscribed,
+            sharing: sharing::Sharing::new(),
             stopping: AtomicBool::new(false),
             helper: OnceLock::new(),
             alarm,

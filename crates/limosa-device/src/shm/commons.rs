@@ -1,4 +1,4 @@
-//! What the processes of a machine share beside packets: doorbells to ring, and areas of memory.
+//! What the processes of a machine share beside packets: doorbells to ring, word of where each runs, and areas of memory.
 //!
 //! Areas lie behind the lanes in the shared file. One process takes an area and tells the others its place; each maps it. Places are never used
 //! twice: an area that is given back leaves a hole in the file, which takes no memory.
@@ -8,6 +8,7 @@ use crate::Peer;
 use limosa_base::doorbell::State;
 use limosa_base::joint::Joint;
 use limosa_base::segment::{self, Foreign, PAGE, Shared};
+use limosa_base::spread::Place;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
@@ -19,6 +20,7 @@ pub struct Commons {
     pub(super) ports: Arc<Ports>,
     /// Where in the file the areas begin.
     pub(super) first: u64,
+    pub(super) size: u32,
 }
 
 impl Commons {
@@ -42,6 +44,16 @@ impl Commons {
     /// Copies of offered messages that `of` helps with.
     pub fn joints(&self, of: Peer) -> &[Joint] {
         &self.ports.of(of).joints
+    }
+
+    /// Where `peer` says that it runs.
+    pub fn place(&self, peer: Peer) -> &Place {
+        &self.ports.of(peer).place
+    }
+
+    /// Where all processes say that they run.
+    pub fn places(&self) -> Vec<Option<u32>> {
+        (0..self.size).map(|peer| self.place(peer).get()).collect()
     }
 
     /// Process id of `peer`, 0 if it has not joined yet.

@@ -177,7 +177,9 @@ impl Engine {
             // Observers may ask the engine, so they run without its lock. A ring in the meantime makes the sleep return at once.
             Guard::unlocked(&mut core, || {
                 observer.blocked();
+                self.leave_place();
                 self.doorbell.sleep(nap);
+                self.find_place();
                 if !self.oversubscribed && self.doorbell.rung_from_here() {
                     cpu::step_aside();
                 }

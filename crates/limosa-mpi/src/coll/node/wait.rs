@@ -9,8 +9,8 @@
 //!
 //! `LIMOSA_WAIT=block` begins with 3.
 
+use limosa_base::clock;
 use limosa_base::stage::{Awaited, Stage};
-use limosa_base::{clock, cpu};
 use limosa_job::config::{self, WaitMode};
 use limosa_p2p::{Failure, Observer};
 
@@ -25,8 +25,9 @@ use crate::request::error_of;
 const LOOKS: u32 = 64;
 /// Looks when processes outnumber processors.
 const LOOKS_SCARCE: u32 = 4;
-/// How long processors are given away before sleeping.
-const YIELDING_NS: u64 = 60_000;
+/// How long processors are given away before sleeping. Once the ranks of an operation have to be woken, that takes a fifth of this for eight of them: if
+/// those that wait for them slept sooner, all of them would go on sleeping and waking.
+const YIELDING_NS: u64 = 1_000_000;
 /// Yields between visits to the engine.
 const YIELDS_PER_POLL: u32 = 8;
 
@@ -54,7 +55,7 @@ fn wait_long(node: &Node, comm: &Comm, awaited: Awaited) -> Result<()> {
             let end = clock::now_ns() + YIELDING_NS;
             let mut yields = 0u32;
             loop {
-                cpu::yield_now();
+                engine.hand_on();
                 if node.stage.holds(awaited) {
                     return Ok(());
                 }
@@ -76,10 +77,6 @@ fn wait_long(node: &Node, comm: &Comm, awaited: Awaited) -> Result<()> {
         },
         &Sleeper { stage: &node.stage, awaited, waiting: Waiting::collective(comm) },
     );
-    if scarce {
-        // All ranks will be busy now, and should share the processors evenly; where each was woken is no guide to that.
-        cpu::begin_on(comm.rank() as usize);
-    }
     if broken && !node.stage.holds(awaited) {
         return Err(error_of(Failure::Device("the device failed during a collective operation".to_owned())));
     }
