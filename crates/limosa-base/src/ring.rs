@@ -22,10 +22,13 @@
 //!
 //! What a receiver reads was written by another process: info and body are plain bytes to be checked by whoever gives them a meaning.
 
+use crate::copy::copy;
 use crate::sync::{AtomicU32, AtomicU64, Ordering, UnsafeCell};
 
 /// Bytes of a cell's body.
 pub const BODY_BYTES: usize = 56;
+/// What a cell's body holds beside two words.
+pub const TAIL_BYTES: usize = BODY_BYTES - 16;
 /// A cell's body.
 pub type Body = [u64; BODY_BYTES / 8];
 
@@ -137,6 +140,29 @@ impl Producer {
         cell.body.with_mut(|b| {
             // SAFETY: the receiver has counted this cell as consumed (or it was never used), and does not read it before the flag below.
             unsafe { *b = *body }
+        });
+        self.position = self.position.wrapping_add(1);
+        // Pairs with the acquire load in `Consumer::peek`.
+        cell.flag.store(flag(self.position, info), Ordering::Release);
+        true
+    }
+
+    /// As [`Producer::push`], with a body that begins with two words and goes on with at most [`TAIL_BYTES`] bytes. They are written where they
+    /// belong one by one: a body put together elsewhere and copied as a whole would have to wait for its parts to get there.
+    #[inline]
+    pub fn push_parts<const N: usize>(&mut self, ring: &Ring<N>, info: u32, words: [u64; 2], tail: &[u8]) -> bool {
+        assert!(tail.len() <= TAIL_BYTES, "a cell has no room for {} bytes", tail.len());
+        if !self.has_room(ring) {
+            return false;
+        }
+        let cell = &ring.cells[self.position as usize % N];
+        cell.body.with_mut(|b| {
+            // SAFETY: as for `push`; the words and the tail, whose length was checked, fit into the body.
+            unsafe {
+                (*b)[0] = words[0];
+                (*b)[1] = words[1];
+                copy(tail.as_ptr(), b.cast::<u8>().add(16), tail.len());
+            }
         });
         self.position = self.position.wrapping_add(1);
         // Pairs with the acquire load in `Consumer::peek`.
@@ -296,6 +322,22 @@ mod tests {
             }
             assert_eq!(expected, next);
         }
+    }
+
+    #[test]
+    fn a_body_in_parts_is_a_body() {
+        let ring = Ring::<4>::new();
+        let (mut producer, mut consumer) = (Producer::default(), Consumer::default());
+        for len in 0..=TAIL_BYTES {
+            let tail: Vec<u8> = (0..len).map(|i| (i * 5 + len) as u8).collect();
+            assert!(producer.push_parts(&ring, len as u32, [1, u64::MAX], &tail));
+            let (info, body) = consumer.peek(&ring).expect("a cell");
+            let bytes: Vec<u8> = body[2..].iter().flat_map(|word| word.to_ne_bytes()).collect();
+            assert_eq!((info, body[0], body[1], &bytes[..len]), (len as u32, 1, u64::MAX, &tail[..]));
+            consumer.advance(&ring);
+        }
+        assert!((0..4).all(|_| producer.push_parts(&ring, 0, [0; 2], &[])));
+        assert!(!producer.push_parts(&ring, 0, [0; 2], &[]), "the ring is full");
     }
 
     #[test]

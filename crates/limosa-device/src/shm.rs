@@ -21,7 +21,7 @@
 use crate::{Data, Device, DeviceError, Meta, Peer, Puller, Sent, Urgency};
 use limosa_base::doorbell::Doorbell;
 use limosa_base::joint::Joint;
-use limosa_base::ring::{BODY_BYTES, Body, Consumer, Producer, Ring};
+use limosa_base::ring::{BODY_BYTES, Body, Consumer, Producer, Ring, TAIL_BYTES};
 use limosa_base::segment::{self, Foreign, Mapping, PAGE, Shared};
 use limosa_base::spread::Place;
 use limosa_base::vm::{self, Slice};
@@ -41,7 +41,7 @@ const CELLS: usize = 256;
 const LANE_BYTES: usize = 128 * 1024;
 const ARENA_OFFSET: usize = size_of::<Ring<CELLS>>();
 const ARENA_BYTES: usize = LANE_BYTES - ARENA_OFFSET;
-const INLINE_BYTES: usize = BODY_BYTES - 16;
+const INLINE_BYTES: usize = TAIL_BYTES;
 const IN_ARENA: u32 = 255;
 const IN_CHAIN: u32 = 254;
 /// Most cells that follow a first one: up to here data arrive sooner in cells than in the arena, where reading begins a memory access later.
@@ -301,6 +301,15 @@ impl Device for ShmDevice {
 
     #[inline]
     fn send(&mut self, to: Peer, meta: &Meta, mut data: Data<'_>, urgency: Urgency) -> Result<Sent, DeviceError> {
+        if let (Some(lane), Data::Bytes(bytes)) = (&mut self.outgoing[to as usize], &data)
+            && bytes.len() <= INLINE_BYTES
+        {
+            if !lane.producer.push_parts(&lane.memory, u32::from(meta.kind) | (bytes.len() as u32) << 8, meta.words, bytes) {
+                return Ok(Sent::NoRoom);
+            }
+            self.ports.of(to).doorbell.ring(urgency == Urgency::Urgent);
+            return Ok(Sent::Done);
+        }
         if self.outgoing[to as usize].is_none() {
             self.open_lane(to)?;
         }

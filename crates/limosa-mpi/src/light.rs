@@ -22,10 +22,11 @@ pub fn object(short: Short) -> Option<Arc<Request>> {
     Some(Request::pending(id, registry::find(label.context), about))
 }
 
-fn end_of(label: Label, completion: Completion) -> End {
+#[inline]
+fn end_of(is_send: bool, completion: Completion) -> End {
     match completion.cancelled {
         true => End { cancelled: true, ..End::empty() },
-        false if label.is_send => End::of_send(completion),
+        false if is_send => End::of_send(completion),
         false => End::of_receive(completion),
     }
 }
@@ -35,8 +36,9 @@ fn end_of(label: Label, completion: Completion) -> End {
 ///
 /// # Errors
 /// The first `i` whose name is none.
-pub fn wait_each(n: usize, name: &dyn Fn(usize) -> Option<Short>, done: &mut dyn FnMut(usize, usize, End)) -> Result<(), usize> {
-    engine().wait_each(n, name, &Waiting::light(n, name), &mut |i, label, completion| done(i, label.note, end_of(label, completion)))
+#[inline]
+pub fn wait_each(n: usize, name: impl Fn(usize) -> Option<Short>, mut done: impl FnMut(usize, usize, End)) -> Result<(), usize> {
+    engine().wait_each(n, &name, &Waiting::light(n, &name), |i, note, is_send, completion| done(i, note, end_of(is_send, completion)))
 }
 
 /// Takes the end of a request, with its communicator's handle, if it has ended.
@@ -44,7 +46,7 @@ pub fn wait_each(n: usize, name: &dyn Fn(usize) -> Option<Short>, done: &mut dyn
 /// # Errors
 /// [`Unknown`].
 pub fn test(short: Short) -> Result<Option<(usize, End)>, Unknown> {
-    Ok(engine().test_one(short)?.map(|(label, completion)| (label.note, end_of(label, completion))))
+    Ok(engine().test_one(short)?.map(|(note, is_send, completion)| (note, end_of(is_send, completion))))
 }
 
 /// What a request waits for, in the status board's terms, with the communicator's name kept by `names`.

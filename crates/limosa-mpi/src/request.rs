@@ -21,6 +21,7 @@ use limosa_p2p::memory::Region;
 use limosa_p2p::{Completion, Failure, RequestId, View};
 use parking_lot::Mutex;
 use smallvec::SmallVec;
+use std::borrow::Borrow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
@@ -67,7 +68,8 @@ impl End {
 
 /// A failure of the engine as an error of the standard.
 #[cold]
-pub(crate) fn error_of(failure: Failure) -> Error {
+pub(crate) fn error_of(failure: impl Borrow<Failure>) -> Error {
+    let failure = failure.borrow();
     let class = match failure {
         Failure::Truncated { .. } => crate::consts::MPI_ERR_TRUNCATE,
         Failure::NoMemory(_) => crate::consts::MPI_ERR_NO_MEM,

@@ -11,7 +11,7 @@
 
 use crate::matching::{Envelope, Pattern};
 use crate::memory::Region;
-use crate::request::{Completion, Continuation, Failure, Label, Owner, Phase, RequestId, Short, Unknown};
+use crate::request::{Completion, Continuation, Failure, Label, Owner, Phase, RequestId, Short, Taken, Unknown};
 use crate::state::{Begun, Mode, State, Unexpected};
 use limosa_base::alarm::Alarm;
 use limosa_base::biased::Biased;
@@ -139,6 +139,12 @@ impl Core {
         } else {
             self.state.send(&mut *self.device, peer, envelope, region, mode)
         }
+    }
+
+    /// Sends a message that can be on its way at once, without changing anything for anybody else; false if this is not such a one.
+    #[inline]
+    fn send_now(&mut self, me: Peer, peer: Peer, envelope: &Envelope, region: &Region) -> bool {
+        peer != me && self.state.send_now(&mut *self.device, peer, envelope, region)
     }
 
     fn joint_to_help(&mut self) -> Option<(usize, Peer, Region)> {
@@ -292,8 +298,12 @@ impl Engine {
     ///
     /// # Errors
     /// As for [`Engine::send`].
+    #[inline]
     pub fn send_labelled(&self, peer: Peer, envelope: &Envelope, region: Region, mode: Mode, label: Label) -> Result<Started, Failure> {
         let mut core = self.core.lock();
+        if mode == Mode::Standard && core.send_now(self.rank, peer, envelope, &region) {
+            return Ok(Started::Done);
+        }
         let started = core.start_send(self.rank, peer, envelope, region, mode);
         if let Ok(Some(id)) = started
             && let Some(request) = core.state.requests.get_mut(id)
@@ -305,12 +315,16 @@ impl Engine {
     }
 
     /// As [`Engine::receive`], for a layer that keeps nothing but the request's short name.
+    #[inline]
     pub fn receive_labelled(&self, pattern: &Pattern, region: Region, label: Label) -> RequestId {
         let mut core = self.core.lock();
         let core_ref = &mut *core;
+        let small = region.len() <= core_ref.state.eager_limit;
         let id = core_ref.state.receive(&mut *core_ref.device, pattern, region);
-        if let Some(request) = core.state.requests.get_mut(id) {
-            request.label = Some(label);
+        let request = core.state.requests.get_mut(id).expect("just inserted");
+        request.label = Some(label);
+        if small && matches!(request.phase, Phase::Posted { .. }) {
+            return id; // Nothing has changed for anybody else.
         }
         self.leave(core);
         id
@@ -332,67 +346,62 @@ impl Engine {
     }
 
     /// Waits until all of `n` labelled requests are done, and takes their ends: `name(i)` is the name of the i-th (`None`: nothing to wait for),
-    /// and `done(i, label, end)` is called for each in turn, under the lock.
+    /// and `done(i, note, is_send, end)`, with the note of its
+    /// label, is called for each in turn, under the lock.
     ///
     /// # Errors
     /// The first `i` whose name is none, before anything is waited for.
+    #[inline]
     pub fn wait_each(
         &self,
         n: usize,
-        name: &dyn Fn(usize) -> Option<Short>,
+        name: impl Fn(usize) -> Option<Short>,
         observer: &dyn Observer,
-        done: &mut dyn FnMut(usize, Label, Completion),
+        mut done: impl FnMut(usize, usize, bool, Completion),
     ) -> Result<(), usize> {
         let mut core = self.core.lock();
         if let Some(unknown) = (0..n).find(|&i| name(i).is_some_and(|short| core.state.requests.find(short).is_none())) {
             self.leave(core);
             return Err(unknown);
         }
-        let mut left = n;
-        core = self.wait_with(
-            core,
-            &mut |state| {
-                while left > 0 {
-                    if let Some(short) = name(left - 1)
-                        && state.requests.find(short).is_some_and(|(_, r)| !matches!(r.phase, Phase::Done))
-                    {
-                        return false;
+        let mut next = 0;
+        let mut take = |state: &mut State| {
+            while next < n {
+                if let Some(short) = name(next) {
+                    match state.requests.take(short) {
+                        Taken::Done { note, is_send, end } => done(next, note, is_send, end),
+                        Taken::Pending => return false,
+                        Taken::Unknown => {} // The same name came before.
                     }
-                    left -= 1;
                 }
-                true
-            },
-            observer,
-        );
-        for i in 0..n {
-            let Some((id, _)) = name(i).and_then(|short| core.state.requests.find(short)) else { continue };
-            if let Some(request) = core.state.requests.remove(id) {
-                done(i, request.label.expect("it was found by its label"), request.completion);
+                next += 1;
             }
+            true
+        };
+        if !take(&mut core.state) {
+            core = self.wait_with(core, &mut take, observer);
         }
         self.leave(core);
         Ok(())
     }
 
-    /// Takes the end of a labelled request if it is done; makes progress once if not.
+    /// Takes the end of a labelled request if it is done, with its label's note and whether it is a send; makes progress once if not.
     ///
     /// # Errors
     /// [`Unknown`].
-    pub fn test_one(&self, short: Short) -> Result<Option<(Label, Completion)>, Unknown> {
+    pub fn test_one(&self, short: Short) -> Result<Option<(usize, bool, Completion)>, Unknown> {
         let mut core = self.core.lock();
-        let is_done = |core: &Core| core.state.requests.find(short).map(|(id, r)| (id, matches!(r.phase, Phase::Done)));
-        let mut found = is_done(&core);
-        if let Some((_, false)) = found {
+        let mut taken = core.state.requests.take(short);
+        if let Taken::Pending = taken {
             self.progress(&mut core);
-            found = is_done(&core);
+            taken = core.state.requests.take(short);
         }
-        let end = match found {
-            None => Err(Unknown),
-            Some((_, false)) => Ok(None),
-            Some((id, true)) => Ok(core.state.requests.remove(id).and_then(|r| Some((r.label?, r.completion)))),
-        };
         self.leave(core);
-        end
+        match taken {
+            Taken::Unknown => Err(Unknown),
+            Taken::Pending => Ok(None),
+            Taken::Done { note, is_send, end } => Ok(Some((note, is_send, end))),
+        }
     }
 
     /// Receives into the region and waits for it.
@@ -408,7 +417,7 @@ impl Engine {
             }
             Begun::Request(id) => {
                 core = self.wait_with(core, &mut |state| View(state).is_done(id), observer);
-                end = core.state.requests.remove(id).map(|r| r.completion).unwrap_or_default();
+                end = core.state.requests.remove(id).unwrap_or_default();
             }
         }
         self.leave(core);
@@ -428,19 +437,22 @@ impl Engine {
         observer: &dyn Observer,
     ) -> Result<(), Failure> {
         let mut core = self.core.lock();
+        if mode == Mode::Standard && core.send_now(self.rank, peer, envelope, &region) {
+            return Ok(());
+        }
         let started = core.start_send(self.rank, peer, envelope, region, mode);
         let mut failure = None;
         let started = match started {
             Ok(Some(id)) => {
                 core = self.wait_with(core, &mut |state| View(state).is_done(id), observer);
-                failure = core.state.requests.remove(id).and_then(|r| r.completion.failure);
+                failure = core.state.requests.remove(id).and_then(|end| end.failure);
                 Ok(())
             }
             Ok(None) => Ok(()),
             Err(failure) => Err(failure),
         };
         self.leave(core);
-        started.and(failure.map_or(Ok(()), Err))
+        started.and(failure.map_or(Ok(()), |failure| Err(*failure)))
     }
 
     /// The message that a receive with this pattern would get now, if there is one.
@@ -531,7 +543,7 @@ impl Engine {
     pub fn take(&self, id: RequestId) -> Option<Completion> {
         let mut core = self.core.lock();
         core.state.end_of(id)?;
-        core.state.requests.remove(id).map(|r| r.completion)
+        core.state.requests.remove(id)
     }
 
     /// Nobody will ask about this request again: it is freed when it is done.
@@ -548,7 +560,7 @@ impl Engine {
     pub fn then(&self, id: RequestId, then: Continuation) {
         let mut core = self.core.lock();
         if core.state.end_of(id).is_some() {
-            let end = core.state.requests.remove(id).map(|r| r.completion).unwrap_or_default();
+            let end = core.state.requests.remove(id).unwrap_or_default();
             drop(core);
             then(self, end);
             return;

@@ -72,24 +72,98 @@ fn key(pattern: &Pattern) -> Key {
     (pattern.context, u64::from(source) << 32 | u64::from(tag))
 }
 
-#[derive(Clone, Copy)]
+/// A list of entries that are asked for by the same key.
 struct List {
+    key: Key,
     head: u32,
     tail: u32,
 }
 
+/// All lists of a store. A list stays when it becomes empty, since the next entry is likely to have the same key; when there are many, the empty
+/// ones are swept away.
+struct Lists {
+    all: Vec<List>,
+    free: Vec<u32>,
+    by_key: FxHashMap<Key, u32>,
+    /// For each form the list that was last found: most often it is asked for again.
+    last: [u32; FORMS],
+    sweep_at: usize,
+}
+
+/// Lists that are kept whether or not they are empty.
+const KEPT_LISTS: usize = 64;
+
+impl Lists {
+    fn new() -> Lists {
+        Lists { all: Vec::new(), free: Vec::new(), by_key: FxHashMap::default(), last: [NONE; FORMS], sweep_at: KEPT_LISTS }
+    }
+
+    #[inline]
+    fn find(&mut self, form: usize, key: Key) -> Option<u32> {
+        let last = self.last[form];
+        if self.all.get(last as usize).is_some_and(|list| list.key == key) {
+            return Some(last);
+        }
+        let index = *self.by_key.get(&key)?;
+        self.last[form] = index;
+        Some(index)
+    }
+
+    #[inline]
+    fn find_or_make(&mut self, form: usize, key: Key) -> u32 {
+        self.find(form, key).unwrap_or_else(|| self.make(form, key))
+    }
+
+    #[inline(never)]
+    fn make(&mut self, form: usize, key: Key) -> u32 {
+        if self.by_key.len() >= self.sweep_at {
+            self.sweep();
+        }
+        let list = List { key, head: NONE, tail: NONE };
+        let index = match self.free.pop() {
+            Some(index) => {
+                self.all[index as usize] = list;
+                index
+            }
+            None => {
+                self.all.push(list);
+                u32::try_from(self.all.len() - 1).expect("there are no more lists than entries")
+            }
+        };
+        self.by_key.insert(key, index);
+        self.last[form] = index;
+        index
+    }
+
+    /// Gives empty lists free; the next sweep comes when there are twice as many as are in use now.
+    fn sweep(&mut self) {
+        let (all, free) = (&self.all, &mut self.free);
+        self.by_key.retain(|_, &mut index| {
+            let used = all[index as usize].head != NONE;
+            if !used {
+                free.push(index);
+            }
+            used
+        });
+        self.last = [NONE; FORMS];
+        self.sweep_at = KEPT_LISTS.max(2 * self.by_key.len());
+    }
+}
+
+/// A node's place on one list; `list` is [`NONE`] if it is on none.
 #[derive(Clone, Copy)]
 struct Links {
+    list: u32,
     prev: u32,
     next: u32,
 }
 
-struct Node<T> {
+const UNLINKED: Links = Links { list: NONE, prev: NONE, next: NONE };
+
+struct Node<T, const N: usize> {
     /// `None` marks a free slot.
     value: Option<T>,
-    key: [Key; FORMS],
-    links: [Links; FORMS],
-    on: [bool; FORMS],
+    links: [Links; N],
     order: u64,
     generation: u32,
 }
@@ -99,91 +173,72 @@ struct Node<T> {
 pub struct EntryId {
     index: u32,
     generation: u32,
+    form: u8,
 }
 
-/// A slab of entries threaded on hashed lists.
-struct Store<T> {
-    nodes: Vec<Node<T>>,
+/// A slab of entries, each threaded on up to `N` hashed lists.
+struct Store<T, const N: usize> {
+    nodes: Vec<Node<T, N>>,
     free: Vec<u32>,
-    lists: FxHashMap<Key, List>,
+    lists: Lists,
     next_order: u64,
     len: usize,
 }
 
-impl<T> Store<T> {
-    fn new() -> Store<T> {
-        Store { nodes: Vec::new(), free: Vec::new(), lists: FxHashMap::default(), next_order: 0, len: 0 }
+impl<T, const N: usize> Store<T, N> {
+    fn new() -> Store<T, N> {
+        Store { nodes: Vec::new(), free: Vec::new(), lists: Lists::new(), next_order: 0, len: 0 }
     }
 
+    #[inline]
     fn insert(&mut self, value: T) -> u32 {
         let order = self.next_order;
         self.next_order += 1;
         self.len += 1;
-        let unlinked = Links { prev: NONE, next: NONE };
         if let Some(index) = self.free.pop() {
             let node = &mut self.nodes[index as usize];
             node.value = Some(value);
-            node.on = [false; FORMS];
             node.order = order;
             return index;
         }
-        self.nodes.push(Node {
-            value: Some(value),
-            key: [(0, 0); FORMS],
-            links: [unlinked; FORMS],
-            on: [false; FORMS],
-            order,
-            generation: 0,
-        });
+        self.nodes.push(Node { value: Some(value), links: [UNLINKED; N], order, generation: 0 });
         u32::try_from(self.nodes.len() - 1).expect("fewer than 2^32 messages wait at once")
     }
 
-    /// Appends node `index` to the list of `key`, using its links number `form`.
-    fn link(&mut self, index: u32, form: usize, key: Key) {
-        let list = self.lists.entry(key).or_insert(List { head: NONE, tail: NONE });
-        let tail = list.tail;
-        list.tail = index;
+    /// Appends node `index` to the list of `key`, which has this form, using its links number `place`.
+    #[inline]
+    fn link(&mut self, index: u32, place: usize, form: usize, key: Key) {
+        let number = self.lists.find_or_make(form, key);
+        let list = &mut self.lists.all[number as usize];
+        let tail = std::mem::replace(&mut list.tail, index);
         if tail == NONE {
             list.head = index;
         } else {
-            self.nodes[tail as usize].links[form].next = index;
+            self.nodes[tail as usize].links[place].next = index;
         }
-        let node = &mut self.nodes[index as usize];
-        node.key[form] = key;
-        node.on[form] = true;
-        node.links[form] = Links { prev: tail, next: NONE };
+        self.nodes[index as usize].links[place] = Links { list: number, prev: tail, next: NONE };
     }
 
-    fn unlink(&mut self, index: u32, form: usize) {
-        let node = &mut self.nodes[index as usize];
-        if !std::mem::take(&mut node.on[form]) {
+    #[inline]
+    fn unlink(&mut self, index: u32, place: usize) {
+        let Links { list, prev, next } = std::mem::replace(&mut self.nodes[index as usize].links[place], UNLINKED);
+        if list == NONE {
             return;
         }
-        let (key, Links { prev, next }) = (node.key[form], node.links[form]);
-        if prev == NONE && next == NONE {
-            self.lists.remove(&key);
-            return;
+        match prev {
+            NONE => self.lists.all[list as usize].head = next,
+            _ => self.nodes[prev as usize].links[place].next = next,
         }
-        if prev != NONE {
-            self.nodes[prev as usize].links[form].next = next;
-        }
-        if next != NONE {
-            self.nodes[next as usize].links[form].prev = prev;
-        }
-        if prev == NONE || next == NONE {
-            let list = self.lists.get_mut(&key).expect("a linked node is on its list");
-            if prev == NONE {
-                list.head = next;
-            }
-            if next == NONE {
-                list.tail = prev;
-            }
+        match next {
+            NONE => self.lists.all[list as usize].tail = prev,
+            _ => self.nodes[next as usize].links[place].prev = prev,
         }
     }
 
+    #[inline]
     fn remove(&mut self, index: u32) -> T {
-        for form in 0..FORMS {
-            self.unlink(index, form);
+        for place in 0..N {
+            self.unlink(index, place);
         }
         let node = &mut self.nodes[index as usize];
         node.generation = node.generation.wrapping_add(1);
@@ -192,12 +247,14 @@ impl<T> Store<T> {
         node.value.take().expect("a listed node holds a value")
     }
 
-    fn head(&self, key: Key) -> Option<u32> {
-        self.lists.get(&key).map(|list| list.head)
+    #[inline]
+    fn head(&mut self, form: usize, key: Key) -> Option<u32> {
+        let list = self.lists.find(form, key)?;
+        Some(self.lists.all[list as usize].head).filter(|&head| head != NONE)
     }
 
-    fn id(&self, index: u32) -> EntryId {
-        EntryId { index, generation: self.nodes[index as usize].generation }
+    fn id(&self, index: u32, form: usize) -> EntryId {
+        EntryId { index, generation: self.nodes[index as usize].generation, form: form as u8 }
     }
 
     fn find(&self, id: EntryId) -> Option<u32> {
@@ -208,55 +265,81 @@ impl<T> Store<T> {
 
 /// Posted receives (`P`) and unexpected messages (`U`).
 pub struct Matcher<P, U> {
-    posted: Store<P>,
+    posted: Store<P, 1>,
     /// How many posted receives have each form.
     posted_forms: [usize; FORMS],
-    unexpected: Store<(Envelope, U)>,
+    /// Bit `f`: there are posted receives of form `f`.
+    forms_in_use: u32,
+    unexpected: Store<(Envelope, U), FORMS>,
     /// Forms for which unexpected messages are threaded; the exact one always is.
     threaded: [bool; FORMS],
 }
 
 impl<P, U> Default for Matcher<P, U> {
     fn default() -> Self {
-        Matcher { posted: Store::new(), posted_forms: [0; FORMS], unexpected: Store::new(), threaded: [true, false, false, false] }
+        Matcher {
+            posted: Store::new(),
+            posted_forms: [0; FORMS],
+            forms_in_use: 0,
+            unexpected: Store::new(),
+            threaded: [true, false, false, false],
+        }
     }
 }
 
 impl<P, U> Matcher<P, U> {
     /// Posts a receive. The caller has made sure with [`Matcher::take`] that no unexpected message matches it.
+    #[inline]
     pub fn post(&mut self, pattern: &Pattern, receive: P) -> EntryId {
         let index = self.posted.insert(receive);
         let form = pattern.form();
-        // Only one list holds a posted receive, so links number 0 serve whatever the form.
-        self.posted.link(index, 0, key(pattern));
+        self.posted.link(index, 0, form, key(pattern));
         self.posted_forms[form] += 1;
-        self.posted.id(index)
+        self.forms_in_use |= 1 << form;
+        self.posted.id(index, form)
     }
 
     /// A message has arrived: takes the receive that it belongs to.
     #[inline]
     pub fn arrive(&mut self, envelope: &Envelope) -> Option<P> {
-        let mut best: Option<(u64, u32, usize)> = None;
-        for form in 0..FORMS {
-            if self.posted_forms[form] == 0 {
-                continue;
-            }
-            if let Some(index) = self.posted.head(key(&generalise(envelope, form))) {
-                let order = self.posted.nodes[index as usize].order;
-                if best.is_none_or(|(oldest, ..)| order < oldest) {
-                    best = Some((order, index, form));
-                }
-            }
+        let forms = self.forms_in_use;
+        if forms == 0 {
+            return None;
         }
-        let (_, index, form) = best?;
-        self.posted_forms[form] -= 1;
+        let (index, form) = if forms.is_power_of_two() {
+            let form = forms.trailing_zeros() as usize;
+            (self.posted.head(form, key(&generalise(envelope, form)))?, form)
+        } else {
+            self.oldest(envelope)?
+        };
+        self.forget_form(form);
         Some(self.posted.remove(index))
     }
 
+    /// The oldest of the posted receives, of several forms, that a message may belong to.
+    #[inline(never)]
+    fn oldest(&mut self, envelope: &Envelope) -> Option<(u32, usize)> {
+        let forms = (0..FORMS).filter(|form| self.forms_in_use & 1 << form != 0);
+        let posted = &mut self.posted;
+        let heads = forms.filter_map(|form| {
+            posted.head(form, key(&generalise(envelope, form))).map(|index| (posted.nodes[index as usize].order, index, form))
+        });
+        heads.min().map(|(_, index, form)| (index, form))
+    }
+
+    /// One posted receive of this form less.
+    #[inline]
+    fn forget_form(&mut self, form: usize) {
+        self.posted_forms[form] -= 1;
+        if self.posted_forms[form] == 0 {
+            self.forms_in_use &= !(1 << form);
+        }
+    }
+
     /// Withdraws a posted receive; `None` if it has been matched already.
-    pub fn withdraw(&mut self, id: EntryId, pattern: &Pattern) -> Option<P> {
+    pub fn withdraw(&mut self, id: EntryId) -> Option<P> {
         let index = self.posted.find(id)?;
-        self.posted_forms[pattern.form()] -= 1;
+        self.forget_form(usize::from(id.form));
         Some(self.posted.remove(index))
     }
 
@@ -265,11 +348,12 @@ impl<P, U> Matcher<P, U> {
         let index = self.unexpected.insert((*envelope, message));
         for form in 0..FORMS {
             if self.threaded[form] {
-                self.unexpected.link(index, form, key(&generalise(envelope, form)));
+                self.unexpected.link(index, form, form, key(&generalise(envelope, form)));
             }
         }
     }
 
+    #[inline]
     fn lookup(&mut self, pattern: &Pattern) -> Option<u32> {
         if self.unexpected.len == 0 {
             return None;
@@ -278,7 +362,7 @@ impl<P, U> Matcher<P, U> {
         if !self.threaded[form] {
             self.thread(form);
         }
-        self.unexpected.head(key(pattern))
+        self.unexpected.head(form, key(pattern))
     }
 
     /// Threads all unexpected messages for a form of wildcard that is asked for the first time.
@@ -293,7 +377,7 @@ impl<P, U> Matcher<P, U> {
         for (_, index) in waiting {
             let (envelope, _) = self.unexpected.nodes[index as usize].value.as_ref().expect("filtered above");
             let pattern = generalise(envelope, form);
-            self.unexpected.link(index, form, key(&pattern));
+            self.unexpected.link(index, form, form, key(&pattern));
         }
     }
 
@@ -313,7 +397,7 @@ impl<P, U> Matcher<P, U> {
 
     /// Takes the oldest unexpected message with this envelope for which `wanted` holds: for withdrawing a particular send.
     pub fn take_where(&mut self, envelope: &Envelope, wanted: impl Fn(&U) -> bool) -> Option<U> {
-        let mut index = self.unexpected.head(key(&generalise(envelope, 0)))?;
+        let mut index = self.unexpected.head(0, key(&generalise(envelope, 0)))?;
         while index != NONE {
             let node = &self.unexpected.nodes[index as usize];
             if node.value.as_ref().is_some_and(|(_, message)| wanted(message)) {
@@ -415,8 +499,8 @@ mod tests {
                         if at < oracle.posted.len() {
                             let (pattern, number) = oracle.posted.remove(at);
                             let (id, _) = ids[&number];
-                            prop_assert_eq!(matcher.withdraw(id, &pattern), Some(number));
-                            prop_assert_eq!(matcher.withdraw(id, &pattern), None);
+                            prop_assert_eq!(matcher.withdraw(id), Some(number));
+                            prop_assert_eq!(matcher.withdraw(id), None);
                         }
                     }
                     Event::Recall(at) => {
@@ -433,14 +517,15 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_kept_when_all_has_matched() {
+    fn the_lists_of_tags_that_are_never_used_again_are_swept_away() {
         let mut matcher = Matcher::<u32, u32>::default();
-        for tag in 0..10_000 {
+        for tag in 0..100_000 {
             matcher.post(&Pattern { context: 0, source: Some(0), tag: Some(tag) }, 0);
-        }
-        for tag in (0..10_000).rev() {
             assert_eq!(matcher.arrive(&Envelope { context: 0, source: 0, tag }), Some(0));
+            matcher.store(&Envelope { context: 0, source: 0, tag }, 0);
+            assert!(matcher.take(&Pattern { context: 0, source: None, tag: Some(tag) }).is_some());
         }
-        assert!(matcher.posted.lists.is_empty());
+        assert!(matcher.posted.lists.all.len() <= 2 * KEPT_LISTS);
+        assert!(matcher.unexpected.lists.all.len() <= 2 * KEPT_LISTS);
     }
 }

@@ -76,6 +76,15 @@ impl Region {
         Region { base: std::ptr::null_mut(), count: 0, bytes: 0, layout: None }
     }
 
+    /// Makes it the empty region.
+    #[inline]
+    pub fn clear(&mut self) {
+        self.bytes = 0;
+        if self.layout.is_some() {
+            self.layout = None;
+        }
+    }
+
     /// Length of the stream in bytes.
     #[inline(always)]
     pub fn len(&self) -> usize {
@@ -90,6 +99,17 @@ impl Region {
     /// The base address, if the stream is one contiguous block.
     pub fn as_contiguous(&self) -> Option<*mut u8> {
         if self.layout.is_none() { Some(self.base) } else { None }
+    }
+
+    /// The stream itself, if it is one contiguous block.
+    #[inline]
+    pub fn as_bytes(&self) -> Option<&[u8]> {
+        match (&self.layout, self.bytes) {
+            (Some(_), _) => None,
+            (None, 0) => Some(&[]),
+            // SAFETY: the builder of the region promised readable memory.
+            (None, bytes) => Some(unsafe { std::slice::from_raw_parts(self.base, bytes) }),
+        }
     }
 
     /// Mean length of a contiguous piece in bytes.

@@ -15,7 +15,7 @@
 //!
 //! All fields are touched under the engine's lock only, except that `Pulling` leaves the region to the thread that copies.
 
-use crate::matching::{EntryId, Envelope, Pattern};
+use crate::matching::{EntryId, Envelope};
 use crate::memory::Region;
 use limosa_device::{DeviceError, Peer};
 use std::fmt;
@@ -124,8 +124,16 @@ pub struct Completion {
     pub bytes: u64,
     /// The operation was cancelled.
     pub cancelled: bool,
-    /// What went wrong, if anything.
-    pub failure: Option<Failure>,
+    /// What went wrong, if anything; boxed, since ends are handed about a lot and failures are rare.
+    pub failure: Option<Box<Failure>>,
+}
+
+impl Completion {
+    /// The end of an operation that failed.
+    #[cold]
+    pub(crate) fn failed(failure: Failure) -> Completion {
+        Completion { failure: Some(Box::new(failure)), ..Completion::default() }
+    }
 }
 
 /// What is to happen when a request is done. Runs without the engine's lock.
@@ -144,29 +152,59 @@ pub(crate) enum Owner {
 /// A list of contiguous pieces as a peer reads it: address, length.
 pub(crate) type PieceList = Box<[(u64, u64)]>;
 
+/// See the table above. Phases own nothing, so that changing one is a plain store.
+#[derive(Clone, Copy)]
 pub(crate) enum Phase {
-    Posted { pattern: Pattern, entry: EntryId, region: Region },
+    Posted { entry: EntryId },
     Pulling,
     Arriving,
-    Streaming { region: Region, expected: u64, received: u64 },
+    Streaming { expected: u64, received: u64 },
     Queued,
     Unmatched { peer: Peer, envelope: Envelope },
-    Offered { peer: Peer, envelope: Envelope, region: Region, joint: Option<usize>, _pieces: PieceList },
-    Feeding { peer: Peer, region: Region, receive: u64, sent: u64, len: u64 },
-    Local { envelope: Envelope, region: Region },
+    Offered { peer: Peer, envelope: Envelope, joint: Option<usize> },
+    Feeding { peer: Peer, receive: u64, sent: u64, len: u64 },
+    Local { envelope: Envelope },
     Done,
 }
 
 pub(crate) struct Request {
     pub phase: Phase,
+    /// The message's memory, as long as the protocols need it.
+    pub region: Region,
+    /// What an offer names, which the receiver reads from here.
+    pub pieces: PieceList,
     pub owner: Owner,
     pub label: Option<Label>,
     pub completion: Completion,
 }
 
+impl Request {
+    /// Nothing is awaited any more: lets go of the message's memory.
+    #[inline]
+    pub fn done(&mut self) {
+        self.phase = Phase::Done;
+        self.region.clear();
+        if !self.pieces.is_empty() {
+            self.pieces = Box::new([]);
+        }
+    }
+}
+
+/// What became of a request that was asked about.
+pub(crate) enum Taken {
+    /// There is none of this name.
+    Unknown,
+    /// It is not done.
+    Pending,
+    /// It was done, and is gone: its label's note, whether it was a send, and its end.
+    Done { note: usize, is_send: bool, end: Completion },
+}
+
 struct Slot {
     generation: u32,
-    request: Option<Request>,
+    /// The slot is in use. What a free one holds is of no account; it stays in place because moving it in and out costs more than all else.
+    used: bool,
+    request: Request,
 }
 
 /// All requests of a process.
@@ -187,42 +225,72 @@ impl Requests {
     }
 
     #[inline]
-    pub fn insert(&mut self, phase: Phase) -> RequestId {
-        let request = Some(Request { phase, owner: Owner::Waiter, label: None, completion: Completion::default() });
-        if let Some(index) = self.free.pop() {
-            let slot = &mut self.slots[index as usize];
-            slot.request = request;
-            return RequestId { index, generation: slot.generation };
-        }
+    pub fn insert(&mut self, phase: Phase, region: Region) -> RequestId {
+        let Some(index) = self.free.pop() else { return self.grow(phase, region) };
+        let slot = &mut self.slots[index as usize];
+        slot.used = true;
+        slot.request.phase = phase;
+        slot.request.region = region;
+        RequestId { index, generation: slot.generation }
+    }
+
+    #[cold]
+    fn grow(&mut self, phase: Phase, region: Region) -> RequestId {
         let index = u32::try_from(self.slots.len()).expect("fewer than 2^32 requests are under way at once");
-        self.slots.push(Slot { generation: 1, request });
+        let request = Request { phase, region, pieces: Box::new([]), owner: Owner::Waiter, label: None, completion: Completion::default() };
+        self.slots.push(Slot { generation: 1, used: true, request });
         RequestId { index, generation: 1 }
     }
 
     #[inline]
+    fn slot(&mut self, id: RequestId) -> Option<&mut Slot> {
+        self.slots.get_mut(id.index as usize).filter(|slot| slot.generation == id.generation && slot.used)
+    }
+
+    #[inline]
     pub fn get(&self, id: RequestId) -> Option<&Request> {
-        self.slots.get(id.index as usize).filter(|slot| slot.generation == id.generation)?.request.as_ref()
+        self.slots.get(id.index as usize).filter(|slot| slot.generation == id.generation && slot.used).map(|slot| &slot.request)
     }
 
     #[inline]
     pub fn get_mut(&mut self, id: RequestId) -> Option<&mut Request> {
-        self.slots.get_mut(id.index as usize).filter(|slot| slot.generation == id.generation)?.request.as_mut()
+        self.slot(id).map(|slot| &mut slot.request)
     }
 
     /// The labelled request of this name that somebody will ask about.
     #[inline]
     pub fn find(&self, short: Short) -> Option<(RequestId, &Request)> {
-        let slot = self.slots.get(short.index as usize).filter(|slot| slot.generation % Short::GENERATIONS == short.generation)?;
-        let request = slot.request.as_ref().filter(|r| r.label.is_some() && matches!(r.owner, Owner::Waiter))?;
-        Some((RequestId { index: short.index, generation: slot.generation }, request))
+        let slot = self.slots.get(short.index as usize)?;
+        let known = slot.generation % Short::GENERATIONS == short.generation && slot.used && slot.request.label.is_some();
+        let asked_about = known && matches!(slot.request.owner, Owner::Waiter);
+        asked_about.then_some((RequestId { index: short.index, generation: slot.generation }, &slot.request))
     }
 
-    pub fn remove(&mut self, id: RequestId) -> Option<Request> {
-        let slot = self.slots.get_mut(id.index as usize).filter(|slot| slot.generation == id.generation)?;
-        let request = slot.request.take()?;
+    /// Takes the end of the labelled request of this name.
+    #[inline]
+    pub fn take(&mut self, short: Short) -> Taken {
+        let Some((id, request)) = self.find(short) else { return Taken::Unknown };
+        match (&request.phase, &request.label) {
+            (Phase::Done, Some(label)) => {
+                let (note, is_send) = (label.note, label.is_send);
+                self.remove(id).map_or(Taken::Unknown, |end| Taken::Done { note, is_send, end })
+            }
+            _ => Taken::Pending,
+        }
+    }
+
+    /// Frees a request; gives its end.
+    #[inline]
+    pub fn remove(&mut self, id: RequestId) -> Option<Completion> {
+        let slot = self.slot(id)?;
+        slot.used = false;
         slot.generation = slot.generation.wrapping_add(1);
+        slot.request.done();
+        slot.request.owner = Owner::Waiter;
+        slot.request.label = None;
+        let completion = std::mem::take(&mut slot.request.completion);
         self.free.push(id.index);
-        Some(request)
+        Some(completion)
     }
 }
 
@@ -230,13 +298,13 @@ impl Requests {
     /// Requests that only a message can complete, as opposed to a copy that is being made.
     pub fn awaiting_messages(&self) -> Vec<RequestId> {
         let name = |(index, slot): (usize, &Slot)| RequestId { index: index as u32, generation: slot.generation };
-        let waits = |slot: &Slot| slot.request.as_ref().is_some_and(|r| !matches!(r.phase, Phase::Done | Phase::Pulling));
+        let waits = |slot: &Slot| slot.used && !matches!(slot.request.phase, Phase::Done | Phase::Pulling);
         self.slots.iter().enumerate().filter(|(_, slot)| waits(slot)).map(name).collect()
     }
 
     /// True if a labelled request of this context has not been taken yet.
     pub fn has_labelled(&self, context: u64) -> bool {
-        self.slots.iter().filter_map(|slot| slot.request.as_ref()).any(|r| r.label.is_some_and(|l| l.context == context))
+        self.used().any(|r| r.label.is_some_and(|l| l.context == context))
     }
 
     /// Sends under way that were released by their owner.
@@ -245,6 +313,10 @@ impl Requests {
             matches!(r.owner, Owner::Nobody)
                 && matches!(r.phase, Phase::Queued | Phase::Unmatched { .. } | Phase::Offered { .. } | Phase::Feeding { .. })
         };
-        self.slots.iter().filter_map(|slot| slot.request.as_ref()).filter(|r| sends(r)).count()
+        self.used().filter(|r| sends(r)).count()
+    }
+
+    fn used(&self) -> impl Iterator<Item = &Request> {
+        self.slots.iter().filter(|slot| slot.used).map(|slot| &slot.request)
     }
 }

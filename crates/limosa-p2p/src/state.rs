@@ -203,19 +203,21 @@ impl State {
 
     // ---- ends of requests ------------------------------------------------------------------------------------------
 
+    #[inline]
     pub fn complete(&mut self, id: RequestId, completion: Completion) {
         let Some(request) = self.requests.get_mut(id) else { return };
         if let Phase::Offered { joint: Some(index), .. } = &request.phase {
             self.joints.give_back(*index);
         }
-        request.phase = Phase::Done;
+        request.done();
         request.completion = completion;
         self.completed = true;
         if !matches!(request.owner, Owner::Waiter) {
-            let request = self.requests.remove(id).expect("it was there a moment ago");
-            if let Owner::Continuation(then) = request.owner {
+            let owner = std::mem::replace(&mut request.owner, Owner::Nobody);
+            let completion = self.requests.remove(id).expect("it was there a moment ago");
+            if let Owner::Continuation(then) = owner {
                 self.continuations -= 1;
-                self.jobs.push(Job::Continue(then, request.completion));
+                self.jobs.push(Job::Continue(then, completion));
             }
         }
     }
@@ -233,19 +235,19 @@ impl State {
         self.arrivals.clear();
         self.interest = 0;
         if let Some(Direct { phase: phase @ (DirectPhase::Waiting | DirectPhase::Arriving), .. }) = &mut self.direct {
-            *phase = DirectPhase::Done(Completion { failure: Some(failure.clone()), ..Completion::default() });
+            *phase = DirectPhase::Done(Completion::failed(failure.clone()));
             self.completed = true;
         }
         for id in self.requests.awaiting_messages() {
-            self.complete(id, Completion { failure: Some(failure.clone()), ..Completion::default() });
+            self.complete(id, Completion::failed(failure.clone()));
         }
     }
 
     /// A request that has failed already.
     #[cold]
     fn failed(&mut self, failure: Failure) -> RequestId {
-        let id = self.requests.insert(Phase::Done);
-        self.complete(id, Completion { failure: Some(failure), ..Completion::default() });
+        let id = self.requests.insert(Phase::Done, Region::empty());
+        self.complete(id, Completion::failed(failure));
         id
     }
 
@@ -292,7 +294,7 @@ impl State {
                 let envelope = wire::envelope(meta);
                 let receive = match self.direct_for(&envelope).map(|direct| std::mem::replace(&mut direct.region, Region::empty())) {
                     Some(region) => {
-                        let id = self.requests.insert(Phase::Pulling);
+                        let id = self.requests.insert(Phase::Pulling, Region::empty());
                         self.direct.as_mut().expect("it was found a moment ago").phase = DirectPhase::Fetching(id);
                         Some((id, region))
                     }
@@ -343,10 +345,7 @@ impl State {
         }
         match self.matcher.arrive(envelope) {
             Some(id) => {
-                let region = self.take_posted(id);
-                let n = data.len().min(region.len());
-                region.write(0, &data[..n]);
-                self.complete_receive(id, envelope, data.len() as u64, region.len() as u64);
+                self.deliver(id, envelope, data);
                 if let Some(send) = sync {
                     answers.push((from, wire::about(wire::DONE, send, 0)));
                 }
@@ -357,6 +356,23 @@ impl State {
                 self.unexpected_bytes += data.len();
                 self.matcher.store(envelope, Unexpected::Eager { from, data: kept.into(), sync });
             }
+        }
+    }
+
+    /// Ends a posted receive, which was taken out of the matcher, with a whole message.
+    #[inline]
+    fn deliver(&mut self, id: RequestId, envelope: &Envelope, data: &[u8]) {
+        let request = self.requests.get_mut(id).expect("a posted receive lives until it is matched");
+        let (sent, room) = (data.len(), request.region.len());
+        request.region.write(0, &data[..sent.min(room)]);
+        self.interest -= usize::from(room > self.eager_limit);
+        let end = received(envelope, sent as u64, room as u64);
+        if let Owner::Waiter = request.owner {
+            request.done();
+            request.completion = end;
+            self.completed = true;
+        } else {
+            self.complete(id, end);
         }
     }
 
@@ -439,29 +455,26 @@ impl State {
 
     fn accepted(&mut self, id: RequestId, from: Peer, receive: u64, len: u64) -> bool {
         let Some(request) = self.requests.get_mut(id) else { return false };
-        match std::mem::replace(&mut request.phase, Phase::Done) {
-            Phase::Offered { peer, region, joint, .. } if peer == from && len <= region.len() as u64 => {
+        match request.phase {
+            Phase::Offered { peer, joint, .. } if peer == from && len <= request.region.len() as u64 => {
                 if let Some(index) = joint {
                     self.joints.give_back(index);
                 }
-                request.phase = Phase::Feeding { peer, region, receive, sent: 0, len };
+                request.phase = Phase::Feeding { peer, receive, sent: 0, len };
                 self.feeding.push_back(id);
                 true
             }
-            other => {
-                request.phase = other;
-                false
-            }
+            _ => false,
         }
     }
 
     fn streamed(&mut self, id: RequestId, offset: u64, data: &[u8]) -> bool {
         let Some(request) = self.requests.get_mut(id) else { return false };
-        let Phase::Streaming { region, expected, received } = &mut request.phase else { return false };
+        let Phase::Streaming { expected, received } = &mut request.phase else { return false };
         if offset.checked_add(data.len() as u64).is_none_or(|end| end > *expected) {
             return false;
         }
-        region.write(offset as usize, data);
+        request.region.write(offset as usize, data);
         *received += data.len() as u64;
         if *received == *expected {
             let completion = request.completion.clone();
@@ -475,7 +488,7 @@ impl State {
 /// The end of a receive into `room` bytes.
 #[inline]
 fn received(envelope: &Envelope, sent: u64, room: u64) -> Completion {
-    let failure = (sent > room).then_some(Failure::Truncated { sent, room });
+    let failure = if sent > room { Some(Box::new(Failure::Truncated { sent, room })) } else { None };
     Completion { source: envelope.source, tag: envelope.tag, bytes: sent.min(room), cancelled: false, failure }
 }
 
@@ -497,8 +510,9 @@ impl State {
     pub fn joint_to_help(&mut self, device: &dyn Device) -> Option<(usize, Peer, Region)> {
         let index = (0..self.joints.lent.len())
             .find(|&i| self.joints.lent[i].is_some() && self.joints.busy & (1 << i) == 0 && device.joints(self.rank)[i].is_open())?;
-        let Phase::Offered { peer, region, .. } = &self.requests.get(self.joints.lent[index]?)?.phase else { return None };
-        let found = (index, *peer, region.clone());
+        let request = self.requests.get(self.joints.lent[index]?)?;
+        let Phase::Offered { peer, .. } = request.phase else { return None };
+        let found = (index, peer, request.region.clone());
         self.joints.busy |= 1 << index;
         Some(found)
     }

@@ -97,7 +97,7 @@ fn wait_light(cx: &Cx, handles: &mut [Handle], mut statuses: Option<&mut [Status
     let mut failed: Vec<(usize, Error)> = Vec::new();
     let known = &*handles;
     let name = |i: usize| if known[i] == NULL { None } else { known[i].short() };
-    let waited = light::wait_each(known.len(), &name, &mut |i, comm, end| {
+    let waited = light::wait_each(known.len(), name, |i, comm, end| {
         report(statuses.as_mut().map(|s| &mut s[i]), &end);
         if let Some(error) = end.error {
             cx.blame(Handle(comm));
@@ -128,12 +128,16 @@ pub(crate) fn mpi_wait(cx: &Cx, request: &mut Handle, status: Option<&mut Status
     if request.is_light() {
         let handle = *request;
         let mut end = End::empty();
-        let waited = light::wait_each(1, &|_| handle.short(), &mut |_, comm, ended| {
-            if ended.error.is_some() {
-                cx.blame(Handle(comm));
-            }
-            end = ended;
-        });
+        let waited = light::wait_each(
+            1,
+            |_| handle.short(),
+            |_, comm, ended| {
+                if ended.error.is_some() {
+                    cx.blame(Handle(comm));
+                }
+                end = ended;
+            },
+        );
         if waited.is_err() {
             return Err(stale(handle));
         }

@@ -52,10 +52,10 @@ impl Trouble {
 
     /// Looks at the end of a receive from rank `from` that was to bring `expected` bytes.
     fn look(&mut self, from: u32, expected: usize, end: Completion) {
-        match end.failure {
+        match end.failure.as_deref() {
             None if end.bytes == expected as u64 => {}
             None => self.note(mismatch(from as usize, end.bytes as usize, expected)),
-            Some(Failure::Truncated { sent, .. }) => self.note(mismatch(from as usize, sent as usize, expected)),
+            Some(Failure::Truncated { sent, .. }) => self.note(mismatch(from as usize, *sent as usize, expected)),
             Some(failure) => self.note(error_of(failure)),
         }
     }

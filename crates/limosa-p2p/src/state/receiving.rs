@@ -4,7 +4,7 @@ use super::{Begun, Deferred, Direct, DirectPhase, Job, MAX_PIECES, State, Unexpe
 use crate::arriving::Target;
 use crate::matching::{Envelope, Pattern};
 use crate::memory::Region;
-use crate::request::{Completion, Failure, Phase, RequestId};
+use crate::request::{Completion, Phase, RequestId};
 use crate::transfer::{Pull, copy_region};
 use crate::wire::{self, Offer};
 use limosa_device::{Device, Peer, Urgency};
@@ -24,7 +24,7 @@ impl State {
                 // The entry's name and the request's name each other.
                 let id = self.requests.next_id();
                 let entry = self.matcher.post(pattern, id);
-                self.requests.insert(Phase::Posted { pattern: *pattern, entry, region })
+                self.requests.insert(Phase::Posted { entry }, region)
             }
         }
     }
@@ -66,7 +66,7 @@ impl State {
     pub fn take_direct(&mut self) -> Completion {
         match self.direct.take().map(|d| d.phase) {
             Some(DirectPhase::Done(completion)) => completion,
-            Some(DirectPhase::Fetching(id)) => self.requests.remove(id).map(|r| r.completion).unwrap_or_default(),
+            Some(DirectPhase::Fetching(id)) => self.requests.remove(id).unwrap_or_default(),
             Some(DirectPhase::Waiting | DirectPhase::Arriving) | None => Completion::default(),
         }
     }
@@ -84,7 +84,7 @@ impl State {
         if let Some(failure) = self.broken.clone() {
             return self.failed(failure);
         }
-        let id = self.requests.insert(Phase::Pulling);
+        let id = self.requests.insert(Phase::Pulling, Region::empty());
         self.unexpected_bytes -= if let Unexpected::Eager { data, .. } = &message { data.len() } else { 0 };
         match message {
             Unexpected::Eager { from, data, sync } => {
@@ -111,8 +111,8 @@ impl State {
                 self.run_deferred(device);
             }
             Unexpected::Local { send, len } => {
-                if let Some(Phase::Local { region: source, .. }) = self.requests.get(send).map(|r| &r.phase) {
-                    copy_region(source, &region, (len as usize).min(region.len()));
+                if let Some(source) = self.requests.get(send).filter(|r| matches!(r.phase, Phase::Local { .. })) {
+                    copy_region(&source.region, &region, (len as usize).min(region.len()));
                 }
                 self.settle_send(send, false);
                 self.complete_receive(id, envelope, len, region.len() as u64);
@@ -124,9 +124,8 @@ impl State {
     /// Takes the region out of a posted receive that has just been matched.
     pub(super) fn take_posted(&mut self, id: RequestId) -> Region {
         let request = self.requests.get_mut(id).expect("a posted receive lives until it is matched");
-        let Phase::Posted { region, .. } = std::mem::replace(&mut request.phase, Phase::Pulling) else {
-            unreachable!("only posted receives are in the matcher");
-        };
+        request.phase = Phase::Pulling;
+        let region = std::mem::replace(&mut request.region, Region::empty());
         if region.len() > self.eager_limit {
             self.interest -= 1;
         }
@@ -135,15 +134,8 @@ impl State {
 
     pub(super) fn fetch(&mut self, id: RequestId, from: Peer, envelope: &Envelope, offer: &Offer, region: Region) {
         let request = self.requests.get_mut(id).expect("the caller's request");
-        let room = region.len() as u64;
-        let bytes = offer.len.min(room);
-        request.completion = Completion {
-            source: envelope.source,
-            tag: envelope.tag,
-            bytes,
-            cancelled: false,
-            failure: (offer.len > room).then_some(Failure::Truncated { sent: offer.len, room }),
-        };
+        let bytes = offer.len.min(region.len() as u64);
+        request.completion = received(envelope, offer.len, region.len() as u64);
         self.deferred.push(Deferred::Fetch { request: id, from, offer: *offer, region, bytes });
     }
 
@@ -165,11 +157,12 @@ impl State {
             return;
         }
         if let Some(failure) = self.broken.clone() {
-            self.complete(request, Completion { failure: Some(failure), ..Completion::default() });
+            self.complete(request, Completion::failed(failure));
             return;
         }
         if let Some(r) = self.requests.get_mut(request) {
-            r.phase = Phase::Streaming { region, expected: bytes, received: 0 };
+            r.phase = Phase::Streaming { expected: bytes, received: 0 };
+            r.region = region;
         }
         self.interest += 1;
         let meta = wire::about(wire::ACCEPT, offer.send, request.to_wire());
@@ -189,9 +182,9 @@ impl State {
     pub fn cancel(&mut self, device: &mut dyn Device, id: RequestId) {
         let Some(request) = self.requests.get(id) else { return };
         match &request.phase {
-            Phase::Posted { pattern, entry, region } => {
-                let (pattern, entry, large) = (*pattern, *entry, region.len() > self.eager_limit);
-                if self.matcher.withdraw(entry, &pattern).is_some() {
+            Phase::Posted { entry } => {
+                let (entry, large) = (*entry, request.region.len() > self.eager_limit);
+                if self.matcher.withdraw(entry).is_some() {
                     self.interest -= usize::from(large);
                     self.complete(id, Completion { cancelled: true, ..Completion::default() });
                 }
@@ -200,7 +193,7 @@ impl State {
                 let (peer, meta) = (*peer, wire::enveloped(wire::RECALL, envelope));
                 self.control(device, peer, meta, &id.to_wire().to_ne_bytes(), Urgency::Urgent);
             }
-            Phase::Local { envelope, .. } => {
+            Phase::Local { envelope } => {
                 let envelope = *envelope;
                 let mine = |u: &Unexpected| matches!(u, Unexpected::Local { send, .. } if *send == id);
                 if self.matcher.take_where(&envelope, mine).is_some() {

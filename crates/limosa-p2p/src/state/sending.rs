@@ -67,7 +67,7 @@ impl State {
             return self.send_parts(device, peer, envelope, region);
         }
         if mode == Mode::Synchronous {
-            let request = self.requests.insert(Phase::Queued);
+            let request = self.requests.insert(Phase::Queued, Region::empty());
             let meta = wire::enveloped(wire::EAGER_SYNC, envelope);
             self.queue(device, peer, Waiting::Eager { request, meta, region, sync: true });
             return self.check_broken().map(|()| Some(request));
@@ -80,9 +80,20 @@ impl State {
                 Err(error) => return Err(error.into()),
             }
         }
-        let request = self.requests.insert(Phase::Queued);
+        let request = self.requests.insert(Phase::Queued, Region::empty());
         self.queue(device, peer, Waiting::Eager { request, meta, region, sync: false });
         Ok(Some(request))
+    }
+
+    /// Sends a short message at once if there is room for it; false if there is none, or anything else stands in the way.
+    #[inline]
+    pub fn send_now(&mut self, device: &mut dyn Device, peer: Peer, envelope: &Envelope, region: &Region) -> bool {
+        let Some(bytes) = region.as_bytes() else { return false };
+        if bytes.len() > PART_BYTES || bytes.len() > self.eager_limit || self.broken.is_some() || !self.backlog[peer as usize].is_empty() {
+            return false;
+        }
+        // A device's error comes again, and is reported, when the message is sent the long way.
+        matches!(device.send(peer, &wire::enveloped(wire::EAGER, envelope), Data::Bytes(bytes), Urgency::Normal), Ok(Sent::Done))
     }
 
     pub(super) fn send_parts(
@@ -96,7 +107,7 @@ impl State {
         if self.backlog[peer as usize].is_empty() && parts.push(device, peer)? {
             return Ok(None);
         }
-        let request = self.requests.insert(Phase::Queued);
+        let request = self.requests.insert(Phase::Queued, Region::empty());
         self.queue(device, peer, Waiting::Parts { request, parts });
         self.check_broken().map(|()| Some(request))
     }
@@ -120,7 +131,8 @@ impl State {
         let address = if list.len() == 1 { list[0].0 } else { list.as_ptr() as u64 };
         let count = list.len() as u64;
         let joint = if len >= MIN_JOINT && count == 1 { self.joints.lend(device, self.rank) } else { None };
-        let send = self.requests.insert(Phase::Offered { peer, envelope: *envelope, region, joint, _pieces: list });
+        let send = self.requests.insert(Phase::Offered { peer, envelope: *envelope, joint }, region);
+        self.requests.get_mut(send).expect("just inserted").pieces = list;
         if let Some(index) = joint {
             self.joints.lent[index] = Some(send);
         }
@@ -169,7 +181,7 @@ impl State {
             self.matcher.store(envelope, Unexpected::Eager { from: self.rank, data: data.into(), sync: None });
             return Ok(None);
         }
-        let send = self.requests.insert(Phase::Local { envelope: *envelope, region });
+        let send = self.requests.insert(Phase::Local { envelope: *envelope }, region);
         self.interest += 1;
         self.matcher.store(envelope, Unexpected::Local { send, len: len as u64 });
         Ok(Some(send))
@@ -217,8 +229,7 @@ impl State {
                         return any;
                     }
                     Err(error) => {
-                        let failure = Some(error.into());
-                        self.complete(request, Completion { failure, ..Completion::default() });
+                        self.complete(request, Completion::failed(error.into()));
                     }
                 }
                 continue;
@@ -246,8 +257,7 @@ impl State {
                     return any;
                 }
                 (Err(error), Waiting::Eager { request, .. }) => {
-                    let failure = Some(error.into());
-                    self.complete(request, Completion { failure, ..Completion::default() });
+                    self.complete(request, Completion::failed(error.into()));
                 }
                 (Err(error), _) => self.break_down(error.into()),
             }
@@ -288,7 +298,8 @@ impl State {
         let mut any = false;
         loop {
             let Some(request) = self.requests.get_mut(id) else { return Ok((any, true)) };
-            let Phase::Feeding { peer, region, receive, sent, len } = &mut request.phase else { return Ok((any, true)) };
+            let region = &request.region;
+            let Phase::Feeding { peer, receive, sent, len } = &mut request.phase else { return Ok((any, true)) };
             if *sent == *len {
                 self.settle_send(id, false);
                 return Ok((true, true));
