@@ -55,6 +55,17 @@ fn unusable<T>(what: impl Into<String>, hint: impl Into<Option<String>>) -> Resu
     Err(Unusable { what: what.into(), hint: hint.into() })
 }
 
+/// What Python does with a script: `limosa.run_script` marks the traceback of an uncaught exception with the rank and ends the job; a
+/// Python that has no such package runs the script plainly.
+const RUN_SCRIPT: &str = "\
+import sys
+if sys.path[:1] == ['']: del sys.path[0]
+try: from limosa.run_script import main
+except ImportError:
+    import os
+    os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
+main()";
+
 /// Makes the plan for these sections of the command line.
 pub fn plan(sections: &[Options]) -> Result<Plan> {
     let mut apps = Vec::new();
@@ -95,7 +106,8 @@ fn app(section: &Options, all: &[Options]) -> Result<App> {
                 "activate the virtual environment that the program needs".to_owned(),
             );
         };
-        let args = std::iter::once(program.into_os_string()).chain(args.iter().cloned()).collect();
+        let words = ["-c".into(), RUN_SCRIPT.into(), program.into_os_string()];
+        let args = words.into_iter().chain(args.iter().cloned()).collect();
         return Ok(App { name: python.clone().into_os_string(), program: python, args, env, clear_env, wdir: section.wdir.clone() });
     }
     if rustix::fs::access(&program, Access::EXEC_OK).is_err() {

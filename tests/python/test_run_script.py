@@ -1,0 +1,113 @@
+"""`limosa run script.py`: a script sees what plain Python shows it, and an exception on one rank ends the job, marked."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from jobs import Job
+
+LIMOSA = str(Path(sys.executable).parent / "limosa")
+LIBRARIES = ["limosa", "mpich"]
+
+START = "from mpi4py import MPI\nworld = MPI.COMM_WORLD\n"
+
+
+@pytest.fixture
+def script(tmp_path: Path):
+    """Write a program and give the words that run it on some library."""
+
+    def words(text: str, library: str, n: int = 3) -> list[str]:
+        file = tmp_path / "script.py"
+        file.write_text(text)
+        return [LIMOSA, "run", "--mpi", library, "-n", str(n), str(file)]
+
+    return words
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_an_uncaught_exception_ends_the_job_and_is_marked(script, library):
+    text = START + "if world.rank == 1:\n    raise ValueError('something\\nis wrong')\nworld.recv(source=1)\nprint('not reached')"
+    outcome = Job(script(text, library)).wait(20)
+    assert outcome.code == 1, outcome.text
+    marked = [line for line in outcome.err.splitlines() if line.startswith("[rank 1] ")]
+    assert marked[0] == "[rank 1] Traceback (most recent call last):"
+    assert marked[1].endswith('script.py", line 4, in <module>'), "the traceback begins with the script, not with what runs it"
+    assert marked[-2:] == ["[rank 1] ValueError: something", "[rank 1] is wrong"]
+    assert "[rank 0]" not in outcome.err and "not reached" not in outcome.out
+    assert outcome.err.count("ValueError: something") == 1
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_an_exception_before_mpi_is_there_is_marked_too(script, library):
+    outcome = Job(script("import no_such_module_at_all", library, n=2)).wait(20)
+    assert outcome.code == 1, outcome.text
+    assert "] ModuleNotFoundError: No module named 'no_such_module_at_all'" in outcome.err
+    assert "[rank " in outcome.err
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_an_exit_code_on_one_rank_ends_the_job_without_a_traceback(script, library):
+    outcome = Job(script(START + "if world.rank == 1:\n    raise SystemExit(7)\nworld.Barrier()", library)).wait(20)
+    assert outcome.code == 7, outcome.text
+    assert "Traceback" not in outcome.err
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_an_interrupt_ends_all_ranks_also_those_that_wait(script, library):
+    text = START + "import time\nprint(world.rank, flush=True)\nworld.recv(source=1) if world.rank == 0 else time.sleep(60)"
+    job = Job(script(text, library, n=2))
+    assert sorted(job.read_lines(2)) == ["0", "1"]
+    time.sleep(0.3)
+    job.process.send_signal(signal.SIGINT)
+    outcome = job.wait(20)
+    assert outcome.code != 0
+    assert "[rank 1] KeyboardInterrupt" in outcome.err, outcome.text
+
+
+def test_alone_nothing_is_marked(script):
+    outcome = Job(script("1 / 0", "limosa", n=1)).wait(20)
+    assert outcome.code == 1
+    assert outcome.err.splitlines()[0] == "Traceback (most recent call last):"
+    assert outcome.err.splitlines()[-1] == "ZeroDivisionError: division by zero"
+
+
+def test_a_script_with_an_error_of_syntax_is_shown_as_python_shows_it(script):
+    command = script("def f(:\n    pass\n", "limosa", n=1)
+    assert Job(command).wait(20).err == Job([sys.executable, command[-1]]).wait(20).err
+
+
+def test_a_script_sees_what_plain_python_shows_it(script, tmp_path):
+    (tmp_path / "beside.py").write_text("value = 42\n")
+    text = """
+import inspect, multiprocessing, pickle, sys
+from beside import value
+
+class Thing:
+    pass
+
+def double(x):
+    return 2 * x
+
+if __name__ == "__main__":
+    print(value, sys.argv[1:], sys.path[0], __file__, __spec__, __package__, sorted(set(globals()) - {"__cached__"}))
+    print(type(pickle.loads(pickle.dumps(Thing()))) is Thing, inspect.getsource(double))
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        print(pool.map(double, [1, 2]))
+    raise SystemExit(3)
+"""
+    command = [*script(text, "limosa", n=1), "-n", "two words"]
+    ours, plain = Job(command).wait(30), Job([sys.executable, *command[-3:]]).wait(30)
+    assert plain.code == 3, plain.text
+    assert (ours.code, ours.out, ours.err) == (plain.code, plain.out, plain.err)
+
+
+def test_a_python_without_limosa_runs_the_script_plainly(script, tmp_path):
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "other"], check=True)
+    environment = {"VIRTUAL_ENV": str(tmp_path / "other"), "PATH": "/usr/bin:/bin"}
+    outcome = Job([*script("import sys; print(sys.prefix, *sys.argv[1:])", "limosa", n=1), "word"], env=environment).wait(20)
+    assert outcome.out == f"{tmp_path / 'other'} word\n", outcome.text
