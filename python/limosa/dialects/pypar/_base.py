@@ -1,0 +1,120 @@
+"""What all of pypar's functions stand on: the communicator, constants, argument checks, and the three kinds of data.
+
+pypar sorts data into three *protocols*: ``array`` (NumPy arrays of numbers, sent as they lie in memory), ``string``
+(text and bytes) and ``vanilla`` (everything else, pickled).
+"""
+
+import operator
+import pickle
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+import numpy as np
+from mpi4py import MPI
+
+__all__ = [
+    "BAND",
+    "BOR",
+    "BXOR",
+    "LAND",
+    "LOR",
+    "LXOR",
+    "MAX",
+    "MIN",
+    "PROD",
+    "SUM",
+    "any_source",
+    "any_tag",
+    "control_data_max_size",
+    "control_sep",
+    "control_tag",
+    "default_tag",
+    "max_tag",
+]
+
+Array: TypeAlias = np.ndarray[Any, Any]
+
+comm = MPI.COMM_WORLD
+number_of_ranks = comm.Get_size()  # kept, because scripts ask for them after finalize() too
+own_rank = comm.Get_rank()
+
+default_tag = 1
+control_tag = 13849
+control_sep = ":"
+control_data_max_size = 64
+max_tag = int(comm.Get_attr(MPI.TAG_UB) or 32767)
+any_tag = MPI.ANY_TAG
+any_source = MPI.ANY_SOURCE
+
+MAX, MIN, SUM, PROD, LAND, BAND, LOR, BOR, LXOR, BXOR = range(1, 11)
+OPERATIONS = {
+    MAX: MPI.MAX,
+    MIN: MPI.MIN,
+    SUM: MPI.SUM,
+    PROD: MPI.PROD,
+    LAND: MPI.LAND,
+    BAND: MPI.BAND,
+    LOR: MPI.LOR,
+    BOR: MPI.BOR,
+    LXOR: MPI.LXOR,
+    BXOR: MPI.BXOR,
+}
+
+ARRAY_TYPES = frozenset("?bBhHiIlLqQefdgFDG")
+TEXT_TYPES = (str, bytes, bytearray)
+
+
+@lru_cache(maxsize=256)
+def is_number_type(dtype: np.dtype[Any]) -> bool:
+    """Whether arrays of this type can travel as they lie in memory."""
+    return dtype.char in ARRAY_TYPES and dtype.isnative
+
+
+def is_array(x: object) -> bool:
+    """Whether x travels by the array protocol: a NumPy array itself (not a subclass) of numbers."""
+    return type(x) is np.ndarray and is_number_type(x.dtype)
+
+
+def contiguous(x: Array) -> Array:
+    """Give x, or a copy whose elements lie in C order."""
+    return x if x.flags.c_contiguous else np.ascontiguousarray(x)
+
+
+def to_bytes(x: object) -> bytes | bytearray:
+    """Text as UTF-8; bytes as they are."""
+    if isinstance(x, str):
+        return x.encode()
+    if isinstance(x, bytes | bytearray):
+        return x
+    raise TypeError(f"pypar: a string is needed here (str, bytes or bytearray), not {type(x).__name__}")
+
+
+def dumps(x: object) -> bytes:
+    """Pickle x."""
+    return pickle.dumps(x, pickle.HIGHEST_PROTOCOL)
+
+
+def check_rank(value: object, what: str) -> None:
+    """Refuse what is no integer (NumPy's integers are welcome)."""
+    if type(value) is not int:
+        try:
+            operator.index(value)  # type: ignore[arg-type]
+        except TypeError:
+            raise AssertionError(f"{what} id ({value!r}) must be an integer") from None
+
+
+def check_tag(tag: object) -> None:
+    """Refuse the tag that pypar keeps for itself, and what is no integer."""
+    if tag == control_tag:
+        raise AssertionError(f"tag {control_tag} is reserved by pypar - please use another")
+    check_rank(tag, "Tag")
+
+
+def check_operation(op: object) -> MPI.Op:
+    """Give the MPI operation for one of pypar's numbers."""
+    try:
+        return OPERATIONS[op]  # type: ignore[index]
+    except (KeyError, TypeError):
+        raise RuntimeError(
+            f"pypar: operation {op!r} is unknown or not implemented; there are MAX MIN SUM PROD LAND BAND LOR BOR LXOR BXOR"
+        ) from None

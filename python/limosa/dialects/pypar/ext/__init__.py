@@ -1,0 +1,1 @@
+"""What came with pypar beside it: ways to share out work. Import the submodules, as in pypar."""
