@@ -35,8 +35,7 @@ waiting for ever
 without MPI, ``send`` and others fail       one process is a job of one rank
 ==========================================  ============================================================================
 
-As upstream: ``receive`` without ``tag`` takes messages of tag 1 only; ``send`` to oneself of a long message blocks; two
-threads must not send (or receive) with the same partner and tag at a time.
+As upstream: ``receive`` without ``tag`` takes messages of tag 1 only; ``send`` to oneself of a long message blocks.
 """
 
 # ruff: noqa: F401, F403

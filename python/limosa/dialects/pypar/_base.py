@@ -5,12 +5,11 @@ pypar sorts data into three *protocols*: ``array`` (NumPy arrays of numbers, sen
 """
 
 import operator
-import pickle
-from functools import lru_cache
-from typing import Any, TypeAlias
 
 import numpy as np
 from mpi4py import MPI
+
+from limosa.dialects._wire import Channel, is_number_type
 
 __all__ = [
     "BAND",
@@ -32,9 +31,8 @@ __all__ = [
     "max_tag",
 ]
 
-Array: TypeAlias = np.ndarray[Any, Any]
-
 comm = MPI.COMM_WORLD
+channel = Channel(comm)
 number_of_ranks = comm.Get_size()  # kept, because scripts ask for them after finalize() too
 own_rank = comm.Get_rank()
 
@@ -60,24 +58,12 @@ OPERATIONS = {
     BXOR: MPI.BXOR,
 }
 
-ARRAY_TYPES = frozenset("?bBhHiIlLqQefdgFDG")
 TEXT_TYPES = (str, bytes, bytearray)
-
-
-@lru_cache(maxsize=256)
-def is_number_type(dtype: np.dtype[Any]) -> bool:
-    """Whether arrays of this type can travel as they lie in memory."""
-    return dtype.char in ARRAY_TYPES and dtype.isnative
 
 
 def is_array(x: object) -> bool:
     """Whether x travels by the array protocol: a NumPy array itself (not a subclass) of numbers."""
     return type(x) is np.ndarray and is_number_type(x.dtype)
-
-
-def contiguous(x: Array) -> Array:
-    """Give x, or a copy whose elements lie in C order."""
-    return x if x.flags.c_contiguous else np.ascontiguousarray(x)
 
 
 def to_bytes(x: object) -> bytes | bytearray:
@@ -87,11 +73,6 @@ def to_bytes(x: object) -> bytes | bytearray:
     if isinstance(x, bytes | bytearray):
         return x
     raise TypeError(f"pypar: a string is needed here (str, bytes or bytearray), not {type(x).__name__}")
-
-
-def dumps(x: object) -> bytes:
-    """Pickle x."""
-    return pickle.dumps(x, pickle.HIGHEST_PROTOCOL)
 
 
 def check_rank(value: object, what: str) -> None:

@@ -5,15 +5,13 @@ from typing import Any
 import numpy as np
 from mpi4py import MPI
 
+from limosa.dialects._wire import Array, contiguous, is_number_type
 from limosa.dialects.pypar._base import (
     TEXT_TYPES,
-    Array,
     check_operation,
     check_rank,
     comm,
-    contiguous,
     is_array,
-    is_number_type,
     number_of_ranks,
     own_rank,
     to_bytes,

@@ -1,38 +1,31 @@
 """Messages between two ranks: send, receive, and the functions for buffered sends.
 
-On the wire there are two forms, and both sides must agree on one, as in pypar:
+There are two forms, and both sides must agree on one, as in pypar:
 
 - *raw* (``use_buffer=True`` or ``bypass=True`` / ``buffer=...``): the payload alone, an ordinary MPI message.
-- *described* (the default): a front that says what comes, with the payload behind it if it is short; a longer payload
-  follows in a raw message of the same tag. The front is matched by source and tag like any message, and the payload
-  comes after it from the same sender, so neither wildcards nor other tags can mix messages up.
-
-A front is two marks, two bytes with the length of the description, and the description, for example ``array:d:6:(2, 3)``.
+- *described* (the default): see `limosa.dialects._wire`.
 """
 
 import ast
 import pickle
-from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from mpi4py import MPI
 
+from limosa.dialects._wire import MARKS, Array, WrongFormError, contiguous, pack, pickled
 from limosa.dialects.pypar._base import (
     TEXT_TYPES,
-    Array,
     any_source,
+    channel,
     check_rank,
     check_tag,
     comm,
-    contiguous,
     control_data_max_size,
     control_sep,
     control_tag,
     default_tag,
-    dumps,
     is_array,
-    is_number_type,
     to_bytes,
 )
 
@@ -73,10 +66,6 @@ StatusTuple = tuple[int, int, int, int, int]
 ControlInfo = list[Any]
 _About = tuple[np.dtype[Any] | None, int | None]  # type of the elements and bytes of a payload, as far as known
 
-_MARKS = b"\xb5P"
-_INLINE_BYTES = 4096  # a payload up to here travels behind its front: one copy more, one message less
-_FRONT_BYTES = 4096  # space for the front itself: a description of 64 axes fits
-
 
 class Status:
     """What `receive` tells about a message when called with ``return_status=True``.
@@ -103,58 +92,6 @@ class Status:
     def bytes(self) -> int:
         """Give the number of bytes of the payload."""
         return self.length * self.size
-
-
-class _Description(NamedTuple):
-    """What a front says about its payload."""
-
-    protocol: str
-    dtype: np.dtype[Any] | None
-    text: str  # which Python type a string gets: "str", "bytes" or "bytearray"
-    nbytes: int
-    shape: tuple[int, ...]
-
-
-# --- fronts ------------------------------------------------------------------------------------------------------------
-
-
-def _front(description: str) -> bytes:
-    text = description.encode()
-    return _MARKS + len(text).to_bytes(2, "little") + text
-
-
-@lru_cache(maxsize=1024)
-def _array_front(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
-    return _front(f"array:{dtype.char}:{np.prod(shape, dtype=int)}:{shape}")
-
-
-@lru_cache(maxsize=1024)
-def _bytes_front(protocol: str, kind: str, nbytes: int) -> bytes:
-    return _front(f"{protocol}:{kind}:{nbytes}:()")
-
-
-def _pack(x: Any, vanilla: object) -> tuple[bytes, Any, int]:
-    """Give the front of x, its payload (an array or bytes), and the payload's bytes."""
-    if not vanilla:
-        if type(x) is np.ndarray and is_number_type(x.dtype):
-            return _array_front(x.dtype, x.shape), contiguous(x), x.nbytes
-        if type(x) in TEXT_TYPES:
-            text = to_bytes(x)
-            return _bytes_front("string", type(x).__name__, len(text)), text, len(text)
-    pickled = dumps(x)
-    return _bytes_front("vanilla", " ", len(pickled)), pickled, len(pickled)
-
-
-def _joined(front: bytes, payload: Any) -> bytes:
-    return front + (payload.tobytes() if type(payload) is np.ndarray else payload)
-
-
-@lru_cache(maxsize=1024)
-def _parse(description: bytes) -> _Description:
-    protocol, kind, size, shape = description.decode().split(":")
-    dtype = np.dtype(kind) if protocol == "array" else None
-    nbytes = int(size) * (dtype.itemsize if dtype else 1)
-    return _Description(protocol, dtype, kind, nbytes, ast.literal_eval(shape))
 
 
 def _status_tuple(status: MPI.Status, dtype: np.dtype[Any] | None = None, nbytes: int | None = None) -> StatusTuple:
@@ -250,14 +187,11 @@ def send(x: Any, destination: int, use_buffer: bool = False, vanilla: object = F
         return
     check_rank(destination, "Destination")
     check_tag(tag)
-    front, payload, nbytes = _pack(x, vanilla)
+    packed = pack(x, vanilla)
     if use_buffer:
-        comm.Send(payload, destination, tag)
-    elif nbytes <= _INLINE_BYTES:
-        comm.Send(_joined(front, payload), destination, tag)
+        comm.Send(packed[1], destination, tag)
     else:
-        comm.Send(front, destination, tag)
-        comm.Send(payload, destination, tag)
+        channel.send(packed, destination, tag)
 
 
 def receive(
@@ -311,34 +245,12 @@ def receive(
 
 
 def _receive_described(source: int, tag: int, status: MPI.Status) -> tuple[Any, _About]:
-    """Receive a front and what it describes."""
-    space = bytearray(_FRONT_BYTES + _INLINE_BYTES)
+    """Receive what describes itself."""
     try:
-        comm.Recv(space, source, tag, status)
-    except MPI.Exception as error:
-        if error.Get_error_class() != MPI.ERR_TRUNCATE:
-            raise
+        arrival = channel.receive(source, tag, status)
+    except WrongFormError:
         raise _wrong_form(status, "without a description", "receive it with buffer=, or send it without use_buffer and bypass") from None
-    if not space.startswith(_MARKS):
-        raise _wrong_form(status, "without a description", "receive it with buffer=, or send it without use_buffer and bypass")
-    start = 4 + int.from_bytes(space[2:4], "little")
-    protocol, dtype, text, nbytes, shape = _parse(bytes(space[4:start]))
-    about = (dtype, nbytes)
-    inline = nbytes <= _INLINE_BYTES
-    if dtype is not None:
-        if inline:
-            return np.ndarray(shape, dtype, space, start).copy(), about
-        array = np.empty(shape, dtype)
-        comm.Recv(array, status.source, status.tag, status)
-        return array, about
-    if inline:
-        payload = space[start : start + nbytes]
-    else:
-        payload = bytearray(nbytes)
-        comm.Recv(payload, status.source, status.tag, status)
-    if protocol == "vanilla":
-        return pickle.loads(payload), about  # noqa: S301 - what ranks of one job send each other is trusted
-    return (payload.decode() if text == "str" else bytes(payload) if text == "bytes" else payload), about
+    return arrival.value, (arrival.description.dtype, arrival.description.nbytes)
 
 
 def _receive_raw(buffer: Any, vanilla: object, source: int, tag: int, status: MPI.Status) -> tuple[Any, _About]:
@@ -346,14 +258,14 @@ def _receive_raw(buffer: Any, vanilla: object, source: int, tag: int, status: MP
     if not vanilla and is_array(buffer):
         _receive_into(buffer, source, tag, status)
         count = status.Get_count(MPI.BYTE)
-        if count != buffer.nbytes and contiguous(buffer).tobytes()[:2] == _MARKS:
+        if count != buffer.nbytes and contiguous(buffer).tobytes()[:2] == MARKS:
             raise _wrong_form(status, "with a description", "send it with use_buffer=True, or receive it without buffer=")
         return buffer, (buffer.dtype, count)
     if not vanilla and type(buffer) is bytearray:
         comm.Recv(buffer, source, tag, status)
         return buffer, (None, None)
     payload = _receive_bytes(source, tag, status)
-    if payload.startswith(_MARKS):
+    if payload.startswith(MARKS):
         raise _wrong_form(status, "with a description", "send it with use_buffer=True, or receive it without buffer=")
     if vanilla or type(buffer) not in TEXT_TYPES:
         return pickle.loads(payload), (None, None)  # noqa: S301 - as above
@@ -375,7 +287,7 @@ def create_control_info(x: Any, vanilla: object = 0, return_object: bool = False
     elif not vanilla and type(x) in TEXT_TYPES:
         info = ["string", "c", len(to_bytes(x)), ()]
     else:
-        x = dumps(x)
+        x = pickled(x)
         info = ["vanilla", " ", len(x), ()]
     return (info, x) if return_object else info
 
@@ -422,15 +334,11 @@ def bsend(
         return
     check_rank(destination, "Destination")
     check_tag(tag)
-    front, payload, nbytes = _pack(x, vanilla)
+    packed = pack(x, vanilla)
     if use_buffer:
-        comm.Bsend(payload, destination, tag)
-    elif nbytes <= _INLINE_BYTES:
-        # A short message as a whole is sent at once by every MPI library: nothing waits, and no space is needed.
-        comm.Send(_joined(front, payload), destination, tag)
+        comm.Bsend(packed[1], destination, tag)
     else:
-        comm.Send(front, destination, tag)
-        comm.Bsend(payload, destination, tag)
+        channel.bsend(packed, destination, tag)
 
 
 def _push(nbytes: int) -> int:
@@ -452,7 +360,7 @@ def push_for_alloc(x: Any, vanilla: object = False, use_buffer: bool = False, by
     """Add the space that ``bsend(x, ...)`` needs to what `alloc` takes; give the total in bytes."""
     if bypass:
         return array_push_for_alloc_and_attach(x)
-    return _push(_pack(x, vanilla)[2])
+    return _push(pack(x, vanilla)[2])
 
 
 def alloc(nbytes: int = -1) -> int:
