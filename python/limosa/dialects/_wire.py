@@ -25,8 +25,10 @@ MARKS = b"\xb5P"
 INLINE_BYTES = 4096  # a payload up to here is copied behind its front: one copy more, one message less
 SPACE_BYTES = 4096 + INLINE_BYTES  # a front has its longest description, that of an array with 64 axes, in a third of the first half
 
+# Types of arrays that travel as they lie in memory: numbers and bools in the byte order of the machine.
+NUMBER_TYPES = frozenset(map(np.dtype, "?bBhHiIlLqQefdgFDG"))
+
 _NUMBERS = 1 << 20  # numbers of long payloads are used again after so many
-_ARRAY_TYPES = frozenset("?bBhHiIlLqQefdgFDG")
 
 Array: TypeAlias = np.ndarray[Any, Any]
 Packed: TypeAlias = tuple[bytes, Any, int]  # front, payload (an array or bytes), bytes of the payload
@@ -47,12 +49,6 @@ class Description(NamedTuple):
     dtype: np.dtype[Any] | None
     nbytes: int
     shape: tuple[int, ...]
-
-
-@lru_cache(maxsize=256)
-def is_number_type(dtype: np.dtype[Any]) -> bool:
-    """Whether arrays of this type can travel as they lie in memory."""
-    return dtype.char in _ARRAY_TYPES and dtype.isnative
 
 
 def contiguous(x: Array) -> Array:
@@ -85,7 +81,7 @@ def pack(x: Any, as_pickle: object = False) -> Packed:
     kind = type(x)
     if not as_pickle:
         if kind is np.ndarray:
-            if is_number_type(x.dtype):
+            if x.dtype in NUMBER_TYPES:
                 return _array_front(x.dtype, x.shape), contiguous(x), x.nbytes
         elif kind is str:
             text = x.encode("utf-8", "surrogatepass")

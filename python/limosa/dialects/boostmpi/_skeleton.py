@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from limosa.dialects._wire import Array, is_number_type
+from limosa.dialects._wire import NUMBER_TYPES, Array
 from limosa.dialects.boostmpi._errors import ObjectWithoutSkeletonError
 
 
 def _check(x: Any) -> Array:
-    if type(x) is np.ndarray and is_number_type(x.dtype):
+    if type(x) is np.ndarray and x.dtype in NUMBER_TYPES:
         return x
     raise ObjectWithoutSkeletonError(x)
 

@@ -9,7 +9,7 @@ import operator
 import numpy as np
 from mpi4py import MPI
 
-from limosa.dialects._wire import Channel, is_number_type
+from limosa.dialects._wire import NUMBER_TYPES, Channel
 
 __all__ = [
     "BAND",
@@ -63,7 +63,7 @@ TEXT_TYPES = (str, bytes, bytearray)
 
 def is_array(x: object) -> bool:
     """Whether x travels by the array protocol: a NumPy array itself (not a subclass) of numbers."""
-    return type(x) is np.ndarray and is_number_type(x.dtype)
+    return type(x) is np.ndarray and x.dtype in NUMBER_TYPES
 
 
 def to_bytes(x: object) -> bytes | bytearray:

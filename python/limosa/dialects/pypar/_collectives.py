@@ -4,9 +4,11 @@ from typing import Any
 
 import numpy as np
 from mpi4py import MPI
+from numpy import ndarray
 
-from limosa.dialects._wire import Array, contiguous, is_number_type
+from limosa.dialects._wire import NUMBER_TYPES, Array, contiguous
 from limosa.dialects.pypar._base import (
+    OPERATIONS,
     TEXT_TYPES,
     check_operation,
     check_rank,
@@ -138,9 +140,13 @@ def broadcast(buffer: Any, root: int = 0, vanilla: object = False, bypass: bool 
     if bypass:
         broadcast_array(buffer, root)
         return None
-    check_rank(root, "Root")
-    if not vanilla and is_array(buffer):
-        broadcast_array(buffer, root)
+    if type(root) is not int:
+        check_rank(root, "Root")
+    if type(buffer) is ndarray and not vanilla and buffer.dtype in NUMBER_TYPES:
+        if buffer.flags.c_contiguous:
+            comm.Bcast(buffer, root)
+        else:
+            broadcast_array(buffer, root)
         return buffer
     value = comm.bcast(buffer, root)
     if type(buffer) is bytearray and type(value) is bytearray and own_rank != root:
@@ -276,6 +282,19 @@ def reduce(x: Any, op: int, root: int = 0, buffer: Any = None, vanilla: object =
     if bypass:
         reduce_array(x, buffer, op, root)
         return None
+    if (  # the common case, without a detour
+        type(x) is ndarray is type(buffer)
+        and type(root) is int
+        and op in OPERATIONS
+        and x.dtype == buffer.dtype
+        and x.size == buffer.size
+        and x is not buffer
+        and x.flags.c_contiguous
+        and buffer.flags.c_contiguous
+        and x.dtype in NUMBER_TYPES
+    ):
+        comm.Reduce(x, buffer, OPERATIONS[op], root)
+        return buffer
     check_rank(root, "Root")
     if isinstance(x, np.generic):
         x = np.asarray(x)
@@ -290,7 +309,7 @@ def reduce(x: Any, op: int, root: int = 0, buffer: Any = None, vanilla: object =
 
 def _unsupported(call: str, x: object) -> TypeError:
     kinds = "arrays of numbers" if call == "reduce" else "arrays of numbers and strings"
-    what = f"an array of {x.dtype}" if isinstance(x, np.ndarray) and not is_number_type(x.dtype) else type(x).__name__
+    what = f"an array of {x.dtype}" if isinstance(x, np.ndarray) and x.dtype not in NUMBER_TYPES else type(x).__name__
     return TypeError(f"pypar: {call} works with {kinds} only, not with {what}; make it a numpy.array, or use send, receive and broadcast")
 
 

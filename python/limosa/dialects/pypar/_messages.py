@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 from mpi4py import MPI
+from numpy import ndarray
 
-from limosa.dialects._wire import MARKS, Array, WrongFormError, contiguous, pack, pickled
+from limosa.dialects._wire import MARKS, NUMBER_TYPES, Array, WrongFormError, contiguous, pack, pickled
 from limosa.dialects.pypar._base import (
     TEXT_TYPES,
     any_source,
@@ -64,6 +65,7 @@ __all__ = [
 
 StatusTuple = tuple[int, int, int, int, int]
 ControlInfo = list[Any]
+_BYTE = MPI.BYTE
 _About = tuple[np.dtype[Any] | None, int | None]  # type of the elements and bytes of a payload, as far as known
 
 
@@ -106,12 +108,12 @@ def _status_tuple(status: MPI.Status, dtype: np.dtype[Any] | None = None, nbytes
 
 def send_array(x: Any, destination: int, tag: int) -> None:
     """Send the elements of an array, or of a list or tuple of numbers, and nothing else."""
-    comm.Send(contiguous(x) if type(x) is np.ndarray else np.ascontiguousarray(x), destination, tag)
+    comm.Send(contiguous(x) if type(x) is ndarray else np.ascontiguousarray(x), destination, tag)
 
 
 def bsend_array(x: Any, destination: int, tag: int) -> None:
     """As `send_array`, buffered."""
-    comm.Bsend(contiguous(x) if type(x) is np.ndarray else np.ascontiguousarray(x), destination, tag)
+    comm.Bsend(contiguous(x) if type(x) is ndarray else np.ascontiguousarray(x), destination, tag)
 
 
 def _receive_into(buffer: Array, source: int, tag: int, status: MPI.Status | None) -> None:
@@ -183,15 +185,18 @@ def send(x: Any, destination: int, use_buffer: bool = False, vanilla: object = F
         `destination` is no integer, or `tag` is the one that pypar reserves.
     """
     if bypass:
-        send_array(x, destination, tag)
+        comm.Send(x if type(x) is ndarray and x.flags.c_contiguous else np.ascontiguousarray(x), destination, tag)
         return
-    check_rank(destination, "Destination")
-    check_tag(tag)
-    packed = pack(x, vanilla)
-    if use_buffer:
-        comm.Send(packed[1], destination, tag)
+    if type(destination) is not int:
+        check_rank(destination, "Destination")
+    if tag == control_tag or type(tag) is not int:
+        check_tag(tag)
+    if not use_buffer:
+        channel.send(pack(x, vanilla), destination, tag)
+    elif type(x) is ndarray and not vanilla and x.flags.c_contiguous and x.dtype in NUMBER_TYPES:
+        comm.Send(x, destination, tag)
     else:
-        channel.send(packed, destination, tag)
+        comm.Send(pack(x, vanilla)[1], destination, tag)
 
 
 def receive(
@@ -228,20 +233,29 @@ def receive(
         The sender used the other form of message.
     """
     if bypass:
-        if not return_status:
+        if return_status:
+            return buffer, Status(receive_array(buffer, source, tag))
+        if buffer.flags.c_contiguous:
+            comm.Recv(buffer, source, tag)
+        else:
             _receive_into(buffer, source, tag, None)
-            return buffer
-        return buffer, Status(receive_array(buffer, source, tag))
-    check_rank(source, "Source")
-    check_tag(tag)
+        return buffer
+    if type(source) is not int:
+        check_rank(source, "Source")
+    if tag == control_tag or type(tag) is not int:
+        check_tag(tag)
     status = MPI.Status()
     if buffer is None:
         value, about = _receive_described(source, tag, status)
+    elif type(buffer) is ndarray and not vanilla and buffer.flags.c_contiguous and buffer.dtype in NUMBER_TYPES:
+        comm.Recv(buffer, source, tag, status)
+        count = status.Get_count(_BYTE)
+        if count != buffer.nbytes:
+            _check_form(buffer, status)
+        value, about = buffer, (buffer.dtype, count)
     else:
         value, about = _receive_raw(buffer, vanilla, source, tag, status)
-    if not return_status:
-        return value
-    return value, Status(_status_tuple(status, *about))
+    return (value, Status(_status_tuple(status, *about))) if return_status else value
 
 
 def _receive_described(source: int, tag: int, status: MPI.Status) -> tuple[Any, _About]:
@@ -257,10 +271,8 @@ def _receive_raw(buffer: Any, vanilla: object, source: int, tag: int, status: MP
     """Receive a payload alone; `buffer` says what it is."""
     if not vanilla and is_array(buffer):
         _receive_into(buffer, source, tag, status)
-        count = status.Get_count(MPI.BYTE)
-        if count != buffer.nbytes and contiguous(buffer).tobytes()[:2] == MARKS:
-            raise _wrong_form(status, "with a description", "send it with use_buffer=True, or receive it without buffer=")
-        return buffer, (buffer.dtype, count)
+        _check_form(buffer, status)
+        return buffer, (buffer.dtype, None)
     if not vanilla and type(buffer) is bytearray:
         comm.Recv(buffer, source, tag, status)
         return buffer, (None, None)
@@ -271,6 +283,12 @@ def _receive_raw(buffer: Any, vanilla: object, source: int, tag: int, status: MP
         return pickle.loads(payload), (None, None)  # noqa: S301 - as above
     text: str | bytes = payload.decode() if type(buffer) is str else bytes(payload)
     return text + buffer[len(text) :], (None, None)
+
+
+def _check_form(buffer: Array, status: MPI.Status) -> None:
+    """Refuse what describes itself, in a buffer that a raw message was expected in."""
+    if contiguous(buffer).tobytes().startswith(MARKS):
+        raise _wrong_form(status, "with a description", "send it with use_buffer=True, or receive it without buffer=")
 
 
 def _wrong_form(status: MPI.Status, how: str, cure: str) -> RuntimeError:
