@@ -77,6 +77,14 @@ def test_python_package_knows_version_and_files(prefix):
     assert Path(include) == (prefix / "include").resolve()
 
 
+def test_brings_the_names_of_the_dialects(prefix):
+    names = ["pypar", "boostmpi", "boost.mpi", "boost.parallel.mpi"]
+    code = f"from importlib.util import find_spec; print(*[find_spec(name).origin for name in {names}])"
+    places = [Path(place) for place in run(prefix / "bin" / "python", "-c", code).split()]
+    assert [place.name for place in places] == ["pypar.py", "boostmpi.py", "mpi.py", "mpi.py"]
+    assert not (places[0].parent / "boost" / "__init__.py").exists(), "boost is shared with other packages"
+
+
 def test_commands_agree_on_the_version(prefix):
     code = "import limosa; print(limosa.__version__)"
     assert run(prefix / "bin" / "python", "-c", code) in run(prefix / "bin" / "limosa", "--version")

@@ -9,6 +9,9 @@ parts. Nothing is probed: a receiver gives the front all the space that it can n
 
     marks (2 bytes)  length of the description (2)  description, for example "array:d:6:(2, 3)"  payload, or its number (4)
 
+The description is filled up with blanks to make the whole a multiple of 32 bytes: MPICH would abort a receiver that
+expected plain numbers and got a broken one, before we could say what is wrong.
+
 Arrays of numbers travel as they lie in memory, text as UTF-8, bytes as they are, everything else pickled.
 """
 
@@ -61,19 +64,22 @@ def pickled(x: object) -> bytes:
     return pickle.dumps(x, pickle.HIGHEST_PROTOCOL)
 
 
-def _front(description: str) -> bytes:
+def _front(description: str, nbytes: int) -> bytes:
     text = description.encode()
+    following = nbytes if nbytes <= INLINE_BYTES else 4
+    text += b" " * (-(4 + len(text) + following) % 32)
     return MARKS + len(text).to_bytes(2, "little") + text
 
 
 @lru_cache(maxsize=1024)
 def _array_front(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
-    return _front(f"array:{dtype.char}:{np.prod(shape, dtype=int)}:{shape}")
+    size = int(np.prod(shape, dtype=int))
+    return _front(f"array:{dtype.char}:{size}:{shape}", size * dtype.itemsize)
 
 
 @lru_cache(maxsize=1024)
 def _bytes_front(kind: str, nbytes: int) -> bytes:
-    return _front(f"{kind}::{nbytes}:()")
+    return _front(f"{kind}::{nbytes}:()", nbytes)
 
 
 def pack(x: Any, as_pickle: object = False) -> Packed:
@@ -98,7 +104,7 @@ def _parse(description: bytes) -> Description:
     if kind != "array":
         return Description(kind, None, int(size), ())
     dtype = np.dtype(char)
-    return Description(kind, dtype, int(size) * dtype.itemsize, ast.literal_eval(shape))
+    return Description(kind, dtype, int(size) * dtype.itemsize, ast.literal_eval(shape.strip()))
 
 
 def _unpack(payload: Any, description: Description) -> Any:
@@ -140,6 +146,7 @@ class Channel:
     def __init__(self, comm: MPI.Intracomm) -> None:
         self.comm = comm
         self.payloads = comm.Dup()
+        self.payloads.Set_name(f"long payloads on {comm.Get_name() or 'a communicator'}")
         self._numbers = itertools.count()
 
     def _long_front(self, front: bytes) -> tuple[bytes, int]:

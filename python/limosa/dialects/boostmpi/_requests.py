@@ -87,10 +87,12 @@ class Request:
         return self._result() if self._is_done() else None
 
     def _is_done(self) -> bool:
-        status = MPI.Status()
-        while self._stage is not None and self._stage.Test(status):
+        while self._stage is not None:
+            status = MPI.Status()  # a stage may keep it
+            if not self._stage.Test(status):
+                return False
             self._advance(status)
-        return self._stage is None
+        return True
 
     @calls("MPI_Cancel")
     def cancel(self) -> None:

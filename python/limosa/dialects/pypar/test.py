@@ -66,7 +66,7 @@ def in_parallel(ncpus: int = 2) -> Callable[[_T], _T]:
     def decorate(cls: _T) -> _T:
         if _IN_JOB not in os.environ and pypar.size() == 1:
             for name, method in inspect.getmembers(cls, inspect.isfunction):
-                if "test" in name.lower():
+                if name.startswith("test"):
                     setattr(cls, name, _in_job(cls, name, method, ncpus))
         return cls
 

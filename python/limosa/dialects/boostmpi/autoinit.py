@@ -1,0 +1,1 @@
+"""Nothing to do: importing boostmpi has initialised MPI. Some scripts say ``import boostmpi.autoinit``."""
