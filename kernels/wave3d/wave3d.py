@@ -1,202 +1,152 @@
-"""The wave equation in three dimensions, on several processes.
+"""The wave equation in three dimensions, on several processes; `stencil` says which equation and which scheme.
 
-Solves ``u_tt = laplace(u)`` on the unit cube with walls that reflect (the derivative across the
-boundary is zero), starting at rest from ``2 cos(pi x) cos(pi y) cos(pi z)``:
+The cube is cut into blocks, one per process. Before each step the neighbours exchange faces; with ``--overlap`` the points that
+need no neighbour are computed meanwhile. The program compares with the exact solution of the scheme and fails if they differ by
+more than 1e-10 anywhere.
 
-* explicit scheme with the 7-point star, second order in space and time;
-* the cube is cut into blocks, one per process, on a Cartesian grid of processes;
-* every block carries one layer of ghost points; before each step the neighbours exchange faces, and
-  on the walls the ghost layer is the mirror image of the layer inside.
-
-The start is an eigenfunction of the scheme itself, so its solution is known exactly: each step turns
-the phase by ``w dt`` with ``sin(w dt / 2) = sqrt(3) dt/h sin(pi h / 2)``. The program compares the two
-and fails if they differ by more than 1e-10 anywhere.
-
-Run it with ``limosa run -n 4 python wave3d.py``, or under any other MPI library's launcher.
+Run it with ``limosa run -n 4 python wave3d.py``, or under any other MPI library's launcher. ``--comm`` chooses the module that
+communicates, ``--kernel`` how a step is computed.
 """
+
+from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import math
 import os
 import sys
 import termios
 import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import numpy as np
-from mpi4py import MPI
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from common.comm import Communication
+from common.decomposition import Block
+from common.program import Kernel, Measurement, RefusalError, main
+from wave3d import stencil
 
 TOLERANCE = 1e-10
 PAPER_RUNS = {129: (0.004510, 444), 257: (0.002255, 887)}  # mesh: time step, number of steps
 
 
-class Block:
-    """This process's part of the cube: its own points and one layer of ghost points around them.
-
-    Parameters
-    ----------
-    n
-        Number of mesh points in each direction of the whole cube.
-    world
-        Communicator of all processes that take part.
-
-    """
-
-    def __init__(self, n, world):
-        dims = MPI.Compute_dims(world.size, 3)
-        if max(dims) > n:
-            grid = " x ".join(map(str, dims))
-            raise SystemExit(f"wave3d: {world.size} processes ({grid}) are too many for {n}^3 points" if world.rank == 0 else 1)
-        self.n = n
-        self.h = 1.0 / (n - 1)
-        self.cart = world.Create_cart(dims, periods=[False] * 3)
-        ranges = [share(n, parts, part) for parts, part in zip(dims, self.cart.coords, strict=True)]
-        self.start = [first for first, _ in ranges]
-        self.shape = [last - first for first, last in ranges]
-        self.neighbours = [self.cart.Shift(axis, 1) for axis in range(3)]  # (below, above) in each direction
-        self.faces = [self._face_types(axis) for axis in range(3)]
-
-    def _face_types(self, axis):
-        """Datatypes of the four layers at both ends of an axis: ghost, own, ..., own, ghost."""
-        full = [points + 2 for points in self.shape]
-        layer = list(self.shape)
-        layer[axis] = 1
-        types = []
-        for place in (0, 1, self.shape[axis], self.shape[axis] + 1):
-            corner = [1, 1, 1]
-            corner[axis] = place
-            types.append(MPI.DOUBLE.Create_subarray(full, layer, corner).Commit())
-        return types
-
-    def exchange(self, u):
-        """Fill the ghost layers of `u` from the neighbours (beyond a wall there is none: nothing is received)."""
-        for (below, above), (low_ghost, low, high, high_ghost) in zip(self.neighbours, self.faces, strict=True):
-            self.cart.Sendrecv([u, 1, high], above, 0, [u, 1, low_ghost], below, 0)
-            self.cart.Sendrecv([u, 1, low], below, 1, [u, 1, high_ghost], above, 1)
-
-    def reflect(self, u):
-        """Fill the ghost layers beyond the walls: the mirror image of the layer inside."""
-        for axis, (below, above) in enumerate(self.neighbours):
-            layers = np.moveaxis(u, axis, 0)
-            if below == MPI.PROC_NULL:
-                layers[0] = layers[2]
-            if above == MPI.PROC_NULL:
-                layers[-1] = layers[-3]
-
-    def mode(self):
-        """Give 2 cos(pi x) cos(pi y) cos(pi z) at this block's own points."""
-        x, y, z = (np.cos(np.pi * self.h * np.arange(first, first + points)) for first, points in zip(self.start, self.shape, strict=True))
-        return 2 * x[:, None, None] * y[None, :, None] * z[None, None, :]
-
-    def gather_slice(self, u, plane=0):
-        """Collect the mesh plane z = `plane` of `u` on process 0; the others get None."""
-        k = plane - self.start[2]
-        piece = u[1:-1, 1:-1, 1 + k] if 0 <= k < self.shape[2] else None
-        pieces = self.cart.gather((self.start, piece))
-        if pieces is None:
-            return None
-        picture = np.empty((self.n, self.n))
-        for (i, j, _), values in pieces:
-            if values is not None:
-                picture[i : i + values.shape[0], j : j + values.shape[1]] = values
-        return picture
-
-    def free(self):
-        """Give the datatypes and the communicator back."""
-        for face in self.faces:
-            for datatype in face:
-                datatype.Free()
-        self.cart.Free()
-
-
-def phase_per_step(h, dt):
-    """w dt of the scheme's own solution 2 cos(w t) cos(pi x) cos(pi y) cos(pi z)."""
-    return 2 * math.asin(math.sqrt(3) * dt / h * math.sin(math.pi * h / 2))
-
-
-def share(n, parts, part):
-    """First and one-past-last of n points for one of `parts` nearly equal parts."""
-    return n * part // parts, n * (part + 1) // parts
-
-
-def inside(u, axis=None, shift=0):
-    """View of a block's own points, shifted by `shift` along `axis`."""
-    index = [slice(1, -1)] * 3
-    if axis is not None:
-        index[axis] = slice(1 + shift, u.shape[axis] - 1 + shift)
-    return u[tuple(index)]
-
-
-def add_star(u, result, weight, work):
-    """Add weight * (sum of the six neighbours - 6 u) to `result`, at the block's own points."""
-    np.multiply(inside(u), -6.0, out=work)
-    for axis in range(3):
-        for shift in (-1, 1):
-            work += inside(u, axis, shift)
-    work *= weight
-    result += work
-
-
 class Clock:
     """Seconds spent in each kind of work."""
 
-    def __init__(self):
-        self.seconds = {"computing": 0.0, "communication": 0.0, "checking": 0.0}
+    def __init__(self) -> None:
+        self.seconds = {"computing": 0.0, "communication": 0.0}
 
     @contextlib.contextmanager
-    def time(self, kind):
+    def time(self, kind: str) -> Iterator[None]:
         """Count the body of a with statement as `kind`."""
         begin = time.perf_counter()
         yield
         self.seconds[kind] += time.perf_counter() - begin
 
 
-def solve(block, dt, steps, check_every, clock, report):
-    """Take `steps` steps; give the solution, the largest error seen and the history of the corner's value."""
-    courant = (dt / block.h) ** 2
-    phase = phase_per_step(block.h, dt)
-    mode = block.mode()
-    work = np.empty_like(mode)
-    error = 0.0
-    corner = []  # value at the origin: on the one process that owns it
+class Wave:
+    """A block of the cube and its values, now and one step ago.
 
-    def check(u, step):
-        nonlocal error
-        with clock.time("checking"):
-            np.multiply(mode, math.cos(phase * step), out=work)
-            np.subtract(work, inside(u), out=work)
-            error = np.max([error, work.max(), -work.min()])  # unlike max(), this keeps a NaN
+    Parameters
+    ----------
+    block
+        This process's part of the cube.
+    comm
+        How its neighbours are reached.
+    dt
+        Time step.
+    kernel
+        How a step is computed, a name in `stencil.STEPS`.
+    overlap
+        Whether faces travel while the inner points are computed.
 
-    before = np.zeros([points + 2 for points in block.shape])  # values one step ago
-    now = np.zeros_like(before)
-    inside(now)[:] = mode
-    for step in range(steps):
-        if block.start == [0, 0, 0]:
-            corner.append(now[1, 1, 1])
-        with clock.time("communication"):
-            block.exchange(now)
-        with clock.time("computing"):
-            block.reflect(now)
-            after = inside(before)  # the new values take the place of the oldest
-            if step == 0:  # at rest: the values before the start equal those after the first step
-                after[:] = inside(now)
-                add_star(now, after, courant / 2, work)
-            else:
-                np.negative(after, out=after)
-                add_star(now, after, courant, work)
-                np.multiply(inside(now), 2.0, out=work)
-                after += work
-            before, now = now, before
-        if (step + 1) % check_every == 0 or step + 1 == steps:
-            check(now, step + 1)
-        report(step + 1)
-    if block.start == [0, 0, 0]:
-        corner.append(now[1, 1, 1])
-    return now, error, corner
+    """
+
+    def __init__(self, block: Block, comm: Communication, dt: float, kernel: str, overlap: bool) -> None:
+        self.block = block
+        self.clock = Clock()
+        self.steps = 0
+        self._halo = comm.halo(block)
+        self._step = stencil.STEPS[kernel]()
+        self._weight = (dt * (block.n - 1)) ** 2
+        self._phase = stencil.phase_per_step(1 / (block.n - 1), dt)
+        self._mode = stencil.mode(block)
+        self._inner, self._shell = block.inner_and_shell()
+        self._advance = self._overlapped if overlap else self._in_order
+        self.now, self.before = np.zeros(block.padded), np.zeros(block.padded)
+        self._warm_up()
+        self.own(self.now)[:] = self._mode
+        self.own(self.before)[:] = self._mode
+
+    def own(self, u: np.ndarray) -> np.ndarray:
+        """Give the part of a padded array without the ghost layers."""
+        return u[1:-1, 1:-1, 1:-1]
+
+    def advance(self) -> None:
+        """Take one step."""
+        self._advance(self._weight if self.steps else self._weight / 2)
+        self.now, self.before = self.before, self.now
+        self.steps += 1
+
+    def error(self) -> float:
+        """Give the largest difference to the exact solution at this block's points."""
+        return float(np.max(np.abs(math.cos(self._phase * self.steps) * self._mode - self.own(self.now))))
+
+    def _in_order(self, weight: float) -> None:
+        """Exchange faces, then compute."""
+        with self.clock.time("communication"):
+            self._halo.exchange(self.now)
+        with self.clock.time("computing"):
+            stencil.reflect(self.now, self.block)
+            self._step(self.now, self.before, weight, self.block.whole)
+
+    def _overlapped(self, weight: float) -> None:
+        """Compute what needs no neighbour while the faces travel, then the rest."""
+        with self.clock.time("communication"):
+            finish = self._halo.start(self.now)
+        with self.clock.time("computing"):
+            stencil.reflect(self.now, self.block)
+            self._step(self.now, self.before, weight, self._inner)
+        with self.clock.time("communication"):
+            finish()
+        with self.clock.time("computing"):
+            for box in self._shell:
+                self._step(self.now, self.before, weight, box)
+
+    def _warm_up(self) -> None:
+        """Touch all code and memory once: the values are all zero yet, and stay so."""
+        self._advance(self._weight)
+        self.clock = Clock()
+
+
+def corner_of(wave: Wave) -> list[float]:
+    """Give the value at the origin, on the one process that owns it."""
+    return [float(wave.now[1, 1, 1])] if not any(wave.block.start) else []
+
+
+def slice_of(wave: Wave, comm: Communication) -> np.ndarray | None:
+    """Collect the mesh plane z = 0 on process 0; the others get None."""
+    n = wave.block.n
+    blocks = [Block.of(n, 3, rank, comm.size) for rank in range(comm.size)]
+    sizes = [block.shape[0] * block.shape[1] if block.start[2] == 0 else 0 for block in blocks]
+    mine = wave.own(wave.now)[:, :, 0].ravel() if wave.block.start[2] == 0 else np.empty(0)
+    pieces = comm.gather(mine, sizes)
+    if pieces is None:
+        return None
+    picture = np.empty((n, n))
+    for block, size, piece in zip(blocks, sizes, pieces, strict=True):
+        if size:
+            (i, j, _), (di, dj, _) = block.start, block.shape
+            picture[i : i + di, j : j + dj] = piece.reshape(di, dj)
+    return picture
 
 
 @contextlib.contextmanager
-def progress(steps, wanted):
+def progress(steps: int, wanted: bool) -> Iterator[Callable[[int], None]]:
     """Give a function that shows how many steps are done, on the terminal if there is one.
 
     A launcher carries the output of its processes through pipes, so standard error is no terminal even
@@ -218,7 +168,7 @@ def progress(steps, wanted):
         yield lambda done: bar.update(task, completed=done)
 
 
-def draw(path, picture, corner, dt, phase):
+def draw(path: str, picture: np.ndarray, corner: list[float], dt: float, phase: float) -> None:
     """Draw the slice, and the value at the corner over time beside the exact one."""
     import matplotlib as mpl
 
@@ -240,21 +190,25 @@ def draw(path, picture, corner, dt, phase):
     plt.close(figure)
 
 
-def arguments():
-    """Read the command line and complete it with the paper's values for the mesh."""
-    parser = argparse.ArgumentParser(description="Solve the 3-D wave equation on several processes and check the result.")
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
     parser.add_argument("--n", type=int, default=129, help="mesh points in each direction (default 129)")
     parser.add_argument("--dt", type=float, help="time step (default: as in the paper for 129 and 257, else just stable)")
     parser.add_argument("--steps", type=int, help="number of steps (default: as in the paper, else until t = 2)")
     parser.add_argument(
         "--check-every", type=int, default=10, metavar="K", help="compare with the exact solution each K steps (default 10)"
     )
+    parser.add_argument("--kernel", choices=list(stencil.STEPS), default="inplace", help="how a step is computed (default inplace)")
+    parser.add_argument("--overlap", action="store_true", help="non-blocking: compute while faces travel")
     parser.add_argument("--slice-png", metavar="FILE", help="draw the plane z = 0 of the result")
     parser.add_argument("--no-progress", action="store_true", help="no progress bar")
-    options = parser.parse_args()
+
+
+def complete(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    """Check the options and complete them with the paper's values for the mesh."""
     if options.n < 3:
         parser.error(f"--n {options.n}: at least 3 points are needed in each direction")
-    stable = 1 / (options.n - 1) / math.sqrt(3)
+    stable = stencil.stable_step(options.n)
     paper_dt, paper_steps = PAPER_RUNS.get(options.n, (0.9999 * stable, None))
     if options.dt is None:
         options.dt = paper_dt
@@ -264,48 +218,59 @@ def arguments():
         options.steps = paper_steps if paper_steps and options.dt == paper_dt else math.ceil(2 / options.dt)
     if options.steps < 1 or options.check_every < 1:
         parser.error("--steps and --check-every must be at least 1")
-    return options
 
 
-def main():
-    """Solve, check, report; the exit code says whether the check passed."""
-    world = MPI.COMM_WORLD
-    with contextlib.ExitStack() as silence:
-        if world.rank != 0:  # one process is enough to explain the options
-            nowhere = silence.enter_context(open(os.devnull, "w"))
-            silence.enter_context(contextlib.redirect_stdout(nowhere))
-            silence.enter_context(contextlib.redirect_stderr(nowhere))
-        options = arguments()
-    block = Block(options.n, world)
-    chief = block.cart.rank == 0
-    if chief:
-        library = MPI.Get_library_version().strip("\0 \n").splitlines()[0]
-        grid = " x ".join(map(str, block.cart.dims))
-        print(f"wave3d: {options.n}^3 points, {options.steps} steps of {options.dt:.6f}, {world.size} processes as {grid}")
-        print(f"  library                {library}", flush=True)
+def title(comm: Communication, options: argparse.Namespace) -> str:
+    """Say what will be done."""
+    dims = " x ".join(map(str, block_of(comm, options.n).dims))
+    return f"{options.n}^3 points, {options.steps} steps of {options.dt:.6f}, {comm.size} processes as {dims}"
 
-    clock = Clock()
-    with progress(options.steps, chief and not options.no_progress) as report:
-        block.cart.Barrier()
-        u, error, corner = solve(block, options.dt, options.steps, options.check_every, clock, report)
 
-    error = np.max(block.cart.allgather(error))
-    busy = clock.seconds["computing"] + clock.seconds["communication"]
-    shares = block.cart.gather(100 * clock.seconds["communication"] / busy)
-    busy = block.cart.allreduce(busy, MPI.MAX)
-    passed = error <= TOLERANCE
-    if chief:
-        print(f"  steps per second       {options.steps / busy:.1f}  ({busy:.2f} s for the time steps)")
-        print(f"  time in communication  {sum(shares) / len(shares):.1f} % on average, {max(shares):.1f} % at most")
-        print(f"  largest error          {error:.2e}  ({'passed' if passed else 'FAILED'}: the limit is {TOLERANCE:.0e})", flush=True)
-    if options.slice_png:
-        picture = block.gather_slice(u)
-        if chief:
-            draw(options.slice_png, picture, corner, options.dt, phase_per_step(block.h, options.dt))
-            print(f"  picture                {os.path.abspath(options.slice_png)}", flush=True)
-    block.free()
-    return 0 if passed else 1
+def block_of(comm: Communication, n: int) -> Block:
+    """Give this process's block."""
+    try:
+        return Block.of(n, 3, comm.rank, comm.size)
+    except ValueError as error:
+        raise RefusalError(str(error)) from None
 
+
+def run(comm: Communication, options: argparse.Namespace, say: Callable[[str, str], None]) -> list[Measurement]:
+    """Solve, check, report."""
+    block = block_of(comm, options.n)
+    if options.overlap and not comm.nonblocking:
+        raise RefusalError(f"{comm.name} has no non-blocking calls, so --overlap is not possible with it")
+    wave = Wave(block, comm, options.dt, options.kernel, options.overlap)
+    corner = corner_of(wave)
+    error = 0.0
+    with progress(options.steps, comm.rank == 0 and not options.no_progress) as report:
+        comm.barrier()
+        for step in range(1, options.steps + 1):
+            wave.advance()
+            corner += corner_of(wave)
+            if step % options.check_every == 0 or step == options.steps:
+                error = np.max([error, wave.error()])  # unlike max(), this keeps a NaN
+            report(step)
+
+    seconds = wave.clock.seconds
+    busy = sum(seconds.values())
+    errors, times, shares = (comm.gather_numbers(value) for value in (error, busy, 100 * seconds["communication"] / busy))
+    picture = slice_of(wave, comm) if options.slice_png else None
+    if errors is None or times is None or shares is None:
+        return []
+    error, busy = float(np.max(errors)), max(times)
+    right = error <= TOLERANCE
+    say("steps per second", f"{options.steps / busy:.1f}  ({busy:.2f} s for the time steps)")
+    say("time in communication", f"{sum(shares) / len(shares):.1f} % on average, {max(shares):.1f} % at most")
+    say("largest error", f"{error:.2e}  ({'passed' if right else 'FAILED'}: the limit is {TOLERANCE:.0e})")
+    if picture is not None:
+        draw(options.slice_png, picture, corner, options.dt, stencil.phase_per_step(1 / (options.n - 1), options.dt))
+        say("picture", os.path.abspath(options.slice_png))
+    x = {"n": options.n, "kernel": options.kernel, "mode": "non-blocking" if options.overlap else "blocking"}
+    measured = functools.partial(Measurement, "wave3d", verified=right, x=x)
+    return [measured("time", "s", [busy]), measured("communication share", "%", shares)]
+
+
+KERNEL = Kernel("wave3d", "Solve the 3-D wave equation on several processes and check the result.", add_options, complete, title, run)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(KERNEL))

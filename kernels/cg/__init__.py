@@ -1,0 +1,1 @@
+"""The Poisson equation in two dimensions by conjugate gradients."""

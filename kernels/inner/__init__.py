@@ -1,0 +1,1 @@
+"""The inner product of two vectors."""

@@ -1,0 +1,1 @@
+"""The wave equation in three dimensions."""
