@@ -38,10 +38,9 @@ def sizes(smallest: int, largest: int, factor: int) -> list[int]:
     return [*found, largest]
 
 
-def operation(comm: Communication, bench: str, count: int) -> tuple[Operation, Callable[[], bool]]:
-    """Give an operation on so many numbers, and a check that is right after it was done at least once."""
-    mine = np.full(count, float(comm.rank + 1))
-    into = np.zeros(count)
+def operation(comm: Communication, bench: str, mine: np.ndarray, into: np.ndarray) -> tuple[Operation, Callable[[], bool]]:
+    """Give an operation on two arrays, which it fills, and a check that is right after it was done at least once."""
+    mine[:], into[:] = comm.rank + 1, 0
     if bench == "pingpong":
         partner = 1 - comm.rank
 
@@ -106,9 +105,10 @@ def run(comm: Communication, options: argparse.Namespace, say: Callable[[str, st
     if "pingpong" in options.only and comm.size != 2:
         raise RefusalError(f"pingpong is for 2 processes, not {comm.size}; leave it out with --only")
     found = []
+    memory = np.full((2, options.max_bytes // 8), 0.0)
     for bench in options.only:
         for size in sizes(options.min_bytes, options.max_bytes, options.factor):
-            work, check = operation(comm, bench, size // 8)
+            work, check = operation(comm, bench, *memory[:, : size // 8])
             work()
             right = comm.total(float(not check())) == 0
             probe = comm.total(timed(comm, work, 2)) / (2 * comm.size)
