@@ -3,8 +3,9 @@
 `communication` gives the layer of a module by its name; each is a file ``comm_NAME.py`` beside this one, written as the module's
 own users would write it. The numerics of a kernel are the same whichever is chosen.
 
-All arrays are C-contiguous float64 unless said otherwise; what is received is received in place. Calls block, and collectives
-must be called by all processes.
+Arrays are C-contiguous float64 unless said otherwise. Modules either fill an array they are given or return a new one: whoever
+calls gives a `room` of the right shape, which may be used or not, and takes what is returned. Calls block, and collectives must be
+called by all processes.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -40,41 +42,71 @@ class Halo(ABC):
         raise NotImplementedError
 
 
+@dataclass(frozen=True)
+class Face:
+    """A side of a block that has a neighbour.
+
+    Attributes
+    ----------
+    partner
+        The neighbour's rank.
+    own, ghost
+        Indices of the layer that is sent and of the one that is received, in a padded array.
+    shape
+        Shape of both.
+    send_tag, receive_tag
+        Tags of the messages there and back: a tag says in which direction a message travels.
+    send_first
+        Of two partners, one should send first and the other receive first if calls block.
+
+    """
+
+    partner: int
+    own: tuple[int | slice, ...]
+    ghost: tuple[int | slice, ...]
+    shape: tuple[int, ...]
+    send_tag: int
+    receive_tag: int
+    send_first: bool
+
+
+def faces(block: Block) -> list[Face]:
+    """List the sides of a block that have neighbours.
+
+    Along each axis, blocks at even places have the side above first and the others the one below, so that partners meet if all
+    deal with their sides in this order.
+    """
+    found = []
+    for axis, (below, above) in enumerate(block.neighbours):
+        shape = tuple(points for at, points in enumerate(block.shape) if at != axis)
+        up, down = FACE_TAG + 2 * axis, FACE_TAG + 2 * axis + 1
+        even = block.coords[axis] % 2 == 0
+        sides = [(above, -2, -1, up, down), (below, 1, 0, down, up)]
+        for partner, own, ghost, send_tag, receive_tag in sides if even else reversed(sides):
+            if partner is not None:
+                found.append(Face(partner, block.layer(axis, own), block.layer(axis, ghost), shape, send_tag, receive_tag, even))
+    return found
+
+
 class OrderedHalo(Halo):
     """Exchange for modules without a combined send and receive, and without a null process.
 
-    Along each axis the blocks at even places deal with the neighbour above first, the others with the one below. Of two
-    partners one sends first and the other receives first, so nothing depends on how much the module buffers.
+    Of two partners one sends first and the other receives first, so nothing depends on how much the module buffers.
     """
 
     def __init__(self, module: Communication, block: Block) -> None:
-        self._steps: list[Callable[[np.ndarray], None]] = []
-        for axis, (below, above) in enumerate(block.neighbours):
-            even = block.coords[axis] % 2 == 0
-            order = ((above, -2, -1), (below, 1, 0)) if even else ((below, 1, 0), (above, -2, -1))
-            for partner, own, ghost in order:
-                if partner is not None:
-                    self._add(module, block, axis, partner, own, ghost, send_first=even)
-
-    def _add(self, module: Communication, block: Block, axis: int, partner: int, own: int, ghost: int, send_first: bool) -> None:
-        out, into = block.layer(axis, own), block.layer(axis, ghost)
-        shape = tuple(points for at, points in enumerate(block.shape) if at != axis)
-        room = np.empty(shape)
-        up, down = FACE_TAG + 2 * axis, FACE_TAG + 2 * axis + 1  # a message's tag says in which direction it travels
-        send_tag, receive_tag = (up, down) if own == -2 else (down, up)
-
-        def send(u: np.ndarray) -> None:
-            module.send_face(u[out], partner, send_tag)
-
-        def receive(u: np.ndarray) -> None:
-            u[into] = module.receive_face(room, partner, receive_tag)
-
-        self._steps += [send, receive] if send_first else [receive, send]
+        self._module = module
+        self.faces = [(face, np.empty(face.shape)) for face in faces(block)]
 
     def exchange(self, u: np.ndarray) -> None:
         """Fill the ghost layers of `u`."""
-        for step in self._steps:
-            step(u)
+        module = self._module
+        for face, room in self.faces:
+            if face.send_first:
+                module.send_face(u[face.own], face.partner, face.send_tag)
+            u[face.ghost] = module.receive_face(room, face.partner, face.receive_tag)
+            if not face.send_first:
+                module.send_face(u[face.own], face.partner, face.send_tag)
 
 
 class Communication(ABC):
@@ -105,20 +137,20 @@ class Communication(ABC):
         """Send an array."""
 
     @abstractmethod
-    def receive(self, values: np.ndarray, source: int) -> None:
-        """Receive an array of the shape of `values` into it."""
+    def receive(self, room: np.ndarray, source: int) -> np.ndarray:
+        """Give an array that arrives, of the shape of `room`."""
 
     @abstractmethod
-    def broadcast(self, values: np.ndarray) -> None:
-        """Fill `values` everywhere with what process 0 has in it."""
+    def broadcast(self, values: np.ndarray) -> np.ndarray:
+        """Give everywhere what `values` is on process 0. `values` has the same shape everywhere and may be filled."""
 
     @abstractmethod
-    def reduce(self, values: np.ndarray, result: np.ndarray) -> None:
-        """Put the sum over all processes, element by element, into `result` on process 0; elsewhere it may be touched."""
+    def reduce(self, values: np.ndarray, room: np.ndarray) -> np.ndarray | None:
+        """Give the sum over all processes, element by element, on process 0; elsewhere the result has no meaning."""
 
     @abstractmethod
-    def allreduce(self, values: np.ndarray, result: np.ndarray) -> None:
-        """Put the sum over all processes, element by element, into `result` everywhere."""
+    def allreduce(self, values: np.ndarray, room: np.ndarray) -> np.ndarray:
+        """Give the sum over all processes, element by element, everywhere."""
 
     @abstractmethod
     def total(self, value: float) -> float:
@@ -128,9 +160,20 @@ class Communication(ABC):
     def total_on_root(self, value: float) -> float | None:
         """Give the sum of one number per process on process 0, None elsewhere."""
 
-    @abstractmethod
     def gather(self, values: np.ndarray, sizes: list[int]) -> list[np.ndarray] | None:
-        """Collect one flat array per process, of known sizes, on process 0; None elsewhere. Any type of numbers."""
+        """Collect one flat array per process, of known sizes, on process 0; None elsewhere. Any type of numbers.
+
+        Here by messages, for modules whose own call needs pieces of the same size.
+        """
+        if self.rank != 0:
+            if values.size:
+                self.send(values, 0)
+            return None
+        pieces = [values]
+        for source in range(1, self.size):
+            room = np.empty(sizes[source], values.dtype)
+            pieces.append(self.receive(room, source) if room.size else room)
+        return pieces
 
     def halo(self, block: Block) -> Halo:
         """Prepare the exchange of ghost layers for a block."""

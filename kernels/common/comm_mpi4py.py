@@ -25,17 +25,21 @@ class Layer(Communication):
     def send(self, values: np.ndarray, to: int) -> None:
         self.world.Send(values, to)
 
-    def receive(self, values: np.ndarray, source: int) -> None:
-        self.world.Recv(values, source)
+    def receive(self, room: np.ndarray, source: int) -> np.ndarray:
+        self.world.Recv(room, source)
+        return room
 
-    def broadcast(self, values: np.ndarray) -> None:
+    def broadcast(self, values: np.ndarray) -> np.ndarray:
         self.world.Bcast(values)
+        return values
 
-    def reduce(self, values: np.ndarray, result: np.ndarray) -> None:
-        self.world.Reduce(values, result if self.rank == 0 else None)
+    def reduce(self, values: np.ndarray, room: np.ndarray) -> np.ndarray | None:
+        self.world.Reduce(values, room)
+        return room
 
-    def allreduce(self, values: np.ndarray, result: np.ndarray) -> None:
-        self.world.Allreduce(values, result)
+    def allreduce(self, values: np.ndarray, room: np.ndarray) -> np.ndarray:
+        self.world.Allreduce(values, room)
+        return room
 
     def total(self, value: float) -> float:
         result = np.array(value)

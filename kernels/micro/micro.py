@@ -39,26 +39,35 @@ def sizes(smallest: int, largest: int, factor: int) -> list[int]:
 
 
 def operation(comm: Communication, bench: str, mine: np.ndarray, into: np.ndarray) -> tuple[Operation, Callable[[], bool]]:
-    """Give an operation on two arrays, which it fills, and a check that is right after it was done at least once."""
+    """Give an operation on two arrays, and a check that says whether its last result was right."""
     mine[:], into[:] = comm.rank + 1, 0
-    if bench == "pingpong":
-        partner = 1 - comm.rank
-
-        def there_and_back() -> None:
-            if comm.rank == 0:
-                comm.send(mine, partner)
-                comm.receive(into, partner)
-            else:
-                comm.receive(into, partner)
-                comm.send(mine, partner)
-
-        return there_and_back, lambda: bool(np.all(into == partner + 1))
-    if bench == "bcast":
-        return lambda: comm.broadcast(mine), lambda: bool(np.all(mine == 1))
+    last = [into]
     total = comm.size * (comm.size + 1) / 2
-    if bench == "reduce":
-        return lambda: comm.reduce(mine, into), lambda: comm.rank != 0 or bool(np.all(into == total))
-    return lambda: comm.allreduce(mine, into), lambda: bool(np.all(into == total))
+    partner = 1 - comm.rank
+
+    def pingpong() -> None:
+        if comm.rank == 0:
+            comm.send(mine, partner)
+            last[0] = comm.receive(into, partner)
+        else:
+            last[0] = comm.receive(into, partner)
+            comm.send(mine, partner)
+
+    def bcast() -> None:
+        last[0] = comm.broadcast(mine)
+
+    def reduce() -> None:
+        last[0] = comm.reduce(mine, into)
+
+    def allreduce() -> None:
+        last[0] = comm.allreduce(mine, into)
+
+    expected = {"pingpong": partner + 1, "bcast": 1, "reduce": total, "allreduce": total}[bench]
+
+    def check() -> bool:
+        return (bench == "reduce" and comm.rank != 0) or bool(np.shape(last[0]) == mine.shape and np.all(last[0] == expected))
+
+    return {"pingpong": pingpong, "bcast": bcast, "reduce": reduce, "allreduce": allreduce}[bench], check
 
 
 def timed(comm: Communication, work: Operation, iterations: int) -> float:
