@@ -1,4 +1,4 @@
-"""The benchmark laboratory of Limosa: ``limosa bench``.
+"""The benchmark laboratory of Limosa: ``limosa bench``, and ``limosa study`` in the folder ``study``.
 
 It compiles the C programs in ``programs/`` with Limosa and with other MPI libraries, runs them in turns, keeps every
 sample and the environment as JSON lines, and makes tables, plots and the verdict on the budgets from what was kept.
@@ -6,7 +6,8 @@ sample and the environment as JSON lines, and makes tables, plots and the verdic
 =================  ==============================================================================
 module             holds
 =================  ==============================================================================
-``cli``            the command line; the only module that talks to the user
+``cli``            the command line
+``terminal``       remarks and progress, for the user
 ``libraries``      Limosa and its peers: installation, compiling, launching
 ``catalogue``      which programs there are, and at which numbers of ranks they run
 ``build``          compiling, with a cache of binaries

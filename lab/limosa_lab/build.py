@@ -8,6 +8,7 @@ import hashlib
 import re
 import shlex
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 from limosa._peers import cache_folder
@@ -17,9 +18,9 @@ from limosa_lab.errors import ENVIRONMENT, LabError
 from limosa_lab.libraries import COMPILER_FLAGS, Library
 
 
-def compiled(program: Program, library: Library, version: str) -> Path:
+def compiled(program: Program, library: Library, version: str, flags: Sequence[str] = COMPILER_FLAGS) -> Path:
     """Give the program compiled with a library of this version, from the cache or else compiled now."""
-    command = [*library.compiler, *COMPILER_FLAGS, str(program.source)]
+    command = [*library.compiler, *flags, str(program.source)]
     folder = cache_folder() / "bench" / f"{library.name}-{_digest(program, library, [*command, *library.link, version])}"
     target = folder / program.name
     if target.exists():

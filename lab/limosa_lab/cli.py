@@ -1,4 +1,4 @@
-"""The command line: ``python -m limosa_lab bench``, which ``limosa bench`` runs.
+"""The command line: ``python -m limosa_lab bench``, which ``limosa bench`` runs; ``study`` has its own, in `limosa_lab.study.cli`.
 
 Data (tables) goes to stdout, everything else to stderr. Exit codes: 0 success, 1 wrong data was found, 2 usage, 3 something
 outside refused (a library cannot be installed, a program not be compiled), 130 interrupted.
@@ -8,17 +8,14 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
-
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from limosa_lab import catalogue, records, report
 from limosa_lab.errors import LabError
 from limosa_lab.libraries import PEERS
 from limosa_lab.measure import Options, measure
+from limosa_lab.terminal import Terminal, names, numbers
 
 EPILOG = """examples:
   limosa bench --quick                                  Limosa alone, a few minutes
@@ -28,54 +25,6 @@ EPILOG = """examples:
 
 The peers are installed from the Python package index, each into an environment of its own in ~/.cache/limosa/peers.
 """
-
-
-class Terminal:
-    """Tells the user on stderr how a measurement goes on: a bar on a terminal, otherwise a line per run."""
-
-    def __init__(self) -> None:
-        self.console = Console(stderr=True, highlight=False)
-        self._progress: Progress | None = None
-        self._total = 0
-
-    def say(self, text: str) -> None:
-        """Print a remark."""
-        self.console.print(f"limosa bench: {text}", markup=False, soft_wrap=True)
-
-    @contextmanager
-    def progress(self, total: int) -> Iterator[None]:
-        """Show a bar while the context lasts."""
-        self._total = total
-        if not self.console.is_terminal:
-            yield
-            return
-        columns = (BarColumn(20), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}", markup=False))
-        with Progress(*columns, console=self.console, transient=True, refresh_per_second=1) as self._progress:
-            self._progress.add_task("", total=total)
-            yield
-
-    def running(self, number: int, text: str) -> None:
-        """Show which run starts."""
-        if self._progress is None:
-            self.say(f"{number + 1}/{self._total} {text}")
-        else:
-            self._progress.update(self._progress.task_ids[0], completed=number, description=text)
-
-
-def names(text: str) -> list[str]:
-    """Read a list with commas."""
-    return [name for name in text.split(",") if name]
-
-
-def numbers(text: str) -> list[int]:
-    """Read a list of positive whole numbers with commas."""
-    try:
-        found = [int(name) for name in names(text)]
-    except ValueError:
-        found = []
-    if not found or min(found) < 1:
-        raise argparse.ArgumentTypeError(f"`{text}` is no list of positive numbers such as 2,4,8")
-    return found
 
 
 def forms(text: str) -> list[str]:
@@ -147,7 +96,7 @@ def options_of(given: argparse.Namespace) -> Options:
 def bench(arguments: Sequence[str]) -> int:
     """Do what the command line says; give the exit code."""
     given = parser().parse_args(arguments)
-    terminal = Terminal()
+    terminal = Terminal("limosa bench")
     if given.list:
         available = catalogue.programs()
         print("".join(f"{name:<16} ranks {', '.join(map(str, program.ranks))}\n" for name, program in available.items()), end="")
@@ -165,8 +114,7 @@ def bench(arguments: Sequence[str]) -> int:
         measure(options_of(given), folder, terminal)
     recording = records.read(folder)
     colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-    width = Console().width if sys.stdout.isatty() else None
-    print(report.text(recording, width, colour), end="")
+    print(report.text(recording, terminal.width, colour), end="")
     for file in report.write(recording, folder, with_plots=not given.no_plots):
         terminal.say(f"wrote {file}")
     return 1 if any(not sample.verified for sample in recording.samples) else 0
@@ -174,16 +122,20 @@ def bench(arguments: Sequence[str]) -> int:
 
 def main(arguments: Sequence[str]) -> int:
     """Run the command named by the first argument; give the exit code."""
-    if not arguments or arguments[0] != "bench":
-        print("usage: python -m limosa_lab bench [OPTIONS]  (-h lists them)", file=sys.stderr)
+    from limosa_lab.study.cli import study
+
+    commands = {"bench": bench, "study": study}
+    if not arguments or arguments[0] not in commands:
+        print(f"usage: python -m limosa_lab {'|'.join(commands)} [OPTIONS]  (-h lists them)", file=sys.stderr)
         return 2
+    name = f"limosa {arguments[0]}"
     try:
-        return bench(arguments[1:])
+        return commands[arguments[0]](arguments[1:])
     except LabError as error:
-        print(f"limosa bench: {error}", file=sys.stderr)
+        print(f"{name}: {error}", file=sys.stderr)
         if error.hint:
             print(f"hint: {error.hint}", file=sys.stderr)
         return error.code
     except KeyboardInterrupt:
-        print("limosa bench: interrupted; what was measured until now is kept (--report shows it)", file=sys.stderr)
+        print(f"{name}: interrupted; what was measured until now is kept (--report shows it)", file=sys.stderr)
         return 130

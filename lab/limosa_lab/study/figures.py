@@ -1,0 +1,193 @@
+"""The figures of a study as SVG, with the thesis's axes: powers of two on both. Pure functions of the results."""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Callable
+
+import matplotlib as mpl
+
+mpl.use("Agg")
+
+import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from limosa_lab.study.plan import MODULES
+from limosa_lab.study.results import MICRO, Contender, Times, contenders, curve, least_squares, micro, speedup
+from limosa_lab.study.tables import TITLES, mesh_of, step_and_exchange
+from limosa_lab.wording import number, ranks, size
+
+# Colours that people with colour blindness can tell apart (Okabe and Ito), and marks: the same for a module everywhere.
+STYLES = {
+    "c": ("#000000", "x"),
+    "mpi4py": ("#0072B2", "s"),
+    "limosa": ("#D55E00", "o"),
+    "pypar": ("#009E73", "^"),
+    "scientific": ("#CC79A7", "D"),
+    "mympi": ("#E69F00", "v"),
+    "pympi": ("#56B4E9", "P"),
+    "boostmpi": ("#999999", "*"),
+}
+FORM_LINES = {"blocking": "-", "non-blocking": "--"}
+
+Curves = dict[Contender, dict[int, float]]
+
+
+def draw(found: Times, libraries: dict[str, str]) -> dict[str, str]:
+    """Draw all figures that the results allow; give title and SVG of each, in order."""
+    made: dict[str, str] = {}
+    for bench in MICRO:
+        for count in sorted({point.ranks for point in found if point.bench == bench}):
+            curves = {who: micro(found, bench, count, who) for who in contenders(found)}
+            made[f"{TITLES[bench].capitalize()}, {ranks(count)}"] = svg(_micro(bench, curves, libraries))
+    for bench, mesh in sorted({(point.bench, point.size) for point in found if point.bench not in MICRO}):
+        form = "blocking" if bench == "wave3d" else ""
+        curves = {who: curve(found, bench, mesh, form, who) for who in contenders(found)}
+        name = f"{TITLES[bench].capitalize()}, {mesh_of(bench, mesh)}"
+        if _several(curves):
+            made[f"{name}: run times"] = svg(_by_ranks(curves, libraries, "time in s"))
+            made[f"{name}: speed-up"] = svg(
+                _by_ranks({who: speedup(times) for who, times in curves.items()}, libraries, "speed-up", ideal=True)
+            )
+        if bench == "wave3d":
+            forms = _forms(found, mesh, libraries)
+            if forms is not None:
+                made[f"{name}: blocking and non-blocking, interpreted and compiled"] = svg(forms)
+    return made
+
+
+def svg(figure: Figure) -> str:
+    """Write a figure as an SVG element for a page, its text as text."""
+    out = io.StringIO()
+    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": str(figure.number)}):
+        figure.savefig(out, format="svg", metadata={"Date": None})
+    plt.close(figure)
+    text = out.getvalue()
+    return text[text.index("<svg") :]
+
+
+def _several(curves: Curves) -> bool:
+    return len({at for times in curves.values() for at in times}) > 1
+
+
+def _panels(
+    curves: Curves, libraries: dict[str, str], paint: Callable[[Axes, Contender, dict[int, float]], None]
+) -> tuple[Figure, list[Axes]]:
+    """Make a panel for each library that has curves, with the same axes, and paint every contender's curve."""
+    shown = [name for name in libraries if any(who.library == name and times for who, times in curves.items())]
+    columns = min(2, len(shown))
+    rows = math.ceil(len(shown) / columns)
+    figure, grid = plt.subplots(
+        rows, columns, figsize=(5.2 * columns, 0.7 + 3.9 * rows), squeeze=False, sharex=True, sharey=True, layout="constrained"
+    )
+    for axes, library in zip(grid.flat, shown, strict=False):
+        for who, times in curves.items():
+            if who.library == library and times:
+                paint(axes, who, times)
+        axes.set_title(libraries[library], fontsize="medium")
+        axes.grid(alpha=0.3)
+        axes.minorticks_off()
+    for axes in list(grid.flat)[len(shown) :]:
+        axes.set_visible(False)
+    return figure, [axes for axes in grid.flat if axes.get_visible()]
+
+
+def _legend(figure: Figure, panels: list[Axes]) -> None:
+    """Put one legend for all panels below them."""
+    entries = {label: handle for axes in panels for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)}
+    figure.legend(entries.values(), entries.keys(), loc="outside lower center", ncols=min(4, len(entries)), fontsize="small", frameon=False)
+
+
+def _plot(axes: Axes, who: Contender, at: list[int], values: list[float], line: str = "-", label: str | None = None) -> None:
+    colour, mark = STYLES[who.module]
+    axes.plot(
+        at,
+        values,
+        color=colour,
+        marker=mark,
+        markersize=5,
+        linewidth=1.3,
+        linestyle=line,
+        label=MODULES[who.module] if label is None else label,
+    )
+
+
+def _micro(bench: str, curves: Curves, libraries: dict[str, str]) -> Figure:
+    """Draw megabytes per second against the size of the message; for ping-pong the fitted lines too, thin."""
+
+    def paint(axes: Axes, who: Contender, times: dict[int, float]) -> None:
+        at = sorted(times)
+        _plot(axes, who, at, [1e-6 * bytes_ / times[bytes_] for bytes_ in at])
+        line = least_squares(at, [times[bytes_] for bytes_ in at]) if bench == "pingpong" else None
+        if line and line.latency > 0:
+            fitted = [1e-6 * bytes_ / (line.latency + bytes_ / line.bandwidth) for bytes_ in at]
+            axes.plot(at, fitted, color=STYLES[who.module][0], linewidth=0.6, linestyle=":")
+
+    figure, panels = _panels(curves, libraries, paint)
+    sizes = sorted({at for times in curves.values() for at in times})
+    ticks = sizes[:: max(1, len(sizes) // 6)]
+    for axes in panels:
+        axes.set_xscale("log", base=2)
+        axes.set_yscale("log", base=2)
+        axes.set_xticks(ticks, [size(at).replace(" ", "") for at in ticks], rotation=45)
+        axes.set_xlabel("message size")
+        axes.yaxis.set_major_formatter(lambda value, _: number(value))
+        axes.set_ylabel("MB/s")
+    _legend(figure, panels)
+    return figure
+
+
+def _rank_axes(axes: Axes, counts: list[int], label: str) -> None:
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log", base=2)
+    axes.set_xticks(counts, [str(count) for count in counts])
+    axes.set_xlabel("processes")
+    axes.yaxis.set_major_formatter(lambda value, _: number(value))
+    axes.set_ylabel(label)
+
+
+def _by_ranks(curves: Curves, libraries: dict[str, str], label: str, ideal: bool = False) -> Figure:
+    """Draw run times or speed-ups against the number of processes."""
+
+    def paint(axes: Axes, who: Contender, times: dict[int, float]) -> None:
+        at = sorted(times)
+        _plot(axes, who, at, [times[count] for count in at])
+
+    figure, panels = _panels(curves, libraries, paint)
+    counts = sorted({at for times in curves.values() for at in times})
+    for axes in panels:
+        if ideal:
+            axes.plot(counts, counts, color="0.6", linewidth=1, linestyle="--", label="ideal")
+        _rank_axes(axes, counts, label)
+    _legend(figure, panels)
+    return figure
+
+
+def _forms(found: Times, mesh: int, libraries: dict[str, str]) -> Figure | None:
+    """Draw the variants of the wave equation beside each other: those of mpi4py, of limosa and C."""
+    forms = sorted({point.form for point in found if (point.bench, point.size) == ("wave3d", mesh)})
+    if len(forms) < 2:
+        return None
+    marks = {"slices, in place": "^", "Numba": "*"}
+    curves = {who: curve(found, "wave3d", mesh, "blocking", who) for who in contenders(found) if who.module in {"c", "mpi4py", "limosa"}}
+
+    def paint(axes: Axes, who: Contender, _: dict[int, float]) -> None:
+        for form in forms:
+            times = curve(found, "wave3d", mesh, form, who)
+            if not times:
+                continue
+            step, exchange = step_and_exchange(form, who.module)
+            at = sorted(times)
+            words = [MODULES[who.module], step if step != "C" else "", "non-blocking" if exchange == "non-blocking" else ""]
+            _plot(axes, who, at, [times[count] for count in at], FORM_LINES[exchange], ", ".join(filter(None, words)))
+            if step in marks:
+                axes.lines[-1].set_marker(marks[step])
+
+    figure, panels = _panels(curves, libraries, paint)
+    counts = sorted({point.ranks for point in found if (point.bench, point.size) == ("wave3d", mesh)})
+    for axes in panels:
+        _rank_axes(axes, counts, "time in s")
+    _legend(figure, panels)
+    return figure

@@ -1,0 +1,155 @@
+"""The report of a study: text for a terminal, and one page of HTML that needs no other file."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from pathlib import Path
+
+from limosa_lab.records import Recording
+from limosa_lab.study import results, tables, thesis
+from limosa_lab.tables import Table, environment, troubles
+
+STYLE = """
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem; color: #222; background: #fff; }
+h1 { margin-bottom: 0 } h2 { margin-top: 3rem; border-bottom: 1px solid #ccc }
+.scroll { overflow-x: auto } table { border-collapse: collapse; font-size: .85rem; margin: .5rem 0 1.5rem }
+th, td { padding: .2rem .7rem; text-align: right; border-bottom: 1px solid #e4e4e4; white-space: nowrap }
+th { background: #f4f4f4 } .word { text-align: left }
+caption { text-align: left; font-weight: 600; padding: .3rem 0; white-space: normal }
+figure { margin: 1rem 0 } figcaption { font-weight: 600 } svg { max-width: 100%; height: auto }
+.thesis { color: #555; border-left: 3px solid #ccc; padding-left: .8rem } .doubt { color: #a33 }
+details table td { white-space: normal; text-align: left }
+"""
+
+INTRODUCTION = (
+    "The same kernels with different modules for communication, on different MPI libraries; the numbers of a thesis of 2010, which compared "
+    "the modules of its time on a cluster, stand beside for orientation. Every result was verified. Numbers are medians of all rounds; the "
+    "contenders took turns."
+)
+
+SECTIONS = {
+    "pingpong": "Ping-pong",
+    "bcast": "Broadcast",
+    "reduce": "Reduce",
+    "allreduce": "Allreduce",
+    "inner": "Inner product",
+    "wave3d": "Wave equation in three dimensions",
+    "cg": "Conjugate gradients for the Poisson equation",
+    "mandelbrot": "Mandelbrot set",
+}
+
+
+def text(recording: Recording, width: int | None = None, colour: bool = False) -> str:
+    """Give the report for a terminal of so many columns."""
+    found = results.times(recording)
+    parts = [table.text(width, colour) for table in _all_tables(found, recording)]
+    parts += ["\n".join(tables.verdict(found, recording.titles())) + "\n"]
+    parts += [f"warning: {trouble}\n" for trouble in troubles(recording)]
+    return "\n".join(part for part in parts if part.strip())
+
+
+def _all_tables(found: results.Times, recording: Recording) -> list[Table]:
+    libraries = recording.titles()
+    made = [
+        tables.ratios(found, libraries),
+        tables.ping_pong(found, libraries),
+        *tables.collectives(found, libraries),
+        *tables.applications(found, recording),
+        tables.wave_forms(found, recording),
+    ]
+    return [table for table in made if table is not None]
+
+
+def page(recording: Recording) -> str:
+    """Give the report as a page of HTML with the figures in it."""
+    from limosa_lab.study import figures
+
+    found = results.times(recording)
+    libraries = recording.titles()
+    drawn = figures.draw(found, libraries)
+    parts = ["<h1>Python modules for MPI, measured again</h1>", f"<p>{_size_sentence(recording)}</p>", f"<p>{INTRODUCTION}</p>"]
+    parts += [f'<p class="doubt">{html.escape(trouble)}</p>' for trouble in troubles(recording)]
+    parts += ["<h2>How the modules compare</h2>", *(f"<p>{html.escape(line)}</p>" for line in tables.verdict(found, libraries))]
+    parts += _optional(tables.ratios(found, libraries))
+    for bench, title in SECTIONS.items():
+        if not any(point.bench == bench for point in found):
+            continue
+        parts.append(f"<h2>{title}</h2>")
+        parts += [f'<p class="thesis">The thesis: {html.escape(said)}</p>' for said in _claims(bench)]
+        own = tables.TITLES[bench].capitalize()
+        if bench == "pingpong":
+            parts += _optional(tables.ping_pong(found, libraries))
+        parts += [
+            element(table)
+            for table in [*tables.collectives(found, libraries), *tables.applications(found, recording)]
+            if _is_about(table, own)
+        ]
+        if bench == "wave3d":
+            parts += _optional(tables.wave_forms(found, recording))
+        if bench == "inner":
+            parts.append(element(_thesis_inner()))
+        parts += [
+            f"<figure><figcaption>{html.escape(name)}</figcaption>{svg}</figure>"
+            for name, svg in drawn.items()
+            if name.startswith(f"{own},")
+        ]
+    parts += [
+        "<h2>Circumstances</h2>",
+        "<details><summary>Machine, libraries, settings</summary>",
+        element(environment(recording)),
+        "</details>",
+    ]
+    body = "\n".join(parts)
+    head = '<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Python modules for MPI</title>'
+    head += f"<style>{STYLE}</style>"
+    return f'<!doctype html>\n<html lang="en"><head>{head}</head><body>\n{body}\n</body></html>\n'
+
+
+def element(table: Table) -> str:
+    """Write a table as HTML."""
+
+    def line(kind: str, cells: Sequence[str]) -> str:
+        made = (f"<{kind}{' class=word' if index < table.words else ''}>{html.escape(cell)}</{kind}>" for index, cell in enumerate(cells))
+        return f"<tr>{''.join(made)}</tr>"
+
+    rows = "\n".join(line("td", row) for row in table.rows)
+    caption = f"<caption>{html.escape(table.title)}</caption>"
+    return f'<div class="scroll"><table>{caption}<thead>{line("th", table.columns)}</thead><tbody>\n{rows}\n</tbody></table></div>'
+
+
+def write(recording: Recording, folder: Path) -> list[Path]:
+    """Write ``report.html`` and ``report.txt`` into a folder; give the files."""
+    made = [folder / "report.html", folder / "report.txt"]
+    made[0].write_text(page(recording))
+    made[1].write_text(text(recording))
+    return made
+
+
+def _optional(table: Table | None) -> list[str]:
+    return [] if table is None else [element(table)]
+
+
+def _is_about(table: Table, name: str) -> bool:
+    return table.title.startswith((f"{name} on", f"{name},"))
+
+
+def _claims(bench: str) -> list[str]:
+    return [thesis.CLAIMS[name] for name in (bench, *(["nonblocking"] if bench == "wave3d" else [])) if name in thesis.CLAIMS]
+
+
+def _size_sentence(recording: Recording) -> str:
+    data = recording.environment
+    processors = f"{data['processors']} processor{'s' if data['processors'] != 1 else ''}"
+    name = {"quick": "The quick form", "normal": "The usual form", "full": "The form with the paper's sizes"}[data["options"]["size_name"]]
+    return html.escape(f"{name}, on {data['cpu']} with {processors}, {data['time']}. More processes than processors take turns.")
+
+
+def _thesis_inner() -> Table:
+    """Give table 2.1 of the thesis."""
+    counts = list(thesis.INNER_SECONDS["c"])
+    table = Table("The thesis's own: seconds and speed-up by number of processes (table 2.1)", ["module", *map(str, counts)], words=1)
+    for module, seconds in thesis.INNER_SECONDS.items():
+        cells = [f"{seconds[count]:.3f} ({seconds[1] / seconds[count]:.2f} x)" for count in counts]
+        table.rows.append([{"c": "C", "pypar": "Python (pypar)"}[module], *cells])
+    return table
