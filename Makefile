@@ -18,7 +18,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
 # What the wheel is made of: a change here installs it again.
-WHEEL_SOURCES := $(shell find api crates lab python -type f -not -path '*/tests/*' -not -path '*/__pycache__/*') \
+WHEEL_SOURCES := $(shell find api crates kernels lab python -type f -not -path '*/tests/*' -not -path '*/__pycache__/*') \
                  Cargo.toml Cargo.lock pyproject.toml
 
 .PHONY: help

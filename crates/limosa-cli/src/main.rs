@@ -42,6 +42,12 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
         args: Vec<OsString>,
     },
+    /// Repeat a published comparison of message passing on this machine
+    #[command(disable_help_flag = true)]
+    Study {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+        args: Vec<OsString>,
+    },
     /// Check whether this machine is ready for MPI programs, and say what to do
     Doctor(doctor::Options),
     /// List the LIMOSA_* variables with their current values
@@ -70,14 +76,18 @@ fn main() -> ExitCode {
     }
     match Cli::parse_from(args).command {
         Command::Run { args } => run::main("limosa run", &args),
-        Command::Bench { args } => {
-            let args: Vec<OsString> = std::iter::once("bench".into()).chain(args).collect();
-            python::hand_over("limosa bench", python::LABORATORY, "limosa_lab", &args)
-        }
+        Command::Bench { args } => laboratory("bench", args),
+        Command::Study { args } => laboratory("study", args),
         Command::Doctor(options) => doctor::main(&options),
         Command::Env(options) => env::main(&options),
         Command::Ps(options) => ps::main(&options),
     }
+}
+
+/// A command that the laboratory carries out.
+fn laboratory(command: &str, args: Vec<OsString>) -> ExitCode {
+    let args: Vec<OsString> = std::iter::once(command.into()).chain(args).collect();
+    python::hand_over(&format!("limosa {command}"), python::LABORATORY, "limosa_lab", &args)
 }
 
 /// The name of the launcher if the command is called by one.

@@ -1,4 +1,4 @@
-//! `limosa bench` hands over to Python, or says what is missing. Python is played by small scripts.
+//! `limosa bench` and `limosa study` hand over to Python, or says what is missing. Python is played by small scripts.
 
 mod common;
 use common::*;
@@ -26,6 +26,16 @@ fn hands_all_arguments_over_and_its_exit_code_back() {
     python(folder.path(), r#"[ "$1" = -c ] && exit 0; echo "$@"; exit 7"#);
     let done = bench(folder.path(), &["--against", "mpich,intel", "-h", "--only=bcast"]);
     assert_eq!((done.code, done.out.as_str()), (Some(7), "-m limosa_lab bench --against mpich,intel -h --only=bcast\n"));
+}
+
+#[test]
+fn study_is_handed_over_too() {
+    let folder = tempfile::tempdir().expect("a folder");
+    python(folder.path(), r#"[ "$1" = -c ] && exit 0; echo "$@""#);
+    let mut command = limosa(&["study", "thesis", "--quick"]);
+    command.env("PATH", folder.path());
+    let done = finish(command, b"");
+    assert_eq!((done.code, done.out.as_str()), (Some(0), "-m limosa_lab study thesis --quick\n"));
 }
 
 #[test]

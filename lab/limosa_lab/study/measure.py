@@ -18,7 +18,7 @@ from limosa_lab.libraries import PEERS, Library, Limosa, Mpich
 from limosa_lab.measure import Observer
 from limosa_lab.records import Writer
 from limosa_lab.schedule import Task
-from limosa_lab.study.plan import IMPORTED, KERNELS, MODULES, Job, Size, jobs, turns
+from limosa_lab.study.plan import KERNELS, MODULES, NEEDS, Job, Size, jobs, turns
 from limosa_lab.wording import ranks as written_ranks
 
 C_FLAGS = ("-std=gnu11", "-O3", "-march=native", "-fopenmp-simd")
@@ -236,9 +236,10 @@ def _compile(todo: Sequence[Job], prepared: dict[str, runner.Prepared], observer
 
 
 def _commands(job: Job, library: str, module: str, binaries: dict[tuple[str, str], Path]) -> list[tuple[Path, list[str]]]:
-    """Give the programs of a job with their words: in Python one for all kernels, in C one for each."""
+    """Give the programs of a job with their words: in Python one for all kernels, in C one for each, the same ones once."""
     if module == "c":
-        return [(binaries[work.kernel, library], ["--json", *work.options]) for work in job.works]
+        once = dict.fromkeys((work.kernel, work.options) for work in job.works)
+        return [(binaries[kernel, library], ["--json", *options]) for kernel, options in once]
     kernels = [" ".join((work.kernel, *work.options, *work.python)) for work in job.works]
     return [(Path(sys.executable), [str(kernels_folder() / "run.py"), "--json", "--comm", module, *kernels])]
 
@@ -248,7 +249,7 @@ def _is_installed(module: str) -> bool:
     if module == "c":
         return True
     try:
-        return find_spec(IMPORTED.get(module, module)) is not None
+        return find_spec(NEEDS[module]) is not None
     except ModuleNotFoundError:
         return False
 

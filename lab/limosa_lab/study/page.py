@@ -23,9 +23,9 @@ details table td { white-space: normal; text-align: left }
 """
 
 INTRODUCTION = (
-    "The same kernels with different modules for communication, on different MPI libraries; the numbers of a thesis of 2010, which compared "
-    "the modules of its time on a cluster, stand beside for orientation. Every result was verified. Numbers are medians of all rounds; the "
-    "contenders took turns."
+    "The same kernels with different modules for communication, on different MPI libraries; the numbers of a thesis of 2010, which "
+    "compared the modules of its time on a cluster, stand beside for orientation. Every result was verified. Numbers are medians of all "
+    "rounds; the contenders took turns."
 )
 
 SECTIONS = {

@@ -98,7 +98,7 @@ def applications(found: Times, recording: Recording) -> list[Table]:
 
 
 def _time(seconds: float, gain: float | None) -> str:
-    return number(seconds) + (f" ({gain:.2f} x)" if gain is not None else "")
+    return number(seconds) + (f" ({number(gain)} x)" if gain is not None else "")
 
 
 def _missing(recording: Recording, who: Contender, count: int) -> str:
