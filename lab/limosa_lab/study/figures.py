@@ -23,6 +23,7 @@ from limosa_lab.wording import number, ranks, size
 STYLES = {
     "c": ("#000000", "x"),
     "mpi4py": ("#0072B2", "s"),
+    "mpi4py_objects": ("#88B6D8", "s"),
     "limosa": ("#D55E00", "o"),
     "pypar": ("#009E73", "^"),
     "scientific": ("#CC79A7", "D"),

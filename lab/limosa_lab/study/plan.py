@@ -14,6 +14,7 @@ T = TypeVar("T")
 MODULES = {
     "c": "C",
     "mpi4py": "mpi4py",
+    "mpi4py_objects": "mpi4py, objects",
     "limosa": "limosa",
     "pypar": "pypar",
     "scientific": "Scientific.MPI",
@@ -21,10 +22,22 @@ MODULES = {
     "pympi": "pyMPI",
     "boostmpi": "boostmpi",
 }
-"""The contenders on a library: C and the Python modules, with their written names."""
+"""The contenders on a library: C and the Python modules, with their written names. mpi4py has two sets of methods: those in upper
+case take buffers, those in lower case any object."""
+
+COUNTERPARTS = {
+    "limosa": "mpi4py",
+    "pypar": "mpi4py",
+    "scientific": "mpi4py",
+    "mympi": "mpi4py",
+    "pympi": "mpi4py_objects",
+    "boostmpi": "mpi4py_objects",
+}
+"""Which calls of mpi4py correspond to those of a module: for buffers, or for any object that is returned as a value."""
 
 NEEDS = {
     "mpi4py": "mpi4py",
+    "mpi4py_objects": "mpi4py",
     "limosa": "limosa._comm",
     "pypar": "limosa.dialects.pypar",
     "scientific": "limosa.dialects.scientific",

@@ -148,16 +148,16 @@ def speedup(by_ranks: Mapping[int, float]) -> dict[int, float]:
 
 @dataclass(frozen=True)
 class Ratio:
-    """How many times the time of mpi4py on the same library a contender takes: over all points, and at the worst one."""
+    """How many times the time of another module a contender takes: the geometric mean over all points, and the worst one."""
 
     mean: float
     worst: float
     where: Point
 
 
-def ratio(found: Times, bench: str, who: Contender) -> Ratio | None:
-    """Compare a contender with mpi4py on the same library, at all points of a kernel that both have (geometric mean)."""
-    reference = Contender(who.library, REFERENCE)
+def ratio(found: Times, bench: str, who: Contender, module: str = REFERENCE) -> Ratio | None:
+    """Compare a contender with another module, mpi4py, on the same library, at all points of a kernel that both have."""
+    reference = Contender(who.library, module)
     pairs = [(by[who] / by[reference], point) for point, by in found.items() if point.bench == bench and who in by and reference in by]
     if not pairs:
         return None
