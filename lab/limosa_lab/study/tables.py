@@ -190,8 +190,8 @@ def verdict(found: Times, libraries: dict[str, str]) -> list[str]:
             said.append(f"On {title}, slower than {LIMIT:g} times the corresponding calls of mpi4py: {'; '.join(slow)}.")
     if said:
         said.append(
-            "Corresponding calls are those for objects (in lower case) for pyMPI and boostmpi, those for buffers for the others. pypar and MYMPI "
-            "have no allreduce; as in the thesis, a reduce and a broadcast stand for it."
+            "Corresponding calls are those for objects (in lower case) for pyMPI and boostmpi, those for buffers for the others. pypar and "
+            "MYMPI have no allreduce; as in the thesis, a reduce and a broadcast stand for it."
         )
     return said
 
