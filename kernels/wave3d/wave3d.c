@@ -136,6 +136,8 @@ int main(int argc, char **argv)
             reflect(now);
             step(now, before, weight, inner);
             MPI_Waitall(12, requests, MPI_STATUSES_IGNORE);
+            if (block.shape[0] == 1 || block.shape[1] == 1 || block.shape[2] == 1)
+                reflect(now); /* the mirror image of the layer inside is then that of a neighbour's */
             for (int k = 0; k < boxes; k++)
                 step(now, before, weight, shell[k]);
         } else {

@@ -114,6 +114,8 @@ class Wave:
         with self.clock.time("communication"):
             finish()
         with self.clock.time("computing"):
+            if 1 in self.block.shape:  # the mirror image of the layer inside is then that of a neighbour's
+                stencil.reflect(self.now, self.block)
             for box in self._shell:
                 self._step(self.now, self.before, weight, box)
 
