@@ -1,6 +1,6 @@
 """Which interface ``import mpi`` means: pyMPI's or MYMPI's, which share the name.
 
-1. The variable ``LIMOSA_DIALECT`` (``pympi`` or ``mympi``), which ``limosa run --dialect`` sets.
+1. The variable ``LIMOSA_DIALECT`` (``pympi`` or ``mympi``; ``auto`` is as if it were not set), which ``limosa run --dialect`` sets.
 2. What the script uses: names of MYMPI begin with ``mpi_`` or ``MPI_`` (``mpi.mpi_send``), those of pyMPI do not (``mpi.send``).
    The sources of the main program and of the module with the import are looked at.
 3. pyMPI.
@@ -44,7 +44,8 @@ def choose() -> str:
         ``LIMOSA_DIALECT`` is set to something else.
     """
     global _reason  # noqa: PLW0603 - there is one module "mpi" in a process
-    if wanted := os.environ.get(VARIABLE):
+    wanted = os.environ.get(VARIABLE, "auto")
+    if wanted not in {"", "auto"}:
         if wanted not in TITLES:
             raise ImportError(f"{VARIABLE}={wanted}: the module mpi is known in the dialects {' and '.join(TITLES)}")
         _reason = f"{VARIABLE}={wanted} is set"

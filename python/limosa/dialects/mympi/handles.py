@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from mpi4py import MPI
 
-__all__ = ["TYPES", "Element", "Entry", "communicators", "element", "error", "info", "operation", "state"]
+__all__ = ["OPERATIONS", "TYPES", "Element", "Entry", "communicators", "element", "error", "info", "operation", "state"]
 
 
 class error(Exception):
@@ -37,20 +37,25 @@ class Entry:
     def __init__(self, comm: MPI.Comm, handler: int = 0) -> None:
         # For the type checker all are intracommunicators; the calls are the same for both kinds.
         self.comm: MPI.Intracomm = comm  # type: ignore[assignment]
-        self._inter = comm if isinstance(comm, MPI.Intercomm) else None
+        self.inter = comm if isinstance(comm, MPI.Intercomm) else None
+        self.root = MPI.ROOT if self.inter is not None else comm.rank  # what the root calls itself
         self.handler = handler
 
     @property
     def peers(self) -> int:
         """How many ranks a root gathers from or scatters to."""
-        return self._inter.remote_size if self._inter is not None else self.comm.size
-
-    def is_root(self, root: int) -> bool:
-        """Whether this process is the root; on an intercommunicator the root says MPI_ROOT."""
-        return root == (MPI.ROOT if self.comm.Is_inter() else self.comm.rank)
+        return self.inter.remote_size if self.inter is not None else self.comm.size
 
     def __enter__(self) -> None:
         pass
+
+    def failed(self, failure: MPI.Exception) -> None:
+        """Treat an error as ``mpi_comm_set_errhandler`` asked for; for calls that are too fast for a context."""
+        state.code = failure.Get_error_code()
+        if self.handler == 0:
+            raise error(f"{failure} (code {state.code})") from failure
+        if self.handler == 2:
+            print("mpi generated the error", state.code, flush=True)
 
     def __exit__(self, kind: type[BaseException] | None, failure: BaseException | None, trace: TracebackType | None) -> bool:
         if failure is None:
@@ -58,11 +63,7 @@ class Entry:
             return False
         if not isinstance(failure, MPI.Exception):
             return False
-        state.code = failure.Get_error_code()
-        if self.handler == 0:
-            raise error(f"{failure} (code {state.code})") from failure
-        if self.handler == 2:
-            print("mpi generated the error", state.code, flush=True)
+        self.failed(failure)
         return True
 
 
@@ -137,7 +138,8 @@ _ELEMENTS = [
 #: By handle: how an MPI data type looks in arrays.
 TYPES = {item.datatype.handle: item for item in _ELEMENTS}
 
-_OPERATIONS = {
+#: Operations by handle.
+OPERATIONS = {
     op.handle: op
     for op in (
         MPI.MAX, MPI.MIN, MPI.SUM, MPI.PROD, MPI.LAND, MPI.BAND, MPI.LOR, MPI.BOR, MPI.LXOR, MPI.BXOR, MPI.MINLOC, MPI.MAXLOC,
@@ -162,7 +164,7 @@ def element(datatype: Any) -> Element:
 
 def operation(op: Any) -> MPI.Op:
     """The operation with this handle."""
-    found = _OPERATIONS.get(op)
+    found = OPERATIONS.get(op)
     if found is None:
         raise error(f"{op!r} is not an operation: use mpi.MPI_SUM, mpi.MPI_MAX ...")
     return found

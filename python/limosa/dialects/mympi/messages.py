@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 from mpi4py import MPI
+from numpy import empty, ndarray
 
-from limosa.dialects.mympi.handles import Element, communicators, element, error, operation, state
+from limosa.dialects.mympi.handles import OPERATIONS, TYPES, Element, communicators, element, error, operation, state
+from limosa.dialects.mympi.memory import FEW, new_array, new_copy
 
 __all__ = [
     "mpi_alltoall",
@@ -36,16 +38,16 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def _flat(data: Any, count: int, what: Element) -> Array:
-    """At least `count` elements as a contiguous array of one dimension."""
-    if isinstance(data, str):
-        data = data.encode()
-    if isinstance(data, (bytes, bytearray)):
-        array = _from_bytes(data, what)
+    """At least `count` elements as a contiguous array."""
+    if type(data) is np.ndarray and data.dtype is what.kind and data.flags.c_contiguous:
+        array = data
+    elif isinstance(data, (bytes, bytearray, str)):
+        array = _from_bytes(data.encode() if isinstance(data, str) else data, what)
     else:
         array = np.asarray(data)
         if array.dtype != what.kind:
             array = array.view("S1") if what.kind.char == "S" and array.dtype.char == "S" else array.astype(what.kind)
-        array = array.ravel()
+        array = np.ascontiguousarray(array)
     if array.size < count * what.width:
         raise error(f"{count} elements are to be sent, but the data has {array.size // what.width}")
     return array
@@ -57,8 +59,8 @@ def _from_bytes(data: bytes | bytearray, what: Element) -> Array:
     return np.frombuffer(data, what.kind)
 
 
-def _zeros_after(array: Array, received: int) -> None:
-    """Where nothing was received there shall be zeros."""
+def _clear(array: Array, received: int) -> None:
+    """Set to zero what was not received."""
     array[max(received, 0) :] = np.zeros((), array.dtype)
 
 
@@ -74,28 +76,42 @@ def _extent(counts: list[int], displacements: list[int]) -> int:
     return max((start + count for count, start in zip(counts, displacements, strict=True) if count), default=0)
 
 
+# The next four functions are as short as Python lets them be: half a microsecond is as much as a small message takes. An array that is
+# right already is used as it is, and `failed` is called without a context.
+
+
 def mpi_send(buf: Any, count: int, datatype: int, dest: int, tag: int, comm: int, /) -> int:
     """Send `count` elements of some data; bytes are sent as they are, whatever `count` says. Gives the error code."""
-    entry, what = communicators[comm], element(datatype)
-    array = _flat(buf, 0 if type(buf) is bytes else count, what)
-    if type(buf) is bytes:
+    entry, what = communicators[comm], TYPES.get(datatype) or element(datatype)
+    if type(buf) is ndarray and buf.dtype is what.kind and buf.size == count * what.width and buf.flags.c_contiguous:
+        array = buf
+    elif type(buf) is bytes:
+        array = _from_bytes(buf, what)
         count = array.size // what.width
-    with entry:
+    else:
+        array = _flat(buf, count, what)
+    try:
         entry.comm.Send((array, count, what.datatype), dest, tag)
+        state.code = 0
+    except MPI.Exception as failure:
+        entry.failed(failure)
     return state.code
 
 
 def mpi_recv(count: int, datatype: int, source: int, tag: int, comm: int, /) -> Array:
     """Receive into a new array of exactly `count` elements; zeros follow a shorter message."""
-    entry, what = communicators[comm], element(datatype)
-    result = np.empty(count * what.width, what.kind)
-    status = state.status = MPI.Status()
+    entry, what = communicators[comm], TYPES.get(datatype) or element(datatype)
+    result = empty(count * what.width, what.kind) if count < FEW else new_array(count * what.width, what.kind)
+    status = state.status
     received = 0
-    with entry:
+    try:
         entry.comm.Recv((result, count, what.datatype), source, tag, status)
         received = status.Get_count(what.datatype)
+        state.code = 0
+    except MPI.Exception as failure:
+        entry.failed(failure)
     if received != count:
-        _zeros_after(result, received * what.width)
+        _clear(result, received * what.width)
     return result
 
 
@@ -154,38 +170,48 @@ def mpi_barrier(comm: int, /) -> int:
 
 def mpi_bcast(buf: Any, count: int, datatype: int, root: int, comm: int, /) -> Any:
     """Give every process the root's elements, as an array. If the root's data is bytes, the root gets the error code instead."""
-    entry, what = communicators[comm], element(datatype)
-    if entry.is_root(root):
-        array = _flat(buf, 0 if type(buf) is bytes else count, what)
-        if type(buf) is bytes:
-            with entry:
-                entry.comm.Bcast((array, array.size // what.width, what.datatype), root)
-            return state.code
-        array = array[: count * what.width]
-        with entry:
-            entry.comm.Bcast((array, count, what.datatype), root)
-        return array.copy() if np.may_share_memory(array, buf) else array
-    result = np.zeros(count * what.width, what.kind)
-    if root != MPI.PROC_NULL:
-        with entry:
-            entry.comm.Bcast((result, count, what.datatype), root)
-    return result
+    entry, what = communicators[comm], TYPES.get(datatype) or element(datatype)
+    sends_bytes = False
+    if root != entry.root:
+        result = empty(count * what.width, what.kind) if count < FEW else new_array(count * what.width, what.kind)
+        if root == MPI.PROC_NULL:
+            _clear(result, 0)
+    elif count < FEW and type(buf) is ndarray and buf.dtype is what.kind and buf.size == count * what.width:
+        result = buf.flatten()
+    else:
+        sends_bytes = type(buf) is bytes
+        array = _from_bytes(buf, what) if sends_bytes else _flat(buf, count, what)
+        if sends_bytes:
+            count = array.size // what.width
+        result = new_copy(array, count * what.width)
+    try:
+        entry.comm.Bcast((result, count, what.datatype), root)
+        state.code = 0
+    except MPI.Exception as failure:
+        entry.failed(failure)
+        _clear(result, 0)
+    return state.code if sends_bytes else result
 
 
 def mpi_reduce(sendbuf: Any, count: int, datatype: int, op: int, root: int, comm: int, /) -> Array:
     """Combine everyone's elements on the root, which gets an array; the others get an empty one."""
-    entry, what = communicators[comm], element(datatype)
-    receives = entry.is_root(root)
-    sends = not entry.comm.Is_inter() or root >= 0
-    array = _flat(sendbuf, count, what) if sends else None
-    result = np.zeros(count * what.width if receives else 0, what.kind)
-    with entry:
-        entry.comm.Reduce(
-            array if array is None else (array, count, what.datatype),
-            (result, count, what.datatype) if receives else None,
-            operation(op),
-            root,
-        )
+    entry, what = communicators[comm], TYPES.get(datatype) or element(datatype)
+    combine = OPERATIONS.get(op) or operation(op)
+    array = sendbuf
+    if type(array) is not ndarray or array.dtype is not what.kind or array.size != count * what.width or not array.flags.c_contiguous:
+        array = _flat(sendbuf, count, what) if entry.inter is None or root >= 0 else empty(0, what.kind)
+    send = (array, count, what.datatype)
+    try:
+        if root == entry.root:
+            result = empty(count * what.width, what.kind) if count < FEW else new_array(count * what.width, what.kind)
+            entry.comm.Reduce(send if entry.inter is None else None, (result, count, what.datatype), combine, root)
+        else:
+            result = empty(0, what.kind)
+            entry.comm.Reduce(send if root >= 0 else None, None, combine, root)
+        state.code = 0
+    except MPI.Exception as failure:
+        entry.failed(failure)
+        _clear(result, 0)
     return result
 
 
@@ -193,7 +219,7 @@ def mpi_scatter(sendbuf: Any, sendcount: int, sendtype: int, recvcount: int, rec
     """Give each process its `sendcount` elements of the root's data, as an array."""
     entry, sent, got = communicators[comm], element(sendtype), element(recvtype)
     peers = entry.peers
-    message = (_flat(sendbuf, sendcount * peers, sent), sendcount, sent.datatype) if entry.is_root(root) else None
+    message = (_flat(sendbuf, sendcount * peers, sent), sendcount, sent.datatype) if root == entry.root else None
     result = np.zeros(recvcount * got.width, got.kind)
     with entry:
         entry.comm.Scatter(message, (result, recvcount, got.datatype), root)
@@ -206,7 +232,7 @@ def mpi_scatterv(
     """As `mpi_scatter`; the root says for each process how many elements, and where they begin."""
     entry, sent, got = communicators[comm], element(sendtype), element(recvtype)
     message: Any = None
-    if entry.is_root(root):
+    if root == entry.root:
         counts, starts = _counts(sendcounts, entry.peers, "sendcounts"), _counts(displs, entry.peers, "displs")
         message = (_flat(sendbuf, _extent(counts, starts), sent), counts, starts, sent.datatype)
     result = np.zeros(recvcount * got.width, got.kind)
@@ -218,8 +244,8 @@ def mpi_scatterv(
 def mpi_gather(sendbuf: Any, sendcount: int, sendtype: int, recvcount: int, recvtype: int, root: int, comm: int, /) -> Array:
     """Join everyone's elements on the root, which gets an array; the others get an empty one."""
     entry, sent, got = communicators[comm], element(sendtype), element(recvtype)
-    receives = entry.is_root(root)
-    message = None if entry.comm.Is_inter() and root < 0 else (_flat(sendbuf, sendcount, sent), sendcount, sent.datatype)
+    receives = root == entry.root
+    message = None if entry.inter is not None and root < 0 else (_flat(sendbuf, sendcount, sent), sendcount, sent.datatype)
     result = np.zeros(recvcount * got.width * entry.peers if receives else 0, got.kind)
     with entry:
         entry.comm.Gather(message, (result, recvcount, got.datatype) if receives else None, root)
@@ -229,10 +255,10 @@ def mpi_gather(sendbuf: Any, sendcount: int, sendtype: int, recvcount: int, recv
 def mpi_gatherv(sendbuf: Any, sendcount: int, sendtype: int, recvcounts: Any, displs: Any, recvtype: int, root: int, comm: int, /) -> Array:
     """As `mpi_gather`; the root says for each process how many elements come, and where they go."""
     entry, sent, got = communicators[comm], element(sendtype), element(recvtype)
-    message = None if entry.comm.Is_inter() and root < 0 else (_flat(sendbuf, sendcount, sent), sendcount, sent.datatype)
+    message = None if entry.inter is not None and root < 0 else (_flat(sendbuf, sendcount, sent), sendcount, sent.datatype)
     receive: Any = None
     result = np.zeros(0, got.kind)
-    if entry.is_root(root):
+    if root == entry.root:
         counts, starts = _counts(recvcounts, entry.peers, "recvcounts"), _counts(displs, entry.peers, "displs")
         result = np.zeros(_extent(counts, starts) * got.width, got.kind)
         receive = (result, counts, starts, got.datatype)

@@ -140,20 +140,21 @@ class Communicator:
             `root` is not a rank of this communicator, or the root has no message.
         """
         comm = self._comm
-        if self.rank == root:
-            if message is _ABSENT:
-                raise ValueError("bcast needs a message on the root")
-            first, rest, _ = wire.pack(message, wire.BLOCK)
-            with translated():
+        try:
+            if self.rank == root:
+                if message is _ABSENT:
+                    raise ValueError("bcast needs a message on the root")
+                first, rest, _ = wire.pack(message, wire.BLOCK)
                 comm.Bcast((first.ljust(wire.BLOCK), MPI.BYTE), root)
                 if rest is not None:
                     comm.Bcast((rest, MPI.BYTE), root)
-            return message
-        self._check_root(root)
-        room = bytearray(wire.BLOCK)
-        with translated():
+                return message
+            self._check_root(root)
+            room = bytearray(wire.BLOCK)
             comm.Bcast((room, MPI.BYTE), root)
             return wire.unpack(room, lambda rest, _number: comm.Bcast((rest, MPI.BYTE), root))
+        except MPI.Exception as error:
+            raise_translated(error)
 
     def scatter(self, message: Any = None, root: int = 0) -> Any:
         """Cut the root's sequence into parts of nearly equal length, one for each process; the first ones are longer.
@@ -209,18 +210,27 @@ class Communicator:
         type
             ``float`` or ``int``: all values are such numbers.
         """
-        with translated():
-            return reductions.reduce(self._comm, message, operator, root, ground, type)
+        self._check_root(root)
+        try:
+            return reductions.reduce(self._comm, self.rank, message, operator, root, ground, type)
+        except MPI.Exception as error:
+            raise_translated(error)
 
     def allreduce(self, message: Any, operator: Any, root: int = 0, ground: Any = None, type: Any = None) -> Any:
         """Combine everyone's object, for all; see `reduce`."""
-        with translated():
-            return reductions.allreduce(self._comm, message, operator, root, ground, type)
+        self._check_root(root)
+        try:
+            return reductions.allreduce(self._comm, self.rank, message, operator, root, ground, type)
+        except MPI.Exception as error:
+            raise_translated(error)
 
     def scan(self, message: Any, operator: Any, root: int = 0, ground: Any = None, type: Any = None) -> Any:
         """Combine the objects of the ranks up to this one; see `reduce`."""
-        with translated():
-            return reductions.scan(self._comm, message, operator, root, ground, type)
+        self._check_root(root)
+        try:
+            return reductions.scan(self._comm, self.rank, message, operator, root, ground, type)
+        except MPI.Exception as error:
+            raise_translated(error)
 
     def _check_root(self, root: int) -> None:
         if not 0 <= root < self.size:

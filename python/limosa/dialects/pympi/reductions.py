@@ -64,12 +64,15 @@ _PAIRS = {
     float: (MPI.DOUBLE_INT, np.dtype([("value", "f8"), ("rank", "i4")], align=True)),
     int: (MPI.LONG_INT, np.dtype([("value", "i8"), ("rank", "i4")], align=True)),
 }
+_OF_PAIRS = (OPERATIONS[MPI.MINLOC.handle][1], OPERATIONS[MPI.MAXLOC.handle][1])
 _LOCATED = (MPI.MINLOC, MPI.MAXLOC)
 _NUMBERS = {float: np.dtype("f8"), int: np.dtype("i8")}
 
 
 def _looked_up(operation: Any) -> tuple[MPI.Op | None, Function, str]:
     """MPI's operation or None, its function, and the array elements for which MPI does it."""
+    if type(operation) is int and operation in OPERATIONS:
+        return OPERATIONS[operation]
     if isinstance(operation, MPI.Op):
         operation = operation.handle
     if isinstance(operation, int):
@@ -108,33 +111,28 @@ def _folded(function: Function, values: Sequence[Any], ground: Any) -> Any:
     return fold(function, values) if ground is None else fold(function, values, ground)
 
 
-def _reduced(comm: MPI.Intracomm, message: Any, operation: Any, root: int, ground: Any, kind: type | None, how: str) -> Any:
+def _reduced(comm: MPI.Intracomm, rank: int, message: Any, operation: Any, root: int, ground: Any, kind: type | None, how: str) -> Any:
     op, function, elements = _looked_up(operation)
-    if not 0 <= root < comm.size:
-        raise ValueError(f"invalid root {root}: ranks of this communicator are 0 to {comm.size - 1}")
     if op is None:
         return _by_function(comm, message, function, root, ground, how)
     if ground is None and (kind is float or kind is int):
         return _native(comm, message, op, root, kind, how)
-    if op in _LOCATED:
-        message = (message, comm.rank)
+    if function in _OF_PAIRS:
+        message = (message, rank)
 
     first, rest, _ = wire.pack(message, wire.BLOCK)
     blocks = bytearray(wire.BLOCK * comm.size)
     comm.Allgather((first.ljust(wire.BLOCK), MPI.BYTE), (blocks, MPI.BYTE))
-    view = memoryview(blocks)
-    parts = [view[start : start + wire.BLOCK] for start in range(0, len(blocks), wire.BLOCK)]
-    if wire.are_whole(parts):
-        if how == "reduce" and comm.rank != root:
+    if wire.are_whole(blocks):
+        if how == "reduce" and rank != root:
             return None
-        if how == "scan":
-            parts = parts[: comm.rank + 1]
-        return _folded(function, [wire.unpack(part, _nothing_follows) for part in parts], ground)
+        values = wire.unpack_whole(blocks)
+        return _folded(function, values if how != "scan" else values[: rank + 1], ground)
 
-    forms = {wire.form_of(part) for part in parts}
+    forms = {wire.form_of(blocks[start:]) for start in range(0, len(blocks), wire.BLOCK)}
     if len(forms) == 1 and ground is None and None not in forms and message.dtype.char in elements:
         send = message if message.flags.c_contiguous else message.copy()
-        result = np.empty(send.shape, send.dtype) if how != "reduce" or comm.rank == root else None
+        result = np.empty(send.shape, send.dtype) if how != "reduce" or rank == root else None
         if how == "reduce":
             comm.Reduce(send, result, op, root)
         elif how == "allreduce":
@@ -147,12 +145,8 @@ def _reduced(comm: MPI.Intracomm, message: Any, operation: Any, root: int, groun
     if parcels is None:
         return None
     if how == "scan":
-        parcels = parcels[: comm.rank + 1]
+        parcels = parcels[: rank + 1]
     return _folded(function, [pickle.loads(parcel) for parcel in parcels], ground)  # noqa: S301 - our own pickles
-
-
-def _nothing_follows(_room: Any, _number: int) -> None:
-    raise AssertionError("a small message has no second part")
 
 
 def _by_function(comm: MPI.Intracomm, message: Any, function: Function, root: int, ground: Any, how: str) -> Any:
@@ -175,16 +169,16 @@ def _by_function(comm: MPI.Intracomm, message: Any, function: Function, root: in
     return result
 
 
-def reduce(comm: MPI.Intracomm, message: Any, operation: Any, root: int, ground: Any, kind: type | None) -> Any:
+def reduce(comm: MPI.Intracomm, rank: int, message: Any, operation: Any, root: int, ground: Any, kind: type | None) -> Any:
     """Result on the root, None elsewhere."""
-    return _reduced(comm, message, operation, root, ground, kind, "reduce")
+    return _reduced(comm, rank, message, operation, root, ground, kind, "reduce")
 
 
-def allreduce(comm: MPI.Intracomm, message: Any, operation: Any, root: int, ground: Any, kind: type | None) -> Any:
+def allreduce(comm: MPI.Intracomm, rank: int, message: Any, operation: Any, root: int, ground: Any, kind: type | None) -> Any:
     """Result everywhere."""
-    return _reduced(comm, message, operation, root, ground, kind, "allreduce")
+    return _reduced(comm, rank, message, operation, root, ground, kind, "allreduce")
 
 
-def scan(comm: MPI.Intracomm, message: Any, operation: Any, root: int, ground: Any, kind: type | None) -> Any:
+def scan(comm: MPI.Intracomm, rank: int, message: Any, operation: Any, root: int, ground: Any, kind: type | None) -> Any:
     """Result of the ranks up to one's own."""
-    return _reduced(comm, message, operation, root, ground, kind, "scan")
+    return _reduced(comm, rank, message, operation, root, ground, kind, "scan")

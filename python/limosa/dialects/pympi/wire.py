@@ -22,7 +22,7 @@ import itertools
 import math
 import pickle
 import struct
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import lru_cache, partial
 from pickle import loads
 from typing import Any
@@ -44,6 +44,7 @@ __all__ = [
     "pack",
     "unpack",
     "unpack_later",
+    "unpack_whole",
 ]
 
 LIMIT = 16 * 1024  # Beyond this length copying into and out of the message costs more than a second message.
@@ -89,9 +90,9 @@ def _form(description: bytes) -> tuple[np.dtype[Any], tuple[int, ...], int]:
     return np.dtype(kind), shape, math.prod(shape)
 
 
-def _is_plain(message: Any) -> bool:
-    """Whether this is an array whose elements are machine numbers."""
-    return type(message) is np.ndarray and message.dtype.isbuiltin == 1 and message.dtype.kind in "biufc" and message.ndim < 32
+def _is_plain(array: np.ndarray[Any, Any]) -> bool:
+    """Whether the elements are machine numbers."""
+    return array.dtype.isbuiltin == 1 and array.dtype.kind in "biufc" and array.ndim < 32
 
 
 def pack(message: Any, limit: int = LIMIT) -> tuple[bytes, Any, int]:
@@ -113,7 +114,7 @@ def pack(message: Any, limit: int = LIMIT) -> tuple[bytes, Any, int]:
     number : int
         The tag under which it follows.
     """
-    if _is_plain(message):
+    if type(message) is np.ndarray and _is_plain(message):
         array = message if message.flags.c_contiguous else message.copy()
         form = _describe(array.dtype, array.shape)
         if array.nbytes + len(form) + 2 <= limit and len(form) < 256:
@@ -128,11 +129,6 @@ def pack(message: Any, limit: int = LIMIT) -> tuple[bytes, Any, int]:
     return _ANNOUNCED_PICKLE.pack(LARGE_PICKLE, number, len(data)), data, number
 
 
-def are_whole(messages: Iterable[bytes | bytearray | memoryview]) -> bool:
-    """Whether nothing follows separately on any of these messages."""
-    return all(message[0] < LARGE_ARRAY or message[0] == PICKLE for message in messages)
-
-
 def form_of(first: bytes | bytearray | memoryview) -> Form | None:
     """Element type and shape of the array that a message announces; None if it is anything else."""
     if first[0] != LARGE_ARRAY:
@@ -145,6 +141,27 @@ def _announced_array(first: bytes | bytearray | memoryview) -> tuple[int, np.dty
     begin = _ANNOUNCED_ARRAY.size
     kind, shape, _ = _form(bytes(first[begin : begin + length]))
     return number, kind, shape
+
+
+def are_whole(blocks: bytearray) -> bool:
+    """Whether nothing follows separately on any of the messages in consecutive blocks."""
+    kinds = blocks[::BLOCK]
+    return LARGE_ARRAY not in kinds and LARGE_PICKLE not in kinds
+
+
+def unpack_whole(blocks: bytearray) -> list[Any]:
+    """Make the objects from messages in consecutive blocks, on none of which something follows."""
+    view = memoryview(blocks)
+    return [
+        pickle.loads(view[start:]) if blocks[start] == PICKLE else _array(view[start:])  # noqa: S301 - pyMPI's messages are pickles
+        for start in range(0, len(blocks), BLOCK)
+    ]
+
+
+def _array(first: bytearray | memoryview) -> np.ndarray[Any, Any]:
+    end = 2 + first[1]
+    kind, shape, count = _form(bytes(first[2:end]))
+    return np.frombuffer(first, kind, count, end).reshape(shape).copy()
 
 
 def unpack(first: bytearray | memoryview, fetch: Callable[[Any, int], object]) -> Any:
@@ -177,9 +194,7 @@ def unpack_later(first: bytearray | memoryview, fetch: Callable[[Any, int], obje
     if what == PICKLE:
         return pickle.loads(first), None  # noqa: S301 - pyMPI's messages are pickles
     if what == ARRAY:
-        end = 2 + first[1]
-        kind, shape, count = _form(bytes(first[2:end]))
-        return np.frombuffer(first, kind, count, end).reshape(shape).copy(), None
+        return _array(first), None
     if what == LARGE_ARRAY:
         number, kind, shape = _announced_array(first)
         array = np.empty(shape, kind)

@@ -48,6 +48,13 @@ maxloc, minloc, replace = MPI.MAXLOC, MPI.MINLOC, MPI.REPLACE
 
 _SUM_OR_PRODUCT = (sum, prod)
 
+# Types that need no thought: arrays of these are given to mpi4py as they are.
+_REAL = frozenset(map(np.dtype, "?bBhHiIlLqQfd"))
+_NUMBERS = _REAL | frozenset(map(np.dtype, "FD"))
+
+# What mpi4py raises, before it communicates, for arrays that MPI cannot use as they are.
+_UNFIT = (BufferError, KeyError, ValueError)
+
 
 class MPIRequest:
     """A send or receive that has been started.
@@ -153,15 +160,15 @@ class MPICommunicator:
         MPIError
             `data` is something else, or the rank or tag is not possible.
         """
-        message = data if _is_plain(data) else _message(data)
         if not 0 <= destination < self.size or not 0 <= tag <= _LAST_TAG:
             self._refuse(destination, tag)
+        message = data if type(data) is np.ndarray and data.dtype in _NUMBERS and data.flags.c_contiguous else _message(data)
         try:
-            if destination == self.rank:
-                self._send_to_self(message, tag)
-            else:
+            if destination != self.rank:
                 self._comm.Send(message, destination, tag)
-        except (MPI.Exception, KeyError) as error:
+            else:
+                self._send_to_self(message, tag)
+        except (MPI.Exception, *_UNFIT) as error:
             _fail(error)
 
     def _send_to_self(self, message: Any, tag: int) -> None:
@@ -175,7 +182,7 @@ class MPICommunicator:
             self._refuse(destination, tag)
         try:
             return MPIRequest(self._comm.Isend(message, destination, tag))
-        except (MPI.Exception, KeyError) as error:
+        except (MPI.Exception, *_UNFIT) as error:
             _fail(error)
 
     nonblocking_send = nonblockingSend
@@ -200,19 +207,24 @@ class MPICommunicator:
         MPIError
             The message is longer than the array, or not a whole number of its elements.
         """
-        start = MPI.ANY_SOURCE if source is None else source
-        label = MPI.ANY_TAG if tag is None else tag
+        if source is None:
+            source = MPI.ANY_SOURCE
+        if tag is None:
+            tag = MPI.ANY_TAG
         status = MPI.Status()
+        room = data
         try:
-            if isinstance(data, str):
+            if type(data) is np.ndarray and data.dtype in _NUMBERS and data.flags.c_contiguous:
+                self._comm.Recv(data, source, tag, status)
+            elif isinstance(data, str):
                 kind = _kind(data)
-                incoming = self._comm.Mprobe(start, label, status)
-                room = np.empty(-(-status.Get_count(MPI.BYTE) // kind.itemsize), kind)
+                incoming = self._comm.Mprobe(source, tag, status)
+                room = data = np.empty(-(-status.Get_count() // kind.itemsize), kind)
                 incoming.Recv((room, room.nbytes, MPI.BYTE), status)
-                return _received(room, room, status)
-            room = data if _is_plain(data) else _room(data)
-            self._comm.Recv(room, start, label, status)
-        except (MPI.Exception, KeyError) as error:
+            else:
+                room = _room(data)
+                self._comm.Recv(room, source, tag, status)
+        except (MPI.Exception, *_UNFIT) as error:
             _fail(error)
         return _received(room, data, status)
 
@@ -232,7 +244,7 @@ class MPICommunicator:
         room = _room(data)
         try:
             request = self._comm.Irecv(room, MPI.ANY_SOURCE if source is None else source, MPI.ANY_TAG if tag is None else tag)
-        except (MPI.Exception, KeyError) as error:
+        except (MPI.Exception, *_UNFIT) as error:
             _fail(error)
         return MPIRequest(request, room, data)
 
@@ -255,15 +267,14 @@ class MPICommunicator:
 
     def broadcast(self, array: Any, root: int) -> None:
         """Fill everyone's array with the root's."""
-        room = array if _is_plain(array) else _room(array)
-        if room is not array and self.rank == root:
-            room[...] = array
+        plain = type(array) is np.ndarray and array.dtype in _NUMBERS and array.flags.c_contiguous
+        room = array if plain else _room(array)
         try:
             self._comm.Bcast(room, root)
-        except (MPI.Exception, KeyError) as error:
+        except (MPI.Exception, *_UNFIT) as error:
             _fail(error)
-        if room is not array:
-            array[...] = room
+        if not plain:
+            _hand_over(room, array)
 
     def share(self, send: Any, receive: Any) -> None:
         """Collect everyone's array ``send`` in everyone's ``receive``, of the shape ``(size,) + send.shape``.
@@ -279,24 +290,44 @@ class MPICommunicator:
             raise MPIError(f"receive must be an array of shape {shape} and type {message.dtype}, not {room.shape} and {room.dtype}")
         try:
             self._comm.Allgather(message, room)
-        except (MPI.Exception, KeyError) as error:
+        except (MPI.Exception, *_UNFIT) as error:
             _fail(error)
-        if room is not receive:
-            receive[...] = room
+        _hand_over(room, receive)
 
     def reduce(self, sendbuffer: Any, receivebuffer: Any, operation: MPI.Op, root: int) -> None:
         """Combine everyone's array in the root's `receivebuffer`."""
+        try:
+            if type(sendbuffer) is np.ndarray and sendbuffer.dtype in _REAL and root < self.size:
+                if self.rank != root:
+                    self._comm.Reduce(sendbuffer, None, operation, root)
+                    return
+                if type(receivebuffer) is np.ndarray:
+                    self._comm.Reduce(sendbuffer, receivebuffer, operation, root)
+                    return
+        except MPI.Exception as error:
+            _fail(error)
+        except (*_UNFIT, TypeError):
+            pass
         self._reduce(sendbuffer, receivebuffer, operation, root)
 
     def allreduce(self, sendbuffer: Any, receivebuffer: Any, operation: MPI.Op) -> None:
         """Combine everyone's array in everyone's `receivebuffer`."""
+        try:
+            if type(sendbuffer) is type(receivebuffer) is np.ndarray and sendbuffer.dtype in _REAL:
+                self._comm.Allreduce(sendbuffer, receivebuffer, operation)
+                return
+        except MPI.Exception as error:
+            _fail(error)
+        except (*_UNFIT, TypeError):
+            pass
         self._reduce(sendbuffer, receivebuffer, operation, None)
 
     def _reduce(self, send: Any, receive: Any, operation: MPI.Op, root: int | None) -> None:
-        message = send if _is_plain(send) else _array(send)
+        """As `allreduce` (if `root` is None) or `reduce`, for what does not fit as it is."""
+        message = _array(send)
         room = None
         if root is None or self.rank == root:
-            room = receive if _is_plain(receive) else _room(receive)
+            room = _room(receive)
             if room.dtype != message.dtype or room.size != message.size:
                 raise MPIError(f"the result needs {message.size} elements of type {message.dtype}, not {room.size} of {room.dtype}")
         if not isinstance(operation, MPI.Op):
@@ -309,10 +340,10 @@ class MPICommunicator:
                 self._comm.Allreduce(out, cast(Array, back), operation)
             else:
                 self._comm.Reduce(out, back, operation, root)
-        except (MPI.Exception, KeyError) as error:
+        except (MPI.Exception, *_UNFIT) as error:
             _fail(error)
-        if room is not None and room is not receive:
-            receive[...] = room
+        if room is not None:
+            _hand_over(room, receive)
 
     def abort(self, error_code: int) -> NoReturn:
         """End the whole job."""
@@ -334,15 +365,10 @@ PyMPICommunicator = MPICommunicator
 world = MPICommunicator(MPI.COMM_WORLD)
 
 
-def _fail(error: MPI.Exception | KeyError) -> NoReturn:
-    if isinstance(error, KeyError):  # what mpi4py says about types that MPI does not have
-        raise MPIError(f"arrays of this type cannot be sent: {error.args[0]!r}") from None
-    raise MPIError(error.Get_error_code(), str(error)) from None
-
-
-def _is_plain(data: Any) -> bool:
-    """Whether MPI can use this as it is."""
-    return type(data) is np.ndarray and data.flags.c_contiguous and data.dtype.kind in "iufcb"
+def _fail(error: Exception) -> NoReturn:
+    if isinstance(error, MPI.Exception):
+        raise MPIError(error.Get_error_code(), str(error)) from None
+    raise MPIError(f"this array cannot be sent or received: {error.args[0]}") from None
 
 
 def _message(data: Any) -> Any:
@@ -381,6 +407,12 @@ def _room(data: Any) -> Array:
     return data if data.flags.c_contiguous else np.ascontiguousarray(data)
 
 
+def _hand_over(room: Array, array: Array) -> None:
+    """Copy what was received into the script's array, if it is not there already."""
+    if room is not array and not np.may_share_memory(room, array):
+        array[...] = room
+
+
 def _kind(code: str) -> np.dtype[Any]:
     """Element type for a type code."""
     try:
@@ -394,14 +426,15 @@ def _kind(code: str) -> np.dtype[Any]:
 
 def _received(room: Array, array: Array | None, status: MPI.Status) -> tuple[Array, int, int, int]:
     """What a finished receive gives."""
-    length, size = status.Get_count(MPI.BYTE), room.itemsize
-    if length % size:
-        raise MPIError(f"buffer data type incompatible with message: {length} bytes are not a whole number of elements of {size} bytes")
+    count, rest = divmod(status.Get_count(), room.itemsize)
+    if rest:
+        size = room.itemsize
+        raise MPIError(f"buffer data type incompatible with message: {status.Get_count()} bytes are no whole number of elements of {size}")
     if array is None:
         array = room
-    elif array is not room and not np.may_share_memory(array, room):
-        array[...] = room
-    return array, status.source, status.tag, length // array.itemsize
+    elif array is not room:
+        _hand_over(room, array)
+    return array, status.Get_source(), status.Get_tag(), count
 
 
 def _string(data: bytearray) -> str | bytes:
