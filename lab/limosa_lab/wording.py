@@ -22,3 +22,11 @@ def size(count: int) -> str:
         if count >= step and count % step == 0:
             return f"{count // step} {unit}"
     return f"{count} B"
+
+
+def seconds(value: float) -> str:
+    """Write a time in the unit that fits it: 1.23 us, 45.6 ms, 7.89 s."""
+    for scale, unit in ((1.0, "s"), (1e-3, "ms")):
+        if value >= scale:
+            return f"{number(value / scale)} {unit}"
+    return f"{number(value / 1e-6)} us"

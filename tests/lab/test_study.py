@@ -11,7 +11,7 @@ import made_records as made
 import pytest
 from limosa_lab import records
 from limosa_lab.study import page, plan, results, tables
-from limosa_lab.study.results import Contender, Point, least_squares, ratio, speedup, times
+from limosa_lab.study.results import Contender, Point, corresponding_times, least_squares, ratio, speedup, times
 
 LIMOSA = {"limosa": "Limosa"}
 
@@ -102,15 +102,20 @@ def test_speed_up_needs_the_time_of_one_process():
 
 
 def test_ratios_are_geometric_means_and_name_the_worst_point():
-    who, reference = Contender("limosa", "pypar"), Contender("limosa", "mpi4py")
-    found = {
-        Point("bcast", 8, 2): {reference: 1.0, who: 4.0},
-        Point("bcast", 64, 2): {reference: 1.0, who: 1.0},
-        Point("bcast", 512, 2): {reference: 1.0},
-    }
-    value = ratio(found, "bcast", who)
+    points = [Point("bcast", size, 2) for size in (8, 64, 512)]
+    value = ratio({points[0]: 4.0, points[1]: 1.0}, dict.fromkeys(points, 1.0))
     assert (value.mean, value.worst, value.where.size) == (2.0, 4.0, 8)
-    assert ratio(found, "reduce", who) is None
+    assert ratio({points[0]: 1.0}, {points[1]: 1.0}) is None
+
+
+def test_where_there_is_no_allreduce_reduce_and_broadcast_are_compared():
+    reference, pypar = Contender("limosa", "mpi4py"), Contender("limosa", "pypar")
+    found = {
+        Point(bench, 8, 2): {reference: seconds, pypar: 9.0} for bench, seconds in [("bcast", 1.0), ("reduce", 2.0), ("allreduce", 2.5)]
+    }
+    assert corresponding_times(found, "allreduce", pypar) == {Point("allreduce", 8, 2): 3.0}
+    assert corresponding_times(found, "reduce", pypar) == {Point("reduce", 8, 2): 2.0}
+    assert corresponding_times(found, "allreduce", Contender("limosa", "scientific")) == {Point("allreduce", 8, 2): 2.5}
 
 
 def test_times_are_medians_of_verified_rounds(keep):

@@ -16,8 +16,8 @@ from matplotlib.figure import Figure
 
 from limosa_lab.study.plan import MODULES
 from limosa_lab.study.results import MICRO, Contender, Times, contenders, curve, least_squares, micro, speedup
-from limosa_lab.study.tables import TITLES, mesh_of, step_and_exchange
-from limosa_lab.wording import number, ranks, size
+from limosa_lab.study.tables import TITLES, mesh_of, meshes, step_and_exchange
+from limosa_lab.wording import number, ranks, seconds, size
 
 # Colours that people with colour blindness can tell apart (Okabe and Ito), and marks: the same for a module everywhere.
 STYLES = {
@@ -43,19 +43,17 @@ def draw(found: Times, libraries: dict[str, str]) -> dict[str, str]:
         for count in sorted({point.ranks for point in found if point.bench == bench}):
             curves = {who: micro(found, bench, count, who) for who in contenders(found)}
             made[f"{TITLES[bench].capitalize()}, {ranks(count)}"] = svg(_micro(bench, curves, libraries))
-    for bench, mesh in sorted({(point.bench, point.size) for point in found if point.bench not in MICRO}):
-        form = "blocking" if bench == "wave3d" else ""
-        curves = {who: curve(found, bench, mesh, form, who) for who in contenders(found)}
+    for bench, mesh in meshes(found):
+        curves = {who: curve(found, bench, mesh, "blocking" if bench == "wave3d" else "", who) for who in contenders(found)}
         name = f"{TITLES[bench].capitalize()}, {mesh_of(bench, mesh)}"
         if _several(curves):
-            made[f"{name}: run times"] = svg(_by_ranks(curves, libraries, "time in s"))
-            made[f"{name}: speed-up"] = svg(
-                _by_ranks({who: speedup(times) for who, times in curves.items()}, libraries, "speed-up", ideal=True)
-            )
-        if bench == "wave3d":
-            forms = _forms(found, mesh, libraries)
-            if forms is not None:
-                made[f"{name}: blocking and non-blocking, interpreted and compiled"] = svg(forms)
+            gains = {who: speedup(times) for who, times in curves.items()}
+            made[f"{name}: run times"] = svg(_by_ranks(curves, libraries))
+            made[f"{name}: speed-up"] = svg(_by_ranks(gains, libraries, ideal=True))
+    for mesh in sorted({point.size for point in found if point.bench == "wave3d"}):
+        forms = _forms(found, mesh, libraries)
+        if forms is not None:
+            made[f"{TITLES['wave3d'].capitalize()}, {mesh_of('wave3d', mesh)}: ways of computing and exchanging"] = svg(forms)
     return made
 
 
@@ -140,16 +138,16 @@ def _micro(bench: str, curves: Curves, libraries: dict[str, str]) -> Figure:
     return figure
 
 
-def _rank_axes(axes: Axes, counts: list[int], label: str) -> None:
+def _rank_axes(axes: Axes, counts: list[int], times: bool) -> None:
     axes.set_xscale("log", base=2)
     axes.set_yscale("log", base=2)
     axes.set_xticks(counts, [str(count) for count in counts])
     axes.set_xlabel("processes")
-    axes.yaxis.set_major_formatter(lambda value, _: number(value))
-    axes.set_ylabel(label)
+    axes.yaxis.set_major_formatter(lambda value, _: seconds(value) if times else number(value))
+    axes.set_ylabel("time" if times else "speed-up")
 
 
-def _by_ranks(curves: Curves, libraries: dict[str, str], label: str, ideal: bool = False) -> Figure:
+def _by_ranks(curves: Curves, libraries: dict[str, str], ideal: bool = False) -> Figure:
     """Draw run times or speed-ups against the number of processes."""
 
     def paint(axes: Axes, who: Contender, times: dict[int, float]) -> None:
@@ -161,7 +159,7 @@ def _by_ranks(curves: Curves, libraries: dict[str, str], label: str, ideal: bool
     for axes in panels:
         if ideal:
             axes.plot(counts, counts, color="0.6", linewidth=1, linestyle="--", label="ideal")
-        _rank_axes(axes, counts, label)
+        _rank_axes(axes, counts, times=not ideal)
     _legend(figure, panels)
     return figure
 
@@ -189,6 +187,6 @@ def _forms(found: Times, mesh: int, libraries: dict[str, str]) -> Figure | None:
     figure, panels = _panels(curves, libraries, paint)
     counts = sorted({point.ranks for point in found if (point.bench, point.size) == ("wave3d", mesh)})
     for axes in panels:
-        _rank_axes(axes, counts, "time in s")
+        _rank_axes(axes, counts, times=True)
     _legend(figure, panels)
     return figure

@@ -35,6 +35,9 @@ COUNTERPARTS = {
 }
 """Which calls of mpi4py correspond to those of a module: for buffers, or for any object that is returned as a value."""
 
+WITHOUT_ALLREDUCE = ("pypar", "mympi")
+"""Modules in which a reduce and a broadcast stand for it, as in the thesis."""
+
 NEEDS = {
     "mpi4py": "mpi4py",
     "mpi4py_objects": "mpi4py",

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from limosa_lab import stats
 from limosa_lab.records import Recording
-from limosa_lab.study.plan import MODULES
+from limosa_lab.study.plan import COUNTERPARTS, MODULES, WITHOUT_ALLREDUCE
 
 REFERENCE = "mpi4py"
 """The module that the others are compared with."""
@@ -146,19 +146,39 @@ def speedup(by_ranks: Mapping[int, float]) -> dict[int, float]:
     return {ranks: by_ranks[1] / seconds for ranks, seconds in by_ranks.items()} if 1 in by_ranks else {}
 
 
+def own_times(found: Times, bench: str, who: Contender) -> dict[Point, float]:
+    """Give a contender's times at all points of a kernel."""
+    return {point: by[who] for point, by in found.items() if point.bench == bench and who in by}
+
+
+def corresponding_times(found: Times, bench: str, who: Contender) -> dict[Point, float]:
+    """Give the times of those calls of mpi4py, on the same library, that correspond to what a contender calls.
+
+    pypar and MYMPI have no allreduce. As in the thesis they reduce and then broadcast, and so does mpi4py here.
+    """
+    reference = Contender(who.library, COUNTERPARTS[who.module])
+    if bench != "allreduce" or who.module not in WITHOUT_ALLREDUCE:
+        return own_times(found, bench, reference)
+    reduced, broadcast = (own_times(found, part, reference) for part in ("reduce", "bcast"))
+    return {
+        replace(point, bench=bench): seconds + broadcast[replace(point, bench="bcast")]
+        for point, seconds in reduced.items()
+        if replace(point, bench="bcast") in broadcast
+    }
+
+
 @dataclass(frozen=True)
 class Ratio:
-    """How many times the time of another module a contender takes: the geometric mean over all points, and the worst one."""
+    """How many times the time of others a contender takes: the geometric mean over all points, and the worst one."""
 
     mean: float
     worst: float
     where: Point
 
 
-def ratio(found: Times, bench: str, who: Contender, module: str = REFERENCE) -> Ratio | None:
-    """Compare a contender with another module, mpi4py, on the same library, at all points of a kernel that both have."""
-    reference = Contender(who.library, module)
-    pairs = [(by[who] / by[reference], point) for point, by in found.items() if point.bench == bench and who in by and reference in by]
+def ratio(times_: Mapping[Point, float], others: Mapping[Point, float]) -> Ratio | None:
+    """Compare times at all points that both have."""
+    pairs = [(times_[point] / others[point], point) for point in times_ if point in others]
     if not pairs:
         return None
     worst, where = max(pairs)

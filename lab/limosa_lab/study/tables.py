@@ -7,9 +7,22 @@ from collections.abc import Sequence
 from limosa_lab.records import Recording
 from limosa_lab.study import thesis
 from limosa_lab.study.plan import COUNTERPARTS, MODULES
-from limosa_lab.study.results import MICRO, REFERENCE, Contender, Times, contenders, curve, least_squares, micro, ratio, speedup
+from limosa_lab.study.results import (
+    MICRO,
+    REFERENCE,
+    Contender,
+    Times,
+    contenders,
+    corresponding_times,
+    curve,
+    least_squares,
+    micro,
+    own_times,
+    ratio,
+    speedup,
+)
 from limosa_lab.tables import Table
-from limosa_lab.wording import number, ranks, size
+from limosa_lab.wording import number, ranks, seconds, size
 
 LIMIT = 2.0
 """No dialect shall take longer than so many times what mpi4py takes."""
@@ -78,12 +91,11 @@ def applications(found: Times, recording: Recording) -> list[Table]:
     """Give run times and speed-ups of each application and mesh, by number of processes."""
     libraries = recording.titles()
     made = []
-    for bench, mesh, form in sorted({(point.bench, point.size, point.form) for point in found if point.bench not in MICRO}):
-        if form not in {"", "blocking"}:
-            continue
+    for bench, mesh in meshes(found):
+        form = "blocking" if bench == "wave3d" else ""
         counts = sorted({point.ranks for point in found if (point.bench, point.size, point.form) == (bench, mesh, form)})
         table = Table(
-            f"{TITLES[bench].capitalize()}, {mesh_of(bench, mesh)}: seconds and speed-up by number of processes",
+            f"{TITLES[bench].capitalize()}, {mesh_of(bench, mesh)}: time and speed-up by number of processes",
             ["module", "library", *(ranks(count) for count in counts)],
             words=2,
         )
@@ -97,8 +109,21 @@ def applications(found: Times, recording: Recording) -> list[Table]:
     return made
 
 
-def _time(seconds: float, gain: float | None) -> str:
-    return number(seconds) + (f" ({number(gain)} x)" if gain is not None else "")
+def meshes(found: Times) -> list[tuple[str, int]]:
+    """List the applications with their meshes; without those that only some modules computed, to compare ways of computing."""
+    everyone = {bench: {who.module for point, by in found.items() if point.bench == bench for who in by} for bench in TITLES}
+    pairs = sorted(
+        {(point.bench, point.size) for point in found if point.bench not in MICRO}, key=lambda pair: (list(TITLES).index(pair[0]), pair[1])
+    )
+    return [
+        (bench, mesh)
+        for bench, mesh in pairs
+        if {who.module for point, by in found.items() if (point.bench, point.size) == (bench, mesh) for who in by} == everyone[bench]
+    ]
+
+
+def _time(time: float, gain: float | None) -> str:
+    return seconds(time) + (f" ({number(gain)} x)" if gain is not None else "")
 
 
 def _missing(recording: Recording, who: Contender, count: int) -> str:
@@ -112,14 +137,14 @@ def _missing(recording: Recording, who: Contender, count: int) -> str:
 def wave_forms(found: Times, recording: Recording) -> Table | None:
     """Compare the forms of the wave equation: exchange blocking and not, step by slices, in place, compiled, and C."""
     libraries = recording.titles()
-    meshes = sorted({point.size for point in found if point.bench == "wave3d"})
+    sizes = sorted({point.size for point in found if point.bench == "wave3d"})
     counts = sorted({point.ranks for point in found if point.bench == "wave3d"})
     table = Table(
-        "Wave equation: seconds by the way a step is computed and faces are exchanged, and how many times C's time with blocking exchange",
+        "Wave equation: time by the way a step is computed and faces are exchanged, and how many times C's time with blocking exchange",
         ["mesh", "module", "library", "step", "exchange", *(ranks(count) for count in counts)],
         words=5,
     )
-    for mesh in meshes:
+    for mesh in sizes:
         forms = sorted({point.form for point in found if (point.bench, point.size) == ("wave3d", mesh)}, key=_form_order)
         for who in contenders(found):
             own = {form: curve(found, "wave3d", mesh, form, who) for form in forms}
@@ -145,10 +170,10 @@ def _form_order(form: str) -> tuple[bool, str]:
     return ("," in form, form)
 
 
-def _against_c(seconds: float | None, in_c: float | None) -> str:
-    if seconds is None:
+def _against_c(time: float | None, in_c: float | None) -> str:
+    if time is None:
         return "-"
-    return number(seconds) + (f" ({number(seconds / in_c)} x C)" if in_c else "")
+    return seconds(time) + (f" ({number(time / in_c)} x C)" if in_c else "")
 
 
 def ratios(found: Times, libraries: dict[str, str]) -> Table | None:
@@ -162,7 +187,8 @@ def ratios(found: Times, libraries: dict[str, str]) -> Table | None:
     for who in contenders(found):
         if who.module == REFERENCE:
             continue
-        measured = [ratio(found, bench, who) for bench in benches]
+        reference = Contender(who.library, REFERENCE)
+        measured = [ratio(own_times(found, bench, who), own_times(found, bench, reference)) for bench in benches]
         if any(measured):
             cells = [f"{value.mean:.2f} ({value.worst:.2f})" if value else "-" for value in measured]
             table.rows.append([*_names(who, libraries), *cells])
@@ -177,8 +203,8 @@ def verdict(found: Times, libraries: dict[str, str]) -> list[str]:
         for who in contenders(found):
             if who.library != library or who.module not in COUNTERPARTS:
                 continue
-            reference = COUNTERPARTS[who.module]
-            means = {bench: value.mean for bench in TITLES if (value := ratio(found, bench, who, reference))}
+            ratios_ = {bench: ratio(own_times(found, bench, who), corresponding_times(found, bench, who)) for bench in TITLES}
+            means = {bench: value.mean for bench, value in ratios_.items() if value}
             beyond = [f"{value:.2f} times in {TITLES[bench]}" for bench, value in means.items() if value > LIMIT]
             if beyond:
                 slow.append(f"{MODULES[who.module]} ({', '.join(beyond)})")
@@ -190,8 +216,8 @@ def verdict(found: Times, libraries: dict[str, str]) -> list[str]:
             said.append(f"On {title}, slower than {LIMIT:g} times the corresponding calls of mpi4py: {'; '.join(slow)}.")
     if said:
         said.append(
-            "Corresponding calls are those for objects (in lower case) for pyMPI and boostmpi, those for buffers for the others. pypar and "
-            "MYMPI have no allreduce; as in the thesis, a reduce and a broadcast stand for it."
+            "Numbers are geometric means over all points. Corresponding calls are those for objects (lower case) for pyMPI and boostmpi, "
+            "those for buffers for the others. pypar and MYMPI have no allreduce; they reduce and broadcast, and are compared with that."
         )
     return said
 
