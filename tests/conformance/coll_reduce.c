@@ -1,6 +1,8 @@
 /* Reduce, allreduce, reduce-scatter, scan and exscan with predefined and user-defined operations: MPI-5 sections 6.9 to 6.11. */
 #include "coll.h"
 
+#include <unistd.h>
+
 /* Sum over ranks [0, last] of value(r, 0, i), as integers wrap. */
 static int sum_to(int last, int i)
 {
@@ -311,6 +313,29 @@ static void in_a_row(void)
     }
 }
 
+/* Ranks whose results do not need all others run ahead of one that is late, many operations and more than any memory between them holds. */
+static void running_ahead(void)
+{
+    enum { ROW = 400, MOST = 40 };
+    int shares[64] = {1};
+    for (int late = 0; late < size; late += size > 1 ? size - 1 : 1) {
+        for (int i = 0; i < ROW; i++) {
+            int n = i % 5 == 4 ? MOST : 1, out[MOST], in[MOST], got = -1;
+            if (rank == late && i % 100 == 0)
+                usleep(3000);
+            for (int k = 0; k < n; k++)
+                out[k] = rank + i + k;
+            OK(MPI_Scan(out, in, n, MPI_INT, MPI_SUM, comm));
+            CHECK_INT(in[n - 1], rank * (rank + 1) / 2 + (rank + 1) * (i + n - 1));
+            OK(MPI_Exscan(out, in, n, MPI_INT, MPI_SUM, comm));
+            if (rank > 0)
+                CHECK_INT(in[n - 1], rank * (rank - 1) / 2 + rank * (i + n - 1));
+            OK(MPI_Reduce_scatter(out, &got, shares, MPI_INT, MPI_SUM, comm));
+            CHECK_INT(got, rank == 0 ? size * (size - 1) / 2 + i * size : -1);
+        }
+    }
+}
+
 /* Floating-point sums are the same bits on every rank, and in every repetition. */
 static void reproducible(void)
 {
@@ -341,8 +366,9 @@ ON_ALL(scans)
 ON_ALL(order_is_kept)
 ON_ALL(user_operation_with_gaps)
 ON_ALL(in_a_row)
+ON_ALL(running_ahead)
 ON_ALL(reproducible)
 
 LT_MAIN("coll_reduce", TEST(make_shapes), TEST(reduce_on_all), TEST(allreduce_on_all), TEST(reduce_scatter_block_on_all),
         TEST(reduce_scatter_on_all), TEST(scans_on_all), TEST(order_is_kept_on_all), TEST(user_operation_with_gaps_on_all),
-        TEST(in_a_row_on_all), TEST(reproducible_on_all), TEST(free_shapes))
+        TEST(in_a_row_on_all), TEST(running_ahead_on_all), TEST(reproducible_on_all), TEST(free_shapes))

@@ -35,7 +35,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::fence as full_fence;
 
 /// Notes of a member that exist at a time.
-pub const NOTES: u64 = 16;
+pub const NOTES: u64 = 64;
 /// Slots of a member.
 pub const SLOTS: u64 = 8;
 /// Bytes of a note beside its tag.
@@ -272,6 +272,19 @@ impl Stage {
     #[inline]
     pub fn body_of(&self, member: usize, number: u64) -> *const Body {
         self.note(member, number).body.with(|body| body)
+    }
+
+    /// Begins to fetch a note that may be there already.
+    #[inline]
+    pub fn prefetch_note(&self, member: usize, number: u64) {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: no memory is accessed as far as the language is concerned.
+        unsafe {
+            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(self.note(member, number)).cast());
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = (member, number);
     }
 
     /// Where a member's slot for a turn is: [`Stage::slot_bytes`] bytes, on a cache line.

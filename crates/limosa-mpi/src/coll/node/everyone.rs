@@ -54,7 +54,7 @@ pub(in crate::coll) fn alltoall(turn: &Turn<'_>, send: Option<&Blocks>, receive:
             return annex::alltoall(&rounds, send, receive);
         }
     }
-    let kept = turn.contribute_parts(&|rank| send.unwrap_or(receive).region(rank), send.is_none(), turn.stage_bytes())?;
+    let kept = turn.contribute_parts(send.unwrap_or(receive), send.is_none(), turn.stage_bytes())?;
     let mut trouble = First::default();
     if let Some(send) = send {
         trouble.note(copy_own(me, &send.region(me), &receive.region(me)));

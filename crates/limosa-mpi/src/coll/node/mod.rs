@@ -13,7 +13,8 @@
 //! - All choose the same protocol, by what is equal on all ranks of a correct program: number of ranks, bytes, and what was found at set-up. Where
 //!   only one rank knows the lengths, what it has written says how.
 //! - Every rank says how many bytes it has, and who reads them checks. Ranks that disagree get an error; none waits for ever because of it.
-//! - Reductions combine from the highest rank to the lowest, `a0 op (a1 op (a2 ...))`, so that all ranks get the same bits whoever computes.
+//! - Reductions combine from the highest rank to the lowest, `a0 op (a1 op (a2 ...))`, so that all ranks get the same bits whoever computes; scans from
+//!   the lowest, each rank putting its own operand behind what those before it have.
 //! - Nobody returns while another rank still reads or writes its buffer.
 //!
 //! | module | holds |

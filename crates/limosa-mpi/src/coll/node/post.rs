@@ -20,6 +20,7 @@ use limosa_p2p::memory::Region;
 use super::memory::{Flat, read};
 use super::posted::Place;
 use super::turn::{Kind, Turn};
+use crate::coll::buffer::Blocks;
 use crate::error::Result;
 
 pub(super) const SLOT: u8 = 0xff;
@@ -91,7 +92,29 @@ impl Turn<'_> {
     /// Puts bytes on the stage that fit a slot, or the part of an annex that is there.
     #[inline]
     pub(super) fn put(&self, region: &Region) -> Result<()> {
-        self.lay_out(region.len(), region.len(), |_, place| read(region, place))
+        self.lay_out(region.len(), region.len(), |place| read(region, place))
+    }
+
+    /// Puts so many bytes on the stage, which fit a slot and which `fill` writes; returns where they are, readable until this rank finishes the turn.
+    /// If `fill` fails, this rank declines.
+    pub(super) fn put_filled(&self, len: usize, fill: impl FnOnce(*mut u8) -> Result<()>) -> Result<*const u8> {
+        let mut body = [0u64; BODY_BYTES / 8];
+        let (start, form) = if len <= BODY_BYTES {
+            self.make_room(NOTES)?;
+            ((&raw mut body).cast(), len as u8)
+        } else {
+            (self.own_area(len)?.start, SLOT)
+        };
+        if let Err(error) = fill(start) {
+            self.decline()?;
+            return Err(error);
+        }
+        if form == SLOT {
+            self.post(SLOT, &[len as u64, 0, 0, 0, 0, 0, 0]);
+            return Ok(start);
+        }
+        self.post(form, &body);
+        Ok(self.node.stage.body_of(self.me(), self.number()).cast())
     }
 
     /// Says where bytes are in this process's memory, and where their result is wanted.
@@ -101,25 +124,20 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// Puts `all` bytes on the stage, where they fit, and says that there are `len`. `fill` gets them in parts of `len` bytes, numbered from 0.
+    /// Puts `all` bytes on the stage, where they fit and `fill` writes them, and says that there are `len`.
     #[inline]
-    fn lay_out(&self, len: usize, all: usize, fill: impl Fn(usize, &mut [u8])) -> Result<()> {
-        let parts = |place: &mut [u8]| {
-            if len > 0 {
-                place.chunks_exact_mut(len).enumerate().for_each(|(i, part)| fill(i, part));
-            }
-        };
+    fn lay_out(&self, len: usize, all: usize, fill: impl Fn(&mut [u8])) -> Result<()> {
         if all <= BODY_BYTES {
             self.make_room(NOTES)?;
             let mut body = [0u64; BODY_BYTES / 8];
             // SAFETY: the bytes of an array of integers; any may be written to it.
-            parts(unsafe { std::slice::from_raw_parts_mut((&raw mut body).cast::<u8>(), all) });
+            fill(unsafe { std::slice::from_raw_parts_mut((&raw mut body).cast::<u8>(), all) });
             self.post(len as u8, &body);
         } else {
             let area = self.own_area(all)?;
             assert!(all <= area.bytes, "{all} bytes do not fit the stage");
             // SAFETY: the area is this rank's, and nobody reads it before the note below.
-            parts(unsafe { std::slice::from_raw_parts_mut(area.start, all) });
+            fill(unsafe { std::slice::from_raw_parts_mut(area.start, all) });
             self.post(if area.is_slot { SLOT } else { PART }, &[len as u64, 0, 0, 0, 0, 0, 0]);
         }
         Ok(())
@@ -128,20 +146,26 @@ impl Turn<'_> {
     /// Contributes a part for each rank, with at most so many bytes on the stage; at least the table of the parts fits a slot.
     ///
     /// With `copy` the others are copied, so that their memory may be written to at once.
-    pub(super) fn contribute_parts(&self, part: &dyn Fn(usize) -> Region, copy: bool, most: usize) -> Result<Kept> {
+    pub(super) fn contribute_parts(&self, parts: &Blocks, copy: bool, most: usize) -> Result<Kept> {
         let (size, me) = (self.size(), self.me());
-        let len = part(if me == 0 { 1 } else { 0 }).len();
-        if len * size <= most && (0..size).all(|rank| part(rank).len() == len) {
-            self.lay_out(len, len * size, |rank, place| read(&part(rank), place))?;
+        let len = parts.bytes(0);
+        let all = len.saturating_mul(size);
+        if all <= most && parts.are_even() {
+            let whole = parts.run(0, size).region();
+            self.lay_out(len, all, |place| read(&whole, place))?;
             return Ok(Kept(Vec::new()));
         }
-        let area = self.own_area(most.min((0..size).map(|rank| part(rank).len()).fold(size * LINE, usize::saturating_add)))?;
+        if all <= most && (1..size).all(|rank| parts.bytes(rank) == len) {
+            self.lay_out(len, all, |place| (0..size).for_each(|rank| read(&parts.region(rank), &mut place[rank * len..][..len])))?;
+            return Ok(Kept(Vec::new()));
+        }
+        let area = self.own_area(most.min((0..size).map(|rank| parts.bytes(rank)).fold(size * LINE, usize::saturating_add)))?;
         // SAFETY: the area is this rank's, and nobody reads it before the note below.
         let slot = unsafe { std::slice::from_raw_parts_mut(area.start, area.bytes) };
         let mut used = size * LINE;
         let mut kept = Vec::new();
         for rank in (0..size).filter(|rank| *rank != me) {
-            let region = part(rank);
+            let region = parts.region(rank);
             let len = region.len();
             let address = if len <= slot.len() - used {
                 region.read(0, &mut slot[used..used + len]);

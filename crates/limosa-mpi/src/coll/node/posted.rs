@@ -56,7 +56,10 @@ impl Turn<'_> {
     /// Waits for a rank's note and declines to take part unless it has as many bytes as this rank expects.
     pub(super) fn agree_with(&self, rank: usize, expected: usize) -> Result<Posted> {
         self.wait_for(rank)?;
-        let posted = self.posted(rank).and_then(|posted| self.check(rank, posted, expected));
+        let posted = self.posted(rank).and_then(|posted| match posted.place {
+            Place::Nowhere => Err(self.withdrawn(rank)),
+            _ => self.check(rank, posted, expected),
+        });
         if posted.is_err() {
             self.decline()?;
         }
@@ -156,6 +159,15 @@ impl Turn<'_> {
         Error::new(
             crate::consts::MPI_ERR_OTHER,
             format!("rank {rank} {does} where this rank is in {own}: all ranks must call the same collectives in the same order"),
+        )
+    }
+
+    #[cold]
+    fn withdrawn(&self, rank: usize) -> Error {
+        let name = NAMES[self.kind as usize - 1];
+        Error::new(
+            crate::consts::MPI_ERR_COUNT,
+            format!("rank {rank} has withdrawn from {name}: it or a rank before it has another number of bytes"),
         )
     }
 

@@ -6,12 +6,13 @@
 use std::sync::Arc;
 
 use super::fold::Reducer;
-use super::memory::Scratch;
+use super::memory::{Scratch, read, write};
 use super::pieces::{self, Delivery};
 use super::posted::Place;
 use super::select;
 use super::turn::Turn;
 use crate::coll::buffer::Buffer;
+use crate::coll::schedule::copy_own;
 use crate::error::Result;
 use crate::op::Op;
 
@@ -105,6 +106,9 @@ pub(in crate::coll) fn reduce_scatter(
         return pieces::reduce(turn, &reducer, input, Some(&own.region()), in_place, Delivery::Parts(&ends));
     }
     turn.put(&input.region())?;
+    if own.bytes() == 0 {
+        return Ok(());
+    }
     turn.wait_for_all()?;
     let first = counts[..me].iter().sum::<usize>() * reducer.element();
     reducer.fold_to(turn, 0..size, bytes, first..first + own.bytes(), own)
@@ -120,23 +124,53 @@ pub(in crate::coll) fn exscan(turn: &Turn<'_>, input: &Buffer, result: &Buffer, 
     prefix(turn, input, result, op, false)
 }
 
+/// Small operands go along a chain: each rank puts its own to what the one before it has combined, and passes that on. It waits for nobody else, so that
+/// in a row of such operations ranks run ahead of those behind them.
 fn prefix(turn: &Turn<'_>, input: &Buffer, result: &Buffer, op: &Arc<Op>, with_own: bool) -> Result<()> {
     let (bytes, me) = (input.bytes(), turn.me());
-    let reducer = Reducer::new(op, input, input.base == result.base);
-    let gets_any = with_own || me > 0;
+    let in_place = input.base == result.base;
+    let reducer = Reducer::new(op, input, in_place);
     if bytes > turn.slot_bytes() {
-        let region = gets_any.then(|| result.region());
+        let region = (with_own || me > 0).then(|| result.region());
         return pieces::reduce(turn, &reducer, input, region.as_ref(), false, Delivery::Prefixes { with_own });
     }
-    turn.put(&input.region())?;
-    if !gets_any {
-        return Ok(());
+    let own = input.region();
+    if me == 0 {
+        turn.put(&own)?;
+        return if with_own && !in_place { copy_own(me, &own, &result.region()) } else { Ok(()) };
     }
-    for rank in (0..me).rev() {
-        turn.wait_for(rank)?;
+    let before = match turn.agree_with(me - 1, bytes)?.place {
+        Place::Here(start) => start,
+        // Only what fits a slot is contributed here, and has been checked to be as long as that.
+        _ => std::ptr::null(),
+    };
+    // SAFETY: memory on the stage, of the result, or scratch memory, of as many bytes; what comes before was posted, and stays until this rank has
+    // finished. An operand that is in place already is left there.
+    let combine = |into: *mut u8| unsafe {
+        if own.as_contiguous() != Some(into) {
+            read(&own, std::slice::from_raw_parts_mut(into, bytes));
+        }
+        reducer.combine(before, into, bytes)
+    };
+    let received = result.region();
+    let is_last = me + 1 == turn.size();
+    let scratch;
+    let combined = if !is_last {
+        turn.put_filled(bytes, combine)?
+    } else if !with_own {
+        before
+    } else if let Some(start) = received.as_contiguous() {
+        return combine(start);
+    } else {
+        scratch = Scratch::take(bytes)?;
+        combine(scratch.start())?;
+        scratch.start()
+    };
+    if bytes > 0 {
+        // SAFETY: bytes on the stage, which stay until this rank has finished, or in scratch memory.
+        write(&received, unsafe { std::slice::from_raw_parts(if with_own { combined } else { before }, bytes) });
     }
-    let ranks = 0..if with_own { me + 1 } else { me };
-    reducer.fold_to(turn, ranks, bytes, 0..bytes, result)
+    Ok(())
 }
 
 impl Turn<'_> {

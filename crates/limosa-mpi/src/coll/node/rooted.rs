@@ -74,13 +74,13 @@ fn help_all(turn: &Turn<'_>, sources: impl Iterator<Item = Option<(*mut u8, usiz
 pub(in crate::coll) fn scatter(turn: &Turn<'_>, send: Option<&Blocks>, receive: Option<&Buffer>, root: usize) -> Result<()> {
     let me = turn.me();
     if let Some(send) = send.filter(|_| me == root) {
-        let kept = turn.contribute_parts(&|rank| send.region(rank), false, turn.slot_bytes())?;
+        let kept = turn.contribute_parts(send, false, turn.slot_bytes())?;
         let own = receive.map_or(Ok(()), |receive| copy_own(me, &send.region(me), &receive.region()));
-        let mut sources = vec![None; turn.size()];
-        for &(rank, ref flat) in kept.iter().filter(|(rank, _)| send.bytes(*rank) >= select::SCATTER_TOGETHER) {
-            sources[rank] = Some((flat.start(), send.bytes(rank)));
-        }
-        if sources.iter().any(Option::is_some) {
+        if kept.iter().any(|(rank, _)| send.bytes(*rank) >= select::SCATTER_TOGETHER) {
+            let mut sources = vec![None; turn.size()];
+            for &(rank, ref flat) in kept.iter().filter(|(rank, _)| send.bytes(*rank) >= select::SCATTER_TOGETHER) {
+                sources[rank] = Some((flat.start(), send.bytes(rank)));
+            }
             help_all(turn, sources.into_iter())?;
         }
         turn.settle(&kept)?;
