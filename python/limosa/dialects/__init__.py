@@ -17,13 +17,16 @@ files, not packages, and ``boost`` and ``Scientific`` are namespace packages: wh
 folder, Python finds that first. A thin module calls `stand_in`, which puts the dialect in its place; submodules
 (``pypar.ext.functional``) are then found inside the dialect by Python itself.
 
+The originals left the other ranks waiting for ever when one raised an exception; a dialect calls `end_job_on_exception`.
+
 What a dialect must do: names, defaults, return values and harmless quirks are those of the original. What
 differs on purpose stands in a table in the docstring of its module.
 """
 
 import importlib
 import sys
-from types import TracebackType
+
+from limosa._uncaught import install as end_job_on_exception
 
 __all__ = ["end_job_on_exception", "stand_in"]
 
@@ -50,24 +53,3 @@ def stand_in(name: str, dialect: str) -> None:
         if cure is None:
             raise
         raise ModuleNotFoundError(f"{name} needs {error.name}, which is not installed: {cure}", name=error.name) from None
-
-
-def end_job_on_exception() -> None:
-    """Let an exception that nobody catches end the whole job, after its traceback has been shown.
-
-    The originals left the other ranks waiting for ever. Interactive sessions and jobs of one process are left alone.
-    """
-    previous = sys.excepthook
-
-    def show_and_abort(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-        from mpi4py import MPI
-
-        previous(kind, error, trace)
-        if hasattr(sys, "ps1") or not MPI.Is_initialized() or MPI.Is_finalized() or MPI.COMM_WORLD.size == 1:
-            return
-        for stream in (sys.stdout, sys.stderr):
-            if stream is not None:
-                stream.flush()
-        MPI.COMM_WORLD.Abort(1)
-
-    sys.excepthook = show_and_abort
