@@ -26,7 +26,8 @@ from mpi4py import MPI
 
 MARKS = b"\xb5P"
 INLINE_BYTES = 4096  # a payload up to here is copied behind its front: one copy more, one message less
-SPACE_BYTES = 4096 + INLINE_BYTES  # a front has its longest description, that of an array with 64 axes, in a third of the first half
+FRONT_BYTES = 512  # enough for any front: an array has 64 axes at most, and most of them are short then
+SPACE_BYTES = FRONT_BYTES + INLINE_BYTES
 
 # Types of arrays that travel as they lie in memory: numbers and bools in the byte order of the machine.
 NUMBER_TYPES = frozenset(map(np.dtype, "?bBhHiIlLqQefdgFDG"))
@@ -116,23 +117,42 @@ def _unpack(payload: Any, description: Description) -> Any:
     return bytes(payload) if kind == "bytes" else payload
 
 
+def _joined(front: bytes, payload: Any) -> bytes:
+    return front + (payload.tobytes() if type(payload) is np.ndarray else payload)
+
+
+def _described(space: bytearray) -> tuple[Description, int]:
+    """Give what the front in `space` says, and where it ends."""
+    end = 4 + int.from_bytes(space[2:4], "little")
+    return _parse(bytes(space[4:end])), end
+
+
+def _inline(space: bytearray, start: int, about: Description) -> Any:
+    """Make the value of a payload that lies in `space`."""
+    if about.dtype is None:
+        return _unpack(space[start : start + about.nbytes], about)
+    return np.ndarray(about.shape, about.dtype, space, start).copy()
+
+
+def _memory(about: Description) -> Any:
+    """Give memory for a payload that comes by itself."""
+    return bytearray(about.nbytes) if about.dtype is None else np.empty(about.shape, about.dtype)
+
+
 class Arrival:
     """The receiver's side of a message whose front has come into `space`."""
 
     def __init__(self, space: bytearray, status: MPI.Status) -> None:
         if not space.startswith(MARKS):
             raise WrongFormError(status)
-        start = 4 + int.from_bytes(space[2:4], "little")
-        self.description = about = _parse(bytes(space[4:start]))
+        self.description, start = _described(space)
         self.value: Any = None
         self.payload: Any = None  # memory for what still has to come
-        if about.nbytes > INLINE_BYTES:
-            self.number = int.from_bytes(space[start : start + 4], "little")
-            self.payload = bytearray(about.nbytes) if about.dtype is None else np.empty(about.shape, about.dtype)
-        elif about.dtype is None:
-            self.value = _unpack(space[start : start + about.nbytes], about)
+        if self.description.nbytes <= INLINE_BYTES:
+            self.value = _inline(space, start, self.description)
         else:
-            self.value = np.ndarray(about.shape, about.dtype, space, start).copy()
+            self.number = int.from_bytes(space[start : start + 4], "little")
+            self.payload = _memory(self.description)
 
     def complete(self) -> None:
         """Make the value of the payload, which is here now."""
@@ -145,6 +165,7 @@ class Channel:
 
     def __init__(self, comm: MPI.Intracomm) -> None:
         self.comm = comm
+        self.rank = comm.Get_rank()
         self.payloads = comm.Dup()
         self.payloads.Set_name(f"long payloads on {comm.Get_name() or 'a communicator'}")
         self._numbers = itertools.count()
@@ -157,7 +178,7 @@ class Channel:
         """Send what `pack` made."""
         front, payload, nbytes = packed
         if nbytes <= INLINE_BYTES:
-            self.comm.Send(front + (payload.tobytes() if type(payload) is np.ndarray else payload), destination, tag)
+            self.comm.Send(_joined(front, payload), destination, tag)
         else:
             front, number = self._long_front(front)
             self.comm.Send(front, destination, tag)
@@ -177,7 +198,7 @@ class Channel:
         """Start to send; the requests keep what they send."""
         front, payload, nbytes = packed
         if nbytes <= INLINE_BYTES:
-            return [self.comm.Isend(front + (payload.tobytes() if type(payload) is np.ndarray else payload), destination, tag)]
+            return [self.comm.Isend(_joined(front, payload), destination, tag)]
         front, number = self._long_front(front)
         return [self.comm.Isend(front, destination, tag), self.payloads.Isend(payload, destination, number)]
 
@@ -201,3 +222,31 @@ class Channel:
             self.payloads.Recv(arrival.payload, status.source, arrival.number)
             arrival.complete()
         return arrival
+
+    def broadcast(self, x: Any, root: int, as_pickle: object = False) -> Any:
+        """Give all ranks the root's x; the root gets x itself.
+
+        The first broadcast has a fixed length, and holds the payload too if there is room for it.
+        """
+        if self.rank == root:
+            front, payload, nbytes = pack(x, as_pickle)
+            fits = len(front) + nbytes <= FRONT_BYTES
+            first = _joined(front, payload) if fits else front
+            self.comm.Bcast(first + bytes(FRONT_BYTES - len(first)), root)
+            if not fits:
+                self.comm.Bcast(payload, root)
+            return x
+        space = bytearray(FRONT_BYTES)
+        try:
+            self.comm.Bcast(space, root)
+        except MPI.Exception as error:
+            if error.Get_error_class() in (MPI.ERR_ROOT, MPI.ERR_COMM):
+                raise
+        if not space.startswith(MARKS):  # what came was too long, too short (libraries differ in what they call that), or something else
+            raise RuntimeError(f"rank {root} broadcasts an array in place; pass an array of the same type and size on every rank")
+        about, start = _described(space)
+        if start + about.nbytes <= FRONT_BYTES:
+            return _inline(space, start, about)
+        payload = _memory(about)
+        self.comm.Bcast(payload, root)
+        return _unpack(payload, about)

@@ -86,3 +86,20 @@ def test_an_array_on_the_root_only_is_an_error_and_no_hang(engine):
     )
     assert outcome.code != 0
     assert "scatter works with arrays of numbers and strings only, not with NoneType" in outcome.err
+
+
+@pytest.mark.parametrize("length", [2, 64, 100_000])
+def test_a_broadcast_that_fills_arrays_on_some_ranks_only_is_an_error_and_no_hang(engine, length):
+    outcome = engine.code(
+        """
+        import sys, numpy, pypar
+        x = pypar.broadcast(numpy.ones(int(sys.argv[1])) if pypar.rank() == 0 else None, 0)
+        if pypar.rank() == 0:
+            pypar.barrier()
+        """,
+        length,
+        succeeds=False,
+        limit=30,
+    )
+    assert outcome.code != 0
+    assert "pass an array of the same type and size on every rank" in outcome.err

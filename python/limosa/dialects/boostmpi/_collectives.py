@@ -22,7 +22,7 @@ _Operation = Callable[[Any, Any], Any]
 
 
 def _arguments(call: str, required: tuple[str, ...], comm: Any, *others: Any) -> tuple[Any, ...]:
-    """Give the mpi4py communicator and the other arguments, moved on by one where the communicator was left out.
+    """Give the channel and the other arguments, moved on by one where the communicator was left out.
 
     `required` are the names of the last arguments, those that must be given.
     """
@@ -41,7 +41,7 @@ def _arguments(call: str, required: tuple[str, ...], comm: Any, *others: Any) ->
             raise TypeError(f"{call}() needs {name}: {call}(comm, ...), or {call}(..., {name}=...)")
     if found[0] is _MISSING:
         found = (None, *found[1:])
-    return comm._comm, *found
+    return comm._channel, *found
 
 
 def _one_each(call: str, values: Iterable[Any], size: int) -> list[Any]:
@@ -54,31 +54,31 @@ def _one_each(call: str, values: Iterable[Any], size: int) -> list[Any]:
 @calls("MPI_Allgather")
 def all_gather(comm: Any = _MISSING, value: Any = _MISSING) -> tuple[Any, ...]:
     """Give all ranks the values of all, as a tuple in the order of ranks."""
-    comm, value = _arguments("all_gather", (), comm, value)
-    return tuple(comm.allgather(value))
+    channel, value = _arguments("all_gather", (), comm, value)
+    return tuple(channel.comm.allgather(value))
 
 
 @calls("MPI_Allreduce")
 def all_reduce(comm: Any = _MISSING, value: Any = _MISSING, op: _Operation = _MISSING) -> Any:
     """Combine the values of all ranks, in the order of ranks, by ``op(x, y)``; the result is given to all."""
-    comm, value, op = _arguments("all_reduce", ("value", "op"), comm, value, op)
-    return comm.allreduce(value, op)
+    channel, value, op = _arguments("all_reduce", ("value", "op"), comm, value, op)
+    return channel.comm.allreduce(value, op)
 
 
 @calls("MPI_Alltoall")
 def all_to_all(comm: Any = _MISSING, values: Iterable[Any] = _MISSING) -> tuple[Any, ...]:
     """Send a value to each rank; give the values that they sent, as a tuple in the order of ranks."""
-    comm, values = _arguments("all_to_all", ("values",), comm, values)
-    return tuple(comm.alltoall(_one_each("all_to_all", values, comm.size)))
+    channel, values = _arguments("all_to_all", ("values",), comm, values)
+    return tuple(channel.comm.alltoall(_one_each("all_to_all", values, channel.comm.size)))
 
 
 @calls("MPI_Bcast")
 def broadcast(comm: Any = _MISSING, value: Any = _MISSING, root: int = _MISSING) -> Any:
     """Give all ranks the root's value; a `Content` (on all ranks) is received in place."""
-    comm, value, root = _arguments("broadcast", ("root",), comm, value, root)
+    channel, value, root = _arguments("broadcast", ("root",), comm, value, root)
     if type(value) is not Content:
-        return comm.bcast(value, root)
-    comm.Bcast(value.to_receive(), root)
+        return channel.broadcast(value, root)
+    channel.comm.Bcast(value.to_receive(), root)
     value.received()
     return value
 
@@ -86,27 +86,27 @@ def broadcast(comm: Any = _MISSING, value: Any = _MISSING, root: int = _MISSING)
 @calls("MPI_Gather")
 def gather(comm: Any = _MISSING, value: Any = _MISSING, root: int = _MISSING) -> tuple[Any, ...] | None:
     """Give the root the values of all ranks, as a tuple in the order of ranks; the others get None."""
-    comm, value, root = _arguments("gather", ("root",), comm, value, root)
-    values = comm.gather(value, root)
+    channel, value, root = _arguments("gather", ("root",), comm, value, root)
+    values = channel.comm.gather(value, root)
     return None if values is None else tuple(values)
 
 
 @calls("MPI_Reduce")
 def reduce(comm: Any = _MISSING, value: Any = _MISSING, op: _Operation = _MISSING, root: int = _MISSING) -> Any:
     """Combine the values of all ranks, in the order of ranks, by ``op(x, y)``; the root gets the result, the others None."""
-    comm, value, op, root = _arguments("reduce", ("value", "op", "root"), comm, value, op, root)
-    return comm.reduce(value, op, root)
+    channel, value, op, root = _arguments("reduce", ("value", "op", "root"), comm, value, op, root)
+    return channel.comm.reduce(value, op, root)
 
 
 @calls("MPI_Scan")
 def scan(comm: Any = _MISSING, value: Any = _MISSING, op: _Operation = _MISSING) -> Any:
     """Combine the values of the ranks up to and with this one by ``op(x, y)``."""
-    comm, value, op = _arguments("scan", ("value", "op"), comm, value, op)
-    return comm.scan(value, op)
+    channel, value, op = _arguments("scan", ("value", "op"), comm, value, op)
+    return channel.comm.scan(value, op)
 
 
 @calls("MPI_Scatter")
 def scatter(comm: Any = _MISSING, values: Iterable[Any] = _MISSING, root: int = _MISSING) -> Any:
     """Give each rank its one of the root's values."""
-    comm, values, root = _arguments("scatter", ("root",), comm, values, root)
-    return comm.scatter(_one_each("scatter", values, comm.size) if comm.rank == root else None, root)
+    channel, values, root = _arguments("scatter", ("root",), comm, values, root)
+    return channel.comm.scatter(_one_each("scatter", values, channel.comm.size) if channel.rank == root else None, root)

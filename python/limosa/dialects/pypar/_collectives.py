@@ -10,6 +10,7 @@ from limosa.dialects._wire import NUMBER_TYPES, Array, contiguous
 from limosa.dialects.pypar._base import (
     OPERATIONS,
     TEXT_TYPES,
+    channel,
     check_operation,
     check_rank,
     comm,
@@ -148,7 +149,7 @@ def broadcast(buffer: Any, root: int = 0, vanilla: object = False, bypass: bool 
         else:
             broadcast_array(buffer, root)
         return buffer
-    value = comm.bcast(buffer, root)
+    value = channel.broadcast(buffer, root, vanilla)
     if type(buffer) is bytearray and type(value) is bytearray and own_rank != root:
         buffer[:] = value
         return buffer
