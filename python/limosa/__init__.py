@@ -1,14 +1,116 @@
-"""Limosa, a message-passing library behind the MPI-5 standard ABI.
+"""Limosa: message passing between the processes of a parallel program.
 
-The package belongs to the wheel that also installs the library, the header ``mpi.h``, the compiler
-wrappers ``mpicc`` and ``mpicxx`` and the launcher ``limosa run`` (= ``mpiexec``). Programs talk to the
-library through mpi4py or any other MPI binding; what is here tells where the files are.
+::
+
+    import limosa
+    import numpy as np
+
+    world = limosa.world
+    total = world.allreduce(np.full(3, world.rank))
+    if world.rank == 0:
+        world.send({"total": total}, to=1)
+    elif world.rank == 1:
+        print(world.recv(source=0))
+
+Started with ``limosa run -n 4 script.py``, or by any other MPI launcher with an MPI library that has the MPI-5 standard ABI. The methods of
+`limosa.world` are those of `Comm`. MPI is initialised when `limosa.world` or another name of the interface is first used, not when the
+package is imported: its tools, such as ``limosa doctor``, work without MPI.
 """
 
-from importlib.metadata import version
+from __future__ import annotations
 
-from limosa._files import get_include, get_lib_path
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["__version__", "get_include", "get_lib_path"]
+if TYPE_CHECKING:
+    from limosa import errors
+    from limosa._cart import Cart
+    from limosa._comm import ANY, Comm, Status
+    from limosa._files import get_include, get_lib_path
+    from limosa._ops import BAND, BOR, BXOR, LAND, LOR, LXOR, MAX, MAXLOC, MIN, MINLOC, PROD, SUM, Op
+    from limosa._request import Request, wait_all, wait_any
 
-__version__ = version("limosa")
+    __version__: str
+    world: Comm
+    """The communicator of all processes of the job."""
+
+# Where each public name is; a module is imported when a name of it is first used.
+_HOMES = {
+    "limosa._cart": ["Cart"],
+    "limosa._comm": ["ANY", "Comm", "Status"],
+    "limosa._files": ["get_include", "get_lib_path"],
+    "limosa._ops": ["BAND", "BOR", "BXOR", "LAND", "LOR", "LXOR", "MAX", "MAXLOC", "MIN", "MINLOC", "PROD", "SUM", "Op"],
+    "limosa._request": ["Request", "wait_all", "wait_any"],
+}
+_HOME = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "ANY",
+    "BAND",
+    "BOR",
+    "BXOR",
+    "LAND",
+    "LOR",
+    "LXOR",
+    "MAX",
+    "MAXLOC",
+    "MIN",
+    "MINLOC",
+    "PROD",
+    "SUM",
+    "Cart",
+    "Comm",
+    "Op",
+    "Request",
+    "Status",
+    "__version__",
+    "errors",
+    "get_include",
+    "get_lib_path",
+    "wait_all",
+    "wait_any",
+    "world",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        value = getattr(_import(_HOME[name]), name)
+    elif name == "errors":
+        return import_module("limosa.errors")
+    elif name == "world":
+        value = _world()
+    elif name == "__version__":
+        from importlib.metadata import version
+
+        value = version("limosa")
+    else:
+        raise AttributeError(f"module 'limosa' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(set(globals()) | set(__all__))
+
+
+def _world() -> Comm:
+    """Make the communicator of all processes, once."""
+    comm = _import("limosa._comm")
+    from mpi4py import MPI
+
+    from limosa._uncaught import install
+
+    install()
+    made: Comm = comm.Comm(MPI.COMM_WORLD)
+    return made
+
+
+def _import(home: str) -> Any:
+    try:
+        return import_module(home)
+    except ImportError as error:
+        if error.name is not None and error.name.split(".")[0] in {"mpi4py", "numpy"}:
+            hint = "python -m limosa.install_mpi4py" if error.name.startswith("mpi4py") else "pip install numpy"
+            raise ImportError(f"limosa's interface needs {error.name}: {error}; hint: {hint}", name=error.name) from error
+        raise

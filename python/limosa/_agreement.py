@@ -1,0 +1,290 @@
+"""How the ranks of a collective call agree: slots, tables of them, and the values that do not fit into a slot."""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from mpi4py import MPI
+
+from limosa import errors
+from limosa._memory import Array, as_array, as_target, spec_of
+from limosa._ops import NAMES
+from limosa._packet import (
+    ARRAY,
+    ARRAY_APART,
+    HEAD,
+    OBJECT,
+    SCALAR,
+    TAIL,
+    WIDE,
+    Arrival,
+    Encoder,
+    described,
+    has_parts,
+    into,
+    misfit,
+    opened,
+)
+from limosa._transfer import PART_TAG, Transfer
+
+SLOT = 256  # bytes that each rank contributes where all hear from all
+BCAST_SLOT = 1024  # the same where all hear from one: it costs little more
+_FAILURE_BYTES = SLOT - HEAD - 32  # of the reason of a failure; the rest is for the pickle around it
+
+_CALLS = ("bcast", "gather", "scatter", "allgather", "alltoall", "alltoall of a block", "reduce", "allreduce", "scan", "exscan")
+_NUMBER_OF = {name: number + 1 for number, name in enumerate(_CALLS)}
+_MARK = struct.Struct("<BiI")  # call, root, digest of the reduction; see the head in _packet
+_MARK_OFFSET = 3
+
+
+class Failed:
+    """What a rank has instead of a value."""
+
+    def __init__(self, text: str, rank: int) -> None:
+        self.text = text
+        self.rank = rank
+
+
+def described_error(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}".encode()[:_FAILURE_BYTES].decode(errors="ignore")
+
+
+class Table:
+    """The slots of all ranks.
+
+    Parameters
+    ----------
+    memory
+        The slots, one behind the other.
+    rank
+        The rank of this process.
+    size
+        The number of slots.
+
+    """
+
+    def __init__(self, memory: bytearray, rank: int, size: int) -> None:
+        self._memory = memory
+        self._length = len(memory) // size
+        self._heads = [bytes(memory[place : place + HEAD]) for place in range(0, len(memory), self._length)]
+        self.own = self._heads[rank]
+        self.uniform = self._heads.count(self.own) == size
+        """Whether all slots announce the same: arrays of the same dtype and shape, or short objects."""
+        self.any_parts = any(head[0] not in (ARRAY, OBJECT) for head in self._heads)
+        """Whether not all is in the slots."""
+
+    def slot(self, rank: int) -> memoryview:
+        """Give the slot of a rank."""
+        return memoryview(self._memory)[rank * self._length : (rank + 1) * self._length]
+
+    def is_array(self, rank: int, *, scalars: bool = False) -> bool:
+        """Tell whether a rank has an array, or a NumPy scalar."""
+        head = self._heads[rank]
+        return head[0] in (ARRAY, ARRAY_APART, WIDE) and (not head[1] or (scalars and head[1] == SCALAR))
+
+    @property
+    def arrays(self) -> bool:
+        """Whether all ranks have arrays of the same dtype and shape."""
+        return self.uniform and self.is_array(0)
+
+    def failed(self, rank: int) -> bool:
+        """Tell whether a rank cannot take part."""
+        return self._heads[rank][0] == OBJECT and self._heads[rank][1] == 1
+
+    def marks(self) -> list[tuple[Any, ...]]:
+        """Give call, root and digest of the reduction of each rank."""
+        return [_MARK.unpack_from(head, _MARK_OFFSET) for head in self._heads]
+
+    def stacked(self) -> Array:
+        """Give the arrays that are all in the slots, one above the other."""
+        dtype, shape = described(self.own[TAIL:])
+        data = np.frombuffer(self._memory, np.uint8).reshape(len(self._heads), self._length)
+        length = dtype.itemsize * math.prod(shape)
+        result = np.empty((len(self._heads), *shape), dtype)
+        if length:
+            result.reshape(len(self._heads), -1).view(np.uint8)[...] = data[:, HEAD : HEAD + length]
+        return result
+
+    def describe(self) -> str:
+        """Say what each rank has."""
+        names = []
+        for rank, head in enumerate(self._heads):
+            if head[0] in (ARRAY, ARRAY_APART):
+                dtype, shape = described(head[TAIL:])
+                what = f"{dtype} {shape}"
+            else:
+                what = "an array" if head[0] == WIDE else "an object"
+            names.append(f"rank {rank}: {what}")
+        return ", ".join(names)
+
+
+class Agreement(Transfer):
+    """What collective calls are made of."""
+
+    def __init__(self, mpi: MPI.Intracomm) -> None:
+        super().__init__(mpi)
+        self._slots = Encoder(0, SLOT - HEAD)
+        self._bcast_slots = Encoder(0, BCAST_SLOT - HEAD)
+
+    # --- agreeing ----------------------------------------------------------------------------------------------------
+
+    def _encoded(self, x: Any) -> tuple[bytes, Sequence[Array], Exception | None]:
+        """Give the packet of a value, or that of a failure and its reason."""
+        try:
+            return *self._slots.encode(x), None
+        except Exception as error:
+            return self._slots.failure(described_error(error)), (), error
+
+    def _encoded_items(self, values: Any, item: Callable[[int], Any]) -> tuple[list[tuple[bytes, Sequence[Array]]], Exception | None]:
+        """Give the packets of one item for each rank, or those of a failure and its reason."""
+        try:
+            if not isinstance(values, (list, tuple, np.ndarray)):
+                raise errors.BY_CLASS["COUNT"](
+                    f"a list, tuple or array with an item for each of the {self.size} ranks is needed, not {values!r:.60}"
+                )
+            if np.ndim(values) == 0 if isinstance(values, np.ndarray) else False:
+                raise errors.BY_CLASS["COUNT"](f"an array whose first axis has the length {self.size} is needed, not a single number")
+            if len(values) != self.size:
+                raise errors.BY_CLASS["COUNT"](
+                    f"there are {len(values)} items for {self.size} ranks; hint: numpy.array_split divides an array into so many parts"
+                )
+            return [self._slots.encode(item(rank)) for rank in range(self.size)], None
+        except Exception as error:
+            return [(self._slots.failure(described_error(error)), ())] * self.size, error
+
+    def _agree(self, first: bytes, call: str, problem: Exception | None, root: int = 0, digest: int = 0) -> Table:
+        """Exchange slots among all; raise on all ranks if one cannot take part or takes part in something else."""
+        if problem is not None:
+            first = self._slots.failure(described_error(problem))
+        memory = bytearray(SLOT * self.size)
+        self._envelopes.Allgather(marked(first, SLOT, call, root, digest), memory)
+        table = Table(memory, self.rank, self.size)
+        if problem is not None:
+            raise problem
+        if not table.uniform:
+            self._report(table)
+        return table
+
+    def _report(self, table: Table) -> None:
+        """Raise what the slots say is wrong."""
+        for rank in range(self.size):
+            if table.failed(rank):
+                raise self._peer_error(Failed(opened(table.slot(rank), None), rank))
+        marks = table.marks()
+        if len({_spoken(*mark) for mark in marks}) > 1:
+            calls = ", ".join(f"rank {rank}: {_spoken(*mark)}" for rank, mark in enumerate(marks))
+            raise errors.MismatchError(f"the ranks called different things: {calls}")
+
+    def _check_root(self, root: int) -> None:
+        if type(root) is not int or not 0 <= root < self.size:
+            try:
+                number = root.__index__()
+            except (AttributeError, TypeError):
+                raise errors.BY_CLASS["ROOT"](f"root must be a rank, not {root!r}") from None
+            if not 0 <= number < self.size:
+                raise errors.BY_CLASS["ROOT"](f"root={root} is not in the communicator, whose ranks are 0 to {self.size - 1}")
+
+    def _target_or_problem(self, out: Any) -> tuple[Array | None, Exception | None]:
+        """Give the array to receive into, if there is one, or why it cannot be used."""
+        if out is None:
+            return None, None
+        try:
+            return as_target(out), None
+        except errors.Error as error:
+            return None, error
+
+    def _peer_error(self, failed: Failed) -> errors.PeerError:
+        return errors.PeerError(f"rank {failed.rank} could not take part: {failed.text}")
+
+    # --- values ------------------------------------------------------------------------------------------------------
+
+    def _share(self, x: Any, root: int, call: str) -> None:
+        """Send a value to all others, or that it cannot be sent; this is the root."""
+        problem: Exception | None = None
+        try:
+            if isinstance(x, Failed):
+                raise self._peer_error(x)
+            first, parts = self._bcast_slots.encode(x)
+        except Exception as error:
+            problem, parts = error, ()
+            first = self._bcast_slots.failure(described_error(error) if not isinstance(x, Failed) else x.text)
+        self._envelopes.Bcast(marked(first, BCAST_SLOT, call, x.rank if isinstance(x, Failed) else root), root)
+        if problem is not None:
+            raise problem
+        self._share_parts(parts, root)
+
+    def _shared(self, root: int, call: str, target: Array | None) -> Any:
+        """Receive what the root shares."""
+        first = memoryview(bytearray(BCAST_SLOT))
+        self._envelopes.Bcast(first, root)
+        if first[0] == OBJECT and first[1] == 1:
+            _, rank, _ = _MARK.unpack_from(first, _MARK_OFFSET)
+            raise self._peer_error(Failed(opened(first, None), rank))
+        return self._shared_parts(first, target, root)
+
+    def _share_parts(self, parts: Sequence[Array], root: int) -> None:
+        for part in parts:
+            spec, made = spec_of(part)
+            try:
+                self._envelopes.Bcast(spec, root)
+            finally:
+                if made:
+                    made.Free()
+
+    def _shared_parts(self, first: memoryview, target: Array | None, root: int) -> Any:
+        if not has_parts(first):
+            return opened(first, target)
+        arrival = Arrival(first, target)
+        for stage in arrival.stages():
+            for spec in stage:
+                self._envelopes.Bcast(spec, root)
+        return arrival.finish()
+
+    def _collected(self, table: Table, own: Any, target: Array | None) -> Any:
+        """Receive the values that the slots announce, one from each rank; all parts are received even if something is wrong."""
+        if table.arrays and table.any_parts:
+            array = as_array(own)
+            shape = (self.size, *array.shape)
+            fits = target is not None and misfit(target, array.dtype, shape) is None
+            rows = target if fits and target is not None else np.empty(shape, array.dtype)
+            for rank in range(self.size):
+                if rank == self.rank:
+                    rows[rank] = array
+                else:
+                    self._arrived(table.slot(rank), rows[rank], rank, PART_TAG)
+            return rows
+        if table.arrays:
+            return table.stacked()
+        return [
+            own if rank == self.rank and has_parts(table.slot(rank)) else self._arrived(table.slot(rank), None, rank, PART_TAG)
+            for rank in range(self.size)
+        ]
+
+    def _delivered(self, value: Any, target: Array | None, out: Any) -> Any:
+        """Give a value, in `out` if there is one."""
+        if target is None:
+            return value
+        if value is not target:
+            into(value, target)
+        return out
+
+
+def marked(first: bytes, length: int, call: str, root: int = 0, digest: int = 0) -> bytearray:
+    """Make a slot of a first message."""
+    slot = bytearray(length)
+    slot[: len(first)] = first
+    _MARK.pack_into(slot, _MARK_OFFSET, _NUMBER_OF[call], root, digest)
+    return slot
+
+
+def _spoken(call: int, root: int, digest: int) -> str:
+    """Say what the mark of a slot means."""
+    name = _CALLS[call - 1].removesuffix(" of a block")
+    details = [f"root={root}"] if name in ("gather", "reduce") else []
+    if name in ("reduce", "allreduce", "scan", "exscan"):
+        details.append(f"op={next((op.name for op in NAMES.values() if op.digest == digest), 'a function')}")
+    return f"{name}({', '.join(details)})"

@@ -1,0 +1,198 @@
+"""Communicators whose ranks form a grid."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from mpi4py import MPI
+
+from limosa import errors
+from limosa._comm import Comm
+
+
+class Cart(Comm):
+    """A communicator whose ranks form a grid, as `Comm.cart` makes it.
+
+    Attributes
+    ----------
+    dims : tuple of int
+        The number of ranks along each axis.
+    periodic : tuple of bool
+        Whether the last rank along an axis is followed by the first.
+    coords : tuple of int
+        The place of this rank.
+    neighbours : tuple of (int or None, int or None)
+        For each axis the ranks before and after this one; None beyond an edge.
+
+    Examples
+    --------
+    >>> import limosa, numpy as np
+    >>> ring = limosa.world.cart([0], periodic=True)
+    >>> before, after = ring.neighbours[0]
+    >>> ghost = ring.sendrecv(np.full(3, ring.rank), to=after, source=before)
+
+    """
+
+    def __init__(self, mpi: MPI.Cartcomm) -> None:
+        super().__init__(mpi)
+        self._cart = self._envelopes
+        assert isinstance(self._cart, MPI.Cartcomm)
+        dims, periodic, coords = self._cart.Get_topo()
+        self.dims = tuple(dims)
+        self.periodic = tuple(bool(one) for one in periodic)
+        self.coords = tuple(coords)
+        self.neighbours = tuple(self.shift(axis) for axis in range(len(self.dims)))
+
+    def shift(self, axis: int, step: int = 1) -> tuple[int | None, int | None]:
+        """Give the ranks before and after this one along an axis.
+
+        Parameters
+        ----------
+        axis
+            The number of the axis; negative ones count from the end.
+        step
+            How far away; negative steps exchange the two.
+
+        Returns
+        -------
+        tuple
+            Source and destination of a shift by `step`: the rank so many steps before, and that after. None beyond an edge.
+
+        Raises
+        ------
+        limosa.errors.DimsError
+            If there is no such axis.
+
+        Examples
+        --------
+        >>> import limosa
+        >>> limosa.world.cart([0], periodic=True).shift(0)
+        (0, 0)
+
+        """
+        if not -len(self.dims) <= axis < len(self.dims):
+            raise errors.BY_CLASS["DIMS"](f"there is no axis {axis} in {len(self.dims)} dimensions", call="shift", rank=self.rank)
+        axis %= len(self.dims)
+        ends = []
+        for distance in (-step, step):
+            place = list(self.coords)
+            place[axis] += distance
+            ends.append(self.rank_at(place))
+        return ends[0], ends[1]
+
+    def rank_at(self, coords: Sequence[int]) -> int | None:
+        """Give the rank at a place.
+
+        Parameters
+        ----------
+        coords
+            The place, one number for each axis. Along periodic axes any number will do.
+
+        Returns
+        -------
+        int or None
+            The rank; None beyond an edge.
+
+        Raises
+        ------
+        limosa.errors.DimsError
+            If the number of coordinates is wrong.
+
+        Examples
+        --------
+        >>> import limosa
+        >>> grid = limosa.world.cart(2)
+        >>> grid.rank_at(grid.coords) == grid.rank, grid.rank_at([0, -1])
+        (True, None)
+
+        """
+        if len(coords) != len(self.dims):
+            raise errors.BY_CLASS["DIMS"](
+                f"{len(coords)} coordinates were given for {len(self.dims)} dimensions", call="rank_at", rank=self.rank
+            )
+        rank = 0
+        for place, length, periodic in zip(coords, self.dims, self.periodic, strict=True):
+            if not periodic and not 0 <= place < length:
+                return None
+            rank = rank * length + place % length
+        return rank
+
+    def coords_of(self, rank: int) -> tuple[int, ...]:
+        """Give the place of a rank.
+
+        Raises
+        ------
+        limosa.errors.RankError
+            If there is no such rank.
+
+        Examples
+        --------
+        >>> import limosa
+        >>> limosa.world.cart(3).coords_of(0)
+        (0, 0, 0)
+
+        """
+        if not 0 <= rank < self.size:
+            raise errors.BY_CLASS["RANK"](f"rank {rank} is not among 0 to {self.size - 1}", call="coords_of", rank=self.rank)
+        place = []
+        for length in reversed(self.dims):
+            rank, here = divmod(rank, length)
+            place.append(here)
+        return tuple(reversed(place))
+
+    def sub(self, *axes: int) -> Cart:
+        """Give the communicator of the ranks that differ from this one along these axes only, such as a row of the grid.
+
+        Parameters
+        ----------
+        *axes
+            Numbers of the axes that remain.
+
+        Raises
+        ------
+        limosa.errors.DimsError
+            If there is no such axis.
+
+        Examples
+        --------
+        >>> import limosa
+        >>> limosa.world.cart(2).sub(1).dims
+        (1,)
+
+        """
+        wrong = [axis for axis in axes if not -len(self.dims) <= axis < len(self.dims)]
+        if wrong:
+            raise errors.BY_CLASS["DIMS"](f"there is no axis {wrong[0]} in {len(self.dims)} dimensions", call="sub", rank=self.rank)
+        remain = {axis % len(self.dims) for axis in axes}
+        assert isinstance(self._cart, MPI.Cartcomm)
+        return _owned(self._cart.Sub([axis in remain for axis in range(len(self.dims))]))
+
+
+def _owned(mpi: MPI.Cartcomm) -> Cart:
+    try:
+        return Cart(mpi)
+    finally:
+        mpi.Free()
+
+
+def make(comm: Comm, dims: int | Sequence[int], periodic: bool | Sequence[bool], reorder: bool) -> Cart:
+    """Make the grid for `Comm.cart`."""
+
+    def refuse(reason: str) -> errors.Error:
+        return errors.BY_CLASS["DIMS"](reason, call="cart", rank=comm.rank)
+
+    wanted: list[Any] = [0] * dims if isinstance(dims, int) else list(dims)
+    if not wanted or any(not hasattr(length, "__index__") or length < 0 for length in wanted):
+        raise refuse(f"dims={dims!r} is not valid; hint: a number of axes, or lengths from 0")
+    cyclic = [bool(periodic)] * len(wanted) if isinstance(periodic, (bool, int)) else [bool(one) for one in periodic]
+    if len(cyclic) != len(wanted):
+        raise refuse(f"periodic={periodic!r} has {len(cyclic)} entries for {len(wanted)} axes")
+    fixed = math.prod(length for length in wanted if length)
+    if comm.size % fixed or (0 not in wanted and fixed != comm.size):
+        raise refuse(f"{comm.size} ranks do not fill a grid of {' x '.join(str(n) if n else 'any' for n in wanted)}")
+    try:
+        return _owned(comm._envelopes.Create_cart(MPI.Compute_dims(comm.size, wanted), cyclic, reorder))
+    except MPI.Exception as error:
+        raise errors.from_mpi(error, call="cart", rank=comm.rank, tried=f"dims={dims}") from None

@@ -1,0 +1,648 @@
+"""Communicators: messages between two ranks, and the making of communicators. Collective calls are in `limosa._collectives`.
+
+How a message travels: its first message goes with the user's tag on a private duplicate of the communicator, the *envelopes*, where the
+receiver takes it, whatever its length is, with a single receive into memory that is long enough for all of them. Its parts, if it has
+any, follow on a second duplicate with the number of the message as their tag. So the order of messages, wildcards and threads need no
+care: whoever took the first message, and nobody else, knows which parts to receive.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+import numpy as np
+from mpi4py import MPI
+
+from limosa import errors
+from limosa._collectives import Collectives
+from limosa._memory import Array
+from limosa._packet import ARRAY, BARE, Arrival, Inbox, has_parts, opened
+from limosa._request import Request, Steps
+from limosa._transfer import FIRST_BYTES, inboxes
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from limosa._cart import Cart
+
+_ndarray = np.ndarray
+_loads = pickle.loads
+_MPIException = MPI.Exception
+_ANY_SOURCE, _ANY_TAG = MPI.ANY_SOURCE, MPI.ANY_TAG
+
+
+class Any_:  # noqa: N801 (users see only its one object)
+    """The type of `limosa.ANY`."""
+
+    def __repr__(self) -> str:
+        return "limosa.ANY"
+
+    def __reduce__(self) -> str:
+        return "ANY"
+
+
+ANY: Final = Any_()
+"""Any source or any tag, the default of `Comm.recv` and `Comm.probe`."""
+
+
+class Status:
+    """Where a message came from.
+
+    Attributes
+    ----------
+    source : int
+        The rank of the sender.
+    tag : int
+        The tag of the message.
+
+    Examples
+    --------
+    >>> import limosa
+    >>> limosa.world.isend("hello", to=0, tag=5).wait()
+    >>> limosa.world.probe()
+    Status(source=0, tag=5)
+    >>> status = limosa.Status()
+    >>> limosa.world.recv(status=status), status.tag
+    ('hello', 5)
+
+    """
+
+    __slots__ = ("source", "tag")
+
+    def __init__(self, source: int = -1, tag: int = -1) -> None:
+        self.source = source
+        self.tag = tag
+
+    def __repr__(self) -> str:
+        return f"Status(source={self.source}, tag={self.tag})"
+
+
+class Comm(Collectives):
+    """A group of processes, the *ranks*, that send each other messages.
+
+    `limosa.world` is the one of all processes of the job. Others are made from it by `split`, `dup` and `grid`, or from a
+    communicator of mpi4py.
+
+    Parameters
+    ----------
+    mpi
+        A communicator of mpi4py. All its ranks must call this together. Messages of the two do not mix.
+
+    Attributes
+    ----------
+    rank : int
+        The rank of this process, from 0.
+    size : int
+        The number of processes.
+
+    Notes
+    -----
+    One verb serves every value. Arrays (NumPy's, and all with the buffer protocol, ``__array_interface__`` or DLPack) travel as raw
+    memory, also if they are not contiguous; they arrive as NumPy arrays. `bytes`, `bytearray`, `array.array` and NumPy scalars
+    travel so too, and arrive as what they are. Everything else is pickled; the large arrays inside are not copied.
+
+    ``out=`` names an array to receive into; it is returned. It must have the dtype and the shape of what arrives. If not, an error is
+    raised, which has what arrived as its attribute `value`: the message is consumed, and the communicator stays usable.
+
+    Instead of a rank, None means no process, as at the edge of a grid: sending does nothing, and receiving gives None, or leaves
+    ``out`` as it is.
+
+    Examples
+    --------
+    >>> import limosa, mpi4py.MPI
+    >>> with limosa.Comm(mpi4py.MPI.COMM_SELF) as alone:
+    ...     print(alone.rank, alone.size)
+    0 1
+
+    """
+
+    def __init__(self, mpi: MPI.Intracomm) -> None:
+        super().__init__(mpi)
+        # Looked up for every message; a lookup here is cheaper.
+        self._encode = self._encoder.encode
+        self._heads = self._encoder.heads
+        self._Send = self._envelopes.Send
+        self._Recv = self._envelopes.Recv
+
+    def __repr__(self) -> str:
+        return f"<limosa.{type(self).__name__}: rank {self.rank} of {self.size}>"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a communicator belongs to its process and cannot be pickled or sent")
+
+    # --- messages between two ranks ----------------------------------------------------------------------------------
+
+    def send(self, x: Any, to: int | None, tag: int = 0) -> None:
+        """Send a value.
+
+        It returns when `x` may be changed again, for large values when the receiver has them.
+
+        Parameters
+        ----------
+        x
+            An array of any shape and dtype, or any object that can be pickled.
+        to
+            The receiving rank, or None for nobody.
+        tag
+            A number from 0 that the receiver can choose messages by.
+
+        Raises
+        ------
+        limosa.errors.RankError, limosa.errors.TagError
+            If rank or tag are not valid.
+        Exception
+            Whatever pickling `x` raises. Nothing has been sent then.
+
+        Examples
+        --------
+        >>> import limosa, numpy as np
+        >>> world = limosa.world
+        >>> x = np.arange(12.0).reshape(3, 4)
+        >>> request = world.irecv(source=world.rank)
+        >>> world.send(x[:, ::2], to=world.rank)  # a slice of shape (3, 2)
+        >>> request.wait().shape
+        (3, 2)
+
+        """
+        if to is None:
+            return
+        parts: Sequence[Any] = ()
+        if type(x) is _ndarray and (head := self._heads.get((x.dtype, x.shape))) is not None:
+            first = head + x.tobytes()
+        else:
+            first, parts = self._encode(x)
+        try:
+            if to < 0:
+                self._explain(ValueError(), "send", to=to, tag=tag)
+            self._Send(first, to, tag)
+            if parts:
+                self._send_parts(parts, to, int.from_bytes(first[8:12], "little"))
+        except (_MPIException, TypeError, OverflowError) as error:
+            self._explain(error, "send", to=to, tag=tag)
+
+    def recv(self, source: int | Any_ | None = ANY, tag: int | Any_ = ANY, *, out: Any = None, status: Status | None = None) -> Any:
+        """Receive a value.
+
+        Parameters
+        ----------
+        source
+            The rank to receive from; by default any. None gives `out` at once.
+        tag
+            Only a message with this tag; by default any.
+        out
+            An array to receive into, of the dtype and shape of what arrives. It may be non-contiguous.
+        status
+            Is told source and tag of the message.
+
+        Returns
+        -------
+        object
+            What was sent: a new array or object, or `out` if it was given.
+
+        Raises
+        ------
+        limosa.errors.RankError, limosa.errors.TagError
+            If rank or tag are not valid.
+        limosa.errors.TruncateError
+            If `out` is too small. The error's `value` has what arrived; so it is with the next two.
+        limosa.errors.DatatypeError
+            If `out` has another dtype, or what arrived is not an array.
+        limosa.errors.ArgumentError
+            If `out` has another shape.
+        limosa.errors.BufferError
+            If `out` cannot be written to. Nothing has been received then.
+
+        Examples
+        --------
+        >>> import limosa, numpy as np
+        >>> out = np.zeros((2, 3))
+        >>> request = limosa.world.isend(np.ones(2), to=0)
+        >>> limosa.world.recv(out=out[:, 1])
+        array([1., 1.])
+        >>> out
+        array([[0., 1., 0.],
+               [0., 1., 0.]])
+
+        """
+        if source is None:
+            return out
+        target = out if out is None or (type(out) is _ndarray and out.flags.carray) else self._target(out, "recv")
+        try:
+            inbox = inboxes.pop()
+        except IndexError:
+            inbox = Inbox(FIRST_BYTES)
+        raw = inbox.raw
+        try:
+            rank = _ANY_SOURCE if source is ANY else source
+            number = _ANY_TAG if tag is ANY else tag
+            if (rank < 0 and source is not ANY) or (number < 0 and tag is not ANY):  # type: ignore[operator]
+                self._explain(ValueError(), "recv", source=source, tag=tag)
+            if status is None:
+                self._Recv(raw, rank, number)  # type: ignore[arg-type]
+            else:
+                found = MPI.Status()
+                self._Recv(raw, rank, number, found)  # type: ignore[arg-type]
+                status.source, status.tag = found.source, found.tag
+        except (_MPIException, TypeError, OverflowError) as error:
+            self._explain(error, "recv", source=source, tag=tag)
+        if raw[0] == ARRAY and not raw[1]:
+            view = inbox.view()
+            if target is None:
+                value = view.copy()
+                inboxes.append(inbox)
+                return value
+            if target.dtype == view.dtype and target.shape == view.shape:
+                target[...] = view
+                inboxes.append(inbox)
+                return out
+        elif raw[0] == BARE and target is None:
+            value = _loads(raw)
+            inboxes.append(inbox)
+            return value
+        try:
+            value = self._taken(inbox, target)
+        except (_MPIException, errors.Error) as error:
+            self._explain(error, "recv", source=source, tag=tag)
+        return value if target is None else out
+
+    def sendrecv(
+        self,
+        x: Any,
+        to: int | None,
+        source: int | Any_ | None = ANY,
+        tag: int = 0,
+        recvtag: int | Any_ | None = None,
+        *,
+        out: Any = None,
+        status: Status | None = None,
+    ) -> Any:
+        """Send a value and receive one, at the same time.
+
+        Parameters
+        ----------
+        x, to, tag
+            As for `send`.
+        source, out, status
+            As for `recv`.
+        recvtag
+            The tag of the message to receive; by default as `tag`.
+
+        Returns
+        -------
+        object
+            What was received, or `out` if it was given.
+
+        Raises
+        ------
+        limosa.errors.Error
+            As `send` and `recv`.
+
+        Examples
+        --------
+        >>> import limosa
+        >>> world = limosa.world
+        >>> right, left = (world.rank + 1) % world.size, (world.rank - 1) % world.size
+        >>> world.sendrecv(world.rank, to=right, source=left) == left
+        True
+
+        """
+        if recvtag is None:
+            recvtag = tag
+        if source is None:
+            self.send(x, to, tag)
+            return out
+        if to is None:
+            return self.recv(source, recvtag, out=out, status=status)
+        target = self._target(out, "sendrecv") if out is not None else None
+        first, parts = self._encode(x)
+        sending: list[MPI.Request] = []
+        inbox = inboxes.pop() if inboxes else Inbox(FIRST_BYTES)
+        try:
+            where = self._where(source, recvtag, "sendrecv")
+            if to < 0:
+                self._explain(ValueError(), "sendrecv", to=to, tag=tag)
+            found = None if status is None else MPI.Status()
+            if parts:
+                sending = self._started(first, parts, to, tag)
+                self._Recv(inbox.raw, *where, found)
+            else:
+                self._envelopes.Sendrecv(first, to, tag, inbox.raw, *where, found)
+            if status is not None and found is not None:
+                status.source, status.tag = found.source, found.tag
+            try:
+                value = self._taken(inbox, target)
+            finally:
+                if sending:
+                    MPI.Request.Waitall(sending)
+        except (_MPIException, TypeError, OverflowError, errors.Error) as error:
+            self._explain(error, "sendrecv", to=to, tag=tag, source=source, recvtag=recvtag)
+        return value if target is None else out
+
+    def isend(self, x: Any, to: int | None, tag: int = 0) -> Request[None]:
+        """Start to send a value.
+
+        Parameters
+        ----------
+        x, to, tag
+            As for `send`. A large array must not be changed until the request is complete.
+
+        Returns
+        -------
+        limosa.Request
+            To be waited for. If it is dropped, the value is sent all the same.
+
+        Raises
+        ------
+        limosa.errors.Error
+            As `send`.
+
+        Examples
+        --------
+        >>> import limosa
+        >>> request = limosa.world.isend("hello", to=0)
+        >>> limosa.world.recv()
+        'hello'
+        >>> request.wait()
+
+        """
+        if to is None:
+            return Request([MPI.REQUEST_NULL], None, "isend", self.rank)
+        first, parts = self._encode(x)
+        try:
+            if to < 0:
+                self._explain(ValueError(), "isend", to=to, tag=tag)
+            active = self._started(first, parts, to, tag)
+        except (_MPIException, TypeError, OverflowError) as error:
+            self._explain(error, "isend", to=to, tag=tag)
+        return Request(active, None, "isend", self.rank)
+
+    def irecv(self, source: int | Any_ | None = ANY, tag: int | Any_ = ANY, *, out: Any = None) -> Request[Any]:
+        """Start to receive a value.
+
+        Parameters
+        ----------
+        source, tag, out
+            As for `recv`.
+
+        Returns
+        -------
+        limosa.Request
+            To be waited for; its value is what was received.
+
+        Raises
+        ------
+        limosa.errors.Error
+            If an argument is not valid. What is wrong with the message is raised by the request.
+
+        Examples
+        --------
+        >>> import limosa
+        >>> request = limosa.world.irecv(source=0, tag=3)
+        >>> limosa.world.send({"a": 1}, to=0, tag=3)
+        >>> request.wait()
+        {'a': 1}
+
+        """
+        target = self._target(out, "irecv") if out is not None else None
+        if source is None:
+            return Request([MPI.REQUEST_NULL], self._nothing(out), "irecv", self.rank)
+        where = self._where(source, tag, "irecv")
+        inbox = inboxes.pop() if inboxes else Inbox(FIRST_BYTES)
+        try:
+            active = [self._envelopes.Irecv(inbox.raw, *where)]
+        except (_MPIException, TypeError, OverflowError) as error:
+            self._explain(error, "irecv", source=source, tag=tag)
+        return Request(active, self._receiving(inbox, target, out), "irecv", self.rank)
+
+    def probe(self, source: int | Any_ = ANY, tag: int | Any_ = ANY) -> Status:
+        """Wait until a message is there that `recv` would receive, and leave it there.
+
+        Parameters
+        ----------
+        source, tag
+            As for `recv`.
+
+        Returns
+        -------
+        limosa.Status
+            Source and tag of the message.
+
+        Raises
+        ------
+        limosa.errors.RankError, limosa.errors.TagError
+            If rank or tag are not valid.
+
+        Examples
+        --------
+        >>> import limosa
+        >>> request = limosa.world.isend("hello", to=0, tag=5)
+        >>> limosa.world.probe().tag
+        5
+        >>> limosa.world.recv(tag=5)
+        'hello'
+
+        """
+        found = MPI.Status()
+        try:
+            self._envelopes.Probe(*self._where(source, tag, "probe"), found)
+        except (_MPIException, TypeError, OverflowError) as error:
+            self._explain(error, "probe", source=source, tag=tag)
+        return Status(found.source, found.tag)
+
+    def iprobe(self, source: int | Any_ = ANY, tag: int | Any_ = ANY) -> Status | None:
+        """Look whether a message is there that `recv` would receive.
+
+        Parameters
+        ----------
+        source, tag
+            As for `recv`.
+
+        Returns
+        -------
+        limosa.Status or None
+            Source and tag of the message; None if there is none.
+
+        Raises
+        ------
+        limosa.errors.RankError, limosa.errors.TagError
+            If rank or tag are not valid.
+
+        Examples
+        --------
+        >>> import limosa
+        >>> limosa.world.iprobe(tag=17)
+
+        """
+        found = MPI.Status()
+        try:
+            there = self._envelopes.Iprobe(*self._where(source, tag, "iprobe"), found)
+        except (_MPIException, TypeError, OverflowError) as error:
+            self._explain(error, "iprobe", source=source, tag=tag)
+        return Status(found.source, found.tag) if there else None
+
+    # --- communicators -----------------------------------------------------------------------------------------------
+
+    def split(self, color: int | None, key: int = 0) -> Comm | None:
+        """Divide the ranks into communicators, one for each color.
+
+        Parameters
+        ----------
+        color
+            A number from 0: ranks with the same one come together. None: this rank is in no new communicator.
+        key
+            Ranks are numbered in the order of their keys, those with equal keys in their present order.
+
+        Returns
+        -------
+        Comm or None
+            The communicator of this color.
+
+        Raises
+        ------
+        limosa.errors.ArgumentError
+            On every rank, if a color is negative or not a number.
+
+        Examples
+        --------
+        >>> import limosa
+        >>> half = limosa.world.split(limosa.world.rank % 2)
+        >>> half.size
+        1
+
+        """
+        problem = None
+        for name, number in (("color", color), ("key", key)):
+            if number is not None and (not hasattr(number, "__index__") or (name == "color" and number < 0)):
+                problem = f"{name}={number!r} is not valid; hint: a color is a number from 0 or None, a key is a number"
+        problems = [(rank, text) for rank, text in enumerate(self.allgather(problem)) if text]
+        if problems:
+            raise errors.BY_CLASS["ARG"]("; ".join(f"rank {rank}: {text}" for rank, text in problems), call="split", rank=self.rank)
+        try:
+            part = self._envelopes.Split(MPI.UNDEFINED if color is None else color, key)
+        except _MPIException as error:
+            raise errors.from_mpi(error, call="split", rank=self.rank) from None
+        return None if part == MPI.COMM_NULL else _owned(part)  # type: ignore[arg-type]
+
+    def dup(self) -> Comm:
+        """Give a communicator of the same ranks whose messages do not mix with those of this one.
+
+        All ranks must call it together.
+
+        Examples
+        --------
+        >>> import limosa
+        >>> with limosa.world.dup() as private:
+        ...     private.size
+        1
+
+        """
+        return Comm(self._envelopes)
+
+    def free(self) -> None:
+        """Give the communicator back to the library. All ranks must call it together; afterwards every call is an error.
+
+        ``with world.split(...) as part:`` does it at the end of the block.
+        """
+        for comm in (self._envelopes, self._parts):
+            if comm != MPI.COMM_NULL:
+                comm.Free()
+
+    def cart(self, dims: int | Sequence[int], periodic: bool | Sequence[bool] = False, *, reorder: bool = False) -> Cart:
+        """Arrange the ranks in a grid.
+
+        Parameters
+        ----------
+        dims
+            The number of axes, or the number of ranks along each, with 0 for those to be chosen. All ranks must find a place.
+        periodic
+            Whether the last rank along an axis is followed by the first, for all axes or for each.
+        reorder
+            Whether ranks may be numbered anew.
+
+        Returns
+        -------
+        Cart
+            The communicator with this grid.
+
+        Raises
+        ------
+        limosa.errors.DimsError
+            If the ranks do not fill such a grid.
+
+        Examples
+        --------
+        >>> import limosa
+        >>> grid = limosa.world.cart(2)
+        >>> grid.dims, grid.coords, grid.neighbours
+        ((1, 1), (0, 0), ((None, None), (None, None)))
+
+        """
+        from limosa._cart import make
+
+        return make(self, dims, periodic, reorder)
+
+    def abort(self, code: int = 1) -> NoReturn:
+        """End all processes of the job at once.
+
+        Parameters
+        ----------
+        code
+            The exit code of the job.
+
+        """
+        MPI.COMM_WORLD.Abort(code)
+        raise SystemExit(code)
+
+    def __enter__(self) -> Comm:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        # Ranks that left the block by different ways could not free it together.
+        if kind is None:
+            self.free()
+
+    # --- inside ------------------------------------------------------------------------------------------------------
+
+    def _where(self, source: int | Any_ | None, tag: int | Any_ | None, call: str) -> tuple[int, int]:
+        """Give source and tag as MPI numbers them."""
+        rank = _ANY_SOURCE if source is ANY else source
+        number = _ANY_TAG if tag is ANY else tag
+        if (source is not ANY and not (type(source) is int and source >= 0)) or (tag is not ANY and not (type(tag) is int and tag >= 0)):
+            self._explain(ValueError(), call, source=source, tag=tag)
+        return rank, number  # type: ignore[return-value]
+
+    def _started(self, first: bytes, parts: Sequence[Array], to: int, tag: int) -> list[MPI.Request]:
+        """Start to send a packet."""
+        started = [self._envelopes.Isend(first, to, tag)]
+        if parts:
+            started += self._start_parts(parts, to, int.from_bytes(first[8:12], "little"))
+        return started
+
+    def _receiving(self, inbox: Inbox, target: Array | None, out: Any) -> Steps:
+        """The steps of a receive whose first message is complete: a generator for `Request`."""
+        first = inbox.whole
+        if has_parts(first):
+            arrival = Arrival(first, target)
+            inboxes.append(inbox)
+            for stage in arrival.stages():
+                yield [self._parts.Irecv(spec, arrival.source, arrival.number) for spec in stage]
+            value = arrival.finish()
+        else:
+            value = opened(first, target)
+            inboxes.append(inbox)
+        return value if target is None else out
+
+    def _nothing(self, out: Any) -> Steps:
+        """The steps of a receive from nobody."""
+        return out
+        yield []
+
+
+def _owned(mpi: MPI.Intracomm) -> Comm:
+    """Give the communicator for one of mpi4py that is not needed otherwise."""
+    try:
+        return Comm(mpi)
+    finally:
+        mpi.Free()

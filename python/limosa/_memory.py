@@ -1,0 +1,110 @@
+"""The memory of a message: arrays of all kinds as NumPy arrays, and NumPy arrays as mpi4py takes them.
+
+A message is counted in bytes (``MPI_BYTE``). What lies apart in memory, such as every second column, is described by a derived
+datatype and never copied here. No other module computes an address.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from mpi4py import MPI
+
+from limosa import errors
+
+Array: TypeAlias = "np.ndarray[Any, Any]"
+Spec: TypeAlias = list[Any]
+"""What mpi4py takes for a message: memory, count, datatype."""
+
+_BYTE = MPI.BYTE
+
+
+def is_array_like(x: object) -> bool:
+    """Tell whether an object is sent as raw memory, as a NumPy array.
+
+    So is all that has the buffer protocol, ``__array_interface__`` or DLPack. Subclasses of NumPy's array are objects with a
+    behaviour of their own, and so are subclasses of `bytes`, `bytearray` and `array.array`.
+    """
+    if isinstance(x, np.ndarray):
+        return type(x) in {np.ndarray, np.memmap} and not x.dtype.hasobject
+    if isinstance(x, (type, np.generic)):
+        return False
+    if hasattr(x, "__array_interface__") or hasattr(x, "__dlpack__"):
+        return True
+    try:
+        memoryview(x)  # type: ignore[arg-type]
+    except (TypeError, BufferError):
+        return False
+    return True
+
+
+def as_array(x: Any) -> Array:
+    """Give a NumPy array over the memory of an object, without a copy.
+
+    Raises
+    ------
+    limosa.errors.BufferError
+        If its memory is out of reach, such as on a graphics card.
+
+    """
+    if isinstance(x, np.ndarray):
+        return x
+    try:
+        if hasattr(x, "__array_interface__") or not hasattr(x, "__dlpack__"):
+            return np.asarray(x)
+        return np.from_dlpack(x)
+    except (BufferError, RuntimeError, TypeError, ValueError) as error:
+        raise errors.BufferError(
+            f"the memory of this {type(x).__name__} cannot be used: {error}; hint: copy it to a NumPy array (.cpu(), .get(), numpy.array)"
+        ) from error
+
+
+def as_target(out: Any) -> Array:
+    """Give a NumPy array over the memory of an object that is to be written to.
+
+    Raises
+    ------
+    limosa.errors.BufferError
+        If it is no array, or cannot be written, or its elements overlap.
+
+    """
+    if not isinstance(out, np.ndarray) and not is_array_like(out):
+        raise errors.BufferError(f"out is a {type(out).__name__}, not an array; hint: out= takes arrays only, use the returned value")
+    target = as_array(out)
+    if target.dtype.hasobject:
+        raise errors.BufferError("out is an array of Python objects; hint: use the returned value")
+    if not target.flags.writeable:
+        raise errors.BufferError(f"out cannot be written: it is a read-only {type(out).__name__}")
+    if 0 in target.strides and any(stride == 0 and length > 1 for stride, length in zip(target.strides, target.shape, strict=True)):
+        raise errors.BufferError("the elements of out overlap in memory")
+    return target
+
+
+def spec_of(array: Array) -> tuple[Spec, MPI.Datatype | None]:
+    """Describe an array for mpi4py.
+
+    Returns
+    -------
+    tuple
+        The message, and the datatype to be freed when the transfer has been started, if one was made.
+
+    """
+    if array.flags.c_contiguous:
+        return [array, array.nbytes, _BYTE], None
+    block = array.itemsize
+    dims: list[tuple[int, int]] = []
+    for length, stride in zip(reversed(array.shape), reversed(array.strides), strict=True):
+        if length == 1:
+            continue
+        if stride == block and not dims:
+            block *= length
+        else:
+            dims.append((length, stride))
+    made = _BYTE.Create_contiguous(block)
+    for length, stride in dims:
+        inner, made = made, made.Create_hvector(length, 1, stride)
+        inner.Free()
+    made.Commit()
+    address = array.__array_interface__["data"][0]
+    return [MPI.buffer.fromaddress(address, block), 1, made], made

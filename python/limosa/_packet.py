@@ -1,0 +1,462 @@
+"""How a Python value becomes messages, and messages become a value again.
+
+Contract
+--------
+* A value is one *first message* and any number of *parts*. The first message says everything about the parts. It is never longer than
+  than a known length, so that it can be received without asking for it.
+* Arrays, and `bytes`, `bytearray`, `array.array` and NumPy scalars, are raw memory; all else is pickled with protocol 5, whose large
+  buffers are parts of their own. Nothing large is copied at the sender; the receiver gets it straight into its final place.
+* This module does not communicate. The same packets serve messages between two ranks and collective calls.
+
+A first message is either nothing but a pickle (its first byte is `BARE`), which spares a copy, or has this head, little-endian:
+
+====== ===== =========================================================================================================
+offset bytes meaning
+====== ===== =========================================================================================================
+0      1     kind: `ARRAY` with its data behind the head, `ARRAY_APART`, `WIDE`, `OBJECT` with its pickle behind the head (only in
+             collective calls), `OBJECT_APART`
+1      1     arrays: what to make of it (`Container`), objects: 1 for a failure
+2      1     arrays: 1 if the parts are in Fortran order
+3      1     collective calls: which
+4      4     rank of the sender; collective calls: the root
+8      4     number of the value, the tag of its parts; collective calls: digest of the reduction
+12     36    `ARRAY`, `ARRAY_APART`: dtype in 12 characters, three lengths of 8 bytes, -1 for those it has not. `WIDE` and
+             `OBJECT_APART`: length of the meta data in 8 bytes, length of the pickle in 8 bytes, digest of the meta data in 16
+====== ===== =========================================================================================================
+
+Meta data: for `WIDE`, which is for arrays that do not fit into a head, pickled dtype and shape; for `OBJECT_APART` the lengths of the
+buffers. Meta data and pickle each follow the head in the first message if there is room, else they are parts.
+"""
+
+from __future__ import annotations
+
+import array
+import itertools
+import pickle
+import struct
+from collections.abc import Callable, Iterator, Sequence
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+from mpi4py import MPI
+
+from limosa import errors
+from limosa._memory import Array, Spec, as_array, is_array_like, spec_of
+
+HEAD = 48
+TAIL = 12  # where the end of the head begins
+ARRAY, ARRAY_APART, WIDE, OBJECT, OBJECT_APART = range(1, 6)
+BARE = pickle.PROTO[0]
+
+APART_BYTES = 16384
+"""Buffers of objects that are shorter are pickled with the rest: below, a message of its own costs more than the copy."""
+
+_NDARRAY, _BYTES, _BYTEARRAY, SCALAR = range(4)  # containers; that of an array.array is its type code
+NUMBERS = 1 << 14
+"""Values are numbered up to here and then from 0 again, so that every library has the tags of their parts, and as many for us."""
+
+_PREFIX = struct.Struct("<BBBBiI")
+_LENGTHS = struct.Struct("<QQ16s")
+_TAIL = struct.Struct("<12s3q")
+_SHORT_DIMS = 3
+_PLAIN_KINDS = "biufcMmSU"  # of dtypes that their strings describe
+_UINT8 = np.dtype(np.uint8)
+_CACHED = 1024  # entries of each cache
+
+_dumps, _loads = pickle.dumps, pickle.loads
+
+
+class _LargeBuffer(Exception):  # noqa: N818 (a signal)
+    """The object being pickled has a large buffer."""
+
+
+def _keep_small(buffer: pickle.PickleBuffer) -> bool:
+    """Let a buffer be pickled with the rest unless it is large; most objects have no large one, and need no list of them."""
+    if memoryview(buffer).nbytes >= APART_BYTES:
+        raise _LargeBuffer
+    return True
+
+
+# --- sending ---------------------------------------------------------------------------------------------------------
+
+
+class Encoder:
+    """Makes packets.
+
+    Parameters
+    ----------
+    source
+        The rank that is written into them.
+    limit
+        How much data may follow the head in a first message, in bytes.
+    bare
+        The longest pickle that may be a first message, in bytes; 0 if all first messages need a head.
+
+    """
+
+    def __init__(self, source: int, limit: int, bare: int = 0) -> None:
+        self._source = source
+        self._limit = limit
+        self._bare = bare
+        self._numbers = itertools.count()
+        self.heads: dict[tuple[Any, Any], bytes] = {}
+        """Heads of arrays that go into the first message, by dtype and shape. Filled by `encode`."""
+        self.object_head = _PREFIX.pack(OBJECT, 0, 0, 0, source, 0).ljust(HEAD, b"\0")
+
+    def encode(self, x: Any) -> tuple[bytes, Sequence[Array]]:
+        """Give the first message and the parts of a value."""
+        make = _makers.get(type(x))
+        return make(self, x) if make else _maker_of(x)(self, x)
+
+    def failure(self, text: str) -> bytes:
+        """Give the first message that tells the other ranks that this one cannot take part, with a short reason."""
+        return self.object_head[:1] + b"\1" + self.object_head[2:] + _dumps(text, 5)
+
+    def _number(self) -> int:
+        return next(self._numbers) % NUMBERS
+
+    def _array(self, x: Array, container: int = _NDARRAY) -> tuple[bytes, Sequence[Array]]:
+        tail = _tails.get((x.dtype, x.shape))
+        if tail is None:
+            if x.dtype.hasobject:
+                return self._object(x)
+            tail = _new_tail(x.dtype, x.shape)
+        if tail and x.nbytes <= self._limit:
+            head = _PREFIX.pack(ARRAY, container, 0, 0, self._source, 0) + tail
+            if container == _NDARRAY:
+                if len(self.heads) >= _CACHED:
+                    self.heads.clear()
+                self.heads[x.dtype, x.shape] = head
+            return head + x.tobytes(), ()
+        # Collective calls compare heads, so there all arrays are in the same order.
+        fortran = bool(self._bare) and not x.flags.c_contiguous and x.flags.f_contiguous
+        if tail:
+            number = next(self._numbers) % NUMBERS
+            return _PREFIX.pack(ARRAY_APART, container, fortran, 0, self._source, number) + tail, (x.T if fortran else x,)
+        return self._apart(WIDE, container, fortran, _wide(x.dtype, x.shape), None, (x.T if fortran else x,))
+
+    def _bytes(self, x: bytes | bytearray) -> tuple[bytes, Sequence[Array]]:
+        return self._array(np.frombuffer(x, _UINT8), _BYTES if type(x) is bytes else _BYTEARRAY)
+
+    def _typed(self, x: array.array[Any]) -> tuple[bytes, Sequence[Array]]:
+        if x.typecode in "uw":
+            return self._object(x)
+        return self._array(np.frombuffer(x, x.typecode), ord(x.typecode))
+
+    def _scalar(self, x: np.generic) -> tuple[bytes, Sequence[Array]]:
+        value = np.asarray(x)
+        return self._object(x) if value.dtype.hasobject or value.ndim else self._array(value, SCALAR)
+
+    def _like(self, x: Any) -> tuple[bytes, Sequence[Array]]:
+        value = as_array(x)
+        return self._object(value) if value.dtype.hasobject else self._array(value, _NDARRAY)
+
+    def _object(self, x: object) -> tuple[bytes, Sequence[Array]]:
+        try:
+            stream = _dumps(x, 5, buffer_callback=_keep_small)
+        except _LargeBuffer:
+            return self._with_buffers(x)
+        if len(stream) <= self._bare:
+            return stream, ()
+        if not self._bare and len(stream) <= self._limit:
+            return self.object_head + stream, ()
+        return self._apart(OBJECT_APART, 0, 0, b"", stream, ())
+
+    def _with_buffers(self, x: object) -> tuple[bytes, Sequence[Array]]:
+        buffers: list[Array] = []
+
+        def keep(buffer: pickle.PickleBuffer) -> bool:
+            raw = buffer.raw()
+            if raw.nbytes < APART_BYTES:
+                return True
+            buffers.append(np.frombuffer(raw, _UINT8))
+            return False
+
+        stream = _dumps(x, 5, buffer_callback=keep)
+        meta = np.array([raw.nbytes for raw in buffers], np.uint64).tobytes()
+        return self._apart(OBJECT_APART, 0, 0, meta, stream, buffers)
+
+    def _apart(
+        self, kind: int, container: int, fortran: int, meta: bytes, stream: bytes | None, parts: Sequence[Array]
+    ) -> tuple[bytes, Sequence[Array]]:
+        digest = blake2b(meta, digest_size=16).digest()
+        number = next(self._numbers) % NUMBERS
+        first = _PREFIX.pack(kind, container, fortran, 0, self._source, number)
+        first = (first + _LENGTHS.pack(len(meta), len(stream or b""), digest)).ljust(HEAD, b"\0")
+        room, before = self._limit, []
+        for piece in (meta, stream):
+            if not piece:
+                continue
+            if len(piece) <= room:
+                first += piece
+                room -= len(piece)
+            else:
+                before.append(np.frombuffer(piece, _UINT8))
+                room = 0
+        return first, [*before, *parts]
+
+
+_makers: dict[type, Callable[[Encoder, Any], tuple[bytes, Sequence[Array]]]] = {
+    np.ndarray: Encoder._array,
+    **dict.fromkeys((int, float, complex, bool, str, type(None), dict, list, tuple, set), Encoder._object),
+    **dict.fromkeys((bytes, bytearray), Encoder._bytes),
+    array.array: Encoder._typed,
+}
+
+
+def _maker_of(x: object) -> Callable[[Encoder, Any], tuple[bytes, Sequence[Array]]]:
+    """Find out once for each type how its objects are sent."""
+    if isinstance(x, np.generic):
+        make = Encoder._scalar
+    elif isinstance(x, (bytes, bytearray, array.array)) or (isinstance(x, np.ndarray) and type(x) is not np.memmap):
+        make = Encoder._object
+    else:
+        make = Encoder._like if is_array_like(x) else Encoder._object
+    if len(_makers) < _CACHED:
+        _makers[type(x)] = make
+    return make
+
+
+_tails: dict[tuple[Any, Any], bytes] = {}
+
+
+def _new_tail(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
+    """Give the end of the head of an array, and keep it; it is empty if dtype or shape do not fit."""
+    name = dtype.str.encode("utf-8", "replace")
+    fits = len(shape) <= _SHORT_DIMS and len(name) <= 12 and dtype.kind in _PLAIN_KINDS and np.dtype(dtype.str) == dtype
+    tail = _TAIL.pack(name, *shape, *(-1,) * (_SHORT_DIMS - len(shape))) if fits else b""
+    if len(_tails) >= _CACHED:
+        _tails.clear()
+    _tails[dtype, shape] = tail
+    return tail
+
+
+def _wide(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
+    plain = dtype.kind in _PLAIN_KINDS and np.dtype(dtype.str) == dtype
+    return _dumps((dtype.str if plain else dtype, shape), 5)
+
+
+# --- receiving -------------------------------------------------------------------------------------------------------
+
+
+class Inbox:
+    """Memory for a first message. They are used again and again: `take`, then `give_back`.
+
+    Parameters
+    ----------
+    length
+        The longest first message, in bytes.
+
+    """
+
+    __slots__ = ("head", "raw", "views", "whole")
+
+    def __init__(self, length: int) -> None:
+        self.raw = bytearray(length)
+        self.whole = memoryview(self.raw)
+        self.head = self.whole[:HEAD]
+        self.views: dict[bytes, Array] = {}
+        """For each head of an `ARRAY` that came: the array in this memory."""
+
+    def view(self) -> Array:
+        """Give the array that lies in this memory, for an `ARRAY` that is no other container."""
+        head = self.head.tobytes()
+        view = self.views.get(head)
+        if view is None:
+            dtype, shape = described(head[TAIL:])
+            view = np.ndarray(shape, dtype, self.raw, HEAD)
+            if len(self.views) >= _CACHED:
+                self.views.clear()
+            self.views[head] = view
+        return view
+
+
+_descriptions: dict[bytes, tuple[np.dtype[Any], tuple[int, ...]]] = {}
+
+
+def described(tail: bytes) -> tuple[np.dtype[Any], tuple[int, ...]]:
+    """Give dtype and shape from the end of the head of an array."""
+    found = _descriptions.get(tail)
+    if found is None:
+        name, *lengths = _TAIL.unpack(tail)
+        found = np.dtype(name.rstrip(b"\0").decode()), tuple(length for length in lengths if length >= 0)
+        if len(_descriptions) >= _CACHED:
+            _descriptions.clear()
+        _descriptions[tail] = found
+    return found
+
+
+def misfit(target: Array, dtype: np.dtype[Any], shape: tuple[int, ...]) -> errors.Error | None:
+    """Tell why an array cannot be received into another one."""
+    if target.dtype == dtype and target.shape == shape:
+        return None
+    sent = f"{dtype} {shape}"
+    if target.dtype != dtype:
+        return errors.BY_CLASS["TYPE"](f"the array that arrived is {sent}, but out is {target.dtype} {target.shape}")
+    size = int(np.prod(shape, dtype=object))
+    kind = "TRUNCATE" if target.size < size else "ARG"
+    return errors.BY_CLASS[kind](f"the array that arrived is {sent}, but out has the shape {target.shape}")
+
+
+def into(value: Any, target: Array | None) -> Any:
+    """Copy a value that arrived as a whole into `target`, if there is one, and give it.
+
+    Raises
+    ------
+    limosa.errors.Error
+        If it does not fit; it has the value.
+
+    """
+    if target is None:
+        return value
+    if isinstance(value, (bytes, bytearray, array.array, np.generic)):
+        value_array = np.asarray(value) if not isinstance(value, (bytes, bytearray)) else np.frombuffer(value, _UINT8)
+    elif isinstance(value, np.ndarray):
+        value_array = value
+    else:
+        error: errors.Error = errors.BY_CLASS["TYPE"](f"a {type(value).__name__} arrived, but out takes arrays only")
+        error.value = value
+        raise error
+    problem = misfit(target, value_array.dtype, value_array.shape)
+    if problem:
+        problem.value = value
+        raise problem
+    target[...] = value_array
+    return target
+
+
+class Arrival:
+    """A value whose first message is here, and whose parts are still to come.
+
+    Use: receive the messages that `stages` gives, in this order, each stage before the next; then `finish`.
+
+    Parameters
+    ----------
+    first
+        The first message.
+    target
+        The array to receive into, if there is one.
+
+    """
+
+    def __init__(self, first: memoryview, target: Array | None) -> None:
+        self._kind, self._container, self._fortran, _, self.source, self.number = _PREFIX.unpack_from(first)
+        self._target = target
+        self._problem: errors.Error | None = None
+        self._value: Any = None
+        self._datatypes: list[MPI.Datatype] = []
+        self._tail = first[TAIL:HEAD].tobytes()
+        body = first[HEAD:]
+        self._meta_bytes, self._stream_bytes, _ = _LENGTHS.unpack_from(first, _PREFIX.size) if self._kind != ARRAY_APART else (0, 0, b"")
+        room = len(body)
+        self._meta: Any = None
+        self._stream: Any = None
+        if self._meta_bytes <= room:
+            self._meta, body = body[: self._meta_bytes].tobytes(), body[self._meta_bytes :]
+            room -= self._meta_bytes
+        else:
+            room = 0
+        if self._stream_bytes <= room:
+            self._stream = body[: self._stream_bytes].tobytes()
+
+    def stages(self) -> Iterator[list[Spec]]:
+        """Give the parts to be received, as mpi4py takes them, in one or two lists."""
+        if self._meta is None:
+            self._meta = np.empty(self._meta_bytes, _UINT8)
+            yield [spec_of(self._meta)[0]]
+        if self._kind == OBJECT_APART:
+            specs = []
+            if self._stream is None:
+                self._stream = np.empty(self._stream_bytes, _UINT8)
+                specs.append(spec_of(self._stream)[0])
+            self._value = [np.empty(int(n), _UINT8) for n in np.frombuffer(self._meta, np.uint64)]
+            yield specs + [spec_of(buffer)[0] for buffer in self._value]
+        else:
+            yield [self._array_spec()]
+
+    def _array_spec(self) -> Spec:
+        if self._kind == WIDE:
+            name, shape = _loads(self._meta)
+            dtype = np.dtype(name)
+        else:
+            dtype, shape = described(self._tail)
+        target = self._target
+        if target is not None:
+            self._problem = misfit(target, dtype, shape)
+        fortran = self._fortran
+        if target is None or self._problem:
+            if self._container == _BYTEARRAY:
+                self._bytes = bytearray(shape[0])
+                target = np.frombuffer(self._bytes, _UINT8)
+            else:
+                target = np.empty(shape, dtype, "F" if fortran else "C")
+        self._value = target
+        spec, made = spec_of(target.T if fortran else target)
+        if made:
+            self._datatypes.append(made)
+        return spec
+
+    def started(self) -> None:
+        """Free what was made for the transfers: they have all been started, or have failed."""
+        while self._datatypes:
+            self._datatypes.pop().Free()
+
+    def finish(self) -> Any:
+        """Give the value.
+
+        Raises
+        ------
+        limosa.errors.Error
+            If it does not fit into the target; it has the value.
+
+        """
+        self.started()
+        if self._kind == OBJECT_APART:
+            return into(_loads(self._stream, buffers=self._value), self._target)
+        if self._problem is None and self._target is not None:
+            return self._target
+        value = self._value if self._container != _BYTEARRAY else self._bytes
+        value = contained(value, self._container)
+        if self._problem:
+            self._problem.value = value
+            raise self._problem
+        return value
+
+
+def contained(value: Any, container: int) -> Any:
+    """Turn an array into what was sent."""
+    if container in (_NDARRAY, _BYTEARRAY):
+        return value
+    if container == _BYTES:
+        return value.tobytes()
+    if container == SCALAR:
+        return value[()]
+    made = array.array(chr(container))
+    made.frombytes(memoryview(value).cast("B") if value.size else b"")
+    return made
+
+
+def opened(first: memoryview, target: Array | None) -> Any:
+    """Give the value of a first message without parts (see `has_parts`), copied out of it."""
+    if first[0] in (BARE, OBJECT):
+        return into(_loads(first if first[0] == BARE else first[HEAD:]), target)
+    head = first[:HEAD].tobytes()
+    dtype, shape = described(head[TAIL:])
+    view = np.ndarray(shape, dtype, first, HEAD)
+    container = head[1]
+    if target is not None:
+        problem = misfit(target, dtype, shape)
+        if not problem:
+            target[...] = view
+            return target
+    value = bytearray(view.data) if container == _BYTEARRAY else contained(view.copy(), container)
+    if target is not None and problem:
+        problem.value = value
+        raise problem
+    return value
+
+
+def has_parts(first: memoryview) -> bool:
+    """Tell whether parts follow a first message."""
+    return first[0] not in (BARE, ARRAY, OBJECT)

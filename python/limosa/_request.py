@@ -1,0 +1,293 @@
+"""Requests: transfers that go on while the program does something else.
+
+A request is a list of mpi4py's requests and, for a receive, a generator: whenever the listed ones are complete, the generator
+posts what comes next, or returns the value. State table:
+
+========== ==================================== ====================================================
+state      fields                               left by
+========== ==================================== ====================================================
+under way  `_active` not empty                  `_advance`, once all of `_active` are complete
+done       `_done`, `_value` or `_error` set    never
+========== ==================================== ====================================================
+
+`_lock` guards all fields: a request may be waited for by one thread while the helper (below) looks after it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import contextlib
+import threading
+from collections.abc import Generator, Iterable, Sequence
+from typing import Any, Generic, TypeVar
+
+from mpi4py import MPI
+
+from limosa import errors
+
+T = TypeVar("T")
+
+Steps = Generator[list[MPI.Request], None, Any]
+
+
+class Request(Generic[T]):
+    """A transfer under way, as `Comm.isend` and `Comm.irecv` give it.
+
+    Wait for it in one of three ways: ``value = request.wait()``, ``while not request.test(): ...``, or in a coroutine
+    ``value = await request``. The value of a send is None, that of a receive what was received.
+
+    A request that nobody waits for is completed all the same, at the latest when the program ends.
+
+    Examples
+    --------
+    >>> import limosa
+    >>> request = limosa.world.irecv(source=0)
+    >>> limosa.world.send([1, 2], to=0)
+    >>> request.wait()
+    [1, 2]
+
+    """
+
+    __slots__ = ("__weakref__", "_active", "_call", "_done", "_error", "_lock", "_rank", "_steps", "_value")
+
+    def __init__(self, active: list[MPI.Request], steps: Steps | None, call: str, rank: int) -> None:
+        self._active = active
+        self._steps = steps
+        self._call = call
+        self._rank = rank
+        self._lock = threading.Lock()
+        self._done = False
+        self._value: Any = None
+        self._error: BaseException | None = None
+        _under_way.add(self)
+        if len(_under_way) >= _limits.sweep:
+            _sweep()
+
+    def __repr__(self) -> str:
+        return f"<limosa.Request of {self._call}: {'done' if self._done else 'under way'}>"
+
+    @property
+    def done(self) -> bool:
+        """Whether `wait` or `test` found it complete; a look without a call of MPI."""
+        return self._done
+
+    def wait(self) -> T:
+        """Wait until the transfer is complete.
+
+        Returns
+        -------
+        object
+            What was received; None for a send.
+
+        Raises
+        ------
+        limosa.errors.Error
+            If the transfer failed, or what was received does not fit into ``out``.
+
+        """
+        with self._lock:
+            if not self._done:
+                self._advance(blocking=True)
+        if self._error is not None:
+            raise self._error
+        value: T = self._value
+        return value
+
+    def test(self) -> bool:
+        """Tell whether the transfer is complete, without waiting. Then `wait` gives the value at once."""
+        if not self._done and self._lock.acquire(blocking=False):
+            try:
+                self._advance(blocking=False)
+            finally:
+                self._lock.release()
+        return self._done
+
+    def cancel(self) -> bool:
+        """Give up a receive for which no message has arrived yet.
+
+        Returns
+        -------
+        bool
+            Whether it was cancelled; then `wait` gives None. If not, it goes on as before.
+
+        """
+        with self._lock:
+            if self._done or self._steps is None or self._call != "irecv":
+                return False
+            (first,) = self._active if len(self._active) == 1 else (None,)
+            if first is None:
+                return False
+            first.Cancel()
+            status = MPI.Status()
+            first.Wait(status)
+            if status.Is_cancelled():
+                self._steps.close()
+                self._finish(None)
+                return True
+            self._continue()
+            return False
+
+    def __await__(self) -> Generator[Any, None, T]:
+        """Wait in a coroutine; other tasks run meanwhile. The longer it takes, the more rarely it looks (every 5 ms at most)."""
+        delay = 0.0
+        looks = 0
+        while not self.test():
+            yield from asyncio.sleep(delay).__await__()
+            looks += 1
+            if looks >= 20:
+                delay = min(max(1.5 * delay, 1e-4), 5e-3)
+        return self.wait()
+
+    def _advance(self, *, blocking: bool) -> None:
+        """Go as far as possible; the lock is held."""
+        try:
+            while not self._done:
+                active = self._active
+                if blocking:
+                    if len(active) == 1:
+                        active[0].Wait()
+                    else:
+                        MPI.Request.Waitall(active)
+                elif not (active[0].Test() if len(active) == 1 else MPI.Request.Testall(active)):
+                    return
+                self._continue()
+        except MPI.Exception as error:
+            self._finish(None, errors.from_mpi(error, call=self._call, rank=self._rank))
+
+    def _continue(self) -> None:
+        """Do what comes after the transfers that are complete now; the lock is held."""
+        if self._steps is None:
+            self._finish(None)
+            return
+        try:
+            self._active = next(self._steps)
+        except StopIteration as end:
+            self._finish(end.value)
+        except MPI.Exception as error:
+            self._finish(None, errors.from_mpi(error, call=self._call, rank=self._rank))
+        except Exception as error:
+            if isinstance(error, errors.Error) and not error.call:
+                error.call, error.rank = self._call, self._rank
+            self._finish(None, error)
+
+    def _finish(self, value: Any, error: BaseException | None = None) -> None:
+        self._value, self._error, self._done = value, error, True
+        self._active = []
+        self._steps = None
+        _under_way.discard(self)
+
+
+class _Limits:
+    """How many requests there may be before finished ones are looked for."""
+
+    sweep = 64
+
+
+_limits = _Limits()
+_under_way: set[Request[Any]] = set()
+"""All requests that are not done: nothing else may hold the memory of a send whose request was dropped."""
+
+
+def _sweep() -> None:
+    for request in list(_under_way):
+        request.test()
+    _limits.sweep = max(64, 2 * len(_under_way))
+
+
+@atexit.register
+def _complete_sends() -> None:
+    """Complete what was sent without waiting; receives that are still open are forgotten."""
+    if not _under_way or MPI.Is_finalized():
+        return
+    for request in list(_under_way):
+        if request._call == "isend":
+            with contextlib.suppress(errors.Error):
+                request.wait()
+
+
+def wait_all(requests: Iterable[Request[Any]]) -> list[Any]:
+    """Wait for all requests.
+
+    Parameters
+    ----------
+    requests
+        Requests, in any number.
+
+    Returns
+    -------
+    list
+        Their values, in the same order.
+
+    Raises
+    ------
+    limosa.errors.Error
+        If one failed: the error of the first one that did, after all are complete.
+
+    Examples
+    --------
+    >>> import limosa
+    >>> sent = limosa.world.isend("a", to=0)
+    >>> limosa.wait_all([sent, limosa.world.irecv(source=0)])
+    [None, 'a']
+
+    """
+    requests = list(requests)
+    problem: BaseException | None = None
+    for request in requests:
+        try:
+            request.wait()
+        except Exception as error:
+            problem = problem or error
+    if problem is not None:
+        raise problem
+    return [request.wait() for request in requests]
+
+
+def wait_any(requests: Sequence[Request[T]]) -> tuple[int, T]:
+    """Wait for one of several requests.
+
+    Parameters
+    ----------
+    requests
+        At least one request.
+
+    Returns
+    -------
+    tuple
+        The place of a complete request in the sequence, and its value.
+
+    Raises
+    ------
+    ValueError
+        If there are no requests.
+    limosa.errors.Error
+        If that request failed.
+
+    Examples
+    --------
+    >>> import limosa
+    >>> never = limosa.world.irecv(source=0, tag=77)
+    >>> limosa.wait_any([never, limosa.world.isend(1, to=0, tag=78)])
+    (1, None)
+    >>> never.cancel(), limosa.world.recv(tag=78)
+    (True, 1)
+
+    """
+    requests = list(requests)
+    if not requests:
+        raise ValueError("wait_any needs at least one request")
+    while True:
+        for place, request in enumerate(requests):
+            if request.test():
+                return place, request.wait()
+        with contextlib.ExitStack() as locks:
+            for request in sorted(set(requests), key=id):
+                locks.enter_context(request._lock)
+            active = [one for request in requests for one in request._active]
+            if active and not any(request._done for request in requests):
+                try:
+                    MPI.Request.Waitany(active)
+                except MPI.Exception as error:
+                    request = next(request for request in requests if MPI.REQUEST_NULL in request._active)
+                    request._finish(None, errors.from_mpi(error, call=request._call, rank=request._rank))

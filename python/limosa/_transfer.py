@@ -1,0 +1,159 @@
+"""The parts of packets in transfer, and whole values between two ranks inside a collective call.
+
+The communicator *envelopes* carries the first messages of users' messages, with the users' tags, and the collective calls of MPI. The
+communicator *parts* carries everything whose tag is ours: below `NUMBERS` the parts of users' messages, above it what belongs to
+collective calls.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+from mpi4py import MPI
+
+from limosa import errors
+from limosa._memory import Array, as_target, spec_of
+from limosa._packet import ARRAY_APART, HEAD, NUMBERS, TAIL, Arrival, Encoder, Inbox, described, has_parts, opened
+
+FIRST_BYTES = 32768
+"""The longest first message, and so the longest pickle that needs no second one."""
+
+_INLINE_BYTES = 8192 - HEAD
+"""Arrays that are not longer travel in the first message: below, a second message costs more than the copy."""
+
+_FROM = struct.Struct("<iI")  # sender and number in the head of a packet
+_FROM_OFFSET = 4
+_FIRST_TAG, PART_TAG = NUMBERS, NUMBERS + 1  # of collective calls
+
+inboxes: list[Inbox] = []
+"""Memory for first messages that is not in use."""
+
+
+class Transfer:
+    """What communicators send and receive with; users see the subclass `Comm`.
+
+    Parameters
+    ----------
+    mpi
+        The communicator to duplicate.
+
+    """
+
+    def __init__(self, mpi: MPI.Intracomm) -> None:
+        try:
+            self._envelopes = mpi.Dup()
+            self._parts = mpi.Dup()
+            for comm in (self._envelopes, self._parts):
+                comm.Set_errhandler(MPI.ERRORS_RETURN)
+        except MPI.Exception as error:
+            raise errors.from_mpi(error, call="Comm") from None
+        self.rank: int = self._envelopes.rank
+        self.size: int = self._envelopes.size
+        self._encoder = Encoder(self.rank, _INLINE_BYTES, FIRST_BYTES)
+
+    def _start_parts(self, parts: Sequence[Array], to: int, tag: int) -> list[MPI.Request]:
+        """Start to send parts."""
+        started = []
+        for part in parts:
+            spec, made = spec_of(part)
+            started.append(self._parts.Isend(spec, to, tag))
+            if made:
+                made.Free()
+        return started
+
+    def _send_parts(self, parts: Sequence[Array], to: int, tag: int) -> None:
+        """Send parts, one after the other."""
+        for part in parts:
+            spec, made = spec_of(part)
+            try:
+                self._parts.Send(spec, to, tag)
+            finally:
+                if made:
+                    made.Free()
+
+    def _arrived(self, first: memoryview, target: Array | None, source: int | None = None, tag: int | None = None) -> Any:
+        """Give the value whose first message is here, after receiving its parts.
+
+        Without source and tag they are those of a user's message, which its head says.
+        """
+        if not has_parts(first):
+            return opened(first, target)
+        arrival = Arrival(first, target)
+        if source is None or tag is None:
+            source, tag = arrival.source, arrival.number
+        for stage in arrival.stages():
+            for spec in stage:
+                self._parts.Recv(spec, source, tag)
+        return arrival.finish()
+
+    def _taken(self, inbox: Inbox, target: Array | None) -> Any:
+        """Give the value of a user's message whose first message is in an inbox, and give that back."""
+        raw = inbox.raw
+        if raw[0] == ARRAY_APART and not raw[1] and not raw[2]:  # as `_arrived`, but shorter
+            dtype, shape = described(inbox.head[TAIL:].tobytes())
+            if target is None or (target.dtype == dtype and target.shape == shape and target.flags.carray):
+                source, number = _FROM.unpack_from(raw, _FROM_OFFSET)
+                inboxes.append(inbox)
+                value = np.empty(shape, dtype) if target is None else target
+                self._parts.Recv([value, value.nbytes, MPI.BYTE], source, number)
+                return value
+        value = self._arrived(inbox.whole, target)
+        inboxes.append(inbox)
+        return value
+
+    def _push(self, x: Any, to: int) -> None:
+        """Send a value to another rank that pulls it, within a collective call."""
+        first, parts = self._encoder.encode(x)
+        self._parts.Send(first, to, _FIRST_TAG)
+        self._send_parts(parts, to, PART_TAG)
+
+    def _pull(self, source: int) -> Any:
+        """Receive what another rank pushes."""
+        inbox = Inbox(FIRST_BYTES)
+        self._parts.Recv(inbox.raw, source, _FIRST_TAG)
+        return self._arrived(inbox.whole, None, source, PART_TAG)
+
+    # --- errors ------------------------------------------------------------------------------------------------------
+
+    def _error(self, kind: str, message: str, call: str) -> errors.Error:
+        """Give the error of an MPI error class, by its name without ``MPI_ERR_``."""
+        return errors.BY_CLASS[kind](message, call=call, rank=self.rank)
+
+    def _explain(self, error: Exception, call: str, **tried: Any) -> NoReturn:
+        """Raise the exception of `limosa.errors` for what went wrong in a call with these arguments."""
+        if isinstance(error, errors.Error):
+            if not error.call:
+                error.call, error.rank = call, self.rank
+            raise error
+        what = ", ".join(f"{name}={value!r}" for name, value in tried.items())
+        for name, value in tried.items():
+            kind = "TAG" if "tag" in name else "ROOT" if name == "root" else "RANK"
+            if value is None or repr(value) == "limosa.ANY":
+                continue
+            try:
+                number = value.__index__()
+            except (AttributeError, TypeError):
+                raise self._error(kind, f"{name} must be a whole number, not {value!r}", call) from None
+            if kind == "TAG" and number < 0:
+                raise self._error(kind, f"{name}={number} is negative; hint: tags are numbers from 0", call) from None
+            if kind != "TAG" and not 0 <= number < self.size:
+                hint = "; hint: None stands for no process" if number < 0 and kind == "RANK" else ""
+                raise self._error(
+                    kind, f"{name}={number} is not in the communicator, whose ranks are 0 to {self.size - 1}{hint}", call
+                ) from None
+        if isinstance(error, MPI.Exception):
+            raise errors.from_mpi(error, call=call, rank=self.rank, tried=what) from None
+        raise error
+
+    def _target(self, out: Any, call: str) -> Array | None:
+        """Give the array to receive into, if there is one."""
+        if out is None:
+            return None
+        try:
+            return as_target(out)
+        except errors.Error as error:
+            error.call, error.rank = call, self.rank
+            raise
