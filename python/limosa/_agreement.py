@@ -238,7 +238,7 @@ class Agreement(Transfer):
     def _shared_parts(self, first: memoryview, target: Array | None, root: int) -> Any:
         if not has_parts(first):
             return opened(first, target)
-        arrival = Arrival(first, target)
+        arrival = Arrival(first, len(first) - HEAD, target)
         for stage in arrival.stages():
             for spec in stage:
                 self._envelopes.Bcast(spec, root)
@@ -255,12 +255,12 @@ class Agreement(Transfer):
                 if rank == self.rank:
                     rows[rank] = array
                 else:
-                    self._arrived(table.slot(rank), rows[rank], rank, PART_TAG)
+                    self._arrived(table.slot(rank), rows[rank], rank, PART_TAG, SLOT - HEAD)
             return rows
         if table.arrays:
             return table.stacked()
         return [
-            own if rank == self.rank and has_parts(table.slot(rank)) else self._arrived(table.slot(rank), None, rank, PART_TAG)
+            own if rank == self.rank and has_parts(table.slot(rank)) else self._arrived(table.slot(rank), None, rank, PART_TAG, SLOT - HEAD)
             for rank in range(self.size)
         ]
 

@@ -22,7 +22,7 @@ from limosa import errors
 from limosa._agreement import SLOT, Agreement, Failed, Table, described_error, marked
 from limosa._memory import Array, as_array, is_array_like, spec_of
 from limosa._ops import NAMES, Function, Op, op_of
-from limosa._packet import OBJECT, SCALAR, has_parts, into, misfit, opened
+from limosa._packet import HEAD, OBJECT, SCALAR, has_parts, into, misfit, opened
 from limosa._transfer import PART_TAG
 
 P = ParamSpec("P")
@@ -273,7 +273,7 @@ class Collectives(Agreement):
             self._envelopes.Scatter(None, slot, root)
             if slot[0] == OBJECT and slot[1] == 1:
                 raise misuse or self._peer_error(Failed(opened(first, None), root))
-            value = self._arrived(first, target, root, PART_TAG)
+            value = self._arrived(first, target, root, PART_TAG, SLOT - HEAD)
             if misuse:
                 raise misuse
             return value if target is None else out

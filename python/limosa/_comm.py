@@ -20,7 +20,7 @@ from limosa._collectives import Collectives
 from limosa._memory import Array
 from limosa._packet import ARRAY, BARE, Arrival, Inbox, has_parts, opened
 from limosa._request import Request, Steps
-from limosa._transfer import FIRST_BYTES, inboxes
+from limosa._transfer import FIRST_BYTES, INLINE_BYTES, inboxes
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -60,7 +60,7 @@ class Status:
     Examples
     --------
     >>> import limosa
-    >>> limosa.world.isend("hello", to=0, tag=5).wait()
+    >>> request = limosa.world.isend("hello", to=0, tag=5)
     >>> limosa.world.probe()
     Status(source=0, tag=5)
     >>> status = limosa.Status()
@@ -317,7 +317,7 @@ class Comm(Collectives):
             return self.recv(source, recvtag, out=out, status=status)
         target = self._target(out, "sendrecv") if out is not None else None
         first, parts = self._encode(x)
-        sending: list[MPI.Request] = []
+        rest: Request[None] | None = None
         inbox = inboxes.pop() if inboxes else Inbox(FIRST_BYTES)
         try:
             where = self._where(source, recvtag, "sendrecv")
@@ -325,17 +325,15 @@ class Comm(Collectives):
                 self._explain(ValueError(), "sendrecv", to=to, tag=tag)
             found = None if status is None else MPI.Status()
             if parts:
-                sending = self._started(first, parts, to, tag)
+                rest = Request(self._started(first, parts, to, tag), None, "isend", self.rank)  # completes them if an error comes between
                 self._Recv(inbox.raw, *where, found)
             else:
                 self._envelopes.Sendrecv(first, to, tag, inbox.raw, *where, found)
             if status is not None and found is not None:
                 status.source, status.tag = found.source, found.tag
-            try:
-                value = self._taken(inbox, target)
-            finally:
-                if sending:
-                    MPI.Request.Waitall(sending)
+            value = self._taken(inbox, target)
+            if rest is not None:
+                rest.wait()
         except (_MPIException, TypeError, OverflowError, errors.Error) as error:
             self._explain(error, "sendrecv", to=to, tag=tag, source=source, recvtag=recvtag)
         return value if target is None else out
@@ -624,7 +622,7 @@ class Comm(Collectives):
         """The steps of a receive whose first message is complete: a generator for `Request`."""
         first = inbox.whole
         if has_parts(first):
-            arrival = Arrival(first, target)
+            arrival = Arrival(first, INLINE_BYTES, target)
             inboxes.append(inbox)
             for stage in arrival.stages():
                 yield [self._parts.Irecv(spec, arrival.source, arrival.number) for spec in stage]

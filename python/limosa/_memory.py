@@ -76,7 +76,11 @@ def as_target(out: Any) -> Array:
         raise errors.BufferError("out is an array of Python objects; hint: use the returned value")
     if not target.flags.writeable:
         raise errors.BufferError(f"out cannot be written: it is a read-only {type(out).__name__}")
-    if 0 in target.strides and any(stride == 0 and length > 1 for stride, length in zip(target.strides, target.shape, strict=True)):
+    if (
+        target.size
+        and 0 in target.strides
+        and any(stride == 0 and length > 1 for stride, length in zip(target.strides, target.shape, strict=True))
+    ):
         raise errors.BufferError("the elements of out overlap in memory")
     return target
 

@@ -335,19 +335,21 @@ class Arrival:
     ----------
     first
         The first message.
+    limit
+        How much data may follow its head, as the encoder was told.
     target
         The array to receive into, if there is one.
 
     """
 
-    def __init__(self, first: memoryview, target: Array | None) -> None:
+    def __init__(self, first: memoryview, limit: int, target: Array | None) -> None:
         self._kind, self._container, self._fortran, _, self.source, self.number = _PREFIX.unpack_from(first)
         self._target = target
         self._problem: errors.Error | None = None
         self._value: Any = None
         self._datatypes: list[MPI.Datatype] = []
         self._tail = first[TAIL:HEAD].tobytes()
-        body = first[HEAD:]
+        body = first[HEAD : HEAD + limit]
         self._meta_bytes, self._stream_bytes, _ = _LENGTHS.unpack_from(first, _PREFIX.size) if self._kind != ARRAY_APART else (0, 0, b"")
         room = len(body)
         self._meta: Any = None

@@ -268,10 +268,12 @@ def wait_any(requests: Sequence[Request[T]]) -> tuple[int, T]:
     --------
     >>> import limosa
     >>> never = limosa.world.irecv(source=0, tag=77)
-    >>> limosa.wait_any([never, limosa.world.isend(1, to=0, tag=78)])
-    (1, None)
-    >>> never.cancel(), limosa.world.recv(tag=78)
-    (True, 1)
+    >>> soon = limosa.world.irecv(source=0, tag=78)
+    >>> limosa.world.send("hello", to=0, tag=78)
+    >>> limosa.wait_any([never, soon])
+    (1, 'hello')
+    >>> never.cancel()
+    True
 
     """
     requests = list(requests)

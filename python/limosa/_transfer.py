@@ -21,7 +21,7 @@ from limosa._packet import ARRAY_APART, HEAD, NUMBERS, TAIL, Arrival, Encoder, I
 FIRST_BYTES = 32768
 """The longest first message, and so the longest pickle that needs no second one."""
 
-_INLINE_BYTES = 8192 - HEAD
+INLINE_BYTES = 8192 - HEAD
 """Arrays that are not longer travel in the first message: below, a second message costs more than the copy."""
 
 _FROM = struct.Struct("<iI")  # sender and number in the head of a packet
@@ -52,7 +52,7 @@ class Transfer:
             raise errors.from_mpi(error, call="Comm") from None
         self.rank: int = self._envelopes.rank
         self.size: int = self._envelopes.size
-        self._encoder = Encoder(self.rank, _INLINE_BYTES, FIRST_BYTES)
+        self._encoder = Encoder(self.rank, INLINE_BYTES, FIRST_BYTES)
 
     def _start_parts(self, parts: Sequence[Array], to: int, tag: int) -> list[MPI.Request]:
         """Start to send parts."""
@@ -74,14 +74,16 @@ class Transfer:
                 if made:
                     made.Free()
 
-    def _arrived(self, first: memoryview, target: Array | None, source: int | None = None, tag: int | None = None) -> Any:
+    def _arrived(
+        self, first: memoryview, target: Array | None, source: int | None = None, tag: int | None = None, limit: int = INLINE_BYTES
+    ) -> Any:
         """Give the value whose first message is here, after receiving its parts.
 
-        Without source and tag they are those of a user's message, which its head says.
+        Without source and tag they are those of a user's message, which its head says. The limit is that of the encoder.
         """
         if not has_parts(first):
             return opened(first, target)
-        arrival = Arrival(first, target)
+        arrival = Arrival(first, limit, target)
         if source is None or tag is None:
             source, tag = arrival.source, arrival.number
         for stage in arrival.stages():

@@ -1,0 +1,33 @@
+"""Every public name has a docstring with an example, and the examples are right."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+
+import limosa
+
+PROGRAM = Path(__file__).parent / "programs" / "docstrings.py"
+
+
+def test_examples_are_right(engine):
+    assert "examples went well" in engine.run(PROGRAM, n=1, limit=30).out
+
+
+def test_every_public_method_has_an_example():
+    without = []
+    for kind in (limosa.Comm, limosa.Cart, limosa.Request, limosa.Op, limosa.Status):
+        for name, method in inspect.getmembers(kind, inspect.isfunction):
+            if name.startswith("_") or name in {
+                "abort",
+                "free",
+                "cancel",
+                "test",
+                "wait",
+                "native",
+            }:  # shown where they belong to, or end the job
+                continue
+            if ">>>" not in (method.__doc__ or ""):
+                without.append(f"{kind.__name__}.{name}")
+        assert ">>>" in (kind.__doc__ or ""), kind
+    assert not without
