@@ -18,13 +18,10 @@ rank, size = world.rank, world.size
 right, left = (rank + 1) % size, (rank - 1) % size
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(eq=False)
 class Record:
     name: str
     data: np.ndarray
-
-    def __eq__(self, other):
-        return self.name == other.name and np.array_equal(self.data, other.data)
 
 
 class Dlpack:
@@ -63,6 +60,8 @@ def same(a, b):
         return len(a) == len(b) and all(map(same, a, b))
     if isinstance(a, dict):
         return list(a) == list(b) and all(same(a[key], b[key]) for key in a)
+    if isinstance(a, Record):
+        return same(vars(a), vars(b))
     return a == b
 
 
