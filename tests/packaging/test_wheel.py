@@ -85,6 +85,12 @@ def test_brings_the_names_of_the_dialects(prefix):
     assert not (places[0].parent / "boost" / "__init__.py").exists(), "boost is shared with other packages"
 
 
+def test_brings_the_kernels_that_a_study_runs(prefix):
+    (folder,) = prefix.glob("lib/python*/site-packages/limosa_lab/kernels")
+    for name in ["run.py", "common/comm_mpi4py.py", "common/kernel.h", "wave3d/wave3d.py", "wave3d/wave3d.c", "cg/cg.c", "micro/micro.c"]:
+        assert (folder / name).is_file(), name
+
+
 def test_commands_agree_on_the_version(prefix):
     code = "import limosa; print(limosa.__version__)"
     assert run(prefix / "bin" / "python", "-c", code) in run(prefix / "bin" / "limosa", "--version")
