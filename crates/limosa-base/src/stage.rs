@@ -86,6 +86,7 @@ struct Member {
     finished: Mark,
     progress: Mark,
     wish: Wish,
+    request: Wish,
     shares: Shares,
 }
 
@@ -94,6 +95,7 @@ struct Member {
 pub struct Common {
     users: AtomicU32,
     sleepers: Mark,
+    pressed: Mark,
     taken: Mark,
     done: Mark,
     arrivals: [Mark; NOTES as usize],
@@ -118,6 +120,10 @@ pub enum Awaited {
     Progress(usize, Step),
     /// That all members have come to a step.
     AllProgress(Step),
+    /// The notes of the members below this one for a turn.
+    NotesBelow(usize, u64),
+    /// Any change at all.
+    Anything,
 }
 
 /// A step of a turn. Steps of later turns come later.
@@ -142,6 +148,8 @@ impl Awaited {
             Awaited::Complete(member, number) => (4, member, number),
             Awaited::Progress(member, step) => (5, member, step.0),
             Awaited::AllProgress(step) => (6, 0, step.0),
+            Awaited::NotesBelow(member, number) => (7, member, number),
+            Awaited::Anything => (8, 0, 0),
         };
         (kind << MEMBER_BITS | member as u64, value)
     }
@@ -155,6 +163,8 @@ impl Awaited {
             4 => Some(Awaited::Complete(member, value)),
             5 => Some(Awaited::Progress(member, Step(value))),
             6 => Some(Awaited::AllProgress(Step(value))),
+            7 => Some(Awaited::NotesBelow(member, value)),
+            8 => Some(Awaited::Anything),
             _ => None,
         }
     }
@@ -162,8 +172,10 @@ impl Awaited {
     /// The member that is named.
     fn member(self) -> usize {
         match self {
-            Awaited::Note(member, _) | Awaited::Complete(member, _) | Awaited::Progress(member, _) => member,
-            Awaited::AllNotes(_) | Awaited::AllFinished(_) | Awaited::AllProgress(_) => 0,
+            Awaited::Note(member, _) | Awaited::Complete(member, _) | Awaited::Progress(member, _) | Awaited::NotesBelow(member, _) => {
+                member
+            }
+            Awaited::AllNotes(_) | Awaited::AllFinished(_) | Awaited::AllProgress(_) | Awaited::Anything => 0,
         }
     }
 }
@@ -204,6 +216,12 @@ impl Stage {
     #[inline]
     pub fn size(&self) -> usize {
         self.size
+    }
+
+    /// This member.
+    #[inline]
+    pub fn me(&self) -> usize {
+        self.me
     }
 
     /// Bytes of a slot.
@@ -337,6 +355,8 @@ impl Stage {
             Awaited::Complete(member, number) => self.member(member).shares.complete.load(Ordering::Acquire) >= number,
             Awaited::Progress(member, step) => self.progress_of(member) >= step,
             Awaited::AllProgress(step) => (0..self.size).all(|member| self.progress_of(member) >= step),
+            Awaited::NotesBelow(end, number) => (0..end).all(|member| posted(member, number)),
+            Awaited::Anything => true,
         }
     }
 
@@ -375,6 +395,29 @@ impl Stage {
         last
     }
 
+    // ---- want of room ----------------------------------------------------------------------------------------------
+
+    /// This member cannot post for want of room, and others should finish what they can; or it can again. A heavy fence must follow.
+    pub fn press(&self, is_pressed: bool) {
+        if is_pressed {
+            self.memory.pressed.0.fetch_add(1, Ordering::AcqRel);
+        } else {
+            self.memory.pressed.0.fetch_sub(1, Ordering::AcqRel);
+        }
+    }
+
+    /// Whether a member cannot post for want of room; after a change of one's own.
+    #[inline]
+    pub fn is_pressed(&self) -> bool {
+        fence::light();
+        self.memory.pressed.0.load(Ordering::Relaxed) != 0
+    }
+
+    /// Whether a member has finished a turn.
+    pub fn has_finished(&self, member: usize, number: u64) -> bool {
+        self.member(member).finished.0.load(Ordering::Acquire) >= number
+    }
+
     // ---- sleeping --------------------------------------------------------------------------------------------------
 
     /// This member is going to sleep until a condition holds. A heavy fence and another look at the condition must follow.
@@ -392,6 +435,23 @@ impl Stage {
         self.member(self.me).wish.what.store(0, Ordering::Release);
     }
 
+    /// A member that lies down already, for another thread of it, awaits whatever happens.
+    pub fn sleep_lightly(&self) {
+        self.member(self.me).wish.what.store(Awaited::Anything.encode().0, Ordering::Release);
+    }
+
+    /// This member wants to hear of a condition though it does not sleep, or not any more; a heavy fence and another look must follow.
+    pub fn request(&self, awaited: Option<Awaited>) {
+        let request = &self.member(self.me).request;
+        let (what, value) = awaited.map_or((0, 0), Awaited::encode);
+        request.value.store(value, Ordering::Relaxed);
+        match (request.what.swap(what, Ordering::AcqRel) != 0, what != 0) {
+            (false, true) => _ = self.memory.sleepers.0.fetch_add(1, Ordering::AcqRel),
+            (true, false) => _ = self.memory.sleepers.0.fetch_sub(1, Ordering::AcqRel),
+            _ => {}
+        }
+    }
+
     /// Whether there is anybody to be woken, after a change.
     #[inline]
     pub fn anybody_asleep(&self) -> bool {
@@ -401,15 +461,25 @@ impl Stage {
 
     /// Calls `wake` for each sleeping member whose condition holds now.
     #[cold]
-    pub fn for_each_wakeable(&self, mut wake: impl FnMut(usize)) {
+    pub fn for_each_wakeable(&self, wake: impl FnMut(usize)) {
         full_fence(Ordering::SeqCst);
+        self.for_each_granted(|member| &member.wish, wake);
+    }
+
+    /// Calls `tell` for each other member whose [request](Stage::request) holds now. After [`Stage::for_each_wakeable`], which has the fence.
+    #[cold]
+    pub fn for_each_requester(&self, tell: impl FnMut(usize)) {
+        self.for_each_granted(|member| &member.request, tell);
+    }
+
+    fn for_each_granted(&self, wish: impl Fn(&Member) -> &Wish, mut then: impl FnMut(usize)) {
         for member in (0..self.size).filter(|member| *member != self.me) {
-            let wish = &self.member(member).wish;
+            let wish = wish(self.member(member));
             let what = wish.what.load(Ordering::Acquire);
             // A member that does not exist is nothing that anybody could wait for.
             let awaited = Awaited::decode(what, wish.value.load(Ordering::Relaxed)).filter(|awaited| awaited.member() <= self.size);
             if awaited.is_some_and(|awaited| self.holds(awaited)) {
-                wake(member);
+                then(member);
             }
         }
     }

@@ -5,6 +5,7 @@
 //! ```text
 //!   port of process 0 | port of process 1 | ...         PORT_BYTES each, reserved at start
 //!   lane 0->0 | lane 1->0 | ... | lane 0->1 | ...       LANE_BYTES each, reserved and mapped on first use
+//!   names of areas | areas                              see `directory` and `commons`
 //! ```
 //!
 //! A port holds what others need to reach a process: its doorbell, process id, an address to probe, and one bit per peer that has opened a lane to
@@ -28,11 +29,13 @@ use limosa_base::vm::{self, Slice};
 use limosa_base::{fence, sync};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use sync::{AtomicU32, AtomicU64, Ordering};
 
 mod commons;
+mod directory;
 pub use commons::Commons;
+pub use directory::Found;
 
 /// Most processes of one job on one machine.
 pub const MAX_PEERS: usize = 4096;
@@ -184,7 +187,8 @@ impl ShmDevice {
     /// The operating system's, when there are no file descriptors left.
     pub fn commons(&self) -> io::Result<Commons> {
         let lanes = u64::from(self.size) * u64::from(self.size) * LANE_BYTES as u64;
-        Ok(Commons { fd: self.fd.try_clone()?, ports: self.ports.clone(), first: self.offset + lanes, size: self.size })
+        let first = self.offset + lanes + directory::BYTES as u64;
+        Ok(Commons { fd: self.fd.try_clone()?, ports: self.ports.clone(), first, size: self.size, directory: OnceLock::new() })
     }
 
     fn lane_offset(&self, from: Peer, to: Peer) -> u64 {

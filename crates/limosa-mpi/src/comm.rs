@@ -17,14 +17,14 @@
 //! message of a freed communicator cannot reach a new one. Two among n communicators share a number by bad luck with a probability of about
 //! n^2 / 2^64, for a million communicators one in twenty million.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::{Mutex, RwLock};
 use rustc_hash::FxHashMap;
 
 use crate::attr::{Attributes, Kind};
-use crate::coll::Node;
+use crate::coll::{Depot, Node};
 use crate::consts::MPI_MAX_OBJECT_NAME;
 use crate::errhandler::{Errhandler, Scope};
 use crate::error::Result;
@@ -62,9 +62,11 @@ pub struct Comm {
     /// Number of blocking collectives begun on this communicator, which tells their messages apart.
     pub coll_seq: AtomicU64,
     /// The same for non-blocking and persistent ones.
-    pub icoll_seq: AtomicU32,
+    pub icoll_seq: AtomicU64,
     /// What the members share for blocking collectives, made at the first of them.
     pub(crate) node: OnceLock<Option<Box<Node>>>,
+    /// What the members share for non-blocking ones, found at the first of them.
+    pub(crate) depot: OnceLock<Option<Arc<Depot>>>,
     /// The handle value under which the ABI layer registered this communicator; 0 if none.
     pub handle: AtomicUsize,
 }
@@ -103,8 +105,9 @@ impl Comm {
             attributes: Attributes::new(Kind::Comm),
             hints: Hints::default(),
             coll_seq: AtomicU64::new(0),
-            icoll_seq: AtomicU32::new(0),
+            icoll_seq: AtomicU64::new(0),
             node: OnceLock::new(),
+            depot: OnceLock::new(),
             handle: AtomicUsize::new(0),
         }
     }

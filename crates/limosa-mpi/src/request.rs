@@ -9,7 +9,7 @@
 //! A request's end is taken exactly once, by [`Request::take`]. A `None` in a list of requests stands for `MPI_REQUEST_NULL`.
 
 use crate::bsend::SendBuffer;
-use crate::coll::{Plan, Run};
+use crate::coll::{Sleepers, Work};
 use crate::comm::Comm;
 use crate::error::{Error, Result};
 use crate::fail;
@@ -81,7 +81,7 @@ pub(crate) fn error_of(failure: impl Borrow<Failure>) -> Error {
 enum State {
     Inactive,
     Pending(RequestId),
-    Running(Arc<Run>),
+    Running(Work),
     /// A receive (`None`: from `MPI_PROC_NULL`) and a send (`None`: done) that count as one, and what the send reads from.
     Exchange {
         receive: Option<RequestId>,
@@ -95,7 +95,7 @@ enum State {
 pub(crate) enum Recipe {
     Send { comm: Arc<Comm>, dest: Dest, tag: i32, region: Region, mode: SendMode, buffer: Option<Arc<SendBuffer>> },
     Receive { comm: Arc<Comm>, source: Source, tag: Option<i32>, region: Region },
-    Collective { comm: Arc<Comm>, plan: Plan },
+    Collective(Work),
 }
 
 /// What a request is about, for the status board.
@@ -142,13 +142,13 @@ impl Request {
     }
 
     /// A non-blocking collective.
-    pub fn collective(comm: &Arc<Comm>, run: Arc<Run>) -> Arc<Request> {
-        Request::new(State::Running(run), None, Some(comm.clone()), About::Collective)
+    pub fn collective(comm: &Arc<Comm>, work: Work) -> Arc<Request> {
+        Request::new(State::Running(work), None, Some(comm.clone()), About::Collective)
     }
 
     /// A persistent collective, to be started later.
-    pub fn persistent_collective(comm: &Arc<Comm>, plan: Plan) -> Arc<Request> {
-        Request::new(State::Inactive, Some(Recipe::Collective { comm: comm.clone(), plan }), Some(comm.clone()), About::Collective)
+    pub fn persistent_collective(comm: &Arc<Comm>, work: Work) -> Arc<Request> {
+        Request::new(State::Inactive, Some(Recipe::Collective(work)), Some(comm.clone()), About::Collective)
     }
 
     pub(crate) fn persistent(recipe: Recipe, comm: &Arc<Comm>, about: About) -> Arc<Request> {
@@ -175,8 +175,22 @@ impl Request {
         match &*self.state.lock() {
             State::Inactive | State::Done(_) => true,
             State::Pending(id) => engine().peek(*id).is_some(),
-            State::Running(run) => run.is_done(),
+            State::Running(work) => work.is_done(),
             State::Exchange { receive, send, .. } => [receive, send].into_iter().flatten().all(|id| engine().peek(*id).is_some()),
+        }
+    }
+
+    /// The collective under way.
+    fn work(&self) -> Option<Work> {
+        if let State::Running(work) = &*self.state.lock() { Some(work.clone()) } else { None }
+    }
+
+    /// True if it is known to have ended without asking the engine.
+    fn has_ended(&self) -> bool {
+        match &*self.state.lock() {
+            State::Inactive | State::Done(_) => true,
+            State::Running(work) => work.is_ripe(),
+            State::Pending(_) | State::Exchange { .. } => false,
         }
     }
 
@@ -198,7 +212,7 @@ impl Request {
             State::Inactive => return Some(End::empty()),
             State::Done(end) => end.clone(),
             State::Pending(id) => self.end_of(engine().take(*id)?),
-            State::Running(run) if run.is_done() => End { error: run.take_error(), ..End::empty() },
+            State::Running(work) if work.is_done() => End { error: work.take_error(), ..End::empty() },
             State::Running(_) => return None,
             State::Exchange { receive, send, .. } => {
                 if ![&*receive, &*send].into_iter().flatten().all(|id| engine().peek(*id).is_some()) {
@@ -220,11 +234,11 @@ impl Request {
             State::Inactive => Some(End::empty()),
             State::Done(end) => Some(end.clone()),
             State::Pending(id) => engine().test(*id).map(|c| self.end_of(c)),
-            State::Running(run) => {
-                if !run.is_done() {
+            State::Running(work) => {
+                if !work.is_done() {
                     engine().poll();
                 }
-                run.is_done().then(End::empty)
+                work.is_done().then(End::empty)
             }
             State::Exchange { receive, send, .. } => {
                 send.map_or(Some(Completion::default()), |id| engine().test(id))?;
@@ -268,7 +282,10 @@ impl Request {
                 Some(id) => State::Pending(id),
                 None => State::Done(End::proc_null()),
             },
-            Recipe::Collective { comm, plan } => State::Running(plan.start(comm)?),
+            Recipe::Collective(work) => {
+                work.start();
+                State::Running(work.clone())
+            }
         };
         Ok(())
     }
@@ -297,7 +314,7 @@ impl Request {
         match &*state {
             State::Pending(id) => engine().release(*id),
             State::Exchange { .. } => fail!(MPI_ERR_REQUEST, "an active combined send and receive cannot be freed: complete it first"),
-            State::Running(run) if !run.is_done() => {
+            State::Running(work) if !work.is_done() => {
                 fail!(MPI_ERR_REQUEST, "an active collective operation cannot be freed: complete it first")
             }
             _ => {}
@@ -312,7 +329,7 @@ enum Probe {
     Ended,
     Engine(RequestId),
     Both(Option<RequestId>, Option<RequestId>),
-    Run(Arc<Run>),
+    Work(Work),
 }
 
 impl Probe {
@@ -321,7 +338,7 @@ impl Probe {
             Probe::Ended => true,
             Probe::Engine(id) => view.is_done(*id),
             Probe::Both(receive, send) => [receive, send].into_iter().flatten().all(|id| view.is_done(*id)),
-            Probe::Run(run) => run.is_done(),
+            Probe::Work(work) => work.is_ripe(),
         }
     }
 }
@@ -337,7 +354,7 @@ fn probes(requests: &[Option<Arc<Request>>]) -> SmallVec<[Option<Probe>; 8]> {
                 State::Inactive => return None,
                 State::Done(_) => Probe::Ended,
                 State::Pending(id) => Probe::Engine(*id),
-                State::Running(run) => Probe::Run(run.clone()),
+                State::Running(work) => Probe::Work(work.clone()),
                 State::Exchange { receive, send, .. } => Probe::Both(*receive, *send),
             })
         })
@@ -346,6 +363,11 @@ fn probes(requests: &[Option<Arc<Request>>]) -> SmallVec<[Option<Probe>; 8]> {
 
 /// Waits until all requests have ended. Their ends are then there to be taken.
 pub fn wait_all(requests: &[Option<Arc<Request>>]) {
+    let waiting = Waiting::requests(requests, true);
+    requests.iter().flatten().filter_map(|request| request.work()).for_each(|work| work.wait(&waiting));
+    if requests.iter().flatten().all(|request| request.has_ended()) {
+        return;
+    }
     let mut open: Probes = probes(requests).into_iter().flatten().collect();
     engine().block_on(
         &mut |view| {
@@ -357,7 +379,7 @@ pub fn wait_all(requests: &[Option<Arc<Request>>]) {
             }
             true
         },
-        &Waiting::requests(requests, true),
+        &waiting,
     );
 }
 
@@ -367,15 +389,23 @@ pub fn wait_any(requests: &[Option<Arc<Request>>]) -> Option<usize> {
     if open.iter().all(Option::is_none) {
         return None;
     }
-    let mut found = None;
-    engine().block_on(
-        &mut |view| {
-            found = open.iter().position(|p| p.as_ref().is_some_and(|p| p.has_ended(view)));
-            found.is_some()
-        },
-        &Waiting::requests(requests, false),
-    );
-    found
+    let waiting = Waiting::requests(requests, false);
+    let works = open.iter().flatten().filter_map(|probe| if let Probe::Work(work) = probe { Some(work) } else { None });
+    let sleepers = Sleepers::new(works, &waiting);
+    loop {
+        let mut found = None;
+        engine().block_on(
+            &mut |view| {
+                found = open.iter().position(|p| p.as_ref().is_some_and(|p| p.has_ended(view)));
+                found.is_some()
+            },
+            &sleepers,
+        );
+        // What seemed to have ended may still have to be finished.
+        if found.is_some_and(|at| requests[at].as_ref().is_some_and(|request| request.is_done())) {
+            return found;
+        }
+    }
 }
 
 /// True if all requests have ended; makes progress once if not.

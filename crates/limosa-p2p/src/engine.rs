@@ -167,7 +167,12 @@ pub struct Engine {
     helper: OnceLock<Mutex<Option<JoinHandle<()>>>>,
     alarm: Alarm,
     alarm_thread: OnceLock<Option<Mutex<Option<JoinHandle<()>>>>>,
+    attendant: OnceLock<Attendant>,
 }
+
+/// What the layer above has others do for it when this process was rung: called without the lock by a thread that was woken. True if it wants to
+/// be called again in a while.
+pub type Attendant = fn() -> bool;
 
 impl Engine {
     /// An engine for process `rank` of `size` processes that share the file `segment` from byte `offset` (page-aligned) on.
@@ -215,6 +220,7 @@ impl Engine {
             helper: OnceLock::new(),
             alarm,
             alarm_thread: OnceLock::new(),
+            attendant: OnceLock::new(),
         });
         engine.doorbell.set(Bell::Away);
         let for_helper = engine.clone();
@@ -265,6 +271,18 @@ impl Engine {
     /// Whether the memory of `peer`, which has joined the job, can be read and written.
     pub fn can_pull(&self, peer: Peer) -> bool {
         self.core.lock().device.can_pull(peer)
+    }
+
+    /// Has this called whenever a thread of this process was rung for something that is no message. The first one to be set stays.
+    pub fn set_attendant(&self, attendant: Attendant) {
+        self.attendant.get_or_init(|| attendant);
+    }
+
+    /// Has the attendant called in a while, whatever the program does.
+    pub fn remind(&self) {
+        let mut core = self.core.lock();
+        self.call_back(&mut core);
+        self.leave(core);
     }
 
     /// True if there are more processes than processors they may use.

@@ -12,8 +12,8 @@ mod state;
 mod transfer;
 mod wire;
 
-pub use engine::{Engine, Matched, Observer, Options, Started, Unobserved, View, Wait};
-pub use limosa_device::shm::Commons;
+pub use engine::{Attendant, Engine, Matched, Observer, Options, Started, Unobserved, View, Wait};
+pub use limosa_device::shm::{Commons, Found};
 pub use limosa_device::{Peer, Puller, Slice, slice};
 pub use request::{Completion, Continuation, Failure, Label, RequestId, Short, Unknown};
 pub use state::Mode;

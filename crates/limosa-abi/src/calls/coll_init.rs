@@ -4,7 +4,7 @@ use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
 use limosa_mpi::Result;
-use limosa_mpi::coll::{self, Call, Plan, Schedule, barrier};
+use limosa_mpi::coll::{self, Call, Task, Work, barrier};
 use limosa_mpi::request::Request;
 
 use crate::args::{IntArray, Late, LateCount};
@@ -13,8 +13,8 @@ use crate::cx::Cx;
 use crate::handles::Handle;
 
 /// Gives a planned operation a handle.
-fn make(cx: &Cx, comm: &Arc<kinds::Communicator>, schedule: Schedule, request: &mut Handle) -> Result<()> {
-    *request = cx.register(Request::persistent_collective(comm, Plan::new(comm, schedule)))?;
+fn make(cx: &Cx, comm: &Arc<kinds::Communicator>, task: Task, request: &mut Handle) -> Result<()> {
+    *request = cx.register(Request::persistent_collective(comm, Work::new(comm, task)))?;
     Ok(())
 }
 
@@ -30,18 +30,18 @@ pub(crate) fn mpi_allgather_init(
     _info: Option<&Arc<kinds::Info>>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule = coll_plan::allgather(
+    let task = coll_plan::allgather(
         cx,
-        &Call::begin_nonblocking(comm),
+        &Call::begin_persistent(comm),
         sendbuf,
         sendcount,
         sendtype,
         recvbuf,
         recvcount,
         recvtype,
-        coll::allgather::plan,
+        coll::allgather::background,
     )?;
-    make(cx, comm, schedule, request)
+    make(cx, comm, task, request)
 }
 
 pub(crate) fn mpi_allgatherv_init(
@@ -57,9 +57,9 @@ pub(crate) fn mpi_allgatherv_init(
     _info: Option<&Arc<kinds::Info>>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule = coll_plan::allgatherv(
+    let task = coll_plan::allgatherv(
         cx,
-        &Call::begin_nonblocking(comm),
+        &Call::begin_persistent(comm),
         sendbuf,
         sendcount,
         sendtype,
@@ -67,9 +67,9 @@ pub(crate) fn mpi_allgatherv_init(
         recvcounts,
         displs,
         recvtype,
-        coll::allgather::plan_v,
+        coll::allgather::background,
     )?;
-    make(cx, comm, schedule, request)
+    make(cx, comm, task, request)
 }
 
 pub(crate) fn mpi_allreduce_init(
@@ -83,8 +83,8 @@ pub(crate) fn mpi_allreduce_init(
     _info: Option<&Arc<kinds::Info>>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule = coll_plan::allreduce(cx, &Call::begin_nonblocking(comm), sendbuf, recvbuf, count, datatype, op, coll::allreduce::plan)?;
-    make(cx, comm, schedule, request)
+    let task = coll_plan::allreduce(cx, &Call::begin_persistent(comm), sendbuf, recvbuf, count, datatype, op, coll::allreduce::background)?;
+    make(cx, comm, task, request)
 }
 
 pub(crate) fn mpi_alltoall_init(
@@ -99,18 +99,18 @@ pub(crate) fn mpi_alltoall_init(
     _info: Option<&Arc<kinds::Info>>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule = coll_plan::alltoall(
+    let task = coll_plan::alltoall(
         cx,
-        &Call::begin_nonblocking(comm),
+        &Call::begin_persistent(comm),
         sendbuf,
         sendcount,
         sendtype,
         recvbuf,
         recvcount,
         recvtype,
-        coll::alltoall::plan,
+        coll::alltoall::background,
     )?;
-    make(cx, comm, schedule, request)
+    make(cx, comm, task, request)
 }
 
 pub(crate) fn mpi_alltoallv_init(
@@ -127,9 +127,9 @@ pub(crate) fn mpi_alltoallv_init(
     _info: Option<&Arc<kinds::Info>>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule = coll_plan::alltoallv(
+    let task = coll_plan::alltoallv(
         cx,
-        &Call::begin_nonblocking(comm),
+        &Call::begin_persistent(comm),
         sendbuf,
         sendcounts,
         sdispls,
@@ -138,9 +138,9 @@ pub(crate) fn mpi_alltoallv_init(
         recvcounts,
         rdispls,
         recvtype,
-        coll::alltoall::plan,
+        coll::alltoall::background,
     )?;
-    make(cx, comm, schedule, request)
+    make(cx, comm, task, request)
 }
 
 pub(crate) fn mpi_alltoallw_init(
@@ -157,9 +157,9 @@ pub(crate) fn mpi_alltoallw_init(
     _info: Option<&Arc<kinds::Info>>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule = coll_plan::alltoallw(
+    let task = coll_plan::alltoallw(
         cx,
-        &Call::begin_nonblocking(comm),
+        &Call::begin_persistent(comm),
         sendbuf,
         sendcounts,
         sdispls,
@@ -168,9 +168,9 @@ pub(crate) fn mpi_alltoallw_init(
         recvcounts,
         rdispls,
         recvtypes,
-        coll::alltoall::plan,
+        coll::alltoall::background,
     )?;
-    make(cx, comm, schedule, request)
+    make(cx, comm, task, request)
 }
 
 pub(crate) fn mpi_barrier_init(
@@ -179,8 +179,8 @@ pub(crate) fn mpi_barrier_init(
     _info: Option<&Arc<kinds::Info>>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule = barrier::plan(&Call::begin_nonblocking(comm));
-    make(cx, comm, schedule, request)
+    let task = barrier::background(&Call::begin_persistent(comm))?;
+    make(cx, comm, task, request)
 }
 
 pub(crate) fn mpi_bcast_init(
@@ -193,8 +193,8 @@ pub(crate) fn mpi_bcast_init(
     _info: Option<&Arc<kinds::Info>>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule = coll_plan::bcast(cx, &Call::begin_nonblocking(comm), buffer, count, datatype, root, coll::bcast::plan)?;
-    make(cx, comm, schedule, request)
+    let task = coll_plan::bcast(cx, &Call::begin_persistent(comm), buffer, count, datatype, root, coll::bcast::background)?;
+    make(cx, comm, task, request)
 }
 
 pub(crate) fn mpi_exscan_init(
@@ -208,9 +208,9 @@ pub(crate) fn mpi_exscan_init(
     _info: Option<&Arc<kinds::Info>>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule =
-        coll_plan::exscan(cx, &Call::begin_nonblocking(comm), sendbuf, recvbuf, count, datatype, op, coll::scan::plan_exclusive)?;
-    make(cx, comm, schedule, request)
+    let task =
+        coll_plan::exscan(cx, &Call::begin_persistent(comm), sendbuf, recvbuf, count, datatype, op, coll::scan::background_exclusive)?;
+    make(cx, comm, task, request)
 }
 
 pub(crate) fn mpi_gather_init(
@@ -226,9 +226,9 @@ pub(crate) fn mpi_gather_init(
     _info: Option<&Arc<kinds::Info>>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule = coll_plan::gather(
+    let task = coll_plan::gather(
         cx,
-        &Call::begin_nonblocking(comm),
+        &Call::begin_persistent(comm),
         sendbuf,
         sendcount,
         sendtype,
@@ -236,9 +236,9 @@ pub(crate) fn mpi_gather_init(
         recvcount,
         recvtype,
         root,
-        coll::gather::plan,
+        coll::gather::background,
     )?;
-    make(cx, comm, schedule, request)
+    make(cx, comm, task, request)
 }
 
 pub(crate) fn mpi_gatherv_init(
@@ -255,9 +255,9 @@ pub(crate) fn mpi_gatherv_init(
     _info: Option<&Arc<kinds::Info>>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule = coll_plan::gatherv(
+    let task = coll_plan::gatherv(
         cx,
-        &Call::begin_nonblocking(comm),
+        &Call::begin_persistent(comm),
         sendbuf,
         sendcount,
         sendtype,
@@ -266,9 +266,9 @@ pub(crate) fn mpi_gatherv_init(
         displs,
         recvtype,
         root,
-        coll::gather::plan_v,
+        coll::gather::background_v,
     )?;
-    make(cx, comm, schedule, request)
+    make(cx, comm, task, request)
 }
 
 pub(crate) fn mpi_reduce_init(
@@ -283,8 +283,8 @@ pub(crate) fn mpi_reduce_init(
     _info: Option<&Arc<kinds::Info>>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule = coll_plan::reduce(cx, &Call::begin_nonblocking(comm), sendbuf, recvbuf, count, datatype, op, root, coll::reduce::plan)?;
-    make(cx, comm, schedule, request)
+    let task = coll_plan::reduce(cx, &Call::begin_persistent(comm), sendbuf, recvbuf, count, datatype, op, root, coll::reduce::background)?;
+    make(cx, comm, task, request)
 }
 
 pub(crate) fn mpi_reduce_scatter_init(
@@ -298,17 +298,17 @@ pub(crate) fn mpi_reduce_scatter_init(
     _info: Option<&Arc<kinds::Info>>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule = coll_plan::reduce_scatter(
+    let task = coll_plan::reduce_scatter(
         cx,
-        &Call::begin_nonblocking(comm),
+        &Call::begin_persistent(comm),
         sendbuf,
         recvbuf,
         recvcounts,
         datatype,
         op,
-        coll::reduce_scatter::plan,
+        coll::reduce_scatter::background,
     )?;
-    make(cx, comm, schedule, request)
+    make(cx, comm, task, request)
 }
 
 pub(crate) fn mpi_reduce_scatter_block_init(
@@ -322,17 +322,17 @@ pub(crate) fn mpi_reduce_scatter_block_init(
     _info: Option<&Arc<kinds::Info>>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule = coll_plan::reduce_scatter_block(
+    let task = coll_plan::reduce_scatter_block(
         cx,
-        &Call::begin_nonblocking(comm),
+        &Call::begin_persistent(comm),
         sendbuf,
         recvbuf,
         recvcount,
         datatype,
         op,
-        coll::reduce_scatter::plan,
+        coll::reduce_scatter::background,
     )?;
-    make(cx, comm, schedule, request)
+    make(cx, comm, task, request)
 }
 
 pub(crate) fn mpi_scan_init(
@@ -346,8 +346,8 @@ pub(crate) fn mpi_scan_init(
     _info: Option<&Arc<kinds::Info>>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule = coll_plan::scan(cx, &Call::begin_nonblocking(comm), sendbuf, recvbuf, count, datatype, op, coll::scan::plan)?;
-    make(cx, comm, schedule, request)
+    let task = coll_plan::scan(cx, &Call::begin_persistent(comm), sendbuf, recvbuf, count, datatype, op, coll::scan::background)?;
+    make(cx, comm, task, request)
 }
 
 pub(crate) fn mpi_scatter_init(
@@ -363,9 +363,9 @@ pub(crate) fn mpi_scatter_init(
     _info: Option<&Arc<kinds::Info>>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule = coll_plan::scatter(
+    let task = coll_plan::scatter(
         cx,
-        &Call::begin_nonblocking(comm),
+        &Call::begin_persistent(comm),
         sendbuf,
         sendcount,
         sendtype,
@@ -373,9 +373,9 @@ pub(crate) fn mpi_scatter_init(
         recvcount,
         recvtype,
         root,
-        coll::scatter::plan,
+        coll::scatter::background,
     )?;
-    make(cx, comm, schedule, request)
+    make(cx, comm, task, request)
 }
 
 pub(crate) fn mpi_scatterv_init(
@@ -392,9 +392,9 @@ pub(crate) fn mpi_scatterv_init(
     _info: Option<&Arc<kinds::Info>>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule = coll_plan::scatterv(
+    let task = coll_plan::scatterv(
         cx,
-        &Call::begin_nonblocking(comm),
+        &Call::begin_persistent(comm),
         sendbuf,
         sendcounts,
         displs,
@@ -403,7 +403,7 @@ pub(crate) fn mpi_scatterv_init(
         recvcount,
         recvtype,
         root,
-        coll::scatter::plan_v,
+        coll::scatter::background_v,
     )?;
-    make(cx, comm, schedule, request)
+    make(cx, comm, task, request)
 }

@@ -3,9 +3,9 @@
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
-use limosa_mpi::coll::{self, Call, Run, Schedule, barrier};
+use limosa_mpi::Result;
+use limosa_mpi::coll::{self, Call, Task, Work, barrier};
 use limosa_mpi::request::Request;
-use limosa_mpi::{Result, instance};
 
 use crate::args::{IntArray, Late, LateCount};
 use crate::calls::{coll_plan, kinds};
@@ -13,10 +13,10 @@ use crate::cx::Cx;
 use crate::handles::Handle;
 
 /// Starts a planned operation and gives its request a handle.
-fn begin(cx: &Cx, comm: &Arc<kinds::Communicator>, schedule: Schedule, request: &mut Handle) -> Result<()> {
-    let run = Run::new(comm, schedule);
-    *request = cx.register(Request::collective(comm, run.clone()))?;
-    run.start(instance::engine());
+fn begin(cx: &Cx, comm: &Arc<kinds::Communicator>, task: Task, request: &mut Handle) -> Result<()> {
+    let work = Work::new(comm, task);
+    *request = cx.register(Request::collective(comm, work.clone()))?;
+    work.start();
     Ok(())
 }
 
@@ -31,7 +31,7 @@ pub(crate) fn mpi_iallgather(
     comm: &Arc<kinds::Communicator>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule = coll_plan::allgather(
+    let task = coll_plan::allgather(
         cx,
         &Call::begin_nonblocking(comm),
         sendbuf,
@@ -40,9 +40,9 @@ pub(crate) fn mpi_iallgather(
         recvbuf,
         recvcount,
         recvtype,
-        coll::allgather::plan,
+        coll::allgather::background,
     )?;
-    begin(cx, comm, schedule, request)
+    begin(cx, comm, task, request)
 }
 
 pub(crate) fn mpi_iallgatherv(
@@ -57,7 +57,7 @@ pub(crate) fn mpi_iallgatherv(
     comm: &Arc<kinds::Communicator>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule = coll_plan::allgatherv(
+    let task = coll_plan::allgatherv(
         cx,
         &Call::begin_nonblocking(comm),
         sendbuf,
@@ -67,9 +67,9 @@ pub(crate) fn mpi_iallgatherv(
         recvcounts,
         displs,
         recvtype,
-        coll::allgather::plan_v,
+        coll::allgather::background,
     )?;
-    begin(cx, comm, schedule, request)
+    begin(cx, comm, task, request)
 }
 
 pub(crate) fn mpi_iallreduce(
@@ -82,8 +82,9 @@ pub(crate) fn mpi_iallreduce(
     comm: &Arc<kinds::Communicator>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule = coll_plan::allreduce(cx, &Call::begin_nonblocking(comm), sendbuf, recvbuf, count, datatype, op, coll::allreduce::plan)?;
-    begin(cx, comm, schedule, request)
+    let task =
+        coll_plan::allreduce(cx, &Call::begin_nonblocking(comm), sendbuf, recvbuf, count, datatype, op, coll::allreduce::background)?;
+    begin(cx, comm, task, request)
 }
 
 pub(crate) fn mpi_ialltoall(
@@ -97,7 +98,7 @@ pub(crate) fn mpi_ialltoall(
     comm: &Arc<kinds::Communicator>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule = coll_plan::alltoall(
+    let task = coll_plan::alltoall(
         cx,
         &Call::begin_nonblocking(comm),
         sendbuf,
@@ -106,9 +107,9 @@ pub(crate) fn mpi_ialltoall(
         recvbuf,
         recvcount,
         recvtype,
-        coll::alltoall::plan,
+        coll::alltoall::background,
     )?;
-    begin(cx, comm, schedule, request)
+    begin(cx, comm, task, request)
 }
 
 pub(crate) fn mpi_ialltoallv(
@@ -124,7 +125,7 @@ pub(crate) fn mpi_ialltoallv(
     comm: &Arc<kinds::Communicator>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule = coll_plan::alltoallv(
+    let task = coll_plan::alltoallv(
         cx,
         &Call::begin_nonblocking(comm),
         sendbuf,
@@ -135,9 +136,9 @@ pub(crate) fn mpi_ialltoallv(
         recvcounts,
         rdispls,
         recvtype,
-        coll::alltoall::plan,
+        coll::alltoall::background,
     )?;
-    begin(cx, comm, schedule, request)
+    begin(cx, comm, task, request)
 }
 
 pub(crate) fn mpi_ialltoallw(
@@ -153,7 +154,7 @@ pub(crate) fn mpi_ialltoallw(
     comm: &Arc<kinds::Communicator>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule = coll_plan::alltoallw(
+    let task = coll_plan::alltoallw(
         cx,
         &Call::begin_nonblocking(comm),
         sendbuf,
@@ -164,14 +165,14 @@ pub(crate) fn mpi_ialltoallw(
         recvcounts,
         rdispls,
         recvtypes,
-        coll::alltoall::plan,
+        coll::alltoall::background,
     )?;
-    begin(cx, comm, schedule, request)
+    begin(cx, comm, task, request)
 }
 
 pub(crate) fn mpi_ibarrier(cx: &Cx, comm: &Arc<kinds::Communicator>, request: &mut Handle) -> Result<()> {
-    let schedule = barrier::plan(&Call::begin_nonblocking(comm));
-    begin(cx, comm, schedule, request)
+    let task = barrier::background(&Call::begin_nonblocking(comm))?;
+    begin(cx, comm, task, request)
 }
 
 pub(crate) fn mpi_ibcast(
@@ -183,8 +184,8 @@ pub(crate) fn mpi_ibcast(
     comm: &Arc<kinds::Communicator>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule = coll_plan::bcast(cx, &Call::begin_nonblocking(comm), buffer, count, datatype, root, coll::bcast::plan)?;
-    begin(cx, comm, schedule, request)
+    let task = coll_plan::bcast(cx, &Call::begin_nonblocking(comm), buffer, count, datatype, root, coll::bcast::background)?;
+    begin(cx, comm, task, request)
 }
 
 pub(crate) fn mpi_iexscan(
@@ -197,9 +198,9 @@ pub(crate) fn mpi_iexscan(
     comm: &Arc<kinds::Communicator>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule =
-        coll_plan::exscan(cx, &Call::begin_nonblocking(comm), sendbuf, recvbuf, count, datatype, op, coll::scan::plan_exclusive)?;
-    begin(cx, comm, schedule, request)
+    let task =
+        coll_plan::exscan(cx, &Call::begin_nonblocking(comm), sendbuf, recvbuf, count, datatype, op, coll::scan::background_exclusive)?;
+    begin(cx, comm, task, request)
 }
 
 pub(crate) fn mpi_igather(
@@ -214,7 +215,7 @@ pub(crate) fn mpi_igather(
     comm: &Arc<kinds::Communicator>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule = coll_plan::gather(
+    let task = coll_plan::gather(
         cx,
         &Call::begin_nonblocking(comm),
         sendbuf,
@@ -224,9 +225,9 @@ pub(crate) fn mpi_igather(
         recvcount,
         recvtype,
         root,
-        coll::gather::plan,
+        coll::gather::background,
     )?;
-    begin(cx, comm, schedule, request)
+    begin(cx, comm, task, request)
 }
 
 pub(crate) fn mpi_igatherv(
@@ -242,7 +243,7 @@ pub(crate) fn mpi_igatherv(
     comm: &Arc<kinds::Communicator>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule = coll_plan::gatherv(
+    let task = coll_plan::gatherv(
         cx,
         &Call::begin_nonblocking(comm),
         sendbuf,
@@ -253,9 +254,9 @@ pub(crate) fn mpi_igatherv(
         displs,
         recvtype,
         root,
-        coll::gather::plan_v,
+        coll::gather::background_v,
     )?;
-    begin(cx, comm, schedule, request)
+    begin(cx, comm, task, request)
 }
 
 pub(crate) fn mpi_ireduce(
@@ -269,8 +270,9 @@ pub(crate) fn mpi_ireduce(
     comm: &Arc<kinds::Communicator>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule = coll_plan::reduce(cx, &Call::begin_nonblocking(comm), sendbuf, recvbuf, count, datatype, op, root, coll::reduce::plan)?;
-    begin(cx, comm, schedule, request)
+    let task =
+        coll_plan::reduce(cx, &Call::begin_nonblocking(comm), sendbuf, recvbuf, count, datatype, op, root, coll::reduce::background)?;
+    begin(cx, comm, task, request)
 }
 
 pub(crate) fn mpi_ireduce_scatter(
@@ -283,7 +285,7 @@ pub(crate) fn mpi_ireduce_scatter(
     comm: &Arc<kinds::Communicator>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule = coll_plan::reduce_scatter(
+    let task = coll_plan::reduce_scatter(
         cx,
         &Call::begin_nonblocking(comm),
         sendbuf,
@@ -291,9 +293,9 @@ pub(crate) fn mpi_ireduce_scatter(
         recvcounts,
         datatype,
         op,
-        coll::reduce_scatter::plan,
+        coll::reduce_scatter::background,
     )?;
-    begin(cx, comm, schedule, request)
+    begin(cx, comm, task, request)
 }
 
 pub(crate) fn mpi_ireduce_scatter_block(
@@ -306,7 +308,7 @@ pub(crate) fn mpi_ireduce_scatter_block(
     comm: &Arc<kinds::Communicator>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule = coll_plan::reduce_scatter_block(
+    let task = coll_plan::reduce_scatter_block(
         cx,
         &Call::begin_nonblocking(comm),
         sendbuf,
@@ -314,9 +316,9 @@ pub(crate) fn mpi_ireduce_scatter_block(
         recvcount,
         datatype,
         op,
-        coll::reduce_scatter::plan,
+        coll::reduce_scatter::background,
     )?;
-    begin(cx, comm, schedule, request)
+    begin(cx, comm, task, request)
 }
 
 pub(crate) fn mpi_iscan(
@@ -329,8 +331,8 @@ pub(crate) fn mpi_iscan(
     comm: &Arc<kinds::Communicator>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule = coll_plan::scan(cx, &Call::begin_nonblocking(comm), sendbuf, recvbuf, count, datatype, op, coll::scan::plan)?;
-    begin(cx, comm, schedule, request)
+    let task = coll_plan::scan(cx, &Call::begin_nonblocking(comm), sendbuf, recvbuf, count, datatype, op, coll::scan::background)?;
+    begin(cx, comm, task, request)
 }
 
 pub(crate) fn mpi_iscatter(
@@ -345,7 +347,7 @@ pub(crate) fn mpi_iscatter(
     comm: &Arc<kinds::Communicator>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule = coll_plan::scatter(
+    let task = coll_plan::scatter(
         cx,
         &Call::begin_nonblocking(comm),
         sendbuf,
@@ -355,9 +357,9 @@ pub(crate) fn mpi_iscatter(
         recvcount,
         recvtype,
         root,
-        coll::scatter::plan,
+        coll::scatter::background,
     )?;
-    begin(cx, comm, schedule, request)
+    begin(cx, comm, task, request)
 }
 
 pub(crate) fn mpi_iscatterv(
@@ -373,7 +375,7 @@ pub(crate) fn mpi_iscatterv(
     comm: &Arc<kinds::Communicator>,
     request: &mut Handle,
 ) -> Result<()> {
-    let schedule = coll_plan::scatterv(
+    let task = coll_plan::scatterv(
         cx,
         &Call::begin_nonblocking(comm),
         sendbuf,
@@ -384,7 +386,7 @@ pub(crate) fn mpi_iscatterv(
         recvcount,
         recvtype,
         root,
-        coll::scatter::plan_v,
+        coll::scatter::background_v,
     )?;
-    begin(cx, comm, schedule, request)
+    begin(cx, comm, task, request)
 }

@@ -1,9 +1,10 @@
 //! What the processes of a machine share beside packets: doorbells to ring, word of where each runs, and areas of memory.
 //!
-//! Areas lie behind the lanes in the shared file. One process takes an area and tells the others its place; each maps it. Places are never used
-//! twice: an area that is given back leaves a hole in the file, which takes no memory.
+//! Areas lie behind the lanes in the shared file, and behind their [directory](super::directory). One process takes an area and tells the others
+//! its place; each maps it. Places are never used twice: an area that is given back leaves a hole in the file, which takes no memory.
 
 use super::Ports;
+use super::directory::Directory;
 use crate::Peer;
 use limosa_base::doorbell::State;
 use limosa_base::joint::Joint;
@@ -11,8 +12,8 @@ use limosa_base::segment::{self, Foreign, PAGE, Shared};
 use limosa_base::spread::Place;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
 
 /// Doorbells and areas.
 pub struct Commons {
@@ -21,6 +22,8 @@ pub struct Commons {
     /// Where in the file the areas begin.
     pub(super) first: u64,
     pub(super) size: u32,
+    /// The names of areas, once they are needed.
+    pub(super) directory: OnceLock<Shared<Directory>>,
 }
 
 impl Commons {

@@ -86,11 +86,13 @@ impl Buffer {
 }
 
 /// One block of memory per rank.
+#[derive(Clone)]
 pub struct Blocks {
     base: *mut u8,
     shape: Shape,
 }
 
+#[derive(Clone)]
 enum Shape {
     /// Blocks of equal size, one after the other.
     Even { count: usize, datatype: Held },

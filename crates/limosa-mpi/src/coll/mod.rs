@@ -1,13 +1,12 @@
 //! Collective operations (MPI-5 chapter 6) on intracommunicators.
 //!
 //! An operation is planned and then run. Planning checks the arguments, selects an algorithm ([`select`]) and lays down what this rank does as
-//! a [`Schedule`]; nothing moves yet. Running is the same for all operations: blocking by [`run`], in the background by a [`Run`], many times
-//! by a [`Plan`].
+//! a [`Schedule`]; nothing moves yet. Running is the same for all operations: blocking by [`run`], in the background as [`Work`].
 //!
 //! ```text
 //! let call = Call::begin(&comm);                       // first of all: draws the number of this collective
 //! let schedule = bcast::plan(&call, buffer, root)?;    // checks, selects, plans
-//! run(&comm, schedule)?;                               // or Run::new(...).start(...), or Plan::new(...)
+//! run(&comm, schedule)?;                               // or Work::new(&comm, task).start()
 //! ```
 //!
 //! Contract
@@ -33,6 +32,7 @@ pub mod alltoall;
 pub mod barrier;
 pub mod bcast;
 mod buffer;
+mod depot;
 mod exchange;
 pub mod gather;
 mod node;
@@ -45,12 +45,16 @@ mod schedule;
 mod select;
 #[cfg(test)]
 mod tests;
+mod work;
 
 pub use buffer::{Blocks, Buffer};
+use depot::{Deal, Desk};
+pub(crate) use depot::{Depot, Sleepers};
 pub(crate) use node::Node;
 use node::{Kind, Turn};
-pub use run::{Plan, Run, run};
+pub use run::run;
 pub use schedule::Schedule;
+pub use work::{Task, Work};
 
 /// Collectives of a sort are numbered modulo this: half of the tags, which are not negative, for each of two sorts.
 const NUMBERS: u64 = 1 << 30;
@@ -61,6 +65,16 @@ pub struct Call<'a> {
     tag: i32,
     /// For a blocking operation: what the members share, and the number of their turn.
     node: Option<(&'a Node, u64)>,
+    sort: Sort,
+}
+
+/// How an operation is called.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sort {
+    Blocking,
+    /// With its number, from 1.
+    NonBlocking(u64),
+    Persistent(u64),
 }
 
 impl<'a> Call<'a> {
@@ -71,20 +85,60 @@ impl<'a> Call<'a> {
         // Members call collectives one after the other, so that nobody else counts meanwhile; an atomic addition would wait for all stores before it.
         let number = comm.coll_seq.load(Ordering::Relaxed);
         comm.coll_seq.store(number + 1, Ordering::Relaxed);
-        Call { comm, tag: tag(0, number), node: node.map(|node| (node, number + 1)) }
+        Call { comm, tag: tag(0, number), node: node.map(|node| (node, number + 1)), sort: Sort::Blocking }
     }
 
     /// As [`Call::begin`], for an operation that goes by messages whatever there is.
     fn by_messages(comm: &'a Comm) -> Call<'a> {
-        Call { comm, tag: tag(0, comm.coll_seq.fetch_add(1, Ordering::Relaxed)), node: None }
+        Call { comm, tag: tag(0, comm.coll_seq.fetch_add(1, Ordering::Relaxed)), node: None, sort: Sort::Blocking }
     }
 
-    /// Begins a non-blocking or persistent collective operation: the next one of these on this communicator.
+    /// Begins a non-blocking collective operation: the next one of these and of persistent ones on this communicator.
     ///
     /// They are numbered apart from the blocking ones, with which they never match (MPI-5 section 6.12). The standard has all ranks call both in
     /// one order; programs that do not keep it between the two sorts still work.
     pub fn begin_nonblocking(comm: &'a Comm) -> Call<'a> {
-        Call { comm, tag: tag(NUMBERS, comm.icoll_seq.fetch_add(1, Ordering::Relaxed).into()), node: None }
+        let number = comm.icoll_seq.fetch_add(1, Ordering::Relaxed);
+        Call { comm, tag: tag(NUMBERS, number), node: None, sort: Sort::NonBlocking(number + 1) }
+    }
+
+    /// Begins the making of a persistent collective operation.
+    pub fn begin_persistent(comm: &'a Comm) -> Call<'a> {
+        let number = comm.icoll_seq.fetch_add(1, Ordering::Relaxed);
+        Call { comm, tag: tag(NUMBERS, number), node: None, sort: Sort::Persistent(number + 1) }
+    }
+
+    /// The depot for an operation in the background of which a rank leaves at most so many bytes there, as all ranks know; `None` if there is none,
+    /// or they do not fit.
+    fn desk(&self, bytes: usize) -> Option<Desk> {
+        match self.sort {
+            Sort::Blocking => None,
+            Sort::NonBlocking(number) => {
+                let depot = Depot::of(self.comm)?;
+                if !depot.can_hold(bytes) {
+                    depot.pass_over(number);
+                    return None;
+                }
+                Some(Desk { depot: depot.clone(), number: Some(number), most: usize::MAX })
+            }
+            Sort::Persistent(number) => {
+                if let Some(Some(depot)) = self.comm.depot.get() {
+                    depot.pass_over(number);
+                }
+                if bytes > depot::MOST_BYTES {
+                    return None;
+                }
+                let depot = Depot::for_persistent(self.comm, number, bytes).filter(|depot| depot.can_hold(bytes))?;
+                Some(Desk { depot, number: None, most: usize::MAX })
+            }
+        }
+    }
+
+    /// As [`Call::desk`], for parts of which ranks do not know alike how long they are.
+    fn desk_for_any(&self) -> Option<Desk> {
+        let mut desk = self.desk(depot::SLOT_BYTES)?;
+        desk.most = if matches!(self.sort, Sort::Persistent(_)) { depot::SLOT_BYTES } else { desk.depot.most_bytes() };
+        Some(desk)
     }
 
     /// Number of ranks.

@@ -299,27 +299,3 @@ fn resume(run: Arc<Run>, engine: &Engine) {
     }
     SERVING.set(false);
 }
-
-/// What a persistent collective does each time it is started.
-///
-/// The messages of all its starts have the tag that was drawn when it was planned, so that persistent collectives may be started in different
-/// orders on different ranks.
-pub struct Plan {
-    run: Arc<Run>,
-}
-
-impl Plan {
-    /// A persistent form of the planned operation.
-    pub fn new(comm: &Arc<Comm>, schedule: Schedule) -> Plan {
-        Plan { run: Run::new(comm, schedule) }
-    }
-
-    /// Starts it.
-    ///
-    /// # Errors
-    /// None so far: what goes wrong is told at the end.
-    pub fn start(&self, _comm: &Arc<Comm>) -> Result<Arc<Run>> {
-        self.run.start(instance::engine());
-        Ok(self.run.clone())
-    }
-}

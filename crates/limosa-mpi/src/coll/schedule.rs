@@ -196,7 +196,7 @@ pub(super) fn mismatch(from: usize, sent: usize, room: usize) -> Error {
     Error::new(class, detail)
 }
 
-fn check_own(rank: usize, from: &Region, to: &Region) -> Result<()> {
+pub(super) fn check_own(rank: usize, from: &Region, to: &Region) -> Result<()> {
     if from.len() == to.len() { Ok(()) } else { Err(mismatch(rank, from.len(), to.len())) }
 }
 
@@ -226,7 +226,7 @@ pub(super) fn loose_elements(count: usize, datatype: &Arc<Datatype>) -> Result<(
 }
 
 /// Copies the bytes of a region, in stream order, to those of another one of the same length.
-fn copy(from: &Region, to: &Region) {
+pub(super) fn copy(from: &Region, to: &Region) {
     const CHUNK: usize = 16 << 10;
     let bytes = from.len().min(to.len());
     match (from.as_contiguous(), to.as_contiguous()) {

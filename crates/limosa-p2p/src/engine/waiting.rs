@@ -34,6 +34,8 @@ const LONGEST_NAP: u32 = 7;
 const POLL_REPORT_NS: u64 = 100_000_000;
 /// What a thread leaves undone when it leaves the library is done after this time, if it has not come back.
 const LINGER: Duration = Duration::from_micros(100);
+/// When an attendant is called again that wants to be.
+const REMINDER: Duration = Duration::from_millis(1);
 /// The helper thread takes no more unexpected messages than this for a program that does not receive, in bytes.
 const HELPER_HOARD: usize = 64 << 20;
 
@@ -62,6 +64,9 @@ impl Engine {
         loop {
             let moved = self.progress(&mut core);
             let just_woken = std::mem::take(&mut woken);
+            if just_woken {
+                self.attend(&mut core);
+            }
             if reported && (moved || !core.state.jobs.is_empty()) {
                 // Something is under way after all. If nothing follows, the call says again that it waits.
                 reported = false;
@@ -290,6 +295,23 @@ impl Engine {
         self.leave_for_good(core);
     }
 
+    /// Calls the attendant, and again later if it wants that.
+    fn attend(&self, core: &mut Guard<'_, Core>) {
+        if let Some(attendant) = self.attendant.get()
+            && Guard::unlocked(core, attendant)
+        {
+            self.call_back(core);
+        }
+    }
+
+    /// Sets the alarm, unless it is going to go off anyway.
+    pub(super) fn call_back(&self, core: &mut Core) {
+        if !core.lingering && !self.stopping.load(Ordering::Relaxed) && self.has_alarm_thread() {
+            core.lingering = true;
+            self.alarm.set(REMINDER);
+        }
+    }
+
     /// Sees to it that the alarm goes off soon; false if it cannot.
     pub(super) fn linger(&self, core: &mut Core) -> bool {
         if core.lingering {
@@ -324,6 +346,7 @@ impl Engine {
             }
             let mut core = self.core.lock();
             core.lingering = false;
+            self.attend(&mut core);
             self.leave_for_good(core);
         }
     }
@@ -382,6 +405,7 @@ impl Engine {
                 return;
             }
             let mut core = self.core.lock();
+            self.attend(&mut core);
             while core.state.unexpected_bytes < HELPER_HOARD {
                 if !core.state.jobs.is_empty() {
                     core = self.run_jobs(core);

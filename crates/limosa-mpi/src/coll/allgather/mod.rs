@@ -7,7 +7,7 @@ pub(super) mod ring;
 use super::buffer::{Blocks, Buffer, check_apart};
 use super::node::{self, Kind};
 use super::select::{self, select};
-use super::{Call, Schedule};
+use super::{Call, Deal, Schedule, Task};
 use crate::error::Result;
 
 /// Gives all ranks all contributions, of any length (`MPI_Allgather`, `MPI_Allgatherv`). `send` is `None` for `MPI_IN_PLACE`.
@@ -20,6 +20,19 @@ pub fn run(call: &Call<'_>, send: Option<&Buffer>, receive: &Blocks) -> Result<(
     match call.turn(Kind::Allgather, most) {
         Some(turn) => node::allgather(&turn, send, receive),
         None => super::run(call.comm, if receive.are_even() { plan(call, send, receive)? } else { plan_v(call, send, receive)? }),
+    }
+}
+
+/// Prepares what [`run`] does, to be done in the background.
+///
+/// # Errors
+/// As for [`plan`].
+pub fn background(call: &Call<'_>, send: Option<&Buffer>, receive: &Blocks) -> Result<Task> {
+    check(send, receive, call.rank())?;
+    match call.desk(receive.most_bytes(call.size())) {
+        Some(desk) => Deal::allgather(call, send, receive).map(|deal| Task::at(desk, deal)),
+        None if receive.are_even() => plan(call, send, receive).map(Task::from),
+        None => plan_v(call, send, receive).map(Task::from),
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::buffer::{Buffer, check_apart};
 use super::node::{self, Kind};
 use super::select::{self, select};
-use super::{Call, Schedule};
+use super::{Call, Deal, Schedule, Task};
 use crate::error::Result;
 use crate::op::Op;
 
@@ -32,6 +32,19 @@ fn check<'a>(send: Option<&'a Buffer>, receive: &'a Buffer, op: &Op) -> Result<&
     let input = send.unwrap_or(receive);
     op.check(&input.datatype)?;
     Ok(input)
+}
+
+/// Prepares what [`run`] does, to be done in the background.
+///
+/// # Errors
+/// As for [`plan`].
+pub fn background(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, op: &Arc<Op>) -> Result<Task> {
+    let input = check(send, receive, op)?;
+    let bytes = input.bytes();
+    match call.desk(bytes) {
+        Some(desk) => Ok(Task::at(desk, Deal::reduction(Kind::Allreduce, op, input, call.size(), 0..bytes, Some(receive)))),
+        None => plan(call, send, receive, op).map(Task::from),
+    }
 }
 
 /// Plans that all ranks get the operands of all ranks combined, bit by bit the same. `send` is `None` for `MPI_IN_PLACE`.

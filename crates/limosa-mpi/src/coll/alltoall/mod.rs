@@ -5,7 +5,7 @@ mod exchange;
 
 use super::buffer::{Blocks, check_apart};
 use super::node::{self, Kind};
-use super::{Call, Schedule};
+use super::{Call, Deal, Schedule, Task};
 use crate::error::Result;
 
 /// Every rank sends a block to every rank. `send` is `None` for `MPI_IN_PLACE`.
@@ -21,6 +21,21 @@ pub fn run(call: &Call<'_>, send: Option<&Blocks>, receive: &Blocks) -> Result<(
     match call.turn(Kind::Alltoall, all) {
         Some(turn) => node::alltoall(&turn, send, receive),
         None => super::run(call.comm, plan(call, send, receive)?),
+    }
+}
+
+/// Prepares what [`run`] does, to be done in the background.
+///
+/// # Errors
+/// As for [`plan`].
+pub fn background(call: &Call<'_>, send: Option<&Blocks>, receive: &Blocks) -> Result<Task> {
+    if let Some(send) = send {
+        check_apart(&send.of(0), &receive.of(0))?;
+    }
+    let desk = if receive.are_even() { call.desk(receive.bytes(0).saturating_mul(call.size())) } else { call.desk_for_any() };
+    match desk {
+        Some(desk) => Deal::alltoall(call, desk.most, send, receive).map(|deal| Task::at(desk, deal)),
+        None => plan(call, send, receive).map(Task::from),
     }
 }
 

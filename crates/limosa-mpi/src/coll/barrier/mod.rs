@@ -3,7 +3,7 @@
 mod dissemination;
 
 use super::node::{self, Kind};
-use super::{Call, Schedule};
+use super::{Call, Deal, Schedule, Task};
 use crate::error::Result;
 
 /// Waits until all members have called.
@@ -16,6 +16,17 @@ pub fn run(call: &Call<'_>) -> Result<()> {
         Some(turn) => node::barrier(&turn),
         None => super::run(call.comm, plan(call)),
     }
+}
+
+/// Begins a barrier in the background.
+///
+/// # Errors
+/// None so far: what goes wrong is told at the end.
+pub fn background(call: &Call<'_>) -> Result<Task> {
+    Ok(match call.desk(0) {
+        Some(desk) => Task::at(desk, Deal::barrier()),
+        None => plan(call).into(),
+    })
 }
 
 /// Plans a barrier.

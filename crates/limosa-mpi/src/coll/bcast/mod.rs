@@ -6,7 +6,7 @@ pub(super) mod scatter_exchange;
 use super::buffer::Buffer;
 use super::node::{self, Kind};
 use super::select::{self, select};
-use super::{Call, Schedule};
+use super::{Call, Deal, Schedule, Task};
 use crate::error::Result;
 
 /// Gives all ranks what the root's buffer holds.
@@ -18,6 +18,18 @@ pub fn run(call: &Call<'_>, buffer: &Buffer, root: i32) -> Result<()> {
     match call.turn(Kind::Bcast, buffer.bytes()) {
         Some(turn) => node::bcast(&turn, buffer, rank),
         None => super::run(call.comm, plan(call, buffer, root)?),
+    }
+}
+
+/// Prepares what [`run`] does, to be done in the background.
+///
+/// # Errors
+/// As for [`plan`].
+pub fn background(call: &Call<'_>, buffer: &Buffer, root: i32) -> Result<Task> {
+    let rank = call.comm.check_root(root)? as usize;
+    match call.desk(buffer.bytes()) {
+        Some(desk) => Ok(Task::at(desk, Deal::bcast(call, buffer, rank))),
+        None => plan(call, buffer, root).map(Task::from),
     }
 }
 

@@ -6,7 +6,7 @@ pub(super) mod linear;
 use super::buffer::{Blocks, Buffer, check_apart};
 use super::node::{self, Kind};
 use super::select::{self, select};
-use super::{Call, Schedule};
+use super::{Call, Deal, Schedule, Task};
 use crate::error::Result;
 use crate::fail;
 
@@ -32,6 +32,30 @@ pub fn run_v(call: &Call<'_>, send: Option<&Buffer>, receive: Option<&Blocks>, r
     match call.turn(Kind::Gather, node::ANY_BYTES) {
         Some(turn) => node::gather(&turn, send, receive, rank),
         None => super::run(call.comm, plan_v(call, send, receive, root)?),
+    }
+}
+
+/// Prepares what [`run`] does, to be done in the background.
+///
+/// # Errors
+/// As for [`plan`].
+pub fn background(call: &Call<'_>, send: Option<&Buffer>, receive: Option<&Blocks>, root: i32) -> Result<Task> {
+    let rank = check(call, send, receive, root)?;
+    match call.desk(bytes_of_one(send, receive, rank)) {
+        Some(desk) => Deal::gather(call, desk.most, send, receive, rank).map(|deal| Task::at(desk, deal)),
+        None => plan(call, send, receive, root).map(Task::from),
+    }
+}
+
+/// Prepares what [`run_v`] does, to be done in the background.
+///
+/// # Errors
+/// As for [`plan`].
+pub fn background_v(call: &Call<'_>, send: Option<&Buffer>, receive: Option<&Blocks>, root: i32) -> Result<Task> {
+    let rank = check(call, send, receive, root)?;
+    match call.desk_for_any() {
+        Some(desk) => Deal::gather(call, desk.most, send, receive, rank).map(|deal| Task::at(desk, deal)),
+        None => plan_v(call, send, receive, root).map(Task::from),
     }
 }
 

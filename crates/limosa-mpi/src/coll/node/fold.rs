@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::op::Op;
 
 /// What to combine with, and elements of which type: packed ones, in blocks.
-pub(super) struct Reducer<'a> {
+pub(in crate::coll) struct Reducer<'a> {
     op: &'a Arc<Op>,
     datatype: &'a Arc<Datatype>,
     /// Where in a packed block a buffer of such elements begins, if elements lie in memory as they are packed.
@@ -24,7 +24,7 @@ pub(super) struct Reducer<'a> {
 
 impl<'a> Reducer<'a> {
     /// For operands like this rank's, which is left as it is, or is where the result comes to.
-    pub(super) fn new(op: &'a Arc<Op>, operand: &'a Buffer, in_place: bool) -> Reducer<'a> {
+    pub(in crate::coll) fn new(op: &'a Arc<Op>, operand: &'a Buffer, in_place: bool) -> Reducer<'a> {
         let datatype = &operand.datatype;
         // Two elements in one block: any number is.
         let place = datatype.contiguous_at(2);
@@ -44,7 +44,7 @@ impl<'a> Reducer<'a> {
     ///
     /// # Safety
     /// Both must be blocks of this many bytes, whole elements; `into` is used by nobody else.
-    pub(super) unsafe fn combine(&self, from: *const u8, into: *mut u8, bytes: usize) -> Result<()> {
+    pub(in crate::coll) unsafe fn combine(&self, from: *const u8, into: *mut u8, bytes: usize) -> Result<()> {
         if bytes == 0 {
             return Ok(());
         }

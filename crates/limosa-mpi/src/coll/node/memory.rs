@@ -92,11 +92,11 @@ thread_local! {
 const KEEP: usize = 256 << 10;
 
 /// Scratch memory, on a cache line, with whatever its last user left in it.
-pub(super) struct Scratch(Option<(Temporary, usize)>);
+pub(in crate::coll) struct Scratch(Option<(Temporary, usize)>);
 
 impl Scratch {
     /// At least `bytes` bytes.
-    pub(super) fn take(bytes: usize) -> Result<Scratch> {
+    pub(in crate::coll) fn take(bytes: usize) -> Result<Scratch> {
         let kept = KEPT.try_with(Cell::take).ok().flatten();
         if let Some((_, room)) = &kept
             && *room >= bytes
@@ -108,7 +108,7 @@ impl Scratch {
     }
 
     /// Where it is.
-    pub(super) fn start(&self) -> *mut u8 {
+    pub(in crate::coll) fn start(&self) -> *mut u8 {
         self.0.as_ref().map_or(std::ptr::null_mut(), |(temporary, _)| temporary.start())
     }
 }

@@ -57,6 +57,9 @@ mod wait;
 
 pub(super) use barrier::barrier;
 pub(super) use everyone::{allgather, alltoall};
+pub(super) use fold::Reducer;
+pub(super) use memory::Scratch;
+pub(super) use posted::name_of;
 pub(super) use reduce::{allreduce, exscan, reduce, reduce_scatter, scan};
 pub(super) use rooted::{bcast, gather, scatter};
 pub(super) use turn::{Kind, Turn};

@@ -25,6 +25,11 @@ const NAMES: [&str; 11] = [
     "MPI_Exscan",
 ];
 
+/// What programs call the operation of this number.
+pub(in crate::coll) fn name_of(kind: u16) -> Option<&'static str> {
+    NAMES.get(usize::from(kind).wrapping_sub(1)).copied()
+}
+
 /// What a rank has contributed: some bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Posted {

@@ -29,6 +29,13 @@ pub(in crate::coll) enum Kind {
     Exscan,
 }
 
+impl Kind {
+    /// All ranks wait for all others.
+    pub(in crate::coll) fn is_among_all(self) -> bool {
+        matches!(self, Kind::Barrier | Kind::Allgather | Kind::Alltoall | Kind::Allreduce | Kind::ReduceScatter)
+    }
+}
+
 /// Turns that a half of the annex is in use.
 const HALVES: u64 = 2;
 

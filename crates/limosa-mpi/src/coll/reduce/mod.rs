@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::buffer::{Buffer, check_apart};
 use super::node::{self, Kind};
 use super::select::{self, select};
-use super::{Call, Schedule};
+use super::{Call, Deal, Schedule, Task};
 use crate::error::Result;
 use crate::fail;
 use crate::op::Op;
@@ -22,6 +22,19 @@ pub fn run(call: &Call<'_>, send: Option<&Buffer>, receive: Option<&Buffer>, op:
     match call.turn(Kind::Reduce, input.bytes()) {
         Some(turn) => node::reduce(&turn, input, result, op, rank),
         None => super::run(call.comm, plan(call, send, receive, op, root)?),
+    }
+}
+
+/// Prepares what [`run`] does, to be done in the background.
+///
+/// # Errors
+/// As for [`plan`].
+pub fn background(call: &Call<'_>, send: Option<&Buffer>, receive: Option<&Buffer>, op: &Arc<Op>, root: i32) -> Result<Task> {
+    let (input, result, _) = check(call, send, receive, op, root)?;
+    let bytes = input.bytes();
+    match call.desk(bytes) {
+        Some(desk) => Ok(Task::at(desk, Deal::reduction(Kind::Reduce, op, input, call.size(), 0..bytes, result))),
+        None => plan(call, send, receive, op, root).map(Task::from),
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::buffer::{Buffer, check_apart};
 use super::node::{self, Kind};
 use super::select::{self, select};
-use super::{Call, Schedule};
+use super::{Call, Deal, Schedule, Task};
 use crate::error::Result;
 use crate::fail;
 use crate::op::Op;
@@ -22,6 +22,22 @@ pub fn run(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, counts: &[i
     match call.turn(Kind::ReduceScatter, input.bytes()) {
         Some(turn) => node::reduce_scatter(&turn, input, send.is_none(), &lengths, &own, op),
         None => super::run(call.comm, plan(call, send, receive, counts, op)?),
+    }
+}
+
+/// Prepares what [`run`] does, to be done in the background.
+///
+/// # Errors
+/// As for [`plan`].
+pub fn background(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, counts: &[i64], op: &Arc<Op>) -> Result<Task> {
+    let (input, own, lengths) = check(call, send, receive, counts, op)?;
+    match call.desk(input.bytes()) {
+        Some(desk) => {
+            let first = lengths[..call.rank()].iter().sum::<usize>() * input.datatype.size() as usize;
+            let part = first..first + own.bytes();
+            Ok(Task::at(desk, Deal::reduction(Kind::ReduceScatter, op, input, call.size(), part, Some(&own))))
+        }
+        None => plan(call, send, receive, counts, op).map(Task::from),
     }
 }
 

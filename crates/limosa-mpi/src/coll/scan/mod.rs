@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::buffer::{Buffer, check_apart};
 use super::node::{self, Kind};
-use super::{Call, Schedule};
+use super::{Call, Deal, Schedule, Task};
 use crate::error::Result;
 use crate::op::Op;
 
@@ -31,6 +31,32 @@ pub fn run_exclusive(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, o
     match call.turn(Kind::Exscan, input.bytes()) {
         Some(turn) => node::exscan(&turn, input, receive, op),
         None => super::run(call.comm, plan_exclusive(call, send, receive, op)?),
+    }
+}
+
+/// Prepares what [`run`] does, to be done in the background.
+///
+/// # Errors
+/// As for [`plan`].
+pub fn background(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, op: &Arc<Op>) -> Result<Task> {
+    let input = check(send, receive, op)?;
+    let bytes = input.bytes();
+    match call.desk(bytes) {
+        Some(desk) => Ok(Task::at(desk, Deal::reduction(Kind::Scan, op, input, call.rank() + 1, 0..bytes, Some(receive)))),
+        None => plan(call, send, receive, op).map(Task::from),
+    }
+}
+
+/// Prepares what [`run_exclusive`] does, to be done in the background.
+///
+/// # Errors
+/// As for [`plan`].
+pub fn background_exclusive(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, op: &Arc<Op>) -> Result<Task> {
+    let input = check(send, receive, op)?;
+    let bytes = input.bytes();
+    match call.desk(bytes) {
+        Some(desk) => Ok(Task::at(desk, Deal::reduction(Kind::Exscan, op, input, call.rank(), 0..bytes, Some(receive)))),
+        None => plan_exclusive(call, send, receive, op).map(Task::from),
     }
 }
 

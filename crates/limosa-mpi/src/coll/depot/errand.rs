@@ -1,0 +1,598 @@
+//! An operation under way: what this rank leaves in a depot is posted, and what it gets is fetched when it is there.
+//!
+//! | state | meaning | next |
+//! |---|---|---|
+//! | idle | not started | held back or posted, by [`Errand::start`] |
+//! | held back | there is no room yet for what this rank leaves | posted, by [`Depot::attend`] |
+//! | posted | what this rank leaves is there | fetching, once what it gets is there too; done, if that is nothing |
+//! | fetching | a thread brings what this rank gets to its buffer | done |
+//! | done | nothing is left to do | held back or posted (persistent) |
+//!
+//! Held back and posted are entered under the lock of the depot's book, fetching by one of all threads that try.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+
+use limosa_base::stage::{Awaited, BODY_BYTES, Body, SLOTS};
+use limosa_base::{clock, cpu};
+use limosa_job::config::{self, WaitMode};
+use limosa_p2p::{Failure, Observer};
+use parking_lot::Mutex;
+use smallvec::SmallVec;
+
+use super::deal::{Deal, Give, Operands, Parts, Take};
+use super::shelf::{BLOCK, FAR, LINE, NOTHING, Note, TABLE, get, put};
+use super::{Book, Depot};
+use crate::coll::buffer::{Blocks, Buffer};
+use crate::coll::node::{Reducer, Scratch};
+use crate::coll::run::Run;
+use crate::coll::schedule::{copy, mismatch};
+use crate::coll::work::Work;
+use crate::comm::Comm;
+use crate::error::{Error, Result};
+use crate::instance;
+use crate::observe::Waiting;
+use crate::request::error_of;
+
+const IDLE: u8 = 0;
+const HELD_BACK: u8 = 1;
+const POSTED: u8 = 2;
+const FETCHING: u8 = 3;
+const DONE: u8 = 4;
+
+/// Looks when every rank has a processor of its own: some microseconds.
+const LOOKS: u32 = 64;
+/// Looks when processes outnumber processors.
+const LOOKS_SCARCE: u32 = 4;
+/// How long processors are given away before sleeping.
+const YIELDING_NS: u64 = 60_000;
+/// Yields between visits to the engine.
+const YIELDS_PER_POLL: u32 = 8;
+
+/// Operations that a rank may be ahead of the slowest one after a wait.
+const PACE: u64 = SLOTS - 2;
+
+/// Where an operation is to be done.
+pub(in crate::coll) struct Desk {
+    pub(in crate::coll) depot: Arc<Depot>,
+    /// Its number, unless the depot counts for itself because it serves one persistent operation.
+    pub(in crate::coll) number: Option<u64>,
+    /// Most bytes that a rank leaves.
+    pub(in crate::coll) most: usize,
+}
+
+/// An operation of this rank on a depot.
+pub struct Errand {
+    pub(super) depot: Arc<Depot>,
+    pub(super) number: AtomicU64,
+    /// Bytes that this rank leaves.
+    pub(super) bytes: usize,
+    own_number: Option<u64>,
+    state: AtomicU8,
+    deal: Deal,
+    far: Option<Arc<Run>>,
+    trouble: Mutex<Option<Error>>,
+}
+
+// SAFETY: the addresses in a deal are those of buffers that the program leaves to the operation until it has ended; one thread at a time, which the
+// state names, reads or writes there. Everything else is synchronised by itself.
+unsafe impl Send for Errand {}
+// SAFETY: as above.
+unsafe impl Sync for Errand {}
+
+impl Errand {
+    pub(in crate::coll) fn new(desk: Desk, deal: Deal) -> Arc<Errand> {
+        let depot = desk.depot;
+        Arc::new(Errand {
+            number: AtomicU64::new(0),
+            bytes: deal.bytes(depot.size(), depot.stage.me()),
+            own_number: desk.number,
+            state: AtomicU8::new(IDLE),
+            far: None,
+            deal,
+            depot,
+            trouble: Mutex::default(),
+        })
+    }
+
+    /// Makes ready what goes by message on this communicator; before the first start.
+    pub(in crate::coll) fn prepare(&mut self, comm: &Arc<Comm>) {
+        self.far = self.deal.far.take().map(|schedule| Run::new(comm, schedule));
+    }
+
+    /// Starts it; it must be new or done.
+    pub fn start(self: &Arc<Errand>) {
+        if self.far.is_some() {
+            *self.trouble.lock() = None;
+        }
+        self.state.store(HELD_BACK, Ordering::Relaxed);
+        self.depot.enter(self, self.own_number);
+        if let Some(far) = &self.far {
+            far.start(instance::engine());
+        }
+    }
+
+    pub(super) fn number(&self) -> u64 {
+        self.number.load(Ordering::Relaxed)
+    }
+
+    /// What this rank leaves is there.
+    pub(super) fn is_posted(&self) -> bool {
+        self.state.load(Ordering::Acquire) >= POSTED
+    }
+
+    /// Nothing is left to do.
+    #[inline]
+    pub fn is_done(&self) -> bool {
+        self.state.load(Ordering::Acquire) == DONE
+    }
+
+    /// Nothing is left to do but what [`Errand::finish`] does. Takes no lock.
+    #[inline]
+    pub(super) fn is_ready(&self) -> bool {
+        self.state.load(Ordering::Acquire) == POSTED
+            && self.depot.stage.holds(self.awaited())
+            && self.far.as_ref().is_none_or(|far| far.is_done())
+    }
+
+    /// It is posted and waits for what others leave, and for nothing else.
+    pub(super) fn awaits_notes(&self) -> bool {
+        self.state.load(Ordering::Acquire) == POSTED && self.far.as_ref().is_none_or(|far| far.is_done())
+    }
+
+    /// A look would bring it further, or it is done. Takes no lock.
+    pub fn is_ripe(&self) -> bool {
+        match self.state.load(Ordering::Acquire) {
+            HELD_BACK => self.depot.stage.least_finished() >= self.number().saturating_sub(1),
+            POSTED => self.is_ready(),
+            _ => true,
+        }
+    }
+
+    /// What went wrong, if anything; once.
+    pub fn take_error(&self) -> Option<Error> {
+        self.trouble.lock().take()
+    }
+
+    /// Whether who comes last tells all others.
+    fn meets(&self) -> bool {
+        self.depot.crowded && matches!(self.deal.give, Give::Signal | Give::Block(_) | Give::Parts(_)) && self.deal.kind.is_among_all()
+    }
+
+    /// What must be there for this rank, when it has posted.
+    #[inline]
+    pub(super) fn awaited(&self) -> Awaited {
+        let number = self.number();
+        match &self.deal.take {
+            _ if self.meets() => Awaited::Note(self.depot.size(), number),
+            Take::Nothing => Awaited::Anything,
+            Take::One { from, .. } => Awaited::Note(*from, number),
+            Take::Signals | Take::Each { .. } => Awaited::AllNotes(number),
+            Take::Combined { operands, .. } if operands.ranks == self.depot.size() => Awaited::AllNotes(number),
+            Take::Combined { operands, .. } => Awaited::NotesBelow(operands.ranks, number),
+        }
+    }
+
+    // ---- leaving ---------------------------------------------------------------------------------------------------
+
+    /// Posts what this rank leaves, for which there is room.
+    pub(super) fn post(&self, book: &mut Book) {
+        let (depot, number, kind, all) = (&*self.depot, self.number(), self.deal.kind, self.bytes);
+        let block = |len| Note { kind, form: BLOCK, len, all };
+        match &self.deal.give {
+            Give::Nothing => {}
+            Give::Signal | Give::Parts(Parts { even: Some(0), .. }) => depot.leave(book, number, block(0), |_| ()),
+            Give::Block(region) => depot.leave(book, number, block(all), |place| put(region, place)),
+            Give::Parts(Parts { blocks, even: Some(len), .. }) => depot.leave(book, number, block(*len), |place| {
+                place.chunks_exact_mut(*len).enumerate().for_each(|(rank, part)| put(&blocks.region(rank), part));
+            }),
+            Give::Parts(parts) => {
+                depot.leave(book, number, Note { form: TABLE, ..block(all) }, |place| self.lay_out(parts, place));
+            }
+        }
+        if let Some((from, to)) = &self.deal.own {
+            copy(from, to);
+        }
+        let is_done = matches!(self.deal.take, Take::Nothing) && !self.meets() && self.far.is_none();
+        self.state.store(if is_done { DONE } else { POSTED }, Ordering::Release);
+    }
+
+    /// A table, and the parts that are left.
+    fn lay_out(&self, parts: &Parts, place: &mut [u8]) {
+        let (size, me) = (self.depot.size(), self.depot.stage.me());
+        let (table, data) = place.split_at_mut(size * LINE);
+        let mut used = 0;
+        for (rank, line) in table.chunks_exact_mut(LINE).enumerate().filter(|(rank, _)| *rank != me) {
+            let region = parts.blocks.region(rank);
+            let len = region.len();
+            let offset = if len > parts.most {
+                FAR
+            } else {
+                put(&region, &mut data[used..used + len]);
+                used += len;
+                (size * LINE + used - len) as u32
+            };
+            line[..4].copy_from_slice(&offset.to_ne_bytes());
+            // A length that needs more digits goes by message, which has them all.
+            line[4..].copy_from_slice(&(len as u32).to_ne_bytes());
+        }
+    }
+
+    /// After posting: counts this rank as arrived. Who is the last tells all, and does what is to be done for all.
+    pub(super) fn arrive(&self) {
+        if !self.meets() || self.depot.stage.arrive(self.number()) < self.depot.size() as u64 {
+            return;
+        }
+        let outcome = match &self.deal.take {
+            Take::Combined { operands, part, for_all: true, .. } => self.combine_for_all(operands, part),
+            _ => {
+                self.depot.post_for_all(self.number(), self.deal.kind, 0, &Body::default());
+                Ok(())
+            }
+        };
+        if let Err(error) = outcome {
+            self.trouble.lock().get_or_insert(error);
+            self.depot.post_for_all(self.number(), self.deal.kind, NOTHING, &Body::default());
+        }
+    }
+
+    /// Combines the operands, to where this rank's was: all others wait for the result.
+    fn combine_for_all(&self, operands: &Operands, part: &Range<usize>) -> Result<()> {
+        let (depot, number, kind, len) = (&*self.depot, self.number(), self.deal.kind, part.len());
+        let mut body = Body::default();
+        if len <= BODY_BYTES {
+            // SAFETY: the body has room for this many bytes.
+            unsafe { self.combine(operands, part, (&raw mut body).cast())? };
+            depot.post_for_all(number, kind, len as u8, &body);
+            return Ok(());
+        }
+        let scratch = Scratch::take(len)?;
+        // SAFETY: scratch memory of this many bytes; then this rank's operand, of as many bytes, which nobody else reads.
+        unsafe {
+            self.combine(operands, part, scratch.start())?;
+            let me = depot.stage.me();
+            let own = depot.find(me, number, kind, None)?.start.unwrap_or_default();
+            std::ptr::copy_nonoverlapping(scratch.start(), own.cast_mut(), len);
+            body[..3].copy_from_slice(&[len as u64, 0, me as u64]);
+        }
+        depot.post_for_all(number, kind, BLOCK, &body);
+        Ok(())
+    }
+
+    // ---- getting ---------------------------------------------------------------------------------------------------
+
+    /// Does what is left to do, if that is possible now; true if nothing is left.
+    #[inline]
+    pub fn finish(&self) -> bool {
+        if self.is_done() {
+            return true;
+        }
+        if !self.finish_quietly() {
+            return self.is_done();
+        }
+        let asks = self.depot.strike(self.number());
+        self.depot.tell();
+        if asks || self.depot.stage.is_pressed() {
+            self.depot.attend();
+        }
+        true
+    }
+
+    /// As [`Errand::finish`], without telling the depot; true if this thread has done it.
+    pub(super) fn finish_quietly(&self) -> bool {
+        if !self.is_ready() || self.state.compare_exchange(POSTED, FETCHING, Ordering::AcqRel, Ordering::Acquire).is_err() {
+            return false;
+        }
+        let outcome = self.fetch();
+        let trouble = outcome.err().or_else(|| self.far.as_ref().and_then(|far| far.take_error()));
+        if let Some(error) = trouble {
+            self.trouble.lock().get_or_insert(error);
+        }
+        self.state.store(DONE, Ordering::Release);
+        true
+    }
+
+    fn fetch(&self) -> Result<()> {
+        match &self.deal.take {
+            Take::Nothing => Ok(()),
+            Take::Signals => {
+                if self.meets() {
+                    Ok(())
+                } else {
+                    (0..self.depot.size()).try_for_each(|rank| self.found(rank, None, 0).map(|_| ()))
+                }
+            }
+            Take::One { from, part, into } => {
+                if let Some(start) = self.found(*from, *part, into.len())? {
+                    // SAFETY: so many bytes are there.
+                    unsafe { get(start, into) };
+                }
+                Ok(())
+            }
+            Take::Each { into, part, .. } => self.fetch_each(into, *part),
+            Take::Combined { operands, part, into, for_all } => {
+                if *for_all && self.meets() {
+                    return self.fetch_for_all(into, part.len());
+                }
+                let region = into.region();
+                if let Some(start) = region.as_contiguous() {
+                    // SAFETY: the program's result, which has this many bytes.
+                    return unsafe { self.combine(operands, part, start) };
+                }
+                let scratch = Scratch::take(part.len())?;
+                // SAFETY: scratch memory of this many bytes.
+                unsafe {
+                    self.combine(operands, part, scratch.start())?;
+                    get(scratch.start(), &region);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn fetch_each(&self, into: &Blocks, part: Option<usize>) -> Result<()> {
+        let (size, me) = (self.depot.size(), self.depot.stage.me());
+        let mut outcome = Ok(());
+        for rank in (1..size).map(|distance| (me + distance) % size) {
+            let region = into.region(rank);
+            match self.found(rank, part, region.len()) {
+                // SAFETY: so many bytes are there.
+                Ok(Some(start)) => unsafe { get(start, &region) },
+                Ok(None) => {}
+                Err(error) => outcome = outcome.and(Err(error)),
+            }
+        }
+        outcome
+    }
+
+    fn fetch_for_all(&self, into: &Buffer, len: usize) -> Result<()> {
+        let (depot, number) = (&*self.depot, self.number());
+        if depot.is_void(number) {
+            // Ranks disagree, or the operation failed: with whom, each finds out by itself.
+            return (0..depot.size()).try_for_each(|rank| self.found(rank, None, len).map(|_| ()));
+        }
+        let found = depot.find_for_all(number, self.deal.kind)?;
+        if found.len != len {
+            return Err(mismatch(depot.size() - 1, found.len, len));
+        }
+        if let Some(start) = found.start {
+            // SAFETY: so many bytes are there.
+            unsafe { get(start, &into.region()) };
+        }
+        Ok(())
+    }
+
+    /// Where a rank has left the bytes that this one expects; `None` if they come by message, or there are none.
+    #[inline]
+    fn found(&self, rank: usize, part: Option<usize>, expected: usize) -> Result<Option<*const u8>> {
+        let most = match &self.deal.take {
+            Take::Each { most, .. } => *most,
+            _ => usize::MAX,
+        };
+        if expected > most {
+            return Ok(None);
+        }
+        let found = self.depot.find(rank, self.number(), self.deal.kind, part)?;
+        if found.len != expected {
+            return Err(mismatch(rank, found.len, expected));
+        }
+        Ok(found.start.filter(|_| expected > 0))
+    }
+
+    /// Combines the operands of the first ranks, which are there: this part of them.
+    ///
+    /// # Errors
+    /// Ranks disagree about the length; errors of the operation.
+    ///
+    /// # Safety
+    /// `into` must have room for the part and be used by nobody else.
+    unsafe fn combine(&self, operands: &Operands, part: &Range<usize>, into: *mut u8) -> Result<()> {
+        let all = operands.like.bytes();
+        let reducer = Reducer::new(&operands.op, &operands.like, true);
+        let last = operands.ranks - 1;
+        for rank in (0..=last).rev() {
+            let Some(start) = self.found(rank, None, all)? else { continue };
+            let from = start.wrapping_add(part.start);
+            // SAFETY: the part lies within the bytes that the rank has left; the rest is the caller's promise.
+            unsafe {
+                if rank == last {
+                    std::ptr::copy_nonoverlapping(from, into, part.len());
+                } else {
+                    reducer.combine(from, into, part.len())?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    // ---- waiting ---------------------------------------------------------------------------------------------------
+
+    /// Waits until it is done.
+    pub fn wait(&self, waiting: &Waiting<'_>) {
+        while !self.finish() {
+            let awaited = match self.state.load(Ordering::Acquire) {
+                HELD_BACK => Awaited::AllFinished(self.depot.room_for(self)),
+                _ => self.awaited(),
+            };
+            if !self.wait_until(awaited, waiting) {
+                self.trouble.lock().get_or_insert_with(broken);
+                self.state.store(DONE, Ordering::Release);
+                return;
+            }
+            if !self.is_posted() {
+                self.depot.attend();
+            }
+        }
+        self.depot.keep_pace(self.number());
+    }
+
+    /// Waits until something is the case at the depot and messages have come; false if nothing will be any more.
+    fn wait_until(&self, awaited: Awaited, waiting: &Waiting<'_>) -> bool {
+        let engine = instance::engine();
+        let stage = &self.depot.stage;
+        let holds = || {
+            let is_posted = self.is_posted();
+            self.is_done() || (stage.holds(awaited) && (!is_posted || self.far.as_ref().is_none_or(|far| far.is_done())))
+        };
+        if look(&holds) {
+            return true;
+        }
+        let mut is_broken = false;
+        let sleeper = Sleeper { depot: &self.depot, awaited, waiting };
+        engine.block_on(
+            &mut |view| {
+                is_broken = view.is_broken();
+                is_broken || holds()
+            },
+            &sleeper,
+        );
+        if engine.oversubscribed() {
+            // All ranks will be busy now, and should share the processors evenly; where each was woken is no guide to that.
+            cpu::begin_on(stage.me());
+        }
+        !is_broken || holds()
+    }
+}
+
+/// Looks for a while whether something is the case that others are about to bring about, without sleeping.
+fn look(holds: &dyn Fn() -> bool) -> bool {
+    if config::get().wait == WaitMode::Block {
+        return holds();
+    }
+    let engine = instance::engine();
+    let scarce = engine.oversubscribed();
+    for _ in 0..if scarce { LOOKS_SCARCE } else { LOOKS } {
+        if holds() {
+            return true;
+        }
+        std::hint::spin_loop();
+    }
+    if scarce {
+        let end = clock::now_ns() + YIELDING_NS;
+        let mut yields = 0u32;
+        while clock::now_ns() < end {
+            cpu::yield_now();
+            if holds() {
+                return true;
+            }
+            yields += 1;
+            if yields.is_multiple_of(YIELDS_PER_POLL) {
+                engine.poll();
+            }
+        }
+    }
+    false
+}
+
+impl Depot {
+    /// After a wait for operation `number`: if this rank is so far ahead of others that there will be no room for its next operations, it lets them
+    /// catch up for a while. That is cheaper than asking them to make room, which a program that only starts and waits then never does.
+    #[inline]
+    fn keep_pace(&self, number: u64) {
+        let slowest = number.saturating_sub(PACE);
+        if self.floor.load(Ordering::Relaxed) < slowest {
+            self.let_catch_up(slowest);
+        }
+    }
+
+    #[cold]
+    fn let_catch_up(&self, slowest: u64) {
+        look(&|| self.stage.least_finished() >= slowest);
+        self.floor.store(self.stage.least_finished(), Ordering::Relaxed);
+    }
+
+    /// What all must have finished before an operation can be posted.
+    fn room_for(&self, errand: &Errand) -> u64 {
+        errand.needs_finished(&self.book.lock())
+    }
+
+    fn lie_down(&self, awaited: Awaited) {
+        let mut beds = self.beds.lock();
+        *beds += 1;
+        if *beds == 1 { self.stage.lie_down(awaited) } else { self.stage.sleep_lightly() }
+    }
+
+    fn get_up(&self) {
+        let mut beds = self.beds.lock();
+        *beds -= 1;
+        if *beds == 0 {
+            self.stage.get_up();
+        }
+    }
+}
+
+#[cold]
+fn broken() -> Error {
+    error_of(Failure::Device("the device failed during a collective operation".to_owned()))
+}
+
+/// Tells the depot what a sleeping thread awaits.
+struct Sleeper<'a> {
+    depot: &'a Depot,
+    awaited: Awaited,
+    waiting: &'a Waiting<'a>,
+}
+
+impl Observer for Sleeper<'_> {
+    fn arrange(&self) {
+        self.depot.lie_down(self.awaited);
+    }
+
+    fn retract(&self) {
+        self.depot.get_up();
+    }
+
+    fn blocked(&self) {
+        self.waiting.blocked();
+    }
+
+    fn resumed(&self) {
+        self.waiting.resumed();
+    }
+
+    fn woken_for_nothing(&self) {
+        self.waiting.woken_for_nothing();
+    }
+}
+
+/// Tells several depots that a thread sleeps until anything happens there.
+pub(crate) struct Sleepers<'a> {
+    depots: SmallVec<[Arc<Depot>; 4]>,
+    waiting: &'a Waiting<'a>,
+}
+
+impl<'a> Sleepers<'a> {
+    pub(crate) fn new<'w>(works: impl Iterator<Item = &'w Work>, waiting: &'a Waiting<'a>) -> Sleepers<'a> {
+        let mut depots: SmallVec<[Arc<Depot>; 4]> = SmallVec::new();
+        for work in works {
+            let Work::Errand(errand) = work else { continue };
+            if !depots.iter().any(|depot| Arc::ptr_eq(depot, &errand.depot)) {
+                depots.push(errand.depot.clone());
+            }
+        }
+        Sleepers { depots, waiting }
+    }
+}
+
+impl Observer for Sleepers<'_> {
+    fn arrange(&self) {
+        self.depots.iter().for_each(|depot| depot.lie_down(Awaited::Anything));
+    }
+
+    fn retract(&self) {
+        self.depots.iter().for_each(|depot| depot.get_up());
+    }
+
+    fn blocked(&self) {
+        self.waiting.blocked();
+    }
+
+    fn resumed(&self) {
+        self.waiting.resumed();
+    }
+
+    fn woken_for_nothing(&self) {
+        self.waiting.woken_for_nothing();
+    }
+}

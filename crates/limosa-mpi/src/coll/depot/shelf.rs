@@ -1,0 +1,245 @@
+//! Where the bytes of a depot lie.
+//!
+//! The tag of a note says which operation its writer is in, and in which form it leaves what it contributes:
+//!
+//! | form | where the bytes are | words of the note |
+//! |---|---|---|
+//! | 0 to 56 | in the note: so many bytes, or so many for each rank | |
+//! | `BLOCK` | in a slot: bytes for all, or as many for each rank | length, slot |
+//! | `TABLE` | in a slot: per rank a line, offset and length; then the bytes | length of all, slot |
+//! | `NOTHING` | nowhere: the ranks do not agree | |
+//!
+//! Slot 0 is the one that belongs to the operation's number; the others are the large slots, from 1. A line with the offset [`FAR`] says that the
+//! bytes go by message.
+
+use limosa_base::stage::{Annex, BODY_BYTES, Body, Bytes, NOTES, SLOTS};
+use limosa_p2p::memory::Region;
+
+use super::errand::Errand;
+use super::{Book, Depot, LARGE_BYTES};
+use crate::coll::node::{Kind, name_of};
+use crate::error::{Error, Result};
+use crate::instance;
+
+pub(super) const BLOCK: u8 = 0xff;
+pub(super) const TABLE: u8 = 0xfe;
+pub(super) const NOTHING: u8 = 0xfd;
+
+/// Bytes of a line of a table.
+pub(super) const LINE: usize = 8;
+/// The bytes of this line go by message.
+pub(super) const FAR: u32 = u32::MAX;
+
+/// Large slots of a rank.
+pub(super) const LARGE_SLOTS: usize = 2;
+
+/// The large slots of all ranks.
+pub(super) struct Large {
+    memory: Annex,
+    pub(super) slot_bytes: usize,
+}
+
+impl Large {
+    /// The large slots of this name; the first one to come says how large they are.
+    pub(super) fn join(name: u64, size: usize, slot_bytes: usize) -> Option<Large> {
+        let bytes = |slot_bytes| Annex::bytes(size - 1, LARGE_SLOTS * slot_bytes);
+        let commons = instance::engine().commons();
+        let found = commons.join_area(name, size, || Some((bytes(slot_bytes), slot_bytes as u64))).ok()??;
+        let slot_bytes = (found.about as usize).min(LARGE_BYTES);
+        let memory = commons.map_area::<Bytes>(found.place, bytes(slot_bytes)).ok()?;
+        Some(Large { memory: Annex::new(memory, LARGE_SLOTS * slot_bytes), slot_bytes })
+    }
+
+    fn slot_of(&self, rank: usize, slot: usize) -> *mut u8 {
+        self.memory.part_of(rank).wrapping_add(slot * self.slot_bytes)
+    }
+}
+
+/// What a note says.
+pub(super) struct Note {
+    pub(super) kind: Kind,
+    pub(super) form: u8,
+    pub(super) len: usize,
+    /// Bytes that are left.
+    pub(super) all: usize,
+}
+
+/// Bytes on a shelf, found by their note.
+#[derive(Clone, Copy)]
+pub(super) struct Found {
+    pub(super) len: usize,
+    /// `None`: they come by message.
+    pub(super) start: Option<*const u8>,
+}
+
+impl Depot {
+    /// The operation that all must have finished before this rank can leave so many bytes in operation `number`.
+    pub(super) fn needs_finished(&self, book: &Book, number: u64, bytes: usize) -> u64 {
+        if bytes <= BODY_BYTES {
+            number.saturating_sub(NOTES)
+        } else if bytes <= self.stage.slot_bytes() {
+            number.saturating_sub(SLOTS)
+        } else {
+            number.saturating_sub(NOTES).max(book.large[book.next_large])
+        }
+    }
+
+    /// Leaves `all` bytes, which `fill` brings, and says in a note of operation `number` that there are `len`, which is what the form means by that.
+    pub(super) fn leave(&self, book: &mut Book, number: u64, note: Note, fill: impl FnOnce(&mut [u8])) {
+        let Note { kind, mut form, len, all } = note;
+        let mut body: Body = Default::default();
+        if all <= BODY_BYTES && form == BLOCK {
+            form = len as u8;
+            // SAFETY: the bytes of an array of integers; any may be written to it.
+            fill(unsafe { std::slice::from_raw_parts_mut((&raw mut body).cast::<u8>(), all) });
+        } else {
+            let me = self.stage.me();
+            let (start, slot) = if all <= self.stage.slot_bytes() {
+                (self.stage.slot_of(me, number), 0)
+            } else {
+                let slot = book.next_large(number);
+                (self.large().expect("what does not fit a slot was found to fit a large one").slot_of(me, slot), slot + 1)
+            };
+            // SAFETY: this rank's slot, of at least so many bytes, which all have finished with that used it before.
+            fill(unsafe { std::slice::from_raw_parts_mut(start, all) });
+            body[..2].copy_from_slice(&[len as u64, slot as u64]);
+        }
+        self.stage.post(number, tag(kind, form), &body);
+    }
+
+    /// Posts a note for all on behalf of this rank, which came last: about bytes that it has in its own slot, or `bytes` that fit the note.
+    pub(super) fn post_for_all(&self, number: u64, kind: Kind, form: u8, body: &Body) {
+        self.stage.post_for_all(number, tag(kind, form), body);
+    }
+
+    /// What a rank has left for this one: the whole of it, or `part` of it. The note is there.
+    ///
+    /// # Errors
+    /// The rank is in another operation, has left this one out, or has written nonsense.
+    #[inline]
+    pub(super) fn find(&self, rank: usize, number: u64, kind: Kind, part: Option<usize>) -> Result<Found> {
+        let form = match self.stage.tag_of(rank, number) {
+            Some(tag) if tag >> 8 == kind as u16 => tag as u8,
+            other => return Err(self.out_of_step(rank, kind, other)),
+        };
+        let body = self.stage.body_of(rank, number);
+        if usize::from(form) <= BODY_BYTES {
+            let (len, offset) = (usize::from(form), part.unwrap_or(0) * usize::from(form));
+            if offset + len > BODY_BYTES {
+                return Err(nonsense(rank));
+            }
+            return Ok(Found { len, start: Some(body.cast::<u8>().wrapping_add(offset)) });
+        }
+        self.find_in_slot(rank, number, form, part)
+    }
+
+    fn find_in_slot(&self, rank: usize, number: u64, form: u8, part: Option<usize>) -> Result<Found> {
+        // SAFETY: the note was posted, and its writer leaves it alone until this rank has finished the operation.
+        let [len, slot, ..] = unsafe { *self.stage.body_of(rank, number) };
+        let (start, room) = match slot {
+            0 => (self.stage.slot_of(rank, number), self.stage.slot_bytes() as u64),
+            slot if slot <= LARGE_SLOTS as u64 => match self.large() {
+                Some(large) => (large.slot_of(rank, slot as usize - 1), large.slot_bytes as u64),
+                None => return Err(nonsense(rank)),
+            },
+            _ => return Err(nonsense(rank)),
+        };
+        let here = |offset: u64, len: u64| {
+            let fits = offset <= room && len <= room - offset;
+            if fits { Ok(Found { len: len as usize, start: Some(start.wrapping_add(offset as usize)) }) } else { Err(nonsense(rank)) }
+        };
+        match (form, part) {
+            (BLOCK, None) => here(0, len),
+            (BLOCK, Some(part)) => here((part as u64).saturating_mul(len), len),
+            (TABLE, Some(part)) => {
+                here((part * LINE) as u64, LINE as u64)?;
+                // SAFETY: in the slot by the check; any bytes are integers.
+                let [offset, len] = unsafe { start.add(part * LINE).cast::<[u32; 2]>().read_unaligned() };
+                if offset == FAR { Ok(Found { len: len as usize, start: None }) } else { here(offset.into(), len.into()) }
+            }
+            _ => Err(nonsense(rank)),
+        }
+    }
+
+    /// True if the note for all says that ranks disagree.
+    pub(super) fn is_void(&self, number: u64) -> bool {
+        self.stage.tag_of(self.size(), number).is_some_and(|tag| tag as u8 == NOTHING)
+    }
+
+    /// What the note for all speaks of, which is there.
+    pub(super) fn find_for_all(&self, number: u64, kind: Kind) -> Result<Found> {
+        if self.stage.tag_of(self.size(), number) != Some(tag(kind, BLOCK)) {
+            return self.find(self.size(), number, kind, None);
+        }
+        // SAFETY: the note was posted, and its writer leaves it alone until this rank has finished the operation.
+        let [_, _, rank, ..] = unsafe { *self.stage.body_of(self.size(), number) };
+        if rank >= self.size() as u64 {
+            return Err(nonsense(self.size()));
+        }
+        // In the place of what that rank had left.
+        self.find(rank as usize, number, kind, None)
+    }
+
+    #[cold]
+    fn out_of_step(&self, rank: usize, kind: Kind, tag: Option<u16>) -> Error {
+        let does = match tag.and_then(|tag| name_of(tag >> 8)) {
+            Some(name) => format!("is in the non-blocking or persistent form of {name}"),
+            None => "has left this operation out".to_owned(),
+        };
+        let own = name_of(kind as u16).unwrap_or_default();
+        let detail =
+            format!("rank {rank} {does} where this rank is in that of {own}: all ranks must call the same collectives in the same order");
+        Error::new(crate::consts::MPI_ERR_OTHER, detail)
+    }
+}
+
+impl Book {
+    /// The large slot to be used next, which is free; it then belongs to operation `number`.
+    fn next_large(&mut self, number: u64) -> usize {
+        let slot = self.next_large;
+        self.large[slot] = number;
+        self.next_large = (slot + 1) % LARGE_SLOTS;
+        slot
+    }
+}
+
+/// The tag of a note.
+pub(super) fn tag(kind: Kind, form: u8) -> u16 {
+    (kind as u16) << 8 | u16::from(form)
+}
+
+#[cold]
+fn nonsense(rank: usize) -> Error {
+    Error::new(crate::consts::MPI_ERR_INTERN, format!("rank {rank} has left a note that makes no sense in shared memory"))
+}
+
+/// Bytes of a region, to a place on a shelf.
+#[inline]
+pub(super) fn put(region: &Region, place: &mut [u8]) {
+    match region.as_contiguous() {
+        // SAFETY: the region has this many bytes, readable by the promise of its builder, and is not on a shelf.
+        Some(from) if place.len() == region.len() => unsafe { std::ptr::copy_nonoverlapping(from, place.as_mut_ptr(), place.len()) },
+        _ => region.read(0, place),
+    }
+}
+
+/// As many bytes from a shelf as a region has, to the region.
+///
+/// # Safety
+/// So many bytes must be there.
+#[inline]
+pub(super) unsafe fn get(start: *const u8, region: &Region) {
+    match region.as_contiguous() {
+        // SAFETY: the caller's promise, and that of the region's builder.
+        Some(to) => unsafe { std::ptr::copy_nonoverlapping(start, to, region.len()) },
+        // SAFETY: as above.
+        None => region.write(0, unsafe { std::slice::from_raw_parts(start, region.len()) }),
+    }
+}
+
+impl Errand {
+    /// The operation that all must have finished before this one can be posted.
+    pub(super) fn needs_finished(&self, book: &Book) -> u64 {
+        self.depot.needs_finished(book, self.number(), self.bytes)
+    }
+}
