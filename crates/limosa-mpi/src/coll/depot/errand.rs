@@ -14,9 +14,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
-use limosa_base::stage::{Awaited, BODY_BYTES, Body, SLOTS};
-use limosa_base::{clock, cpu};
-use limosa_job::config::{self, WaitMode};
+use limosa_base::stage::{Awaited, BODY_BYTES, Body};
 use limosa_p2p::{Failure, Observer};
 use parking_lot::Mutex;
 use smallvec::SmallVec;
@@ -25,7 +23,7 @@ use super::deal::{Deal, Give, Operands, Parts, Take};
 use super::shelf::{BLOCK, FAR, LINE, NOTHING, Note, TABLE, get, put};
 use super::{Book, Depot};
 use crate::coll::buffer::{Blocks, Buffer};
-use crate::coll::node::{Reducer, Scratch};
+use crate::coll::node::{Reducer, Scratch, look};
 use crate::coll::run::Run;
 use crate::coll::schedule::{copy, mismatch};
 use crate::coll::work::Work;
@@ -40,18 +38,6 @@ const HELD_BACK: u8 = 1;
 const POSTED: u8 = 2;
 const FETCHING: u8 = 3;
 const DONE: u8 = 4;
-
-/// Looks when every rank has a processor of its own: some microseconds.
-const LOOKS: u32 = 64;
-/// Looks when processes outnumber processors.
-const LOOKS_SCARCE: u32 = 4;
-/// How long processors are given away before sleeping.
-const YIELDING_NS: u64 = 60_000;
-/// Yields between visits to the engine.
-const YIELDS_PER_POLL: u32 = 8;
-
-/// Operations that a rank may be ahead of the slowest one after a wait.
-const PACE: u64 = SLOTS - 2;
 
 /// Where an operation is to be done.
 pub(in crate::coll) struct Desk {
@@ -424,7 +410,7 @@ impl Errand {
                 self.depot.attend();
             }
         }
-        self.depot.keep_pace(self.number());
+        self.depot.keep_pace(self.number(), self.depot.depth(self.bytes));
     }
 
     /// Waits until something is the case at the depot and messages have come; false if nothing will be any more.
@@ -435,7 +421,7 @@ impl Errand {
             let is_posted = self.is_posted();
             self.is_done() || (stage.holds(awaited) && (!is_posted || self.far.as_ref().is_none_or(|far| far.is_done())))
         };
-        if look(&holds) {
+        if look(holds) {
             return true;
         }
         let mut is_broken = false;
@@ -447,58 +433,26 @@ impl Errand {
             },
             &sleeper,
         );
-        if engine.oversubscribed() {
-            // All ranks will be busy now, and should share the processors evenly; where each was woken is no guide to that.
-            cpu::begin_on(stage.me());
-        }
         !is_broken || holds()
     }
 }
 
-/// Looks for a while whether something is the case that others are about to bring about, without sleeping.
-fn look(holds: &dyn Fn() -> bool) -> bool {
-    if config::get().wait == WaitMode::Block {
-        return holds();
-    }
-    let engine = instance::engine();
-    let scarce = engine.oversubscribed();
-    for _ in 0..if scarce { LOOKS_SCARCE } else { LOOKS } {
-        if holds() {
-            return true;
-        }
-        std::hint::spin_loop();
-    }
-    if scarce {
-        let end = clock::now_ns() + YIELDING_NS;
-        let mut yields = 0u32;
-        while clock::now_ns() < end {
-            cpu::yield_now();
-            if holds() {
-                return true;
-            }
-            yields += 1;
-            if yields.is_multiple_of(YIELDS_PER_POLL) {
-                engine.poll();
-            }
-        }
-    }
-    false
-}
-
 impl Depot {
-    /// After a wait for operation `number`: if this rank is so far ahead of others that there will be no room for its next operations, it lets them
+    /// After a wait for operation `number`: if this rank is so far ahead of others that there is no room for another one like it, it lets them
     /// catch up for a while. That is cheaper than asking them to make room, which a program that only starts and waits then never does.
     #[inline]
-    fn keep_pace(&self, number: u64) {
-        let slowest = number.saturating_sub(PACE);
-        if self.floor.load(Ordering::Relaxed) < slowest {
-            self.let_catch_up(slowest);
+    fn keep_pace(&self, number: u64, depth: u64) {
+        if self.floor.load(Ordering::Relaxed) + depth <= number {
+            self.let_catch_up(number, depth);
         }
     }
 
     #[cold]
-    fn let_catch_up(&self, slowest: u64) {
-        look(&|| self.stage.least_finished() >= slowest);
+    fn let_catch_up(&self, number: u64, depth: u64) {
+        if self.stage.least_finished() + depth <= number {
+            // Not for a single one: who runs ahead of the others would soon be back.
+            look(|| self.stage.least_finished() + depth.div_ceil(2) > number);
+        }
         self.floor.store(self.stage.least_finished(), Ordering::Relaxed);
     }
 

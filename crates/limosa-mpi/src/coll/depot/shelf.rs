@@ -73,12 +73,21 @@ pub(super) struct Found {
 }
 
 impl Depot {
+    /// How many operations in which a rank leaves so many bytes there can be at a time.
+    pub(super) fn depth(&self, bytes: usize) -> u64 {
+        if bytes <= BODY_BYTES {
+            NOTES
+        } else if bytes <= self.stage.slot_bytes() {
+            SLOTS
+        } else {
+            LARGE_SLOTS as u64
+        }
+    }
+
     /// The operation that all must have finished before this rank can leave so many bytes in operation `number`.
     pub(super) fn needs_finished(&self, book: &Book, number: u64, bytes: usize) -> u64 {
-        if bytes <= BODY_BYTES {
-            number.saturating_sub(NOTES)
-        } else if bytes <= self.stage.slot_bytes() {
-            number.saturating_sub(SLOTS)
+        if bytes <= self.stage.slot_bytes().max(BODY_BYTES) {
+            number.saturating_sub(self.depth(bytes))
         } else {
             number.saturating_sub(NOTES).max(book.large[book.next_large])
         }

@@ -63,6 +63,7 @@ pub(super) use posted::name_of;
 pub(super) use reduce::{allreduce, exscan, reduce, reduce_scatter, scan};
 pub(super) use rooted::{bcast, gather, scatter};
 pub(super) use turn::{Kind, Turn};
+pub(super) use wait::look;
 
 /// What a communicator's members share for their collectives.
 pub struct Node {

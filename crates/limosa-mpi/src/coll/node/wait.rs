@@ -40,37 +40,46 @@ pub(super) fn wait(node: &Node, comm: &Comm, awaited: Awaited) -> Result<()> {
     if node.stage.holds(awaited) { Ok(()) } else { wait_long(node, comm, awaited) }
 }
 
-#[inline(never)]
-fn wait_long(node: &Node, comm: &Comm, awaited: Awaited) -> Result<()> {
+/// Looks for a while whether something is the case that others are about to bring about, without sleeping.
+pub(in crate::coll) fn look(holds: impl Fn() -> bool) -> bool {
+    if config::get().wait == WaitMode::Block {
+        return holds();
+    }
     let engine = instance::engine();
     let scarce = engine.oversubscribed();
-    if config::get().wait != WaitMode::Block {
-        for _ in 0..if scarce { LOOKS_SCARCE } else { LOOKS } {
-            if node.stage.holds(awaited) {
-                return Ok(());
-            }
-            std::hint::spin_loop();
+    for _ in 0..if scarce { LOOKS_SCARCE } else { LOOKS } {
+        if holds() {
+            return true;
         }
-        if scarce {
-            let end = clock::now_ns() + YIELDING_NS;
-            let mut yields = 0u32;
-            loop {
-                engine.hand_on();
-                if node.stage.holds(awaited) {
-                    return Ok(());
-                }
-                yields += 1;
-                if yields.is_multiple_of(YIELDS_PER_POLL) {
-                    engine.poll();
-                }
-                if clock::now_ns() > end {
-                    break;
-                }
+        std::hint::spin_loop();
+    }
+    if scarce {
+        let end = clock::now_ns() + YIELDING_NS;
+        let mut yields = 0u32;
+        loop {
+            engine.hand_on();
+            if holds() {
+                return true;
+            }
+            yields += 1;
+            if yields.is_multiple_of(YIELDS_PER_POLL) {
+                engine.poll();
+            }
+            if clock::now_ns() > end {
+                break;
             }
         }
     }
+    false
+}
+
+#[inline(never)]
+fn wait_long(node: &Node, comm: &Comm, awaited: Awaited) -> Result<()> {
+    if look(|| node.stage.holds(awaited)) {
+        return Ok(());
+    }
     let mut broken = false;
-    engine.block_on(
+    instance::engine().block_on(
         &mut |view| {
             broken = view.is_broken();
             broken || node.stage.holds(awaited)
