@@ -124,10 +124,13 @@ class Communicator:
 
     @calls("MPI_Isend")
     def isend(self, dest: int, tag: int = 0, value: Any = None) -> Request:
-        """Start to send a value; an array or content must stay as it is until the request is done."""
+        """Start to send a value, as it is now. A content must stay as it is until the request is done."""
         if type(value) is Content:
             return Request([self._comm.Isend(value.to_send(), dest, tag)])
-        return Request(self._channel.isend(pack(value), dest, tag))
+        front, payload, nbytes = pack(value)
+        if payload is value and type(value) is not bytes:
+            payload = value.copy()
+        return Request(self._channel.isend((front, payload, nbytes), dest, tag))
 
     @calls("MPI_Irecv")
     def irecv(self, source: int = any_source, tag: int = any_tag, buffer: Content | None = None) -> RequestWithValue:

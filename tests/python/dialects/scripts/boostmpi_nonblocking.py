@@ -68,6 +68,12 @@ else:
 assert receiving.wait()[0] == values[5]
 assert other.wait()[0] is content and content[0, 0] == previous
 
+array, receiving = numpy.full(10**5, rank), world.irecv(previous, 9)
+sending = world.isend(following, 9, array)
+array[:] = -1  # what is sent is the value of the call
+assert numpy.all(receiving.wait()[0] == previous)
+sending.wait()
+
 # --- lists of requests -------------------------------------------------------------------------------------------------
 
 
