@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import numpy as np
 from mpi4py import MPI
@@ -20,7 +20,7 @@ from limosa._collectives import Collectives
 from limosa._memory import Array
 from limosa._packet import ARRAY, BARE, Arrival, Inbox, has_parts, opened
 from limosa._request import Request, Steps
-from limosa._transfer import ANY, FIRST_BYTES, INLINE_BYTES, Any_, inboxes
+from limosa._transfer import FIRST_BYTES, INLINE_BYTES, inboxes
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -31,6 +31,20 @@ _ndarray = np.ndarray
 _loads = pickle.loads
 _MPIException = MPI.Exception
 _ANY_SOURCE, _ANY_TAG = MPI.ANY_SOURCE, MPI.ANY_TAG
+
+
+class Any_:  # noqa: N801 (users see only its one object)
+    """The type of `limosa.ANY`."""
+
+    def __repr__(self) -> str:
+        return "limosa.ANY"
+
+    def __reduce__(self) -> str:
+        return "ANY"
+
+
+ANY: Final = Any_()
+"""Any source or any tag, the default of `Comm.recv` and `Comm.probe`."""
 
 
 class Status:
@@ -160,8 +174,8 @@ class Comm(Collectives):
         else:
             first, parts = self._encode(x)
         try:
-            if type(to) is not int or type(tag) is not int or to < 0:
-                self._check("send", to=to, tag=tag)
+            if to < 0:
+                self._explain(ValueError(), "send", to=to, tag=tag)
             self._Send(first, to, tag)
             if parts:
                 self._send_parts(parts, to, int.from_bytes(first[8:12], "little"))
@@ -223,8 +237,8 @@ class Comm(Collectives):
         try:
             rank = _ANY_SOURCE if source is ANY else source
             number = _ANY_TAG if tag is ANY else tag
-            if type(rank) is not int or type(number) is not int or (rank < 0 and source is not ANY) or (number < 0 and tag is not ANY):
-                self._check("recv", source=source, tag=tag)
+            if (rank < 0 and source is not ANY) or (number < 0 and tag is not ANY):  # type: ignore[operator]
+                self._explain(ValueError(), "recv", source=source, tag=tag)
             if status is None:
                 self._Recv(raw, rank, number)  # type: ignore[arg-type]
             else:
@@ -307,7 +321,8 @@ class Comm(Collectives):
         inbox = inboxes.pop() if inboxes else Inbox(FIRST_BYTES)
         try:
             where = self._where(source, recvtag, "sendrecv")
-            self._check("sendrecv", to=to, tag=tag)
+            if to < 0:
+                self._explain(ValueError(), "sendrecv", to=to, tag=tag)
             found = None if status is None else MPI.Status()
             if parts:
                 rest = Request(self._started(first, parts, to, tag), None, "isend", self.rank)  # completes them if an error comes between
@@ -354,7 +369,8 @@ class Comm(Collectives):
             return Request([MPI.REQUEST_NULL], None, "isend", self.rank)
         first, parts = self._encode(x)
         try:
-            self._check("isend", to=to, tag=tag)
+            if to < 0:
+                self._explain(ValueError(), "isend", to=to, tag=tag)
             active = self._started(first, parts, to, tag)
         except (_MPIException, TypeError, OverflowError) as error:
             self._explain(error, "isend", to=to, tag=tag)
@@ -589,8 +605,11 @@ class Comm(Collectives):
 
     def _where(self, source: int | Any_ | None, tag: int | Any_ | None, call: str) -> tuple[int, int]:
         """Give source and tag as MPI numbers them."""
-        self._check(call, source=source, tag=tag)
-        return _ANY_SOURCE if source is ANY else source, _ANY_TAG if tag is ANY else tag  # type: ignore[return-value]
+        rank = _ANY_SOURCE if source is ANY else source
+        number = _ANY_TAG if tag is ANY else tag
+        if (source is not ANY and not (type(source) is int and source >= 0)) or (tag is not ANY and not (type(tag) is int and tag >= 0)):
+            self._explain(ValueError(), call, source=source, tag=tag)
+        return rank, number  # type: ignore[return-value]
 
     def _started(self, first: bytes, parts: Sequence[Array], to: int, tag: int) -> list[MPI.Request]:
         """Start to send a packet."""

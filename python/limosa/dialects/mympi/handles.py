@@ -55,7 +55,7 @@ class Entry:
         if self.handler == 0:
             raise error(f"{failure} (code {state.code})") from failure
         if self.handler == 2:
-            print("mpi generated the error", state.code, flush=True)
+            print(f"mpi generated the error {state.code}", flush=True)
 
     def __exit__(self, kind: type[BaseException] | None, failure: BaseException | None, trace: TracebackType | None) -> bool:
         if failure is None:
@@ -68,22 +68,16 @@ class Entry:
 
 
 class _Communicators(dict[int, Entry]):
-    """Entries by handle; one that is not there yet is made."""
+    """Entries by handle. Others are never given to MPI: not every library survives a handle that it did not make."""
 
     closed = False
 
     def __missing__(self, handle: int) -> Entry:
         if self.closed:
             raise error("MPI has ended: this call comes after mpi_finalize")
-        if type(handle) is not int:
-            return self[_whole(handle, "communicator")]
-        try:
-            found = MPI.Comm.fromhandle(handle)
-            inter = found.Is_inter()
-        except MPI.Exception as failure:
-            raise error(f"{handle} is not a communicator: {failure}") from None
-        self[handle] = Entry(MPI.Intercomm(found) if inter else MPI.Intracomm(found))
-        return self[handle]
+        if type(handle) is not int and _whole(handle, "communicator") in self:
+            return self[int(handle)]
+        raise error(f"{handle!r} is not a communicator: use mpi.MPI_COMM_WORLD, or what mpi_comm_split, mpi_comm_dup ... gave")
 
     def add(self, comm: MPI.Comm, parent: Entry) -> int:
         """Handle of a new communicator, which inherits how errors are treated."""
@@ -98,6 +92,8 @@ class _Communicators(dict[int, Entry]):
 
 
 communicators = _Communicators()
+communicators[MPI.COMM_WORLD.handle] = Entry(MPI.COMM_WORLD)
+communicators[MPI.COMM_SELF.handle] = Entry(MPI.COMM_SELF)
 
 
 class Element(NamedTuple):
@@ -171,5 +167,7 @@ def operation(op: Any) -> MPI.Op:
 
 
 def info(handle: Any) -> MPI.Info:
-    """The info object with this handle."""
-    return MPI.Info.fromhandle(_whole(handle, "info"))
+    """The info object with this handle; MYMPI cannot make any."""
+    if handle != MPI.INFO_NULL.handle:
+        raise error(f"{handle!r} is not an info object: use mpi.MPI_INFO_NULL")
+    return MPI.INFO_NULL

@@ -47,6 +47,10 @@ T = TypeVar("T")
 
 _WORLD = MPI.COMM_WORLD.handle
 
+# What else has handles.
+_groups: dict[int, MPI.Group] = {}
+_windows: dict[int, MPI.Win] = {}
+
 
 def _checked(call: Callable[[], T]) -> T:
     """Result of a call that concerns no communicator in particular; its errors are those of the world."""
@@ -56,6 +60,12 @@ def _checked(call: Callable[[], T]) -> T:
     if not result:
         raise error(f"there is no result, because of an error (code {state.code})")
     return result[0]
+
+
+def _found(things: dict[int, T], handle: Any, what: str) -> T:
+    if handle not in things:
+        raise error(f"{handle!r} is not a {what}")
+    return things[handle]
 
 
 # --- start and end -----------------------------------------------------------------------------------------------------------
@@ -122,7 +132,12 @@ def mpi_attr_get(comm: int, keyval: int, /) -> int:
 
 def mpi_comm_group(comm: int, /) -> int:
     """Group of a communicator."""
-    return _checked(communicators[comm].comm.Get_group).handle
+    return _new_group(_checked(communicators[comm].comm.Get_group))
+
+
+def _new_group(group: MPI.Group) -> int:
+    _groups[group.handle] = group
+    return group.handle
 
 
 def mpi_group_incl(group: int, n: int, ranks: Any, /) -> int:
@@ -130,18 +145,18 @@ def mpi_group_incl(group: int, n: int, ranks: Any, /) -> int:
     members = [int(rank) for rank in np.ravel(ranks)]
     if len(members) < n:
         raise error(f"{n} ranks are to be included, but there are only {len(members)}")
-    return _checked(lambda: MPI.Group.fromhandle(group).Incl(members[:n])).handle
+    return _new_group(_checked(lambda: _found(_groups, group, "group").Incl(members[:n])))
 
 
 def mpi_group_rank(group: int, /) -> int:
     """Rank of this process in a group, or MPI_UNDEFINED."""
-    return _checked(MPI.Group.fromhandle(group).Get_rank)
+    return _checked(_found(_groups, group, "group").Get_rank)
 
 
 def mpi_comm_create(comm: int, group: int, /) -> int:
     """Communicator of a group; MPI_COMM_NULL on processes that are not in it."""
     entry = communicators[comm]
-    return communicators.add(_checked(lambda: entry.comm.Create(MPI.Group.fromhandle(group))), entry)
+    return communicators.add(_checked(lambda: entry.comm.Create(_found(_groups, group, "group"))), entry)
 
 
 def mpi_comm_dup(comm: int, /) -> int:
@@ -248,16 +263,18 @@ def mpi_win_allocate_shared(size: int, disp_unit: int, info_handle: int, comm: i
     """Allocate memory that all processes of a communicator see. Gives the window and the address of one's own part."""
     entry = communicators[comm]
     window = _checked(lambda: MPI.Win.Allocate_shared(size, disp_unit, info(info_handle), entry.comm))
+    _windows[window.handle] = window
     return window.handle, window.tomemory().address
 
 
 def mpi_win_shared_query(window: int, rank: int, /) -> tuple[int]:
     """Address of a rank's part of such memory."""
-    memory, _ = _checked(lambda: MPI.Win.fromhandle(window).Shared_query(rank))
+    memory, _ = _checked(lambda: _found(_windows, window, "window").Shared_query(rank))
     return (memory.address,)
 
 
 def mpi_win_free(window: int, /) -> int:
     """Free such memory. Gives the error code."""
-    _checked(MPI.Win.fromhandle(window).Free)
+    _checked(_found(_windows, window, "window").Free)
+    del _windows[window]
     return state.code

@@ -19,13 +19,13 @@ __all__ = ["CartesianCommunicator", "Communicator", "close_all"]
 
 _FINALIZED = "MPI not ready or already finalized"
 
-_all: weakref.WeakSet[Communicator] = weakref.WeakSet()
+_all: weakref.WeakValueDictionary[int, Communicator] = weakref.WeakValueDictionary()  # by identity: several may be equal
 _ABSENT: Any = object()
 
 
 def close_all() -> None:
     """Let every communicator refuse from now on (MPI is about to end)."""
-    for comm in list(_all):
+    for comm in list(_all.values()):
         comm._comm = cast(Any, AbsentCommunicator(_FINALIZED))
 
 
@@ -61,7 +61,7 @@ class Communicator:
         self._comm = cast(MPI.Intracomm, comm)
         self.rank, self.size = comm.rank, comm.size
         self.world_rank = _world_ranks(comm)
-        _all.add(self)
+        _all[id(self)] = self
 
     @property
     def procs(self) -> int:
@@ -456,7 +456,12 @@ def _mpi_communicator(communicator: Communicator | MPI.Comm | int | None) -> MPI
         return communicator
     if isinstance(communicator, Communicator) and isinstance(communicator._comm, MPI.Comm):
         return communicator._comm
-    return MPI.Intracomm.fromhandle(int(communicator))
+    for known in (MPI.COMM_WORLD, MPI.COMM_SELF, *(comm._comm for comm in _all.values())):
+        if isinstance(known, MPI.Comm) and known.handle == int(communicator):
+            return known
+    if int(communicator) == MPI.COMM_NULL.handle:
+        return MPI.COMM_NULL
+    raise ValueError(f"{int(communicator)} is not the number of a communicator of pyMPI")
 
 
 def _same(rank: int) -> int:
