@@ -102,10 +102,7 @@ class Kernel:
 def main(kernel: Kernel) -> int:
     """Run one kernel as a program of its own; give the exit code."""
     parser = kernel.parser()
-    parser.add_argument(
-        "--comm", default="mpi4py", metavar="NAME", help=f"module that communicates: {', '.join(modules())} (default mpi4py)"
-    )
-    parser.add_argument("--json", action="store_true", help="print measurements as JSON, a line each, and nothing else")
+    _add_common_options(parser)
 
     def read() -> tuple[argparse.Namespace, list[tuple[Kernel, argparse.Namespace]]]:
         options = kernel.options(parser)
@@ -117,10 +114,7 @@ def main(kernel: Kernel) -> int:
 def main_of_several(kernels: dict[str, Kernel]) -> int:
     """Run several kernels in one job, as ``run.py`` does; give the exit code."""
     parser = argparse.ArgumentParser(prog="run", description="Run several kernels in one job, with one module that communicates.")
-    parser.add_argument(
-        "--comm", default="mpi4py", metavar="NAME", help=f"module that communicates: {', '.join(modules())} (default mpi4py)"
-    )
-    parser.add_argument("--json", action="store_true", help="print measurements as JSON, a line each, and nothing else")
+    _add_common_options(parser)
     parser.add_argument(
         "kernels", nargs="+", metavar="KERNEL", help=f"a kernel with its options in one word, such as 'wave3d --n 65': {', '.join(kernels)}"
     )
@@ -136,6 +130,14 @@ def main_of_several(kernels: dict[str, Kernel]) -> int:
         return given, todo
 
     return _program("run", read)
+
+
+def _add_common_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that all programs have."""
+    parser.add_argument(
+        "--comm", default="mpi4py", metavar="NAME", help=f"module that communicates: {', '.join(modules())} (default mpi4py)"
+    )
+    parser.add_argument("--json", action="store_true", help="print measurements as JSON, a line each, and nothing else")
 
 
 def _program(name: str, read: Callable[[], tuple[argparse.Namespace, list[tuple[Kernel, argparse.Namespace]]]]) -> int:

@@ -25,10 +25,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from limosa import errors
     from limosa._cart import Cart
-    from limosa._comm import ANY, Comm, Status
+    from limosa._comm import Comm, Status
     from limosa._files import get_include, get_lib_path
     from limosa._ops import BAND, BOR, BXOR, LAND, LOR, LXOR, MAX, MAXLOC, MIN, MINLOC, PROD, SUM, Op
     from limosa._request import Request, wait_all, wait_any
+    from limosa._transfer import ANY
 
     __version__: str
     world: Comm
@@ -37,10 +38,11 @@ if TYPE_CHECKING:
 # Where each public name is; a module is imported when a name of it is first used.
 _HOMES = {
     "limosa._cart": ["Cart"],
-    "limosa._comm": ["ANY", "Comm", "Status"],
+    "limosa._comm": ["Comm", "Status"],
     "limosa._files": ["get_include", "get_lib_path"],
     "limosa._ops": ["BAND", "BOR", "BXOR", "LAND", "LOR", "LXOR", "MAX", "MAXLOC", "MIN", "MINLOC", "PROD", "SUM", "Op"],
     "limosa._request": ["Request", "wait_all", "wait_any"],
+    "limosa._transfer": ["ANY"],
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from mpi4py import MPI
@@ -20,7 +20,7 @@ from limosa._collectives import Collectives
 from limosa._memory import Array
 from limosa._packet import ARRAY, BARE, Arrival, Inbox, has_parts, opened
 from limosa._request import Request, Steps
-from limosa._transfer import FIRST_BYTES, INLINE_BYTES, inboxes
+from limosa._transfer import ANY, FIRST_BYTES, INLINE_BYTES, Any_, inboxes
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -31,20 +31,6 @@ _ndarray = np.ndarray
 _loads = pickle.loads
 _MPIException = MPI.Exception
 _ANY_SOURCE, _ANY_TAG = MPI.ANY_SOURCE, MPI.ANY_TAG
-
-
-class Any_:  # noqa: N801 (users see only its one object)
-    """The type of `limosa.ANY`."""
-
-    def __repr__(self) -> str:
-        return "limosa.ANY"
-
-    def __reduce__(self) -> str:
-        return "ANY"
-
-
-ANY: Final = Any_()
-"""Any source or any tag, the default of `Comm.recv` and `Comm.probe`."""
 
 
 class Status:
@@ -174,8 +160,8 @@ class Comm(Collectives):
         else:
             first, parts = self._encode(x)
         try:
-            if to < 0:
-                self._explain(ValueError(), "send", to=to, tag=tag)
+            if type(to) is not int or type(tag) is not int or to < 0:
+                self._check("send", to=to, tag=tag)
             self._Send(first, to, tag)
             if parts:
                 self._send_parts(parts, to, int.from_bytes(first[8:12], "little"))
@@ -237,8 +223,8 @@ class Comm(Collectives):
         try:
             rank = _ANY_SOURCE if source is ANY else source
             number = _ANY_TAG if tag is ANY else tag
-            if (rank < 0 and source is not ANY) or (number < 0 and tag is not ANY):  # type: ignore[operator]
-                self._explain(ValueError(), "recv", source=source, tag=tag)
+            if type(rank) is not int or type(number) is not int or (rank < 0 and source is not ANY) or (number < 0 and tag is not ANY):
+                self._check("recv", source=source, tag=tag)
             if status is None:
                 self._Recv(raw, rank, number)  # type: ignore[arg-type]
             else:
@@ -321,8 +307,7 @@ class Comm(Collectives):
         inbox = inboxes.pop() if inboxes else Inbox(FIRST_BYTES)
         try:
             where = self._where(source, recvtag, "sendrecv")
-            if to < 0:
-                self._explain(ValueError(), "sendrecv", to=to, tag=tag)
+            self._check("sendrecv", to=to, tag=tag)
             found = None if status is None else MPI.Status()
             if parts:
                 rest = Request(self._started(first, parts, to, tag), None, "isend", self.rank)  # completes them if an error comes between
@@ -369,8 +354,7 @@ class Comm(Collectives):
             return Request([MPI.REQUEST_NULL], None, "isend", self.rank)
         first, parts = self._encode(x)
         try:
-            if to < 0:
-                self._explain(ValueError(), "isend", to=to, tag=tag)
+            self._check("isend", to=to, tag=tag)
             active = self._started(first, parts, to, tag)
         except (_MPIException, TypeError, OverflowError) as error:
             self._explain(error, "isend", to=to, tag=tag)
@@ -605,11 +589,8 @@ class Comm(Collectives):
 
     def _where(self, source: int | Any_ | None, tag: int | Any_ | None, call: str) -> tuple[int, int]:
         """Give source and tag as MPI numbers them."""
-        rank = _ANY_SOURCE if source is ANY else source
-        number = _ANY_TAG if tag is ANY else tag
-        if (source is not ANY and not (type(source) is int and source >= 0)) or (tag is not ANY and not (type(tag) is int and tag >= 0)):
-            self._explain(ValueError(), call, source=source, tag=tag)
-        return rank, number  # type: ignore[return-value]
+        self._check(call, source=source, tag=tag)
+        return _ANY_SOURCE if source is ANY else source, _ANY_TAG if tag is ANY else tag  # type: ignore[return-value]
 
     def _started(self, first: bytes, parts: Sequence[Array], to: int, tag: int) -> list[MPI.Request]:
         """Start to send a packet."""

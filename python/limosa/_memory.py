@@ -52,7 +52,7 @@ def as_array(x: Any) -> Array:
         return x
     try:
         if hasattr(x, "__array_interface__") or not hasattr(x, "__dlpack__"):
-            return np.asarray(x)
+            return np.asarray(memoryview(x) if isinstance(x, bytes) else x)  # NumPy takes bytes for a text
         return np.from_dlpack(x)
     except (BufferError, RuntimeError, TypeError, ValueError) as error:
         raise errors.BufferError(
@@ -72,8 +72,6 @@ def as_target(out: Any) -> Array:
     if not isinstance(out, np.ndarray) and not is_array_like(out):
         raise errors.BufferError(f"out is a {type(out).__name__}, not an array; hint: out= takes arrays only, use the returned value")
     target = as_array(out)
-    if target.dtype.hasobject:
-        raise errors.BufferError("out is an array of Python objects; hint: use the returned value")
     if not target.flags.writeable:
         raise errors.BufferError(f"out cannot be written: it is a read-only {type(out).__name__}")
     if (

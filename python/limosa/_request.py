@@ -37,7 +37,7 @@ class Request(Generic[T]):
     Wait for it in one of three ways: ``value = request.wait()``, ``while not request.test(): ...``, or in a coroutine
     ``value = await request``. The value of a send is None, that of a receive what was received.
 
-    A request that nobody waits for is completed all the same, at the latest when the program ends.
+    A send that nobody waits for is completed all the same, at the latest when the program ends.
 
     Examples
     --------

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 import numpy as np
 from mpi4py import MPI
@@ -30,6 +30,20 @@ _FIRST_TAG, PART_TAG = NUMBERS, NUMBERS + 1  # of collective calls
 
 inboxes: list[Inbox] = []
 """Memory for first messages that is not in use."""
+
+
+class Any_:  # noqa: N801 (users see only its one object)
+    """The type of `limosa.ANY`."""
+
+    def __repr__(self) -> str:
+        return "limosa.ANY"
+
+    def __reduce__(self) -> str:
+        return "ANY"
+
+
+ANY: Final = Any_()
+"""Any source or any tag, the default of `Comm.recv` and `Comm.probe`."""
 
 
 class Transfer:
@@ -124,29 +138,32 @@ class Transfer:
         """Give the error of an MPI error class, by its name without ``MPI_ERR_``."""
         return errors.BY_CLASS[kind](message, call=call, rank=self.rank)
 
+    def _check(self, call: str, **tried: Any) -> None:
+        """Raise what is wrong with these ranks and tags, if anything is."""
+        for name, value in tried.items():
+            if value is None or value is ANY:
+                continue
+            kind = "TAG" if "tag" in name else "RANK"
+            try:
+                number = value.__index__()
+            except (AttributeError, TypeError):
+                raise self._error(kind, f"{name} must be a whole number, not {value!r}", call) from None
+            if kind == "TAG" and number < 0:
+                raise self._error(kind, f"{name}={number} is negative; hint: tags are numbers from 0", call)
+            if kind == "RANK" and not 0 <= number < self.size:
+                hint = "; hint: None stands for no process" if number < 0 else ""
+                ranks = f"whose ranks are 0 to {self.size - 1}" if self.size > 1 else "whose only rank is 0"
+                raise self._error(kind, f"{name}={number} is not in the communicator, {ranks}{hint}", call)
+
     def _explain(self, error: Exception, call: str, **tried: Any) -> NoReturn:
         """Raise the exception of `limosa.errors` for what went wrong in a call with these arguments."""
         if isinstance(error, errors.Error):
             if not error.call:
                 error.call, error.rank = call, self.rank
             raise error
-        what = ", ".join(f"{name}={value!r}" for name, value in tried.items())
-        for name, value in tried.items():
-            kind = "TAG" if "tag" in name else "ROOT" if name == "root" else "RANK"
-            if value is None or repr(value) == "limosa.ANY":
-                continue
-            try:
-                number = value.__index__()
-            except (AttributeError, TypeError):
-                raise self._error(kind, f"{name} must be a whole number, not {value!r}", call) from None
-            if kind == "TAG" and number < 0:
-                raise self._error(kind, f"{name}={number} is negative; hint: tags are numbers from 0", call) from None
-            if kind != "TAG" and not 0 <= number < self.size:
-                hint = "; hint: None stands for no process" if number < 0 and kind == "RANK" else ""
-                raise self._error(
-                    kind, f"{name}={number} is not in the communicator, whose ranks are 0 to {self.size - 1}{hint}", call
-                ) from None
+        self._check(call, **tried)
         if isinstance(error, MPI.Exception):
+            what = ", ".join(f"{name}={value!r}" for name, value in tried.items())
             raise errors.from_mpi(error, call=call, rank=self.rank, tried=what) from None
         raise error
 

@@ -204,9 +204,10 @@ def case_out_may_be_any_writable_memory():
     number = np.zeros(())
     world.sendrecv(np.float64(2), to=right, source=left, out=number)
     assert number == 2
-    objects = [None, [1]]
+    objects = np.array([None, None])
+    assert world.sendrecv(np.array([1, "x"], object), to=right, source=left, out=objects) is objects and objects.tolist() == [1, "x"]
     with cases.raises(limosa.errors.BufferError, "out is a list"):
-        world.recv(source=left, out=objects)
+        world.recv(source=left, out=[1])
 
 
 def case_none_is_nobody():
