@@ -1,6 +1,6 @@
 # Limosa: everything a user or developer runs. `make` lists the targets.
 #
-# What is needed from the system: Rust (cargo), Python 3.11 or newer with venv and its C header, gcc, make. Everything
+# What is needed from the system: Rust (cargo), Python 3.10 or newer with venv and its C header, gcc, make. Everything
 # else is installed into .venv; a target does its own set-up and repeats only what has changed.
 
 SHELL := /bin/bash
@@ -57,7 +57,7 @@ test-rust: | system-packages ## Unit, property and integration tests of the crat
 	cargo test --workspace --no-fail-fast
 	RUSTFLAGS='--cfg loom' cargo test --package limosa-base --release --target-dir target/loom model
 
-test-c: $(STAMPS)/limosa ## Conformance tests in C, compiled with our mpicc
+test-c: $(STAMPS)/limosa $(STAMPS)/test ## Conformance tests in C, compiled with our mpicc
 	tests/conformance/run $(if $(FULL),--full --variants)
 
 test-python: $(STAMPS)/mpi4py $(STAMPS)/demo $(STAMPS)/test ## Tests of the wheel, the demo, the launcher, faults
@@ -74,6 +74,7 @@ lint: $(STAMPS)/lint $(STAMPS)/test | system-packages ## Formatting, clippy, ruf
 	ruff check
 	ruff format --check
 	mypy
+	vermin --quiet --no-tips --violations --target=3.10- python lab kernels
 	shellcheck python/scripts/* python/tools/check-system .ci/run .ci/check-aarch64 tests/all
 
 .PHONY: bench

@@ -15,7 +15,6 @@ done       `_done`, `_value` or `_error` set    never
 
 from __future__ import annotations
 
-import asyncio
 import atexit
 import contextlib
 import threading
@@ -130,10 +129,12 @@ class Request(Generic[T]):
 
     def __await__(self) -> Generator[Any, None, T]:
         """Wait in a coroutine; other tasks run meanwhile. The longer it takes, the more rarely it looks (every 5 ms at most)."""
+        from asyncio import sleep  # a program without coroutines does without asyncio, which takes as long to import as all else here
+
         delay = 0.0
         looks = 0
         while not self.test():
-            yield from asyncio.sleep(delay).__await__()
+            yield from sleep(delay).__await__()
             looks += 1
             if looks >= 20:
                 delay = min(max(1.5 * delay, 1e-4), 5e-3)

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import platform
-import tomllib
+import sys
 
 import pytest
 from counting import HERE, Count, measure, missing
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 CEILINGS: dict[str, dict] = tomllib.loads((HERE / "ceilings.toml").read_text()).get(platform.machine(), {})
 
