@@ -260,7 +260,7 @@ pub fn send_receive(comm: &Arc<Comm>, exchange: Exchange) -> Result<End> {
     let short = |issued: &Issued| if let Issued::Light(short) = issued { Some(*short) } else { None };
     let names = [short(&receive), short(&send)];
     let mut ends = [End::proc_null(), End::empty()];
-    let known = light::wait_each(2, &|i| names[i], &mut |i, _, end| ends[i] = end);
+    let known = light::wait_each(2, |i| names[i], &mut |i, _, end| ends[i] = end);
     debug_assert!(known.is_ok(), "both were started a moment ago");
     let [receive, send] = ends;
     Ok(End { error: receive.error.or(send.error), ..receive })
