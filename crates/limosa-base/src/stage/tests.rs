@@ -85,6 +85,42 @@ fn only_those_are_woken_whose_condition_holds() {
 }
 
 #[test]
+fn a_request_is_granted_once_it_holds_and_needs_no_sleep() {
+    let all = stages(3);
+    let told = |by: usize| {
+        let mut list = Vec::new();
+        all[by].for_each_requester(|member| list.push(member));
+        list
+    };
+    all[2].request(Some(Awaited::NotesBelow(2, 1)));
+    assert!(all[0].anybody_asleep());
+    all[0].post(1, 0, &[0; 7]);
+    assert!(told(0).is_empty());
+    all[1].post(1, 0, &[0; 7]);
+    assert_eq!(told(1), [2]);
+    all[2].request(Some(Awaited::AllFinished(1)));
+    assert!(told(1).is_empty());
+    all[2].request(None);
+    all[2].request(None);
+    assert!(!all[0].anybody_asleep());
+    all[1].lie_down(Awaited::AllFinished(9));
+    all[1].sleep_lightly();
+    let mut woken = Vec::new();
+    all[0].for_each_wakeable(|member| woken.push(member));
+    assert_eq!(woken, [1], "who sleeps lightly is woken by anything");
+}
+
+#[test]
+fn who_wants_room_is_seen_until_there_is_some() {
+    let all = stages(2);
+    assert!(!all[0].is_pressed());
+    all[1].press(true);
+    assert!(all[0].is_pressed());
+    all[1].press(false);
+    assert!(!all[0].is_pressed());
+}
+
+#[test]
 fn steps_of_later_turns_come_later() {
     let all = stages(2);
     all[0].advance(Step::new(7, 3));
@@ -99,7 +135,8 @@ fn steps_of_later_turns_come_later() {
 fn a_wish_survives_its_encoding() {
     let step = Step::new(1 << 43, MAX_STEPS);
     let kinds = [Awaited::Note(65534, u64::MAX), Awaited::AllNotes(1), Awaited::AllFinished(2), Awaited::Complete(0, 77)];
-    for awaited in kinds.into_iter().chain([Awaited::Progress(5, step), Awaited::AllProgress(step)]) {
+    let more = [Awaited::Progress(5, step), Awaited::AllProgress(step), Awaited::NotesBelow(9, 4), Awaited::Anything];
+    for awaited in kinds.into_iter().chain(more) {
         let (what, value) = awaited.encode();
         assert_eq!(Awaited::decode(what, value), Some(awaited));
     }

@@ -69,7 +69,7 @@ impl Work {
         }
     }
 
-    /// True when it has ended or [`Work::is_done`] would bring it further. Takes no lock.
+    /// True when it has ended or [`Work::is_done`] would bring it further. May be called with the engine's lock.
     pub(crate) fn is_ripe(&self) -> bool {
         match self {
             Work::Run(run) => run.is_done(),

@@ -23,7 +23,7 @@ pub(in crate::coll) enum Give {
     /// Bytes, the same for all who want them.
     Block(Region),
     /// Bytes for each rank.
-    Parts(Parts),
+    Parts(Box<Parts>),
 }
 
 /// Bytes for each rank.
@@ -66,7 +66,7 @@ pub(in crate::coll) struct Deal {
     /// What it copies to itself.
     pub(super) own: Option<(Region, Region)>,
     /// Parts that are too long to be left, between ranks that both know it: these go by message.
-    pub(super) far: Option<Schedule>,
+    pub(super) far: Option<Box<Schedule>>,
 }
 
 /// Longest part, of parts for each of `size` ranks, that is left where a rank leaves at most so many bytes; all, if they are known to fit.
@@ -100,20 +100,20 @@ impl Deal {
         root: usize,
     ) -> Result<Deal> {
         let me = call.rank();
-        let mut schedule = Schedule::new(call);
+        let mut far = Far::new(call);
         if me == root {
             let receive = receive.expect("the root has room for all");
             let own = own(me, send.map(Buffer::region), receive)?;
             for rank in (0..call.size()).filter(|rank| *rank != me && receive.bytes(*rank) > most) {
-                schedule.receive(rank, receive.region(rank));
+                far.schedule().receive(rank, receive.region(rank));
             }
             let take = Take::Each { into: receive.clone(), part: None, most };
-            return Ok(Deal { own, far: far(schedule), ..Deal::new(Kind::Gather, Give::Signal, take) });
+            return Ok(Deal { own, far: far.0, ..Deal::new(Kind::Gather, Give::Signal, take) });
         }
         let region = send.expect("a rank that is not the root sends").region();
         if region.len() > most {
-            schedule.send(root, region);
-            return Ok(Deal { far: far(schedule), ..Deal::new(Kind::Gather, Give::Signal, Take::Nothing) });
+            far.schedule().send(root, region);
+            return Ok(Deal { far: far.0, ..Deal::new(Kind::Gather, Give::Signal, Take::Nothing) });
         }
         Ok(Deal::new(Kind::Gather, Give::Block(region), Take::Nothing))
     }
@@ -128,12 +128,12 @@ impl Deal {
     ) -> Result<Deal> {
         let (me, size) = (call.rank(), call.size());
         let (even, most) = (most == usize::MAX, longest_part(most, size));
-        let mut schedule = Schedule::new(call);
+        let mut far = Far::new(call);
         if me != root {
             let into = receive.expect("a rank that is not the root receives").region();
             if into.len() > most {
-                schedule.receive(root, into);
-                return Ok(Deal { far: far(schedule), ..Deal::new(Kind::Scatter, Give::Nothing, Take::Nothing) });
+                far.schedule().receive(root, into);
+                return Ok(Deal { far: far.0, ..Deal::new(Kind::Scatter, Give::Nothing, Take::Nothing) });
             }
             return Ok(Deal::new(Kind::Scatter, Give::Nothing, Take::One { from: root, part: Some(me), into }));
         }
@@ -143,10 +143,10 @@ impl Deal {
             check_own(me, from, to)?;
         }
         for rank in (0..size).filter(|rank| *rank != me && send.bytes(*rank) > most) {
-            schedule.send(rank, send.region(rank));
+            far.schedule().send(rank, send.region(rank));
         }
         let parts = Parts { even: even.then(|| send.bytes(me)), blocks: send.clone(), most };
-        Ok(Deal { own, far: far(schedule), ..Deal::new(Kind::Scatter, Give::Parts(parts), Take::Nothing) })
+        Ok(Deal { own, far: far.0, ..Deal::new(Kind::Scatter, Give::Parts(Box::new(parts)), Take::Nothing) })
     }
 
     /// Contributions of any length that fit.
@@ -163,26 +163,26 @@ impl Deal {
         let (me, size) = (call.rank(), call.size());
         let (even, most) = (most == usize::MAX, longest_part(most, size));
         let own = own(me, send.map(|send| send.region(me)), receive)?;
-        let mut schedule = Schedule::new(call);
+        let mut far = Far::new(call);
         let others = || (1..size).map(|step| (me + step) % size);
         match send {
-            Some(send) => others().filter(|to| send.bytes(*to) > most).for_each(|to| schedule.send(to, send.region(to))),
+            Some(send) => others().filter(|to| send.bytes(*to) > most).for_each(|to| far.schedule().send(to, send.region(to))),
             None => {
                 // In place, what goes out has the lengths of what comes in.
                 for to in others().filter(|to| receive.bytes(*to) > most) {
-                    let copy = schedule.temporary(receive.bytes(to))?;
+                    let copy = far.schedule().temporary(receive.bytes(to))?;
                     // SAFETY: memory of this many bytes, which lives as long as the schedule.
                     let copy = unsafe { Region::contiguous(copy, receive.bytes(to)) };
-                    schedule.copy(receive.region(to), copy.clone())?;
-                    schedule.send(to, copy);
+                    far.schedule().copy(receive.region(to), copy.clone())?;
+                    far.schedule().send(to, copy);
                 }
             }
         }
-        others().filter(|from| receive.bytes(*from) > most).for_each(|from| schedule.receive(from, receive.region(from)));
+        others().filter(|from| receive.bytes(*from) > most).for_each(|from| far.schedule().receive(from, receive.region(from)));
         let blocks = send.unwrap_or(receive).clone();
         let parts = Parts { even: even.then(|| blocks.bytes(me)), blocks, most };
         let take = Take::Each { into: receive.clone(), part: Some(me), most };
-        Ok(Deal { own, far: far(schedule), ..Deal::new(Kind::Alltoall, Give::Parts(parts), take) })
+        Ok(Deal { own, far: far.0, ..Deal::new(Kind::Alltoall, Give::Parts(Box::new(parts)), take) })
     }
 
     /// The operands of the first `ranks` ranks combined; `part` of that comes to `into`, if this rank gets any.
@@ -209,9 +209,11 @@ impl Deal {
         match &self.give {
             Give::Nothing | Give::Signal => 0,
             Give::Block(region) => region.len(),
-            Give::Parts(Parts { even: Some(len), .. }) => len * size,
-            // A table is in a slot, however short.
-            Give::Parts(parts) => (parts.near(size, me).sum::<usize>() + size * LINE).max(BODY_BYTES + 1),
+            Give::Parts(parts) => match parts.even {
+                Some(len) => len * size,
+                // A table is in a slot, however short.
+                None => (parts.near(size, me).sum::<usize>() + size * LINE).max(BODY_BYTES + 1),
+            },
         }
     }
 }
@@ -223,8 +225,17 @@ impl Parts {
     }
 }
 
-fn far(schedule: Schedule) -> Option<Schedule> {
-    if schedule.steps.is_empty() { None } else { Some(schedule) }
+/// What goes by message, if anything.
+struct Far<'a>(Option<Box<Schedule>>, &'a Call<'a>);
+
+impl<'a> Far<'a> {
+    fn new(call: &'a Call<'a>) -> Far<'a> {
+        Far(None, call)
+    }
+
+    fn schedule(&mut self) -> &mut Schedule {
+        self.0.get_or_insert_with(|| Box::new(Schedule::new(self.1)))
+    }
 }
 
 /// What a rank copies to itself.

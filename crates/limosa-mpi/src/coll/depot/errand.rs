@@ -84,7 +84,7 @@ impl Errand {
 
     /// Makes ready what goes by message on this communicator; before the first start.
     pub(in crate::coll) fn prepare(&mut self, comm: &Arc<Comm>) {
-        self.far = self.deal.far.take().map(|schedule| Run::new(comm, schedule));
+        self.far = self.deal.far.take().map(|schedule| Run::new(comm, *schedule));
     }
 
     /// Starts it; it must be new or done.
@@ -127,10 +127,10 @@ impl Errand {
         self.state.load(Ordering::Acquire) == POSTED && self.far.as_ref().is_none_or(|far| far.is_done())
     }
 
-    /// A look would bring it further, or it is done. Takes no lock.
+    /// A look would bring it further, or it is done. May be called with the engine's lock, which nobody takes who has the book.
     pub fn is_ripe(&self) -> bool {
         match self.state.load(Ordering::Acquire) {
-            HELD_BACK => self.depot.stage.least_finished() >= self.number().saturating_sub(1),
+            HELD_BACK => self.depot.stage.least_finished() >= self.depot.room_for(self),
             POSTED => self.is_ready(),
             _ => true,
         }
@@ -168,14 +168,15 @@ impl Errand {
         let block = |len| Note { kind, form: BLOCK, len, all };
         match &self.deal.give {
             Give::Nothing => {}
-            Give::Signal | Give::Parts(Parts { even: Some(0), .. }) => depot.leave(book, number, block(0), |_| ()),
+            Give::Signal => depot.leave(book, number, block(0), |_| ()),
             Give::Block(region) => depot.leave(book, number, block(all), |place| put(region, place)),
-            Give::Parts(Parts { blocks, even: Some(len), .. }) => depot.leave(book, number, block(*len), |place| {
-                place.chunks_exact_mut(*len).enumerate().for_each(|(rank, part)| put(&blocks.region(rank), part));
-            }),
-            Give::Parts(parts) => {
-                depot.leave(book, number, Note { form: TABLE, ..block(all) }, |place| self.lay_out(parts, place));
-            }
+            Give::Parts(parts) => match parts.even {
+                Some(0) => depot.leave(book, number, block(0), |_| ()),
+                Some(len) => depot.leave(book, number, block(len), |place| {
+                    place.chunks_exact_mut(len).enumerate().for_each(|(rank, part)| put(&parts.blocks.region(rank), part));
+                }),
+                None => depot.leave(book, number, Note { form: TABLE, ..block(all) }, |place| self.lay_out(parts, place)),
+            },
         }
         if let Some((from, to)) = &self.deal.own {
             copy(from, to);
@@ -253,6 +254,9 @@ impl Errand {
     pub fn finish(&self) -> bool {
         if self.is_done() {
             return true;
+        }
+        if self.state.load(Ordering::Relaxed) == HELD_BACK && self.is_ripe() {
+            self.depot.attend();
         }
         if !self.finish_quietly() {
             return self.is_done();
@@ -405,9 +409,6 @@ impl Errand {
                 self.trouble.lock().get_or_insert_with(broken);
                 self.state.store(DONE, Ordering::Release);
                 return;
-            }
-            if !self.is_posted() {
-                self.depot.attend();
             }
         }
         self.depot.keep_pace(self.number(), self.depot.depth(self.bytes));

@@ -5,9 +5,11 @@
 //! What is too large for a depot goes by messages ([`super::run`]).
 //!
 //! ```text
-//! let desk = call.desk(Kind::Allreduce, bytes)?;      // the depot, if so many bytes fit
-//! let deal = Deal { give, take, .. };                 // what this rank leaves there, and what it gets
-//! let op = Errand::new(&desk, deal); op.start()       // leaves it; `finish` gets the rest
+//! let desk = call.desk(bytes)?;                     // the depot, if so many bytes fit
+//! let deal = Deal::reduction(...);                  // what this rank leaves there, and what it gets
+//! let errand = Errand::new(desk, deal);
+//! errand.start();                                   // leaves it
+//! errand.wait(...);                                 // gets the rest
 //! ```
 //!
 //! A depot is a [`Stage`] and nobody exchanges a message to set it up: members find its memory by a name that all know
@@ -215,12 +217,12 @@ impl Depot {
             }
         }
         let first_held_back = book.held_back == 1;
+        let is_done = errand.is_done();
         drop(book);
-        if posted {
+        if is_done {
+            self.strike(number);
+        } else if posted {
             errand.arrive();
-            if errand.is_done() {
-                self.strike(number);
-            }
         }
         self.tell();
         if !posted && first_held_back {
@@ -263,8 +265,8 @@ impl Depot {
     fn strike(&self, number: u64) -> bool {
         let mut book = self.book.lock();
         let Some(at) = number.checked_sub(book.mark + 1) else { return book.asks };
-        if let Some(entry) = book.open.get_mut(at as usize) {
-            *entry = None;
+        if book.open.get_mut(at as usize).and_then(Option::take).is_none() {
+            return book.asks;
         }
         let before = book.mark;
         book.advance();
@@ -298,18 +300,23 @@ impl Depot {
             let ready: SmallVec<[Arc<Errand>; 8]> =
                 self.book.lock().open.iter().flatten().filter(|errand| errand.is_ready()).cloned().collect();
             for errand in ready {
+                // Once it is done it may be started again, under another number.
+                let number = errand.number();
                 if errand.finish_quietly() {
-                    self.strike(errand.number());
+                    self.strike(number);
                     // A thread may sleep until this is done.
                     instance::engine().notify();
                 }
             }
-            let mut posted: SmallVec<[Arc<Errand>; 8]> = SmallVec::new();
+            let mut posted: SmallVec<[(Arc<Errand>, u64, bool); 8]> = SmallVec::new();
             let mut book = self.book.lock();
             while book.held_back > 0 {
                 let next = book.open.iter().flatten().find(|errand| !errand.is_posted()).cloned();
                 match next {
-                    Some(errand) if self.try_post(&mut book, &errand) => posted.push(errand),
+                    Some(errand) if self.try_post(&mut book, &errand) => {
+                        let (number, is_done) = (errand.number(), errand.is_done());
+                        posted.push((errand, number, is_done));
+                    }
                     Some(_) => break,
                     None => {}
                 }
@@ -330,10 +337,11 @@ impl Depot {
                 book.asks = wanted.is_some();
             }
             drop(book);
-            for errand in posted {
-                errand.arrive();
-                if errand.is_done() {
-                    self.strike(errand.number());
+            for (errand, number, is_done) in posted {
+                if is_done {
+                    self.strike(number);
+                } else {
+                    errand.arrive();
                 }
                 instance::engine().notify();
             }
