@@ -48,6 +48,18 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
         args: Vec<OsString>,
     },
+    /// Program several processes interactively: what is typed once runs on all
+    #[command(disable_help_flag = true)]
+    Shell {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+        args: Vec<OsString>,
+    },
+    /// Turn Python 2 sources into Python 3
+    #[command(disable_help_flag = true)]
+    Modernize {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+        args: Vec<OsString>,
+    },
     /// Check whether this machine is ready for MPI programs, and say what to do
     Doctor(doctor::Options),
     /// List the LIMOSA_* variables with their current values
@@ -78,6 +90,8 @@ fn main() -> ExitCode {
         Command::Run { args } => run::main("limosa run", &args),
         Command::Bench { args } => laboratory("bench", args),
         Command::Study { args } => laboratory("study", args),
+        Command::Shell { args } => python::hand_over("limosa shell", python::LIMOSA, "limosa.shell", &args),
+        Command::Modernize { args } => python::hand_over("limosa modernize", python::LIMOSA, "limosa.modernize", &args),
         Command::Doctor(options) => doctor::main(&options),
         Command::Env(options) => env::main(&options),
         Command::Ps(options) => ps::main(&options),

@@ -1,0 +1,457 @@
+"""A group of processes that waits for pieces of code and runs each on all of them: what is under shell and notebook magic.
+
+The user's process is the *front*; it needs no MPI. `Group` starts a job of ``limosa._group_rank`` with the launcher (so on any
+library) and talks to each rank through a socket file in a folder that only the user may enter. While nothing is to be done every rank
+sleeps in a read from its socket, on any library.
+
+============  ============================================  =====================================================
+direction     message                                       meaning
+============  ============================================  =====================================================
+rank, first   ``("hello", rank, size, library)``            the rank is ready
+front         ``("run", source, file name)``                run this piece of code
+front         ``("interrupt",)``                            raise KeyboardInterrupt in it
+front         ``("complete", text)``                        names that begin like this
+front         ``("pull", name)``                            the value of a variable
+front         ``("end",)``                                  leave (so does the end of the connection)
+rank          ``("text", stream, text)``                    it has written this to ``out`` or ``err``
+rank          ``("done", kind, text)``                      the answer; see `Answer`
+============  ============================================  =====================================================
+
+What ranks write is shown in pieces: when all have answered, or every `TICK` seconds. Ranks that have written the same share one
+copy, marked with all their numbers.
+"""
+
+import json
+import os
+import pickle
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+
+from limosa._files import installed_file
+
+__all__ = ["Answer", "Group", "GroupError", "folded", "label", "parse_ranks"]
+
+TICK = 0.2
+"""How long output may wait for the same output of other ranks, in seconds."""
+
+PATIENCE = 1.0
+"""How long a rank may take to answer an interrupt, or the others after one has failed, before it is said where it is."""
+
+LATE = 0.01
+"""How long after the answers what C code and child processes have written, which takes the way through the launcher, is waited for."""
+
+END = 5.0
+"""How long the processes may take to end in order."""
+
+Show = Callable[[str, str], None]
+"""Takes a stream, ``out`` or ``err``, and lines of text for it."""
+
+
+class GroupError(Exception):
+    """The processes cannot be started, or have ended; the message says why."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """How a piece of code ended on one rank.
+
+    Attributes
+    ----------
+    kind
+        ``value``, ``error`` (an exception), ``exit`` (``exit()`` was called) or ``pulled``.
+    text
+        The value of a last expression (empty if that is None), the traceback, the exit code; a pulled value is in pickled form.
+    """
+
+    kind: str
+    text: str | bytes
+
+
+def label(ranks: Iterable[int]) -> str:
+    """Give a set of ranks as users write it.
+
+    >>> label([0, 1, 2, 5, 7])
+    '[0-2,5,7]'
+    """
+    parts: list[list[int]] = []
+    for rank in sorted(ranks):
+        if parts and parts[-1][-1] == rank - 1:
+            parts[-1].append(rank)
+        else:
+            parts.append([rank])
+    return "[" + ",".join(str(part[0]) if len(part) == 1 else f"{part[0]}-{part[-1]}" for part in parts) + "]"
+
+
+def parse_ranks(text: str, size: int) -> list[int]:
+    """Read a set of ranks.
+
+    >>> parse_ranks("0,2-3", 4)
+    [0, 2, 3]
+
+    Raises
+    ------
+    ValueError
+        If it is none, or names a rank that a group of this size does not have.
+    """
+    ranks: set[int] = set()
+    for part in text.strip("[]").split(","):
+        first, _, last = part.partition("-")
+        if not first.isdecimal() or not (last or first).isdecimal():
+            raise ValueError(f"`{text}` names no ranks; write 2, or 0,2-3")
+        ranks.update(range(int(first), int(last or first) + 1))
+    if not ranks or max(ranks) >= size:
+        raise ValueError(f"`{text}` names a rank that is not there; there are ranks 0 to {size - 1}")
+    return sorted(ranks)
+
+
+def folded(texts: Mapping[int, str]) -> str:
+    """Give what ranks have to say, each line marked; ranks that say the same together, in the order of the lowest.
+
+    >>> print(folded({0: "42", 1: "42", 2: "43"}), end="")
+    [0-1] 42
+    [2] 43
+    """
+    groups: dict[str, list[int]] = {}
+    for rank in sorted(texts):
+        if texts[rank]:
+            groups.setdefault(texts[rank], []).append(rank)
+    lines = (f"{label(ranks)} {line}\n" for text, ranks in groups.items() for line in text.splitlines())
+    return "".join(line if line.strip() else "\n" for line in lines)
+
+
+def launcher() -> str:
+    """Give the launcher of this installation, or else the one in PATH."""
+    try:
+        return str(installed_file("bin/limosa"))
+    except FileNotFoundError:
+        found = shutil.which("limosa")
+        if found is None:
+            raise GroupError("there is no launcher: the command limosa is neither installed with this package nor in PATH") from None
+        return found
+
+
+class Group:
+    """Processes that run pieces of code.
+
+    Parameters
+    ----------
+    size
+        Number of processes.
+    show
+        Takes what is to be shown; by default it goes to standard output and standard error.
+    library
+        Name of the MPI library, as for ``limosa run --mpi``.
+
+    Raises
+    ------
+    GroupError
+        If the processes cannot be started; what the launcher said has been shown.
+    """
+
+    def __init__(self, size: int, show: Show | None = None, library: str = "limosa") -> None:
+        self.size = size
+        self.library = library
+        self.version = ""
+        self._show = show or _show_plainly
+        self._pending: dict[str, dict[int, str]] = {"out": {}, "err": {}}
+        self._ranks: dict[int, Connection] = {}
+        self._folder = tempfile.TemporaryDirectory(prefix="limosa-")
+        address = str(Path(self._folder.name) / "front")
+        command = [launcher(), "run", "-l", "-n", str(size), "--mpi", library, sys.executable, "-m", "limosa._group_rank", address]
+        with socket.socket(socket.AF_UNIX) as door:
+            door.bind(address)
+            door.listen(size)
+            # A session of its own: Ctrl-C is for the front, which passes it on.
+            self._job = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+            )
+            assert self._job.stdout and self._job.stderr
+            # What launcher, C code and child processes write: pipes that have not ended, with the stream that they stand for.
+            self._pipes = {self._job.stdout.fileno(): "out", self._job.stderr.fileno(): "err"}
+            try:
+                self._let_in(door)
+            except BaseException:
+                self.kill()
+                raise
+
+    def _let_in(self, door: socket.socket) -> None:
+        """Wait until all ranks have said hello."""
+        while len(self._ranks) < self.size:
+            for ready in wait([door, *self._pipes]):
+                if isinstance(ready, int):
+                    self._relay(ready)
+                    continue
+                connection = Connection(door.accept()[0].detach())
+                _, rank, size, self.version = connection.recv()
+                if size != self.size:
+                    raise GroupError(f"asked for {self.size} processes, but rank {rank} is in a job of {size}")
+                self._ranks[rank] = connection
+            if not self._pipes:
+                raise GroupError(f"the processes could not be started (exit code {self._job.wait()})")
+
+    @property
+    def is_alive(self) -> bool:
+        """True if the processes can take code."""
+        return bool(self._ranks) and self._job.poll() is None
+
+    def run(self, source: str, name: str = "<cell>", ranks: Sequence[int] | None = None) -> dict[int, Answer]:
+        """Run a piece of code, showing what is written meanwhile, then values and tracebacks.
+
+        A KeyboardInterrupt while this waits is passed on to the ranks. If they do not all answer, it is said where they are, and a
+        second one ends the processes.
+
+        Parameters
+        ----------
+        source
+            Statements; the value of a last expression is shown.
+        name
+            Name of the piece in tracebacks.
+        ranks
+            Which ranks run it; without it all.
+
+        Returns
+        -------
+        dict
+            How it ended, by rank.
+
+        Raises
+        ------
+        GroupError
+            If the processes have ended.
+        """
+        return self._ask(("run", source, name), ranks)
+
+    def pull(self, name: str) -> list[object]:
+        """Give the value of a variable on each rank.
+
+        Raises
+        ------
+        GroupError
+            If the processes have ended.
+        LookupError
+            If some rank has no such variable, or a value that cannot be sent; the message names the rank.
+        """
+        values = []
+        for rank, answer in sorted(self._ask(("pull", name), None, show=False).items()):
+            if answer.kind != "pulled":
+                raise LookupError(f"rank {rank}: {str(answer.text).strip().splitlines()[-1]}")
+            values.append(pickle.loads(bytes(answer.text, "latin-1") if isinstance(answer.text, str) else answer.text))  # noqa: S301
+        return values
+
+    def complete(self, text: str) -> list[str]:
+        """Give the names on rank 0 that begin like this; none if it does not answer at once."""
+        connection = self._ranks.get(0)
+        if connection is None:
+            return []
+        try:
+            connection.send(("complete", text))
+            while connection.poll(1.0):
+                message = connection.recv()
+                if message[0] == "done":
+                    return str(message[2]).split("\n") if message[2] else []
+                self._take(0, message)
+        except (EOFError, OSError):
+            pass
+        return []
+
+    def end(self) -> int:
+        """Let the processes leave in order; those that do not are killed. Give the exit code of the job."""
+        for connection in self._ranks.values():
+            try:
+                connection.send(("end",))
+            except OSError:
+                pass
+        deadline = time.monotonic() + END
+        try:
+            while (left := deadline - time.monotonic()) > 0 and (self._pipes or self._ranks):
+                self._take_what_comes(left)
+            self._job.wait(max(0.1, deadline - time.monotonic()))
+        except (KeyboardInterrupt, subprocess.TimeoutExpired):
+            pass
+        self._flush()
+        return self.kill()
+
+    def kill(self) -> int:
+        """End the processes at once. Give the exit code of the job."""
+        for connection in self._ranks.values():
+            connection.close()
+        self._ranks.clear()
+        if self._job.poll() is None:
+            self._job.terminate()
+            try:
+                self._job.wait(2.0)
+            except subprocess.TimeoutExpired:
+                self._job.kill()
+        for pipe in (self._job.stdout, self._job.stderr):
+            if pipe:
+                pipe.close()
+        self._pipes.clear()
+        self._folder.cleanup()
+        return self._job.wait()
+
+    def __enter__(self) -> "Group":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+
+    def _ask(self, message: tuple[str, ...], ranks: Sequence[int] | None, show: bool = True) -> dict[int, Answer]:
+        """Send a message and collect the answers."""
+        asked = list(self._ranks) if ranks is None else list(ranks)
+        if not self.is_alive:
+            raise GroupError(self._farewell())
+        for rank in asked:
+            try:
+                self._ranks[rank].send(message)
+            except (OSError, KeyError):
+                raise GroupError(self._farewell()) from None
+        answers: dict[int, Answer] = {}
+        asking = _Asking(self, set(asked))
+        while missing := set(asked) - answers.keys():
+            try:
+                self._collect(answers, len(asked))
+                asking.look(answers, missing)
+            except KeyboardInterrupt:
+                asking.interrupt(missing - answers.keys())
+        self._take_what_comes(LATE)
+        self._flush()
+        if show:
+            self._show("out", folded({rank: str(answer.text) for rank, answer in answers.items() if answer.kind == "value"}))
+            self._show("err", folded({rank: str(answer.text) for rank, answer in answers.items() if answer.kind == "error"}))
+        return answers
+
+    def _collect(self, answers: dict[int, Answer], number: int) -> None:
+        """Take what comes within a tick, or until there are so many answers; show what was written before."""
+        deadline = time.monotonic() + TICK
+        while (left := deadline - time.monotonic()) > 0 and len(answers) < number:
+            answers |= self._take_what_comes(left)
+            if not self._ranks or not self._pipes:
+                raise GroupError(self._farewell())
+        self._flush()
+
+    def _take_what_comes(self, limit: float) -> dict[int, Answer]:
+        """Wait so long at most for something to read, and read it. Give the answers among it."""
+        answers = {}
+        for ready in wait([*self._pipes, *self._ranks.values()], limit):
+            if isinstance(ready, int):
+                self._relay(ready)
+            elif isinstance(ready, Connection):
+                rank, message = self._receive(ready)
+                if message[0] == "done":
+                    answers[rank] = Answer(message[1], message[2])
+        return answers
+
+    def _receive(self, connection: Connection) -> tuple[int, tuple[str, ...]]:
+        """Take one message of a rank; the end of its connection counts as an empty one."""
+        rank = next(rank for rank, known in self._ranks.items() if known is connection)
+        try:
+            message = connection.recv()
+        except (EOFError, OSError):
+            del self._ranks[rank]
+            return rank, ("gone",)
+        self._take(rank, message)
+        return rank, message
+
+    def _take(self, rank: int, message: tuple[str, ...]) -> None:
+        """Keep what a rank has written."""
+        if message[0] == "text":
+            pending = self._pending[message[1]]
+            pending[rank] = pending.get(rank, "") + message[2]
+
+    def _flush(self) -> None:
+        """Show what ranks have written."""
+        for stream, pending in self._pending.items():
+            if pending:
+                self._show(stream, folded(pending))
+                pending.clear()
+
+    def _relay(self, pipe: int) -> None:
+        """Show what has come by way of the launcher; it has marked it."""
+        text = os.read(pipe, 1 << 16)
+        if text:
+            self._flush()
+            self._show(self._pipes[pipe], text.decode(errors="replace"))
+        else:
+            del self._pipes[pipe]
+
+    def _farewell(self) -> str:
+        """Give the sentence about processes that have ended, after everything that they and the launcher have said."""
+        deadline = time.monotonic() + END
+        while (left := deadline - time.monotonic()) > 0 and (self._pipes or self._ranks):
+            self._take_what_comes(left)
+        self._flush()
+        return f"the processes have ended (exit code {self.kill()}); their variables are lost"
+
+    def where(self, ranks: Iterable[int]) -> str:
+        """Give a sentence about what these ranks are doing, as far as can be seen from outside."""
+        places: dict[str, list[int]] = {}
+        seen = self._seen_from_outside()
+        for rank in ranks:
+            places.setdefault(seen.get(rank, "runs"), []).append(rank)
+        return "; ".join(f"{label(members)} {place}" for place, members in places.items())
+
+    def _seen_from_outside(self) -> dict[int, str]:
+        """Ask ``limosa ps`` what the ranks wait for."""
+        try:
+            done = subprocess.run([launcher(), "ps", "--format=json"], capture_output=True, timeout=5.0, check=True)
+            jobs = [job for job in json.loads(done.stdout) if job["launcher"] == self._job.pid]
+            threads = [(rank["rank"], thread) for job in jobs for rank in job["ranks"] for thread in rank["threads"]]
+        except (OSError, ValueError, KeyError, TypeError, subprocess.SubprocessError):
+            return {}
+        said = {}
+        for rank, thread in threads:
+            peers = " and ".join(wait["text"] for wait in thread["waits"])
+            said[rank] = f"waits in {thread['call']}" + (f": {peers}" if peers else "")
+        return said
+
+
+class _Asking:
+    """What is said and done while answers are missing."""
+
+    def __init__(self, group: Group, asked: set[int]) -> None:
+        self._group = group
+        self._asked = asked
+        self._since: float | None = None
+        self._interrupted = False
+        self._told = False
+
+    def look(self, answers: Mapping[int, Answer], missing: set[int]) -> None:
+        """Say where ranks are that stay behind after an interrupt, or after others have failed."""
+        missing = missing - answers.keys()
+        failed = any(answer.kind == "error" for answer in answers.values())
+        if self._told or not missing or not (failed or self._interrupted):
+            return
+        self._since = self._since or time.monotonic()
+        if time.monotonic() - self._since < PATIENCE:
+            return
+        self._told = True
+        errors = {rank: str(answer.text).strip().splitlines()[-1] for rank, answer in answers.items() if answer.kind == "error"}
+        self._group._show("err", folded(errors))
+        remedy = "Ctrl-C again ends all processes; variables are lost" if self._interrupted else "Ctrl-C interrupts"
+        self._group._show("err", f"limosa: still running: {self._group.where(sorted(missing))}\nhint: {remedy}\n")
+
+    def interrupt(self, missing: set[int]) -> None:
+        """Pass the first interrupt on; at the second end everything."""
+        if self._interrupted:
+            self._group.kill()
+            raise GroupError("the processes were ended; their variables are lost")
+        self._interrupted, self._told, self._since = True, False, None
+        for rank in missing:
+            try:
+                self._group._ranks[rank].send(("interrupt",))
+            except (OSError, KeyError):
+                pass
+
+
+def _show_plainly(stream: str, text: str) -> None:
+    target = sys.stdout if stream == "out" else sys.stderr
+    target.write(text)
+    target.flush()

@@ -1,0 +1,333 @@
+"""The interactive parallel session: ``limosa shell -n 4``. What is typed once runs on all ranks.
+
+::
+
+    $ limosa shell -n 4
+    [4] >>> rank ** 2
+    [0] 0
+    [1] 1
+    [2] 4
+    [3] 9
+    [4] >>> world.allreduce(rank)
+    [0-3] 6
+
+A line, or a block, is complete when Python says so; then it runs on every rank in one namespace that lasts as long as the session.
+``world``, ``rank``, ``size``, ``np``, ``MPI`` and ``limosa`` are there from the start. Output, values and tracebacks are marked with the
+ranks they come from, and shown once where they are equal. After an exception the session goes on.
+
+==========================  ===================================================================
+``%rank 2 CODE``            run the code on one rank (``%rank 0,2-3 CODE``: on some)
+``%restart``                end the processes and start new ones; variables are lost
+``%ps``                     show what each rank is doing
+``exit()`` or Ctrl-D        end the session
+Ctrl-C                      interrupt all ranks; once more: end the processes and start new ones
+==========================  ===================================================================
+
+A Ctrl-C becomes KeyboardInterrupt in Python code, in sleeps and in reads. A rank that waits in an MPI call cannot be called back
+from it: then it is shown where it waits, and the second Ctrl-C helps.
+
+With IPython installed, its editor, history and completion are used on a terminal; without it, those of Python. If standard
+input is no terminal, lines are taken from there, without a prompt; a block ends with an empty line or where the next statement begins.
+"""
+
+import argparse
+import codeop
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+
+from limosa._group import Answer, Group, GroupError, launcher, parse_ranks
+
+__all__ = ["Session", "main"]
+
+_CONTINUES = ("elif", "else", "except", "finally", "case")
+
+
+class Session:
+    """A parallel session: processes, started again when they have ended.
+
+    Parameters
+    ----------
+    size
+        Number of processes.
+    library
+        Name of the MPI library.
+    """
+
+    def __init__(self, size: int, library: str = "limosa") -> None:
+        self.size = size
+        self.library = library
+        self.code = 0
+        self._cells = 0
+        self._group: Group | None = None
+
+    def start(self) -> Group:
+        """Give the processes, started now if there are none.
+
+        Raises
+        ------
+        GroupError
+            If they cannot be started.
+        """
+        if self._group is None:
+            self._group = Group(self.size, library=self.library)
+        return self._group
+
+    def restart(self) -> None:
+        """End the processes and start new ones."""
+        self.end()
+        self.start()
+
+    def end(self) -> None:
+        """Let the processes leave."""
+        if self._group is not None:
+            self._group.end()
+            self._group = None
+
+    def execute(self, source: str) -> bool:
+        """Run one complete piece of code, or one of the session's own commands.
+
+        Returns
+        -------
+        bool
+            False if the session is over because ``exit()`` was called on all ranks that ran the code; the exit code is then in `code`.
+        """
+        ranks = None
+        if source.lstrip().startswith(("%", "!", "?")):
+            word, _, rest = source.strip().partition(" ")
+            if word != "%rank":
+                self._command(source.strip())
+                return True
+            text, _, source = rest.strip().partition(" ")
+            try:
+                ranks = parse_ranks(text, self.size)
+            except ValueError as error:
+                _complain(str(error))
+                return True
+        if not source.strip():
+            return True
+        self._cells += 1
+        try:
+            return self._go_on(self.start().run(source, f"<cell {self._cells}>", ranks))
+        except GroupError as error:
+            self._group = None
+            _complain(f"{error}; the next line starts new ones")
+            return True
+
+    def _go_on(self, answers: dict[int, Answer]) -> bool:
+        """Look whether ranks have called ``exit``."""
+        codes = {rank: answer.text for rank, answer in answers.items() if answer.kind == "exit"}
+        if not codes:
+            return True
+        if len(codes) < self.size:
+            _complain(f"exit was called on {len(codes)} of {self.size} ranks only; the session goes on")
+            return True
+        code = str(codes[min(codes)])
+        self.code = int(code) if code.isdecimal() else 1
+        if not code.isdecimal():
+            _complain(code)
+        return False
+
+    def _command(self, line: str) -> None:
+        """Carry out a command of the session itself."""
+        if line == "%restart":
+            self.restart()
+        elif line == "%ps":
+            subprocess.run([launcher(), "ps"])
+        else:
+            word = line.split(maxsplit=1)[0]
+            _complain(f"`{word}` is no command of this session; there are %rank RANKS CODE, %restart and %ps")
+
+    def complete(self, text: str) -> list[str]:
+        """Give the names on rank 0 that begin like this."""
+        return self._group.complete(text) if self._group else []
+
+
+def pieces(lines: Iterator[str], compiles: Callable[[str], object] | None = None) -> Iterator[str]:
+    r"""Cut lines into pieces that Python takes for complete.
+
+    A block ends with an empty line, as in Python's own prompt, and also where a line begins that is no part of it.
+
+    Parameters
+    ----------
+    lines
+        Lines, with their ends or without.
+    compiles
+        As `codeop.compile_command`: gives None if more is needed, raises SyntaxError if nothing helps.
+
+    Yields
+    ------
+    str
+        A piece, also if it has an error.
+
+    Examples
+    --------
+    >>> list(pieces(iter(["for i in range(2):", "    print(i)", "x = 1"])))
+    ['for i in range(2):\n    print(i)', 'x = 1']
+    """
+    compiles = compiles or compiler()
+    held: list[str] = []
+    for line in (raw.rstrip("\r\n") for raw in lines):
+        starts = line[:1] not in {"", " ", "\t", "#", ")", "]", "}"} and not line.startswith(_CONTINUES)
+        if held and starts and is_complete("\n".join(held) + "\n\n", compiles):
+            yield "\n".join(held)
+            held = []
+        held.append(line)
+        text = "\n".join(held)
+        if text.lstrip().startswith(("%", "!", "?")) or is_complete(text, compiles):
+            if text.strip():
+                yield text
+            held = []
+    if held:
+        yield "\n".join(held)
+
+
+def compiler() -> codeop.CommandCompiler:
+    """Give a compiler that allows ``await`` at the top level, as the ranks do."""
+    import ast
+
+    made = codeop.CommandCompiler()
+    made.compiler.flags |= ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+    return made
+
+
+def is_complete(text: str, compiles: Callable[[str], object]) -> bool:
+    """Tell whether a piece can be run; one with an error can, to show the error."""
+    try:
+        return compiles(text) is not None
+    except (SyntaxError, ValueError, OverflowError):
+        return True
+
+
+def _complain(text: str) -> None:
+    print(f"limosa: {text}", file=sys.stderr, flush=True)
+
+
+def _with_python(session: Session) -> None:
+    """Read lines with what Python has."""
+    interactive = sys.stdin.isatty()
+    if interactive:
+        _prepare_readline(session)
+    compiles = compiler()
+    while True:
+        try:
+            for piece in pieces(_typed(session) if interactive else iter(sys.stdin.readline, ""), compiles):
+                if not session.execute(piece):
+                    return
+            return
+        except KeyboardInterrupt:  # while a line was being typed
+            print("\nKeyboardInterrupt", file=sys.stderr)
+
+
+def _typed(session: Session) -> Iterator[str]:
+    """Give the lines that the user types; a prompt shows whether a block is open."""
+    compiles = compiler()
+    held = ""
+    while True:
+        try:
+            line = input("... " if held else f"[{session.size}] >>> ")
+        except EOFError:
+            print()
+            return
+        held += line + "\n"
+        if is_complete(held[:-1], compiles) or held.startswith("%"):
+            held = ""
+        yield line
+
+
+def _prepare_readline(session: Session) -> None:
+    """Set up editing and completion, where Python was built with them."""
+    try:
+        import readline
+    except ImportError:
+        return
+    matches: list[str] = []
+
+    def complete(text: str, state: int) -> str | None:
+        if state == 0:
+            matches[:] = session.complete(text)
+        return matches[state] if state < len(matches) else None
+
+    readline.set_completer(complete)
+    readline.parse_and_bind("tab: complete")
+
+
+def _with_ipython(session: Session) -> None:
+    """Read pieces with IPython's editor; only the running of them is ours."""
+    from IPython.core.interactiveshell import ExecutionInfo, ExecutionResult
+    from IPython.terminal.interactiveshell import TerminalInteractiveShell
+    from IPython.terminal.prompts import Prompts, Token
+
+    class Prompt(Prompts):  # type: ignore[misc]
+        def in_prompt_tokens(self) -> list[tuple[object, str]]:
+            return [(Token.Prompt, f"[{session.size}] In ["), (Token.PromptNum, str(self.shell.execution_count)), (Token.Prompt, "]: ")]
+
+    class Shell(TerminalInteractiveShell):  # type: ignore[misc]
+        def run_cell(self, raw_cell: str, store_history: bool = False, *_: object, **__: object) -> ExecutionResult:
+            result = ExecutionResult(ExecutionInfo(raw_cell, store_history, False, True, None))
+            if store_history:
+                self.history_manager.store_inputs(self.execution_count, raw_cell, raw_cell)
+                self.execution_count += 1
+            if not session.execute(raw_cell):
+                self.keep_running = False
+            return result
+
+    shell = Shell.instance(confirm_exit=False, banner1="", prompts_class=Prompt, term_title=False, autosuggestions_provider=None)
+    shell.Completer.use_jedi = False
+
+    def complete(_: object, text: str) -> list[str]:
+        return session.complete(text)
+
+    shell.set_custom_completer(complete)
+    shell.mainloop()
+
+
+def _read(session: Session, plain: bool) -> None:
+    """Read and run pieces until the end of the session."""
+    if sys.stdin.isatty() and not plain:
+        try:
+            import IPython  # noqa: F401
+        except ModuleNotFoundError:
+            pass
+        else:
+            _with_ipython(session)
+            return
+    _with_python(session)
+
+
+def main() -> int:
+    """Read the command line and hold the session; give the exit code."""
+    parser = argparse.ArgumentParser(
+        prog="limosa shell",
+        description="An interactive parallel session: what is typed once runs on all ranks; output is marked with its ranks.",
+        epilog="In the session: %rank 2 CODE runs code on one rank, %restart starts new processes, %ps shows what each rank is doing, "
+        "Ctrl-C interrupts all ranks, exit() or Ctrl-D ends the session.",
+    )
+    parser.add_argument("-n", "-np", "--np", type=_count, default=4, metavar="N", help="number of processes (default 4)")
+    parser.add_argument("--mpi", default="limosa", metavar="NAME", help="MPI library, as for `limosa run`")
+    parser.add_argument("--plain", action="store_true", help="use Python's own prompt even if IPython is installed")
+    options = parser.parse_args()
+    session = Session(options.np, options.mpi)
+    try:
+        group = session.start()
+        if sys.stdin.isatty():
+            print(f"{group.size} ranks on {group.version}, Python {sys.version.split()[0]}; %rank 2 CODE is for one rank, exit() ends")
+        _read(session, options.plain)
+    except GroupError as error:
+        _complain(str(error))
+        return 3
+    except KeyboardInterrupt:
+        return 130
+    finally:
+        session.end()
+    return session.code
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 65536:
+        raise argparse.ArgumentTypeError(f"{text}: a number of processes from 1 to 65536 is needed")
+    return int(text)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

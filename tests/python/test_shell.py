@@ -1,0 +1,252 @@
+"""`limosa shell`: what is typed once runs on all ranks, on a terminal and from a pipe."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from jobs import Job
+from limosa._group import folded, label, parse_ranks
+from limosa.shell import pieces
+
+LIMOSA = str(Path(sys.executable).parent / "limosa")
+
+
+def session(text: str, *options: str, n: int = 3):
+    """A whole session from a pipe."""
+    job = Job([LIMOSA, "shell", "-n", str(n), *options], stdin=subprocess.PIPE)
+    job.process.stdin.write(text)
+    job.process.stdin.close()
+    job.process.stdin = None
+    return job.wait(30)
+
+
+@pytest.mark.parametrize("library", ["limosa", "mpich"])
+def test_a_line_runs_on_all_ranks_and_equal_answers_are_folded(library):
+    outcome = session("rank * 10\nworld.allreduce(rank)\nx = rank\nx > 0\nnp.arange(2)\nprint('a\\nb')\nNone\n", "--mpi", library)
+    assert outcome.code == 0, outcome.text
+    assert outcome.out.splitlines() == [
+        *["[0] 0", "[1] 10", "[2] 20"],
+        "[0-2] 3",
+        *["[0] False", "[1-2] True"],
+        "[0-2] array([0, 1])",
+        *["[0-2] a", "[0-2] b"],
+    ]
+
+
+def test_blocks_need_no_empty_line_before_the_next_statement():
+    text = "def f(x):\n    return x + 1\nf(rank)\nif rank == 0:\n    'no'\nelse:\n    print('others')\nvalues = [1,\n  2]\nvalues\n"
+    outcome = session(text, n=2)
+    assert outcome.out.splitlines() == ["[0] 1", "[1] 2", "[1] others", "[0-1] [1, 2]"], outcome.text
+
+
+def test_exceptions_are_shown_by_rank_and_the_session_goes_on():
+    outcome = session("def f():\n    1 / (rank - 1)\nf()\ndef g(:\nundefined\nsize\n")
+    assert outcome.code == 0
+    assert outcome.out == "[0-2] 3\n"
+    lines = outcome.err.splitlines()
+    assert lines[0] == "[1] Traceback (most recent call last):"
+    assert '[1]   File "<cell 2>", line 1, in <module>' in lines and "[1]     1 / (rank - 1)" in lines
+    assert "[1] ZeroDivisionError: division by zero" in lines
+    assert "[0-2] SyntaxError: invalid syntax" in lines
+    assert "[0-2] NameError: name 'undefined' is not defined" in lines
+    assert "limosa" not in outcome.err, "our own frames are not shown"
+
+
+def test_a_rank_that_stays_behind_is_named_with_what_it_waits_for():
+    text = "if rank == 0:\n    raise ValueError('no message')\nelse:\n    MPI.COMM_WORLD.Recv(bytearray(1), source=0, tag=7)\n\n"
+    job = Job([LIMOSA, "shell", "-n", "2"], stdin=subprocess.PIPE)
+    job.process.stdin.write(text)
+    job.process.stdin.flush()
+    said = "".join(iter(job.process.stderr.readline, "hint: Ctrl-C interrupts\n"))
+    assert "[0] ValueError: no message" in said
+    assert "limosa: still running: [1] waits in MPI_Recv" in said
+    for _ in range(2):
+        job.process.send_signal(signal.SIGINT)
+        time.sleep(0.3)
+    job.process.stdin.write("rank\n")
+    outcome = job.wait(20)
+    assert "the processes were ended; their variables are lost" in outcome.err
+    assert outcome.out == "[0] 0\n[1] 1\n", outcome.text
+
+
+def test_one_rank_can_be_spoken_to():
+    outcome = session("x = 0\n%rank 1 x = 5\nx\n%rank 0,2 x + 1\n%rank 5 x\n%rank one x\n%magic\n")
+    assert outcome.out.splitlines() == ["[0,2] 0", "[1] 5", "[0,2] 1"], outcome.text
+    assert "`5` names a rank that is not there; there are ranks 0 to 2" in outcome.err
+    assert "`one` names no ranks" in outcome.err
+    assert "`%magic` is no command of this session" in outcome.err
+
+
+def test_processes_that_died_are_replaced():
+    outcome = session("x = 1\n%rank 1 import os; os.abort()\n'x' in globals()\n")
+    assert "rank 1 " in outcome.err and "SIGABRT" in outcome.err
+    assert "the processes have ended (exit code 134); their variables are lost" in outcome.err
+    assert outcome.out == "[0-2] False\n"
+
+
+def test_restart_forgets_variables():
+    assert session("x = 1\n%restart\n'x' in globals()\n").out == "[0-2] False\n"
+
+
+def test_exit_ends_the_session_with_its_code():
+    assert session("exit(3)\nprint('not reached')\n").code == 3
+    assert session("exit\nquit()\n").code == 0
+    outcome = session("%rank 1 exit()\nrank\n", n=2)
+    assert outcome.out == "[0] 0\n[1] 1\n" and "exit was called on 1 of 2 ranks only" in outcome.err
+
+
+def test_output_of_c_code_and_of_children_is_shown_before_the_next_line():
+    text = "import ctypes, subprocess\nctypes.CDLL(None).printf(b'from C\\n') and None\nprint('next')\nsubprocess.call(['echo', 'child'])\n"
+    outcome = session(text, n=1)
+    assert outcome.out.splitlines() == ["[0] from C", "[0] next", "[0] child", "[0] 0"], outcome.text
+
+
+def test_objects_of_classes_typed_in_travel_and_await_works():
+    text = "class A:\n    x = 7\nworld.bcast(A() if rank == 0 else None).x\nimport asyncio\nawait asyncio.sleep(0, 'slept')\n"
+    assert session(text).out.splitlines() == ["[0-2] 7", "[0-2] 'slept'"]
+
+
+def test_what_cannot_start_is_said():
+    outcome = session("", "--mpi", "nothing")
+    assert outcome.code == 3 and "there is no MPI library called `nothing`" in outcome.err
+    outcome = Job([LIMOSA, "shell", "-n", "0"]).wait(20)
+    assert outcome.code == 2 and "a number of processes from 1" in outcome.err
+
+
+def test_waiting_ranks_take_no_processor_time_and_end_with_the_session():
+    job = Job([LIMOSA, "shell", "-n", "2"], stdin=subprocess.PIPE)
+    job.process.stdin.write("import os\nos.getpid()\n")
+    job.process.stdin.flush()
+    pids = [int(line.split()[1]) for line in job.read_lines(2)]
+    before = [processor_time(pid) for pid in pids]
+    time.sleep(1.0)
+    assert all(processor_time(pid) - earlier <= 1 for pid, earlier in zip(pids, before)), "more than a hundredth of a second in a second"
+    job.process.kill()
+    deadline = time.monotonic() + 10
+    while any(Path(f"/proc/{pid}").exists() for pid in pids):
+        assert time.monotonic() < deadline, "the ranks outlive the session"
+        time.sleep(0.05)
+
+
+def processor_time(pid: int) -> int:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return int(fields[11]) + int(fields[12])
+
+
+class Terminal:
+    """A session on a terminal."""
+
+    def __init__(self, *options: str) -> None:
+        self.pid, self.descriptor = pty.fork()
+        if self.pid == 0:
+            os.environ["TERM"] = "dumb"
+            os.execv(LIMOSA, [LIMOSA, "shell", "-n", "2", *options])
+        self.seen = ""
+
+    def until(self, pattern: str, limit: float = 30.0) -> None:
+        """Read until the pattern is there; what comes after it is kept."""
+        deadline = time.monotonic() + limit
+        while not (found := re.search(pattern, self.seen)):
+            assert time.monotonic() < deadline, f"no {pattern!r} in {self.seen!r}"
+            if select.select([self.descriptor], [], [], 0.1)[0]:
+                try:
+                    self.seen += os.read(self.descriptor, 1 << 16).decode(errors="replace").replace("\r", "")
+                except OSError:  # the other side has closed it
+                    assert re.search(pattern, self.seen), self.seen
+        self.seen = self.seen[found.end() :]
+
+    def type(self, text: str) -> None:
+        os.write(self.descriptor, text.encode())
+
+    def end(self, text: str = "") -> int:
+        """Type this, again if nothing happens (a key that comes before the prompt is ready is lost), until the end; give the exit code."""
+        deadline = time.monotonic() + 20
+        while (ended := os.waitpid(self.pid, os.WNOHANG))[0] == 0:
+            assert time.monotonic() < deadline, f"the session did not end: {self.seen!r}"
+            try:
+                self.type(text)
+                if select.select([self.descriptor], [], [], 0.5)[0]:
+                    self.seen += os.read(self.descriptor, 1 << 16).decode(errors="replace")
+            except OSError:  # the other side has closed it
+                time.sleep(0.05)
+        return os.waitstatus_to_exitcode(ended[1])
+
+
+@pytest.fixture
+def terminal():
+    started: list[Terminal] = []
+
+    def start(*options: str) -> Terminal:
+        started.append(Terminal(*options))
+        return started[-1]
+
+    yield start
+    for session in started:
+        try:
+            os.kill(session.pid, signal.SIGKILL)
+            os.waitpid(session.pid, 0)
+        except (ProcessLookupError, ChildProcessError):
+            pass
+        os.close(session.descriptor)
+
+
+PROMPTS = [pytest.param(["--plain"], r"\[2\] >>> $", id="plain"), pytest.param([], r"\[2\] In \[\d+\]: ", id="ipython")]
+
+
+@pytest.mark.parametrize(("options", "prompt"), PROMPTS)
+def test_a_terminal_has_prompts_interrupts_and_an_end(terminal, options, prompt):
+    session = terminal(*options)
+    session.until(prompt)
+    session.type("rank\r")
+    session.until(r"\[0\] 0\n\[1\] 1\n")
+    session.until(prompt)
+    session.type("import time; time.sleep(60)\r")
+    time.sleep(0.7)
+    session.type("\x03")
+    session.until(r"\[0-1\] KeyboardInterrupt\n")
+    session.until(prompt)
+    session.type("world.size\r")
+    session.until(r"\[0-1\] 2\n")
+    session.until(prompt)
+    assert session.end("\x04") == 0
+
+
+def test_a_block_and_a_half_typed_line_on_a_terminal(terminal):
+    session = terminal("--plain")
+    session.until(r"\[2\] >>> $")
+    session.type("for i in range(2):\r")
+    session.until(r"\.\.\. $")
+    session.type("    print(rank + i)\r\r")
+    session.until(r"\[0\] 0\n\[0\] 1\n\[1\] 1\n\[1\] 2\n\[2\] >>> $")
+    session.type("half a line")
+    session.type("\x03")
+    session.until(r"KeyboardInterrupt\n")
+    session.type("exit(4)\r")
+    assert session.end() == 4
+
+
+def test_sets_of_ranks_are_written_and_read():
+    for ranks, text in [([0], "[0]"), ([1, 2], "[1-2]"), ([0, 2, 3, 4, 9], "[0,2-4,9]")]:
+        assert label(ranks) == text
+        assert parse_ranks(text, 10) == ranks
+    for text in ("", "a", "1-", "-1", "10", "0,,1"):
+        with pytest.raises(ValueError, match=re.escape(f"`{text}`")):
+            parse_ranks(text, 10)
+
+
+def test_folding_keeps_the_order_of_the_lowest_ranks():
+    assert folded({2: "b", 0: "a\nc", 1: "b", 3: ""}) == "[0] a\n[0] c\n[1-2] b\n"
+
+
+def test_pieces_end_where_python_says_so():
+    text = 'x = """\na\n"""\n@decorator\ndef f():\n    pass\n# comment\ntry:\n    f()\nexcept E:\n    pass\nfinally:\n    g()\ny\n'
+    assert [piece.splitlines()[0] for piece in pieces(iter(text.splitlines()))] == ['x = """', "@decorator", "try:", "y"]
