@@ -23,6 +23,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+
     from limosa import errors
     from limosa._cart import Cart
     from limosa._comm import Comm, Status
@@ -94,6 +96,13 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted(set(globals()) | set(__all__))
+
+
+def load_ipython_extension(ipython: InteractiveShell) -> None:
+    """Register the magic ``%%limosa``: what ``%load_ext limosa`` calls (see `limosa.magic`)."""
+    from limosa import magic
+
+    magic.load(ipython)
 
 
 def _world() -> Comm:

@@ -1,0 +1,115 @@
+"""The notebook magic: ``%load_ext limosa``, then cells that begin with ``%%limosa`` run on several processes.
+
+::
+
+    %%limosa -n 4
+    world.allreduce(rank)
+
+    [0-3] 6
+
+The processes are started by the first such cell and keep their variables; ``-n`` may be left out afterwards. What they write, values and
+tracebacks are marked with their ranks, as in ``limosa shell``. Interrupting the cell interrupts all ranks.
+
+=================================  ==============================================================
+``%%limosa -n 4``                  the cell on 4 processes (at first 2, unless this says otherwise)
+``%%limosa --rank 0,2``            the cell on some of them
+``%%limosa --new``                 new processes: variables are lost
+``%%limosa --mpi mpich``           on another MPI library
+``%limosa --pull NAME``            the values of a variable: a list by rank
+``%limosa --end``                  end the processes
+=================================  ==============================================================
+"""
+
+import argparse
+import atexit
+import shlex
+from typing import TYPE_CHECKING
+
+from IPython.core.error import UsageError
+from IPython.core.magic import Magics, line_cell_magic, magics_class
+
+from limosa._group import Group, GroupError, parse_ranks
+
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+
+__all__ = ["LimosaMagics", "load"]
+
+
+class _Options(argparse.ArgumentParser):
+    """A command line whose errors end the cell, not the kernel."""
+
+    def error(self, message: str) -> None:  # type: ignore[override]
+        raise UsageError(f"%%limosa: {message}")
+
+
+def _options() -> argparse.ArgumentParser:
+    parser = _Options(prog="%%limosa", add_help=False)
+    parser.add_argument("-n", "-np", "--np", type=int, metavar="N")
+    parser.add_argument("--mpi", metavar="NAME")
+    parser.add_argument("--new", action="store_true")
+    parser.add_argument("--rank", metavar="RANKS")
+    parser.add_argument("--pull", metavar="NAME")
+    parser.add_argument("--end", action="store_true")
+    return parser
+
+
+@magics_class
+class LimosaMagics(Magics):  # type: ignore[misc]
+    """The magic and its processes."""
+
+    def __init__(self, shell: "InteractiveShell") -> None:
+        super().__init__(shell)
+        self._group: Group | None = None
+        self._cells = 0
+
+    @line_cell_magic  # type: ignore[untyped-decorator]
+    def limosa(self, line: str, cell: str | None = None) -> object:
+        """Run a cell on several processes; see ``limosa.magic``."""
+        try:
+            options = _options().parse_args(shlex.split(line))
+        except ValueError as error:  # a quotation mark without a partner
+            raise UsageError(f"%%limosa: {error}") from None
+        if options.end:
+            self.end()
+            return None
+        if cell is None and options.pull is None and options.np is None and not options.new:
+            raise UsageError("%limosa takes --pull NAME, --end, --new or -n N; code goes into a cell that begins with %%limosa")
+        try:
+            group = self._processes(options.np, options.mpi, options.new)
+            if options.pull is not None:
+                return group.pull(options.pull)
+            if cell is not None:
+                self._cells += 1
+                group.run(cell, f"<cell {self._cells}>", parse_ranks(options.rank, group.size) if options.rank else None)
+        except (GroupError, LookupError, ValueError) as error:
+            raise UsageError(f"%%limosa: {error}") from None
+        return None
+
+    def _processes(self, n: int | None, library: str | None, new: bool) -> Group:
+        """Give the processes, started now if there are none or if others are asked for."""
+        if n is not None and n < 1:
+            raise ValueError(f"-n is {n} but must be 1 or more")
+        if self._group is not None and (new or not self._group.is_alive):
+            n, library = n or self._group.size, library or self._group.library
+            self.end()
+        if self._group is not None:
+            if n not in {None, self._group.size} or library not in {None, self._group.library}:
+                now = f"{self._group.size} processes on {self._group.library}"
+                raise ValueError(f"there are {now} already; --new starts others, and their variables are lost")
+            return self._group
+        self._group = Group(n or 2, library=library or "limosa")
+        return self._group
+
+    def end(self) -> None:
+        """Let the processes leave."""
+        if self._group is not None:
+            self._group.end()
+            self._group = None
+
+
+def load(shell: "InteractiveShell") -> None:
+    """Register the magic: what ``%load_ext limosa`` does."""
+    magics = LimosaMagics(shell)
+    shell.register_magics(magics)
+    atexit.register(magics.end)

@@ -1,0 +1,84 @@
+"""`%%limosa`: cells of a notebook on several processes. The notebook is an IPython shell without a front end."""
+
+from __future__ import annotations
+
+import pytest
+from IPython.core.error import UsageError
+from IPython.core.interactiveshell import InteractiveShell
+
+
+@pytest.fixture(scope="module")
+def shell():
+    made = InteractiveShell.instance()
+    made.run_line_magic("load_ext", "limosa")
+    yield made
+    made.run_line_magic("limosa", "--end")
+
+
+@pytest.fixture
+def cell(shell, capsys):
+    """Run a cell; give what is shown below it."""
+
+    def run(line: str, text: str) -> list[str]:
+        capsys.readouterr()
+        shell.run_cell_magic("limosa", line, text)
+        return capsys.readouterr().out.splitlines()
+
+    return run
+
+
+def test_a_cell_runs_on_all_ranks_and_variables_stay(shell, cell):
+    assert cell("-n 3 --new", "x = rank + 1\nworld.allreduce(x)") == ["[0-2] 6"]
+    assert cell("", "print('line'); x") == ["[0-2] line", "[0] 1", "[1] 2", "[2] 3"]
+    assert shell.run_line_magic("limosa", "--pull x") == [1, 2, 3]
+
+
+def test_a_cell_may_be_for_some_ranks(cell):
+    cell("-n 3 --new", "x = 0")
+    cell("--rank 1-2", "x = rank")
+    assert cell("", "x") == ["[0] 0", "[1] 1", "[2] 2"]
+
+
+def test_tracebacks_are_marked_and_the_processes_live_on(shell, cell, capsys):
+    cell("-n 2 --new", "y = 5")
+    shell.run_cell_magic("limosa", "", "if rank:\n    raise ValueError('bad')")
+    said = capsys.readouterr().err
+    assert "[1] ValueError: bad" in said and "[0]" not in said
+    assert cell("", "y") == ["[0-1] 5"]
+
+
+def test_new_processes_know_nothing_and_may_be_of_another_library(shell, cell):
+    cell("-n 2 --new", "z = 1")
+    assert cell("--new --mpi mpich", "'z' in globals(), MPI.Get_library_version()[:5]") == ["[0-1] (False, 'MPICH')"]
+    assert cell("--new --mpi limosa", "MPI.Get_library_version()[:6]") == ["[0-1] 'Limosa'"]
+
+
+def test_processes_that_died_are_replaced(shell, cell):
+    cell("-n 2 --new", "x = 1")
+    with pytest.raises(UsageError, match="the processes have ended"):
+        cell("--rank 0", "import os; os.abort()")
+    assert cell("", "'x' in globals()") == ["[0-1] False"]
+
+
+@pytest.mark.parametrize(
+    ("line", "text", "says"),
+    [
+        ("-n 0 --new", "1", "-n is 0 but must be 1 or more"),
+        ("-n 5", "1", "there are 2 processes on limosa already; --new starts others"),
+        ("--rank 9", "1", "`9` names a rank that is not there"),
+        ("--what", "1", "unrecognized arguments: --what"),
+        ("'", "1", "No closing quotation"),
+        ("--pull nothing", None, "rank 0: NameError: name 'nothing' is not defined"),
+        ("--pull unsendable", None, "rank 0: .*pickle"),
+        ("", None, "%limosa takes --pull NAME"),
+    ],
+)
+def test_wrong_use_is_said(shell, cell, line, text, says):
+    if text is None:
+        cell("-n 2 --new", "unsendable = lambda: 0")
+        with pytest.raises(UsageError, match=says):
+            shell.run_line_magic("limosa", line)
+    else:
+        cell("-n 2 --new", "1")
+        with pytest.raises(UsageError, match=says):
+            cell(line, text)
