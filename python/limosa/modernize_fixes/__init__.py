@@ -1,0 +1,1 @@
+"""Fixers for fissix, beside its own; see `limosa.modernize`."""
