@@ -24,6 +24,7 @@ copy, marked with all their numbers.
 import json
 import os
 import pickle
+import re
 import shutil
 import socket
 import subprocess
@@ -103,9 +104,9 @@ def parse_ranks(text: str, size: int) -> list[int]:
     """
     ranks: set[int] = set()
     for part in text.strip("[]").split(","):
-        first, _, last = part.partition("-")
-        if not first.isdecimal() or not (last or first).isdecimal():
+        if not re.fullmatch("[0-9]+(-[0-9]+)?", part):
             raise ValueError(f"`{text}` names no ranks; write 2, or 0,2-3")
+        first, _, last = part.partition("-")
         ranks.update(range(int(first), int(last or first) + 1))
     if not ranks or max(ranks) >= size:
         raise ValueError(f"`{text}` names a rank that is not there; there are ranks 0 to {size - 1}")

@@ -206,12 +206,12 @@ def _traceback(error: BaseException) -> str:
     return "".join(told.format())
 
 
-def _predefined(mpi: Any) -> dict[str, object]:  # noqa: ANN401 - the module mpi4py.MPI
+def _predefined(mpi: Any) -> dict[str, object]:
     """Give the names that a session begins with."""
     import limosa
 
     names: dict[str, object] = {"limosa": limosa, "MPI": mpi, "rank": mpi.COMM_WORLD.rank, "size": mpi.COMM_WORLD.size}
-    names["world"] = getattr(limosa, "world", mpi.COMM_WORLD)
+    names["world"] = limosa.world
     try:
         import numpy as np
 

@@ -31,7 +31,7 @@ class SourceError(Exception):
     """A file that cannot be turned; the message says where and why."""
 
 
-def modernized(text: str, name: str = "<text>", tool: Any = None) -> str:  # noqa: ANN401 - fissix has no annotations
+def modernized(text: str, name: str = "<text>", tool: Any = None) -> str:
     r"""Give a Python 2 source as Python 3.
 
     Parameters
@@ -70,7 +70,7 @@ def modernized(text: str, name: str = "<text>", tool: Any = None) -> str:  # noq
     return result if text.endswith("\n") else result[:-1]
 
 
-def refactoring_tool() -> Any:  # noqa: ANN401 - fissix has no annotations
+def refactoring_tool() -> Any:
     """Give fissix with all its fixers and ours.
 
     Raises
@@ -81,7 +81,7 @@ def refactoring_tool() -> Any:  # noqa: ANN401 - fissix has no annotations
     from fissix import refactor
 
     class Tool(refactor.RefactoringTool):  # type: ignore[misc]
-        def refactor_string(self, data: str, name: str) -> Any:  # noqa: ANN401
+        def refactor_string(self, data: str, name: str) -> Any:
             """Turn a text; unlike the original, let errors through, and tell by the text whether ``print`` is a function in it."""
             if _prints_by_function(data):
                 self.driver.grammar = refactor.pygram.python_grammar_no_print_statement
@@ -177,7 +177,7 @@ def main() -> int:
     return code
 
 
-def _turn(file: Path, below: Path, options: argparse.Namespace, tool: Any) -> None:  # noqa: ANN401 - fissix has no annotations
+def _turn(file: Path, below: Path, options: argparse.Namespace, tool: Any) -> None:
     """Turn one file, and say what is left to look at."""
     old, encoding = _read(file)
     new = modernized(old, str(file), tool)

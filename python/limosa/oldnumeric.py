@@ -1,4 +1,3 @@
-# ruff: noqa: ANN401 - arguments are whatever NumPy takes
 """What scripts written for Numeric expect, on NumPy: names that NumPy has dropped, typecodes, and defaults that differ.
 
 ``limosa modernize`` makes scripts import this module instead of Numeric, numarray and ``numpy.oldnumeric``. Everything of NumPy is here

@@ -37,6 +37,7 @@ import pytest
 from _pytest._code.code import ReprFileLocation, TerminalRepr
 from _pytest._io import TerminalWriter
 
+import limosa
 from limosa import _uncaught
 
 __all__: list[str] = []
@@ -101,13 +102,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.fixture(scope="session")
-def world() -> Any:  # noqa: ANN401 - whichever front end is there
+def world() -> "limosa.Comm":
     """Give the communicator of all processes of the test; one process without the mark."""
-    from mpi4py import MPI
-
-    import limosa
-
-    return getattr(limosa, "world", MPI.COMM_WORLD)
+    return limosa.world
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -342,7 +339,7 @@ def _named(ranks: list[int]) -> str:
     return f"rank{'s' if len(ranks) > 1 else ''} {label(ranks).strip('[]')}"
 
 
-def _report(item: pytest.Item, when: Any, outcome: Any, longrepr: Any) -> pytest.TestReport:  # noqa: ANN401 - as pytest declares them
+def _report(item: pytest.Item, when: Any, outcome: Any, longrepr: Any) -> pytest.TestReport:
     """Make a report of our own."""
     return pytest.TestReport(item.nodeid, item.location, dict.fromkeys(item.keywords, 1), outcome, longrepr, when)
 

@@ -4,7 +4,8 @@ Runs the suite's own main program with a result object that writes what happens,
 `WORKDIR/rank-<n>.jsonl`: `{"start": id}` before a test and `{"id", "outcome", "seconds", "text"}` after it, so
 that the parent knows where each process was when a run crashed or hung. Tests named in `WORKDIR/done.txt` are left
 out (an earlier attempt of the same run did them). A test that takes longer than LIMIT seconds ends the process, after
-the stacks of its threads went to standard error.
+the stacks of its threads went to `WORKDIR/rank-<n>.stacks`: a file for each rank, because a stack is written word by
+word, and those of several ranks at once would be a jumble.
 """
 
 import faulthandler
@@ -20,9 +21,10 @@ class Recorder(unittest.TestResult):
 
     ORDER = ("passed", "skipped", "failed")
 
-    def __init__(self, file, limit):
+    def __init__(self, file, stacks, limit):
         super().__init__()
         self.file = file
+        self.stacks = stacks
         self.limit = limit
         self.outcome, self.text = "passed", ""
         self.begin = 0.0
@@ -45,7 +47,7 @@ class Recorder(unittest.TestResult):
         self.outcome, self.text, self.running = "passed", "", True
         self.write(start=test.id())
         self.begin = time.monotonic()
-        faulthandler.dump_traceback_later(self.limit, exit=True)
+        faulthandler.dump_traceback_later(self.limit, exit=True, file=self.stacks)
 
     def stopTest(self, test):  # noqa: N802
         faulthandler.cancel_dump_traceback_later()
@@ -109,11 +111,12 @@ def main():
     done = workdir / "done.txt"
     if done.exists():
         unittest.TestLoader.getTestCaseNames = without(set(done.read_text().splitlines()))
-    with (workdir / f"rank-{MPI.COMM_WORLD.rank}.jsonl").open("w") as file:
+    rank = MPI.COMM_WORLD.rank
+    with (workdir / f"rank-{rank}.jsonl").open("w") as file, (workdir / f"rank-{rank}.stacks").open("w") as stacks:
         import main as suite
 
         sys.dont_write_bytecode = True
-        runner = Runner(Recorder(file, limit))
+        runner = Runner(Recorder(file, stacks, limit))
         argv = [str(testdir / "main.py"), "--no-builddir", "-q", *sys.argv[4:]]
         try:
             suite.main(module=None, argv=argv, testRunner=runner)

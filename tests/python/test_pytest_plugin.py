@@ -40,7 +40,7 @@ def test_fails_on_one(world):
     world.bcast(None, root=1)
 
 @pytest.mark.mpi(2)
-def test_fails_on_all(world):
+def test_fails_on_all():
     raise KeyError("nowhere")
 
 @pytest.mark.mpi(n=2)

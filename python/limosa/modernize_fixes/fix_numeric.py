@@ -21,7 +21,7 @@ class FixNumeric(fixer_base.BaseFix):  # type: ignore[misc]
     | power< any+ trailer< '.' method='typecode' > call=trailer< '(' ')' > any* >
     """
 
-    def transform(self, node: Any, results: dict[str, Any]) -> None:  # noqa: ANN401
+    def transform(self, node: Any, results: dict[str, Any]) -> None:
         """Change what was found where it is."""
         if "method" in results:
             method = results["method"]
@@ -35,7 +35,7 @@ class FixNumeric(fixer_base.BaseFix):  # type: ignore[misc]
         found.replace(Name(new, prefix=found.prefix))
 
 
-def _attribute(name: str) -> Any:  # noqa: ANN401 - fissix has no annotations
+def _attribute(name: str) -> Any:
     """Give ``.name``."""
     from fissix.fixer_util import Dot
     from fissix.pygram import python_symbols as symbols

@@ -23,7 +23,7 @@ class FixStringModule(fixer_base.BaseFix):  # type: ignore[misc]
            trailer< '(' args=any ')' > rest=any* >
     """
 
-    def transform(self, node: Any, results: dict[str, Any]) -> Any:  # noqa: ANN401 - fissix has no annotations
+    def transform(self, node: Any, results: dict[str, Any]) -> Any:
         """Make the call of a method, or of a type."""
         function = results["function"][0] if isinstance(results["function"], list) else results["function"]
         given = results["args"]

@@ -101,10 +101,10 @@ fn parse(json: &[u8]) -> BTreeMap<u32, String> {
     threads.iter().filter_map(line).collect()
 }
 
-/// True unless the frame belongs to the interpreter's start-up or to the MPI binding.
+/// True unless the frame belongs to the interpreter's start-up, to the MPI binding or to our own package (installed, or in its sources).
 fn is_users(frame: &Value) -> bool {
     let file = frame["filename"].as_str().unwrap_or("<unknown>");
-    let binding = ["site-packages/mpi4py/", "dist-packages/mpi4py/", "mpi4py/MPI.src/"];
+    let binding = ["-packages/mpi4py/", "mpi4py/MPI.src/", "-packages/limosa/", "python/limosa/"];
     !file.starts_with('<') && !binding.iter().any(|part| file.contains(part))
 }
 
@@ -116,6 +116,7 @@ mod tests {
     fn the_users_innermost_line_is_found_behind_the_binding() {
         let json = br#"[{"pid":7,"thread_id":140,"os_thread_id":12,"active":false,"frames":[
             {"name":"recv","filename":"/v/lib/python3.11/site-packages/mpi4py/util/pkl5.py","line":9},
+            {"name":"recv","filename":"/v/lib/python3.11/site-packages/limosa/_comm.py","line":8},
             {"name":"exchange","filename":"/home/u/ring.py","short_filename":"ring.py","line":12},
             {"name":"<module>","filename":"/home/u/ring.py","line":30}]},
             {"thread_id":5,"frames":[]}]"#;
