@@ -30,6 +30,9 @@ use std::time::Duration;
 mod sharing;
 mod waiting;
 
+/// How often a blocking receive looks for its message before it begins to wait in earnest.
+const FIRST_LOOKS: u32 = 16;
+
 /// How a blocked call waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
@@ -145,6 +148,13 @@ impl Core {
     #[inline]
     fn send_now(&mut self, me: Peer, peer: Peer, envelope: &Envelope, region: &Region) -> bool {
         peer != me && self.state.send_now(&mut *self.device, peer, envelope, region)
+    }
+
+    /// Nothing is to be done, and no thread sleeps.
+    #[inline]
+    fn is_quiet(&self) -> bool {
+        let state = &self.state;
+        self.sleepers == 0 && state.continuations == 0 && state.jobs.is_empty() && state.unannounced.is_empty() && !state.has_backlog()
     }
 
     fn joint_to_help(&mut self) -> Option<(usize, Peer, Region)> {
@@ -430,7 +440,11 @@ impl Engine {
         match core_ref.state.receive_blocking(&mut *core_ref.device, pattern, region) {
             Begun::Done(completion) => end = completion,
             Begun::Direct => {
-                core = self.wait_with(core, &mut |state| state.direct_done(), observer);
+                // Often the message is there, or about to come.
+                let looks = if self.oversubscribed { 1 } else { FIRST_LOOKS };
+                if !((0..looks).any(|_| self.progress(&mut core)) && core.state.direct_done()) {
+                    core = self.wait_with(core, &mut |state| state.direct_done(), observer);
+                }
                 end = core.state.take_direct();
             }
             Begun::Request(id) => {

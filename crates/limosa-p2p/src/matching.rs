@@ -497,7 +497,7 @@ mod tests {
                     }
                     Event::Withdraw(at) => {
                         if at < oracle.posted.len() {
-                            let (pattern, number) = oracle.posted.remove(at);
+                            let (_, number) = oracle.posted.remove(at);
                             let (id, _) = ids[&number];
                             prop_assert_eq!(matcher.withdraw(id), Some(number));
                             prop_assert_eq!(matcher.withdraw(id), None);

@@ -237,7 +237,7 @@ impl Engine {
         if let Some((from, kind)) = nonsense {
             state.break_down(Failure::Device(format!("process {from} sent a packet of kind {kind} that makes no sense")));
         }
-        if moved {
+        if moved && !(answers.is_empty() && state.deferred.is_empty()) {
             for (to, meta) in answers.drain(..) {
                 state.control(&mut **device, to, meta, &[], Urgency::Normal);
             }
@@ -287,6 +287,16 @@ impl Engine {
     /// unfinished schedules. Both would cost more than what they are for in a program that goes on communicating.
     #[inline]
     pub(super) fn leave<'a>(&'a self, mut core: Guard<'a, Core>) {
+        if core.is_quiet() && self.doorbell.is(Bell::Away) {
+            core.state.completed = false;
+            return;
+        }
+        self.leave_something(core);
+    }
+
+    /// As [`Engine::leave`], when something may have to be done for others.
+    #[inline(never)]
+    fn leave_something<'a>(&'a self, mut core: Guard<'a, Core>) {
         let put_off = !core.state.unannounced.is_empty() || (core.state.continuations > 0 && !self.doorbell.is(Bell::AwayAll));
         if !put_off || self.linger(&mut core) {
             let rest = if core.state.continuations > 0 && !put_off { Bell::AwayAll } else { Bell::Away };
