@@ -441,7 +441,8 @@ impl Engine {
             Begun::Done(completion) => end = completion,
             Begun::Direct => {
                 // Often the message is there, or about to come.
-                let looks = if self.oversubscribed { 1 } else { FIRST_LOOKS };
+                // While it waits for a large one, others have to be told that somebody is looking.
+                let looks = if self.oversubscribed || core.state.interest > 0 { 1 } else { FIRST_LOOKS };
                 if !((0..looks).any(|_| self.progress(&mut core)) && core.state.direct_done()) {
                     core = self.wait_with(core, &mut |state| state.direct_done(), observer);
                 }

@@ -146,8 +146,8 @@ pub(crate) struct State {
     pub unexpected_bytes: usize,
     /// Which offered sends this process can help to copy, by joint.
     pub joints: Joints,
-    /// Receivers of offers whose helper threads have not been told: a sender that waits anyway tells them only after a while.
-    pub unannounced: SmallVec<[Peer; 4]>,
+    /// Offers of which the receivers' helper threads have not been told: a sender that waits anyway tells them only after a while.
+    pub unannounced: SmallVec<[(Peer, RequestId); 4]>,
 }
 
 /// The joints of this process.
@@ -266,6 +266,7 @@ impl State {
         });
         if waits {
             self.interest -= 1;
+            self.unannounced.retain(|(_, offer)| *offer != id);
             self.complete(id, Completion { cancelled, ..Completion::default() });
         }
     }

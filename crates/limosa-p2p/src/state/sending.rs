@@ -139,7 +139,7 @@ impl State {
         self.interest += 1;
         let joint = joint.map_or(0, |index| index as u64 + 1);
         let offer = Offer { send: send.to_wire(), len: len as u64, address, pieces: count, joint };
-        self.unannounced.push(peer);
+        self.unannounced.push((peer, send));
         self.control(device, peer, wire::enveloped(wire::OFFER, envelope), &offer.encode(), Urgency::Normal);
         self.check_broken().map(|()| send)
     }
