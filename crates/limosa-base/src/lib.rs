@@ -8,7 +8,6 @@ pub mod alarm;
 #[cfg(not(loom))]
 pub mod biased;
 pub mod clock;
-#[cfg(not(loom))]
 pub mod copy;
 #[cfg(not(loom))]
 pub mod cpu;
@@ -24,6 +23,7 @@ pub mod futex;
 pub mod hazard;
 #[cfg(not(loom))]
 pub mod joint;
+pub mod pool;
 pub mod ring;
 #[cfg(not(loom))]
 pub mod segment;

@@ -5,6 +5,7 @@
 //! ```text
 //!   port of process 0 | port of process 1 | ...         PORT_BYTES each, reserved at start
 //!   lane 0->0 | lane 1->0 | ... | lane 0->1 | ...       LANE_BYTES each, reserved and mapped on first use
+//!   pool of process 0 | pool of process 1 | ...         POOL_BYTES each, mapped on first use, reserved in steps
 //!   names of areas | areas                              see `directory` and `commons`
 //! ```
 //!
@@ -12,17 +13,21 @@
 //! it. A lane (from one sender to one receiver) is a ring of cells and an arena:
 //!
 //! ```text
-//!   cell info:  bits 0-7 kind, 8-15 length of inline data or IN_ARENA or IN_CHAIN, 16-31 length of a chain's data
+//!   cell info:  bits 0-7 kind, 8-15 length of inline data or IN_ARENA or IN_POOL or IN_CHAIN, 16-31 length of a chain's data
 //!   cell body:  words[0], words[1] of the packet | 40 bytes of inline data, or: arena position u64, length u64
 //!   in a chain: the data go on in the bodies of the cells that follow
 //! ```
+//!
+//! What is too long for cells lies in a block of the sender's pool, and in the lane's arena if the pool has no room: where a cell says position and
+//! length in the arena, it then says `first slot | generation << 32` and length.
 //!
 //! Memory grows with the pairs that talk: the file is sparse, and so is the address space.
 
 use crate::{Data, Device, DeviceError, Meta, Peer, Puller, Sent, Urgency};
 use limosa_base::doorbell::Doorbell;
 use limosa_base::joint::Joint;
-use limosa_base::ring::{BODY_BYTES, Body, Consumer, Producer, Ring, TAIL_BYTES};
+use limosa_base::pool::{self, Blocks, GivenBack, POOL_BYTES};
+use limosa_base::ring::{ARENA_UNIT, BODY_BYTES, Body, Consumer, Producer, Ring, TAIL_BYTES};
 use limosa_base::segment::{self, Foreign, Mapping, PAGE, Shared};
 use limosa_base::spread::Place;
 use limosa_base::vm::{self, Slice};
@@ -41,11 +46,14 @@ pub use directory::Found;
 pub const MAX_PEERS: usize = 4096;
 
 const CELLS: usize = 256;
-const LANE_BYTES: usize = 128 * 1024;
+const LANE_BYTES: usize = 64 * 1024;
 const ARENA_OFFSET: usize = size_of::<Ring<CELLS>>();
 const ARENA_BYTES: usize = LANE_BYTES - ARENA_OFFSET;
 const INLINE_BYTES: usize = TAIL_BYTES;
 const IN_ARENA: u32 = 255;
+const IN_POOL: u32 = 253;
+/// Slots by which a pool grows.
+const POOL_STEP: usize = 256;
 const IN_CHAIN: u32 = 254;
 /// Most cells that follow a first one: up to here data arrive sooner in cells than in the arena, where reading begins a memory access later.
 const CHAIN: usize = 4;
@@ -117,6 +125,14 @@ struct InLane {
     peer: Peer,
     memory: Shared<Ring<CELLS>>,
     consumer: Consumer,
+    /// The peer's pool.
+    pool: Shared<GivenBack>,
+}
+
+/// This process's pool.
+struct OwnPool {
+    memory: Shared<GivenBack>,
+    blocks: Blocks,
 }
 
 struct CrossMemory {
@@ -132,6 +148,9 @@ pub struct ShmDevice {
     ports: Arc<Ports>,
     outgoing: Vec<Option<OutLane>>,
     incoming: Vec<InLane>,
+    pool: Option<OwnPool>,
+    /// There is no memory for more of the pool.
+    pool_ends: bool,
     known_senders: Vec<u64>,
     /// Lane polled first: the one that last had something.
     favourite: usize,
@@ -152,7 +171,8 @@ impl ShmDevice {
         let fd = fd.try_clone_to_owned()?;
         let lanes = u64::from(size) * u64::from(size);
         let ports_bytes = (size as usize * PORT_BYTES).next_multiple_of(PAGE);
-        segment::grow(fd.as_fd(), offset + ports_bytes as u64 + lanes * LANE_BYTES as u64)?;
+        let pools = u64::from(size) * POOL_BYTES as u64;
+        segment::grow(fd.as_fd(), offset + ports_bytes as u64 + lanes * LANE_BYTES as u64 + pools)?;
         segment::reserve(fd.as_fd(), offset, ports_bytes)?;
         let ports = Arc::new(Ports(Shared::new(fd.as_fd(), offset, ports_bytes)?));
         if fence::register() {
@@ -169,6 +189,8 @@ impl ShmDevice {
             ports,
             outgoing: (0..size).map(|_| None).collect(),
             incoming: Vec::new(),
+            pool: None,
+            pool_ends: false,
             known_senders: vec![0; (size as usize).div_ceil(64)],
             favourite: 0,
             cross_memory,
@@ -186,13 +208,51 @@ impl ShmDevice {
     /// # Errors
     /// The operating system's, when there are no file descriptors left.
     pub fn commons(&self) -> io::Result<Commons> {
-        let lanes = u64::from(self.size) * u64::from(self.size) * LANE_BYTES as u64;
-        let first = self.offset + lanes + directory::BYTES as u64;
+        let pools_end = (self.pool_offset(0) + u64::from(self.size) * POOL_BYTES as u64).next_multiple_of(PAGE as u64);
+        let first = pools_end + directory::BYTES as u64;
         Ok(Commons { fd: self.fd.try_clone()?, ports: self.ports.clone(), first, size: self.size, directory: OnceLock::new() })
     }
 
     fn lane_offset(&self, from: Peer, to: Peer) -> u64 {
         self.offset + (u64::from(to) * u64::from(self.size) + u64::from(from)) * LANE_BYTES as u64
+    }
+
+    fn pool_offset(&self, of: Peer) -> u64 {
+        let lanes = u64::from(self.size) * u64::from(self.size);
+        self.offset + lanes * LANE_BYTES as u64 + u64::from(of) * POOL_BYTES as u64
+    }
+
+    /// Adds memory to this process's pool; if there is none, the pool stays as it is.
+    #[cold]
+    fn grow_pool(&mut self) {
+        let offset = self.pool_offset(self.rank);
+        let start = self.pool.as_ref().map_or(0, |pool| pool.blocks.room() * pool::SLOT_BYTES) as u64;
+        let head = (POOL_BYTES - pool::SLOTS * pool::SLOT_BYTES) as u64;
+        let (from, to) = (if start == 0 { 0 } else { head + start }, head + start + (POOL_STEP * pool::SLOT_BYTES) as u64);
+        let grown = segment::reserve(self.fd.as_fd(), offset + from, (to - from) as usize).and_then(|()| match &mut self.pool {
+            Some(pool) => Ok(pool),
+            none => Ok(none.insert(OwnPool { memory: Shared::new(self.fd.as_fd(), offset, POOL_BYTES)?, blocks: Blocks::default() })),
+        });
+        match grown {
+            Ok(pool) => pool.blocks.grow(POOL_STEP),
+            Err(_) => self.pool_ends = true,
+        }
+    }
+
+    /// Takes a block of the pool and has `data` written to it; gives what a cell says of it.
+    #[inline]
+    fn put_into_pool(&mut self, data: &mut Data<'_>) -> Option<u64> {
+        let len = data.len();
+        if !self.pool_ends && self.pool.as_ref().is_none_or(|pool| pool.blocks.at_end(len)) {
+            self.grow_pool();
+        }
+        let pool = self.pool.as_mut()?;
+        let (start, generation) = pool.blocks.take(&pool.memory, len)?;
+        let at = pool::place(start, len).expect("blocks that are taken lie in the pool");
+        // SAFETY: the block is inside the mapping and was given back by its last receiver, or never used; the next one does not look at it before
+        // the cell that names it.
+        data.write(unsafe { std::slice::from_raw_parts_mut(pool.memory.mapping().address(at), len) });
+        Some(u64::from(start) | u64::from(generation) << 32)
     }
 
     #[cold]
@@ -230,7 +290,9 @@ impl ShmDevice {
             }
             let memory = Shared::new(self.fd.as_fd(), self.lane_offset(peer, self.rank), LANE_BYTES)
                 .map_err(|cause| DeviceError::NoMemory { peer, cause })?;
-            self.incoming.push(InLane { peer, memory, consumer: Consumer::default() });
+            let pool =
+                Shared::new(self.fd.as_fd(), self.pool_offset(peer), POOL_BYTES).map_err(|cause| DeviceError::NoMemory { peer, cause })?;
+            self.incoming.push(InLane { peer, memory, consumer: Consumer::default(), pool });
             self.known_senders[word] |= 1 << (peer % 64);
         }
         Ok(())
@@ -268,6 +330,18 @@ impl InLane {
                 self.consumer.advance_by(&self.memory, 1 + cells);
                 continue;
             }
+            if inline == IN_POOL {
+                let (start, generation, len) = (body[2] as u32, (body[2] >> 32) as u32, body[3]);
+                let Some(at) = usize::try_from(len).ok().and_then(|len| pool::place(start, len)) else {
+                    return Err(DeviceError::Corrupt { peer: self.peer, what: "a block outside its pool" });
+                };
+                // SAFETY: the block is inside the mapping by the check above; the sender leaves it alone until it is given back below.
+                let data = unsafe { std::slice::from_raw_parts(self.pool.mapping().address(at), len as usize) };
+                sink(self.peer, &meta, data);
+                self.pool.give(start, generation);
+                self.consumer.advance(&self.memory);
+                continue;
+            }
             if inline == IN_ARENA {
                 let (position, len) = (body[2], body[3]);
                 let at = position % ARENA_BYTES as u64;
@@ -300,7 +374,7 @@ impl InLane {
 
 impl Device for ShmDevice {
     fn max_data(&self) -> usize {
-        ARENA_BYTES / 4
+        ARENA_BYTES / 2 - ARENA_UNIT
     }
 
     #[inline]
@@ -334,6 +408,19 @@ impl Device for ShmDevice {
             return Ok(Sent::Done);
         }
         let mut room = lane.producer.has_room(&lane.memory);
+        if room
+            && len > INLINE_BYTES
+            && let Some(block) = self.put_into_pool(&mut data)
+        {
+            body[2] = block;
+            body[3] = len as u64;
+            let lane = self.outgoing[to as usize].as_mut().expect("the lane was opened above");
+            let pushed = lane.producer.push(&lane.memory, u32::from(meta.kind) | IN_POOL << 8, &body);
+            debug_assert!(pushed, "there was room for a cell");
+            self.ports.of(to).doorbell.ring(urgency == Urgency::Urgent);
+            return Ok(Sent::Done);
+        }
+        let lane = self.outgoing[to as usize].as_mut().expect("the lane was opened above");
         if room {
             let inline = if len <= INLINE_BYTES {
                 // SAFETY: a body is an array of integers; any bytes may be written to it.

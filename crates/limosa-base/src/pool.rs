@@ -1,0 +1,207 @@
+//! Blocks of shared memory for messages in flight: one process takes them in turn, any other process gives them back.
+//!
+//! Blocks are taken round and round a memory larger than a processor's own cache. That is what it is for: writing a line that the last receiver
+//! still has in its cache takes several times as long as one that has left it meanwhile (the measurements are in docs/performance.md).
+//!
+//! ```text
+//!   given_back  [u32; SLOTS]            entry `s`: the last generation of the block from slot `s` on that was given back
+//!   slots       SLOTS x SLOT_BYTES
+//! ```
+//!
+//! Contract:
+//! - only the owner takes blocks ([`Blocks::take`]); whoever was told of a block gives it back, once;
+//! - a block is not taken again before it was given back; blocks that are not given back are passed by, and hold up no others;
+//! - a block is known by its first slot and its generation, which is never 0, so that zeroed memory is a pool of which nothing was given back.
+
+use crate::sync::{AtomicU32, Ordering};
+
+/// Bytes of a slot; a block is a number of slots in a row.
+pub const SLOT_BYTES: usize = 1024;
+/// Slots of a pool.
+pub const SLOTS: usize = 2048;
+/// Bytes of a pool in shared memory.
+pub const POOL_BYTES: usize = size_of::<GivenBack>() + SLOTS * SLOT_BYTES;
+
+/// The shared part.
+#[repr(C, align(4096))]
+pub struct GivenBack([AtomicU32; SLOTS]);
+
+// SAFETY: atomics only, for which any bytes are valid.
+#[cfg(not(loom))]
+unsafe impl crate::segment::Foreign for GivenBack {}
+
+/// Where a block's bytes are, from the start of the shared part.
+///
+/// `None` if a block from slot `start` on with so many bytes cannot be.
+#[inline]
+pub fn place(start: u32, bytes: usize) -> Option<usize> {
+    let first = start as usize * SLOT_BYTES;
+    let inside = (start as usize) < SLOTS && bytes <= SLOTS * SLOT_BYTES - first;
+    inside.then_some(size_of::<GivenBack>() + first)
+}
+
+impl GivenBack {
+    /// Gives a block back: nobody looks at its bytes any more.
+    #[inline]
+    pub fn give(&self, start: u32, generation: u32) {
+        // Pairs with the acquire load in `Blocks::busy`.
+        self.0[start as usize % SLOTS].store(generation, Ordering::Release);
+    }
+}
+
+/// The owner's account of which slots are taken.
+pub struct Blocks {
+    next: usize,
+    /// Slots that may be used so far.
+    room: usize,
+    /// For each slot the first slot of the block that it belongs to, counted from 1; 0 if it is free.
+    block: Vec<u16>,
+    /// For each first slot: length in slots, and generation.
+    blocks: Vec<(u16, u32)>,
+}
+
+impl Default for Blocks {
+    fn default() -> Blocks {
+        Blocks { next: 0, room: 0, block: vec![0; SLOTS], blocks: vec![(0, 0); SLOTS] }
+    }
+}
+
+impl Blocks {
+    /// Slots that may be used so far; more are used only after [`Blocks::grow`].
+    pub fn room(&self) -> usize {
+        self.room
+    }
+
+    /// Lets so many more slots be used.
+    pub fn grow(&mut self, slots: usize) {
+        self.room = (self.room + slots).min(SLOTS);
+    }
+
+    /// True if the next block of so many bytes would be behind the slots that may be used so far.
+    #[inline]
+    pub fn at_end(&self, bytes: usize) -> bool {
+        self.room < SLOTS && self.next + bytes.div_ceil(SLOT_BYTES) > self.room
+    }
+
+    /// Takes a block; gives its first slot and generation. `None` if there is none of that length now.
+    #[inline]
+    pub fn take(&mut self, given_back: &GivenBack, bytes: usize) -> Option<(u32, u32)> {
+        let slots = bytes.div_ceil(SLOT_BYTES).max(1);
+        let (mut at, mut left) = (self.next, self.room);
+        loop {
+            if at + slots > self.room {
+                left = left.checked_sub(self.room - at)?;
+                at = 0;
+                if slots > self.room {
+                    return None;
+                }
+            }
+            match (at..at + slots).find(|&slot| self.busy(given_back, slot)) {
+                None => break,
+                Some(slot) => {
+                    let first = usize::from(self.block[slot]) - 1;
+                    let beyond = first + usize::from(self.blocks[first].0);
+                    left = left.checked_sub(beyond - at)?;
+                    at = beyond;
+                }
+            }
+        }
+        self.block[at..at + slots].fill(at as u16 + 1);
+        let (length, generation) = &mut self.blocks[at];
+        *length = slots as u16;
+        *generation = generation.wrapping_add(1).max(1);
+        self.next = at + slots;
+        Some((at as u32, *generation))
+    }
+
+    /// Whether a slot belongs to a block that was not given back; frees the block if it was.
+    #[inline]
+    fn busy(&mut self, given_back: &GivenBack, slot: usize) -> bool {
+        let Some(first) = usize::from(self.block[slot]).checked_sub(1) else { return false };
+        let (length, generation) = self.blocks[first];
+        // Pairs with the release store in `GivenBack::give`.
+        if given_back.0[first].load(Ordering::Acquire) != generation {
+            return true;
+        }
+        self.block[first..first + usize::from(length)].fill(0);
+        false
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use std::collections::VecDeque;
+
+    fn pool() -> Box<GivenBack> {
+        Box::new(GivenBack(std::array::from_fn(|_| AtomicU32::new(0))))
+    }
+
+    fn slots_of((start, _): (u32, u32), bytes: usize) -> std::ops::Range<usize> {
+        start as usize..start as usize + bytes.div_ceil(SLOT_BYTES)
+    }
+
+    #[test]
+    fn blocks_never_overlap_whatever_the_order_in_which_they_come_back() {
+        let (shared, mut blocks) = (pool(), Blocks::default());
+        let mut live: Vec<((u32, u32), usize)> = Vec::new();
+        let mut random = 12345usize;
+        let mut refused = 0;
+        for _ in 0..100_000 {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let bytes = 1 + (random >> 33) % 40_000;
+            if blocks.at_end(bytes) {
+                blocks.grow(256);
+            }
+            match blocks.take(&shared, bytes) {
+                Some(block) => {
+                    let new = slots_of(block, bytes);
+                    assert!(new.end <= blocks.room() && place(block.0, bytes).is_some());
+                    assert!(live.iter().all(|(other, b)| slots_of(*other, *b).end <= new.start || new.end <= slots_of(*other, *b).start));
+                    live.push((block, bytes));
+                }
+                None => refused += 1,
+            }
+            if live.len() > 130 || (!live.is_empty() && (random >> 20) % 5 < 2) {
+                let (block, _) = live.swap_remove((random >> 40) % live.len());
+                shared.give(block.0, block.1);
+            }
+        }
+        assert!(refused > 0, "the pool was never full");
+    }
+
+    #[test]
+    fn a_block_that_stays_away_holds_up_no_others() {
+        let (shared, mut blocks) = (pool(), Blocks::default());
+        blocks.grow(SLOTS);
+        let kept = blocks.take(&shared, 5000).expect("an empty pool has room");
+        let mut others = VecDeque::new();
+        for _ in 0..10_000 {
+            let block = blocks.take(&shared, 9000).expect("only one block is missing");
+            assert!(slots_of(block, 9000).all(|slot| !slots_of(kept, 5000).contains(&slot)));
+            others.push_back(block);
+            if others.len() > 3 {
+                let block = others.pop_front().expect("there are four");
+                shared.give(block.0, block.1);
+            }
+        }
+    }
+
+    #[test]
+    fn a_block_that_cannot_be_has_no_place() {
+        assert_eq!(place(SLOTS as u32, 0), None);
+        assert_eq!(place(SLOTS as u32 - 1, SLOT_BYTES + 1), None);
+        assert_eq!(place(u32::MAX, 1), None);
+        assert_eq!(place(SLOTS as u32 - 1, SLOT_BYTES), Some(POOL_BYTES - SLOT_BYTES));
+    }
+
+    #[test]
+    fn too_long_a_block_is_refused() {
+        let (shared, mut blocks) = (pool(), Blocks::default());
+        assert_eq!(blocks.take(&shared, 1), None);
+        blocks.grow(4);
+        assert_eq!(blocks.take(&shared, 5 * SLOT_BYTES), None);
+        assert!(blocks.take(&shared, 4 * SLOT_BYTES).is_some());
+        assert_eq!(blocks.take(&shared, 1), None);
+    }
+}
