@@ -153,6 +153,9 @@ pub trait Device: Send {
     /// Whether `peer`'s memory can be pulled from; probed once per peer by doing it. Only asked of peers from whom a packet has come.
     fn can_pull(&mut self, peer: Peer) -> bool;
 
+    /// True if a thread of `peer` is in the library and waits there.
+    fn is_waiting(&self, peer: Peer) -> bool;
+
     /// Copies of offered messages that `of` helps its receivers with, if this device has such.
     fn joints(&self, of: Peer) -> &[Joint];
 

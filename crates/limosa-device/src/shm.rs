@@ -24,7 +24,7 @@
 //! Memory grows with the pairs that talk: the file is sparse, and so is the address space.
 
 use crate::{Data, Device, DeviceError, Meta, Peer, Puller, Sent, Urgency};
-use limosa_base::doorbell::Doorbell;
+use limosa_base::doorbell::{Doorbell, State};
 use limosa_base::joint::Joint;
 use limosa_base::pool::{self, Blocks, GivenBack, POOL_BYTES};
 use limosa_base::ring::{ARENA_UNIT, BODY_BYTES, Body, Consumer, Producer, Ring, TAIL_BYTES};
@@ -82,6 +82,13 @@ struct Port {
     joints: [Joint; JOINTS],
     /// Bit `p`: process `p` has opened its lane to this one.
     senders: [AtomicU64; MAX_PEERS / 64],
+}
+
+impl Port {
+    /// True if a thread of the process is in the library and waits there.
+    fn is_waiting(&self) -> bool {
+        self.doorbell.is(State::Awake) || self.doorbell.is(State::Asleep)
+    }
 }
 
 const PORT_BYTES: usize = size_of::<Port>().next_multiple_of(1024);
@@ -491,6 +498,10 @@ impl Device for ShmDevice {
         let works = pid != 0 && vm::read_word(pid, address).is_ok_and(|value| value == PROBE_VALUE);
         self.pullable[peer as usize] = Some(works);
         works
+    }
+
+    fn is_waiting(&self, peer: Peer) -> bool {
+        self.ports.of(peer).is_waiting()
     }
 
     fn joints(&self, of: Peer) -> &[Joint] {

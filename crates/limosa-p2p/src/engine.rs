@@ -437,6 +437,7 @@ impl Engine {
         let mut core = self.core.lock();
         let core_ref = &mut *core;
         let end;
+        core_ref.state.may_stream = !self.oversubscribed;
         match core_ref.state.receive_blocking(&mut *core_ref.device, pattern, region) {
             Begun::Done(completion) => end = completion,
             Begun::Direct => {
@@ -453,6 +454,7 @@ impl Engine {
                 end = core.state.requests.remove(id).unwrap_or_default();
             }
         }
+        core.state.may_stream = false;
         self.leave(core);
         end
     }

@@ -4,6 +4,7 @@
 //! [`memory::Region`] and gives each communicator a context id.
 
 mod arriving;
+mod choice;
 mod engine;
 pub mod matching;
 pub mod memory;

@@ -15,6 +15,7 @@
 //!
 //! All fields are touched under the engine's lock only, except that `Pulling` leaves the region to the thread that copies.
 
+use crate::choice::Way;
 use crate::matching::{EntryId, Envelope};
 use crate::memory::Region;
 use limosa_device::{DeviceError, Peer};
@@ -173,6 +174,8 @@ pub(crate) struct Request {
     pub region: Region,
     /// What an offer names, which the receiver reads from here.
     pub pieces: PieceList,
+    /// Which way an offered message comes, and since when.
+    pub coming: Option<(Way, u64)>,
     pub owner: Owner,
     pub label: Option<Label>,
     pub completion: Completion,
@@ -237,7 +240,15 @@ impl Requests {
     #[cold]
     fn grow(&mut self, phase: Phase, region: Region) -> RequestId {
         let index = u32::try_from(self.slots.len()).expect("fewer than 2^32 requests are under way at once");
-        let request = Request { phase, region, pieces: Box::new([]), owner: Owner::Waiter, label: None, completion: Completion::default() };
+        let request = Request {
+            phase,
+            region,
+            pieces: Box::new([]),
+            coming: None,
+            owner: Owner::Waiter,
+            label: None,
+            completion: Completion::default(),
+        };
         self.slots.push(Slot { generation: 1, used: true, request });
         RequestId { index, generation: 1 }
     }
@@ -286,6 +297,7 @@ impl Requests {
         slot.used = false;
         slot.generation = slot.generation.wrapping_add(1);
         slot.request.done();
+        slot.request.coming = None;
         slot.request.owner = Owner::Waiter;
         slot.request.label = None;
         let completion = std::mem::take(&mut slot.request.completion);

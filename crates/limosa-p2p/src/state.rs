@@ -14,11 +14,13 @@
 //! everything that waits for a message fails then, and so does everything that is started later ([`State::break_down`]).
 
 use crate::arriving::{Arrival, Arrivals, Target};
+use crate::choice::Choice;
 use crate::matching::{Envelope, Matcher, Pattern};
 use crate::memory::Region;
 use crate::request::{Completion, Continuation, Failure, Owner, Phase, RequestId, Requests};
 use crate::transfer::Pull;
 use crate::wire::{self, Offer};
+use limosa_base::clock;
 use limosa_device::{Device, Meta, Peer};
 use smallvec::SmallVec;
 use std::collections::VecDeque;
@@ -144,6 +146,9 @@ pub(crate) struct State {
     pub broken: Option<Failure>,
     /// Bytes of unexpected eager messages held.
     pub unexpected_bytes: usize,
+    /// Offered messages may be streamed although they could be pulled: a thread is here, and stays until what it waits for has come.
+    pub may_stream: bool,
+    choice: Choice,
     /// Which offered sends this process can help to copy, by joint.
     pub joints: Joints,
     /// Offers of which the receivers' helper threads have not been told: a sender that waits anyway tells them only after a while.
@@ -196,6 +201,8 @@ impl State {
             completed: false,
             broken: None,
             unexpected_bytes: 0,
+            may_stream: false,
+            choice: Choice::default(),
             joints: Joints::default(),
             unannounced: SmallVec::new(),
         }
@@ -480,9 +487,20 @@ impl State {
         if *received == *expected {
             let completion = request.completion.clone();
             self.interest -= 1;
+            self.arrived(id);
             self.complete(id, completion);
         }
         true
+    }
+}
+
+impl State {
+    /// An offered message has come: how long that took is worth remembering.
+    fn arrived(&mut self, id: RequestId) {
+        let Some(request) = self.requests.get(id) else { return };
+        if let Some((way, since)) = request.coming {
+            self.choice.learn(way, request.completion.bytes, clock::now_ns().saturating_sub(since));
+        }
     }
 }
 

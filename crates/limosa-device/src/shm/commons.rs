@@ -6,7 +6,6 @@
 use super::Ports;
 use super::directory::Directory;
 use crate::Peer;
-use limosa_base::doorbell::State;
 use limosa_base::joint::Joint;
 use limosa_base::segment::{self, Foreign, PAGE, Shared};
 use limosa_base::spread::Place;
@@ -40,8 +39,7 @@ impl Commons {
 
     /// True if a thread of `peer` is in the library and waits there.
     pub fn is_waiting(&self, peer: Peer) -> bool {
-        let doorbell = &self.ports.of(peer).doorbell;
-        doorbell.is(State::Awake) || doorbell.is(State::Asleep)
+        self.ports.of(peer).is_waiting()
     }
 
     /// Copies of offered messages that `of` helps with.

@@ -64,6 +64,7 @@ impl Engine {
         let mut spin_until = None;
         let mut reported = false;
         let mut woken = false;
+        core.state.may_stream = !self.oversubscribed;
         loop {
             let moved = self.progress(&mut core);
             let just_woken = std::mem::take(&mut woken);
@@ -159,6 +160,7 @@ impl Engine {
         if reported {
             Guard::unlocked(&mut core, || observer.resumed());
         }
+        core.state.may_stream = false;
         core
     }
 

@@ -2,11 +2,13 @@
 
 use super::{Begun, Deferred, Direct, DirectPhase, Job, MAX_PIECES, State, Unexpected, received};
 use crate::arriving::Target;
+use crate::choice::Way;
 use crate::matching::{Envelope, Pattern};
 use crate::memory::Region;
 use crate::request::{Completion, Phase, RequestId};
 use crate::transfer::{Pull, copy_region};
 use crate::wire::{self, Offer};
+use limosa_base::clock;
 use limosa_device::{Device, Peer, Urgency};
 
 impl State {
@@ -142,7 +144,20 @@ impl State {
     /// Does what had to wait until the device was free.
     pub fn run_deferred(&mut self, device: &mut dyn Device) {
         while let Some(Deferred::Fetch { request, from, offer, region, bytes }) = self.deferred.pop() {
-            if offer.pieces > 0 && offer.pieces <= MAX_PIECES as u64 && bytes > 0 && device.can_pull(from) {
+            let can_pull = offer.pieces > 0 && offer.pieces <= MAX_PIECES as u64 && bytes > 0 && device.can_pull(from);
+            // Both ways are open if somebody is there on both sides.
+            let way = if can_pull && self.may_stream && offer.pieces == 1 && device.is_waiting(from) {
+                let way = self.choice.next(bytes);
+                if let Some(r) = self.requests.get_mut(request) {
+                    r.coming = Some((way, clock::now_ns()));
+                }
+                way
+            } else if can_pull {
+                Way::Pull
+            } else {
+                Way::Stream
+            };
+            if way == Way::Pull {
                 self.jobs.push(Job::Pull(Pull { request, from, offer, region, bytes }));
             } else {
                 self.accept(device, request, from, &offer, region, bytes);
@@ -171,6 +186,7 @@ impl State {
 
     /// All bytes of an offered message have been copied.
     pub fn finish_fetch(&mut self, device: &mut dyn Device, request: RequestId, from: Peer, send: u64) {
+        self.arrived(request);
         if let Some(r) = self.requests.get(request) {
             let completion = r.completion.clone();
             self.complete(request, completion);
