@@ -67,7 +67,7 @@ test-mpi4py: $(STAMPS)/mpi4py $(STAMPS)/test ## mpi4py's own test suite on our l
 	tests/mpi4py/run $(if $(FULL),--full)
 
 .PHONY: lint
-lint: $(STAMPS)/lint $(STAMPS)/test | system-packages ## Formatting, clippy, ruff, mypy, shellcheck
+lint: $(STAMPS)/lint $(STAMPS)/test $(STAMPS)/demo $(STAMPS)/mpi4py | system-packages ## Formatting, clippy, ruff, mypy, shellcheck
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
 	.ci/check-aarch64
