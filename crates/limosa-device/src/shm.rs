@@ -24,23 +24,26 @@
 //! Memory grows with the pairs that talk: the file is sparse, and so is the address space.
 
 use crate::{Data, Device, DeviceError, Meta, Peer, Puller, Sent, Urgency};
-use limosa_base::doorbell::{Doorbell, State};
+use limosa_base::fence;
 use limosa_base::joint::Joint;
 use limosa_base::pool::{self, Blocks, GivenBack, POOL_BYTES};
 use limosa_base::ring::{ARENA_UNIT, BODY_BYTES, Body, Consumer, Producer, Ring, TAIL_BYTES};
-use limosa_base::segment::{self, Foreign, Mapping, PAGE, Shared};
-use limosa_base::spread::Place;
-use limosa_base::vm::{self, Slice};
-use limosa_base::{fence, sync};
+use limosa_base::segment::{self, Mapping, PAGE, Shared};
+use limosa_base::sync::Ordering;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, OnceLock};
-use sync::{AtomicU32, AtomicU64, Ordering};
 
 mod commons;
 mod directory;
+mod ports;
+mod pull;
 pub use commons::Commons;
 pub use directory::Found;
+pub use ports::OwnDoorbell;
+
+use ports::{PORT_BYTES, Ports};
+use pull::CrossMemory;
 
 /// Most processes of one job on one machine.
 pub const MAX_PEERS: usize = 4096;
@@ -51,78 +54,15 @@ const ARENA_OFFSET: usize = size_of::<Ring<CELLS>>();
 const ARENA_BYTES: usize = LANE_BYTES - ARENA_OFFSET;
 const INLINE_BYTES: usize = TAIL_BYTES;
 const IN_ARENA: u32 = 255;
+const IN_CHAIN: u32 = 254;
 const IN_POOL: u32 = 253;
 /// Slots by which a pool grows.
 const POOL_STEP: usize = 256;
-const IN_CHAIN: u32 = 254;
 /// Most cells that follow a first one: up to here data arrive sooner in cells than in the arena, where reading begins a memory access later.
 const CHAIN: usize = 4;
 const CHAIN_BYTES: usize = INLINE_BYTES + CHAIN * BODY_BYTES;
 /// Packets taken from one lane before the next lane has its turn.
 const BURST: usize = 16;
-/// Longest stretch of one system call when pulling.
-const PULL_STEP: usize = 1 << 30;
-
-/// Copies that a process can help with at once.
-const JOINTS: usize = 4;
-
-const PROBE_VALUE: u64 = 0x4c49_4d4f_5341_2131;
-/// What peers read from this process's memory to learn whether they can.
-static PROBE: AtomicU64 = AtomicU64::new(PROBE_VALUE);
-
-/// What others need to reach a process.
-#[repr(C, align(128))]
-struct Port {
-    doorbell: Doorbell,
-    pid: AtomicU32,
-    place: Place,
-    probe_address: AtomicU64,
-    /// Bytes of areas taken so far; counted in the port of process 0.
-    areas: AtomicU64,
-    joints: [Joint; JOINTS],
-    /// Bit `p`: process `p` has opened its lane to this one.
-    senders: [AtomicU64; MAX_PEERS / 64],
-}
-
-impl Port {
-    /// True if a thread of the process is in the library and waits there.
-    fn is_waiting(&self) -> bool {
-        self.doorbell.is(State::Awake) || self.doorbell.is(State::Asleep)
-    }
-}
-
-const PORT_BYTES: usize = size_of::<Port>().next_multiple_of(1024);
-
-#[repr(C)]
-struct FirstPort(Port);
-// SAFETY: atomics only, for which any bytes are valid.
-unsafe impl Foreign for FirstPort {}
-
-struct Ports(Shared<FirstPort>);
-
-impl Ports {
-    fn of(&self, peer: Peer) -> &Port {
-        // SAFETY: a port consists of atomics, valid for any bytes; `slice` checks the range.
-        unsafe { &self.0.mapping().slice::<Port>(peer as usize * PORT_BYTES, 1)[0] }
-    }
-}
-
-/// This process's doorbell, alive as long as anybody holds it.
-#[derive(Clone)]
-pub struct OwnDoorbell {
-    ports: Arc<Ports>,
-    rank: Peer,
-}
-
-impl std::ops::Deref for OwnDoorbell {
-    type Target = Doorbell;
-
-    #[inline]
-    fn deref(&self) -> &Doorbell {
-        &self.ports.of(self.rank).doorbell
-    }
-}
-
 struct OutLane {
     memory: Shared<Ring<CELLS>>,
     producer: Producer,
@@ -140,10 +80,6 @@ struct InLane {
 struct OwnPool {
     memory: Shared<GivenBack>,
     blocks: Blocks,
-}
-
-struct CrossMemory {
-    ports: Arc<Ports>,
 }
 
 /// The shared-memory device of one process.
@@ -181,13 +117,11 @@ impl ShmDevice {
         let pools = u64::from(size) * POOL_BYTES as u64;
         segment::grow(fd.as_fd(), offset + ports_bytes as u64 + lanes * LANE_BYTES as u64 + pools)?;
         segment::reserve(fd.as_fd(), offset, ports_bytes)?;
-        let ports = Arc::new(Ports(Shared::new(fd.as_fd(), offset, ports_bytes)?));
+        let ports = Arc::new(Ports::new(fd.as_fd(), offset, ports_bytes)?);
         if fence::register() {
             fence::enable();
         }
-        let port = ports.of(rank);
-        port.probe_address.store(&raw const PROBE as u64, Ordering::Relaxed);
-        port.pid.store(std::process::id(), Ordering::Release);
+        ports.of(rank).open();
         Ok(ShmDevice {
             fd,
             offset: offset + ports_bytes as u64,
@@ -207,7 +141,7 @@ impl ShmDevice {
 
     /// This process's doorbell.
     pub fn doorbell(&self) -> OwnDoorbell {
-        OwnDoorbell { ports: self.ports.clone(), rank: self.rank }
+        OwnDoorbell::new(self.ports.clone(), self.rank)
     }
 
     /// Doorbells and areas.
@@ -492,10 +426,7 @@ impl Device for ShmDevice {
         if let Some(known) = self.pullable[peer as usize] {
             return known;
         }
-        let port = self.ports.of(peer);
-        let pid = port.pid.load(Ordering::Acquire);
-        let address = port.probe_address.load(Ordering::Relaxed);
-        let works = pid != 0 && vm::read_word(pid, address).is_ok_and(|value| value == PROBE_VALUE);
+        let works = self.ports.of(peer).can_be_read();
         self.pullable[peer as usize] = Some(works);
         works
     }
@@ -509,69 +440,7 @@ impl Device for ShmDevice {
     }
 
     fn puller(&self) -> Arc<dyn Puller> {
-        Arc::new(CrossMemory { ports: self.ports.clone() })
-    }
-}
-
-impl Puller for CrossMemory {
-    unsafe fn pull(&self, from: Peer, local: &mut [Slice], remote: &mut [Slice]) -> io::Result<()> {
-        // SAFETY: the caller vouches for the local slices.
-        self.copy_all(from, local, remote, |pid, locals, remotes| unsafe { vm::read(pid, locals, remotes) })
-    }
-
-    unsafe fn push(&self, to: Peer, local: &mut [Slice], remote: &mut [Slice]) -> io::Result<()> {
-        // SAFETY: the caller vouches for the local slices and for what is overwritten at the peer.
-        self.copy_all(to, local, remote, |pid, locals, remotes| unsafe { vm::write(pid, locals, remotes) })
-    }
-}
-
-impl CrossMemory {
-    fn copy_all(
-        &self,
-        peer: Peer,
-        local: &mut [Slice],
-        remote: &mut [Slice],
-        copy: impl Fn(u32, &[Slice], &[Slice]) -> io::Result<usize>,
-    ) -> io::Result<()> {
-        let pid = self.ports.of(peer).pid.load(Ordering::Relaxed);
-        let (mut l, mut r) = (0, 0);
-        loop {
-            skip_done(local, &mut l);
-            skip_done(remote, &mut r);
-            if l == local.len() || r == remote.len() {
-                return if l == local.len() && r == remote.len() { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) };
-            }
-            let locals = &local[l..local.len().min(l + vm::MAX_SLICES)];
-            let remotes = &remote[r..remote.len().min(r + vm::MAX_SLICES)];
-            let mut copied = copy(pid, locals, remotes)?;
-            if copied == 0 {
-                return Err(io::ErrorKind::UnexpectedEof.into());
-            }
-            debug_assert!(copied <= 2 * PULL_STEP);
-            let mut rest = copied;
-            take_front(local, &mut l, &mut copied);
-            take_front(remote, &mut r, &mut rest);
-        }
-    }
-}
-
-fn skip_done(slices: &[Slice], index: &mut usize) {
-    while *index < slices.len() && slices[*index].iov_len == 0 {
-        *index += 1;
-    }
-}
-
-/// Removes `bytes` from the front of the slices from `index` on.
-fn take_front(slices: &mut [Slice], index: &mut usize, bytes: &mut usize) {
-    while *bytes > 0 {
-        let slice = &mut slices[*index];
-        let part = slice.iov_len.min(*bytes);
-        slice.iov_base = slice.iov_base.wrapping_byte_add(part);
-        slice.iov_len -= part;
-        *bytes -= part;
-        if slice.iov_len == 0 {
-            *index += 1;
-        }
+        Arc::new(CrossMemory::new(self.ports.clone()))
     }
 }
 
@@ -579,7 +448,7 @@ fn take_front(slices: &mut [Slice], index: &mut usize, bytes: &mut usize) {
 mod tests {
     use super::*;
 
-    fn pair() -> (ShmDevice, ShmDevice) {
+    pub(super) fn pair() -> (ShmDevice, ShmDevice) {
         let file = segment::create(c"limosa-test", PAGE as u64).expect("a memfd");
         let join = |rank| ShmDevice::join(file.as_fd(), PAGE as u64, rank, 2, true).expect("joining");
         (join(0), join(1))
@@ -622,22 +491,6 @@ mod tests {
         assert_eq!(sent, CELLS);
         assert_eq!(received(&mut b).len(), CELLS);
         assert_eq!(a.send(1, &meta, Data::Bytes(&[7; 8]), Urgency::Normal).expect("send"), Sent::Done);
-    }
-
-    #[test]
-    fn pulling_joins_slices_of_different_shapes() {
-        let (a, mut b) = pair();
-        assert!(b.can_pull(0));
-        let source: Vec<u8> = (0..=255).collect();
-        let mut target = vec![0u8; 256];
-        let at = |base: u64, offset: usize, len| vm::slice(base + offset as u64, len);
-        let (from, to) = (source.as_ptr() as u64, target.as_mut_ptr() as u64);
-        let mut remote = [at(from, 0, 10), at(from, 10, 0), at(from, 10, 246)];
-        let mut local = [at(to, 0, 100), at(to, 100, 156)];
-        // SAFETY: the local slices cover `target`, which nobody else uses.
-        unsafe { b.puller().pull(0, &mut local, &mut remote).expect("pull") };
-        assert_eq!(source, target);
-        drop(a);
     }
 
     #[test]

@@ -1,0 +1,105 @@
+//! Copying between processes by system calls that read or write a peer's memory.
+
+use super::ports::Ports;
+use crate::{Peer, Puller};
+use limosa_base::sync::Ordering;
+use limosa_base::vm::{self, Slice};
+use std::io;
+use std::sync::Arc;
+
+/// Longest stretch of one system call when pulling.
+const PULL_STEP: usize = 1 << 30;
+
+/// The memory of all peers.
+pub(super) struct CrossMemory {
+    ports: Arc<Ports>,
+}
+
+impl Puller for CrossMemory {
+    unsafe fn pull(&self, from: Peer, local: &mut [Slice], remote: &mut [Slice]) -> io::Result<()> {
+        // SAFETY: the caller vouches for the local slices.
+        self.copy_all(from, local, remote, |pid, locals, remotes| unsafe { vm::read(pid, locals, remotes) })
+    }
+
+    unsafe fn push(&self, to: Peer, local: &mut [Slice], remote: &mut [Slice]) -> io::Result<()> {
+        // SAFETY: the caller vouches for the local slices and for what is overwritten at the peer.
+        self.copy_all(to, local, remote, |pid, locals, remotes| unsafe { vm::write(pid, locals, remotes) })
+    }
+}
+
+impl CrossMemory {
+    pub(super) fn new(ports: Arc<Ports>) -> CrossMemory {
+        CrossMemory { ports }
+    }
+
+    fn copy_all(
+        &self,
+        peer: Peer,
+        local: &mut [Slice],
+        remote: &mut [Slice],
+        copy: impl Fn(u32, &[Slice], &[Slice]) -> io::Result<usize>,
+    ) -> io::Result<()> {
+        let pid = self.ports.of(peer).pid.load(Ordering::Relaxed);
+        let (mut l, mut r) = (0, 0);
+        loop {
+            skip_done(local, &mut l);
+            skip_done(remote, &mut r);
+            if l == local.len() || r == remote.len() {
+                return if l == local.len() && r == remote.len() { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) };
+            }
+            let locals = &local[l..local.len().min(l + vm::MAX_SLICES)];
+            let remotes = &remote[r..remote.len().min(r + vm::MAX_SLICES)];
+            let mut copied = copy(pid, locals, remotes)?;
+            if copied == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            debug_assert!(copied <= 2 * PULL_STEP);
+            let mut rest = copied;
+            take_front(local, &mut l, &mut copied);
+            take_front(remote, &mut r, &mut rest);
+        }
+    }
+}
+
+fn skip_done(slices: &[Slice], index: &mut usize) {
+    while *index < slices.len() && slices[*index].iov_len == 0 {
+        *index += 1;
+    }
+}
+
+/// Removes `bytes` from the front of the slices from `index` on.
+fn take_front(slices: &mut [Slice], index: &mut usize, bytes: &mut usize) {
+    while *bytes > 0 {
+        let slice = &mut slices[*index];
+        let part = slice.iov_len.min(*bytes);
+        slice.iov_base = slice.iov_base.wrapping_byte_add(part);
+        slice.iov_len -= part;
+        *bytes -= part;
+        if slice.iov_len == 0 {
+            *index += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Device;
+    use crate::shm::tests::pair;
+    use limosa_base::vm;
+
+    #[test]
+    fn pulling_joins_slices_of_different_shapes() {
+        let (a, mut b) = pair();
+        assert!(b.can_pull(0));
+        let source: Vec<u8> = (0..=255).collect();
+        let mut target = vec![0u8; 256];
+        let at = |base: u64, offset: usize, len| vm::slice(base + offset as u64, len);
+        let (from, to) = (source.as_ptr() as u64, target.as_mut_ptr() as u64);
+        let mut remote = [at(from, 0, 10), at(from, 10, 0), at(from, 10, 246)];
+        let mut local = [at(to, 0, 100), at(to, 100, 156)];
+        // SAFETY: the local slices cover `target`, which nobody else uses.
+        unsafe { b.puller().pull(0, &mut local, &mut remote).expect("pull") };
+        assert_eq!(source, target);
+        drop(a);
+    }
+}
