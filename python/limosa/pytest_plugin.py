@@ -403,7 +403,8 @@ def _main() -> int:
     options["basetemp"] = str(folder / f"rank{rank}")
     with (folder / f"stack-{rank}").open("w") as stack:
         faulthandler.dump_traceback_later(limit, file=stack)
-        plugins = [part for name in options.pop("plugins") for part in ("-p", name)]  # before those of installed packages, as at the outer pytest
+        # Before those of installed packages, as at the outer pytest.
+        plugins = [part for name in options.pop("plugins") for part in ("-p", name)]
         config = Config.fromdictargs({**options, "plugins": []}, [*plugins, test])
         config.pluginmanager.register(_Rank(config, folder), "limosa-rank")
         code = config.hook.pytest_cmdline_main(config=config)
