@@ -16,10 +16,11 @@ from limosa._ops import NAMES
 from limosa._packet import (
     ARRAY,
     ARRAY_APART,
+    DESCRIPTION,
     HEAD,
+    NUMBER,
     OBJECT,
     SCALAR,
-    TAIL,
     WIDE,
     Arrival,
     Encoder,
@@ -37,7 +38,8 @@ _FAILURE_BYTES = SLOT - HEAD - 32  # of the reason of a failure; the rest is for
 
 _CALLS = ("bcast", "gather", "scatter", "allgather", "alltoall", "alltoall of a block", "reduce", "allreduce", "scan", "exscan")
 _NUMBER_OF = {name: number + 1 for number, name in enumerate(_CALLS)}
-_MARK = struct.Struct("<BiI")  # call, root, digest of the reduction; see the head in _packet
+_MARK = struct.Struct("<Bi36xI")  # call, root, digest of the reduction; see the head in _packet
+_CALL, _DIGEST = struct.Struct("<Bi"), struct.Struct("<I")  # its two pieces
 _MARK_OFFSET = 3
 
 
@@ -101,7 +103,7 @@ class Table:
 
     def stacked(self) -> Array:
         """Give the arrays that are all in the slots, one above the other."""
-        dtype, shape = described(self.own[TAIL:])
+        dtype, shape = described(self.own[DESCRIPTION:NUMBER])
         data = np.frombuffer(self._memory, np.uint8).reshape(len(self._heads), self._length)
         length = dtype.itemsize * math.prod(shape)
         result = np.empty((len(self._heads), *shape), dtype)
@@ -114,7 +116,7 @@ class Table:
         names = []
         for rank, head in enumerate(self._heads):
             if head[0] in (ARRAY, ARRAY_APART):
-                dtype, shape = described(head[TAIL:])
+                dtype, shape = described(head[DESCRIPTION:NUMBER])
                 what = f"{dtype} {shape}"
             else:
                 what = "an array" if head[0] == WIDE else "an object"
@@ -277,7 +279,8 @@ def marked(first: bytes, length: int, call: str, root: int = 0, digest: int = 0)
     """Make a slot of a first message."""
     slot = bytearray(length)
     slot[: len(first)] = first
-    _MARK.pack_into(slot, _MARK_OFFSET, _NUMBER_OF[call], root, digest)
+    _CALL.pack_into(slot, _MARK_OFFSET, _NUMBER_OF[call], root)
+    _DIGEST.pack_into(slot, NUMBER, digest)
     return slot
 
 

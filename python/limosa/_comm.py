@@ -18,7 +18,7 @@ from mpi4py import MPI
 from limosa import errors
 from limosa._collectives import Collectives
 from limosa._memory import Array
-from limosa._packet import ARRAY, BARE, Arrival, Inbox, has_parts, opened
+from limosa._packet import BARE, NUMBERS, Arrival, Inbox, has_parts, number_of, opened, packed_number
 from limosa._request import Request, Steps
 from limosa._transfer import ANY, FIRST_BYTES, INLINE_BYTES, Any_, inboxes
 
@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from limosa._cart import Cart
 
 _ndarray = np.ndarray
+_empty = np.empty
 _loads = pickle.loads
+_BYTE = MPI.BYTE
 _MPIException = MPI.Exception
 _ANY_SOURCE, _ANY_TAG = MPI.ANY_SOURCE, MPI.ANY_TAG
 
@@ -108,7 +110,8 @@ class Comm(Collectives):
         super().__init__(mpi)
         # Looked up for every message; a lookup here is cheaper.
         self._encode = self._encoder.encode
-        self._heads = self._encoder.heads
+        self._numbers = self._encoder.numbers
+        self._heads, self._heads_apart = self._encoder.heads, self._encoder.heads_apart
         self._Send = self._envelopes.Send
         self._Recv = self._envelopes.Recv
 
@@ -154,17 +157,27 @@ class Comm(Collectives):
         """
         if to is None:
             return
-        parts: Sequence[Any] = ()
-        if type(x) is _ndarray and (head := self._heads.get((x.dtype, x.shape))) is not None:
-            first = head + x.tobytes()
+        parts: Sequence[Array] = ()
+        number = -1
+        if type(x) is _ndarray:  # as `encode`, but shorter
+            kind = x.dtype, x.shape
+            if (head := self._heads.get(kind)) is not None:
+                first = head + x.tobytes()
+            elif (head := self._heads_apart.get(kind)) is not None and x.flags.c_contiguous:
+                number = next(self._numbers) % NUMBERS
+                first = head + packed_number(number)
+            else:
+                first, parts = self._encode(x)
         else:
             first, parts = self._encode(x)
         try:
             if type(to) is not int or type(tag) is not int or to < 0:
                 self._check("send", to=to, tag=tag)
             self._Send(first, to, tag)
-            if parts:
-                self._send_parts(parts, to, int.from_bytes(first[8:12], "little"))
+            if number >= 0:
+                self._parts.Send([x, x.nbytes, _BYTE], to, number)
+            elif parts:
+                self._send_parts(parts, to, number_of(first))
         except (_MPIException, TypeError, OverflowError) as error:
             self._explain(error, "send", to=to, tag=tag)
 
@@ -221,28 +234,37 @@ class Comm(Collectives):
             inbox = Inbox(FIRST_BYTES)
         raw = inbox.raw
         try:
-            rank = _ANY_SOURCE if source is ANY else source
-            number = _ANY_TAG if tag is ANY else tag
-            if type(rank) is not int or type(number) is not int or (rank < 0 and source is not ANY) or (number < 0 and tag is not ANY):
-                self._check("recv", source=source, tag=tag)
+            # As `_where`, but shorter.
+            rank = _ANY_SOURCE if source is ANY else source if type(source) is int and source >= 0 else self._whole("recv", source=source)
+            number = _ANY_TAG if tag is ANY else tag if type(tag) is int and tag >= 0 else self._whole("recv", tag=tag)
             if status is None:
-                self._Recv(raw, rank, number)  # type: ignore[arg-type]
+                self._Recv(raw, rank, number)
             else:
                 found = MPI.Status()
-                self._Recv(raw, rank, number, found)  # type: ignore[arg-type]
+                self._Recv(raw, rank, number, found)
                 status.source, status.tag = found.source, found.tag
         except (_MPIException, TypeError, OverflowError) as error:
             self._explain(error, "recv", source=source, tag=tag)
-        if raw[0] == ARRAY and not raw[1]:
-            view = inbox.view()
-            if target is None:
-                value = view.copy()
+        if raw.startswith(inbox.last):
+            view = inbox.view
+            if view is not None:
+                if target is None:
+                    value = view.copy()
+                    inboxes.append(inbox)
+                    return value
+                if target.dtype == inbox.dtype and target.shape == inbox.shape:
+                    target[...] = view
+                    inboxes.append(inbox)
+                    return out
+            elif target is None or (target.dtype == inbox.dtype and target.shape == inbox.shape and target.flags.carray):
+                value = _empty(inbox.shape, inbox.dtype) if target is None else target
+                rank, number = inbox.source, number_of(raw)
                 inboxes.append(inbox)
-                return value
-            if target.dtype == view.dtype and target.shape == view.shape:
-                target[...] = view
-                inboxes.append(inbox)
-                return out
+                try:
+                    self._parts.Recv([value, value.nbytes, _BYTE], rank, number)
+                except _MPIException as error:
+                    self._explain(error, "recv", source=source, tag=tag)
+                return value if target is None else out
         elif raw[0] == BARE and target is None:
             value = _loads(raw)
             inboxes.append(inbox)
@@ -307,7 +329,8 @@ class Comm(Collectives):
         inbox = inboxes.pop() if inboxes else Inbox(FIRST_BYTES)
         try:
             where = self._where(source, recvtag, "sendrecv")
-            self._check("sendrecv", to=to, tag=tag)
+            if type(to) is not int or type(tag) is not int or to < 0:
+                self._check("sendrecv", to=to, tag=tag)
             found = None if status is None else MPI.Status()
             if parts:
                 rest = Request(self._started(first, parts, to, tag), None, "isend", self.rank)  # completes them if an error comes between
@@ -354,7 +377,8 @@ class Comm(Collectives):
             return Request([MPI.REQUEST_NULL], None, "isend", self.rank)
         first, parts = self._encode(x)
         try:
-            self._check("isend", to=to, tag=tag)
+            if type(to) is not int or type(tag) is not int or to < 0:
+                self._check("isend", to=to, tag=tag)
             active = self._started(first, parts, to, tag)
         except (_MPIException, TypeError, OverflowError) as error:
             self._explain(error, "isend", to=to, tag=tag)
@@ -589,14 +613,22 @@ class Comm(Collectives):
 
     def _where(self, source: int | Any_ | None, tag: int | Any_ | None, call: str) -> tuple[int, int]:
         """Give source and tag as MPI numbers them."""
-        self._check(call, source=source, tag=tag)
-        return _ANY_SOURCE if source is ANY else source, _ANY_TAG if tag is ANY else tag  # type: ignore[return-value]
+        return (
+            _ANY_SOURCE if source is ANY else source if type(source) is int and source >= 0 else self._whole(call, source=source),
+            _ANY_TAG if tag is ANY else tag if type(tag) is int and tag >= 0 else self._whole(call, tag=tag),
+        )
+
+    def _whole(self, call: str, **argument: Any) -> int:
+        """Give the number that an argument stands for."""
+        self._check(call, **argument)
+        (value,) = argument.values()
+        return int(value.__index__())
 
     def _started(self, first: bytes, parts: Sequence[Array], to: int, tag: int) -> list[MPI.Request]:
         """Start to send a packet."""
         started = [self._envelopes.Isend(first, to, tag)]
         if parts:
-            started += self._start_parts(parts, to, int.from_bytes(first[8:12], "little"))
+            started += self._start_parts(parts, to, number_of(first))
         return started
 
     def _receiving(self, inbox: Inbox, target: Array | None, out: Any) -> Steps:

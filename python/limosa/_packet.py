@@ -19,10 +19,12 @@ offset bytes meaning
 2      1     arrays: 1 if the parts are in Fortran order
 3      1     collective calls: which
 4      4     rank of the sender; collective calls: the root
-8      4     number of the value, the tag of its parts; collective calls: digest of the reduction
-12     36    `ARRAY`, `ARRAY_APART`: dtype in 12 characters, three lengths of 8 bytes, -1 for those it has not. `WIDE` and
+8      36    `ARRAY`, `ARRAY_APART`: dtype in 12 characters, three lengths of 8 bytes, -1 for those it has not. `WIDE` and
              `OBJECT_APART`: length of the meta data in 8 bytes, length of the pickle in 8 bytes, digest of the meta data in 16
+44     4     number of the value, the tag of its parts; collective calls: digest of the reduction
 ====== ===== =========================================================================================================
+
+Two arrays of the same dtype and shape from the same rank have the same first 44 bytes.
 
 Meta data: for `WIDE`, which is for arrays that do not fit into a head, pickled dtype and shape; for `OBJECT_APART` the lengths of the
 buffers. Meta data and pickle each follow the head in the first message if there is room, else they are parts.
@@ -45,9 +47,10 @@ from limosa import errors
 from limosa._memory import Array, Spec, as_array, is_array_like, spec_of
 
 HEAD = 48
-TAIL = 12  # where the end of the head begins
+DESCRIPTION, NUMBER = 8, 44  # where dtype and shape begin, where they end
 ARRAY, ARRAY_APART, WIDE, OBJECT, OBJECT_APART = range(1, 6)
 BARE = pickle.PROTO[0]
+_SHORT_KINDS = (ARRAY, ARRAY_APART)
 
 APART_BYTES = 16384
 """Buffers of objects that are shorter are pickled with the rest: below, a message of its own costs more than the copy."""
@@ -56,9 +59,11 @@ _NDARRAY, _BYTES, _BYTEARRAY, SCALAR = range(4)  # containers; that of an array.
 NUMBERS = 1 << 14
 """Values are numbered up to here and then from 0 again, so that every library has the tags of their parts, and as many for us."""
 
-_PREFIX = struct.Struct("<BBBBiI")
+_PREFIX = struct.Struct("<BBBBi")
+_NUMBER = struct.Struct("<I")
 _LENGTHS = struct.Struct("<QQ16s")
-_TAIL = struct.Struct("<12s3q")
+_DESCRIPTION = struct.Struct("<12s3q")
+_NO_NUMBER = bytes(4)
 _SHORT_DIMS = 3
 _PLAIN_KINDS = "biufcMmSU"  # of dtypes that their strings describe
 _UINT8 = np.dtype(np.uint8)
@@ -99,22 +104,25 @@ class Encoder:
         self._source = source
         self._limit = limit
         self._bare = bare
-        self._numbers = itertools.count()
+        self.numbers = itertools.count()
+        """Of values with parts; what counts is the remainder by `NUMBERS`."""
         self.heads: dict[tuple[Any, Any], bytes] = {}
         """Heads of arrays that go into the first message, by dtype and shape. Filled by `encode`."""
-        self.object_head = _PREFIX.pack(OBJECT, 0, 0, 0, source, 0).ljust(HEAD, b"\0")
+        self.heads_apart: dict[tuple[Any, Any], bytes] = {}
+        """The same, without the number, of C-contiguous arrays that go apart."""
+        self.object_head = _PREFIX.pack(OBJECT, 0, 0, 0, source).ljust(HEAD, b"\0")
 
     def encode(self, x: Any) -> tuple[bytes, Sequence[Array]]:
         """Give the first message and the parts of a value."""
         make = _makers.get(type(x))
         return make(self, x) if make else _maker_of(x)(self, x)
 
+    def _number(self) -> bytes:
+        return packed_number(next(self.numbers) % NUMBERS)
+
     def failure(self, text: str) -> bytes:
         """Give the first message that tells the other ranks that this one cannot take part, with a short reason."""
         return self.object_head[:1] + b"\1" + self.object_head[2:] + _dumps(text, 5)
-
-    def _number(self) -> int:
-        return next(self._numbers) % NUMBERS
 
     def _array(self, x: Array, container: int = _NDARRAY) -> tuple[bytes, Sequence[Array]]:
         tail = _tails.get((x.dtype, x.shape))
@@ -123,7 +131,7 @@ class Encoder:
                 return self._object(x)
             tail = _new_tail(x.dtype, x.shape)
         if tail and x.nbytes <= self._limit:
-            head = _PREFIX.pack(ARRAY, container, 0, 0, self._source, 0) + tail
+            head = _PREFIX.pack(ARRAY, container, 0, 0, self._source) + tail + _NO_NUMBER
             if container == _NDARRAY:
                 if len(self.heads) >= _CACHED:
                     self.heads.clear()
@@ -132,8 +140,12 @@ class Encoder:
         # Collective calls compare heads, so there all arrays are in the same order.
         fortran = bool(self._bare) and not x.flags.c_contiguous and x.flags.f_contiguous
         if tail:
-            number = next(self._numbers) % NUMBERS
-            return _PREFIX.pack(ARRAY_APART, container, fortran, 0, self._source, number) + tail, (x.T if fortran else x,)
+            head = _PREFIX.pack(ARRAY_APART, container, fortran, 0, self._source) + tail
+            if container == _NDARRAY and not fortran:
+                if len(self.heads_apart) >= _CACHED:
+                    self.heads_apart.clear()
+                self.heads_apart[x.dtype, x.shape] = head
+            return head + self._number(), (x.T if fortran else x,)
         return self._apart(WIDE, container, fortran, _wide(x.dtype, x.shape), None, (x.T if fortran else x,))
 
     def _bytes(self, x: bytes | bytearray) -> tuple[bytes, Sequence[Array]]:
@@ -181,9 +193,8 @@ class Encoder:
         self, kind: int, container: int, fortran: int, meta: bytes, stream: bytes | None, parts: Sequence[Array]
     ) -> tuple[bytes, Sequence[Array]]:
         digest = blake2b(meta, digest_size=16).digest()
-        number = next(self._numbers) % NUMBERS
-        first = _PREFIX.pack(kind, container, fortran, 0, self._source, number)
-        first = (first + _LENGTHS.pack(len(meta), len(stream or b""), digest)).ljust(HEAD, b"\0")
+        first = _PREFIX.pack(kind, container, fortran, 0, self._source) + _LENGTHS.pack(len(meta), len(stream or b""), digest)
+        first = first.ljust(NUMBER, b"\0") + self._number()
         room, before = self._limit, []
         for piece in (meta, stream):
             if not piece:
@@ -225,7 +236,7 @@ def _new_tail(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
     """Give the end of the head of an array, and keep it; it is empty if dtype or shape do not fit."""
     name = dtype.str.encode("utf-8", "replace")
     fits = len(shape) <= _SHORT_DIMS and len(name) <= 12 and dtype.kind in _PLAIN_KINDS and np.dtype(dtype.str) == dtype
-    tail = _TAIL.pack(name, *shape, *(-1,) * (_SHORT_DIMS - len(shape))) if fits else b""
+    tail = _DESCRIPTION.pack(name, *shape, *(-1,) * (_SHORT_DIMS - len(shape))) if fits else b""
     if len(_tails) >= _CACHED:
         _tails.clear()
     _tails[dtype, shape] = tail
@@ -250,26 +261,36 @@ class Inbox:
 
     """
 
-    __slots__ = ("head", "raw", "views", "whole")
+    __slots__ = ("_known", "dtype", "last", "raw", "shape", "source", "view", "whole")
 
     def __init__(self, length: int) -> None:
         self.raw = bytearray(length)
         self.whole = memoryview(self.raw)
-        self.head = self.whole[:HEAD]
-        self.views: dict[bytes, Array] = {}
-        """For each head of an `ARRAY` that came: the array in this memory."""
+        self._known: dict[bytes, tuple[Array | None, np.dtype[Any], tuple[int, ...], int]] = {}
+        self.last = b"no message begins so"
+        """How the last message began that `recognise` was asked about, up to its number: most are like the one before."""
+        self.view: Array | None = None
+        """For such a message: the array in this memory if it is there (`ARRAY`), None if it follows."""
+        self.dtype = _UINT8
+        self.shape: tuple[int, ...] = ()
+        self.source = -1
 
-    def view(self) -> Array:
-        """Give the array that lies in this memory, for an `ARRAY` that is no other container."""
-        head = self.head.tobytes()
-        view = self.views.get(head)
-        if view is None:
-            dtype, shape = described(head[TAIL:])
-            view = np.ndarray(shape, dtype, self.raw, HEAD)
-            if len(self.views) >= _CACHED:
-                self.views.clear()
-            self.views[head] = view
-        return view
+    def recognise(self) -> bool:
+        """Describe the message in this memory by `view`, `dtype`, `shape` and `source` if it is a C-contiguous array and no container."""
+        raw = self.raw
+        if raw[0] not in _SHORT_KINDS or raw[1] or raw[2]:
+            return False
+        start = self.whole[:NUMBER].tobytes()
+        known = self._known.get(start)
+        if known is None:
+            dtype, shape = described(start[DESCRIPTION:])
+            view = np.ndarray(shape, dtype, raw, HEAD) if raw[0] == ARRAY else None
+            if len(self._known) >= _CACHED:
+                self._known.clear()
+            known = self._known[start] = view, dtype, shape, _PREFIX.unpack_from(start)[4]
+        self.last = start
+        self.view, self.dtype, self.shape, self.source = known
+        return True
 
 
 _descriptions: dict[bytes, tuple[np.dtype[Any], tuple[int, ...]]] = {}
@@ -279,7 +300,7 @@ def described(tail: bytes) -> tuple[np.dtype[Any], tuple[int, ...]]:
     """Give dtype and shape from the end of the head of an array."""
     found = _descriptions.get(tail)
     if found is None:
-        name, *lengths = _TAIL.unpack(tail)
+        name, *lengths = _DESCRIPTION.unpack(tail)
         found = np.dtype(name.rstrip(b"\0").decode()), tuple(length for length in lengths if length >= 0)
         if len(_descriptions) >= _CACHED:
             _descriptions.clear()
@@ -343,14 +364,15 @@ class Arrival:
     """
 
     def __init__(self, first: memoryview, limit: int, target: Array | None) -> None:
-        self._kind, self._container, self._fortran, _, self.source, self.number = _PREFIX.unpack_from(first)
+        self._kind, self._container, self._fortran, _, self.source = _PREFIX.unpack_from(first)
+        (self.number,) = _NUMBER.unpack_from(first, NUMBER)
         self._target = target
         self._problem: errors.Error | None = None
         self._value: Any = None
         self._datatypes: list[MPI.Datatype] = []
-        self._tail = first[TAIL:HEAD].tobytes()
+        self._description = first[DESCRIPTION:NUMBER].tobytes()
         body = first[HEAD : HEAD + limit]
-        self._meta_bytes, self._stream_bytes, _ = _LENGTHS.unpack_from(first, _PREFIX.size) if self._kind != ARRAY_APART else (0, 0, b"")
+        self._meta_bytes, self._stream_bytes, _ = _LENGTHS.unpack_from(first, DESCRIPTION) if self._kind != ARRAY_APART else (0, 0, b"")
         room = len(body)
         self._meta: Any = None
         self._stream: Any = None
@@ -382,7 +404,7 @@ class Arrival:
             name, shape = _loads(self._meta)
             dtype = np.dtype(name)
         else:
-            dtype, shape = described(self._tail)
+            dtype, shape = described(self._description)
         target = self._target
         if target is not None:
             self._problem = misfit(target, dtype, shape)
@@ -443,8 +465,8 @@ def opened(first: memoryview, target: Array | None) -> Any:
     """Give the value of a first message without parts (see `has_parts`), copied out of it."""
     if first[0] in (BARE, OBJECT):
         return into(_loads(first if first[0] == BARE else first[HEAD:]), target)
-    head = first[:HEAD].tobytes()
-    dtype, shape = described(head[TAIL:])
+    head = first[:NUMBER].tobytes()
+    dtype, shape = described(head[DESCRIPTION:])
     view = np.ndarray(shape, dtype, first, HEAD)
     container = head[1]
     if target is not None:
@@ -457,6 +479,16 @@ def opened(first: memoryview, target: Array | None) -> Any:
         problem.value = value
         raise problem
     return value
+
+
+def number_of(first: bytes | bytearray) -> int:
+    """Give the number of the value that begins with this first message."""
+    number: int = _NUMBER.unpack_from(first, NUMBER)[0]
+    return number
+
+
+packed_number = _NUMBER.pack
+"""Give a number as it stands at the end of a head."""
 
 
 def has_parts(first: memoryview) -> bool:
