@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import struct
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from mpi4py import MPI
 
 from limosa import errors
 from limosa._memory import Array, as_array, as_target, spec_of
-from limosa._ops import NAMES
+from limosa._ops import NAMES, Op
 from limosa._packet import (
     ARRAY,
     ARRAY_APART,
@@ -24,17 +25,20 @@ from limosa._packet import (
     WIDE,
     Arrival,
     Encoder,
+    Inbox,
     described,
     has_parts,
     into,
     misfit,
     opened,
 )
-from limosa._transfer import PART_TAG, Transfer
+from limosa._transfer import PART_TAG, Transfer, delivered
 
 SLOT = 256  # bytes that each rank contributes where all hear from all
 BCAST_SLOT = 1024  # the same where all hear from one: it costs little more
 _FAILURE_BYTES = SLOT - HEAD - 32  # of the reason of a failure; the rest is for the pickle around it
+
+_PLANS = 256  # that are kept
 
 _CALLS = ("bcast", "gather", "scatter", "allgather", "alltoall", "alltoall of a block", "reduce", "allreduce", "scan", "exscan")
 _NUMBER_OF = {name: number + 1 for number, name in enumerate(_CALLS)}
@@ -93,6 +97,16 @@ class Table:
         """Whether all ranks have arrays of the same dtype and shape."""
         return self.uniform and self.is_array(0)
 
+    @property
+    def all_in_slots(self) -> bool:
+        """Whether the values are in the slots."""
+        return not self.any_parts
+
+    def folded(self, reduction: Op, number: int) -> Any:
+        """Combine the values of the first ranks, which are in their slots."""
+        result = functools.reduce(reduction.function, [opened(self.slot(rank), None) for rank in range(number)])
+        return np.asarray(result) if self.arrays and reduction.ufunc is not None else result
+
     def failed(self, rank: int) -> bool:
         """Tell whether a rank cannot take part."""
         return self._heads[rank][0] == OBJECT and self._heads[rank][1] == 1
@@ -124,6 +138,49 @@ class Table:
         return ", ".join(names)
 
 
+class Plan:
+    """What equal calls with arrays of one dtype and shape have in common; made at the first of them.
+
+    Parameters
+    ----------
+    slot
+        The marked slot of such an array.
+    memory
+        Where the slots of all ranks arrive; it may have no room for them.
+    size
+        The number of slots that arrive.
+    like
+        Such an array.
+
+    """
+
+    __slots__ = ("_rows", "all_in_slots", "data", "expected", "slot", "stack")
+
+    arrays = True
+
+    def __init__(self, slot: bytearray, memory: bytearray, size: int, like: Array) -> None:
+        self.slot = slot
+        self.expected = bytes(slot[:HEAD]) * size
+        """The heads of all slots, if all ranks do the same."""
+        inline = slot[0] == ARRAY
+        self.data = np.ndarray(like.shape, like.dtype, slot, HEAD) if inline else None
+        """The place of the array in the slot, if it fits there."""
+        self.stack = None
+        """Then the arrays of all ranks, in their slots."""
+        if inline and size * len(slot) <= len(memory):
+            strides = np.empty(like.shape, like.dtype).strides
+            self.stack = np.ndarray((size, *like.shape), like.dtype, memory, HEAD, (len(slot), *strides))
+        self.all_in_slots = self.stack is not None
+        self._rows = [] if self.stack is None else [self.stack[rank, ...] for rank in range(size)]
+
+    def folded(self, reduction: Op, number: int) -> Array:
+        """Combine the arrays of the first ranks, which are in their slots."""
+        result = self._rows[0].copy()
+        for row in self._rows[1:number]:
+            reduction.ufunc(result, row, result)
+        return result
+
+
 class Agreement(Transfer):
     """What collective calls are made of."""
 
@@ -131,8 +188,45 @@ class Agreement(Transfer):
         super().__init__(mpi)
         self._slots = Encoder(0, SLOT - HEAD)
         self._bcast_slots = Encoder(0, BCAST_SLOT - HEAD)
+        # Used again and again: at any time at most one thread is in a collective call of a communicator.
+        self._bcast_inbox = Inbox(BCAST_SLOT)
+        self._memory = bytearray(SLOT * self.size)
+        self._heads_seen = np.ndarray((self.size, HEAD), np.uint8, self._memory, 0, (SLOT, 1))
+        self._plans: dict[tuple[Any, ...], Plan | None] = {}
 
     # --- agreeing ----------------------------------------------------------------------------------------------------
+
+    def _plan(self, x: Any, call: str, root: int = 0, reduction: Op | None = None) -> Plan | None:
+        """Give the plan for a call with an array, or None if there is no shorter way for such calls than the general one."""
+        if type(x) is not np.ndarray:
+            return None
+        key = (call, root, reduction, x.dtype, x.shape)
+        try:
+            return self._plans[key]
+        except KeyError:
+            pass
+        plan = None
+        if not x.dtype.hasobject and (reduction is None or reduction.native(x.dtype) is not None):
+            slots, length = (self._bcast_slots, BCAST_SLOT) if call == "bcast" else (self._slots, SLOT)
+            first, _ = slots.encode(x)
+            if first[0] in (ARRAY, ARRAY_APART):
+                slot = marked(first, length, call, root, reduction.digest if reduction is not None else 0)
+                plan = Plan(slot, self._memory, self.size, x)
+        if len(self._plans) >= _PLANS:
+            self._plans.clear()
+        self._plans[key] = plan
+        return plan
+
+    def _agree_by_plan(self, plan: Plan, x: Array) -> Table | None:
+        """As `_agree`, but short if all ranks have such an array, and then without a table."""
+        if plan.data is not None:
+            plan.data[...] = x
+        self._envelopes.Allgather(plan.slot, self._memory)
+        if self._heads_seen.tobytes() == plan.expected:
+            return None
+        table = Table(bytearray(self._memory), self.rank, self.size)
+        self._report(table)
+        return table
 
     def _encoded(self, x: Any) -> tuple[bytes, Sequence[Array], Exception | None]:
         """Give the packet of a value, or that of a failure and its reason."""
@@ -199,6 +293,14 @@ class Agreement(Transfer):
         except errors.Error as error:
             return None, error
 
+    def _blame(self, error: MPI.Exception | errors.Error, call: str) -> NoReturn:
+        """Raise an error as one of ours that says which call it is about."""
+        if isinstance(error, MPI.Exception):
+            raise errors.from_mpi(error, call=call, rank=self.rank) from None
+        if not error.call:
+            error.call, error.rank = call, self.rank
+        raise error
+
     def _peer_error(self, failed: Failed) -> errors.PeerError:
         return errors.PeerError(f"rank {failed.rank} could not take part: {failed.text}")
 
@@ -219,10 +321,19 @@ class Agreement(Transfer):
             raise problem
         self._share_parts(parts, root)
 
-    def _shared(self, root: int, call: str, target: Array | None) -> Any:
+    def _shared(self, root: int, target: Array | None) -> Any:
         """Receive what the root shares."""
-        first = memoryview(bytearray(BCAST_SLOT))
-        self._envelopes.Bcast(first, root)
+        inbox, first = self._bcast_inbox, self._bcast_inbox.whole
+        self._envelopes.Bcast(inbox.raw, root)
+        if inbox.raw.startswith(inbox.last) or inbox.recognise():  # as `_shared_parts`, but shorter
+            fits = target is not None and target.dtype == inbox.dtype and target.shape == inbox.shape
+            if inbox.view is not None:
+                if target is None or fits:
+                    return delivered(inbox.view, target)
+            elif target is None or (fits and target.flags.carray):
+                value = np.empty(inbox.shape, inbox.dtype) if target is None else target
+                self._envelopes.Bcast([value, value.nbytes, MPI.BYTE], root)
+                return value
         if first[0] == OBJECT and first[1] == 1:
             _, rank, _ = _MARK.unpack_from(first, _MARK_OFFSET)
             raise self._peer_error(Failed(opened(first, None), rank))

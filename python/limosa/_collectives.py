@@ -19,15 +19,18 @@ import numpy as np
 from mpi4py import MPI
 
 from limosa import errors
-from limosa._agreement import SLOT, Agreement, Failed, Table, described_error, marked
+from limosa._agreement import SLOT, Agreement, Failed, Plan, Table, described_error, marked
 from limosa._memory import Array, as_array, is_array_like, spec_of
 from limosa._ops import NAMES, Function, Op, op_of
-from limosa._packet import HEAD, OBJECT, SCALAR, has_parts, into, misfit, opened
+from limosa._packet import HEAD, OBJECT, has_parts, into, misfit, opened
 from limosa._transfer import PART_TAG
 
 P = ParamSpec("P")
 R = TypeVar("R")
 C = TypeVar("C", bound="Collectives")
+
+
+_ERRORS = (MPI.Exception, errors.Error)
 
 
 def _collective(method: Callable[Concatenate[C, P], R]) -> Callable[Concatenate[C, P], R]:
@@ -37,12 +40,8 @@ def _collective(method: Callable[Concatenate[C, P], R]) -> Callable[Concatenate[
     def call(self: C, /, *args: P.args, **kwargs: P.kwargs) -> R:
         try:
             return method(self, *args, **kwargs)
-        except MPI.Exception as error:
-            raise errors.from_mpi(error, call=method.__name__, rank=self.rank) from None
-        except errors.Error as error:
-            if not error.call:
-                error.call, error.rank = method.__name__, self.rank
-            raise
+        except _ERRORS as error:
+            self._blame(error, method.__name__)
 
     return call
 
@@ -64,7 +63,6 @@ class Collectives(Agreement):
         """
         self._envelopes.Barrier()
 
-    @_collective
     def bcast(self, x: Any = None, root: int = 0, *, out: Any = None) -> Any:
         """Give all ranks the value of one.
 
@@ -98,14 +96,25 @@ class Collectives(Agreement):
         {'steps': 100}
 
         """
-        self._check_root(root)
-        if self.rank == root:
-            self._share(x, root, "bcast")
-            return x
-        target, misuse = self._target_or_problem(out)
-        value = self._shared(root, "bcast", target)
-        if misuse is not None:
-            raise misuse
+        try:
+            self._check_root(root)
+            if self.rank == root:
+                plan = self._plan(x, "bcast", root)
+                if plan is None:
+                    self._share(x, root, "bcast")
+                    return x
+                if plan.data is not None:
+                    plan.data[...] = x
+                self._envelopes.Bcast(plan.slot, root)
+                if plan.data is None:
+                    self._share_parts((x,), root)
+                return x
+            target, misuse = self._target_or_problem(out)
+            value = self._shared(root, target)
+            if misuse is not None:
+                raise misuse
+        except _ERRORS as error:
+            self._blame(error, "bcast")
         return value if target is None else out
 
     @_collective
@@ -165,7 +174,6 @@ class Collectives(Agreement):
             self._report(table)
         return self._delivered(values, target, out)
 
-    @_collective
     def allgather(self, x: Any, *, out: Any = None) -> Any:
         """Collect the values of all ranks on all.
 
@@ -198,24 +206,38 @@ class Collectives(Agreement):
         array([[1., 1.]])
 
         """
+        try:
+            target, misuse = self._target_or_problem(out)
+            plan = self._plan(x, "allgather") if misuse is None else None
+            if plan is not None:
+                table = self._agree_by_plan(plan, x)
+                if table is None:
+                    stacked = self._stacked(x, target) if plan.stack is None else plan.stack.copy()
+                    return self._delivered(stacked, target, out)
+            return self._gathered(x, target, misuse, out, table if plan is not None else None)
+        except _ERRORS as error:
+            self._blame(error, "allgather")
+
+    def _stacked(self, array: Array, target: Array | None) -> Array:
+        """Collect the arrays of all ranks, which have the same dtype and shape, on all."""
+        shape = (self.size, *array.shape)
+        direct = target is not None and target.flags.c_contiguous and misfit(target, array.dtype, shape) is None
+        result = target if direct and target is not None else np.empty(shape, array.dtype)
+        spec, made = spec_of(array)
+        try:
+            self._envelopes.Allgather(spec, [result, MPI.BYTE])
+        finally:
+            if made:
+                made.Free()
+        return result
+
+    def _gathered(self, x: Any, target: Array | None, misuse: Exception | None, out: Any, table: Table | None) -> Any:
+        """Do an `allgather` for which there is no shorter way; the table is there if the ranks have exchanged their slots already."""
         first, parts, problem = self._encoded(x)
-        target, misuse = self._target_or_problem(out)
-        table = self._agree(first, "allgather", problem or misuse)
-        if table.arrays and has_parts(memoryview(first)):
-            array = as_array(x)
-            shape = (self.size, *array.shape)
-            wrong = misfit(target, array.dtype, shape) if target is not None else None
-            direct = target is not None and target.flags.c_contiguous and not wrong
-            result = target if direct else np.empty(shape, array.dtype)
-            spec, made = spec_of(array)
-            try:
-                self._envelopes.Allgather(spec, [result, MPI.BYTE])
-            finally:
-                if made:
-                    made.Free()
-            return out if direct else self._delivered(result, target, out)
+        if table is None:
+            table = self._agree(first, "allgather", problem or misuse)
         if table.arrays:
-            return self._delivered(table.stacked(), target, out)
+            return self._delivered(self._stacked(as_array(x), target) if table.any_parts else table.stacked(), target, out)
         values = []
         for rank in range(self.size):
             slot = table.slot(rank)
@@ -359,7 +381,6 @@ class Collectives(Agreement):
 
     # --- reductions --------------------------------------------------------------------------------------------------
 
-    @_collective
     def reduce(self, x: Any, op: str | Op | Function = "sum", root: int = 0, *, out: Any = None) -> Any:
         """Combine the values of all ranks on one.
 
@@ -397,10 +418,12 @@ class Collectives(Agreement):
         2
 
         """
-        self._check_root(root)
-        return self._reduced(x, op, root, out, "reduce")
+        try:
+            self._check_root(root)
+            return self._reduced(x, op, root, out, "reduce")
+        except _ERRORS as error:
+            self._blame(error, "reduce")
 
-    @_collective
     def allreduce(self, x: Any, op: str | Op | Function = "sum", *, out: Any = None) -> Any:
         """Combine the values of all ranks on all.
 
@@ -430,7 +453,10 @@ class Collectives(Agreement):
         (0.5, 0)
 
         """
-        return self._reduced(x, op, None, out, "allreduce")
+        try:
+            return self._reduced(x, op, None, out, "allreduce")
+        except _ERRORS as error:
+            self._blame(error, "allreduce")
 
     @_collective
     def scan(self, x: Any, op: str | Op | Function = "sum", *, out: Any = None) -> Any:
@@ -495,25 +521,27 @@ class Collectives(Agreement):
     def _reduced(self, x: Any, op: str | Op | Function, root: int | None, out: Any, call: str) -> Any:
         wanted = root is None or root == self.rank
         target, misuse = self._target_or_problem(out if wanted else None)
-        table, reduction = self._agree_on_reduction(x, op, root or 0, call, misuse)
-        native, array = _native(table, x, reduction)
+        agreed, reduction = self._agree_on_reduction(x, op, root or 0, call, misuse)
+        if agreed.all_in_slots:
+            return self._delivered(agreed.folded(reduction, self.size), target, out) if wanted else None
+        native, array = _native(agreed, x, reduction)
         if native is not None:
-            send = _reducible(array)
+            send: Any = _reducible(array)
             result, receive = self._room(array, target) if wanted else (None, None)
             if root is None:
+                if target is array:
+                    result, send, receive = target, MPI.IN_PLACE, send
                 self._envelopes.Allreduce(send, receive, native)
             else:
                 self._envelopes.Reduce(send, receive, native, root)
-            return self._delivered(_like(result, table), target, out) if wanted else None
-        if not table.any_parts:
-            return self._delivered(self._folded(table, reduction, self.size), target, out) if wanted else None
+            return self._delivered(result, target, out) if wanted else None
         if root is None:
             value, problem = self._combined(x, reduction, 0)
             try:
                 if self.rank == 0:
                     self._share(value, 0, call)
                 else:
-                    value = self._shared(0, call, None)
+                    value = self._shared(0, None)
             except errors.PeerError:
                 if problem is not None:
                     raise problem from None
@@ -565,15 +593,15 @@ class Collectives(Agreement):
     def _scanned(self, x: Any, op: str | Op | Function, out: Any, call: str) -> Any:
         before = call == "exscan"
         target, misuse = self._target_or_problem(out)
-        table, reduction = self._agree_on_reduction(x, op, 0, call, misuse)
-        native, array = _native(table, x, reduction)
+        agreed, reduction = self._agree_on_reduction(x, op, 0, call, misuse)
         nothing = before and self.rank == 0
+        if agreed.all_in_slots:
+            return None if nothing else self._delivered(agreed.folded(reduction, self.rank + (not before)), target, out)
+        native, array = _native(agreed, x, reduction)
         if native is not None:
             result, receive = self._room(array, None if nothing else target)
             (self._envelopes.Exscan if before else self._envelopes.Scan)(_reducible(array), receive, native)
-            return None if nothing else self._delivered(_like(result, table), target, out)
-        if not table.any_parts:
-            return None if nothing else self._delivered(self._folded(table, reduction, self.rank + (not before)), target, out)
+            return None if nothing else self._delivered(result, target, out)
         problem = None
         lower = self._pull(self.rank - 1) if self.rank else None
         own = x
@@ -588,19 +616,23 @@ class Collectives(Agreement):
             raise self._peer_error(value)
         return None if nothing else self._delivered(value, target, out)
 
-    def _folded(self, table: Table, reduction: Op, number: int) -> Any:
-        """Combine the values of the first ranks, which are in their slots."""
-        return functools.reduce(reduction.function, [opened(table.slot(rank), None) for rank in range(number)])
-
-    def _agree_on_reduction(self, x: Any, op: str | Op | Function, root: int, call: str, problem: Exception | None) -> tuple[Table, Op]:
+    def _agree_on_reduction(
+        self, x: Any, op: str | Op | Function, root: int, call: str, problem: Exception | None
+    ) -> tuple[Plan | Table, Op]:
         """Exchange slots; raise on all ranks if the values cannot be reduced together."""
         reduction = NAMES["sum"]
         try:
             reduction = op_of(op)
         except errors.Error as error:
             problem = problem or error
-        first, _, misuse = self._encoded(x)
-        table = self._agree(first, call, problem or misuse, root, reduction.digest)
+        plan = self._plan(x, call, root, reduction) if problem is None else None
+        if plan is not None:
+            table = self._agree_by_plan(plan, x)
+            if table is None:
+                return plan, reduction
+        else:
+            first, _, misuse = self._encoded(x)
+            table = self._agree(first, call, problem or misuse, root, reduction.digest)
         if not table.uniform and any(table.is_array(rank) for rank in range(self.size)):
             shown = table.describe()
             raise errors.MismatchError(f"the ranks have different arrays: {shown}; hint: reductions combine element by element")
@@ -614,22 +646,20 @@ class Collectives(Agreement):
         return result, _reducible(result)
 
 
+_fromcode = functools.cache(MPI.Datatype.fromcode)
+
+
 def _reducible(array: Array) -> list[Any]:
     """Give what mpi4py takes for an array in a reduction."""
-    return [array, array.size, MPI.Datatype.fromcode(array.dtype.char)]
+    return [array, array.size, _fromcode(array.dtype.char)]
 
 
-def _native(table: Table, x: Any, reduction: Op) -> tuple[MPI.Op | None, Array]:
+def _native(agreed: Plan | Table, x: Any, reduction: Op) -> tuple[MPI.Op | None, Array]:
     """Give MPI's own reduction if it serves for these values, and the contiguous array to be reduced."""
-    if not table.uniform or not table.is_array(0, scalars=True):
+    if not agreed.arrays:
         return None, _NOTHING
-    array = np.asarray(x if isinstance(x, np.generic) else as_array(x), order="C")
+    array = np.asarray(as_array(x), order="C")
     return reduction.native(array.dtype), array
-
-
-def _like(result: Array | None, table: Table) -> Any:
-    """Give a NumPy scalar if the ranks had such."""
-    return result[()] if result is not None and table.own[1] == SCALAR else result
 
 
 _NOTHING = np.empty(0)

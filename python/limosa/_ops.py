@@ -53,6 +53,8 @@ class Op:
         self.function = function
         self.commutative = commutative
         self.name = name or "a function"
+        self.ufunc: Any = None
+        """What it is for arrays, if it has a name; takes an array for the result."""
         self._native: MPI.Op | None = None
         self._types = ""
         self.digest = 0
@@ -79,7 +81,7 @@ def _named(name: str, native: MPI.Op, types: str, arrays: Any, objects: Function
         return objects(a, b)
 
     made = Op(function, commutative=True, name=name)
-    made._native, made._types, made.digest = native, types, crc32(name.encode())
+    made._native, made._types, made.digest, made.ufunc = native, types, crc32(name.encode()), arrays
     return made
 
 

@@ -30,7 +30,7 @@ inboxes: list[Inbox] = []
 """Memory for first messages that is not in use."""
 
 
-def _delivered(view: Array, target: Array | None) -> Array:
+def delivered(view: Array, target: Array | None) -> Array:
     """Copy an array out of an inbox."""
     if target is None:
         return view.copy()
@@ -121,7 +121,7 @@ class Transfer:
             fits = target is not None and target.dtype == inbox.dtype and target.shape == inbox.shape
             if inbox.view is not None:
                 if target is None or fits:
-                    value = _delivered(inbox.view, target)
+                    value = delivered(inbox.view, target)
                     inboxes.append(inbox)
                     return value
             elif target is None or (fits and target.flags.carray):
