@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import pickle
 import struct
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
@@ -38,6 +39,8 @@ SLOT = 256  # bytes that each rank contributes where all hear from all
 BCAST_SLOT = 1024  # the same where all hear from one: it costs little more
 _FAILURE_BYTES = SLOT - HEAD - 32  # of the reason of a failure; the rest is for the pickle around it
 
+_WHOLE = {ARRAY, OBJECT}  # kinds of first messages without parts
+_loads = pickle.loads
 _PLANS = 256  # that are kept
 
 _CALLS = ("bcast", "gather", "scatter", "allgather", "alltoall", "alltoall of a block", "reduce", "allreduce", "scan", "exscan")
@@ -66,22 +69,36 @@ class Table:
     ----------
     memory
         The slots, one behind the other.
+    heads
+        Their heads, one behind the other.
     rank
         The rank of this process.
-    size
-        The number of slots.
 
     """
 
-    def __init__(self, memory: bytearray, rank: int, size: int) -> None:
+    def __init__(self, memory: bytes, heads: bytes, rank: int) -> None:
         self._memory = memory
-        self._length = len(memory) // size
-        self._heads = [bytes(memory[place : place + HEAD]) for place in range(0, len(memory), self._length)]
-        self.own = self._heads[rank]
-        self.uniform = self._heads.count(self.own) == size
+        self._size = len(heads) // HEAD
+        self._length = len(memory) // self._size
+        self._heads = heads
+        self.own = self._head(rank)
+        self.uniform = heads == self.own * self._size
         """Whether all slots announce the same: arrays of the same dtype and shape, or short objects."""
-        self.any_parts = any(head[0] not in (ARRAY, OBJECT) for head in self._heads)
+        self.any_parts = self.own[0] not in _WHOLE if self.uniform else not _WHOLE.issuperset(heads[::HEAD])
         """Whether not all is in the slots."""
+
+    def _head(self, rank: int) -> bytes:
+        return self._heads[rank * HEAD : (rank + 1) * HEAD]
+
+    def values(self, number: int) -> list[Any]:
+        """Give the values of the first ranks, which are in their slots."""
+        if self.uniform and self.own[0] == OBJECT:
+            memory, length = self._memory, self._length
+            return [_loads(memory[place + HEAD : place + length]) for place in range(0, number * length, length)]
+        return [opened(self.slot(rank), None) for rank in range(number)]
+
+    def _all_heads(self) -> list[bytes]:
+        return [self._head(rank) for rank in range(self._size)]
 
     def slot(self, rank: int) -> memoryview:
         """Give the slot of a rank."""
@@ -89,7 +106,7 @@ class Table:
 
     def is_array(self, rank: int, *, scalars: bool = False) -> bool:
         """Tell whether a rank has an array, or a NumPy scalar."""
-        head = self._heads[rank]
+        head = self._head(rank)
         return head[0] in (ARRAY, ARRAY_APART, WIDE) and (not head[1] or (scalars and head[1] == SCALAR))
 
     @property
@@ -104,31 +121,31 @@ class Table:
 
     def folded(self, reduction: Op, number: int) -> Any:
         """Combine the values of the first ranks, which are in their slots."""
-        result = functools.reduce(reduction.function, [opened(self.slot(rank), None) for rank in range(number)])
+        result = functools.reduce(reduction.function, self.values(number))
         return np.asarray(result) if self.arrays and reduction.ufunc is not None else result
 
     def failed(self, rank: int) -> bool:
         """Tell whether a rank cannot take part."""
-        return self._heads[rank][0] == OBJECT and self._heads[rank][1] == 1
+        return self._head(rank)[0] == OBJECT and self._head(rank)[1] == 1
 
     def marks(self) -> list[tuple[Any, ...]]:
         """Give call, root and digest of the reduction of each rank."""
-        return [_MARK.unpack_from(head, _MARK_OFFSET) for head in self._heads]
+        return [_MARK.unpack_from(head, _MARK_OFFSET) for head in self._all_heads()]
 
     def stacked(self) -> Array:
         """Give the arrays that are all in the slots, one above the other."""
         dtype, shape = described(self.own[DESCRIPTION:NUMBER])
-        data = np.frombuffer(self._memory, np.uint8).reshape(len(self._heads), self._length)
+        data = np.frombuffer(self._memory, np.uint8).reshape(self._size, self._length)
         length = dtype.itemsize * math.prod(shape)
-        result = np.empty((len(self._heads), *shape), dtype)
+        result = np.empty((self._size, *shape), dtype)
         if length:
-            result.reshape(len(self._heads), -1).view(np.uint8)[...] = data[:, HEAD : HEAD + length]
+            result.reshape(self._size, -1).view(np.uint8)[...] = data[:, HEAD : HEAD + length]
         return result
 
     def describe(self) -> str:
         """Say what each rank has."""
         names = []
-        for rank, head in enumerate(self._heads):
+        for rank, head in enumerate(self._all_heads()):
             if head[0] in (ARRAY, ARRAY_APART):
                 dtype, shape = described(head[DESCRIPTION:NUMBER])
                 what = f"{dtype} {shape}"
@@ -175,10 +192,13 @@ class Plan:
 
     def folded(self, reduction: Op, number: int) -> Array:
         """Combine the arrays of the first ranks, which are in their slots."""
-        result = self._rows[0].copy()
-        for row in self._rows[1:number]:
-            reduction.ufunc(result, row, result)
-        return result
+        first, *others = self._rows[:number]
+        if not others:
+            return first.copy()
+        for row in others:
+            # A new array each time: NumPy takes longer to find out that it may write into one that it reads.
+            first = reduction.ufunc(first, row, np.empty(first.shape, first.dtype))
+        return first
 
 
 class Agreement(Transfer):
@@ -211,7 +231,7 @@ class Agreement(Transfer):
             first, _ = slots.encode(x)
             if first[0] in (ARRAY, ARRAY_APART):
                 slot = marked(first, length, call, root, reduction.digest if reduction is not None else 0)
-                plan = Plan(slot, self._memory, self.size, x)
+                plan = Plan(bytearray(slot), self._memory, self.size, x)
         if len(self._plans) >= _PLANS:
             self._plans.clear()
         self._plans[key] = plan
@@ -224,7 +244,7 @@ class Agreement(Transfer):
         self._envelopes.Allgather(plan.slot, self._memory)
         if self._heads_seen.tobytes() == plan.expected:
             return None
-        table = Table(bytearray(self._memory), self.rank, self.size)
+        table = self._table()
         self._report(table)
         return table
 
@@ -252,13 +272,16 @@ class Agreement(Transfer):
         except Exception as error:
             return [(self._slots.failure(described_error(error)), ())] * self.size, error
 
+    def _table(self) -> Table:
+        """Give the table of the slots that have arrived."""
+        return Table(bytes(self._memory), self._heads_seen.tobytes(), self.rank)
+
     def _agree(self, first: bytes, call: str, problem: Exception | None, root: int = 0, digest: int = 0) -> Table:
         """Exchange slots among all; raise on all ranks if one cannot take part or takes part in something else."""
         if problem is not None:
             first = self._slots.failure(described_error(problem))
-        memory = bytearray(SLOT * self.size)
-        self._envelopes.Allgather(marked(first, SLOT, call, root, digest), memory)
-        table = Table(memory, self.rank, self.size)
+        self._envelopes.Allgather(marked(first, SLOT, call, root, digest), self._memory)
+        table = self._table()
         if problem is not None:
             raise problem
         if not table.uniform:
@@ -288,6 +311,8 @@ class Agreement(Transfer):
         """Give the array to receive into, if there is one, or why it cannot be used."""
         if out is None:
             return None, None
+        if type(out) is np.ndarray and out.flags.carray:
+            return out, None
         try:
             return as_target(out), None
         except errors.Error as error:
@@ -372,6 +397,8 @@ class Agreement(Transfer):
             return rows
         if table.arrays:
             return table.stacked()
+        if not table.any_parts:
+            return table.values(self.size)
         return [
             own if rank == self.rank and has_parts(table.slot(rank)) else self._arrived(table.slot(rank), None, rank, PART_TAG, SLOT - HEAD)
             for rank in range(self.size)
@@ -381,18 +408,24 @@ class Agreement(Transfer):
         """Give a value, in `out` if there is one."""
         if target is None:
             return value
-        if value is not target:
+        if type(value) is np.ndarray and value.dtype == target.dtype and value.shape == target.shape:
+            if value is not target:
+                target[...] = value
+        else:
             into(value, target)
         return out
 
 
-def marked(first: bytes, length: int, call: str, root: int = 0, digest: int = 0) -> bytearray:
+@functools.lru_cache(maxsize=_PLANS)
+def _mark(call: str, root: int, digest: int) -> tuple[bytes, bytes]:
+    """Give the pieces of a head that say what the call is."""
+    return _CALL.pack(_NUMBER_OF[call], root), _DIGEST.pack(digest)
+
+
+def marked(first: bytes, length: int, call: str, root: int = 0, digest: int = 0) -> bytes:
     """Make a slot of a first message."""
-    slot = bytearray(length)
-    slot[: len(first)] = first
-    _CALL.pack_into(slot, _MARK_OFFSET, _NUMBER_OF[call], root)
-    _DIGEST.pack_into(slot, NUMBER, digest)
-    return slot
+    what, how = _mark(call, root, digest)
+    return b"".join((first[:_MARK_OFFSET], what, first[DESCRIPTION:NUMBER], how, first[HEAD:])).ljust(length, b"\0")
 
 
 def _spoken(call: int, root: int, digest: int) -> str:

@@ -164,9 +164,8 @@ class Collectives(Agreement):
             self._send_parts(parts, root, PART_TAG)
             return None
         target, misuse = self._target_or_problem(out)
-        memory = bytearray(SLOT * self.size)
-        self._envelopes.Gather(slot, memory, root)
-        table = Table(memory, root, self.size)
+        self._envelopes.Gather(slot, self._memory, root)
+        table = self._table()
         values = self._collected(table, x, target)
         if problem or misuse:
             raise problem or misuse  # type: ignore[misc]
@@ -238,6 +237,8 @@ class Collectives(Agreement):
             table = self._agree(first, "allgather", problem or misuse)
         if table.arrays:
             return self._delivered(self._stacked(as_array(x), target) if table.any_parts else table.stacked(), target, out)
+        if not table.any_parts:
+            return self._delivered(table.values(self.size), target, out)
         values = []
         for rank in range(self.size):
             slot = table.slot(rank)
@@ -357,9 +358,8 @@ class Collectives(Agreement):
         block = isinstance(values, np.ndarray) and values.flags.c_contiguous
         call = "alltoall of a block" if block else "alltoall"
         slots = b"".join(marked(packet, SLOT, call) for packet, _ in packets)
-        memory = bytearray(SLOT * self.size)
-        self._envelopes.Alltoall(slots, memory)
-        table = Table(memory, self.rank, self.size)
+        self._envelopes.Alltoall(slots, self._memory)
+        table = self._table()
         if problem is not None:
             raise problem
         if not table.uniform:
@@ -527,10 +527,10 @@ class Collectives(Agreement):
         native, array = _native(agreed, x, reduction)
         if native is not None:
             send: Any = _reducible(array)
-            result, receive = self._room(array, target) if wanted else (None, None)
+            result, receive = self._room(array, target, may_be_same=root is None) if wanted else (None, None)
             if root is None:
                 if target is array:
-                    result, send, receive = target, MPI.IN_PLACE, send
+                    send, receive = MPI.IN_PLACE, send
                 self._envelopes.Allreduce(send, receive, native)
             else:
                 self._envelopes.Reduce(send, receive, native, root)
@@ -638,8 +638,13 @@ class Collectives(Agreement):
             raise errors.MismatchError(f"the ranks have different arrays: {shown}; hint: reductions combine element by element")
         return table, reduction
 
-    def _room(self, array: Array, target: Array | None) -> tuple[Array, list[Any]]:
+    def _room(self, array: Array, target: Array | None, *, may_be_same: bool = False) -> tuple[Array, list[Any]]:
         """Give the array for the result of a native reduction, and what mpi4py takes for it."""
+        if target is None:
+            result = np.empty(array.shape, array.dtype)
+            return result, _reducible(result)
+        if target is array and may_be_same:
+            return target, _reducible(target)
         fits = target is not None and target.flags.carray and misfit(target, array.dtype, array.shape) is None
         apart = fits and target is not None and not np.may_share_memory(target, array)
         result = target if apart and target is not None else np.empty(array.shape, array.dtype)

@@ -154,10 +154,10 @@ def op_of(op: str | Op | Function) -> Op:
     if type(op) is Op:
         return op
     if isinstance(op, str):
-        found = NAMES.get(op)
-        if found is None:
-            raise errors.BY_CLASS["OP"](f"there is no reduction {op!r}; hint: {', '.join(NAMES)}, or a function of two values")
-        return found
+        try:
+            return NAMES[op]
+        except KeyError:
+            raise errors.BY_CLASS["OP"](f"there is no reduction {op!r}; hint: {', '.join(NAMES)}, or a function of two values") from None
     if isinstance(op, MPI.Op):
         found = next((known for name, known in NAMES.items() if op == getattr(MPI, name.upper())), None)
     else:

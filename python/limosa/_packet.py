@@ -164,11 +164,18 @@ class Encoder:
         value = as_array(x)
         return self._object(value) if value.dtype.hasobject else self._array(value, _NDARRAY)
 
+    def _plain(self, x: object) -> tuple[bytes, Sequence[Array]]:
+        """Encode an object that has no buffers inside."""
+        return self._pickled(_dumps(x, 5))
+
     def _object(self, x: object) -> tuple[bytes, Sequence[Array]]:
         try:
             stream = _dumps(x, 5, buffer_callback=_keep_small)
         except _LargeBuffer:
             return self._with_buffers(x)
+        return self._pickled(stream)
+
+    def _pickled(self, stream: bytes) -> tuple[bytes, Sequence[Array]]:
         if len(stream) <= self._bare:
             return stream, ()
         if not self._bare and len(stream) <= self._limit:
@@ -210,7 +217,8 @@ class Encoder:
 
 _makers: dict[type, Callable[[Encoder, Any], tuple[bytes, Sequence[Array]]]] = {
     np.ndarray: Encoder._array,
-    **dict.fromkeys((int, float, complex, bool, str, type(None), dict, list, tuple, set), Encoder._object),
+    **dict.fromkeys((int, float, complex, bool, str, type(None)), Encoder._plain),
+    **dict.fromkeys((dict, list, tuple, set), Encoder._object),
     **dict.fromkeys((bytes, bytearray), Encoder._bytes),
     array.array: Encoder._typed,
 }
