@@ -13,6 +13,7 @@
 //! - A member passes its turns in order and says when it has passed one ([`Stage::finish`]): it then reads no note or slot of that turn any more.
 //! - The note of turn `t` takes the place of that of `t - NOTES`, a slot that of `t - SLOTS`: who writes one has seen before that all members
 //!   have finished that turn ([`Awaited::AllFinished`]).
+//! - A member may share memory of its own beside the stage ([`Stage::share_area`]); how it is used is not the stage's concern.
 //! - Marks only grow, and [`Awaited`] conditions ask whether a mark has come so far: once such a condition holds, it holds for ever, also if a
 //!   member has left a turn out.
 //! - Within a turn a member may say how far it has come in steps ([`Stage::advance`]), and somebody how far all have come together.
@@ -85,6 +86,7 @@ struct Member {
     notes: [Note; NOTES as usize],
     finished: Mark,
     progress: Mark,
+    area: Mark,
     wish: Wish,
     request: Wish,
     shares: Shares,
@@ -358,6 +360,18 @@ impl Stage {
             Awaited::NotesBelow(end, number) => (0..end).all(|member| posted(member, number)),
             Awaited::Anything => true,
         }
+    }
+
+    // ---- areas of members' own ------------------------------------------------------------------------------------
+
+    /// This member has memory of its own to share, at `place`. Who reads a note that it posts after this finds it.
+    pub fn share_area(&self, place: u64) {
+        self.member(self.me).area.0.store(place + 1, Ordering::Release);
+    }
+
+    /// Where the memory is that a member shares, if it does.
+    pub fn area_of(&self, member: usize) -> Option<u64> {
+        self.member(member).area.0.load(Ordering::Acquire).checked_sub(1)
     }
 
     // ---- counts ----------------------------------------------------------------------------------------------------

@@ -121,18 +121,6 @@ impl<'a> Rounds<'a> {
     }
 }
 
-/// Makes the annex if that has not been tried, in a turn in which all ranks do so for `len` bytes; the turn is then renewed.
-///
-/// # Errors
-/// `MPI_ERR_TRUNCATE` or `MPI_ERR_COUNT` if ranks disagree, and those of waiting.
-pub(super) fn prepare(turn: &Turn<'_>, len: usize) -> Result<()> {
-    if turn.node.annex.get().is_none() {
-        make_together(turn, len)?;
-        turn.renew();
-    }
-    Ok(())
-}
-
 fn make_together(turn: &Turn<'_>, len: usize) -> Result<()> {
     turn.announce(len)?;
     check_all(turn, len)?;

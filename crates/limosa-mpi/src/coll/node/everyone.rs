@@ -14,14 +14,14 @@ use crate::error::Result;
 pub(in crate::coll) fn allgather(turn: &Turn<'_>, send: Option<&Buffer>, receive: &Blocks) -> Result<()> {
     let me = turn.me();
     let most = receive.most_bytes(turn.size());
-    if most > turn.slot_bytes()
+    if most > turn.most_put()
         && select::in_rounds(turn.node)
         && let Some(rounds) = Rounds::begin(turn, most, None)?
     {
         return annex::allgather(&rounds, send, receive);
     }
     let own = send.map_or_else(|| receive.region(me), Buffer::region);
-    let kept = turn.contribute(&own)?;
+    let kept = turn.contribute(&own, false)?;
     let mut trouble = First::default();
     if send.is_some() {
         trouble.note(copy_own(me, &own, &receive.region(me)));
@@ -45,16 +45,14 @@ pub(in crate::coll) fn alltoall(turn: &Turn<'_>, send: Option<&Blocks>, receive:
     if receive.are_even() {
         let each = receive.bytes(me);
         let all = each.saturating_mul(turn.size());
-        if select::parts_in_annex(turn.node, all) {
-            annex::prepare(turn, each)?;
-        } else if all > turn.slot_bytes()
+        if all > turn.slot_bytes()
             && !turn.node.pull
             && let Some(rounds) = Rounds::begin(turn, each, None)?
         {
             return annex::alltoall(&rounds, send, receive);
         }
     }
-    let kept = turn.contribute_parts(send.unwrap_or(receive), send.is_none(), turn.stage_bytes())?;
+    let kept = turn.contribute_parts(send.unwrap_or(receive), send.is_none())?;
     let mut trouble = First::default();
     if let Some(send) = send {
         trouble.note(copy_own(me, &send.region(me), &receive.region(me)));

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::memory::Scratch;
 use super::posted::Place;
+use super::transfer;
 use super::turn::Turn;
 use crate::coll::buffer::Buffer;
 use crate::coll::schedule::loose_elements;
@@ -74,17 +75,23 @@ impl<'a> Reducer<'a> {
     /// `into` must have room for the part and be used by nobody else.
     pub(super) unsafe fn fold(&self, turn: &Turn<'_>, ranks: Range<usize>, all: usize, part: Range<usize>, into: *mut u8) -> Result<()> {
         let last = ranks.end - 1;
+        let mut fetched = None;
         for rank in ranks.rev() {
             let own = self.own.filter(|_| rank == turn.me());
-            let start = match own {
-                Some(own) => own,
+            let from = match own {
+                Some(own) => own.wrapping_add(part.start),
                 None => match turn.check(rank, turn.posted(rank)?, all)?.place {
-                    Place::Here(start) => start,
-                    // Only what fits a slot is contributed here, and has been checked to be as long as that.
+                    Place::Here(start) => start.wrapping_add(part.start),
+                    Place::There { address, .. } => {
+                        let copy = Scratch::take(part.len())?;
+                        // SAFETY: scratch memory of as many bytes, kept until the next one comes.
+                        unsafe { transfer::pull(turn, rank, address.wrapping_add(part.start as u64), copy.start(), part.len())? };
+                        fetched.insert(copy).start()
+                    }
+                    // It has none, as has been checked.
                     _ => continue,
                 },
             };
-            let from = start.wrapping_add(part.start);
             // SAFETY: the part lies within the bytes that the rank has contributed; the rest is the caller's promise.
             unsafe {
                 if rank == last {

@@ -4,7 +4,8 @@
 //! ([`Node::of`]). From then on a blocking collective is a [`Turn`] on the stage:
 //!
 //! - what fits a slot of the stage is written there by who has it and read by who needs it: one copy in, one copy out, one flag;
-//! - what is larger stays where it is; its address is written to the stage, and the bytes are copied once, from one process's memory to another's; in a
+//! - what is larger, but small enough that a rank can run ahead by several such operations, goes the same way over the rank's own *belt*;
+//! - what is larger still stays where it is; its address is written to the stage, and the bytes are copied once, from one process's memory to another's; in a
 //!   reduction every rank works on the next piece that nobody has taken, and brings the result to those who want it;
 //! - or it passes through an annex of the stage in rounds, where that is cheaper.
 //!
@@ -25,6 +26,7 @@
 //! | `transfer` | copies between processes, done by both partners together |
 //! | `memory` | contiguous views of buffers, scratch memory |
 //! | `fold`, `pieces` | combining operands: in one go, or by pieces for large ones |
+//! | `belt` | memory of each rank's own, for what does not fit a slot |
 //! | `annex` | large collectives in rounds through shared memory |
 //! | `select` | the thresholds |
 //! | `barrier`, `rooted`, `everyone`, `reduce` | the operations |
@@ -39,9 +41,11 @@ use limosa_p2p::{Engine, Peer};
 use super::Call;
 use crate::comm::Comm;
 use crate::instance;
+use belt::Belts;
 
 mod annex;
 mod barrier;
+mod belt;
 mod everyone;
 mod fold;
 mod memory;
@@ -83,6 +87,7 @@ pub struct Node {
     /// More memory, made when it is first needed; `None` inside if there is not enough.
     annex: OnceLock<Option<Annex>>,
     annex_place: AtomicU64,
+    belts: Belts,
 }
 
 /// What a rank says about the stage at set-up.
@@ -168,6 +173,7 @@ impl Node {
             passed: AtomicU64::new(0),
             annex: OnceLock::new(),
             annex_place: AtomicU64::new(0),
+            belts: Belts::new(size),
         })
     }
 
@@ -207,8 +213,10 @@ impl Drop for Node {
         if self.annex.get().is_some_and(Option::is_some) {
             annex::ANNEXES.fetch_sub(1, Ordering::Relaxed);
         }
+        self.forget_belt();
         if self.stage.leave() {
             self.free_annex();
+            self.free_belts();
             instance::engine().commons().free_area(self.place, Stage::bytes(self.size(), self.stage.slot_bytes()));
         }
     }

@@ -6,20 +6,20 @@
 //! |---|---|---|
 //! | 0 to 56 | in the note: so many bytes | |
 //! | `SLOT` | in the slot | length |
-//! | `PART` | in the writer's part of the annex | length |
+//! | `BELT` | on the writer's belt | length, where on the belt |
 //! | `ADDRESS` | in the writer's memory | length, address, address of the result |
-//! | `TABLE` | per rank: a line in the slot, or in the part of the annex, says where and how many | 0: in the slot |
+//! | `TABLE` | per rank: a line in the slot, or in an area on the belt, says where and how many | length of that area, or 0; where on the belt |
 //! | `ROUNDS` | in the annex, round by round | length |
 //! | `NOTHING` | nowhere: the writer takes no further part | |
 //!
-//! A line of a table has an address and a length; an address below the length of the slot, or of the part, is a place in it.
+//! A line of a table has an address and a length; an address below the length of the slot, or of the area, is a place in it.
 
 use limosa_base::stage::{BODY_BYTES, Body, MAX_STEPS, NOTES, Step};
 use limosa_p2p::memory::Region;
 
 use super::memory::{Flat, read};
 use super::posted::Place;
-use super::turn::{Kind, Turn};
+use super::turn::{Area, Kind, Turn};
 use crate::coll::buffer::Blocks;
 use crate::error::Result;
 
@@ -28,10 +28,13 @@ pub(super) const ADDRESS: u8 = 0xfe;
 pub(super) const TABLE: u8 = 0xfd;
 pub(super) const NOTHING: u8 = 0xfc;
 pub(super) const ROUNDS: u8 = 0xfb;
-pub(super) const PART: u8 = 0xfa;
+pub(super) const BELT: u8 = 0xfa;
 
 /// Bytes of a line of a table.
 pub(super) const LINE: usize = 16;
+
+/// Parts begin on cache lines.
+const ALIGNED: usize = 64;
 
 /// No words.
 const EMPTY: Body = [0; BODY_BYTES / 8];
@@ -77,44 +80,54 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// Contributes bytes: those of the region, or what is left where they are until all ranks have finished the turn.
+    /// Contributes bytes: puts those of the region on the stage if there are few enough, or leaves what is returned where it is until all ranks have
+    /// finished the turn. With `copy` the region may be written to before that.
     #[inline]
-    pub(super) fn contribute(&self, region: &Region) -> Result<Option<Flat>> {
-        if region.len() <= self.slot_bytes() {
-            self.put(region)?;
+    pub(super) fn contribute(&self, region: &Region, copy: bool) -> Result<Option<Flat>> {
+        let len = region.len();
+        if len <= self.most_put() && self.lay_out(len, len, |place| read(region, place))? {
             return Ok(None);
         }
-        let flat = Flat::packed(region)?;
-        self.offer(region.len(), flat.start(), std::ptr::null())?;
+        let flat = if copy { Flat::copied(region)? } else { Flat::packed(region)? };
+        self.offer(len, flat.start(), std::ptr::null())?;
         Ok(Some(flat))
     }
 
-    /// Puts bytes on the stage that fit a slot, or the part of an annex that is there.
-    #[inline]
-    pub(super) fn put(&self, region: &Region) -> Result<()> {
-        self.lay_out(region.len(), region.len(), |place| read(region, place))
+    /// Contributes so many bytes, which `fill` writes, as [`Turn::contribute`] does; returns where they are, readable until this rank finishes the
+    /// turn. If `fill` fails, this rank declines.
+    pub(super) fn contribute_filled(&self, len: usize, fill: impl FnOnce(*mut u8) -> Result<()>) -> Result<(*const u8, Option<Flat>)> {
+        let fill = |start| match fill(start) {
+            Ok(()) => Ok(()),
+            Err(error) => {
+                self.decline()?;
+                Err(error)
+            }
+        };
+        if len <= BODY_BYTES {
+            self.make_room(NOTES)?;
+            let mut body = [0u64; BODY_BYTES / 8];
+            fill((&raw mut body).cast())?;
+            self.post(len as u8, &body);
+            return Ok((self.node.stage.body_of(self.me(), self.number()).cast(), None));
+        }
+        if let Some(area) = self.own_area(len)? {
+            fill(area.start)?;
+            self.make_room(NOTES)?;
+            self.post_area(len, &area);
+            return Ok((area.start, None));
+        }
+        let flat = Flat::temporary(len)?;
+        fill(flat.start())?;
+        self.offer(len, flat.start(), std::ptr::null())?;
+        Ok((flat.start(), Some(flat)))
     }
 
-    /// Puts so many bytes on the stage, which fit a slot and which `fill` writes; returns where they are, readable until this rank finishes the turn.
-    /// If `fill` fails, this rank declines.
-    pub(super) fn put_filled(&self, len: usize, fill: impl FnOnce(*mut u8) -> Result<()>) -> Result<*const u8> {
-        let mut body = [0u64; BODY_BYTES / 8];
-        let (start, form) = if len <= BODY_BYTES {
-            self.make_room(NOTES)?;
-            ((&raw mut body).cast(), len as u8)
-        } else {
-            (self.own_area(len)?.start, SLOT)
-        };
-        if let Err(error) = fill(start) {
-            self.decline()?;
-            return Err(error);
+    /// Says that there are `len` bytes in this rank's area.
+    fn post_area(&self, len: usize, area: &Area) {
+        match area.on_belt {
+            None => self.post(SLOT, &[len as u64, 0, 0, 0, 0, 0, 0]),
+            Some(offset) => self.post(BELT, &[len as u64, offset as u64, 0, 0, 0, 0, 0]),
         }
-        if form == SLOT {
-            self.post(SLOT, &[len as u64, 0, 0, 0, 0, 0, 0]);
-            return Ok(start);
-        }
-        self.post(form, &body);
-        Ok(self.node.stage.body_of(self.me(), self.number()).cast())
     }
 
     /// Says where bytes are in this process's memory, and where their result is wanted.
@@ -124,53 +137,65 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// Puts `all` bytes on the stage, where they fit and `fill` writes them, and says that there are `len`.
+    /// Puts `all` bytes on the stage, which `fill` writes, and says that there are `len`. False, and nothing done, if there is no room for so many.
     #[inline]
-    fn lay_out(&self, len: usize, all: usize, fill: impl Fn(&mut [u8])) -> Result<()> {
+    fn lay_out(&self, len: usize, all: usize, fill: impl Fn(&mut [u8])) -> Result<bool> {
         if all <= BODY_BYTES {
             self.make_room(NOTES)?;
             let mut body = [0u64; BODY_BYTES / 8];
             // SAFETY: the bytes of an array of integers; any may be written to it.
             fill(unsafe { std::slice::from_raw_parts_mut((&raw mut body).cast::<u8>(), all) });
             self.post(len as u8, &body);
-        } else {
-            let area = self.own_area(all)?;
-            assert!(all <= area.bytes, "{all} bytes do not fit the stage");
-            // SAFETY: the area is this rank's, and nobody reads it before the note below.
-            fill(unsafe { std::slice::from_raw_parts_mut(area.start, all) });
-            self.post(if area.is_slot { SLOT } else { PART }, &[len as u64, 0, 0, 0, 0, 0, 0]);
+            return Ok(true);
         }
-        Ok(())
+        let Some(area) = self.own_area(all)? else { return Ok(false) };
+        self.make_room(NOTES)?;
+        // SAFETY: the area is this rank's, has this many bytes, and nobody reads it before the note below.
+        fill(unsafe { std::slice::from_raw_parts_mut(area.start, all) });
+        self.post_area(len, &area);
+        Ok(true)
     }
 
-    /// Contributes a part for each rank, with at most so many bytes on the stage; at least the table of the parts fits a slot.
+    /// Contributes a part for each rank; at least the table of the parts fits a slot.
     ///
     /// With `copy` the others are copied, so that their memory may be written to at once.
-    pub(super) fn contribute_parts(&self, parts: &Blocks, copy: bool, most: usize) -> Result<Kept> {
+    pub(super) fn contribute_parts(&self, parts: &Blocks, copy: bool) -> Result<Kept> {
         let (size, me) = (self.size(), self.me());
         let len = parts.bytes(0);
         let all = len.saturating_mul(size);
-        if all <= most && parts.are_even() {
-            let whole = parts.run(0, size).region();
-            self.lay_out(len, all, |place| read(&whole, place))?;
-            return Ok(Kept(Vec::new()));
+        if all <= self.slot_bytes() {
+            if parts.are_even() {
+                let whole = parts.run(0, size).region();
+                self.lay_out(len, all, |place| read(&whole, place))?;
+                return Ok(Kept(Vec::new()));
+            }
+            if (1..size).all(|rank| parts.bytes(rank) == len) {
+                self.lay_out(len, all, |place| (0..size).for_each(|rank| read(&parts.region(rank), &mut place[rank * len..][..len])))?;
+                return Ok(Kept(Vec::new()));
+            }
         }
-        if all <= most && (1..size).all(|rank| parts.bytes(rank) == len) {
-            self.lay_out(len, all, |place| (0..size).for_each(|rank| read(&parts.region(rank), &mut place[rank * len..][..len])))?;
-            return Ok(Kept(Vec::new()));
-        }
-        let area = self.own_area(most.min((0..size).map(|rank| parts.bytes(rank)).fold(size * LINE, usize::saturating_add)))?;
+        // Where many bytes are laid out, this rank's own are not.
+        let table = (size * LINE).next_multiple_of(ALIGNED);
+        let aligned = |rank: usize| parts.bytes(rank).checked_next_multiple_of(ALIGNED).unwrap_or(usize::MAX);
+        let wanted = (0..size).filter(|rank| *rank != me).map(aligned).fold(table, usize::saturating_add);
+        let fitting = if wanted <= self.most_put() { self.own_area(wanted)? } else { None };
+        let area = match fitting {
+            Some(area) => area,
+            None => self.own_slot()?,
+        };
+        self.make_room(NOTES)?;
         // SAFETY: the area is this rank's, and nobody reads it before the note below.
         let slot = unsafe { std::slice::from_raw_parts_mut(area.start, area.bytes) };
-        let mut used = size * LINE;
+        let mut used = table;
         let mut kept = Vec::new();
         for rank in (0..size).filter(|rank| *rank != me) {
             let region = parts.region(rank);
             let len = region.len();
-            let address = if len <= slot.len() - used {
-                region.read(0, &mut slot[used..used + len]);
-                used += len;
-                (used - len) as u64
+            let address = if len <= slot.len().saturating_sub(used) {
+                let place = used;
+                region.read(0, &mut slot[place..place + len]);
+                used += len.next_multiple_of(ALIGNED);
+                place as u64
             } else {
                 let flat = if copy { Flat::copied(&region)? } else { Flat::packed(&region)? };
                 let address = flat.start() as u64;
@@ -180,13 +205,14 @@ impl Turn<'_> {
             slot[rank * LINE..][..8].copy_from_slice(&address.to_ne_bytes());
             slot[rank * LINE + 8..][..8].copy_from_slice(&(len as u64).to_ne_bytes());
         }
-        self.post(TABLE, &[u64::from(!area.is_slot), 0, 0, 0, 0, 0, 0]);
+        let (bytes, offset) = area.on_belt.map_or((0, 0), |offset| (area.bytes as u64, offset as u64));
+        self.post(TABLE, &[bytes, offset, 0, 0, 0, 0, 0]);
         Ok(Kept(kept))
     }
 
     /// Says for each rank where it may write how many bytes: `places[rank]`.
     pub(super) fn offer_places(&self, places: &[(u64, usize)]) -> Result<()> {
-        let area = self.own_area(0)?;
+        let area = self.own_slot()?;
         assert!(places.len() * LINE <= area.bytes, "a table of {} ranks does not fit a slot", places.len());
         // SAFETY: the area is this rank's, and nobody reads it before the note below.
         let slot = unsafe { std::slice::from_raw_parts_mut(area.start, places.len() * LINE) };
@@ -205,6 +231,16 @@ impl Turn<'_> {
             return Ok(());
         }
         self.finish_together()
+    }
+
+    /// As [`Turn::settle`], for what this rank has contributed for all, and after an operation with this outcome.
+    #[inline]
+    pub(super) fn settle_own(&self, kept: Option<Flat>, outcome: Result<()>) -> Result<()> {
+        if kept.is_none() {
+            return outcome;
+        }
+        let together = self.finish_together();
+        outcome.and(together)
     }
 
     // ---- the group's note ------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ use limosa_base::stage::{Awaited, BODY_BYTES};
 use limosa_p2p::memory::Region;
 
 use super::memory::{Flat, write};
-use super::post::{ADDRESS, LINE, NOTHING, PART, ROUNDS, SLOT, TABLE};
+use super::post::{ADDRESS, BELT, LINE, NOTHING, ROUNDS, SLOT, TABLE};
 use super::transfer;
 use super::turn::Turn;
 use crate::coll::schedule::mismatch;
@@ -101,10 +101,7 @@ impl Turn<'_> {
         // SAFETY: the note was posted, and its writer leaves it alone until this rank has finished the turn.
         let [len, address, result, ..] = unsafe { *self.node.stage.body_of(rank, self.number()) };
         match form {
-            PART => match self.area_of(rank, false) {
-                Some(area) if len <= area.bytes as u64 => Ok(Posted { len: len as usize, place: Place::Here(area.start) }),
-                _ => Err(self.nonsense(rank)),
-            },
+            BELT => Ok(Posted { len: len as usize, place: Place::Here(self.area_on_belt(rank, address, len)?.start) }),
             ADDRESS => Ok(Posted { len: len as usize, place: Place::There { address, result } }),
             ROUNDS => Ok(Posted { len: len as usize, place: Place::InRounds }),
             NOTHING => Ok(Posted { len: 0, place: Place::Nowhere }),
@@ -117,24 +114,24 @@ impl Turn<'_> {
     /// # Errors
     /// As for [`Turn::posted`].
     pub(super) fn posted_part(&self, rank: usize, to: usize) -> Result<Posted> {
-        if self.form_of(rank)? != TABLE {
+        let form = self.form_of(rank)?;
+        // SAFETY: the note was posted, and its writer leaves it alone until this rank has finished the turn.
+        let [first, offset, ..] = unsafe { *self.node.stage.body_of(rank, self.number()) };
+        if form != TABLE {
             let whole = self.posted(rank)?;
-            let room = match self.form_of(rank)? {
-                SLOT => self.slot_bytes(),
-                PART => self.stage_bytes(),
-                _ => BODY_BYTES,
-            };
+            let room = if form == SLOT { self.slot_bytes() } else { BODY_BYTES };
             return match whole.place {
                 Place::Here(_) if whole.len * self.size() > room => Err(self.nonsense(rank)),
                 Place::Here(start) => Ok(Posted { place: Place::Here(start.wrapping_add(to * whole.len)), ..whole }),
                 _ => Ok(whole),
             };
         }
-        // SAFETY: the note was posted, and its writer leaves it alone until this rank has finished the turn.
-        let [is_part, ..] = unsafe { *self.node.stage.body_of(rank, self.number()) };
-        let Some(area) = self.area_of(rank, is_part == 0) else { return Err(self.nonsense(rank)) };
+        let area = if first == 0 { self.slot_of(rank) } else { self.area_on_belt(rank, offset, first)? };
+        if area.bytes < self.size() * LINE {
+            return Err(self.nonsense(rank));
+        }
         let slot = area.start;
-        // SAFETY: a slot has room for the lines of all ranks; its writer leaves it alone until this rank has finished the turn.
+        // SAFETY: the area has room for the lines of all ranks; its writer leaves it alone until this rank has finished the turn.
         let [address, len] = unsafe { slot.add(to * LINE).cast::<[u64; 2]>().read_unaligned() };
         let room = area.bytes as u64;
         if address >= room {

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::fold::Reducer;
-use super::memory::{Scratch, read, write};
+use super::memory::{Flat, Scratch, read, write};
 use super::pieces::{self, Delivery};
 use super::posted::Place;
 use super::select;
@@ -15,12 +15,14 @@ use crate::coll::buffer::Buffer;
 use crate::coll::schedule::copy_own;
 use crate::error::Result;
 use crate::op::Op;
+use limosa_p2p::memory::Region;
 
 /// All ranks get the operands combined.
 pub(in crate::coll) fn allreduce(turn: &Turn<'_>, input: &Buffer, result: &Buffer, op: &Arc<Op>) -> Result<()> {
     let (bytes, size) = (input.bytes(), turn.size());
-    let reducer = Reducer::new(op, input, input.base == result.base);
-    if bytes > turn.slot_bytes() {
+    let in_place = input.base == result.base;
+    let reducer = Reducer::new(op, input, in_place);
+    if !select::folds(turn.node, turn.kind, bytes) {
         let outcome = pieces::reduce(turn, &reducer, input, Some(&result.region()), false, Delivery::All);
         if outcome.is_err() {
             // Ranks with small operands count who comes.
@@ -28,10 +30,11 @@ pub(in crate::coll) fn allreduce(turn: &Turn<'_>, input: &Buffer, result: &Buffe
         }
         return outcome;
     }
-    turn.put(&input.region())?;
+    let kept = turn.contribute(&input.region(), in_place)?;
     if !select::meets_in_the_middle(turn.node) {
         turn.wait_for_all()?;
-        return reducer.fold_to(turn, 0..size, bytes, 0..bytes, result);
+        let folded = reducer.fold_to(turn, 0..size, bytes, 0..bytes, result);
+        return turn.settle_own(kept, folded);
     }
     if turn.arrive()? {
         combine_for_all(turn, &reducer, bytes)?;
@@ -73,14 +76,20 @@ fn leave_early(turn: &Turn<'_>) -> Result<()> {
 /// The root gets the operands combined.
 pub(in crate::coll) fn reduce(turn: &Turn<'_>, input: &Buffer, result: Option<&Buffer>, op: &Arc<Op>, root: usize) -> Result<()> {
     let (bytes, size) = (input.bytes(), turn.size());
-    let reducer = Reducer::new(op, input, result.is_some_and(|result| result.base == input.base));
-    if bytes > turn.slot_bytes() {
+    let in_place = result.is_some_and(|result| result.base == input.base);
+    let reducer = Reducer::new(op, input, in_place);
+    if !select::folds(turn.node, turn.kind, bytes) {
         return pieces::reduce(turn, &reducer, input, result.map(Buffer::region).as_ref(), false, Delivery::To(root));
     }
-    turn.put(&input.region())?;
-    let Some(result) = result else { return Ok(()) };
-    turn.wait_for_all()?;
-    reducer.fold_to(turn, 0..size, bytes, 0..bytes, result)
+    let kept = turn.contribute(&input.region(), in_place)?;
+    let folded = match result {
+        None => Ok(()),
+        Some(result) => {
+            turn.wait_for_all()?;
+            reducer.fold_to(turn, 0..size, bytes, 0..bytes, result)
+        }
+    };
+    turn.settle_own(kept, folded)
 }
 
 /// Each rank gets its part, of `counts[rank]` elements, of the operands combined.
@@ -94,7 +103,7 @@ pub(in crate::coll) fn reduce_scatter(
 ) -> Result<()> {
     let (bytes, size, me) = (input.bytes(), turn.size(), turn.me());
     let reducer = Reducer::new(op, input, in_place);
-    if bytes > turn.slot_bytes() {
+    if !select::folds(turn.node, turn.kind, bytes) {
         let mut end = 0;
         let ends: Vec<usize> = counts
             .iter()
@@ -105,13 +114,14 @@ pub(in crate::coll) fn reduce_scatter(
             .collect();
         return pieces::reduce(turn, &reducer, input, Some(&own.region()), in_place, Delivery::Parts(&ends));
     }
-    turn.put(&input.region())?;
+    let kept = turn.contribute(&input.region(), in_place)?;
     if own.bytes() == 0 {
-        return Ok(());
+        return turn.settle_own(kept, Ok(()));
     }
     turn.wait_for_all()?;
     let first = counts[..me].iter().sum::<usize>() * reducer.element();
-    reducer.fold_to(turn, 0..size, bytes, first..first + own.bytes(), own)
+    let folded = reducer.fold_to(turn, 0..size, bytes, first..first + own.bytes(), own);
+    turn.settle_own(kept, folded)
 }
 
 /// Each rank gets the operands of the ranks up to itself combined.
@@ -130,21 +140,28 @@ fn prefix(turn: &Turn<'_>, input: &Buffer, result: &Buffer, op: &Arc<Op>, with_o
     let (bytes, me) = (input.bytes(), turn.me());
     let in_place = input.base == result.base;
     let reducer = Reducer::new(op, input, in_place);
-    if bytes > turn.slot_bytes() {
+    if !select::folds(turn.node, turn.kind, bytes) {
         let region = (with_own || me > 0).then(|| result.region());
         return pieces::reduce(turn, &reducer, input, region.as_ref(), false, Delivery::Prefixes { with_own });
     }
     let own = input.region();
     if me == 0 {
-        turn.put(&own)?;
-        return if with_own && !in_place { copy_own(me, &own, &result.region()) } else { Ok(()) };
+        let kept = turn.contribute(&own, false)?;
+        let copied = if with_own && !in_place { copy_own(me, &own, &result.region()) } else { Ok(()) };
+        return turn.settle_own(kept, copied);
     }
-    let before = match turn.agree_with(me - 1, bytes)?.place {
+    let posted = turn.agree_with(me - 1, bytes)?;
+    let scratch;
+    let before = match posted.place {
         Place::Here(start) => start,
-        // Only what fits a slot is contributed here, and has been checked to be as long as that.
-        _ => std::ptr::null(),
+        _ => {
+            scratch = Scratch::take(bytes)?;
+            // SAFETY: scratch memory of as many bytes.
+            turn.take(me - 1, posted, &unsafe { Region::contiguous(scratch.start(), bytes) })?;
+            scratch.start()
+        }
     };
-    // SAFETY: memory on the stage, of the result, or scratch memory, of as many bytes; what comes before was posted, and stays until this rank has
+    // SAFETY: memory on the stage, of the result, or temporary memory, of as many bytes; what comes before was posted, and stays until this rank has
     // finished. An operand that is in place already is left there.
     let combine = |into: *mut u8| unsafe {
         if own.as_contiguous() != Some(into) {
@@ -154,23 +171,23 @@ fn prefix(turn: &Turn<'_>, input: &Buffer, result: &Buffer, op: &Arc<Op>, with_o
     };
     let received = result.region();
     let is_last = me + 1 == turn.size();
-    let scratch;
-    let combined = if !is_last {
-        turn.put_filled(bytes, combine)?
+    let flat;
+    let (combined, kept) = if !is_last {
+        turn.contribute_filled(bytes, combine)?
     } else if !with_own {
-        before
+        (before, None)
     } else if let Some(start) = received.as_contiguous() {
         return combine(start);
     } else {
-        scratch = Scratch::take(bytes)?;
-        combine(scratch.start())?;
-        scratch.start()
+        flat = Flat::temporary(bytes)?;
+        combine(flat.start())?;
+        (flat.start().cast_const(), None)
     };
     if bytes > 0 {
-        // SAFETY: bytes on the stage, which stay until this rank has finished, or in scratch memory.
+        // SAFETY: bytes on the stage, which stay until this rank has finished, or in temporary memory.
         write(&received, unsafe { std::slice::from_raw_parts(if with_own { combined } else { before }, bytes) });
     }
-    Ok(())
+    turn.settle_own(kept, Ok(()))
 }
 
 impl Turn<'_> {

@@ -17,19 +17,22 @@ use crate::error::Result;
 pub(in crate::coll) fn bcast(turn: &Turn<'_>, buffer: &Buffer, root: usize) -> Result<()> {
     let region = buffer.region();
     let len = region.len();
-    if len > turn.slot_bytes()
+    let is_put = len <= turn.most_put();
+    if !is_put
         && select::in_rounds(turn.node)
         && let Some(rounds) = Rounds::begin(turn, len, Some(root))?
     {
         return annex::bcast(&rounds, &region, root);
     }
     if turn.me() == root {
-        return match turn.contribute(&region)? {
+        return match turn.contribute(&region, false)? {
             None => Ok(()),
+            // There was no memory to put it in: the others fetch it.
+            Some(_flat) if is_put => turn.finish_together(),
             Some(flat) => help_all(turn, (0..turn.size()).map(|_| Some((flat.start(), len)))),
         };
     }
-    if len <= turn.slot_bytes() {
+    if is_put {
         return turn.take(root, turn.agree_with(root, len)?, &region);
     }
     let flat = Flat::room(&region)?;
@@ -74,7 +77,7 @@ fn help_all(turn: &Turn<'_>, sources: impl Iterator<Item = Option<(*mut u8, usiz
 pub(in crate::coll) fn scatter(turn: &Turn<'_>, send: Option<&Blocks>, receive: Option<&Buffer>, root: usize) -> Result<()> {
     let me = turn.me();
     if let Some(send) = send.filter(|_| me == root) {
-        let kept = turn.contribute_parts(send, false, turn.slot_bytes())?;
+        let kept = turn.contribute_parts(send, false)?;
         let own = receive.map_or(Ok(()), |receive| copy_own(me, &send.region(me), &receive.region()));
         if kept.iter().any(|(rank, _)| send.bytes(*rank) >= select::SCATTER_TOGETHER) {
             let mut sources = vec![None; turn.size()];
@@ -121,7 +124,11 @@ pub(in crate::coll) fn gather(turn: &Turn<'_>, send: Option<&Buffer>, receive: O
     }
     let Some(send) = send else { return Ok(()) };
     let region = send.region();
-    let Some(flat) = turn.contribute(&region)? else { return Ok(()) };
+    let Some(flat) = turn.contribute(&region, false)? else { return Ok(()) };
+    if region.len() <= turn.most_put() {
+        // There was no memory to put it in: the root fetches it.
+        return turn.finish_together();
+    }
     turn.wait_for(root)?;
     let posted = turn.posted_part(root, turn.me())?;
     // Where the root has room for another number of bytes, it knows and says so.
@@ -140,7 +147,7 @@ pub(in crate::coll) fn gather(turn: &Turn<'_>, send: Option<&Buffer>, receive: O
 /// What the root of a gather does.
 fn gather_here(turn: &Turn<'_>, send: Option<&Buffer>, receive: &Blocks) -> Result<()> {
     let (me, size) = (turn.me(), turn.size());
-    let is_large = |rank: usize| rank != me && receive.bytes(rank) > turn.slot_bytes();
+    let is_large = |rank: usize| rank != me && receive.bytes(rank) > turn.most_put();
     let mut rooms: Vec<Option<Flat>> = Vec::new();
     let offers = (0..size).any(is_large);
     if offers {
@@ -162,7 +169,7 @@ fn gather_here(turn: &Turn<'_>, send: Option<&Buffer>, receive: &Blocks) -> Resu
     for rank in (1..size).map(|distance| turn.after(distance)) {
         turn.wait_for(rank)?;
         let Some(posted) = trouble.note(turn.posted(rank)) else { continue };
-        is_waited_for |= matches!(posted.place, Place::There { .. });
+        is_waited_for |= matches!(posted.place, Place::There { .. }) && posted.len > turn.most_put();
         let Some(posted) = trouble.note(turn.check(rank, posted, receive.bytes(rank))) else { continue };
         match (posted.place, rooms.get(rank).and_then(Option::as_ref)) {
             (Place::There { address, .. }, Some(room)) => {

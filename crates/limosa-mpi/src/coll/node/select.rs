@@ -3,7 +3,7 @@
 //! Measured in November 2026 on two cores of a Xeon of the Sapphire Rapids generation (2 MB of second-level cache each) with 2, 4 and 8 ranks, in
 //! loops of 8 B to 4 MB. Numbers of ranks and bytes, and what was found at set-up, decide; all ranks know them alike.
 
-use super::Node;
+use super::{Kind, Node};
 
 /// Most ranks of a communicator: a slot must have room for a table of all ranks.
 pub(super) const MAX_RANKS: usize = 256;
@@ -59,9 +59,38 @@ pub(super) fn in_rounds(node: &Node) -> bool {
     !node.pull || node.size() > 2
 }
 
-/// Whether parts of so many bytes together, a different one for each rank, are put in the annex; beyond one round single copies win.
-pub(super) fn parts_in_annex(node: &Node, bytes: usize) -> bool {
-    node.size() > 2 && bytes > node.stage.slot_bytes() && bytes <= part_bytes(node.size()) / 2
+/// Bytes of a belt on a communicator of so many ranks. With two ranks belts are larger than second-level caches; more ranks have to share the
+/// third-level one.
+pub(super) fn belt_bytes(ranks: usize) -> usize {
+    const ALL: usize = 8 << 20;
+    if ranks == 2 { 2 << 20 } else { (ALL / ranks).next_multiple_of(4 << 10).clamp(64 << 10, 1 << 20) }
+}
+
+/// Most belts of a process at a time.
+pub(super) const MOST_BELTS: usize = 8;
+
+/// Most bytes that a rank puts on the stage at once: what fits a slot, or a part of its belt. What many others read from one rank had better be in
+/// the caches of all, and leaves less room; what an all-to-all exchange puts there, a different part for each rank, would else be many small copies.
+#[inline]
+pub(super) fn most_put(node: &Node, kind: Kind) -> usize {
+    let slot = node.stage.slot_bytes();
+    if !node.pull {
+        return slot;
+    }
+    let share = match kind {
+        _ if node.size() == 2 => 8,
+        Kind::Bcast | Kind::Scatter | Kind::Allgather => 8,
+        Kind::Alltoall => 2,
+        _ => 4,
+    };
+    slot.max(belt_bytes(node.size()) / share)
+}
+
+/// Whether operands of so many bytes are put on the stage, where who needs a result combines them. More than a slot of them, for all of more than two
+/// ranks, are better combined by pieces.
+#[inline]
+pub(super) fn folds(node: &Node, kind: Kind, bytes: usize) -> bool {
+    bytes <= node.stage.slot_bytes() || (bytes <= most_put(node, kind) && (kind != Kind::Allreduce || node.size() == 2))
 }
 
 #[cfg(test)]
@@ -80,6 +109,13 @@ mod tests {
     fn a_part_has_room_for_some_bytes_of_each_rank_in_a_quarter() {
         for ranks in 2..=MAX_RANKS {
             assert!(part_bytes(ranks) / 4 / ranks >= 1, "{ranks}");
+        }
+    }
+
+    #[test]
+    fn the_memory_of_belts_is_bounded() {
+        for ranks in 2..=MAX_RANKS {
+            assert!(belt_bytes(ranks) * ranks <= 16 << 20, "{ranks}");
         }
     }
 

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 
 use limosa_base::stage::{Annex, Awaited, SLOTS, Step};
 
-use super::{Node, wait};
+use super::{Node, select, wait};
 use crate::comm::Comm;
 use crate::error::{Error, Result};
 
@@ -44,7 +44,8 @@ const HALVES: u64 = 2;
 pub(super) struct Area {
     pub(super) start: *mut u8,
     pub(super) bytes: usize,
-    pub(super) is_slot: bool,
+    /// Where on the rank's belt; `None` in a slot.
+    pub(super) on_belt: Option<usize>,
 }
 
 /// One collective operation of this rank.
@@ -104,44 +105,31 @@ impl<'a> Turn<'a> {
         self.node.stage.slot_bytes()
     }
 
-    /// Most bytes that a rank can put on the stage at once.
-    #[inline]
-    pub(super) fn stage_bytes(&self) -> usize {
-        match self.annex() {
-            Some(annex) if self.size() > 2 => annex.part_bytes() / 2,
-            _ => self.slot_bytes(),
-        }
-    }
-
-    #[inline]
-    fn annex(&self) -> Option<&Annex> {
-        self.node.annex.get()?.as_ref()
-    }
-
     /// Where the part of a rank, or of the group, is in this turn: half of what it has in all, in turns.
     pub(super) fn part_of(&self, annex: &Annex, rank: usize) -> *mut u8 {
         annex.part_of(rank).wrapping_add((self.number() % HALVES) as usize * (annex.part_bytes() / HALVES as usize))
     }
 
-    /// The slot of a rank, or its part of the annex.
-    pub(super) fn area_of(&self, rank: usize, is_slot: bool) -> Option<Area> {
-        if is_slot {
-            return Some(Area { start: self.node.stage.slot_of(rank, self.number()), bytes: self.slot_bytes(), is_slot });
-        }
-        let annex = self.annex()?;
-        Some(Area { start: self.part_of(annex, rank), bytes: annex.part_bytes() / HALVES as usize, is_slot })
+    /// Most bytes that a rank puts on the stage in this operation.
+    #[inline]
+    pub(super) fn most_put(&self) -> usize {
+        select::most_put(self.node, self.kind)
     }
 
-    /// This rank's area for so many bytes, or the largest one, with room made in it.
-    pub(super) fn own_area(&self, len: usize) -> Result<Area> {
-        let is_slot = len <= self.slot_bytes();
-        match self.area_of(self.me(), is_slot) {
-            Some(area) => {
-                self.make_room(if is_slot { SLOTS } else { HALVES })?;
-                Ok(area)
-            }
-            None => self.own_area(0),
-        }
+    /// The slot of a rank.
+    pub(super) fn slot_of(&self, rank: usize) -> Area {
+        Area { start: self.node.stage.slot_of(rank, self.number()), bytes: self.slot_bytes(), on_belt: None }
+    }
+
+    /// This rank's slot, with room made in it.
+    pub(super) fn own_slot(&self) -> Result<Area> {
+        self.make_room(SLOTS)?;
+        Ok(self.slot_of(self.me()))
+    }
+
+    /// This rank's slot if so many bytes fit there, else room on its belt, if there is any.
+    pub(super) fn own_area(&self, len: usize) -> Result<Option<Area>> {
+        if len <= self.slot_bytes() { Ok(Some(self.own_slot()?)) } else { self.room_on_belt(len) }
     }
 
     /// This rank reads no notes or slots of the turn any more.
@@ -202,6 +190,12 @@ impl<'a> Turn<'a> {
         }
         self.node.raise_floor(self.node.stage.least_finished());
         Ok(())
+    }
+
+    /// Waits until all ranks have finished a turn before this one.
+    #[inline]
+    pub(super) fn let_finish(&self, turn: u64) -> Result<()> {
+        if turn > self.node.known_floor() { self.make_room_slowly(self.number() - turn) } else { Ok(()) }
     }
 
     /// Waits until this turn's half of the annex is in use no more.
