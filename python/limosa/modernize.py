@@ -1,10 +1,12 @@
 """Turn Python 2 sources into Python 3: ``limosa modernize old.py``, so that scripts written for the old MPI modules can be run.
 
 The work is done by fissix, which is 2to3 kept alive (``pip install fissix``). Added to its fixers are what those scripts need beside
-it (`limosa.modernize_fixes`): the functions of module ``string``, and Numeric, numarray and ``numpy.oldnumeric``, whose
-names and one-letter typecodes are taken care of by `limosa.oldnumeric`.
+it (`limosa.modernize_fixes`): the functions of module ``string``; names like ``time.clock`` and ``numpy.float``, which have gone since;
+and Numeric, numarray and ``numpy.oldnumeric``, whose names and one-letter typecodes are taken care of by `limosa.oldnumeric`. Tabs
+and spaces that Python 3 refuses to see mixed become spaces.
 
-What no fixer can know is listed after the change: divisions. In Python 2 ``/`` between integers gives an integer.
+What no fixer can know is listed after the change: divisions (in Python 2 ``/`` between integers gives an integer), what a fixer had
+to leave, modules that are not there, and where the result is still no Python 3.
 
 Without options the changes are shown as a diff. ``--write`` makes them and keeps the old file as ``old.py.bak``; ``--output FOLDER``
 leaves the old files alone.
@@ -13,18 +15,21 @@ leaves the old files alone.
 import argparse
 import ast
 import difflib
+import importlib.util
+import string
 import sys
 import tokenize
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-__all__ = ["divisions", "main", "modernized"]
+__all__ = ["complaint", "divisions", "main", "missing", "modernized"]
 
 _LEFT_OUT = {"buffer", "future", "idioms", "set_literal", "ws_comma"}
 """Fixers that change style or guess; imports from the future do no harm, and say what was meant."""
 
-_OURS = ["limosa.modernize_fixes.fix_string_module", "limosa.modernize_fixes.fix_numeric"]
+_OURS = [f"limosa.modernize_fixes.fix_{name}" for name in ("attributes", "numeric", "string_module")]
 
 
 class SourceError(Exception):
@@ -67,7 +72,43 @@ def modernized(text: str, name: str = "<text>", tool: Any = None) -> str:
         place = error.args[1] if len(error.args) > 1 else (0, 0)
         line = place[0] if isinstance(place[0], int) else place[1]
         raise SourceError(f"{name}:{line}: this is no Python: {error.args[0]}") from None
+    result = _with_spaces(result, name)
     return result if text.endswith("\n") else result[:-1]
+
+
+def _with_spaces(text: str, name: str) -> str:
+    """Give a source with spaces for tabs, which went to column 8, before its lines, if Python 3 does not take it otherwise."""
+    from fissix.pgen2 import token, tokenize
+
+    try:
+        compile(text, name, "exec", dont_inherit=True)
+    except TabError:
+        lines = text.splitlines(keepends=True)
+        inside: set[int] = set()  # of strings: there a tab is a tab
+        for kind, _, (first, _), (last, _), _ in tokenize.generate_tokens(iter(lines).__next__):
+            if kind == token.STRING:
+                inside.update(range(first + 1, last + 1))
+        for number, line in enumerate(lines, 1):
+            rest = line.lstrip(" \t")
+            if number not in inside:
+                lines[number - 1] = line[: len(line) - len(rest)].expandtabs(8) + rest
+        return "".join(lines)
+    except (SyntaxError, ValueError):
+        pass  # `complaint` tells what is wrong
+    return text
+
+
+def complaint(text: str) -> str | None:
+    """Give the line and the reason for which Python 3 does not take a source; None if it does."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            compile(text, "<text>", "exec", dont_inherit=True)
+    except SyntaxError as error:
+        return f"line {error.lineno}: {error.msg}"
+    except ValueError as error:
+        return str(error)
+    return None
 
 
 def refactoring_tool() -> Any:
@@ -122,6 +163,42 @@ def divisions(text: str) -> list[int]:
     if any(isinstance(node, ast.ImportFrom) and node.module == "__future__" and _imports(node, "division") for node in nodes):
         return []
     return sorted({node.lineno for node in nodes if isinstance(node, ast.BinOp | ast.AugAssign) and isinstance(node.op, ast.Div)})
+
+
+def missing(text: str, folder: Path) -> list[str]:
+    """Give what a Python 3 source uses that is not there, with lines: modules, names of module ``string``, and ``cmp``.
+
+    Parameters
+    ----------
+    text
+        The source.
+    folder
+        Where its own modules are.
+    """
+    try:
+        nodes = list(ast.walk(ast.parse(text)))
+    except (SyntaxError, ValueError):
+        return []
+    known = {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
+    found = []
+    for node in nodes:
+        if isinstance(node, ast.Name) and node.id == "cmp" and "cmp" not in known:
+            found.append((node.lineno, "there is no function `cmp` any more"))
+        if not isinstance(node, ast.Import | ast.ImportFrom):
+            continue
+        names = [alias.name for alias in node.names]
+        module = None
+        if isinstance(node, ast.ImportFrom):
+            module = node.module
+            if node.level or not module:
+                continue
+        for top in {name.partition(".")[0] for name in ([module] if module else names)}:
+            if not (folder / f"{top}.py").exists() and not (folder / top).is_dir() and importlib.util.find_spec(top) is None:
+                found.append((node.lineno, f"there is no module `{top}` here"))
+        if module == "string":
+            gone = [name for name in names if name != "*" and not hasattr(string, name)]
+            found += [(node.lineno, f"module string has no `{name}` any more") for name in gone]
+    return [f"new line {line}: {text}" for line, text in sorted(set(found))]
 
 
 def _imports(node: ast.ImportFrom, name: str) -> bool:
@@ -194,9 +271,25 @@ def _turn(file: Path, below: Path, options: argparse.Namespace, tool: Any) -> No
         before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
         difference = difflib.unified_diff(before, after, str(file), str(file))
         sys.stdout.writelines(line if line.endswith("\n") else line + "\n" for line in difference)
+    for remark in [*_remarks(tool), *missing(new, file.parent)]:
+        print(f"limosa: {file}: {remark}", file=sys.stderr)
     if lines := divisions(new):
         where = ", ".join(map(str, lines[:20])) + (", ..." if len(lines) > 20 else "")
-        print(f"limosa: {file}: look at the divisions in line {where}: `/` between integers was what `//` is now", file=sys.stderr)
+        print(f"limosa: {file}: look at the divisions in new line {where}: `/` between integers was what `//` is now", file=sys.stderr)
+    if reason := complaint(new):
+        raise SourceError(f"{file}: the result is not Python 3 yet: new {reason}")
+
+
+def _remarks(tool: Any) -> Iterator[str]:
+    """Give what the fixers have to say about the latest file, one thing after the other; it is taken from their log."""
+    remarks: list[str] = []
+    for text in tool.fixer_log:
+        if text.startswith("Line "):
+            remarks.append(f"old l{text[1:]}")
+        elif remarks and not text.startswith("###"):
+            remarks[-1] += f" ({text})"
+    tool.fixer_log.clear()
+    return iter(dict.fromkeys(remarks))
 
 
 def _fail(text: str, hint: str | None = None) -> int:

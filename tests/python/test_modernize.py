@@ -66,7 +66,7 @@ def test_without_options_nothing_is_changed_and_the_difference_shown(old):
 
 def test_divisions_are_pointed_out(old):
     outcome = modernize(old)
-    assert f"{old}: look at the divisions in line 23:" in outcome.err
+    assert f"{old}: look at the divisions in new line 23:" in outcome.err
     assert divisions("a = 1 / 2\nb = 3 // 4\nc /= 2\n") == [1, 3]
     assert divisions("from __future__ import division\na = 1 / 2\n") == []
 
@@ -107,6 +107,12 @@ def test_text_in_an_old_encoding_is_kept(tmp_path):
         ("string.join(a + b, sep)\n", "sep.join(a + b)\n"),
         ("string.replace(a + b, 'x', 'y')[1:]\n", "(a + b).replace('x', 'y')[1:]\n"),
         ("string.atof(x)\n", "float(x)\n"),
+        ("string.letters[0]\n", "string.ascii_letters[0]\n"),
+        ("a = time.clock() - b\n", "a = time.process_time() - b\n"),
+        ("a = numpy.zeros(2, numpy.float); b = np.int(3)\n", "a = numpy.zeros(2, float); b = int(3)\n"),
+        ("a = np.product(b), np.float64(c), self.np.int\n", "a = np.prod(b), np.float64(c), self.np.int\n"),
+        ("if a:\n        b\n        if c:\n\t\td = '''\n\t'''\n", "if a:\n        b\n        if c:\n                d = '''\n\t'''\n"),
+        ("if a:\n\tb\n", "if a:\n\tb\n"),
         ("print('one')\n", "print('one')\n"),
         ("from __future__ import print_function\nprint('a', file=f)\n", "from __future__ import print_function\nprint('a', file=f)\n"),
         ("print(2)\n", "print(2)\n"),
@@ -116,6 +122,26 @@ def test_text_in_an_old_encoding_is_kept(tmp_path):
 )
 def test_each_change(before, after):
     assert modernized(before) == after
+
+
+def test_what_is_left_to_the_author_is_listed(tmp_path):
+    old = tmp_path / "old.py"
+    (tmp_path / "beside.py").touch()
+    old.write_text("import beside, sets\nfrom string import atoi, digits\nx.sort(cmp)\nraise 'text'\n")
+    said = modernize(old).err.splitlines()
+    assert [line.removeprefix(f"limosa: {old}: ") for line in said] == [
+        "old line 4: could not convert: raise 'text' (Python 3 does not support string exceptions)",
+        "new line 1: there is no module `sets` here",
+        "new line 2: module string has no `atoi` any more",
+        "new line 4: there is no function `cmp` any more",
+    ]
+
+
+def test_a_result_that_is_no_python_3_is_an_error(tmp_path):
+    old = tmp_path / "old.py"
+    old.write_text("x = 1\nasync = 2\n")
+    outcome = modernize(old)
+    assert outcome.code == 2 and f"{old}: the result is not Python 3 yet: new line 2:" in outcome.err
 
 
 def test_what_is_no_python_is_named_and_the_rest_is_done(tmp_path):
