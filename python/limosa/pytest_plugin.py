@@ -34,7 +34,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from _pytest._code.code import ReprFileLocation, TerminalRepr
+from _pytest._code.code import ReprEntryNative, ReprExceptionInfo, ReprFileLocation, ReprTraceback
 from _pytest._io import TerminalWriter
 
 import limosa
@@ -76,6 +76,7 @@ _OFF = {
     "dist": "no",
     "tx": [],
     "report_log": None,
+    "cov_source": [],  # several ranks would write one file; coverage's own `patch = subprocess` sees them
 }
 """Options that are for the whole run, not for one test on one rank."""
 
@@ -188,6 +189,8 @@ class _JobOfTest:
         config = self._item.config
         options: dict[str, Any] = {}
         for name, given in vars(config.option).items():
+            if name == "file_or_dir":
+                continue  # what to test is said below
             value = _OFF.get(name, given)
             try:
                 pickle.dumps(value)
@@ -260,7 +263,7 @@ class _JobOfTest:
                 (f"{title} (rank {rank})", text) for rank, report in (failed or ranks).items() for title, text in report.sections
             ]
             if failed:
-                chosen.longrepr = _Marked({rank: report for rank, report in failed.items() if report.longrepr is not None}, ranks)
+                chosen.longrepr = _marked({rank: report for rank, report in failed.items() if report.longrepr is not None})
         return chosen
 
     def _failure(self, code: int, said: str, missing: list[int], results: list[dict[str, pytest.TestReport]]) -> pytest.TestReport:
@@ -279,7 +282,8 @@ class _JobOfTest:
             if code == -1 and stack:
                 after = f" (after {', '.join(results[rank])})" if results[rank] else ""
                 text += ["", f"rank {rank} was here{after}:", *_users_lines(stack)]
-        return _report(self._item, "call", "failed", _Text("\n".join(text), what, self._item))
+        place = ReprFileLocation(str(self._item.path), (self._item.location[1] or 0) + 1, what)
+        return _report(self._item, "call", "failed", _Words("\n".join(text), place))
 
 
 def _users_lines(text: str) -> list[str]:
@@ -288,49 +292,40 @@ def _users_lines(text: str) -> list[str]:
     return [line for line in text.strip().splitlines() if not (line.startswith('  File "') and any(part in line for part in machinery))]
 
 
-class _Text(TerminalRepr):
-    """A failure in words, with a short form for the summary."""
+class _Words(ReprExceptionInfo):
+    """A failure in words, with a place and a short form for the summary. To other plugins (xdist sends it) it looks like any exception."""
 
-    def __init__(self, text: str, short: str, item: pytest.Item) -> None:
+    def __init__(self, text: str, place: ReprFileLocation) -> None:
+        super().__init__(ReprTraceback([ReprEntryNative(text.splitlines(keepends=True))], None, "native"), place)
         self._text = text
-        self.reprcrash = ReprFileLocation(str(item.path), (item.location[1] or 0) + 1, short)
 
     def __str__(self) -> str:
         return self._text
 
     def toterminal(self, tw: TerminalWriter) -> None:
-        """Write it, line by line, to pytest's terminal."""
+        """Write it, line by line, to pytest's terminal; lines with the error in red."""
         for line in self._text.splitlines():
-            tw.line(line, red="Error" in line)
+            tw.line(line, red=_is_error(line), bold=_is_error(line))
 
 
-class _Marked(TerminalRepr):
-    """The failures of several ranks: each line marked, failures that differ in nothing but addresses once."""
+def _is_error(line: str) -> bool:
+    return re.match(r"(\[ranks? [0-9,-]+] )?(E  |\w*Error\b)", line) is not None
 
-    def __init__(self, failed: dict[int, pytest.TestReport], ranks: dict[int, pytest.TestReport]) -> None:
-        self._texts: dict[str, list[int]] = {}
-        known: dict[str, list[int]] = {}
-        for rank, report in failed.items():
-            text = report.longreprtext
-            members = known.setdefault(re.sub("0x[0-9a-f]+", "", text), self._texts.setdefault(text, []))
-            members.append(rank)
-        self._texts = {text: ranks for text, ranks in self._texts.items() if ranks}
-        first, members = next(iter(self._texts.items()), ("", []))
-        crash = getattr(failed[members[0]].longrepr, "reprcrash", None) if members else None
-        message = crash.message if crash else first.strip().rpartition("\n")[2]
-        self._all = len(failed) == len(ranks)
-        path, line = (crash.path, crash.lineno) if crash else ("", 0)
-        self.reprcrash = ReprFileLocation(path, line, f"[{_named(members)}] {message}")
 
-    def __str__(self) -> str:
-        blocks = ["\n".join(f"[{_named(ranks)}] {line}".rstrip() for line in text.splitlines()) for text, ranks in self._texts.items()]
-        return "\n\n".join(blocks)
-
-    def toterminal(self, tw: TerminalWriter) -> None:
-        """Write them to pytest's terminal; lines with the error in red."""
-        for line in str(self).splitlines():
-            _, _, rest = line.partition("] ")
-            tw.line(line, red=rest.startswith("E "), bold=rest.startswith("E "))
+def _marked(failed: dict[int, pytest.TestReport]) -> _Words:
+    """Put the failures of several ranks together: each line marked, failures that differ in nothing but addresses once."""
+    same: dict[str, list[int]] = {}
+    for rank, report in failed.items():
+        same.setdefault(re.sub("0x[0-9a-f]+", "", report.longreprtext), []).append(rank)
+    blocks = []
+    for ranks in same.values():
+        lines = failed[ranks[0]].longreprtext.splitlines()
+        blocks.append("\n".join(f"[{_named(ranks)}] {line}".rstrip() for line in lines))
+    ranks = next(iter(same.values()), [])
+    crash = getattr(failed[ranks[0]].longrepr, "reprcrash", None) if ranks else None
+    message = crash.message if crash else failed[ranks[0]].longreprtext.strip().rpartition("\n")[2] if ranks else "failed"
+    path, line = (crash.path, crash.lineno) if crash else ("", 0)
+    return _Words("\n\n".join(blocks), ReprFileLocation(path, line, f"[{_named(ranks)}] {message}"))
 
 
 def _named(ranks: list[int]) -> str:

@@ -149,6 +149,7 @@ def test_a_job_without_a_result_says_why(tmp_path):
     assert f'File "{tmp_path}/test_program.py", line 11 in test_is_slow' in made.out
     assert "without a result of rank" in made.out and "killed by signal 6 (SIGABRT" in made.out
     assert "/pluggy/" not in made.out, "how pytest came to the test is left out"
+    assert "Namespace(" not in made.out and "Warning" not in made.out
 
 
 def test_selections_reach_the_outer_pytest_only(tmp_path):
