@@ -1,7 +1,8 @@
 """An exception that nobody catches on one rank ends the whole job, and its traceback is what the user sees.
 
 Python alone shows the traceback and leaves; the other ranks wait for a message that never comes. With `install` the traceback
-is written once, in one piece, each line marked with the rank, and the job is aborted. Used by ``limosa run script.py``,
+is written once, in one piece, each line marked with the rank, and the job is aborted. If several ranks fail at the same time, which is
+so with every mistake that has nothing to do with ranks, one of them speaks. Used by ``limosa run script.py``,
 `limosa.world` and the dialects; whoever comes second changes nothing.
 
 What stays as it is: exceptions in other threads (`threading.excepthook`; the job goes on, as a program with one process
@@ -12,13 +13,24 @@ no need to abort.
 
 import os
 import sys
+import time
 from types import TracebackType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import socket
 
 __all__ = ["hide_frames_of", "install", "place_in_job"]
 
 _RANK_AND_SIZE = [("LIMOSA_RANK", "LIMOSA_SIZE"), ("PMI_RANK", "PMI_SIZE"), ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE")]
 
 _hidden: set[str] = set()
+
+_TIME_TO_ABORT = 1.0
+"""How long a rank that has nothing to say waits for the end of the job, in seconds."""
+
+_word: list["socket.socket"] = []
+"""What the rank that speaks holds on to until it ends."""
 
 
 def install() -> None:
@@ -50,6 +62,10 @@ def _show_and_abort(kind: type[BaseException], error: BaseException, trace: Trac
     import traceback
 
     rank, size = place_in_job()
+    if size > 1 and not issubclass(kind, KeyboardInterrupt) and not _is_first():
+        _flush()
+        time.sleep(_TIME_TO_ABORT)
+        os._exit(1)
     while trace and trace.tb_frame.f_code.co_filename in _hidden:
         trace = trace.tb_next
     text = "".join(traceback.format_exception(kind, error, trace))
@@ -60,9 +76,30 @@ def _show_and_abort(kind: type[BaseException], error: BaseException, trace: Trac
         sys.stderr.write(text)
     _flush()
     mpi = sys.modules.get("mpi4py.MPI")
-    in_order = issubclass(kind, KeyboardInterrupt) and "LIMOSA_RANK" in os.environ
-    if mpi and size > 1 and not in_order and mpi.Is_initialized() and not mpi.Is_finalized():
+    by_limosa = "LIMOSA_RANK" in os.environ
+    if size == 1 or (by_limosa and issubclass(kind, KeyboardInterrupt)):
+        return
+    if mpi and mpi.Is_initialized() and not mpi.Is_finalized():
         mpi.COMM_WORLD.Abort(1)
+    else:  # others that come to the same end now should not repeat it; Limosa's launcher ends those that come later
+        time.sleep(0.2 if by_limosa else _TIME_TO_ABORT)
+
+
+def _is_first() -> bool:
+    """Tell whether no other rank of the job has shown a traceback.
+
+    The first takes a name that the kernel keeps for as long as it lives (an abstract socket), so nothing is left behind.
+    """
+    import errno
+    import socket
+
+    job = os.environ.get("LIMOSA_JOB_ID") or os.getppid()  # other launchers have one parent for all ranks
+    try:
+        _word.append(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
+        _word[-1].bind(f"\0limosa-uncaught-{job}")
+    except OSError as error:
+        return error.errno != errno.EADDRINUSE
+    return True
 
 
 def _flush() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
 import sys
@@ -48,6 +49,17 @@ def test_an_exception_before_mpi_is_there_is_marked_too(script, library):
     assert outcome.code == 1, outcome.text
     assert "] ModuleNotFoundError: No module named 'no_such_module_at_all'" in outcome.err
     assert "[rank " in outcome.err
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("before", ["", START, START + "world.Barrier()\n"], ids=["without MPI", "with MPI", "at the same time"])
+def test_of_several_ranks_that_fail_one_speaks(script, library, before):
+    outcome = Job(script(before + "1 / 0", library)).wait(20)
+    assert outcome.code == 1, outcome.text
+    assert outcome.err.count("Traceback") == outcome.err.count("ZeroDivisionError: division by zero") == 1
+    if library == "limosa":
+        speaker = re.search(r"\[rank (\d)] ZeroDivisionError", outcome.err)[1]
+        assert f"limosa: rank {speaker} " in outcome.err, "and it is the one that the launcher names"
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
