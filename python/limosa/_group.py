@@ -8,14 +8,16 @@ sleeps in a read from its socket, on any library.
 direction     message                                       meaning
 ============  ============================================  =====================================================
 rank, first   ``("hello", rank, size, library)``            the rank is ready
-front         ``("run", source, file name)``                run this piece of code
+front         ``("run", number, source, file name)``        run this piece of code
 front         ``("interrupt",)``                            raise KeyboardInterrupt in it
-front         ``("complete", text)``                        names that begin like this
-front         ``("pull", name)``                            the value of a variable
+front         ``("complete", number, text)``                names that begin like this
+front         ``("pull", number, name)``                    the value of a variable
 front         ``("end",)``                                  leave (so does the end of the connection)
 rank          ``("text", stream, text)``                    it has written this to ``out`` or ``err``
-rank          ``("done", kind, text)``                      the answer; see `Answer`
+rank          ``("done", number, kind, text)``              the answer to the question of this number; see `Answer`
 ============  ============================================  =====================================================
+
+Questions are numbered, so that an answer that comes after the front has stopped waiting for it is not taken for the next one's.
 
 What ranks write is shown in pieces: when all have answered, or every `TICK` seconds. Ranks that have written the same share one
 copy, marked with all their numbers.
@@ -35,6 +37,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
+from typing import Any
 
 from limosa._files import installed_file
 
@@ -150,6 +153,8 @@ class Group:
         Takes what is to be shown; by default it goes to standard output and standard error.
     library
         Name of the MPI library, as for ``limosa run --mpi``.
+    key
+        How the user raises KeyboardInterrupt, for messages.
 
     Raises
     ------
@@ -157,12 +162,14 @@ class Group:
         If the processes cannot be started; what the launcher said has been shown.
     """
 
-    def __init__(self, size: int, show: Show | None = None, library: str = "limosa") -> None:
+    def __init__(self, size: int, show: Show | None = None, library: str = "limosa", key: str = "Ctrl-C") -> None:
         self.size = size
+        self._key = key
         self.library = library
         self.version = ""
         self._show = show or _show_plainly
-        self._pending: dict[str, dict[int, str]] = {"out": {}, "err": {}}
+        self._pending: dict[str, dict[int, list[str]]] = {"out": {}, "err": {}}
+        self._number = 0  # of the latest question
         self._ranks: dict[int, Connection] = {}
         self._folder = tempfile.TemporaryDirectory(prefix="limosa-")
         address = str(Path(self._folder.name) / "front")
@@ -228,7 +235,7 @@ class Group:
         GroupError
             If the processes have ended.
         """
-        return self._ask(("run", source, name), ranks)
+        return self._ask(ranks, "run", source, name)
 
     def pull(self, name: str) -> list[object]:
         """Give the value of a variable on each rank.
@@ -241,7 +248,7 @@ class Group:
             If some rank has no such variable, or a value that cannot be sent; the message names the rank.
         """
         values = []
-        for rank, answer in sorted(self._ask(("pull", name), None, show=False).items()):
+        for rank, answer in sorted(self._ask(None, "pull", name, show=False).items()):
             if answer.kind != "pulled":
                 raise LookupError(f"rank {rank}: {str(answer.text).strip().splitlines()[-1]}")
             values.append(pickle.loads(bytes(answer.text, "latin-1") if isinstance(answer.text, str) else answer.text))  # noqa: S301
@@ -253,11 +260,12 @@ class Group:
         if connection is None:
             return []
         try:
-            connection.send(("complete", text))
+            self._number += 1
+            connection.send(("complete", self._number, text))
             while connection.poll(1.0):
                 message = connection.recv()
-                if message[0] == "done":
-                    return str(message[2]).split("\n") if message[2] else []
+                if message[:2] == ("done", self._number):
+                    return str(message[3]).split("\n") if message[3] else []
                 self._take(0, message)
         except (EOFError, OSError):
             pass
@@ -304,14 +312,15 @@ class Group:
     def __exit__(self, *_: object) -> None:
         self.end()
 
-    def _ask(self, message: tuple[str, ...], ranks: Sequence[int] | None, show: bool = True) -> dict[int, Answer]:
-        """Send a message and collect the answers."""
+    def _ask(self, ranks: Sequence[int] | None, kind: str, *details: str, show: bool = True) -> dict[int, Answer]:
+        """Send a question and collect the answers."""
         asked = list(self._ranks) if ranks is None else list(ranks)
         if not self.is_alive:
             raise GroupError(self._farewell())
+        self._number += 1
         for rank in asked:
             try:
-                self._ranks[rank].send(message)
+                self._ranks[rank].send((kind, self._number, *details))
             except (OSError, KeyError):
                 raise GroupError(self._farewell()) from None
         answers: dict[int, Answer] = {}
@@ -346,11 +355,11 @@ class Group:
                 self._relay(ready)
             elif isinstance(ready, Connection):
                 rank, message = self._receive(ready)
-                if message[0] == "done":
-                    answers[rank] = Answer(message[1], message[2])
+                if message[:2] == ("done", self._number):
+                    answers[rank] = Answer(*message[2:])
         return answers
 
-    def _receive(self, connection: Connection) -> tuple[int, tuple[str, ...]]:
+    def _receive(self, connection: Connection) -> tuple[int, tuple[Any, ...]]:
         """Take one message of a rank; the end of its connection counts as an empty one."""
         rank = next(rank for rank, known in self._ranks.items() if known is connection)
         try:
@@ -361,17 +370,16 @@ class Group:
         self._take(rank, message)
         return rank, message
 
-    def _take(self, rank: int, message: tuple[str, ...]) -> None:
+    def _take(self, rank: int, message: tuple[Any, ...]) -> None:
         """Keep what a rank has written."""
         if message[0] == "text":
-            pending = self._pending[message[1]]
-            pending[rank] = pending.get(rank, "") + message[2]
+            self._pending[message[1]].setdefault(rank, []).append(message[2])
 
     def _flush(self) -> None:
         """Show what ranks have written."""
         for stream, pending in self._pending.items():
             if pending:
-                self._show(stream, folded(pending))
+                self._show(stream, folded({rank: "".join(texts) for rank, texts in pending.items()}))
                 pending.clear()
 
     def _relay(self, pipe: int) -> None:
@@ -436,8 +444,8 @@ class _Asking:
         self._told = True
         errors = {rank: str(answer.text).strip().splitlines()[-1] for rank, answer in answers.items() if answer.kind == "error"}
         self._group._show("err", folded(errors))
-        remedy = "Ctrl-C again ends all processes; variables are lost" if self._interrupted else "Ctrl-C interrupts"
-        self._group._show("err", f"limosa: still running: {self._group.where(sorted(missing))}\nhint: {remedy}\n")
+        remedy = "again ends all processes; variables are lost" if self._interrupted else "interrupts"
+        self._group._show("err", f"limosa: still running: {self._group.where(sorted(missing))}\nhint: {self._group._key} {remedy}\n")
 
     def interrupt(self, missing: set[int]) -> None:
         """Pass the first interrupt on; at the second end everything."""

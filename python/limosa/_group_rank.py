@@ -77,11 +77,15 @@ class Sender:
         self._lock = threading.RLock()
 
     def __call__(self, *message: object) -> None:
-        with self._lock:
-            try:
+        """Send one; an interrupt meanwhile comes after it, because half a message would spoil all that follow."""
+        try:
+            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+            with self._lock:
                 self._connection.send(message)
-            except OSError:
-                os._exit(1)  # the front has gone, and nobody can be told anything
+        except OSError:
+            os._exit(1)  # the front has gone, and nobody can be told anything
+        finally:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
 class Rank:
@@ -89,7 +93,7 @@ class Rank:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._tasks: queue.SimpleQueue[tuple[str, ...]] = queue.SimpleQueue()
+        self._tasks: queue.SimpleQueue[tuple[Any, ...]] = queue.SimpleQueue()
         self._busy = False
         self._send = Sender(connection)
         self._main = ModuleType("__main__")
@@ -113,9 +117,9 @@ class Rank:
             sys.stdout.flush()
             sys.stderr.flush()
             self._flush_c(None)  # what C code has printed
-            self._send("done", *answer)
+            self._send("done", task[1], *answer)
 
-    def _next(self) -> tuple[str, ...]:
+    def _next(self) -> tuple[Any, ...]:
         while True:
             try:
                 return self._tasks.get()
@@ -143,19 +147,19 @@ class Rank:
         if self._busy:
             raise KeyboardInterrupt
 
-    def _do(self, task: tuple[str, ...]) -> tuple[str, str | bytes]:
+    def _do(self, task: tuple[Any, ...]) -> tuple[str, str | bytes]:
         """Carry out one message; give kind and text of the answer."""
         try:
             if task[0] == "run":
                 try:
-                    return "value", self._run(task[1], task[2])
+                    return "value", self._run(*task[2:])
                 finally:
                     self._busy = False  # from here on interrupts are ignored
             if task[0] == "complete":
-                return "value", "\n".join(self._complete(task[1]))
-            if task[1] not in self._names:
-                return "error", f"NameError: name '{task[1]}' is not defined"
-            return "pulled", pickle.dumps(self._names[task[1]], protocol=5)
+                return "value", "\n".join(self._complete(task[2]))
+            if task[2] not in self._names:
+                return "error", f"NameError: name '{task[2]}' is not defined"
+            return "pulled", pickle.dumps(self._names[task[2]], protocol=5)
         except SystemExit as leaving:
             return "exit", str(leaving.code if leaving.code is not None else 0)
         except BaseException as error:

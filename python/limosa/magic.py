@@ -8,7 +8,8 @@
     [0-3] 6
 
 The processes are started by the first such cell and keep their variables; ``-n`` may be left out afterwards. What they write, values and
-tracebacks are marked with their ranks, as in ``limosa shell``. Interrupting the cell interrupts all ranks.
+tracebacks are marked with their ranks, as in ``limosa shell``. A cell that fails on some rank has failed: "run all" stops there.
+Interrupting the cell interrupts all ranks.
 
 =================================  ==============================================================
 ``%%limosa -n 4``                  the cell on 4 processes (at first 2, unless this says otherwise)
@@ -28,12 +29,20 @@ from typing import TYPE_CHECKING
 from IPython.core.error import UsageError
 from IPython.core.magic import Magics, line_cell_magic, magics_class
 
-from limosa._group import Group, GroupError, parse_ranks
+from limosa._group import Group, GroupError, label, parse_ranks
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
 __all__ = ["LimosaMagics", "load"]
+
+
+class CellError(Exception):
+    """A cell has failed on some rank, so the cells below it are not to be run. Its traceback has been shown."""
+
+    def _render_traceback_(self) -> list[str]:
+        """Give the lines that IPython shows."""
+        return [str(self)]
 
 
 class _Options(argparse.ArgumentParser):
@@ -81,7 +90,9 @@ class LimosaMagics(Magics):  # type: ignore[misc]
                 return group.pull(options.pull)
             if cell is not None:
                 self._cells += 1
-                group.run(cell, f"<cell {self._cells}>", parse_ranks(options.rank, group.size) if options.rank else None)
+                answers = group.run(cell, f"<cell {self._cells}>", parse_ranks(options.rank, group.size) if options.rank else None)
+                if failed := [rank for rank, answer in answers.items() if answer.kind == "error"]:
+                    raise CellError(f"limosa: the cell failed on rank{'s' if len(failed) > 1 else ''} {label(failed).strip('[]')}")
         except (GroupError, LookupError, ValueError) as error:
             raise UsageError(f"%%limosa: {error}") from None
         return None
@@ -98,7 +109,7 @@ class LimosaMagics(Magics):  # type: ignore[misc]
                 now = f"{self._group.size} processes on {self._group.library}"
                 raise ValueError(f"there are {now} already; --new starts others, and their variables are lost")
             return self._group
-        self._group = Group(n or 2, library=library or "limosa")
+        self._group = Group(n or 2, library=library or "limosa", key="the stop button")
         return self._group
 
     def end(self) -> None:
@@ -106,6 +117,9 @@ class LimosaMagics(Magics):  # type: ignore[misc]
         if self._group is not None:
             self._group.end()
             self._group = None
+
+
+LimosaMagics.limosa.__doc__ = __doc__  # what %limosa? shows
 
 
 def load(shell: "InteractiveShell") -> None:

@@ -17,6 +17,7 @@ ranks they come from, and shown once where they are equal. After an exception th
 
 ==========================  ===================================================================
 ``%rank 2 CODE``            run the code on one rank (``%rank 0,2-3 CODE``: on some)
+``%%rank 2``                run the lines that follow, up to an empty one, on one rank or some
 ``%restart``                end the processes and start new ones; variables are lost
 ``%ps``                     show what each rank is doing
 ``exit()`` or Ctrl-D        end the session
@@ -32,6 +33,7 @@ input is no terminal, lines are taken from there, without a prompt; a block ends
 
 import argparse
 import codeop
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -94,11 +96,14 @@ class Session:
         """
         ranks = None
         if source.lstrip().startswith(("%", "!", "?")):
-            word, _, rest = source.strip().partition(" ")
-            if word != "%rank":
+            found = re.fullmatch(r"(%?%rank)(?:\s+(\S+)(?:\s(.*))?)?", source.strip(), re.DOTALL)
+            if not found:
                 self._command(source.strip())
                 return True
-            text, _, source = rest.strip().partition(" ")
+            text, source = found[2] or "", found[3] or ""
+            if not source.strip():
+                _complain(f"what should the ranks do? write {found[1]} 2 and {'code below it' if found[1] == '%%rank' else 'code'}")
+                return True
             try:
                 ranks = parse_ranks(text, self.size)
             except ValueError as error:
@@ -106,6 +111,8 @@ class Session:
                 return True
         if not source.strip():
             return True
+        if source.strip() in {"exit", "quit"}:
+            source = f"{source.strip()}()"
         self._cells += 1
         try:
             return self._go_on(self.start().run(source, f"<cell {self._cells}>", ranks))
@@ -136,7 +143,7 @@ class Session:
             subprocess.run([launcher(), "ps"])
         else:
             word = line.split(maxsplit=1)[0]
-            _complain(f"`{word}` is no command of this session; there are %rank RANKS CODE, %restart and %ps")
+            _complain(f"`{word}` is no command of this session; there are %rank RANKS CODE, %%rank RANKS, %restart and %ps")
 
     def complete(self, text: str) -> list[str]:
         """Give the names on rank 0 that begin like this."""
@@ -169,12 +176,12 @@ def pieces(lines: Iterator[str], compiles: Callable[[str], object] | None = None
     held: list[str] = []
     for line in (raw.rstrip("\r\n") for raw in lines):
         starts = line[:1] not in {"", " ", "\t", "#", ")", "]", "}"} and not line.startswith(_CONTINUES)
-        if held and starts and is_complete("\n".join(held) + "\n\n", compiles):
+        if held and starts and not held[0].startswith("%%") and is_complete("\n".join(held) + "\n\n", compiles):
             yield "\n".join(held)
             held = []
         held.append(line)
         text = "\n".join(held)
-        if text.lstrip().startswith(("%", "!", "?")) or is_complete(text, compiles):
+        if is_complete(text, compiles):
             if text.strip():
                 yield text
             held = []
@@ -193,6 +200,10 @@ def compiler() -> codeop.CommandCompiler:
 
 def is_complete(text: str, compiles: Callable[[str], object]) -> bool:
     """Tell whether a piece can be run; one with an error can, to show the error."""
+    if text.startswith("%%"):
+        return text.endswith("\n")
+    if text.lstrip().startswith(("%", "!", "?")):
+        return True
     try:
         return compiles(text) is not None
     except (SyntaxError, ValueError, OverflowError):
@@ -230,7 +241,7 @@ def _typed(session: Session) -> Iterator[str]:
             print()
             return
         held += line + "\n"
-        if is_complete(held[:-1], compiles) or held.startswith("%"):
+        if is_complete(held[:-1], compiles):
             held = ""
         yield line
 

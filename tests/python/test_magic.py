@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
+from limosa.magic import CellError
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +42,8 @@ def test_a_cell_may_be_for_some_ranks(cell):
 
 def test_tracebacks_are_marked_and_the_processes_live_on(shell, cell, capsys):
     cell("-n 2 --new", "y = 5")
-    shell.run_cell_magic("limosa", "", "if rank:\n    raise ValueError('bad')")
+    with pytest.raises(CellError, match="the cell failed on rank 1"):
+        shell.run_cell_magic("limosa", "", "if rank:\n    raise ValueError('bad')")
     said = capsys.readouterr().err
     assert "[1] ValueError: bad" in said and "[0]" not in said
     assert cell("", "y") == ["[0-1] 5"]

@@ -86,6 +86,27 @@ def test_one_rank_can_be_spoken_to():
     assert "`%magic` is no command of this session" in outcome.err
 
 
+def test_some_lines_can_be_for_one_rank():
+    outcome = session("%%rank 1\nfor i in range(2):\n    print(i)\nx = 5\n\n'x' in globals()\n%rank 1\n%%rank 0\n\n", n=2)
+    assert outcome.out.splitlines() == ["[1] 0", "[1] 1", "[0] False", "[1] True"], outcome.text
+    assert outcome.err.count("what should the ranks do?") == 2
+
+
+def test_interrupts_in_the_middle_of_output_spoil_nothing():
+    job = Job([LIMOSA, "shell", "-n", "2"], stdin=subprocess.PIPE)
+    for i in range(5):
+        job.process.stdin.write("while True: print('x' * 100000)\n\n")
+        job.process.stdin.flush()
+        job.read_lines(3)
+        job.process.send_signal(signal.SIGINT)
+        job.process.stdin.write(f"'on {i}'\n")
+        job.process.stdin.flush()
+        while "x" in (line := job.read_lines(1)[0]):
+            pass
+        assert line == f"[0-1] 'on {i}'"
+    assert job.wait(20).code == 0
+
+
 def test_processes_that_died_are_replaced():
     outcome = session("x = 1\n%rank 1 import os; os.abort()\n'x' in globals()\n")
     assert "rank 1 " in outcome.err and "SIGABRT" in outcome.err
@@ -99,7 +120,9 @@ def test_restart_forgets_variables():
 
 def test_exit_ends_the_session_with_its_code():
     assert session("exit(3)\nprint('not reached')\n").code == 3
-    assert session("exit\nquit()\n").code == 0
+    for text in ("exit\nprint('no')\n", "quit()\n"):
+        outcome = session(text)
+        assert (outcome.code, outcome.out) == (0, "")
     outcome = session("%rank 1 exit()\nrank\n", n=2)
     assert outcome.out == "[0] 0\n[1] 1\n" and "exit was called on 1 of 2 ranks only" in outcome.err
 
