@@ -145,7 +145,8 @@ fn find_program(name: &OsStr, wdir: Option<&Path>, path: &OsStr) -> Result<PathB
             format!("there is a file of that name here: write ./{}", given.display()),
         );
     }
-    unusable(format!("there is no program `{}` in PATH", given.display()), None)
+    let place = if given.extension() == Some(OsStr::new("py")) { "here or in PATH" } else { "in PATH" };
+    unusable(format!("there is no program `{}` {place}", given.display()), None)
 }
 
 fn absolute(file: &Path) -> Result<PathBuf> {
@@ -278,6 +279,7 @@ mod tests {
             assert!(error.what.contains(part), "{error:?}");
         };
         says(&["no-such-program-at-all"], "there is no program `no-such-program-at-all` in PATH");
+        says(&["no-such-program-at-all.py"], "there is no program `no-such-program-at-all.py` here or in PATH");
         says(&["./no/such"], "cannot run ./no/such: No such file");
         says(&["/tmp"], "/tmp is not a file");
         says(&["/etc/passwd"], "/etc/passwd is not executable");
