@@ -147,6 +147,10 @@ fn a_python_file_needs_neither_mode_nor_interpreter() {
     let mut command = limosa(&["run", "./y.py"]);
     command.current_dir(dir.path());
     assert_eq!(finish(command, b"").out, "shell\n", "an executable file decides for itself");
+    script(&dir, "z.py", "import sys; print('python', sys.argv[1:])", true);
+    let mut command = limosa(&["run", "./z.py", "a"]);
+    command.current_dir(dir.path());
+    assert_eq!(finish(command, b"").out, "python ['a']\n", "if it says how");
 }
 
 #[test]

@@ -4,6 +4,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -99,7 +100,7 @@ fn app(section: &Options, all: &[Options]) -> Result<App> {
     let path = path.or_else(|| std::env::var_os("PATH")).unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
     let (name, args) = (section.command[0].clone(), &section.command[1..]);
     let program = find_program(&name, section.wdir.as_deref(), &path)?;
-    if program.extension() == Some(OsStr::new("py")) && rustix::fs::access(&program, Access::EXEC_OK).is_err() {
+    if program.extension() == Some(OsStr::new("py")) && !says_how_to_run(&program) {
         let Some(python) = find_python(&path) else {
             return unusable(
                 format!("{} is a Python program, but there is no python3 in PATH", program.display()),
@@ -147,6 +148,13 @@ fn find_program(name: &OsStr, wdir: Option<&Path>, path: &OsStr) -> Result<PathB
     }
     let place = if given.extension() == Some(OsStr::new("py")) { "here or in PATH" } else { "in PATH" };
     unusable(format!("there is no program `{}` {place}", given.display()), None)
+}
+
+/// True if a script may be executed and its first line names an interpreter; without that line a shell would take it for its own.
+fn says_how_to_run(script: &Path) -> bool {
+    let mut start = [0; 2];
+    let begins_so = fs::File::open(script).and_then(|mut file| file.read_exact(&mut start)).is_ok() && start == *b"#!";
+    begins_so && rustix::fs::access(script, Access::EXEC_OK).is_ok()
 }
 
 fn absolute(file: &Path) -> Result<PathBuf> {
