@@ -67,6 +67,13 @@ impl Doorbell {
         self.ring_now();
     }
 
+    /// After something was put where the owner will look: true if a thread of the owner is going to see it, false if only the helper could be made to.
+    #[inline]
+    pub fn is_attended(&self) -> bool {
+        full_fence(Ordering::SeqCst);
+        self.is(State::Awake) || self.is(State::Asleep)
+    }
+
     #[cold]
     fn ring_now(&self) {
         self.rung_from.store(cpu::current().map_or(0, |cpu| cpu + 1), Ordering::Relaxed);

@@ -37,6 +37,11 @@ impl Commons {
         self.ports.of(peer).doorbell.ring(true);
     }
 
+    /// After something urgent was put where `peer` will look: true if a thread of it is going to see it, false if only its helper could.
+    pub fn is_attended(&self, peer: Peer) -> bool {
+        self.ports.of(peer).doorbell.is_attended()
+    }
+
     /// True if a thread of `peer` is in the library and waits there.
     pub fn is_waiting(&self, peer: Peer) -> bool {
         self.ports.of(peer).is_waiting()

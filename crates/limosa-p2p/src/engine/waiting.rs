@@ -305,6 +305,7 @@ impl Engine {
     /// As [`Engine::leave`], when something may have to be done for others.
     #[inline(never)]
     fn leave_something<'a>(&'a self, mut core: Guard<'a, Core>) {
+        core.state.unannounced.retain(|(peer, _)| !self.commons.is_attended(*peer));
         let put_off = !core.state.unannounced.is_empty() || (core.state.continuations > 0 && !self.doorbell.is(Bell::AwayAll));
         if !put_off || self.linger(&mut core) {
             let rest = if core.state.continuations > 0 && !put_off { Bell::AwayAll } else { Bell::Away };
