@@ -178,7 +178,7 @@ impl Turn<'_> {
         let table = (size * LINE).next_multiple_of(ALIGNED);
         let aligned = |rank: usize| parts.bytes(rank).checked_next_multiple_of(ALIGNED).unwrap_or(usize::MAX);
         let wanted = (0..size).filter(|rank| *rank != me).map(aligned).fold(table, usize::saturating_add);
-        let fitting = if wanted <= self.most_put() { self.own_area(wanted)? } else { None };
+        let fitting = if wanted <= self.most_put().saturating_add(table) { self.own_area(wanted)? } else { None };
         let area = match fitting {
             Some(area) => area,
             None => self.own_slot()?,
