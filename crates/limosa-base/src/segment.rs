@@ -98,8 +98,7 @@ impl Mapping {
         Ok(Mapping { base, bytes })
     }
 
-    /// Has the system map all pages at once, which takes a tenth of the time that it takes page by page when they are first used. Systems before Linux 5.14
-    /// do the latter.
+    /// Has the system map all pages now, instead of one by one when they are first used, as systems before Linux 5.14 still do.
     pub fn populate(&self) {
         // SAFETY: a mapping of this many bytes, whose contents stay as they are.
         unsafe { libc::madvise(self.base.as_ptr().cast(), self.bytes, libc::MADV_POPULATE_WRITE) };
