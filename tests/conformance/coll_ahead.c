@@ -224,6 +224,50 @@ static void sizes_alternate_on_a_freed_communicator(void)
     }
 }
 
+/* The first rank waits for what is too long to be left in shared memory, last things first, while the others have not even looked at what came
+ * before that: they receive. */
+static void what_is_lent_comes_back_from_ranks_that_do_not_wait(void)
+{
+    enum { OPERATIONS = 12, LONG = 50000 };
+    int *out[OPERATIONS], *in[OPERATIONS];
+    MPI_Request q[OPERATIONS];
+    for (int k = 0; k < OPERATIONS; k++) {
+        int n = k % 3 == 0 ? 1 : LONG;
+        out[k] = buffer(0, n);
+        in[k] = buffer(0, (long)n * size);
+        for (int i = 0; i < n; i++)
+            out[k][i] = value(k % 3 == 1 ? 0 : rank, k, i);
+        switch (k % 3) {
+        case 0: OK(MPI_Iallreduce(out[k], in[k], n, MPI_INT, MPI_SUM, comm, &q[k])); break;
+        case 1: OK(MPI_Ibcast(rank == 0 ? out[k] : in[k], n, MPI_INT, 0, comm, &q[k])); break;
+        case 2: OK(MPI_Iallgather(out[k], n, MPI_INT, in[k], n, MPI_INT, comm, &q[k])); break;
+        }
+    }
+    if (rank == 0) {
+        for (int k = OPERATIONS - 1; k >= 0; k--) {
+            int done = 0;
+            while (k % 2 && !done)
+                OK(MPI_Test(&q[k], &done, MPI_STATUS_IGNORE));
+            OK(MPI_Wait(&q[k], MPI_STATUS_IGNORE));
+        }
+        for (int r = 1; r < size; r++)
+            OK(MPI_Send(NULL, 0, MPI_INT, r, GO, comm));
+    } else {
+        OK(MPI_Recv(NULL, 0, MPI_INT, 0, GO, comm, MPI_STATUS_IGNORE));
+    }
+    OK(MPI_Waitall(OPERATIONS, q, MPI_STATUSES_IGNORE));
+    for (int k = 0; k < OPERATIONS; k++) {
+        if (k % 3 == 0)
+            CHECK_INT(in[k][0], total(size, k, 0));
+        else if (k % 3 == 1)
+            GOT_BLOCK(rank == 0 ? out[k] : in[k], 0, 0, LONG, 0, k);
+        for (int r = 0; k % 3 == 2 && r < size; r++)
+            GOT_BLOCK(in[k], 0, (long)r * LONG, LONG, r, k);
+        free(out[k]);
+        free(in[k]);
+    }
+}
+
 /* Elements of what `sender` has for `receiver` in an uneven exchange: none, few, and more than is left in shared memory. */
 static int uneven(int sender, int receiver, int turn)
 {
@@ -300,10 +344,10 @@ static void uneven_parts_of_any_length(void)
     }
 }
 
-/* In place and with gaps, for lengths on both sides of what fits a note, a slot and a large slot. */
+/* In place and with gaps, for lengths on both sides of what fits a note, a slot, a large slot and none. */
 static void in_place_and_with_gaps(void)
 {
-    static const int lengths[] = {0, 1, 2, 7, 15, 150, 1025, 2100, 9000};
+    static const int lengths[] = {0, 1, 2, 7, 15, 150, 1025, 2100, 9000, 30000};
     for (size_t c = 0; c < sizeof lengths / sizeof *lengths; c++) {
         for (int shape = 0; shape < 2; shape++) {
             int n = lengths[c], root = (int)c % size;
@@ -394,6 +438,7 @@ ON_ALL(a_rank_that_computes_holds_nobody_up)
 ON_ALL(a_root_may_run_ahead)
 ON_ALL(a_persistent_root_may_run_ahead)
 ON_ALL(sizes_alternate_on_a_freed_communicator)
+ON_ALL(what_is_lent_comes_back_from_ranks_that_do_not_wait)
 ON_ALL(uneven_parts_of_any_length)
 ON_ALL(in_place_and_with_gaps)
 ON_ALL(disagreement_is_reported)
@@ -401,5 +446,5 @@ ON_ALL(disagreement_is_reported)
 LT_MAIN("coll_ahead", TEST(make_shapes), TEST(many_are_waited_for_in_any_order_on_all), TEST(many_are_found_by_waitany_and_tests_on_all),
         TEST(a_rank_that_receives_holds_nobody_up_on_all), TEST(a_rank_that_computes_holds_nobody_up_on_all),
         TEST(a_root_may_run_ahead_on_all), TEST(a_persistent_root_may_run_ahead_on_all), TEST(sizes_alternate_on_a_freed_communicator_on_all),
-        TEST(uneven_parts_of_any_length_on_all), TEST(in_place_and_with_gaps_on_all), TEST(disagreement_is_reported_on_all),
-        TEST(free_shapes))
+        TEST(what_is_lent_comes_back_from_ranks_that_do_not_wait_on_all), TEST(uneven_parts_of_any_length_on_all),
+        TEST(in_place_and_with_gaps_on_all), TEST(disagreement_is_reported_on_all), TEST(free_shapes))

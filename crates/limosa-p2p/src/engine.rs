@@ -129,6 +129,8 @@ struct Core {
     sleepers: usize,
     /// The alarm is set.
     lingering: bool,
+    /// How often in a row the attendant wanted to be called again.
+    reminders: u32,
     /// Naps with a backlog since something moved.
     naps: u32,
     /// Packets that handlers want sent when the device is free.
@@ -212,6 +214,7 @@ impl Engine {
             state: State::new(rank, size, eager_limit),
             sleepers: 0,
             lingering: false,
+            reminders: 0,
             naps: 0,
             answers: Vec::new(),
         };
@@ -291,7 +294,16 @@ impl Engine {
     /// Has the attendant called in a while, whatever the program does.
     pub fn remind(&self) {
         let mut core = self.core.lock();
+        core.reminders = 0;
         self.call_back(&mut core);
+        self.leave(core);
+    }
+
+    /// Has the attendant called soon, in case that the program does not come back.
+    pub fn remind_soon(&self) {
+        let mut core = self.core.lock();
+        core.reminders = 0;
+        self.linger(&mut core);
         self.leave(core);
     }
 

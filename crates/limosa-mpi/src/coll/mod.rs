@@ -48,7 +48,7 @@ mod tests;
 mod work;
 
 pub use buffer::{Blocks, Buffer};
-use depot::{Deal, Desk};
+use depot::{Deal, Desk, Terms};
 pub(crate) use depot::{Depot, Sleepers};
 pub(crate) use node::Node;
 use node::{Kind, Turn};
@@ -111,33 +111,59 @@ impl<'a> Call<'a> {
     /// The depot for an operation in the background of which a rank leaves at most so many bytes there, as all ranks know; `None` if there is none,
     /// or they do not fit.
     fn desk(&self, bytes: usize) -> Option<Desk> {
+        self.desk_on(bytes, false)
+    }
+
+    /// As [`Call::desk`], for an operation that can lend what does not fit.
+    fn desk_to_move(&self, bytes: usize) -> Option<Desk> {
+        self.desk_on(bytes, true)
+    }
+
+    fn desk_on(&self, bytes: usize, may_lend: bool) -> Option<Desk> {
+        let lends = |fits: bool| !fits && may_lend && Depot::of(self.comm).is_some_and(|depot| depot.lends());
+        let on_terms = |fits| {
+            let lends = lends(fits);
+            (fits || lends).then_some(Terms { most: if fits { usize::MAX } else { 0 }, lends })
+        };
         match self.sort {
             Sort::Blocking => None,
             Sort::NonBlocking(number) => {
                 let depot = Depot::of(self.comm)?;
-                if !depot.can_hold(bytes) {
+                let Some(terms) = on_terms(depot.can_hold(bytes)) else {
                     depot.pass_over(number);
                     return None;
-                }
-                Some(Desk { depot: depot.clone(), number: Some(number), most: usize::MAX })
+                };
+                Some(Desk { depot: depot.clone(), number: Some(number), terms })
             }
             Sort::Persistent(number) => {
                 if let Some(Some(depot)) = self.comm.depot.get() {
                     depot.pass_over(number);
                 }
-                if bytes > depot::MOST_BYTES {
-                    return None;
-                }
-                let depot = Depot::for_persistent(self.comm, number, bytes).filter(|depot| depot.can_hold(bytes))?;
-                Some(Desk { depot, number: None, most: usize::MAX })
+                let fits = bytes <= depot::MOST_BYTES;
+                let terms = on_terms(fits)?;
+                let room = if fits { bytes } else { depot::LOAN_LINE * self.size() };
+                let depot = Depot::for_persistent(self.comm, number, room).filter(|depot| depot.can_hold(room))?;
+                Some(Desk { depot, number: None, terms })
             }
         }
     }
 
+    /// As [`Call::desk_to_move`], for an operation with a root, of messages of so many bytes.
+    fn desk_to_move_by_root(&self, bytes: usize, message: usize) -> Option<Desk> {
+        self.desk_on(bytes, self.root_may_lend(message))
+    }
+
+    /// Two ranks with one large message copy it together if it goes by message, which takes half the time.
+    fn root_may_lend(&self, message: usize) -> bool {
+        const TOGETHER: usize = 128 << 10;
+        self.size() > 2 || message < TOGETHER
+    }
+
     /// As [`Call::desk`], for parts of which ranks do not know alike how long they are.
-    fn desk_for_any(&self) -> Option<Desk> {
+    fn desk_for_any(&self, has_root: bool) -> Option<Desk> {
         let mut desk = self.desk(depot::SLOT_BYTES)?;
-        desk.most = if matches!(self.sort, Sort::Persistent(_)) { depot::SLOT_BYTES } else { desk.depot.most_bytes() };
+        desk.terms.lends = (!has_root || self.root_may_lend(usize::MAX)) && Depot::of(self.comm).is_some_and(|depot| depot.lends());
+        desk.terms.most = if matches!(self.sort, Sort::Persistent(_)) { depot::SLOT_BYTES } else { desk.depot.most_bytes() };
         Some(desk)
     }
 

@@ -37,7 +37,7 @@ const LONGEST_NAP: u32 = 7;
 const POLL_REPORT_NS: u64 = 100_000_000;
 /// What a thread leaves undone when it leaves the library is done after this time, if it has not come back.
 const LINGER: Duration = Duration::from_micros(100);
-/// When an attendant is called again that wants to be.
+/// When an attendant is called again that wants to be; then after twice as long, and so on as for naps.
 const REMINDER: Duration = Duration::from_millis(1);
 /// The helper thread takes no more unexpected messages than this for a program that does not receive, in bytes.
 const HELPER_HOARD: usize = 64 << 20;
@@ -320,6 +320,7 @@ impl Engine {
             && Guard::unlocked(core, attendant)
         {
             self.call_back(core);
+            core.reminders += 1;
         }
     }
 
@@ -327,7 +328,7 @@ impl Engine {
     pub(super) fn call_back(&self, core: &mut Core) {
         if !core.lingering && !self.stopping.load(Ordering::Relaxed) && self.has_alarm_thread() {
             core.lingering = true;
-            self.alarm.set(REMINDER);
+            self.alarm.set(REMINDER * (1 << core.reminders.min(LONGEST_NAP)));
         }
     }
 

@@ -29,8 +29,8 @@ pub fn run(call: &Call<'_>, send: Option<&Buffer>, receive: &Blocks) -> Result<(
 /// As for [`plan`].
 pub fn background(call: &Call<'_>, send: Option<&Buffer>, receive: &Blocks) -> Result<Task> {
     check(send, receive, call.rank())?;
-    match call.desk(receive.most_bytes(call.size())) {
-        Some(desk) => Deal::allgather(call, send, receive).map(|deal| Task::at(desk, deal)),
+    match call.desk_to_move(receive.most_bytes(call.size())) {
+        Some(desk) => Deal::allgather(call, desk.terms, send, receive).map(|deal| Task::at(desk, deal)),
         None if receive.are_even() => plan(call, send, receive).map(Task::from),
         None => plan_v(call, send, receive).map(Task::from),
     }

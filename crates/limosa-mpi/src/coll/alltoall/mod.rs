@@ -32,9 +32,9 @@ pub fn background(call: &Call<'_>, send: Option<&Blocks>, receive: &Blocks) -> R
     if let Some(send) = send {
         check_apart(&send.of(0), &receive.of(0))?;
     }
-    let desk = if receive.are_even() { call.desk(receive.bytes(0).saturating_mul(call.size())) } else { call.desk_for_any() };
+    let desk = if receive.are_even() { call.desk_to_move(receive.bytes(0).saturating_mul(call.size())) } else { call.desk_for_any(false) };
     match desk {
-        Some(desk) => Deal::alltoall(call, desk.most, send, receive).map(|deal| Task::at(desk, deal)),
+        Some(desk) => Deal::alltoall(call, desk.terms, send, receive).map(|deal| Task::at(desk, deal)),
         None => plan(call, send, receive).map(Task::from),
     }
 }

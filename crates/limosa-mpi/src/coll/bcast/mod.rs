@@ -27,8 +27,8 @@ pub fn run(call: &Call<'_>, buffer: &Buffer, root: i32) -> Result<()> {
 /// As for [`plan`].
 pub fn background(call: &Call<'_>, buffer: &Buffer, root: i32) -> Result<Task> {
     let rank = call.comm.check_root(root)? as usize;
-    match call.desk(buffer.bytes()) {
-        Some(desk) => Ok(Task::at(desk, Deal::bcast(call, buffer, rank))),
+    match call.desk_to_move_by_root(buffer.bytes(), buffer.bytes()) {
+        Some(desk) => Deal::bcast(call, desk.terms, buffer, rank).map(|deal| Task::at(desk, deal)),
         None => plan(call, buffer, root).map(Task::from),
     }
 }

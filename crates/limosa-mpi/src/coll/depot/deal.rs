@@ -6,6 +6,7 @@ use std::sync::Arc;
 use limosa_base::stage::BODY_BYTES;
 use limosa_p2p::memory::Region;
 
+use super::loan::Loan;
 use super::shelf::LINE;
 use crate::coll::Call;
 use crate::coll::buffer::{Blocks, Buffer};
@@ -24,6 +25,45 @@ pub(in crate::coll) enum Give {
     Block(Region),
     /// Bytes for each rank.
     Parts(Box<Parts>),
+    /// Leave to read bytes where they are.
+    Loan(Box<Loan>),
+}
+
+/// What an operation may leave in a depot.
+#[derive(Clone, Copy)]
+pub(in crate::coll) struct Terms {
+    /// Most bytes of a rank; [`usize::MAX`] if all are known to fit.
+    pub(in crate::coll) most: usize,
+    /// What is longer is lent; otherwise it goes by message.
+    pub(in crate::coll) lends: bool,
+}
+
+impl Terms {
+    /// Longest part, of parts for each of `size` ranks, that does not go by message.
+    fn longest_part(self, size: usize) -> usize {
+        if self.lends || self.most == usize::MAX { usize::MAX } else { self.most / size - LINE }
+    }
+
+    /// Longest contribution that does not go by message.
+    fn longest(self) -> usize {
+        if self.lends { usize::MAX } else { self.most }
+    }
+
+    /// One block for all who want it.
+    fn block(self, region: Region) -> Result<Give> {
+        if region.len() <= self.most { Ok(Give::Block(region)) } else { Ok(Give::Loan(Box::new(Loan::of_block(region)?))) }
+    }
+
+    /// A part for each rank; of those that others get none goes by message that is not longer than `longest`. With `in_place` others write to
+    /// their places.
+    fn parts(self, blocks: &Blocks, size: usize, me: usize, in_place: bool) -> Result<Give> {
+        let even = (self.most == usize::MAX).then(|| blocks.bytes(me));
+        let parts = Parts { even, blocks: blocks.clone(), most: self.longest_part(size) };
+        if self.lends && even.is_none() && parts.table_bytes(size, me) > self.most {
+            return Ok(Give::Loan(Box::new(Loan::of_parts(parts.blocks, size, me, in_place)?)));
+        }
+        Ok(Give::Parts(Box::new(parts)))
+    }
 }
 
 /// Bytes for each rank.
@@ -69,11 +109,6 @@ pub(in crate::coll) struct Deal {
     pub(super) far: Option<Box<Schedule>>,
 }
 
-/// Longest part, of parts for each of `size` ranks, that is left where a rank leaves at most so many bytes; all, if they are known to fit.
-fn longest_part(most: usize, size: usize) -> usize {
-    if most == usize::MAX { most } else { most / size - LINE }
-}
-
 impl Deal {
     fn new(kind: Kind, give: Give, take: Take) -> Deal {
         Deal { kind, give, take, own: None, far: None }
@@ -83,23 +118,23 @@ impl Deal {
         Deal::new(Kind::Barrier, Give::Signal, Take::Signals)
     }
 
-    pub(in crate::coll) fn bcast(call: &Call<'_>, buffer: &Buffer, root: usize) -> Deal {
+    pub(in crate::coll) fn bcast(call: &Call<'_>, terms: Terms, buffer: &Buffer, root: usize) -> Result<Deal> {
         let region = buffer.region();
         if call.rank() == root {
-            return Deal::new(Kind::Bcast, Give::Block(region), Take::Nothing);
+            return Ok(Deal::new(Kind::Bcast, terms.block(region)?, Take::Nothing));
         }
-        Deal::new(Kind::Bcast, Give::Nothing, Take::One { from: root, part: None, into: region })
+        Ok(Deal::new(Kind::Bcast, Give::Nothing, Take::One { from: root, part: None, into: region }))
     }
 
-    /// Contributions of any length, of which those of more than `most` bytes come by message.
+    /// Contributions of any length.
     pub(in crate::coll) fn gather(
         call: &Call<'_>,
-        most: usize,
+        terms: Terms,
         send: Option<&Buffer>,
         receive: Option<&Blocks>,
         root: usize,
     ) -> Result<Deal> {
-        let me = call.rank();
+        let (me, most) = (call.rank(), terms.longest());
         let mut far = Far::new(call);
         if me == root {
             let receive = receive.expect("the root has room for all");
@@ -115,19 +150,19 @@ impl Deal {
             far.schedule().send(root, region);
             return Ok(Deal { far: far.0, ..Deal::new(Kind::Gather, Give::Signal, Take::Nothing) });
         }
-        Ok(Deal::new(Kind::Gather, Give::Block(region), Take::Nothing))
+        Ok(Deal::new(Kind::Gather, terms.block(region)?, Take::Nothing))
     }
 
-    /// Parts, which are even and fit, or of any length; too long ones for `most` bytes in all then go by message.
+    /// Parts, which are even and fit, or of any length.
     pub(in crate::coll) fn scatter(
         call: &Call<'_>,
-        most: usize,
+        terms: Terms,
         send: Option<&Blocks>,
         receive: Option<&Buffer>,
         root: usize,
     ) -> Result<Deal> {
         let (me, size) = (call.rank(), call.size());
-        let (even, most) = (most == usize::MAX, longest_part(most, size));
+        let most = terms.longest_part(size);
         let mut far = Far::new(call);
         if me != root {
             let into = receive.expect("a rank that is not the root receives").region();
@@ -145,23 +180,23 @@ impl Deal {
         for rank in (0..size).filter(|rank| *rank != me && send.bytes(*rank) > most) {
             far.schedule().send(rank, send.region(rank));
         }
-        let parts = Parts { even: even.then(|| send.bytes(me)), blocks: send.clone(), most };
-        Ok(Deal { own, far: far.0, ..Deal::new(Kind::Scatter, Give::Parts(Box::new(parts)), Take::Nothing) })
+        let give = terms.parts(send, size, me, false)?;
+        Ok(Deal { own, far: far.0, ..Deal::new(Kind::Scatter, give, Take::Nothing) })
     }
 
-    /// Contributions of any length that fit.
-    pub(in crate::coll) fn allgather(call: &Call<'_>, send: Option<&Buffer>, receive: &Blocks) -> Result<Deal> {
+    /// Contributions of any length.
+    pub(in crate::coll) fn allgather(call: &Call<'_>, terms: Terms, send: Option<&Buffer>, receive: &Blocks) -> Result<Deal> {
         let me = call.rank();
         let own = own(me, send.map(Buffer::region), receive)?;
-        let give = Give::Block(send.map_or_else(|| receive.region(me), Buffer::region));
+        let give = terms.block(send.map_or_else(|| receive.region(me), Buffer::region))?;
         let take = Take::Each { into: receive.clone(), part: None, most: usize::MAX };
         Ok(Deal { own, ..Deal::new(Kind::Allgather, give, take) })
     }
 
     /// Parts, as in a scatter.
-    pub(in crate::coll) fn alltoall(call: &Call<'_>, most: usize, send: Option<&Blocks>, receive: &Blocks) -> Result<Deal> {
+    pub(in crate::coll) fn alltoall(call: &Call<'_>, terms: Terms, send: Option<&Blocks>, receive: &Blocks) -> Result<Deal> {
         let (me, size) = (call.rank(), call.size());
-        let (even, most) = (most == usize::MAX, longest_part(most, size));
+        let most = terms.longest_part(size);
         let own = own(me, send.map(|send| send.region(me)), receive)?;
         let mut far = Far::new(call);
         let others = || (1..size).map(|step| (me + step) % size);
@@ -179,10 +214,9 @@ impl Deal {
             }
         }
         others().filter(|from| receive.bytes(*from) > most).for_each(|from| far.schedule().receive(from, receive.region(from)));
-        let blocks = send.unwrap_or(receive).clone();
-        let parts = Parts { even: even.then(|| blocks.bytes(me)), blocks, most };
+        let give = terms.parts(send.unwrap_or(receive), size, me, send.is_none())?;
         let take = Take::Each { into: receive.clone(), part: Some(me), most };
-        Ok(Deal { own, far: far.0, ..Deal::new(Kind::Alltoall, Give::Parts(Box::new(parts)), take) })
+        Ok(Deal { own, far: far.0, ..Deal::new(Kind::Alltoall, give, take) })
     }
 
     /// The operands of the first `ranks` ranks combined; `part` of that comes to `into`, if this rank gets any.
@@ -211,17 +245,18 @@ impl Deal {
             Give::Block(region) => region.len(),
             Give::Parts(parts) => match parts.even {
                 Some(len) => len * size,
-                // A table is in a slot, however short.
-                None => (parts.near(size, me).sum::<usize>() + size * LINE).max(BODY_BYTES + 1),
+                None => parts.table_bytes(size, me),
             },
+            Give::Loan(loan) => loan.note_bytes(size),
         }
     }
 }
 
 impl Parts {
-    /// Lengths of the parts for others that are left.
-    fn near(&self, size: usize, me: usize) -> impl Iterator<Item = usize> {
-        (0..size).filter(move |rank| *rank != me).map(|rank| self.blocks.bytes(rank)).filter(|len| *len <= self.most)
+    /// Bytes of a table and of the parts for others that are left with it. A table is in a slot, however short.
+    fn table_bytes(&self, size: usize, me: usize) -> usize {
+        let near = (0..size).filter(|rank| *rank != me).map(|rank| self.blocks.bytes(rank)).filter(|len| *len <= self.most);
+        near.fold(size * LINE, usize::saturating_add).max(BODY_BYTES + 1)
     }
 }
 

@@ -4,8 +4,9 @@
 //! |---|---|---|
 //! | idle | not started | held back or posted, by [`Errand::start`] |
 //! | held back | there is no room yet for what this rank leaves | posted, by [`Depot::attend`] |
-//! | posted | what this rank leaves is there | fetching, once what it gets is there too; done, if that is nothing |
-//! | fetching | a thread brings what this rank gets to its buffer | done |
+//! | posted | what this rank leaves is there | fetching, once what it gets is there too; lent or done, if that is nothing |
+//! | fetching | a thread brings what this rank gets to its buffer | lent, if it lends, or done |
+//! | lent | others may still read this rank's memory | done, once all have finished the operation |
 //! | done | nothing is left to do | held back or posted (persistent) |
 //!
 //! Held back and posted are entered under the lock of the depot's book, fetching by one of all threads that try.
@@ -15,12 +16,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 use limosa_base::stage::{Awaited, BODY_BYTES, Body};
+use limosa_p2p::memory::Region;
 use limosa_p2p::{Failure, Observer};
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
-use super::deal::{Deal, Give, Operands, Parts, Take};
-use super::shelf::{BLOCK, FAR, LINE, NOTHING, Note, TABLE, get, put};
+use super::deal::{Deal, Give, Operands, Parts, Take, Terms};
+use super::loan::borrow;
+use super::shelf::{BLOCK, FAR, LINE, NOTHING, Note, Place, TABLE, get, put};
 use super::{Book, Depot};
 use crate::coll::buffer::{Blocks, Buffer};
 use crate::coll::node::{Reducer, Scratch, look};
@@ -37,15 +40,15 @@ const IDLE: u8 = 0;
 const HELD_BACK: u8 = 1;
 const POSTED: u8 = 2;
 const FETCHING: u8 = 3;
-const DONE: u8 = 4;
+const LENT: u8 = 4;
+const DONE: u8 = 5;
 
 /// Where an operation is to be done.
 pub(in crate::coll) struct Desk {
     pub(in crate::coll) depot: Arc<Depot>,
     /// Its number, unless the depot counts for itself because it serves one persistent operation.
     pub(in crate::coll) number: Option<u64>,
-    /// Most bytes that a rank leaves.
-    pub(in crate::coll) most: usize,
+    pub(in crate::coll) terms: Terms,
 }
 
 /// An operation of this rank on a depot.
@@ -97,6 +100,16 @@ impl Errand {
         if let Some(far) = &self.far {
             far.start(instance::engine());
         }
+        if self.lends() && !self.is_done() {
+            // In case that this thread is not here to see others fall behind.
+            instance::engine().remind_soon();
+        }
+    }
+
+    /// Whether others read this process's memory.
+    #[inline]
+    pub(super) fn lends(&self) -> bool {
+        matches!(self.deal.give, Give::Loan(_))
     }
 
     pub(super) fn number(&self) -> u64 {
@@ -112,6 +125,12 @@ impl Errand {
     #[inline]
     pub fn is_done(&self) -> bool {
         self.state.load(Ordering::Acquire) == DONE
+    }
+
+    /// This rank reads nothing any more that others have left.
+    #[inline]
+    pub(super) fn is_over(&self) -> bool {
+        self.state.load(Ordering::Acquire) >= LENT
     }
 
     /// Nothing is left to do but what [`Errand::finish`] does. Takes no lock.
@@ -132,6 +151,7 @@ impl Errand {
         match self.state.load(Ordering::Acquire) {
             HELD_BACK => self.depot.stage.least_finished() >= self.depot.room_for(self),
             POSTED => self.is_ready(),
+            LENT => self.depot.stage.holds(Awaited::AllFinished(self.number())),
             _ => true,
         }
     }
@@ -143,7 +163,7 @@ impl Errand {
 
     /// Whether who comes last tells all others.
     fn meets(&self) -> bool {
-        self.depot.crowded && matches!(self.deal.give, Give::Signal | Give::Block(_) | Give::Parts(_)) && self.deal.kind.is_among_all()
+        self.depot.crowded && !matches!(self.deal.give, Give::Nothing) && self.deal.kind.is_among_all()
     }
 
     /// What must be there for this rank, when it has posted.
@@ -177,12 +197,18 @@ impl Errand {
                 }),
                 None => depot.leave(book, number, Note { form: TABLE, ..block(all) }, |place| self.lay_out(parts, place)),
             },
+            Give::Loan(loan) => loan.post(depot, book, number, kind),
         }
         if let Some((from, to)) = &self.deal.own {
             copy(from, to);
         }
-        let is_done = matches!(self.deal.take, Take::Nothing) && !self.meets() && self.far.is_none();
-        self.state.store(if is_done { DONE } else { POSTED }, Ordering::Release);
+        let is_over = matches!(self.deal.take, Take::Nothing) && !self.meets() && self.far.is_none();
+        self.state.store(if is_over { self.end() } else { POSTED }, Ordering::Release);
+    }
+
+    /// The state after fetching.
+    fn end(&self) -> u8 {
+        if self.lends() { LENT } else { DONE }
     }
 
     /// A table, and the parts that are left.
@@ -239,8 +265,9 @@ impl Errand {
         unsafe {
             self.combine(operands, part, scratch.start())?;
             let me = depot.stage.me();
-            let own = depot.find(me, number, kind, None)?.start.unwrap_or_default();
-            std::ptr::copy_nonoverlapping(scratch.start(), own.cast_mut(), len);
+            if let Place::Here(own) = depot.find(me, number, kind, None)?.place {
+                std::ptr::copy_nonoverlapping(scratch.start(), own.cast_mut(), len);
+            }
             body[..3].copy_from_slice(&[len as u64, 0, me as u64]);
         }
         depot.post_for_all(number, kind, BLOCK, &body);
@@ -259,13 +286,23 @@ impl Errand {
             self.depot.attend();
         }
         if !self.finish_quietly() {
-            return self.is_done();
+            return self.is_done() || self.settle();
         }
         let asks = self.depot.strike(self.number());
         self.depot.tell();
         if asks || self.depot.stage.is_pressed() {
             self.depot.attend();
         }
+        self.is_done() || self.settle()
+    }
+
+    /// After fetching: it is done once nobody needs what is lent; true if this thread has found that.
+    fn settle(&self) -> bool {
+        let is_returned = self.state.load(Ordering::Acquire) == LENT && self.depot.stage.holds(Awaited::AllFinished(self.number()));
+        if !is_returned || self.state.compare_exchange(LENT, DONE, Ordering::AcqRel, Ordering::Acquire).is_err() {
+            return self.is_done();
+        }
+        self.depot.count_returned();
         true
     }
 
@@ -279,7 +316,7 @@ impl Errand {
         if let Some(error) = trouble {
             self.trouble.lock().get_or_insert(error);
         }
-        self.state.store(DONE, Ordering::Release);
+        self.state.store(self.end(), Ordering::Release);
         true
     }
 
@@ -294,11 +331,9 @@ impl Errand {
                 }
             }
             Take::One { from, part, into } => {
-                if let Some(start) = self.found(*from, *part, into.len())? {
-                    // SAFETY: so many bytes are there.
-                    unsafe { get(start, into) };
-                }
-                Ok(())
+                let place = self.found(*from, *part, into.len())?;
+                // SAFETY: so many bytes are there.
+                unsafe { self.bring(*from, place, into) }
             }
             Take::Each { into, part, .. } => self.fetch_each(into, *part),
             Take::Combined { operands, part, into, for_all } => {
@@ -326,14 +361,26 @@ impl Errand {
         let mut outcome = Ok(());
         for rank in (1..size).map(|distance| (me + distance) % size) {
             let region = into.region(rank);
-            match self.found(rank, part, region.len()) {
-                // SAFETY: so many bytes are there.
-                Ok(Some(start)) => unsafe { get(start, &region) },
-                Ok(None) => {}
-                Err(error) => outcome = outcome.and(Err(error)),
-            }
+            // SAFETY: so many bytes are there.
+            let brought = self.found(rank, part, region.len()).and_then(|place| unsafe { self.bring(rank, place, &region) });
+            outcome = outcome.and(brought);
         }
         outcome
+    }
+
+    /// Brings a rank's bytes, as many as the region has, to the region.
+    ///
+    /// # Safety
+    /// So many bytes must be there.
+    #[inline]
+    unsafe fn bring(&self, rank: usize, place: Option<Place>, into: &Region) -> Result<()> {
+        match place {
+            // SAFETY: the caller's promise.
+            Some(Place::Here(start)) => unsafe { get(start, into) },
+            Some(Place::There(address)) => return borrow(self.depot.peers[rank], rank, address, into),
+            Some(Place::OnTheWay) | None => {}
+        }
+        Ok(())
     }
 
     fn fetch_for_all(&self, into: &Buffer, len: usize) -> Result<()> {
@@ -346,16 +393,16 @@ impl Errand {
         if found.len != len {
             return Err(mismatch(depot.size() - 1, found.len, len));
         }
-        if let Some(start) = found.start {
+        if let Place::Here(start) = found.place {
             // SAFETY: so many bytes are there.
             unsafe { get(start, &into.region()) };
         }
         Ok(())
     }
 
-    /// Where a rank has left the bytes that this one expects; `None` if they come by message, or there are none.
+    /// Where a rank has the bytes that this one expects; `None` if there are none, or they come by message as this rank knows.
     #[inline]
-    fn found(&self, rank: usize, part: Option<usize>, expected: usize) -> Result<Option<*const u8>> {
+    fn found(&self, rank: usize, part: Option<usize>, expected: usize) -> Result<Option<Place>> {
         let most = match &self.deal.take {
             Take::Each { most, .. } => *most,
             _ => usize::MAX,
@@ -367,7 +414,7 @@ impl Errand {
         if found.len != expected {
             return Err(mismatch(rank, found.len, expected));
         }
-        Ok(found.start.filter(|_| expected > 0))
+        Ok((expected > 0).then_some(found.place))
     }
 
     /// Combines the operands of the first ranks, which are there: this part of them.
@@ -382,7 +429,8 @@ impl Errand {
         let reducer = Reducer::new(&operands.op, &operands.like, true);
         let last = operands.ranks - 1;
         for rank in (0..=last).rev() {
-            let Some(start) = self.found(rank, None, all)? else { continue };
+            // Operands are not lent.
+            let Some(Place::Here(start)) = self.found(rank, None, all)? else { continue };
             let from = start.wrapping_add(part.start);
             // SAFETY: the part lies within the bytes that the rank has left; the rest is the caller's promise.
             unsafe {
@@ -403,6 +451,12 @@ impl Errand {
         while !self.finish() {
             let awaited = match self.state.load(Ordering::Acquire) {
                 HELD_BACK => Awaited::AllFinished(self.depot.room_for(self)),
+                LENT => Awaited::AllFinished(self.number()),
+                FETCHING => {
+                    // Another thread is copying.
+                    std::thread::yield_now();
+                    continue;
+                }
                 _ => self.awaited(),
             };
             if !self.wait_until(awaited, waiting) {

@@ -2,7 +2,8 @@
 //!
 //! Each rank leaves what it contributes in a *depot* when it calls, and gets what it needs from there when it looks: in a wait, in a test, or when
 //! somebody needs the room. Nobody needs another rank's processor after that rank's call, so that operations complete while all ranks compute.
-//! What is too large for a depot goes by messages ([`super::run`]).
+//! What is too large for a depot is lent, if it is only to be moved and memory of others can be read: then the depot says where it is. What is too
+//! large to be reduced there goes by messages ([`super::run`]).
 //!
 //! ```text
 //! let desk = call.desk(bytes)?;                     // the depot, if so many bytes fit
@@ -29,6 +30,7 @@
 //! |---|---|
 //! | `deal` | what an operation leaves and gets: one constructor per operation |
 //! | `errand` | an operation under way: posting, getting, waiting |
+//! | `loan` | bytes that stay in a rank's memory, where others read them |
 //! | `shelf` | where bytes lie: notes, slots, large slots |
 
 use std::collections::VecDeque;
@@ -47,12 +49,14 @@ use crate::instance;
 
 mod deal;
 mod errand;
+mod loan;
 mod shelf;
 
-pub(super) use deal::Deal;
+pub(super) use deal::{Deal, Terms};
 pub(super) use errand::Desk;
 pub use errand::Errand;
 pub(crate) use errand::Sleepers;
+pub(super) use shelf::LOAN_LINE;
 use shelf::Large;
 
 /// Most ranks of a communicator: a table of all fits a slot.
@@ -71,7 +75,7 @@ const LARGE: u64 = 1;
 
 /// Depots of this process that operations have used, for the attendant.
 static DEPOTS: Mutex<Vec<Weak<Depot>>> = Mutex::new(Vec::new());
-/// How many of them have operations under way.
+/// How many of them have operations under way, and how many operations lend.
 static BUSY: AtomicUsize = AtomicUsize::new(0);
 
 /// Where the members of a communicator leave what they contribute.
@@ -89,6 +93,8 @@ pub struct Depot {
     floor: AtomicU64,
     /// Threads of this process that sleep until something happens here.
     beds: Mutex<usize>,
+    /// Operations that lend and are not done.
+    lent: AtomicUsize,
 }
 
 /// Which operations are under way.
@@ -105,6 +111,8 @@ struct Book {
     next_large: usize,
     /// This rank wants to hear of something.
     asks: bool,
+    /// This rank wants others to finish what they can.
+    presses: bool,
 }
 
 impl Depot {
@@ -154,6 +162,7 @@ impl Depot {
             book: Mutex::default(),
             floor: AtomicU64::new(0),
             beds: Mutex::new(0),
+            lent: AtomicUsize::new(0),
         });
         let mut depots = DEPOTS.lock();
         depots.retain(|depot| depot.strong_count() > 0);
@@ -164,6 +173,11 @@ impl Depot {
 
     fn size(&self) -> usize {
         self.stage.size()
+    }
+
+    /// Whether ranks may lend what does not fit: all can read each other's memory. To be asked of a communicator's depot.
+    pub(super) fn lends(&self) -> bool {
+        self.large().is_some_and(|large| large.can_lend)
     }
 
     /// Whether a rank can leave so many bytes at once.
@@ -178,7 +192,7 @@ impl Depot {
 
     /// The large slots, made when they are first needed.
     fn large(&self) -> Option<&Large> {
-        self.large.get_or_init(|| Large::join(mix(self.name, LARGE), self.size(), self.large_bytes)).as_ref()
+        self.large.get_or_init(|| Large::join(mix(self.name, LARGE), &self.peers, self.stage.me(), self.large_bytes)).as_ref()
     }
 
     /// Wakes whoever waits for what is the case now, after a change.
@@ -199,6 +213,10 @@ impl Depot {
 
     /// Enters an operation and posts what it leaves, if there is room.
     fn enter(&self, errand: &Arc<Errand>, number: Option<u64>) {
+        if errand.lends() {
+            self.lent.fetch_add(1, Ordering::Relaxed);
+            BUSY.fetch_add(1, Ordering::Relaxed);
+        }
         let mut book = self.book.lock();
         let number = number.unwrap_or(book.mark + book.open.len() as u64 + 1);
         errand.number.store(number, Ordering::Relaxed);
@@ -212,14 +230,13 @@ impl Depot {
         let posted = book.held_back == 0 && self.try_post(&mut book, errand);
         if !posted {
             book.held_back += 1;
-            if book.held_back == 1 {
-                self.stage.press(true);
-            }
+            let for_loans = book.presses;
+            self.press_if_needed(&mut book, for_loans);
         }
         let first_held_back = book.held_back == 1;
-        let is_done = errand.is_done();
+        let is_over = errand.is_over();
         drop(book);
-        if is_done {
+        if is_over {
             self.strike(number);
         } else if posted {
             errand.arrive();
@@ -231,6 +248,23 @@ impl Depot {
         }
         if self.stage.is_pressed() {
             self.attend();
+        }
+    }
+
+    /// Presses, or not any more: what is held back needs room, and if `for_loans`, what is lent is wanted back.
+    fn press_if_needed(&self, book: &mut Book, for_loans: bool) {
+        let needed = book.held_back > 0 || (for_loans && self.lent.load(Ordering::Relaxed) > 0);
+        if needed != book.presses {
+            book.presses = needed;
+            self.stage.press(needed);
+        }
+    }
+
+    /// An operation that lent is done.
+    fn count_returned(&self) {
+        BUSY.fetch_sub(1, Ordering::Relaxed);
+        if self.lent.fetch_sub(1, Ordering::Relaxed) == 1 {
+            self.press_if_needed(&mut self.book.lock(), true);
         }
     }
 
@@ -293,7 +327,7 @@ impl Depot {
     }
 
     /// Finishes what can be finished and posts what can be posted, because somebody here or elsewhere waits for the room; and says what this rank
-    /// wants to hear of so that it can go on with that. True if something is held back.
+    /// wants to hear of so that it can go on with that. True if this rank wants the same of others.
     #[cold]
     fn attend(&self) -> bool {
         loop {
@@ -314,19 +348,18 @@ impl Depot {
                 let next = book.open.iter().flatten().find(|errand| !errand.is_posted()).cloned();
                 match next {
                     Some(errand) if self.try_post(&mut book, &errand) => {
-                        let (number, is_done) = (errand.number(), errand.is_done());
-                        posted.push((errand, number, is_done));
+                        let (number, is_over) = (errand.number(), errand.is_over());
+                        posted.push((errand, number, is_over));
                     }
                     Some(_) => break,
                     None => {}
                 }
                 book.held_back -= 1;
-                if book.held_back == 0 {
-                    self.stage.press(false);
-                }
             }
-            let held_back = book.held_back > 0;
-            let next = book.open.iter().flatten().find(|errand| !errand.is_done());
+            let for_loans = book.presses;
+            self.press_if_needed(&mut book, for_loans);
+            let presses = book.presses;
+            let next = book.open.iter().flatten().find(|errand| !errand.is_over());
             let wanted = match next {
                 Some(errand) if !errand.is_posted() => Some(Awaited::AllFinished(errand.needs_finished(&book))),
                 Some(errand) if self.stage.is_pressed() && errand.awaits_notes() => Some(errand.awaited()),
@@ -337,8 +370,8 @@ impl Depot {
                 book.asks = wanted.is_some();
             }
             drop(book);
-            for (errand, number, is_done) in posted {
-                if is_done {
+            for (errand, number, is_over) in posted {
+                if is_over {
                     self.strike(number);
                 } else {
                     errand.arrive();
@@ -346,10 +379,10 @@ impl Depot {
                 instance::engine().notify();
             }
             self.tell();
-            let Some(wanted) = wanted else { return held_back };
+            let Some(wanted) = wanted else { return presses };
             fence::heavy();
             if !self.stage.holds(wanted) {
-                return held_back;
+                return presses;
             }
         }
     }
@@ -386,6 +419,7 @@ fn attend_to_all() -> bool {
     let depots: SmallVec<[Arc<Depot>; 8]> = DEPOTS.lock().iter().filter_map(Weak::upgrade).collect();
     let mut again = false;
     for depot in depots {
+        depot.press_if_needed(&mut depot.book.lock(), true);
         let is_wanted = depot.stage.is_pressed() || depot.book.lock().asks;
         if is_wanted && depot.attend() {
             depot.press_others();

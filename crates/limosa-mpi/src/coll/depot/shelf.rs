@@ -7,16 +7,19 @@
 //! | 0 to 56 | in the note: so many bytes, or so many for each rank | |
 //! | `BLOCK` | in a slot: bytes for all, or as many for each rank | length, slot |
 //! | `TABLE` | in a slot: per rank a line, offset and length; then the bytes | length of all, slot |
+//! | `LOAN` | in the writer's memory | length, address |
+//! | `LOANS` | in the writer's memory; in a slot per rank a line, address and length | 0, slot |
 //! | `NOTHING` | nowhere: the ranks do not agree | |
 //!
 //! Slot 0 is the one that belongs to the operation's number; the others are the large slots, from 1. A line with the offset [`FAR`] says that the
 //! bytes go by message.
 
 use limosa_base::stage::{Annex, BODY_BYTES, Body, Bytes, NOTES, SLOTS};
+use limosa_p2p::Peer;
 use limosa_p2p::memory::Region;
 
 use super::errand::Errand;
-use super::{Book, Depot, LARGE_BYTES};
+use super::{Book, Depot, LARGE_BYTES, loan};
 use crate::coll::node::{Kind, name_of};
 use crate::error::{Error, Result};
 use crate::instance;
@@ -24,9 +27,13 @@ use crate::instance;
 pub(super) const BLOCK: u8 = 0xff;
 pub(super) const TABLE: u8 = 0xfe;
 pub(super) const NOTHING: u8 = 0xfd;
+const LOAN: u8 = 0xfc;
+const LOANS: u8 = 0xfb;
 
 /// Bytes of a line of a table.
 pub(super) const LINE: usize = 8;
+/// Bytes of a line about what is lent.
+pub(in crate::coll) const LOAN_LINE: usize = 16;
 /// The bytes of this line go by message.
 pub(super) const FAR: u32 = u32::MAX;
 
@@ -37,17 +44,22 @@ pub(super) const LARGE_SLOTS: usize = 2;
 pub(super) struct Large {
     memory: Annex,
     pub(super) slot_bytes: usize,
+    /// All members can read each other's memory.
+    pub(super) can_lend: bool,
 }
 
 impl Large {
     /// The large slots of this name; the first one to come says how large they are.
-    pub(super) fn join(name: u64, size: usize, slot_bytes: usize) -> Option<Large> {
+    pub(super) fn join(name: u64, peers: &[Peer], me: usize, slot_bytes: usize) -> Option<Large> {
+        const CAN_LEND: u64 = 1;
+        let size = peers.len();
+        let can_lend = if loan::works(peers, me) { CAN_LEND } else { 0 };
         let bytes = |slot_bytes| Annex::bytes(size - 1, LARGE_SLOTS * slot_bytes);
         let commons = instance::engine().commons();
-        let found = commons.join_area(name, size, || Some((bytes(slot_bytes), slot_bytes as u64))).ok()??;
-        let slot_bytes = (found.about as usize).min(LARGE_BYTES);
+        let found = commons.join_area(name, size, || Some((bytes(slot_bytes), (slot_bytes as u64) << 1 | can_lend))).ok()??;
+        let slot_bytes = ((found.about >> 1) as usize).min(LARGE_BYTES);
         let memory = commons.map_area::<Bytes>(found.place, bytes(slot_bytes)).ok()?;
-        Some(Large { memory: Annex::new(memory, LARGE_SLOTS * slot_bytes), slot_bytes })
+        Some(Large { memory: Annex::new(memory, LARGE_SLOTS * slot_bytes), slot_bytes, can_lend: found.about & CAN_LEND != 0 })
     }
 
     fn slot_of(&self, rank: usize, slot: usize) -> *mut u8 {
@@ -68,8 +80,17 @@ pub(super) struct Note {
 #[derive(Clone, Copy)]
 pub(super) struct Found {
     pub(super) len: usize,
-    /// `None`: they come by message.
-    pub(super) start: Option<*const u8>,
+    pub(super) place: Place,
+}
+
+/// Where bytes are.
+#[derive(Clone, Copy)]
+pub(super) enum Place {
+    Here(*const u8),
+    /// At this address in the memory of the rank that has them.
+    There(u64),
+    /// They come by message.
+    OnTheWay,
 }
 
 impl Depot {
@@ -116,6 +137,16 @@ impl Depot {
         self.stage.post(number, tag(kind, form), &body);
     }
 
+    /// Says where so many bytes are in this process's memory.
+    pub(super) fn lend(&self, number: u64, kind: Kind, len: usize, address: u64) {
+        self.stage.post(number, tag(kind, LOAN), &[len as u64, address, 0, 0, 0, 0, 0]);
+    }
+
+    /// Says where bytes for each rank are in this process's memory: `fill` writes a line for each.
+    pub(super) fn lend_parts(&self, book: &mut Book, number: u64, kind: Kind, fill: impl FnOnce(&mut [u8])) {
+        self.leave(book, number, Note { kind, form: LOANS, len: 0, all: self.size() * LOAN_LINE }, fill);
+    }
+
     /// Posts a note for all on behalf of this rank, which came last: about bytes that it has in its own slot, or `bytes` that fit the note.
     pub(super) fn post_for_all(&self, number: u64, kind: Kind, form: u8, body: &Body) {
         self.stage.post_for_all(number, tag(kind, form), body);
@@ -137,7 +168,7 @@ impl Depot {
             if offset + len > BODY_BYTES {
                 return Err(nonsense(rank));
             }
-            return Ok(Found { len, start: Some(body.cast::<u8>().wrapping_add(offset)) });
+            return Ok(Found { len, place: Place::Here(body.cast::<u8>().wrapping_add(offset)) });
         }
         self.find_in_slot(rank, number, form, part)
     }
@@ -145,6 +176,9 @@ impl Depot {
     fn find_in_slot(&self, rank: usize, number: u64, form: u8, part: Option<usize>) -> Result<Found> {
         // SAFETY: the note was posted, and its writer leaves it alone until this rank has finished the operation.
         let [len, slot, ..] = unsafe { *self.stage.body_of(rank, number) };
+        if form == LOAN && part.is_none() {
+            return Ok(Found { len: len as usize, place: Place::There(slot) });
+        }
         let (start, room) = match slot {
             0 => (self.stage.slot_of(rank, number), self.stage.slot_bytes() as u64),
             slot if slot <= LARGE_SLOTS as u64 => match self.large() {
@@ -155,7 +189,11 @@ impl Depot {
         };
         let here = |offset: u64, len: u64| {
             let fits = offset <= room && len <= room - offset;
-            if fits { Ok(Found { len: len as usize, start: Some(start.wrapping_add(offset as usize)) }) } else { Err(nonsense(rank)) }
+            if fits {
+                Ok(Found { len: len as usize, place: Place::Here(start.wrapping_add(offset as usize)) })
+            } else {
+                Err(nonsense(rank))
+            }
         };
         match (form, part) {
             (BLOCK, None) => here(0, len),
@@ -164,7 +202,13 @@ impl Depot {
                 here((part * LINE) as u64, LINE as u64)?;
                 // SAFETY: in the slot by the check; any bytes are integers.
                 let [offset, len] = unsafe { start.add(part * LINE).cast::<[u32; 2]>().read_unaligned() };
-                if offset == FAR { Ok(Found { len: len as usize, start: None }) } else { here(offset.into(), len.into()) }
+                if offset == FAR { Ok(Found { len: len as usize, place: Place::OnTheWay }) } else { here(offset.into(), len.into()) }
+            }
+            (LOANS, Some(part)) => {
+                here((part * LOAN_LINE) as u64, LOAN_LINE as u64)?;
+                // SAFETY: as above.
+                let [address, len] = unsafe { start.add(part * LOAN_LINE).cast::<[u64; 2]>().read_unaligned() };
+                Ok(Found { len: len as usize, place: Place::There(address) })
             }
             _ => Err(nonsense(rank)),
         }

@@ -41,8 +41,9 @@ pub fn run_v(call: &Call<'_>, send: Option<&Buffer>, receive: Option<&Blocks>, r
 /// As for [`plan`].
 pub fn background(call: &Call<'_>, send: Option<&Buffer>, receive: Option<&Blocks>, root: i32) -> Result<Task> {
     let rank = check(call, send, receive, root)?;
-    match call.desk(bytes_of_one(send, receive, rank)) {
-        Some(desk) => Deal::gather(call, desk.most, send, receive, rank).map(|deal| Task::at(desk, deal)),
+    let bytes = bytes_of_one(send, receive, rank);
+    match call.desk_to_move_by_root(bytes, bytes) {
+        Some(desk) => Deal::gather(call, desk.terms, send, receive, rank).map(|deal| Task::at(desk, deal)),
         None => plan(call, send, receive, root).map(Task::from),
     }
 }
@@ -53,8 +54,8 @@ pub fn background(call: &Call<'_>, send: Option<&Buffer>, receive: Option<&Block
 /// As for [`plan`].
 pub fn background_v(call: &Call<'_>, send: Option<&Buffer>, receive: Option<&Blocks>, root: i32) -> Result<Task> {
     let rank = check(call, send, receive, root)?;
-    match call.desk_for_any() {
-        Some(desk) => Deal::gather(call, desk.most, send, receive, rank).map(|deal| Task::at(desk, deal)),
+    match call.desk_for_any(true) {
+        Some(desk) => Deal::gather(call, desk.terms, send, receive, rank).map(|deal| Task::at(desk, deal)),
         None => plan_v(call, send, receive, root).map(Task::from),
     }
 }
