@@ -29,6 +29,9 @@ _hidden: set[str] = set()
 _TIME_TO_ABORT = 1.0
 """How long a rank that has nothing to say waits for the end of the job, in seconds."""
 
+_TIME_TO_READ = 0.2
+"""How long a launcher gets to read the traceback, and others that fail now to see that it is there, in seconds."""
+
 _word: list["socket.socket"] = []
 """What the rank that speaks holds on to until it ends."""
 
@@ -80,9 +83,11 @@ def _show_and_abort(kind: type[BaseException], error: BaseException, trace: Trac
     if size == 1 or (by_limosa and issubclass(kind, KeyboardInterrupt)):
         return
     if mpi and mpi.Is_initialized() and not mpi.Is_finalized():
+        if not by_limosa:  # MPICH's launcher may end before it has passed on what was written just before an abort
+            time.sleep(_TIME_TO_READ)
         mpi.COMM_WORLD.Abort(1)
     else:  # others that come to the same end now should not repeat it; Limosa's launcher ends those that come later
-        time.sleep(0.2 if by_limosa else _TIME_TO_ABORT)
+        time.sleep(_TIME_TO_READ if by_limosa else _TIME_TO_ABORT)
 
 
 def _is_first() -> bool:

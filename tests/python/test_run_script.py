@@ -71,7 +71,7 @@ def test_an_exit_code_on_one_rank_ends_the_job_without_a_traceback(script, libra
 
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_an_interrupt_ends_all_ranks_also_those_that_wait(script, library):
-    text = START + "import time\nprint(world.rank, flush=True)\nworld.recv(source=1) if world.rank == 0 else time.sleep(60)"
+    text = START + "import time\nprint(f'{world.rank}\\n', end='', flush=True)\nworld.recv(source=1) if world.rank == 0 else time.sleep(60)"
     job = Job(script(text, library, n=2))
     assert sorted(job.read_lines(2)) == ["0", "1"]
     time.sleep(0.3)
