@@ -189,6 +189,7 @@ class Group:
             except BaseException:
                 self.kill()
                 raise
+        self._folder.cleanup()  # all are here: from now on nothing can be left behind, however this process ends
 
     def _let_in(self, door: socket.socket) -> None:
         """Wait until all ranks have said hello."""

@@ -145,8 +145,8 @@ def test_what_cannot_start_is_said():
     assert outcome.code == 2 and "a number of processes from 1" in outcome.err
 
 
-def test_waiting_ranks_take_no_processor_time_and_end_with_the_session():
-    job = Job([LIMOSA, "shell", "-n", "2"], stdin=subprocess.PIPE)
+def test_waiting_ranks_take_no_processor_time_and_end_with_the_session(tmp_path):
+    job = Job([LIMOSA, "shell", "-n", "2"], stdin=subprocess.PIPE, env=os.environ | {"TMPDIR": str(tmp_path)})
     job.process.stdin.write("import os\nos.getpid()\n")
     job.process.stdin.flush()
     pids = [int(line.split()[1]) for line in job.read_lines(2)]
@@ -158,6 +158,7 @@ def test_waiting_ranks_take_no_processor_time_and_end_with_the_session():
     while any(Path(f"/proc/{pid}").exists() for pid in pids):
         assert time.monotonic() < deadline, "the ranks outlive the session"
         time.sleep(0.05)
+    assert list(tmp_path.iterdir()) == [], "the session leaves something behind"
 
 
 def processor_time(pid: int) -> int:
