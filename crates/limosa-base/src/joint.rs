@@ -12,10 +12,8 @@
 //! Why nobody writes after the end: a helper counts itself in `helpers` before it claims. The receiver looks at `helpers` only after the cursor has
 //! passed `len`. Both words are accessed in one total order, so a helper that is not counted by then finds nothing to claim.
 
-use crate::futex;
 use std::hint;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::time::Duration;
 
 const CLOSED: u64 = 1 << 62;
 const NOTHING: u64 = u64::MAX;
@@ -32,8 +30,6 @@ pub struct Joint {
     /// First byte of a step that a helper claimed and could not do.
     lost: AtomicU64,
     helpers: AtomicU32,
-    /// The receiver sleeps until no helper is left.
-    asleep: AtomicU32,
 }
 
 /// A claimed step: `len` bytes from `offset` on.
@@ -89,25 +85,6 @@ impl Joint {
             }
         }
         self.helpers.fetch_sub(1, Ordering::SeqCst);
-        if self.asleep.load(Ordering::SeqCst) != 0 {
-            futex::wake_all(&self.helpers);
-        }
-    }
-
-    /// The receiver, having opened the joint, leaves the steps to the helper and sleeps meanwhile; but only for `patience` if no helper comes.
-    /// [`Joint::finish`] is to follow in any case.
-    pub fn leave_to_helper(&self, patience: Duration) {
-        self.asleep.store(1, Ordering::SeqCst);
-        let mut helpers = self.helpers.load(Ordering::SeqCst);
-        if helpers == 0 && self.is_open() {
-            futex::wait(&self.helpers, 0, Some(patience));
-            helpers = self.helpers.load(Ordering::SeqCst);
-        }
-        while helpers != 0 {
-            futex::wait(&self.helpers, helpers, None);
-            helpers = self.helpers.load(Ordering::SeqCst);
-        }
-        self.asleep.store(0, Ordering::SeqCst);
     }
 
     /// The receiver does steps with `copy`, waits for the helper's last one, and does what the helper could not.
@@ -154,7 +131,6 @@ mod tests {
             address: AtomicU64::new(0),
             lost: AtomicU64::new(0),
             helpers: AtomicU32::new(0),
-            asleep: AtomicU32::new(0),
         }
     }
 
@@ -202,27 +178,6 @@ mod tests {
                 joint.finish(|step| note(&steps, step)).unwrap();
             });
             covers(std::mem::take(&mut *steps.lock().unwrap()), len);
-        }
-    }
-
-    #[test]
-    fn the_receiver_sleeps_while_the_helper_copies_and_does_all_when_none_comes() {
-        let joint = joint();
-        for helped in [true, false] {
-            let steps = Mutex::new(Vec::new());
-            joint.lend();
-            joint.open(0, 1000, 64);
-            std::thread::scope(|scope| {
-                if helped {
-                    scope.spawn(|| joint.help(|step| note(&steps, step)));
-                    while joint.is_open() {
-                        hint::spin_loop();
-                    }
-                }
-                joint.leave_to_helper(Duration::from_millis(1));
-                joint.finish(|step| note(&steps, step)).unwrap();
-            });
-            covers(steps.into_inner().unwrap(), 1000);
         }
     }
 

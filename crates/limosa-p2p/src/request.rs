@@ -164,6 +164,7 @@ pub(crate) enum Phase {
     Unmatched { peer: Peer, envelope: Envelope },
     Offered { peer: Peer, envelope: Envelope, joint: Option<usize> },
     Feeding { peer: Peer, receive: u64, sent: u64, len: u64 },
+    Pushing { peer: Peer, receive: u64, len: u64 },
     Local { envelope: Envelope },
     Done,
 }
@@ -310,7 +311,7 @@ impl Requests {
     /// Requests that only a message can complete, as opposed to a copy that is being made.
     pub fn awaiting_messages(&self) -> Vec<RequestId> {
         let name = |(index, slot): (usize, &Slot)| RequestId { index: index as u32, generation: slot.generation };
-        let waits = |slot: &Slot| slot.used && !matches!(slot.request.phase, Phase::Done | Phase::Pulling);
+        let waits = |slot: &Slot| slot.used && !matches!(slot.request.phase, Phase::Done | Phase::Pulling | Phase::Pushing { .. });
         self.slots.iter().enumerate().filter(|(_, slot)| waits(slot)).map(name).collect()
     }
 
@@ -323,7 +324,10 @@ impl Requests {
     pub fn released_sends(&self) -> usize {
         let sends = |r: &Request| {
             matches!(r.owner, Owner::Nobody)
-                && matches!(r.phase, Phase::Queued | Phase::Unmatched { .. } | Phase::Offered { .. } | Phase::Feeding { .. })
+                && matches!(
+                    r.phase,
+                    Phase::Queued | Phase::Unmatched { .. } | Phase::Offered { .. } | Phase::Feeding { .. } | Phase::Pushing { .. }
+                )
         };
         self.used().filter(|r| sends(r)).count()
     }

@@ -18,7 +18,7 @@ use crate::choice::Choice;
 use crate::matching::{Envelope, Matcher, Pattern};
 use crate::memory::Region;
 use crate::request::{Completion, Continuation, Failure, Owner, Phase, RequestId, Requests};
-use crate::transfer::Pull;
+use crate::transfer::{Pull, Push};
 use crate::wire::{self, Offer};
 use limosa_base::clock;
 use limosa_device::{Device, Meta, Peer};
@@ -94,6 +94,7 @@ pub(crate) enum Deferred {
 /// To be done without the lock.
 pub(crate) enum Job {
     Pull(Pull),
+    Push(Push),
     Continue(Continuation, Completion),
 }
 
@@ -148,6 +149,8 @@ pub(crate) struct State {
     pub unexpected_bytes: usize,
     /// Offered messages may be streamed although they could be pulled: a thread is here, and stays until what it waits for has come.
     pub may_stream: bool,
+    /// This is the helper's look: a computation may want the processor, so that partners that wait had better do the work.
+    pub in_service: bool,
     choice: Choice,
     /// Which offered sends this process can help to copy, by joint.
     pub joints: Joints,
@@ -202,6 +205,7 @@ impl State {
             broken: None,
             unexpected_bytes: 0,
             may_stream: false,
+            in_service: false,
             choice: Choice::default(),
             joints: Joints::default(),
             unannounced: SmallVec::new(),
@@ -315,8 +319,9 @@ impl State {
             }
             wire::ACCEPT => {
                 let Some(len) = wire::word(data, 0) else { return false };
-                return self.accepted(RequestId::from_wire(meta.words[0]), from, meta.words[1], len);
+                return self.accepted(RequestId::from_wire(meta.words[0]), from, meta.words[1], len, wire::word(data, 1));
             }
+            wire::WRITTEN => return self.written(RequestId::from_wire(meta.words[0])),
             wire::STREAM => return self.streamed(RequestId::from_wire(meta.words[0]), meta.words[1], data),
             wire::DONE => self.settle_send(RequestId::from_wire(meta.words[0]), false),
             wire::RECALL => {
@@ -461,15 +466,20 @@ impl State {
         true
     }
 
-    fn accepted(&mut self, id: RequestId, from: Peer, receive: u64, len: u64) -> bool {
+    fn accepted(&mut self, id: RequestId, from: Peer, receive: u64, len: u64, address: Option<u64>) -> bool {
         let Some(request) = self.requests.get_mut(id) else { return false };
         match request.phase {
             Phase::Offered { peer, joint, .. } if peer == from && len <= request.region.len() as u64 => {
                 if let Some(index) = joint {
                     self.joints.give_back(index);
                 }
-                request.phase = Phase::Feeding { peer, receive, sent: 0, len };
-                self.feeding.push_back(id);
+                if let Some(address) = address {
+                    request.phase = Phase::Pushing { peer, receive, len };
+                    self.jobs.push(Job::Push(Push { request: id, to: peer, region: request.region.clone(), address, bytes: len }));
+                } else {
+                    request.phase = Phase::Feeding { peer, receive, sent: 0, len };
+                    self.feeding.push_back(id);
+                }
                 true
             }
             _ => false,
@@ -485,12 +495,25 @@ impl State {
         request.region.write(offset as usize, data);
         *received += data.len() as u64;
         if *received == *expected {
-            let completion = request.completion.clone();
-            self.interest -= 1;
-            self.arrived(id);
-            self.complete(id, completion);
+            self.streamed_all(id);
         }
         true
+    }
+
+    /// The sender has written a message to its place.
+    fn written(&mut self, id: RequestId) -> bool {
+        let waits = self.requests.get(id).is_some_and(|r| matches!(r.phase, Phase::Streaming { received: 0, .. }));
+        if waits {
+            self.streamed_all(id);
+        }
+        waits
+    }
+
+    fn streamed_all(&mut self, id: RequestId) {
+        let Some(completion) = self.requests.get(id).map(|r| r.completion.clone()) else { return };
+        self.interest -= 1;
+        self.arrived(id);
+        self.complete(id, completion);
     }
 }
 

@@ -7,13 +7,9 @@ use crate::wire::Offer;
 use limosa_device::shm::Commons;
 use limosa_device::{Peer, Puller, Slice, slice};
 use std::io;
-use std::time::Duration;
 
 /// Bytes of the buffer between a scattered region and another place.
 const BOUNCE_BYTES: usize = 256 * 1024;
-
-/// How long a sender that waits has to begin to copy: some times what it takes to be woken.
-const PATIENCE: Duration = Duration::from_micros(200);
 
 /// A fetch to be carried out without the engine's lock.
 pub(crate) struct Pull {
@@ -26,18 +22,12 @@ pub(crate) struct Pull {
 
 impl Pull {
     /// Copies the bytes from the sender's memory.
-    ///
-    /// `spare_this_processor`: a computation may want it, so that a sender that waits had better do the work.
-    pub fn run(&self, puller: &dyn Puller, commons: &Commons, spare_this_processor: bool) -> io::Result<()> {
+    pub fn run(&self, puller: &dyn Puller, commons: &Commons) -> io::Result<()> {
         if self.offer.pieces == 1
             && let Some(target) = self.region.as_contiguous()
             && let Some(joint) = (self.offer.joint as usize).checked_sub(1).and_then(|i| commons.joints(self.from).get(i))
         {
             joint.open(target as u64, self.bytes, joint_step(self.bytes));
-            if spare_this_processor && commons.is_waiting(self.from) {
-                commons.ring(self.from);
-                joint.leave_to_helper(PATIENCE);
-            }
             return joint.finish(|step| {
                 let mut local = [slice(target as u64 + step.offset, step.len as usize)];
                 let mut remote = [slice(self.offer.address + step.offset, step.len as usize)];
@@ -87,6 +77,27 @@ impl Pull {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "the sender's list of pieces does not add up"));
         }
         Ok(split_front(&mut all, &mut 0, bytes))
+    }
+}
+
+/// A message to be written to its receiver's memory without the engine's lock.
+pub(crate) struct Push {
+    pub request: RequestId,
+    pub to: Peer,
+    pub region: Region,
+    pub address: u64,
+    pub bytes: u64,
+}
+
+impl Push {
+    /// Copies the bytes to the receiver's memory.
+    pub fn run(&self, puller: &dyn Puller) -> io::Result<()> {
+        let base = self.region.as_contiguous().filter(|_| self.bytes <= self.region.len() as u64).ok_or(io::ErrorKind::InvalidData)?;
+        let mut local = [slice(base as u64, self.bytes as usize)];
+        let mut remote = [slice(self.address, self.bytes as usize)];
+        // SAFETY: the message stays readable until its receiver knows that it has all; the receiver gave this address for its bytes and leaves them
+        // alone until it is told that they are there.
+        unsafe { puller.push(self.to, &mut local, &mut remote) }
     }
 }
 

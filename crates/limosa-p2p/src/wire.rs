@@ -8,7 +8,9 @@
 //! | `PART` | | bytes | the next part of the message that was begun last |
 //! | `OFFER` | envelope | [`Offer`] | a message to be fetched |
 //! | `ACCEPT` | send id, receive id | length | stream me the first so many bytes |
+//! | `ACCEPT` | send id, receive id | length, address | write me the first so many bytes to this address in my memory, or stream them |
 //! | `STREAM` | receive id, offset | bytes | a part of a message |
+//! | `WRITTEN` | receive id, 0 | | all bytes of a message were written to the address that was given |
 //! | `DONE` | send id, 0 | | the message was matched (and, if offered, fetched) |
 //! | `RECALL` | envelope | send id | give the message back if it is not yet matched |
 //! | `RECALLED` | send id, 1 or 0 | | it was given back, or not |
@@ -30,6 +32,7 @@ pub const RECALL: u8 = 7;
 pub const RECALLED: u8 = 8;
 pub const BEGIN: u8 = 9;
 pub const PART: u8 = 10;
+pub const WRITTEN: u8 = 11;
 
 /// A message that waits at its sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

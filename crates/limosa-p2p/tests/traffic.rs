@@ -6,7 +6,6 @@ use limosa_p2p::memory::Region;
 use limosa_p2p::{Completion, Engine, Failure, Mode, Options, RequestId, Started, Unobserved, Wait};
 use std::os::fd::AsFd;
 use std::sync::Arc;
-use std::time::Duration;
 
 const OPTIONS: Options = Options { wait: Wait::Auto, spin_ns: 20_000, eager_limit: 16384, cross_memory: true };
 
@@ -136,11 +135,10 @@ fn a_transfer_completes_while_its_receiver_computes() {
         let data = bytes(4 << 20, 1);
         let mut got = vec![0; data.len()];
         let id = e[1].receive(&Pattern { context: 2, source: Some(0), tag: Some(0) }, room(&mut got));
-        // Rank 1 does not call its engine from here on: only its helper thread can take part.
+        // Rank 1 does not call its engine until the sender has its memory back: only its helper thread can take part.
         send(&e[0], 1, 0, &data, Mode::Standard);
-        while e[1].peek(id).is_none() {
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        let end = finish(&e[1], id);
+        assert_eq!((end.source, end.bytes, end.failure), (0, data.len() as u64, None));
         assert!(got == data);
         e.iter().for_each(|e| e.stop());
     }

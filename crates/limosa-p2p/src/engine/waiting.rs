@@ -257,6 +257,14 @@ impl Engine {
         moved
     }
 
+    /// The helper's progress.
+    fn progress_in_service(&self, core: &mut Core) -> bool {
+        core.state.in_service = true;
+        let moved = self.progress(core);
+        core.state.in_service = false;
+        moved
+    }
+
     /// Does the jobs that must be done without the lock.
     pub(super) fn run_jobs<'a>(&'a self, mut core: Guard<'a, Core>) -> Guard<'a, Core> {
         let jobs = std::mem::take(&mut core.state.jobs);
@@ -265,10 +273,15 @@ impl Engine {
         for job in jobs {
             match job {
                 Job::Pull(pull) => {
-                    let done = pull.run(&*self.puller, &self.commons, SERVICE.get()).is_ok();
+                    let done = pull.run(&*self.puller, &self.commons).is_ok();
                     pulls.push((pull, done));
                     // Tell the sender at once: it may be waiting for its buffer.
                     self.finish_pulls(&mut pulls);
+                }
+                Job::Push(push) => {
+                    let done = push.run(&*self.puller).is_ok();
+                    let core = &mut *self.core.lock();
+                    core.state.finish_push(&mut *core.device, push.request, done);
                 }
                 Job::Continue(then, end) => then(self, end),
             }
@@ -284,7 +297,7 @@ impl Engine {
                 state.finish_fetch(&mut **device, pull.request, pull.from, pull.offer.send);
             } else {
                 // Not allowed after all, or the sender has gone: streaming works without a right to its memory.
-                state.accept(&mut **device, pull.request, pull.from, &pull.offer, pull.region, pull.bytes);
+                state.accept(&mut **device, pull, false);
             }
         }
     }
@@ -429,7 +442,7 @@ impl Engine {
             while core.state.unexpected_bytes < HELPER_HOARD {
                 if !core.state.jobs.is_empty() {
                     core = self.run_jobs(core);
-                } else if !self.progress(&mut core) {
+                } else if !self.progress_in_service(&mut core) {
                     break;
                 }
                 Guard::bump(&mut core);

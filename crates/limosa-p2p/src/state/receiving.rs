@@ -10,6 +10,7 @@ use crate::transfer::{Pull, copy_region};
 use crate::wire::{self, Offer};
 use limosa_base::clock;
 use limosa_device::{Device, Peer, Urgency};
+use smallvec::SmallVec;
 
 impl State {
     /// Starts a receive.
@@ -157,16 +158,20 @@ impl State {
             } else {
                 Way::Stream
             };
-            if way == Way::Pull {
-                self.jobs.push(Job::Pull(Pull { request, from, offer, region, bytes }));
-            } else {
-                self.accept(device, request, from, &offer, region, bytes);
+            let fetch = Pull { request, from, offer, region, bytes };
+            match way {
+                Way::Pull if self.in_service && offer.pieces == 1 && fetch.region.as_contiguous().is_some() && device.is_waiting(from) => {
+                    self.accept(device, fetch, true);
+                }
+                Way::Pull => self.jobs.push(Job::Pull(fetch)),
+                Way::Stream => self.accept(device, fetch, false),
             }
         }
     }
 
-    /// Asks for an offered message to be streamed.
-    pub fn accept(&mut self, device: &mut dyn Device, request: RequestId, from: Peer, offer: &Offer, region: Region, bytes: u64) {
+    /// Asks for an offered message to be streamed or, if it is `to_be_written`, to be written to its place if that is possible.
+    pub fn accept(&mut self, device: &mut dyn Device, fetch: Pull, to_be_written: bool) {
+        let Pull { request, from, offer, region, bytes } = fetch;
         if bytes == 0 {
             self.finish_fetch(device, request, from, offer.send);
             return;
@@ -175,13 +180,17 @@ impl State {
             self.complete(request, Completion::failed(failure));
             return;
         }
+        let mut data = SmallVec::<[u8; 16]>::from_slice(&bytes.to_ne_bytes());
+        if let (true, Some(address)) = (to_be_written, region.as_contiguous()) {
+            data.extend_from_slice(&(address as u64).to_ne_bytes());
+        }
         if let Some(r) = self.requests.get_mut(request) {
             r.phase = Phase::Streaming { expected: bytes, received: 0 };
             r.region = region;
         }
         self.interest += 1;
         let meta = wire::about(wire::ACCEPT, offer.send, request.to_wire());
-        self.control(device, from, meta, &bytes.to_ne_bytes(), Urgency::Urgent);
+        self.control(device, from, meta, &data, Urgency::Urgent);
     }
 
     /// All bytes of an offered message have been copied.
@@ -192,6 +201,19 @@ impl State {
             self.complete(request, completion);
         }
         self.tell(device, from, wire::about(wire::DONE, send, 0), &[]);
+    }
+
+    /// A message was written to its receiver's memory, or could not be.
+    pub fn finish_push(&mut self, device: &mut dyn Device, send: RequestId, done: bool) {
+        let Some(request) = self.requests.get_mut(send) else { return };
+        let Phase::Pushing { peer, receive, len } = request.phase else { return };
+        request.phase = Phase::Feeding { peer, receive, sent: 0, len };
+        if done {
+            self.tell(device, peer, wire::about(wire::WRITTEN, receive, 0), &[]);
+            self.settle_send(send, false);
+        } else {
+            self.feeding.push_back(send);
+        }
     }
 
     /// Asks for an operation to end before it is matched. A send whose receiver must be asked ends when the answer comes.
@@ -216,7 +238,8 @@ impl State {
                     self.settle_send(id, true);
                 }
             }
-            Phase::Pulling | Phase::Arriving | Phase::Streaming { .. } | Phase::Queued | Phase::Feeding { .. } | Phase::Done => {}
+            Phase::Pulling | Phase::Arriving | Phase::Streaming { .. } | Phase::Queued | Phase::Feeding { .. } => {}
+            Phase::Pushing { .. } | Phase::Done => {}
         }
     }
 }
