@@ -21,6 +21,7 @@ EPILOG = """examples:
   limosa bench --quick                                  Limosa alone, a few minutes
   limosa bench --against mpich,openmpi,intel            everything, beside three other libraries; takes hours
   limosa bench --against openmpi --programs coll --only allreduce,bcast --ranks 8
+  limosa bench python --mpi limosa,mpich                ping-pong with C, mpi4py and import limosa (-h: options)
   limosa bench --report FOLDER                          tables and plots of an earlier measurement
 
 The peers are installed from the Python package index, each into an environment of its own in ~/.cache/limosa/peers.
@@ -95,6 +96,10 @@ def options_of(given: argparse.Namespace) -> Options:
 
 def bench(arguments: Sequence[str]) -> int:
     """Do what the command line says; give the exit code."""
+    if arguments[:1] == ["python"]:
+        from limosa_lab.python_overhead import main as python
+
+        return python(arguments[1:])
     given = parser().parse_args(arguments)
     terminal = Terminal("limosa bench")
     if given.list:
