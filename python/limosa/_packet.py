@@ -137,6 +137,8 @@ class Encoder:
         """Heads of arrays that go into the first message, by dtype and shape. Filled by `encode`."""
         self.heads_apart: dict[tuple[Any, Any], bytes] = {}
         """The same, without the number, of C-contiguous arrays that go apart."""
+        self._rich: set[type] = set()
+        """Types whose objects had large buffers the last time: for these the attempt to pickle all together is left out."""
         self.object_head = _PREFIX.pack(OBJECT, 0, 0, 0, source).ljust(HEAD, b"\0")
 
     def encode(self, x: Any) -> tuple[bytes, Sequence[Array]]:
@@ -196,6 +198,8 @@ class Encoder:
         return self._pickled(_dumps(x, 5))
 
     def _object(self, x: object) -> tuple[bytes, Sequence[Array]]:
+        if type(x) in self._rich:
+            return self._with_buffers(x)
         left = IN_BAND_BYTES
 
         def keep(buffer: pickle.PickleBuffer) -> bool:
@@ -208,6 +212,7 @@ class Encoder:
         try:
             stream = _dumps(x, 5, buffer_callback=keep)
         except _BufferFound:
+            self._rich.add(type(x))
             return self._with_buffers(x)
         return self._pickled(stream)
 
@@ -223,6 +228,9 @@ class Encoder:
         stream = _dump(x, buffers.append)
         raws = [buffer.raw() for buffer in buffers]
         lengths = [raw.nbytes for raw in raws]
+        if sum(lengths) <= IN_BAND_BYTES:
+            self._rich.discard(type(x))
+            return self._pickled(_dumps(x, 5))
         pieces: list[bytes | memoryview] = [stream, _PADDING[-len(stream) % _ALIGNMENT]]
         parts = []
         for raw, length in zip(raws, lengths, strict=True):
