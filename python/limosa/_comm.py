@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _ndarray = np.ndarray
 _empty = np.empty
-_loads = pickle.loads
+_dumps, _loads = pickle.dumps, pickle.loads
 _BYTE = MPI.BYTE
 _MPIException = MPI.Exception
 _ANY_SOURCE, _ANY_TAG = MPI.ANY_SOURCE, MPI.ANY_TAG
@@ -110,6 +110,7 @@ class Comm(Collectives):
         super().__init__(mpi)
         # Looked up for every message; a lookup here is cheaper.
         self._encode = self._encoder.encode
+        self._trusted = self._encoder.trusted
         self._numbers = self._encoder.numbers
         self._heads, self._heads_apart = self._encoder.heads, self._encoder.heads_apart
         self._Send = self._envelopes.Send
@@ -168,6 +169,10 @@ class Comm(Collectives):
                 first = head + packed_number(number)
             else:
                 first, parts = self._encode(x)
+        elif type(x) in self._trusted:
+            first = _dumps(x, 5)
+            if len(first) > FIRST_BYTES:
+                first, parts = self._encoder.encode_pickled(x, first)
         else:
             first, parts = self._encode(x)
         try:

@@ -139,12 +139,21 @@ class Encoder:
         """The same, without the number, of C-contiguous arrays that go apart."""
         self._rich: set[type] = set()
         """Types whose objects had large buffers the last time: for these the attempt to pickle all together is left out."""
+        self.trusted = {dict, list, tuple, set, *PLAIN}
+        """Types whose objects are pickled at once, with all that is inside. One large surprise, and a type is trusted no more."""
         self.object_head = _PREFIX.pack(OBJECT, 0, 0, 0, source).ljust(HEAD, b"\0")
 
     def encode(self, x: Any) -> tuple[bytes, Sequence[Array]]:
         """Give the first message and the parts of a value."""
         make = _makers.get(type(x))
         return make(self, x) if make else _maker_of(x)(self, x)
+
+    def encode_pickled(self, x: Any, stream: bytes) -> tuple[bytes, Sequence[Array]]:
+        """Give what `encode` gives, for an object of a trusted type that is pickled already."""
+        if len(stream) <= IN_BAND_BYTES or type(x) in PLAIN:
+            return self._pickled(stream)
+        self.trusted.discard(type(x))
+        return self.encode(x)
 
     def _number(self) -> bytes:
         return packed_number(next(self.numbers) % NUMBERS)
