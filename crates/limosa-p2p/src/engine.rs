@@ -22,7 +22,7 @@ use limosa_device::{Device, Meta, Peer, Puller};
 use parking_lot::Mutex;
 use std::io;
 use std::os::fd::BorrowedFd;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -178,6 +178,10 @@ pub struct Engine {
     stopping: AtomicBool,
     helper: OnceLock<Mutex<Option<JoinHandle<()>>>>,
     alarm: Alarm,
+    /// Counts how often a thread left something to the alarm. Written under the lock, read by the alarm thread without it.
+    put_off: AtomicU32,
+    /// The count when the alarm was set.
+    put_off_then: AtomicU32,
     alarm_thread: OnceLock<Option<Mutex<Option<JoinHandle<()>>>>>,
     attendant: OnceLock<Attendant>,
 }
@@ -232,6 +236,8 @@ impl Engine {
             stopping: AtomicBool::new(false),
             helper: OnceLock::new(),
             alarm,
+            put_off: AtomicU32::new(0),
+            put_off_then: AtomicU32::new(0),
             alarm_thread: OnceLock::new(),
             attendant: OnceLock::new(),
         });

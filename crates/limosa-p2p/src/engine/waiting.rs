@@ -37,6 +37,9 @@ const LONGEST_NAP: u32 = 7;
 const POLL_REPORT_NS: u64 = 100_000_000;
 /// What a thread leaves undone when it leaves the library is done after this time, if it has not come back.
 const LINGER: Duration = Duration::from_micros(100);
+/// If it has come back and left something undone again, the time starts anew, so often, and grows up to this many times its length.
+const MOST_AGAIN: u32 = 16;
+const LONGEST_AGAIN: u32 = 4;
 /// When an attendant is called again that wants to be; then after twice as long, and so on as for naps.
 const REMINDER: Duration = Duration::from_millis(1);
 /// The helper thread takes no more unexpected messages than this for a program that does not receive, in bytes.
@@ -347,6 +350,8 @@ impl Engine {
 
     /// Sees to it that the alarm goes off soon; false if it cannot.
     pub(super) fn linger(&self, core: &mut Core) -> bool {
+        let count = self.put_off.load(Ordering::Relaxed).wrapping_add(1);
+        self.put_off.store(count, Ordering::Relaxed);
         if core.lingering {
             return true;
         }
@@ -354,6 +359,7 @@ impl Engine {
             return false;
         }
         core.lingering = true;
+        self.put_off_then.store(count, Ordering::Relaxed);
         self.alarm.set(LINGER);
         true
     }
@@ -369,14 +375,25 @@ impl Engine {
     }
 
     /// The alarm thread: does what a thread that left the library has put off.
+    ///
+    /// If a thread has been there again meanwhile, it is not gone: the alarm is put off too, without the lock, since a lock that changes hands and
+    /// woken helpers would cost a program that goes on communicating a third of its time.
     pub(super) fn heed_alarms(&self) {
         SERVICE.set(true);
         cpu::take_short_turns();
+        let mut again = 0;
         loop {
             self.alarm.wait();
             if self.stopping.load(Ordering::Acquire) {
                 return;
             }
+            let now = self.put_off.load(Ordering::Relaxed);
+            if now != self.put_off_then.swap(now, Ordering::Relaxed) && again < MOST_AGAIN {
+                again += 1;
+                self.alarm.set(LINGER * again.min(LONGEST_AGAIN));
+                continue;
+            }
+            again = 0;
             let mut core = self.core.lock();
             core.lingering = false;
             self.attend(&mut core);

@@ -146,8 +146,9 @@ impl State {
     pub fn run_deferred(&mut self, device: &mut dyn Device) {
         while let Some(Deferred::Fetch { request, from, offer, region, bytes }) = self.deferred.pop() {
             let can_pull = offer.pieces > 0 && offer.pieces <= MAX_PIECES as u64 && bytes > 0 && device.can_pull(from);
-            // Both ways are open if somebody is there on both sides.
-            let way = if can_pull && self.may_stream && offer.pieces == 1 && device.is_waiting(from) {
+            // Both ways are open if somebody is there on both sides and has nothing else to copy meanwhile.
+            let alone = self.interest == 0 && self.jobs.is_empty() && self.deferred.is_empty();
+            let way = if can_pull && alone && self.may_stream && offer.pieces == 1 && device.is_waiting(from) {
                 let way = self.choice.next(bytes);
                 if let Some(r) = self.requests.get_mut(request) {
                     r.coming = Some((way, clock::now_ns()));
