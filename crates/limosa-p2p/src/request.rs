@@ -8,12 +8,13 @@
 //! | `Streaming` | the rest of the bytes from the sender | done |
 //! | `Queued` | room on the lane for an eager message | done, or `Unmatched` for a synchronous one |
 //! | `Unmatched` | the receiver's word that the message was matched | done; done (cancelled) |
-//! | `Offered` | the receiver's word that it has fetched the message, or wants it streamed | done, `Feeding`; done (cancelled) |
+//! | `Offered` | the receiver's word that it has fetched the message, or wants it streamed or written | done, `Feeding`, `Pushing`; done (cancelled) |
 //! | `Feeding` | room on the lane for the next part | done |
+//! | `Pushing` | the thread that writes to the receiver's memory, without the lock | done; `Feeding` if writing is refused |
 //! | `Local` | a matching receive in this process | done; done (cancelled) |
 //! | `Done` | the owner's look | free |
 //!
-//! All fields are touched under the engine's lock only, except that `Pulling` leaves the region to the thread that copies.
+//! All fields are touched under the engine's lock only, except that `Pulling` and `Pushing` leave the region to the thread that copies.
 
 use crate::choice::Way;
 use crate::matching::{EntryId, Envelope};
