@@ -42,11 +42,6 @@ impl Commons {
         self.ports.of(peer).doorbell.is_attended()
     }
 
-    /// True if a thread of `peer` is in the library and waits there.
-    pub fn is_waiting(&self, peer: Peer) -> bool {
-        self.ports.of(peer).is_waiting()
-    }
-
     /// Copies of offered messages that `of` helps with.
     pub fn joints(&self, of: Peer) -> &[Joint] {
         &self.ports.of(of).joints

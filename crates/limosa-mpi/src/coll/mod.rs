@@ -19,12 +19,14 @@
 
 use std::sync::atomic::Ordering;
 
+use limosa_p2p::Failure;
 use limosa_p2p::memory::Region;
 
 use crate::comm::Comm;
 use crate::consts::MPI_BYTE;
 use crate::datatype::Datatype;
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::request::error_of;
 
 pub mod allgather;
 pub mod allreduce;
@@ -224,6 +226,12 @@ fn allgather_by_messages(call: &Call<'_>, mine: &[u8]) -> Result<Vec<u8>> {
     exchange::exchange(&mut schedule, |_| block(call.rank()), block);
     run(call.comm, schedule)?;
     Ok(all)
+}
+
+/// The error of a collective operation that nothing can complete any more.
+#[cold]
+fn broken() -> Error {
+    error_of(Failure::Device("the device failed during a collective operation".to_owned()))
 }
 
 /// Room for the bytes of all members, with this one's in place.

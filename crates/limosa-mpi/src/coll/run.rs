@@ -26,6 +26,7 @@ use limosa_p2p::{Completion, Engine, Failure, Mode, RequestId, Started};
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
+use super::broken;
 use super::schedule::{Schedule, Step, mismatch};
 use crate::comm::Comm;
 use crate::error::{Error, Result};
@@ -143,7 +144,7 @@ impl Round {
                 (Some(_), None) => {}
                 (None, _) => {
                     self.broken = true;
-                    self.trouble.note(error_of(Failure::Device("the device failed during a collective operation".to_owned())));
+                    self.trouble.note(broken());
                 }
             }
         }

@@ -16,8 +16,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 use limosa_base::stage::{Awaited, BODY_BYTES, Body};
+use limosa_p2p::Observer;
 use limosa_p2p::memory::Region;
-use limosa_p2p::{Failure, Observer};
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
@@ -25,6 +25,7 @@ use super::deal::{Deal, Give, Operands, Parts, Take, Terms};
 use super::loan::borrow;
 use super::shelf::{BLOCK, FAR, LINE, NOTHING, Note, Place, TABLE, get, put};
 use super::{Book, Depot};
+use crate::coll::broken;
 use crate::coll::buffer::{Blocks, Buffer};
 use crate::coll::node::{Reducer, Scratch, look};
 use crate::coll::run::Run;
@@ -34,7 +35,6 @@ use crate::comm::Comm;
 use crate::error::{Error, Result};
 use crate::instance;
 use crate::observe::Waiting;
-use crate::request::error_of;
 
 const IDLE: u8 = 0;
 const HELD_BACK: u8 = 1;
@@ -529,11 +529,6 @@ impl Depot {
             self.stage.get_up();
         }
     }
-}
-
-#[cold]
-fn broken() -> Error {
-    error_of(Failure::Device("the device failed during a collective operation".to_owned()))
 }
 
 /// Tells the depot what a sleeping thread awaits.

@@ -12,14 +12,14 @@
 use limosa_base::clock;
 use limosa_base::stage::{Awaited, Stage};
 use limosa_job::config::{self, WaitMode};
-use limosa_p2p::{Failure, Observer};
+use limosa_p2p::Observer;
 
 use super::Node;
+use crate::coll::broken;
 use crate::comm::Comm;
 use crate::error::Result;
 use crate::instance;
 use crate::observe::Waiting;
-use crate::request::error_of;
 
 /// Looks when every rank has a processor of its own: some microseconds.
 const LOOKS: u32 = 64;
@@ -78,16 +78,16 @@ fn wait_long(node: &Node, comm: &Comm, awaited: Awaited) -> Result<()> {
     if look(|| node.stage.holds(awaited)) {
         return Ok(());
     }
-    let mut broken = false;
+    let mut is_broken = false;
     instance::engine().block_on(
         &mut |view| {
-            broken = view.is_broken();
-            broken || node.stage.holds(awaited)
+            is_broken = view.is_broken();
+            is_broken || node.stage.holds(awaited)
         },
         &Sleeper { stage: &node.stage, awaited, waiting: Waiting::collective(comm) },
     );
-    if broken && !node.stage.holds(awaited) {
-        return Err(error_of(Failure::Device("the device failed during a collective operation".to_owned())));
+    if is_broken && !node.stage.holds(awaited) {
+        return Err(broken());
     }
     Ok(())
 }
