@@ -52,19 +52,37 @@ test-full: ## Run all tests in all variants; takes an hour or so
 	@tests/all --full
 
 # The parts of `make test`. FULL=1 is set by `make test-full`.
-.PHONY: test-rust test-c test-python test-mpi4py
+LOOM = RUSTFLAGS='--cfg loom' cargo test --package limosa-base --lib --release --target-dir target/loom
+
+.PHONY: test-build test-rust test-c test-python test-mpi4py
+test-build: $(STAMPS)/mpi4py $(STAMPS)/demo $(STAMPS)/test
+	cargo test --workspace --no-run
+	$(LOOM) --no-run
+	tests/fuzz/run build
+
 test-rust: | system-packages ## Unit, property and integration tests of the crates
 	cargo test --workspace --no-fail-fast
-	RUSTFLAGS='--cfg loom' cargo test --package limosa-base --release --target-dir target/loom model
+	$(LOOM) model
 
 test-c: $(STAMPS)/limosa $(STAMPS)/test ## Conformance tests in C, compiled with our mpicc
 	tests/conformance/run $(if $(FULL),--full --variants)
+	$(if $(FULL),tests/conformance/run --sanitize address)
+	$(if $(FULL),tests/conformance/run --sanitize thread)
 
 test-python: $(STAMPS)/mpi4py $(STAMPS)/demo $(STAMPS)/test ## Tests of the wheel, the demo, the launcher, faults
-	python -m pytest
+	python -m pytest $(PYTEST_ARGS)
 
 test-mpi4py: $(STAMPS)/mpi4py $(STAMPS)/test ## mpi4py's own test suite on our library
 	tests/mpi4py/run $(if $(FULL),--full)
+
+FUZZ_SECONDS ?= $(if $(FULL),600,60)
+.PHONY: fuzz
+fuzz: | system-packages ## Fuzz what reads foreign bytes, for FUZZ_SECONDS=60
+	tests/fuzz/run $(FUZZ_SECONDS)
+
+.PHONY: coverage
+coverage: $(STAMPS)/test ## Line coverage of the crates by their tests and the C programs
+	tests/coverage
 
 .PHONY: lint
 lint: $(STAMPS)/lint $(STAMPS)/test $(STAMPS)/demo $(STAMPS)/mpi4py | system-packages ## Formatting, clippy, ruff, mypy, shellcheck
@@ -75,7 +93,7 @@ lint: $(STAMPS)/lint $(STAMPS)/test $(STAMPS)/demo $(STAMPS)/mpi4py | system-pac
 	ruff format --check
 	mypy
 	vermin --quiet --no-tips --violations --target=3.10- python lab kernels
-	shellcheck python/scripts/* python/tools/check-system .ci/run .ci/check-aarch64 tests/all
+	shellcheck python/scripts/* python/tools/check-system .ci/run .ci/check-aarch64 tests/all tests/fuzz/run
 
 .PHONY: bench
 bench: $(STAMPS)/limosa $(STAMPS)/lab ## Measure beside MPICH, Open MPI and Intel MPI (QUICK=1: in short)

@@ -6,34 +6,59 @@ use std::path::Path;
 
 use crate::{Function, Table, entry};
 
-/// Finds the functions that are done: those with glue in a module of the folder `calls`. Maps the lower-case name to the module. Only files
-/// that `mod.rs` names are modules, so a file counts from the moment it is part of the crate.
+/// The glue of a function that is done.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Glue {
+    /// The module of `calls` that holds it.
+    pub module: String,
+    /// Name of the glue function.
+    pub name: String,
+    /// It serves all forms of the operation.
+    pub plan: bool,
+}
+
+/// Finds the functions that are done: those with glue in a module of the folder `calls`, by their lower-case names. Only files that `mod.rs`
+/// names are modules, so a file counts from the moment it is part of the crate.
 ///
 /// # Panics
-/// If a file cannot be read or two modules define the same glue.
-pub fn scan(calls: &Path) -> HashMap<String, String> {
+/// If a file cannot be read, if two modules define the glue of one function, or if a plan is not that of an operation with several forms.
+pub fn scan(table: &Table, calls: &Path) -> HashMap<String, Glue> {
     let read = |path: &Path| std::fs::read_to_string(path).unwrap_or_else(|e| panic!("cannot read {}: {e}", path.display()));
     let mut found = HashMap::new();
     for line in read(&calls.join("mod.rs")).lines() {
         let Some(module) = line.strip_prefix("pub(crate) mod ").and_then(|rest| rest.strip_suffix(';')) else { continue };
         for line in read(&calls.join(format!("{module}.rs"))).lines() {
-            let Some(rest) = line.strip_prefix("pub(crate) fn mpi_") else { continue };
+            let Some(rest) = line.strip_prefix("pub(crate) fn ") else { continue };
             let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
-            let name = format!("mpi_{}", &rest[..end]);
-            if let Some(other) = found.insert(name.clone(), module.to_owned()) {
-                panic!("{name} has glue in both calls/{other}.rs and calls/{module}.rs");
+            for (function, glue) in served(table, module, &rest[..end]) {
+                if let Some(other) = found.insert(function.clone(), glue) {
+                    panic!("{function} has glue in both calls/{}.rs and calls/{module}.rs", other.module);
+                }
             }
         }
     }
     found
 }
 
-fn is_done(function: &Function, glue: &HashMap<String, String>) -> bool {
+/// The functions, in lower case, that the Rust function `name` of a module is the glue of.
+fn served(table: &Table, module: &str, name: &str) -> Vec<(String, Glue)> {
+    let glue = |plan| Glue { module: module.to_owned(), name: name.to_owned(), plan };
+    if name.starts_with("mpi_") {
+        return vec![(name.to_owned(), glue(false))];
+    }
+    let Some(operation) = name.strip_prefix("plan_") else { return Vec::new() };
+    let forms = table.functions.iter().filter(|f| f.operation().to_lowercase() == format!("mpi_{operation}"));
+    let served: Vec<_> = forms.map(|f| (f.name.to_lowercase(), glue(true))).collect();
+    assert!(served.len() > 1, "calls/{module}.rs has {name}, but api/roles.json has no operation of that name with several forms");
+    served
+}
+
+fn is_done(function: &Function, glue: &HashMap<String, Glue>) -> bool {
     !function.symbol || entry::converter(function).is_some() || glue.contains_key(&function.name.to_lowercase())
 }
 
 /// The page.
-pub fn render(table: &Table, glue: &HashMap<String, String>) -> String {
+pub fn render(table: &Table, glue: &HashMap<String, Glue>) -> String {
     let mut out = String::from(
         "# Coverage of MPI-5\n\nEvery C function of the standard, by chapter. *done*: implemented; *not yet*: exported, but reports \
          `MPI_ERR_UNSUPPORTED_OPERATION` and its name through the error handler. A function with a large-count twin is listed once, with `(_c)`.\n\
@@ -60,4 +85,24 @@ pub fn render(table: &Table, glue: &HashMap<String, String>) -> String {
     }
     writeln!(out, "| chapter | done | functions |\n|---|---|---|\n{rows}| **all** | **{all_done}** | **{all}** |").unwrap();
     out + &details
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plan_serves_all_forms_and_other_glue_one_function() {
+        let table = Table::load();
+        let names = |glue: &str| -> Vec<String> { served(&table, "coll", glue).into_iter().map(|(function, _)| function).collect() };
+        assert_eq!(names("plan_reduce_scatter"), ["mpi_ireduce_scatter", "mpi_reduce_scatter", "mpi_reduce_scatter_init"]);
+        assert_eq!(names("mpi_igather"), ["mpi_igather"]);
+        assert_eq!(names("helper"), Vec::<String>::new());
+    }
+
+    #[test]
+    #[should_panic(expected = "has plan_comm_size, but api/roles.json has no operation of that name with several forms")]
+    fn a_plan_of_no_operation_is_reported() {
+        served(&Table::load(), "comm", "plan_comm_size");
+    }
 }

@@ -2,61 +2,20 @@
 //!
 //! Per function of the table there is one private function that checks and decodes the arguments and calls the glue, and up to four
 //! exported ones that only widen their integers and pass their name: `MPI_X`, `PMPI_X`, `MPI_X_c`, `PMPI_X_c`. Which Rust type the glue sees
-//! for which kind of parameter is the convention written down in `crates/limosa-abi/src/calls/mod.rs`; [`Role`] is that convention as code.
+//! for which kind of parameter is the convention written down in `crates/limosa-abi/src/calls/mod.rs`; [`Passing`] is that convention as code.
 //!
 //! A function without glue becomes one that reports `MPI_ERR_UNSUPPORTED_OPERATION`.
 
 use std::collections::HashMap;
 use std::fmt::Write;
 
-use crate::{Arg, Direction, Function, Param, Table, Value};
-
-/// Functions that may be called before initialisation and after finalisation (MPI-5 section 11.4.1), by name or prefix ending in `*`.
-/// `MPI_Abort` is an addition: whoever wants the end at such a time, or in a forked child, gets it.
-const ANY_TIME: &[&str] = &[
-    "MPI_Init",
-    "MPI_Init_thread",
-    "MPI_Initialized",
-    "MPI_Finalized",
-    "MPI_Abort",
-    "MPI_Get_version",
-    "MPI_Get_library_version",
-    "MPI_Abi_*",
-    "MPI_Info_*",
-    "MPI_Session_init",
-    "MPI_Session_create_errhandler",
-    "MPI_Session_call_errhandler",
-    "MPI_Errhandler_free",
-    "MPI_Error_class",
-    "MPI_Error_string",
-    "MPI_Add_error_*",
-    "MPI_Remove_error_*",
-    "MPI_T_*",
-    "MPI_Wtime",
-    "MPI_Wtick",
-    "MPI_Aint_*",
-];
-
-/// Handle parameters for which the null handle has a meaning: the glue gets an `Option`.
-const NULL_IS_VALID: &[(&str, &str)] = &[
-    ("MPI_Comm_get_name", "comm"),
-    ("MPI_Type_get_name", "datatype"),
-    ("MPI_Win_get_name", "win"),
-    ("MPI_Request_get_status", "request"),
-    ("MPI_File_set_errhandler", "file"),
-    ("MPI_File_get_errhandler", "file"),
-];
-
-/// Handle parameters that the glue gets undecoded, because they are insignificant on some processes or wanted in any state.
-const RAW_HANDLES: &[(&str, &str)] = &[("MPI_Abort", "comm"), ("MPI_Intercomm_create", "peer_comm")];
-
-/// Pointers of results that may be null, so that the glue gets them unchecked.
-const NULL_POINTERS: &[(&str, &str)] =
-    &[("MPI_Info_get_string", "value"), ("MPI_Session_get_nth_pset", "pset_name"), ("MPI_Comm_spawn*", "array_of_errcodes")];
+use crate::coverage::Glue;
+use crate::roles::Form;
+use crate::{Arg, Direction, Function, Table, Value};
 
 /// What a parameter becomes on its way to the glue.
 #[derive(Clone, Copy, PartialEq)]
-enum Role {
+enum Passing {
     /// Passed on as it is: pointers, arrays, plain integers.
     Plain,
     /// A pointer to untyped memory.
@@ -93,84 +52,57 @@ enum Role {
     AnyFunction,
 }
 
-fn matches(rules: &[&str], name: &str) -> bool {
-    rules.iter().any(|rule| rule.strip_suffix('*').map_or(*rule == name, |prefix| name.starts_with(prefix)))
-}
-
-fn listed(rules: &[(&str, &str)], function: &Function, param: &Param) -> bool {
-    rules.iter().any(|(f, p)| matches(&[f], &function.name) && *p == param.name)
-}
-
-/// Collective operations name counts and datatypes that are insignificant at some processes or with `MPI_IN_PLACE`.
-fn is_collective(function: &Function) -> bool {
-    function.chapter == "Collective communication" && function.params.iter().any(|p| p.kind == "COMMUNICATOR")
-}
-
-fn role(table: &Table, function: &Function, arg: &Arg) -> Role {
+fn passing(table: &Table, function: &Function, arg: &Arg) -> Passing {
     let Arg { param, c_type, pointer } = arg;
     let kind = param.kind.as_str();
+    let role = &param.role;
     let poly = kind.starts_with("POLY");
+    let elsewhere = role.significant_at().is_some();
+    let late = function.collective && function.describes_buffer(param);
     if function.chapter == "Tool support" {
-        return Role::Plain;
+        return Passing::Plain;
     }
     match kind {
-        "POLYFUNCTION" => return Role::AnyFunction,
-        "STRING" if param.root => return Role::Plain,
-        "STRING" if param.dir == Direction::In => return Role::Text,
-        "STRING" if listed(NULL_POINTERS, function, param) => return Role::Plain,
-        "STRING" => return Role::TextOut,
-        "STATUS" if param.array.is_some() => return Role::Plain,
-        "STATUS" if param.dir == Direction::Out => return Role::StatusOut,
-        "STATUS" if param.dir == Direction::Inout => return Role::Out,
-        "STATUS" => return Role::StatusIn,
-        "ARGUMENT_COUNT" | "ARGUMENT_LIST" => return Role::Plain,
-        "LOGICAL" if param.dir == Direction::In && !pointer => return Role::Bool,
+        "POLYFUNCTION" => return Passing::AnyFunction,
+        "STRING" if elsewhere => return Passing::Plain,
+        "STRING" if param.dir == Direction::In => return Passing::Text,
+        "STRING" if role.null_pointer == Some(true) => return Passing::Plain,
+        "STRING" => return Passing::TextOut,
+        "STATUS" if param.array.is_some() => return Passing::Plain,
+        "STATUS" if role.allows("MPI_STATUS_IGNORE") => return Passing::StatusOut,
+        "STATUS" if param.dir == Direction::Out => return Passing::Out,
+        "STATUS" if param.dir == Direction::Inout => return Passing::Out,
+        "STATUS" => return Passing::StatusIn,
+        "ARGUMENT_COUNT" | "ARGUMENT_LIST" => return Passing::Plain,
+        "LOGICAL" if param.dir == Direction::In && !pointer => return Passing::Bool,
         _ => {}
     }
     if c_type == "void *" {
-        return Role::Memory;
+        return Passing::Memory;
     }
-    if table.handle(kind).is_some() {
-        return match (*pointer, kind) {
-            (true, _) if param.array.is_some() => Role::Plain,
-            (true, _) => Role::Out,
-            _ if listed(RAW_HANDLES, function, param) => Role::Plain,
-            _ if listed(NULL_IS_VALID, function, param) => Role::NullableObject,
-            (_, "INFO") if !function.name.starts_with("MPI_Info_") => Role::NullableObject,
-            (_, "DATATYPE") if is_collective(function) => Role::LateObject,
-            _ => Role::Object,
+    if let Some(handle) = table.handle(kind) {
+        return match *pointer {
+            true if param.array.is_some() => Passing::Plain,
+            true => Passing::Out,
+            _ if late => Passing::LateObject,
+            _ if elsewhere || role.unchecked == Some(true) => Passing::Plain,
+            _ if role.allows(&handle.null) => Passing::NullableObject,
+            _ => Passing::Object,
         };
     }
     if param.func.is_some() || c_type.contains('*') {
-        return Role::Plain;
+        return Passing::Plain;
     }
     match (*pointer, param.array.is_some()) {
-        (_, true) if poly => Role::WideArray,
-        (_, true) => Role::Plain,
-        (true, _) if poly => Role::WideOut,
-        (true, _) if listed(NULL_POINTERS, function, param) => Role::Plain,
-        (true, _) => Role::Out,
-        _ if is_collective(function) && kind == "POLYXFER_NUM_ELEM_NNI" => Role::LateCount,
-        _ if poly || c_type != "int" => Role::Wide,
-        _ if minimum(function, param).is_some() => Role::Bounded,
-        _ => Role::Plain,
-    }
-}
-
-/// Least legal value of an integer parameter, with the error class of a smaller one.
-fn minimum(function: &Function, param: &Param) -> Option<(i64, &'static str)> {
-    let chapter = function.chapter.as_str();
-    match param.kind.as_str() {
-        "POLYXFER_NUM_ELEM_NNI" | "POLYDTYPE_NUM_ELEM_NNI" | "XFER_NUM_ELEM_NNI" => Some((0, "MPI_ERR_COUNT")),
-        "POLYXFER_NUM_ELEM" => Some((0, "MPI_ERR_COUNT")),
-        "POLYDTYPE_NUM_ELEM" if param.name != "stride" => Some((0, "MPI_ERR_COUNT")),
-        "ARRAY_LENGTH_NNI" | "ARRAY_LENGTH" if chapter.starts_with("Point-to-point") => Some((0, "MPI_ERR_COUNT")),
-        "ARRAY_LENGTH_NNI" | "ARRAY_LENGTH" | "POLYNUM_BYTES_NNI" | "POLYDTYPE_PACK_SIZE" => Some((0, "MPI_ERR_ARG")),
-        "ARRAY_LENGTH_PI" | "COMM_SIZE_PI" => Some((1, "MPI_ERR_ARG")),
-        "RMA_DISPLACEMENT_NNI" => Some((0, "MPI_ERR_DISP")),
-        "ALLOC_MEM_NUM_BYTES" => Some((0, "MPI_ERR_ARG")),
-        "WINDOW_SIZE" | "WIN_ATTACH_SIZE" => Some((0, "MPI_ERR_SIZE")),
-        _ => None,
+        (_, true) if poly => Passing::WideArray,
+        (_, true) => Passing::Plain,
+        (true, _) if poly => Passing::WideOut,
+        (true, _) if role.null_pointer == Some(true) => Passing::Plain,
+        (true, _) => Passing::Out,
+        _ if late => Passing::LateCount,
+        _ if poly || c_type != "int" => Passing::Wide,
+        _ if role.least.is_some() => Passing::Bounded,
+        _ => Passing::Plain,
     }
 }
 
@@ -209,12 +141,12 @@ fn extern_type(table: &Table, arg: &Arg) -> String {
 }
 
 /// Rust type of an argument after widening: what the twins have in common.
-fn common_type(role: Role, plain: String) -> String {
-    match role {
-        Role::Wide | Role::LateCount => "i64".into(),
-        Role::WideArray => "IntArray".into(),
-        Role::WideOut => "OutInt".into(),
-        Role::AnyFunction => "AnyFn".into(),
+fn common_type(passing: Passing, plain: String) -> String {
+    match passing {
+        Passing::Wide | Passing::LateCount => "i64".into(),
+        Passing::WideArray => "IntArray".into(),
+        Passing::WideOut => "OutInt".into(),
+        Passing::AnyFunction => "AnyFn".into(),
         _ => plain,
     }
 }
@@ -228,22 +160,17 @@ fn snake(name: &str) -> String {
     name.to_lowercase()
 }
 
-/// True if the null handle has a meaning for that handle parameter, or if it is not looked at by the entry point at all.
-pub fn null_is_valid(function: &Function, param: &Param) -> bool {
-    let optional_info = param.kind == "INFO" && param.array.is_none() && !function.name.starts_with("MPI_Info_");
-    optional_info || listed(NULL_IS_VALID, function, param) || listed(RAW_HANDLES, function, param)
-}
-
 /// What the entry point checks of a parameter besides handles: the bad C arguments that it refuses, with the error class. For tests.
-pub fn refused(table: &Table, function: &Function, arg: &Arg) -> Vec<(&'static str, &'static str)> {
-    let role = role(table, function, arg);
-    let least = minimum(function, arg.param).filter(|_| matches!(role, Role::Wide | Role::Bounded | Role::LateCount));
-    let null = matches!(role, Role::Out | Role::WideOut | Role::Text | Role::TextOut | Role::StatusIn);
-    least.map(|(_, class)| ("-1", class)).into_iter().chain(null.then_some(("0", "MPI_ERR_ARG"))).collect()
+pub fn refused<'a>(table: &Table, function: &Function, arg: &Arg<'a>) -> Vec<(&'static str, &'a str)> {
+    let passing = passing(table, function, arg);
+    let role = &arg.param.role;
+    let least = role.error.as_deref().filter(|_| matches!(passing, Passing::Wide | Passing::Bounded | Passing::LateCount));
+    let null = matches!(passing, Passing::Out | Passing::WideOut | Passing::Text | Passing::TextOut | Passing::StatusIn);
+    least.map(|class| ("-1", class)).into_iter().chain(null.then_some(("0", "MPI_ERR_ARG"))).collect()
 }
 
-/// The entry points. `glue` maps the lower-case name of each function that is done to the module of `calls` that has its glue.
-pub fn render(table: &Table, glue: &HashMap<String, String>) -> String {
+/// The entry points. `glue` has the glue of each function that is done, by its lower-case name.
+pub fn render(table: &Table, glue: &HashMap<String, Glue>) -> String {
     let mut out = String::new();
     kinds(table, &mut out);
     callbacks(table, &mut out);
@@ -346,14 +273,14 @@ fn target(table: &Table, function: &Function) -> String {
 }
 
 /// The private function behind all exported forms of `function`.
-fn inner(table: &Table, function: &Function, glue: Option<&String>, out: &mut String) {
-    let args: Vec<(Arg, Role)> = table
+fn inner(table: &Table, function: &Function, glue: Option<&Glue>, out: &mut String) {
+    let args: Vec<(Arg, Passing)> = table
         .args(function, true)
         .into_iter()
         .filter(|a| a.param.kind != "VARARGS")
         .map(|a| {
-            let r = role(table, function, &a);
-            (a, r)
+            let p = passing(table, function, &a);
+            (a, p)
         })
         .collect();
     let fn_name = snake(&function.name);
@@ -371,24 +298,37 @@ fn inner(table: &Table, function: &Function, glue: Option<&String>, out: &mut St
                 writeln!(out, "    unsupported(call_name, large, Target::Default);\n    Default::default()\n}}").unwrap();
             }
         }
-        Some(module) => {
-            let call = format!("crate::calls::{module}::{fn_name}");
+        Some(glue) => {
+            let call = format!("crate::calls::{}::{}", glue.module, glue.name);
             if !fallible {
                 let names = args.iter().map(|(a, _)| format!(", {}", ident(&a.param.name))).collect::<String>();
                 writeln!(out, "    {call}(&Cx::new(call_name, large){names})\n}}").unwrap();
                 return;
             }
-            let time = if matches(ANY_TIME, &function.name) { "AnyTime" } else { "Running" };
+            let time = if function.any_time { "AnyTime" } else { "Running" };
             writeln!(out, "    enter(call_name, large, When::{time}, {}, |cx| {{", target(table, function)).unwrap();
-            let mut order: Vec<&(Arg, Role)> = args.iter().collect();
+            let mut order: Vec<&(Arg, Passing)> = args.iter().collect();
             order.sort_by_key(|(a, _)| !matches!(a.param.kind.as_str(), "COMMUNICATOR" | "WINDOW" | "FILE" | "SESSION"));
-            for (arg, role) in order {
-                decode(function, arg, *role, out);
+            for (arg, passing) in order {
+                decode(arg, *passing, out);
             }
-            let names: Vec<String> = args.iter().map(|(a, r)| pass(a, *r)).collect();
-            writeln!(out, "        {call}(cx{})\n    }})\n}}", names.iter().map(|n| format!(", {n}")).collect::<String>()).unwrap();
+            let passed = if glue.plan { to_plan(table, function, &args) } else { args.iter().map(|(a, p)| pass(a, *p)).collect() };
+            let passed = passed.iter().map(|p| format!(", {p}")).collect::<String>();
+            writeln!(out, "        {call}(cx{passed})\n    }})\n}}").unwrap();
         }
     }
+}
+
+/// What the plan of an operation gets from one of its forms: the form, and the operation's own parameters.
+fn to_plan(table: &Table, function: &Function, args: &[(Arg, Passing)]) -> Vec<String> {
+    let form = match function.form() {
+        Form::Blocking => "Blocking",
+        Form::Nonblocking => "Nonblocking { request }",
+        Form::Persistent => "Persistent { request }",
+    };
+    let operation = table.function(function.operation()).expect("the operation of a form is a function");
+    let own = args.iter().filter(|(a, _)| operation.param(&a.param.name).is_some()).map(|(a, p)| pass(a, *p));
+    std::iter::once(format!("form::{form}")).chain(own).collect()
 }
 
 /// Name of the object type in `calls::kinds`.
@@ -398,39 +338,39 @@ fn object_type(kind: &str) -> String {
 }
 
 /// The statement that checks and decodes one argument, if it needs one.
-fn decode(function: &Function, arg: &Arg, role: Role, out: &mut String) {
+fn decode(arg: &Arg, passing: Passing, out: &mut String) {
     let name = ident(&arg.param.name);
     let quoted = format!("{:?}", arg.param.name);
     let object = object_type(&arg.param.kind);
     let safety = "// SAFETY: by the caller's promise a non-null pointer is valid for the duration of the call.";
-    let line = match role {
-        Role::Wide | Role::Bounded => match minimum(function, arg.param) {
-            Some((least, class)) => format!("args::at_least({name} as i64, {least}, {quoted}, consts::{class})?;"),
-            None => return,
+    let line = match passing {
+        Passing::Wide | Passing::Bounded => match (arg.param.role.least, &arg.param.role.error) {
+            (Some(least), Some(class)) => format!("args::at_least({name} as i64, {least}, {quoted}, consts::{class})?;"),
+            _ => return,
         },
-        Role::Object => format!("let {name} = cx.get::<kinds::{object}>({name}, {quoted})?;"),
-        Role::NullableObject => format!("let {name} = cx.get_or_null::<kinds::{object}>({name}, {quoted})?;"),
-        Role::LateObject => format!("let {name} = Late::<kinds::{object}>::new({name}, {quoted});"),
-        Role::LateCount => format!("let {name} = LateCount::new({name}, {quoted});"),
-        Role::Bool => format!("let {name} = {name} != 0;"),
-        Role::Out => format!("{safety}\n        let {name} = unsafe {{ args::out({name}, {quoted}) }}?;"),
-        Role::WideOut if arg.param.large_only => return,
-        Role::WideOut => format!("{name}.check({quoted})?;"),
-        Role::Text => format!("{safety}\n        let {name} = unsafe {{ args::text({name}, {quoted}) }}?;"),
-        Role::TextOut => format!("args::not_null({name}, {quoted})?;"),
-        Role::StatusOut => format!("{safety}\n        let {name} = unsafe {{ {name}.as_mut() }};"),
-        Role::StatusIn => format!("{safety}\n        let {name} = unsafe {{ args::input({name}, {quoted}) }}?;"),
-        Role::Plain | Role::Memory | Role::WideArray | Role::AnyFunction => return,
+        Passing::Object => format!("let {name} = cx.get::<kinds::{object}>({name}, {quoted})?;"),
+        Passing::NullableObject => format!("let {name} = cx.get_or_null::<kinds::{object}>({name}, {quoted})?;"),
+        Passing::LateObject => format!("let {name} = Late::<kinds::{object}>::new({name}, {quoted});"),
+        Passing::LateCount => format!("let {name} = LateCount::new({name}, {quoted});"),
+        Passing::Bool => format!("let {name} = {name} != 0;"),
+        Passing::Out => format!("{safety}\n        let {name} = unsafe {{ args::out({name}, {quoted}) }}?;"),
+        Passing::WideOut if arg.param.large_only => return,
+        Passing::WideOut => format!("{name}.check({quoted})?;"),
+        Passing::Text => format!("{safety}\n        let {name} = unsafe {{ args::text({name}, {quoted}) }}?;"),
+        Passing::TextOut => format!("args::not_null({name}, {quoted})?;"),
+        Passing::StatusOut => format!("{safety}\n        let {name} = unsafe {{ {name}.as_mut() }};"),
+        Passing::StatusIn => format!("{safety}\n        let {name} = unsafe {{ args::input({name}, {quoted}) }}?;"),
+        Passing::Plain | Passing::Memory | Passing::WideArray | Passing::AnyFunction => return,
     };
     writeln!(out, "        {line}").unwrap();
 }
 
 /// How the decoded argument is passed to the glue.
-fn pass(arg: &Arg, role: Role) -> String {
+fn pass(arg: &Arg, passing: Passing) -> String {
     let name = ident(&arg.param.name);
-    match role {
-        Role::Object => format!("&{name}"),
-        Role::NullableObject => format!("{name}.as_deref()"),
+    match passing {
+        Passing::Object => format!("&{name}"),
+        Passing::NullableObject => format!("{name}.as_deref()"),
         _ => name,
     }
 }
@@ -446,23 +386,23 @@ fn exported(table: &Table, function: &Function, large: bool, out: &mut String) {
         if arg.param.kind == "VARARGS" {
             continue;
         }
-        let role = role(table, function, &arg);
+        let passing = passing(table, function, &arg);
         let id = ident(&arg.param.name);
         if arg.param.large_only && !large {
-            passed.push(match role {
-                Role::WideOut => "OutInt::absent()".into(),
-                Role::Wide => "0".into(),
+            passed.push(match passing {
+                Passing::WideOut => "OutInt::absent()".into(),
+                Passing::Wide => "0".into(),
                 _ => "std::ptr::null_mut()".to_string(),
             });
             continue;
         }
         let own = table.args(function, large).into_iter().find(|a| a.param.name == arg.param.name).expect("same parameter");
         params.push(format!("{id}: {}", extern_type(table, &own)));
-        passed.push(match role {
-            Role::Wide | Role::LateCount => format!("{id} as i64"),
-            Role::WideArray => format!("IntArray::from({id})"),
-            Role::WideOut => format!("OutInt::from({id})"),
-            Role::AnyFunction => format!("{{\n    // SAFETY: a function pointer is a function pointer; the glue casts it back to the type that `large` implies.\n    unsafe {{ std::mem::transmute({id}) }} }}"),
+        passed.push(match passing {
+            Passing::Wide | Passing::LateCount => format!("{id} as i64"),
+            Passing::WideArray => format!("IntArray::from({id})"),
+            Passing::WideOut => format!("OutInt::from({id})"),
+            Passing::AnyFunction => format!("{{\n    // SAFETY: a function pointer is a function pointer; the glue casts it back to the type that `large` implies.\n    unsafe {{ std::mem::transmute({id}) }} }}"),
             _ => id,
         });
     }
@@ -479,22 +419,23 @@ fn exported(table: &Table, function: &Function, large: bool, out: &mut String) {
     }
 }
 
-/// The first line of the glue of a function, for whoever writes it.
+/// The first line of the glue of a function, for whoever writes it; of a collective operation, that of the plan for all its forms.
 pub fn skeleton(table: &Table, function: &Function) -> String {
+    let function = if function.collective { table.function(function.operation()).expect("a function") } else { function };
     let params = table.args(function, true).into_iter().filter(|a| a.param.kind != "VARARGS").map(|arg| {
-        let role = role(table, function, &arg);
+        let passing = passing(table, function, &arg);
         let object = object_type(&arg.param.kind);
-        let ty = match role {
-            Role::LateCount => "LateCount".into(),
-            Role::Object => format!("&Arc<kinds::{object}>"),
-            Role::NullableObject => format!("Option<&Arc<kinds::{object}>>"),
-            Role::LateObject => format!("Late<kinds::{object}>"),
-            Role::Out => format!("&mut {}", rust_type(table, &arg.c_type)),
-            Role::Bool => "bool".into(),
-            Role::Text => "&CStr".into(),
-            Role::StatusOut => "Option<&mut Status>".into(),
-            Role::StatusIn => "&Status".into(),
-            _ => common_type(role, extern_type(table, &arg)),
+        let ty = match passing {
+            Passing::LateCount => "LateCount".into(),
+            Passing::Object => format!("&Arc<kinds::{object}>"),
+            Passing::NullableObject => format!("Option<&Arc<kinds::{object}>>"),
+            Passing::LateObject => format!("Late<kinds::{object}>"),
+            Passing::Out => format!("&mut {}", rust_type(table, &arg.c_type)),
+            Passing::Bool => "bool".into(),
+            Passing::Text => "&CStr".into(),
+            Passing::StatusOut => "Option<&mut Status>".into(),
+            Passing::StatusIn => "&Status".into(),
+            _ => common_type(passing, extern_type(table, &arg)),
         };
         format!(", {}: {ty}", ident(&arg.param.name))
     });
@@ -502,5 +443,9 @@ pub fn skeleton(table: &Table, function: &Function) -> String {
         "ERROR_CODE" => "Result<()>".into(),
         _ => rust_type(table, &table.return_type(function)),
     };
-    format!("pub(crate) fn {}(cx: &Cx{}) -> {result} {{", snake(&function.name), params.collect::<String>())
+    let (name, form) = match function.collective {
+        true => (snake(&function.name).replacen("mpi_", "plan_", 1) + "<F: Form>", ", form: F"),
+        false => (snake(&function.name), ""),
+    };
+    format!("pub(crate) fn {name}(cx: &Cx{form}{}) -> {result} {{", params.collect::<String>())
 }

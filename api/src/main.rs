@@ -1,5 +1,6 @@
 //! Writes what is generated from the table to standard output, for packaging and for readers.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -12,22 +13,24 @@ fn main() -> ExitCode {
         "header" => print!("{}", header::render(&table)),
         "coverage" => {
             let calls = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/limosa-abi/src/calls");
-            print!("{}", coverage::render(&table, &coverage::scan(&calls)));
+            print!("{}", coverage::render(&table, &coverage::scan(&table, &calls)));
         }
         "glue" => {
             let wanted: Vec<String> = std::env::args().skip(2).map(|name| name.to_lowercase()).collect();
             let asked = |name: &str| wanted.is_empty() || wanted.contains(&name.to_lowercase());
-            for function in table.functions.iter().filter(|f| f.symbol && entry::converter(f).is_none() && asked(&f.name)) {
-                println!("{}", entry::skeleton(&table, function));
+            let functions = table.functions.iter().filter(|f| f.symbol && entry::converter(f).is_none() && asked(&f.name));
+            for line in functions.map(|f| entry::skeleton(&table, f)).collect::<BTreeSet<_>>() {
+                println!("{line}");
             }
         }
+        "table" => println!("{}", table.json()),
         "symbols" => {
             for (name, _, _) in table.symbols() {
                 println!("{name}\nP{name}");
             }
         }
         _ => {
-            eprintln!("usage: limosa-api header|coverage|symbols|glue [function ...]");
+            eprintln!("usage: limosa-api header|coverage|symbols|table|glue [function ...]");
             return ExitCode::from(2);
         }
     }

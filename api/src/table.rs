@@ -1,11 +1,13 @@
-//! The table itself: the types that `mpi5.json` deserialises into, and what follows directly from them.
+//! The table itself: the types that `mpi5.json` deserialises into, with what `roles.json` adds, and what follows directly from them.
 
 use std::collections::HashMap;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
+
+use crate::roles::{self, Form, Forms, Role};
 
 /// The whole interface.
-#[derive(Deserialize)]
+#[derive(Serialize, Deserialize)]
 pub struct Table {
     /// Version and subversion of the standard.
     pub mpi: [i32; 2],
@@ -30,7 +32,7 @@ pub struct Table {
 }
 
 /// Layout of `MPI_Status`: size in bytes and fields as (name, C type, elements, offset).
-#[derive(Deserialize)]
+#[derive(Serialize, Deserialize)]
 pub struct Status {
     /// Size in bytes.
     pub size: usize,
@@ -39,7 +41,7 @@ pub struct Status {
 }
 
 /// A handle type of the ABI.
-#[derive(Deserialize)]
+#[derive(Serialize, Deserialize)]
 pub struct HandleType {
     /// Parameter kind of such handles.
     pub kind: String,
@@ -53,7 +55,7 @@ pub struct HandleType {
 }
 
 /// A parameter kind.
-#[derive(Deserialize)]
+#[derive(Serialize, Deserialize)]
 pub struct Kind {
     /// Name.
     pub kind: String,
@@ -64,7 +66,7 @@ pub struct Kind {
 }
 
 /// Value of a constant.
-#[derive(Deserialize)]
+#[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Value {
     /// A number: an integer, a handle value or an address.
@@ -76,7 +78,7 @@ pub enum Value {
 }
 
 /// A named constant.
-#[derive(Deserialize)]
+#[derive(Serialize, Deserialize)]
 pub struct Constant {
     /// Name.
     pub name: String,
@@ -96,7 +98,7 @@ pub struct Constant {
 }
 
 /// Direction of a parameter.
-#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Serialize, Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
     /// Read by the function.
@@ -108,7 +110,7 @@ pub enum Direction {
 }
 
 /// Length of an array parameter.
-#[derive(Deserialize, Clone, PartialEq, Eq, Debug)]
+#[derive(Serialize, Deserialize, Clone, PartialEq, Eq, Debug)]
 #[serde(untagged)]
 pub enum Array {
     /// Name of the parameter or constant that holds the length, or `*`.
@@ -118,7 +120,7 @@ pub enum Array {
 }
 
 /// A C parameter.
-#[derive(Deserialize, Clone)]
+#[derive(Serialize, Deserialize, Clone)]
 pub struct Param {
     /// Name in the standard.
     pub name: String,
@@ -127,7 +129,7 @@ pub struct Param {
     /// Direction.
     pub dir: Direction,
     /// Declared `const` in C.
-    #[serde(rename = "const", default)]
+    #[serde(rename = "const", default, skip_serializing_if = "is_false")]
     pub constant: bool,
     /// Length, for arrays.
     pub array: Option<Array>,
@@ -135,16 +137,19 @@ pub struct Param {
     pub pointer: Option<bool>,
     /// Function type, for kinds that are functions.
     pub func: Option<String>,
-    /// Significant at the root of a rooted operation only.
-    #[serde(default)]
-    pub root: bool,
+    /// The Forum's mark of what is significant at the root only; see [`Role::significant`], which corrects it.
+    #[serde(default, skip_serializing)]
+    pub(crate) root: bool,
     /// Exists in the large-count twin only.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_false")]
     pub large_only: bool,
+    /// What `roles.json` says about it.
+    #[serde(flatten)]
+    pub role: Role,
 }
 
 /// A function or a function type.
-#[derive(Deserialize, Clone)]
+#[derive(Serialize, Deserialize, Clone)]
 pub struct Function {
     /// Name in the standard.
     pub name: String,
@@ -154,8 +159,20 @@ pub struct Function {
     /// Kind of the result; `ERROR_CODE` for most, `NOTHING` for void.
     pub returns: String,
     /// Has a twin with the suffix `_c` and wide counts.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_false")]
     pub large: bool,
+    /// May be called before initialisation and after finalisation (from `roles.json`, as all that follows up to the parameters).
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub any_time: bool,
+    /// A collective operation that transfers data or synchronises.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub collective: bool,
+    /// The other forms of this blocking operation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forms: Option<Forms>,
+    /// The blocking operation of which this function is another form.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub form_of: Option<(String, Form)>,
     /// C parameters in order.
     pub params: Vec<Param>,
     /// Exported by the library (default) or only defined in `mpi.h`.
@@ -165,6 +182,40 @@ pub struct Function {
 
 fn yes() -> bool {
     true
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+impl Param {
+    /// True if the null handle may be passed, or if the entry point does not look at the handle.
+    pub fn null_handle_is_valid(&self, table: &Table) -> bool {
+        let null = table.handle(&self.kind).is_some_and(|handle| self.role.allows(&handle.null));
+        null || self.role.unchecked == Some(true) || self.role.significant_at().is_some()
+    }
+}
+
+impl Function {
+    /// The parameter of that name.
+    pub fn param(&self, name: &str) -> Option<&Param> {
+        self.params.iter().find(|p| p.name == name)
+    }
+
+    /// The name of the operation: that of its blocking form.
+    pub fn operation(&self) -> &str {
+        self.form_of.as_ref().map_or(&self.name, |(operation, _)| operation)
+    }
+
+    /// The form of the operation.
+    pub fn form(&self) -> Form {
+        self.form_of.as_ref().map_or(Form::Blocking, |(_, form)| *form)
+    }
+
+    /// True if the parameter is the count or the datatype of a buffer.
+    pub fn describes_buffer(&self, param: &Param) -> bool {
+        self.params.iter().any(|p| [&p.role.count, &p.role.datatype].into_iter().any(|name| name.as_ref() == Some(&param.name)))
+    }
 }
 
 /// A parameter with its C type resolved for one of the twins.
@@ -178,11 +229,33 @@ pub struct Arg<'a> {
 }
 
 impl Table {
-    /// Parses the table that is built into this crate.
+    /// The table that is built into this crate, with the roles.
+    ///
+    /// # Panics
+    /// If one of the files is wrong; says where and why.
     pub fn load() -> Table {
-        let mut table: Table = serde_json::from_str(include_str!("../mpi5.json")).expect("api/mpi5.json is not a valid table");
+        let mut table = Table::bare();
+        let roles = serde_json::from_str(include_str!("../roles.json")).unwrap_or_else(|e| panic!("api/roles.json: {e}"));
+        let wrong = roles::merge(&mut table, &roles);
+        assert!(wrong.is_empty(), "api/roles.json is wrong:\n  {}", wrong.join("\n  "));
+        table
+    }
+
+    /// The table without the roles.
+    pub(crate) fn bare() -> Table {
+        let mut table: Table = serde_json::from_str(include_str!("../mpi5.json")).unwrap_or_else(|e| panic!("api/mpi5.json: {e}"));
         table.kind_index = table.kinds.iter().enumerate().map(|(i, k)| (k.kind.clone(), i)).collect();
         table
+    }
+
+    /// The table with the roles as JSON, for generators in other languages.
+    pub fn json(&self) -> String {
+        serde_json::to_string_pretty(self).expect("a table has no maps with keys other than text")
+    }
+
+    /// The function of that name.
+    pub fn function(&self, name: &str) -> Option<&Function> {
+        self.functions.iter().find(|f| f.name == name)
     }
 
     /// The kind of that name.
@@ -198,7 +271,7 @@ impl Table {
     /// The parameters of one of the twins, with C types.
     pub fn args<'a>(&self, function: &'a Function, large: bool) -> Vec<Arg<'a>> {
         let shown = |p: &&Param| large || !p.large_only;
-        let arg = |param| Arg { param, c_type: self.c_type(param, large), pointer: is_pointer(param) };
+        let arg = |param| Arg { param, c_type: self.c_type(param, large), pointer: is_pointer(self, param) };
         function.params.iter().filter(shown).map(arg).collect()
     }
 
@@ -207,7 +280,7 @@ impl Table {
         self.kind(&function.returns).c.clone().expect("results have a C type")
     }
 
-    fn c_type(&self, param: &Param, large: bool) -> String {
+    pub(crate) fn c_type(&self, param: &Param, large: bool) -> String {
         if param.kind == "ARGUMENT_LIST" && param.pointer == Some(false) {
             return "char **".into();
         }
@@ -230,16 +303,9 @@ impl Table {
 }
 
 /// Whether C passes the parameter as a pointer to, or array of, its kind's type. Kinds that are pointers or functions by themselves are not.
-fn is_pointer(param: &Param) -> bool {
-    let kind = param.kind.as_str();
-    let itself = param.func.is_some()
-        || kind == "VARARGS"
-        || kind.contains("BUFFER")
-        || kind.starts_with("ATTRIBUTE_VAL")
-        || kind.starts_with("EXTRA_STATE")
-        || kind.starts_with("STRING") && !kind.starts_with("STRING_LENGTH")
-        || matches!(kind, "LOGICAL_VOID" | "TOOL_MPI_OBJ" | "ARGUMENT_LIST");
-    let status = kind.ends_with("STATUS");
+pub(crate) fn is_pointer(table: &Table, param: &Param) -> bool {
+    let itself = param.func.is_some() || table.kind(&param.kind).c.as_ref().is_none_or(|c| c.ends_with('*'));
+    let status = param.kind.ends_with("STATUS");
     !itself && (param.array.is_some() || status || param.pointer.unwrap_or(param.dir != Direction::In))
 }
 

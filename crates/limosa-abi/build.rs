@@ -11,7 +11,8 @@ fn main() {
     println!("cargo:rerun-if-changed=src/calls");
     println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libmpi_abi.so.1");
     let manifest = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").expect("set by cargo"));
-    let glue = coverage::scan(&manifest.join("src/calls"));
+    let table = Table::load();
+    let glue = coverage::scan(&table, &manifest.join("src/calls"));
     let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("set by cargo")).join("entry.rs");
-    std::fs::write(&out, entry::render(&Table::load(), &glue)).unwrap_or_else(|e| panic!("cannot write {}: {e}", out.display()));
+    std::fs::write(&out, entry::render(&table, &glue)).unwrap_or_else(|e| panic!("cannot write {}: {e}", out.display()));
 }

@@ -17,6 +17,7 @@ send True
 from __future__ import annotations
 
 import builtins
+import re
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -192,5 +193,6 @@ def from_mpi(error: MPI.Exception, *, call: str, rank: int | None = None, tried:
 
     number = error.Get_error_class()
     made = next((kind for name, kind in BY_CLASS.items() if getattr(MPI, f"ERR_{name}", None) == number), BY_CLASS["UNKNOWN"])
-    reason = error.Get_error_string().strip()
+    # Limosa puts the C function before its sentence; here the method that was called has that place.
+    reason = re.sub(r"^MPI_[A-Z][a-z]\w*: ", "", error.Get_error_string().strip())
     return made(f"{reason} ({tried})" if tried else reason, call=call, rank=rank)

@@ -142,7 +142,13 @@ static void split_by_type(void)
     MPI_Comm comm = MPI_COMM_NULL;
     OK(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, -lt_rank, MPI_INFO_NULL, &comm));
     CHECK(comm != MPI_COMM_NULL);
-    CHECK_COMM(comm, lt_size - 1 - lt_rank, lt_size);
+    int here = 0, before = 0, after = 0; /* ranks of this host: all, those before this one, and those after it */
+    for (int r = 0; r < lt_size; r++) {
+        here += lt_host(r) == lt_host(lt_rank);
+        before += r < lt_rank && lt_host(r) == lt_host(lt_rank);
+        after += r > lt_rank && lt_host(r) == lt_host(lt_rank);
+    }
+    CHECK_COMM(comm, after, here);
     OK(MPI_Comm_free(&comm));
     OK(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_UNDEFINED, 0, MPI_INFO_NULL, &comm));
     CHECK_PTR(comm, MPI_COMM_NULL);
@@ -150,7 +156,7 @@ static void split_by_type(void)
     if (lt_rank == lt_size - 1) {
         CHECK_PTR(comm, MPI_COMM_NULL);
     } else {
-        CHECK_COMM(comm, lt_rank, lt_size - 1);
+        CHECK_COMM(comm, before, here - (lt_host(lt_size - 1) == lt_host(lt_rank)));
         OK(MPI_Comm_free(&comm));
     }
 }

@@ -47,6 +47,23 @@ static void __attribute__((format(printf, 3, 4), unused)) lt_fail(const char *fi
     fflush(stdout);
 }
 
+/* The host of a rank of MPI_COMM_WORLD: all share one, unless LIMOSA_DEVICE or LIMOSA_HOSTS has them pretend otherwise. */
+static LT_UNUSED int lt_host(int rank)
+{
+    const char *device = getenv("LIMOSA_DEVICE"), *hosts = getenv("LIMOSA_HOSTS");
+    if (device && strcmp(device, "messages") == 0)
+        return rank;
+    int n = hosts ? atoi(hosts) : 1;
+    n = n < 1 ? 1 : n > lt_size ? lt_size : n;
+    return rank / ((lt_size + n - 1) / n);
+}
+
+/* Whether all ranks share memory. */
+static LT_UNUSED int lt_one_host(void)
+{
+    return lt_host(lt_size - 1) == 0;
+}
+
 static LT_UNUSED int lt_count_check(void)
 {
     __atomic_add_fetch(&lt_checks, 1, __ATOMIC_RELAXED);

@@ -460,6 +460,32 @@ static void many_outstanding(void)
     }
 }
 
+/* A handle that was waited for stays invalid while many others come and go, and waiting for it again harms none of them. */
+static void stale_handles(void)
+{
+    enum { MANY = 20000 };
+    int in = 0, out = 0, harmed = 0, same = 0;
+    MPI_Request request;
+    OK(MPI_Irecv(&in, 1, MPI_INT, 0, 5, MPI_COMM_SELF, &request));
+    MPI_Request stale = request;
+    OK(MPI_Send(&out, 1, MPI_INT, 0, 5, MPI_COMM_SELF));
+    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    for (int i = 0; i < MANY; i++) {
+        OK(MPI_Irecv(&in, 1, MPI_INT, 0, 5, MPI_COMM_SELF, &request));
+        MPI_Request copy = stale;
+        int done = 0;
+        same += request == stale;
+        harmed += MPI_Test(&copy, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS;
+        out = i;
+        OK(MPI_Send(&out, 1, MPI_INT, 0, 5, MPI_COMM_SELF));
+        OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+        CHECK_INT(in, i);
+    }
+    CHECK_INT(same, 0);
+    CHECK_INT(harmed, 0);
+}
+
 LT_MAIN("p2p_requests", TEST(setup), TEST(null_requests), TEST(no_requests_at_all), TEST(inactive_requests), TEST(test_before_and_after),
         TEST(any_forms), TEST(some_forms), TEST(get_status_of_arrays), TEST(ignored_statuses), TEST(status_fields), TEST(cancel_receive),
-        TEST(free_active), TEST(errors_in_statuses), TEST(startall), TEST(many_outstanding))
+        TEST(free_active), TEST(errors_in_statuses), TEST(startall), TEST(many_outstanding),
+        TEST(stale_handles))

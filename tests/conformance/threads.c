@@ -2,6 +2,7 @@
 #include "limosa_test.h"
 
 #include <pthread.h>
+#include <unistd.h>
 
 enum { THREADS = 4, ROUNDS = 200 };
 
@@ -120,10 +121,67 @@ static void blocked_thread_blocks_nobody(void)
     CHECK_PTR(request, MPI_REQUEST_NULL);
 }
 
+/* While a function of the program runs in a reduction, no lock of the library is held that other threads need. */
+static int inside, answered, in_time;
+
+static void wait_inside(void *in, void *inout, int *n, MPI_Datatype *datatype)
+{
+    (void)datatype;
+    __atomic_store_n(&inside, 1, __ATOMIC_RELEASE);
+    for (int i = 0; i < 20000 && !__atomic_load_n(&answered, __ATOMIC_ACQUIRE); i++)
+        usleep(1000);
+    in_time = __atomic_load_n(&answered, __ATOMIC_ACQUIRE);
+    for (int i = 0; i < *n; i++)
+        ((int *)inout)[i] += ((int *)in)[i];
+}
+
+static void *answer(void *argument)
+{
+    int out = 5, in = 0;
+    (void)argument;
+    while (!__atomic_load_n(&inside, __ATOMIC_ACQUIRE))
+        usleep(100);
+    OK(MPI_Sendrecv(&out, 1, MPI_INT, 0, 77, &in, 1, MPI_INT, 0, 77, MPI_COMM_SELF, MPI_STATUS_IGNORE));
+    CHECK_INT(in, 5);
+    __atomic_store_n(&answered, 1, __ATOMIC_RELEASE);
+    return NULL;
+}
+
+static void others_communicate_during_a_user_function(void)
+{
+    const int lengths[] = {1, 1 << 19};
+    MPI_Op op;
+    OK(MPI_Op_create(wait_inside, 1, &op));
+    for (int l = 0; l < 2; l++) {
+        for (int test = 0; test < 2; test++) {
+            size_t n = (size_t)lengths[l];
+            int *out = calloc(n, sizeof *out), *in = calloc(n, sizeof *in), done = 0;
+            MPI_Request request;
+            pthread_t thread;
+            out[0] = 1;
+            inside = answered = 0;
+            in_time = lt_size == 1;
+            pthread_create(&thread, NULL, answer, NULL);
+            OK(MPI_Iallreduce(out, in, (int)n, MPI_INT, op, MPI_COMM_WORLD, &request));
+            while (test && !done)
+                OK(MPI_Test(&request, &done, MPI_STATUS_IGNORE));
+            OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+            /* By messages not every rank has to combine anything. */
+            CHECK(!__atomic_load_n(&inside, __ATOMIC_ACQUIRE) || in_time);
+            CHECK_INT(in[0], lt_size);
+            __atomic_store_n(&inside, 1, __ATOMIC_RELEASE);
+            pthread_join(thread, NULL);
+            free(out);
+            free(in);
+        }
+    }
+    OK(MPI_Op_free(&op));
+}
+
 int main(void)
 {
     static const lt_test tests[] = {TEST(levels), TEST(main_thread), TEST(concurrent_rings), TEST(concurrent_collectives),
-                                    TEST(blocked_thread_blocks_nobody)};
+                                    TEST(blocked_thread_blocks_nobody), TEST(others_communicate_during_a_user_function)};
     int provided = -1;
     if (MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &provided) != MPI_SUCCESS || provided != MPI_THREAD_MULTIPLE)
         return 98;

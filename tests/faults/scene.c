@@ -270,6 +270,34 @@ static void flood(void)
         MPI_Send(buffer, sizeof buffer, MPI_BYTE, 1, 0, MPI_COMM_WORLD);
 }
 
+/* Memory of this process that is in use. */
+static size_t resident(void)
+{
+    unsigned long all = 0, pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    if (file == NULL || fscanf(file, "%lu %lu", &all, &pages) != 2)
+        exit(99);
+    fclose(file);
+    return pages * 4096;
+}
+
+/* Rank 0 sends 160 MB that rank 1 does not ask for before it has computed for a while. */
+static void flood_of_a_computer(void)
+{
+    enum { COUNT = 20000 };
+    static char buffer[8000];
+    if (rank == 0) {
+        for (int i = 0; i < COUNT; i++)
+            MPI_Send(buffer, sizeof buffer, MPI_BYTE, 1, i, MPI_COMM_WORLD);
+        return;
+    }
+    size_t before = resident();
+    usleep(700 * 1000);
+    printf("rank 1 holds %zu MB\n", (resident() - before) >> 20);
+    for (int i = 0; i < COUNT; i++)
+        MPI_Recv(buffer, sizeof buffer, MPI_BYTE, 0, i, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
 /* Passes one very large message after the other; rank `argument` is killed in the middle of one. */
 static void killed_in_transfer(void)
 {
@@ -328,6 +356,7 @@ static const struct {
     {"computer", computer}, {"poller", poller},           {"devour", devour},     {"nothing", nothing},
     {"denied-ring", ring},  {"half-denied-ring", ring},   {"undumpable-ring", ring}, {"no-barrier-ring", ring},
     {"lanes", no_room_for_lanes}, {"flood", flood},       {"transfer", killed_in_transfer},
+    {"flood-of-a-computer", flood_of_a_computer},
 };
 
 int main(int argc, char **argv)

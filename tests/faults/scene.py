@@ -8,6 +8,7 @@ from __future__ import annotations
 import gc
 import multiprocessing
 import os
+import re
 import subprocess
 import sys
 
@@ -138,6 +139,47 @@ def raise_with_a_message_under_way() -> None:
     comm.Barrier()
 
 
+def name_a_rank_that_is_not_there() -> None:
+    if comm.rank == 1:
+        comm.send("hello", dest=4711)
+    comm.Barrier()
+
+
+def read_errors() -> None:
+    """Every exception has its own sentence, also when others were raised since."""
+    calls = {
+        r"MPI_Send(_c)?: the destination rank is 4711, but .*": (MPI.ERR_RANK, lambda: comm.send(1, dest=4711)),
+        r"MPI_Bcast(_c)?: the root is 99, but .*": (MPI.ERR_ROOT, lambda: comm.Bcast(bytearray(1), root=99)),
+        r"MPI_Recv(_c)?: .*\b1000\b.*": (MPI.ERR_TRUNCATE, receive_too_much),
+        r"MPI_Waitall: .*\b1000\b.*": (MPI.ERR_IN_STATUS, lambda: MPI.Request.Waitall([too_long()])),
+    }
+    caught = []
+    for text, (error_class, call) in calls.items():
+        try:
+            call()
+        except MPI.Exception as error:
+            caught.append((text, error_class, error))
+    assert len(caught) == len(calls)
+    for text, error_class, error in caught:
+        assert re.fullmatch(text, str(error)), str(error)
+        assert error.Get_error_class() == error_class
+
+
+def too_long() -> MPI.Request:
+    """Give a receive for a message that does not fit."""
+    request = MPI.COMM_SELF.Irecv(bytearray(10), source=0)
+    MPI.COMM_SELF.Send(bytearray(1000), dest=0)
+    return request
+
+
+def receive_too_much() -> None:
+    sent = MPI.COMM_SELF.Isend(bytearray(1000), dest=0)
+    try:
+        MPI.COMM_SELF.Recv(bytearray(10), source=0)
+    finally:
+        sent.Wait()
+
+
 def exit_with_a_code() -> None:
     if comm.rank == 1:
         sys.exit(7)
@@ -168,6 +210,8 @@ SCENES = {
     "pool-spawn": lambda: pool("spawn"),
     "pool-forkserver": lambda: pool("forkserver"),
     "raise": raise_an_exception,
+    "wrong-rank": name_a_rank_that_is_not_there,
+    "error-texts": read_errors,
     "raise-busy": raise_with_a_message_under_way,
     "exit": exit_with_a_code,
     "abort-zero": abort_with_zero,

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from conftest import is_limosa
+
+pytestmark = pytest.mark.quiet
 
 # mistake: the function, and what the message must name besides
 MISTAKES = {
@@ -38,6 +42,8 @@ def test_a_fatal_error_ends_the_job_and_says_why(job, program, mistake):
         assert function in outcome.err, outcome.err
         assert "rank 1" in outcome.err, outcome.err
         assert detail.lower() in outcome.err.lower(), outcome.err
+        sentences = re.findall(r"^limosa: error in .* on rank 1: (.*)$", outcome.err, re.MULTILINE)
+        assert [outcome.err.count(sentence) for sentence in sentences] == [1], outcome.err
 
 
 @pytest.mark.parametrize("mistake", ["before-init", "after-finalize", "init-twice"])
@@ -54,3 +60,19 @@ def test_abort_passes_its_code_on(job, program, mistake, code):
     outcome = job([program("fatal"), mistake], n=3).wait(20)
     assert outcome.code == code, outcome.text
     assert "went on" not in outcome.out
+
+
+def test_a_bad_table_of_collectives_is_refused_with_its_line(job, program, limosa, tmp_path):
+    table = tmp_path / "choices"
+    table.write_text("# bytes\nbcast messages * * - bruck\n")
+    outcome = job([program("bad_arguments")], n=2, env={"LIMOSA_COLL_TABLE": str(table)}).wait(20)
+    assert outcome.code != 0
+    assert "MPI_Init" in outcome.err, outcome.err
+    assert f"file {table}, line 2: `bruck` is no algorithm of bcast messages" in outcome.err, outcome.err
+
+
+def test_ranks_that_choose_differently_are_named(job, program, limosa):
+    line = ["env", "LIMOSA_COLL_BCAST=binomial", program("bad_arguments"), ":", "-n", "2", program("bad_arguments")]
+    outcome = job(line, n=1).wait(20)
+    assert outcome.code != 0
+    assert "chooses algorithms of collectives otherwise than rank" in outcome.err, outcome.err

@@ -5,6 +5,7 @@ Each test looks at what a user would see: exit code, message, and that nothing i
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import signal
@@ -16,7 +17,7 @@ from pathlib import Path
 import pytest
 
 SHM = Path("/dev/shm")
-pytestmark = pytest.mark.usefixtures("limosa")
+pytestmark = [pytest.mark.usefixtures("limosa"), pytest.mark.quiet]
 
 
 def is_alive(pid: int) -> bool:
@@ -69,7 +70,9 @@ def test_all_ranks_killed_at_once_end_the_job(job, program, nothing_left):
     running = job([program("scene"), "work"], n=4)
     pids = pids_of(running, 4)
     for pid in pids.values():
-        os.kill(pid, signal.SIGKILL)
+        # The launcher may have ended the others already.
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
     assert running.wait(2).code == 128 + signal.SIGKILL
 
 
@@ -215,6 +218,15 @@ def test_no_memory_for_early_messages_is_an_error(job, program):
     assert outcome.out.count("rank 1: out of memory") == 3, outcome.out
 
 
+@pytest.mark.parametrize(("variable", "most"), [(None, 300), ("10000000", 20)])
+def test_a_flood_to_a_rank_that_computes_stops_at_the_limit(job, program, variable, most):
+    env = {} if variable is None else {"LIMOSA_UNEXPECTED_BYTES": variable}
+    outcome = job([program("scene"), "flood-of-a-computer"], n=2, env=env).wait(30)
+    assert outcome.code == 0, outcome.text
+    held = re.search(r"rank 1 holds (\d+) MB", outcome.out)
+    assert held and int(held[1]) <= most, outcome.out
+
+
 @pytest.mark.parametrize("scene", ["ring", "denied-ring", "half-denied-ring", "undumpable-ring", "no-barrier-ring"])
 @pytest.mark.parametrize("variable", [None, "0", "1"])
 def test_messages_arrive_without_help_of_the_kernel(job, program, scene, variable):
@@ -229,6 +241,15 @@ def test_messages_arrive_without_help_of_the_kernel(job, program, scene, variabl
 
 def test_a_forked_child_computes_and_exits(job, program):
     outcome = job([program("scene"), "fork"], n=3).wait(20)
+    assert outcome.code == 0, outcome.text
+    assert outcome.out.count("done") == 3
+
+
+@pytest.mark.parametrize("wait", ["auto", "block"])
+def test_ranks_of_which_one_has_no_barriers_wake_each_other(job, program, wait):
+    scene = str(program("scene"))
+    others = [part for name in ("no-barrier-ring", "ring") for part in (":", "-n", "1", scene, name, "100000")]
+    outcome = job([scene, "ring", "100000", *others], n=1, env={"LIMOSA_WAIT": wait}).wait(20)
     assert outcome.code == 0, outcome.text
     assert outcome.out.count("done") == 3
 

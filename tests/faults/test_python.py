@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.usefixtures("limosa")
+pytestmark = [pytest.mark.usefixtures("limosa"), pytest.mark.quiet]
 
 SCENE = Path(__file__).resolve().parent / "scene.py"
 CHILDREN = ["fork-exit", "fork-fall", "fork-objects", "fork-call", "fork-abort", "programs", "pool-fork", "pool-spawn", "pool-forkserver"]
@@ -34,6 +35,17 @@ def test_an_exception_with_a_message_under_way_is_shown_and_the_hang_reported(jo
     outcome = job([python, SCENE, "raise-busy"], n=3, options=["--on-hang=abort"]).wait(10)
     assert outcome.code != 0, outcome.text
     assert "ValueError: something is wrong" in outcome.err
+
+
+def test_an_exception_that_nobody_catches_says_what_was_wrong(job, python):
+    outcome = job([python, SCENE, "wrong-rank"], n=2, options=["--on-hang=off"]).wait(10)
+    assert outcome.code != 0, outcome.text
+    assert re.search(r"MPI\.Exception: MPI_Send(_c)?: the destination rank is 4711, but MPI_COMM_WORLD has ranks 0 to 1\b", outcome.err)
+
+
+def test_every_exception_keeps_its_own_sentence(job, python):
+    outcome = job([python, SCENE, "error-texts"], n=2).wait(10)
+    assert outcome.code == 0, outcome.text
 
 
 def test_an_abort_with_code_zero_is_a_failure(job, python):

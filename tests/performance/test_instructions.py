@@ -13,6 +13,8 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
+pytestmark = pytest.mark.quiet
+
 CEILINGS: dict[str, dict] = tomllib.loads((HERE / "ceilings.toml").read_text()).get(platform.machine(), {})
 
 

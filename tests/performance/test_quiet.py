@@ -9,6 +9,8 @@ import time
 import pytest
 from counting import compiled, tool
 
+pytestmark = pytest.mark.quiet
+
 RANKS = 8
 ROUNDS = 20
 

@@ -17,6 +17,9 @@ from jobs import Job
 from limosa._group import folded, label, parse_ranks
 from limosa.shell import pieces
 
+# An interrupt that is typed while the machine is busy may come before the line editor is ready for it.
+pytestmark = pytest.mark.quiet
+
 LIMOSA = str(Path(sys.executable).parent / "limosa")
 
 

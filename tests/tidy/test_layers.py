@@ -17,10 +17,13 @@ MAY_USE: dict[str, set[str]] = {
     "limosa-base": set(),
     "limosa-device": {"limosa-base"},
     "limosa-p2p": {"limosa-device", "limosa-base"},
+    "limosa-sim": {"limosa-device", "limosa-base"},
     "limosa-job": {"limosa-base"},
     "limosa-mpi": {"limosa-p2p", "limosa-job", "limosa-base", "limosa-api"},
-    "limosa-abi": {"limosa-mpi", "limosa-base", "limosa-api"},
+    "limosa-coll": {"limosa-mpi", "limosa-p2p", "limosa-job", "limosa-base"},
+    "limosa-abi": {"limosa-coll", "limosa-mpi", "limosa-base", "limosa-api"},
     "limosa-cli": {"limosa-job", "limosa-base"},
+    "limosa-fuzz": {"limosa-base", "limosa-device", "limosa-p2p", "limosa-job", "limosa-mpi", "limosa-cli"},
 }
 
 # Longer files, each with its reason.
@@ -69,6 +72,17 @@ def test_lower_crates_know_no_words_of_higher_ones(crate: str, words: str) -> No
         code = "\n".join(line for line in path.read_text().splitlines() if not line.lstrip().startswith("//"))
         hit = re.search(words, code)
         assert not hit, f"{path.relative_to(ROOT)} says {hit.group()!r}" if hit else ""
+
+
+def test_what_loom_replaces_comes_from_the_one_shim() -> None:
+    for crate in ("limosa-base", "limosa-device"):
+        for path in (ROOT / "crates" / crate / "src").rglob("*.rs"):
+            if path.name in ("sync.rs", "model.rs", "tests.rs"):
+                continue
+            code = "\n".join(line for line in path.read_text().splitlines() if not line.lstrip().startswith("//"))
+            code = re.split(r"#\[cfg\((all\()?test", code)[0]
+            hit = re.search(r"std::sync::(atomic|Mutex|RwLock|Condvar)|parking_lot", code)
+            assert not hit, f"{path.relative_to(ROOT)} uses {hit.group()}: take it from limosa_base::sync" if hit else ""
 
 
 def test_files_stay_readable() -> None:

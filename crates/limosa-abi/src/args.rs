@@ -244,7 +244,7 @@ impl<T: Object> Late<T> {
 
 impl Late<Datatype> {
     /// The datatype, held for an operation.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn held(&self, cx: &Cx) -> Result<Held> {
         match Datatype::always(self.handle.0) {
             Some(held) => Ok(held),

@@ -151,6 +151,6 @@ fn internal(panic: &(dyn std::any::Any + Send)) -> Error {
 /// The body of a function that is not done yet.
 #[cold]
 pub(crate) fn unsupported(name: &'static str, large: bool, target: Target) -> c_int {
-    let detail = format!("{name} is not implemented yet in this version of Limosa");
+    let detail = "this function is not implemented yet in this version of Limosa";
     errors::raise(&Cx::new(name, large), target, Error::new(consts::MPI_ERR_UNSUPPORTED_OPERATION, detail))
 }

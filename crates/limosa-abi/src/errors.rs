@@ -3,6 +3,7 @@
 //! - The object is the call's communicator, window, file or session; without one, or with an invalid one, `MPI_COMM_SELF`.
 //! - `MPI_ERRORS_ARE_FATAL`, the default, and `MPI_ERRORS_ABORT` print one block and end the job. `MPI_ERRORS_RETURN` returns the code.
 //! - A handler of the program is called with the handle and the code, without any lock held; then the code is returned.
+//! - The code carries the function's name and the sentence, which `MPI_Error_string` gives back.
 
 use std::ffi::c_int;
 use std::io::Write;
@@ -25,16 +26,29 @@ pub(crate) enum Handler {
     Call(Box<dyn FnOnce(c_int)>),
 }
 
+/// The code by which the program learns of an error in this call.
+#[cold]
+pub(crate) fn code(cx: &Cx, error: &Error) -> c_int {
+    // The tool interface has no error handlers and no other codes than its classes (MPI-5 section 15.3.10).
+    if error.verbatim || cx.name().starts_with("MPI_T_") {
+        return error.class;
+    }
+    error_code::carrying(error.class, cx.name(), &error.detail)
+}
+
 /// Takes an error to its handler. Returns the code that the C function returns, if it returns.
 #[cold]
 pub(crate) fn raise(cx: &Cx, target: Target, error: Error) -> c_int {
     match kinds::handler(target) {
         Handler::AreFatal => fatal(cx, &error, "MPI_ERRORS_ARE_FATAL"),
         Handler::Abort => fatal(cx, &error, "MPI_ERRORS_ABORT"),
-        Handler::Return => {}
-        Handler::Call(function) => function(error.class),
+        Handler::Return => code(cx, &error),
+        Handler::Call(function) => {
+            let code = code(cx, &error);
+            function(code);
+            code
+        }
     }
-    error.class
 }
 
 /// The exit code of a job that ends by an error.
@@ -42,20 +56,22 @@ const EXIT_CODE: i32 = 1;
 
 fn fatal(cx: &Cx, error: &Error, handler: &str) -> ! {
     let _ = std::io::stderr().write_all(report(cx.name(), lifecycle::rank(), error, handler).as_bytes());
-    lifecycle::abort(EXIT_CODE, &format!("error in {}: {}", cx.name(), error.detail))
+    // The launcher adds a line, which need not repeat the block.
+    lifecycle::abort(EXIT_CODE, &format!("error in {}", cx.name()))
 }
 
 /// The block that the default handler prints.
 fn report(function: &str, rank: Option<u32>, error: &Error, handler: &str) -> String {
     let class = error_code::class_of(error.class).unwrap_or(error.class);
-    let name = consts::error_class_name(class).map_or_else(|| format!("error class {class}"), str::to_owned);
+    let name = consts::error_class_name(class).map_or_else(|| class.to_string(), str::to_owned);
+    let meaning = error_code::text(class);
+    let meaning = if meaning.is_empty() { String::new() } else { format!(" ({meaning})") };
     let who = rank.map_or_else(String::new, |rank| format!(" on rank {rank}"));
     format!(
         "limosa: error in {function}{who}: {detail}\n  \
-         error class: {name} ({meaning})\n  \
+         error class: {name}{meaning}\n  \
          the job ends now, because the error handler is {handler}; to handle errors in the program, set MPI_ERRORS_RETURN\n",
         detail = error.detail,
-        meaning = error_code::text(error.class),
     )
 }
 
@@ -68,7 +84,20 @@ mod tests {
         let error = Error::new(consts::MPI_ERR_COUNT, "count is -1, but it must not be negative");
         let text = report("MPI_Send", Some(3), &error, "MPI_ERRORS_ARE_FATAL");
         for part in ["MPI_Send", "rank 3", "count is -1", "MPI_ERR_COUNT", "MPI_ERRORS_ARE_FATAL"] {
-            assert!(text.contains(part), "{part} is missing in {text}");
+            assert_eq!(text.matches(part).count(), 1, "{part} is to be in this once: {text}");
         }
+    }
+
+    #[test]
+    fn a_code_carries_function_and_sentence_unless_it_is_to_be_returned_as_it_is() {
+        let error = Error::new(consts::MPI_ERR_COUNT, "count is -1");
+        for name in ["MPI_Send", "MPI_Send_c"] {
+            let code = code(&Cx::new(name, false), &error);
+            assert_eq!(error_code::class_of(code), Ok(consts::MPI_ERR_COUNT));
+            assert_eq!(error_code::string(code).unwrap(), format!("{name}: count is -1"));
+        }
+        assert_eq!(code(&Cx::new("MPI_T_cvar_read", false), &error), consts::MPI_ERR_COUNT);
+        let verbatim = Error::verbatim(consts::MPI_ERR_COUNT, "count is -1");
+        assert_eq!(code(&Cx::new("MPI_Send", false), &verbatim), consts::MPI_ERR_COUNT);
     }
 }

@@ -3,22 +3,23 @@
 //! Predefined handles are the ABI's constants (below `0x1000`). The others are
 //!
 //! ```text
-//! bit 30     29..26   25..20        19..0
-//!  0         kind     generation    slot        every kind but requests: 1 M live handles each
-//!  1         generation (29..24)    light (23)    slot (22..0)    requests: 8 M live handles of each sort
+//! bit 30    29..26    25..20               19..0
+//!  0        kind      generation           slot          every kind but requests: 1 M live handles each
+//!  1        0 (29)    generation (28..23)  slot (22..0)  requests with an object: 8 M live handles
+//!  1        1 (29)    generation (28..18)  slot (17..0)  requests that live in the engine: 256 K live handles; more have objects
 //! ```
 //!
 //! Invariants:
 //! - a handle fits in 31 bits, so that conversion to and from an integer is the identity;
-//! - freed slots wait in a queue of at least [`RESTING`] and come back under the next generation, so that a stale handle is recognised (until the
-//!   generation, of 6 bits, comes around);
+//! - freed slots wait in a queue of at least [`RESTING`] and come back under the next generation: a stale handle of an object is recognised until
+//!   4,000 further objects of its kind have been made, that of a request in the engine until [`Short::DISTANCE`] (65,536) further ones have;
 //! - a table never hands out an object of another kind, whatever number it is asked for.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use limosa_base::hazard::{Cell, Eternal, Ref};
+use limosa_base::hazard::{Cell, Eternal, Ref, sweep};
 use limosa_mpi::Short;
 use limosa_mpi::consts::{self, ErrorClass};
 use parking_lot::Mutex;
@@ -58,10 +59,12 @@ pub(crate) struct Kind {
 /// Numbers below this one are predefined handles, or none.
 const PREDEFINED_END: usize = 0x1000;
 const REQUEST_BIT: usize = 1 << 30;
-const REQUEST_SLOT_BITS: usize = 24;
-/// Among requests: this one lives in the engine, and the rest of the slot number is its number there.
-const LIGHT_BIT: usize = 1 << 23;
-const COMPLETED_SLOT: usize = LIGHT_BIT - 1;
+const REQUEST_SLOT_BITS: usize = 23;
+/// Among requests: this one lives in the engine, under this generation and slot.
+const LIGHT_BIT: usize = 1 << 29;
+const LIGHT_SLOT_BITS: usize = 18;
+const COMPLETED_SLOT: usize = (1 << LIGHT_SLOT_BITS) - 1;
+const _: () = assert!((Short::GENERATIONS as usize) << LIGHT_SLOT_BITS == LIGHT_BIT);
 const GENERATIONS: usize = 1 << 6;
 /// Generation of a slot that was never used.
 const NEVER: usize = usize::MAX;
@@ -78,6 +81,11 @@ pub(crate) trait Object: Send + Sync + 'static {
         Self: Sized;
     /// Tells the object under which handle it is registered.
     fn set_handle(&self, _handle: Handle) {}
+    /// Whether the object keeps memory that processes share. Without its handle it is then dropped as soon as nobody uses it, and not together
+    /// with many others.
+    fn keeps_shared_memory(&self) -> bool {
+        false
+    }
     /// An object for a request that lives in the engine, for the duration of a call.
     fn light(_handle: Handle) -> Option<Arc<Self>>
     where
@@ -99,7 +107,7 @@ impl Handle {
     #[inline]
     pub(crate) fn light(short: Short) -> Option<Handle> {
         let slot = short.index as usize;
-        (slot < COMPLETED_SLOT).then_some(Handle(REQUEST_BIT | (short.generation as usize) << REQUEST_SLOT_BITS | LIGHT_BIT | slot))
+        (slot < COMPLETED_SLOT).then_some(Handle(REQUEST_BIT | LIGHT_BIT | (short.generation as usize) << LIGHT_SLOT_BITS | slot))
     }
 
     /// The handle of all sends that were complete when they were started.
@@ -108,14 +116,14 @@ impl Handle {
     /// True for a request that lives in the engine, [`Handle::COMPLETED`] among them.
     #[inline]
     pub(crate) fn is_light(self) -> bool {
-        self.0 >> 30 == 1 && self.0 & LIGHT_BIT != 0
+        self.0 >> 29 == 3
     }
 
     /// The request's name in the engine; `None` for [`Handle::COMPLETED`]. Only for light handles.
     #[inline]
     pub(crate) fn short(self) -> Option<Short> {
-        let index = (self.0 & (LIGHT_BIT - 1)) as u32;
-        (index as usize != COMPLETED_SLOT).then_some(Short { index, generation: (self.0 >> REQUEST_SLOT_BITS) as u32 % Short::GENERATIONS })
+        let index = (self.0 & COMPLETED_SLOT) as u32;
+        (index as usize != COMPLETED_SLOT).then_some(Short { index, generation: (self.0 >> LIGHT_SLOT_BITS) as u32 % Short::GENERATIONS })
     }
 }
 
@@ -176,7 +184,7 @@ impl<T: Object> HandleTable<T> {
     const IS_REQUEST: bool = T::KIND.tag == kind::REQUEST.tag;
     const SLOT_BITS: usize = if Self::IS_REQUEST { REQUEST_SLOT_BITS } else { 20 };
     /// Most live objects.
-    const LIMIT: usize = if Self::IS_REQUEST { LIGHT_BIT } else { 1 << 20 };
+    const LIMIT: usize = 1 << (if Self::IS_REQUEST { REQUEST_SLOT_BITS } else { 20 });
     const BASE: usize = if Self::IS_REQUEST { REQUEST_BIT } else { T::KIND.tag << 26 };
 
     fn encode(slot: usize, generation: usize) -> Handle {
@@ -308,6 +316,10 @@ impl<T: Object> HandleTable<T> {
         }
         let object = slot.object.take().ok_or(Miss::Freed)?;
         book.free.push_back(at);
+        drop(book);
+        if object.keeps_shared_memory() {
+            sweep();
+        }
         Ok(object)
     }
 }
@@ -411,9 +423,17 @@ mod tests {
     }
 
     #[test]
-    fn handles_fit_in_31_bits_and_sixteen_million_requests_have_room() {
+    fn handles_fit_in_31_bits_and_the_sorts_are_told_apart() {
         assert!(HandleTable::<Thing>::encode((1 << 20) - 1, GENERATIONS - 1).0 < 1 << 30);
-        assert!(HandleTable::<Ticket>::encode((1 << 24) - 1, GENERATIONS - 1).0 < 1 << 31);
+        let last = HandleTable::<Ticket>::encode(HandleTable::<Ticket>::LIMIT - 1, GENERATIONS - 1);
+        assert!(last.0 >> 30 == 1 && !last.is_light());
+        for short in [Short { index: 0, generation: 0 }, Short { index: COMPLETED_SLOT as u32 - 1, generation: Short::GENERATIONS - 1 }] {
+            let handle = Handle::light(short).unwrap();
+            assert!(handle.0 >> 30 == 1 && handle.is_light());
+            assert_eq!(handle.short(), Some(short));
+        }
+        assert_eq!(Handle::light(Short { index: COMPLETED_SLOT as u32, generation: 0 }), None);
+        assert!(Handle::COMPLETED.is_light() && Handle::COMPLETED.short().is_none());
         let last = kind::ALL.iter().map(|k| k.tag).max().unwrap();
         assert!(last < 16);
     }

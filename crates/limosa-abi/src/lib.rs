@@ -18,6 +18,10 @@ mod handles;
 mod lifecycle;
 mod status;
 
+/// Keeps memory back for reporting that there is none left.
+#[global_allocator]
+static ALLOCATOR: limosa_base::reserve::Reserved = limosa_base::reserve::Reserved;
+
 #[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
 compile_error!("the ABI layer takes MPI_Aint and pointers to be 64 bits wide, as on 64-bit Linux");
 
@@ -29,7 +33,7 @@ mod entry {
     use limosa_mpi::consts;
 
     use crate::args::{self, AnyFn, IntArray, Late, LateCount, OutInt};
-    use crate::calls::kinds;
+    use crate::calls::{form, kinds};
     use crate::cx::{Cx, Target, When, enter, unsupported};
     use crate::handles::{Handle, Kind};
     use crate::status::Status;

@@ -14,11 +14,6 @@ use limosa_api::{Arg, Direction, Function, Table, entry};
 /// Functions that the program cannot call: they end it, or MPI.
 const NOT_CALLED: &[&str] = &["MPI_Init", "MPI_Init_thread", "MPI_Finalize", "MPI_Abort", "MPI_Session_finalize"];
 
-/// Functions that take null requests in their stride.
-fn null_request_is_valid(function: &Function) -> bool {
-    ["MPI_Wait", "MPI_Test", "MPI_Request_get_status"].iter().any(|prefix| function.name.starts_with(prefix))
-}
-
 /// A valid argument of its kind, as a C expression.
 fn valid(arg: &Arg, table: &Table, function: &Function, n: usize) -> String {
     let kind = arg.param.kind.as_str();
@@ -108,7 +103,7 @@ fn bad_arguments(table: &Table, function: &Function, arg: &Arg) -> Vec<(String, 
     let kind = arg.param.kind.as_str();
     let mut all = Vec::new();
     if let (Some(handle), true) = (table.handle(kind), arg.param.dir != Direction::Out) {
-        let null_is_valid = entry::null_is_valid(function, arg.param) || kind == "REQUEST" && null_request_is_valid(function);
+        let null_is_valid = arg.param.null_handle_is_valid(table);
         for (what, value) in bad_values(table, kind) {
             if what == "null handle" && null_is_valid {
                 continue;

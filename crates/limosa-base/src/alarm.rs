@@ -34,6 +34,15 @@ impl Alarm {
         unsafe { libc::timerfd_settime(self.0.as_raw_fd(), 0, &value, std::ptr::null_mut()) };
     }
 
+    /// How long it is until it goes off; nothing if it is not set.
+    pub fn remaining(&self) -> Duration {
+        // SAFETY: an all-zero value is a valid one.
+        let mut value: libc::itimerspec = unsafe { std::mem::zeroed() };
+        // SAFETY: the descriptor is a timer and `value` is a place for the answer.
+        unsafe { libc::timerfd_gettime(self.0.as_raw_fd(), &raw mut value) };
+        Duration::new(value.it_value.tv_sec as u64, value.it_value.tv_nsec as u32)
+    }
+
     /// Sleeps until it goes off.
     pub fn wait(&self) {
         let mut times = 0u64;
@@ -53,6 +62,9 @@ mod tests {
         let start = Instant::now();
         alarm.set(Duration::ZERO);
         alarm.wait();
+        assert_eq!(alarm.remaining(), Duration::ZERO);
+        alarm.set(Duration::from_secs(1000));
+        assert!(alarm.remaining() > Duration::ZERO && alarm.remaining() <= Duration::from_secs(1000));
         alarm.set(Duration::from_millis(1));
         alarm.set(Duration::from_millis(20));
         alarm.wait();

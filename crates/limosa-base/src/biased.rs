@@ -13,17 +13,16 @@
 //! `inside`. At least one sees the other: the owner that it must queue, or the other that it must wait. Only the owner writes `inside`, and the
 //! owner never changes. `revoked` is cleared by the owner alone, while it holds `slow`.
 
+use crate::sync::{AtomicBool, AtomicU32, AtomicUsize, Ordering, RawLock, UnsafeCell, spin_loop};
 use crate::{fence, futex};
-use parking_lot::lock_api::RawMutex as _;
-use std::cell::UnsafeCell;
-use std::hint;
 use std::ops::{Deref, DerefMut};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 /// Acquisitions in a row after which the owner gets its bias back.
-const RESTORE_AFTER: u32 = 32;
+const RESTORE_AFTER: u32 = if cfg!(loom) { 1 } else { 32 };
 /// Looks at `inside` before sleeping.
-const SPINS: u32 = 500;
+const SPINS: u32 = if cfg!(loom) { 1 } else { 500 };
+/// What a thread is told that takes the lock twice.
+const HELD: &str = "the lock is held by this thread already";
 
 /// The lock and what it protects.
 pub struct Biased<T> {
@@ -32,7 +31,9 @@ pub struct Biased<T> {
     /// Somebody sleeps until `inside` is 0.
     awaited: AtomicU32,
     revoked: AtomicBool,
-    slow: parking_lot::RawMutex,
+    slow: RawLock,
+    /// The thread that holds `slow`, or 0.
+    holder: AtomicUsize,
     /// Acquisitions of the owner in a row; protected by `slow`.
     streak: UnsafeCell<u32>,
     value: UnsafeCell<T>,
@@ -52,17 +53,22 @@ pub struct Guard<'a, T> {
 /// A number that no other living thread has.
 #[inline(always)]
 fn this_thread() -> usize {
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(all(target_arch = "x86_64", not(loom)))]
     {
         let pointer: usize;
         // SAFETY: by the ABI of x86-64 Linux the word at offset 0 of the thread's own segment is the address of that segment.
         unsafe { std::arch::asm!("mov {}, fs:0", out(reg) pointer, options(nostack, preserves_flags, readonly, pure)) };
         pointer
     }
-    #[cfg(not(target_arch = "x86_64"))]
+    #[cfg(all(not(target_arch = "x86_64"), not(loom)))]
     {
         thread_local!(static PLACE: u8 = const { 0 });
         PLACE.with(|place| std::ptr::from_ref(place).addr())
+    }
+    #[cfg(loom)]
+    {
+        loom::thread_local!(static PLACE: Box<u8> = Box::new(0));
+        PLACE.with(|place| std::ptr::from_ref(&**place).addr())
     }
 }
 
@@ -74,7 +80,8 @@ impl<T> Biased<T> {
             inside: AtomicU32::new(0),
             awaited: AtomicU32::new(0),
             revoked: AtomicBool::new(false),
-            slow: parking_lot::RawMutex::INIT,
+            slow: RawLock::new(),
+            holder: AtomicUsize::new(0),
             streak: UnsafeCell::new(0),
             value: UnsafeCell::new(value),
         }
@@ -83,7 +90,7 @@ impl<T> Biased<T> {
     /// Waits for the lock.
     ///
     /// # Panics
-    /// If the owner holds it already.
+    /// If this thread holds it already.
     #[inline]
     pub fn lock(&self) -> Guard<'_, T> {
         let fast = self.owner == this_thread() && self.enter();
@@ -96,7 +103,7 @@ impl<T> Biased<T> {
     /// The owner's way in.
     #[inline]
     fn enter(&self) -> bool {
-        assert!(self.inside.load(Ordering::Relaxed) == 0, "the lock is held by this thread already");
+        assert!(self.inside.load(Ordering::Relaxed) == 0, "{HELD}");
         self.inside.store(1, Ordering::Relaxed);
         // Pairs with the heavy fence in `lock_slowly`.
         fence::light();
@@ -120,8 +127,11 @@ impl<T> Biased<T> {
 
     #[cold]
     fn lock_slowly(&self) {
+        let me = this_thread();
+        assert!(!self.is_held_slowly_by(me), "{HELD}");
         self.slow.lock();
-        let mine = self.owner == this_thread();
+        self.holder.store(me, Ordering::Relaxed);
+        let mine = self.owner == me;
         if !self.revoked.load(Ordering::Relaxed) {
             // The owner comes here only after it has seen `revoked`, but somebody may have restored it since: the owner itself.
             self.revoked.store(true, Ordering::SeqCst);
@@ -131,7 +141,13 @@ impl<T> Biased<T> {
             self.await_owner();
         }
         // SAFETY: `slow` is held.
-        unsafe { *self.streak.get() = if mine { *self.streak.get() + 1 } else { 0 } };
+        self.streak.with_mut(|streak| unsafe { *streak = if mine { *streak + 1 } else { 0 } });
+    }
+
+    /// Whether this thread, whose number is `me`, holds `slow`.
+    fn is_held_slowly_by(&self, me: usize) -> bool {
+        // Only this thread writes its own number there.
+        self.holder.load(Ordering::Relaxed) == me
     }
 
     /// Waits until the owner is not inside, with `revoked` set.
@@ -140,7 +156,7 @@ impl<T> Biased<T> {
             if self.inside.load(Ordering::Acquire) == 0 {
                 return;
             }
-            hint::spin_loop();
+            spin_loop();
         }
         self.awaited.store(1, Ordering::SeqCst);
         fence::heavy();
@@ -155,18 +171,12 @@ impl<T> Biased<T> {
     #[cold]
     unsafe fn unlock_slowly(&self, fairly: bool) {
         // SAFETY: `slow` is held.
-        if self.owner == this_thread() && unsafe { *self.streak.get() } >= RESTORE_AFTER {
+        if self.owner == this_thread() && self.streak.with(|streak| unsafe { *streak }) >= RESTORE_AFTER {
             self.revoked.store(false, Ordering::Release);
         }
+        self.holder.store(0, Ordering::Relaxed);
         // SAFETY: the caller's promise.
-        unsafe {
-            if fairly {
-                use parking_lot::lock_api::RawMutexFair as _;
-                self.slow.unlock_fair();
-            } else {
-                self.slow.unlock();
-            }
-        }
+        unsafe { self.slow.unlock(fairly) };
     }
 }
 
@@ -223,7 +233,7 @@ impl<T> Deref for Guard<'_, T> {
     #[inline(always)]
     fn deref(&self) -> &T {
         // SAFETY: whoever has a guard is the only one who holds the lock.
-        unsafe { &*self.lock.value.get() }
+        unsafe { &*self.lock.value.with(|value| value) }
     }
 }
 
@@ -231,7 +241,7 @@ impl<T> DerefMut for Guard<'_, T> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut T {
         // SAFETY: as above, and the guard is borrowed mutably.
-        unsafe { &mut *self.lock.value.get() }
+        unsafe { &mut *self.lock.value.with_mut(|value| value) }
     }
 }
 
@@ -242,7 +252,7 @@ impl<T: Default> Default for Biased<T> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 
@@ -260,9 +270,7 @@ mod tests {
 
     #[test]
     fn one_thread_at_a_time_however_they_mix() {
-        if fence::register() {
-            fence::enable();
-        }
+        fence::register();
         for others in [0u64, 1, 3] {
             let lock = Biased::new(Twins::default());
             std::thread::scope(|scope| {
@@ -314,11 +322,99 @@ mod tests {
         });
     }
 
+    /// True if taking the lock panics on this thread.
+    fn is_refused(lock: &Biased<u32>) -> bool {
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(lock.lock()))).is_err()
+    }
+
     #[test]
-    #[should_panic(expected = "held by this thread already")]
-    fn taking_it_twice_is_noticed() {
+    fn taking_it_twice_is_noticed_in_either_mode_and_does_no_harm() {
         let lock = Biased::new(0);
-        let _first = lock.lock();
-        let _second = lock.lock();
+        let first = lock.lock();
+        assert!(first.fast && is_refused(&lock));
+        drop(first);
+        std::thread::scope(|scope| {
+            let visitor = scope.spawn(|| {
+                let mut first = lock.lock();
+                *first += 1;
+                is_refused(&lock)
+            });
+            assert!(visitor.join().unwrap());
+        });
+        let first = lock.lock();
+        assert!(!first.fast && is_refused(&lock));
+        drop(first);
+        assert_eq!(*lock.lock(), 1);
+    }
+}
+
+#[cfg(all(test, loom))]
+mod model {
+    use super::*;
+    use loom::sync::Arc;
+    use loom::thread;
+
+    /// Enters once. loom sees if another thread is at the value too, or does not see what the one before it wrote.
+    fn visit(lock: &Biased<u32>) {
+        let me = this_thread();
+        assert!(!lock.is_held_slowly_by(me));
+        let mut guard = lock.lock();
+        *guard += 1;
+        assert_eq!(guard.fast, !lock.is_held_slowly_by(me), "taking it again would be noticed");
+        drop(guard);
+        assert!(!lock.is_held_slowly_by(me));
+    }
+
+    fn check(owner: u32, visitors: u32, visits: u32, preemptions: usize) {
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(preemptions);
+        model.check(move || {
+            let lock = Arc::new(Biased::new(0));
+            let others: Vec<_> = (0..visitors)
+                .map(|_| {
+                    let lock = lock.clone();
+                    thread::spawn(move || (0..visits).for_each(|_| visit(&lock)))
+                })
+                .collect();
+            (0..owner).for_each(|_| visit(&lock));
+            others.into_iter().for_each(|other| other.join().unwrap());
+            assert_eq!(*lock.lock(), owner + visitors * visits);
+        });
+    }
+
+    #[test]
+    fn owner_and_visitor_exclude_each_other() {
+        check(2, 1, 1, 4);
+    }
+
+    #[test]
+    fn a_bias_that_is_given_back_can_be_revoked_again() {
+        check(4, 1, 2, 2);
+    }
+
+    #[test]
+    fn visitors_exclude_each_other_and_the_owner() {
+        check(1, 2, 1, 3);
+    }
+
+    #[test]
+    fn who_gives_the_lock_up_for_a_while_gets_it_back() {
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(3);
+        model.check(|| {
+            let lock = Arc::new(Biased::new(0));
+            let other = {
+                let lock = lock.clone();
+                thread::spawn(move || visit(&lock))
+            };
+            let mut guard = lock.lock();
+            *guard += 1;
+            Guard::unlocked(&mut guard, || visit(&lock));
+            Guard::bump(&mut guard);
+            *guard += 1;
+            drop(guard);
+            other.join().unwrap();
+            assert_eq!(*lock.lock(), 4);
+        });
     }
 }

@@ -4,12 +4,37 @@
 //! rare side [`heavy`]. Where the kernel offers `membarrier`, light is a compiler fence and heavy makes every processor that runs a registered
 //! process execute a full fence; elsewhere both are full fences.
 //!
-//! All processes of a job must agree, since one side's light fence relies on the other side's heavy one: [`register`] in each of them, then
-//! [`enable`] with the job's common decision.
+//! Both sides must mean the same by it, so all processes that share memory decide together. Nobody has to wait for that:
+//!
+//! - A process that joins a group registers with the kernel if it can, which a filter for system calls may forbid it. From then on its heavy fences
+//!   include a `membarrier`, and it says so in the group's shared memory ([`Word`]).
+//! - Its light fences are full ones until all members of all its groups have said so. A process that cannot register never does: then all keep to
+//!   full fences for good, however late it comes.
+//! - A process that joins a further group goes back to full fences first.
+//!
+//! | a process has seen | light | heavy |
+//! |---|---|---|
+//! | no word, or that of some members | full | full, and a membarrier once this process is registered |
+//! | the word of all members, its own among them | compiler | full and membarrier |
+//!
+//! Why this is enough: a full light fence goes with either kind of heavy one. A light fence that is none belongs to a registered process that has
+//! seen the word of its partner. A heavy fence of the partner executes a full fence, and then looks whether its process is registered. If it is, the
+//! membarrier reaches whoever runs a light fence at that time. If it is not yet, its full fence comes before the one in [`register`], so that
+//! whoever has seen the word sees all that was stored before the heavy fence.
 
-use std::sync::atomic::{AtomicBool, Ordering, compiler_fence, fence};
+use crate::sync::{AtomicBool, AtomicU32, Mutex, Ordering, compiler_fence, fence};
+use std::sync::Arc;
 
+/// This process is registered.
+static REGISTERED: AtomicBool = AtomicBool::new(false);
+/// Light fences are compiler fences.
 static ASYMMETRIC: AtomicBool = AtomicBool::new(false);
+/// Light fences that were full ones.
+static FULL: AtomicU32 = AtomicU32::new(0);
+/// After so many of them this process looks what the others have said.
+const FULL_PER_LOOK: u32 = 64;
+
+static GROUPS: Mutex<Vec<Group>> = Mutex::new(Vec::new());
 
 const CMD_QUERY: libc::c_int = 0;
 const CMD_GLOBAL_EXPEDITED: libc::c_int = 1 << 1;
@@ -20,35 +45,130 @@ fn membarrier(command: libc::c_int) -> libc::c_long {
     unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) }
 }
 
-/// Prepares this process for [`heavy`] fences of others; true if the kernel can do it.
-pub fn register() -> bool {
-    let commands = membarrier(CMD_QUERY);
-    commands > 0
-        && commands & libc::c_long::from(CMD_GLOBAL_EXPEDITED) != 0
-        && commands & libc::c_long::from(CMD_REGISTER_GLOBAL_EXPEDITED) != 0
-        && membarrier(CMD_REGISTER_GLOBAL_EXPEDITED) == 0
+/// What a process has said about its fences, in shared memory. Zeroed memory says nothing.
+#[derive(Debug, Default)]
+#[repr(transparent)]
+pub struct Word(AtomicU32);
+
+/// Processes that share memory.
+pub trait Members: Send + Sync {
+    /// The word of a member.
+    fn word(&self, member: u32) -> &Word;
 }
 
-/// Switches light fences to compiler fences. Call only if [`register`] succeeded in every process that takes part.
-pub fn enable() {
-    ASYMMETRIC.store(true, Ordering::SeqCst);
+struct Group {
+    members: Arc<dyn Members>,
+    size: u32,
+    /// All members before this one have said that they are registered.
+    known: u32,
+    number: u64,
+}
+
+impl Group {
+    fn is_complete(&mut self) -> bool {
+        // Pairs with the release store in `join`.
+        while self.known < self.size && self.members.word(self.known).0.load(Ordering::Acquire) != 0 {
+            self.known += 1;
+        }
+        self.known == self.size
+    }
+}
+
+/// That this process is a member of a group; it leaves when this is dropped, and must not use the group's memory any more.
+#[derive(Debug)]
+pub struct Membership(u64);
+
+impl Drop for Membership {
+    fn drop(&mut self) {
+        let left = {
+            let mut groups = GROUPS.lock();
+            groups.iter().position(|group| group.number == self.0).map(|index| groups.swap_remove(index))
+        };
+        drop(left);
+    }
+}
+
+/// Joins a group as member `me` of `size`, before any handshake with another member. A member's word is used by one process only.
+pub fn join(members: Arc<impl Members + 'static>, me: u32, size: u32) -> Membership {
+    let number = {
+        let mut groups = GROUPS.lock();
+        let number = groups.iter().map(|group| group.number + 1).max().unwrap_or(0);
+        groups.push(Group { members: members.clone(), size, known: 0, number });
+        if ASYMMETRIC.swap(false, Ordering::SeqCst) {
+            // Light fences that still are none end before this does, or are made full by it.
+            heavy();
+        }
+        number
+    };
+    if register() {
+        // Pairs with the acquire load in `is_complete`.
+        members.word(me).0.store(1, Ordering::Release);
+    }
+    look();
+    Membership(number)
+}
+
+/// Prepares this process for [`heavy`] fences, its own and those of others; true if the kernel can do it. Part of [`join`].
+pub fn register() -> bool {
+    if REGISTERED.load(Ordering::Acquire) {
+        return true;
+    }
+    let commands = membarrier(CMD_QUERY);
+    let registered = commands > 0
+        && commands & libc::c_long::from(CMD_GLOBAL_EXPEDITED) != 0
+        && commands & libc::c_long::from(CMD_REGISTER_GLOBAL_EXPEDITED) != 0
+        && membarrier(CMD_REGISTER_GLOBAL_EXPEDITED) == 0;
+    if registered {
+        REGISTERED.store(true, Ordering::Release);
+        // Comes after the full fence of whoever does not see the store above, see `heavy`.
+        fence(Ordering::SeqCst);
+    }
+    registered
+}
+
+/// True if light fences cost nothing: all members of all groups can do their part.
+pub fn are_asymmetric() -> bool {
+    ASYMMETRIC.load(Ordering::Acquire)
+}
+
+/// Looks whether all have said that they are registered.
+#[cold]
+fn look() {
+    let Some(mut groups) = GROUPS.try_lock() else { return };
+    if REGISTERED.load(Ordering::Acquire) && groups.iter_mut().all(Group::is_complete) {
+        ASYMMETRIC.store(true, Ordering::Release);
+    }
 }
 
 /// The frequent side's fence.
 #[inline(always)]
 pub fn light() {
-    if ASYMMETRIC.load(Ordering::Relaxed) {
+    if ASYMMETRIC.load(Ordering::Acquire) {
         compiler_fence(Ordering::SeqCst);
     } else {
-        fence(Ordering::SeqCst);
+        light_in_full();
+    }
+}
+
+#[inline(never)]
+fn light_in_full() {
+    fence(Ordering::SeqCst);
+    // Counting is not exact if threads do it at the same time, which does not matter.
+    let count = FULL.load(Ordering::Relaxed).wrapping_add(1);
+    FULL.store(count, Ordering::Relaxed);
+    if count.is_multiple_of(FULL_PER_LOOK) {
+        look();
     }
 }
 
 /// The rare side's fence.
 pub fn heavy() {
     fence(Ordering::SeqCst);
-    if ASYMMETRIC.load(Ordering::Relaxed) {
+    if REGISTERED.load(Ordering::Relaxed) {
         let done = membarrier(CMD_GLOBAL_EXPEDITED);
-        assert!(done == 0, "membarrier failed after it had been registered");
+        assert!(
+            done == 0,
+            "membarrier, which worked when the library started, is refused now: install filters for system calls before it starts"
+        );
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A page marked `MADV_WIPEONFORK` holds a one; in a child it reads zero.
 
-use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use crate::sync::{AtomicPtr, AtomicU32, Ordering};
 
 static MARK: AtomicPtr<AtomicU32> = AtomicPtr::new(std::ptr::null_mut());
 

@@ -1,8 +1,8 @@
 //! Cells that hold an [`Arc`] which readers borrow without counting: a read costs a few plain loads and stores.
 //!
 //! A reader writes down which object it is about to use (a *hazard*), fences lightly, and looks whether the cell still holds it. Who takes an
-//! object out of its cell gives the cell's count to a list of retired objects; from time to time these are swept: after a heavy fence, every
-//! retired object that no hazard names is dropped. At least one of both sees the other: the reader that the cell has changed, or the sweep the
+//! object out of its cell gives the cell's count to a list of retired objects. These are swept when there are some dozens of them, or when who took
+//! one out asks for it, because the object holds much: after a heavy fence, every retired object that no hazard names is dropped. At least one of both sees the other: the reader that the cell has changed, or the sweep the
 //! hazard (M. M. Michael, "Hazard Pointers", IEEE TPDS 15(6), 2004; the fence is [`crate::fence`]'s).
 //!
 //! Invariants
@@ -11,24 +11,30 @@
 //! - a retired object is dropped by a sweep only, which decides under the list's lock.
 
 use crate::fence;
-use parking_lot::Mutex;
+use crate::sync::{AtomicPtr, Mutex, Ordering};
 use std::cell::Cell as StdCell;
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
 use std::ptr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicPtr, Ordering};
 
 /// Objects that a thread may borrow at once; beyond that a borrow counts.
-const HAZARDS: usize = 30;
+const HAZARDS: usize = if cfg!(loom) { 1 } else { 30 };
 /// Retired objects that wait for a sweep.
 const SWEEP_AT: usize = 32;
 
 /// What a thread is using.
 struct Board([AtomicPtr<()>; HAZARDS]);
 
+impl Board {
+    fn new() -> Board {
+        Board(std::array::from_fn(|_| AtomicPtr::new(ptr::null_mut())))
+    }
+}
+
 /// The boards of all threads that ever borrowed: those of threads that have ended are empty, and are used again.
+#[derive(Default)]
 struct Boards {
     all: Vec<&'static Board>,
     idle: Vec<&'static Board>,
@@ -42,8 +48,15 @@ struct Retired {
 // SAFETY: only objects that are `Send` and `Sync` are retired, see `retire`.
 unsafe impl Send for Retired {}
 
+#[cfg(not(loom))]
 static BOARDS: Mutex<Boards> = Mutex::new(Boards { all: Vec::new(), idle: Vec::new() });
+#[cfg(not(loom))]
 static RETIRED: Mutex<Vec<Retired>> = Mutex::new(Vec::new());
+#[cfg(loom)]
+loom::lazy_static! {
+    static ref BOARDS: Mutex<Boards> = Mutex::default();
+    static ref RETIRED: Mutex<Vec<Retired>> = Mutex::default();
+}
 
 /// This thread's board, and how many of its places have been used.
 struct Mine {
@@ -51,6 +64,8 @@ struct Mine {
     used: StdCell<usize>,
 }
 
+// In a model no board is used again: loom drops what is a thread's own when its statics may be gone already.
+#[cfg(not(loom))]
 impl Drop for Mine {
     fn drop(&mut self) {
         if let Some(board) = self.board.take() {
@@ -59,11 +74,20 @@ impl Drop for Mine {
     }
 }
 
+#[cfg(not(loom))]
 thread_local! {
-    static MINE: Mine = const { Mine { board: StdCell::new(None), used: StdCell::new(0) } };
+    static MINE: Mine = const { Mine::new() };
+}
+#[cfg(loom)]
+loom::thread_local! {
+    static MINE: Mine = Mine::new();
 }
 
 impl Mine {
+    const fn new() -> Mine {
+        Mine { board: StdCell::new(None), used: StdCell::new(0) }
+    }
+
     #[inline]
     fn board(&self) -> &'static Board {
         self.board.get().unwrap_or_else(|| self.first())
@@ -73,7 +97,7 @@ impl Mine {
     fn first(&self) -> &'static Board {
         let mut boards = BOARDS.lock();
         let board = boards.idle.pop().unwrap_or_else(|| {
-            let board: &'static Board = Box::leak(Box::new(Board([const { AtomicPtr::new(ptr::null_mut()) }; HAZARDS])));
+            let board: &'static Board = Box::leak(Box::new(Board::new()));
             boards.all.push(board);
             board
         });
@@ -143,7 +167,14 @@ pub struct Cell<T: Send + Sync + 'static> {
 
 impl<T: Send + Sync + 'static> Cell<T> {
     /// An empty cell.
+    #[cfg(not(loom))]
     pub const fn new() -> Cell<T> {
+        Cell { pointer: AtomicPtr::new(ptr::null_mut()), owns: PhantomData }
+    }
+
+    /// As above; nothing of loom's is constant.
+    #[cfg(loom)]
+    pub fn new() -> Cell<T> {
         Cell { pointer: AtomicPtr::new(ptr::null_mut()), owns: PhantomData }
     }
 
@@ -225,7 +256,7 @@ impl<T: Send + Sync + 'static> Default for Cell<T> {
 
 impl<T: Send + Sync + 'static> Drop for Cell<T> {
     fn drop(&mut self) {
-        retire::<T>(*self.pointer.get_mut());
+        retire::<T>(self.pointer.load(Ordering::Relaxed));
     }
 }
 
@@ -290,7 +321,14 @@ pub struct Eternal<T> {
 
 impl<T: Send + Sync + 'static> Eternal<T> {
     /// An empty place.
+    #[cfg(not(loom))]
     pub const fn new() -> Eternal<T> {
+        Eternal { pointer: AtomicPtr::new(ptr::null_mut()), owns: PhantomData }
+    }
+
+    /// As above; nothing of loom's is constant.
+    #[cfg(loom)]
+    pub fn new() -> Eternal<T> {
         Eternal { pointer: AtomicPtr::new(ptr::null_mut()), owns: PhantomData }
     }
 
@@ -318,10 +356,10 @@ impl<T: Send + Sync + 'static> Default for Eternal<T> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use std::sync::atomic::AtomicUsize;
+    use crate::sync::AtomicUsize;
 
     /// Counts how many are alive, and says so in its own memory.
     struct Canary(Arc<AtomicUsize>, AtomicUsize);
@@ -377,9 +415,7 @@ mod tests {
 
     #[test]
     fn readers_never_see_a_dropped_object() {
-        if fence::register() {
-            fence::enable();
-        }
+        fence::register();
         let alive = Arc::new(AtomicUsize::new(0));
         let cell = Cell::<Canary>::new();
         let stop = AtomicUsize::new(0);
@@ -404,5 +440,111 @@ mod tests {
         drop(cell.take());
         sweep();
         assert_eq!(alive.load(Ordering::Relaxed), 0);
+    }
+}
+
+#[cfg(all(test, loom))]
+mod model {
+    use super::*;
+    use crate::sync::{AtomicU32, UnsafeCell};
+    use loom::thread;
+
+    /// What happened to objects; loom sees a use that is not ordered before the drop.
+    #[derive(Default)]
+    struct Log {
+        memory: [UnsafeCell<u32>; 2],
+        alive: AtomicU32,
+    }
+
+    // SAFETY: loom checks how threads use the cells.
+    unsafe impl Sync for Log {}
+
+    struct Canary(Arc<Log>, usize);
+
+    impl Canary {
+        fn new(log: &Arc<Log>, index: usize) -> Arc<Canary> {
+            log.alive.fetch_add(1, Ordering::Relaxed);
+            Arc::new(Canary(log.clone(), index))
+        }
+
+        fn is_intact(&self) -> bool {
+            // SAFETY: loom checks that nobody writes now.
+            self.0.memory[self.1].with(|memory| unsafe { *memory == 0 })
+        }
+    }
+
+    impl Drop for Canary {
+        fn drop(&mut self) {
+            // SAFETY: loom checks that nobody else uses it now.
+            self.0.memory[self.1].with_mut(|memory| unsafe { *memory = 1 });
+            self.0.alive.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Readers use what is in a cell, holding so many references at a time, while `change` runs; then all is dropped.
+    fn check(readers: usize, references: usize, change: impl Fn(&Cell<Canary>, &Arc<Log>) + Sync + Send + 'static) {
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(3);
+        model.check(move || {
+            let log: Arc<Log> = Arc::default();
+            let cell = Arc::new(Cell::new());
+            cell.set(Canary::new(&log, 0));
+            let threads: Vec<_> = (0..readers)
+                .map(|_| {
+                    let cell = cell.clone();
+                    thread::spawn(move || {
+                        let held: Vec<_> = (0..references).filter_map(|_| cell.get()).collect();
+                        assert!(held.iter().all(|object| object.is_intact()));
+                    })
+                })
+                .collect();
+            change(&cell, &log);
+            threads.into_iter().for_each(|thread| thread.join().unwrap());
+            drop(cell.take());
+            sweep();
+            assert_eq!(log.alive.load(Ordering::Relaxed), 0, "nothing is left behind");
+        });
+    }
+
+    #[test]
+    fn an_object_that_is_taken_away_outlives_its_readers() {
+        check(1, 1, |cell, _| {
+            drop(cell.take());
+            sweep();
+        });
+    }
+
+    #[test]
+    fn a_thread_that_borrows_for_the_first_time_is_noticed() {
+        check(1, 1, |cell, _| {
+            // This thread has borrowed, so that it may take itself for the only one.
+            drop(cell.get());
+            drop(cell.take());
+            sweep();
+        });
+    }
+
+    #[test]
+    fn an_object_that_is_replaced_outlives_its_readers() {
+        check(1, 1, |cell, log| {
+            cell.set(Canary::new(log, 1));
+            sweep();
+        });
+    }
+
+    #[test]
+    fn references_beyond_the_places_of_a_thread_are_safe_too() {
+        check(1, 2, |cell, _| {
+            drop(cell.take());
+            sweep();
+        });
+    }
+
+    #[test]
+    fn two_readers_do_not_disturb_each_other() {
+        check(2, 1, |cell, _| {
+            drop(cell.take());
+            sweep();
+        });
     }
 }

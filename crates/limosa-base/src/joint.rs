@@ -9,18 +9,24 @@
 //! | less than `len` | the next step begins here |
 //! | more | all steps are claimed |
 //!
-//! Why nobody writes after the end: a helper counts itself in `helpers` before it claims. The receiver looks at `helpers` only after the cursor has
-//! passed `len`. Both words are accessed in one total order, so a helper that is not counted by then finds nothing to claim.
+//! Why nobody writes after the end: a helper counts itself in `helpers` before it claims, and claiming reads and writes `cursor` at once. The
+//! receiver closes the cursor by exchanging it and looks at `helpers` afterwards. A helper that claimed before the exchange is seen there, since
+//! the exchange acquires what the claim released; one that claims after it finds nothing.
+//!
+//! A helper that dies stays counted. Whoever waits for it asks now and then whether it still lives.
 
-use std::hint;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use crate::sync::{AtomicU32, AtomicU64, Ordering, spin_loop, yield_now};
 
 const CLOSED: u64 = 1 << 62;
 const NOTHING: u64 = u64::MAX;
+/// Looks at `helpers` before the processor is given away, and then before each further time.
+const SPINS: u32 = if cfg!(loom) { 1 } else { 1000 };
+/// Times that it is given away before asking whether the helper lives, which takes a system call.
+const YIELDS: u32 = if cfg!(loom) { u32::MAX } else { 64 };
 
 /// The shared state of a copy, in a cache line or two of its own. Zeroed memory is a joint with nothing to do.
 #[repr(C, align(128))]
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Joint {
     cursor: AtomicU64,
     len: AtomicU64,
@@ -34,7 +40,7 @@ pub struct Joint {
 
 /// A claimed step: `len` bytes from `offset` on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct Stretch {
     /// First byte.
     pub offset: u64,
     /// Number of bytes.
@@ -69,29 +75,37 @@ impl Joint {
     }
 
     /// Takes the next step, if there is one.
-    pub fn claim(&self) -> Option<Step> {
+    pub fn claim(&self) -> Option<Stretch> {
         let (len, step) = (self.len.load(Ordering::Relaxed), self.step.load(Ordering::Relaxed));
-        let offset = self.cursor.fetch_add(step, Ordering::SeqCst);
-        (offset < len).then(|| Step { offset, len: step.min(len - offset) })
+        // A step of no bytes, which only a broken peer could ask for, would never come to an end.
+        let offset = self.cursor.fetch_add(step.max(1), Ordering::AcqRel);
+        (offset < len).then(|| Stretch { offset, len: step.min(len - offset) })
     }
 
     /// The sender does steps with `copy` until none is left or one fails. Call only when [`Joint::is_open`].
-    pub fn help<E>(&self, mut copy: impl FnMut(Step) -> Result<(), E>) {
-        self.helpers.fetch_add(1, Ordering::SeqCst);
+    pub fn help<E>(&self, mut copy: impl FnMut(Stretch) -> Result<(), E>) {
+        // Released by the first claim.
+        self.helpers.fetch_add(1, Ordering::Relaxed);
         while let Some(step) = self.claim() {
             if copy(step).is_err() {
                 self.lost.store(step.offset, Ordering::Relaxed);
                 break;
             }
         }
-        self.helpers.fetch_sub(1, Ordering::SeqCst);
+        // Pairs with the acquire load in `finish`.
+        self.helpers.fetch_sub(1, Ordering::Release);
     }
 
-    /// The receiver does steps with `copy`, waits for the helper's last one, and does what the helper could not.
+    /// The receiver does steps with `copy`, waits for the helper's last one, and does what the helper could not. While it waits for long it calls
+    /// `still_there` now and then, which fails if the helper has died.
     ///
     /// # Errors
-    /// The first one of `copy`.
-    pub fn finish<E>(&self, mut copy: impl FnMut(Step) -> Result<(), E>) -> Result<(), E> {
+    /// The first one of `copy`, or that of `still_there`.
+    pub fn finish<E>(
+        &self,
+        mut copy: impl FnMut(Stretch) -> Result<(), E>,
+        mut still_there: impl FnMut() -> Result<(), E>,
+    ) -> Result<(), E> {
         let mut outcome = Ok(());
         while outcome.is_ok()
             && let Some(step) = self.claim()
@@ -99,48 +113,41 @@ impl Joint {
             outcome = copy(step);
         }
         // After an error too nobody may write any more.
-        self.cursor.store(CLOSED, Ordering::SeqCst);
-        let mut spins = 0u32;
-        while self.helpers.load(Ordering::SeqCst) != 0 {
+        self.cursor.swap(CLOSED, Ordering::AcqRel);
+        let (mut spins, mut yields) = (0u32, 0u32);
+        while self.helpers.load(Ordering::Acquire) != 0 {
             spins += 1;
-            if spins.is_multiple_of(1000) {
-                crate::cpu::yield_now();
+            if spins.is_multiple_of(SPINS) {
+                yield_now();
+                yields = yields.wrapping_add(1);
+                if yields.is_multiple_of(YIELDS) {
+                    still_there()?;
+                }
             }
-            hint::spin_loop();
+            spin_loop();
         }
         let lost = self.lost.load(Ordering::Relaxed);
         if outcome.is_ok() && lost != NOTHING {
             let (len, step) = (self.len.load(Ordering::Relaxed), self.step.load(Ordering::Relaxed));
-            outcome = copy(Step { offset: lost, len: step.min(len.saturating_sub(lost)) });
+            outcome = copy(Stretch { offset: lost, len: step.min(len.saturating_sub(lost)) });
         }
         outcome
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
     use std::convert::Infallible;
     use std::sync::Mutex;
 
-    fn joint() -> Joint {
-        Joint {
-            cursor: AtomicU64::new(0),
-            len: AtomicU64::new(0),
-            step: AtomicU64::new(0),
-            address: AtomicU64::new(0),
-            lost: AtomicU64::new(0),
-            helpers: AtomicU32::new(0),
-        }
-    }
-
     /// Notes a step.
-    fn note(steps: &Mutex<Vec<Step>>, step: Step) -> Result<(), Infallible> {
+    fn note(steps: &Mutex<Vec<Stretch>>, step: Stretch) -> Result<(), Infallible> {
         steps.lock().unwrap().push(step);
         Ok(())
     }
 
-    fn covers(mut steps: Vec<Step>, len: u64) {
+    fn covers(mut steps: Vec<Stretch>, len: u64) {
         steps.sort_by_key(|s| s.offset);
         let end = steps.iter().fold(0, |at, step| {
             assert_eq!(step.offset, at);
@@ -151,7 +158,7 @@ mod tests {
 
     #[test]
     fn a_joint_that_is_zero_or_lent_offers_nothing() {
-        let joint = joint();
+        let joint = Joint::default();
         assert!(!joint.is_open());
         joint.lend();
         assert!(!joint.is_open());
@@ -162,20 +169,20 @@ mod tests {
 
     #[test]
     fn every_byte_is_copied_once_however_the_two_share_it() {
-        let joint = joint();
+        let joint = Joint::default();
         let steps = Mutex::new(Vec::new());
         for round in 0..2000u64 {
             let len = 1 + round * 37 % 5000;
             joint.lend();
             std::thread::scope(|scope| {
                 scope.spawn(|| {
-                    while !joint.is_open() && !steps.lock().unwrap().iter().any(|s: &Step| s.offset == 0) {
-                        hint::spin_loop();
+                    while !joint.is_open() && !steps.lock().unwrap().iter().any(|s: &Stretch| s.offset == 0) {
+                        spin_loop();
                     }
                     joint.help(|step| note(&steps, step));
                 });
                 joint.open(0, len, 64);
-                joint.finish(|step| note(&steps, step)).unwrap();
+                joint.finish(|step| note(&steps, step), || Ok(())).unwrap();
             });
             covers(std::mem::take(&mut *steps.lock().unwrap()), len);
         }
@@ -183,22 +190,121 @@ mod tests {
 
     #[test]
     fn a_step_that_the_helper_loses_is_done_by_the_receiver() {
-        let joint = joint();
+        let joint = Joint::default();
         joint.lend();
         joint.open(0, 100, 30);
         joint.help(|step| if step.offset == 30 { Err(()) } else { Ok(()) });
-        let steps = Mutex::new(vec![Step { offset: 0, len: 30 }]);
-        joint.finish(|step| note(&steps, step)).unwrap();
+        let steps = Mutex::new(vec![Stretch { offset: 0, len: 30 }]);
+        joint.finish(|step| note(&steps, step), || Ok(())).unwrap();
         covers(steps.into_inner().unwrap(), 100);
     }
 
     #[test]
-    fn after_a_failure_nothing_is_left_to_claim() {
-        let joint = joint();
+    fn a_helper_that_died_is_not_waited_for_for_ever() {
+        let joint = Joint::default();
         joint.lend();
         joint.open(0, 100, 30);
-        assert_eq!(joint.finish(|_| Err("gone")), Err("gone"));
+        // It is counted, has claimed a step, and will never finish it.
+        joint.helpers.store(1, Ordering::Relaxed);
+        assert!(joint.claim().is_some());
+        let mut asked = 0;
+        let still_there = || {
+            asked += 1;
+            if asked < 3 { Ok(()) } else { Err("gone") }
+        };
+        assert_eq!(joint.finish(|_| Ok(()), still_there), Err("gone"));
+    }
+
+    #[test]
+    fn steps_of_no_bytes_come_to_an_end() {
+        let joint = Joint::default();
+        joint.lend();
+        joint.open(0, 100, 0);
+        let mut steps = 0;
+        joint.help(|_| {
+            steps += 1;
+            Ok::<(), ()>(())
+        });
+        assert_eq!(steps, 100);
+    }
+
+    #[test]
+    fn after_a_failure_nothing_is_left_to_claim() {
+        let joint = Joint::default();
+        joint.lend();
+        joint.open(0, 100, 30);
+        assert_eq!(joint.finish(|_| Err("gone"), || Ok(())), Err("gone"));
         assert!(!joint.is_open());
         assert_eq!(joint.claim(), None);
+    }
+}
+
+#[cfg(all(test, loom))]
+mod model {
+    use super::*;
+    use crate::sync::UnsafeCell;
+    use loom::sync::Arc;
+    use loom::thread;
+    use std::convert::Infallible;
+
+    #[derive(Default)]
+    struct Copied {
+        joint: Joint,
+        bytes: [UnsafeCell<u32>; 2],
+    }
+
+    impl Copied {
+        /// Copies a step: loom checks that nobody else accesses these bytes now.
+        fn copy(&self, step: Stretch) -> Result<(), Infallible> {
+            // SAFETY: as the contract says, checked by loom.
+            self.bytes[step.offset as usize].with_mut(|byte| unsafe { *byte += 1 });
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn all_is_copied_once_and_nobody_writes_after_the_end() {
+        loom::model(|| {
+            let shared = Arc::new(Copied::default());
+            shared.joint.lend();
+            let sender = {
+                let shared = shared.clone();
+                thread::spawn(move || {
+                    if shared.joint.is_open() {
+                        shared.joint.help(|step| shared.copy(step));
+                    }
+                })
+            };
+            shared.joint.open(0, 2, 1);
+            let Ok(()) = shared.joint.finish(|step| shared.copy(step), || Ok(()));
+            for byte in &shared.bytes {
+                // SAFETY: as above.
+                byte.with(|byte| assert_eq!(unsafe { *byte }, 1));
+            }
+            sender.join().unwrap();
+        });
+    }
+
+    #[test]
+    fn what_the_helper_could_not_do_is_done() {
+        loom::model(|| {
+            let shared = Arc::new(Copied::default());
+            shared.joint.lend();
+            let sender = {
+                let shared = shared.clone();
+                thread::spawn(move || {
+                    if shared.joint.is_open() {
+                        shared.joint.help(|_| Err(()));
+                    }
+                })
+            };
+            shared.joint.open(0, 2, 1);
+            let Ok(()) = shared.joint.finish(|step| shared.copy(step), || Ok(()));
+            for byte in &shared.bytes {
+                // SAFETY: as above.
+                byte.with(|byte| assert_eq!(unsafe { *byte }, 1));
+            }
+            sender.join().unwrap();
+        });
     }
 }

@@ -5,13 +5,11 @@
 
 #[cfg(not(loom))]
 pub mod alarm;
-#[cfg(not(loom))]
 pub mod biased;
 pub mod clock;
 pub mod copy;
 #[cfg(not(loom))]
 pub mod cpu;
-#[cfg(not(loom))]
 pub mod doorbell;
 #[cfg(not(loom))]
 pub mod fence;
@@ -19,20 +17,28 @@ pub mod fence;
 pub mod fork;
 #[cfg(not(loom))]
 pub mod futex;
-#[cfg(not(loom))]
 pub mod hazard;
-#[cfg(not(loom))]
 pub mod joint;
+#[cfg(loom)]
+mod model;
 pub mod pool;
+#[cfg(not(loom))]
+pub mod process;
+pub mod process_lock;
+pub mod readiness;
+#[cfg(not(loom))]
+pub mod reserve;
 pub mod ring;
 #[cfg(not(loom))]
 pub mod segment;
+pub mod slots;
 #[cfg(not(loom))]
 pub mod spread;
-#[cfg(not(loom))]
-pub mod stage;
 pub mod sync;
 #[cfg(not(loom))]
 pub mod thread;
 #[cfg(not(loom))]
 pub mod vm;
+
+#[cfg(loom)]
+use model::{cpu, fence, futex};

@@ -11,6 +11,7 @@
 //! Contract:
 //! - only the owner takes blocks ([`Blocks::take`]); whoever was told of a block gives it back, once;
 //! - a block is not taken again before it was given back; blocks that are not given back are passed by, and hold up no others;
+//! - each block is taken for a process; if that has died, its blocks are taken back ([`Blocks::take_back`]);
 //! - a block is known by its first slot and its generation, which is never 0, so that zeroed memory is a pool of which nothing was given back.
 
 use crate::sync::{AtomicU32, Ordering};
@@ -18,12 +19,12 @@ use crate::sync::{AtomicU32, Ordering};
 /// Bytes of a slot; a block is a number of slots in a row.
 pub const SLOT_BYTES: usize = 1024;
 /// Slots of a pool.
-pub const SLOTS: usize = 2048;
+pub const SLOTS: usize = if cfg!(loom) { 2 } else { 2048 };
 /// Bytes of a pool in shared memory.
 pub const POOL_BYTES: usize = size_of::<GivenBack>() + SLOTS * SLOT_BYTES;
 
 /// The shared part.
-#[repr(C, align(4096))]
+#[cfg_attr(not(loom), repr(C, align(4096)))]
 pub struct GivenBack([AtomicU32; SLOTS]);
 
 // SAFETY: atomics only, for which any bytes are valid.
@@ -56,13 +57,21 @@ pub struct Blocks {
     room: usize,
     /// For each slot the first slot of the block that it belongs to, counted from 1; 0 if it is free.
     block: Vec<u16>,
-    /// For each first slot: length in slots, and generation.
-    blocks: Vec<(u16, u32)>,
+    /// For each first slot the block that began there last.
+    blocks: Vec<Block>,
+}
+
+#[derive(Clone, Default)]
+struct Block {
+    slots: u16,
+    generation: u32,
+    /// The process that has it.
+    holder: u32,
 }
 
 impl Default for Blocks {
     fn default() -> Blocks {
-        Blocks { next: 0, room: 0, block: vec![0; SLOTS], blocks: vec![(0, 0); SLOTS] }
+        Blocks { next: 0, room: 0, block: vec![0; SLOTS], blocks: vec![Block::default(); SLOTS] }
     }
 }
 
@@ -83,9 +92,9 @@ impl Blocks {
         self.room < SLOTS && self.next + bytes.div_ceil(SLOT_BYTES) > self.room
     }
 
-    /// Takes a block; gives its first slot and generation. `None` if there is none of that length now.
+    /// Takes a block for process `holder`; gives its first slot and generation. `None` if there is none of that length now.
     #[inline]
-    pub fn take(&mut self, given_back: &GivenBack, bytes: usize) -> Option<(u32, u32)> {
+    pub fn take(&mut self, given_back: &GivenBack, bytes: usize, holder: u32) -> Option<(u32, u32)> {
         let slots = bytes.div_ceil(SLOT_BYTES).max(1);
         let (mut at, mut left) = (self.next, self.room);
         loop {
@@ -100,31 +109,46 @@ impl Blocks {
                 None => break,
                 Some(slot) => {
                     let first = usize::from(self.block[slot]) - 1;
-                    let beyond = first + usize::from(self.blocks[first].0);
+                    let beyond = first + usize::from(self.blocks[first].slots);
                     left = left.checked_sub(beyond - at)?;
                     at = beyond;
                 }
             }
         }
         self.block[at..at + slots].fill(at as u16 + 1);
-        let (length, generation) = &mut self.blocks[at];
-        *length = slots as u16;
-        *generation = generation.wrapping_add(1).max(1);
+        let generation = self.blocks[at].generation.wrapping_add(1).max(1);
+        self.blocks[at] = Block { slots: slots as u16, generation, holder };
         self.next = at + slots;
-        Some((at as u32, *generation))
+        Some((at as u32, generation))
     }
 
     /// Whether a slot belongs to a block that was not given back; frees the block if it was.
     #[inline]
     fn busy(&mut self, given_back: &GivenBack, slot: usize) -> bool {
         let Some(first) = usize::from(self.block[slot]).checked_sub(1) else { return false };
-        let (length, generation) = self.blocks[first];
+        let Block { slots, generation, .. } = self.blocks[first];
         // Pairs with the release store in `GivenBack::give`.
         if given_back.0[first].load(Ordering::Acquire) != generation {
             return true;
         }
-        self.block[first..first + usize::from(length)].fill(0);
+        self.block[first..first + usize::from(slots)].fill(0);
         false
+    }
+
+    /// A process that has blocks: the one with the next higher number than `after`, or else the lowest.
+    pub fn next_holder(&self, after: u32) -> Option<u32> {
+        let firsts = (0..self.room).filter(|first| usize::from(self.block[*first]) == first + 1);
+        // Those beyond `after` come first, then those up to it.
+        firsts.map(|first| self.blocks[first].holder).min_by_key(|holder| (*holder <= after, *holder))
+    }
+
+    /// Takes all blocks of a process back, which must have ended: it cannot read them any more, nor give them back.
+    pub fn take_back(&mut self, holder: u32) {
+        for first in 0..self.room {
+            if usize::from(self.block[first]) == first + 1 && self.blocks[first].holder == holder {
+                self.block[first..first + usize::from(self.blocks[first].slots)].fill(0);
+            }
+        }
     }
 }
 
@@ -153,7 +177,7 @@ mod tests {
             if blocks.at_end(bytes) {
                 blocks.grow(256);
             }
-            match blocks.take(&shared, bytes) {
+            match blocks.take(&shared, bytes, 0) {
                 Some(block) => {
                     let new = slots_of(block, bytes);
                     assert!(new.end <= blocks.room() && place(block.0, bytes).is_some());
@@ -174,10 +198,10 @@ mod tests {
     fn a_block_that_stays_away_holds_up_no_others() {
         let (shared, mut blocks) = (pool(), Blocks::default());
         blocks.grow(SLOTS);
-        let kept = blocks.take(&shared, 5000).expect("an empty pool has room");
+        let kept = blocks.take(&shared, 5000, 0).expect("an empty pool has room");
         let mut others = VecDeque::new();
         for _ in 0..10_000 {
-            let block = blocks.take(&shared, 9000).expect("only one block is missing");
+            let block = blocks.take(&shared, 9000, 0).expect("only one block is missing");
             assert!(slots_of(block, 9000).all(|slot| !slots_of(kept, 5000).contains(&slot)));
             others.push_back(block);
             if others.len() > 3 {
@@ -185,6 +209,25 @@ mod tests {
                 shared.give(block.0, block.1);
             }
         }
+    }
+
+    #[test]
+    fn blocks_of_a_dead_process_are_taken_again_and_those_of_others_are_not() {
+        let (shared, mut blocks) = (pool(), Blocks::default());
+        blocks.grow(12);
+        let kept = blocks.take(&shared, 2 * SLOT_BYTES, 3).expect("an empty pool has room");
+        for holder in [7, 7, 3, 7, 9] {
+            blocks.take(&shared, 2 * SLOT_BYTES, holder).expect("there is room");
+        }
+        assert_eq!(blocks.take(&shared, 1, 0), None);
+        assert_eq!([0, 3, 7, 9].map(|after| blocks.next_holder(after)), [Some(3), Some(7), Some(9), Some(3)]);
+        blocks.take_back(7);
+        assert_eq!([0, 3, 9].map(|after| blocks.next_holder(after)), [Some(3), Some(9), Some(3)]);
+        let again: Vec<_> = (0..3).map(|_| blocks.take(&shared, 2 * SLOT_BYTES, 3).expect("three came back").0).collect();
+        assert_eq!(again, [2, 4, 8]);
+        assert_eq!(blocks.take(&shared, 1, 0), None);
+        shared.give(kept.0, kept.1);
+        assert_eq!(blocks.take(&shared, 1, 0).map(|block| block.0), Some(kept.0));
     }
 
     #[test]
@@ -198,10 +241,66 @@ mod tests {
     #[test]
     fn too_long_a_block_is_refused() {
         let (shared, mut blocks) = (pool(), Blocks::default());
-        assert_eq!(blocks.take(&shared, 1), None);
+        assert_eq!(blocks.take(&shared, 1, 0), None);
         blocks.grow(4);
-        assert_eq!(blocks.take(&shared, 5 * SLOT_BYTES), None);
-        assert!(blocks.take(&shared, 4 * SLOT_BYTES).is_some());
-        assert_eq!(blocks.take(&shared, 1), None);
+        assert_eq!(blocks.take(&shared, 5 * SLOT_BYTES, 0), None);
+        assert!(blocks.take(&shared, 4 * SLOT_BYTES, 0).is_some());
+        assert_eq!(blocks.take(&shared, 1, 0), None);
+    }
+}
+
+#[cfg(all(test, loom))]
+mod model {
+    use super::*;
+    use crate::sync::UnsafeCell;
+    use loom::sync::Arc;
+    use loom::thread;
+
+    struct Pool {
+        given_back: GivenBack,
+        bytes: [UnsafeCell<u64>; SLOTS],
+        /// The blocks that were sent: first slot and generation, counted from 1.
+        sent: [AtomicU32; 3],
+    }
+
+    #[test]
+    fn a_block_is_not_written_before_its_reader_has_given_it_back() {
+        loom::model(|| {
+            let pool = Arc::new(Pool {
+                given_back: GivenBack(std::array::from_fn(|_| AtomicU32::new(0))),
+                bytes: std::array::from_fn(|_| UnsafeCell::new(0)),
+                sent: std::array::from_fn(|_| AtomicU32::new(0)),
+            });
+            let reader = {
+                let pool = pool.clone();
+                thread::spawn(move || {
+                    for (number, sent) in pool.sent.iter().enumerate() {
+                        let mut block = 0;
+                        while block == 0 {
+                            thread::yield_now();
+                            block = sent.load(Ordering::Acquire);
+                        }
+                        let (start, generation) = (block >> 8, block & 0xff);
+                        // SAFETY: loom checks that the owner does not write now.
+                        pool.bytes[start as usize].with(|bytes| assert_eq!(unsafe { *bytes }, number as u64));
+                        pool.given_back.give(start, generation);
+                    }
+                })
+            };
+            let mut blocks = Blocks::default();
+            blocks.grow(SLOTS);
+            for (number, sent) in pool.sent.iter().enumerate() {
+                let (start, generation) = loop {
+                    match blocks.take(&pool.given_back, 1, 0) {
+                        Some(block) => break block,
+                        None => thread::yield_now(),
+                    }
+                };
+                // SAFETY: loom checks that nobody reads now.
+                pool.bytes[start as usize].with_mut(|bytes| unsafe { *bytes = number as u64 });
+                sent.store(start << 8 | generation, Ordering::Release);
+            }
+            reader.join().unwrap();
+        });
     }
 }

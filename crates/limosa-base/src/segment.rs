@@ -3,6 +3,7 @@
 //! The file is a memfd that all processes of a job on one machine share. Space is reserved ([`reserve`]) before it is touched, so that a lack of
 //! memory is an error where it can be handled instead of a SIGBUS where it cannot.
 
+use crate::thread;
 use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -45,13 +46,24 @@ pub fn grow(fd: BorrowedFd<'_>, bytes: u64) -> io::Result<()> {
     Ok(())
 }
 
+/// Attempts at a reservation. With signals deferred only stopping and continuing the process interrupts one.
+const ATTEMPTS: usize = 100;
+
 /// Takes the memory for `bytes` at `offset` of the file now.
+///
+/// On many kernels any signal interrupts a reservation, which then gives back what it had taken. A program with a fast timer would never get a
+/// large one, so signals wait until it is done.
 ///
 /// # Errors
 /// `ENOSPC` or `ENOMEM` if there is not enough.
 pub fn reserve(fd: BorrowedFd<'_>, offset: u64, bytes: usize) -> io::Result<()> {
     // SAFETY: no memory of ours is involved.
-    let code = unsafe { libc::posix_fallocate(fd.as_raw_fd(), offset as libc::off_t, bytes as libc::off_t) };
+    uninterrupted(|| unsafe { libc::posix_fallocate(fd.as_raw_fd(), offset as libc::off_t, bytes as libc::off_t) })
+}
+
+/// Repeats a call that answers with an error number until it is not interrupted.
+fn uninterrupted(mut call: impl FnMut() -> libc::c_int) -> io::Result<()> {
+    let code = thread::without_signals(|| (0..ATTEMPTS).map(|_| call()).find(|code| *code != libc::EINTR)).unwrap_or(libc::EINTR);
     if code == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(code)) }
 }
 
@@ -183,5 +195,64 @@ impl<T: Foreign> std::ops::Deref for Shared<T> {
     fn deref(&self) -> &T {
         // SAFETY: `new` checked size and alignment; `Foreign` says that any bytes are valid.
         unsafe { self.mapping.base.cast::<T>().as_ref() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sync::{AtomicU32, Ordering};
+    use std::os::fd::AsFd;
+    use std::os::unix::thread::JoinHandleExt;
+    use std::sync::Arc;
+
+    static SIGNALS: AtomicU32 = AtomicU32::new(0);
+
+    extern "C" fn count(_signal: libc::c_int) {
+        SIGNALS.fetch_add(1, Ordering::Relaxed);
+    }
+
+    #[test]
+    fn an_interrupted_reservation_is_repeated() {
+        let mut answers = [0, libc::EINTR, libc::EINTR].to_vec();
+        assert!(uninterrupted(|| answers.pop().expect("three calls")).is_ok());
+        assert!(answers.is_empty());
+        assert_eq!(uninterrupted(|| libc::ENOSPC).expect_err("no room").raw_os_error(), Some(libc::ENOSPC));
+        assert_eq!(uninterrupted(|| libc::EINTR).expect_err("no end").kind(), io::ErrorKind::Interrupted);
+    }
+
+    #[test]
+    fn signals_do_not_make_a_reservation_fail_and_are_not_lost() {
+        const BYTES: usize = 8 << 20;
+        // SAFETY: a handler that only counts, for a signal that nothing else in these tests uses.
+        unsafe { libc::signal(libc::SIGUSR1, count as extern "C" fn(libc::c_int) as libc::sighandler_t) };
+        let file = create(c"limosa-test", BYTES as u64).expect("a memfd");
+        let done = Arc::new(AtomicU32::new(0));
+        let reserving = std::thread::spawn({
+            let done = done.clone();
+            move || {
+                let outcome: Vec<_> = (0..30)
+                    .map(|_| {
+                        release(file.as_fd(), 0, BYTES);
+                        reserve(file.as_fd(), 0, BYTES).map_err(|error| error.to_string())
+                    })
+                    .collect();
+                done.store(1, Ordering::Release);
+                // The thread stays until it is no longer sent signals.
+                while done.load(Ordering::Acquire) != 2 {
+                    std::thread::yield_now();
+                }
+                outcome
+            }
+        });
+        while done.load(Ordering::Acquire) == 0 {
+            // SAFETY: the thread has not been joined.
+            unsafe { libc::pthread_kill(reserving.as_pthread_t(), libc::SIGUSR1) };
+            std::thread::yield_now();
+        }
+        done.store(2, Ordering::Release);
+        let outcome = reserving.join().expect("the thread ends");
+        assert!(outcome.iter().all(Result::is_ok), "{outcome:?}");
+        assert!(SIGNALS.load(Ordering::Relaxed) > 0);
     }
 }

@@ -1,7 +1,7 @@
 //! Sharing processors evenly among processes that hand them on to each other.
 //!
 //! Processes that wait for each other and yield look all alike to the system, which is content with seven of them on one processor and one on the
-//! other for a tenth of a second and more. So each says in shared memory where it runs ([`Place`]), and now and then looks at what the others say
+//! other for a tenth of a second and more. So each says in shared memory where it runs ([`Processor`]), and now and then looks at what the others say
 //! ([`better`]): all see the same, hence just those move that are too many where they are.
 
 use crate::sync::{AtomicU32, Ordering};
@@ -9,9 +9,9 @@ use crate::sync::{AtomicU32, Ordering};
 /// Where a process runs, in shared memory. Zeroed memory is a place nowhere.
 #[derive(Debug, Default)]
 #[repr(transparent)]
-pub struct Place(AtomicU32);
+pub struct Processor(AtomicU32);
 
-impl Place {
+impl Processor {
     /// The process runs on this processor, or sleeps.
     #[inline]
     pub fn set(&self, processor: Option<u32>) {

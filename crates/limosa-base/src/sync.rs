@@ -1,11 +1,26 @@
-//! Atomics and cells for this crate's concurrent structures: the standard library's, or loom's under `--cfg loom`.
+//! Atomics, cells, locks and pauses for this crate's concurrent structures: the real ones, or loom's under `--cfg loom`.
 //!
-//! Concurrent code here imports from this module only, so that a model checker can replace what it runs on.
+//! Concurrent code here imports from this module only, so that a model checker can replace what it runs on. What comes from the operating system
+//! has its stand-ins in `model.rs`.
 
 #[cfg(loom)]
-pub use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+pub use loom::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
 #[cfg(not(loom))]
-pub use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+pub use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
+
+#[cfg(loom)]
+pub use loom::{hint::spin_loop, thread::yield_now};
+#[cfg(not(loom))]
+pub use std::hint::spin_loop;
+#[cfg(not(loom))]
+pub use std::sync::atomic::compiler_fence;
+#[cfg(not(loom))]
+pub use std::thread::yield_now;
+
+#[cfg(loom)]
+pub use crate::model::{Mutex, RawLock};
+#[cfg(not(loom))]
+pub use parking_lot::Mutex;
 
 #[cfg(loom)]
 pub use loom::cell::UnsafeCell;
@@ -33,5 +48,44 @@ impl<T> UnsafeCell<T> {
     #[inline(always)]
     pub fn with_mut<R>(&self, write: impl FnOnce(*mut T) -> R) -> R {
         write(self.0.get())
+    }
+}
+
+/// A lock without a guard.
+#[cfg(not(loom))]
+pub struct RawLock(parking_lot::RawMutex);
+
+#[cfg(not(loom))]
+impl RawLock {
+    /// A lock that nobody holds.
+    pub const fn new() -> RawLock {
+        RawLock(<parking_lot::RawMutex as parking_lot::lock_api::RawMutex>::INIT)
+    }
+
+    /// Waits for the lock.
+    pub fn lock(&self) {
+        parking_lot::lock_api::RawMutex::lock(&self.0);
+    }
+
+    /// Gives the lock up; `fairly`: to one who waits for it, if there is one.
+    ///
+    /// # Safety
+    /// The caller holds it.
+    pub unsafe fn unlock(&self, fairly: bool) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if fairly {
+                parking_lot::lock_api::RawMutexFair::unlock_fair(&self.0);
+            } else {
+                parking_lot::lock_api::RawMutex::unlock(&self.0);
+            }
+        }
+    }
+}
+
+#[cfg(not(loom))]
+impl Default for RawLock {
+    fn default() -> Self {
+        RawLock::new()
     }
 }

@@ -1,21 +1,44 @@
 //! Devices: they carry packets and bytes between peers, and wake them. They know nothing of communicators, datatypes or MPI errors.
 //!
-//! A device gives the layer above
-//! - **packets** ([`Device::send`], [`Device::poll`]): a few words and up to [`Device::max_data`] bytes, reliable and in order per pair of peers;
-//! - **pulling** ([`Puller`]): reading straight from a peer's memory, where the machine allows it;
-//! - **wake-ups**: sending wakes a peer that sleeps; urgent packets also wake the helper thread of one that computes.
+//! A device offers
+//! - **packets** ([`Device`]): a few words and up to [`Device::max_data`] bytes, reliable and in order per pair of peers. Every device has these;
+//! - **a wait source**: sending wakes a peer that sleeps. A device of the same host rings the peer's doorbell. Any other has a descriptor
+//!   ([`Device::wait_descriptor`]) that a thread of the engine watches, which then rings the process's own doorbell: one sleep covers all devices;
+//! - **shared memory** ([`shm::HostMemory`]), if its peers share a host;
+//! - **direct access to a peer's memory** ([`PeerMemory`]), if the system allows it.
+//!
+//! An engine has one device per peer, chosen at set-up ([`Devices`]), and at most one device that offers shared memory and direct access.
+//!
+//! Contract of every device, which `tests/conformance` checks on all of them
+//! - Packets of one pair arrive in the order in which they were sent, once each and whole, or not at all after [`DeviceError`].
+//! - `send` and `poll` never wait. A send that finds no room has no effect.
+//! - After [`Device::want_room`] the sender is woken once there is room, or may be: who wakes looks again.
+//! - A packet that is sent while its receiver sleeps wakes it. If no thread of the receiver is in the library, an urgent packet wakes its helper thread.
+//! - What arrives from a peer is checked: bytes that make no sense are [`DeviceError::Corrupt`], never a crash.
+//! - A peer that has died is reported once, by [`DeviceError::Died`], after all packets that it had sent; the device goes on serving the others.
+//!
+//! | device | peers | wait source | shared memory | direct access |
+//! |---|---|---|---|---|
+//! | [`shm`] | of this host | doorbells | yes | yes, where the system allows it |
+//! | [`messages`] | of this host, treated as if they were elsewhere | doorbells | no | no |
 
 use std::fmt;
 use std::io;
-use std::sync::Arc;
+use std::os::fd::BorrowedFd;
 
-pub use limosa_base::joint::Joint;
+pub use devices::{DeviceId, Devices};
+pub use limosa_base::joint::{Joint, Stretch};
 pub use limosa_base::vm::{Slice, slice};
 
+mod devices;
+pub mod messages;
 pub mod shm;
 
-/// A process of the job, by its number in the job.
+/// A process that an engine exchanges messages with, by its number in the engine: first those of the own job by rank, then those that were added.
 pub type Peer = u32;
+
+/// A peer as its device numbers it; for a device of the processes of a host the process's number on that host.
+pub type Address = u32;
 
 /// The words of a packet, uninterpreted by devices.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -95,21 +118,32 @@ pub enum DeviceError {
         /// What it wrote.
         what: &'static str,
     },
+    /// A peer has died, or cannot be reached any more.
+    Died {
+        /// The peer.
+        peer: Peer,
+        /// How the device knows.
+        what: &'static str,
+    },
 }
 
 impl fmt::Display for DeviceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             DeviceError::NoMemory { peer, cause } => write!(f, "no shared memory for messages to process {peer}: {cause}"),
-            DeviceError::Corrupt { peer, what } => write!(f, "process {peer} wrote {what} into shared memory"),
+            DeviceError::Corrupt { peer, what } => write!(f, "process {peer} sent {what}"),
+            DeviceError::Died { peer, what } => write!(f, "process {peer} cannot be reached any more: {what}"),
         }
     }
 }
 
 impl std::error::Error for DeviceError {}
 
-/// Reads and writes peers' memory; usable by any thread without the engine's lock.
-pub trait Puller: Send + Sync {
+/// Direct access to peers' memory; usable by any thread without the engine's lock. Peers go by their addresses on the device that offers this.
+pub trait PeerMemory: Send + Sync {
+    /// Whether the memory of a peer can be read and written; tried once per peer that has joined.
+    fn can_access(&self, peer: Address) -> bool;
+
     /// Copies all of `remote` in `from`'s memory to `local`; both have the same total length.
     ///
     /// # Errors
@@ -117,48 +151,67 @@ pub trait Puller: Send + Sync {
     ///
     /// # Safety
     /// The local slices must be writable memory that nothing else uses during the call.
-    unsafe fn pull(&self, from: Peer, local: &mut [Slice], remote: &mut [Slice]) -> io::Result<()>;
+    unsafe fn read(&self, from: Address, local: &mut [Slice], remote: &mut [Slice]) -> io::Result<()>;
 
     /// Copies all of `local` over `remote` in `to`'s memory; both have the same total length.
     ///
     /// # Errors
-    /// As for [`Puller::pull`].
+    /// As for [`PeerMemory::read`].
     ///
     /// # Safety
     /// The local slices must be readable memory that nothing writes to during the call, and the peer must have offered the remote slices for
     /// being written to.
-    unsafe fn push(&self, to: Peer, local: &mut [Slice], remote: &mut [Slice]) -> io::Result<()>;
+    unsafe fn write(&self, to: Address, local: &mut [Slice], remote: &mut [Slice]) -> io::Result<()>;
+
+    /// Copies of offered messages that `of` makes together with its receivers.
+    fn joints(&self, of: Address) -> &[Joint];
+
+    /// True if a thread of `peer` is in the library and waits there.
+    fn is_waiting(&self, peer: Address) -> bool;
+
+    /// False if a peer has joined and then ended. Takes system calls: ask only after having waited for long.
+    fn is_alive(&self, peer: Address) -> bool;
 }
 
-/// A way to carry packets.
+/// A way to carry packets. The engine calls it under its lock, from any of its threads.
 pub trait Device: Send {
+    /// Its name, for people.
+    fn name(&self) -> &'static str;
+
     /// Most data bytes in one packet.
     fn max_data(&self) -> usize;
 
     /// Sends a packet and wakes its receiver if need be.
     ///
     /// # Errors
-    /// [`DeviceError::NoMemory`] when the first packet to a peer finds no memory for a lane.
-    fn send(&mut self, to: Peer, meta: &Meta, data: Data<'_>, urgency: Urgency) -> Result<Sent, DeviceError>;
+    /// [`DeviceError::NoMemory`] when the first packet to a peer finds no memory for a lane; [`DeviceError::Died`].
+    fn send(&mut self, to: Address, meta: &Meta, data: Data<'_>, urgency: Urgency) -> Result<Sent, DeviceError>;
 
     /// The sender is going to stop trying: see to it that `to` makes room and wakes this process when it has. Try once more after this call.
-    fn want_room(&mut self, to: Peer);
+    fn want_room(&mut self, to: Address);
 
     /// Hands waiting packets to `sink`, a bounded number of them; true if there were any. Data slices are valid during the call only.
     ///
     /// # Errors
-    /// [`DeviceError::Corrupt`].
-    fn poll(&mut self, sink: &mut dyn FnMut(Peer, &Meta, &[u8])) -> Result<bool, DeviceError>;
+    /// [`DeviceError::Corrupt`]; [`DeviceError::Died`], once for each peer that has died.
+    fn poll(&mut self, sink: &mut dyn FnMut(Address, &Meta, &[u8])) -> Result<bool, DeviceError>;
 
-    /// Whether `peer`'s memory can be pulled from; probed once per peer by doing it. Only asked of peers from whom a packet has come.
-    fn can_pull(&mut self, peer: Peer) -> bool;
+    /// After a packet of normal urgency: wakes the helper thread of `to` if no thread of it is looking. Where every packet is noticed by its
+    /// receiver there is nothing to do.
+    fn alert(&self, _to: Address) {}
 
-    /// True if a thread of `peer` is in the library and waits there.
-    fn is_waiting(&self, peer: Peer) -> bool;
+    /// After a packet of normal urgency: true if a thread of `to` is going to see it without [`Device::alert`].
+    fn is_attended(&self, _to: Address) -> bool {
+        true
+    }
 
-    /// Copies of offered messages that `of` helps its receivers with, if this device has such.
-    fn joints(&self, of: Peer) -> &[Joint];
+    /// A descriptor that is readable when [`Device::poll`] has something to do, unless the device rings the process's doorbell itself.
+    fn wait_descriptor(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
 
-    /// The puller.
-    fn puller(&self) -> Arc<dyn Puller>;
+    /// False if a peer is known to have ended. May take system calls: for slow paths.
+    fn is_alive(&self, _peer: Address) -> bool {
+        true
+    }
 }

@@ -6,7 +6,7 @@
 //!   port of process 0 | port of process 1 | ...         PORT_BYTES each, reserved at start
 //!   lane 0->0 | lane 1->0 | ... | lane 0->1 | ...       LANE_BYTES each, reserved and mapped on first use
 //!   pool of process 0 | pool of process 1 | ...         POOL_BYTES each, mapped on first use, reserved in steps
-//!   names of areas | areas                              see `directory` and `commons`
+//!   names of areas | areas                              see `directory` and `host_memory`
 //! ```
 //!
 //! A port holds what others need to reach a process: its doorbell, process id, an address to probe, and one bit per peer that has opened a lane to
@@ -23,9 +23,8 @@
 //!
 //! Memory grows with the pairs that talk: the file is sparse, and so is the address space.
 
-use crate::{Data, Device, DeviceError, Meta, Peer, Puller, Sent, Urgency};
+use crate::{Address, Data, Device, DeviceError, Meta, PeerMemory, Sent, Urgency};
 use limosa_base::fence;
-use limosa_base::joint::Joint;
 use limosa_base::pool::{self, Blocks, GivenBack, POOL_BYTES};
 use limosa_base::ring::{ARENA_UNIT, BODY_BYTES, Body, Consumer, Producer, Ring, TAIL_BYTES};
 use limosa_base::segment::{self, Mapping, PAGE, Shared};
@@ -34,13 +33,13 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, OnceLock};
 
-mod commons;
 mod directory;
+mod host_memory;
 mod ports;
 mod pull;
-pub use commons::Commons;
 pub use directory::Found;
-pub use ports::OwnDoorbell;
+pub use host_memory::HostMemory;
+pub use ports::DoorbellRef;
 
 use ports::{PORT_BYTES, Ports};
 use pull::CrossMemory;
@@ -58,6 +57,11 @@ const IN_CHAIN: u32 = 254;
 const IN_POOL: u32 = 253;
 /// Slots by which a pool grows.
 const POOL_STEP: usize = 256;
+/// Blocks for which a pool that could not grow does not try to; doubled each time that it still cannot, up to the longest.
+const FIRST_PAUSE: u32 = 64;
+const LONGEST_PAUSE: u32 = 1 << 16;
+/// Times that a pool has no block before it is asked whether somebody who has some is dead.
+const REFUSALS: u32 = 64;
 /// Most cells that follow a first one: up to here data arrive sooner in cells than in the arena, where reading begins a memory access later.
 const CHAIN: usize = 4;
 const CHAIN_BYTES: usize = INLINE_BYTES + CHAIN * BODY_BYTES;
@@ -66,10 +70,12 @@ const BURST: usize = 16;
 struct OutLane {
     memory: Shared<Ring<CELLS>>,
     producer: Producer,
+    /// The receiver's.
+    doorbell: DoorbellRef,
 }
 
 struct InLane {
-    peer: Peer,
+    peer: Address,
     memory: Shared<Ring<CELLS>>,
     consumer: Consumer,
     /// The peer's pool.
@@ -86,84 +92,131 @@ struct OwnPool {
 pub struct ShmDevice {
     fd: OwnedFd,
     offset: u64,
-    rank: Peer,
+    rank: Address,
     size: u32,
     ports: Arc<Ports>,
     outgoing: Vec<Option<OutLane>>,
     incoming: Vec<InLane>,
     pool: Option<OwnPool>,
-    /// There is no memory for more of the pool.
-    pool_ends: bool,
+    /// Blocks to be taken without asking for more memory, since there was none the last time.
+    pool_pause: u32,
+    /// The next such pause.
+    next_pause: u32,
+    /// Times that the pool had no block.
+    refused: u32,
+    /// The process that was last asked about because of that.
+    suspect: Address,
     known_senders: Vec<u64>,
     /// Lane polled first: the one that last had something.
     favourite: usize,
-    cross_memory: bool,
-    pullable: Vec<Option<bool>>,
+    memory: Arc<CrossMemory>,
+    _fences: fence::Membership,
 }
 
 impl ShmDevice {
-    /// Joins: process `rank` of `size` in the file `fd`, whose bytes from `offset` (page-aligned) on belong to the device.
+    /// Joins: process `rank` of `size` of this host in the file `fd`, whose bytes from `offset` (page-aligned) on belong to the device.
     /// `cross_memory`: whether peers' memory may be read directly where possible.
     ///
     /// # Errors
     /// The operating system's, among them lack of memory.
-    pub fn join(fd: BorrowedFd<'_>, offset: u64, rank: Peer, size: u32, cross_memory: bool) -> io::Result<ShmDevice> {
+    pub fn join(fd: BorrowedFd<'_>, offset: u64, rank: Address, size: u32, cross_memory: bool) -> io::Result<ShmDevice> {
+        ShmDevice::join_with(fd, offset, rank, size, cross_memory, None)
+    }
+
+    /// Joins a second device between the same processes, at `offset` in the same file, which rings the doorbells of this one.
+    ///
+    /// # Errors
+    /// As for [`ShmDevice::join`].
+    pub fn join_beside(&self, offset: u64) -> io::Result<ShmDevice> {
+        ShmDevice::join_with(self.fd.as_fd(), offset, self.rank, self.size, false, Some(self.ports.clone()))
+    }
+
+    /// Bytes of the file that lanes and pools of `size` processes take, without areas.
+    pub fn bytes_without_areas(size: u32) -> u64 {
+        let lanes = u64::from(size) * u64::from(size) * LANE_BYTES as u64;
+        let pools = u64::from(size) * POOL_BYTES as u64;
+        ports_bytes(size) as u64 + (lanes + pools).next_multiple_of(PAGE as u64)
+    }
+
+    fn join_with(
+        fd: BorrowedFd<'_>,
+        offset: u64,
+        rank: Address,
+        size: u32,
+        cross_memory: bool,
+        bells: Option<Arc<Ports>>,
+    ) -> io::Result<ShmDevice> {
         if size as usize > MAX_PEERS {
             return Err(io::Error::other(format!("at most {MAX_PEERS} processes can share a machine")));
         }
         let fd = fd.try_clone_to_owned()?;
-        let lanes = u64::from(size) * u64::from(size);
-        let ports_bytes = (size as usize * PORT_BYTES).next_multiple_of(PAGE);
-        let pools = u64::from(size) * POOL_BYTES as u64;
-        segment::grow(fd.as_fd(), offset + ports_bytes as u64 + lanes * LANE_BYTES as u64 + pools)?;
+        let ports_bytes = ports_bytes(size);
+        segment::grow(fd.as_fd(), offset + ShmDevice::bytes_without_areas(size))?;
         segment::reserve(fd.as_fd(), offset, ports_bytes)?;
-        let ports = Arc::new(Ports::new(fd.as_fd(), offset, ports_bytes)?);
-        if fence::register() {
-            fence::enable();
-        }
+        let ports = Arc::new(Ports::new(fd.as_fd(), offset, ports_bytes, bells)?);
+        let fences = fence::join(ports.clone(), rank, size);
         ports.of(rank).open();
         Ok(ShmDevice {
             fd,
             offset: offset + ports_bytes as u64,
             rank,
             size,
+            memory: Arc::new(CrossMemory::new(ports.clone(), size, cross_memory)),
             ports,
             outgoing: (0..size).map(|_| None).collect(),
             incoming: Vec::new(),
             pool: None,
-            pool_ends: false,
+            pool_pause: 0,
+            next_pause: FIRST_PAUSE,
+            refused: 0,
+            suspect: 0,
             known_senders: vec![0; (size as usize).div_ceil(64)],
             favourite: 0,
-            cross_memory,
-            pullable: vec![None; size as usize],
+            _fences: fences,
         })
     }
 
+    /// This process's number on this host.
+    pub fn rank(&self) -> Address {
+        self.rank
+    }
+
+    /// Number of processes.
+    pub fn size(&self) -> u32 {
+        self.size
+    }
+
     /// This process's doorbell.
-    pub fn doorbell(&self) -> OwnDoorbell {
-        OwnDoorbell::new(self.ports.clone(), self.rank)
+    pub fn doorbell(&self) -> DoorbellRef {
+        DoorbellRef::new(&self.ports, self.rank)
+    }
+
+    /// Direct access to the memory of the other processes.
+    pub fn peer_memory(&self) -> Arc<dyn PeerMemory> {
+        self.memory.clone()
     }
 
     /// Doorbells and areas.
     ///
     /// # Errors
     /// The operating system's, when there are no file descriptors left.
-    pub fn commons(&self) -> io::Result<Commons> {
+    pub fn host_memory(&self) -> io::Result<HostMemory> {
         let pools_end = (self.pool_offset(0) + u64::from(self.size) * POOL_BYTES as u64).next_multiple_of(PAGE as u64);
         let first = pools_end + directory::BYTES as u64;
-        Ok(Commons { fd: self.fd.try_clone()?, ports: self.ports.clone(), first, size: self.size, directory: OnceLock::new() })
+        let (me, size, ports) = (self.rank, self.size, self.ports.clone());
+        Ok(HostMemory { fd: self.fd.try_clone()?, ports, first, me, size, directory: OnceLock::new() })
     }
 
-    fn lane_offset(&self, from: Peer, to: Peer) -> u64 {
+    fn lane_offset(&self, from: Address, to: Address) -> u64 {
         self.offset + (u64::from(to) * u64::from(self.size) + u64::from(from)) * LANE_BYTES as u64
     }
 
-    fn pool_offset(&self, of: Peer) -> u64 {
+    fn pool_offset(&self, of: Address) -> u64 {
         let lanes = u64::from(self.size) * u64::from(self.size);
         self.offset + lanes * LANE_BYTES as u64 + u64::from(of) * POOL_BYTES as u64
     }
 
-    /// Adds memory to this process's pool; if there is none, the pool stays as it is.
+    /// Adds memory to this process's pool; if there is none, the pool stays as it is for a while.
     #[cold]
     fn grow_pool(&mut self) {
         let offset = self.pool_offset(self.rank);
@@ -175,20 +228,34 @@ impl ShmDevice {
             none => Ok(none.insert(OwnPool { memory: Shared::new(self.fd.as_fd(), offset, POOL_BYTES)?, blocks: Blocks::default() })),
         });
         match grown {
-            Ok(pool) => pool.blocks.grow(POOL_STEP),
-            Err(_) => self.pool_ends = true,
+            Ok(pool) => {
+                pool.blocks.grow(POOL_STEP);
+                self.next_pause = FIRST_PAUSE;
+            }
+            // What is short now may be free later, but asking costs more than the block is worth.
+            Err(_) => {
+                self.pool_pause = self.next_pause;
+                self.next_pause = (self.next_pause * 2).min(LONGEST_PAUSE);
+            }
         }
     }
 
-    /// Takes a block of the pool and has `data` written to it; gives what a cell says of it.
+    /// Takes a block of the pool for `to` and has `data` written to it; gives what a cell says of it.
     #[inline]
-    fn put_into_pool(&mut self, data: &mut Data<'_>) -> Option<u64> {
+    fn put_into_pool(&mut self, to: Address, data: &mut Data<'_>) -> Option<u64> {
         let len = data.len();
-        if !self.pool_ends && self.pool.as_ref().is_none_or(|pool| pool.blocks.at_end(len)) {
-            self.grow_pool();
+        if self.pool.as_ref().is_none_or(|pool| pool.blocks.at_end(len)) {
+            if self.pool_pause == 0 {
+                self.grow_pool();
+            } else {
+                self.pool_pause -= 1;
+            }
         }
         let pool = self.pool.as_mut()?;
-        let (start, generation) = pool.blocks.take(&pool.memory, len)?;
+        let Some((start, generation)) = pool.blocks.take(&pool.memory, len, to) else {
+            self.look_for_the_dead();
+            return None;
+        };
         let at = pool::place(start, len).expect("blocks that are taken lie in the pool");
         // SAFETY: the block is inside the mapping and was given back by its last receiver, or never used; the next one does not look at it before
         // the cell that names it.
@@ -196,13 +263,30 @@ impl ShmDevice {
         Some(u64::from(start) | u64::from(generation) << 32)
     }
 
+    /// Takes back what a process that has ended keeps of the pool. Asks about one process at a time, and seldom, since that costs more than a block
+    /// is worth.
     #[cold]
-    fn open_lane(&mut self, to: Peer) -> Result<(), DeviceError> {
+    fn look_for_the_dead(&mut self) {
+        self.refused = self.refused.wrapping_add(1);
+        if let Some(pool) = &mut self.pool
+            && self.refused.is_multiple_of(REFUSALS)
+            && let Some(holder) = pool.blocks.next_holder(self.suspect)
+        {
+            self.suspect = holder;
+            if !self.ports.of(holder).is_alive() {
+                pool.blocks.take_back(holder);
+            }
+        }
+    }
+
+    #[cold]
+    fn open_lane(&mut self, to: Address) -> Result<(), DeviceError> {
         let offset = self.lane_offset(self.rank, to);
         let memory = segment::reserve(self.fd.as_fd(), offset, LANE_BYTES)
             .and_then(|()| Shared::new(self.fd.as_fd(), offset, LANE_BYTES))
             .map_err(|cause| DeviceError::NoMemory { peer: to, cause })?;
-        self.outgoing[to as usize] = Some(OutLane { memory, producer: Producer::default() });
+        let doorbell = DoorbellRef::new(&self.ports, to);
+        self.outgoing[to as usize] = Some(OutLane { memory, producer: Producer::default(), doorbell });
         // The first packet's ring and fence make this bit visible before the receiver can go to sleep without having looked at it.
         self.ports.of(to).senders[self.rank as usize / 64].fetch_or(1 << (self.rank % 64), Ordering::Release);
         Ok(())
@@ -240,6 +324,10 @@ impl ShmDevice {
     }
 }
 
+fn ports_bytes(size: u32) -> usize {
+    (size as usize * PORT_BYTES).next_multiple_of(PAGE)
+}
+
 fn arena_bytes(mapping: &Mapping, position: u64) -> *mut u8 {
     mapping.address(ARENA_OFFSET + (position % ARENA_BYTES as u64) as usize)
 }
@@ -247,7 +335,7 @@ fn arena_bytes(mapping: &Mapping, position: u64) -> *mut u8 {
 impl InLane {
     /// Hands up to [`BURST`] packets to `sink`.
     #[inline]
-    fn poll(&mut self, ports: &Ports, sink: &mut dyn FnMut(Peer, &Meta, &[u8])) -> Result<bool, DeviceError> {
+    fn poll(&mut self, ports: &Ports, sink: &mut dyn FnMut(Address, &Meta, &[u8])) -> Result<bool, DeviceError> {
         let mut any = false;
         for _ in 0..BURST {
             let Some((info, body)) = self.consumer.peek(&self.memory) else { break };
@@ -306,7 +394,7 @@ impl InLane {
         if any {
             fence::light();
             if self.memory.take_starved() {
-                ports.of(self.peer).doorbell.ring(true);
+                ports.doorbell(self.peer).ring(true);
             }
         }
         Ok(any)
@@ -314,19 +402,27 @@ impl InLane {
 }
 
 impl Device for ShmDevice {
+    fn name(&self) -> &'static str {
+        "shm"
+    }
+
+    fn is_alive(&self, peer: Address) -> bool {
+        self.ports.of(peer).is_alive()
+    }
+
     fn max_data(&self) -> usize {
         ARENA_BYTES / 2 - ARENA_UNIT
     }
 
     #[inline]
-    fn send(&mut self, to: Peer, meta: &Meta, mut data: Data<'_>, urgency: Urgency) -> Result<Sent, DeviceError> {
+    fn send(&mut self, to: Address, meta: &Meta, mut data: Data<'_>, urgency: Urgency) -> Result<Sent, DeviceError> {
         if let (Some(lane), Data::Bytes(bytes)) = (&mut self.outgoing[to as usize], &data)
             && bytes.len() <= INLINE_BYTES
         {
             if !lane.producer.push_parts(&lane.memory, u32::from(meta.kind) | (bytes.len() as u32) << 8, meta.words, bytes) {
                 return Ok(Sent::NoRoom);
             }
-            self.ports.of(to).doorbell.ring(urgency == Urgency::Urgent);
+            lane.doorbell.ring(urgency == Urgency::Urgent);
             return Ok(Sent::Done);
         }
         if self.outgoing[to as usize].is_none() {
@@ -345,20 +441,20 @@ impl Device for ShmDevice {
             let bytes = unsafe { &mut *(&raw mut parts).cast::<[u8; (1 + CHAIN) * BODY_BYTES]>() };
             data.write(&mut bytes[16..16 + len]);
             lane.producer.push_chain(&lane.memory, u32::from(meta.kind) | IN_CHAIN << 8 | (len as u32) << 16, &parts[0], &parts[1..cells]);
-            self.ports.of(to).doorbell.ring(urgency == Urgency::Urgent);
+            lane.doorbell.ring(urgency == Urgency::Urgent);
             return Ok(Sent::Done);
         }
         let mut room = lane.producer.has_room(&lane.memory);
         if room
             && len > INLINE_BYTES
-            && let Some(block) = self.put_into_pool(&mut data)
+            && let Some(block) = self.put_into_pool(to, &mut data)
         {
             body[2] = block;
             body[3] = len as u64;
             let lane = self.outgoing[to as usize].as_mut().expect("the lane was opened above");
             let pushed = lane.producer.push(&lane.memory, u32::from(meta.kind) | IN_POOL << 8, &body);
             debug_assert!(pushed, "there was room for a cell");
-            self.ports.of(to).doorbell.ring(urgency == Urgency::Urgent);
+            lane.doorbell.ring(urgency == Urgency::Urgent);
             return Ok(Sent::Done);
         }
         let lane = self.outgoing[to as usize].as_mut().expect("the lane was opened above");
@@ -383,20 +479,20 @@ impl Device for ShmDevice {
         if !room {
             return Ok(Sent::NoRoom);
         }
-        self.ports.of(to).doorbell.ring(urgency == Urgency::Urgent);
+        lane.doorbell.ring(urgency == Urgency::Urgent);
         Ok(Sent::Done)
     }
 
-    fn want_room(&mut self, to: Peer) {
+    fn want_room(&mut self, to: Address) {
         if let Some(lane) = &self.outgoing[to as usize] {
             lane.memory.set_starved();
             fence::heavy();
-            self.ports.of(to).doorbell.ring(true);
+            self.ports.doorbell(to).ring(true);
         }
     }
 
     #[inline]
-    fn poll(&mut self, sink: &mut dyn FnMut(Peer, &Meta, &[u8])) -> Result<bool, DeviceError> {
+    fn poll(&mut self, sink: &mut dyn FnMut(Address, &Meta, &[u8])) -> Result<bool, DeviceError> {
         self.accept_lanes()?;
         let lanes = self.incoming.len();
         let mut any = false;
@@ -419,34 +515,19 @@ impl Device for ShmDevice {
         Ok(any)
     }
 
-    fn can_pull(&mut self, peer: Peer) -> bool {
-        if !self.cross_memory {
-            return false;
-        }
-        if let Some(known) = self.pullable[peer as usize] {
-            return known;
-        }
-        let works = self.ports.of(peer).can_be_read();
-        self.pullable[peer as usize] = Some(works);
-        works
+    fn alert(&self, to: Address) {
+        self.ports.doorbell(to).ring(true);
     }
 
-    fn is_waiting(&self, peer: Peer) -> bool {
-        self.ports.of(peer).is_waiting()
-    }
-
-    fn joints(&self, of: Peer) -> &[Joint] {
-        &self.ports.of(of).joints
-    }
-
-    fn puller(&self) -> Arc<dyn Puller> {
-        Arc::new(CrossMemory::new(self.ports.clone()))
+    fn is_attended(&self, to: Address) -> bool {
+        self.ports.doorbell(to).is_attended()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use limosa_base::process::Identity;
 
     pub(super) fn pair() -> (ShmDevice, ShmDevice) {
         let file = segment::create(c"limosa-test", PAGE as u64).expect("a memfd");
@@ -454,7 +535,70 @@ mod tests {
         (join(0), join(1))
     }
 
-    fn received(device: &mut ShmDevice) -> Vec<(Peer, Meta, Vec<u8>)> {
+    #[test]
+    fn a_pool_without_memory_gets_some_once_there_is_some() {
+        let (mut a, mut b) = pair();
+        let mut exchange = |a: &mut ShmDevice| {
+            assert_eq!(a.send(1, &Meta::default(), Data::Bytes(&[7; 1000]), Urgency::Normal).expect("send"), Sent::Done);
+            assert_eq!(received(&mut b).pop(), Some((0, Meta::default(), vec![7; 1000])));
+        };
+        assert_eq!(a.send(1, &Meta::default(), Data::Bytes(&[]), Urgency::Normal).expect("send"), Sent::Done);
+        let nowhere = std::fs::File::open("/dev/null").expect("a file that has no memory").into();
+        let shared = std::mem::replace(&mut a.fd, nowhere);
+        (0..3).for_each(|_| exchange(&mut a));
+        assert!(a.pool.is_none());
+        a.fd = shared;
+        (0..=FIRST_PAUSE).for_each(|_| exchange(&mut a));
+        assert!(a.pool.is_some());
+    }
+
+    /// A process that has been killed.
+    pub(super) fn killed() -> Identity {
+        let mut child = std::process::Command::new("sleep").arg("1000").spawn().expect("a process");
+        let identity = Identity::of(child.id());
+        child.kill().expect("our child");
+        child.wait().expect("our child");
+        identity
+    }
+
+    #[test]
+    fn what_a_dead_receiver_keeps_of_the_pool_comes_back() {
+        let file = segment::create(c"limosa-test", PAGE as u64).expect("a memfd");
+        let mut all: Vec<_> = (0..4).map(|rank| ShmDevice::join(file.as_fd(), PAGE as u64, rank, 4, true).expect("joining")).collect();
+        let bytes = [7u8; 16384];
+        let send = |all: &mut [ShmDevice], to| all[0].send(to, &Meta::default(), Data::Bytes(&bytes), Urgency::Normal).expect("send");
+        let slots = |all: &[ShmDevice]| all[0].pool.as_ref().map_or(0, |pool| pool.blocks.room());
+        let kept = |all: &[ShmDevice], peer| all[0].pool.as_ref().is_some_and(|pool| pool.blocks.next_holder(peer - 1) == Some(peer));
+        // Receivers 1 and 2 keep all of the pool between them.
+        while slots(&all) < pool::SLOTS || all[0].refused == 0 {
+            let _ = (send(&mut all, 1), send(&mut all, 2));
+        }
+        all[0].ports.of(2).is_that_of(killed());
+        while kept(&all, 2) {
+            let _ = send(&mut all, 3);
+            received(&mut all[3]);
+        }
+        assert!(kept(&all, 1), "who lives keeps its blocks");
+        let before = all[0].refused;
+        for _ in 0..200 {
+            assert_eq!(send(&mut all, 3), Sent::Done);
+            assert_eq!(received(&mut all[3]).len(), 1);
+        }
+        assert_eq!(all[0].refused, before, "the pool has room again");
+        assert_eq!(received(&mut all[1])[0].2, bytes);
+    }
+
+    #[test]
+    fn a_peer_that_joins_late_can_be_pulled_from() {
+        let file = segment::create(c"limosa-test", PAGE as u64).expect("a memfd");
+        let join = |rank| ShmDevice::join(file.as_fd(), PAGE as u64, rank, 2, true).expect("joining");
+        let early = join(0).peer_memory();
+        assert!(!early.can_access(1), "there is nobody yet");
+        let _late = join(1);
+        assert!(early.can_access(1));
+    }
+
+    fn received(device: &mut ShmDevice) -> Vec<(Address, Meta, Vec<u8>)> {
         let mut got = Vec::new();
         while device.poll(&mut |peer, meta, data| got.push((peer, *meta, data.to_vec()))).expect("poll") {}
         got

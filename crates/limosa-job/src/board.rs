@@ -18,7 +18,7 @@ use std::cell::Cell;
 use std::io;
 use std::marker::PhantomData;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use std::sync::atomic::{AtomicU32, fence};
 use std::time::Duration;
 
@@ -134,6 +134,14 @@ impl Board {
         self.header().launcher_pid.load(Relaxed)
     }
 
+    /// Whether this choice of devices, a word that is not 0, is that of the ranks that have joined before.
+    pub fn agree_on_devices(&self, choice: u64) -> bool {
+        match self.header().devices.compare_exchange(0, choice, AcqRel, Acquire) {
+            Ok(_) => true,
+            Err(before) => before == choice,
+        }
+    }
+
     /// Byte of the segment at which the device's part begins; a multiple of 4096.
     pub fn device_offset(&self) -> u64 {
         device_offset(self.ranks) as u64
@@ -144,6 +152,19 @@ impl Board {
     /// # Panics
     /// If there is no such rank.
     pub fn seat(&self, rank: u32) -> Seat<'_> {
+        self.seat_of(rank)
+    }
+
+    /// Says a rank's number that all must have in common, and returns the ranks that have said another one.
+    pub(crate) fn differing(&self, rank: u32, number: u64) -> Vec<u32> {
+        self.seat_of(rank).entry.common.store(number, Release);
+        // Of two ranks that do this at the same time, one sees the other.
+        fence(SeqCst);
+        let other = |rank: &u32| ![0, number].contains(&self.seat_of(*rank).entry.common.load(Acquire));
+        (0..self.ranks).filter(other).collect()
+    }
+
+    fn seat_of(&self, rank: u32) -> Seat<'_> {
         assert!(rank < self.ranks, "rank {rank} of a board of {} ranks", self.ranks);
         // INVARIANT: entries of all ranks lie before `device_offset(ranks)`, which is mapped.
         let entry = self.map.at(entry_offset(rank)).expect("the entry is mapped");

@@ -43,6 +43,8 @@ pub enum Form {
     },
     /// Seconds, with a fraction if wanted.
     Seconds,
+    /// The name of a file.
+    Path,
     /// Anything; only for variables that the launcher sets.
     Text,
 }
@@ -72,6 +74,18 @@ pub const VARIABLES: &[Variable] = &[
         "50",
         "How long a blocked call spins before it sleeps",
     ),
+    user(
+        "LIMOSA_DEVICE",
+        Form::Choice(&["shm", "messages"]),
+        "shm",
+        "How processes reach each other: by shared memory, or by messages only, as processes of different hosts do (for tests)",
+    ),
+    user(
+        "LIMOSA_HOSTS",
+        Form::Number { min: 1, max: 4096, unit: "hosts" },
+        "1",
+        "On how many hosts the processes pretend to be, in blocks of equal size: only those of one host share memory (for tests)",
+    ),
     user("LIMOSA_CMA", Form::Switch, "1", "Copy large messages straight from the partner's memory where the system allows it"),
     user(
         "LIMOSA_COLL",
@@ -80,10 +94,32 @@ pub const VARIABLES: &[Variable] = &[
         "How blocking collectives travel: straight in shared memory where all ranks share it, or as messages",
     ),
     user(
+        "LIMOSA_COLL_TABLE",
+        Form::Path,
+        "",
+        "A table of algorithms of collectives, of which the rows take the place of the built-in ones",
+    ),
+    forced("LIMOSA_COLL_BARRIER", &["auto", "flags", "messages", "dissemination"]),
+    forced("LIMOSA_COLL_BCAST", &["auto", "slots", "rounds", "single_copy", "messages", "binomial", "scatter_exchange"]),
+    forced("LIMOSA_COLL_GATHER", &["auto", "slots", "single_copy", "messages", "linear", "binomial"]),
+    forced("LIMOSA_COLL_SCATTER", &["auto", "slots", "single_copy", "messages", "linear", "binomial"]),
+    forced("LIMOSA_COLL_ALLGATHER", &["auto", "slots", "rounds", "single_copy", "messages", "exchange", "bruck", "ring"]),
+    forced("LIMOSA_COLL_ALLTOALL", &["auto", "slots", "rounds", "single_copy", "messages", "exchange"]),
+    forced("LIMOSA_COLL_REDUCE", &["auto", "slots", "rounds", "pieces", "messages", "binomial", "binomial_rotated", "sliced"]),
+    forced("LIMOSA_COLL_ALLREDUCE", &["auto", "slots", "rounds", "pieces", "messages", "recursive_doubling", "sliced"]),
+    forced("LIMOSA_COLL_REDUCE_SCATTER", &["auto", "slots", "rounds", "pieces", "messages", "exchange", "via_reduce"]),
+    forced("LIMOSA_COLL_SCAN", &["auto", "slots", "rounds", "pieces", "messages", "doubling"]),
+    user(
         "LIMOSA_EAGER",
         Form::Number { min: 0, max: 1 << 24, unit: "bytes" },
         "8192",
         "Largest message that is sent before its receiver asks for it; up to four times as much where processes outnumber processors",
+    ),
+    user(
+        "LIMOSA_UNEXPECTED_BYTES",
+        Form::Number { min: 0, max: 1 << 40, unit: "bytes" },
+        "268435456",
+        "How much a rank holds of messages that it has not asked for while it does not wait for any; beyond it their senders wait",
     ),
     user(
         "LIMOSA_ON_HANG",
@@ -106,6 +142,20 @@ pub const VARIABLES: &[Variable] = &[
     internal(ENV_FD, "Descriptor of the job's memory"),
 ];
 
+/// The collective operations of which an algorithm can be forced, and the variables for it.
+const COLLECTIVES: [(&str, &str); 10] = [
+    ("barrier", "LIMOSA_COLL_BARRIER"),
+    ("bcast", "LIMOSA_COLL_BCAST"),
+    ("gather", "LIMOSA_COLL_GATHER"),
+    ("scatter", "LIMOSA_COLL_SCATTER"),
+    ("allgather", "LIMOSA_COLL_ALLGATHER"),
+    ("alltoall", "LIMOSA_COLL_ALLTOALL"),
+    ("reduce", "LIMOSA_COLL_REDUCE"),
+    ("allreduce", "LIMOSA_COLL_ALLREDUCE"),
+    ("reduce_scatter", "LIMOSA_COLL_REDUCE_SCATTER"),
+    ("scan", "LIMOSA_COLL_SCAN"),
+];
+
 /// The values of all user variables.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
@@ -113,12 +163,22 @@ pub struct Config {
     pub wait: WaitMode,
     /// `LIMOSA_SPIN_US`
     pub spin: Duration,
+    /// `LIMOSA_DEVICE`
+    pub device: DeviceChoice,
+    /// `LIMOSA_HOSTS`
+    pub hosts: u32,
     /// `LIMOSA_CMA`
     pub cma: bool,
     /// `LIMOSA_COLL`
     pub coll: CollPath,
+    /// `LIMOSA_COLL_TABLE`
+    pub coll_table: Option<String>,
+    /// Every other `LIMOSA_COLL_...` that is set: the operation in small letters, and the algorithm.
+    pub coll_forced: Vec<(&'static str, String)>,
     /// `LIMOSA_EAGER`
     pub eager_bytes: usize,
+    /// `LIMOSA_UNEXPECTED_BYTES`
+    pub unexpected_bytes: usize,
     /// `LIMOSA_ON_HANG`
     pub on_hang: OnHang,
     /// `LIMOSA_HANG_AFTER`
@@ -149,6 +209,15 @@ pub enum WaitMode {
     Poll,
     /// Sleep at once.
     Block,
+}
+
+/// How processes reach each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeviceChoice {
+    /// By shared memory.
+    Shm,
+    /// By messages only.
+    Messages,
 }
 
 /// How blocking collectives travel.
@@ -200,9 +269,18 @@ pub fn parse(vars: impl IntoIterator<Item = (OsString, OsString)>) -> (Config, V
             _ => WaitMode::Auto,
         },
         spin: Duration::from_micros(values.number("LIMOSA_SPIN_US")),
+        device: if values.word("LIMOSA_DEVICE") == "messages" { DeviceChoice::Messages } else { DeviceChoice::Shm },
+        hosts: values.number("LIMOSA_HOSTS") as u32,
         cma: values.switch("LIMOSA_CMA"),
         coll: if values.word("LIMOSA_COLL") == "p2p" { CollPath::P2p } else { CollPath::Auto },
+        coll_table: Some(values.word("LIMOSA_COLL_TABLE").to_owned()).filter(|path| !path.is_empty()),
+        coll_forced: COLLECTIVES
+            .iter()
+            .map(|(operation, name)| (*operation, values.word(name).to_owned()))
+            .filter(|(_, algorithm)| algorithm != "auto")
+            .collect(),
         eager_bytes: values.number("LIMOSA_EAGER") as usize,
+        unexpected_bytes: values.number("LIMOSA_UNEXPECTED_BYTES") as usize,
         on_hang: match values.word("LIMOSA_ON_HANG") {
             "abort" => OnHang::Abort,
             "off" => OnHang::Off,
@@ -250,7 +328,7 @@ impl Form {
                 Ok(s) if (0.0..=1e9).contains(&s) => Ok(s.to_string()),
                 _ => Err("a number of seconds".into()),
             },
-            Form::Text => Ok(value.to_owned()),
+            Form::Path | Form::Text => Ok(value.to_owned()),
         }
     }
 
@@ -261,6 +339,7 @@ impl Form {
             Form::Switch => "1|0".into(),
             Form::Number { unit, .. } => unit.into(),
             Form::Seconds => "seconds".into(),
+            Form::Path => "file".into(),
             Form::Text => "text".into(),
         }
     }
@@ -311,6 +390,15 @@ const fn user(name: &'static str, form: Form, default: &'static str, text: &'sta
     Variable { name, form, default, text, audience: Audience::User }
 }
 
+const fn forced(name: &'static str, names: &'static [&'static str]) -> Variable {
+    user(
+        name,
+        Form::Choice(names),
+        "auto",
+        "The algorithm of this collective, where it can serve; messages: whichever suits of those by messages",
+    )
+}
+
 const fn rank(name: &'static str, text: &'static str) -> Variable {
     Variable { name, form: Form::Text, default: "", text, audience: Audience::Rank }
 }
@@ -338,7 +426,7 @@ mod tests {
     fn every_user_variable_changes_the_configuration() {
         let (default, _) = of(&[]);
         for variable in VARIABLES.iter().filter(|v| v.audience == Audience::User) {
-            let other = ["poll", "p2p", "abort", "pympi", "0", "1"]
+            let other = ["poll", "p2p", "abort", "pympi", "messages", "0", "1", "2"]
                 .into_iter()
                 .find(|v| *v != variable.default && variable.form.check(v).is_ok())
                 .unwrap();

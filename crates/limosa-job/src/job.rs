@@ -1,5 +1,6 @@
 //! Becoming a rank, and aborting.
 
+use std::ffi::OsString;
 use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -102,6 +103,11 @@ impl Job {
         JOB.get_or_init(Job::find).as_ref()
     }
 
+    /// The job that this process has attached to, if it has.
+    pub fn current() -> Option<&'static Job> {
+        JOB.get()?.as_ref().ok()
+    }
+
     fn find() -> Result<Job, JobError> {
         allow_partners();
         let Some(launch) = Launch::from_env()? else { return Job::single() };
@@ -165,6 +171,12 @@ impl Job {
         &self.board
     }
 
+    /// Says a number that is not 0, which all ranks must have in common, and returns the ranks that have said another one. Of two ranks that differ at
+    /// least the one that comes later hears of the other.
+    pub fn differing(&self, number: u64) -> Vec<u32> {
+        self.board.differing(self.rank, number)
+    }
+
     /// This rank's place on the status board.
     pub fn seat(&self) -> Seat<'_> {
         self.board.seat(self.rank)
@@ -226,10 +238,15 @@ struct Launch {
 
 impl Launch {
     fn from_env() -> Result<Option<Launch>, JobError> {
-        let Some(id) = std::env::var_os(ENV_ID) else { return Ok(None) };
+        Launch::from_variables(|name| std::env::var_os(name))
+    }
+
+    fn from_variables(value: impl Fn(&str) -> Option<OsString>) -> Result<Option<Launch>, JobError> {
+        let Some(id) = value(ENV_ID) else { return Ok(None) };
         let id = id.to_str().and_then(|text| u64::from_str_radix(text, 16).ok());
         let id = id.ok_or_else(|| JobError::Environment(format!("{ENV_ID} is not a hexadecimal number")))?;
-        Ok(Some(Launch { fd: number(ENV_FD)?, launcher: number(ENV_PID)?, id, rank: number(ENV_RANK)? }))
+        let (fd, launcher, rank) = (number(ENV_FD, &value)?, number(ENV_PID, &value)?, number(ENV_RANK, &value)?);
+        Ok(Some(Launch { fd, launcher, id, rank }))
     }
 
     /// Opens the segment: the inherited descriptor, or, where a wrapper has closed that one (as Python's `subprocess` does), the launcher's.
@@ -266,9 +283,10 @@ impl Launch {
     }
 }
 
-fn number<T: FromStr>(name: &str) -> Result<T, JobError> {
-    let text = std::env::var(name).map_err(|_| JobError::Environment(format!("{name} is missing")))?;
-    text.parse().map_err(|_| JobError::Environment(format!("{name} is `{text}`, not a number")))
+fn number<T: FromStr>(name: &str, value: impl Fn(&str) -> Option<OsString>) -> Result<T, JobError> {
+    let value = value(name).ok_or_else(|| JobError::Environment(format!("{name} is missing")))?;
+    let number = value.to_str().and_then(|text| text.parse().ok());
+    number.ok_or_else(|| JobError::Environment(format!("{name} is `{}`, not a number", value.display())))
 }
 
 /// Allows the partners and the launcher to read this process's memory where the Yama security module asks for consent.
@@ -279,7 +297,11 @@ fn allow_partners() {
 
 #[cfg(test)]
 mod tests {
-    use super::exit_code;
+    use super::{Launch, exit_code};
+    use crate::names::{ENV_FD, ENV_ID, ENV_PID, ENV_RANK};
+    use proptest::prelude::*;
+    use std::ffi::OsString;
+    use std::os::unix::ffi::OsStringExt;
 
     #[test]
     fn an_abort_never_looks_like_success() {
@@ -287,5 +309,41 @@ mod tests {
         assert_eq!(exit_code(256), 1);
         assert_eq!(exit_code(7), 7);
         assert_eq!(exit_code(-1), 255);
+    }
+
+    /// A value of a variable: none, a number, a number out of range, or any bytes.
+    fn value() -> impl Strategy<Value = Option<Vec<u8>>> {
+        prop_oneof![
+            1 => Just(None),
+            4 => (0u32..10).prop_map(|n| Some(n.to_string().into_bytes())),
+            2 => any::<i128>().prop_map(|n| Some(n.to_string().into_bytes())),
+            2 => prop::collection::vec(1u8.., 0..6).prop_map(Some),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn the_launchers_variables_are_numbers_or_the_wrong_one_is_named(values in prop::array::uniform4(value())) {
+            let names = [ENV_ID, ENV_FD, ENV_PID, ENV_RANK];
+            let of = |name: &str| names.iter().position(|n| *n == name).and_then(|at| values[at].clone()).map(OsString::from_vec);
+            let text = |at: usize| values[at].as_ref().and_then(|value| std::str::from_utf8(value).ok());
+            let right = [
+                text(0).is_some_and(|text| u64::from_str_radix(text, 16).is_ok()),
+                text(1).is_some_and(|text| text.parse::<i32>().is_ok()),
+                text(2).is_some_and(|text| text.parse::<u32>().is_ok()),
+                text(3).is_some_and(|text| text.parse::<u32>().is_ok()),
+            ];
+            match Launch::from_variables(of) {
+                Ok(None) => prop_assert!(values[0].is_none()),
+                Ok(Some(launch)) => {
+                    prop_assert_eq!(right, [true; 4]);
+                    prop_assert_eq!(Some(launch.rank), text(3).and_then(|text| text.parse().ok()));
+                }
+                Err(error) => {
+                    let wrong = right.iter().position(|right| !right).expect("a wrong value");
+                    prop_assert!(error.to_string().contains(names[wrong]), "{}", error);
+                }
+            }
+        }
     }
 }

@@ -17,11 +17,11 @@ use crate::sys::AtomicsOnly;
 /// First eight bytes of a segment.
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"LIMOSAJB");
 /// Version of the layout in this file.
-pub(crate) const VERSION: u32 = 2;
+pub(crate) const VERSION: u32 = 4;
 /// Unit of the segment's parts.
 pub(crate) const PAGE: usize = 4096;
 /// Most ranks a board may have; bounds what a damaged header can make us map.
-pub(crate) const MAX_RANKS: u32 = 1 << 16;
+pub const MAX_RANKS: u32 = 1 << 16;
 /// Threads of one rank whose waits are recorded.
 pub(crate) const RECORDS: usize = 4;
 /// Waits recorded per thread.
@@ -36,7 +36,9 @@ pub(crate) struct JobHeader {
     pub id: AtomicU64,
     pub universe: AtomicU32,
     pub launcher_pid: AtomicU32,
-    reserved: [AtomicU64; 4],
+    /// The choice of devices, which all ranks must have made alike; 0 = no rank has joined yet.
+    pub devices: AtomicU64,
+    reserved: [AtomicU64; 3],
     /// 0 = nobody aborted, 1 = record is being written, 2 = written. The first rank to abort wins.
     pub abort_state: AtomicU32,
     pub abort_rank: AtomicU32,
@@ -66,7 +68,9 @@ pub(crate) struct Entry {
     reserved: [AtomicU32; 2],
     /// CLOCK_MONOTONIC time of the last change of `state`.
     pub state_since: AtomicU64,
-    reserved2: [AtomicU64; 3],
+    /// A number that all ranks must have in common; 0 = the rank has not said it yet.
+    pub common: AtomicU64,
+    reserved2: [AtomicU64; 2],
     /// Changes with each sleep, wake-up and step of progress. Second cache line.
     pub epoch: AtomicU64,
     pub sleeps: AtomicU64,

@@ -23,6 +23,7 @@ mod view;
 
 pub use board::{Asleep, Board, Seat, Shape};
 pub use job::{Job, JobError};
+pub use layout::MAX_RANKS;
 pub use names::{ENV_FD, ENV_ID, ENV_PID, ENV_RANK, ENV_SIZE, MEMFD_PREFIX, MEMFD_SINGLE};
 pub use sys::{monotonic_ns, thread_id};
 pub use view::{Abort, Blocked, Kind, Peer, RankView, Record, State, Wait, WaitView};

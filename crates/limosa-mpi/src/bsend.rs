@@ -7,11 +7,10 @@
 
 use crate::comm::Comm;
 use crate::consts::{MPI_BSEND_OVERHEAD, MPI_BUFFER_AUTOMATIC};
-use crate::error::Result;
+use crate::error::{Result, error_of};
 use crate::fail;
-use crate::instance::engine;
 use crate::observe::Waiting;
-use crate::request::error_of;
+use crate::world::World;
 use limosa_p2p::matching::Envelope;
 use limosa_p2p::memory::Region;
 use limosa_p2p::{Mode, Started};
@@ -47,28 +46,47 @@ impl SendBuffer {
         self.used.load(Ordering::Acquire) == 0
     }
 
-    /// Waits until no message is left in it.
-    pub fn flush(&self) {
-        engine().block_on(&mut |_| self.is_empty(), &Waiting::nothing_in_particular());
+    /// Waits until no message of this world is left in it.
+    pub fn flush(&self, world: &World) {
+        world.engine().block_on(&mut |_| self.is_empty(), &Waiting::nothing_in_particular());
     }
 }
 
 /// Whose buffer is meant.
 #[derive(Clone, Copy)]
-pub enum Place<'a> {
-    /// The process's.
-    Process,
+pub enum BufferOwner<'a> {
+    /// The process's, as far as this world is concerned.
+    Process(&'a World),
     /// The communicator's.
     Comm(&'a Comm),
 }
 
-/// The process's buffer is under key 0, which is no context.
-static BUFFERS: Mutex<Option<FxHashMap<u64, Arc<SendBuffer>>>> = Mutex::new(None);
+/// The buffers attached in a world, by context of the communicator; the process's is under key 0, which is no context.
+#[derive(Default)]
+pub struct Buffers(Mutex<FxHashMap<u64, Arc<SendBuffer>>>);
 
-fn key(place: Place<'_>) -> u64 {
-    match place {
-        Place::Process => 0,
-        Place::Comm(comm) => comm.context(),
+impl Buffers {
+    /// Waits until the messages of all buffers have been sent.
+    pub(crate) fn flush_all(&self, world: &World) {
+        let all: Vec<_> = self.0.lock().values().cloned().collect();
+        all.iter().for_each(|buffer| buffer.flush(world));
+    }
+}
+
+impl<'a> BufferOwner<'a> {
+    fn key(self) -> u64 {
+        match self {
+            BufferOwner::Process(_) => 0,
+            BufferOwner::Comm(comm) => comm.context(),
+        }
+    }
+
+    /// The world in which it is attached.
+    pub fn world(self) -> &'a World {
+        match self {
+            BufferOwner::Process(world) => world,
+            BufferOwner::Comm(comm) => comm.world(),
+        }
     }
 }
 
@@ -76,56 +94,39 @@ fn key(place: Place<'_>) -> u64 {
 ///
 /// # Errors
 /// `MPI_ERR_BUFFER` if there is one already.
-pub fn attach(place: Place<'_>, address: usize, bytes: usize) -> Result<()> {
-    let mut buffers = BUFFERS.lock();
-    let buffers = buffers.get_or_insert_default();
-    if buffers.contains_key(&key(place)) {
+pub fn attach(place: BufferOwner<'_>, address: usize, bytes: usize) -> Result<()> {
+    let mut buffers = place.world().buffers.0.lock();
+    if buffers.contains_key(&place.key()) {
         fail!(MPI_ERR_BUFFER, "a buffer for buffered sends is attached already: detach it first");
     }
-    buffers.insert(key(place), SendBuffer::new(address, bytes));
+    buffers.insert(place.key(), SendBuffer::new(address, bytes));
     Ok(())
 }
 
 /// Detaches the buffer, after all messages in it have been sent; gives its address and length, both 0 if there was none.
-pub fn detach(place: Place<'_>) -> (usize, usize) {
+pub fn detach(place: BufferOwner<'_>) -> (usize, usize) {
     let Some(buffer) = find(place) else { return (0, 0) };
-    buffer.flush();
-    if let Some(buffers) = &mut *BUFFERS.lock() {
-        buffers.remove(&key(place));
-    }
+    buffer.flush(place.world());
+    place.world().buffers.0.lock().remove(&place.key());
     buffer.attached()
 }
 
 /// The buffer at this place.
-pub fn find(place: Place<'_>) -> Option<Arc<SendBuffer>> {
-    BUFFERS.lock().as_ref()?.get(&key(place)).cloned()
-}
-
-/// Waits until the messages of all buffers have been sent.
-pub(crate) fn flush_all() {
-    let all: Vec<_> = BUFFERS.lock().iter().flat_map(|b| b.values().cloned()).collect();
-    all.iter().for_each(|buffer| buffer.flush());
+pub fn find(place: BufferOwner<'_>) -> Option<Arc<SendBuffer>> {
+    place.world().buffers.0.lock().get(&place.key()).cloned()
 }
 
 /// Copies the message and sends it in the background.
-pub(crate) fn send(comm: &Comm, buffer: Option<&SendBuffer>, world: u32, envelope: &Envelope, region: &Region) -> Result<()> {
-    let found;
-    let buffer = match buffer {
-        Some(buffer) => buffer,
-        None => {
-            found = find(Place::Comm(comm)).or_else(|| find(Place::Process));
-            match &found {
-                Some(buffer) => buffer,
-                None => fail!(MPI_ERR_BUFFER, "no buffer for buffered sends is attached: call MPI_Buffer_attach first"),
-            }
-        }
+pub(crate) fn send(comm: &Comm, world: u32, envelope: &Envelope, region: &Region) -> Result<()> {
+    let Some(buffer) = find(BufferOwner::Comm(comm)).or_else(|| find(BufferOwner::Process(comm.world()))) else {
+        fail!(MPI_ERR_BUFFER, "no buffer for buffered sends is attached: call MPI_Buffer_attach first");
     };
     let bytes = region.len() + MPI_BSEND_OVERHEAD as usize;
     let used = buffer.used.fetch_add(bytes, Ordering::AcqRel);
     if !buffer.is_automatic() && used + bytes > buffer.bytes {
         buffer.used.fetch_sub(bytes, Ordering::AcqRel);
         // Perhaps some of it is already on its way.
-        engine().poll();
+        comm.engine().poll();
         let used = buffer.used.fetch_add(bytes, Ordering::AcqRel);
         if used + bytes > buffer.bytes {
             buffer.used.fetch_sub(bytes, Ordering::AcqRel);
@@ -142,11 +143,11 @@ pub(crate) fn send(comm: &Comm, buffer: Option<&SendBuffer>, world: u32, envelop
     // SAFETY: the copy lives in the continuation below until the message is away.
     let parcel = unsafe { Region::contiguous(copy.as_mut_ptr(), copy.len()) };
     let account = buffer.used.clone();
-    match engine().send(world, envelope, parcel, Mode::Standard) {
+    match comm.engine().send(world, envelope, parcel, Mode::Standard) {
         Ok(Started::Done) => {
             account.fetch_sub(bytes, Ordering::AcqRel);
         }
-        Ok(Started::Pending(id)) => engine().then(
+        Ok(Started::Pending(id)) => comm.engine().then(
             id,
             Box::new(move |engine, _| {
                 drop(copy);

@@ -7,7 +7,7 @@
 //!
 //! Contexts. A context is a 64-bit number that keeps the messages of one communicator apart from those of all others. Even numbers carry point
 //! to point traffic, the odd one beside it ([`Comm::coll_context`]) the traffic of collectives. All members must agree on the number of a new
-//! communicator, and they do so without a message: it is a mix ([`mix`]) of
+//! communicator, and they do so without a message: it is a mix ([`mix`](crate::mix::mix)) of
 //! - the context of the parent,
 //! - the number of communicators that were made from the parent by collective calls before. The standard has all members make these calls in
 //!   the same order, so they count alike; a call that fails is counted as well, so that members stay in step;
@@ -17,36 +17,49 @@
 //! message of a freed communicator cannot reach a new one. Two among n communicators share a number by bad luck with a probability of about
 //! n^2 / 2^64, for a million communicators one in twenty million.
 
+use std::any::Any;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use limosa_p2p::Engine;
 use parking_lot::{Mutex, RwLock};
 use rustc_hash::FxHashMap;
 
 use crate::attr::{Attributes, Kind};
-use crate::coll::{Depot, Node};
 use crate::consts::MPI_MAX_OBJECT_NAME;
 use crate::errhandler::{Errhandler, Scope};
 use crate::error::Result;
 use crate::fail;
 use crate::group::{Comparison, Group, ranks_of};
 use crate::topo::Topology;
+use crate::world::World;
 
+mod agreement;
 mod construct;
 mod hints;
-pub(crate) mod registry;
+mod registry;
+mod topology;
 
+pub use agreement::{Agreement, plug_in};
 pub(crate) use construct::ChildPlan;
 pub use construct::SplitKind;
 pub use hints::{Hint, Hints};
+pub use registry::Registry;
 
-/// Context of `MPI_COMM_WORLD`.
-const WORLD_CONTEXT: u64 = 2;
-/// Context of `MPI_COMM_SELF`. It is the same in all processes, which never send on it to each other.
-const SELF_CONTEXT: u64 = 4;
+/// Number of the context of `MPI_COMM_WORLD` among those of its world.
+const WORLD_CONTEXT: u64 = 0;
+/// Number of the context of the `MPI_COMM_SELF` of rank 0; those of the others follow.
+const SELF_CONTEXT: u64 = 1;
+
+/// What the layer above keeps with a communicator. It is dropped with it.
+pub trait Attachment: Any + Send + Sync {
+    /// Whether it has memory that the members share.
+    fn keeps_shared_memory(&self) -> bool;
+}
 
 /// A communicator.
 pub struct Comm {
+    world: Arc<World>,
     context: u64,
     group: Arc<Group>,
     rank: u32,
@@ -59,39 +72,47 @@ pub struct Comm {
     errhandler: RwLock<Arc<Errhandler>>,
     attributes: Attributes,
     hints: Hints,
-    /// Number of blocking collectives begun on this communicator, which tells their messages apart.
-    pub coll_seq: AtomicU64,
-    /// The same for non-blocking and persistent ones.
-    pub icoll_seq: AtomicU64,
-    /// What the members share for blocking collectives, made at the first of them.
-    pub(crate) node: OnceLock<Option<Box<Node>>>,
-    /// What the members share for non-blocking ones, found at the first of them.
-    pub(crate) depot: OnceLock<Option<Arc<Depot>>>,
+    attachment: OnceLock<Box<dyn Attachment>>,
     /// The handle value under which the ABI layer registered this communicator; 0 if none.
     pub handle: AtomicUsize,
 }
 
 impl Comm {
-    /// `MPI_COMM_WORLD` of a job of `size` processes, as rank `rank` sees it.
-    pub fn world(size: u32, rank: u32) -> Arc<Comm> {
-        Comm::predefined(WORLD_CONTEXT, Group::contiguous(0, size), rank, "MPI_COMM_WORLD")
+    /// `MPI_COMM_WORLD`: all processes of a world.
+    pub fn all_of(world: &Arc<World>) -> Arc<Comm> {
+        let context = world.context(WORLD_CONTEXT);
+        Comm::predefined(world, context, Group::contiguous(0, world.size()), world.rank(), "MPI_COMM_WORLD")
     }
 
-    /// `MPI_COMM_SELF` of the process with this world rank.
-    pub fn this(world_rank: u32) -> Arc<Comm> {
-        Comm::predefined(SELF_CONTEXT, Group::contiguous(world_rank, 1), 0, "MPI_COMM_SELF")
+    /// `MPI_COMM_SELF`: this process of a world.
+    pub fn self_of(world: &Arc<World>) -> Arc<Comm> {
+        let context = world.context(SELF_CONTEXT + u64::from(world.rank()));
+        Comm::predefined(world, context, Group::contiguous(world.rank(), 1), 0, "MPI_COMM_SELF")
     }
 
-    fn predefined(context: u64, group: Arc<Group>, rank: u32, name: &str) -> Arc<Comm> {
-        let mut comm = Comm::bare(context, group, rank, Errhandler::fatal(), None);
+    /// `MPI_COMM_WORLD` of `size` processes that do not communicate, as rank `rank` sees it: for plans, and for tests.
+    pub fn without_engine(size: u32, rank: u32) -> Arc<Comm> {
+        Comm::all_of(&World::without_engine(size, rank))
+    }
+
+    fn predefined(world: &Arc<World>, context: u64, group: Arc<Group>, rank: u32, name: &str) -> Arc<Comm> {
+        let mut comm = Comm::bare(world.clone(), context, group, rank, Errhandler::fatal(), None);
         comm.predefined = true;
         comm.set_name(name.as_bytes());
         registry::enrol(comm)
     }
 
-    fn bare(context: u64, group: Arc<Group>, rank: u32, errhandler: Arc<Errhandler>, topology: Option<Arc<Topology>>) -> Comm {
+    fn bare(
+        world: Arc<World>,
+        context: u64,
+        group: Arc<Group>,
+        rank: u32,
+        errhandler: Arc<Errhandler>,
+        topology: Option<Arc<Topology>>,
+    ) -> Comm {
         debug_assert!(context & 1 == 0 && group.world_rank(rank as usize).is_some());
         Comm {
+            world,
             context,
             group,
             rank,
@@ -104,12 +125,39 @@ impl Comm {
             errhandler: RwLock::new(errhandler),
             attributes: Attributes::new(Kind::Comm),
             hints: Hints::default(),
-            coll_seq: AtomicU64::new(0),
-            icoll_seq: AtomicU64::new(0),
-            node: OnceLock::new(),
-            depot: OnceLock::new(),
+            attachment: OnceLock::new(),
             handle: AtomicUsize::new(0),
         }
+    }
+
+    /// What operations under way need of a communicator that is freed: who the members are, what it is called, and where errors go.
+    fn remnant(&self) -> Comm {
+        let remnant = Comm::bare(self.world.clone(), self.context, self.group.clone(), self.rank, self.errhandler(), None);
+        remnant.set_name(&self.name());
+        remnant.handle.store(self.handle.load(Ordering::Relaxed), Ordering::Relaxed);
+        remnant.freed.store(true, Ordering::Release);
+        remnant
+    }
+
+    /// The world that the members belong to.
+    #[inline]
+    pub fn world(&self) -> &Arc<World> {
+        &self.world
+    }
+
+    /// The engine that carries its messages.
+    ///
+    /// # Panics
+    /// Nobody communicates in its world.
+    #[inline]
+    pub fn engine(&self) -> &Arc<Engine> {
+        self.world.engine()
+    }
+
+    /// As [`Comm::engine`]; `None` if nobody communicates in its world.
+    #[inline]
+    pub fn engine_if_any(&self) -> Option<&Arc<Engine>> {
+        self.world.engine_if_any()
     }
 
     /// The context of point to point traffic, an even number.
@@ -151,10 +199,16 @@ impl Comm {
     /// World rank of the member at `rank`. `MPI_PROC_NULL` and `MPI_ANY_SOURCE` are no members: callers look for them first.
     #[inline]
     pub fn world_rank_of(&self, rank: i32) -> Result<u32> {
+        self.partner(rank, "rank")
+    }
+
+    /// The same for an argument of a call; `role` says in the error which one it is.
+    #[inline]
+    pub fn partner(&self, rank: i32, role: &str) -> Result<u32> {
         // A negative rank becomes an index that no group has.
         match self.group.world_rank(rank as usize) {
             Some(world_rank) => Ok(world_rank),
-            None => self.no_such_rank(rank),
+            None => self.no_such_rank(rank, role),
         }
     }
 
@@ -168,8 +222,8 @@ impl Comm {
     }
 
     #[cold]
-    fn no_such_rank(&self, rank: i32) -> Result<u32> {
-        fail!(MPI_ERR_RANK, "the rank is {rank}, but {} has {}", self.describe(), ranks_of(self.size()))
+    fn no_such_rank(&self, rank: i32, role: &str) -> Result<u32> {
+        fail!(MPI_ERR_RANK, "the {role} is {rank}, but {} has {}", self.describe(), ranks_of(self.size()))
     }
 
     /// Rank of the member with this world rank, if it is one.
@@ -191,6 +245,21 @@ impl Comm {
     /// True after [`Comm::free`].
     pub fn is_freed(&self) -> bool {
         self.freed.load(Ordering::Acquire)
+    }
+
+    /// What the layer of the collectives keeps with this communicator, made at the first call.
+    ///
+    /// # Panics
+    /// If another type is attached: there is one such layer.
+    #[inline]
+    pub fn attachment<T: Attachment>(&self, make: impl FnOnce() -> T) -> &T {
+        let attachment: &dyn Any = &**self.attachment.get_or_init(|| Box::new(make()));
+        attachment.downcast_ref().expect("one layer attaches one type")
+    }
+
+    /// Whether it has memory that its members share.
+    pub fn keeps_shared_memory(&self) -> bool {
+        self.attachment.get().is_some_and(|attachment| attachment.keeps_shared_memory())
     }
 
     /// Whether this is an intercommunicator.
@@ -273,7 +342,7 @@ impl Comm {
 
 impl Drop for Comm {
     fn drop(&mut self) {
-        registry::strike(self.context);
+        self.world.comms.forget(self.context);
     }
 }
 
@@ -281,15 +350,6 @@ impl std::fmt::Debug for Comm {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Comm({}, context {:#x}, rank {} of {})", self.describe(), self.context, self.rank, self.size())
     }
-}
-
-/// Mixes two words into one so that every bit of both reaches every bit of the result: an addition of a multiple of the golden ratio, which
-/// keeps small inputs apart, then the finishing rounds known from SplitMix64. For a fixed `state` different words give different results.
-pub fn mix(state: u64, word: u64) -> u64 {
-    let mut x = state.rotate_left(29) ^ word.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The one error type of the engine: an MPI error class and a sentence.
 
-use std::borrow::Cow;
+use limosa_p2p::Failure;
+use std::borrow::{Borrow, Cow};
 use std::fmt;
 
 pub use crate::consts::ErrorClass;
@@ -12,8 +13,10 @@ pub use crate::consts::ErrorClass;
 pub struct Error {
     /// Error class (or user-defined error code) of the MPI standard, section 9.4.
     pub class: ErrorClass,
-    /// One sentence without a trailing full stop.
+    /// One sentence without a trailing full stop, which does not name the function.
     pub detail: Cow<'static, str>,
+    /// The program gets `class` itself, not a code of that class that carries the sentence.
+    pub verbatim: bool,
 }
 
 /// Result of everything that can fail in this crate.
@@ -23,7 +26,13 @@ impl Error {
     /// An error of `class`, described by `detail`.
     #[cold]
     pub fn new(class: ErrorClass, detail: impl Into<Cow<'static, str>>) -> Error {
-        Error { class, detail: detail.into() }
+        Error { class, detail: detail.into(), verbatim: false }
+    }
+
+    /// An error of which the program gets exactly that code: its own, or one that the standard names.
+    #[cold]
+    pub fn verbatim(code: i32, detail: impl Into<Cow<'static, str>>) -> Error {
+        Error { verbatim: true, ..Error::new(code, detail) }
     }
 }
 
@@ -34,6 +43,19 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+/// A failure of the engine as an error of the standard.
+#[cold]
+pub fn error_of(failure: impl Borrow<Failure>) -> Error {
+    let failure = failure.borrow();
+    let class = match failure {
+        Failure::Truncated { .. } => crate::consts::MPI_ERR_TRUNCATE,
+        Failure::NoMemory(_) => crate::consts::MPI_ERR_NO_MEM,
+        Failure::Device(_) => crate::consts::MPI_ERR_INTERN,
+        Failure::PeerDied(_) => crate::consts::MPI_ERR_PROC_ABORTED,
+    };
+    Error::new(class, failure.to_string())
+}
 
 /// Returns early with an [`Error`] of the given class: `fail!(MPI_ERR_COUNT, "count is {n}")`.
 #[macro_export]

@@ -1,8 +1,8 @@
 //! Error classes, codes and strings, predefined and the program's own (MPI-5 sections 9.4 and 9.5).
 //!
-//! - The library's own error codes are the predefined classes.
-//! - The program adds classes and codes, which are numbered from `MPI_ERR_LASTCODE + 1`; a class is also a code. Numbers that were removed
-//!   are not given out again.
+//! - The library's own error codes are the predefined classes, and codes that carry a sentence ([`carrying`]), which have bit 30 set.
+//! - The program adds classes and codes, which are numbered from `MPI_ERR_LASTCODE + 1`, below bit 30; a class is also a code. Numbers that were
+//!   removed are not given out again. `MPI_LASTUSEDCODE` is about these alone, as the standard has it.
 //! - All of this works before initialisation and after finalisation, from any thread.
 
 use std::borrow::Cow;
@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use parking_lot::Mutex;
 
 use crate::consts::*;
+use crate::error_detail::{self, Ring};
 use crate::{Error, Result, fail};
 
 struct Added {
@@ -26,6 +27,9 @@ struct Registry {
 
 static REGISTRY: Mutex<Registry> = Mutex::new(Registry { added: BTreeMap::new(), last: MPI_ERR_LASTCODE });
 
+/// What was wrong in the last failed calls. Half a megabyte, of which only what is used is really there.
+static SENTENCES: Ring<1024> = Ring::new();
+
 impl Registry {
     fn remove(&mut self, code: i32, arg: &str) -> Result<()> {
         if self.added.get(&code).is_some_and(|added| !added.text.is_empty()) {
@@ -36,7 +40,7 @@ impl Registry {
     }
 
     fn add(&mut self, class: Option<ErrorClass>) -> Result<i32> {
-        if self.last == i32::MAX {
+        if self.last == error_detail::FIRST - 1 {
             fail!(MPI_ERR_OTHER, "no error code is left to add");
         }
         self.last += 1;
@@ -47,8 +51,8 @@ impl Registry {
     }
 
     fn added(&mut self, code: i32, what: &str) -> Result<&mut Added> {
-        if class_is_predefined(code) {
-            fail!(MPI_ERR_ARG, "{what} {code} is predefined, only codes that the program added can be changed");
+        if class_is_predefined(code) || carried_class(code).is_some() {
+            fail!(MPI_ERR_ARG, "{what} {code} is the library's own, only codes that the program added can be changed");
         }
         match self.added.get_mut(&code) {
             Some(added) => Ok(added),
@@ -61,10 +65,26 @@ fn class_is_predefined(code: i32) -> bool {
     error_class_name(code).is_some()
 }
 
+/// The class of a code that carries a sentence.
+fn carried_class(code: i32) -> Option<ErrorClass> {
+    TEXTS.get(error_detail::place(code)?).map(|entry| entry.0)
+}
+
+/// A code of a class for an error in `function`, whose string will be both of these. The class itself if it is not a predefined one.
+pub fn carrying(class: ErrorClass, function: &str, detail: &str) -> i32 {
+    // Processes start with different numbers, so that a code from another process does not name a sentence of this one.
+    let origin = std::process::id().wrapping_mul(0x9e37_79b1);
+    let place = TEXTS.binary_search_by_key(&class, |entry| entry.0).ok();
+    place.and_then(|place| SENTENCES.keep(origin, place, function, detail)).unwrap_or(class)
+}
+
 /// The class of an error code.
 pub fn class_of(code: i32) -> Result<ErrorClass> {
     if class_is_predefined(code) {
         return Ok(code);
+    }
+    if let Some(class) = carried_class(code) {
+        return Ok(class);
     }
     match REGISTRY.lock().added.get(&code) {
         Some(added) => Ok(added.class),
@@ -130,7 +150,25 @@ pub fn last_used() -> i32 {
     REGISTRY.lock().last
 }
 
-/// The text of an error code; empty for one that the program added without text.
+/// What `MPI_Error_string` says: the sentence that the code carries, as long as it is kept, otherwise name and text of the class; for codes that
+/// the program added, its own text.
+pub fn string(code: i32) -> Result<String> {
+    let class = class_of(code)?;
+    if let Some(sentence) = SENTENCES.sentence(code) {
+        return Ok(sentence);
+    }
+    let code = if carried_class(code).is_some() { class } else { code };
+    let name = error_class_name(code).map(|name| format!("{name}: ")).unwrap_or_default();
+    Ok(name + &text(code))
+}
+
+/// What an error code says beyond its class; `None` for a class, and for a code that says no more.
+pub fn own_string(code: i32) -> Option<String> {
+    let added = || REGISTRY.lock().added.get(&code).filter(|added| added.class != code).map(|added| added.text.clone());
+    SENTENCES.sentence(code).or_else(added).filter(|text| !text.is_empty())
+}
+
+/// The text of a class, or of a code that the program added; empty for one without text.
 pub fn text(code: i32) -> Cow<'static, str> {
     if let Ok(at) = TEXTS.binary_search_by_key(&code, |entry| entry.0) {
         return Cow::Borrowed(TEXTS[at].1);
@@ -237,6 +275,35 @@ mod tests {
         let texts: Vec<_> = TEXTS.iter().map(|e| e.0).collect();
         assert_eq!(named, texts);
         assert!(TEXTS.iter().all(|e| e.1.len() < MPI_MAX_ERROR_STRING as usize));
+        assert!(TEXTS.len() <= error_detail::PLACES && TEXTS[0].0 == MPI_SUCCESS);
+    }
+
+    #[test]
+    fn a_code_carries_a_sentence_until_others_need_its_place() {
+        for (class, meaning) in
+            [(MPI_ERR_RANK, "MPI_ERR_RANK: invalid rank"), (MPI_T_ERR_INVALID_NAME, "MPI_T_ERR_INVALID_NAME: invalid name")]
+        {
+            let code = carrying(class, "MPI_Send", "destination rank 7 is not in the communicator, which has 4 ranks");
+            assert!(code > MPI_ERR_LASTCODE && class_of(code) == Ok(class));
+            assert_eq!(string(code).unwrap(), "MPI_Send: destination rank 7 is not in the communicator, which has 4 ranks");
+            for _ in 0..1024 {
+                assert_ne!(carrying(class, "MPI_Send", "another"), code);
+            }
+            assert_eq!((class_of(code), string(code).unwrap().as_str()), (Ok(class), meaning));
+        }
+    }
+
+    #[test]
+    fn codes_that_carry_a_sentence_are_not_the_programs() {
+        let code = carrying(MPI_ERR_TAG, "MPI_Send", "tag is -1");
+        let used = last_used();
+        assert_eq!(set_text(code, "x").unwrap_err().class, MPI_ERR_ARG);
+        assert_eq!(add_code(code).unwrap_err().class, MPI_ERR_ARG);
+        assert!(used < code && remove_code(code).unwrap_err().detail.contains("the library's own"));
+        let own = add_class().unwrap();
+        assert_eq!(carrying(own, "MPI_Send", "x"), own, "a class of the program is its own code");
+        assert_eq!(class_of(1 << 30).unwrap_err().class, MPI_ERR_ARG);
+        assert_eq!(class_of(i32::MAX).unwrap_err().class, MPI_ERR_ARG, "there are not so many classes");
     }
 
     #[test]
@@ -248,11 +315,14 @@ mod tests {
         assert!(last_used() >= code);
         assert_eq!(text(code), "");
         set_text(code, "the moon is full").unwrap();
+        set_text(class, "astronomy").unwrap();
         assert_eq!(text(code), "the moon is full");
+        assert_eq!((own_string(code).as_deref(), own_string(class)), (Some("the moon is full"), None));
         assert_eq!(remove_class(class).unwrap_err().class, MPI_ERR_OTHER);
         remove_text(code).unwrap();
         assert_eq!(text(code), "");
         remove_code(code).unwrap();
+        remove_text(class).unwrap();
         remove_class(class).unwrap();
         assert_eq!(class_of(code).unwrap_err().class, MPI_ERR_ARG);
     }

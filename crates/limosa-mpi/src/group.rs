@@ -118,7 +118,7 @@ impl Group {
 
     /// A hash of the members and their order: equal on all processes for equal groups.
     pub fn content_hash(&self) -> u64 {
-        self.iter().fold(self.size() as u64, |hash, world_rank| crate::comm::mix(hash, u64::from(world_rank)))
+        self.iter().fold(self.size() as u64, |hash, world_rank| crate::mix::mix(hash, u64::from(world_rank)))
     }
 
     /// Compares members and order (`MPI_Group_compare`).

@@ -2,22 +2,26 @@
 
 pub mod attr;
 pub mod bsend;
-pub mod coll;
 pub mod comm;
 pub mod consts;
 pub mod datatype;
 pub mod errhandler;
 pub mod error;
 pub mod error_code;
+mod error_detail;
 pub mod group;
 pub mod info;
 pub mod instance;
 pub mod light;
+pub mod mix;
 pub mod observe;
 pub mod op;
+pub mod operation;
 pub mod p2p;
 pub mod request;
 pub mod topo;
+mod transfer;
+pub mod world;
 
 pub use error::{Error, Result};
 pub use limosa_p2p::Short;

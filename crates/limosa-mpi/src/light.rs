@@ -3,23 +3,25 @@
 //! What is common is done here in one visit to the engine: waiting for and testing such requests. For everything else [`object`] makes an object
 //! for the duration of a call.
 
-use crate::comm::registry;
 use crate::consts::MPI_ANY_TAG;
-use crate::instance::engine;
-use crate::observe::{self, Waiting};
-use crate::request::{About, End, Request};
-use limosa_job::{Kind, Wait};
-use limosa_p2p::{Completion, Label, Short, Unknown};
+use crate::observe::{Awaits, Waiting};
+use crate::operation::{End, awaits_message};
+use crate::request::Request;
+use crate::transfer::{Direction, Transfer};
+use crate::world::of_light_requests;
+use limosa_p2p::{Completion, Short, Unknown};
 use std::sync::Arc;
 
 /// An object for the request of that name; `None` if there is none.
 pub fn object(short: Short) -> Option<Arc<Request>> {
-    let (id, label) = engine().find(short)?;
-    let about = match label.is_send {
-        true => About::Send { dest: label.peer.unwrap_or_default(), tag: label.tag.unwrap_or(MPI_ANY_TAG) },
-        false => About::Receive { source: label.peer, tag: label.tag },
+    let (id, label) = of_light_requests().engine().find(short)?;
+    let direction = match label.is_send {
+        true => Direction::To { dest: label.peer.unwrap_or_default(), tag: label.tag.unwrap_or(MPI_ANY_TAG) },
+        false => Direction::From { source: label.peer, tag: label.tag },
     };
-    Some(Request::pending(id, registry::find(label.context), about))
+    let comm = of_light_requests().comms.find(label.context);
+    let transfer = Transfer::under_way(of_light_requests().engine(), id, comm.clone(), direction);
+    Some(Request::light(comm, transfer))
 }
 
 #[inline]
@@ -38,7 +40,10 @@ fn end_of(is_send: bool, completion: Completion) -> End {
 /// The first `i` whose name is none.
 #[inline]
 pub fn wait_each(n: usize, name: impl Fn(usize) -> Option<Short>, mut done: impl FnMut(usize, usize, End)) -> Result<(), usize> {
-    engine().wait_each(n, &name, &Waiting::light(n, &name), |i, note, is_send, completion| done(i, note, end_of(is_send, completion)))
+    let list = |tell: &mut dyn FnMut(Awaits<'_>)| list_awaits((0..n).filter_map(&name), tell);
+    of_light_requests()
+        .engine()
+        .wait_each(n, &name, &Waiting::several(&list, true), |i, note, is_send, completion| done(i, note, end_of(is_send, completion)))
 }
 
 /// Takes the end of a request, with its communicator's handle, if it has ended.
@@ -46,17 +51,15 @@ pub fn wait_each(n: usize, name: impl Fn(usize) -> Option<Short>, mut done: impl
 /// # Errors
 /// [`Unknown`].
 pub fn test(short: Short) -> Result<Option<(usize, End)>, Unknown> {
-    Ok(engine().test_one(short)?.map(|(note, is_send, completion)| (note, end_of(is_send, completion))))
+    Ok(of_light_requests().engine().test_one(short)?.map(|(note, is_send, completion)| (note, end_of(is_send, completion))))
 }
 
-/// What a request waits for, in the status board's terms, with the communicator's name kept by `names`.
-pub(crate) fn wait_records<'n>(shorts: impl Iterator<Item = Short>, names: &'n mut Vec<String>) -> Vec<Wait<'n>> {
-    let open: Vec<_> =
-        shorts.filter_map(|short| engine().open_label(short)).filter_map(|label| Some((label, registry::find(label.context)?))).collect();
-    names.extend(open.iter().map(|(_, comm)| comm.describe()));
-    let kind = |label: &Label| if label.is_send { Kind::Send } else { Kind::Receive };
-    open.iter()
-        .zip(names.iter())
-        .map(|((label, comm), name)| observe::message_wait(kind(label), comm, label.peer, label.tag, name))
-        .collect()
+/// Lists what the open ones of these requests wait for.
+#[cold]
+fn list_awaits(shorts: impl Iterator<Item = Short>, tell: &mut dyn FnMut(Awaits<'_>)) {
+    for label in shorts.filter_map(|short| of_light_requests().engine().open_label(short)) {
+        if let Some(awaits) = awaits_message(of_light_requests().comms.find(label.context).as_ref(), label.is_send, label.peer, label.tag) {
+            tell(awaits);
+        }
+    }
 }

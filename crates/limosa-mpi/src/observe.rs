@@ -3,14 +3,10 @@
 //! The fast path pays for one thread-local store per call ([`entering`]); everything else happens when a call is about to sleep.
 
 use crate::comm::Comm;
-use crate::instance;
-use crate::light;
-use crate::request::Request;
 use limosa_job::Asleep;
-use limosa_job::{Blocked, Kind, Peer, Wait};
-use limosa_p2p::{Observer, Short};
+use limosa_job::{Blocked, Job, Kind, Peer, Wait};
+use limosa_p2p::Observer;
 use std::cell::{Cell, RefCell};
-use std::sync::Arc;
 
 /// What is known of the calling thread.
 struct Caller {
@@ -40,11 +36,62 @@ pub fn entering(call: &'static str) {
 /// Has the status board count this thread among those that use the library.
 #[cold]
 fn introduce() {
-    if let Some(instance) = instance::get() {
-        instance.job().seat().thread();
+    if let Some(job) = Job::current() {
+        job.seat().thread();
         let _ = CALLER.try_with(|caller| caller.counted.set(true));
     }
 }
+
+/// What one operation waits for, in the standard's terms.
+#[derive(Clone, Copy)]
+pub enum Awaits<'a> {
+    /// That `dest` takes a message.
+    Send {
+        /// On this communicator.
+        comm: &'a Comm,
+        /// The receiver.
+        dest: Option<i32>,
+        /// The message's tag.
+        tag: Option<i32>,
+    },
+    /// A message.
+    Receive {
+        /// On this communicator.
+        comm: &'a Comm,
+        /// From this rank; `None`: from any.
+        source: Option<i32>,
+        /// With this tag; `None`: with any.
+        tag: Option<i32>,
+    },
+    /// That the other members take part in a collective.
+    Collective(&'a Comm),
+}
+
+impl Awaits<'_> {
+    fn comm(&self) -> &Comm {
+        match self {
+            Awaits::Send { comm, .. } | Awaits::Receive { comm, .. } | Awaits::Collective(comm) => comm,
+        }
+    }
+
+    /// As a record for the status board.
+    fn record<'n>(&self, comm_name: &'n str) -> Wait<'n> {
+        let comm = self.comm();
+        let member = |rank: Option<i32>| match rank {
+            Some(rank) => Peer::Rank { rank: rank as u32, world: comm.world_rank_of(rank).unwrap_or(u32::MAX) },
+            None => Peer::Any,
+        };
+        let (kind, peer, tag) = match *self {
+            Awaits::Send { dest, tag, .. } => (Kind::Send, member(dest), tag),
+            Awaits::Receive { source, tag, .. } => (Kind::Receive, member(source), tag),
+            Awaits::Collective(_) => (Kind::Collective, Peer::Members, None),
+        };
+        Wait { kind, peer, tag, context: comm.context(), comm: comm_name, members: comm.size() as u32 }
+    }
+}
+
+/// Calls its argument with what each of several operations waits for.
+pub type ListAwaits<'a> = dyn Fn(&mut dyn FnMut(Awaits<'_>)) + 'a;
 
 /// What a thread waits for.
 pub struct Waiting<'a> {
@@ -53,41 +100,39 @@ pub struct Waiting<'a> {
 }
 
 enum What<'a> {
-    Message { kind: Kind, comm: &'a Comm, peer: Option<i32>, tag: Option<i32> },
-    Collective(&'a Comm),
-    Light { n: usize, name: &'a dyn Fn(usize) -> Option<Short> },
-    Requests { requests: &'a [Option<Arc<Request>>], all: bool },
+    One(Awaits<'a>),
+    Several { list: &'a ListAwaits<'a>, all: bool },
     Nothing,
 }
 
 impl<'a> Waiting<'a> {
+    #[inline]
     fn new(what: What<'a>) -> Waiting<'a> {
         Waiting { what, asleep: RefCell::new(None) }
     }
 
     /// A message from `source` (`None`: anybody) with `tag` (`None`: any).
+    #[inline]
     pub fn receive(comm: &'a Comm, source: Option<i32>, tag: Option<i32>) -> Waiting<'a> {
-        Waiting::new(What::Message { kind: Kind::Receive, comm, peer: source, tag })
+        Waiting::new(What::One(Awaits::Receive { comm, source, tag }))
     }
 
     /// That `dest` takes a message.
+    #[inline]
     pub fn send(comm: &'a Comm, dest: i32, tag: i32) -> Waiting<'a> {
-        Waiting::new(What::Message { kind: Kind::Send, comm, peer: Some(dest), tag: Some(tag) })
+        Waiting::new(What::One(Awaits::Send { comm, dest: Some(dest), tag: Some(tag) }))
     }
 
     /// That the other members take part in a collective.
+    #[inline]
     pub fn collective(comm: &'a Comm) -> Waiting<'a> {
-        Waiting::new(What::Collective(comm))
+        Waiting::new(What::One(Awaits::Collective(comm)))
     }
 
-    /// All or any of these requests.
-    pub fn requests(requests: &'a [Option<Arc<Request>>], all: bool) -> Waiting<'a> {
-        Waiting::new(What::Requests { requests, all })
-    }
-
-    /// All of `n` requests that live in the engine.
-    pub fn light(n: usize, name: &'a dyn Fn(usize) -> Option<Short>) -> Waiting<'a> {
-        Waiting::new(What::Light { n, name })
+    /// All or any of several operations. `list` is called when the thread is about to sleep.
+    #[inline]
+    pub fn several(list: &'a ListAwaits<'a>, all: bool) -> Waiting<'a> {
+        Waiting::new(What::Several { list, all })
     }
 
     /// Something that has no name in the standard.
@@ -96,46 +141,58 @@ impl<'a> Waiting<'a> {
     }
 }
 
-/// What one operation waits for, with the communicator's name kept by the caller.
-pub(crate) fn message_wait<'n>(kind: Kind, comm: &Comm, peer: Option<i32>, tag: Option<i32>, name: &'n str) -> Wait<'n> {
-    let peer = match peer {
-        Some(rank) => Peer::Rank { rank: rank as u32, world: comm.world_rank_of(rank).unwrap_or(u32::MAX) },
-        None => Peer::Any,
-    };
-    Wait { kind, peer, tag, context: comm.context(), comm: name, members: comm.size() as u32 }
+/// A wait of which somebody has to be told before the thread sleeps and when it sleeps no more.
+pub struct Sleeper<'a> {
+    /// What the status board says.
+    pub waiting: &'a Waiting<'a>,
+    /// Tells that a thread is going to sleep; called with the engine's lock.
+    pub begin_sleep: &'a dyn Fn(),
+    /// Takes that back.
+    pub end_sleep: &'a dyn Fn(),
 }
 
-/// A collective's wait.
-pub(crate) fn collective_wait<'n>(comm: &Comm, name: &'n str) -> Wait<'n> {
-    Wait { kind: Kind::Collective, peer: Peer::Members, tag: None, context: comm.context(), comm: name, members: comm.size() as u32 }
+impl Observer for Sleeper<'_> {
+    fn arrange(&self) {
+        (self.begin_sleep)();
+    }
+
+    fn retract(&self) {
+        (self.end_sleep)();
+    }
+
+    fn blocked(&self) {
+        self.waiting.blocked();
+    }
+
+    fn resumed(&self) {
+        self.waiting.resumed();
+    }
+
+    fn woken_for_nothing(&self) {
+        self.waiting.woken_for_nothing();
+    }
 }
 
 impl Observer for Waiting<'_> {
     #[cold]
     fn blocked(&self) {
-        let Some(instance) = instance::get() else { return };
+        let Some(job) = Job::current() else { return };
         let call = CALLER.try_with(|caller| caller.call.get()).unwrap_or("");
-        let seat = instance.job().seat();
+        let seat = job.seat();
         let asleep = match &self.what {
-            What::Message { kind, comm, peer, tag } => {
-                let name = comm.describe();
-                let wait = message_wait(*kind, comm, *peer, *tag, &name);
-                seat.blocked(&Blocked { call, waits: &[wait], all: true })
+            What::One(awaits) => {
+                let name = awaits.comm().describe();
+                seat.blocked(&Blocked { call, waits: &[awaits.record(&name)], all: true })
             }
-            What::Collective(comm) => {
-                let name = comm.describe();
-                seat.blocked(&Blocked { call, waits: &[collective_wait(comm, &name)], all: true })
-            }
-            What::Requests { requests, all } => {
-                let open: Vec<&Arc<Request>> = requests.iter().flatten().filter(|r| !r.is_done()).collect();
-                let names: Vec<String> = open.iter().map(|r| r.comm().map_or_else(String::new, |c| c.describe())).collect();
-                let waits: Vec<Wait<'_>> = open.iter().zip(&names).filter_map(|(r, name)| r.wait_record(name)).collect();
+            What::Several { list, all } => {
+                let mut names: Vec<String> = Vec::new();
+                let mut waits: Vec<Wait<'_>> = Vec::new();
+                list(&mut |awaits| {
+                    names.push(awaits.comm().describe());
+                    waits.push(awaits.record(""));
+                });
+                let waits: Vec<Wait<'_>> = waits.into_iter().zip(&names).map(|(wait, comm)| Wait { comm, ..wait }).collect();
                 seat.blocked(&Blocked { call, waits: &waits, all: *all })
-            }
-            What::Light { n, name } => {
-                let mut names = Vec::new();
-                let waits = light::wait_records((0..*n).filter_map(name), &mut names);
-                seat.blocked(&Blocked { call, waits: &waits, all: true })
             }
             What::Nothing => seat.blocked(&Blocked { call, waits: &[], all: true }),
         };
@@ -149,8 +206,8 @@ impl Observer for Waiting<'_> {
 
     #[cold]
     fn woken_for_nothing(&self) {
-        if let Some(instance) = instance::get() {
-            instance.job().seat().woken_for_nothing();
+        if let Some(job) = Job::current() {
+            job.seat().woken_for_nothing();
         }
     }
 }

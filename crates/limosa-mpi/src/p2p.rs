@@ -1,17 +1,18 @@
 //! Point-to-point communication on communicators (MPI-5 chapter 3): argument rules, and calls to the engine.
 
-use crate::bsend::{self, SendBuffer};
+use crate::bsend;
 use crate::comm::Comm;
 use crate::consts::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_PROC_NULL};
-use crate::error::Result;
+use crate::error::{Result, error_of};
 use crate::fail;
-use crate::instance::engine;
 use crate::light;
 use crate::observe::Waiting;
-use crate::request::{About, End, Recipe, Request, error_of};
+use crate::operation::End;
+use crate::request::Request;
+use crate::transfer::{Combined, Direction, Transfer};
 use limosa_p2p::matching::{Envelope, Pattern};
 use limosa_p2p::memory::Region;
-use limosa_p2p::{Label, Matched, Mode, Short, Started};
+use limosa_p2p::{Label, Matched, Mode, RequestId, Short, Started};
 use std::sync::Arc;
 
 /// The four send modes.
@@ -64,7 +65,7 @@ pub fn check_dest(comm: &Comm, dest: i32, tag: i32) -> Result<Dest> {
     if dest == MPI_PROC_NULL {
         return Ok(Dest { rank: dest, world: None });
     }
-    Ok(Dest { rank: dest, world: Some(comm.world_rank_of(dest)?) })
+    Ok(Dest { rank: dest, world: Some(comm.partner(dest, "destination rank")?) })
 }
 
 /// Checks a source rank and a tag; gives the tag to match, `None` for `MPI_ANY_TAG`.
@@ -82,7 +83,7 @@ pub fn check_source(comm: &Comm, source: i32, tag: i32) -> Result<(Source, Optio
         MPI_ANY_SOURCE => Source::Any,
         MPI_PROC_NULL => Source::ProcNull,
         rank => {
-            comm.world_rank_of(rank)?;
+            comm.partner(rank, "source rank")?;
             Source::Rank(rank)
         }
     };
@@ -93,30 +94,26 @@ fn envelope(comm: &Comm, tag: i32) -> Envelope {
     Envelope { context: comm.context(), source: comm.rank() as i32, tag }
 }
 
-/// Starts a send; the building block of all forms.
-pub(crate) fn start_send(
-    comm: &Arc<Comm>,
-    dest: Dest,
-    tag: i32,
-    region: Region,
-    mode: SendMode,
-    buffer: Option<&SendBuffer>,
-) -> Result<Started> {
-    let Some(world) = dest.world else { return Ok(Started::Done) };
+/// Starts a send without a label; `None` if it has ended already.
+fn start_send(comm: &Comm, dest: Dest, tag: i32, region: Region, mode: SendMode) -> Result<Option<RequestId>> {
+    let Some(world) = dest.world else { return Ok(None) };
     if mode == SendMode::Buffered {
-        bsend::send(comm, buffer, world, &envelope(comm, tag), &region)?;
-        return Ok(Started::Done);
+        bsend::send(comm, world, &envelope(comm, tag), &region)?;
+        return Ok(None);
     }
     let mode = if mode == SendMode::Synchronous { Mode::Synchronous } else { Mode::Standard };
-    engine().send(world, &envelope(comm, tag), region, mode).map_err(error_of)
+    match comm.engine().send(world, &envelope(comm, tag), region, mode).map_err(error_of)? {
+        Started::Done => Ok(None),
+        Started::Pending(id) => Ok(Some(id)),
+    }
 }
 
-/// Starts a receive; `None` from `MPI_PROC_NULL`.
-pub(crate) fn start_receive(comm: &Comm, source: Source, tag: Option<i32>, region: Region) -> Option<limosa_p2p::RequestId> {
+/// Starts a receive without a label; `None` from `MPI_PROC_NULL`.
+fn start_receive(comm: &Comm, source: Source, tag: Option<i32>, region: Region) -> Option<RequestId> {
     if source == Source::ProcNull {
         return None;
     }
-    Some(engine().receive(&Pattern { context: comm.context(), source: source.pattern(), tag }, region))
+    Some(comm.engine().receive(&Pattern { context: comm.context(), source: source.pattern(), tag }, region))
 }
 
 /// Sends and waits until the region may be used again.
@@ -128,11 +125,11 @@ pub fn send(comm: &Arc<Comm>, region: Region, dest: i32, tag: i32, mode: SendMod
     let checked = check_dest(comm, dest, tag)?;
     let Some(world) = checked.world else { return Ok(()) };
     let mode = match mode {
-        SendMode::Buffered => return bsend::send(comm, None, world, &envelope(comm, tag), &region),
+        SendMode::Buffered => return bsend::send(comm, world, &envelope(comm, tag), &region),
         SendMode::Synchronous => Mode::Synchronous,
         SendMode::Standard | SendMode::Ready => Mode::Standard,
     };
-    engine().send_blocking(world, &envelope(comm, tag), region, mode, &Waiting::send(comm, dest, tag)).map_err(error_of)
+    comm.engine().send_blocking(world, &envelope(comm, tag), region, mode, &Waiting::send(comm, dest, tag)).map_err(error_of)
 }
 
 /// A non-blocking operation that was started.
@@ -170,14 +167,14 @@ pub fn isend(comm: &Arc<Comm>, region: Region, dest: i32, tag: i32, mode: SendMo
     let Some(world) = checked.world else { return Ok(Issued::Sent) };
     let mode = match mode {
         SendMode::Buffered => {
-            bsend::send(comm, None, world, &envelope(comm, tag), &region)?;
+            bsend::send(comm, world, &envelope(comm, tag), &region)?;
             return Ok(Issued::Sent);
         }
         SendMode::Synchronous => Mode::Synchronous,
         SendMode::Standard | SendMode::Ready => Mode::Standard,
     };
     let label = label(comm, Some(dest), Some(tag), true);
-    Ok(match engine().send_labelled(world, &envelope(comm, tag), region, mode, label).map_err(error_of)? {
+    Ok(match comm.engine().send_labelled(world, &envelope(comm, tag), region, mode, label).map_err(error_of)? {
         Started::Done => Issued::Sent,
         Started::Pending(id) => Issued::Light(id.short()),
     })
@@ -194,7 +191,7 @@ pub fn receive(comm: &Arc<Comm>, region: Region, source: i32, tag: i32) -> Resul
         return Ok(End::proc_null());
     }
     let pattern = Pattern { context: comm.context(), source: source.pattern(), tag };
-    Ok(End::of_receive(engine().receive_blocking(&pattern, region, &Waiting::receive(comm, source.pattern(), tag))))
+    Ok(End::of_receive(comm.engine().receive_blocking(&pattern, region, &Waiting::receive(comm, source.pattern(), tag))))
 }
 
 /// Starts a receive.
@@ -208,7 +205,7 @@ pub fn ireceive(comm: &Arc<Comm>, region: Region, source: i32, tag: i32) -> Resu
         return Ok(Issued::Object(Request::done(Some(comm), End::proc_null())));
     }
     let pattern = Pattern { context: comm.context(), source: source.pattern(), tag };
-    Ok(Issued::Light(engine().receive_labelled(&pattern, region, label(comm, source.pattern(), tag, false)).short()))
+    Ok(Issued::Light(comm.engine().receive_labelled(&pattern, region, label(comm, source.pattern(), tag, false)).short()))
 }
 
 /// Makes a persistent send.
@@ -217,8 +214,9 @@ pub fn ireceive(comm: &Arc<Comm>, region: Region, source: i32, tag: i32) -> Resu
 /// `MPI_ERR_RANK`, `MPI_ERR_TAG`.
 pub fn send_init(comm: &Arc<Comm>, region: Region, dest: i32, tag: i32, mode: SendMode) -> Result<Arc<Request>> {
     let checked = check_dest(comm, dest, tag)?;
-    let recipe = Recipe::Send { comm: comm.clone(), dest: checked, tag, region, mode, buffer: None };
-    Ok(Request::persistent(recipe, comm, About::Send { dest, tag }))
+    let on = comm.clone();
+    let begin = Box::new(move || start_send(&on, checked, tag, region.clone(), mode));
+    Ok(Request::persistent(comm, Arc::new(Transfer::persistent(comm, Direction::To { dest, tag }, begin))))
 }
 
 /// Makes a persistent receive.
@@ -227,8 +225,9 @@ pub fn send_init(comm: &Arc<Comm>, region: Region, dest: i32, tag: i32, mode: Se
 /// `MPI_ERR_RANK`, `MPI_ERR_TAG`.
 pub fn receive_init(comm: &Arc<Comm>, region: Region, source: i32, tag: i32) -> Result<Arc<Request>> {
     let (source, tag) = check_source(comm, source, tag)?;
-    let recipe = Recipe::Receive { comm: comm.clone(), source, tag, region };
-    Ok(Request::persistent(recipe, comm, About::Receive { source: source.pattern(), tag }))
+    let on = comm.clone();
+    let begin = Box::new(move || Ok(start_receive(&on, source, tag, region.clone())));
+    Ok(Request::persistent(comm, Arc::new(Transfer::persistent(comm, Direction::From { source: source.pattern(), tag }, begin))))
 }
 
 /// One message to send and one to receive, for [`send_receive`].
@@ -275,11 +274,9 @@ pub fn isend_receive(comm: &Arc<Comm>, exchange: Exchange, copy: Option<Box<[u8]
     let to = check_dest(comm, dest, send_tag)?;
     let (from, tag) = check_source(comm, source, receive_tag)?;
     let receive = start_receive(comm, from, tag, receive);
-    let send = match start_send(comm, to, send_tag, send, SendMode::Standard, None)? {
-        Started::Done => None,
-        Started::Pending(id) => Some(id),
-    };
-    Ok(Request::exchange(comm, receive, send, copy, About::Receive { source: from.pattern(), tag }))
+    let send = start_send(comm, to, send_tag, send, SendMode::Standard)?;
+    let combined = Combined { comm: comm.clone(), receive, send, _copy: copy, source: from.pattern(), tag };
+    Ok(Request::under_way(Some(comm), Arc::new(combined)))
 }
 
 /// A packed copy of a message, and the region that sends it while the copy lives.
@@ -300,7 +297,7 @@ pub fn iprobe(comm: &Arc<Comm>, source: i32, tag: i32) -> Result<Option<End>> {
         return Ok(Some(End::proc_null()));
     }
     let pattern = Pattern { context: comm.context(), source: source.pattern(), tag };
-    Ok(engine().probe(&pattern).map_err(error_of)?.map(End::of_receive))
+    Ok(comm.engine().probe(&pattern).map_err(error_of)?.map(End::of_receive))
 }
 
 /// Waits for a message that a receive would get (`MPI_Probe`).
@@ -313,7 +310,7 @@ pub fn probe(comm: &Arc<Comm>, source: i32, tag: i32) -> Result<End> {
         return Ok(End::proc_null());
     }
     let pattern = Pattern { context: comm.context(), source: source.pattern(), tag };
-    let found = engine().block_on_probe(&pattern, &Waiting::receive(comm, source.pattern(), tag)).map_err(error_of)?;
+    let found = comm.engine().block_on_probe(&pattern, &Waiting::receive(comm, source.pattern(), tag)).map_err(error_of)?;
     Ok(End::of_receive(found))
 }
 
@@ -348,8 +345,9 @@ impl Message {
     pub fn receive(&self, region: Region) -> Arc<Request> {
         match self.matched.lock().take() {
             Some(matched) => {
-                let id = engine().receive_matched(matched, region);
-                Request::pending(id, Some(self.comm.clone()), About::Receive { source: self.from, tag: None })
+                let id = self.comm.engine().receive_matched(matched, region);
+                let direction = Direction::From { source: self.from, tag: None };
+                Request::light(Some(self.comm.clone()), Transfer::under_way(self.comm.engine(), id, Some(self.comm.clone()), direction))
             }
             None => Request::done(Some(&self.comm), End::proc_null()),
         }
@@ -376,7 +374,7 @@ pub fn improbe(comm: &Arc<Comm>, source: i32, tag: i32) -> Result<Found> {
         return Ok(Found::NoProc);
     }
     let pattern = Pattern { context: comm.context(), source: source.pattern(), tag };
-    Ok(match engine().probe_matched(&pattern) {
+    Ok(match comm.engine().probe_matched(&pattern) {
         None => Found::Nothing,
         Some(matched) => {
             let (end, message) = Message::new(comm, matched);

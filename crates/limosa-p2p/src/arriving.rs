@@ -38,6 +38,11 @@ impl Arrivals {
         Arrivals { current: (0..peers).map(|_| None).collect(), kept: Vec::new(), free: Vec::new() }
     }
 
+    /// One peer more.
+    pub fn add_peer(&mut self) {
+        self.current.push(None);
+    }
+
     /// What is arriving from a peer.
     pub fn from(&mut self, peer: Peer) -> &mut Option<Arrival> {
         &mut self.current[peer as usize]
@@ -49,7 +54,12 @@ impl Arrivals {
         self.current[peer as usize].as_mut()
     }
 
-    /// Makes room to keep a message for which `room` has been allocated; returns its number.
+    /// Makes room to keep one more message; false if there is no memory for it.
+    pub fn make_room(&mut self) -> bool {
+        !self.free.is_empty() || self.kept.try_reserve(1).is_ok()
+    }
+
+    /// Keeps a message for which `room` has been allocated; returns its number.
     pub fn keep(&mut self, room: Vec<u8>) -> usize {
         match self.free.pop() {
             Some(slot) => {
@@ -79,6 +89,12 @@ impl Arrivals {
             }
             _ => (data, false),
         }
+    }
+
+    /// Messages that are arriving or are kept.
+    pub fn count(&self) -> usize {
+        let arriving = self.current.iter().flatten().filter(|arrival| !matches!(arrival.target, Target::Kept(_))).count();
+        arriving + self.kept.len() - self.free.len()
     }
 
     /// Nothing will come any more.

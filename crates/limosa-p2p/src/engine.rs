@@ -9,26 +9,36 @@
 //! The doorbell's state is set under the lock. It rests at `Away` (or `AwayAll` while continuations are outstanding); a blocked call sets `Asleep`
 //! before it sleeps, and `Awake` while it polls for something urgent, so that it is not served twice.
 
+use crate::handlers::{self, Chapter, Handler};
 use crate::matching::{Envelope, Pattern};
 use crate::memory::Region;
 use crate::request::{Completion, Continuation, Failure, Label, Owner, Phase, RequestId, Short, Taken, Unknown};
-use crate::state::{Begun, Mode, State, Unexpected};
+use crate::state::{Begun, Concerns, Mode, ProgramJob, State, Unexpected};
 use limosa_base::alarm::Alarm;
 use limosa_base::biased::Biased;
 use limosa_base::doorbell::State as Bell;
-use limosa_base::{cpu, thread};
-use limosa_device::shm::{Commons, OwnDoorbell, ShmDevice};
-use limosa_device::{Device, Meta, Peer, Puller};
+use limosa_base::{cpu, reserve, thread};
+use limosa_device::shm::{DoorbellRef, HostMemory, ShmDevice};
+use limosa_device::{Address, Devices, Meta, Peer, PeerMemory, Urgency};
 use parking_lot::Mutex;
 use std::io;
-use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+mod holdings;
+mod peers;
 mod sharing;
+#[cfg(test)]
+mod tests;
 mod waiting;
+mod watch;
+
+use watch::Watch;
+
+pub use holdings::Holdings;
+pub use waiting::in_service;
 
 /// How often a blocking receive looks for its message before it begins to wait in earnest.
 const FIRST_LOOKS: u32 = 16;
@@ -44,7 +54,7 @@ pub enum Wait {
     Block,
 }
 
-/// What the engine may be told.
+/// Configuration of an engine.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// How blocked calls wait.
@@ -53,14 +63,31 @@ pub struct Options {
     pub spin_ns: u64,
     /// Longest message that travels with its envelope, in bytes; up to four times as much when processes outnumber processors.
     pub eager_limit: usize,
-    /// Whether messages may be read straight from the sender's memory where the system allows it.
-    pub cross_memory: bool,
+    /// How much memory messages may take that no receive was posted for, in bytes, before a process that waits for nothing takes no more.
+    pub unexpected_limit: usize,
+    /// Whether a helper thread serves what cannot wait while no thread of the program is in the library. Tests that decide themselves who runs
+    /// when do without.
+    pub independent_progress: bool,
+}
+
+/// What an engine stands on.
+pub struct Links {
+    /// The devices, with the peers that are known from the start.
+    pub devices: Devices,
+    /// This process's doorbell, which all devices ring or have rung.
+    pub doorbell: DoorbellRef,
+    /// This process among the peers.
+    pub rank: Peer,
+    /// Number of peers, this process among them.
+    pub peers: u32,
+    /// How many of them share this host's processors.
+    pub processes_here: u32,
 }
 
 /// Told when a blocked call is about to sleep (or has polled for long), and when it goes on; always without the engine's lock.
 pub trait Observer {
     /// The call is going to sleep if its condition, evaluated once more after this, still does not hold: for telling those who can make it hold
-    /// that they must ring ([`Commons::ring`](limosa_device::shm::Commons::ring)). Called with the engine's lock.
+    /// that they must ring ([`HostMemory::ring`]). Called with the engine's lock.
     fn arrange(&self) {}
     /// The call sleeps no more: takes back what [`Observer::arrange`] told.
     fn retract(&self) {}
@@ -72,7 +99,7 @@ pub trait Observer {
     fn woken_for_nothing(&self) {}
 }
 
-/// For waits that nobody needs to know about.
+/// An observer that does nothing.
 pub struct Unobserved;
 
 impl Observer for Unobserved {
@@ -123,16 +150,24 @@ impl View<'_> {
     }
 }
 
+impl From<ShmDevice> for Links {
+    /// All processes that share this device's memory.
+    fn from(device: ShmDevice) -> Links {
+        let (rank, peers, doorbell) = (device.rank(), device.size(), device.doorbell());
+        Links { devices: device.into(), doorbell, rank, peers, processes_here: peers }
+    }
+}
+
 struct Core {
-    device: Box<dyn Device>,
+    devices: Devices,
     state: State,
     sleepers: usize,
-    /// The alarm is set.
-    lingering: bool,
+    /// The alarm is set, and this long was its time when it was set.
+    alarm: Option<Duration>,
     /// How often in a row the attendant wanted to be called again.
     reminders: u32,
-    /// Naps with a backlog since something moved.
-    naps: u32,
+    /// Sleeps with a backlog since something moved.
+    sleeps_in_vain: u32,
     /// Packets that handlers want sent when the device is free.
     answers: Vec<(Peer, Meta)>,
 }
@@ -142,14 +177,14 @@ impl Core {
         if peer == me {
             self.state.send_local(envelope, region, mode)
         } else {
-            self.state.send(&mut *self.device, peer, envelope, region, mode)
+            self.state.send(&mut self.devices, peer, envelope, region, mode)
         }
     }
 
     /// Sends a message that can be on its way at once, without changing anything for anybody else; false if this is not such a one.
     #[inline]
     fn send_now(&mut self, me: Peer, peer: Peer, envelope: &Envelope, region: &Region) -> bool {
-        peer != me && self.state.send_now(&mut *self.device, peer, envelope, region)
+        peer != me && self.state.send_now(&mut self.devices, peer, envelope, region)
     }
 
     /// Nothing is to be done, and no thread sleeps.
@@ -159,107 +194,137 @@ impl Core {
         self.sleepers == 0 && state.continuations == 0 && state.jobs.is_empty() && state.unannounced.is_empty() && !state.has_backlog()
     }
 
-    fn joint_to_help(&mut self) -> Option<(usize, Peer, Region)> {
-        self.state.joint_to_help(&*self.device)
+    fn joint_to_help(&mut self) -> Option<Help> {
+        let (joint, peer, region) = self.state.joint_to_help(&self.devices)?;
+        let (me, to) = self.devices.host_address(self.state.rank).zip(self.devices.host_address(peer))?;
+        Some(Help { me, joint, to, region })
     }
+}
+
+/// A copy that this process can help with: joint number `joint` of this process, to be written to the memory of the receiver `to`.
+struct Help {
+    me: Address,
+    joint: usize,
+    to: Address,
+    region: Region,
 }
 
 /// The message engine of a process.
 pub struct Engine {
     this: Weak<Engine>,
     core: Biased<Core>,
-    doorbell: OwnDoorbell,
-    puller: Arc<dyn Puller>,
-    commons: Commons,
+    doorbell: DoorbellRef,
+    memory: Option<Arc<dyn PeerMemory>>,
+    host: Option<Arc<HostMemory>>,
     options: Options,
     rank: Peer,
     oversubscribed: bool,
     sharing: sharing::Sharing,
     stopping: AtomicBool,
-    helper: OnceLock<Mutex<Option<JoinHandle<()>>>>,
+    helper: Mutex<Option<JoinHandle<()>>>,
+    /// Descriptors of devices that do not ring the doorbell.
+    watched: Mutex<Vec<Watch>>,
     alarm: Alarm,
     /// Counts how often a thread left something to the alarm. Written under the lock, read by the alarm thread without it.
     put_off: AtomicU32,
     /// The count when the alarm was set.
     put_off_then: AtomicU32,
-    alarm_thread: OnceLock<Option<Mutex<Option<JoinHandle<()>>>>>,
+    alarm_thread: Mutex<Option<JoinHandle<()>>>,
     attendant: OnceLock<Attendant>,
+    panic_hook: OnceLock<PanicHook>,
 }
 
-/// What the layer above has others do for it when this process was rung: called without the lock by a thread that was woken. True if it wants to
-/// be called again in a while.
+/// A callback of the layer above. A thread that another process has woken calls it, without the lock. It returns true to be called again after a
+/// while.
 pub type Attendant = fn() -> bool;
 
-impl Engine {
-    /// An engine for process `rank` of `size` processes that share the file `segment` from byte `offset` (page-aligned) on.
-    ///
-    /// # Errors
-    /// The operating system's: most likely there is not enough memory.
-    pub fn join(segment: BorrowedFd<'_>, offset: u64, rank: Peer, size: u32, options: Options) -> io::Result<Arc<Engine>> {
-        Engine::start(ShmDevice::join(segment, offset, rank, size, options.cross_memory)?, rank, size, options)
-    }
+/// A callback that ends the job, for the reason in the text. A thread of the engine that has panicked calls it, without the lock.
+pub type PanicHook = fn(&str);
 
-    /// An engine over the shared-memory device, with its helper thread.
+impl Engine {
+    /// An engine over these devices, with its helper thread.
     ///
     /// # Errors
     /// The operating system's, when the helper thread cannot be started.
-    pub fn start(device: ShmDevice, rank: Peer, size: u32, options: Options) -> io::Result<Arc<Engine>> {
-        let doorbell = device.doorbell();
-        let puller = device.puller();
-        let commons = device.commons()?;
-        let oversubscribed = size as usize > cpu::allowed();
-        if size > 1 {
-            cpu::begin_on(rank as usize);
+    pub fn start(links: Links, options: Options) -> io::Result<Arc<Engine>> {
+        let Links { devices, doorbell, rank, peers, processes_here } = links;
+        let oversubscribed = processes_here as usize > cpu::allowed();
+        let host = devices.host_memory()?.map(Arc::new);
+        if let Some(host) = host.as_ref().filter(|_| processes_here > 1) {
+            cpu::begin_on(host.me() as usize);
         }
         // An offer's answer may have to wait for its turn on a processor; a copy more costs less.
-        let eager_limit = if oversubscribed { 4 * options.eager_limit } else { options.eager_limit }.min(device.max_data() - 8);
+        let eager_limit = if oversubscribed { 4 * options.eager_limit } else { options.eager_limit }.min(devices.least_max_data() - 8);
+        let memory = devices.peer_memory();
+        let watched = devices.wait_descriptors()?.into_iter().map(|(descriptor, ready)| Watch::new(descriptor, ready)).collect::<Vec<_>>();
         let core = Core {
-            device: Box::new(device),
-            state: State::new(rank, size, eager_limit),
+            devices,
+            state: State::new(rank, peers, eager_limit, options.unexpected_limit),
             sleepers: 0,
-            lingering: false,
+            alarm: None,
             reminders: 0,
-            naps: 0,
+            sleeps_in_vain: 0,
             answers: Vec::new(),
         };
+        reserve::hold();
         let alarm = Alarm::new()?;
         let engine = Arc::new_cyclic(|this| Engine {
             this: this.clone(),
             core: Biased::new(core),
             doorbell,
-            puller,
-            commons,
+            memory,
+            host,
             options: Options { eager_limit, ..options },
             rank,
             oversubscribed,
             sharing: sharing::Sharing::new(),
             stopping: AtomicBool::new(false),
-            helper: OnceLock::new(),
+            helper: Mutex::new(None),
+            watched: Mutex::new(watched),
             alarm,
             put_off: AtomicU32::new(0),
             put_off_then: AtomicU32::new(0),
-            alarm_thread: OnceLock::new(),
+            alarm_thread: Mutex::new(None),
             attendant: OnceLock::new(),
+            panic_hook: OnceLock::new(),
         });
         engine.doorbell.set(Bell::Away);
-        let for_helper = engine.clone();
-        let helper = thread::spawn_without_signals("limosa-helper", move || for_helper.help())?;
-        engine.helper.get_or_init(|| Mutex::new(Some(helper)));
+        if !options.independent_progress {
+            return Ok(engine);
+        }
+        engine.resume()?;
         Ok(engine)
     }
 
-    /// Ends the helper thread. Operations may still be started and waited for afterwards, without independent progress.
+    /// Starts the threads that make progress independent, unless they run.
+    ///
+    /// # Errors
+    /// The operating system's, when there can be no more threads.
+    pub fn resume(&self) -> io::Result<()> {
+        let mut helper = self.helper.lock();
+        let Some(this) = self.this.upgrade().filter(|_| helper.is_none() && self.options.independent_progress) else { return Ok(()) };
+        self.stopping.store(false, Ordering::Release);
+        for watch in &*self.watched.lock() {
+            watch.start(&this)?;
+        }
+        *helper = Some(thread::spawn_without_signals("limosa-helper", move || this.serve("helper", Engine::run_helper))?);
+        Ok(())
+    }
+
+    /// Ends the threads of [`Engine::resume`]. Operations may still be started and waited for afterwards, without independent progress.
     pub fn stop(&self) {
         self.stopping.store(true, Ordering::Release);
         self.doorbell.call_helper();
-        if let Some(helper) = self.helper.get().and_then(|h| h.lock().take()) {
-            // A helper that panicked has nothing more to say; the engine works without it.
+        if let Some(helper) = self.helper.lock().take() {
+            // It does not panic: see `serve`.
             let _ = helper.join();
         }
+        self.watched.lock().iter().for_each(Watch::stop);
         self.alarm.set(Duration::ZERO);
-        if let Some(thread) = self.alarm_thread.get().and_then(Option::as_ref).and_then(|thread| thread.lock().take()) {
+        if let Some(thread) = self.alarm_thread.lock().take() {
             let _ = thread.join();
         }
+        self.core.lock().alarm = None;
     }
 
     /// This process's number in the job.
@@ -272,44 +337,44 @@ impl Engine {
         self.options.eager_limit
     }
 
+    /// Memory that messages take here that no receive was posted for, in bytes.
+    pub fn unexpected_bytes(&self) -> usize {
+        self.core.lock().state.unexpected_bytes
+    }
+
     /// How often other processes had to wake this one.
     pub fn rings(&self) -> u32 {
         self.doorbell.rings()
     }
 
-    /// What the processes of this machine share beside messages.
-    pub fn commons(&self) -> &Commons {
-        &self.commons
-    }
-
-    /// Reads and writes peers' memory, where [`Engine::can_pull`] says so.
-    pub fn puller(&self) -> &dyn Puller {
-        &*self.puller
-    }
-
-    /// Whether the memory of `peer`, which has joined the job, can be read and written.
-    pub fn can_pull(&self, peer: Peer) -> bool {
-        self.core.lock().device.can_pull(peer)
-    }
-
-    /// Has this called whenever a thread of this process was rung for something that is no message. The first one to be set stays.
+    /// Sets the callback for wake-ups that are not about messages. The first one that is set stays.
     pub fn set_attendant(&self, attendant: Attendant) {
         self.attendant.get_or_init(|| attendant);
     }
 
-    /// Has the attendant called in a while, whatever the program does.
+    /// Says how to find out which receives may need a peer that has died.
+    pub fn set_concerns(&self, concerns: Box<Concerns>) {
+        self.core.lock().state.deaths.set_concerns(concerns);
+    }
+
+    /// Sets the callback for a panic in a thread of the engine. The first one that is set stays. Without one, such a panic ends this process.
+    pub fn set_panic_hook(&self, panic_hook: PanicHook) {
+        self.panic_hook.get_or_init(|| panic_hook);
+    }
+
+    /// Has the attendant called after a while, whatever the program does.
     pub fn remind(&self) {
         let mut core = self.core.lock();
         core.reminders = 0;
-        self.call_back(&mut core);
+        self.set_reminder(&mut core);
         self.leave(core);
     }
 
-    /// Has the attendant called soon, in case that the program does not come back.
+    /// Has the attendant called soon, unless the program comes back first.
     pub fn remind_soon(&self) {
         let mut core = self.core.lock();
         core.reminders = 0;
-        self.linger(&mut core);
+        self.set_alarm_soon(&mut core);
         self.leave(core);
     }
 
@@ -318,12 +383,37 @@ impl Engine {
         self.oversubscribed
     }
 
+    // ---- packets of other layers -----------------------------------------------------------------------------------
+
+    /// Registers a chapter's handlers, for its kinds of packets from the first on; see [`Handler`] for what they may do.
+    ///
+    /// # Panics
+    /// The chapter has registered handlers already.
+    pub fn register(&self, chapter: Chapter, handlers: Vec<Handler>) {
+        self.core.lock().state.handlers.register(chapter, handlers);
+    }
+
+    /// Sends a packet of a chapter's kind ([`Chapter::kind`]) to another process, behind what waits for it. The data are few, and copied if they
+    /// have to wait.
+    ///
+    /// # Errors
+    /// That communication has ended.
+    pub fn send_packet(&self, to: Peer, meta: Meta, data: &[u8], urgency: Urgency) -> Result<(), Failure> {
+        assert!(meta.kind >= handlers::FIRST_KIND, "kind {} is a message's", meta.kind);
+        let mut core = self.core.lock();
+        let Core { devices, state, .. } = &mut *core;
+        state.control(devices, to, meta, data, urgency);
+        let broken = state.broken.clone();
+        self.leave(core);
+        broken.map_or(Ok(()), Err)
+    }
+
     // ---- operations ------------------------------------------------------------------------------------------------
 
     /// Starts a send to process `peer`. The region must stay readable and unchanged until the send is done.
     ///
     /// # Errors
-    /// [`Failure::Device`], [`Failure::NoMemory`].
+    /// [`Failure::Device`], [`Failure::NoMemory`], [`Failure::PeerDied`].
     pub fn send(&self, peer: Peer, envelope: &Envelope, region: Region, mode: Mode) -> Result<Started, Failure> {
         let mut core = self.core.lock();
         let started = core.start_send(self.rank, peer, envelope, region, mode);
@@ -335,7 +425,7 @@ impl Engine {
     pub fn receive(&self, pattern: &Pattern, region: Region) -> RequestId {
         let mut core = self.core.lock();
         let core_ref = &mut *core;
-        let id = core_ref.state.receive(&mut *core_ref.device, pattern, region);
+        let id = core_ref.state.receive(&mut core_ref.devices, pattern, region);
         self.leave(core);
         id
     }
@@ -366,7 +456,7 @@ impl Engine {
         let mut core = self.core.lock();
         let core_ref = &mut *core;
         let small = region.len() <= core_ref.state.eager_limit;
-        let id = core_ref.state.receive(&mut *core_ref.device, pattern, region);
+        let id = core_ref.state.receive(&mut core_ref.devices, pattern, region);
         let request = core.state.requests.get_mut(id).expect("just inserted");
         request.label = Some(label);
         if small && matches!(request.phase, Phase::Posted { .. }) {
@@ -456,7 +546,7 @@ impl Engine {
         let core_ref = &mut *core;
         let end;
         core_ref.state.may_stream = !self.oversubscribed;
-        match core_ref.state.receive_blocking(&mut *core_ref.device, pattern, region) {
+        match core_ref.state.receive_blocking(&mut core_ref.devices, pattern, region) {
             Begun::Done(completion) => end = completion,
             Begun::Direct => {
                 // Often the message is there, or about to come.
@@ -480,7 +570,7 @@ impl Engine {
     /// Sends and waits until the region may be used again.
     ///
     /// # Errors
-    /// [`Failure::Device`], [`Failure::NoMemory`].
+    /// As for [`Engine::send`].
     pub fn send_blocking(
         &self,
         peer: Peer,
@@ -511,7 +601,7 @@ impl Engine {
     /// The message that a receive with this pattern would get now, if there is one.
     ///
     /// # Errors
-    /// [`Failure::Device`], [`Failure::NoMemory`].
+    /// [`Failure::Device`], [`Failure::NoMemory`], [`Failure::PeerDied`] if there is none and a peer that could send one has died.
     pub fn probe(&self, pattern: &Pattern) -> Result<Option<Completion>, Failure> {
         let mut core = self.core.lock();
         let mut found = core.state.matcher.probe(pattern).map(|(e, m)| seen(e, m));
@@ -519,24 +609,21 @@ impl Engine {
             self.progress(&mut core);
             found = core.state.matcher.probe(pattern).map(|(e, m)| seen(e, m));
         }
-        let broken = core.state.broken.clone();
+        let lost = if core.state.impaired { core.state.lost(pattern) } else { None };
         self.leave(core);
-        match broken {
-            Some(failure) => Err(failure),
-            None => Ok(found),
-        }
+        lost.map_or(Ok(found), Err)
     }
 
     /// Waits for a message that a receive with this pattern would get; the message stays.
     ///
     /// # Errors
-    /// [`Failure::Device`], [`Failure::NoMemory`].
+    /// As for [`Engine::probe`].
     pub fn block_on_probe(&self, pattern: &Pattern, observer: &dyn Observer) -> Result<Completion, Failure> {
         let mut found = None;
         self.block_with(
             &mut |state| {
-                found = match &state.broken {
-                    Some(failure) => Some(Err(failure.clone())),
+                found = match if state.impaired { state.lost(pattern) } else { None } {
+                    Some(failure) => Some(Err(failure)),
                     None => state.matcher.probe(pattern).map(|(e, m)| Ok(seen(e, m))),
                 };
                 found.is_some()
@@ -562,7 +649,7 @@ impl Engine {
     pub fn receive_matched(&self, matched: Matched, region: Region) -> RequestId {
         let mut core = self.core.lock();
         let core_ref = &mut *core;
-        let id = core_ref.state.receive_matched(&mut *core_ref.device, &matched.envelope, matched.message, region);
+        let id = core_ref.state.receive_matched(&mut core_ref.devices, &matched.envelope, matched.message, region);
         self.leave(core);
         id
     }
@@ -571,7 +658,7 @@ impl Engine {
     pub fn cancel(&self, id: RequestId) {
         let mut core = self.core.lock();
         let core_ref = &mut *core;
-        core_ref.state.cancel(&mut *core_ref.device, id);
+        core_ref.state.cancel(&mut core_ref.devices, id);
         self.leave(core);
     }
 
@@ -624,6 +711,17 @@ impl Engine {
             state.continuations += 1;
         }
         self.leave(core);
+    }
+
+    /// Leaves something to the next thread of the program that is in the library, which does it without the lock: for what the helper and the alarm
+    /// thread must not do ([`in_service`]).
+    pub fn leave_to_program(&self, job: ProgramJob) {
+        let mut core = self.core.lock();
+        core.state.for_program.push(job);
+        core.state.continuations += 1;
+        if core.sleepers > 0 {
+            self.doorbell.wake_own();
+        }
     }
 
     /// Wakes threads of this process that sleep in [`Engine::block_on`], so that they look at their conditions again.

@@ -6,6 +6,7 @@
 mod arriving;
 mod choice;
 mod engine;
+mod handlers;
 pub mod matching;
 pub mod memory;
 mod request;
@@ -13,8 +14,10 @@ mod state;
 mod transfer;
 mod wire;
 
-pub use engine::{Attendant, Engine, Matched, Observer, Options, Started, Unobserved, View, Wait};
-pub use limosa_device::shm::{Commons, Found};
-pub use limosa_device::{Peer, Puller, Slice, slice};
+pub use engine::{Attendant, Engine, Holdings, Links, Matched, Observer, Options, PanicHook, Started, Unobserved, View, Wait, in_service};
+pub use handlers::{Actions, Chapter, Handler};
+pub use limosa_device::messages::MessagesDevice;
+pub use limosa_device::shm::{Found, HostMemory, ShmDevice};
+pub use limosa_device::{Address, Device, DeviceId, Devices, Meta, Peer, PeerMemory, Slice, Urgency, slice};
 pub use request::{Completion, Continuation, Failure, Label, RequestId, Short, Unknown};
-pub use state::Mode;
+pub use state::{Concerns, Mode, ProgramJob};

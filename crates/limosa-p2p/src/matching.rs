@@ -72,6 +72,12 @@ fn key(pattern: &Pattern) -> Key {
     (pattern.context, u64::from(source) << 32 | u64::from(tag))
 }
 
+/// The pattern of a hash key.
+fn pattern_of((context, word): Key) -> Pattern {
+    let rank_or_any = |half: u32| if half == u32::MAX { None } else { Some(half as i32) };
+    Pattern { context, source: rank_or_any((word >> 32) as u32), tag: rank_or_any(word as u32) }
+}
+
 /// A list of entries that are asked for by the same key.
 struct List {
     key: Key,
@@ -343,6 +349,26 @@ impl<P, U> Matcher<P, U> {
         Some(self.posted.remove(index))
     }
 
+    /// Makes room for one more unexpected message; false if there is no memory for it.
+    pub fn make_room(&mut self) -> bool {
+        let store = &mut self.unexpected;
+        let (nodes, lists) = (usize::from(store.free.is_empty()), FORMS.saturating_sub(store.lists.free.len()));
+        store.nodes.try_reserve(nodes).is_ok()
+            && store.lists.all.try_reserve(lists).is_ok()
+            && store.lists.by_key.try_reserve(FORMS).is_ok()
+    }
+
+    /// All posted receives with their patterns: for slow paths.
+    pub fn posted(&self) -> Vec<(EntryId, Pattern)> {
+        let lists = &self.posted.lists.all;
+        let is_used = |(_, node): &(usize, &Node<P, 1>)| node.value.is_some();
+        let describe = |(index, node): (usize, &Node<P, 1>)| {
+            let pattern = pattern_of(lists[node.links[0].list as usize].key);
+            (self.posted.id(index as u32, pattern.form()), pattern)
+        };
+        self.posted.nodes.iter().enumerate().filter(is_used).map(describe).collect()
+    }
+
     /// Stores a message that no receive was posted for.
     pub fn store(&mut self, envelope: &Envelope, message: U) {
         let index = self.unexpected.insert((*envelope, message));
@@ -498,7 +524,8 @@ mod tests {
                     Event::Withdraw(at) => {
                         if at < oracle.posted.len() {
                             let (_, number) = oracle.posted.remove(at);
-                            let (id, _) = ids[&number];
+                            let (id, pattern) = ids[&number];
+                            prop_assert!(matcher.posted().contains(&(id, pattern)));
                             prop_assert_eq!(matcher.withdraw(id), Some(number));
                             prop_assert_eq!(matcher.withdraw(id), None);
                         }

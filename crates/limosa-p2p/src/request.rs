@@ -14,12 +14,15 @@
 //! | `Local` | a matching receive in this process | done; done (cancelled) |
 //! | `Done` | the owner's look | free |
 //!
+//! If the peer that is needed dies, every phase but `Done` and `Local` ends with a failure (`state::death`).
+//!
 //! All fields are touched under the engine's lock only, except that `Pulling` and `Pushing` leave the region to the thread that copies.
 
 use crate::choice::Way;
 use crate::matching::{EntryId, Envelope};
 use crate::memory::Region;
 use limosa_device::{DeviceError, Peer};
+use std::collections::VecDeque;
 use std::fmt;
 
 /// Names a request; a stale name is recognised.
@@ -35,7 +38,7 @@ impl RequestId {
         u64::from(self.generation) << 32 | u64::from(self.index)
     }
 
-    /// The name in 30 bits.
+    /// The name in few bits.
     pub fn short(self) -> Short {
         Short { index: self.index, generation: self.generation % Short::GENERATIONS }
     }
@@ -46,7 +49,7 @@ impl RequestId {
     }
 }
 
-/// A request's name in few bits: a stale one is recognised until its slot has been used [`Short::GENERATIONS`] times more.
+/// A request's name in few bits. A stale one is recognised until [`Short::DISTANCE`] further requests have been started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Short {
     /// Slot.
@@ -57,8 +60,17 @@ pub struct Short {
 
 impl Short {
     /// Generations that are told apart.
-    pub const GENERATIONS: u32 = 64;
+    pub const GENERATIONS: u32 = 1 << 11;
+    /// Requests that can be started before a name may come again: once the first slots have been freed, more than [`RESTING`] are used between two
+    /// uses of the same one.
+    pub const DISTANCE: u32 = 1 << 16;
 }
+
+/// Free slots that are kept back, so that a slot is not used again before this many others. More would make names last longer, and spread requests
+/// over more of the processor's cache.
+const RESTING: usize = 32;
+
+const _: () = assert!((Short::GENERATIONS - 1) * (RESTING as u32 + 1) >= Short::DISTANCE);
 
 /// There is no such request, or not any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,13 +105,15 @@ pub enum Failure {
     NoMemory(String),
     /// The device failed; says how.
     Device(String),
+    /// The partner has died, or cannot be reached any more; says who and how that is known.
+    PeerDied(String),
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Failure::Truncated { sent, room } => write!(f, "a message of {sent} bytes arrived for a receive buffer of {room} bytes"),
-            Failure::NoMemory(what) | Failure::Device(what) => f.write_str(what),
+            Failure::NoMemory(what) | Failure::Device(what) | Failure::PeerDied(what) => f.write_str(what),
         }
     }
 }
@@ -111,6 +125,7 @@ impl From<DeviceError> for Failure {
         match error {
             DeviceError::NoMemory { .. } => Failure::NoMemory(error.to_string()),
             DeviceError::Corrupt { .. } => Failure::Device(error.to_string()),
+            DeviceError::Died { .. } => Failure::PeerDied(error.to_string()),
         }
     }
 }
@@ -160,7 +175,7 @@ pub(crate) enum Phase {
     Posted { entry: EntryId },
     Pulling,
     Arriving,
-    Streaming { expected: u64, received: u64 },
+    Streaming { peer: Peer, expected: u64, received: u64 },
     Queued,
     Unmatched { peer: Peer, envelope: Envelope },
     Offered { peer: Peer, envelope: Envelope, joint: Option<usize> },
@@ -184,6 +199,14 @@ pub(crate) struct Request {
 }
 
 impl Request {
+    /// This is a send that `peer` has not taken yet, so that a packet of that peer may end it.
+    pub fn is_send_to(&self, peer: Peer) -> bool {
+        match self.phase {
+            Phase::Unmatched { peer: to, .. } | Phase::Offered { peer: to, .. } | Phase::Feeding { peer: to, .. } => to == peer,
+            _ => false,
+        }
+    }
+
     /// Nothing is awaited any more: lets go of the message's memory.
     #[inline]
     pub fn done(&mut self) {
@@ -207,7 +230,7 @@ pub(crate) enum Taken {
 
 struct Slot {
     generation: u32,
-    /// The slot is in use. What a free one holds is of no account; it stays in place because moving it in and out costs more than all else.
+    /// The slot is in use. A free slot's contents are meaningless; they stay in place because moving them costs more than everything else here.
     used: bool,
     request: Request,
 }
@@ -216,22 +239,26 @@ struct Slot {
 #[derive(Default)]
 pub(crate) struct Requests {
     slots: Vec<Slot>,
-    free: Vec<u32>,
+    /// In the order in which they are used again: first freed, first used.
+    free: VecDeque<u32>,
 }
 
 impl Requests {
     /// The name of the request that is inserted next.
     #[inline]
     pub fn next_id(&self) -> RequestId {
-        match self.free.last() {
-            Some(&index) => RequestId { index, generation: self.slots[index as usize].generation },
-            None => RequestId { index: self.slots.len() as u32, generation: 1 },
+        match self.free.front() {
+            Some(&index) if self.free.len() > RESTING => RequestId { index, generation: self.slots[index as usize].generation },
+            _ => RequestId { index: self.slots.len() as u32, generation: 1 },
         }
     }
 
     #[inline]
     pub fn insert(&mut self, phase: Phase, region: Region) -> RequestId {
-        let Some(index) = self.free.pop() else { return self.grow(phase, region) };
+        if self.free.len() <= RESTING {
+            return self.grow(phase, region);
+        }
+        let Some(index) = self.free.pop_front() else { return self.grow(phase, region) };
         let slot = &mut self.slots[index as usize];
         slot.used = true;
         slot.request.phase = phase;
@@ -303,7 +330,7 @@ impl Requests {
         slot.request.owner = Owner::Waiter;
         slot.request.label = None;
         let completion = std::mem::take(&mut slot.request.completion);
-        self.free.push(id.index);
+        self.free.push_back(id.index);
         Some(completion)
     }
 }
@@ -311,9 +338,13 @@ impl Requests {
 impl Requests {
     /// Requests that only a message can complete, as opposed to a copy that is being made.
     pub fn awaiting_messages(&self) -> Vec<RequestId> {
+        self.in_phase(|phase| !matches!(phase, Phase::Done | Phase::Pulling | Phase::Pushing { .. }))
+    }
+
+    /// Requests in such a phase: for slow paths.
+    pub fn in_phase(&self, wanted: impl Fn(&Phase) -> bool) -> Vec<RequestId> {
         let name = |(index, slot): (usize, &Slot)| RequestId { index: index as u32, generation: slot.generation };
-        let waits = |slot: &Slot| slot.used && !matches!(slot.request.phase, Phase::Done | Phase::Pulling | Phase::Pushing { .. });
-        self.slots.iter().enumerate().filter(|(_, slot)| waits(slot)).map(name).collect()
+        self.slots.iter().enumerate().filter(|(_, slot)| slot.used && wanted(&slot.request.phase)).map(name).collect()
     }
 
     /// True if a labelled request of this context has not been taken yet.
@@ -335,5 +366,42 @@ impl Requests {
 
     fn used(&self) -> impl Iterator<Item = &Request> {
         self.slots.iter().filter(|slot| slot.used).map(|slot| &slot.request)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn labelled(requests: &mut Requests) -> RequestId {
+        let id = requests.insert(Phase::Queued, Region::empty());
+        requests.get_mut(id).expect("just inserted").label = Some(Label { context: 0, note: 0, peer: None, tag: None, is_send: true });
+        id
+    }
+
+    #[test]
+    fn a_stale_name_is_recognised_for_as_long_as_promised() {
+        for window in [1, 2, 31, 32, 33, 64, 1000] {
+            // Names of all ages: from the first use of the table, and from when slots are used again.
+            for used_before in [0, 1, 40, 5000] {
+                let mut requests = Requests::default();
+                for _ in 0..used_before {
+                    let id = labelled(&mut requests);
+                    requests.remove(id);
+                }
+                let stale = labelled(&mut requests);
+                requests.remove(stale);
+                let mut started = 0;
+                while started < Short::DISTANCE {
+                    let ids: Vec<_> = (0..window.min(Short::DISTANCE - started)).map(|_| labelled(&mut requests)).collect();
+                    started += ids.len() as u32;
+                    assert!(requests.find(stale.short()).is_none(), "after {started} requests, {window} at once");
+                    for id in ids {
+                        assert_eq!(requests.find(id.short()).map(|(found, _)| found), Some(id));
+                        requests.remove(id);
+                    }
+                }
+            }
+        }
     }
 }

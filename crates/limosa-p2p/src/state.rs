@@ -7,34 +7,43 @@
 //!
 //! How messages begin is in `sending` and `receiving`; here is what both share, and what packets do that arrive.
 //!
-//! Handlers never touch the device's receiving side (they run inside its poll); what needs the device, or must happen without the lock, is
-//! noted down ([`Deferred`], [`Job`]) and done by the engine right after.
+//! Handlers run inside a device's poll, so they never touch its receiving side. What needs the device is put on a list ([`Deferred`]), and so is what
+//! must happen without the lock ([`Job`]); the engine does both right after the poll.
+//!
+//! **Messages that no receive was posted for** are held, up to a limit ([`State::is_full`]). What happens beyond it:
+//! - a visit that waits for nothing (the helper's, the alarm's, the end of any call) takes no more packets. They stay on their lanes; when a lane is
+//!   full, its sender's messages stay at the sender: a blocking send waits, a non-blocking one is queued;
+//! - a call that asks for what has not come (it receives, waits, tests, probes) takes whatever comes: what it asks for may be behind a flood of
+//!   messages that it does not ask for. So a rank that waits may hold more than the limit, and only lack of memory ends that;
+//! - taking begins again, without such a call, when receives have brought what is held down to half of the limit.
 //!
 //! When a packet is lost, because the device failed or there is no memory for it, order and completeness of messages cannot be kept any more:
 //! everything that waits for a message fails then, and so does everything that is started later ([`State::break_down`]).
 
 use crate::arriving::{Arrival, Arrivals, Target};
 use crate::choice::Choice;
+use crate::handlers::{Actions, Handlers};
 use crate::matching::{Envelope, Matcher, Pattern};
 use crate::memory::Region;
 use crate::request::{Completion, Continuation, Failure, Owner, Phase, RequestId, Requests};
 use crate::transfer::{Pull, Push};
 use crate::wire::{self, Offer};
-use limosa_base::clock;
-use limosa_device::{Device, Meta, Peer};
+use limosa_base::{clock, reserve};
+use limosa_device::{Devices, Meta, Peer, Urgency};
 use smallvec::SmallVec;
 use std::collections::VecDeque;
 
+mod death;
 mod receiving;
 mod sending;
 
+pub use death::Concerns;
+use death::Deaths;
 use sending::Waiting;
 
-/// Most pieces that are offered for fetching one by one; more are packed by streaming.
-const MAX_PIECES: usize = 4096;
 /// Mean length of a piece from which fetching piece by piece is worth it, in bytes.
 pub(crate) const MIN_PIECE: usize = 8 * 1024;
-/// Shortest message that both sides copy together: a shorter one is over before the sender's joining pays.
+/// Shortest message that both sides copy together: a shorter one has been copied before the sender's help pays.
 const MIN_JOINT: usize = 128 * 1024;
 
 /// Bytes of a part of an eager message; shorter ones travel whole.
@@ -51,6 +60,9 @@ pub enum Mode {
     /// Synchronous mode.
     Synchronous,
 }
+
+/// What holding a message that no receive was posted for takes beside its bytes.
+const HELD_BYTES: usize = size_of::<Unexpected>() + 160;
 
 /// A message that no receive was posted for.
 pub(crate) enum Unexpected {
@@ -84,17 +96,37 @@ impl Unexpected {
             Unexpected::Local { len, .. } => *len,
         }
     }
+
+    /// Memory that it takes here.
+    fn held_bytes(&self) -> usize {
+        HELD_BYTES
+            + match self {
+                Unexpected::Eager { data, .. } => data.len(),
+                Unexpected::Arriving { total, .. } => *total,
+                Unexpected::Offer { .. } | Unexpected::Local { .. } => 0,
+            }
+    }
 }
 
 /// To be done with the device, right after polling it.
 pub(crate) enum Deferred {
-    Fetch { request: RequestId, from: Peer, offer: Offer, region: Region, bytes: u64 },
+    /// An offered message is to be fetched.
+    Fetch(Pull),
+    /// A packet of another layer that is to be sent.
+    Packet { to: Peer, meta: Meta, data: SmallVec<[u8; 64]>, urgency: Urgency },
 }
+
+/// What only a thread of the program may do, without the lock.
+pub type ProgramJob = Box<dyn FnOnce(&crate::Engine) + Send>;
 
 /// To be done without the lock.
 pub(crate) enum Job {
     Pull(Pull),
     Push(Push),
+    /// Take the packets that were left on their lanes.
+    TakePackets,
+    /// A function that another layer's handler asked for.
+    Layer(ProgramJob),
     Continue(Continuation, Completion),
 }
 
@@ -132,6 +164,8 @@ pub(crate) struct State {
     arrivals: Arrivals,
     pub deferred: Vec<Deferred>,
     pub jobs: Vec<Job>,
+    /// Jobs that only a thread of the program may do. Each counts as a continuation.
+    pub for_program: Vec<ProgramJob>,
     backlog: Vec<VecDeque<Waiting>>,
     /// Peers with a backlog.
     behind: Vec<Peer>,
@@ -145,13 +179,21 @@ pub(crate) struct State {
     pub completed: bool,
     /// Messages have been lost, for this reason.
     pub broken: Option<Failure>,
-    /// Bytes of unexpected eager messages held.
+    /// Messages have been lost, or a peer has died: what is started may have failed already.
+    pub impaired: bool,
+    pub deaths: Deaths,
+    /// Memory that unexpected messages take.
     pub unexpected_bytes: usize,
+    unexpected_limit: usize,
+    /// Packets were left on their lanes because the limit was reached.
+    pub held_back: bool,
     /// Offered messages may be streamed although they could be pulled: a thread is here, and stays until what it waits for has come.
     pub may_stream: bool,
-    /// This is the helper's look: a computation may want the processor, so that partners that wait had better do the work.
+    /// The helper makes this progress: the program may be computing, so partners that wait had better do the work.
     pub in_service: bool,
     choice: Choice,
+    /// Of the packets that are no messages.
+    pub handlers: Handlers,
     /// Which offered sends this process can help to copy, by joint.
     pub joints: Joints,
     /// Offers of which the receivers' helper threads have not been told: a sender that waits anyway tells them only after a while.
@@ -170,8 +212,8 @@ pub(crate) struct Joints {
 }
 
 impl Joints {
-    fn lend(&mut self, device: &dyn Device, rank: Peer) -> Option<usize> {
-        let all = device.joints(rank);
+    fn lend(&mut self, devices: &Devices, rank: Peer) -> Option<usize> {
+        let all = devices.joints(rank);
         self.lent.resize(all.len(), None);
         let index = (0..all.len()).find(|&i| self.lent[i].is_none() && self.busy & (1 << i) == 0)?;
         all[index].lend();
@@ -186,7 +228,7 @@ impl Joints {
 }
 
 impl State {
-    pub fn new(rank: Peer, size: u32, eager_limit: usize) -> State {
+    pub fn new(rank: Peer, size: u32, eager_limit: usize, unexpected_limit: usize) -> State {
         State {
             rank,
             eager_limit,
@@ -196,6 +238,7 @@ impl State {
             arrivals: Arrivals::new(size),
             deferred: Vec::new(),
             jobs: Vec::new(),
+            for_program: Vec::new(),
             backlog: (0..size).map(|_| VecDeque::new()).collect(),
             behind: Vec::new(),
             feeding: VecDeque::new(),
@@ -203,13 +246,30 @@ impl State {
             continuations: 0,
             completed: false,
             broken: None,
+            impaired: false,
+            deaths: Deaths::default(),
             unexpected_bytes: 0,
+            unexpected_limit,
+            held_back: false,
             may_stream: false,
             in_service: false,
             choice: Choice::default(),
+            handlers: Handlers::default(),
             joints: Joints::default(),
             unannounced: SmallVec::new(),
         }
+    }
+
+    /// Whether there are jobs, also those that only a thread of the program may do.
+    #[inline]
+    pub fn has_jobs(&self, by_program: bool) -> bool {
+        !self.jobs.is_empty() || (by_program && !self.for_program.is_empty())
+    }
+
+    /// One peer more, with the next number.
+    pub fn add_peer(&mut self) {
+        self.backlog.push(VecDeque::new());
+        self.arrivals.add_peer();
     }
 
     // ---- ends of requests ------------------------------------------------------------------------------------------
@@ -240,6 +300,7 @@ impl State {
             return;
         }
         self.broken = Some(failure.clone());
+        self.impaired = true;
         self.backlog.iter_mut().for_each(VecDeque::clear);
         self.behind.clear();
         self.feeding.clear();
@@ -270,15 +331,43 @@ impl State {
         self.complete(id, Completion::default());
     }
 
-    /// Marks a send that waited for its receiver as done, whatever the receiver did with it.
-    fn settle_send(&mut self, id: RequestId, cancelled: bool) {
-        let waits = self.requests.get(id).is_some_and(|r| {
-            matches!(r.phase, Phase::Unmatched { .. } | Phase::Offered { .. } | Phase::Feeding { .. } | Phase::Local { .. })
-        });
+    /// Ends a send that waits for `peer`, because that peer says so; false if there is no such send.
+    fn settle_send_to(&mut self, peer: Peer, id: RequestId, cancelled: bool) -> bool {
+        let waits = self.requests.get(id).is_some_and(|r| r.is_send_to(peer));
         if waits {
-            self.interest -= 1;
-            self.unannounced.retain(|(_, offer)| *offer != id);
-            self.complete(id, Completion { cancelled, ..Completion::default() });
+            self.settle_send(id, cancelled);
+        }
+        waits
+    }
+
+    /// Ends a send that waited for its receiver, whatever the receiver did with it.
+    fn settle_send(&mut self, id: RequestId, cancelled: bool) {
+        self.interest -= 1;
+        self.unannounced.retain(|(_, offer)| *offer != id);
+        self.complete(id, Completion { cancelled, ..Completion::default() });
+    }
+
+    // ---- messages that no receive was posted for -------------------------------------------------------------------
+
+    /// So much is held that only a thread that asks for something takes more.
+    #[inline]
+    pub fn is_full(&self) -> bool {
+        self.unexpected_bytes > self.unexpected_limit
+    }
+
+    /// Holds a message until it is asked for.
+    fn hold(&mut self, envelope: &Envelope, message: Unexpected) {
+        self.unexpected_bytes += message.held_bytes();
+        self.matcher.store(envelope, message);
+    }
+
+    /// A message that was held is held no more.
+    #[inline]
+    fn release(&mut self, message: &Unexpected) {
+        self.unexpected_bytes -= message.held_bytes();
+        if self.held_back && self.unexpected_bytes <= self.unexpected_limit / 2 {
+            self.held_back = false;
+            self.jobs.push(Job::TakePackets);
         }
     }
 
@@ -287,61 +376,85 @@ impl State {
     /// Handles one packet; false if it makes no sense.
     #[must_use]
     pub fn handle(&mut self, from: Peer, meta: &Meta, data: &[u8], answers: &mut Vec<(Peer, Meta)>) -> bool {
-        if self.broken.is_some() {
-            return true; // The rest of a burst in which one packet was lost.
+        if self.impaired && self.is_ignored(from, meta.kind) {
+            return true;
         }
+        let envelope = || wire::checked_envelope(meta);
         match meta.kind {
-            wire::EAGER => self.eager_arrived(from, &wire::envelope(meta), data, None, answers),
+            wire::EAGER => {
+                let Some(envelope) = envelope() else { return false };
+                self.eager_arrived(from, &envelope, data, None, answers);
+            }
             wire::EAGER_SYNC => {
-                let Some(send) = wire::word(data, 0) else { return false };
-                self.eager_arrived(from, &wire::envelope(meta), &data[8..], Some(send), answers);
+                let (Some(envelope), Some(send)) = (envelope(), wire::word(data, 0)) else { return false };
+                self.eager_arrived(from, &envelope, &data[8..], Some(send), answers);
             }
             wire::BEGIN => {
-                let Some(total) = wire::word(data, 0).and_then(|total| usize::try_from(total).ok()) else { return false };
-                return self.begin_arrival(from, &wire::envelope(meta), total);
+                let (Some(envelope), Some(total)) = (envelope(), wire::word(data, 0)) else { return false };
+                return self.begin_arrival(from, &envelope, total);
             }
             wire::PART => return self.part_arrived(from, data),
             wire::OFFER => {
-                let Some(offer) = Offer::decode(data) else { return false };
-                let envelope = wire::envelope(meta);
-                let receive = match self.direct_for(&envelope).map(|direct| std::mem::replace(&mut direct.region, Region::empty())) {
-                    Some(region) => {
-                        let id = self.requests.insert(Phase::Pulling, Region::empty());
-                        self.direct.as_mut().expect("it was found a moment ago").phase = DirectPhase::Fetching(id);
-                        Some((id, region))
-                    }
-                    None => self.matcher.arrive(&envelope).map(|id| (id, self.take_posted(id))),
-                };
-                match receive {
-                    Some((id, region)) => self.fetch(id, from, &envelope, &offer, region),
-                    None => self.matcher.store(&envelope, Unexpected::Offer { from, offer }),
-                }
+                let (Some(envelope), Some(offer)) = (envelope(), Offer::decode(data)) else { return false };
+                self.offer_arrived(from, &envelope, offer);
             }
             wire::ACCEPT => {
                 let Some(len) = wire::word(data, 0) else { return false };
                 return self.accepted(RequestId::from_wire(meta.words[0]), from, meta.words[1], len, wire::word(data, 1));
             }
-            wire::WRITTEN => return self.written(RequestId::from_wire(meta.words[0])),
-            wire::STREAM => return self.streamed(RequestId::from_wire(meta.words[0]), meta.words[1], data),
-            wire::DONE => self.settle_send(RequestId::from_wire(meta.words[0]), false),
+            wire::WRITTEN => return self.written(RequestId::from_wire(meta.words[0]), from),
+            wire::STREAM => return self.streamed(RequestId::from_wire(meta.words[0]), from, meta.words[1], data),
+            wire::DONE => return self.settle_send_to(from, RequestId::from_wire(meta.words[0]), false),
             wire::RECALL => {
-                let Some(send) = wire::word(data, 0) else { return false };
-                let theirs = |u: &Unexpected| match u {
-                    Unexpected::Eager { from: f, sync: Some(s), .. } => *f == from && *s == send,
-                    Unexpected::Offer { from: f, offer } => *f == from && offer.send == send,
-                    _ => false,
-                };
-                let given = self.matcher.take_where(&wire::envelope(meta), theirs).is_some();
+                let (Some(envelope), Some(send)) = (envelope(), wire::word(data, 0)) else { return false };
+                let given = self.recall_arrived(from, &envelope, send);
                 answers.push((from, wire::about(wire::RECALLED, send, u64::from(given))));
             }
-            wire::RECALLED => {
-                if meta.words[1] != 0 {
-                    self.settle_send(RequestId::from_wire(meta.words[0]), true);
-                }
+            // A send that was not given back may have ended meanwhile.
+            wire::RECALLED if meta.words[1] == 0 => {}
+            wire::RECALLED => return self.settle_send_to(from, RequestId::from_wire(meta.words[0]), true),
+            kind => {
+                let Some(handler) = self.handlers.find(kind) else { return false };
+                return handler(&mut Actions { deferred: &mut self.deferred, jobs: &mut self.jobs }, from, meta, data);
             }
-            _ => return false,
         }
         true
+    }
+
+    /// A message waits at its sender.
+    fn offer_arrived(&mut self, from: Peer, envelope: &Envelope, offer: Offer) {
+        let receive = match self.direct_for(envelope).map(|direct| std::mem::replace(&mut direct.region, Region::empty())) {
+            Some(region) => {
+                let id = self.requests.insert(Phase::Pulling, Region::empty());
+                self.direct.as_mut().expect("it was found a moment ago").phase = DirectPhase::Fetching(id);
+                Some((id, region))
+            }
+            None => self.matcher.arrive(envelope).map(|id| (id, self.take_posted(id))),
+        };
+        match receive {
+            Some((id, region)) => self.fetch(id, from, envelope, &offer, region),
+            None if self.can_hold() => self.hold(envelope, Unexpected::Offer { from, offer }),
+            None => self.no_memory(from, offer.len),
+        }
+    }
+
+    /// A sender wants a message back; true if it was not matched and is forgotten here.
+    fn recall_arrived(&mut self, from: Peer, envelope: &Envelope, send: u64) -> bool {
+        let theirs = |u: &Unexpected| match u {
+            Unexpected::Eager { from: f, sync: Some(s), .. } => *f == from && *s == send,
+            Unexpected::Offer { from: f, offer } => *f == from && offer.send == send,
+            _ => false,
+        };
+        let given = self.matcher.take_where(envelope, theirs);
+        given.iter().for_each(|message| self.release(message));
+        given.is_some()
+    }
+
+    /// A packet that comes too late: the rest of a burst in which one was lost, or a dead peer's answer to a send that has failed.
+    #[cold]
+    fn is_ignored(&self, from: Peer, kind: u8) -> bool {
+        let answers_a_send = matches!(kind, wire::ACCEPT | wire::DONE | wire::RECALLED);
+        self.broken.is_some() || self.deaths.is_silent(from) || (answers_a_send && self.deaths.includes(from))
     }
 
     #[inline]
@@ -366,8 +479,7 @@ impl State {
             None => {
                 let Some(mut kept) = self.room_for_unexpected(from, data.len()) else { return };
                 kept.extend_from_slice(data);
-                self.unexpected_bytes += data.len();
-                self.matcher.store(envelope, Unexpected::Eager { from, data: kept.into(), sync });
+                self.hold(envelope, Unexpected::Eager { from, data: kept.into(), sync });
             }
         }
     }
@@ -389,24 +501,35 @@ impl State {
         }
     }
 
-    /// Memory for a message that no receive was posted for; all communication ends if there is none.
+    /// Memory for the bytes of a message that is going to be held; all communication ends if there is none.
     fn room_for_unexpected(&mut self, from: Peer, bytes: usize) -> Option<Vec<u8>> {
-        let room = room_for(bytes);
+        let room = if self.can_hold() { room_for(bytes) } else { None };
         if room.is_none() {
-            self.break_down(Failure::NoMemory(format!(
-                "no memory for a message of {bytes} bytes from process {from} that no receive was posted for; {} bytes in such messages \
-                 are held already: receive them sooner, or synchronise the processes",
-                self.unexpected_bytes
-            )));
+            self.no_memory(from, bytes as u64);
         }
         room
     }
 
+    /// Makes room for holding one more message; false if there is no memory for it, apart from its bytes.
+    fn can_hold(&mut self) -> bool {
+        reserve::hold() && self.matcher.make_room() && self.arrivals.make_room()
+    }
+
+    #[cold]
+    fn no_memory(&mut self, from: Peer, bytes: u64) {
+        self.break_down(Failure::NoMemory(format!(
+            "no memory for a message of {bytes} bytes from process {from} that no receive was posted for; {} bytes are taken by such messages \
+             already: receive them sooner, or synchronise the processes",
+            self.unexpected_bytes
+        )));
+    }
+
     /// A message begins whose parts will follow.
-    fn begin_arrival(&mut self, from: Peer, envelope: &Envelope, total: usize) -> bool {
-        if self.arrivals.from(from).is_some() {
+    fn begin_arrival(&mut self, from: Peer, envelope: &Envelope, total: u64) -> bool {
+        if self.arrivals.from(from).is_some() || total == 0 || total > wire::MAX_EAGER as u64 {
             return false;
         }
+        let total = total as usize;
         let target = if let Some(direct) = self.direct_for(envelope) {
             direct.phase = DirectPhase::Arriving;
             Target::Direct
@@ -416,9 +539,8 @@ impl State {
             Target::Request(id, region)
         } else {
             let Some(room) = self.room_for_unexpected(from, total) else { return true };
-            self.unexpected_bytes += total;
             let slot = self.arrivals.keep(room);
-            self.matcher.store(envelope, Unexpected::Arriving { from, slot, total });
+            self.hold(envelope, Unexpected::Arriving { from, slot, total });
             Target::Kept(slot)
         };
         *self.arrivals.from(from) = Some(Arrival { envelope: *envelope, total, received: 0, target });
@@ -486,14 +608,15 @@ impl State {
         }
     }
 
-    fn streamed(&mut self, id: RequestId, offset: u64, data: &[u8]) -> bool {
+    fn streamed(&mut self, id: RequestId, from: Peer, offset: u64, data: &[u8]) -> bool {
         let Some(request) = self.requests.get_mut(id) else { return false };
-        let Phase::Streaming { expected, received } = &mut request.phase else { return false };
-        if offset.checked_add(data.len() as u64).is_none_or(|end| end > *expected) {
+        let Phase::Streaming { peer, expected, received } = &mut request.phase else { return false };
+        let bytes = data.len() as u64;
+        if *peer != from || offset.checked_add(bytes).is_none_or(|end| end > *expected) || bytes > *expected - *received {
             return false;
         }
         request.region.write(offset as usize, data);
-        *received += data.len() as u64;
+        *received += bytes;
         if *received == *expected {
             self.streamed_all(id);
         }
@@ -501,8 +624,8 @@ impl State {
     }
 
     /// The sender has written a message to its place.
-    fn written(&mut self, id: RequestId) -> bool {
-        let waits = self.requests.get(id).is_some_and(|r| matches!(r.phase, Phase::Streaming { received: 0, .. }));
+    fn written(&mut self, id: RequestId, from: Peer) -> bool {
+        let waits = self.requests.get(id).is_some_and(|r| matches!(r.phase, Phase::Streaming { peer, received: 0, .. } if peer == from));
         if waits {
             self.streamed_all(id);
         }
@@ -542,6 +665,11 @@ fn room_for(bytes: usize) -> Option<Vec<u8>> {
 }
 
 impl State {
+    /// Messages whose parts are arriving, and those that are kept after that.
+    pub fn arriving(&self) -> usize {
+        self.arrivals.count()
+    }
+
     /// How a request ended, if it has.
     pub fn end_of(&self, id: RequestId) -> Option<Completion> {
         let request = self.requests.get(id)?;
@@ -549,9 +677,9 @@ impl State {
     }
 
     /// An offered send whose receiver is copying and could be helped: its joint, and the memory that it reads.
-    pub fn joint_to_help(&mut self, device: &dyn Device) -> Option<(usize, Peer, Region)> {
+    pub fn joint_to_help(&mut self, devices: &Devices) -> Option<(usize, Peer, Region)> {
         let index = (0..self.joints.lent.len())
-            .find(|&i| self.joints.lent[i].is_some() && self.joints.busy & (1 << i) == 0 && device.joints(self.rank)[i].is_open())?;
+            .find(|&i| self.joints.lent[i].is_some() && self.joints.busy & (1 << i) == 0 && devices.joints(self.rank)[i].is_open())?;
         let request = self.requests.get(self.joints.lent[index]?)?;
         let Phase::Offered { peer, .. } = request.phase else { return None };
         let found = (index, peer, request.region.clone());
@@ -562,6 +690,9 @@ impl State {
     /// The thread that helped with a joint is done.
     pub fn helped(&mut self, index: usize) {
         self.joints.busy &= !(1 << index);
+        if self.impaired {
+            self.end_sends_to_the_dead();
+        }
     }
 
     /// Sends whose receivers have not taken them, but that nobody waits for any more.

@@ -4,8 +4,7 @@ use crate::memory::Region;
 use crate::request::RequestId;
 use crate::state::MIN_PIECE;
 use crate::wire::Offer;
-use limosa_device::shm::Commons;
-use limosa_device::{Peer, Puller, Slice, slice};
+use limosa_device::{Address, Peer, PeerMemory, Slice, Stretch, slice};
 use std::io;
 
 /// Bytes of the buffer between a scattered region and another place.
@@ -15,38 +14,55 @@ const BOUNCE_BYTES: usize = 256 * 1024;
 pub(crate) struct Pull {
     pub request: RequestId,
     pub from: Peer,
+    /// Where the sender's memory is accessed.
+    pub at: Address,
     pub offer: Offer,
     pub region: Region,
     pub bytes: u64,
 }
 
 impl Pull {
-    /// Copies the bytes from the sender's memory.
-    pub fn run(&self, puller: &dyn Puller, commons: &Commons) -> io::Result<()> {
+    /// Copies the bytes from the sender's memory. Fails if there is no memory for its lists; the message is streamed then.
+    pub fn run(&self, memory: &dyn PeerMemory) -> io::Result<()> {
         if self.offer.pieces == 1
             && let Some(target) = self.region.as_contiguous()
-            && let Some(joint) = (self.offer.joint as usize).checked_sub(1).and_then(|i| commons.joints(self.from).get(i))
+            && let Some(joint) = (self.offer.joint as usize).checked_sub(1).and_then(|i| memory.joints(self.at).get(i))
         {
             joint.open(target as u64, self.bytes, joint_step(self.bytes));
-            return joint.finish(|step| {
+            let copy = |step: Stretch| {
+                // The step comes from memory that the sender can write to.
+                if step.len == 0 || step.offset.checked_add(step.len).is_none_or(|end| end > self.bytes) {
+                    return Err(io::Error::from(io::ErrorKind::InvalidData));
+                }
                 let mut local = [slice(target as u64 + step.offset, step.len as usize)];
-                let mut remote = [slice(self.offer.address + step.offset, step.len as usize)];
+                let mut remote = [slice(self.offer.address.wrapping_add(step.offset), step.len as usize)];
                 // SAFETY: the step lies in the region, whose memory belongs to this receive until it is done; steps do not overlap.
-                unsafe { puller.pull(self.from, &mut local, &mut remote) }
-            });
+                unsafe { memory.read(self.at, &mut local, &mut remote) }
+            };
+            let still_there = || if memory.is_alive(self.at) { Ok(()) } else { Err(io::ErrorKind::ConnectionReset.into()) };
+            return joint.finish(copy, still_there);
         }
-        let mut remote = self.remote_slices(puller)?;
+        let mut remote = self.remote_slices(memory)?;
         let bytes = self.bytes as usize;
         if self.region.mean_piece() >= MIN_PIECE || self.region.as_contiguous().is_some() {
             let mut local = Vec::new();
+            let mut has_room = true;
             self.region.pieces(0, bytes, &mut |address, len| {
-                local.push(slice(address as u64, len));
-                true
+                has_room = local.try_reserve(1).is_ok();
+                if has_room {
+                    local.push(slice(address as u64, len));
+                }
+                has_room
             });
+            if !has_room {
+                return Err(io::ErrorKind::OutOfMemory.into());
+            }
             // SAFETY: the pieces lie in the region, whose memory belongs to this receive until it is done.
-            return unsafe { puller.pull(self.from, &mut local, &mut remote) };
+            return unsafe { memory.read(self.at, &mut local, &mut remote) };
         }
-        let mut bounce = vec![0u8; BOUNCE_BYTES.min(bytes)];
+        let mut bounce = Vec::new();
+        bounce.try_reserve_exact(BOUNCE_BYTES.min(bytes))?;
+        bounce.resize(BOUNCE_BYTES.min(bytes), 0u8);
         let mut offset = 0;
         let mut next = 0;
         while offset < bytes {
@@ -54,7 +70,7 @@ impl Pull {
             let mut remote_part = split_front(&mut remote, &mut next, part);
             let mut local = [slice(bounce.as_mut_ptr() as u64, part)];
             // SAFETY: the local slice is inside `bounce`, which is ours.
-            unsafe { puller.pull(self.from, &mut local, &mut remote_part)? };
+            unsafe { memory.read(self.at, &mut local, &mut remote_part)? };
             self.region.write(offset, &bounce[..part]);
             offset += part;
         }
@@ -62,7 +78,7 @@ impl Pull {
     }
 
     /// The sender's pieces, cut to the bytes wanted.
-    fn remote_slices(&self, puller: &dyn Puller) -> io::Result<Vec<Slice>> {
+    fn remote_slices(&self, memory: &dyn PeerMemory) -> io::Result<Vec<Slice>> {
         let bytes = self.bytes as usize;
         if self.offer.pieces == 1 {
             return Ok(vec![slice(self.offer.address, bytes)]);
@@ -70,10 +86,10 @@ impl Pull {
         let mut list = vec![(0u64, 0u64); self.offer.pieces as usize];
         let mut local = [slice(list.as_mut_ptr() as u64, size_of_val(&list[..]))];
         // SAFETY: the local slice is `list`, which is ours and may hold any integers.
-        unsafe { puller.pull(self.from, &mut local, &mut [slice(self.offer.address, size_of_val(&list[..]))])? };
+        unsafe { memory.read(self.at, &mut local, &mut [slice(self.offer.address, size_of_val(&list[..]))])? };
         let mut all: Vec<Slice> = list.iter().map(|&(address, len)| slice(address, len as usize)).collect();
-        let total = list.iter().fold(0u64, |sum, &(_, len)| sum.saturating_add(len));
-        if total != self.offer.len {
+        let total = list.iter().try_fold(0u64, |sum, &(_, len)| sum.checked_add(len));
+        if total != Some(self.offer.len) {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "the sender's list of pieces does not add up"));
         }
         Ok(split_front(&mut all, &mut 0, bytes))
@@ -91,13 +107,13 @@ pub(crate) struct Push {
 
 impl Push {
     /// Copies the bytes to the receiver's memory.
-    pub fn run(&self, puller: &dyn Puller) -> io::Result<()> {
+    pub fn run(&self, memory: &dyn PeerMemory, at: Address) -> io::Result<()> {
         let base = self.region.as_contiguous().filter(|_| self.bytes <= self.region.len() as u64).ok_or(io::ErrorKind::InvalidData)?;
         let mut local = [slice(base as u64, self.bytes as usize)];
         let mut remote = [slice(self.address, self.bytes as usize)];
         // SAFETY: the message stays readable until its receiver knows that it has all; the receiver gave this address for its bytes and leaves them
         // alone until it is told that they are there.
-        unsafe { puller.push(self.to, &mut local, &mut remote) }
+        unsafe { memory.write(at, &mut local, &mut remote) }
     }
 }
 
@@ -126,19 +142,19 @@ fn joint_step(bytes: u64) -> u64 {
 }
 
 /// Helps the receiver `to` of a message to copy it: pushes steps of `source` until none is left.
-pub(crate) fn help(puller: &dyn Puller, commons: &Commons, me: Peer, index: usize, to: Peer, source: &Region) {
+pub(crate) fn help(memory: &dyn PeerMemory, me: Address, index: usize, to: Address, source: &Region) {
     let Some(base) = source.as_contiguous() else { return };
-    let joint = &commons.joints(me)[index];
+    let joint = &memory.joints(me)[index];
     let target = joint.address();
     joint.help(|step| {
-        if step.offset.saturating_add(step.len) > source.len() as u64 {
+        if step.len == 0 || step.offset.saturating_add(step.len) > source.len() as u64 {
             return Err(io::Error::from(io::ErrorKind::InvalidData));
         }
         let mut local = [slice(base as u64 + step.offset, step.len as usize)];
         let mut remote = [slice(target.wrapping_add(step.offset), step.len as usize)];
         // SAFETY: the step lies in the message, which stays readable until its receiver says that it is done; the receiver gave this address for
         // the message's bytes and waits until this step is done.
-        unsafe { puller.push(to, &mut local, &mut remote) }
+        unsafe { memory.write(to, &mut local, &mut remote) }
     });
 }
 

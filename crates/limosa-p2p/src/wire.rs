@@ -15,9 +15,11 @@
 //! | `RECALL` | envelope | send id | give the message back if it is not yet matched |
 //! | `RECALLED` | send id, 1 or 0 | | it was given back, or not |
 //!
-//! The envelope is the context id, and the source rank and tag in the halves of the second word.
+//! The envelope is the context id, and the source rank and tag in the halves of the second word; neither is negative.
 //!
-//! Invariant: decoding never trusts a length; a packet that is too short is an error, not a panic.
+//! Invariants:
+//! - decoding never trusts a number: a packet that is too short, or says what no sender says, is an error, not a panic;
+//! - a request id is looked up with its generation, and a packet about a request must come from that request's peer.
 
 use crate::matching::Envelope;
 use limosa_device::Meta;
@@ -33,6 +35,11 @@ pub const RECALLED: u8 = 8;
 pub const BEGIN: u8 = 9;
 pub const PART: u8 = 10;
 pub const WRITTEN: u8 = 11;
+
+/// Most pieces that are offered for fetching one by one; more are packed by streaming.
+pub const MAX_PIECES: usize = 4096;
+/// Longest message that travels in parts. Ranks may have different eager limits, none of them greater than this.
+pub const MAX_EAGER: usize = 64 << 20;
 
 /// A message that waits at its sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +62,16 @@ pub fn enveloped(kind: u8, envelope: &Envelope) -> Meta {
     Meta { kind, words: [envelope.context, u64::from(envelope.source as u32) << 32 | u64::from(envelope.tag as u32)] }
 }
 
-/// The envelope in a packet's words.
+/// Rank and tag in the second word are negative if these bits are set.
+const SIGNS: u64 = 1 << 63 | 1 << 31;
+
+/// The envelope in the words of a packet that a peer sent. A negative rank or tag would be taken for a wildcard by the matcher.
+#[inline]
+pub fn checked_envelope(meta: &Meta) -> Option<Envelope> {
+    if meta.words[1] & SIGNS == 0 { Some(envelope(meta)) } else { None }
+}
+
+/// The envelope in the words of a packet of this process.
 #[inline]
 pub fn envelope(meta: &Meta) -> Envelope {
     Envelope { context: meta.words[0], source: (meta.words[1] >> 32) as i32, tag: meta.words[1] as u32 as i32 }
@@ -86,9 +102,11 @@ impl Offer {
         bytes
     }
 
-    /// Decodes.
+    /// Decodes. An offer has no more than [`MAX_PIECES`] pieces, none of them empty.
     pub fn decode(data: &[u8]) -> Option<Offer> {
-        Some(Offer { send: word(data, 0)?, len: word(data, 1)?, address: word(data, 2)?, pieces: word(data, 3)?, joint: word(data, 4)? })
+        let offer =
+            Offer { send: word(data, 0)?, len: word(data, 1)?, address: word(data, 2)?, pieces: word(data, 3)?, joint: word(data, 4)? };
+        (offer.pieces <= offer.len.min(MAX_PIECES as u64)).then_some(offer)
     }
 }
 
@@ -103,5 +121,20 @@ mod tests {
         let offer = Offer { send: 1, len: u64::MAX, address: 3, pieces: 4, joint: 5 };
         assert_eq!(Offer::decode(&offer.encode()), Some(offer));
         assert_eq!(Offer::decode(&offer.encode()[..39]), None);
+    }
+
+    #[test]
+    fn what_no_sender_says_is_not_decoded() {
+        let offer = Offer { send: 1, len: 1 << 40, address: 3, pieces: MAX_PIECES as u64, joint: 0 };
+        assert_eq!(Offer::decode(&offer.encode()), Some(offer));
+        for nonsense in
+            [Offer { pieces: MAX_PIECES as u64 + 1, ..offer }, Offer { pieces: u64::MAX, ..offer }, Offer { len: 5, pieces: 6, ..offer }]
+        {
+            assert_eq!(Offer::decode(&nonsense.encode()), None);
+        }
+        let e = Envelope { context: 0, source: 5, tag: 6 };
+        assert_eq!(checked_envelope(&enveloped(EAGER, &e)), Some(e));
+        assert_eq!(checked_envelope(&enveloped(EAGER, &Envelope { source: -1, ..e })), None);
+        assert_eq!(checked_envelope(&enveloped(EAGER, &Envelope { tag: -1, ..e })), None);
     }
 }

@@ -1,17 +1,24 @@
 //! Several engines in one process, each with its own device over the same segment, exchanging messages.
 
 use limosa_base::segment::{self, PAGE};
+use limosa_device::shm::ShmDevice;
 use limosa_p2p::matching::{Envelope, Pattern};
 use limosa_p2p::memory::Region;
 use limosa_p2p::{Completion, Engine, Failure, Mode, Options, RequestId, Started, Unobserved, Wait};
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
-const OPTIONS: Options = Options { wait: Wait::Auto, spin_ns: 20_000, eager_limit: 16384, cross_memory: true };
+const OPTIONS: Options =
+    Options { wait: Wait::Auto, spin_ns: 20_000, eager_limit: 16384, unexpected_limit: 1 << 28, independent_progress: true };
 
 fn engines(n: u32, cross_memory: bool, options: Options) -> Vec<Arc<Engine>> {
     let file = segment::create(c"limosa-test", PAGE as u64).expect("a memfd");
-    (0..n).map(|rank| Engine::join(file.as_fd(), PAGE as u64, rank, n, Options { cross_memory, ..options }).expect("joining")).collect()
+    (0..n)
+        .map(|rank| {
+            let device = ShmDevice::join(file.as_fd(), PAGE as u64, rank, n, cross_memory).expect("joining");
+            Engine::start(device.into(), options).expect("an engine")
+        })
+        .collect()
 }
 
 fn bytes(len: usize, seed: u64) -> Vec<u8> {
@@ -199,12 +206,15 @@ fn operations_can_be_cancelled_until_they_are_matched() {
     e[0].cancel(id);
     assert!(finish(&e[0], id).cancelled);
 
-    let data = bytes(1 << 20, 1);
     let envelope = Envelope { context: 2, source: 0, tag: 0 };
-    let Started::Pending(id) = e[0].send(1, &envelope, out(&data), Mode::Standard).expect("send") else { panic!("too fast") };
-    e[0].cancel(id);
-    // The receiver is not in the library; its helper thread gives the message back.
-    assert!(finish(&e[0], id).cancelled);
+    for (len, mode) in [(1 << 20, Mode::Standard), (100, Mode::Synchronous)] {
+        let data = bytes(len, 1);
+        let Started::Pending(id) = e[0].send(1, &envelope, out(&data), mode).expect("send") else { panic!("too fast") };
+        e[0].cancel(id);
+        // The receiver is not in the library; its helper thread gives the message back.
+        assert!(finish(&e[0], id).cancelled);
+        assert_eq!(e[1].unexpected_bytes(), 0, "a message that was given back is not held");
+    }
     assert!(e[1].probe(&Pattern { context: 2, source: None, tag: None }).expect("probe").is_none());
     e.iter().for_each(|e| e.stop());
 }
@@ -298,4 +308,113 @@ fn messages_in_parts_reach_receives_posted_before_between_and_after_and_probes()
     }
     sender.join().expect("the sender");
     all.iter().for_each(|e| e.stop());
+}
+
+/// Starts `count` sends of `data` with this tag; gives those that are not done.
+fn flood(engine: &Engine, to: u32, tag: i32, data: &[u8], count: usize) -> Vec<RequestId> {
+    let envelope = Envelope { context: 2, source: engine.rank() as i32, tag };
+    let start = |_| match engine.send(to, &envelope, out(data), Mode::Standard).expect("send") {
+        Started::Pending(id) => Some(id),
+        Started::Done => None,
+    };
+    (0..count).filter_map(start).collect()
+}
+
+const LIMIT: usize = 1 << 20;
+/// More than is still taken when the limit is reached: one burst of packets.
+const BURST: usize = 1 << 17;
+
+#[test]
+fn a_flood_to_a_process_that_never_receives_stops_at_the_limit_and_arrives_later() {
+    let e = engines(2, true, Options { unexpected_limit: LIMIT, ..OPTIONS });
+    let data = bytes(1000, 5);
+    let count = 4 * LIMIT / data.len();
+    let pending = flood(&e[0], 1, 0, &data, count);
+    // The receiver does not come; its helper may take what it likes.
+    for _ in 0..200 {
+        e[0].poll();
+        std::thread::sleep(std::time::Duration::from_millis(1));
+        assert!(e[1].unexpected_bytes() < LIMIT + BURST, "{} bytes are held", e[1].unexpected_bytes());
+    }
+    assert!(pending.iter().any(|id| e[0].peek(*id).is_none()), "the sender was not slowed down");
+    for _ in 0..count {
+        let mut got = vec![0; data.len()];
+        receive(&e[1], Some(0), Some(0), &mut got);
+        assert_eq!(got, data);
+    }
+    for id in pending {
+        finish(&e[0], id);
+    }
+    assert_eq!(e[1].unexpected_bytes(), 0);
+    e.iter().for_each(|e| e.stop());
+}
+
+#[test]
+fn what_is_asked_for_comes_from_behind_a_flood() {
+    let e = engines(2, true, Options { unexpected_limit: LIMIT, ..OPTIONS });
+    let data = bytes(1000, 5);
+    let count = 4 * LIMIT / data.len();
+    let mut pending = Vec::new();
+    for ask in 0..4 {
+        pending.extend(flood(&e[0], 1, 0, &data, count));
+        pending.extend(flood(&e[0], 1, 1, &data, 1));
+        let (pattern, mut got) = (Pattern { context: 2, source: None, tag: Some(1) }, vec![0; data.len()]);
+        match ask {
+            0 => drop(receive(&e[1], None, Some(1), &mut got)),
+            1 => drop(e[1].receive_blocking(&pattern, room(&mut got), &Unobserved)),
+            2 => {
+                let id = e[1].receive(&pattern, room(&mut got));
+                while e[1].test(id).is_none() {
+                    std::thread::yield_now();
+                }
+                finish(&e[1], id);
+            }
+            _ => {
+                while e[1].probe(&pattern).expect("probe").is_none() {
+                    std::thread::yield_now();
+                }
+                receive(&e[1], None, Some(1), &mut got);
+            }
+        }
+        assert_eq!(got, data);
+    }
+    for _ in 0..4 * count {
+        let mut got = vec![0; data.len()];
+        receive(&e[1], None, Some(0), &mut got);
+    }
+    for id in pending {
+        finish(&e[0], id);
+    }
+    e.iter().for_each(|e| e.stop());
+}
+
+#[test]
+fn a_flood_goes_on_when_some_of_it_has_been_received() {
+    let e = engines(2, true, Options { unexpected_limit: LIMIT, ..OPTIONS });
+    let data = bytes(1000, 5);
+    let count = 4 * LIMIT / data.len();
+    let pending = flood(&e[0], 1, 0, &data, count);
+    let half = || e[1].unexpected_bytes() > LIMIT / 2;
+    let mut left = count;
+    while e[1].unexpected_bytes() <= LIMIT {
+        std::thread::yield_now();
+    }
+    while half() {
+        // Such a receive looks for nothing new: it takes what is held.
+        let mut got = vec![0; data.len()];
+        e[1].receive_blocking(&Pattern { context: 2, source: Some(0), tag: Some(0) }, room(&mut got), &Unobserved);
+        left -= 1;
+    }
+    // Nobody asks for anything any more on either side.
+    while !half() {
+        std::thread::yield_now();
+    }
+    for _ in 0..left {
+        let mut got = vec![0; data.len()];
+        receive(&e[1], Some(0), Some(0), &mut got);
+    }
+    for id in pending {
+        finish(&e[0], id);
+    }
+    e.iter().for_each(|e| e.stop());
 }

@@ -9,6 +9,7 @@ import cases
 import limosa
 import numpy as np
 from limosa import errors
+from mpi4py import MPI
 
 world = limosa.world
 rank, size = world.rank, world.size
@@ -251,6 +252,19 @@ def case_splits_and_grids():
     with cases.raises(errors.CommError):
         gone.barrier()
     usable()
+
+
+def case_what_the_library_says_is_said_once():
+    try:
+        MPI.COMM_WORLD.send(1, dest=size)
+    except MPI.Exception as error:
+        found = errors.from_mpi(error, call="send", rank=rank, tried=f"to={size}")
+    assert type(found) is errors.RankError
+    start, end = f"send on rank {rank}: ", f" (to={size})"
+    assert str(found).startswith(start) and str(found).endswith(end)
+    if MPI.Get_library_version().startswith("Limosa"):
+        sentence = f"the destination rank is {size}, but MPI_COMM_WORLD has ranks 0 to {size - 1}"
+        assert str(found) == start + sentence + end
 
 
 def case_errors_are_values():

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use limosa_mpi::attr::{self, CopyFn, CopyRule, DeleteFn, DeleteRule, Kind, Predefined};
 use limosa_mpi::comm::Comm;
-use limosa_mpi::{Error, Result, consts};
+use limosa_mpi::{Error, Result, consts, error_code};
 
 use crate::args;
 use crate::calls::kinds;
@@ -53,7 +53,10 @@ fn delete_rule(function: Option<CDelete>, extra_state: *mut c_void) -> DeleteRul
 fn answer(code: c_int, callback: &str, keyval: c_int) -> Result<()> {
     match code {
         consts::MPI_SUCCESS => Ok(()),
-        code => Err(Error::new(code, format!("the program's {callback} function of keyval {keyval} returned error code {code}"))),
+        code => {
+            let text = error_code::own_string(code).map_or_else(String::new, |text| format!(": {text}"));
+            Err(Error::verbatim(code, format!("the program's {callback} function of keyval {keyval} returned error code {code}{text}")))
+        }
     }
 }
 
@@ -222,7 +225,7 @@ mod tests {
         // SAFETY: the address 1, which is never called, as the constant MPI_COMM_DUP_FN.
         let dup_fn = unsafe { std::mem::transmute::<usize, Option<CCopy>>(consts::MPI_COMM_DUP_FN) };
         let [own, shared, none] = [Some(copy as CCopy), dup_fn, None].map(|copy| keyval(copy, None, &answer));
-        let comm = Comm::world(1, 0);
+        let comm = Comm::without_engine(1, 0);
         for keyval in [own, shared, none] {
             mpi_comm_set_attr(&cx(), &comm, keyval, 40 as *mut c_void).unwrap();
         }
@@ -234,10 +237,11 @@ mod tests {
     fn the_error_code_of_a_callback_is_that_of_the_call() {
         let answer = AtomicI32::new(consts::MPI_ERR_OTHER);
         let keyval = keyval(Some(copy), Some(delete), &answer);
-        let comm = Comm::world(1, 0);
+        let comm = Comm::without_engine(1, 0);
         mpi_comm_set_attr(&cx(), &comm, keyval, std::ptr::null_mut()).unwrap();
-        assert_eq!(comm.dup(None).unwrap_err().class, consts::MPI_ERR_OTHER);
-        assert_eq!(mpi_comm_delete_attr(&cx(), &comm, keyval).unwrap_err().class, consts::MPI_ERR_OTHER);
+        for error in [comm.dup(None).err().unwrap(), mpi_comm_delete_attr(&cx(), &comm, keyval).unwrap_err()] {
+            assert_eq!((error.class, error.verbatim), (consts::MPI_ERR_OTHER, true));
+        }
         answer.store(0, Ordering::Relaxed);
         mpi_comm_delete_attr(&cx(), &comm, keyval).unwrap();
         assert_eq!(value(&comm, keyval), None);
@@ -245,7 +249,7 @@ mod tests {
 
     #[test]
     fn predefined_attributes_are_addresses_of_integers() {
-        let address = value(&Comm::world(1, 0), consts::MPI_TAG_UB).unwrap() as *const c_int;
+        let address = value(&Comm::without_engine(1, 0), consts::MPI_TAG_UB).unwrap() as *const c_int;
         // SAFETY: the address of a static integer.
         assert_eq!(unsafe { *address }, c_int::MAX);
     }

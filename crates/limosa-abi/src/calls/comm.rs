@@ -4,7 +4,8 @@ use std::ffi::{CStr, c_char, c_int};
 use std::sync::Arc;
 
 use limosa_mpi::comm::{Comm, SplitKind};
-use limosa_mpi::request::{End, Request};
+use limosa_mpi::operation::End;
+use limosa_mpi::request::Request;
 use limosa_mpi::{Result, consts};
 
 use crate::args;

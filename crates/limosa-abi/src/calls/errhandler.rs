@@ -91,8 +91,10 @@ pub(crate) fn mpi_comm_get_errhandler(cx: &Cx, comm: &Arc<kinds::Communicator>, 
 /// Succeeds when the handler has been called and came back.
 pub(crate) fn mpi_comm_call_errhandler(cx: &Cx, comm: &Arc<kinds::Communicator>, errorcode: c_int) -> Result<()> {
     error_code::class_of(errorcode)?;
+    let text = error_code::own_string(errorcode).map_or_else(String::new, |text| format!(": {text}"));
+    let detail = format!("the program itself raised this error{text}");
     let handle = Handle(comm.handle.load(Ordering::Relaxed));
-    errors::raise(cx, Target::Comm(handle), Error::new(errorcode, "the program itself raised this error"));
+    errors::raise(cx, Target::Comm(handle), Error::verbatim(errorcode, detail));
     Ok(())
 }
 
@@ -125,7 +127,7 @@ mod tests {
 
     #[test]
     fn every_reference_to_a_handler_is_freed_once() {
-        let (cx, comm) = (Cx::new("MPI_Test", false), Comm::world(1, 0).dup(None).unwrap());
+        let (cx, comm) = (Cx::new("MPI_Test", false), Comm::without_engine(1, 0).dup(None).unwrap());
         let (mut made, mut got) = (Handle::default(), Handle::default());
         mpi_comm_create_errhandler(&cx, Some(handler()), &mut made).unwrap();
         mpi_comm_set_errhandler(&cx, &comm, &cx.get(made, "errhandler").unwrap()).unwrap();

@@ -13,9 +13,7 @@ pub(crate) fn mpi_error_class(_cx: &Cx, errorcode: c_int, errorclass: &mut c_int
 }
 
 pub(crate) fn mpi_error_string(_cx: &Cx, errorcode: c_int, string: *mut c_char, resultlen: &mut c_int) -> Result<()> {
-    error_code::class_of(errorcode)?;
-    let name = consts::error_class_name(errorcode).map(|name| format!("{name}: ")).unwrap_or_default();
-    let text = name + &error_code::text(errorcode);
+    let text = error_code::string(errorcode)?;
     // SAFETY: the program promises room for MPI_MAX_ERROR_STRING bytes.
     *resultlen = unsafe { args::copy_text(string, consts::MPI_MAX_ERROR_STRING as usize, &text) };
     Ok(())

@@ -10,7 +10,7 @@ use limosa_mpi::comm::Comm;
 use limosa_mpi::consts;
 use limosa_mpi::errhandler::{self, Action};
 use limosa_mpi::light;
-use limosa_mpi::request::End;
+use limosa_mpi::operation::End;
 
 use crate::cx::Target;
 use crate::entry::kind;
@@ -19,7 +19,7 @@ use crate::handles::{Handle, HandleTable, Kind, Object};
 
 /// `Alias: KIND = Type, set |object, handle| ..., builtin |value| ...;` makes `Type` an [`Object`].
 macro_rules! objects {
-    ($($alias:ident: $kind:ident = $type:ty, set $set:expr, builtin $builtin:expr $(, light $light:expr)?;)*) => {$(
+    ($($alias:ident: $kind:ident = $type:ty, set $set:expr, builtin $builtin:expr $(, keeps $keeps:expr)? $(, light $light:expr)?;)*) => {$(
         #[doc = concat!("What handles of kind ", stringify!($kind), " stand for.")]
         pub(crate) type $alias = $type;
 
@@ -40,6 +40,11 @@ macro_rules! objects {
                 let builtin: fn(i32) -> Option<Arc<$type>> = $builtin;
                 builtin(value)
             }
+
+            $(fn keeps_shared_memory(&self) -> bool {
+                let keeps: fn(&$type) -> bool = $keeps;
+                keeps(self)
+            })?
 
             $(fn light(handle: Handle) -> Option<Arc<Self>> {
                 let light: fn(Handle) -> Option<Arc<$type>> = $light;
@@ -69,7 +74,8 @@ macro_rules! none_yet {
 objects! {
     Communicator: COMMUNICATOR = Comm,
         set |comm, handle| comm.handle.store(handle.0, Ordering::Relaxed),
-        builtin |_| None; // the world is set at initialisation
+        builtin |_| None, // the world is set at initialisation
+        keeps |comm| comm.keeps_shared_memory();
     Group: GROUP = limosa_mpi::group::Group,
         set |_, _| {},
         builtin |value| (value == consts::MPI_GROUP_EMPTY).then(limosa_mpi::group::Group::empty);
@@ -93,6 +99,7 @@ objects! {
     Request: REQUEST = limosa_mpi::request::Request,
         set |request, handle| request.handle.store(handle.0, Ordering::Relaxed),
         builtin |_| None,
+        keeps |request| request.keeps_shared_memory(),
         light |handle| match handle.short() {
             Some(short) => light::object(short),
             None => Some(limosa_mpi::request::Request::done(None, End::empty())),

@@ -23,10 +23,12 @@ fn start() -> Result<()> {
     if lifecycle::is_running() {
         fail!(MPI_ERR_OTHER, "MPI is initialised already");
     }
+    limosa_coll::plug_in();
     let instance = instance::init()?;
+    limosa_coll::prepare()?;
     let _ = MAIN_THREAD.set(thread::current().id());
-    Communicator::table().set_predefined(consts::MPI_COMM_WORLD, instance.world().clone(), true);
-    Communicator::table().set_predefined(consts::MPI_COMM_SELF, instance.this().clone(), true);
+    Communicator::table().set_predefined(consts::MPI_COMM_WORLD, instance.comm_world().clone(), true);
+    Communicator::table().set_predefined(consts::MPI_COMM_SELF, instance.comm_self().clone(), true);
     Info::table().set_predefined(consts::MPI_INFO_ENV, limosa_mpi::info::Info::predefined_environment(), true);
     lifecycle::started();
     Ok(())

@@ -2,7 +2,8 @@
 //!
 //! A function of the standard is *done* exactly when a file of this folder has a line that starts with `pub(crate) fn mpi_xyz(`, the name in
 //! lower case and without `_c`: one glue function serves the base function and its large-count twin. The build script finds the line and
-//! generates the exported functions to call it. A new file needs a `pub(crate) mod` line below; a new kind of object a line in [`kinds`].
+//! generates the exported functions to call it. A line `pub(crate) fn plan_xyz(` does this for all forms of the operation `MPI_Xyz` at once
+//! (`MPI_Xyz`, `MPI_Ixyz`, `MPI_Xyz_init`; `forms` in `api/roles.json`). A new file needs a `pub(crate) mod` line below; a new kind of object a line in [`kinds`].
 //!
 //! # Convention
 //!
@@ -11,13 +12,15 @@
 //! function's name and the rank, so `detail` only says what is wrong. The few that return a value (`MPI_Wtime`) return it directly. Errors
 //! that concern another communicator than the call's own argument (`MPI_Wait`): say so with `cx.blame(handle)` before returning.
 //!
+//! A plan gets the [`Form`](form::Form) as its second argument, and the operation's parameters; not the info and the request of the other forms.
+//!
 //! | C parameter | glue type | checked before |
 //! |---|---|---|
 //! | handle, in | `&Arc<T>` (`kinds::Communicator`, ...) | null, freed, foreign, random: error class of the kind |
-//! | handle, in, where null has a meaning | `Option<&Arc<T>>` | as above; see `NULL_IS_VALID` in `api/src/entry.rs` |
+//! | handle, in, where null has a meaning | `Option<&Arc<T>>` | as above; `allows` in `api/roles.json` names the null handle |
 //! | info, in | `Option<&Arc<Info>>`; in `MPI_Info_*` `&Arc<Info>` | as above |
-//! | datatype of a collective operation | `Late<Datatype>` | nothing: it may be insignificant; `.get(cx)?` when it is not |
-//! | count of a collective operation | `LateCount` | nothing; `.get()?` checks that it is not negative |
+//! | datatype of a buffer of a collective operation | `Late<Datatype>` | nothing: it may be insignificant; `.get(cx)?` when it is not |
+//! | count of such a buffer | `LateCount` | nothing; `.get()?` checks that it is not negative |
 //! | handle, out or inout | `&mut Handle` | null pointer; decode with `cx.get(*h, "request")`, free with `cx.free(h, "comm")` |
 //! | array of handles | `*const Handle`, `*mut Handle` | nothing; `cx.get_all`, `cx.slice`, `cx.slice_mut` |
 //! | count, size, displacement, offset | `i64` | lower bound where the standard has one |
@@ -47,15 +50,13 @@
 pub(crate) mod abi;
 pub(crate) mod attr;
 pub(crate) mod coll;
-pub(crate) mod coll_init;
-mod coll_plan;
 pub(crate) mod comm;
 pub(crate) mod datatype;
 pub(crate) mod environment;
 pub(crate) mod errhandler;
 pub(crate) mod error;
+pub(crate) mod form;
 pub(crate) mod group;
-pub(crate) mod icoll;
 pub(crate) mod info;
 pub(crate) mod kinds;
 pub(crate) mod lifecycle;

@@ -3,10 +3,12 @@
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
-use limosa_mpi::bsend::{self, Place};
+use limosa_mpi::bsend::{self, BufferOwner};
 use limosa_mpi::consts;
+use limosa_mpi::instance;
+use limosa_mpi::operation::End;
 use limosa_mpi::p2p::{self, Exchange, Found, Issued, Message};
-use limosa_mpi::request::{End, Request};
+use limosa_mpi::request::Request;
 use limosa_mpi::{Region, Result, fail};
 
 use crate::args::{self, OutInt};
@@ -44,8 +46,15 @@ pub(crate) fn report(status: Option<&mut Status>, end: &End) {
     }
 }
 
-fn finish(status: Option<&mut Status>, end: End) -> Result<()> {
+/// Reports the end of the call's one operation, and its error if there is one.
+#[inline]
+pub(crate) fn finish(status: Option<&mut Status>, end: End) -> Result<()> {
     report(status, &end);
+    if end.error.is_none() { Ok(()) } else { failed(end) }
+}
+
+#[cold]
+fn failed(end: End) -> Result<()> {
     end.error.map_or(Ok(()), Err)
 }
 
@@ -286,7 +295,12 @@ pub(crate) fn mpi_imrecv(
 
 // ---- buffers for buffered sends ------------------------------------------------------------------------------------------
 
-fn attach(place: Place<'_>, buffer: *mut c_void, size: i64) -> Result<()> {
+/// The buffer of the process.
+fn process() -> BufferOwner<'static> {
+    BufferOwner::Process(instance::world())
+}
+
+fn attach(place: BufferOwner<'_>, buffer: *mut c_void, size: i64) -> Result<()> {
     if buffer.is_null() && size > 0 {
         fail!(MPI_ERR_BUFFER, "buffer is a null pointer, but its size is {size}");
     }
@@ -294,7 +308,7 @@ fn attach(place: Place<'_>, buffer: *mut c_void, size: i64) -> Result<()> {
 }
 
 /// `buffer_addr` is the address of a pointer, as in C's `void *buffer_addr`.
-fn detach(place: Place<'_>, buffer_addr: *mut c_void, size: OutInt) -> Result<()> {
+fn detach(place: BufferOwner<'_>, buffer_addr: *mut c_void, size: OutInt) -> Result<()> {
     args::not_null(buffer_addr, "buffer_addr")?;
     let (address, bytes) = bsend::detach(place);
     // SAFETY: the program passes the address of a pointer, checked for null.
@@ -303,48 +317,48 @@ fn detach(place: Place<'_>, buffer_addr: *mut c_void, size: OutInt) -> Result<()
     Ok(())
 }
 
-fn flush(place: Place<'_>) -> Result<()> {
+fn flush(place: BufferOwner<'_>) -> Result<()> {
     if let Some(buffer) = bsend::find(place) {
-        buffer.flush();
+        buffer.flush(place.world());
     }
     Ok(())
 }
 
 /// The flush is complete when the call returns, which the standard allows for any non-blocking operation whose completion needs no other
 /// process to call MPI: messages leave the buffer by this library's own progress.
-fn iflush(cx: &Cx, place: Place<'_>, request: &mut Handle) -> Result<()> {
+fn iflush(cx: &Cx, place: BufferOwner<'_>, request: &mut Handle) -> Result<()> {
     flush(place)?;
     register(cx, request, Request::done(None, End::empty()))
 }
 
 pub(crate) fn mpi_buffer_attach(_cx: &Cx, buffer: *mut c_void, size: i64) -> Result<()> {
-    attach(Place::Process, buffer, size)
+    attach(process(), buffer, size)
 }
 
 pub(crate) fn mpi_buffer_detach(_cx: &Cx, buffer_addr: *mut c_void, size: OutInt) -> Result<()> {
-    detach(Place::Process, buffer_addr, size)
+    detach(process(), buffer_addr, size)
 }
 
 pub(crate) fn mpi_buffer_flush(_cx: &Cx) -> Result<()> {
-    flush(Place::Process)
+    flush(process())
 }
 
 pub(crate) fn mpi_buffer_iflush(cx: &Cx, request: &mut Handle) -> Result<()> {
-    iflush(cx, Place::Process, request)
+    iflush(cx, process(), request)
 }
 
 pub(crate) fn mpi_comm_attach_buffer(_cx: &Cx, comm: &Arc<Communicator>, buffer: *mut c_void, size: i64) -> Result<()> {
-    attach(Place::Comm(comm), buffer, size)
+    attach(BufferOwner::Comm(comm), buffer, size)
 }
 
 pub(crate) fn mpi_comm_detach_buffer(_cx: &Cx, comm: &Arc<Communicator>, buffer_addr: *mut c_void, size: OutInt) -> Result<()> {
-    detach(Place::Comm(comm), buffer_addr, size)
+    detach(BufferOwner::Comm(comm), buffer_addr, size)
 }
 
 pub(crate) fn mpi_comm_flush_buffer(_cx: &Cx, comm: &Arc<Communicator>) -> Result<()> {
-    flush(Place::Comm(comm))
+    flush(BufferOwner::Comm(comm))
 }
 
 pub(crate) fn mpi_comm_iflush_buffer(cx: &Cx, comm: &Arc<Communicator>, request: &mut Handle) -> Result<()> {
-    iflush(cx, Place::Comm(comm), request)
+    iflush(cx, BufferOwner::Comm(comm), request)
 }

@@ -7,12 +7,14 @@ use std::sync::Arc;
 
 use limosa_mpi::comm::Comm;
 use limosa_mpi::light;
-use limosa_mpi::request::{self, End, Request};
-use limosa_mpi::{Error, Result, consts, fail};
+use limosa_mpi::operation::End;
+use limosa_mpi::request::{self, Request};
+use limosa_mpi::{Error, Result, consts};
 
-use super::p2p::report;
+use super::p2p::{finish, report};
 use crate::calls::kinds;
 use crate::cx::Cx;
+use crate::errors;
 use crate::handles::Handle;
 use crate::status::Status;
 
@@ -57,33 +59,38 @@ fn nothing(status: Option<&mut Status>) -> Result<()> {
     Ok(())
 }
 
-fn finish(status: Option<&mut Status>, end: End) -> Result<()> {
-    report(status, &end);
-    end.error.map_or(Ok(()), Err)
-}
-
 /// The statuses of an array, or `None` for `MPI_STATUSES_IGNORE`.
 fn statuses(cx: &Cx, start: *mut Status, n: usize) -> Result<Option<&mut [Status]>> {
     if start.is_null() { Ok(None) } else { cx.slice_mut(start, n, "array_of_statuses").map(Some) }
 }
 
+/// The error of a call whose operations failed in part. Where there are statuses, which say how each operation went, the code is
+/// `MPI_ERR_IN_STATUS` itself, as the standard has it and programs ask for it. Otherwise the code is all that the program learns, and has a
+/// sentence like others.
+#[cold]
+fn in_status(count: usize, first: &Error, statuses_ignored: bool) -> Error {
+    let detail = format!("{count} of the operations failed, the first of them because {}", first.detail);
+    let make = if statuses_ignored { Error::new } else { Error::verbatim };
+    make(consts::MPI_ERR_IN_STATUS, detail)
+}
+
 /// Ends of several requests into statuses, in the order of `ends`. One error makes the call fail with `MPI_ERR_IN_STATUS`, and every status
 /// says how its own operation went.
-fn finish_several(mut statuses: Option<&mut [Status]>, ends: Vec<End>) -> Result<()> {
+fn finish_several(cx: &Cx, mut statuses: Option<&mut [Status]>, ends: Vec<End>) -> Result<()> {
     let failed = ends.iter().filter(|end| end.error.is_some()).count();
     let mut first: Option<Error> = None;
     for (i, end) in ends.into_iter().enumerate() {
         if let Some(status) = statuses.as_mut().and_then(|s| s.get_mut(i)) {
             report(Some(status), &end);
             if failed > 0 {
-                status.error = end.error.as_ref().map_or(consts::MPI_SUCCESS, |e| e.class);
+                status.error = end.error.as_ref().map_or(consts::MPI_SUCCESS, |e| errors::code(cx, e));
             }
         }
         first = first.or(end.error);
     }
     match first {
         None => Ok(()),
-        Some(error) => fail!(MPI_ERR_IN_STATUS, "{failed} of the operations failed, the first of them because {}", error.detail),
+        Some(error) => Err(in_status(failed, &error, statuses.is_none())),
     }
 }
 
@@ -115,13 +122,12 @@ fn wait_light(cx: &Cx, handles: &mut [Handle], mut statuses: Option<&mut [Status
         }
     }
     handles.fill(NULL);
-    let Some(first) = failed.first().map(|(_, error)| error.detail.clone()) else { return Ok(()) };
-    let count = failed.len();
-    if let Some(statuses) = statuses {
+    let Some((_, first)) = failed.first() else { return Ok(()) };
+    if let Some(statuses) = &mut statuses {
         statuses.iter_mut().for_each(|status| status.error = consts::MPI_SUCCESS);
-        failed.iter().for_each(|(i, error)| statuses[*i].error = error.class);
+        failed.iter().for_each(|(i, error)| statuses[*i].error = errors::code(cx, error));
     }
-    fail!(MPI_ERR_IN_STATUS, "{count} of the operations failed, the first of them because {first}")
+    Err(in_status(failed.len(), first, statuses.is_none()))
 }
 
 pub(crate) fn mpi_wait(cx: &Cx, request: &mut Handle, status: Option<&mut Status>) -> Result<()> {
@@ -170,7 +176,7 @@ fn collect_all(cx: &Cx, handles: &mut [Handle], requests: &[Option<Arc<Request>>
             None => End::empty(),
         });
     }
-    finish_several(statuses(cx, array_of_statuses, handles.len())?, ends)
+    finish_several(cx, statuses(cx, array_of_statuses, handles.len())?, ends)
 }
 
 pub(crate) fn mpi_waitany(
@@ -241,7 +247,7 @@ fn some(
         }
     }
     *outcount = ends.len() as c_int;
-    finish_several(statuses(cx, array_of_statuses, ends.len())?, ends)
+    finish_several(cx, statuses(cx, array_of_statuses, ends.len())?, ends)
 }
 
 pub(crate) fn mpi_test(cx: &Cx, request: &mut Handle, flag: &mut c_int, status: Option<&mut Status>) -> Result<()> {
@@ -405,9 +411,12 @@ pub(crate) fn mpi_request_get_status_some(
 }
 
 pub(crate) fn mpi_request_free(cx: &Cx, request: &mut Handle) -> Result<()> {
-    let freed = cx.get::<kinds::Request>(*request, "request")?;
-    blame(cx, freed.comm());
-    freed.release()?;
+    {
+        // Not any more in use when its handle goes.
+        let freed = cx.get::<kinds::Request>(*request, "request")?;
+        blame(cx, freed.comm());
+        freed.release()?;
+    }
     if request.is_light() {
         *request = NULL;
         return Ok(());

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
+use limosa_api::coverage::Glue;
 use limosa_api::{Table, coverage, header};
 
 /// The library. Cargo does not build a `cdylib` for the tests of its own package, so the first who asks has it built, beside the tests.
@@ -27,8 +28,8 @@ pub fn library() -> PathBuf {
 }
 
 /// The functions that are done.
-pub fn glue() -> HashMap<String, String> {
-    coverage::scan(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src/calls"))
+pub fn glue() -> HashMap<String, Glue> {
+    coverage::scan(&Table::load(), &Path::new(env!("CARGO_MANIFEST_DIR")).join("src/calls"))
 }
 
 /// A folder to compile and run C programs in, with `mpi.h`.

@@ -89,7 +89,7 @@ fn find_tool(pid: u32) -> Option<PathBuf> {
 }
 
 /// The innermost line of the user's own code in each thread of a dump.
-fn parse(json: &[u8]) -> BTreeMap<u32, String> {
+pub fn parse(json: &[u8]) -> BTreeMap<u32, String> {
     let Ok(Value::Array(threads)) = serde_json::from_slice(json) else { return BTreeMap::new() };
     let line = |thread: &Value| {
         let number = u32::try_from(thread["os_thread_id"].as_u64().or_else(|| thread["thread_id"].as_u64())?).ok()?;

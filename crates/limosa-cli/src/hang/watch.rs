@@ -90,7 +90,7 @@ fn last_fell_asleep(views: &[RankView]) -> u64 {
 }
 
 #[cfg(test)]
-pub mod tests {
+pub(crate) mod tests {
     use super::*;
     use limosa_job::{Kind, Peer, Record, WaitView};
 

@@ -5,11 +5,11 @@
 mod guardian;
 mod input;
 mod launch;
-mod options;
+pub mod options;
 mod other;
 mod outcome;
-mod output;
-mod plan;
+pub mod output;
+pub mod plan;
 mod rank;
 
 use std::ffi::OsString;

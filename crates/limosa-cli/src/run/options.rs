@@ -45,7 +45,7 @@ Exit codes:
 )]
 pub struct Options {
     /// Number of processes
-    #[arg(short = 'n', long = "np", short_alias = 'c', value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=65536))]
+    #[arg(short = 'n', long = "np", short_alias = 'c', value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=i64::from(limosa_job::MAX_RANKS)))]
     pub count: u32,
     /// Hosts to run on; for now only this machine
     #[arg(short = 'H', long = "host", alias = "hosts", value_name = "LIST")]

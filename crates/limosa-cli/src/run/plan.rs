@@ -8,7 +8,7 @@ use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use limosa_job::config;
+use limosa_job::{MAX_RANKS, config};
 use rustix::fs::Access;
 
 use super::options::{self, Options, Stdin, pairs};
@@ -69,6 +69,10 @@ main()";
 
 /// Makes the plan for these sections of the command line.
 pub fn plan(sections: &[Options]) -> Result<Plan> {
+    let asked: u64 = sections.iter().map(|section| u64::from(section.count)).sum();
+    if asked > u64::from(MAX_RANKS) {
+        return unusable(format!("the job would have {asked} ranks, but {MAX_RANKS} are the most"), None);
+    }
     let mut apps = Vec::new();
     let mut ranks = Vec::new();
     for (i, section) in sections.iter().enumerate() {
@@ -296,6 +300,7 @@ mod tests {
         says(&["-host", "far-away.example", "true"], "`far-away.example` is not this machine");
         says(&["-hostfile", "/no/such", "true"], "cannot read the host file /no/such");
         says(&["-n", "2", "--stdin", "2", "true"], "--stdin names rank 2, but the job has 2 ranks");
+        says(&["-n", "65536", "true", ":", "-n", "2", "true"], "the job would have 65538 ranks, but 65536 are the most");
         says(&["-x", "=1", "true"], "has no variable name");
     }
 

@@ -7,23 +7,26 @@
 //! - A name means the same area from its first user's coming to its last user's leaving; what the first user found (also that there is no area)
 //!   holds for all.
 //! - Once the directory is full it takes no names any more, so that nobody finds what an earlier user did not.
-//! - Lines are read and written under a lock that lies beside them, for as long as it takes to reserve memory.
+//! - Lines are read and written under a lock that lies beside them, for as long as it takes to reserve memory. It says who holds it; if that
+//!   process is dead, whoever waits takes the lock over and puts the lines in order.
+//! - A process that dies without having left an area is a user of it for ever: its memory comes back when the job ends.
 //!
-//! A line's name is 0 if it was never used. Looking for a name passes over lines that were used once.
+//! A line's name is 0 if no name that was looked for from an earlier line on is in a later one. Looking for a name passes over lines that were
+//! left, and ends at a zero. To be in order whenever its writer dies, a line gets its name last, and a line without users has no name.
 
-use super::Commons;
-use limosa_base::cpu;
+use super::HostMemory;
+use limosa_base::process_lock::{Locked, ProcessLock};
 use limosa_base::segment::{self, Foreign, PAGE, Shared};
+use limosa_base::sync::{AtomicU32, AtomicU64, Ordering};
 use std::io;
 use std::os::fd::AsFd;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// Names at a time.
 const LINES: usize = 2040;
 /// Bytes of the directory.
 pub(super) const BYTES: usize = size_of::<Directory>().next_multiple_of(PAGE);
 
-/// A line that was used once.
+/// The name of a line that was left, while lines behind it may be in use.
 const LEFT: u64 = 1;
 /// The place of no area.
 const NOWHERE: u64 = u64::MAX;
@@ -40,7 +43,7 @@ struct Line {
 /// The names of areas, in shared memory.
 #[repr(C)]
 pub(super) struct Directory {
-    lock: AtomicU32,
+    lock: ProcessLock,
     is_full: AtomicU32,
     lines: [Line; LINES],
 }
@@ -51,7 +54,7 @@ unsafe impl Foreign for Directory {}
 /// An area that was found by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// For [`Commons::map_area`].
+    /// For [`HostMemory::map_area`].
     pub place: u64,
     /// Its bytes.
     pub bytes: usize,
@@ -59,31 +62,38 @@ pub struct Found {
     pub about: u64,
 }
 
-struct Locked<'a>(&'a Directory);
-
-impl Drop for Locked<'_> {
-    fn drop(&mut self) {
-        self.0.lock.store(0, Ordering::Release);
-    }
-}
-
 impl Directory {
-    fn lock(&self) -> Locked<'_> {
-        while self.lock.compare_exchange_weak(0, 1, Ordering::Acquire, Ordering::Relaxed).is_err() {
-            cpu::yield_now();
+    /// Ends what a process that died with the lock had begun.
+    fn put_in_order(&self) {
+        for (index, line) in self.lines.iter().enumerate() {
+            if line.name.load(Ordering::Relaxed) > LEFT && line.users.load(Ordering::Relaxed) == 0 {
+                self.forget(index);
+            }
         }
-        Locked(self)
     }
 
-    /// The line of a name, or else the first one that could be.
-    fn find(&self, name: u64) -> (Option<&Line>, Option<&Line>) {
+    /// Removes the name of a line. Lines at the end of a row of used ones need not be passed over any more.
+    fn forget(&self, index: usize) {
+        let name = |index: usize| &self.lines[index % LINES].name;
+        name(index).store(LEFT, Ordering::Release);
+        let mut end = index;
+        if name(index + 1).load(Ordering::Relaxed) == 0 {
+            while name(end).load(Ordering::Relaxed) == LEFT {
+                name(end).store(0, Ordering::Release);
+                end = (end + LINES - 1) % LINES;
+            }
+        }
+    }
+
+    /// Index of the line of a name, or else of the first one that could be.
+    fn find(&self, name: u64) -> (Option<usize>, Option<usize>) {
         let mut room = None;
         for step in 0..LINES as u64 {
-            let line = &self.lines[(name.wrapping_add(step) % LINES as u64) as usize];
-            match line.name.load(Ordering::Relaxed) {
-                found if found == name => return (Some(line), None),
-                0 => return (None, room.or(Some(line))),
-                LEFT => room = room.or(Some(line)),
+            let index = ((name % LINES as u64 + step) % LINES as u64) as usize;
+            match self.lines[index].name.load(Ordering::Relaxed) {
+                found if found == name => return (Some(index), None),
+                0 => return (None, room.or(Some(index))),
+                LEFT => room = room.or(Some(index)),
                 _ => {}
             }
         }
@@ -91,7 +101,7 @@ impl Directory {
     }
 }
 
-impl Commons {
+impl HostMemory {
     fn directory(&self) -> io::Result<&Shared<Directory>> {
         if let Some(directory) = self.directory.get() {
             return Ok(directory);
@@ -110,38 +120,49 @@ impl Commons {
     pub fn join_area(&self, name: u64, users: usize, wanted: impl FnOnce() -> Option<(usize, u64)>) -> io::Result<Option<Found>> {
         let name = name.max(LEFT + 1);
         let directory = self.directory()?;
-        let locked = directory.lock();
-        if let (Some(line), _) = locked.0.find(name) {
+        let _locked = self.lock(directory);
+        if let (Some(index), _) = directory.find(name) {
+            let line = &directory.lines[index];
             let place = line.place.load(Ordering::Relaxed);
             let found = Found { place, bytes: line.bytes.load(Ordering::Relaxed) as usize, about: line.about.load(Ordering::Relaxed) };
             return Ok((place != NOWHERE).then_some(found));
         }
-        if locked.0.is_full.load(Ordering::Relaxed) != 0 {
+        if directory.is_full.load(Ordering::Relaxed) != 0 {
             return Ok(None);
         }
-        let (_, Some(line)) = locked.0.find(name) else {
-            locked.0.is_full.store(1, Ordering::Relaxed);
+        let (_, Some(index)) = directory.find(name) else {
+            directory.is_full.store(1, Ordering::Relaxed);
             return Ok(None);
         };
+        let line = &directory.lines[index];
         let found = wanted().and_then(|(bytes, about)| Some(Found { place: self.create_area(bytes).ok()?, bytes, about }));
-        line.name.store(name, Ordering::Relaxed);
         line.users.store(users as u64, Ordering::Relaxed);
         line.place.store(found.map_or(NOWHERE, |found| found.place), Ordering::Relaxed);
         line.bytes.store(found.map_or(0, |found| found.bytes as u64), Ordering::Relaxed);
         line.about.store(found.map_or(0, |found| found.about), Ordering::Relaxed);
+        line.name.store(name, Ordering::Release);
         Ok(found)
+    }
+
+    fn lock<'a>(&self, directory: &'a Directory) -> Locked<'a> {
+        let locked = directory.lock.lock(self.me, |holder| holder < self.size && self.is_alive(holder));
+        if locked.is_taken_over {
+            directory.put_in_order();
+        }
+        locked
     }
 
     /// Leaves the area of this name, or the name if there is no area. The last of its users to leave frees it.
     pub fn leave_area(&self, name: u64) {
         let name = name.max(LEFT + 1);
         let Ok(directory) = self.directory() else { return };
-        let locked = directory.lock();
-        let (Some(line), _) = locked.0.find(name) else { return };
+        let _locked = self.lock(directory);
+        let (Some(index), _) = directory.find(name) else { return };
+        let line = &directory.lines[index];
         let users = line.users.load(Ordering::Relaxed).saturating_sub(1);
         line.users.store(users, Ordering::Relaxed);
         if users == 0 {
-            line.name.store(LEFT, Ordering::Relaxed);
+            directory.forget(index);
             let place = line.place.load(Ordering::Relaxed);
             if place != NOWHERE {
                 self.free_area(place, line.bytes.load(Ordering::Relaxed) as usize);
@@ -154,38 +175,39 @@ impl Commons {
 mod tests {
     use super::super::ShmDevice;
     use super::*;
+    use limosa_base::process_lock::PATIENCE;
 
-    fn commons(ranks: u32) -> Vec<Commons> {
+    fn memories(ranks: u32) -> Vec<HostMemory> {
         let file = segment::create(c"limosa-test", PAGE as u64).expect("a memfd");
-        let join = |rank| ShmDevice::join(file.as_fd(), PAGE as u64, rank, ranks, true).expect("joining").commons().expect("commons");
+        let join = |rank| ShmDevice::join(file.as_fd(), PAGE as u64, rank, ranks, true).expect("joining").host_memory().expect("memory");
         (0..ranks).map(join).collect()
     }
 
     #[test]
     fn all_users_of_a_name_find_what_the_first_one_made() {
-        let all = commons(3);
+        let all = memories(3);
         let first = all[1].join_area(77, 3, || Some((3 * PAGE, 5))).expect("join").expect("memory");
         assert_eq!(first, Found { place: first.place, bytes: 3 * PAGE, about: 5 });
         for other in [0, 2] {
             assert_eq!(all[other].join_area(77, 3, || panic!("it is there")).expect("join"), Some(first));
         }
-        all.iter().for_each(|commons| commons.leave_area(77));
+        all.iter().for_each(|memory| memory.leave_area(77));
         let next = all[0].join_area(77, 3, || Some((PAGE, 6))).expect("join").expect("memory");
         assert_ne!(next.place, first.place, "a name that all have left is free for another area");
     }
 
     #[test]
     fn where_the_first_one_found_no_area_nobody_does() {
-        let all = commons(2);
+        let all = memories(2);
         assert_eq!(all[0].join_area(5, 2, || None).expect("join"), None);
         assert_eq!(all[1].join_area(5, 2, || Some((PAGE, 0))).expect("join"), None);
-        all.iter().for_each(|commons| commons.leave_area(5));
+        all.iter().for_each(|memory| memory.leave_area(5));
         assert!(all[1].join_area(5, 2, || Some((PAGE, 0))).expect("join").is_some());
     }
 
     #[test]
     fn a_full_directory_stays_full() {
-        let all = commons(1);
+        let all = memories(1);
         for name in 0..LINES as u64 {
             all[0].join_area(100 + name * 7, 1, || None).expect("join");
         }
@@ -193,5 +215,60 @@ mod tests {
         all[0].leave_area(100);
         assert_eq!(all[0].join_area(3, 1, || Some((PAGE, 0))).expect("join"), None, "another process may have found it full");
         assert_eq!(all[0].join_area(107, 1, || Some((PAGE, 0))).expect("join"), None, "as its first user said");
+    }
+
+    #[test]
+    fn a_lock_whose_holder_was_killed_is_taken_over() {
+        let all = memories(3);
+        let area = all[0].join_area(5, 1, || Some((PAGE, 0))).expect("join").expect("memory");
+        let directory = all[0].directory().expect("mapped");
+        // Process 2 dies after the last user has been counted out and before the line is free.
+        std::mem::forget(directory.lock.lock(2, |_| true));
+        directory.lines[5].users.store(0, Ordering::Relaxed);
+        all[0].ports.of(2).is_that_of(super::super::tests::killed());
+        let next = all[1].join_area(5, 2, || Some((PAGE, 1))).expect("join").expect("memory");
+        assert_ne!(area.place, next.place, "an area that all have left is not found any more");
+        assert!(directory.lock.is_free());
+        assert_eq!(all[0].join_area(5, 2, || panic!("it is there")).expect("join"), Some(next));
+    }
+
+    #[test]
+    fn a_lock_whose_holder_lives_is_waited_for() {
+        let all = memories(2);
+        let order = std::sync::Mutex::new(Vec::new());
+        std::thread::scope(|scope| {
+            all[0]
+                .join_area(5, 2, || {
+                    scope.spawn(|| {
+                        assert_eq!(all[1].join_area(5, 2, || panic!("it is there")).expect("join").expect("an area").about, 3);
+                        order.lock().unwrap().push("second");
+                    });
+                    (0..5 * PATIENCE).for_each(|_| std::thread::yield_now());
+                    order.lock().unwrap().push("first");
+                    Some((PAGE, 3))
+                })
+                .expect("join");
+        });
+        assert_eq!(order.into_inner().unwrap(), ["first", "second"]);
+    }
+
+    /// As many as a program might make and free in a long run, of which few exist at a time.
+    #[test]
+    fn a_million_names_one_after_another_do_not_wear_the_directory_out() {
+        let all = memories(2);
+        let name = |number: u64| number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        for number in 0..1_000_000u64 {
+            let made = all[0].join_area(name(number), 2, || number.is_multiple_of(10_000).then_some((PAGE, number))).expect("join");
+            assert_eq!(made.is_some(), number.is_multiple_of(10_000));
+            assert_eq!(all[1].join_area(name(number), 2, || panic!("it is there")).expect("join"), made);
+            if let Some(old) = number.checked_sub(300) {
+                all.iter().for_each(|memory| memory.leave_area(name(old)));
+            }
+        }
+        let directory = all[0].directory().expect("mapped");
+        assert_eq!(directory.is_full.load(Ordering::Relaxed), 0);
+        (999_700..1_000_000).for_each(|number| all.iter().for_each(|memory| memory.leave_area(name(number))));
+        let is_clean = directory.lines.iter().all(|line| line.name.load(Ordering::Relaxed) == 0);
+        assert!(is_clean, "looking for a name takes no longer than at first");
     }
 }

@@ -1,15 +1,19 @@
 //! Ports: what the other processes of a machine need to reach a process.
 
 use super::MAX_PEERS;
-use crate::Peer;
-use limosa_base::doorbell::{Doorbell, State};
+use crate::Address;
+use limosa_base::doorbell::Doorbell;
+use limosa_base::fence;
 use limosa_base::joint::Joint;
+use limosa_base::process::Identity;
 use limosa_base::segment::{Foreign, Shared};
-use limosa_base::spread::Place;
+use limosa_base::spread::Processor;
 use limosa_base::sync::{AtomicU32, AtomicU64, Ordering};
 use limosa_base::vm;
+use std::any::Any;
 use std::io;
 use std::os::fd::BorrowedFd;
+use std::ptr::NonNull;
 use std::sync::Arc;
 
 /// Copies that a process can help with at once.
@@ -23,8 +27,13 @@ static PROBE: AtomicU64 = AtomicU64::new(PROBE_VALUE);
 #[repr(C, align(128))]
 pub(super) struct Port {
     pub doorbell: Doorbell,
+    /// Who the process is, see [`Identity`]; the process id is 0 until it has joined.
     pub pid: AtomicU32,
-    pub place: Place,
+    started: AtomicU64,
+    namespace: AtomicU64,
+    /// What it says about its fences.
+    fences: fence::Word,
+    pub place: Processor,
     probe_address: AtomicU64,
     /// Bytes of areas taken so far; counted in the port of process 0.
     pub areas: AtomicU64,
@@ -37,19 +46,29 @@ impl Port {
     /// This process can be reached from now on.
     pub(super) fn open(&self) {
         self.probe_address.store(&raw const PROBE as u64, Ordering::Relaxed);
-        self.pid.store(std::process::id(), Ordering::Release);
+        self.is_that_of(Identity::own());
     }
 
-    /// True if this process can read the memory of the other; tries it.
-    pub(super) fn can_be_read(&self) -> bool {
+    /// Says whose port this is.
+    pub(super) fn is_that_of(&self, process: Identity) {
+        self.started.store(process.started, Ordering::Relaxed);
+        self.namespace.store(process.namespace, Ordering::Relaxed);
+        self.pid.store(process.pid, Ordering::Release);
+    }
+
+    /// Whether this process can read the memory of the other; tries it. `None` if the other has not joined yet.
+    pub(super) fn can_be_read(&self) -> Option<bool> {
         let pid = self.pid.load(Ordering::Acquire);
         let address = self.probe_address.load(Ordering::Relaxed);
-        pid != 0 && vm::read_word(pid, address).is_ok_and(|value| value == PROBE_VALUE)
+        (pid != 0).then(|| vm::read_word(pid, address).is_ok_and(|value| value == PROBE_VALUE))
     }
 
-    /// True if a thread of the process is in the library and waits there.
-    pub(super) fn is_waiting(&self) -> bool {
-        self.doorbell.is(State::Awake) || self.doorbell.is(State::Asleep)
+    /// False if the process has joined and then ended. Takes system calls: ask only after having waited for long.
+    #[cold]
+    pub(super) fn is_alive(&self) -> bool {
+        let pid = self.pid.load(Ordering::Acquire);
+        let (started, namespace) = (self.started.load(Ordering::Relaxed), self.namespace.load(Ordering::Relaxed));
+        pid == 0 || Identity { pid, started, namespace }.is_alive()
     }
 }
 
@@ -60,37 +79,70 @@ struct FirstPort(Port);
 // SAFETY: atomics only, for which any bytes are valid.
 unsafe impl Foreign for FirstPort {}
 
-pub(super) struct Ports(Shared<FirstPort>);
+/// The ports of all processes of a host.
+pub(super) struct Ports {
+    memory: Shared<FirstPort>,
+    /// Where the doorbells are, if not here: a process has one doorbell, whatever devices reach it.
+    bells: Option<Arc<Ports>>,
+}
 
 impl Ports {
-    pub(super) fn new(fd: BorrowedFd<'_>, offset: u64, bytes: usize) -> io::Result<Ports> {
-        Shared::new(fd, offset, bytes).map(Ports)
+    pub(super) fn new(fd: BorrowedFd<'_>, offset: u64, bytes: usize, bells: Option<Arc<Ports>>) -> io::Result<Ports> {
+        Ok(Ports { memory: Shared::new(fd, offset, bytes)?, bells })
     }
 
-    pub(super) fn of(&self, peer: Peer) -> &Port {
+    #[inline]
+    pub(super) fn of(&self, peer: Address) -> &Port {
         // SAFETY: a port consists of atomics, valid for any bytes; `slice` checks the range.
-        unsafe { &self.0.mapping().slice::<Port>(peer as usize * PORT_BYTES, 1)[0] }
+        unsafe { &self.memory.mapping().slice::<Port>(peer as usize * PORT_BYTES, 1)[0] }
+    }
+
+    /// The doorbell of a process.
+    #[inline]
+    pub(super) fn doorbell(&self, peer: Address) -> &Doorbell {
+        match &self.bells {
+            None => &self.of(peer).doorbell,
+            Some(bells) => &bells.of(peer).doorbell,
+        }
     }
 }
 
-/// This process's doorbell, alive as long as anybody holds it.
+impl fence::Members for Ports {
+    fn word(&self, member: u32) -> &fence::Word {
+        &self.of(member).fences
+    }
+}
+
+/// The doorbell of a process, alive as long as anybody holds this.
 #[derive(Clone)]
-pub struct OwnDoorbell {
-    ports: Arc<Ports>,
-    rank: Peer,
+pub struct DoorbellRef {
+    bell: NonNull<Doorbell>,
+    _keeps_mapped: Arc<dyn Any + Send + Sync>,
 }
 
-impl OwnDoorbell {
-    pub(super) fn new(ports: Arc<Ports>, rank: Peer) -> OwnDoorbell {
-        OwnDoorbell { ports, rank }
+// SAFETY: a doorbell is shared between threads and processes; what it lies in stays mapped as long as this value lives.
+unsafe impl Send for DoorbellRef {}
+// SAFETY: as above.
+unsafe impl Sync for DoorbellRef {}
+
+impl DoorbellRef {
+    pub(super) fn new(ports: &Arc<Ports>, of: Address) -> DoorbellRef {
+        DoorbellRef { bell: NonNull::from(ports.doorbell(of)), _keeps_mapped: ports.clone() }
+    }
+
+    /// A doorbell that no other process knows: for an engine without peers on this host.
+    pub fn private() -> DoorbellRef {
+        let bell: Arc<Doorbell> = Arc::default();
+        DoorbellRef { bell: NonNull::from(&*bell), _keeps_mapped: bell }
     }
 }
 
-impl std::ops::Deref for OwnDoorbell {
+impl std::ops::Deref for DoorbellRef {
     type Target = Doorbell;
 
     #[inline]
     fn deref(&self) -> &Doorbell {
-        &self.ports.of(self.rank).doorbell
+        // SAFETY: the doorbell lies in what `_keeps_mapped` keeps, at an address that does not change.
+        unsafe { self.bell.as_ref() }
     }
 }

@@ -1,8 +1,10 @@
 //! Copying between processes by system calls that read or write a peer's memory.
 
 use super::ports::Ports;
-use crate::{Peer, Puller};
-use limosa_base::sync::Ordering;
+use crate::{Address, PeerMemory};
+use limosa_base::doorbell::State;
+use limosa_base::joint::Joint;
+use limosa_base::sync::{AtomicU8, Ordering};
 use limosa_base::vm::{self, Slice};
 use std::io;
 use std::sync::Arc;
@@ -13,28 +15,68 @@ const PULL_STEP: usize = 1 << 30;
 /// The memory of all peers.
 pub(super) struct CrossMemory {
     ports: Arc<Ports>,
+    enabled: bool,
+    /// What was found out about each peer.
+    known: Box<[AtomicU8]>,
 }
 
-impl Puller for CrossMemory {
-    unsafe fn pull(&self, from: Peer, local: &mut [Slice], remote: &mut [Slice]) -> io::Result<()> {
+const UNKNOWN: u8 = 0;
+const YES: u8 = 1;
+const NO: u8 = 2;
+
+impl PeerMemory for CrossMemory {
+    fn can_access(&self, peer: Address) -> bool {
+        if !self.enabled {
+            return false;
+        }
+        match self.known[peer as usize].load(Ordering::Relaxed) {
+            UNKNOWN => self.find_out(peer),
+            known => known == YES,
+        }
+    }
+
+    unsafe fn read(&self, from: Address, local: &mut [Slice], remote: &mut [Slice]) -> io::Result<()> {
         // SAFETY: the caller vouches for the local slices.
         self.copy_all(from, local, remote, |pid, locals, remotes| unsafe { vm::read(pid, locals, remotes) })
     }
 
-    unsafe fn push(&self, to: Peer, local: &mut [Slice], remote: &mut [Slice]) -> io::Result<()> {
+    unsafe fn write(&self, to: Address, local: &mut [Slice], remote: &mut [Slice]) -> io::Result<()> {
         // SAFETY: the caller vouches for the local slices and for what is overwritten at the peer.
         self.copy_all(to, local, remote, |pid, locals, remotes| unsafe { vm::write(pid, locals, remotes) })
+    }
+
+    fn joints(&self, of: Address) -> &[Joint] {
+        &self.ports.of(of).joints
+    }
+
+    fn is_waiting(&self, peer: Address) -> bool {
+        let doorbell = self.ports.doorbell(peer);
+        doorbell.is(State::Awake) || doorbell.is(State::Asleep)
+    }
+
+    fn is_alive(&self, peer: Address) -> bool {
+        self.ports.of(peer).is_alive()
     }
 }
 
 impl CrossMemory {
-    pub(super) fn new(ports: Arc<Ports>) -> CrossMemory {
-        CrossMemory { ports }
+    pub(super) fn new(ports: Arc<Ports>, peers: u32, enabled: bool) -> CrossMemory {
+        CrossMemory { ports, enabled, known: (0..peers).map(|_| AtomicU8::new(UNKNOWN)).collect() }
+    }
+
+    #[cold]
+    fn find_out(&self, peer: Address) -> bool {
+        // A peer that has not joined yet may be accessible later.
+        let answer = self.ports.of(peer).can_be_read();
+        if let Some(works) = answer {
+            self.known[peer as usize].store(if works { YES } else { NO }, Ordering::Relaxed);
+        }
+        answer == Some(true)
     }
 
     fn copy_all(
         &self,
-        peer: Peer,
+        peer: Address,
         local: &mut [Slice],
         remote: &mut [Slice],
         copy: impl Fn(u32, &[Slice], &[Slice]) -> io::Result<usize>,
@@ -83,14 +125,14 @@ fn take_front(slices: &mut [Slice], index: &mut usize, bytes: &mut usize) {
 
 #[cfg(test)]
 mod tests {
-    use crate::Device;
     use crate::shm::tests::pair;
     use limosa_base::vm;
 
     #[test]
     fn pulling_joins_slices_of_different_shapes() {
-        let (a, mut b) = pair();
-        assert!(b.can_pull(0));
+        let (a, b) = pair();
+        let memory = b.peer_memory();
+        assert!(memory.can_access(0));
         let source: Vec<u8> = (0..=255).collect();
         let mut target = vec![0u8; 256];
         let at = |base: u64, offset: usize, len| vm::slice(base + offset as u64, len);
@@ -98,7 +140,7 @@ mod tests {
         let mut remote = [at(from, 0, 10), at(from, 10, 0), at(from, 10, 246)];
         let mut local = [at(to, 0, 100), at(to, 100, 156)];
         // SAFETY: the local slices cover `target`, which nobody else uses.
-        unsafe { b.puller().pull(0, &mut local, &mut remote).expect("pull") };
+        unsafe { memory.read(0, &mut local, &mut remote).expect("pull") };
         assert_eq!(source, target);
         drop(a);
     }

@@ -6,7 +6,8 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::{Comm, mix};
+use super::Comm;
+use super::agreement::allgather_bytes;
 use crate::attr::TAG_UB;
 use crate::consts::{
     MPI_COMM_TYPE_HW_GUIDED, MPI_COMM_TYPE_HW_UNGUIDED, MPI_COMM_TYPE_RESOURCE_GUIDED, MPI_COMM_TYPE_SHARED, MPI_UNDEFINED,
@@ -15,6 +16,7 @@ use crate::error::Result;
 use crate::fail;
 use crate::group::Group;
 use crate::info::Info;
+use crate::mix::mix;
 use crate::topo::Topology;
 
 /// Keeps the contexts of `MPI_Comm_create_group` apart from those of collective calls.
@@ -43,7 +45,7 @@ impl Comm {
 
     fn child_in(&self, context: u64, group: Arc<Group>, topology: Option<Arc<Topology>>) -> Option<Arc<Comm>> {
         let rank = group.rank_of(self.my_world_rank())?;
-        Some(super::registry::enrol(Comm::bare(context & !1, group, rank, self.errhandler(), topology)))
+        Some(super::registry::enrol(Comm::bare(self.world.clone(), context & !1, group, rank, self.errhandler(), topology)))
     }
 
     /// A communicator with the same members, topology and, as their copy callbacks say, attributes (`MPI_Comm_dup`, `MPI_Comm_idup`).
@@ -101,7 +103,7 @@ impl Comm {
     /// `None` where the colour is `MPI_UNDEFINED`. A process with a wrong colour takes part as if it were `MPI_UNDEFINED`, so that the others do
     /// not wait for it, and then fails.
     pub fn split(&self, color: i32, key: i32) -> Result<Option<Arc<Comm>>> {
-        self.split_with(color, key, crate::coll::allgather_bytes)
+        self.split_with(color, key, allgather_bytes)
     }
 
     /// [`Comm::split`] with the exchange of eight bytes per member left to the caller.
@@ -134,8 +136,7 @@ impl Comm {
     /// `kind` is the argument `split_type` together with what the info object says. A wrong one fails like a wrong colour.
     pub fn split_type(&self, kind: Result<SplitKind>, key: i32) -> Result<Option<Arc<Comm>>> {
         let color = match kind {
-            // All processes of a job share one node.
-            Ok(SplitKind::SharedMemory) => 0,
+            Ok(SplitKind::SharedMemory) => self.world.host_of(self.my_world_rank()) as i32,
             _ => MPI_UNDEFINED,
         };
         let comm = self.split(color, key)?;

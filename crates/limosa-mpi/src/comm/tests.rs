@@ -13,7 +13,7 @@ use std::collections::{HashMap, HashSet};
 
 /// `MPI_COMM_WORLD` as every rank sees it.
 fn worlds(size: u32) -> Vec<Arc<Comm>> {
-    (0..size).map(|rank| Comm::world(size, rank)).collect()
+    (0..size).map(|rank| Comm::without_engine(size, rank)).collect()
 }
 
 fn ranks(comm: &Comm) -> Vec<u32> {
@@ -29,9 +29,9 @@ fn split_all(comms: &[Arc<Comm>], colors: &[(i32, i32)]) -> Vec<Result<Option<Ar
 
 #[test]
 fn the_predefined_communicators_know_their_members() {
-    let world = Comm::world(5, 3);
+    let world = Comm::without_engine(5, 3);
     assert_eq!((world.size(), world.rank(), world.my_world_rank(), world.name()), (5, 3, 3, b"MPI_COMM_WORLD".to_vec()));
-    let this = Comm::this(3);
+    let this = Comm::self_of(&World::without_engine(4, 3));
     assert_eq!((this.size(), this.rank(), this.my_world_rank(), this.name()), (1, 0, 3, b"MPI_COMM_SELF".to_vec()));
     assert_ne!(world.context(), this.context());
     for comm in [world, this] {
@@ -42,7 +42,7 @@ fn the_predefined_communicators_know_their_members() {
 
 #[test]
 fn ranks_are_checked() {
-    let world = Comm::world(3, 0);
+    let world = Comm::without_engine(3, 0);
     assert_eq!(world.world_rank_of(2).unwrap(), 2);
     for rank in [-1, 3, i32::MIN, i32::MAX] {
         let error = world.world_rank_of(rank).unwrap_err();
@@ -71,7 +71,7 @@ fn duplicates_have_the_same_context_everywhere_and_a_new_one_each_time() {
 
 #[test]
 fn a_duplicate_takes_attributes_errhandler_and_topology_but_neither_name_nor_hints() {
-    let grid = Comm::world(4, 1).cart_create(&[2, 2], &[true, false]).unwrap().unwrap();
+    let grid = Comm::without_engine(4, 1).cart_create(&[2, 2], &[true, false]).unwrap().unwrap();
     let key = create_keyval(Kind::Comm, CopyRule::Share, DeleteRule::Ignore).unwrap();
     grid.attributes().set(0, key, 99).unwrap();
     grid.set_errhandler(Errhandler::returning()).unwrap();
@@ -101,8 +101,8 @@ fn a_failed_duplicate_does_not_put_the_members_out_of_step() {
 
 #[test]
 fn contexts_of_a_large_family_are_distinct() {
-    let world = Comm::world(1, 0);
-    let mut seen = HashSet::from([world.context(), Comm::this(0).context()]);
+    let world = Comm::without_engine(1, 0);
+    let mut seen = HashSet::from([world.context(), Comm::self_of(&World::without_engine(1, 0)).context()]);
     let mut parents = vec![world];
     for _ in 0..3 {
         let children: Vec<_> = parents.iter().flat_map(|parent| (0..20).map(|_| parent.dup(None).unwrap())).collect();
@@ -174,17 +174,17 @@ fn create_group_counts_per_group_and_tag() {
 
 #[test]
 fn comparison_tells_object_group_and_order_apart() {
-    let world = Comm::world(3, 0);
+    let world = Comm::without_engine(3, 0);
     assert_eq!(world.compare(&world), Comparison::Ident);
     assert_eq!(world.compare(&world.dup(None).unwrap()), Comparison::Congruent);
     let reversed = world.create(&Group::from_world_ranks(vec![2, 1, 0])).unwrap().unwrap();
     assert_eq!(world.compare(&reversed), Comparison::Similar);
-    assert_eq!(world.compare(&Comm::this(0)), Comparison::Unequal);
+    assert_eq!(world.compare(&Comm::self_of(&World::without_engine(1, 0))), Comparison::Unequal);
 }
 
 #[test]
 fn names_are_cut_at_the_limit_of_the_abi() {
-    let comm = Comm::world(1, 0).dup(None).unwrap();
+    let comm = Comm::without_engine(1, 0).dup(None).unwrap();
     assert_eq!((comm.name(), comm.describe()), (vec![], "an unnamed communicator of 1 process".to_string()));
     comm.set_name(&[b'x'; 500]);
     assert_eq!(comm.name().len(), MPI_MAX_OBJECT_NAME as usize - 1);
@@ -197,7 +197,7 @@ fn freeing_deletes_attributes_or_fails_with_them() {
     let delete: crate::attr::DeleteFn =
         Arc::new(move |_, _, _| if at_delete.load(Ordering::Relaxed) { Err(Error::new(MPI_ERR_OTHER, "refused")) } else { Ok(()) });
     let key = create_keyval(Kind::Comm, CopyRule::Forget, DeleteRule::Tell(delete)).unwrap();
-    let comm = Comm::world(1, 0).dup(None).unwrap();
+    let comm = Comm::without_engine(1, 0).dup(None).unwrap();
     comm.attributes().set(0, key, 1).unwrap();
     assert_eq!(comm.free().unwrap_err().class, MPI_ERR_OTHER);
     assert!(!comm.is_freed());
@@ -209,7 +209,7 @@ fn freeing_deletes_attributes_or_fails_with_them() {
 
 #[test]
 fn hints_in_use_are_reported_and_others_ignored() {
-    let comm = Comm::world(1, 0).dup(None).unwrap();
+    let comm = Comm::without_engine(1, 0).dup(None).unwrap();
     let info = Info::new();
     info.set(b"mpi_assert_exact_length", b"true").unwrap();
     info.set(b"mpi_assert_no_any_tag", b"perhaps").unwrap();
@@ -238,7 +238,7 @@ fn split_types_are_read_with_their_info() {
 
 #[test]
 fn there_is_no_other_side() {
-    let world = Comm::world(2, 0);
+    let world = Comm::without_engine(2, 0);
     assert!(!world.is_inter());
     assert_eq!(world.remote_group().unwrap_err().class, MPI_ERR_COMM);
 }
@@ -260,7 +260,7 @@ fn a_grid_takes_the_first_processes() {
 
 #[test]
 fn grids_that_do_not_fit_or_are_missing_are_errors() {
-    let world = Comm::world(4, 3);
+    let world = Comm::without_engine(4, 3);
     assert_eq!(world.cart_create(&[5], &[false]).unwrap_err().class, MPI_ERR_DIMS);
     assert_eq!(world.cart_map(&[5], &[false]).unwrap_err().class, MPI_ERR_DIMS);
     assert_eq!(world.cart().unwrap_err().class, MPI_ERR_TOPOLOGY);

@@ -5,6 +5,7 @@
 //! - Programs are in normal form: touching runs are one run, a loop of one turn is its body, two loops that continue each other are one,
 //!   equal bodies at equal distances are a loop, and small irregular types are one flat list of blocks. So data that are contiguous are
 //!   [`Body::Run`], and evenly spaced blocks are [`Body::Strided`], however the type was put together.
+//! - Places and distances are numbers modulo 2^64, as addresses are: what a type covers fits, but steps on the way there need not.
 //! - The stream position of every part is known, so any position is found in logarithmic time per level of nesting.
 
 use std::sync::Arc;
@@ -74,7 +75,7 @@ impl Placed {
 
     /// The same further on.
     pub fn moved(&self, by: isize) -> Placed {
-        Placed { place: self.place + by, code: self.code.clone() }
+        Placed { place: self.place.wrapping_add(by), code: self.code.clone() }
     }
 
     fn as_run(&self) -> Option<(isize, usize)> {
@@ -94,8 +95,10 @@ impl Placed {
         let body = match *body {
             Body::Run if stride == size as isize => return Placed::run(self.place, count * size),
             Body::Run => Body::Strided { block: size, stride },
-            Body::Strided { block, stride: inner } if stride == (size / block) as isize * inner => Body::Strided { block, stride: inner },
-            Body::Loop { stride: inner, ref code } if stride == (size / code.size) as isize * inner => {
+            Body::Strided { block, stride: inner } if stride == inner.wrapping_mul((size / block) as isize) => {
+                Body::Strided { block, stride: inner }
+            }
+            Body::Loop { stride: inner, ref code } if stride == inner.wrapping_mul((size / code.size) as isize) => {
                 Body::Loop { stride: inner, code: code.clone() }
             }
             _ => Body::Loop { stride, code: self.code.clone() },
@@ -121,7 +124,7 @@ impl Placed {
         for part in parts.into_iter().filter(|part| part.code.size > 0) {
             let last = merged.last().and_then(Placed::as_run);
             match (last, part.as_run()) {
-                (Some((place, size)), Some((next, more))) if place + size as isize == next => {
+                (Some((place, size)), Some((next, more))) if place.wrapping_add(size as isize) == next => {
                     merged.pop();
                     merged.push(Placed::run(place, size + more));
                 }
@@ -141,7 +144,7 @@ impl Placed {
         let entries: Box<[Entry]> = merged
             .into_iter()
             .map(|part| {
-                let entry = Entry { start, part: part.moved(-first) };
+                let entry = Entry { start, part: part.moved(first.wrapping_neg()) };
                 start += entry.part.code.size;
                 entry
             })
@@ -151,20 +154,22 @@ impl Placed {
 
     /// Every run in stream order; for small programs only.
     fn for_each_run(&self, base: isize, visit: &mut dyn FnMut(isize, usize)) {
-        let base = base + self.place;
+        let base = base.wrapping_add(self.place);
         let size = self.code.size;
         match &self.code.body {
             _ if size == 0 => {}
             Body::Run => visit(base, size),
-            Body::Strided { block, stride } => (0..size / block).for_each(|i| visit(base + i as isize * stride, *block)),
+            Body::Strided { block, stride } => {
+                (0..size / block).for_each(|i| visit(base.wrapping_add(stride.wrapping_mul(i as isize)), *block))
+            }
             Body::Loop { stride, code } => {
                 let turn = Placed { place: 0, code: code.clone() };
-                (0..size / code.size).for_each(|i| turn.for_each_run(base + i as isize * stride, visit));
+                (0..size / code.size).for_each(|i| turn.for_each_run(base.wrapping_add(stride.wrapping_mul(i as isize)), visit));
             }
-            Body::Gather { block, places } => places.iter().for_each(|place| visit(base + place, *block)),
+            Body::Gather { block, places } => places.iter().for_each(|place| visit(base.wrapping_add(*place), *block)),
             Body::Blocks(blocks) => {
                 for (i, block) in blocks.iter().enumerate() {
-                    visit(base + block.place, block_end(blocks, i, size) - block.start);
+                    visit(base.wrapping_add(block.place), block_end(blocks, i, size) - block.start);
                 }
             }
             Body::List(entries) => entries.iter().for_each(|entry| entry.part.for_each_run(base, visit)),
@@ -193,7 +198,7 @@ impl Runs {
         if size == 0 {
             return;
         }
-        let touches = self.blocks.last().is_some_and(|last| last.place + (self.size - last.start) as isize == place);
+        let touches = self.blocks.last().is_some_and(|last| last.place.wrapping_add((self.size - last.start) as isize) == place);
         if !touches {
             self.blocks.push(Block { place, start: self.size });
         }
@@ -207,7 +212,7 @@ impl Runs {
         if pieces == 1 {
             return Placed::run(first, size);
         }
-        self.blocks.iter_mut().for_each(|block| block.place -= first);
+        self.blocks.iter_mut().for_each(|block| block.place = block.place.wrapping_sub(first));
         let block = size / pieces;
         let body = if self.blocks.iter().enumerate().all(|(i, b)| b.start == i * block) && size % pieces == 0 {
             match even_spacing(self.blocks.iter().map(|block| block.place)) {

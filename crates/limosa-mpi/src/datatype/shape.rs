@@ -195,6 +195,8 @@ impl Shape<'_> {
         match *self {
             Shape::Basic(basic) => Placed::run(0, basic.kind.size()),
             Shape::Same(old) | Shape::Bounded { old, .. } => old.program().clone(),
+            // Without blocks their length may be any, also one that would not fit.
+            Shape::Vector { count: 0, .. } => Placed::empty(),
             Shape::Vector { count, length, stride, old } => {
                 old.program().repeated(length as usize, old.extent() as isize).repeated(count as usize, stride as isize)
             }

@@ -12,7 +12,7 @@ pub(crate) trait Sink {
 
     /// `count` runs of `block` bytes, `stride` bytes apart.
     fn strided(&mut self, at: *mut u8, count: usize, stride: isize, block: usize) -> bool {
-        (0..count).all(|i| self.run(at.wrapping_offset(i as isize * stride), block))
+        (0..count).all(|i| self.run(at.wrapping_offset(stride.wrapping_mul(i as isize)), block))
     }
 
     /// Runs of `block` bytes at `places` from an address.
@@ -31,7 +31,9 @@ pub(crate) fn walk_elements<S: Sink>(part: &Placed, extent: isize, base: *mut u8
     match part.code.body {
         Body::Run if extent == size as isize => sink.run(base.wrapping_add(from), to - from),
         Body::Run => walk_strided(base, extent, size, from, to, sink),
-        Body::Strided { block, stride } if extent == (size / block) as isize * stride => walk_strided(base, stride, block, from, to, sink),
+        Body::Strided { block, stride } if extent == stride.wrapping_mul((size / block) as isize) => {
+            walk_strided(base, stride, block, from, to, sink)
+        }
         _ => walk_turns(&part.code, extent, base, from, to, sink),
     }
 }
@@ -72,7 +74,7 @@ fn walk_turns<S: Sink>(code: &Code, stride: isize, base: *mut u8, from: usize, t
     let mut start = turn * code.size;
     while start < to {
         let (low, high) = (from.max(start) - start, (to - start).min(code.size));
-        if !walk(code, base.wrapping_offset(turn as isize * stride), low, high, sink) {
+        if !walk(code, base.wrapping_offset(stride.wrapping_mul(turn as isize)), low, high, sink) {
             return false;
         }
         turn += 1;
@@ -233,7 +235,7 @@ impl<const PACK: bool> Sink for Copy<PACK> {
     }
 
     fn strided(&mut self, at: *mut u8, count: usize, stride: isize, block: usize) -> bool {
-        self.all(block, (0..count).map(|i| at.wrapping_offset(i as isize * stride)))
+        self.all(block, (0..count).map(|i| at.wrapping_offset(stride.wrapping_mul(i as isize))))
     }
 
     fn gather(&mut self, at: *mut u8, places: &[isize], block: usize) -> bool {

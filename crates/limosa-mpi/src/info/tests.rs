@@ -5,14 +5,14 @@ use crate::consts::{MPI_ERR_ARG, MPI_ERR_INFO, MPI_ERR_INFO_KEY, MPI_ERR_INFO_NO
 use proptest::prelude::*;
 
 #[derive(Clone, Debug)]
-enum Step {
+enum Action {
     Set(String, String),
     Delete(String),
 }
 
-fn step() -> impl Strategy<Value = Step> {
+fn step() -> impl Strategy<Value = Action> {
     let key = "[a-d]{1,2}";
-    prop_oneof![(key, "[x-z ]{0,5}").prop_map(|(k, v)| Step::Set(k, v)), key.prop_map(Step::Delete)]
+    prop_oneof![(key, "[x-z ]{0,5}").prop_map(|(k, v)| Action::Set(k, v)), key.prop_map(Action::Delete)]
 }
 
 proptest! {
@@ -22,14 +22,14 @@ proptest! {
         let mut model: Vec<(String, String)> = Vec::new();
         for step in steps {
             match step {
-                Step::Set(key, value) => {
+                Action::Set(key, value) => {
                     info.set(key.as_bytes(), value.as_bytes()).unwrap();
                     match model.iter_mut().find(|pair| pair.0 == key) {
                         Some(pair) => pair.1 = value,
                         None => model.push((key, value)),
                     }
                 }
-                Step::Delete(key) => {
+                Action::Delete(key) => {
                     let known = model.iter().any(|pair| pair.0 == key);
                     model.retain(|pair| pair.0 != key);
                     match info.delete(key.as_bytes()) {

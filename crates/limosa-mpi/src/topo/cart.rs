@@ -4,11 +4,7 @@
 //! - Ranks are laid out in row-major order: the last coordinate varies fastest.
 //! - A grid may have no dimensions; it then has one process, whose list of coordinates is empty.
 
-use std::sync::Arc;
-
-use super::Topology;
-use crate::comm::{ChildPlan, Comm};
-use crate::consts::{MPI_PROC_NULL, MPI_UNDEFINED};
+use crate::consts::MPI_PROC_NULL;
 use crate::error::Result;
 use crate::fail;
 use crate::group::ranks_of;
@@ -36,7 +32,7 @@ impl Cart {
     }
 
     /// A grid that must fit into `processes` processes.
-    fn fitting(dims: &[i32], periods: &[bool], processes: usize) -> Result<Cart> {
+    pub(crate) fn fitting(dims: &[i32], periods: &[bool], processes: usize) -> Result<Cart> {
         let cart = Cart::new(dims, periods)?;
         if cart.size > processes {
             fail!(MPI_ERR_DIMS, "the grid {} needs {} processes, but the communicator has {processes}", cart.describe(), cart.size);
@@ -112,7 +108,7 @@ impl Cart {
     }
 
     /// The grid of the dimensions that remain, and the ranks in this grid that share the dropped coordinates of `rank`, in order.
-    fn sub(&self, rank: i32, remain: &[bool]) -> Result<SubGrid> {
+    pub(crate) fn sub(&self, rank: i32, remain: &[bool]) -> Result<SubGrid> {
         debug_assert_eq!(remain.len(), self.dims.len());
         let kept = |at: &usize| remain[*at];
         let dims: Vec<i32> = (0..self.dims.len()).filter(kept).map(|at| self.dims[at]).collect();
@@ -138,36 +134,11 @@ impl Cart {
     }
 }
 
-struct SubGrid {
-    cart: Cart,
-    ranks: Vec<i32>,
-}
-
-impl Comm {
-    /// A communicator with a grid over its first processes; `None` on the processes left over (`MPI_Cart_create`).
-    pub fn cart_create(&self, dims: &[i32], periods: &[bool]) -> Result<Option<Arc<Comm>>> {
-        let place = self.next_child();
-        let cart = Cart::fitting(dims, periods, self.size())?;
-        let group = if cart.size == self.size() { self.group().clone() } else { self.group().first(cart.size) };
-        Ok(self.child(place, ChildPlan { group, discriminator: 0, topology: Some(Arc::new(Topology::Cart(cart))) }))
-    }
-
-    /// The part of the grid that this process reaches along the dimensions that remain (`MPI_Cart_sub`).
-    pub fn cart_sub(&self, remain: &[bool]) -> Result<Arc<Comm>> {
-        let place = self.next_child();
-        let SubGrid { cart, ranks } = self.cart()?.sub(self.rank() as i32, remain)?;
-        // The first rank of a part is in no other part.
-        let discriminator = ranks[0] as u64;
-        let group = self.group().incl(&ranks)?;
-        let plan = ChildPlan { group, discriminator, topology: Some(Arc::new(Topology::Cart(cart))) };
-        Ok(self.child(place, plan).expect("a process is in its own part of the grid"))
-    }
-
-    /// The rank that this process would have in such a grid, or `MPI_UNDEFINED` (`MPI_Cart_map`).
-    pub fn cart_map(&self, dims: &[i32], periods: &[bool]) -> Result<i32> {
-        let cart = Cart::fitting(dims, periods, self.size())?;
-        Ok(if (self.rank() as usize) < cart.size { self.rank() as i32 } else { MPI_UNDEFINED })
-    }
+/// A part of a grid.
+pub(crate) struct SubGrid {
+    pub(crate) cart: Cart,
+    /// Its members' ranks in the whole grid.
+    pub(crate) ranks: Vec<i32>,
 }
 
 #[cfg(test)]

@@ -75,7 +75,7 @@ impl Engine {
     pub(super) fn leave_place(&self) {
         if self.oversubscribed && self.sharing.speaks() {
             self.sharing.told.store(0, Ordering::Relaxed);
-            self.commons.place(self.rank).set(None);
+            self.say_place(None);
         }
     }
 
@@ -94,13 +94,20 @@ impl Engine {
         // Others read it now and then, and it seldom changes.
         if self.sharing.told.load(Ordering::Relaxed) != told {
             self.sharing.told.store(told, Ordering::Relaxed);
-            self.commons.place(self.rank).set(place);
+            self.say_place(place);
+        }
+    }
+
+    fn say_place(&self, place: Option<u32>) {
+        if let Some(host) = &self.host {
+            host.place(host.me()).set(place);
         }
     }
 
     /// Moves if this process is one too many where it is.
     #[cold]
     fn spread_out(&self) {
+        let Some(host) = &self.host else { return };
         let Some(mut moves) = self.sharing.moves.try_lock() else { return };
         if moves.mine.is_empty() {
             moves.mine = cpu::numbers();
@@ -108,7 +115,7 @@ impl Engine {
         if moves.mine.len() < 2 {
             return;
         }
-        let Some(processor) = spread::better(&self.commons.places(), self.rank as usize, &moves.mine) else { return };
+        let Some(processor) = spread::better(&host.places(), host.me() as usize, &moves.mine) else { return };
         let now = clock::now_ns();
         if now < moves.rest_until {
             return;

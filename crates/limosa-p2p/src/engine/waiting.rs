@@ -2,15 +2,17 @@
 //! while none is there.
 
 use super::{Core, Engine, Observer, View, Wait};
+use crate::handlers;
 use crate::request::Failure;
 use crate::state::{Job, State};
-use crate::transfer::{self, Pull};
+use crate::transfer::{self, Pull, Push};
 use limosa_base::biased::Guard;
 use limosa_base::doorbell::State as Bell;
 use limosa_base::{clock, cpu, thread};
-use limosa_device::Urgency;
-use parking_lot::Mutex;
+use limosa_device::{Peer, Urgency};
+use smallvec::SmallVec;
 use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -19,31 +21,53 @@ thread_local! {
     static SERVICE: Cell<bool> = const { Cell::new(false) };
 }
 
+/// True on the helper and the alarm thread, which have small stacks and are unknown to the program: no function of the program may run there.
+pub fn in_service() -> bool {
+    SERVICE.get()
+}
+
 /// Polls between looks at the clock.
 const POLLS_PER_LOOK: u32 = 64;
-/// Polls before giving the processor away when processes outnumber processors: a partner that is running right now may be about to answer.
+/// Polls before yielding the processor when processes outnumber processors: a partner that is running right now may be about to answer.
 const POLLS_SCARCE: u32 = 8;
-/// How long the processor is given away again and again before sleeping, in nanoseconds: that costs less than being put to sleep and woken, and
-/// lets every other process of this processor have its turn.
+/// How long a call yields the processor again and again before it sleeps, in nanoseconds. Yielding costs less than sleeping and being woken, and
+/// lets every other process of this processor run.
 const YIELDING_NS: u64 = 60_000;
 /// How long a sender waits for an offer to be taken before it has the receiver's helper woken, in nanoseconds: a receiver that is in the library
 /// takes about as long to copy a message of 64 KB.
 const ANNOUNCE_NS: u64 = 8_000;
-/// A sleeper with a backlog looks again after this time, in case that the receiver left the library in the moment when it was asked for room.
-const BACKLOG_NAP: Duration = Duration::from_millis(1);
-/// Every nap in a row that brings nothing is followed by one of twice its length, this many times.
-const LONGEST_NAP: u32 = 7;
+/// A sleeping call with a backlog polls again after this time, because the receiver may have left the library when it was asked for room.
+const BACKLOG_SLEEP: Duration = Duration::from_millis(1);
+/// Every such sleep in a row that brings nothing is followed by one of twice its length, this many times.
+const MOST_DOUBLINGS: u32 = 7;
 /// A polling call tells its observer after this time.
 const POLL_REPORT_NS: u64 = 100_000_000;
-/// What a thread leaves undone when it leaves the library is done after this time, if it has not come back.
-const LINGER: Duration = Duration::from_micros(100);
-/// If it has come back and left something undone again, the time starts anew, so often, and grows up to this many times its length.
+/// The alarm thread does what a thread has left undone when it left the library, after this time.
+pub(super) const LINGER: Duration = Duration::from_micros(100);
+/// If a thread has come back meanwhile and has left something undone again, the time starts again, this often, and grows up to this many times
+/// its length.
 const MOST_AGAIN: u32 = 16;
 const LONGEST_AGAIN: u32 = 4;
-/// When an attendant is called again that wants to be; then after twice as long, and so on as for naps.
+/// An attendant that wants to be called again is called after this time, then after twice as long, and so on, [`MOST_DOUBLINGS`] times.
 const REMINDER: Duration = Duration::from_millis(1);
-/// The helper thread takes no more unexpected messages than this for a program that does not receive, in bytes.
-const HELPER_HOARD: usize = 64 << 20;
+
+/// How long a blocked call has looked in vain.
+#[derive(Default)]
+struct Idle {
+    polls: u32,
+    /// When this kind of waiting ends, in nanoseconds.
+    until: Option<u64>,
+    /// A call that polls has told its observer that it waits.
+    reported: bool,
+}
+
+impl Idle {
+    /// Something moved, or it has slept.
+    fn start_again(&mut self) {
+        self.polls = 0;
+        self.until = None;
+    }
+}
 
 impl Engine {
     /// Makes progress until `condition` holds. The condition is evaluated under the lock and must not call the engine.
@@ -63,9 +87,7 @@ impl Engine {
         condition: &mut dyn FnMut(&mut State) -> bool,
         observer: &dyn Observer,
     ) -> Guard<'a, Core> {
-        let mut polls = 0u32;
-        let mut spin_until = None;
-        let mut reported = false;
+        let mut idle = Idle::default();
         let mut woken = false;
         core.state.may_stream = !self.oversubscribed;
         loop {
@@ -74,97 +96,103 @@ impl Engine {
             if just_woken {
                 self.attend(&mut core);
             }
-            if reported && (moved || !core.state.jobs.is_empty()) {
+            if idle.reported && (moved || core.state.has_jobs(true)) {
                 // Something is under way after all. If nothing follows, the call says again that it waits.
-                reported = false;
-                spin_until = None;
+                idle = Idle { polls: idle.polls, ..Idle::default() };
                 Guard::unlocked(&mut core, || observer.resumed());
             }
-            if !core.state.jobs.is_empty() {
+            if core.state.has_jobs(true) {
                 core = self.run_jobs(core);
                 continue;
             }
             if condition(&mut core.state) {
                 break;
             }
-            if core.state.joints.count > 0
-                && !self.oversubscribed
-                && let Some((index, to, region)) = core.joint_to_help()
-            {
-                Guard::unlocked(&mut core, || transfer::help(&*self.puller, &self.commons, self.rank, index, to, &region));
-                core.state.helped(index);
+            if core.state.joints.count > 0 && self.help_receiver(&mut core) {
                 continue;
             }
             if moved {
                 if core.sleepers > 0 && std::mem::take(&mut core.state.completed) {
                     self.doorbell.wake_own();
                 }
-                spin_until = None;
-                polls = 0;
-                core.naps = 0;
+                idle.start_again();
+                core.sleeps_in_vain = 0;
                 continue;
             }
             if just_woken {
                 observer.woken_for_nothing();
             }
-            if polls == 0 && core.state.interest > 0 && core.sleepers == 0 && self.options.wait != Wait::Block {
-                // Somebody is looking: no need to wake the helper for what is awaited here.
-                self.doorbell.set(Bell::Awake);
-            }
-            polls += 1;
-            match self.options.wait {
-                Wait::Block => {}
-                Wait::Auto if self.oversubscribed => {
-                    if polls < POLLS_SCARCE {
-                        continue;
-                    }
-                    self.announce(&mut core);
-                    let now = clock::now_ns();
-                    if now < *spin_until.get_or_insert(now + self.options.spin_ns.min(YIELDING_NS)) {
-                        Guard::unlocked(&mut core, cpu::yield_now);
-                        continue;
-                    }
-                }
-                Wait::Auto => {
-                    if !polls.is_multiple_of(POLLS_PER_LOOK) {
-                        continue;
-                    }
-                    Guard::bump(&mut core);
-                    let now = clock::now_ns();
-                    let until = *spin_until.get_or_insert(now + self.options.spin_ns);
-                    if now + self.options.spin_ns >= until + ANNOUNCE_NS {
-                        self.announce(&mut core);
-                    }
-                    if now < until {
-                        continue;
-                    }
-                }
-                Wait::Poll => {
-                    if !polls.is_multiple_of(POLLS_PER_LOOK) {
-                        continue;
-                    }
-                    self.announce(&mut core);
-                    Guard::bump(&mut core);
-                    if self.oversubscribed {
-                        Guard::unlocked(&mut core, cpu::yield_now);
-                    }
-                    let now = clock::now_ns();
-                    if !reported && now > *spin_until.get_or_insert(now + POLL_REPORT_NS) {
-                        reported = true;
-                        Guard::unlocked(&mut core, || observer.blocked());
-                    }
-                    continue;
-                }
+            if self.pause(&mut core, &mut idle, observer) {
+                continue;
             }
             (core, woken) = self.sleep(core, condition, observer);
-            spin_until = None;
-            polls = 0;
+            idle.start_again();
         }
-        if reported {
+        if idle.reported {
             Guard::unlocked(&mut core, || observer.resumed());
         }
         core.state.may_stream = false;
         core
+    }
+
+    /// Helps a receiver to copy an offered message of this process, if one is copying; true if it did.
+    fn help_receiver(&self, core: &mut Guard<'_, Core>) -> bool {
+        if self.oversubscribed {
+            return false;
+        }
+        let Some(memory) = &self.memory else { return false };
+        let Some(help) = core.joint_to_help() else { return false };
+        Guard::unlocked(core, || transfer::help(&**memory, help.me, help.joint, help.to, &help.region));
+        core.state.helped(help.joint);
+        true
+    }
+
+    /// What a blocked call does between two polls that bring nothing, by mode of waiting; false when it is to sleep.
+    #[inline]
+    fn pause(&self, core: &mut Guard<'_, Core>, idle: &mut Idle, observer: &dyn Observer) -> bool {
+        if idle.polls == 0 && core.state.interest > 0 && core.sleepers == 0 && self.options.wait != Wait::Block {
+            // Somebody is looking: no need to wake the helper for what is awaited here.
+            self.doorbell.set(Bell::Awake);
+        }
+        idle.polls += 1;
+        match self.options.wait {
+            Wait::Block => false,
+            Wait::Auto if self.oversubscribed => {
+                if idle.polls < POLLS_SCARCE {
+                    return true;
+                }
+                self.announce(core);
+                let now = clock::now_ns();
+                let yields = now < *idle.until.get_or_insert(now + self.options.spin_ns.min(YIELDING_NS));
+                if yields {
+                    Guard::unlocked(core, cpu::yield_now);
+                }
+                yields
+            }
+            _ if !idle.polls.is_multiple_of(POLLS_PER_LOOK) => true,
+            Wait::Auto => {
+                Guard::bump(core);
+                let now = clock::now_ns();
+                let until = *idle.until.get_or_insert(now + self.options.spin_ns);
+                if now + self.options.spin_ns >= until + ANNOUNCE_NS {
+                    self.announce(core);
+                }
+                now < until
+            }
+            Wait::Poll => {
+                self.announce(core);
+                Guard::bump(core);
+                if self.oversubscribed {
+                    Guard::unlocked(core, cpu::yield_now);
+                }
+                let now = clock::now_ns();
+                if !idle.reported && now > *idle.until.get_or_insert(now + POLL_REPORT_NS) {
+                    idle.reported = true;
+                    Guard::unlocked(core, || observer.blocked());
+                }
+                true
+            }
+        }
     }
 
     /// Sleeps until something may have changed; false if there was something already.
@@ -175,11 +203,11 @@ impl Engine {
         observer: &dyn Observer,
     ) -> (Guard<'a, Core>, bool) {
         let backlog = core.state.has_backlog();
-        let nap = backlog.then(|| BACKLOG_NAP * (1 << core.naps.min(LONGEST_NAP)));
-        core.naps += u32::from(backlog);
+        let longest = backlog.then(|| BACKLOG_SLEEP * (1 << core.sleeps_in_vain.min(MOST_DOUBLINGS)));
+        core.sleeps_in_vain += u32::from(backlog);
         if backlog {
             let core = &mut *core;
-            core.state.want_room(&mut *core.device);
+            core.state.want_room(&mut core.devices);
         }
         self.announce(&mut core);
         core.sleepers += 1;
@@ -187,14 +215,14 @@ impl Engine {
         self.doorbell.set(Bell::Asleep);
         // The look that makes the doorbell's handshake complete.
         let moved = self.progress(&mut core);
-        let sleeps = !moved && core.state.jobs.is_empty() && !condition(&mut core.state);
+        let sleeps = !moved && !core.state.has_jobs(true) && !condition(&mut core.state);
         if sleeps {
             self.wake_others(&mut core);
             // Observers may ask the engine, so they run without its lock. A ring in the meantime makes the sleep return at once.
             Guard::unlocked(&mut core, || {
                 observer.blocked();
                 self.leave_place();
-                self.doorbell.sleep(nap);
+                self.doorbell.sleep(longest);
                 self.find_place();
                 if !self.oversubscribed && self.doorbell.rung_from_here() {
                     cpu::step_aside();
@@ -212,7 +240,7 @@ impl Engine {
     pub(super) fn announce(&self, core: &mut Core) {
         if !core.state.unannounced.is_empty() {
             for (peer, _) in std::mem::take(&mut core.state.unannounced) {
-                self.commons.ring_urgently(peer);
+                core.devices.alert(peer);
             }
         }
     }
@@ -228,12 +256,12 @@ impl Engine {
 
     /// Handles what has arrived and sends what waits; true if anything moved.
     pub(super) fn progress(&self, core: &mut Core) -> bool {
-        let Core { device, state, answers, .. } = core;
+        let Core { devices, state, answers, .. } = core;
         if state.broken.is_some() {
             return false;
         }
         let mut nonsense = None;
-        let polled = device.poll(&mut |from, meta, data| {
+        let polled = devices.poll(&mut |from, meta, data| {
             if !state.handle(from, meta, data, answers) {
                 nonsense = Some((from, meta.kind));
             }
@@ -241,29 +269,39 @@ impl Engine {
         let mut moved = match polled {
             Ok(moved) => moved,
             Err(error) => {
-                state.break_down(error.into());
+                state.device_failed(error, true);
                 true
             }
         };
         if let Some((from, kind)) = nonsense {
-            state.break_down(Failure::Device(format!("process {from} sent a packet of kind {kind} that makes no sense")));
+            let failure = nonsense_from(from, kind, state.handlers.find(kind).is_some());
+            state.break_down(failure);
         }
         if moved && !(answers.is_empty() && state.deferred.is_empty()) {
             for (to, meta) in answers.drain(..) {
-                state.control(&mut **device, to, meta, &[], Urgency::Normal);
+                state.control(devices, to, meta, &[], Urgency::Normal);
             }
-            state.run_deferred(&mut **device);
+            state.run_deferred(devices);
         }
         if state.has_backlog() {
-            moved |= state.flush(&mut **device);
+            moved |= state.flush(devices);
         }
         moved
+    }
+
+    /// As [`Engine::progress`], for a visit that waits for nothing: when too much is held already, packets stay on their lanes.
+    fn progress_unasked(&self, core: &mut Core) -> bool {
+        if !core.state.is_full() {
+            return self.progress(core);
+        }
+        core.state.held_back = true;
+        core.state.has_backlog() && core.state.flush(&mut core.devices)
     }
 
     /// The helper's progress.
     fn progress_in_service(&self, core: &mut Core) -> bool {
         core.state.in_service = true;
-        let moved = self.progress(core);
+        let moved = self.progress_unasked(core);
         core.state.in_service = false;
         moved
     }
@@ -271,36 +309,48 @@ impl Engine {
     /// Does the jobs that must be done without the lock.
     pub(super) fn run_jobs<'a>(&'a self, mut core: Guard<'a, Core>) -> Guard<'a, Core> {
         let jobs = std::mem::take(&mut core.state.jobs);
+        let reach = |push: &Push| core.devices.reach(push.to);
+        let pushed_to: SmallVec<[_; 2]> =
+            jobs.iter().filter_map(|job| if let Job::Push(push) = job { Some(reach(push)) } else { None }).collect();
+        let mut pushed_to = pushed_to.into_iter();
+        let for_program = if in_service() { Vec::new() } else { std::mem::take(&mut core.state.for_program) };
+        core.state.continuations -= for_program.len();
         drop(core);
         let mut pulls: Vec<(Pull, bool)> = Vec::new();
         for job in jobs {
             match job {
                 Job::Pull(pull) => {
-                    let done = pull.run(&*self.puller, &self.commons).is_ok();
+                    let done = self.memory.as_ref().is_some_and(|memory| pull.run(&**memory).is_ok());
                     pulls.push((pull, done));
                     // Tell the sender at once: it may be waiting for its buffer.
                     self.finish_pulls(&mut pulls);
                 }
                 Job::Push(push) => {
-                    let done = push.run(&*self.puller).is_ok();
+                    let at = pushed_to.next().flatten();
+                    let done = self.memory.as_ref().zip(at).is_some_and(|(memory, at)| push.run(&**memory, at).is_ok());
                     let core = &mut *self.core.lock();
-                    core.state.finish_push(&mut *core.device, push.request, done);
+                    core.state.finish_push(&mut core.devices, push.request, done);
                 }
+                Job::TakePackets => {
+                    self.progress_unasked(&mut self.core.lock());
+                }
+                Job::Layer(job) => job(self),
                 Job::Continue(then, end) => then(self, end),
             }
         }
+        for_program.into_iter().for_each(|job| job(self));
         self.core.lock()
     }
 
     pub(super) fn finish_pulls(&self, pulls: &mut Vec<(Pull, bool)>) {
         let mut core = self.core.lock();
-        let Core { device, state, .. } = &mut *core;
+        let Core { devices, state, .. } = &mut *core;
         for (pull, done) in pulls.drain(..) {
             if done {
-                state.finish_fetch(&mut **device, pull.request, pull.from, pull.offer.send);
+                state.finish_fetch(devices, pull.request, pull.from, pull.offer.send);
             } else {
                 // Not allowed after all, or the sender has gone: streaming works without a right to its memory.
-                state.accept(&mut **device, pull, false);
+                state.accept(devices, pull, false);
             }
         }
     }
@@ -321,9 +371,10 @@ impl Engine {
     /// As [`Engine::leave`], when something may have to be done for others.
     #[inline(never)]
     fn leave_something<'a>(&'a self, mut core: Guard<'a, Core>) {
-        core.state.unannounced.retain(|(peer, _)| !self.commons.is_attended(*peer));
+        let Core { devices, state, .. } = &mut *core;
+        state.unannounced.retain(|(peer, _)| !devices.is_attended(*peer));
         let put_off = !core.state.unannounced.is_empty() || (core.state.continuations > 0 && !self.doorbell.is(Bell::AwayAll));
-        if !put_off || self.linger(&mut core) {
+        if !put_off || self.set_alarm_soon(&mut core) {
             let rest = if core.state.continuations > 0 && !put_off { Bell::AwayAll } else { Bell::Away };
             return self.leave_for(core, rest);
         }
@@ -335,52 +386,72 @@ impl Engine {
         if let Some(attendant) = self.attendant.get()
             && Guard::unlocked(core, attendant)
         {
-            self.call_back(core);
+            self.set_reminder(core);
             core.reminders += 1;
         }
     }
 
-    /// Sets the alarm, unless it is going to go off anyway.
-    pub(super) fn call_back(&self, core: &mut Core) {
-        if !core.lingering && !self.stopping.load(Ordering::Relaxed) && self.has_alarm_thread() {
-            core.lingering = true;
-            self.alarm.set(REMINDER * (1 << core.reminders.min(LONGEST_NAP)));
-        }
+    /// Sets the alarm for calling the attendant. The time grows with the number of reminders in a row.
+    pub(super) fn set_reminder(&self, core: &mut Core) {
+        self.set_alarm(core, REMINDER * (1 << core.reminders.min(MOST_DOUBLINGS)));
     }
 
-    /// Sees to it that the alarm goes off soon; false if it cannot.
-    pub(super) fn linger(&self, core: &mut Core) -> bool {
+    /// Sets the alarm to go off after [`LINGER`]; false if it cannot be set.
+    pub(super) fn set_alarm_soon(&self, core: &mut Core) -> bool {
         let count = self.put_off.load(Ordering::Relaxed).wrapping_add(1);
         self.put_off.store(count, Ordering::Relaxed);
-        if core.lingering {
+        if core.alarm == Some(LINGER) {
+            return true;
+        }
+        self.put_off_then.store(count, Ordering::Relaxed);
+        self.set_alarm(core, LINGER)
+    }
+
+    /// Sets the alarm, unless it is set to the same or a shorter time already: the sooner alarm wins. False if it cannot be set.
+    fn set_alarm(&self, core: &mut Core, after: Duration) -> bool {
+        if core.alarm.is_some_and(|set| set <= after) {
             return true;
         }
         if self.stopping.load(Ordering::Relaxed) || !self.has_alarm_thread() {
             return false;
         }
-        core.lingering = true;
-        self.put_off_then.store(count, Ordering::Relaxed);
-        self.alarm.set(LINGER);
+        core.alarm = Some(after);
+        self.alarm.set(after);
         true
     }
 
     pub(super) fn has_alarm_thread(&self) -> bool {
-        self.alarm_thread
-            .get_or_init(|| {
-                let engine = self.this.upgrade()?;
-                let thread = thread::spawn_without_signals("limosa-alarm", move || engine.heed_alarms()).ok()?;
-                Some(Mutex::new(Some(thread)))
-            })
-            .is_some()
+        let mut running = self.alarm_thread.lock();
+        if running.is_none() && self.options.independent_progress {
+            *running = self
+                .this
+                .upgrade()
+                .and_then(|engine| thread::spawn_without_signals("limosa-alarm", move || engine.serve("alarm", Engine::run_alarm)).ok());
+        }
+        running.is_some()
+    }
+
+    /// The frame of the engine's own threads. A panic in one of them would end independent progress without a word, so it ends the job.
+    pub(super) fn serve(&self, name: &str, body: impl FnOnce(&Engine)) {
+        SERVICE.set(true);
+        cpu::take_short_turns();
+        let Err(panic) = catch_unwind(AssertUnwindSafe(|| body(self))) else { return };
+        let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied()).unwrap_or("unknown");
+        let reason = format!("an internal error of Limosa in its {name} thread, please report it: {text}");
+        match self.panic_hook.get() {
+            Some(end_job) => end_job(&reason),
+            None => {
+                eprintln!("limosa: {reason}");
+                std::process::abort();
+            }
+        }
     }
 
     /// The alarm thread: does what a thread that left the library has put off.
     ///
     /// If a thread has been there again meanwhile, it is not gone: the alarm is put off too, without the lock, since a lock that changes hands and
     /// woken helpers would cost a program that goes on communicating a third of its time.
-    pub(super) fn heed_alarms(&self) {
-        SERVICE.set(true);
-        cpu::take_short_turns();
+    fn run_alarm(&self) {
         let mut again = 0;
         loop {
             self.alarm.wait();
@@ -395,7 +466,7 @@ impl Engine {
             }
             again = 0;
             let mut core = self.core.lock();
-            core.lingering = false;
+            core.alarm = None;
             self.attend(&mut core);
             self.leave_for_good(core);
         }
@@ -411,8 +482,9 @@ impl Engine {
     /// Ends a visit, leaving the doorbell in state `rest` unless threads sleep.
     #[inline]
     pub(super) fn leave_for<'a>(&'a self, mut core: Guard<'a, Core>, rest: Bell) {
+        let by_program = !core.state.for_program.is_empty() && !in_service();
         loop {
-            if !core.state.jobs.is_empty() {
+            if core.state.has_jobs(by_program) {
                 core = self.run_jobs(core);
                 continue;
             }
@@ -431,7 +503,7 @@ impl Engine {
             core.state.completed = false;
             if core.state.has_backlog() {
                 let core = &mut *core;
-                core.state.want_room(&mut *core.device);
+                core.state.want_room(&mut core.devices);
             } else if self.doorbell.is(rest) {
                 return;
             } else if rest == Bell::Away && core.state.interest == 0 {
@@ -439,32 +511,42 @@ impl Engine {
                 return;
             }
             self.doorbell.set(rest);
-            if !self.progress(&mut core) && core.state.jobs.is_empty() {
+            if !self.progress_unasked(&mut core) && !core.state.has_jobs(by_program) {
                 return;
             }
         }
     }
 
     /// The helper thread: serves what cannot wait while no thread is in the library.
-    pub(super) fn help(&self) {
-        SERVICE.set(true);
-        cpu::take_short_turns();
+    pub(super) fn run_helper(&self) {
         loop {
             self.doorbell.helper_wait();
             if self.stopping.load(Ordering::Acquire) {
                 return;
             }
-            let mut core = self.core.lock();
-            self.attend(&mut core);
-            while core.state.unexpected_bytes < HELPER_HOARD {
-                if !core.state.jobs.is_empty() {
-                    core = self.run_jobs(core);
-                } else if !self.progress_in_service(&mut core) {
-                    break;
-                }
-                Guard::bump(&mut core);
-            }
-            self.leave_for_good(core);
+            self.help_once();
         }
     }
+
+    /// Does what the helper thread does when it is called.
+    pub fn help_once(&self) {
+        let mut core = self.core.lock();
+        self.attend(&mut core);
+        loop {
+            if !core.state.jobs.is_empty() {
+                core = self.run_jobs(core);
+            } else if !self.progress_in_service(&mut core) {
+                break;
+            }
+            Guard::bump(&mut core);
+        }
+        self.leave_for_good(core);
+    }
+}
+
+/// A packet that makes no sense.
+#[cold]
+fn nonsense_from(peer: Peer, kind: u8, is_known: bool) -> Failure {
+    let why = if is_known || kind < handlers::FIRST_KIND { "that makes no sense" } else { "for which no handler is registered here" };
+    Failure::Device(format!("process {peer} sent a packet of kind {kind} {why}"))
 }

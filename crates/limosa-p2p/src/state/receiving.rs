@@ -1,6 +1,6 @@
 //! Receiving: how a receive begins, gets its message, and is withdrawn.
 
-use super::{Begun, Deferred, Direct, DirectPhase, Job, MAX_PIECES, State, Unexpected, received};
+use super::{Begun, Deferred, Direct, DirectPhase, Job, State, Unexpected, received};
 use crate::arriving::Target;
 use crate::choice::Way;
 use crate::matching::{Envelope, Pattern};
@@ -9,17 +9,19 @@ use crate::request::{Completion, Phase, RequestId};
 use crate::transfer::{Pull, copy_region};
 use crate::wire::{self, Offer};
 use limosa_base::clock;
-use limosa_device::{Device, Peer, Urgency};
+use limosa_device::{Address, Devices, Peer, Urgency};
 use smallvec::SmallVec;
 
 impl State {
     /// Starts a receive.
-    pub fn receive(&mut self, device: &mut dyn Device, pattern: &Pattern, region: Region) -> RequestId {
-        if let Some(failure) = self.broken.clone() {
+    pub fn receive(&mut self, devices: &mut Devices, pattern: &Pattern, region: Region) -> RequestId {
+        if self.impaired
+            && let Some(failure) = self.lost(pattern)
+        {
             return self.failed(failure);
         }
         match self.matcher.take(pattern) {
-            Some((envelope, message)) => self.receive_matched(device, &envelope, message, region),
+            Some((envelope, message)) => self.receive_matched(devices, &envelope, message, region),
             None => {
                 if region.len() > self.eager_limit {
                     self.interest += 1;
@@ -34,9 +36,9 @@ impl State {
 
     /// Starts a receive that the calling thread is going to wait for.
     #[inline]
-    pub fn receive_blocking(&mut self, device: &mut dyn Device, pattern: &Pattern, region: Region) -> Begun {
-        if self.direct.is_some() || self.matcher.posted_len() > 0 || self.broken.is_some() {
-            return Begun::Request(self.receive(device, pattern, region));
+    pub fn receive_blocking(&mut self, devices: &mut Devices, pattern: &Pattern, region: Region) -> Begun {
+        if self.direct.is_some() || self.matcher.posted_len() > 0 || self.impaired {
+            return Begun::Request(self.receive(devices, pattern, region));
         }
         match self.matcher.take(pattern) {
             None => {
@@ -44,13 +46,14 @@ impl State {
                 self.direct = Some(Direct { pattern: *pattern, region, phase: DirectPhase::Waiting });
                 Begun::Direct
             }
-            Some((envelope, Unexpected::Eager { data, sync: None, .. })) => {
-                self.unexpected_bytes -= data.len();
+            Some((envelope, message @ Unexpected::Eager { sync: None, .. })) => {
+                self.release(&message);
+                let Unexpected::Eager { data, .. } = message else { unreachable!("it was matched above") };
                 let n = data.len().min(region.len());
                 region.write(0, &data[..n]);
                 Begun::Done(received(&envelope, data.len() as u64, region.len() as u64))
             }
-            Some((envelope, message)) => Begun::Request(self.receive_matched(device, &envelope, message, region)),
+            Some((envelope, message)) => Begun::Request(self.receive_matched(devices, &envelope, message, region)),
         }
     }
 
@@ -83,41 +86,44 @@ impl State {
     }
 
     /// Receives a message that was taken from the matcher.
-    pub fn receive_matched(&mut self, device: &mut dyn Device, envelope: &Envelope, message: Unexpected, region: Region) -> RequestId {
+    pub fn receive_matched(&mut self, devices: &mut Devices, envelope: &Envelope, message: Unexpected, region: Region) -> RequestId {
         if let Some(failure) = self.broken.clone() {
             return self.failed(failure);
         }
         let id = self.requests.insert(Phase::Pulling, Region::empty());
-        self.unexpected_bytes -= if let Unexpected::Eager { data, .. } = &message { data.len() } else { 0 };
+        self.release(&message);
         match message {
             Unexpected::Eager { from, data, sync } => {
                 let n = data.len().min(region.len());
                 region.write(0, &data[..n]);
                 self.complete_receive(id, envelope, data.len() as u64, region.len() as u64);
                 if let Some(send) = sync {
-                    self.tell(device, from, wire::about(wire::DONE, send, 0), &[]);
+                    self.tell(devices, from, wire::about(wire::DONE, send, 0), &[]);
                 }
             }
             Unexpected::Arriving { from, slot, total } => {
                 let room = region.len();
                 let (data, more) = self.arrivals.take(from, slot, || Target::Request(id, region.clone()));
                 region.write(0, &data[..data.len().min(room)]);
-                self.unexpected_bytes -= total;
                 if more {
                     self.requests.get_mut(id).expect("just inserted").phase = Phase::Arriving;
+                } else if data.len() < total {
+                    let failure = self.unreachable(from).expect("the rest of a message can be missing only if its sender has died");
+                    self.complete(id, Completion::failed(failure));
                 } else {
                     self.complete_receive(id, envelope, total as u64, room as u64);
                 }
             }
             Unexpected::Offer { from, offer } => {
                 self.fetch(id, from, envelope, &offer, region);
-                self.run_deferred(device);
+                self.run_deferred(devices);
             }
             Unexpected::Local { send, len } => {
-                if let Some(source) = self.requests.get(send).filter(|r| matches!(r.phase, Phase::Local { .. })) {
+                // The send is there: it ends by being received or cancelled, and both take the message out of the matcher.
+                if let Some(source) = self.requests.get(send) {
                     copy_region(&source.region, &region, (len as usize).min(region.len()));
+                    self.settle_send(send, false);
                 }
-                self.settle_send(send, false);
                 self.complete_receive(id, envelope, len, region.len() as u64);
             }
         }
@@ -139,45 +145,66 @@ impl State {
         let request = self.requests.get_mut(id).expect("the caller's request");
         let bytes = offer.len.min(region.len() as u64);
         request.completion = received(envelope, offer.len, region.len() as u64);
-        self.deferred.push(Deferred::Fetch { request: id, from, offer: *offer, region, bytes });
+        self.deferred.push(Deferred::Fetch(Pull { request: id, from, at: Address::default(), offer: *offer, region, bytes }));
     }
 
-    /// Does what had to wait until the device was free.
-    pub fn run_deferred(&mut self, device: &mut dyn Device) {
-        while let Some(Deferred::Fetch { request, from, offer, region, bytes }) = self.deferred.pop() {
-            let can_pull = offer.pieces > 0 && offer.pieces <= MAX_PIECES as u64 && bytes > 0 && device.can_pull(from);
-            // Both ways are open if somebody is there on both sides and has nothing else to copy meanwhile.
-            let alone = self.interest == 0 && self.jobs.is_empty() && self.deferred.is_empty();
-            let way = if can_pull && alone && self.may_stream && offer.pieces == 1 && device.is_waiting(from) {
-                let way = self.choice.next(bytes);
-                if let Some(r) = self.requests.get_mut(request) {
-                    r.coming = Some((way, clock::now_ns()));
-                }
-                way
-            } else if can_pull {
-                Way::Pull
-            } else {
-                Way::Stream
-            };
-            let fetch = Pull { request, from, offer, region, bytes };
-            match way {
-                Way::Pull if self.in_service && offer.pieces == 1 && fetch.region.as_contiguous().is_some() && device.is_waiting(from) => {
-                    self.accept(device, fetch, true);
-                }
-                Way::Pull => self.jobs.push(Job::Pull(fetch)),
-                Way::Stream => self.accept(device, fetch, false),
+    /// Does what had to wait until the device was free, in the order in which it was noted.
+    pub fn run_deferred(&mut self, devices: &mut Devices) {
+        let mut all = std::mem::take(&mut self.deferred);
+        let mut rest = all.drain(..);
+        while let Some(deferred) = rest.next() {
+            match deferred {
+                Deferred::Fetch(fetch) => self.begin_fetch(devices, fetch, rest.len() == 0),
+                Deferred::Packet { to, meta, data, urgency } => self.control(devices, to, meta, &data, urgency),
             }
+        }
+        drop(rest);
+        // Keeps the memory of the list.
+        self.deferred = all;
+    }
+
+    /// Has an offered message copied, streamed or written. `is_last`: no other is going to be fetched right now.
+    fn begin_fetch(&mut self, devices: &mut Devices, fetch: Pull, is_last: bool) {
+        let (from, pieces) = (fetch.from, fetch.offer.pieces);
+        if fetch.bytes > 0
+            && let Some(failure) = self.unreachable(from)
+        {
+            self.complete(fetch.request, Completion::failed(failure));
+            return;
+        }
+        let is_listed = pieces > 0 && fetch.bytes > 0;
+        let reach = if is_listed { devices.reach(from) } else { None };
+        let fetch = Pull { at: reach.unwrap_or_default(), ..fetch };
+        // Both ways are open if somebody is there on both sides and has nothing else to copy meanwhile.
+        let alone = is_last && self.interest == 0 && self.jobs.is_empty();
+        let way = if reach.is_some() && alone && self.may_stream && pieces == 1 && devices.is_waiting(from) {
+            let way = self.choice.next(fetch.bytes);
+            if let Some(r) = self.requests.get_mut(fetch.request) {
+                r.coming = Some((way, clock::now_ns()));
+            }
+            way
+        } else if reach.is_some() {
+            Way::Pull
+        } else {
+            Way::Stream
+        };
+        match way {
+            Way::Pull if self.in_service && pieces == 1 && fetch.region.as_contiguous().is_some() && devices.is_waiting(from) => {
+                self.accept(devices, fetch, true);
+            }
+            Way::Pull => self.jobs.push(Job::Pull(fetch)),
+            Way::Stream => self.accept(devices, fetch, false),
         }
     }
 
     /// Asks for an offered message to be streamed or, if it is `to_be_written`, to be written to its place if that is possible.
-    pub fn accept(&mut self, device: &mut dyn Device, fetch: Pull, to_be_written: bool) {
-        let Pull { request, from, offer, region, bytes } = fetch;
+    pub fn accept(&mut self, devices: &mut Devices, fetch: Pull, to_be_written: bool) {
+        let Pull { request, from, offer, region, bytes, .. } = fetch;
         if bytes == 0 {
-            self.finish_fetch(device, request, from, offer.send);
+            self.finish_fetch(devices, request, from, offer.send);
             return;
         }
-        if let Some(failure) = self.broken.clone() {
+        if let Some(failure) = self.unreachable(from) {
             self.complete(request, Completion::failed(failure));
             return;
         }
@@ -186,39 +213,44 @@ impl State {
             data.extend_from_slice(&(address as u64).to_ne_bytes());
         }
         if let Some(r) = self.requests.get_mut(request) {
-            r.phase = Phase::Streaming { expected: bytes, received: 0 };
+            r.phase = Phase::Streaming { peer: from, expected: bytes, received: 0 };
             r.region = region;
         }
         self.interest += 1;
         let meta = wire::about(wire::ACCEPT, offer.send, request.to_wire());
-        self.control(device, from, meta, &data, Urgency::Urgent);
+        self.control(devices, from, meta, &data, Urgency::Urgent);
     }
 
     /// All bytes of an offered message have been copied.
-    pub fn finish_fetch(&mut self, device: &mut dyn Device, request: RequestId, from: Peer, send: u64) {
+    pub fn finish_fetch(&mut self, devices: &mut Devices, request: RequestId, from: Peer, send: u64) {
         self.arrived(request);
         if let Some(r) = self.requests.get(request) {
             let completion = r.completion.clone();
             self.complete(request, completion);
         }
-        self.tell(device, from, wire::about(wire::DONE, send, 0), &[]);
+        self.tell(devices, from, wire::about(wire::DONE, send, 0), &[]);
     }
 
     /// A message was written to its receiver's memory, or could not be.
-    pub fn finish_push(&mut self, device: &mut dyn Device, send: RequestId, done: bool) {
+    pub fn finish_push(&mut self, devices: &mut Devices, send: RequestId, done: bool) {
         let Some(request) = self.requests.get_mut(send) else { return };
         let Phase::Pushing { peer, receive, len } = request.phase else { return };
         request.phase = Phase::Feeding { peer, receive, sent: 0, len };
-        if done {
-            self.tell(device, peer, wire::about(wire::WRITTEN, receive, 0), &[]);
+        if let Some(failure) = self.broken.clone() {
+            // Nothing is counted or sent any more.
+            self.complete(send, if done { Completion::default() } else { Completion::failed(failure) });
+        } else if done {
+            self.tell(devices, peer, wire::about(wire::WRITTEN, receive, 0), &[]);
             self.settle_send(send, false);
+        } else if let Some(failure) = self.unreachable(peer) {
+            self.fail_send(send, &failure);
         } else {
             self.feeding.push_back(send);
         }
     }
 
     /// Asks for an operation to end before it is matched. A send whose receiver must be asked ends when the answer comes.
-    pub fn cancel(&mut self, device: &mut dyn Device, id: RequestId) {
+    pub fn cancel(&mut self, devices: &mut Devices, id: RequestId) {
         let Some(request) = self.requests.get(id) else { return };
         match &request.phase {
             Phase::Posted { entry } => {
@@ -230,12 +262,13 @@ impl State {
             }
             Phase::Unmatched { peer, envelope } | Phase::Offered { peer, envelope, .. } => {
                 let (peer, meta) = (*peer, wire::enveloped(wire::RECALL, envelope));
-                self.control(device, peer, meta, &id.to_wire().to_ne_bytes(), Urgency::Urgent);
+                self.control(devices, peer, meta, &id.to_wire().to_ne_bytes(), Urgency::Urgent);
             }
             Phase::Local { envelope } => {
                 let envelope = *envelope;
                 let mine = |u: &Unexpected| matches!(u, Unexpected::Local { send, .. } if *send == id);
-                if self.matcher.take_where(&envelope, mine).is_some() {
+                if let Some(message) = self.matcher.take_where(&envelope, mine) {
+                    self.release(&message);
                     self.settle_send(id, true);
                 }
             }

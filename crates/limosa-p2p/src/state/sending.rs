@@ -1,14 +1,17 @@
 //! Sending: how a message begins its journey, and what waits on the way out.
 //!
 //! Packets that find no room wait in a backlog per peer, in order; parts of streamed messages wait apart, so that they hold up nothing else.
+//!
+//! The backlog needs no limit of its own. A message in it is not copied: its region is the user's buffer, and it belongs to a request that the program
+//! has started and not seen the end of. Other packets are few per request of this process or of the peer: an offer, an answer, a request to cancel.
 
-use super::{DirectPhase, MAX_PIECES, MIN_JOINT, MIN_PIECE, Mode, PART_BYTES, STREAM_BYTES, State, Unexpected, received, room_for};
+use super::{DirectPhase, MIN_JOINT, MIN_PIECE, Mode, PART_BYTES, STREAM_BYTES, State, Unexpected, received, room_for};
 use crate::matching::Envelope;
 use crate::memory::Region;
 use crate::request::{Completion, Failure, Phase, PieceList, RequestId};
 use crate::transfer::copy_region;
-use crate::wire::{self, Offer};
-use limosa_device::{Data, Device, DeviceError, Meta, Peer, Sent, Urgency};
+use crate::wire::{self, MAX_PIECES, Offer};
+use limosa_device::{Data, DeviceError, Devices, Meta, Peer, Sent, Urgency};
 use smallvec::SmallVec;
 
 /// A packet that waits for room.
@@ -16,6 +19,16 @@ pub(super) enum Waiting {
     Control { meta: Meta, data: SmallVec<[u8; 64]>, urgency: Urgency },
     Eager { request: RequestId, meta: Meta, region: Region, sync: bool },
     Parts { request: RequestId, parts: Parts },
+}
+
+impl Waiting {
+    /// The send that ends with this packet.
+    pub fn request(&self) -> Option<RequestId> {
+        match self {
+            Waiting::Control { .. } => None,
+            Waiting::Eager { request, .. } | Waiting::Parts { request, .. } => Some(*request),
+        }
+    }
 }
 
 /// The parts of an eager message that are still to be sent.
@@ -28,10 +41,10 @@ pub(super) struct Parts {
 impl Parts {
     /// Sends as many as there is room for; true if these were all.
     #[inline]
-    fn push(&mut self, device: &mut dyn Device, to: Peer) -> Result<bool, DeviceError> {
+    fn push(&mut self, devices: &mut Devices, to: Peer) -> Result<bool, DeviceError> {
         let len = self.region.len();
         if let Some(meta) = &self.begin {
-            if device.send(to, meta, Data::Bytes(&(len as u64).to_ne_bytes()), Urgency::Normal)? == Sent::NoRoom {
+            if devices.send(to, meta, Data::Bytes(&(len as u64).to_ne_bytes()), Urgency::Normal)? == Sent::NoRoom {
                 return Ok(false);
             }
             self.begin = None;
@@ -39,7 +52,7 @@ impl Parts {
         while self.sent < len {
             let (offset, part) = (self.sent, PART_BYTES.min(len - self.sent));
             let mut fill = |bytes: &mut [u8]| self.region.read(offset, bytes);
-            if device.send(to, &wire::about(wire::PART, 0, 0), Data::Fill(part, &mut fill), Urgency::Normal)? == Sent::NoRoom {
+            if devices.send(to, &wire::about(wire::PART, 0, 0), Data::Fill(part, &mut fill), Urgency::Normal)? == Sent::NoRoom {
                 return Ok(false);
             }
             self.sent += part;
@@ -52,69 +65,69 @@ impl State {
     /// Starts a send to another process; `None` if it is done already.
     pub fn send(
         &mut self,
-        device: &mut dyn Device,
+        devices: &mut Devices,
         peer: Peer,
         envelope: &Envelope,
         region: Region,
         mode: Mode,
     ) -> Result<Option<RequestId>, Failure> {
-        self.check_broken()?;
+        self.check(peer)?;
         let len = region.len();
         if len > self.eager_limit || (mode == Mode::Synchronous && len > PART_BYTES) {
-            return self.send_offer(device, peer, envelope, region).map(Some);
+            return self.send_offer(devices, peer, envelope, region).map(Some);
         }
         if len > PART_BYTES {
-            return self.send_parts(device, peer, envelope, region);
+            return self.send_parts(devices, peer, envelope, region);
         }
         if mode == Mode::Synchronous {
             let request = self.requests.insert(Phase::Queued, Region::empty());
             let meta = wire::enveloped(wire::EAGER_SYNC, envelope);
-            self.queue(device, peer, Waiting::Eager { request, meta, region, sync: true });
+            self.queue(devices, peer, Waiting::Eager { request, meta, region, sync: true });
             return self.check_broken().map(|()| Some(request));
         }
         let meta = wire::enveloped(wire::EAGER, envelope);
         if self.backlog[peer as usize].is_empty() {
-            match send_eager(device, peer, &meta, &region, None) {
+            match send_eager(devices, peer, &meta, &region, None) {
                 Ok(Sent::Done) => return Ok(None),
                 Ok(Sent::NoRoom) => {}
-                Err(error) => return Err(error.into()),
+                Err(error) => return Err(self.send_failed(error)),
             }
         }
         let request = self.requests.insert(Phase::Queued, Region::empty());
-        self.queue(device, peer, Waiting::Eager { request, meta, region, sync: false });
+        self.queue(devices, peer, Waiting::Eager { request, meta, region, sync: false });
         Ok(Some(request))
     }
 
     /// Sends a short message at once if there is room for it; false if there is none, or anything else stands in the way.
     #[inline]
-    pub fn send_now(&mut self, device: &mut dyn Device, peer: Peer, envelope: &Envelope, region: &Region) -> bool {
+    pub fn send_now(&mut self, devices: &mut Devices, peer: Peer, envelope: &Envelope, region: &Region) -> bool {
         let Some(bytes) = region.as_bytes() else { return false };
-        if bytes.len() > PART_BYTES || bytes.len() > self.eager_limit || self.broken.is_some() || !self.backlog[peer as usize].is_empty() {
+        if bytes.len() > PART_BYTES || bytes.len() > self.eager_limit || self.impaired || !self.backlog[peer as usize].is_empty() {
             return false;
         }
         // A device's error comes again, and is reported, when the message is sent the long way.
-        matches!(device.send(peer, &wire::enveloped(wire::EAGER, envelope), Data::Bytes(bytes), Urgency::Normal), Ok(Sent::Done))
+        matches!(devices.send(peer, &wire::enveloped(wire::EAGER, envelope), Data::Bytes(bytes), Urgency::Normal), Ok(Sent::Done))
     }
 
     pub(super) fn send_parts(
         &mut self,
-        device: &mut dyn Device,
+        devices: &mut Devices,
         peer: Peer,
         envelope: &Envelope,
         region: Region,
     ) -> Result<Option<RequestId>, Failure> {
         let mut parts = Parts { begin: Some(wire::enveloped(wire::BEGIN, envelope)), region, sent: 0 };
-        if self.backlog[peer as usize].is_empty() && parts.push(device, peer)? {
+        if self.backlog[peer as usize].is_empty() && parts.push(devices, peer).map_err(|error| self.send_failed(error))? {
             return Ok(None);
         }
         let request = self.requests.insert(Phase::Queued, Region::empty());
-        self.queue(device, peer, Waiting::Parts { request, parts });
+        self.queue(devices, peer, Waiting::Parts { request, parts });
         self.check_broken().map(|()| Some(request))
     }
 
     pub(super) fn send_offer(
         &mut self,
-        device: &mut dyn Device,
+        devices: &mut Devices,
         peer: Peer,
         envelope: &Envelope,
         region: Region,
@@ -130,7 +143,7 @@ impl State {
         let list: PieceList = if pieces.len() <= MAX_PIECES { pieces.into() } else { Box::new([]) };
         let address = if list.len() == 1 { list[0].0 } else { list.as_ptr() as u64 };
         let count = list.len() as u64;
-        let joint = if len >= MIN_JOINT && count == 1 { self.joints.lend(device, self.rank) } else { None };
+        let joint = if len >= MIN_JOINT && count == 1 { self.joints.lend(devices, self.rank) } else { None };
         let send = self.requests.insert(Phase::Offered { peer, envelope: *envelope, joint }, region);
         self.requests.get_mut(send).expect("just inserted").pieces = list;
         if let Some(index) = joint {
@@ -140,8 +153,14 @@ impl State {
         let joint = joint.map_or(0, |index| index as u64 + 1);
         let offer = Offer { send: send.to_wire(), len: len as u64, address, pieces: count, joint };
         self.unannounced.push((peer, send));
-        self.control(device, peer, wire::enveloped(wire::OFFER, envelope), &offer.encode(), Urgency::Normal);
+        self.control(devices, peer, wire::enveloped(wire::OFFER, envelope), &offer.encode(), Urgency::Normal);
         self.check_broken().map(|()| send)
+    }
+
+    /// Whether anything can be sent to this peer.
+    #[inline]
+    fn check(&self, peer: Peer) -> Result<(), Failure> {
+        self.unreachable(peer).map_or(Ok(()), Err)
     }
 
     #[inline]
@@ -177,35 +196,34 @@ impl State {
         {
             data.resize(len, 0);
             region.read(0, &mut data);
-            self.unexpected_bytes += len;
-            self.matcher.store(envelope, Unexpected::Eager { from: self.rank, data: data.into(), sync: None });
+            self.hold(envelope, Unexpected::Eager { from: self.rank, data: data.into(), sync: None });
             return Ok(None);
         }
         let send = self.requests.insert(Phase::Local { envelope: *envelope }, region);
         self.interest += 1;
-        self.matcher.store(envelope, Unexpected::Local { send, len: len as u64 });
+        self.hold(envelope, Unexpected::Local { send, len: len as u64 });
         Ok(Some(send))
     }
 
     // ---- the way out -----------------------------------------------------------------------------------------------
 
     /// Sends a small packet, or queues it behind others.
-    pub fn control(&mut self, device: &mut dyn Device, to: Peer, meta: Meta, data: &[u8], urgency: Urgency) {
-        self.queue(device, to, Waiting::Control { meta, data: SmallVec::from_slice(data), urgency });
+    pub fn control(&mut self, devices: &mut Devices, to: Peer, meta: Meta, data: &[u8], urgency: Urgency) {
+        self.queue(devices, to, Waiting::Control { meta, data: SmallVec::from_slice(data), urgency });
     }
 
-    pub(super) fn tell(&mut self, device: &mut dyn Device, to: Peer, meta: Meta, data: &[u8]) {
-        self.control(device, to, meta, data, Urgency::Normal);
+    pub(super) fn tell(&mut self, devices: &mut Devices, to: Peer, meta: Meta, data: &[u8]) {
+        self.control(devices, to, meta, data, Urgency::Normal);
     }
 
-    pub(super) fn queue(&mut self, device: &mut dyn Device, to: Peer, packet: Waiting) {
-        if self.broken.is_some() {
+    pub(super) fn queue(&mut self, devices: &mut Devices, to: Peer, packet: Waiting) {
+        if self.impaired && self.unreachable(to).is_some() {
             return;
         }
         let first = self.backlog[to as usize].is_empty();
         self.backlog[to as usize].push_back(packet);
         if first {
-            self.flush_peer(device, to);
+            self.flush_peer(devices, to);
             if !self.backlog[to as usize].is_empty() {
                 self.behind.push(to);
             }
@@ -213,12 +231,12 @@ impl State {
     }
 
     /// Sends what waits for this peer as far as there is room; true if anything went.
-    pub(super) fn flush_peer(&mut self, device: &mut dyn Device, to: Peer) -> bool {
+    pub(super) fn flush_peer(&mut self, devices: &mut Devices, to: Peer) -> bool {
         let mut any = false;
         while let Some(mut packet) = self.backlog[to as usize].pop_front() {
             if let Waiting::Parts { request, parts } = &mut packet {
                 let (request, before) = (*request, parts.sent);
-                match parts.push(device, to) {
+                match parts.push(devices, to) {
                     Ok(true) => {
                         any = true;
                         self.complete_send(request);
@@ -229,15 +247,16 @@ impl State {
                         return any;
                     }
                     Err(error) => {
-                        self.complete(request, Completion::failed(error.into()));
+                        let failure = self.send_failed(error);
+                        self.complete(request, Completion::failed(failure));
                     }
                 }
                 continue;
             }
             let sent = match &packet {
                 Waiting::Parts { .. } => unreachable!("parts are sent above"),
-                Waiting::Control { meta, data, urgency } => device.send(to, meta, Data::Bytes(data), *urgency),
-                Waiting::Eager { request, meta, region, sync } => send_eager(device, to, meta, region, sync.then_some(request.to_wire())),
+                Waiting::Control { meta, data, urgency } => devices.send(to, meta, Data::Bytes(data), *urgency),
+                Waiting::Eager { request, meta, region, sync } => send_eager(devices, to, meta, region, sync.then_some(request.to_wire())),
             };
             match (sent, packet) {
                 (Ok(Sent::Done), Waiting::Eager { request, meta, sync, .. }) => {
@@ -257,20 +276,21 @@ impl State {
                     return any;
                 }
                 (Err(error), Waiting::Eager { request, .. }) => {
-                    self.complete(request, Completion::failed(error.into()));
+                    let failure = self.send_failed(error);
+                    self.complete(request, Completion::failed(failure));
                 }
-                (Err(error), _) => self.break_down(error.into()),
+                (Err(error), _) => self.device_failed(error, false),
             }
         }
         any
     }
 
     /// Sends what waits, as far as there is room; true if anything went.
-    pub fn flush(&mut self, device: &mut dyn Device) -> bool {
+    pub fn flush(&mut self, devices: &mut Devices) -> bool {
         let mut any = false;
         for i in (0..self.behind.len()).rev() {
             let to = self.behind[i];
-            any |= self.flush_peer(device, to);
+            any |= self.flush_peer(devices, to);
             if self.broken.is_some() {
                 return any;
             }
@@ -280,21 +300,21 @@ impl State {
         }
         for _ in 0..self.feeding.len() {
             let Some(id) = self.feeding.pop_front() else { break };
-            match self.feed(device, id) {
+            match self.feed(devices, id) {
                 Ok((sent, finished)) => {
                     any |= sent;
                     if !finished {
                         self.feeding.push_back(id);
                     }
                 }
-                Err(error) => self.break_down(error.into()),
+                Err(error) => self.device_failed(error, false),
             }
         }
         any
     }
 
     /// Streams a message as far as there is room: whether anything went, and whether that was all.
-    pub(super) fn feed(&mut self, device: &mut dyn Device, id: RequestId) -> Result<(bool, bool), DeviceError> {
+    pub(super) fn feed(&mut self, devices: &mut Devices, id: RequestId) -> Result<(bool, bool), DeviceError> {
         let mut any = false;
         loop {
             let Some(request) = self.requests.get_mut(id) else { return Ok((any, true)) };
@@ -304,11 +324,11 @@ impl State {
                 self.settle_send(id, false);
                 return Ok((true, true));
             }
-            let part = (*len - *sent).min(STREAM_BYTES.min(device.max_data()) as u64) as usize;
+            let part = (*len - *sent).min(STREAM_BYTES.min(devices.max_data(*peer)) as u64) as usize;
             let offset = *sent as usize;
             let meta = wire::about(wire::STREAM, *receive, *sent);
             // Urgent, since the receiver may be computing and somebody must empty the lane.
-            match device.send(*peer, &meta, Data::Fill(part, &mut |to| region.read(offset, to)), Urgency::Urgent)? {
+            match devices.send(*peer, &meta, Data::Fill(part, &mut |to| region.read(offset, to)), Urgency::Urgent)? {
                 Sent::Done => {
                     *sent += part as u64;
                     any = true;
@@ -318,35 +338,40 @@ impl State {
         }
     }
 
+    /// Packets and streamed messages that wait for room.
+    pub fn waiting(&self) -> usize {
+        self.feeding.len() + self.behind.iter().map(|&peer| self.backlog[peer as usize].len()).sum::<usize>()
+    }
+
     /// True if packets or parts wait for room.
     pub fn has_backlog(&self) -> bool {
         !self.behind.is_empty() || !self.feeding.is_empty()
     }
 
     /// Asks all peers for which something waits to make room and to wake this process then.
-    pub fn want_room(&mut self, device: &mut dyn Device) {
+    pub fn want_room(&mut self, devices: &mut Devices) {
         for &peer in &self.behind {
-            device.want_room(peer);
+            devices.want_room(peer);
         }
         for &id in &self.feeding {
             if let Some(Phase::Feeding { peer, .. }) = self.requests.get(id).map(|r| &r.phase) {
-                device.want_room(*peer);
+                devices.want_room(*peer);
             }
         }
     }
 }
 
 #[inline]
-fn send_eager(device: &mut dyn Device, to: Peer, meta: &Meta, region: &Region, sync: Option<u64>) -> Result<Sent, DeviceError> {
+fn send_eager(devices: &mut Devices, to: Peer, meta: &Meta, region: &Region, sync: Option<u64>) -> Result<Sent, DeviceError> {
     let len = region.len();
     match sync {
-        None => device.send(to, meta, Data::Fill(len, &mut |bytes| region.read(0, bytes)), Urgency::Normal),
+        None => devices.send(to, meta, Data::Fill(len, &mut |bytes| region.read(0, bytes)), Urgency::Normal),
         Some(send) => {
             let mut fill = |bytes: &mut [u8]| {
                 bytes[..8].copy_from_slice(&send.to_ne_bytes());
                 region.read(0, &mut bytes[8..]);
             };
-            device.send(to, meta, Data::Fill(len + 8, &mut fill), Urgency::Normal)
+            devices.send(to, meta, Data::Fill(len + 8, &mut fill), Urgency::Normal)
         }
     }
 }

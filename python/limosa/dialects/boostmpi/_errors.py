@@ -54,7 +54,9 @@ def calls(routine: str) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
             try:
                 return function(*args, **kwargs)
             except MPI.Exception as error:
-                raise Error(routine, error.Get_error_code(), error.Get_error_string()) from None
+                # Limosa's texts begin with the function, as ours do.
+                text = error.Get_error_string()
+                raise Error(routine, error.Get_error_code(), text.removeprefix(f"{routine}: ").removeprefix(f"{routine}_c: ")) from None
             except WrongFormError as error:
                 raise Error(routine, MPI.ERR_TYPE, f"{error}; was it sent as Content? Then receive it with buffer=") from None
 

@@ -171,6 +171,7 @@ assert error.object == {"a": 1}
 
 error = raises(boostmpi.Error, "(code ", world.send, size, 0, 1)
 assert error.routine == "MPI_Send" and error.result_code > 0 and error.what.startswith("MPI_Send: ")
+assert error.what.count("MPI_Send: ") == 1 and "MPI_Send_c: " not in error.what
 cancelled = world.irecv(previous, 1234)
 cancelled.cancel()
 value, status = cancelled.wait()

@@ -1,0 +1,97 @@
+//! The forms of an operation (MPI-5 section 2.4): one plan serves them all.
+//!
+//! The entry points of `MPI_Gather`, `MPI_Igather` and `MPI_Gather_init` call the same glue, `coll::plan_gather`, and say by the type of an
+//! argument in which form they want it. Which functions are forms of one operation is in `api/roles.json`.
+
+use std::sync::Arc;
+
+use limosa_coll::{Call, Plan};
+use limosa_mpi::Result;
+use limosa_mpi::request::Request;
+
+use crate::calls::kinds::Communicator;
+use crate::cx::Cx;
+use crate::handles::Handle;
+
+/// A form of a collective operation.
+pub(crate) trait Form {
+    /// Begins the operation as the next one of this form on the communicator.
+    fn begin(comm: &Arc<Communicator>) -> Call<'_>;
+
+    /// Performs the operation when its arguments are checked: by `run` in the calling thread, or by the plan that `background` makes of it.
+    fn perform(
+        self,
+        cx: &Cx,
+        comm: &Arc<Communicator>,
+        run: impl FnOnce() -> Result<()>,
+        background: impl FnOnce() -> Result<Plan>,
+    ) -> Result<()>;
+}
+
+/// It is complete when the call returns.
+pub(crate) struct Blocking;
+
+impl Form for Blocking {
+    #[inline(always)]
+    fn begin(comm: &Arc<Communicator>) -> Call<'_> {
+        Call::begin(comm)
+    }
+
+    #[inline(always)]
+    fn perform(
+        self,
+        _cx: &Cx,
+        _comm: &Arc<Communicator>,
+        run: impl FnOnce() -> Result<()>,
+        _background: impl FnOnce() -> Result<Plan>,
+    ) -> Result<()> {
+        run()
+    }
+}
+
+/// It is started, and completed by the request (section 6.12).
+pub(crate) struct Nonblocking<'r> {
+    /// The place of the request.
+    pub(crate) request: &'r mut Handle,
+}
+
+impl Form for Nonblocking<'_> {
+    fn begin(comm: &Arc<Communicator>) -> Call<'_> {
+        Call::begin_nonblocking(comm)
+    }
+
+    fn perform(
+        self,
+        cx: &Cx,
+        comm: &Arc<Communicator>,
+        _run: impl FnOnce() -> Result<()>,
+        background: impl FnOnce() -> Result<Plan>,
+    ) -> Result<()> {
+        let operation = background()?.into_operation(comm);
+        *self.request = cx.register(Request::under_way(Some(comm), operation.clone()))?;
+        operation.start()
+    }
+}
+
+/// It is planned once, and done each time that the request is started (section 6.13).
+pub(crate) struct Persistent<'r> {
+    /// The place of the request.
+    pub(crate) request: &'r mut Handle,
+}
+
+impl Form for Persistent<'_> {
+    fn begin(comm: &Arc<Communicator>) -> Call<'_> {
+        Call::begin_persistent(comm)
+    }
+
+    fn perform(
+        self,
+        cx: &Cx,
+        comm: &Arc<Communicator>,
+        _run: impl FnOnce() -> Result<()>,
+        background: impl FnOnce() -> Result<Plan>,
+    ) -> Result<()> {
+        *self.request = cx.register(Request::persistent(comm, background()?.into_operation(comm)))?;
+        Ok(())
+    }
+}

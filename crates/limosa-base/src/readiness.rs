@@ -1,0 +1,186 @@
+//! Watching a descriptor on behalf of threads that sleep on something else.
+//!
+//! A watcher thread waits until the descriptor is readable ([`wait_readable`]), sets a [`Ready`], wakes whoever should read, and waits until the flag
+//! was taken ([`Ready::wait_taken`]) before it looks at the descriptor again: a descriptor that stays readable wakes nobody twice for the same thing.
+
+use crate::futex;
+use crate::sync::{AtomicU32, Ordering};
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+/// Says that a descriptor was readable and nobody has looked since.
+#[derive(Debug, Default)]
+pub struct Ready(AtomicU32);
+
+const CLEAR: u32 = 0;
+const SET: u32 = 1;
+const STOPPED: u32 = 2;
+
+impl Ready {
+    /// The descriptor is readable.
+    pub fn set(&self) {
+        let _ = self.0.compare_exchange(CLEAR, SET, Ordering::Release, Ordering::Relaxed);
+    }
+
+    /// True if it was set; it is not any more, and the watcher goes on.
+    #[inline]
+    pub fn take(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == SET && self.take_now()
+    }
+
+    #[cold]
+    fn take_now(&self) -> bool {
+        let was_set = self.0.compare_exchange(SET, CLEAR, Ordering::Acquire, Ordering::Relaxed).is_ok();
+        futex::wake_all(&self.0);
+        was_set
+    }
+
+    /// Sleeps while it is set; false if there is nothing to watch any more.
+    pub fn wait_taken(&self) -> bool {
+        loop {
+            match self.0.load(Ordering::Acquire) {
+                SET => futex::wait(&self.0, SET, None),
+                state => return state == CLEAR,
+            }
+        }
+    }
+
+    /// There is nothing to watch any more.
+    pub fn stop(&self) {
+        // An exchange like that in `set`, since loom does not know in which order a store and an exchange take effect.
+        self.0.swap(STOPPED, Ordering::AcqRel);
+        futex::wake_all(&self.0);
+    }
+
+    /// Watching begins again.
+    pub fn restart(&self) {
+        self.0.store(CLEAR, Ordering::Release);
+    }
+}
+
+/// Ends the waits of watchers.
+#[derive(Debug)]
+pub struct StopSignal(OwnedFd);
+
+impl StopSignal {
+    /// A signal that was not given.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub fn new() -> io::Result<StopSignal> {
+        // SAFETY: the call takes two integers.
+        let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC) };
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the descriptor is new and ours alone.
+        Ok(StopSignal(unsafe { OwnedFd::from_raw_fd(fd) }))
+    }
+
+    /// Gives the signal; it stays.
+    pub fn give(&self) {
+        let one = 1u64;
+        // SAFETY: eight bytes of a local are read.
+        unsafe { libc::write(self.0.as_raw_fd(), (&raw const one).cast(), 8) };
+    }
+}
+
+/// Sleeps until the descriptor is readable, or has failed, which reading it will show; false if the signal was given.
+pub fn wait_readable(descriptor: BorrowedFd<'_>, stop: &StopSignal) -> bool {
+    let watched = |fd: i32| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+    let mut both = [watched(descriptor.as_raw_fd()), watched(stop.0.as_raw_fd())];
+    loop {
+        // SAFETY: two valid entries, which the call fills in.
+        let found = unsafe { libc::poll(both.as_mut_ptr(), 2, -1) };
+        if found > 0 {
+            return both[1].revents == 0;
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::os::fd::AsFd;
+    use std::os::unix::net::UnixStream;
+
+    #[test]
+    fn a_readable_descriptor_and_the_signal_end_a_wait() {
+        let (mut near, mut far) = UnixStream::pair().expect("a pair of sockets");
+        let stop = StopSignal::new().expect("an eventfd");
+        far.write_all(&[1]).expect("write");
+        assert!(wait_readable(near.as_fd(), &stop));
+        near.read_exact(&mut [0]).expect("read");
+        stop.give();
+        assert!(!wait_readable(near.as_fd(), &stop));
+    }
+
+    #[test]
+    fn a_watcher_goes_on_when_somebody_has_looked_and_ends_when_it_is_stopped() {
+        let ready = Ready::default();
+        assert!(!ready.take());
+        assert!(ready.wait_taken());
+        ready.set();
+        std::thread::scope(|scope| {
+            let watcher = scope.spawn(|| ready.wait_taken());
+            assert!(ready.take());
+            assert!(watcher.join().expect("no panic"));
+        });
+        ready.set();
+        std::thread::scope(|scope| {
+            let watcher = scope.spawn(|| ready.wait_taken());
+            ready.stop();
+            assert!(!watcher.join().expect("no panic"));
+        });
+    }
+}
+
+#[cfg(all(test, loom))]
+mod model {
+    use super::*;
+    use loom::sync::Arc;
+    use loom::thread;
+
+    #[test]
+    fn what_became_readable_is_read_and_the_watcher_is_not_left_behind() {
+        loom::model(|| {
+            let shared = Arc::new((Ready::default(), AtomicU32::new(0)));
+            let watcher = {
+                let shared = shared.clone();
+                thread::spawn(move || {
+                    let (ready, bytes) = &*shared;
+                    for _ in 0..2 {
+                        bytes.fetch_add(1, Ordering::Relaxed);
+                        ready.set();
+                        assert!(ready.wait_taken());
+                    }
+                })
+            };
+            let (ready, bytes) = &*shared;
+            for looks in 1..=2 {
+                while !ready.take() {
+                    thread::yield_now();
+                }
+                assert!(bytes.load(Ordering::Relaxed) >= looks);
+            }
+            watcher.join().unwrap();
+        });
+    }
+
+    #[test]
+    fn stopping_ends_the_watchers_wait() {
+        loom::model(|| {
+            let ready = Arc::new(Ready::default());
+            let watcher = {
+                let ready = ready.clone();
+                thread::spawn(move || {
+                    ready.set();
+                    ready.wait_taken()
+                })
+            };
+            ready.stop();
+            assert!(!watcher.join().unwrap());
+        });
+    }
+}

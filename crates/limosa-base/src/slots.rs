@@ -1,0 +1,587 @@
+//! A slot segment: shared memory in which the members of a group act together, call by call.
+//!
+//! ```text
+//!   Common                      users, sleepers, counts of pieces and of arrivals
+//!   Member 0 | 1 | ... | n      notes, and marks of how far the member has come; member n is the group itself
+//!   room of member 0 | ... | n  SLOTS slots each, for what does not fit a note
+//! ```
+//!
+//! Calls are numbered from 1, by all members alike. In a call a member may post one note: one cache line with a tag, some bytes, and the call's
+//! number, written last. The note of the group is posted by one member on behalf of all.
+//!
+//! Contract
+//! - A member passes its calls in order and says when it has passed one ([`SlotSegment::finish`]): it then reads no note or slot of that call any more.
+//! - The note of call `t` takes the place of that of `t - NOTES`, a slot that of `t - SLOTS`: who writes one has seen before that all members
+//!   have finished that call ([`Awaited::AllFinished`]).
+//! - A member may share memory of its own beside the slots ([`SlotSegment::share_area`]); how it is used is not the business of those who share it.
+//! - Marks only grow, and [`Awaited`] conditions ask whether a mark has come so far: once such a condition holds, it holds for ever, also if a
+//!   member has left a call out.
+//! - Within a call a member may say how far it has come in steps ([`SlotSegment::advance`]), and somebody how far all have come together.
+//! - Cursors and counts belong to a call: the first to use one in a later call resets it, and whoever comes too late finds it exhausted.
+//!
+//! Sleeping. A member that is going to sleep says so and what it awaits ([`SlotSegment::begin_sleep`]), executes [`fence::heavy`], and sleeps only if its
+//! condition still does not hold. A member that has changed something asks [`SlotSegment::anybody_asleep`], which has a [`fence::light`] in front. So
+//! of the two at least one sees what the other has done; if it is the latter, it executes a full fence and rings those whose condition holds
+//! ([`SlotSegment::for_each_wakeable`]). A condition may need the changes of several members. Of those that the sleeper did not see, each member has seen
+//! the sleeper; of their full fences one is the last, and its member sees the changes of all. Changes that the sleeper did see, or would have seen
+//! had it looked, were visible to all before its look, and so before the changes that it did not see. Hence somebody rings, and nobody rings without
+//! need, except that two who change something at the same time may both ring.
+//!
+//! What is read here was written by other processes: tags and bytes are plain numbers, to be checked by whoever gives them a meaning.
+
+use crate::fence;
+#[cfg(not(loom))]
+use crate::segment::{Foreign, Shared};
+use crate::sync::{AtomicU32, AtomicU64, Ordering, UnsafeCell, fence as full_fence};
+use std::ptr::NonNull;
+
+/// Notes of a member that exist at a time.
+pub const NOTES: u64 = if cfg!(loom) { 2 } else { 64 };
+/// Slots of a member.
+pub const SLOTS: u64 = if cfg!(loom) { 1 } else { 8 };
+/// Bytes of a note beside its tag.
+pub const BODY_BYTES: usize = 56;
+/// The bytes of a note.
+pub type Body = [u64; BODY_BYTES / 8];
+/// Most members of a slot segment.
+pub const MAX_MEMBERS: usize = (1 << MEMBER_BITS) - 1;
+/// Most steps in a call.
+pub const MAX_STEPS: u64 = (1 << STEP_BITS) - 1;
+
+const TAG_BITS: u32 = 16;
+const MEMBER_BITS: u32 = 16;
+const STEP_BITS: u32 = 20;
+const COUNT_BITS: u32 = 24;
+const COUNT_MASK: u64 = (1 << COUNT_BITS) - 1;
+
+/// One note. The body comes first, so that it is aligned for everything.
+#[repr(C, align(128))]
+#[cfg_attr(loom, derive(Default))]
+struct Note {
+    body: UnsafeCell<Body>,
+    flag: AtomicU64,
+}
+
+/// A word on a line pair of its own.
+#[repr(C, align(128))]
+#[cfg_attr(loom, derive(Default))]
+struct Mark(AtomicU64);
+
+/// Says what a sleeping member awaits.
+#[repr(C, align(128))]
+#[cfg_attr(loom, derive(Default))]
+struct Wish {
+    /// 0: it does not sleep.
+    what: AtomicU64,
+    value: AtomicU64,
+}
+
+/// A transfer that two members may work at together.
+#[repr(C, align(128))]
+#[cfg_attr(loom, derive(Default))]
+struct Shares {
+    cursor: AtomicU64,
+    copied: AtomicU64,
+    complete: AtomicU64,
+}
+
+#[repr(C, align(128))]
+#[cfg_attr(loom, derive(Default))]
+struct Member {
+    notes: [Note; NOTES as usize],
+    finished: Mark,
+    progress: Mark,
+    area: Mark,
+    wish: Wish,
+    request: Wish,
+    shares: Shares,
+}
+
+/// What is there once.
+#[repr(C, align(128))]
+#[cfg_attr(loom, derive(Default))]
+pub struct Common {
+    users: AtomicU32,
+    sleepers: Mark,
+    room_wanted: Mark,
+    taken: Mark,
+    done: Mark,
+    arrivals: [Mark; NOTES as usize],
+}
+
+// SAFETY: integers, for which any bytes are valid; access is synchronised as the module says, and a peer that breaks the rules can make us read
+// torn bytes, which are checked as untrusted input.
+#[cfg(not(loom))]
+unsafe impl Foreign for Common {}
+
+/// Where a slot segment lies.
+#[cfg(not(loom))]
+pub type Memory = Shared<Common>;
+/// Where a slot segment lies in a model: loom's atomics are no zeroed bytes.
+#[cfg(loom)]
+pub type Memory = std::sync::Arc<model::Heap>;
+
+/// What a member may wait for. Where a member is named, the number of members stands for the group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Awaited {
+    /// The note of a member (or of the group) for a call.
+    Note(usize, u64),
+    /// The notes of all members for a call.
+    AllNotes(u64),
+    /// That all members have finished a call.
+    AllFinished(u64),
+    /// That the transfer of a member in a call is complete.
+    Complete(usize, u64),
+    /// That a member has come to a step.
+    Progress(usize, Progress),
+    /// That all members have come to a step.
+    AllProgress(Progress),
+    /// The notes of the members below this one for a call.
+    NotesBelow(usize, u64),
+    /// Any change at all.
+    Anything,
+}
+
+/// A step of a call. Steps of later calls come later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Progress(u64);
+
+impl Progress {
+    /// Progress `step`, at most [`MAX_STEPS`], of call `number`.
+    #[inline]
+    pub fn new(number: u64, step: u64) -> Progress {
+        debug_assert!(step <= MAX_STEPS);
+        Progress(number << STEP_BITS | step)
+    }
+}
+
+impl Awaited {
+    fn encode(self) -> (u64, u64) {
+        let (kind, member, value) = match self {
+            Awaited::Note(member, number) => (1, member, number),
+            Awaited::AllNotes(number) => (2, 0, number),
+            Awaited::AllFinished(number) => (3, 0, number),
+            Awaited::Complete(member, number) => (4, member, number),
+            Awaited::Progress(member, step) => (5, member, step.0),
+            Awaited::AllProgress(step) => (6, 0, step.0),
+            Awaited::NotesBelow(member, number) => (7, member, number),
+            Awaited::Anything => (8, 0, 0),
+        };
+        (kind << MEMBER_BITS | member as u64, value)
+    }
+
+    fn decode(what: u64, value: u64) -> Option<Awaited> {
+        let member = what as usize & MAX_MEMBERS;
+        match what >> MEMBER_BITS {
+            1 => Some(Awaited::Note(member, value)),
+            2 => Some(Awaited::AllNotes(value)),
+            3 => Some(Awaited::AllFinished(value)),
+            4 => Some(Awaited::Complete(member, value)),
+            5 => Some(Awaited::Progress(member, Progress(value))),
+            6 => Some(Awaited::AllProgress(Progress(value))),
+            7 => Some(Awaited::NotesBelow(member, value)),
+            8 => Some(Awaited::Anything),
+            _ => None,
+        }
+    }
+
+    /// The member that is named.
+    fn member(self) -> usize {
+        match self {
+            Awaited::Note(member, _) | Awaited::Complete(member, _) | Awaited::Progress(member, _) | Awaited::NotesBelow(member, _) => {
+                member
+            }
+            Awaited::AllNotes(_) | Awaited::AllFinished(_) | Awaited::AllProgress(_) | Awaited::Anything => 0,
+        }
+    }
+}
+
+/// A member's view of the slots.
+pub struct SlotSegment {
+    memory: Memory,
+    members: NonNull<Member>,
+    size: usize,
+    me: usize,
+    slot_bytes: usize,
+}
+
+// SAFETY: all access to the shared memory is synchronised by the rules of the module, whichever thread does it.
+unsafe impl Send for SlotSegment {}
+// SAFETY: as above.
+unsafe impl Sync for SlotSegment {}
+
+impl SlotSegment {
+    /// Bytes of shared memory that a slot segment takes.
+    pub fn bytes(size: usize, slot_bytes: usize) -> usize {
+        size_of::<Common>() + (size + 1) * (size_of::<Member>() + SLOTS as usize * slot_bytes)
+    }
+
+    /// Member `me` of `size` enters the slots in `memory`, which was zeroed once.
+    ///
+    /// # Panics
+    /// If the memory is too small, there are too many members, or slots would not begin on cache lines.
+    #[cfg(not(loom))]
+    pub fn new(memory: Memory, size: usize, me: usize, slot_bytes: usize) -> SlotSegment {
+        assert!(me < size && size < MAX_MEMBERS && slot_bytes.is_multiple_of(64), "a slots of {size} members, slots of {slot_bytes} bytes");
+        assert!(memory.mapping().len() >= SlotSegment::bytes(size, slot_bytes), "the memory is too small for the slots");
+        let members = memory.mapping().address(size_of::<Common>()).cast();
+        let members = NonNull::new(members).expect("a mapping is nowhere near address 0");
+        SlotSegment { memory, members, size, me, slot_bytes }
+    }
+
+    /// Number of members.
+    #[inline]
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    /// This member.
+    #[inline]
+    pub fn me(&self) -> usize {
+        self.me
+    }
+
+    /// Bytes of a slot.
+    #[inline]
+    pub fn slot_bytes(&self) -> usize {
+        self.slot_bytes
+    }
+
+    #[inline(always)]
+    fn member(&self, member: usize) -> &Member {
+        assert!(member <= self.size, "no such member of the slots");
+        // SAFETY: inside the mapping by the check here and the one in `new`; any bytes are a valid member.
+        unsafe { self.members.add(member).as_ref() }
+    }
+
+    #[inline(always)]
+    fn note(&self, member: usize, number: u64) -> &Note {
+        &self.member(member).notes[(number % NOTES) as usize]
+    }
+
+    // ---- users -----------------------------------------------------------------------------------------------------
+
+    /// The member that made the memory says that all are going to use it, before it tells them where it is.
+    pub fn open(&self) {
+        self.memory.users.store(self.size as u32, Ordering::Relaxed);
+    }
+
+    /// This member uses the slots no more; true for the last one, who frees the memory.
+    pub fn leave(&self) -> bool {
+        self.memory.users.fetch_sub(1, Ordering::AcqRel) == 1
+    }
+
+    // ---- notes and slots -------------------------------------------------------------------------------------------
+
+    /// Posts this member's note.
+    #[inline]
+    pub fn post(&self, number: u64, tag: u16, body: &Body) {
+        self.post_as(self.me, number, tag, body);
+    }
+
+    /// Posts the note of the group, on behalf of all.
+    #[inline]
+    pub fn post_for_all(&self, number: u64, tag: u16, body: &Body) {
+        self.post_as(self.size, number, tag, body);
+    }
+
+    #[inline(always)]
+    fn post_as(&self, member: usize, number: u64, tag: u16, body: &Body) {
+        let note = self.note(member, number);
+        note.body.with_mut(|place| {
+            // SAFETY: by the contract nobody reads this note any more, or before the flag below.
+            unsafe { *place = *body }
+        });
+        // Pairs with the acquire load in `tag_of`, and that in `holds`.
+        note.flag.store(number << TAG_BITS | u64::from(tag), Ordering::Release);
+    }
+
+    /// The tag of a note, if it was posted. `member` may be the number of members, which means the group.
+    #[inline]
+    pub fn tag_of(&self, member: usize, number: u64) -> Option<u16> {
+        let flag = self.note(member, number).flag.load(Ordering::Acquire);
+        (flag >> TAG_BITS == number).then_some(flag as u16)
+    }
+
+    /// Where the bytes of a note are: readable until this member finishes the call, once [`SlotSegment::tag_of`] has found the note.
+    #[inline]
+    pub fn body_of(&self, member: usize, number: u64) -> *const Body {
+        self.note(member, number).body.with(|body| body)
+    }
+
+    /// Begins to fetch a note that may be there already.
+    #[inline]
+    pub fn prefetch_note(&self, member: usize, number: u64) {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: no memory is accessed as far as the language is concerned.
+        unsafe {
+            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(self.note(member, number)).cast());
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = (member, number);
+    }
+
+    /// Where a member's slot for a call is: [`SlotSegment::slot_bytes`] bytes, on a cache line.
+    #[cfg(not(loom))]
+    #[inline]
+    pub fn slot_of(&self, member: usize, number: u64) -> *mut u8 {
+        let slot = member * SLOTS as usize + (number % SLOTS) as usize;
+        self.memory.mapping().address(size_of::<Common>() + (self.size + 1) * size_of::<Member>() + slot * self.slot_bytes)
+    }
+
+    // ---- marks -----------------------------------------------------------------------------------------------------
+
+    /// This member has finished a call and all before it.
+    #[inline]
+    pub fn finish(&self, number: u64) {
+        // Pairs with the acquire loads in `least_finished` and `holds`: what was read in the call has been read.
+        self.member(self.me).finished.0.store(number, Ordering::Release);
+    }
+
+    /// This member has come to a step of its call.
+    #[inline]
+    pub fn advance(&self, step: Progress) {
+        // Pairs with the acquire loads in `progress_of` and `holds`, and so below.
+        self.member(self.me).progress.0.store(step.0, Ordering::Release);
+    }
+
+    /// All together have come to a step.
+    #[inline]
+    pub fn advance_all(&self, step: Progress) {
+        self.member(self.size).progress.0.store(step.0, Ordering::Release);
+    }
+
+    /// How far a member, or the group, has come.
+    pub fn progress_of(&self, member: usize) -> Progress {
+        Progress(self.member(member).progress.0.load(Ordering::Acquire))
+    }
+
+    /// The call that all members have finished, and all before it.
+    pub fn least_finished(&self) -> u64 {
+        (0..self.size).map(|member| self.member(member).finished.0.load(Ordering::Acquire)).min().unwrap_or(0)
+    }
+
+    /// Whether a condition holds.
+    #[inline]
+    pub fn holds(&self, awaited: Awaited) -> bool {
+        let posted = |member, number| self.note(member, number).flag.load(Ordering::Acquire) >> TAG_BITS >= number;
+        match awaited {
+            Awaited::Note(member, number) => posted(member, number),
+            Awaited::AllNotes(number) => (0..self.size).all(|member| posted(member, number)),
+            Awaited::AllFinished(number) => (0..self.size).all(|member| self.member(member).finished.0.load(Ordering::Acquire) >= number),
+            Awaited::Complete(member, number) => self.member(member).shares.complete.load(Ordering::Acquire) >= number,
+            Awaited::Progress(member, step) => self.progress_of(member) >= step,
+            Awaited::AllProgress(step) => (0..self.size).all(|member| self.progress_of(member) >= step),
+            Awaited::NotesBelow(end, number) => (0..end).all(|member| posted(member, number)),
+            Awaited::Anything => true,
+        }
+    }
+
+    // ---- areas of members' own ------------------------------------------------------------------------------------
+
+    /// This member has memory of its own to share, at `place`. Who reads a note that it posts after this finds it.
+    pub fn share_area(&self, place: u64) {
+        self.member(self.me).area.0.store(place + 1, Ordering::Release);
+    }
+
+    /// Where the memory is that a member shares, if it does.
+    pub fn area_of(&self, member: usize) -> Option<u64> {
+        self.member(member).area.0.load(Ordering::Acquire).checked_sub(1)
+    }
+
+    // ---- counts ----------------------------------------------------------------------------------------------------
+
+    /// Counts this member as arrived in a call; returns how many have.
+    #[inline]
+    pub fn arrive(&self, number: u64) -> u64 {
+        // Acquire and release: the last to arrive has seen what all others did before.
+        take(&self.memory.arrivals[(number % NOTES) as usize].0, number).map_or(0, |count| count + 1)
+    }
+
+    /// Takes the next piece of the work of a call, from 0; `None` if `limit` pieces have been taken, or the call is over.
+    pub fn take_piece(&self, number: u64, limit: u64) -> Option<u64> {
+        take_below(&self.memory.taken.0, number, limit)
+    }
+
+    /// Counts a piece of the work of a call as done; returns how many are.
+    pub fn count_piece(&self, number: u64) -> u64 {
+        take(&self.memory.done.0, number).map_or(0, |count| count + 1)
+    }
+
+    /// Takes the next piece of a member's transfer in a call, from 0; `None` if `all` have been taken, or the call is over for that member.
+    pub fn take_share(&self, member: usize, number: u64, all: u64) -> Option<u64> {
+        take_below(&self.member(member).shares.cursor, number, all)
+    }
+
+    /// Counts a piece of a member's transfer as copied; with the last of `all` the transfer is complete, and true is returned.
+    pub fn count_share(&self, member: usize, number: u64, all: u64) -> bool {
+        let shares = &self.member(member).shares;
+        let last = take(&shares.copied, number).is_some_and(|count| count + 1 >= all);
+        if last {
+            // Pairs with the acquire load in `holds`.
+            shares.complete.store(number, Ordering::Release);
+        }
+        last
+    }
+
+    // ---- want of room ----------------------------------------------------------------------------------------------
+
+    /// This member cannot post for want of room, and others should finish what they can; or it can again. A heavy fence must follow.
+    pub fn ask_for_room(&self, is_room_wanted: bool) {
+        if is_room_wanted {
+            self.memory.room_wanted.0.fetch_add(1, Ordering::AcqRel);
+        } else {
+            self.memory.room_wanted.0.fetch_sub(1, Ordering::AcqRel);
+        }
+    }
+
+    /// Whether a member cannot post for want of room; after a change of one's own.
+    #[inline]
+    pub fn is_room_wanted(&self) -> bool {
+        fence::light();
+        self.memory.room_wanted.0.load(Ordering::Relaxed) != 0
+    }
+
+    /// Whether a member has finished a call.
+    pub fn has_finished(&self, member: usize, number: u64) -> bool {
+        self.member(member).finished.0.load(Ordering::Acquire) >= number
+    }
+
+    // ---- sleeping --------------------------------------------------------------------------------------------------
+
+    /// This member is going to sleep until a condition holds. A heavy fence and another look at the condition must follow.
+    pub fn begin_sleep(&self, awaited: Awaited) {
+        let (what, value) = awaited.encode();
+        let wish = &self.member(self.me).wish;
+        wish.value.store(value, Ordering::Relaxed);
+        wish.what.store(what, Ordering::Release);
+        self.memory.sleepers.0.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// This member sleeps no more.
+    pub fn end_sleep(&self) {
+        self.memory.sleepers.0.fetch_sub(1, Ordering::AcqRel);
+        self.member(self.me).wish.what.store(0, Ordering::Release);
+    }
+
+    /// A member that lies down already, for another thread of it, awaits whatever happens.
+    pub fn await_anything(&self) {
+        self.member(self.me).wish.what.store(Awaited::Anything.encode().0, Ordering::Release);
+    }
+
+    /// This member wants to hear of a condition though it does not sleep, or not any more; a heavy fence and another look must follow.
+    pub fn request(&self, awaited: Option<Awaited>) {
+        let request = &self.member(self.me).request;
+        let (what, value) = awaited.map_or((0, 0), Awaited::encode);
+        request.value.store(value, Ordering::Relaxed);
+        match (request.what.swap(what, Ordering::AcqRel) != 0, what != 0) {
+            (false, true) => _ = self.memory.sleepers.0.fetch_add(1, Ordering::AcqRel),
+            (true, false) => _ = self.memory.sleepers.0.fetch_sub(1, Ordering::AcqRel),
+            _ => {}
+        }
+    }
+
+    /// Whether there is anybody to be woken, after a change.
+    #[inline]
+    pub fn anybody_asleep(&self) -> bool {
+        fence::light();
+        self.memory.sleepers.0.load(Ordering::Relaxed) != 0
+    }
+
+    /// Calls `wake` for each sleeping member whose condition holds now.
+    #[cold]
+    pub fn for_each_wakeable(&self, wake: impl FnMut(usize)) {
+        full_fence(Ordering::SeqCst);
+        self.for_each_granted(|member| &member.wish, wake);
+    }
+
+    /// Calls `tell` for each other member whose [request](SlotSegment::request) holds now. After [`SlotSegment::for_each_wakeable`], which has the fence.
+    #[cold]
+    pub fn for_each_requester(&self, tell: impl FnMut(usize)) {
+        self.for_each_granted(|member| &member.request, tell);
+    }
+
+    fn for_each_granted(&self, wish: impl Fn(&Member) -> &Wish, mut then: impl FnMut(usize)) {
+        for member in (0..self.size).filter(|member| *member != self.me) {
+            let wish = wish(self.member(member));
+            let what = wish.what.load(Ordering::Acquire);
+            // A member that does not exist is nothing that anybody could wait for.
+            let awaited = Awaited::decode(what, wish.value.load(Ordering::Relaxed)).filter(|awaited| awaited.member() <= self.size);
+            if awaited.is_some_and(|awaited| self.holds(awaited)) {
+                then(member);
+            }
+        }
+    }
+}
+
+/// Adds one to a count that belongs to a call and returns what it was; `None` if it belongs to a later call by now.
+#[inline]
+fn take(count: &AtomicU64, number: u64) -> Option<u64> {
+    take_below(count, number, COUNT_MASK)
+}
+
+/// As [`take`], unless the count has come to the limit.
+#[inline]
+fn take_below(count: &AtomicU64, number: u64, limit: u64) -> Option<u64> {
+    let number = number & (u64::MAX >> COUNT_BITS);
+    let mut now = count.load(Ordering::Acquire);
+    loop {
+        let taken = if now >> COUNT_BITS == number { now & COUNT_MASK } else { 0 };
+        if now >> COUNT_BITS > number || taken >= limit {
+            return None;
+        }
+        match count.compare_exchange_weak(now, number << COUNT_BITS | (taken + 1), Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => return Some(taken),
+            Err(other) => now = other,
+        }
+    }
+}
+
+/// More room for the members of a slot segment: as many bytes for each, and for the group.
+#[cfg(not(loom))]
+pub struct RoundBuffers {
+    memory: Shared<Bytes>,
+    part_bytes: usize,
+}
+
+/// Bytes that processes share.
+#[cfg(not(loom))]
+pub struct Bytes(());
+
+// SAFETY: nothing is read through this type.
+#[cfg(not(loom))]
+unsafe impl Foreign for Bytes {}
+
+#[cfg(not(loom))]
+impl RoundBuffers {
+    /// Bytes of shared memory that round buffers takes.
+    pub fn bytes(size: usize, part_bytes: usize) -> usize {
+        (size + 1) * part_bytes
+    }
+
+    /// The round buffers in `memory`.
+    pub fn new(memory: Shared<Bytes>, part_bytes: usize) -> RoundBuffers {
+        RoundBuffers { memory, part_bytes }
+    }
+
+    /// Bytes of a part.
+    pub fn part_bytes(&self) -> usize {
+        self.part_bytes
+    }
+
+    /// Where the part of a member, or of the group, is.
+    ///
+    /// # Panics
+    /// If there is no such part.
+    pub fn part_of(&self, member: usize) -> *mut u8 {
+        let end = (member + 1) * self.part_bytes;
+        assert!(end <= self.memory.mapping().len(), "no such part of the round_buffers");
+        self.memory.mapping().address(end - self.part_bytes)
+    }
+}
+
+#[cfg(loom)]
+mod model;
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -1,0 +1,114 @@
+//! The `limosa` command: start MPI programs, look at them, check the machine.
+//!
+//! Called as `mpiexec` or `mpirun` it is `limosa run`. Data goes to stdout, everything else to stderr. Exit codes: see `exit`.
+//!
+//! What reads words and bytes from outside is public for the fuzz targets (`tests/fuzz`).
+
+mod doctor;
+mod env;
+mod exit;
+pub mod hang;
+mod message;
+mod procfs;
+mod ps;
+mod python;
+pub mod run;
+mod sys;
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand, ValueEnum};
+
+/// Start MPI programs on this machine, look at them, check the machine.
+#[derive(Parser)]
+#[command(name = "limosa", version, arg_required_else_help = true, disable_help_subcommand = true)]
+#[command(after_help = "Called as mpiexec or mpirun, limosa does what `limosa run` does.")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run a program in several processes
+    #[command(disable_help_flag = true)]
+    Run {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+        args: Vec<OsString>,
+    },
+    /// Measure the library, alone or beside other MPI libraries
+    #[command(disable_help_flag = true)]
+    Bench {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+        args: Vec<OsString>,
+    },
+    /// Repeat a published comparison of message passing on this machine
+    #[command(disable_help_flag = true)]
+    Study {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+        args: Vec<OsString>,
+    },
+    /// Program several processes interactively: what is typed once runs on all
+    #[command(disable_help_flag = true)]
+    Shell {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+        args: Vec<OsString>,
+    },
+    /// Turn Python 2 sources into Python 3
+    #[command(disable_help_flag = true)]
+    Modernize {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+        args: Vec<OsString>,
+    },
+    /// Check whether this machine is ready for MPI programs, and say what to do
+    Doctor(doctor::Options),
+    /// List the LIMOSA_* variables with their current values
+    Env(env::Options),
+    /// Show the running jobs and what each rank is doing
+    Ps(ps::Options),
+}
+
+/// How to write data.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// For people
+    Text,
+    /// For programs
+    Json,
+}
+
+/// Runs the command that the arguments of this process name.
+pub fn main() -> ExitCode {
+    let args: Vec<OsString> = std::env::args_os().collect();
+    if let Some(name) = args.first().and_then(|program| launcher_name(program)) {
+        return run::main(name, &args[1..]);
+    }
+    // The launcher's options have forms that clap does not know (`-np 4`, `-genv A B`, `:`), so it reads them itself.
+    if args.get(1).is_some_and(|arg| arg == "run") {
+        return run::main("limosa run", &args[2..]);
+    }
+    match Cli::parse_from(args).command {
+        Command::Run { args } => run::main("limosa run", &args),
+        Command::Bench { args } => laboratory("bench", args),
+        Command::Study { args } => laboratory("study", args),
+        Command::Shell { args } => python::hand_over("limosa shell", python::LIMOSA, "limosa.shell", &args),
+        Command::Modernize { args } => python::hand_over("limosa modernize", python::LIMOSA, "limosa.modernize", &args),
+        Command::Doctor(options) => doctor::main(&options),
+        Command::Env(options) => env::main(&options),
+        Command::Ps(options) => ps::main(&options),
+    }
+}
+
+/// A command that the laboratory carries out.
+fn laboratory(command: &str, args: Vec<OsString>) -> ExitCode {
+    let args: Vec<OsString> = std::iter::once(command.into()).chain(args).collect();
+    python::hand_over(&format!("limosa {command}"), python::LABORATORY, "limosa_lab", &args)
+}
+
+/// The name of the launcher if the command is called by one.
+fn launcher_name(program: &std::ffi::OsStr) -> Option<&'static str> {
+    let name = Path::new(program).file_name()?.to_str()?;
+    ["mpiexec", "mpirun"].into_iter().find(|known| name == *known || name.starts_with(&format!("{known}.")))
+}

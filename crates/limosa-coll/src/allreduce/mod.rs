@@ -1,0 +1,62 @@
+//! Reduce to all ranks (MPI-5 section 6.9.6).
+
+pub(super) mod recursive_doubling;
+pub(super) mod sliced;
+
+use std::sync::Arc;
+
+use super::buffer::{Buffer, check_apart};
+use super::select::{self, select};
+use super::shared::{self, Kind};
+use super::{Call, Exchange, Plan, Schedule};
+use limosa_mpi::error::Result;
+use limosa_mpi::op::Op;
+
+/// Gives all ranks the operands of all ranks combined, bit by bit the same. `send` is `None` for `MPI_IN_PLACE`.
+///
+/// # Errors
+/// As for [`plan`], `MPI_ERR_TRUNCATE`, `MPI_ERR_COUNT`, and errors of the machine.
+pub fn run(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, op: &Arc<Op>) -> Result<()> {
+    let input = check(send, receive, op)?;
+    match call.shared_call(Kind::Allreduce, input.bytes()) {
+        Some(shared_call) => shared::allreduce(&shared_call, input, receive, op),
+        None => super::run(call.comm, plan(call, send, receive, op)?),
+    }
+}
+
+/// The operands, checked.
+fn check<'a>(send: Option<&'a Buffer>, receive: &'a Buffer, op: &Op) -> Result<&'a Buffer> {
+    if let Some(send) = send {
+        check_apart(send, receive)?;
+    }
+    let input = send.unwrap_or(receive);
+    op.check(&input.datatype)?;
+    Ok(input)
+}
+
+/// Prepares what [`run`] does, to be done in the background.
+///
+/// # Errors
+/// As for [`plan`].
+pub fn background(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, op: &Arc<Op>) -> Result<Plan> {
+    let input = check(send, receive, op)?;
+    let bytes = input.bytes();
+    match call.mailbox_use_to_combine(Kind::Allreduce, bytes, op) {
+        Some(mailbox_use) => Exchange::reduction(Kind::Allreduce, mailbox_use.limits, op, input, call.size(), 0..bytes, Some(receive))
+            .map(|exchange| Plan::at(mailbox_use, exchange)),
+        None => plan(call, send, receive, op).map(Plan::from),
+    }
+}
+
+/// Plans that all ranks get the operands of all ranks combined, bit by bit the same. `send` is `None` for `MPI_IN_PLACE`.
+///
+/// # Errors
+/// `MPI_ERR_OP`, `MPI_ERR_BUFFER`, `MPI_ERR_NO_MEM`.
+pub fn plan(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, op: &Arc<Op>) -> Result<Schedule> {
+    let input = check(send, receive, op)?;
+    let mut schedule = Schedule::new(call);
+    schedule.reduce_with(op.clone(), input.datatype.clone());
+    let plan = select(Kind::Allreduce, select::ALLREDUCE, schedule.size(), input.bytes(), Some(op));
+    plan(&mut schedule, input, receive)?;
+    Ok(schedule)
+}

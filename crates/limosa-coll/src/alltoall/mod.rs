@@ -1,0 +1,57 @@
+//! All to all (MPI-5 section 6.8): `MPI_Alltoall`, `MPI_Alltoallv` and `MPI_Alltoallw` differ in how the program describes the blocks, not in
+//! what happens to them.
+
+mod exchange;
+
+use super::buffer::{Blocks, check_apart};
+use super::shared::{self, Kind};
+use super::{Call, Exchange, Plan, Schedule};
+use limosa_mpi::error::Result;
+
+/// Every rank sends a block to every rank. `send` is `None` for `MPI_IN_PLACE`.
+///
+/// # Errors
+/// As for [`plan`], and errors of the machine.
+pub fn run(call: &Call<'_>, send: Option<&Blocks>, receive: &Blocks) -> Result<()> {
+    if let Some(send) = send {
+        check_apart(&send.of(0), &receive.of(0))?;
+    }
+    // Lengths that are not equal are known to pairs of ranks only: without single copies ranks could not agree.
+    let all = if receive.are_even() { receive.bytes(0).saturating_mul(call.size()) } else { shared::ANY_BYTES };
+    match call.shared_call(Kind::Alltoall, all) {
+        Some(shared_call) => shared::alltoall(&shared_call, send, receive),
+        None => super::run(call.comm, plan(call, send, receive)?),
+    }
+}
+
+/// Prepares what [`run`] does, to be done in the background.
+///
+/// # Errors
+/// As for [`plan`].
+pub fn background(call: &Call<'_>, send: Option<&Blocks>, receive: &Blocks) -> Result<Plan> {
+    if let Some(send) = send {
+        check_apart(&send.of(0), &receive.of(0))?;
+    }
+    let mailbox_use = if receive.are_even() {
+        call.mailbox_use_to_move(Kind::Alltoall, receive.bytes(0).saturating_mul(call.size()))
+    } else {
+        call.mailbox_use_for_any(Kind::Alltoall)
+    };
+    match mailbox_use {
+        Some(mailbox_use) => Exchange::alltoall(call, mailbox_use.limits, send, receive).map(|exchange| Plan::at(mailbox_use, exchange)),
+        None => plan(call, send, receive).map(Plan::from),
+    }
+}
+
+/// Plans that every rank sends a block to every rank. `send` is `None` for `MPI_IN_PLACE`.
+///
+/// # Errors
+/// `MPI_ERR_BUFFER`, `MPI_ERR_TRUNCATE`, `MPI_ERR_COUNT`, `MPI_ERR_NO_MEM`.
+pub fn plan(call: &Call<'_>, send: Option<&Blocks>, receive: &Blocks) -> Result<Schedule> {
+    let mut schedule = Schedule::new(call);
+    if let Some(send) = send {
+        check_apart(&send.of(0), &receive.of(0))?;
+    }
+    exchange::plan(&mut schedule, send, receive)?;
+    Ok(schedule)
+}

@@ -1,0 +1,154 @@
+//! Lent buffers: bytes that are too many for a mailbox stay in the memory of the rank that has them, and others read them there.
+//!
+//! What does not lie in one block is copied into one, and so is what others are going to overwrite. A rank that lends is done when all have
+//! finished the operation. If that takes long it asks them to ([`BackgroundOp::start`](super::BackgroundOp::start) sets an alarm), because they may have nothing
+//! else to do in the library.
+
+use limosa_base::clock;
+use limosa_base::slots::BODY_BYTES;
+use limosa_p2p::memory::Region;
+use limosa_p2p::{Engine, Peer, slice};
+
+use super::storage::LENT_LINE;
+use super::{Mailboxes, Pending};
+use crate::buffer::Blocks;
+use crate::kind::Kind;
+use crate::schedule::Temporary;
+use crate::shared::Scratch;
+use limosa_mpi::error::{Error, Result};
+
+/// Bytes of what is borrowed at once if it does not go to one block.
+pub(super) const CHUNK_BYTES: usize = 64 << 10;
+
+/// How long to wait for another member to join the job, to see whether its memory can be read.
+const PATIENCE_NS: u64 = 1_000_000_000;
+
+/// Whether the memory of the other members can be read, as far as can be known. The members are processes of one job, so that what holds for one
+/// of them holds for all; at least one must have joined.
+pub(super) fn works(engine: &Engine, peers: &[Peer], me: usize) -> bool {
+    let joined = || peers.iter().enumerate().filter(|(rank, peer)| *rank != me && engine.expect_host_memory().pid(**peer) != 0);
+    let end = clock::now_ns() + PATIENCE_NS;
+    while joined().next().is_none() && clock::now_ns() < end {
+        std::thread::sleep(std::time::Duration::from_micros(50));
+    }
+    joined().next().is_some() && joined().all(|(_, peer)| engine.expect_peer_memory().can_access(*peer))
+}
+
+/// What a rank lends.
+pub(crate) struct LentBuffer {
+    what: What,
+    /// Room for what is copied.
+    copies: Option<Temporary>,
+}
+
+enum What {
+    /// The same for all who want it.
+    Block { region: Region, copy: bool },
+    /// A part for each rank.
+    Parts { blocks: Blocks, copy_all: bool },
+}
+
+// SAFETY: the addresses are those of memory that the lent buffer owns, and of buffers that the program leaves to the operation until it has ended.
+unsafe impl Send for LentBuffer {}
+// SAFETY: as above; the copies are made by one thread, before anybody is told where they are.
+unsafe impl Sync for LentBuffer {}
+
+impl LentBuffer {
+    /// The same for all; with `copy` the rank itself writes to its place meanwhile.
+    ///
+    /// # Errors
+    /// `MPI_ERR_NO_MEM`.
+    pub(super) fn of_block(region: Region, copy: bool) -> Result<LentBuffer> {
+        let copied = if region.as_contiguous().is_some() && !copy { 0 } else { region.len() };
+        LentBuffer::new(What::Block { region, copy }, copied)
+    }
+
+    /// Parts for others than rank `me`, whose places others write to if `in_place`.
+    ///
+    /// # Errors
+    /// `MPI_ERR_NO_MEM`.
+    pub(super) fn of_parts(blocks: Blocks, size: usize, me: usize, in_place: bool) -> Result<LentBuffer> {
+        let others = (0..size).filter(|rank| *rank != me).map(|rank| blocks.region(rank));
+        let copied =
+            others.filter(|region| in_place || region.as_contiguous().is_none()).fold(0, |all, region| region.len().saturating_add(all));
+        LentBuffer::new(What::Parts { blocks, copy_all: in_place }, copied)
+    }
+
+    fn new(what: What, copied: usize) -> Result<LentBuffer> {
+        let copies = if copied > 0 { Some(Temporary::new(copied)?) } else { None };
+        Ok(LentBuffer { what, copies })
+    }
+
+    /// Bytes that are left in the mailboxes to say where the lent bytes are.
+    pub(super) fn note_bytes(&self, size: usize) -> usize {
+        match &self.what {
+            What::Block { .. } => 0,
+            // In a slot, however short.
+            What::Parts { .. } => (size * LENT_LINE).max(BODY_BYTES + 1),
+        }
+    }
+
+    /// Makes the copies and says where everything is. Whoever calls has this to itself, and the copies of an earlier time are not in use.
+    pub(super) fn post(&self, mailboxes: &Mailboxes, pending: &mut Pending, number: u64, kind: Kind) {
+        match &self.what {
+            What::Block { region, copy } => mailboxes.lend(number, kind, region.len(), self.place(region, *copy, &mut 0)),
+            What::Parts { blocks, copy_all } => mailboxes.lend_parts(pending, number, kind, |table| {
+                let mut used = 0;
+                for (rank, line) in table.chunks_exact_mut(LENT_LINE).enumerate().filter(|(rank, _)| *rank != mailboxes.slots.me()) {
+                    let region = blocks.region(rank);
+                    line[..8].copy_from_slice(&self.place(&region, *copy_all, &mut used).to_ne_bytes());
+                    line[8..].copy_from_slice(&(region.len() as u64).to_ne_bytes());
+                }
+            }),
+        }
+    }
+
+    /// Where others can read a region: where it is, or in a copy, of which so many bytes are used.
+    fn place(&self, region: &Region, copy: bool, used: &mut usize) -> u64 {
+        match (region.as_contiguous(), &self.copies) {
+            (Some(start), _) if !copy => start as u64,
+            (_, Some(copies)) => {
+                let start = copies.start().wrapping_add(*used);
+                // SAFETY: there is room for all that is copied, in this order.
+                region.read(0, unsafe { std::slice::from_raw_parts_mut(start, region.len()) });
+                *used += region.len();
+                start as u64
+            }
+            // Without copies all are empty.
+            _ => 0,
+        }
+    }
+}
+
+/// Reads as many bytes as the region has from a rank's memory, where that lends them.
+///
+/// # Errors
+/// That the memory cannot be read, and `MPI_ERR_NO_MEM`.
+pub(super) fn read_lent(engine: &Engine, peer: Peer, rank: usize, address: u64, into: &Region) -> Result<()> {
+    let pull = |address, to: *mut u8, len| {
+        let (mut local, mut remote) = ([slice(to as u64, len)], [slice(address, len)]);
+        // SAFETY: memory of this many bytes that nobody else uses: the program's buffer, or scratch memory.
+        unsafe { engine.expect_peer_memory().read(peer, &mut local, &mut remote) }.map_err(|error| failed(rank, len, &error))
+    };
+    if let Some(start) = into.as_contiguous() {
+        return pull(address, start, into.len());
+    }
+    let scratch = Scratch::take(CHUNK_BYTES.min(into.len()))?;
+    for offset in (0..into.len()).step_by(CHUNK_BYTES) {
+        let len = CHUNK_BYTES.min(into.len() - offset);
+        pull(address.wrapping_add(offset as u64), scratch.start(), len)?;
+        // SAFETY: scratch memory of this many bytes, which were written just now.
+        into.write(offset, unsafe { std::slice::from_raw_parts(scratch.start(), len) });
+    }
+    Ok(())
+}
+
+#[cold]
+fn failed(rank: usize, len: usize, error: &std::io::Error) -> Error {
+    Error::new(
+        limosa_mpi::consts::MPI_ERR_OTHER,
+        format!(
+            "{len} bytes of rank {rank}'s buffer cannot be read from here ({error}); LIMOSA_CMA=0 copies through shared memory instead"
+        ),
+    )
+}

@@ -1,0 +1,485 @@
+//! Non-blocking and persistent collectives straight in shared memory, where all members of a communicator share a machine.
+//!
+//! Each rank has a *mailbox*. It puts what it contributes there when it calls, and reads the others' mailboxes when it looks: in a wait, in a test, or
+//! when a rank needs the room. No rank needs another rank's processor after that rank's call, so that operations complete while all ranks compute.
+//! Data that are too large for a mailbox are lent, if they are only to be moved and the memory of others can be read: the mailbox then says where they
+//! are. Other operations that are too large go by messages ([`super::run`]).
+//!
+//! ```text
+//! let mailbox_use = call.mailbox_use(bytes)?;           // the mailboxes, if so many bytes fit
+//! let exchange = Exchange::reduction(...);              // what this rank contributes, and what it receives
+//! let operation = BackgroundOp::new(mailbox_use, exchange);
+//! operation.start();                                    // puts the contribution into this rank's mailbox
+//! operation.wait(...);                                  // reads the others': it is the operation of a request
+//! ```
+//!
+//! The mailboxes of a communicator's members are a [`SlotSegment`]. No message is needed to set one up: members find its memory by a name that all know
+//! ([`join_area`](limosa_p2p::HostMemory::join_area)). A communicator has a set for its non-blocking operations, each persistent operation has its own,
+//! because persistent operations may be started in different orders.
+//!
+//! Contract
+//! - All ranks number the operations on a set of mailboxes alike, in the order of their calls; operations that do not use them count too.
+//! - Which operations use a set of mailboxes is decided by what all ranks know: bytes, or for lengths that two ranks know, the length of a part (see
+//!   [`Exchange::by_messages`]).
+//! - A note may take the place of an older one once all ranks have finished that operation. Until then what is to be left waits
+//!   (`BackgroundOp::hold_back`), without anybody being held up: the rank asks for room ([`Mailboxes::ask_for_room_if_needed`]); the others' threads that are in
+//!   the library, or their helpers,
+//!   finish what they can ([`Mailboxes::serve`]), and whoever makes the room has the waiting rank's helper use it. What runs a function of the program
+//!   they leave to the program's threads.
+//! - Reductions combine as blocking ones do, from the highest rank to the lowest.
+//!
+//! | module | holds |
+//! |---|---|
+//! | `exchange` | what an operation leaves and gets: one constructor per operation |
+//! | `operation` | an operation under way: posting, getting, waiting |
+//! | `lent` | bytes that stay in a rank's memory, where others read them |
+//! | `storage` | where bytes lie: notes, slots, large slots |
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+
+use limosa_base::slots::{Awaited, Common, SlotSegment};
+use limosa_base::{fence, fork};
+use limosa_job::config;
+use limosa_p2p::{Engine, Peer};
+use parking_lot::Mutex;
+use smallvec::SmallVec;
+
+use limosa_mpi::comm::Comm;
+use limosa_mpi::mix::mix;
+
+mod exchange;
+mod lent;
+mod operation;
+mod storage;
+#[cfg(test)]
+mod tests;
+
+pub(super) use exchange::{Exchange, Limits};
+pub use operation::BackgroundOp;
+pub(super) use operation::MailboxUse;
+pub(super) use storage::LENT_LINE;
+use storage::Large;
+
+/// Most ranks of a communicator: a table of all fits a slot.
+const MAX_RANKS: usize = 256;
+/// Bytes of a slot of a communicator's mailboxes.
+pub(super) const SLOT_BYTES: usize = 4 << 10;
+/// Bytes of a large slot.
+const LARGE_BYTES: usize = 64 << 10;
+/// Most bytes that a rank can leave at once.
+pub(super) const MOST_BYTES: usize = LARGE_BYTES;
+
+/// Tells a communicator's mailboxes from those of its persistent operations, which have their numbers.
+const FOR_ALL: u64 = u64::MAX;
+/// Tells large slots from the mailboxes that they belong to.
+const LARGE: u64 = 1;
+
+/// Mailboxes of this process that operations have used, for the service callback ([`serve_all`]).
+static MAILBOX_SETS: Mutex<Vec<Weak<Mailboxes>>> = Mutex::new(Vec::new());
+/// How many of them have operations under way, and how many operations lend.
+static BUSY: AtomicUsize = AtomicUsize::new(0);
+
+/// Where the members of a communicator leave what they contribute.
+pub struct Mailboxes {
+    engine: Arc<Engine>,
+    name: u64,
+    slots: SlotSegment,
+    /// Ranks share processors: who comes last tells all others.
+    oversubscribed: bool,
+    peers: Box<[Peer]>,
+    large: OnceLock<Option<Large>>,
+    /// Bytes of a large slot, if this rank makes them.
+    large_bytes: usize,
+    pending: Mutex<Pending>,
+    /// An operation that all ranks are known to have finished.
+    finished_by_all: AtomicU64,
+    /// Threads of this process that sleep until something happens here.
+    sleepers: Mutex<usize>,
+    /// Operations that lend and are not done.
+    lent: AtomicUsize,
+    /// A thread of the program is to finish what the helper must not.
+    is_left: AtomicBool,
+}
+
+/// Which operations are under way.
+#[derive(Default)]
+struct Pending {
+    /// All operations up to this one are finished here.
+    mark: u64,
+    /// The operations after it; `None` for those that are finished, or do not use the mailboxes.
+    open: VecDeque<Option<Arc<BackgroundOp>>>,
+    /// How many of them could not be posted yet.
+    held_back: usize,
+    /// The operations that used this rank's large slots last, and the slot that is next.
+    large: [u64; storage::LARGE_SLOTS],
+    next_large: usize,
+    /// This rank wants to hear of something.
+    asks: bool,
+    /// This rank wants others to finish what they can.
+    room_wanted: bool,
+}
+
+impl Mailboxes {
+    /// The mailboxes for a communicator's non-blocking operations; `None` where there is none, which all members find alike.
+    pub(super) fn for_all(comm: &Comm, engine: &Arc<Engine>) -> Option<Arc<Mailboxes>> {
+        Mailboxes::join_on(comm, engine, FOR_ALL, SLOT_BYTES, LARGE_BYTES)
+    }
+
+    /// A set of mailboxes for a persistent operation of which a rank leaves at most so many bytes at a time.
+    pub(super) fn for_persistent(comm: &Comm, number: u64, bytes: usize) -> Option<Arc<Mailboxes>> {
+        let engine = comm.engine_if_any()?;
+        let room = bytes.next_multiple_of(64);
+        let (slot_bytes, large_bytes) = if room <= SLOT_BYTES { (room, 0) } else { (0, room.next_multiple_of(4 << 10)) };
+        Mailboxes::join_on(comm, engine, number, slot_bytes, large_bytes)
+    }
+
+    fn join_on(comm: &Comm, engine: &Arc<Engine>, number: u64, slot_bytes: usize, large_bytes: usize) -> Option<Arc<Mailboxes>> {
+        let peers = comm.world().shared_addresses(comm.group())?;
+        Mailboxes::join(engine, mix(comm.coll_context(), number), peers, comm.rank() as usize, slot_bytes, large_bytes)
+    }
+
+    /// The mailboxes of this name, which all of `peers` join, this process as the one at `me`.
+    fn join(
+        engine: &Arc<Engine>,
+        name: u64,
+        peers: Box<[Peer]>,
+        me: usize,
+        slot_bytes: usize,
+        large_bytes: usize,
+    ) -> Option<Arc<Mailboxes>> {
+        const OVERSUBSCRIBED: u64 = 1;
+        let size = peers.len();
+        if size == 1 || size > MAX_RANKS {
+            return None;
+        }
+        let wanted = || {
+            let about = (slot_bytes as u64) << 1 | if engine.oversubscribed() { OVERSUBSCRIBED } else { 0 };
+            (config::get().coll == config::CollPath::Auto).then(|| (SlotSegment::bytes(size, slot_bytes), about))
+        };
+        let found = engine.expect_host_memory().join_area(name, size, wanted).ok()??;
+        let slot_bytes = (found.about >> 1) as usize;
+        if slot_bytes > SLOT_BYTES || !slot_bytes.is_multiple_of(64) || found.bytes < SlotSegment::bytes(size, slot_bytes) {
+            return None;
+        }
+        let memory = engine.expect_host_memory().map_area::<Common>(found.place, SlotSegment::bytes(size, slot_bytes)).ok()?;
+        let mailboxes = Arc::new(Mailboxes {
+            engine: engine.clone(),
+            name,
+            slots: SlotSegment::new(memory, size, me, slot_bytes),
+            oversubscribed: found.about & OVERSUBSCRIBED != 0 && size > 2,
+            peers,
+            large: OnceLock::new(),
+            large_bytes,
+            pending: Mutex::default(),
+            finished_by_all: AtomicU64::new(0),
+            sleepers: Mutex::new(0),
+            lent: AtomicUsize::new(0),
+            is_left: AtomicBool::new(false),
+        });
+        MAILBOX_SETS.lock().push(Arc::downgrade(&mailboxes));
+        engine.set_attendant(serve_all);
+        Some(mailboxes)
+    }
+
+    fn size(&self) -> usize {
+        self.slots.size()
+    }
+
+    /// Whether ranks may lend what does not fit: all can read each other's memory. To be asked of a communicator's mailboxes.
+    pub(super) fn lends(&self) -> bool {
+        self.large().is_some_and(|large| large.can_lend)
+    }
+
+    /// Whether a rank can leave so many bytes at once.
+    pub(super) fn can_hold(&self, bytes: usize) -> bool {
+        bytes <= self.slots.slot_bytes() || (bytes <= self.large_bytes && self.large().is_some_and(|large| bytes <= large.slot_bytes))
+    }
+
+    /// Most bytes that a rank can leave at once.
+    pub(super) fn most_bytes(&self) -> usize {
+        self.large().map_or(self.slots.slot_bytes(), |large| large.slot_bytes)
+    }
+
+    /// The large slots, made when they are first needed.
+    fn large(&self) -> Option<&Large> {
+        self.large.get_or_init(|| Large::join(&self.engine, mix(self.name, LARGE), &self.peers, self.slots.me(), self.large_bytes)).as_ref()
+    }
+
+    /// Wakes whoever waits for what is the case now, after a change.
+    #[inline]
+    fn tell(&self) {
+        if self.slots.anybody_asleep() {
+            let memory = self.engine.expect_host_memory();
+            self.slots.for_each_wakeable(|member| memory.ring(self.peers[member]));
+            self.slots.for_each_requester(|member| memory.ring_urgently(self.peers[member]));
+        }
+    }
+
+    /// Operations up to this one that did not use the mailboxes are over.
+    pub(super) fn pass_over(&self, number: u64) {
+        self.pending.lock().count_to(number);
+        self.publish();
+    }
+
+    /// Enters an operation and posts what it leaves, if there is room.
+    fn enter(&self, operation: &Arc<BackgroundOp>, number: Option<u64>) {
+        if operation.lends() {
+            self.lent.fetch_add(1, Ordering::Relaxed);
+            BUSY.fetch_add(1, Ordering::Relaxed);
+        }
+        let mut pending = self.pending.lock();
+        let number = number.unwrap_or(pending.mark + pending.open.len() as u64 + 1);
+        if pending.open.is_empty() {
+            BUSY.fetch_add(1, Ordering::Relaxed);
+        }
+        if number > 0 {
+            pending.count_to(number - 1);
+        }
+        pending.open.push_back(Some(operation.clone()));
+        let posted = pending.held_back == 0 && self.try_post(&mut pending, operation, number);
+        if !posted {
+            operation.hold_back(number);
+            pending.held_back += 1;
+            let for_lent = pending.room_wanted;
+            self.ask_for_room_if_needed(&mut pending, for_lent);
+        }
+        let first_held_back = pending.held_back == 1;
+        drop(pending);
+        if posted {
+            operation.arrive(number);
+        }
+        self.tell();
+        if !posted && first_held_back {
+            self.ask_others_for_room();
+            self.engine.remind();
+        }
+        if self.slots.is_room_wanted() {
+            self.serve();
+        }
+    }
+
+    /// Asks for room, or not any more: what is held back needs room, and if `for_lent`, what is lent is wanted back.
+    fn ask_for_room_if_needed(&self, pending: &mut Pending, for_lent: bool) {
+        let needed = pending.held_back > 0 || (for_lent && self.lent.load(Ordering::Relaxed) > 0);
+        if needed != pending.room_wanted {
+            pending.room_wanted = needed;
+            self.slots.ask_for_room(needed);
+        }
+    }
+
+    /// An operation that lent is done.
+    fn count_returned(&self) {
+        BUSY.fetch_sub(1, Ordering::Relaxed);
+        if self.lent.fetch_sub(1, Ordering::Relaxed) == 1 {
+            self.ask_for_room_if_needed(&mut self.pending.lock(), true);
+        }
+    }
+
+    /// Has others finish what takes up the room that is needed here. They are told again in a while, in case that they were about to leave the
+    /// library.
+    #[cold]
+    fn ask_others_for_room(&self) {
+        fence::heavy();
+        let least = self.slots.least_finished();
+        for (member, peer) in self.peers.iter().enumerate().filter(|(member, _)| *member != self.slots.me()) {
+            if !self.slots.has_finished(member, least + 1) {
+                self.engine.expect_host_memory().ring_urgently(*peer);
+            }
+        }
+    }
+
+    /// Posts what an operation leaves in its start `number`, if there is room.
+    fn try_post(&self, pending: &mut Pending, operation: &BackgroundOp, number: u64) -> bool {
+        let needed = self.needs_finished(pending, number, operation.bytes);
+        if self.finished_by_all.load(Ordering::Relaxed) < needed {
+            let finished_by_all = self.slots.least_finished();
+            self.finished_by_all.store(finished_by_all, Ordering::Relaxed);
+            if finished_by_all < needed {
+                return false;
+            }
+        }
+        operation.post(pending, number);
+        true
+    }
+
+    /// Operation `number` is finished here; true if this rank wants to hear of something.
+    fn count_finished(&self, number: u64) -> bool {
+        let mut pending = self.pending.lock();
+        self.mark_finished(&mut pending, number);
+        pending.asks
+    }
+
+    /// Operation `number` is finished here, as this says to the others.
+    fn mark_finished(&self, pending: &mut Pending, number: u64) {
+        let before = pending.mark;
+        if !pending.remove(number) {
+            return;
+        }
+        if pending.mark != before {
+            self.slots.finish(pending.mark);
+        }
+        if pending.open.is_empty() {
+            BUSY.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Says how far this rank has come.
+    fn publish(&self) {
+        let mut pending = self.pending.lock();
+        let was_busy = !pending.open.is_empty();
+        pending.advance();
+        self.slots.finish(pending.mark);
+        if was_busy && pending.open.is_empty() {
+            BUSY.fetch_sub(1, Ordering::Relaxed);
+        }
+        drop(pending);
+        self.tell();
+    }
+
+    /// Finishes what can be finished and posts what can be posted, because somebody here or elsewhere waits for the room; and says what this rank
+    /// wants to hear of so that it can go on with that. True if this rank wants the same of others.
+    #[cold]
+    fn serve(&self) -> bool {
+        loop {
+            self.finish_ready(self.ready());
+            let mut posted: SmallVec<[(Arc<BackgroundOp>, u64); 8]> = SmallVec::new();
+            let mut pending = self.pending.lock();
+            while pending.held_back > 0 {
+                let next = pending.open.iter().flatten().find(|operation| operation.is_held_back()).cloned();
+                if let Some(operation) = next {
+                    let number = operation.number();
+                    if !self.try_post(&mut pending, &operation, number) {
+                        break;
+                    }
+                    posted.push((operation, number));
+                }
+                pending.held_back -= 1;
+            }
+            let for_lent = pending.room_wanted;
+            self.ask_for_room_if_needed(&mut pending, for_lent);
+            let room_wanted = pending.room_wanted;
+            let next = pending.open.iter().flatten().find(|operation| !operation.is_over());
+            let wanted = match next {
+                Some(operation) if operation.is_held_back() => {
+                    Some(Awaited::AllFinished(self.needs_finished(&pending, operation.number(), operation.bytes)))
+                }
+                Some(operation) if self.slots.is_room_wanted() && !operation.is_left_to_program() => operation.awaited_notes(),
+                _ => None,
+            };
+            if wanted.is_some() || pending.asks {
+                self.slots.request(wanted);
+                pending.asks = wanted.is_some();
+            }
+            drop(pending);
+            for (operation, number) in posted {
+                operation.arrive(number);
+                self.engine.notify();
+            }
+            self.tell();
+            let Some(wanted) = wanted else { return room_wanted };
+            fence::heavy();
+            if !self.slots.holds(wanted) {
+                return room_wanted;
+            }
+        }
+    }
+}
+
+impl Mailboxes {
+    /// Starts of operations for which nothing is left to do but to fetch.
+    fn ready(&self) -> SmallVec<[(Arc<BackgroundOp>, u64); 8]> {
+        self.pending.lock().open.iter().flatten().filter_map(|operation| Some((operation.clone(), operation.ready_start()?))).collect()
+    }
+
+    /// Finishes starts that were found ready a moment ago. Others may have done so, and may have started some of them again since.
+    fn finish_ready(&self, ready: SmallVec<[(Arc<BackgroundOp>, u64); 8]>) {
+        for (operation, number) in ready {
+            if operation.finish_start(number).is_some() {
+                // A thread may sleep until this is done.
+                self.engine.notify();
+            }
+        }
+    }
+}
+
+impl Pending {
+    /// Takes out operation `number`; false if it is not here (any more).
+    fn remove(&mut self, number: u64) -> bool {
+        let Some(at) = number.checked_sub(self.mark + 1) else { return false };
+        let is_removed = self.open.get_mut(at as usize).and_then(Option::take).is_some();
+        self.advance();
+        is_removed
+    }
+
+    /// Operations up to `number` that were not entered do not use the mailboxes.
+    fn count_to(&mut self, number: u64) {
+        let counted = self.mark + self.open.len() as u64;
+        if number <= counted {
+            return;
+        }
+        if self.open.is_empty() {
+            self.mark = number;
+        } else {
+            self.open.extend((counted..number).map(|_| None));
+        }
+    }
+
+    /// Takes note of what is finished.
+    fn advance(&mut self) {
+        while let Some(None) = self.open.front() {
+            self.open.pop_front();
+            self.mark += 1;
+        }
+    }
+}
+
+/// What a thread of this process does that was rung by another one.
+fn serve_all() -> bool {
+    if BUSY.load(Ordering::Relaxed) == 0 {
+        return false;
+    }
+    let mailbox_sets: SmallVec<[Arc<Mailboxes>; 8]> = MAILBOX_SETS.lock().iter().filter_map(Weak::upgrade).collect();
+    let mut again = false;
+    for mailboxes in mailbox_sets {
+        mailboxes.ask_for_room_if_needed(&mut mailboxes.pending.lock(), true);
+        let is_wanted = mailboxes.slots.is_room_wanted() || mailboxes.pending.lock().asks;
+        if is_wanted && mailboxes.serve() {
+            mailboxes.ask_others_for_room();
+            again = true;
+        }
+        if is_wanted {
+            mailboxes.leave_to_program();
+        }
+    }
+    again
+}
+
+impl Mailboxes {
+    /// Has a thread of the program finish what this thread must not.
+    fn leave_to_program(self: &Arc<Mailboxes>) {
+        let is_left = self.pending.lock().open.iter().flatten().any(|operation| operation.is_left_to_program());
+        if is_left && !self.is_left.swap(true, Ordering::AcqRel) {
+            let mailboxes = self.clone();
+            self.engine.leave_to_program(Box::new(move |_| {
+                mailboxes.is_left.store(false, Ordering::Release);
+                mailboxes.serve();
+            }));
+        }
+    }
+}
+
+impl Drop for Mailboxes {
+    fn drop(&mut self) {
+        MAILBOX_SETS.lock().retain(|mailboxes| !std::ptr::eq(mailboxes.as_ptr(), self));
+        if fork::in_child() {
+            // What is shared belongs to the parent.
+            return;
+        }
+        if self.large.get().is_some() {
+            self.engine.expect_host_memory().leave_area(mix(self.name, LARGE));
+        }
+        self.engine.expect_host_memory().leave_area(self.name);
+    }
+}

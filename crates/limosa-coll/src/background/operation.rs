@@ -1,0 +1,659 @@
+//! An operation under way: what this rank leaves in a set of mailboxes is posted, and what it gets is fetched when it is there.
+//!
+//! | state | meaning | next |
+//! |---|---|---|
+//! | idle | not started | held back, posted, lent or done, by [`BackgroundOp::start`] |
+//! | held back | there is no room yet for what this rank leaves | posted, by [`Mailboxes::serve`] |
+//! | posted | what this rank leaves is there | fetching, once what it gets is there too; lent or done, if that is nothing |
+//! | fetching | a thread brings what this rank gets to its buffer | lent, if it lends, or done |
+//! | lent | others may still read this rank's memory | done, once all have finished the operation |
+//! | done | nothing is left to do | held back or posted (persistent) |
+//!
+//! State and number are one word ([`StateWord`]): every transition says which start it is about. An operation is marked finished in the list of
+//! pending operations before it is lent or done, so that the list never holds one start of it beside the next. Held back and posted are entered under the
+//! list's lock,
+//! fetching by one of all threads that try.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use limosa_base::slots::{Awaited, BODY_BYTES, Body};
+use limosa_p2p::memory::Region;
+use limosa_p2p::{View, in_service};
+use parking_lot::Mutex;
+use smallvec::SmallVec;
+
+use super::exchange::{Contribution, Exchange, Intake, Limits, Operands, Parts};
+use super::lent::{CHUNK_BYTES, read_lent};
+use super::storage::{BLOCK, BY_MESSAGE, LINE, Location, NOTHING, Note, TABLE, get, put};
+use super::{Mailboxes, Pending};
+use crate::buffer::{Blocks, Buffer};
+use crate::run::ScheduleRun;
+use crate::schedule::{broken, copy, mismatch};
+use crate::shared::{Reducer, Scratch, look};
+use limosa_mpi::comm::Comm;
+use limosa_mpi::error::{Error, Result};
+use limosa_mpi::fail;
+use limosa_mpi::observe::{Awaits, Sleeper, Waiting};
+use limosa_mpi::operation::{End, Moment, Operation, StateWord};
+
+const IDLE: u8 = 0;
+const HELD_BACK: u8 = 1;
+const POSTED: u8 = 2;
+const FETCHING: u8 = 3;
+const LENT: u8 = 4;
+const DONE: u8 = 5;
+
+/// Where an operation is to be done.
+pub(crate) struct MailboxUse {
+    pub(crate) mailboxes: Arc<Mailboxes>,
+    /// Its number, unless the mailboxes count for themselves because they serve one persistent operation.
+    pub(crate) number: Option<u64>,
+    pub(crate) limits: Limits,
+}
+
+/// A start is finished here.
+pub(super) struct Finished {
+    /// This rank wants to hear of something (see [`Mailboxes::serve`]).
+    asks: bool,
+}
+
+/// An operation of this rank on a set of mailboxes.
+pub struct BackgroundOp {
+    pub(super) mailboxes: Arc<Mailboxes>,
+    /// For the report of a hang; none in tests of a set of mailboxes alone.
+    comm: Option<Arc<Comm>>,
+    word: StateWord,
+    /// Bytes that this rank leaves.
+    pub(super) bytes: usize,
+    own_number: Option<u64>,
+    exchange: Exchange,
+    by_messages: Option<Arc<ScheduleRun>>,
+    trouble: Mutex<Option<Error>>,
+}
+
+// SAFETY: the addresses in an exchange are those of buffers that the program leaves to the operation until it has ended; one thread at a time, which the
+// state names, reads or writes there. Everything else is synchronised by itself.
+unsafe impl Send for BackgroundOp {}
+// SAFETY: as above.
+unsafe impl Sync for BackgroundOp {}
+
+impl BackgroundOp {
+    pub(crate) fn new(mailbox_use: MailboxUse, exchange: Exchange) -> Arc<BackgroundOp> {
+        let mailboxes = mailbox_use.mailboxes;
+        Arc::new(BackgroundOp {
+            comm: None,
+            word: StateWord::new(IDLE),
+            bytes: exchange.bytes(mailboxes.size(), mailboxes.slots.me()),
+            own_number: mailbox_use.number,
+            by_messages: None,
+            exchange,
+            mailboxes,
+            trouble: Mutex::default(),
+        })
+    }
+
+    /// Makes ready what goes by message on this communicator; before the first start.
+    pub(crate) fn prepare(&mut self, comm: &Arc<Comm>) {
+        self.comm = Some(comm.clone());
+        self.by_messages = self.exchange.by_messages.take().map(|schedule| ScheduleRun::new(comm, *schedule));
+    }
+
+    /// Starts it; it must be new or done.
+    pub fn start(self: &Arc<BackgroundOp>) {
+        if let Some(by_messages) = &self.by_messages {
+            // First of all: whoever finds this posted also asks whether these messages are through, and must not get the answer of the last time.
+            *self.trouble.lock() = None;
+            by_messages.start();
+        }
+        self.mailboxes.enter(self, self.own_number);
+        if self.lends() && !self.is_done() {
+            // In case that this thread is not here to see others fall behind.
+            self.mailboxes.engine.remind_soon();
+        }
+    }
+
+    /// Whether others read this process's memory.
+    #[inline]
+    pub(super) fn lends(&self) -> bool {
+        matches!(self.exchange.contribution, Contribution::Lent(_))
+    }
+
+    /// The number of this start.
+    pub(super) fn number(&self) -> u64 {
+        self.word.load().number
+    }
+
+    /// There is no room yet for what this rank leaves.
+    pub(super) fn is_held_back(&self) -> bool {
+        self.word.load().state == HELD_BACK
+    }
+
+    /// Nothing is left to do.
+    #[inline]
+    pub fn is_done(&self) -> bool {
+        self.word.load().state == DONE
+    }
+
+    /// This rank reads nothing any more that others have left.
+    #[inline]
+    pub(super) fn is_over(&self) -> bool {
+        self.word.load().state >= LENT
+    }
+
+    fn messages_are_done(&self) -> bool {
+        self.by_messages.as_ref().is_none_or(|by_messages| by_messages.is_done())
+    }
+
+    #[inline]
+    fn is_ready_at(&self, now: Moment) -> bool {
+        now.state == POSTED && self.mailboxes.slots.holds(self.awaited(now.number)) && self.messages_are_done()
+    }
+
+    /// It runs a function of the program, which this thread must not do.
+    #[inline]
+    fn is_for_program(&self) -> bool {
+        self.exchange.by_program && matches!(self.exchange.intake, Intake::Combined { .. }) && in_service()
+    }
+
+    /// It is ready, but not for this thread.
+    pub(super) fn is_left_to_program(&self) -> bool {
+        self.is_for_program() && self.is_ready_at(self.word.load())
+    }
+
+    /// The number of the start for which nothing is left to do but what [`BackgroundOp::finish_start`] does, if it is so and this thread may
+    /// do that. Takes no lock.
+    #[inline]
+    pub(super) fn ready_start(&self) -> Option<u64> {
+        let now = self.word.load();
+        (self.is_ready_at(now) && !self.is_for_program()).then_some(now.number)
+    }
+
+    /// What it waits for, if it is posted and waits for nothing but what others leave.
+    pub(super) fn awaited_notes(&self) -> Option<Awaited> {
+        let now = self.word.load();
+        (now.state == POSTED && self.messages_are_done()).then(|| self.awaited(now.number))
+    }
+
+    /// A look would bring it further, or it is done. May be called with the engine's lock, which nobody takes who has the list of pending operations.
+    fn is_ripe(&self) -> bool {
+        let now = self.word.load();
+        match now.state {
+            HELD_BACK => self.mailboxes.slots.least_finished() >= self.mailboxes.room_for(self, now.number),
+            POSTED => self.is_ready_at(now),
+            LENT => self.mailboxes.slots.holds(Awaited::AllFinished(now.number)),
+            _ => true,
+        }
+    }
+
+    /// Whether who comes last tells all others. That may be the helper: it does not combine for all with a function of the program.
+    fn last_publishes(&self) -> bool {
+        self.mailboxes.oversubscribed
+            && !self.exchange.by_program
+            && !matches!(self.exchange.contribution, Contribution::Nothing)
+            && self.exchange.kind.is_among_all()
+    }
+
+    /// What must be there for this rank, when it has posted for this start.
+    #[inline]
+    fn awaited(&self, number: u64) -> Awaited {
+        match &self.exchange.intake {
+            _ if self.last_publishes() => Awaited::Note(self.mailboxes.size(), number),
+            Intake::Nothing => Awaited::Anything,
+            Intake::One { from, .. } => Awaited::Note(*from, number),
+            Intake::Signals | Intake::Each { .. } => Awaited::AllNotes(number),
+            Intake::Combined { operands, .. } if operands.ranks == self.mailboxes.size() => Awaited::AllNotes(number),
+            Intake::Combined { operands, .. } => Awaited::NotesBelow(operands.ranks, number),
+        }
+    }
+
+    // ---- leaving ---------------------------------------------------------------------------------------------------
+
+    /// Start `number` has begun, and there is no room yet for what this rank leaves.
+    pub(super) fn hold_back(&self, number: u64) {
+        self.word.set(number, HELD_BACK);
+    }
+
+    /// Posts what this rank leaves for start `number`, for which there is room. It may then be done already. Otherwise [`BackgroundOp::arrive`] is to
+    /// follow.
+    pub(super) fn post(&self, pending: &mut Pending, number: u64) {
+        let (mailboxes, kind, all) = (&*self.mailboxes, self.exchange.kind, self.bytes);
+        let block = |len| Note { kind, form: BLOCK, len, all };
+        match &self.exchange.contribution {
+            Contribution::Nothing => {}
+            Contribution::Signal => mailboxes.leave(pending, number, block(0), |_| ()),
+            Contribution::Block(region) => mailboxes.leave(pending, number, block(all), |place| put(region, place)),
+            Contribution::Parts(parts) => match parts.even {
+                Some(0) => mailboxes.leave(pending, number, block(0), |_| ()),
+                Some(len) => mailboxes.leave(pending, number, block(len), |place| {
+                    place.chunks_exact_mut(len).enumerate().for_each(|(rank, part)| put(&parts.blocks.region(rank), part));
+                }),
+                None => mailboxes.leave(pending, number, Note { form: TABLE, ..block(all) }, |place| self.lay_out(parts, place)),
+            },
+            Contribution::Lent(lent) => lent.post(mailboxes, pending, number, kind),
+        }
+        if let Some((from, to)) = &self.exchange.own {
+            copy(from, to);
+        }
+        if matches!(self.exchange.intake, Intake::Nothing) && !self.last_publishes() && self.by_messages.is_none() {
+            mailboxes.mark_finished(pending, number);
+            self.word.set(number, self.end());
+        } else {
+            self.word.set(number, POSTED);
+        }
+    }
+
+    /// The state after fetching.
+    fn end(&self) -> u8 {
+        if self.lends() { LENT } else { DONE }
+    }
+
+    /// A table, and the parts that are left.
+    fn lay_out(&self, parts: &Parts, place: &mut [u8]) {
+        let (size, me) = (self.mailboxes.size(), self.mailboxes.slots.me());
+        let (table, data) = place.split_at_mut(size * LINE);
+        let mut used = 0;
+        for (rank, line) in table.chunks_exact_mut(LINE).enumerate().filter(|(rank, _)| *rank != me) {
+            let region = parts.blocks.region(rank);
+            let len = region.len();
+            let offset = if len > parts.most {
+                BY_MESSAGE
+            } else {
+                put(&region, &mut data[used..used + len]);
+                used += len;
+                (size * LINE + used - len) as u32
+            };
+            line[..4].copy_from_slice(&offset.to_ne_bytes());
+            // A length that needs more digits goes by message, which has them all.
+            line[4..].copy_from_slice(&(len as u32).to_ne_bytes());
+        }
+    }
+
+    /// After posting for start `number`: counts this rank as arrived. Who is the last tells all, and does what is to be done for all.
+    pub(super) fn arrive(&self, number: u64) {
+        // An operation that does not meet may be done by now, and started again. No rank is done with one that does before this has returned.
+        if !self.last_publishes() || self.mailboxes.slots.arrive(number) < self.mailboxes.size() as u64 {
+            return;
+        }
+        let outcome = match &self.exchange.intake {
+            Intake::Combined { operands, part, for_all: true, .. } => self.combine_for_all(operands, part),
+            _ => {
+                self.mailboxes.post_for_all(number, self.exchange.kind, 0, &Body::default());
+                Ok(())
+            }
+        };
+        if let Err(error) = outcome {
+            self.trouble.lock().get_or_insert(error);
+            self.mailboxes.post_for_all(number, self.exchange.kind, NOTHING, &Body::default());
+        }
+    }
+
+    /// Combines the operands, to where this rank's was: all others wait for the result.
+    fn combine_for_all(&self, operands: &Operands, part: &Range<usize>) -> Result<()> {
+        let (mailboxes, number, kind, len) = (&*self.mailboxes, self.number(), self.exchange.kind, part.len());
+        let mut body = Body::default();
+        if len <= BODY_BYTES {
+            // SAFETY: the body has room for this many bytes.
+            unsafe { self.combine(operands, part, (&raw mut body).cast())? };
+            mailboxes.post_for_all(number, kind, len as u8, &body);
+            return Ok(());
+        }
+        let scratch = Scratch::take(len)?;
+        // SAFETY: scratch memory of this many bytes; then this rank's operand, of as many bytes, which nobody else reads.
+        unsafe {
+            self.combine(operands, part, scratch.start())?;
+            let me = mailboxes.slots.me();
+            if let Location::Here(own) = mailboxes.find(me, number, kind, None)?.place {
+                std::ptr::copy_nonoverlapping(scratch.start(), own.cast_mut(), len);
+            }
+            body[..3].copy_from_slice(&[len as u64, 0, me as u64]);
+        }
+        mailboxes.post_for_all(number, kind, BLOCK, &body);
+        Ok(())
+    }
+
+    // ---- getting ---------------------------------------------------------------------------------------------------
+
+    /// Does what is left to do, if that is possible now; true if nothing is left. Only for the threads that the request belongs to, so that nobody
+    /// starts it again meanwhile.
+    #[inline]
+    pub fn advance(&self) -> bool {
+        let now = self.word.load();
+        if now.state == DONE {
+            return true;
+        }
+        if now.state == HELD_BACK && self.is_ripe() {
+            self.mailboxes.serve();
+        }
+        let finished = self.ready_start().and_then(|number| self.finish_start(number));
+        if let Some(Finished { asks }) = finished {
+            self.mailboxes.tell();
+            if asks || self.mailboxes.slots.is_room_wanted() {
+                self.mailboxes.serve();
+            }
+        }
+        self.is_done() || self.settle()
+    }
+
+    /// After fetching: it is done once nobody needs what is lent; true if it is.
+    fn settle(&self) -> bool {
+        let now = self.word.load();
+        let is_returned = now.state == LENT && self.mailboxes.slots.holds(Awaited::AllFinished(now.number));
+        if !is_returned || !self.word.advance(now.number, LENT, DONE) {
+            return self.is_done();
+        }
+        self.mailboxes.count_returned();
+        true
+    }
+
+    /// Fetches what this rank gets in start `number`, which was found ready, and marks it finished. `None` if another thread does, or has done, that:
+    /// by now the operation may have been started again.
+    #[must_use]
+    pub(super) fn finish_start(&self, number: u64) -> Option<Finished> {
+        if !self.word.advance(number, POSTED, FETCHING) {
+            return None;
+        }
+        let outcome = self.fetch();
+        let trouble = outcome.err().or_else(|| self.by_messages.as_ref().and_then(|by_messages| by_messages.take_error()));
+        if let Some(error) = trouble {
+            self.trouble.lock().get_or_insert(error);
+        }
+        let asks = self.mailboxes.count_finished(number);
+        self.word.set(number, self.end());
+        Some(Finished { asks })
+    }
+
+    fn fetch(&self) -> Result<()> {
+        match &self.exchange.intake {
+            Intake::Nothing => Ok(()),
+            Intake::Signals => {
+                if self.last_publishes() {
+                    Ok(())
+                } else {
+                    (0..self.mailboxes.size()).try_for_each(|rank| self.found(rank, None, 0).map(|_| ()))
+                }
+            }
+            Intake::One { from, part, into } => {
+                let place = self.found(*from, *part, into.len())?;
+                // SAFETY: so many bytes are there.
+                unsafe { self.bring(*from, place, into) }
+            }
+            Intake::Each { into, part, .. } => self.fetch_each(into, *part),
+            Intake::Combined { operands, part, into, for_all } => {
+                if *for_all && self.last_publishes() {
+                    return self.fetch_for_all(into, part.len());
+                }
+                let region = into.region();
+                if let Some(start) = region.as_contiguous() {
+                    // SAFETY: the program's result, which has this many bytes.
+                    return unsafe { self.combine(operands, part, start) };
+                }
+                let scratch = Scratch::take(part.len())?;
+                // SAFETY: scratch memory of this many bytes.
+                unsafe {
+                    self.combine(operands, part, scratch.start())?;
+                    get(scratch.start(), &region);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn fetch_each(&self, into: &Blocks, part: Option<usize>) -> Result<()> {
+        let (size, me) = (self.mailboxes.size(), self.mailboxes.slots.me());
+        let mut outcome = Ok(());
+        for rank in (1..size).map(|distance| (me + distance) % size) {
+            let region = into.region(rank);
+            // SAFETY: so many bytes are there.
+            let brought = self.found(rank, part, region.len()).and_then(|place| unsafe { self.bring(rank, place, &region) });
+            outcome = outcome.and(brought);
+        }
+        outcome
+    }
+
+    /// Brings a rank's bytes, as many as the region has, to the region.
+    ///
+    /// # Safety
+    /// So many bytes must be there.
+    #[inline]
+    unsafe fn bring(&self, rank: usize, place: Option<Location>, into: &Region) -> Result<()> {
+        match place {
+            // SAFETY: the caller's promise.
+            Some(Location::Here(start)) => unsafe { get(start, into) },
+            Some(Location::There(address)) => return read_lent(&self.mailboxes.engine, self.mailboxes.peers[rank], rank, address, into),
+            Some(Location::OnTheWay) | None => {}
+        }
+        Ok(())
+    }
+
+    fn fetch_for_all(&self, into: &Buffer, len: usize) -> Result<()> {
+        let (mailboxes, number) = (&*self.mailboxes, self.number());
+        if mailboxes.is_void(number) {
+            // Ranks disagree, or the operation failed: with whom, each finds out by itself.
+            return (0..mailboxes.size()).try_for_each(|rank| self.found(rank, None, len).map(|_| ()));
+        }
+        let found = mailboxes.find_for_all(number, self.exchange.kind)?;
+        if found.len != len {
+            return Err(mismatch(mailboxes.size() - 1, found.len, len));
+        }
+        if let Location::Here(start) = found.place {
+            // SAFETY: so many bytes are there.
+            unsafe { get(start, &into.region()) };
+        }
+        Ok(())
+    }
+
+    /// Where a rank has the bytes that this one expects; `None` if there are none, or they come by message as this rank knows.
+    #[inline]
+    fn found(&self, rank: usize, part: Option<usize>, expected: usize) -> Result<Option<Location>> {
+        let most = match &self.exchange.intake {
+            Intake::Each { most, .. } => *most,
+            _ => usize::MAX,
+        };
+        if expected > most {
+            return Ok(None);
+        }
+        let found = self.mailboxes.find(rank, self.number(), self.exchange.kind, part)?;
+        if found.len != expected {
+            return Err(mismatch(rank, found.len, expected));
+        }
+        Ok((expected > 0).then_some(found.place))
+    }
+
+    /// Combines the operands of the first ranks, which are there: this part of them.
+    ///
+    /// # Errors
+    /// Ranks disagree about the length; errors of the operation.
+    ///
+    /// # Safety
+    /// `into` must have room for the part and be used by nobody else.
+    unsafe fn combine(&self, operands: &Operands, part: &Range<usize>, into: *mut u8) -> Result<()> {
+        let all = operands.like.bytes();
+        let reducer = Reducer::new(&operands.op, &operands.like, true);
+        let places = (0..operands.ranks).map(|rank| self.found(rank, None, all)).collect::<Result<SmallVec<[_; 16]>>>()?;
+        let is_lent = places.iter().any(|place| matches!(place, Some(Location::There(_))));
+        // What is lent is combined by pieces that stay in the cache.
+        let element = reducer.element();
+        let piece = if is_lent { (CHUNK_BYTES / element).max(1) * element } else { part.len() };
+        let scratch = Scratch::take(if is_lent { piece } else { 0 })?;
+        for offset in (0..part.len()).step_by(piece.max(1)) {
+            let len = piece.min(part.len() - offset);
+            for (rank, place) in places.iter().enumerate().rev() {
+                let Some(from) = self.fetch_piece(rank, *place, part.start + offset, len, &scratch)? else { continue };
+                // SAFETY: the piece lies within the bytes that the rank has left or lent; the rest is the caller's promise.
+                unsafe {
+                    if rank + 1 == operands.ranks {
+                        std::ptr::copy_nonoverlapping(from, into.add(offset), len);
+                    } else {
+                        reducer.combine(from, into.add(offset), len)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Where `len` bytes of a rank's operand are in this process, in scratch memory if they must be fetched; `None` if it has none.
+    fn fetch_piece(&self, rank: usize, place: Option<Location>, offset: usize, len: usize, scratch: &Scratch) -> Result<Option<*const u8>> {
+        match place {
+            Some(Location::Here(start)) => Ok(Some(start.wrapping_add(offset))),
+            Some(Location::There(address)) if rank == self.mailboxes.slots.me() => Ok(Some((address as *const u8).wrapping_add(offset))),
+            Some(Location::There(address)) => {
+                // SAFETY: scratch memory of at least this many bytes, which nobody else uses.
+                let room = unsafe { Region::contiguous(scratch.start(), len) };
+                read_lent(&self.mailboxes.engine, self.mailboxes.peers[rank], rank, address.wrapping_add(offset as u64), &room)?;
+                Ok(Some(scratch.start()))
+            }
+            Some(Location::OnTheWay) | None => Ok(None),
+        }
+    }
+
+    // ---- waiting ---------------------------------------------------------------------------------------------------
+
+    /// Waits until it is done.
+    fn wait_here(&self, waiting: &Waiting<'_>) {
+        while !self.advance() {
+            let now = self.word.load();
+            let awaited = match now.state {
+                HELD_BACK => Awaited::AllFinished(self.mailboxes.room_for(self, now.number)),
+                LENT => Awaited::AllFinished(now.number),
+                FETCHING => {
+                    // Another thread is copying.
+                    std::thread::yield_now();
+                    continue;
+                }
+                _ => self.awaited(now.number),
+            };
+            if !self.wait_until(awaited, waiting) {
+                self.trouble.lock().get_or_insert_with(broken);
+                let now = self.word.load();
+                if now.state != FETCHING && self.word.advance(now.number, now.state, DONE) {
+                    return;
+                }
+            }
+        }
+        self.mailboxes.keep_pace(self.number(), self.mailboxes.depth(self.bytes));
+    }
+
+    /// Waits until something is the case at the mailboxes and messages have come; false if nothing will be any more.
+    fn wait_until(&self, awaited: Awaited, waiting: &Waiting<'_>) -> bool {
+        let engine = &self.mailboxes.engine;
+        let slots = &self.mailboxes.slots;
+        let holds = || {
+            let is_posted = !self.is_held_back();
+            self.is_done() || (slots.holds(awaited) && (!is_posted || self.messages_are_done()))
+        };
+        if look(engine, holds) {
+            return true;
+        }
+        let mut is_broken = false;
+        let (begin_sleep, end_sleep) = (|| self.mailboxes.begin_sleep(awaited), || self.mailboxes.end_sleep());
+        let sleeper = Sleeper { waiting, begin_sleep: &begin_sleep, end_sleep: &end_sleep };
+        engine.block_on(
+            &mut |view| {
+                is_broken = view.is_broken();
+                is_broken || holds()
+            },
+            &sleeper,
+        );
+        !is_broken || holds()
+    }
+}
+
+impl Mailboxes {
+    /// After a wait for operation `number`: if this rank is so far ahead of others that there is no room for another one like it, it lets them
+    /// catch up for a while. That is cheaper than asking them to make room, which a program that only starts and waits then never does.
+    #[inline]
+    fn keep_pace(&self, number: u64, depth: u64) {
+        if self.finished_by_all.load(Ordering::Relaxed) + depth <= number {
+            self.let_catch_up(number, depth);
+        }
+    }
+
+    #[cold]
+    fn let_catch_up(&self, number: u64, depth: u64) {
+        if self.slots.least_finished() + depth <= number {
+            // Not for a single one: who runs ahead of the others would soon be back.
+            look(&self.engine, || self.slots.least_finished() + depth.div_ceil(2) > number);
+        }
+        self.finished_by_all.store(self.slots.least_finished(), Ordering::Relaxed);
+    }
+
+    /// What all must have finished before an operation can be posted.
+    fn room_for(&self, operation: &BackgroundOp, number: u64) -> u64 {
+        self.needs_finished(&self.pending.lock(), number, operation.bytes)
+    }
+
+    fn begin_sleep(&self, awaited: Awaited) {
+        let mut sleepers = self.sleepers.lock();
+        *sleepers += 1;
+        if *sleepers == 1 { self.slots.begin_sleep(awaited) } else { self.slots.await_anything() }
+    }
+
+    fn end_sleep(&self) {
+        let mut sleepers = self.sleepers.lock();
+        *sleepers -= 1;
+        if *sleepers == 0 {
+            self.slots.end_sleep();
+        }
+    }
+}
+
+impl Operation for BackgroundOp {
+    fn start(self: Arc<Self>) -> Result<()> {
+        BackgroundOp::start(&self);
+        Ok(())
+    }
+
+    fn progress(&self) -> bool {
+        self.advance()
+    }
+
+    fn is_ready(&self, _view: &View<'_>) -> bool {
+        self.is_ripe()
+    }
+
+    fn finish(&self) -> Option<End> {
+        self.advance().then(|| End { error: self.trouble.lock().take(), ..End::empty() })
+    }
+
+    fn look(&self) -> Option<End> {
+        if !self.advance() {
+            self.mailboxes.engine.poll();
+        }
+        self.advance().then(End::empty)
+    }
+
+    fn cancel(&self) -> Result<()> {
+        fail!(MPI_ERR_REQUEST, "collective operations cannot be cancelled")
+    }
+
+    fn release(&self) -> Result<()> {
+        if self.advance() {
+            return Ok(());
+        }
+        fail!(MPI_ERR_REQUEST, "an active collective operation cannot be freed: complete it first")
+    }
+
+    fn wait(&self, waiting: &Waiting<'_>) -> bool {
+        self.wait_here(waiting);
+        true
+    }
+
+    fn begin_sleep(&self) {
+        self.mailboxes.begin_sleep(Awaited::Anything);
+    }
+
+    fn end_sleep(&self) {
+        self.mailboxes.end_sleep();
+    }
+
+    fn keeps_shared_memory(&self) -> bool {
+        true
+    }
+
+    fn awaits(&self) -> Option<Awaits<'_>> {
+        self.comm.as_deref().map(Awaits::Collective)
+    }
+}

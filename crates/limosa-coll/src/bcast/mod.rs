@@ -1,0 +1,46 @@
+//! Broadcast (MPI-5 section 6.4).
+
+pub(super) mod binomial;
+pub(super) mod scatter_exchange;
+
+use super::buffer::Buffer;
+use super::select::{self, select};
+use super::shared::{self, Kind};
+use super::{Call, Exchange, Plan, Schedule};
+use limosa_mpi::error::Result;
+
+/// Gives all ranks what the root's buffer holds.
+///
+/// # Errors
+/// `MPI_ERR_ROOT`, `MPI_ERR_NO_MEM`, `MPI_ERR_TRUNCATE`, `MPI_ERR_COUNT`, and errors of the machine.
+pub fn run(call: &Call<'_>, buffer: &Buffer, root: i32) -> Result<()> {
+    let rank = call.comm.check_root(root)? as usize;
+    match call.shared_call(Kind::Bcast, buffer.bytes()) {
+        Some(shared_call) => shared::bcast(&shared_call, buffer, rank),
+        None => super::run(call.comm, plan(call, buffer, root)?),
+    }
+}
+
+/// Prepares what [`run`] does, to be done in the background.
+///
+/// # Errors
+/// As for [`plan`].
+pub fn background(call: &Call<'_>, buffer: &Buffer, root: i32) -> Result<Plan> {
+    let rank = call.comm.check_root(root)? as usize;
+    match call.mailbox_use_to_move_by_root(Kind::Bcast, buffer.bytes(), buffer.bytes()) {
+        Some(mailbox_use) => Exchange::bcast(call, mailbox_use.limits, buffer, rank).map(|exchange| Plan::at(mailbox_use, exchange)),
+        None => plan(call, buffer, root).map(Plan::from),
+    }
+}
+
+/// Plans that all ranks get what the root's buffer holds.
+///
+/// # Errors
+/// `MPI_ERR_ROOT`, `MPI_ERR_NO_MEM`.
+pub fn plan(call: &Call<'_>, buffer: &Buffer, root: i32) -> Result<Schedule> {
+    let root = call.comm.check_root(root)? as usize;
+    let mut schedule = Schedule::new(call);
+    let plan = select(Kind::Bcast, select::BCAST, schedule.size(), buffer.bytes(), None);
+    plan(&mut schedule, buffer, root)?;
+    Ok(schedule)
+}

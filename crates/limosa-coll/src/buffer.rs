@@ -1,0 +1,247 @@
+//! The program's buffers, as collectives see them: checked, and with counts and addresses wide enough for any size.
+//!
+//! `MPI_IN_PLACE` is no buffer: where it has a meaning, an operation takes an `Option`, and `None` says that the program passed it
+//! ([`Buffer::or_in_place`], [`Blocks::or_in_place`]). Everywhere else it is an error.
+
+use std::sync::Arc;
+
+use limosa_p2p::memory::{Layout, Region};
+
+use limosa_mpi::consts::MPI_IN_PLACE;
+use limosa_mpi::datatype::{Datatype, Held};
+use limosa_mpi::error::Result;
+use limosa_mpi::fail;
+
+/// `count` elements of a datatype at an address.
+///
+/// Whoever builds one for memory that messages are to move in or out of promises that this memory is what the program has passed for the
+/// operation: valid until its end, readable or writable as its parameter says.
+#[derive(Clone)]
+pub struct Buffer {
+    pub(super) base: *mut u8,
+    pub(super) count: usize,
+    pub(super) datatype: Held,
+}
+
+impl Buffer {
+    /// The program's argument `arg`, checked.
+    ///
+    /// # Errors
+    /// `MPI_ERR_COUNT` (negative, or more bytes than there can be), `MPI_ERR_TYPE` (not committed), `MPI_ERR_BUFFER` (null, or `MPI_IN_PLACE`).
+    #[inline(always)]
+    pub fn new(base: *mut u8, count: i64, datatype: impl Into<Held>, arg: &str) -> Result<Buffer> {
+        let datatype = datatype.into();
+        if base as usize == MPI_IN_PLACE {
+            fail!(MPI_ERR_BUFFER, "{arg} is MPI_IN_PLACE, which has no meaning here");
+        }
+        check_elements(count, &datatype, arg)?;
+        check_address(base, count, &datatype, arg)?;
+        Ok(Buffer { base, count: count as usize, datatype })
+    }
+
+    /// As [`Buffer::new`], or `None` for `MPI_IN_PLACE`. `datatype` is asked for only if it is significant.
+    ///
+    /// # Errors
+    /// As for [`Buffer::new`], and those of `elements`.
+    #[inline(always)]
+    pub fn or_in_place<D: Into<Held>>(base: *mut u8, elements: impl FnOnce() -> Result<(i64, D)>, arg: &str) -> Result<Option<Buffer>> {
+        if base as usize == MPI_IN_PLACE {
+            return Ok(None);
+        }
+        let (count, datatype) = elements()?;
+        Buffer::new(base, count, datatype, arg).map(Some)
+    }
+
+    /// Data bytes.
+    pub(super) fn bytes(&self) -> usize {
+        self.count * self.datatype.size() as usize
+    }
+
+    /// The memory, for transfers and copies.
+    #[inline]
+    pub(super) fn region(&self) -> Region {
+        // SAFETY: the promise of the buffer's builder.
+        unsafe { self.datatype.region(self.base, self.count) }
+    }
+
+    /// `count` of the elements, from element `first` on.
+    pub(super) fn slice(&self, first: usize, count: usize) -> Buffer {
+        debug_assert!(first + count <= self.count);
+        let base = self.base.wrapping_offset(first as isize * self.datatype.extent() as isize);
+        Buffer { base, count, datatype: self.datatype.clone() }
+    }
+
+    /// The address of the first data byte, if there is one.
+    fn first_byte(&self) -> Option<usize> {
+        if let Some(place) = self.datatype.contiguous_at(self.count) {
+            return (self.bytes() > 0).then(|| self.base.wrapping_offset(place) as usize);
+        }
+        let mut first = None;
+        self.datatype.pieces(self.base, self.count, 0, self.bytes().min(1), &mut |address, _| {
+            first = Some(address as usize);
+            false
+        });
+        first
+    }
+}
+
+/// One block of memory per rank.
+#[derive(Clone)]
+pub struct Blocks {
+    base: *mut u8,
+    shape: Shape,
+}
+
+#[derive(Clone)]
+enum Shape {
+    /// Blocks of equal size, one after the other.
+    Even { count: usize, datatype: Held },
+    /// Counts, and displacements in extents of the datatype.
+    Uneven { counts: Vec<usize>, displs: Vec<i64>, datatype: Held },
+    /// Counts, displacements in bytes, and datatypes.
+    Each { counts: Vec<usize>, displs: Vec<i64>, datatypes: Vec<Held> },
+}
+
+impl Blocks {
+    /// `count` elements for each of `ranks` ranks.
+    ///
+    /// # Errors
+    /// As for [`Buffer::new`].
+    pub fn even(base: *mut u8, count: i64, datatype: impl Into<Held>, ranks: usize, arg: &str) -> Result<Blocks> {
+        let whole = count.checked_mul(ranks as i64);
+        let Some(whole) = whole else {
+            fail!(MPI_ERR_COUNT, "{arg} has room for {ranks} times {count} elements, which is more than there can be")
+        };
+        let whole = Buffer::new(base, whole, datatype, arg)?;
+        Ok(Blocks { base: whole.base, shape: Shape::Even { count: count as usize, datatype: whole.datatype } })
+    }
+
+    /// `counts[i]` elements for rank `i`, at `displs[i]` extents.
+    ///
+    /// # Errors
+    /// As for [`Buffer::new`].
+    pub fn uneven(base: *mut u8, counts: &[i64], displs: Vec<i64>, datatype: impl Into<Held>, arg: &str) -> Result<Blocks> {
+        let datatype = datatype.into();
+        let mut checked = Vec::with_capacity(counts.len());
+        for (rank, &count) in counts.iter().enumerate() {
+            check_block(base, count, &datatype, arg, rank)?;
+            checked.push(count as usize);
+        }
+        Ok(Blocks { base, shape: Shape::Uneven { counts: checked, displs, datatype } })
+    }
+
+    /// `counts[i]` elements of `datatypes[i]` for rank `i`, at `displs[i]` bytes.
+    ///
+    /// # Errors
+    /// As for [`Buffer::new`].
+    pub fn each(base: *mut u8, counts: &[i64], displs: Vec<i64>, datatypes: Vec<Arc<Datatype>>, arg: &str) -> Result<Blocks> {
+        let mut checked = Vec::with_capacity(counts.len());
+        for (rank, (&count, datatype)) in counts.iter().zip(&datatypes).enumerate() {
+            check_block(base, count, datatype, arg, rank)?;
+            checked.push(count as usize);
+        }
+        let datatypes = datatypes.into_iter().map(Held::from).collect();
+        Ok(Blocks { base, shape: Shape::Each { counts: checked, displs, datatypes } })
+    }
+
+    /// What `make` makes, or `None` for `MPI_IN_PLACE`.
+    ///
+    /// # Errors
+    /// Those of `make`.
+    pub fn or_in_place(base: *mut u8, make: impl FnOnce() -> Result<Blocks>) -> Result<Option<Blocks>> {
+        if base as usize == MPI_IN_PLACE { Ok(None) } else { make().map(Some) }
+    }
+
+    /// The block of a rank.
+    pub(super) fn of(&self, rank: usize) -> Buffer {
+        let (base, count, datatype) = self.at(rank);
+        Buffer { base, count, datatype: datatype.clone() }
+    }
+
+    #[inline]
+    fn at(&self, rank: usize) -> (*mut u8, usize, &Held) {
+        let (count, offset, datatype) = match &self.shape {
+            Shape::Even { count, datatype } => (*count, (rank * count) as i64 * datatype.extent(), datatype),
+            Shape::Uneven { counts, displs, datatype } => (counts[rank], displs[rank].wrapping_mul(datatype.extent()), datatype),
+            Shape::Each { counts, displs, datatypes } => (counts[rank], displs[rank], &datatypes[rank]),
+        };
+        (self.base.wrapping_offset(offset as isize), count, datatype)
+    }
+
+    /// The blocks of `ranks` ranks from `first` on, of blocks that are equal.
+    pub(super) fn run(&self, first: usize, ranks: usize) -> Buffer {
+        let Shape::Even { count, .. } = &self.shape else { unreachable!("only blocks of equal size are asked for in one piece") };
+        Buffer { count: count * ranks, ..self.of(first) }
+    }
+
+    /// The memory of the block of a rank.
+    pub(super) fn region(&self, rank: usize) -> Region {
+        let (base, count, datatype) = self.at(rank);
+        // SAFETY: the promise of the blocks' builder.
+        unsafe { datatype.region(base, count) }
+    }
+
+    /// True if all blocks have the same size by the way they were described.
+    pub(super) fn are_even(&self) -> bool {
+        matches!(self.shape, Shape::Even { .. })
+    }
+
+    /// Data bytes of the largest block of `ranks` ranks.
+    pub(super) fn most_bytes(&self, ranks: usize) -> usize {
+        if self.are_even() { self.bytes(0) } else { (0..ranks).map(|rank| self.bytes(rank)).max().unwrap_or(0) }
+    }
+
+    /// Data bytes of the block of a rank.
+    pub(super) fn bytes(&self, rank: usize) -> usize {
+        match &self.shape {
+            Shape::Even { count, datatype } => count * datatype.size() as usize,
+            Shape::Uneven { counts, datatype, .. } => counts[rank] * datatype.size() as usize,
+            Shape::Each { counts, datatypes, .. } => counts[rank] * datatypes[rank].size() as usize,
+        }
+    }
+}
+
+#[inline]
+fn check_elements(count: i64, datatype: &Datatype, arg: &str) -> Result<()> {
+    if count < 0 {
+        fail!(MPI_ERR_COUNT, "the count of {arg} is {count}, but it must not be negative");
+    }
+    datatype.check_committed()?;
+    datatype.bytes_of(count).map(|_| ())
+}
+
+#[inline]
+fn check_address(base: *mut u8, count: i64, datatype: &Datatype, arg: &str) -> Result<()> {
+    // With a derived datatype address 0 is MPI_BOTTOM.
+    if base.is_null() && count != 0 && datatype.size() != 0 && datatype.is_predefined() {
+        fail!(MPI_ERR_BUFFER, "{arg} is a null pointer, but has {count} elements of {}", datatype.describe());
+    }
+    Ok(())
+}
+
+fn check_block(base: *mut u8, count: i64, datatype: &Datatype, arg: &str, rank: usize) -> Result<()> {
+    if base as usize == MPI_IN_PLACE {
+        fail!(MPI_ERR_BUFFER, "{arg} is MPI_IN_PLACE, which has no meaning here");
+    }
+    if count < 0 {
+        fail!(MPI_ERR_COUNT, "the count of {arg} for rank {rank} is {count}, but it must not be negative");
+    }
+    check_elements(count, datatype, arg)?;
+    check_address(base, count, datatype, arg)
+}
+
+/// Fails if data would be read from and written to the same place.
+///
+/// # Errors
+/// `MPI_ERR_BUFFER`.
+pub(super) fn check_apart(send: &Buffer, receive: &Buffer) -> Result<()> {
+    match (send.first_byte(), receive.first_byte()) {
+        (Some(read), Some(write)) if read == write => {
+            fail!(
+                MPI_ERR_BUFFER,
+                "the send and receive buffers are the same memory ({read:#x}): pass MPI_IN_PLACE to send from the receive buffer"
+            )
+        }
+        _ => Ok(()),
+    }
+}

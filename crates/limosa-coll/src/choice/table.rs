@@ -1,0 +1,187 @@
+//! Tables of choices as text.
+
+use super::{SUBJECTS, Subject, WAYS, Way, algorithms};
+
+/// The rows of all subjects and ways.
+#[derive(Debug)]
+pub(super) struct Table {
+    rows: [[Vec<Row>; WAYS.len()]; SUBJECTS.len()],
+}
+
+/// One row.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Row {
+    subject: usize,
+    way: usize,
+    least_ranks: usize,
+    most_ranks: usize,
+    pub(super) limit: Limit,
+    pub(super) direct: bool,
+    pub(super) commuting: bool,
+    pub(super) algorithm: String,
+}
+
+/// Up to how many bytes a row fits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Limit {
+    Any,
+    Bytes(usize),
+    /// What fits a slot.
+    Slot,
+    /// This part of a ring buffer.
+    Ring(usize),
+}
+
+impl Limit {
+    pub(super) fn bytes(self, slot: usize, ring: usize) -> usize {
+        match self {
+            Limit::Any => usize::MAX,
+            Limit::Bytes(bytes) => bytes,
+            Limit::Slot => slot,
+            Limit::Ring(part) => slot.max(ring / part),
+        }
+    }
+}
+
+impl Row {
+    pub(super) fn takes(&self, ranks: usize) -> bool {
+        (self.least_ranks..=self.most_ranks).contains(&ranks)
+    }
+
+    /// The algorithm of a row by messages.
+    pub(super) fn algorithm(&self) -> &'static algorithms::Algorithm {
+        let found = algorithms::of(Subject(self.subject)).find(|algorithm| algorithm.name == self.algorithm);
+        found.expect("names are checked when a table is read")
+    }
+}
+
+impl Table {
+    /// The table that is built in.
+    pub(super) fn builtin() -> Table {
+        let mut table = Table { rows: Default::default() };
+        table.replace(Table::parse(include_str!("builtin.table")).expect("a test reads the built-in table"));
+        table
+    }
+
+    pub(super) fn rows(&self, subject: Subject, way: Way) -> &[Row] {
+        &self.rows[subject.0][way as usize]
+    }
+
+    /// Puts rows in the place of those of the same subjects and ways.
+    pub(super) fn replace(&mut self, rows: Vec<Row>) {
+        for row in &rows {
+            self.rows[row.subject][row.way].clear();
+        }
+        rows.into_iter().for_each(|row| self.rows[row.subject][row.way].push(row));
+    }
+
+    /// Says what is missing.
+    pub(super) fn check(&self) -> Result<(), String> {
+        for (subject, rows) in self.rows.iter().enumerate() {
+            let last = rows[Way::Messages as usize].last();
+            let fits_all = |row: &Row| row.takes(1) && row.takes(usize::MAX) && row.limit == Limit::Any && !row.direct && !row.commuting;
+            if !last.is_some_and(fits_all) {
+                let name = SUBJECTS[subject];
+                return Err(format!(
+                    "the last row of `{name} messages` must fit everything: write * for ranks and bytes, and - for the condition"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// The rows of a text.
+    ///
+    /// # Errors
+    /// The line that makes no sense, and why.
+    pub(super) fn parse(text: &str) -> Result<Vec<Row>, String> {
+        let lines = text.lines().enumerate().map(|(at, line)| (at + 1, line.split('#').next().unwrap_or("").trim()));
+        lines.filter(|(_, line)| !line.is_empty()).map(|(at, line)| row(line).map_err(|wrong| format!("line {at}: {wrong}"))).collect()
+    }
+}
+
+fn row(line: &str) -> Result<Row, String> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let &[subject, way, ranks, limit, condition, name] = words.as_slice() else {
+        return Err(format!("`{line}` has {} words, but a row has six: operation, way, ranks, bytes, condition, algorithm", words.len()));
+    };
+    let subject = index(&SUBJECTS, subject, "operation")?;
+    let way = index(&WAYS, way, "way")?;
+    let (least_ranks, most_ranks) = range(ranks)?;
+    let limit = self::limit(limit, way)?;
+    let (mut direct, mut commuting) = (false, false);
+    match condition {
+        "-" => {}
+        "direct" if way != Way::Messages as usize => direct = true,
+        "commuting" if way == Way::Messages as usize => commuting = true,
+        _ => {
+            return Err(format!(
+                "`{condition}` is no condition of {}; write -, or {}",
+                WAYS[way],
+                if way == 2 { "commuting" } else { "direct" }
+            ));
+        }
+    }
+    let known = names(Subject(subject), way);
+    if !known.contains(&name) {
+        return Err(format!("`{name}` is no algorithm of {} {}; one of {}", SUBJECTS[subject], WAYS[way], known.join(", ")));
+    }
+    let algorithm = algorithms::of(Subject(subject)).find(|algorithm| algorithm.name == name && algorithm.way as usize == way);
+    if algorithm.is_some_and(|algorithm| algorithm.direct && !direct) {
+        return Err(format!("{name} needs the condition `direct`"));
+    }
+    if algorithm.is_some_and(|algorithm| algorithm.commuting && !commuting) {
+        return Err(format!("{name} needs the condition `commuting`"));
+    }
+    Ok(Row { subject, way, least_ranks, most_ranks, limit, direct, commuting, algorithm: name.to_owned() })
+}
+
+/// Names that may stand in a row.
+fn names(subject: Subject, way: usize) -> Vec<&'static str> {
+    let mut names: Vec<_> =
+        algorithms::of(subject).filter(|algorithm| algorithm.way as usize == way).map(|algorithm| algorithm.name).collect();
+    if way != Way::Messages as usize {
+        names.push("messages");
+    }
+    names
+}
+
+fn index(words: &[&str], word: &str, what: &str) -> Result<usize, String> {
+    words.iter().position(|known| *known == word).ok_or_else(|| format!("`{word}` is no {what}; one of {}", words.join(", ")))
+}
+
+fn range(word: &str) -> Result<(usize, usize), String> {
+    let number = |word: &str| word.parse::<usize>().ok().filter(|number| *number > 0);
+    let found = match word.split_once('-') {
+        _ if word == "*" => Some((1, usize::MAX)),
+        None => number(word).map(|number| (number, number)),
+        Some((from, "")) => number(from).map(|from| (from, usize::MAX)),
+        Some((from, to)) => number(from).zip(number(to)).filter(|(from, to)| from <= to),
+    };
+    found.ok_or_else(|| format!("`{word}` is no range of ranks; write a number, 3-8, 3- or *"))
+}
+
+fn limit(word: &str, way: usize) -> Result<Limit, String> {
+    let in_memory = way == Way::Shared as usize;
+    let part = word.strip_prefix("ring/").and_then(|part| part.parse::<usize>().ok()).filter(|part| *part > 0);
+    match (word, part) {
+        ("*", _) => Ok(Limit::Any),
+        ("slot", _) if in_memory => Ok(Limit::Slot),
+        (_, Some(part)) if in_memory => Ok(Limit::Ring(part)),
+        _ => bytes(word).map(Limit::Bytes).ok_or_else(|| {
+            let more = if in_memory { ", slot, ring/8" } else { "" };
+            format!("`{word}` is no number of bytes; write one such as 4096, 64K or 1M, or *{more}")
+        }),
+    }
+}
+
+fn bytes(word: &str) -> Option<usize> {
+    let shift = match word.as_bytes().last()? {
+        b'K' => 10,
+        b'M' => 20,
+        b'G' => 30,
+        _ => 0,
+    };
+    let digits = if shift > 0 { &word[..word.len() - 1] } else { word };
+    digits.parse::<usize>().ok()?.checked_mul(1 << shift)
+}

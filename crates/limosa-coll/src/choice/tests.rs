@@ -1,0 +1,170 @@
+use limosa_job::config::{Form, VARIABLES};
+
+use super::*;
+use crate::select;
+
+fn with(text: &str) -> Choices {
+    let mut table = Table::builtin();
+    table.replace(Table::parse(text).expect("a good table"));
+    Choices { table, forced: [Forced::No; SUBJECTS.len()] }
+}
+
+fn forcing(variable: &str, word: &str) -> Choices {
+    Choices { table: Table::builtin(), forced: forced_by(|name| (name == variable).then_some(word)) }
+}
+
+fn subject(name: &str) -> Subject {
+    Subject(SUBJECTS.iter().position(|known| *known == name).expect("a subject"))
+}
+
+fn found(ranks: usize, direct: bool) -> Found {
+    Found { ranks, direct, slot: 8 << 10, ring: 1 << 20, speaks: false }
+}
+
+#[test]
+fn the_built_in_table_serves_everything() {
+    assert_eq!(Table::builtin().check(), Ok(()));
+}
+
+#[test]
+fn every_algorithm_by_messages_has_a_plan_of_its_name() {
+    fn check<F>(name: &str, plans: &[select::Named<F>]) {
+        let known = algorithms::of(subject(name)).filter(|algorithm| algorithm.way == Way::Messages).map(|algorithm| algorithm.name);
+        let (mut known, mut planned): (Vec<_>, Vec<_>) = (known.collect(), plans.iter().map(|(name, _)| *name).collect());
+        known.sort_unstable();
+        planned.sort_unstable();
+        assert_eq!(known, planned, "{name}");
+    }
+    check("bcast", select::BCAST);
+    check("gather", select::GATHER);
+    check("scatter", select::SCATTER);
+    check("allgather", select::ALLGATHER);
+    check("reduce", select::REDUCE);
+    check("allreduce", select::ALLREDUCE);
+    check("reduce_scatter", select::REDUCE_SCATTER);
+}
+
+#[test]
+fn variables_take_the_names_of_all_algorithms_that_can_be_forced() {
+    for variable in VARIABLES {
+        let Some(operation) = variable.name.strip_prefix("LIMOSA_COLL_").filter(|rest| *rest != "TABLE") else { continue };
+        let Form::Choice(words) = variable.form else { panic!("{} takes words", variable.name) };
+        let mut words = words.to_vec();
+        let mut names: Vec<_> = algorithms::of(subject(&operation.to_lowercase()))
+            .filter(|algorithm| algorithm.way != Way::Background)
+            .map(|algorithm| algorithm.name)
+            .chain(["auto", "messages"])
+            .collect();
+        words.sort_unstable();
+        names.sort_unstable();
+        assert_eq!(words, names, "{}", variable.name);
+    }
+}
+
+#[test]
+fn small_messages_are_put_into_shared_memory_and_large_ones_take_the_way_that_suits() {
+    let choices = with("");
+    let resolved = |name, ranks, direct| choices.resolve(subject(name), found(ranks, direct));
+    assert_eq!(resolved("bcast", 2, true), Resolved { put: 128 << 10, rounds: 0, shared: usize::MAX });
+    assert_eq!(resolved("bcast", 4, true), Resolved { put: 128 << 10, rounds: usize::MAX, shared: usize::MAX });
+    assert_eq!(resolved("allreduce", 4, true).put, 8 << 10);
+    assert_eq!(resolved("reduce", 4, true).put, 256 << 10);
+    assert_eq!(resolved("alltoall", 4, true), Resolved { put: 512 << 10, rounds: 0, shared: usize::MAX });
+    assert_eq!(resolved("alltoall", 4, false), Resolved { put: 8 << 10, rounds: usize::MAX, shared: usize::MAX - 1 });
+    assert_eq!(resolved("bcast", 2, false), Resolved { put: 8 << 10, rounds: usize::MAX, shared: usize::MAX - 1 });
+    assert_eq!(resolved("gather", 4, false), Resolved { put: 8 << 10, rounds: 0, shared: 8 << 10 });
+}
+
+#[test]
+fn a_file_changes_the_choice_and_leaves_the_rest() {
+    let choices = with(
+        "bcast messages * 1K - binomial # short\nbcast messages * * - scatter_exchange\nreduce shared * 4K - slots\nreduce shared * 1M - rounds",
+    );
+    let name = |bytes| choices.by_messages(subject("bcast"), 8, bytes, true).name;
+    assert_eq!((name(1024), name(1025)), ("binomial", "scatter_exchange"));
+    assert_eq!(with("").by_messages(subject("bcast"), 8, 1025, true).name, "binomial");
+    assert_eq!(choices.resolve(subject("reduce"), found(8, true)), Resolved { put: 4 << 10, rounds: 1 << 20, shared: 1 << 20 });
+    assert_eq!(choices.resolve(subject("scan"), found(8, true)), with("").resolve(subject("scan"), found(8, true)));
+    assert_ne!(hash(&choices.table, &[]), hash(&with("").table, &[]));
+}
+
+#[test]
+fn rows_are_taken_in_order() {
+    let choices = with(
+        "reduce messages 2 * - sliced\nreduce messages 3-4 10 commuting binomial_rotated\nreduce messages * 20 - binomial\nreduce messages * * - sliced",
+    );
+    let name = |ranks, bytes, commutes| choices.by_messages(subject("reduce"), ranks, bytes, commutes).name;
+    assert_eq!(name(2, 5, true), "sliced");
+    assert_eq!(name(3, 10, true), "binomial_rotated");
+    assert_eq!(name(3, 10, false), "binomial");
+    assert_eq!(name(5, 10, true), "binomial");
+    assert_eq!(name(4, 21, true), "sliced");
+}
+
+#[test]
+fn a_forced_algorithm_serves_where_it_can() {
+    let rounds = forcing("bcast", "rounds");
+    assert_eq!(rounds.resolve(subject("bcast"), found(2, true)), Resolved { put: 8 << 10, rounds: usize::MAX, shared: usize::MAX });
+    assert_eq!(rounds.resolve(subject("reduce"), found(2, true)), with("").resolve(subject("reduce"), found(2, true)));
+    let tree = forcing("bcast", "binomial");
+    assert_eq!(tree.by_messages(subject("bcast"), 8, 1 << 30, true).name, "binomial");
+    assert_eq!(tree.resolve(subject("bcast"), found(2, true)).shared, 0);
+    assert_eq!(tree.in_background(subject("bcast"), 2), None);
+    let slots = |operation: &str, ranks| forcing(operation, "slots").resolve(subject(operation), found(ranks, true)).put;
+    assert_eq!((slots("reduce", 3), slots("allreduce", 2), slots("allreduce", 3)), (1 << 20, 1 << 20, 8 << 10));
+    let pieces = forcing("scan", "pieces");
+    assert_eq!(pieces.resolve(subject("exscan"), found(4, true)), Resolved { put: 8 << 10, rounds: 0, shared: usize::MAX });
+    assert_eq!(
+        pieces.resolve(subject("scan"), found(4, false)),
+        with("").resolve(subject("scan"), found(4, false)),
+        "it needs direct access"
+    );
+    let rotated = forcing("reduce", "binomial_rotated");
+    assert_eq!(rotated.by_messages(subject("reduce"), 8, 1 << 20, true).name, "binomial_rotated");
+    assert_eq!(rotated.by_messages(subject("reduce"), 8, 1 << 20, false).name, "sliced", "the operation does not commute");
+}
+
+#[test]
+fn two_ranks_send_what_is_large_in_the_background_by_message() {
+    let choices = with("");
+    assert_eq!(choices.in_background(subject("bcast"), 2), Some((64 << 10, (128 << 10) - 1)));
+    assert_eq!(choices.in_background(subject("bcast"), 3), Some((64 << 10, usize::MAX)));
+    assert_eq!(choices.in_background(subject("allreduce"), 3), Some((64 << 10, 0)));
+    assert_eq!(choices.in_background(subject("reduce_scatter"), 3), Some((64 << 10, usize::MAX)));
+}
+
+#[test]
+fn a_bad_file_is_told_by_line() {
+    let told = |text: &str| Table::parse(text).expect_err("it makes no sense");
+    assert_eq!(
+        told("\n# fine\nbcast messages * *"),
+        "line 3: `bcast messages * *` has 4 words, but a row has six: operation, way, ranks, bytes, condition, algorithm"
+    );
+    assert!(told("bcasst messages * * - binomial").starts_with("line 1: `bcasst` is no operation; one of barrier, bcast,"));
+    assert!(told("bcast mesages * * - binomial").starts_with("line 1: `mesages` is no way; one of shared, background, messages"));
+    assert!(told("bcast messages 4-2 * - binomial").starts_with("line 1: `4-2` is no range of ranks"));
+    assert!(told("bcast messages * 64k - binomial").starts_with("line 1: `64k` is no number of bytes"));
+    assert!(told("bcast messages * slot - binomial").starts_with("line 1: `slot` is no number of bytes"));
+    assert!(told("bcast messages * * direct binomial").starts_with("line 1: `direct` is no condition of messages"));
+    assert_eq!(told("bcast messages * * - bruck"), "line 1: `bruck` is no algorithm of bcast messages; one of binomial, scatter_exchange");
+    assert_eq!(told("bcast shared * * - single_copy"), "line 1: single_copy needs the condition `direct`");
+    let mut table = Table::builtin();
+    table.replace(Table::parse("gather messages 1-8 * - linear").expect("rows"));
+    assert!(table.check().expect_err("nothing for nine ranks").starts_with("the last row of `gather messages` must fit everything"));
+}
+
+#[test]
+fn costs_grow_with_ranks_and_bytes() {
+    for name in SUBJECTS {
+        for algorithm in algorithms::of(subject(name)) {
+            let sum = |p: f64, n: f64| {
+                let cost = (algorithm.cost)(p, n);
+                cost.latencies * 1e-6 + (cost.transferred + cost.combined + cost.copied) * 1e-10
+            };
+            assert!(sum(2.0, 1024.0) > 0.0, "{name} {}", algorithm.name);
+            assert!(sum(16.0, 65536.0) >= sum(4.0, 1024.0), "{name} {}", algorithm.name);
+        }
+    }
+    let binomial = algorithms::of(subject("bcast")).find(|algorithm| algorithm.name == "binomial").expect("it exists");
+    assert_eq!((binomial.cost)(8.0, 100.0), algorithms::Cost { latencies: 3.0, transferred: 300.0, combined: 0.0, copied: 0.0 });
+}

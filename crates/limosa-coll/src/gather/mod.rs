@@ -1,0 +1,109 @@
+//! Gather (MPI-5 section 6.5).
+
+pub(super) mod binomial;
+pub(super) mod linear;
+
+use super::buffer::{Blocks, Buffer, check_apart};
+use super::select::{self, select};
+use super::shared::{self, Kind};
+use super::{Call, Exchange, Plan, Schedule};
+use limosa_mpi::error::Result;
+use limosa_mpi::fail;
+
+/// Gives the root contributions of equal length (`MPI_Gather`). Arguments as for [`plan`].
+///
+/// # Errors
+/// As for [`plan`], and errors of the machine.
+pub fn run(call: &Call<'_>, send: Option<&Buffer>, receive: Option<&Blocks>, root: i32) -> Result<()> {
+    let rank = check(call, send, receive, root)?;
+    match call.shared_call(Kind::Gather, bytes_of_one(send, receive, rank)) {
+        Some(shared_call) => shared::gather(&shared_call, send, receive, rank),
+        None => super::run(call.comm, plan(call, send, receive, root)?),
+    }
+}
+
+/// Gives the root contributions of any length (`MPI_Gatherv`). Arguments as for [`plan`].
+///
+/// # Errors
+/// As for [`plan`], and errors of the machine.
+pub fn run_v(call: &Call<'_>, send: Option<&Buffer>, receive: Option<&Blocks>, root: i32) -> Result<()> {
+    let rank = check(call, send, receive, root)?;
+    // Only the root knows all lengths: without single copies ranks could not agree.
+    match call.shared_call(Kind::Gather, shared::ANY_BYTES) {
+        Some(shared_call) => shared::gather(&shared_call, send, receive, rank),
+        None => super::run(call.comm, plan_v(call, send, receive, root)?),
+    }
+}
+
+/// Prepares what [`run`] does, to be done in the background.
+///
+/// # Errors
+/// As for [`plan`].
+pub fn background(call: &Call<'_>, send: Option<&Buffer>, receive: Option<&Blocks>, root: i32) -> Result<Plan> {
+    let rank = check(call, send, receive, root)?;
+    let bytes = bytes_of_one(send, receive, rank);
+    match call.mailbox_use_to_move_by_root(Kind::Gather, bytes, bytes) {
+        Some(mailbox_use) => {
+            Exchange::gather(call, mailbox_use.limits, send, receive, rank).map(|exchange| Plan::at(mailbox_use, exchange))
+        }
+        None => plan(call, send, receive, root).map(Plan::from),
+    }
+}
+
+/// Prepares what [`run_v`] does, to be done in the background.
+///
+/// # Errors
+/// As for [`plan`].
+pub fn background_v(call: &Call<'_>, send: Option<&Buffer>, receive: Option<&Blocks>, root: i32) -> Result<Plan> {
+    let rank = check(call, send, receive, root)?;
+    match call.mailbox_use_for_any(Kind::Gather) {
+        Some(mailbox_use) => {
+            Exchange::gather(call, mailbox_use.limits, send, receive, rank).map(|exchange| Plan::at(mailbox_use, exchange))
+        }
+        None => plan_v(call, send, receive, root).map(Plan::from),
+    }
+}
+
+/// Plans that the root gets contributions of equal length (`MPI_Gather`).
+///
+/// `send` is `None` for `MPI_IN_PLACE`; `receive` is significant at the root only.
+///
+/// # Errors
+/// `MPI_ERR_ROOT`, `MPI_ERR_BUFFER`, `MPI_ERR_TRUNCATE`, `MPI_ERR_COUNT`, `MPI_ERR_NO_MEM`.
+pub fn plan(call: &Call<'_>, send: Option<&Buffer>, receive: Option<&Blocks>, root: i32) -> Result<Schedule> {
+    let root = check(call, send, receive, root)?;
+    let bytes = bytes_of_one(send, receive, root);
+    let mut schedule = Schedule::new(call);
+    let plan = select(Kind::Gather, select::GATHER, schedule.size(), bytes, None);
+    plan(&mut schedule, send, receive, root)?;
+    Ok(schedule)
+}
+
+/// Plans that the root gets contributions of any length (`MPI_Gatherv`). Arguments as for [`plan`].
+///
+/// # Errors
+/// As for [`plan`].
+pub fn plan_v(call: &Call<'_>, send: Option<&Buffer>, receive: Option<&Blocks>, root: i32) -> Result<Schedule> {
+    let root = check(call, send, receive, root)?;
+    let mut schedule = Schedule::new(call);
+    // Only the root knows all lengths, so that there is nothing that ranks could choose by.
+    linear::plan(&mut schedule, send, receive, root)?;
+    Ok(schedule)
+}
+
+/// Bytes of one rank.
+fn bytes_of_one(send: Option<&Buffer>, receive: Option<&Blocks>, root: usize) -> usize {
+    send.map_or_else(|| receive.map_or(0, |blocks| blocks.bytes(root)), Buffer::bytes)
+}
+
+fn check(call: &Call<'_>, send: Option<&Buffer>, receive: Option<&Blocks>, root: i32) -> Result<usize> {
+    let root = call.comm.check_root(root)? as usize;
+    if send.is_none() && call.comm.rank() as usize != root {
+        fail!(MPI_ERR_BUFFER, "sendbuf is MPI_IN_PLACE at rank {}, but only the root, rank {root}, may pass it", call.comm.rank());
+    }
+    if let (Some(send), Some(receive)) = (send, receive) {
+        check_apart(send, &receive.of(0))?;
+        check_apart(send, &receive.of(root))?;
+    }
+    Ok(root)
+}

@@ -1,0 +1,202 @@
+//! Collective operations (MPI-5 chapter 6) on intracommunicators.
+//!
+//! An operation is planned and then run. Planning checks the arguments, selects an algorithm ([`choice`]) and lays down what this rank does as
+//! a [`Schedule`]; nothing moves yet. Running is the same for all operations: blocking by [`run`], in the background as the [`Operation`] of a
+//! request.
+//!
+//! [`Operation`]: limosa_mpi::operation::Operation
+//!
+//! ```text
+//! let call = Call::begin(&comm);                       // first of all: draws the number of this collective
+//! let schedule = bcast::plan(&call, buffer, root)?;    // checks, selects, plans
+//! run(&comm, schedule)?;                               // or Request::under_way(.., task.into_operation(&comm)), and start()
+//! ```
+//!
+//! Contract
+//! - All ranks plan with the same algorithm. What it is selected by is therefore equal on all ranks of a correct program: number of ranks, bytes
+//!   (not counts: equal signatures may be written with different datatypes), and the operation.
+//! - Reductions combine in rank order, whether an operation is commutative or not, unless an algorithm says otherwise; for a given number of
+//!   ranks the order is always the same, and all ranks of an allreduce get the same bits.
+//! - Messages of a collective have a context of their own and the operation's number as tag. The number is drawn before arguments are checked, so
+//!   that a rank whose call fails stays in step with the others.
+
+use limosa_mpi::comm::Comm;
+use limosa_mpi::op::Op;
+
+mod agreement;
+pub mod allgather;
+pub mod allreduce;
+pub mod alltoall;
+mod background;
+pub mod barrier;
+pub mod bcast;
+mod buffer;
+mod choice;
+mod exchange;
+pub mod gather;
+mod kind;
+mod numbers;
+mod plan;
+pub mod reduce;
+pub mod reduce_scatter;
+mod run;
+pub mod scan;
+pub mod scatter;
+mod schedule;
+mod select;
+mod shared;
+mod slices;
+mod state;
+#[cfg(test)]
+mod tests;
+
+pub use agreement::{allgather_bytes, barrier, plug_in};
+use background::{Exchange, Limits, MailboxUse, Mailboxes};
+pub use buffer::{Blocks, Buffer};
+pub use choice::prepare;
+use kind::Kind;
+use numbers::{background_tag, blocking_tag};
+pub use plan::Plan;
+pub use run::run;
+pub use schedule::{Member, Schedule};
+use shared::{SharedCall, SharedGroup};
+use state::CommState;
+
+/// A collective operation that this rank takes part in.
+pub struct Call<'a> {
+    comm: &'a Comm,
+    state: &'a CommState,
+    tag: i32,
+    /// For a blocking operation: what the members share, and the number of their call.
+    group: Option<(&'a SharedGroup, u64)>,
+    sort: Sort,
+}
+
+/// How an operation is called.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sort {
+    Blocking,
+    /// With its number, from 1.
+    NonBlocking(u64),
+    Persistent(u64),
+}
+
+impl<'a> Call<'a> {
+    /// Begins a blocking collective operation: the next one on this communicator.
+    #[inline]
+    pub fn begin(comm: &'a Comm) -> Call<'a> {
+        let state = CommState::of(comm);
+        let group = state.group(comm);
+        let number = state.numbers.next_blocking();
+        Call { comm, state, tag: blocking_tag(number), group: group.map(|group| (group, number + 1)), sort: Sort::Blocking }
+    }
+
+    /// Begins a non-blocking collective operation: the next one of these and of persistent ones on this communicator.
+    ///
+    /// They are numbered apart from the blocking ones, with which they never match (MPI-5 section 6.12). The standard has all ranks call both in
+    /// one order; programs that do not keep it between the two sorts still work.
+    pub fn begin_nonblocking(comm: &'a Comm) -> Call<'a> {
+        let state = CommState::of(comm);
+        let number = state.numbers.next_background();
+        Call { comm, state, tag: background_tag(number), group: None, sort: Sort::NonBlocking(number + 1) }
+    }
+
+    /// Begins the making of a persistent collective operation.
+    pub fn begin_persistent(comm: &'a Comm) -> Call<'a> {
+        let state = CommState::of(comm);
+        let number = state.numbers.next_background();
+        Call { comm, state, tag: background_tag(number), group: None, sort: Sort::Persistent(number + 1) }
+    }
+
+    /// The mailboxes for an operation in the background of which a rank leaves at most so many bytes there, as all ranks know; `None` if there is none,
+    /// or they do not fit, or the table has it go by messages.
+    fn mailbox_use(&self, kind: Kind, bytes: usize) -> Option<MailboxUse> {
+        self.mailbox_use_on(kind, bytes, None)
+    }
+
+    /// As [`Call::mailbox_use`], for an operation that can lend what does not fit.
+    fn mailbox_use_to_move(&self, kind: Kind, bytes: usize) -> Option<MailboxUse> {
+        self.mailbox_use_on(kind, bytes, Some(bytes))
+    }
+
+    /// As [`Call::mailbox_use_to_move`], for an operation with a root, of messages of so many bytes.
+    fn mailbox_use_to_move_by_root(&self, kind: Kind, bytes: usize, message: usize) -> Option<MailboxUse> {
+        self.mailbox_use_on(kind, bytes, Some(message))
+    }
+
+    /// As [`Call::mailbox_use`], for a reduction, of which operands that do not fit can be lent if the helper can combine them.
+    fn mailbox_use_to_combine(&self, kind: Kind, bytes: usize, op: &Op) -> Option<MailboxUse> {
+        self.mailbox_use_on(kind, bytes, op.is_predefined().then_some(bytes))
+    }
+
+    /// `message`: the bytes that decide whether to lend, if that is possible.
+    fn mailbox_use_on(&self, kind: Kind, bytes: usize, message: Option<usize>) -> Option<MailboxUse> {
+        let limits = self.state.in_background(kind, self.size());
+        let within_limits = |fits| {
+            let (most_left, most_lent) = limits?;
+            let fits = fits && bytes <= most_left;
+            let may_lend = !fits && message.is_some_and(|message| message <= most_lent);
+            let lends = may_lend && self.state.mailboxes(self.comm).is_some_and(|mailboxes| mailboxes.lends());
+            (fits || lends).then_some(Limits { most: if fits { usize::MAX } else { 0 }, lends })
+        };
+        match self.sort {
+            Sort::Blocking => None,
+            Sort::NonBlocking(number) => {
+                let mailboxes = self.state.mailboxes(self.comm)?;
+                let Some(limits) = within_limits(mailboxes.can_hold(bytes)) else {
+                    mailboxes.pass_over(number);
+                    return None;
+                };
+                Some(MailboxUse { mailboxes: mailboxes.clone(), number: Some(number), limits })
+            }
+            Sort::Persistent(number) => {
+                if let Some(mailboxes) = self.state.mailboxes_if_any() {
+                    mailboxes.pass_over(number);
+                }
+                let fits = bytes <= background::MOST_BYTES;
+                let limits = within_limits(fits)?;
+                let room = if limits.most > 0 { bytes } else { background::LENT_LINE * self.size() };
+                let mailboxes = Mailboxes::for_persistent(self.comm, number, room).filter(|mailboxes| mailboxes.can_hold(room))?;
+                Some(MailboxUse { mailboxes, number: None, limits })
+            }
+        }
+    }
+
+    /// As [`Call::mailbox_use`], for parts of which ranks do not know alike how long they are.
+    fn mailbox_use_for_any(&self, kind: Kind) -> Option<MailboxUse> {
+        let mut mailbox_use = self.mailbox_use(kind, background::SLOT_BYTES)?;
+        let (_, most_lent) = self.state.in_background(kind, self.size())?;
+        mailbox_use.limits.lends = most_lent == usize::MAX && self.state.mailboxes(self.comm).is_some_and(|mailboxes| mailboxes.lends());
+        mailbox_use.limits.most =
+            if matches!(self.sort, Sort::Persistent(_)) { background::SLOT_BYTES } else { mailbox_use.mailboxes.most_bytes() };
+        Some(mailbox_use)
+    }
+
+    /// Number of ranks.
+    pub fn size(&self) -> usize {
+        self.comm.size()
+    }
+
+    /// This process's rank.
+    pub fn rank(&self) -> usize {
+        self.comm.rank() as usize
+    }
+
+    /// True if `root` is this process's rank.
+    pub fn is_at(&self, root: i32) -> bool {
+        root >= 0 && root as usize == self.rank()
+    }
+
+    /// Begins the operation in shared memory, if there is any and so many bytes at once can be moved there.
+    #[inline]
+    fn shared_call(&self, kind: Kind, bytes: usize) -> Option<SharedCall<'a>> {
+        let (group, number) = self.group.filter(|(group, _)| group.can_move(kind, bytes))?;
+        Some(SharedCall::begin(group, self.comm, &self.state.numbers, number, kind))
+    }
+}
+
+impl From<&Call<'_>> for Member {
+    fn from(call: &Call<'_>) -> Member {
+        Member { rank: call.rank(), size: call.size(), tag: call.tag }
+    }
+}

@@ -1,0 +1,75 @@
+//! Reduce to one rank (MPI-5 section 6.9).
+
+pub(super) mod binomial;
+pub(super) mod sliced;
+
+use std::sync::Arc;
+
+use super::buffer::{Buffer, check_apart};
+use super::select::{self, select};
+use super::shared::{self, Kind};
+use super::{Call, Exchange, Plan, Schedule};
+use limosa_mpi::error::Result;
+use limosa_mpi::fail;
+use limosa_mpi::op::Op;
+
+/// Gives the root the operands of all ranks combined. Arguments as for [`plan`].
+///
+/// # Errors
+/// As for [`plan`], `MPI_ERR_TRUNCATE`, `MPI_ERR_COUNT`, and errors of the machine.
+pub fn run(call: &Call<'_>, send: Option<&Buffer>, receive: Option<&Buffer>, op: &Arc<Op>, root: i32) -> Result<()> {
+    let (input, result, rank) = check(call, send, receive, op, root)?;
+    match call.shared_call(Kind::Reduce, input.bytes()) {
+        Some(shared_call) => shared::reduce(&shared_call, input, result, op, rank),
+        None => super::run(call.comm, plan(call, send, receive, op, root)?),
+    }
+}
+
+/// Prepares what [`run`] does, to be done in the background.
+///
+/// # Errors
+/// As for [`plan`].
+pub fn background(call: &Call<'_>, send: Option<&Buffer>, receive: Option<&Buffer>, op: &Arc<Op>, root: i32) -> Result<Plan> {
+    let (input, result, _) = check(call, send, receive, op, root)?;
+    let bytes = input.bytes();
+    match call.mailbox_use_to_combine(Kind::Reduce, bytes, op) {
+        Some(mailbox_use) => Exchange::reduction(Kind::Reduce, mailbox_use.limits, op, input, call.size(), 0..bytes, result)
+            .map(|exchange| Plan::at(mailbox_use, exchange)),
+        None => plan(call, send, receive, op, root).map(Plan::from),
+    }
+}
+
+/// Plans that the root gets the operands of all ranks combined.
+///
+/// `send` is `None` for `MPI_IN_PLACE`, at the root; `receive` is significant at the root only.
+///
+/// # Errors
+/// `MPI_ERR_ROOT`, `MPI_ERR_OP`, `MPI_ERR_BUFFER`, `MPI_ERR_NO_MEM`.
+pub fn plan(call: &Call<'_>, send: Option<&Buffer>, receive: Option<&Buffer>, op: &Arc<Op>, root: i32) -> Result<Schedule> {
+    let (input, receive, root) = check(call, send, receive, op, root)?;
+    let mut schedule = Schedule::new(call);
+    schedule.reduce_with(op.clone(), input.datatype.clone());
+    let plan = select(Kind::Reduce, select::REDUCE, schedule.size(), input.bytes(), Some(op));
+    plan(&mut schedule, input, receive, root)?;
+    Ok(schedule)
+}
+
+/// The operands, where the result comes to, and the root, checked.
+fn check<'a>(
+    call: &Call<'_>,
+    send: Option<&'a Buffer>,
+    receive: Option<&'a Buffer>,
+    op: &Op,
+    root: i32,
+) -> Result<(&'a Buffer, Option<&'a Buffer>, usize)> {
+    let root = call.comm.check_root(root)? as usize;
+    let receive = receive.filter(|_| call.comm.rank() as usize == root);
+    if let (Some(send), Some(receive)) = (send, receive) {
+        check_apart(send, receive)?;
+    }
+    let Some(input) = send.or(receive) else {
+        fail!(MPI_ERR_BUFFER, "sendbuf is MPI_IN_PLACE at rank {}, but only the root, rank {root}, may pass it", call.comm.rank());
+    };
+    op.check(&input.datatype)?;
+    Ok((input, receive, root))
+}

@@ -1,0 +1,94 @@
+//! Reduce, and give each rank its part of the result (MPI-5 section 6.10).
+
+pub(super) mod exchange;
+pub(super) mod via_reduce;
+
+use std::sync::Arc;
+
+use super::buffer::{Buffer, check_apart};
+use super::select::{self, select};
+use super::shared::{self, Kind};
+use super::{Call, Exchange, Plan, Schedule};
+use limosa_mpi::error::Result;
+use limosa_mpi::fail;
+use limosa_mpi::op::Op;
+
+/// Gives each rank its part of the combined operands. Arguments as for [`plan`].
+///
+/// # Errors
+/// As for [`plan`], `MPI_ERR_TRUNCATE`, and errors of the machine.
+pub fn run(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, counts: &[i64], op: &Arc<Op>) -> Result<()> {
+    let (input, own, lengths) = check(call, send, receive, counts, op)?;
+    match call.shared_call(Kind::ReduceScatter, input.bytes()) {
+        Some(shared_call) => shared::reduce_scatter(&shared_call, input, send.is_none(), &lengths, &own, op),
+        None => super::run(call.comm, plan(call, send, receive, counts, op)?),
+    }
+}
+
+/// Prepares what [`run`] does, to be done in the background.
+///
+/// # Errors
+/// As for [`plan`].
+pub fn background(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, counts: &[i64], op: &Arc<Op>) -> Result<Plan> {
+    let (input, own, lengths) = check(call, send, receive, counts, op)?;
+    match call.mailbox_use_to_combine(Kind::ReduceScatter, input.bytes(), op) {
+        Some(mailbox_use) => {
+            let first = lengths[..call.rank()].iter().sum::<usize>() * input.datatype.size() as usize;
+            let part = first..first + own.bytes();
+            Exchange::reduction(Kind::ReduceScatter, mailbox_use.limits, op, input, call.size(), part, Some(&own))
+                .map(|exchange| Plan::at(mailbox_use, exchange))
+        }
+        None => plan(call, send, receive, counts, op).map(Plan::from),
+    }
+}
+
+/// Plans that each rank gets its part of the combined operands.
+///
+/// `counts` has the number of elements of each rank's part. `send` has their sum; in place (`None`) `receive` has, and the result comes to its
+/// beginning.
+///
+/// # Errors
+/// `MPI_ERR_OP`, `MPI_ERR_COUNT`, `MPI_ERR_BUFFER`, `MPI_ERR_NO_MEM`.
+pub fn plan(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, counts: &[i64], op: &Arc<Op>) -> Result<Schedule> {
+    let (input, own, counts) = check(call, send, receive, counts, op)?;
+    let mut schedule = Schedule::new(call);
+    schedule.reduce_with(op.clone(), input.datatype.clone());
+    let plan = select(Kind::ReduceScatter, select::REDUCE_SCATTER, schedule.size(), input.bytes(), Some(op));
+    plan(&mut schedule, input, &counts, &own)?;
+    Ok(schedule)
+}
+
+/// The operands, this rank's part of the result, and the counts, checked.
+fn check<'a>(
+    call: &Call<'_>,
+    send: Option<&'a Buffer>,
+    receive: &'a Buffer,
+    counts: &[i64],
+    op: &Op,
+) -> Result<(&'a Buffer, Buffer, Vec<usize>)> {
+    total(counts)?;
+    let counts: Vec<usize> = counts.iter().map(|&count| count as usize).collect();
+    let own = receive.slice(0, counts[call.rank()]);
+    if let Some(send) = send {
+        check_apart(send, &own)?;
+    }
+    let input = send.unwrap_or(receive);
+    op.check(&input.datatype)?;
+    Ok((input, own, counts))
+}
+
+/// The sum of the counts of a reduce-scatter, checked.
+///
+/// # Errors
+/// `MPI_ERR_COUNT`.
+pub fn total(counts: &[i64]) -> Result<i64> {
+    let mut total = 0i64;
+    for (rank, &count) in counts.iter().enumerate() {
+        if count < 0 {
+            fail!(MPI_ERR_COUNT, "the count of rank {rank} is {count}, but it must not be negative");
+        }
+        let Some(sum) = total.checked_add(count) else { fail!(MPI_ERR_COUNT, "the sum of the counts does not fit in 64 bits") };
+        total = sum;
+    }
+    Ok(total)
+}

@@ -1,0 +1,367 @@
+//! Running schedules on the engine: in the calling thread, or in the background.
+//!
+//! A [`ScheduleRun`] goes on whenever a completion of its round comes in, on whichever thread that is:
+//!
+//! | state | who holds the progress | next |
+//! |---|---|---|
+//! | idle | the run (`rest`) | running, by [`ScheduleRun::start`] |
+//! | running | the thread that starts transfers and does local steps | waiting, or idle at the end |
+//! | waiting | the run (`rest`) | running, by whoever completes the round's last transfer |
+//! | left to the program | the run (`rest`) | running, by the next thread of the program that is in the library |
+//!
+//! `open` counts the transfers of the round that have not ended, and one more while the round is being started, so that nobody else goes on
+//! before. Local steps run without any lock. Those that run a function of the program are left to a thread of the program: the helper and the alarm
+//! thread come as far as they do without. A thread that completes rounds of several runs serves them one after the other from a queue of its
+//! own: a step that completes another run's round does not lead deeper into the stack.
+//!
+//! When ranks disagree about the length of a message, the schedule goes on without its local steps, so that the other ranks are not left waiting,
+//! and the error is returned at the end.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use limosa_p2p::matching::{Envelope, Pattern};
+use limosa_p2p::memory::Region;
+use limosa_p2p::{Completion, Engine, Failure, Mode, RequestId, Started, View, in_service};
+use parking_lot::Mutex;
+use smallvec::SmallVec;
+
+use super::schedule::{Schedule, Step, broken, mismatch};
+use limosa_mpi::comm::Comm;
+use limosa_mpi::error::{Error, Result, error_of};
+use limosa_mpi::fail;
+use limosa_mpi::observe::{Awaits, Waiting};
+use limosa_mpi::operation::{End, Operation};
+
+/// What a transfer is to bring: nothing (a send), or so many bytes from a rank.
+type Awaited = Option<(u32, usize)>;
+
+/// The first thing that went wrong.
+#[derive(Default)]
+struct Trouble(Option<Error>);
+
+impl Trouble {
+    fn is_there(&self) -> bool {
+        self.0.is_some()
+    }
+
+    #[cold]
+    fn note(&mut self, error: Error) {
+        self.0.get_or_insert(error);
+    }
+
+    /// Looks at the end of a receive from rank `from` that was to bring `expected` bytes.
+    fn look(&mut self, from: u32, expected: usize, end: Completion) {
+        match end.failure.as_deref() {
+            None if end.bytes == expected as u64 => {}
+            None => self.note(mismatch(from as usize, end.bytes as usize, expected)),
+            Some(Failure::Truncated { sent, .. }) => self.note(mismatch(from as usize, *sent as usize, expected)),
+            Some(failure) => self.note(error_of(failure)),
+        }
+    }
+}
+
+fn start_send(engine: &Engine, comm: &Comm, tag: i32, to: u32, region: &Region) -> std::result::Result<Started, Failure> {
+    let peer = comm.world_rank_of(to as i32).expect("schedules name members only");
+    let envelope = Envelope { context: comm.coll_context(), source: comm.rank() as i32, tag };
+    engine.send(peer, &envelope, region.clone(), Mode::Standard)
+}
+
+fn start_receive(engine: &Engine, comm: &Comm, tag: i32, from: u32, region: &Region) -> RequestId {
+    let pattern = Pattern { context: comm.coll_context(), source: Some(from as i32), tag: Some(tag) };
+    engine.receive(&pattern, region.clone())
+}
+
+/// Runs a schedule in the calling thread.
+///
+/// # Errors
+/// `MPI_ERR_TRUNCATE` or `MPI_ERR_COUNT` when ranks disagree about the length of a message, and errors of the machine.
+pub fn run(comm: &Comm, schedule: Schedule) -> Result<()> {
+    let engine = comm.engine();
+    let mut round = Round { pending: SmallVec::new(), trouble: Trouble::default(), broken: false };
+    for step in &schedule.steps {
+        match step {
+            Step::Send { to, region } => match start_send(engine, comm, schedule.tag, *to, region) {
+                Ok(Started::Done) => {}
+                Ok(Started::Pending(id)) => round.pending.push((id, None)),
+                Err(failure) => {
+                    round.trouble.note(error_of(failure));
+                    round.broken = true;
+                }
+            },
+            Step::Receive { from, region } => {
+                let id = start_receive(engine, comm, schedule.tag, *from, region);
+                round.pending.push((id, Some((*from, region.len()))));
+            }
+            Step::Wait => round.finish(engine, comm),
+            Step::Copy { .. } | Step::Reduce { .. } => {
+                if !round.trouble.is_there()
+                    && let Err(error) = schedule.do_local(step)
+                {
+                    round.trouble.note(error);
+                }
+            }
+        }
+        if round.broken {
+            break;
+        }
+    }
+    round.finish(engine, comm);
+    if round.broken {
+        // The device failed with transfers under way, which may still touch this memory.
+        std::mem::forget(schedule);
+    }
+    round.trouble.0.map_or(Ok(()), Err)
+}
+
+/// The transfers of a round, for [`run`].
+struct Round {
+    pending: SmallVec<[(RequestId, Awaited); 16]>,
+    trouble: Trouble,
+    broken: bool,
+}
+
+impl Round {
+    fn finish(&mut self, engine: &Engine, comm: &Comm) {
+        if self.pending.is_empty() || self.broken {
+            return;
+        }
+        let mut left = self.pending.len();
+        engine.block_on(
+            &mut |view| {
+                while left > 0 && view.is_done(self.pending[left - 1].0) {
+                    left -= 1;
+                }
+                left == 0 || view.is_broken()
+            },
+            &Waiting::collective(comm),
+        );
+        for (id, receive) in self.pending.drain(..) {
+            match (engine.take(id), receive) {
+                (Some(end), Some((from, expected))) => self.trouble.look(from, expected, end),
+                (Some(Completion { failure: Some(failure), .. }), None) => self.trouble.note(error_of(failure)),
+                (Some(_), None) => {}
+                (None, _) => {
+                    self.broken = true;
+                    self.trouble.note(broken());
+                }
+            }
+        }
+    }
+}
+
+/// A collective in the background.
+pub struct ScheduleRun {
+    comm: Arc<Comm>,
+    rest: Mutex<Option<Box<Progress>>>,
+    open: AtomicUsize,
+    trouble: Mutex<Trouble>,
+    done: AtomicBool,
+}
+
+/// How far a run has come.
+struct Progress {
+    schedule: Schedule,
+    next: usize,
+    /// It was left to the program in the middle of a round, whose transfers are counted.
+    in_round: bool,
+}
+
+/// Why a run does not go on at once.
+enum Pause {
+    /// The next step is a wait, or there is none.
+    Wait,
+    /// The next step is for a thread of the program.
+    ForProgram,
+}
+
+impl ScheduleRun {
+    /// A run that is not started. The schedule's temporary memory lives until the run is dropped.
+    pub fn new(comm: &Arc<Comm>, schedule: Schedule) -> Arc<ScheduleRun> {
+        Arc::new(ScheduleRun {
+            comm: comm.clone(),
+            rest: Mutex::new(Some(Box::new(Progress { schedule, next: 0, in_round: false }))),
+            open: AtomicUsize::new(0),
+            trouble: Mutex::default(),
+            done: AtomicBool::new(false),
+        })
+    }
+
+    /// Starts the run, which must be new or done. It then goes on by itself.
+    pub fn start(self: &Arc<ScheduleRun>) {
+        self.done.store(false, Ordering::Relaxed);
+        self.trouble.lock().0 = None;
+        if let Some(progress) = &mut *self.rest.lock() {
+            progress.next = 0;
+        }
+        resume(self.clone(), self.comm.engine());
+    }
+
+    /// True when it has ended.
+    #[inline]
+    pub fn is_done(&self) -> bool {
+        self.done.load(Ordering::Acquire)
+    }
+
+    /// What went wrong, if anything; once.
+    pub fn take_error(&self) -> Option<Error> {
+        self.trouble.lock().0.take()
+    }
+
+    /// Goes on until a round waits for others, or to the end. Called by one thread at a time, with no transfer under way.
+    fn advance(self: &Arc<ScheduleRun>, engine: &Engine) {
+        loop {
+            let mut progress = self.rest.lock().take().expect("only the thread that completes a round goes on");
+            let ended = progress.next == progress.schedule.steps.len() && !progress.in_round;
+            if !std::mem::take(&mut progress.in_round) {
+                self.open.store(1, Ordering::Relaxed);
+            }
+            let started = if ended { Ok(Pause::Wait) } else { self.start_round(engine, &mut progress) };
+            progress.in_round = matches!(started, Ok(Pause::ForProgram));
+            *self.rest.lock() = Some(progress);
+            match started {
+                Ok(Pause::Wait) => {}
+                Ok(Pause::ForProgram) => {
+                    let run = self.clone();
+                    return engine.leave_to_program(Box::new(move |engine| resume(run, engine)));
+                }
+                Err(failure) => {
+                    self.trouble.lock().note(error_of(failure));
+                    // Transfers under way may still touch the schedule's memory: it is never freed.
+                    std::mem::forget(self.clone());
+                    return self.finish(engine);
+                }
+            }
+            if ended {
+                return self.finish(engine);
+            }
+            if self.open.fetch_sub(1, Ordering::AcqRel) != 1 {
+                return;
+            }
+        }
+    }
+
+    /// Does the steps up to the next wait, or up to one that is not for this thread.
+    fn start_round(self: &Arc<ScheduleRun>, engine: &Engine, progress: &mut Progress) -> std::result::Result<Pause, Failure> {
+        let schedule = &progress.schedule;
+        while let Some(step) = schedule.steps.get(progress.next) {
+            if in_service() && schedule.is_for_program(step) {
+                return Ok(Pause::ForProgram);
+            }
+            progress.next += 1;
+            match step {
+                Step::Send { to, region } => {
+                    if let Started::Pending(id) = start_send(engine, &self.comm, schedule.tag, *to, region)? {
+                        self.expect(engine, id, None);
+                    }
+                }
+                Step::Receive { from, region } => {
+                    let id = start_receive(engine, &self.comm, schedule.tag, *from, region);
+                    self.expect(engine, id, Some((*from, region.len())));
+                }
+                Step::Wait => break,
+                Step::Copy { .. } | Step::Reduce { .. } => {
+                    let is_well = !self.trouble.lock().is_there();
+                    let outcome = if is_well { schedule.do_local(step) } else { Ok(()) };
+                    if let Err(error) = outcome {
+                        self.trouble.lock().note(error);
+                    }
+                }
+            }
+        }
+        Ok(Pause::Wait)
+    }
+
+    /// Counts a transfer of the round and goes on when it was the last one to end.
+    fn expect(self: &Arc<ScheduleRun>, engine: &Engine, id: RequestId, receive: Awaited) {
+        self.open.fetch_add(1, Ordering::Relaxed);
+        let run = self.clone();
+        engine.then(
+            id,
+            Box::new(move |engine, end| {
+                match receive {
+                    Some((from, expected)) => {
+                        if end.failure.is_some() || end.bytes != expected as u64 {
+                            run.trouble.lock().look(from, expected, end);
+                        }
+                    }
+                    None => {
+                        if let Some(failure) = end.failure {
+                            run.trouble.lock().note(error_of(failure));
+                        }
+                    }
+                }
+                if run.open.fetch_sub(1, Ordering::AcqRel) == 1 {
+                    resume(run, engine);
+                }
+            }),
+        );
+    }
+
+    fn finish(&self, engine: &Engine) {
+        self.done.store(true, Ordering::Release);
+        engine.notify();
+    }
+}
+
+impl Operation for ScheduleRun {
+    fn start(self: Arc<Self>) -> Result<()> {
+        ScheduleRun::start(&self);
+        Ok(())
+    }
+
+    fn progress(&self) -> bool {
+        self.is_done()
+    }
+
+    fn is_ready(&self, _view: &View<'_>) -> bool {
+        self.is_done()
+    }
+
+    fn finish(&self) -> Option<End> {
+        self.is_done().then(|| End { error: self.take_error(), ..End::empty() })
+    }
+
+    fn look(&self) -> Option<End> {
+        if !self.is_done() {
+            self.comm.engine().poll();
+        }
+        self.is_done().then(End::empty)
+    }
+
+    fn cancel(&self) -> Result<()> {
+        fail!(MPI_ERR_REQUEST, "collective operations cannot be cancelled")
+    }
+
+    fn release(&self) -> Result<()> {
+        if self.is_done() {
+            return Ok(());
+        }
+        fail!(MPI_ERR_REQUEST, "an active collective operation cannot be freed: complete it first")
+    }
+
+    fn awaits(&self) -> Option<Awaits<'_>> {
+        Some(Awaits::Collective(&self.comm))
+    }
+}
+
+thread_local! {
+    /// Runs that this thread is to take further.
+    static READY: RefCell<VecDeque<Arc<ScheduleRun>>> = const { RefCell::new(VecDeque::new()) };
+    /// Whether this thread is doing so.
+    static SERVING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Takes a run further, and any others that become ready on this thread meanwhile.
+fn resume(run: Arc<ScheduleRun>, engine: &Engine) {
+    READY.with_borrow_mut(|ready| ready.push_back(run));
+    if SERVING.replace(true) {
+        return;
+    }
+    while let Some(run) = READY.with_borrow_mut(VecDeque::pop_front) {
+        run.advance(engine);
+    }
+    SERVING.set(false);
+}

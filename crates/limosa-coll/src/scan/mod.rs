@@ -1,0 +1,99 @@
+//! Partial reductions (MPI-5 section 6.11): rank i gets the operands of the ranks up to itself combined, or of those before itself.
+
+mod doubling;
+
+use std::sync::Arc;
+
+use super::buffer::{Buffer, check_apart};
+use super::shared::{self, Kind};
+use super::{Call, Exchange, Plan, Schedule};
+use limosa_mpi::error::Result;
+use limosa_mpi::op::Op;
+
+/// `MPI_Scan`. `send` is `None` for `MPI_IN_PLACE`.
+///
+/// # Errors
+/// As for [`plan`], `MPI_ERR_TRUNCATE`, `MPI_ERR_COUNT`, and errors of the machine.
+pub fn run(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, op: &Arc<Op>) -> Result<()> {
+    let input = check(send, receive, op)?;
+    match call.shared_call(Kind::Scan, input.bytes()) {
+        Some(shared_call) => shared::scan(&shared_call, input, receive, op),
+        None => super::run(call.comm, plan(call, send, receive, op)?),
+    }
+}
+
+/// `MPI_Exscan`. `send` is `None` for `MPI_IN_PLACE`. At rank 0 the receive buffer keeps what it holds.
+///
+/// # Errors
+/// As for [`run`].
+pub fn run_exclusive(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, op: &Arc<Op>) -> Result<()> {
+    let input = check(send, receive, op)?;
+    match call.shared_call(Kind::Exscan, input.bytes()) {
+        Some(shared_call) => shared::exscan(&shared_call, input, receive, op),
+        None => super::run(call.comm, plan_exclusive(call, send, receive, op)?),
+    }
+}
+
+/// Prepares what [`run`] does, to be done in the background.
+///
+/// # Errors
+/// As for [`plan`].
+pub fn background(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, op: &Arc<Op>) -> Result<Plan> {
+    let input = check(send, receive, op)?;
+    let bytes = input.bytes();
+    match call.mailbox_use_to_combine(Kind::Scan, bytes, op) {
+        Some(mailbox_use) => Exchange::reduction(Kind::Scan, mailbox_use.limits, op, input, call.rank() + 1, 0..bytes, Some(receive))
+            .map(|exchange| Plan::at(mailbox_use, exchange)),
+        None => plan(call, send, receive, op).map(Plan::from),
+    }
+}
+
+/// Prepares what [`run_exclusive`] does, to be done in the background.
+///
+/// # Errors
+/// As for [`plan`].
+pub fn background_exclusive(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, op: &Arc<Op>) -> Result<Plan> {
+    let input = check(send, receive, op)?;
+    let bytes = input.bytes();
+    match call.mailbox_use_to_combine(Kind::Exscan, bytes, op) {
+        Some(mailbox_use) => Exchange::reduction(Kind::Exscan, mailbox_use.limits, op, input, call.rank(), 0..bytes, Some(receive))
+            .map(|exchange| Plan::at(mailbox_use, exchange)),
+        None => plan_exclusive(call, send, receive, op).map(Plan::from),
+    }
+}
+
+/// Plans `MPI_Scan`. `send` is `None` for `MPI_IN_PLACE`.
+///
+/// # Errors
+/// `MPI_ERR_OP`, `MPI_ERR_BUFFER`, `MPI_ERR_NO_MEM`.
+pub fn plan(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, op: &Arc<Op>) -> Result<Schedule> {
+    let mut schedule = begin(call, send, receive, op)?;
+    doubling::inclusive(&mut schedule, send.unwrap_or(receive), receive)?;
+    Ok(schedule)
+}
+
+/// Plans `MPI_Exscan`. `send` is `None` for `MPI_IN_PLACE`. At rank 0 the receive buffer keeps what it holds.
+///
+/// # Errors
+/// As for [`plan`].
+pub fn plan_exclusive(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, op: &Arc<Op>) -> Result<Schedule> {
+    let mut schedule = begin(call, send, receive, op)?;
+    doubling::exclusive(&mut schedule, send.unwrap_or(receive), receive)?;
+    Ok(schedule)
+}
+
+fn begin(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, op: &Arc<Op>) -> Result<Schedule> {
+    check(send, receive, op)?;
+    let mut schedule = Schedule::new(call);
+    schedule.reduce_with(op.clone(), receive.datatype.clone());
+    Ok(schedule)
+}
+
+/// The operands, checked.
+fn check<'a>(send: Option<&'a Buffer>, receive: &'a Buffer, op: &Op) -> Result<&'a Buffer> {
+    if let Some(send) = send {
+        check_apart(send, receive)?;
+    }
+    op.check(&receive.datatype)?;
+    Ok(send.unwrap_or(receive))
+}

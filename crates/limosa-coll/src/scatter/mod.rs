@@ -1,0 +1,109 @@
+//! Scatter (MPI-5 section 6.6).
+
+pub(super) mod binomial;
+pub(super) mod linear;
+
+use super::buffer::{Blocks, Buffer, check_apart};
+use super::select::{self, select};
+use super::shared::{self, Kind};
+use super::{Call, Exchange, Plan, Schedule};
+use limosa_mpi::error::Result;
+use limosa_mpi::fail;
+
+/// Gives each rank its part, of equal length, of what the root has (`MPI_Scatter`). Arguments as for [`plan`].
+///
+/// # Errors
+/// As for [`plan`], and errors of the machine.
+pub fn run(call: &Call<'_>, send: Option<&Blocks>, receive: Option<&Buffer>, root: i32) -> Result<()> {
+    let rank = check(call, send, receive, root)?;
+    match call.shared_call(Kind::Scatter, bytes_of_one(send, receive, rank).saturating_mul(call.size())) {
+        Some(shared_call) => shared::scatter(&shared_call, send, receive, rank),
+        None => super::run(call.comm, plan(call, send, receive, root)?),
+    }
+}
+
+/// Gives each rank its part, of any length, of what the root has (`MPI_Scatterv`). Arguments as for [`plan`].
+///
+/// # Errors
+/// As for [`plan`], and errors of the machine.
+pub fn run_v(call: &Call<'_>, send: Option<&Blocks>, receive: Option<&Buffer>, root: i32) -> Result<()> {
+    let rank = check(call, send, receive, root)?;
+    // Only the root knows all lengths: without single copies ranks could not agree.
+    match call.shared_call(Kind::Scatter, shared::ANY_BYTES) {
+        Some(shared_call) => shared::scatter(&shared_call, send, receive, rank),
+        None => super::run(call.comm, plan_v(call, send, receive, root)?),
+    }
+}
+
+/// Prepares what [`run`] does, to be done in the background.
+///
+/// # Errors
+/// As for [`plan`].
+pub fn background(call: &Call<'_>, send: Option<&Blocks>, receive: Option<&Buffer>, root: i32) -> Result<Plan> {
+    let rank = check(call, send, receive, root)?;
+    let part = bytes_of_one(send, receive, rank);
+    match call.mailbox_use_to_move_by_root(Kind::Scatter, part.saturating_mul(call.size()), part) {
+        Some(mailbox_use) => {
+            Exchange::scatter(call, mailbox_use.limits, send, receive, rank).map(|exchange| Plan::at(mailbox_use, exchange))
+        }
+        None => plan(call, send, receive, root).map(Plan::from),
+    }
+}
+
+/// Prepares what [`run_v`] does, to be done in the background.
+///
+/// # Errors
+/// As for [`plan`].
+pub fn background_v(call: &Call<'_>, send: Option<&Blocks>, receive: Option<&Buffer>, root: i32) -> Result<Plan> {
+    let rank = check(call, send, receive, root)?;
+    match call.mailbox_use_for_any(Kind::Scatter) {
+        Some(mailbox_use) => {
+            Exchange::scatter(call, mailbox_use.limits, send, receive, rank).map(|exchange| Plan::at(mailbox_use, exchange))
+        }
+        None => plan_v(call, send, receive, root).map(Plan::from),
+    }
+}
+
+/// Plans that each rank gets its part, of equal length, of what the root has (`MPI_Scatter`).
+///
+/// `send` is significant at the root only; `receive` is `None` for `MPI_IN_PLACE`.
+///
+/// # Errors
+/// `MPI_ERR_ROOT`, `MPI_ERR_BUFFER`, `MPI_ERR_TRUNCATE`, `MPI_ERR_COUNT`, `MPI_ERR_NO_MEM`.
+pub fn plan(call: &Call<'_>, send: Option<&Blocks>, receive: Option<&Buffer>, root: i32) -> Result<Schedule> {
+    let root = check(call, send, receive, root)?;
+    let bytes = bytes_of_one(send, receive, root);
+    let mut schedule = Schedule::new(call);
+    let plan = select(Kind::Scatter, select::SCATTER, schedule.size(), bytes, None);
+    plan(&mut schedule, send, receive, root)?;
+    Ok(schedule)
+}
+
+/// Plans that each rank gets its part, of any length, of what the root has (`MPI_Scatterv`). Arguments as for [`plan`].
+///
+/// # Errors
+/// As for [`plan`].
+pub fn plan_v(call: &Call<'_>, send: Option<&Blocks>, receive: Option<&Buffer>, root: i32) -> Result<Schedule> {
+    let root = check(call, send, receive, root)?;
+    let mut schedule = Schedule::new(call);
+    // Only the root knows all lengths, so that there is nothing that ranks could choose by.
+    linear::plan(&mut schedule, send, receive, root)?;
+    Ok(schedule)
+}
+
+/// Bytes of one rank.
+fn bytes_of_one(send: Option<&Blocks>, receive: Option<&Buffer>, root: usize) -> usize {
+    receive.map_or_else(|| send.map_or(0, |blocks| blocks.bytes(root)), Buffer::bytes)
+}
+
+fn check(call: &Call<'_>, send: Option<&Blocks>, receive: Option<&Buffer>, root: i32) -> Result<usize> {
+    let root = call.comm.check_root(root)? as usize;
+    if receive.is_none() && call.comm.rank() as usize != root {
+        fail!(MPI_ERR_BUFFER, "recvbuf is MPI_IN_PLACE at rank {}, but only the root, rank {root}, may pass it", call.comm.rank());
+    }
+    if let (Some(send), Some(receive)) = (send, receive) {
+        check_apart(&send.of(0), receive)?;
+        check_apart(&send.of(root), receive)?;
+    }
+    Ok(root)
+}

@@ -1,0 +1,319 @@
+//! Schedules: what one rank does in a collective, as a list of steps.
+//!
+//! Every algorithm plans before anything moves, and its plan is a [`Schedule`]. Blocking, non-blocking and persistent forms of an operation run
+//! the same schedule, in the calling thread or driven by completions ([`super::run`]); tests run the schedules of all ranks against each other
+//! in one thread.
+//!
+//! | step | meaning |
+//! |---|---|
+//! | send, receive | starts a transfer to or from a rank; transfers between two waits are one *round* |
+//! | wait | waits until all transfers that were started have ended |
+//! | copy, reduce | done at once, in the order of the list |
+//!
+//! Contract
+//! - The end of the list is a wait.
+//! - Between the start of a transfer and the next wait no step changes the memory of a send, or touches that of a receive at all.
+//! - Messages between two ranks are received in the order in which they are sent, and no schedule relies on more.
+//! - Transfers of no bytes are left out: both sides know that there is nothing to say. (A barrier sends signals, which are not left out.)
+//! - A schedule owns its temporary memory, and keeps datatypes and the operation alive. The program's buffers stay valid and untouched until it
+//!   has ended: that is what the standard asks of the program.
+//! - Running a schedule changes nothing in it, so that it can run again.
+
+use std::alloc::{self, Layout};
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use limosa_p2p::Failure;
+use limosa_p2p::memory::Region;
+
+use super::buffer::Buffer;
+use limosa_mpi::datatype::{Datatype, Held};
+use limosa_mpi::error::{Error, Result, error_of};
+use limosa_mpi::fail;
+use limosa_mpi::op::Op;
+
+/// Temporary memory starts on a cache line.
+const LINE: usize = 64;
+
+/// One step of a schedule.
+pub(super) enum Step {
+    /// Starts to send to a rank.
+    Send { to: u32, region: Region },
+    /// Starts to receive from a rank exactly as many bytes as the region has.
+    Receive { from: u32, region: Region },
+    /// Waits for all transfers that were started.
+    Wait,
+    /// Copies; both regions have the same number of bytes.
+    Copy { from: Region, to: Region },
+    /// Combines elements: `into[i] = from[i] op into[i]`.
+    Reduce { from: *const u8, into: *mut u8, count: usize },
+}
+
+/// A rank in one operation.
+#[derive(Clone, Copy, Debug)]
+pub struct Member {
+    /// This rank.
+    pub rank: usize,
+    /// Number of ranks.
+    pub size: usize,
+    /// The tag of the operation's messages.
+    pub tag: i32,
+}
+
+/// What one rank does in a collective operation.
+pub struct Schedule {
+    rank: usize,
+    size: usize,
+    pub(super) tag: i32,
+    pub(super) steps: Vec<Step>,
+    temporaries: Vec<Temporary>,
+    /// What the reduce steps combine with.
+    reduction: Option<(Arc<Op>, Held)>,
+}
+
+// SAFETY: the addresses in a schedule are those of memory that it owns, and of buffers that the program leaves to the operation until it has
+// ended, whichever thread carries it out.
+unsafe impl Send for Schedule {}
+
+impl Schedule {
+    /// A schedule without steps.
+    pub(super) fn new(member: impl Into<Member>) -> Schedule {
+        let Member { rank, size, tag } = member.into();
+        Schedule { rank, size, tag, steps: Vec::with_capacity(8), temporaries: Vec::new(), reduction: None }
+    }
+
+    /// The rank whose schedule this is.
+    pub(super) fn rank(&self) -> usize {
+        self.rank
+    }
+
+    /// Number of ranks.
+    pub(super) fn size(&self) -> usize {
+        self.size
+    }
+
+    /// Sends the region's bytes to rank `to`.
+    pub(super) fn send(&mut self, to: usize, region: Region) {
+        if !region.is_empty() {
+            self.steps.push(Step::Send { to: to as u32, region });
+        }
+    }
+
+    /// Receives the region's bytes from rank `from`.
+    pub(super) fn receive(&mut self, from: usize, region: Region) {
+        if !region.is_empty() {
+            self.steps.push(Step::Receive { from: from as u32, region });
+        }
+    }
+
+    /// Sends rank `to` a message without bytes.
+    pub(super) fn signal(&mut self, to: usize) {
+        self.steps.push(Step::Send { to: to as u32, region: Region::empty() });
+    }
+
+    /// Receives a message without bytes from rank `from`.
+    pub(super) fn receive_signal(&mut self, from: usize) {
+        self.steps.push(Step::Receive { from: from as u32, region: Region::empty() });
+    }
+
+    /// Ends a round.
+    pub(super) fn wait(&mut self) {
+        self.steps.push(Step::Wait);
+    }
+
+    /// Copies what this rank sends to itself.
+    ///
+    /// # Errors
+    /// `MPI_ERR_TRUNCATE` or `MPI_ERR_COUNT` if the two sides differ in length.
+    pub(super) fn copy(&mut self, from: Region, to: Region) -> Result<()> {
+        check_own(self.rank, &from, &to)?;
+        if !from.is_empty() {
+            self.steps.push(Step::Copy { from, to });
+        }
+        Ok(())
+    }
+
+    /// Says what the reduce steps of this schedule combine with.
+    pub(super) fn reduce_with(&mut self, op: Arc<Op>, datatype: impl Into<Held>) {
+        self.reduction = Some((op, datatype.into()));
+    }
+
+    /// Combines two buffers of elements of equal number: `into = from op into`. `from` holds what comes from lower ranks.
+    pub(super) fn reduce(&mut self, from: &Buffer, into: &Buffer) {
+        debug_assert_eq!(from.count, into.count);
+        if into.count != 0 {
+            self.steps.push(Step::Reduce { from: from.base, into: into.base, count: into.count });
+        }
+    }
+
+    /// Whether a step runs a function of the program, which only a thread of the program may do.
+    pub(super) fn is_for_program(&self, step: &Step) -> bool {
+        matches!(step, Step::Reduce { .. }) && self.reduction.as_ref().is_some_and(|(op, _)| !op.is_predefined())
+    }
+
+    /// Does a copy or reduce step.
+    ///
+    /// # Errors
+    /// Those of the operation.
+    pub(super) fn do_local(&self, step: &Step) -> Result<()> {
+        match step {
+            Step::Copy { from, to } => copy(from, to),
+            Step::Reduce { from, into, count } => {
+                let (op, datatype) = self.reduction.as_ref().expect("whoever plans a reduction says with what");
+                // SAFETY: planned for buffers of `count` elements; nothing else touches them during a local step.
+                unsafe { op.reduce_local(*from, *into, *count, datatype)? }
+            }
+            Step::Send { .. } | Step::Receive { .. } | Step::Wait => {}
+        }
+        Ok(())
+    }
+
+    /// The memory that a copy or reduce step reads, and that it writes.
+    #[cfg(test)]
+    pub(super) fn touched_by(&self, step: &Step) -> (Region, Region) {
+        match step {
+            Step::Copy { from, to } => (from.clone(), to.clone()),
+            Step::Reduce { from, into, count } => {
+                let (_, datatype) = self.reduction.as_ref().expect("whoever plans a reduction says with what");
+                // SAFETY: planned for buffers of `count` elements.
+                unsafe { (datatype.region(from.cast_mut(), *count), datatype.region(*into, *count)) }
+            }
+            Step::Send { .. } | Step::Receive { .. } | Step::Wait => (Region::empty(), Region::empty()),
+        }
+    }
+
+    /// Temporary memory for elements of a datatype, laid out as in a buffer of the program.
+    ///
+    /// # Errors
+    /// `MPI_ERR_NO_MEM`.
+    pub(super) fn elements(&mut self, count: usize, datatype: &Arc<Datatype>) -> Result<Buffer> {
+        let (temporary, elements) = loose_elements(count, datatype)?;
+        self.temporaries.push(temporary);
+        Ok(elements)
+    }
+
+    /// Temporary memory, which lives as long as the schedule.
+    ///
+    /// # Errors
+    /// `MPI_ERR_NO_MEM`.
+    pub(super) fn temporary(&mut self, bytes: usize) -> Result<*mut u8> {
+        let temporary = Temporary::new(bytes)?;
+        let start = temporary.start();
+        self.temporaries.push(temporary);
+        Ok(start)
+    }
+}
+
+/// The error of a collective operation that nothing can complete any more.
+#[cold]
+pub(super) fn broken() -> Error {
+    error_of(Failure::Device("the device failed during a collective operation".to_owned()))
+}
+
+/// Ranks do not agree about the length of a message.
+#[cold]
+pub(super) fn mismatch(from: usize, sent: usize, room: usize) -> Error {
+    let class = if sent > room { limosa_mpi::consts::MPI_ERR_TRUNCATE } else { limosa_mpi::consts::MPI_ERR_COUNT };
+    let detail = format!("rank {from} sent {sent} bytes where this rank expects {room}: the counts or datatypes of the ranks do not match");
+    Error::new(class, detail)
+}
+
+pub(super) fn check_own(rank: usize, from: &Region, to: &Region) -> Result<()> {
+    if from.len() == to.len() { Ok(()) } else { Err(mismatch(rank, from.len(), to.len())) }
+}
+
+/// Copies what this rank sends to itself.
+///
+/// # Errors
+/// `MPI_ERR_TRUNCATE` or `MPI_ERR_COUNT` if the two sides differ in length.
+pub(super) fn copy_own(rank: usize, from: &Region, to: &Region) -> Result<()> {
+    check_own(rank, from, to)?;
+    copy(from, to);
+    Ok(())
+}
+
+/// Temporary memory for elements of a datatype, laid out as in a buffer of the program.
+///
+/// # Errors
+/// `MPI_ERR_NO_MEM`.
+pub(super) fn loose_elements(count: usize, datatype: &Arc<Datatype>) -> Result<(Temporary, Buffer)> {
+    let (extent, true_lb, true_extent) = (datatype.extent(), datatype.true_lb(), datatype.true_extent());
+    // From the lowest byte of the data to the highest; with a negative extent the last element is the lowest.
+    let stretch = (count as i64 - 1).max(0).checked_mul(extent);
+    let bytes = stretch.and_then(|stretch| stretch.abs().checked_add(true_extent)).and_then(|bytes| usize::try_from(bytes).ok());
+    let temporary = Temporary::new(bytes.unwrap_or(usize::MAX))?;
+    let lowest = true_lb + stretch.unwrap_or(0).min(0);
+    let base = temporary.start().wrapping_offset(-lowest as isize);
+    Ok((temporary, Buffer { base, count, datatype: datatype.into() }))
+}
+
+/// Copies the bytes of a region, in stream order, to those of another one of the same length.
+pub(super) fn copy(from: &Region, to: &Region) {
+    const CHUNK: usize = 16 << 10;
+    let bytes = from.len().min(to.len());
+    match (from.as_contiguous(), to.as_contiguous()) {
+        // SAFETY: both blocks have at least `bytes` bytes, which are readable and writable by the promise of their builders.
+        (Some(source), Some(target)) => unsafe { std::ptr::copy(source, target, bytes) },
+        // SAFETY: as above; a copy between regions that overlap is an error of the program, which is looked for where it is cheap.
+        (None, Some(target)) => from.read(0, unsafe { std::slice::from_raw_parts_mut(target, bytes) }),
+        // SAFETY: as above.
+        (Some(source), None) => to.write(0, unsafe { std::slice::from_raw_parts(source, bytes) }),
+        (None, None) => {
+            let mut chunk = [0; CHUNK];
+            for offset in (0..bytes).step_by(CHUNK) {
+                let part = &mut chunk[..CHUNK.min(bytes - offset)];
+                from.read(offset, part);
+                to.write(offset, part);
+            }
+        }
+    }
+}
+
+/// A block of memory.
+pub(super) struct Temporary {
+    start: NonNull<u8>,
+    layout: Layout,
+}
+
+impl Temporary {
+    /// A block of so many bytes, whatever they are.
+    ///
+    /// # Errors
+    /// `MPI_ERR_NO_MEM`.
+    pub(super) fn new(bytes: usize) -> Result<Temporary> {
+        // SAFETY: the layout is not empty.
+        Temporary::made(bytes, |layout| unsafe { alloc::alloc(layout) })
+    }
+
+    /// A block of so many zeroes.
+    ///
+    /// # Errors
+    /// `MPI_ERR_NO_MEM`.
+    pub(super) fn zeroed(bytes: usize) -> Result<Temporary> {
+        // SAFETY: the layout is not empty.
+        Temporary::made(bytes, |layout| unsafe { alloc::alloc_zeroed(layout) })
+    }
+
+    fn made(bytes: usize, allocate: impl FnOnce(Layout) -> *mut u8) -> Result<Temporary> {
+        // One byte at least, so that every block has an address of its own.
+        let Ok(layout) = Layout::from_size_align(bytes.max(1), LINE) else {
+            fail!(MPI_ERR_NO_MEM, "this operation needs {bytes} bytes of temporary memory, which is more than there can be");
+        };
+        match NonNull::new(allocate(layout)) {
+            Some(start) => Ok(Temporary { start, layout }),
+            None => fail!(MPI_ERR_NO_MEM, "there is not enough memory for the {bytes} bytes that this operation needs temporarily"),
+        }
+    }
+
+    /// Where it is.
+    pub(super) fn start(&self) -> *mut u8 {
+        self.start.as_ptr()
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        // SAFETY: allocated with this layout, and freed only here.
+        unsafe { alloc::dealloc(self.start.as_ptr(), self.layout) };
+    }
+}

@@ -1,0 +1,65 @@
+//! The plans of the algorithms by messages, by name. Which of them serves an operation says the table of [`super::choice`].
+
+use std::sync::Arc;
+
+use super::buffer::{Blocks, Buffer};
+use super::choice::{self, Subject};
+use super::schedule::Schedule;
+use super::{allgather, allreduce, bcast, gather, reduce, reduce_scatter, scatter};
+use limosa_mpi::error::Result;
+use limosa_mpi::op::Op;
+
+/// An algorithm's name and its plan.
+pub(super) type Named<F> = (&'static str, F);
+
+/// The plan of the algorithm that the table says. `op` is that of a reduction.
+pub(super) fn select<F: Copy>(subject: impl Into<Subject>, plans: &[Named<F>], ranks: usize, bytes: usize, op: Option<&Arc<Op>>) -> F {
+    let algorithm = choice::by_messages(subject, ranks, bytes, op.is_none_or(|op| op.is_commutative()));
+    plans.iter().find(|(name, _)| *name == algorithm.name).expect("every algorithm by messages has a plan").1
+}
+
+/// (schedule, buffer, root)
+pub(super) type Bcast = fn(&mut Schedule, &Buffer, usize) -> Result<()>;
+
+/// Bytes: of the message.
+pub(super) const BCAST: &[Named<Bcast>] = &[("binomial", bcast::binomial::plan), ("scatter_exchange", bcast::scatter_exchange::plan)];
+
+/// (schedule, own contribution, all contributions at the root, root)
+pub(super) type Gather = fn(&mut Schedule, Option<&Buffer>, Option<&Blocks>, usize) -> Result<()>;
+
+/// Bytes: of one contribution.
+pub(super) const GATHER: &[Named<Gather>] = &[("linear", gather::linear::plan), ("binomial", gather::binomial::plan)];
+
+/// (schedule, all parts at the root, own part, root)
+pub(super) type Scatter = fn(&mut Schedule, Option<&Blocks>, Option<&Buffer>, usize) -> Result<()>;
+
+/// Bytes: of one part.
+pub(super) const SCATTER: &[Named<Scatter>] = &[("linear", scatter::linear::plan), ("binomial", scatter::binomial::plan)];
+
+/// (schedule, own contribution, all contributions)
+pub(super) type Allgather = fn(&mut Schedule, Option<&Buffer>, &Blocks) -> Result<()>;
+
+/// Bytes: of one contribution, or, if they differ, of all.
+pub(super) const ALLGATHER: &[Named<Allgather>] =
+    &[("exchange", allgather::exchange::plan), ("bruck", allgather::bruck::plan), ("ring", allgather::ring::plan)];
+
+/// (schedule, operands, result at the root, root)
+pub(super) type Reduce = fn(&mut Schedule, &Buffer, Option<&Buffer>, usize) -> Result<()>;
+
+/// Bytes: of one operand.
+pub(super) const REDUCE: &[Named<Reduce>] =
+    &[("binomial", reduce::binomial::plan), ("binomial_rotated", reduce::binomial::plan_rotated), ("sliced", reduce::sliced::plan)];
+
+/// (schedule, operands, result)
+pub(super) type Allreduce = fn(&mut Schedule, &Buffer, &Buffer) -> Result<()>;
+
+/// Bytes: of one operand.
+pub(super) const ALLREDUCE: &[Named<Allreduce>] =
+    &[("recursive_doubling", allreduce::recursive_doubling::plan), ("sliced", allreduce::sliced::plan)];
+
+/// (schedule, operands, elements of each rank's part of the result, own part)
+pub(super) type ReduceScatter = fn(&mut Schedule, &Buffer, &[usize], &Buffer) -> Result<()>;
+
+/// Bytes: of all operands of a rank.
+pub(super) const REDUCE_SCATTER: &[Named<ReduceScatter>] =
+    &[("exchange", reduce_scatter::exchange::plan), ("via_reduce", reduce_scatter::via_reduce::plan)];

@@ -1,0 +1,242 @@
+//! A call in the slots: one collective operation of one rank.
+//!
+//! Posting notes is in [`super::post`], reading them in [`super::posted`].
+
+use std::cell::Cell;
+use std::sync::atomic::Ordering;
+
+use limosa_base::slots::{Awaited, Progress, RoundBuffers, SLOTS};
+
+use super::{SharedGroup, select, wait};
+use crate::kind::Kind;
+use crate::numbers::Numbers;
+use limosa_mpi::comm::Comm;
+use limosa_mpi::error::{Error, Result};
+
+/// Calls that a half of the round buffers is in use.
+const HALVES: u64 = 2;
+
+/// Memory of a rank in the slots, for one call.
+#[derive(Clone, Copy)]
+pub(super) struct Area {
+    pub(super) start: *mut u8,
+    pub(super) bytes: usize,
+    /// Where on the rank's ring buffer; `None` in a slot.
+    pub(super) on_ring: Option<usize>,
+}
+
+/// One collective operation of this rank.
+pub(crate) struct SharedCall<'a> {
+    pub(super) group: &'a SharedGroup,
+    pub(super) comm: &'a Comm,
+    numbers: &'a Numbers,
+    number: Cell<u64>,
+    pub(super) kind: Kind,
+    finished: Cell<bool>,
+}
+
+impl<'a> SharedCall<'a> {
+    /// Begins call `number` of the communicator.
+    #[inline]
+    pub(crate) fn begin(group: &'a SharedGroup, comm: &'a Comm, numbers: &'a Numbers, number: u64, kind: Kind) -> SharedCall<'a> {
+        let shared_call = SharedCall { group, comm, numbers, number: Cell::new(number), kind, finished: Cell::new(false) };
+        if group.passed() + 1 != number {
+            // Collectives in between went by messages, or failed before they began.
+            group.pass(number - 1);
+        }
+        shared_call
+    }
+
+    /// The number of the call.
+    #[inline]
+    pub(super) fn number(&self) -> u64 {
+        self.number.get()
+    }
+
+    /// Ends this call and begins another one, which all ranks do that are in it: for beginning anew in another way.
+    pub(super) fn renew(&self) {
+        self.finish();
+        self.number.set(self.numbers.next_blocking() + 1);
+        self.finished.set(false);
+    }
+
+    /// This rank.
+    #[inline]
+    pub(super) fn me(&self) -> usize {
+        self.comm.rank() as usize
+    }
+
+    /// Number of ranks.
+    #[inline]
+    pub(super) fn size(&self) -> usize {
+        self.group.size()
+    }
+
+    /// The rank `distance` behind this one.
+    pub(super) fn after(&self, distance: usize) -> usize {
+        let rank = self.me() + distance;
+        if rank < self.size() { rank } else { rank - self.size() }
+    }
+
+    /// Bytes of a slot.
+    pub(super) fn slot_bytes(&self) -> usize {
+        self.group.slots.slot_bytes()
+    }
+
+    /// Where the part of a rank, or of the group, is in this call: half of what it has in all, in turns.
+    pub(super) fn part_of(&self, round_buffers: &RoundBuffers, rank: usize) -> *mut u8 {
+        round_buffers.part_of(rank).wrapping_add((self.number() % HALVES) as usize * (round_buffers.part_bytes() / HALVES as usize))
+    }
+
+    /// Most bytes that a rank puts in the slots in this operation.
+    #[inline]
+    pub(super) fn most_put(&self) -> usize {
+        select::most_put(self.group, self.kind)
+    }
+
+    /// The slot of a rank.
+    pub(super) fn slot_of(&self, rank: usize) -> Area {
+        Area { start: self.group.slots.slot_of(rank, self.number()), bytes: self.slot_bytes(), on_ring: None }
+    }
+
+    /// This rank's slot, with room made in it.
+    pub(super) fn own_slot(&self) -> Result<Area> {
+        self.make_room(SLOTS)?;
+        Ok(self.slot_of(self.me()))
+    }
+
+    /// This rank's slot if so many bytes fit there, else room on its ring buffer, if there is any.
+    pub(super) fn own_area(&self, len: usize) -> Result<Option<Area>> {
+        if len <= self.slot_bytes() { Ok(Some(self.own_slot()?)) } else { self.room_on_ring(len) }
+    }
+
+    /// This rank reads no notes or slots of the call any more.
+    #[inline]
+    pub(super) fn finish(&self) {
+        if !self.finished.replace(true) {
+            self.group.pass(self.number());
+        }
+    }
+
+    // ---- waiting ---------------------------------------------------------------------------------------------------
+
+    #[inline]
+    pub(super) fn wait(&self, awaited: Awaited) -> Result<()> {
+        wait::wait(self.group, self.comm, awaited)
+    }
+
+    /// Waits for a rank's note, or for that of the group, whose number is the number of ranks.
+    #[inline]
+    pub(super) fn wait_for(&self, rank: usize) -> Result<()> {
+        let awaited = Awaited::Note(rank, self.number());
+        if self.group.slots.holds(awaited) {
+            // That rank is ahead, and may have written its next note too.
+            self.group.slots.prefetch_note(rank, self.number() + 1);
+            return Ok(());
+        }
+        self.wait(awaited)
+    }
+
+    /// Waits for the notes of all ranks.
+    #[inline]
+    pub(super) fn wait_for_all(&self) -> Result<()> {
+        self.wait(Awaited::AllNotes(self.number()))?;
+        // Who is in this call has finished the one before.
+        self.group.raise_floor(self.number() - 1);
+        Ok(())
+    }
+
+    /// Finishes the call and waits until all ranks have.
+    pub(super) fn finish_together(&self) -> Result<()> {
+        self.finish();
+        self.wait(Awaited::AllFinished(self.number()))?;
+        self.group.raise_floor(self.number());
+        Ok(())
+    }
+
+    /// Waits until the note, or with `SLOTS` the slot, of the call `depth` calls ago is needed by nobody any more.
+    #[inline]
+    pub(super) fn make_room(&self, depth: u64) -> Result<()> {
+        if self.number() <= self.group.known_floor() + depth { Ok(()) } else { self.make_room_slowly(depth) }
+    }
+
+    #[cold]
+    fn make_room_slowly(&self, depth: u64) -> Result<()> {
+        if self.group.slots.least_finished() < self.number() - depth {
+            // Not for a single one: who runs ahead of the others would soon be back. Without this rank they come as far as it is now.
+            self.wait(Awaited::AllFinished(self.number() - depth.div_ceil(2)))?;
+        }
+        self.group.raise_floor(self.group.slots.least_finished());
+        Ok(())
+    }
+
+    /// Waits until all ranks have finished a call before this one.
+    #[inline]
+    pub(super) fn let_finish(&self, shared_call: u64) -> Result<()> {
+        if shared_call > self.group.known_floor() { self.make_room_slowly(self.number() - shared_call) } else { Ok(()) }
+    }
+
+    /// Waits until this call's half of the round buffers is in use no more.
+    pub(super) fn make_room_in_round_buffers(&self) -> Result<()> {
+        self.make_room(HALVES)
+    }
+
+    /// This rank has come to a step.
+    pub(super) fn advance(&self, step: Progress) {
+        self.group.slots.advance(step);
+        self.group.tell();
+    }
+
+    /// All together have come to a step.
+    pub(super) fn advance_all(&self, step: Progress) {
+        self.group.slots.advance_all(step);
+        self.group.tell();
+    }
+}
+
+impl Drop for SharedCall<'_> {
+    fn drop(&mut self) {
+        self.finish();
+    }
+}
+
+impl SharedGroup {
+    #[inline]
+    fn known_floor(&self) -> u64 {
+        self.floor.load(Ordering::Relaxed)
+    }
+
+    #[inline]
+    fn passed(&self) -> u64 {
+        self.passed.load(Ordering::Relaxed)
+    }
+
+    #[inline]
+    fn pass(&self, number: u64) {
+        self.passed.store(number, Ordering::Relaxed);
+        self.slots.finish(number);
+        self.tell();
+    }
+}
+
+/// Keeps the first of several errors.
+#[derive(Default)]
+pub(super) struct First(Option<Error>);
+
+impl First {
+    /// The value, unless it is an error.
+    pub(super) fn note<T>(&mut self, result: Result<T>) -> Option<T> {
+        match result {
+            Ok(value) => Some(value),
+            Err(error) => {
+                self.0.get_or_insert(error);
+                None
+            }
+        }
+    }
+
+    /// The first error, if there was one.
+    pub(super) fn end(self) -> Result<()> {
+        self.0.map_or(Ok(()), Err)
+    }
+}

@@ -1,0 +1,222 @@
+//! Blocking collectives straight in shared memory, where all members of a communicator share a machine.
+//!
+//! A communicator's first blocking collective sets up a [`SlotSegment`] for it, by messages, and all members learn together whether it can be used
+//! ([`SharedGroup::establish`]). From then on a blocking collective is a [`SharedCall`] in the slots:
+//!
+//! - what fits a slot of the slots is written there by who has it and read by who needs it: one copy in, one copy out, one flag;
+//! - what is larger, but small enough that a rank can run ahead by several such operations, goes the same way over the rank's own *ring buffer*;
+//! - what is larger still stays where it is; its address is written to the slots, and the bytes are copied once, from one process's memory to another's; in a
+//!   reduction every rank works on the next piece that nobody has taken, and brings the result to those who want it;
+//! - or it passes through round buffers beside the slots in rounds, where that is cheaper.
+//!
+//! Contract
+//! - All members take a communicator's calls in the same order, and give a call the same number: that of the blocking collective.
+//! - All choose the same protocol, by what is equal on all ranks of a correct program: number of ranks, bytes, and what was found at set-up. Where
+//!   only one rank knows the lengths, what it has written says how.
+//! - Every rank says how many bytes it has, and who reads them checks. Ranks that disagree get an error; none waits for ever because of it.
+//! - Reductions combine from the highest rank to the lowest, `a0 op (a1 op (a2 ...))`, so that all ranks get the same bits whoever computes; scans from
+//!   the lowest, each rank putting its own operand behind what those before it have.
+//! - Nobody returns while another rank still reads or writes its buffer.
+//!
+//! | module | holds |
+//! |---|---|
+//! | `call` | one operation: its number, its steps, its memory in the slots |
+//! | `post`, `posted` | notes: posting and reading what ranks contribute |
+//! | `wait` | spinning, yielding and sleeping until something is there |
+//! | `transfer` | copies between processes, done by both partners together |
+//! | `memory` | contiguous views of buffers, scratch memory |
+//! | `fold`, `pieces` | combining operands: in one go, or by pieces for large ones |
+//! | `ring` | memory of each rank's own, for what does not fit a slot |
+//! | `rounds` | large collectives in rounds through shared memory |
+//! | `select` | the thresholds |
+//! | `barrier`, `rooted`, `everyone`, `reduce` | the operations |
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use limosa_base::fork;
+use limosa_base::slots::{Common, RoundBuffers, SlotSegment};
+use limosa_job::config;
+use limosa_p2p::{Engine, Peer};
+
+use super::choice::{self, Resolved};
+use super::exchange::allgather_by_messages;
+use super::numbers::{Numbers, blocking_tag};
+use limosa_mpi::comm::Comm;
+use ring::RingBuffers;
+
+mod barrier;
+mod call;
+mod everyone;
+mod fold;
+mod memory;
+mod pieces;
+mod post;
+mod posted;
+mod reduce;
+mod ring;
+mod rooted;
+mod rounds;
+mod select;
+mod transfer;
+mod wait;
+
+pub(super) use crate::kind::Kind;
+pub(super) use barrier::barrier;
+pub(super) use call::SharedCall;
+pub(super) use everyone::{allgather, alltoall};
+pub(super) use fold::Reducer;
+pub(super) use memory::Scratch;
+pub(super) use reduce::{allreduce, exscan, reduce, reduce_scatter, scan};
+pub(super) use rooted::{bcast, gather, scatter};
+pub(super) use wait::look;
+
+/// What a communicator's members share for their collectives.
+pub struct SharedGroup {
+    engine: Arc<Engine>,
+    slots: SlotSegment,
+    /// Where the slots's memory is.
+    place: u64,
+    /// World ranks of the members.
+    peers: Box<[Peer]>,
+    /// All can read and write each other's memory.
+    pull: bool,
+    /// There are fewer processors than processes.
+    oversubscribed: bool,
+    /// How each kind of operation goes.
+    choices: [Resolved; 11],
+    /// A call that all members are known to have finished.
+    floor: AtomicU64,
+    /// The call that this rank has finished last.
+    passed: AtomicU64,
+    /// More memory, made when it is first needed; `None` inside if there is not enough.
+    round_buffers: OnceLock<Option<RoundBuffers>>,
+    round_buffers_place: AtomicU64,
+    rings: RingBuffers,
+}
+
+/// What a rank says about the slots at set-up.
+const MAPPED: u8 = 1;
+const CAN_PULL: u8 = 2;
+const OVERSUBSCRIBED: u8 = 4;
+
+/// Ranks do not know alike how many bytes there are.
+pub(super) const ANY_BYTES: usize = choice::UNKNOWN_BYTES;
+
+/// Communicators of this process that have a slot segment.
+static SEGMENTS: AtomicUsize = AtomicUsize::new(0);
+
+/// No area.
+const NOWHERE: u64 = u64::MAX;
+
+impl SharedGroup {
+    /// Sets up what the members of this communicator share. All members call this.
+    pub(super) fn establish(comm: &Comm, engine: &Arc<Engine>, numbers: &Numbers) -> Option<SharedGroup> {
+        let next_tag = || blocking_tag(numbers.next_blocking());
+        let (size, me) = (comm.size(), comm.rank() as usize);
+        if size == 1 || size > select::MAX_RANKS {
+            return None;
+        }
+        let peers = comm.world().shared_addresses(comm.group())?;
+        let memory = engine.expect_host_memory();
+        let map = |place, slot_bytes| {
+            let memory = memory.map_area::<Common>(place, SlotSegment::bytes(size, slot_bytes)).ok()?;
+            Some(SlotSegment::new(memory, size, me, slot_bytes))
+        };
+        // Rank 0 makes the slots and tells the others where it is, and how large its slots are.
+        let slot_bytes = select::slot_bytes(size, SEGMENTS.load(Ordering::Relaxed));
+        let bytes = SlotSegment::bytes(size, slot_bytes);
+        let made = if me == 0 { memory.create_area(bytes).unwrap_or(NOWHERE) } else { NOWHERE };
+        let mine = if made == NOWHERE { None } else { map(made, slot_bytes) };
+        if let Some(slots) = &mine {
+            slots.open();
+        }
+        let told = [made.to_ne_bytes(), (slot_bytes as u64).to_ne_bytes()].concat();
+        let told = allgather_by_messages(comm, next_tag(), &told).ok()?;
+        let place = u64::from_ne_bytes(*told.first_chunk()?);
+        let slot_bytes = u64::from_ne_bytes(*told[8..].first_chunk()?) as usize;
+        let is_sound = place != NOWHERE && slot_bytes.is_multiple_of(64) && slot_bytes >= size * post::LINE && slot_bytes <= 1 << 20;
+        let slots = mine.or_else(|| if is_sound { map(place, slot_bytes) } else { None });
+
+        let can_pull = peers.iter().enumerate().all(|(rank, peer)| rank == me || engine.expect_peer_memory().can_access(*peer));
+        let wanted = config::get().coll == config::CollPath::Auto;
+        let flag = |is_set, bit| if is_set { bit } else { 0 };
+        let answer = flag(slots.is_some() && wanted, MAPPED) | flag(can_pull, CAN_PULL) | flag(engine.oversubscribed(), OVERSUBSCRIBED);
+        let answers = allgather_by_messages(comm, next_tag(), &[answer]).ok();
+        let all = |bit| answers.as_ref().is_some_and(|answers| answers.iter().all(|answer| answer & bit != 0));
+        if !all(MAPPED) {
+            if made != NOWHERE {
+                memory.free_area(made, bytes);
+            }
+            return None;
+        }
+        let slots = slots?;
+        SEGMENTS.fetch_add(1, Ordering::Relaxed);
+        let pull = all(CAN_PULL);
+        let found = choice::Found { ranks: size, direct: pull, slot: slot_bytes, ring: select::ring_bytes(size), speaks: me == 0 };
+        Some(SharedGroup {
+            engine: engine.clone(),
+            slots,
+            place,
+            peers,
+            pull,
+            choices: choice::resolve(found),
+            oversubscribed: answers.as_ref().is_some_and(|answers| answers.iter().any(|answer| answer & OVERSUBSCRIBED != 0)),
+            floor: AtomicU64::new(0),
+            passed: AtomicU64::new(0),
+            round_buffers: OnceLock::new(),
+            round_buffers_place: AtomicU64::new(0),
+            rings: RingBuffers::new(size),
+        })
+    }
+
+    fn size(&self) -> usize {
+        self.slots.size()
+    }
+
+    /// Whether so many bytes are moved without messages in this operation.
+    #[inline]
+    pub(super) fn can_move(&self, kind: Kind, bytes: usize) -> bool {
+        bytes <= self.choice(kind).shared
+    }
+
+    #[inline]
+    fn choice(&self, kind: Kind) -> &Resolved {
+        &self.choices[kind as usize - 1]
+    }
+
+    /// Rings those who sleep until something is the case that is the case now. Called after each change that others may wait for.
+    #[inline]
+    fn tell(&self) {
+        if self.slots.anybody_asleep() {
+            let memory = self.engine.expect_host_memory();
+            self.slots.for_each_wakeable(|member| memory.ring(self.peers[member]));
+        }
+    }
+
+    /// All members are known to have finished this call.
+    fn raise_floor(&self, number: u64) {
+        if self.floor.load(Ordering::Relaxed) < number {
+            self.floor.store(number, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Drop for SharedGroup {
+    fn drop(&mut self) {
+        if fork::in_child() {
+            // What is shared belongs to the parent.
+            return;
+        }
+        SEGMENTS.fetch_sub(1, Ordering::Relaxed);
+        if self.round_buffers.get().is_some_and(Option::is_some) {
+            rounds::ROUND_BUFFERS.fetch_sub(1, Ordering::Relaxed);
+        }
+        self.forget_ring();
+        if self.slots.leave() {
+            self.free_round_buffers();
+            self.free_rings();
+            self.engine.expect_host_memory().free_area(self.place, SlotSegment::bytes(self.size(), self.slots.slot_bytes()));
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! Reductions.
+//!
+//! Operands that fit a slot are put in the slots, and who needs a result combines them there. If all need the same result and ranks share processors,
+//! the last one to arrive combines for all. Larger operands are reduced by pieces ([`super::pieces`]).
+
+use std::sync::Arc;
+
+use super::call::SharedCall;
+use super::fold::Reducer;
+use super::memory::{Flat, Scratch, read, write};
+use super::pieces::{self, Delivery};
+use super::posted::PostedLocation;
+use super::select;
+use crate::buffer::Buffer;
+use crate::schedule::copy_own;
+use limosa_mpi::error::Result;
+use limosa_mpi::op::Op;
+use limosa_p2p::memory::Region;
+
+/// All ranks get the operands combined.
+pub(crate) fn allreduce(shared_call: &SharedCall<'_>, input: &Buffer, result: &Buffer, op: &Arc<Op>) -> Result<()> {
+    let (bytes, size) = (input.bytes(), shared_call.size());
+    let in_place = input.base == result.base;
+    let reducer = Reducer::new(op, input, in_place);
+    if !select::folds(shared_call.group, shared_call.kind, bytes) {
+        let outcome = pieces::reduce(shared_call, &reducer, input, Some(&result.region()), false, Delivery::All);
+        if outcome.is_err() {
+            // Ranks with small operands count who comes.
+            leave_early(shared_call)?;
+        }
+        return outcome;
+    }
+    let kept = shared_call.contribute(&input.region(), in_place)?;
+    if !select::meets_in_the_middle(shared_call.group) {
+        shared_call.wait_for_all()?;
+        let folded = reducer.fold_to(shared_call, 0..size, bytes, 0..bytes, result);
+        return shared_call.settle_own(kept, folded);
+    }
+    if shared_call.arrive()? {
+        combine_for_all(shared_call, &reducer, bytes)?;
+    } else {
+        shared_call.wait_for(size)?;
+    }
+    shared_call.group.raise_floor(shared_call.number() - 1);
+    let posted = shared_call.posted(size)?;
+    if matches!(posted.place, PostedLocation::Nowhere) {
+        // Ranks disagree: with whom, each finds out by itself.
+        for rank in 0..size {
+            shared_call.check(rank, shared_call.posted(rank)?, bytes)?;
+        }
+    }
+    shared_call.take(size, shared_call.check(size, posted, bytes)?, &result.region())
+}
+
+/// The last rank to arrive combines the operands and posts the result as the note of the group.
+fn combine_for_all(shared_call: &SharedCall<'_>, reducer: &Reducer<'_>, bytes: usize) -> Result<()> {
+    let size = shared_call.size();
+    let outcome = shared_call.speak_for_all(bytes, |into| {
+        // SAFETY: `into` has room for the operand, and nobody else uses it.
+        unsafe { reducer.fold(shared_call, 0..size, bytes, 0..bytes, into) }
+    });
+    if outcome.is_err() {
+        shared_call.speak_for_all_of_failure();
+    }
+    outcome
+}
+
+/// This rank takes no part in a reduction to all, but must be counted.
+fn leave_early(shared_call: &SharedCall<'_>) -> Result<()> {
+    if select::meets_in_the_middle(shared_call.group) && shared_call.arrive()? {
+        shared_call.speak_for_all_of_failure();
+    }
+    Ok(())
+}
+
+/// The root gets the operands combined.
+pub(crate) fn reduce(shared_call: &SharedCall<'_>, input: &Buffer, result: Option<&Buffer>, op: &Arc<Op>, root: usize) -> Result<()> {
+    let (bytes, size) = (input.bytes(), shared_call.size());
+    let in_place = result.is_some_and(|result| result.base == input.base);
+    let reducer = Reducer::new(op, input, in_place);
+    if !select::folds(shared_call.group, shared_call.kind, bytes) {
+        return pieces::reduce(shared_call, &reducer, input, result.map(Buffer::region).as_ref(), false, Delivery::To(root));
+    }
+    let kept = shared_call.contribute(&input.region(), in_place)?;
+    let folded = match result {
+        None => Ok(()),
+        Some(result) => {
+            shared_call.wait_for_all()?;
+            reducer.fold_to(shared_call, 0..size, bytes, 0..bytes, result)
+        }
+    };
+    shared_call.settle_own(kept, folded)
+}
+
+/// Each rank gets its part, of `counts[rank]` elements, of the operands combined.
+pub(crate) fn reduce_scatter(
+    shared_call: &SharedCall<'_>,
+    input: &Buffer,
+    in_place: bool,
+    counts: &[usize],
+    own: &Buffer,
+    op: &Arc<Op>,
+) -> Result<()> {
+    let (bytes, size, me) = (input.bytes(), shared_call.size(), shared_call.me());
+    let reducer = Reducer::new(op, input, in_place);
+    if !select::folds(shared_call.group, shared_call.kind, bytes) {
+        let mut end = 0;
+        let ends: Vec<usize> = counts
+            .iter()
+            .map(|count| {
+                end += count * reducer.element();
+                end
+            })
+            .collect();
+        return pieces::reduce(shared_call, &reducer, input, Some(&own.region()), in_place, Delivery::Parts(&ends));
+    }
+    let kept = shared_call.contribute(&input.region(), in_place)?;
+    if own.bytes() == 0 {
+        return shared_call.settle_own(kept, Ok(()));
+    }
+    shared_call.wait_for_all()?;
+    let first = counts[..me].iter().sum::<usize>() * reducer.element();
+    let folded = reducer.fold_to(shared_call, 0..size, bytes, first..first + own.bytes(), own);
+    shared_call.settle_own(kept, folded)
+}
+
+/// Each rank gets the operands of the ranks up to itself combined.
+pub(crate) fn scan(shared_call: &SharedCall<'_>, input: &Buffer, result: &Buffer, op: &Arc<Op>) -> Result<()> {
+    prefix(shared_call, input, result, op, true)
+}
+
+/// Each rank but the first gets the operands of the ranks before itself combined.
+pub(crate) fn exscan(shared_call: &SharedCall<'_>, input: &Buffer, result: &Buffer, op: &Arc<Op>) -> Result<()> {
+    prefix(shared_call, input, result, op, false)
+}
+
+/// Small operands go along a chain: each rank puts its own to what the one before it has combined, and passes that on. It waits for nobody else, so that
+/// in a row of such operations ranks run ahead of those behind them.
+fn prefix(shared_call: &SharedCall<'_>, input: &Buffer, result: &Buffer, op: &Arc<Op>, with_own: bool) -> Result<()> {
+    let (bytes, me) = (input.bytes(), shared_call.me());
+    let in_place = input.base == result.base;
+    let reducer = Reducer::new(op, input, in_place);
+    if !select::folds(shared_call.group, shared_call.kind, bytes) {
+        let region = (with_own || me > 0).then(|| result.region());
+        return pieces::reduce(shared_call, &reducer, input, region.as_ref(), false, Delivery::Prefixes { with_own });
+    }
+    let own = input.region();
+    if me == 0 {
+        let kept = shared_call.contribute(&own, false)?;
+        let copied = if with_own && !in_place { copy_own(me, &own, &result.region()) } else { Ok(()) };
+        return shared_call.settle_own(kept, copied);
+    }
+    let posted = shared_call.agree_with(me - 1, bytes)?;
+    let scratch;
+    let before = match posted.place {
+        PostedLocation::Here(start) => start,
+        _ => {
+            scratch = Scratch::take(bytes)?;
+            // SAFETY: scratch memory of as many bytes.
+            shared_call.take(me - 1, posted, &unsafe { Region::contiguous(scratch.start(), bytes) })?;
+            scratch.start()
+        }
+    };
+    // SAFETY: memory in the slots, of the result, or temporary memory, of as many bytes; what comes before was posted, and stays until this rank has
+    // finished. An operand that is in place already is left there.
+    let combine = |into: *mut u8| unsafe {
+        if own.as_contiguous() != Some(into) {
+            read(&own, std::slice::from_raw_parts_mut(into, bytes));
+        }
+        reducer.combine(before, into, bytes)
+    };
+    let received = result.region();
+    let is_last = me + 1 == shared_call.size();
+    let flat;
+    let (combined, kept) = if !is_last {
+        shared_call.contribute_filled(bytes, combine)?
+    } else if !with_own {
+        (before, None)
+    } else if let Some(start) = received.as_contiguous() {
+        return combine(start);
+    } else {
+        flat = Flat::temporary(bytes)?;
+        combine(flat.start())?;
+        (flat.start().cast_const(), None)
+    };
+    if bytes > 0 {
+        // SAFETY: bytes in the slots, which stay until this rank has finished, or in temporary memory.
+        write(&received, unsafe { std::slice::from_raw_parts(if with_own { combined } else { before }, bytes) });
+    }
+    shared_call.settle_own(kept, Ok(()))
+}
+
+impl SharedCall<'_> {
+    /// Contributes, on behalf of all, `bytes` bytes that `fill` writes.
+    fn speak_for_all(&self, bytes: usize, fill: impl FnOnce(*mut u8) -> Result<()>) -> Result<()> {
+        match self.slot_for_all(bytes) {
+            Some(slot) => {
+                fill(slot)?;
+                self.post_slot_for_all(bytes);
+            }
+            None => {
+                let scratch = Scratch::take(bytes)?;
+                fill(scratch.start())?;
+                // SAFETY: scratch memory of at least this many bytes, all of which have a value.
+                self.post_bytes_for_all(unsafe { std::slice::from_raw_parts(scratch.start(), bytes) });
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,189 @@
+//! RingBuffers: memory of each rank's own that it shares, gone through in a circle, for what does not fit a slot but is worth two copies.
+//!
+//! A rank makes its ring buffer when it first needs it, and tells nobody: the place is in the slots, and notes say where in the ring buffer something is. So ranks
+//! need not agree on it; who gets no memory for a ring buffer leaves its bytes where they are, and others fetch them there. What was put in a ring buffer stays
+//! until all have finished the call, so that a rank can run ahead by as many operations as fit.
+//!
+//! A ring buffer is larger than a processor's own cache, where that is possible: to write cache lines that their last reader still holds takes four times as
+//! long as to write lines that nobody holds.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use limosa_base::segment::Shared;
+use limosa_base::slots::Bytes;
+
+use super::call::{Area, SharedCall};
+use super::{SharedGroup, select};
+use limosa_mpi::error::Result;
+use limosa_mpi::fail;
+
+/// RingBuffers that this process has made.
+static RINGS: AtomicUsize = AtomicUsize::new(0);
+
+/// The ring buffers of a communicator's members, as one of them sees them.
+pub(super) struct RingBuffers {
+    /// By rank, once they are needed; `None` inside if there is no memory.
+    mapped: Box<[OnceLock<Option<Shared<Bytes>>>]>,
+    round: Mutex<Round>,
+}
+
+/// How this rank goes round its ring buffer. Positions only grow; in the ring buffer they are what remains of them after whole rounds.
+#[derive(Default)]
+struct Round {
+    at: u64,
+    /// What may be in use: by which call, and where it begins; the oldest first.
+    used: VecDeque<(u64, u64)>,
+}
+
+impl Round {
+    /// Takes the next `len` bytes of a ring buffer of `ring`, in one piece, for a call. Returns where they begin in the ring buffer, and the call that all must have
+    /// finished before they are written to, if there is any.
+    fn take(&mut self, shared_call: u64, len: usize, ring: usize) -> (usize, Option<u64>) {
+        let (len, ring) = (len as u64, ring as u64);
+        if self.at % ring + len > ring {
+            self.at = self.at.next_multiple_of(ring);
+        }
+        let (start, end) = (self.at, self.at + len);
+        let mut before = None;
+        while let Some((user, _)) = self.used.front().filter(|(_, begins)| begins + ring < end) {
+            before = Some(*user);
+            self.used.pop_front();
+        }
+        self.used.push_back((shared_call, start));
+        self.at = end;
+        ((start % ring) as usize, before)
+    }
+}
+
+impl RingBuffers {
+    pub(super) fn new(size: usize) -> RingBuffers {
+        RingBuffers { mapped: (0..size).map(|_| OnceLock::new()).collect(), round: Mutex::default() }
+    }
+}
+
+impl SharedGroup {
+    /// This rank's ring buffer, which is made if that has not been tried.
+    fn own_ring(&self) -> Option<&Shared<Bytes>> {
+        let make = || {
+            let ring = if RINGS.fetch_add(1, Ordering::Relaxed) < select::MOST_RINGS {
+                let place = self.engine.expect_host_memory().create_area(select::ring_bytes(self.size())).ok();
+                place.and_then(|place| Some((place, self.map_ring(place)?)))
+            } else {
+                None
+            };
+            match ring {
+                Some((place, memory)) => {
+                    self.slots.share_area(place);
+                    Some(memory)
+                }
+                None => {
+                    RINGS.fetch_sub(1, Ordering::Relaxed);
+                    None
+                }
+            }
+        };
+        self.rings.mapped[self.slots.me()].get_or_init(make).as_ref()
+    }
+
+    /// The ring buffer of a rank that has told of it.
+    fn ring_of(&self, rank: usize) -> Option<&Shared<Bytes>> {
+        self.rings.mapped[rank].get_or_init(|| self.map_ring(self.slots.area_of(rank)?)).as_ref()
+    }
+
+    fn map_ring(&self, place: u64) -> Option<Shared<Bytes>> {
+        let memory: Shared<Bytes> = self.engine.expect_host_memory().map_area(place, select::ring_bytes(self.size())).ok()?;
+        memory.mapping().populate();
+        Some(memory)
+    }
+
+    /// Gives the memory of all ring buffers back; called by the last user.
+    pub(super) fn free_rings(&self) {
+        let memory = self.engine.expect_host_memory();
+        (0..self.size())
+            .filter_map(|rank| self.slots.area_of(rank))
+            .for_each(|place| memory.free_area(place, select::ring_bytes(self.size())));
+    }
+
+    /// This process does not use its ring buffer any more.
+    pub(super) fn forget_ring(&self) {
+        if self.slots.area_of(self.slots.me()).is_some() {
+            RINGS.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
+impl SharedCall<'_> {
+    /// Room for `len` bytes on this rank's ring buffer, in use until all have finished the call; `None` if there is no memory for a ring buffer.
+    ///
+    /// # Errors
+    /// Those of waiting.
+    pub(super) fn room_on_ring(&self, len: usize) -> Result<Option<Area>> {
+        let Some(ring) = self.group.own_ring() else { return Ok(None) };
+        let all = ring.mapping().len();
+        let len = len.next_multiple_of(LINE);
+        if len > all {
+            return Ok(None);
+        }
+        let (offset, before) = self.group.rings.round.lock().unwrap_or_else(PoisonError::into_inner).take(self.number(), len, all);
+        debug_assert!(before.is_none_or(|shared_call| shared_call < self.number()), "a shared_call takes room once");
+        if let Some(shared_call) = before {
+            self.let_finish(shared_call)?;
+        }
+        Ok(Some(Area { start: ring.mapping().address(offset), bytes: len, on_ring: Some(offset) }))
+    }
+
+    /// What a rank that has posted a note has on its ring buffer.
+    ///
+    /// # Errors
+    /// `MPI_ERR_INTERN` if there is no such place, `MPI_ERR_NO_MEM` if it cannot be mapped.
+    pub(super) fn area_on_ring(&self, rank: usize, offset: u64, bytes: u64) -> Result<Area> {
+        let Some(ring) = self.group.ring_of(rank) else {
+            fail!(
+                MPI_ERR_NO_MEM,
+                "the shared memory in which rank {rank} has put its bytes cannot be mapped; LIMOSA_COLL=p2p does without"
+            );
+        };
+        match offset.checked_add(bytes) {
+            Some(end) if end <= ring.mapping().len() as u64 => {
+                Ok(Area { start: ring.mapping().address(offset as usize), bytes: bytes as usize, on_ring: Some(offset as usize) })
+            }
+            _ => Err(self.nonsense(rank)),
+        }
+    }
+}
+
+/// Bytes of a cache line.
+const LINE: usize = 64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn what_is_in_the_way_must_be_finished() {
+        let mut round = Round::default();
+        assert_eq!(round.take(1, 40, 100), (0, None));
+        assert_eq!(round.take(2, 40, 100), (40, None));
+        assert_eq!(round.take(3, 40, 100), (0, Some(1)));
+        assert_eq!(round.take(4, 100, 100), (0, Some(3)));
+    }
+
+    proptest! {
+        #[test]
+        fn bytes_in_use_are_given_to_nobody_else(lens in proptest::collection::vec(1usize..=64, 1..100)) {
+            let (mut round, mut owners) = (Round::default(), [0u64; 64]);
+            let mut finished = 0;
+            for (shared_call, len) in (1u64..).zip(lens) {
+                let (start, before) = round.take(shared_call, len, 64);
+                finished = finished.max(before.unwrap_or(0));
+                for owner in &mut owners[start..start + len] {
+                    prop_assert!(*owner <= finished);
+                    *owner = shared_call;
+                }
+            }
+        }
+    }
+}

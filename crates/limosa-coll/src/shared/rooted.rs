@@ -1,0 +1,198 @@
+//! One rank sends to all, or receives from all.
+//!
+//! What fits a slot is put in the slots. For larger messages each non-root has a transfer with the root, at which both copy. A root that shares its
+//! processor with others helps those that are there, and leaves the rest to themselves.
+
+use super::call::{First, SharedCall};
+use super::memory::Flat;
+use super::posted::PostedLocation;
+use super::rounds::{self, Rounds};
+use super::select;
+use super::transfer::{Transfer, Way};
+use crate::buffer::{Blocks, Buffer};
+use crate::schedule::copy_own;
+use limosa_mpi::error::Result;
+
+/// All ranks get what the root has.
+pub(crate) fn bcast(shared_call: &SharedCall<'_>, buffer: &Buffer, root: usize) -> Result<()> {
+    let region = buffer.region();
+    let len = region.len();
+    let is_put = len <= shared_call.most_put();
+    if !is_put
+        && select::in_rounds(shared_call.group, shared_call.kind, len)
+        && let Some(rounds) = Rounds::begin(shared_call, len, Some(root))?
+    {
+        return rounds::bcast(&rounds, &region, root);
+    }
+    if shared_call.me() == root {
+        return match shared_call.contribute(&region, false)? {
+            None => Ok(()),
+            // There was no memory to put it in: the others fetch it.
+            Some(_flat) if is_put => shared_call.finish_together(),
+            Some(flat) => help_all(shared_call, (0..shared_call.size()).map(|_| Some((flat.start(), len)))),
+        };
+    }
+    if is_put {
+        return shared_call.take(root, shared_call.agree_with(root, len)?, &region);
+    }
+    let flat = Flat::room(&region)?;
+    shared_call.offer(len, flat.start(), std::ptr::null())?;
+    shared_call.wait_for(root)?;
+    let posted = shared_call.check(root, shared_call.posted(root)?, len)?;
+    if let PostedLocation::There { address, .. } = posted.place {
+        let transfer = Transfer { of: shared_call.me(), partner: root, local: flat.start(), remote: address, len };
+        // SAFETY: the program's buffer, or memory of as many bytes; the root has offered its own.
+        let copied = unsafe { transfer.work(shared_call, Way::Pull) };
+        transfer.wait(shared_call)?;
+        copied?;
+        flat.deliver(&region);
+    }
+    Ok(())
+}
+
+/// The root copies what others want from it too, `(start, bytes)` for each rank that has a transfer, and then waits until all have finished.
+fn help_all(shared_call: &SharedCall<'_>, sources: impl Iterator<Item = Option<(*mut u8, usize)>>) -> Result<()> {
+    let mut trouble = First::default();
+    for (rank, source) in sources.enumerate() {
+        let Some((start, len)) = source.filter(|_| rank != shared_call.me()) else { continue };
+        if shared_call.group.oversubscribed && !shared_call.has_note(rank) {
+            continue;
+        }
+        shared_call.wait_for(rank)?;
+        // Where that rank has another number of bytes, it knows and says so.
+        if let Ok(posted) = shared_call.posted(rank)
+            && let PostedLocation::There { address, .. } = posted.place
+            && posted.len == len
+        {
+            let transfer = Transfer { of: rank, partner: rank, local: start, remote: address, len };
+            // SAFETY: the memory has this many bytes, and the rank has offered as many.
+            trouble.note(unsafe { transfer.work(shared_call, Way::Push) });
+        }
+    }
+    trouble.note(shared_call.finish_together());
+    trouble.end()
+}
+
+/// Each rank gets its part of what the root has.
+pub(crate) fn scatter(shared_call: &SharedCall<'_>, send: Option<&Blocks>, receive: Option<&Buffer>, root: usize) -> Result<()> {
+    let me = shared_call.me();
+    if let Some(send) = send.filter(|_| me == root) {
+        let kept = shared_call.contribute_parts(send, false)?;
+        let own = receive.map_or(Ok(()), |receive| copy_own(me, &send.region(me), &receive.region()));
+        if kept.iter().any(|(rank, _)| send.bytes(*rank) >= select::SCATTER_TOGETHER) {
+            let mut sources = vec![None; shared_call.size()];
+            for &(rank, ref flat) in kept.iter().filter(|(rank, _)| send.bytes(*rank) >= select::SCATTER_TOGETHER) {
+                sources[rank] = Some((flat.start(), send.bytes(rank)));
+            }
+            help_all(shared_call, sources.into_iter())?;
+        }
+        shared_call.settle(&kept)?;
+        return own;
+    }
+    let Some(receive) = receive else { return Ok(()) };
+    let region = receive.region();
+    let len = region.len();
+    shared_call.wait_for(root)?;
+    let posted = shared_call.posted_part(root, me).and_then(|posted| shared_call.check(root, posted, len));
+    let posted = match posted {
+        Ok(posted) => posted,
+        Err(error) => {
+            // The root may wait for this rank.
+            shared_call.decline()?;
+            return Err(error);
+        }
+    };
+    let address = match posted.place {
+        PostedLocation::There { address, .. } if len >= select::SCATTER_TOGETHER => address,
+        _ => return shared_call.take(root, posted, &region),
+    };
+    let flat = Flat::room(&region)?;
+    shared_call.offer(len, flat.start(), std::ptr::null())?;
+    let transfer = Transfer { of: me, partner: root, local: flat.start(), remote: address, len };
+    // SAFETY: the program's buffer, or memory of as many bytes; the root has offered its own.
+    let copied = unsafe { transfer.work(shared_call, Way::Pull) };
+    transfer.wait(shared_call)?;
+    copied?;
+    flat.deliver(&region);
+    Ok(())
+}
+
+/// The root gets what all ranks have.
+pub(crate) fn gather(shared_call: &SharedCall<'_>, send: Option<&Buffer>, receive: Option<&Blocks>, root: usize) -> Result<()> {
+    if let Some(receive) = receive.filter(|_| shared_call.me() == root) {
+        return gather_here(shared_call, send, receive);
+    }
+    let Some(send) = send else { return Ok(()) };
+    let region = send.region();
+    let Some(flat) = shared_call.contribute(&region, false)? else { return Ok(()) };
+    if region.len() <= shared_call.most_put() {
+        // There was no memory to put it in: the root fetches it.
+        return shared_call.finish_together();
+    }
+    shared_call.wait_for(root)?;
+    let posted = shared_call.posted_part(root, shared_call.me())?;
+    // Where the root has room for another number of bytes, it knows and says so.
+    if let PostedLocation::There { address, .. } = posted.place
+        && posted.len == region.len()
+    {
+        let transfer = Transfer { of: shared_call.me(), partner: root, local: flat.start(), remote: address, len: region.len() };
+        // SAFETY: the program's buffer, or a copy of it; the root has offered room for as many bytes.
+        let copied = unsafe { transfer.work(shared_call, Way::Push) };
+        transfer.wait(shared_call)?;
+        copied?;
+    }
+    Ok(())
+}
+
+/// What the root of a gather does.
+fn gather_here(shared_call: &SharedCall<'_>, send: Option<&Buffer>, receive: &Blocks) -> Result<()> {
+    let (me, size) = (shared_call.me(), shared_call.size());
+    let is_large = |rank: usize| rank != me && receive.bytes(rank) > shared_call.most_put();
+    let mut rooms: Vec<Option<Flat>> = Vec::new();
+    let offers = (0..size).any(is_large);
+    if offers {
+        for rank in 0..size {
+            rooms.push(if is_large(rank) { Some(Flat::room(&receive.region(rank))?) } else { None });
+        }
+        let places = rooms.iter().enumerate().map(|(rank, room)| match room {
+            Some(room) => (room.start() as u64, receive.bytes(rank)),
+            None => (shared_call.slot_bytes() as u64, 0),
+        });
+        shared_call.offer_places(&places.collect::<Vec<_>>())?;
+    }
+    let mut trouble = First::default();
+    if let Some(send) = send {
+        trouble.note(copy_own(me, &send.region(), &receive.region(me)));
+    }
+    let mut open = Vec::new();
+    let mut is_waited_for = false;
+    for rank in (1..size).map(|distance| shared_call.after(distance)) {
+        shared_call.wait_for(rank)?;
+        let Some(posted) = trouble.note(shared_call.posted(rank)) else { continue };
+        is_waited_for |= matches!(posted.place, PostedLocation::There { .. }) && posted.len > shared_call.most_put();
+        let Some(posted) = trouble.note(shared_call.check(rank, posted, receive.bytes(rank))) else { continue };
+        match (posted.place, rooms.get(rank).and_then(Option::as_ref)) {
+            (PostedLocation::There { address, .. }, Some(room)) => {
+                let transfer = Transfer { of: rank, partner: rank, local: room.start(), remote: address, len: posted.len };
+                // SAFETY: room for this many bytes, which nobody else uses but the rank; the rank has offered its bytes.
+                trouble.note(unsafe { transfer.work(shared_call, Way::Pull) });
+                open.push((rank, transfer));
+            }
+            _ => {
+                trouble.note(shared_call.take(rank, posted, &receive.region(rank)));
+            }
+        }
+    }
+    if is_waited_for && !offers {
+        // A rank has more bytes than there is room for, and waits to be told where.
+        shared_call.decline()?;
+    }
+    shared_call.group.raise_floor(shared_call.number() - 1);
+    for (rank, transfer) in open {
+        transfer.wait(shared_call)?;
+        if let Some(room) = &rooms[rank] {
+            room.deliver(&receive.region(rank));
+        }
+    }
+    trouble.end()
+}

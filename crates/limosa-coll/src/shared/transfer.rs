@@ -1,0 +1,108 @@
+//! Copies between the memories of two processes: each of the two may copy, in shares of which each takes the next one that is left.
+//!
+//! A transfer belongs to one of its partners, which must be no rank's partner in another transfer of its own in the same turn. It is complete when
+//! all shares are copied.
+
+use limosa_base::slots::Awaited;
+use limosa_p2p::slice;
+
+use super::call::SharedCall;
+use super::select;
+use limosa_mpi::error::{Error, Result};
+
+/// One side's view of a transfer.
+pub(super) struct Transfer {
+    /// The rank that it belongs to.
+    pub(super) of: usize,
+    /// The other side.
+    pub(super) partner: usize,
+    /// Where the bytes are, or come to, in this process.
+    pub(super) local: *mut u8,
+    /// The same at the partner.
+    pub(super) remote: u64,
+    /// Bytes.
+    pub(super) len: usize,
+}
+
+/// Which way.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    /// From the partner to this process.
+    Pull,
+    /// From this process to the partner.
+    Push,
+}
+
+impl Transfer {
+    /// Copies shares until none is left. Others may still be under way at the partner.
+    ///
+    /// # Errors
+    /// That the partner's memory cannot be accessed.
+    ///
+    /// # Safety
+    /// The local memory must have `len` bytes, readable, or when pulling writable and otherwise unused until the transfer is complete; the partner
+    /// must have offered its memory for this.
+    pub(super) unsafe fn work(&self, shared_call: &SharedCall<'_>, way: Way) -> Result<()> {
+        let share = select::share_bytes(self.len);
+        let all = self.len.div_ceil(share);
+        let mut outcome = Ok(());
+        while let Some(next) = shared_call.group.slots.take_share(self.of, shared_call.number(), all as u64) {
+            let offset = next as usize * share;
+            let len = share.min(self.len - offset);
+            let (local, remote) = (self.local.wrapping_add(offset), self.remote.wrapping_add(offset as u64));
+            // SAFETY: a part of the memory that the caller vouches for; no two partners take the same share.
+            let copied = unsafe {
+                match way {
+                    Way::Pull => pull(shared_call, self.partner, remote, local, len),
+                    Way::Push => push(shared_call, self.partner, local, remote, len),
+                }
+            };
+            outcome = outcome.and(copied);
+            // Also after a failure: the partner must not wait for ever.
+            if shared_call.group.slots.count_share(self.of, shared_call.number(), all as u64) {
+                shared_call.group.tell();
+            }
+        }
+        outcome
+    }
+
+    /// Waits until all shares are copied.
+    ///
+    /// # Errors
+    /// Those of waiting.
+    pub(super) fn wait(&self, shared_call: &SharedCall<'_>) -> Result<()> {
+        shared_call.wait(Awaited::Complete(self.of, shared_call.number()))
+    }
+}
+
+/// Copies from a rank's memory.
+///
+/// # Safety
+/// The target must be memory of this many bytes that nothing else uses.
+pub(super) unsafe fn pull(shared_call: &SharedCall<'_>, from: usize, address: u64, to: *mut u8, len: usize) -> Result<()> {
+    let (mut local, mut remote) = ([slice(to as u64, len)], [slice(address, len)]);
+    // SAFETY: the caller's promise.
+    let done = unsafe { shared_call.group.engine.expect_peer_memory().read(shared_call.group.peers[from], &mut local, &mut remote) };
+    done.map_err(|error| failed(from, len, &error))
+}
+
+/// Copies to a rank's memory.
+///
+/// # Safety
+/// The source must be readable memory of this many bytes, and the rank must have offered the target for being written to.
+pub(super) unsafe fn push(shared_call: &SharedCall<'_>, to: usize, from: *const u8, address: u64, len: usize) -> Result<()> {
+    let (mut local, mut remote) = ([slice(from as u64, len)], [slice(address, len)]);
+    // SAFETY: the caller's promise.
+    let done = unsafe { shared_call.group.engine.expect_peer_memory().write(shared_call.group.peers[to], &mut local, &mut remote) };
+    done.map_err(|error| failed(to, len, &error))
+}
+
+#[cold]
+fn failed(rank: usize, len: usize, error: &std::io::Error) -> Error {
+    Error::new(
+        limosa_mpi::consts::MPI_ERR_OTHER,
+        format!(
+            "{len} bytes of rank {rank}'s buffer cannot be accessed from here ({error}); LIMOSA_CMA=0 copies through shared memory instead"
+        ),
+    )
+}

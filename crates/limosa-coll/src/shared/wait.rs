@@ -1,0 +1,95 @@
+//! Waiting for what another rank does in the slots.
+//!
+//! Three stages, each longer than the one before:
+//! 1. looking, without the engine, for as long as an answer takes whose sender is running;
+//! 2. where processes outnumber processors: giving the processor to others again and again. That is cheaper than sleeping and being woken, as long as it
+//!    does not take long; the engine makes progress meanwhile;
+//! 3. [`Engine::block_on`](limosa_p2p::Engine::block_on), which makes progress and ends up sleeping. The slots then knows what this rank awaits,
+//!    so that it is woken when that is there and not before.
+//!
+//! `LIMOSA_WAIT=block` begins with 3.
+
+use limosa_base::clock;
+use limosa_base::slots::Awaited;
+use limosa_job::config::{self, WaitMode};
+use limosa_p2p::Engine;
+
+use super::SharedGroup;
+use crate::schedule::broken;
+use limosa_mpi::comm::Comm;
+use limosa_mpi::error::Result;
+use limosa_mpi::observe::{Sleeper, Waiting};
+
+/// Looks when every rank has a processor of its own: some microseconds.
+const LOOKS: u32 = 64;
+/// Looks when processes outnumber processors.
+const LOOKS_SCARCE: u32 = 4;
+/// How long processors are given away before sleeping. Once the ranks of an operation have to be woken, that takes a fifth of this for eight of them: if
+/// those that wait for them slept sooner, all of them would go on sleeping and waking.
+const YIELDING_NS: u64 = 1_000_000;
+/// Yields between visits to the engine.
+const YIELDS_PER_POLL: u32 = 8;
+
+/// Waits until a condition holds.
+///
+/// # Errors
+/// That the device failed, so that nothing will ever hold any more.
+#[inline]
+pub(super) fn wait(group: &SharedGroup, comm: &Comm, awaited: Awaited) -> Result<()> {
+    if group.slots.holds(awaited) { Ok(()) } else { wait_long(group, comm, awaited) }
+}
+
+/// Looks for a while whether something is the case that others are about to bring about, without sleeping.
+pub(crate) fn look(engine: &Engine, holds: impl Fn() -> bool) -> bool {
+    if config::get().wait == WaitMode::Block {
+        return holds();
+    }
+    let scarce = engine.oversubscribed();
+    for _ in 0..if scarce { LOOKS_SCARCE } else { LOOKS } {
+        if holds() {
+            return true;
+        }
+        std::hint::spin_loop();
+    }
+    if scarce {
+        let end = clock::now_ns() + YIELDING_NS;
+        let mut yields = 0u32;
+        loop {
+            engine.hand_on();
+            if holds() {
+                return true;
+            }
+            yields += 1;
+            if yields.is_multiple_of(YIELDS_PER_POLL) {
+                engine.poll();
+            }
+            if clock::now_ns() > end {
+                break;
+            }
+        }
+    }
+    false
+}
+
+#[inline(never)]
+fn wait_long(group: &SharedGroup, comm: &Comm, awaited: Awaited) -> Result<()> {
+    if look(&group.engine, || group.slots.holds(awaited)) {
+        return Ok(());
+    }
+    let mut is_broken = false;
+    group.engine.block_on(
+        &mut |view| {
+            is_broken = view.is_broken();
+            is_broken || group.slots.holds(awaited)
+        },
+        &Sleeper {
+            waiting: &Waiting::collective(comm),
+            begin_sleep: &|| group.slots.begin_sleep(awaited),
+            end_sleep: &|| group.slots.end_sleep(),
+        },
+    );
+    if is_broken && !group.slots.holds(awaited) {
+        return Err(broken());
+    }
+    Ok(())
+}

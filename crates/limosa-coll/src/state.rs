@@ -1,0 +1,76 @@
+//! What collectives keep with a communicator.
+
+use std::sync::{Arc, OnceLock};
+
+use super::background::Mailboxes;
+use super::choice::{self, Background};
+use super::kind::Kind;
+use super::numbers::Numbers;
+use super::shared::SharedGroup;
+use limosa_mpi::comm::{Attachment, Comm};
+
+/// What collectives keep with a communicator, made at the first of them and dropped with it.
+#[derive(Default)]
+pub(super) struct CommState {
+    pub(super) numbers: Numbers,
+    /// What the members share for blocking collectives, made at the first of them.
+    group: OnceLock<Option<Box<SharedGroup>>>,
+    /// What the members share for non-blocking ones, found at the first of them.
+    mailboxes: OnceLock<Option<Arc<Mailboxes>>>,
+    /// How each kind of operation goes in the background.
+    limits: OnceLock<[Background; 11]>,
+}
+
+impl CommState {
+    /// That of a communicator.
+    #[inline]
+    pub(super) fn of(comm: &Comm) -> &CommState {
+        comm.attachment(CommState::default)
+    }
+
+    /// What the members share for blocking collectives, set up at the first call, which is a collective one; `None` where there is nothing to gain
+    /// or no memory.
+    #[inline]
+    pub(super) fn group(&self, comm: &Comm) -> Option<&SharedGroup> {
+        match self.group.get() {
+            Some(group) => group.as_deref(),
+            None => self.first_group(comm),
+        }
+    }
+
+    #[cold]
+    fn first_group(&self, comm: &Comm) -> Option<&SharedGroup> {
+        // Without an engine there is nothing to set up, and plans are made for their own sake.
+        let engine = comm.engine_if_any()?;
+        self.group.get_or_init(|| SharedGroup::establish(comm, engine, &self.numbers).map(Box::new)).as_deref()
+    }
+
+    /// The mailboxes for non-blocking operations; `None` where there is none, which all members find alike.
+    pub(super) fn mailboxes(&self, comm: &Comm) -> Option<&Arc<Mailboxes>> {
+        match self.mailboxes.get() {
+            Some(mailboxes) => mailboxes.as_ref(),
+            None => {
+                let engine = comm.engine_if_any()?;
+                self.mailboxes.get_or_init(|| Mailboxes::for_all(comm, engine)).as_ref()
+            }
+        }
+    }
+
+    /// The mailboxes for non-blocking operations, if one was used.
+    pub(super) fn mailboxes_if_any(&self) -> Option<&Arc<Mailboxes>> {
+        self.mailboxes.get()?.as_ref()
+    }
+}
+
+impl CommState {
+    /// How an operation goes in the background on this communicator.
+    pub(super) fn in_background(&self, kind: Kind, ranks: usize) -> Background {
+        self.limits.get_or_init(|| choice::in_background(ranks))[kind as usize - 1]
+    }
+}
+
+impl Attachment for CommState {
+    fn keeps_shared_memory(&self) -> bool {
+        self.group.get().is_some_and(Option::is_some) || self.mailboxes_if_any().is_some()
+    }
+}

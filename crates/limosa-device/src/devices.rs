@@ -1,0 +1,335 @@
+//! All devices of an engine: which one reaches which peer.
+//!
+//! A peer is reached by one device, chosen when the peer is added. The shared-memory device is called directly and not through its trait, because
+//! most traffic goes that way and the compiler can then see through it.
+//!
+//! No device is slowed by another one: a device that has a descriptor is polled when its watcher has seen something ([`Devices::wait_descriptors`]), and
+//! otherwise now and then, because asking it takes a system call.
+
+use crate::shm::{HostMemory, ShmDevice};
+use crate::{Address, Data, Device, DeviceError, Joint, Meta, Peer, PeerMemory, Sent, Urgency};
+use limosa_base::readiness::Ready;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+/// A device with a descriptor is polled at least this often, in polls of the engine.
+const POLLS_UNASKED: u32 = 64;
+
+/// The devices of an engine.
+#[derive(Default)]
+pub struct Devices {
+    shm: Option<ShmDevice>,
+    others: Vec<Other>,
+    /// `None`: all peers are on the shared-memory device, which knows each by its own number.
+    routes: Option<Box<Routes>>,
+    /// Direct access to the memory of the peers of one device.
+    memory: Option<Arc<dyn PeerMemory>>,
+    /// The device whose peers share memory with this process, or let it access theirs.
+    memory_device: DeviceId,
+}
+
+/// A device that is reached through its trait.
+struct Other {
+    device: Box<dyn Device>,
+    /// It has a descriptor, and this says whether there was something.
+    ready: Option<Arc<Ready>>,
+    polls: u32,
+}
+
+/// Which device reaches which peer. The shared-memory device has number 0, the others follow.
+#[derive(Default)]
+struct Routes {
+    of: Vec<Route>,
+    /// The peer at each address, by device.
+    peers: Vec<Vec<Peer>>,
+}
+
+impl Routes {
+    /// All `size` processes of the shared-memory device, each by its own number.
+    fn to_all_of_shm(size: u32) -> Routes {
+        Routes { of: (0..size).map(|address| Route { device: 0, address }).collect(), peers: vec![(0..size).collect()] }
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Route {
+    device: u8,
+    address: Address,
+}
+
+/// A device's number among the devices of an engine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DeviceId(u8);
+
+impl DeviceId {
+    /// The shared-memory device.
+    pub const SHM: DeviceId = DeviceId(0);
+}
+
+impl From<ShmDevice> for Devices {
+    /// The shared-memory device alone, which knows each peer by its number.
+    fn from(shm: ShmDevice) -> Devices {
+        let memory = Some(shm.peer_memory());
+        Devices { shm: Some(shm), memory, ..Devices::default() }
+    }
+}
+
+impl Devices {
+    /// The shared-memory device, if any, to which peers are to be added.
+    pub fn new(shm: Option<ShmDevice>) -> Devices {
+        let memory = shm.as_ref().map(ShmDevice::peer_memory);
+        Devices { shm, routes: Some(Box::default()), memory, ..Devices::default() }
+    }
+
+    /// Adds a device; its peers follow.
+    pub fn add_device(&mut self, device: Box<dyn Device>) -> DeviceId {
+        let ready = device.wait_descriptor().is_some().then(Arc::default);
+        self.others.push(Other { device, ready, polls: 0 });
+        DeviceId(u8::try_from(self.others.len()).expect("an engine has few devices"))
+    }
+
+    /// Says that the memory of the peers of `device` can be accessed this way, if there is no shared-memory device, which does that itself.
+    ///
+    /// # Panics
+    /// There is a shared-memory device.
+    pub fn set_memory(&mut self, device: DeviceId, memory: Arc<dyn PeerMemory>) {
+        assert!(self.shm.is_none(), "one device at most offers access to memory");
+        (self.memory, self.memory_device) = (Some(memory), device);
+    }
+
+    /// Adds the next peer: the one at this address of this device.
+    ///
+    /// # Panics
+    /// There is no such device.
+    pub fn add_peer(&mut self, device: DeviceId, address: Address) -> Peer {
+        let is_there = if device == DeviceId::SHM { self.shm.is_some() } else { usize::from(device.0) <= self.others.len() };
+        assert!(is_there, "there is no device {}", device.0);
+        let shared = self.shm.as_ref().map_or(0, ShmDevice::size);
+        let routes = self.routes.get_or_insert_with(|| Box::new(Routes::to_all_of_shm(shared)));
+        let peer = routes.of.len() as Peer;
+        routes.of.push(Route { device: device.0, address });
+        let at = usize::from(device.0);
+        routes.peers.resize_with(routes.peers.len().max(at + 1), Vec::new);
+        let known = &mut routes.peers[at];
+        known.resize(known.len().max(address as usize + 1), Peer::MAX);
+        known[address as usize] = peer;
+        peer
+    }
+
+    #[inline]
+    fn route(&self, peer: Peer) -> Route {
+        match &self.routes {
+            None => Route { device: 0, address: peer },
+            Some(routes) => routes.of[peer as usize],
+        }
+    }
+
+    fn other(&self, route: Route) -> &dyn Device {
+        &*self.others[usize::from(route.device) - 1].device
+    }
+
+    fn device(&self, route: Route) -> &dyn Device {
+        match &self.shm {
+            Some(shm) if route.device == 0 => shm,
+            _ => self.other(route),
+        }
+    }
+
+    /// The name of the device that reaches `peer`.
+    pub fn name(&self, peer: Peer) -> &'static str {
+        self.device(self.route(peer)).name()
+    }
+
+    /// Most data bytes in one packet to `peer`.
+    #[inline]
+    pub fn max_data(&self, peer: Peer) -> usize {
+        self.device(self.route(peer)).max_data()
+    }
+
+    /// Most data bytes in one packet to any peer.
+    pub fn least_max_data(&self) -> usize {
+        let others = self.others.iter().map(|other| other.device.max_data());
+        others.chain(self.shm.iter().map(Device::max_data)).min().unwrap_or(usize::MAX)
+    }
+
+    /// As [`Device::send`].
+    ///
+    /// # Errors
+    /// As for [`Device::send`].
+    #[inline]
+    pub fn send(&mut self, to: Peer, meta: &Meta, data: Data<'_>, urgency: Urgency) -> Result<Sent, DeviceError> {
+        let route = self.route(to);
+        match &mut self.shm {
+            Some(shm) if route.device == 0 => shm.send(route.address, meta, data, urgency),
+            _ => self.others[usize::from(route.device) - 1].device.send(route.address, meta, data, urgency),
+        }
+        .map_err(|error| self.of_peer(route.device, error))
+    }
+
+    /// As [`Device::want_room`].
+    pub fn want_room(&mut self, to: Peer) {
+        let route = self.route(to);
+        match &mut self.shm {
+            Some(shm) if route.device == 0 => shm.want_room(route.address),
+            _ => self.others[usize::from(route.device) - 1].device.want_room(route.address),
+        }
+    }
+
+    /// As [`Device::poll`], on all devices.
+    ///
+    /// # Errors
+    /// As for [`Device::poll`].
+    #[inline]
+    pub fn poll(&mut self, sink: &mut dyn FnMut(Peer, &Meta, &[u8])) -> Result<bool, DeviceError> {
+        match (&mut self.shm, &self.routes) {
+            (Some(shm), None) => shm.poll(sink),
+            _ => self.poll_all(sink),
+        }
+    }
+
+    fn poll_all(&mut self, sink: &mut dyn FnMut(Peer, &Meta, &[u8])) -> Result<bool, DeviceError> {
+        let mut any = false;
+        let empty = Vec::new();
+        let peers = |device: usize| self.routes.as_ref().and_then(|routes| routes.peers.get(device)).unwrap_or(&empty);
+        if let Some(shm) = &mut self.shm {
+            let known = peers(0);
+            any |= poll_known(shm, known, sink)?;
+        }
+        for (index, other) in self.others.iter_mut().enumerate() {
+            if !other.is_due() {
+                continue;
+            }
+            let known = peers(index + 1);
+            any |= poll_known(&mut *other.device, known, sink)?;
+        }
+        Ok(any)
+    }
+
+    #[cold]
+    fn of_peer(&self, device: u8, error: DeviceError) -> DeviceError {
+        match self.routes.as_ref().and_then(|routes| routes.peers.get(usize::from(device))) {
+            Some(known) => renumbered(error, known),
+            None => error,
+        }
+    }
+
+    /// As [`Device::alert`].
+    pub fn alert(&self, to: Peer) {
+        let route = self.route(to);
+        self.device(route).alert(route.address);
+    }
+
+    /// As [`Device::is_attended`].
+    pub fn is_attended(&self, to: Peer) -> bool {
+        let route = self.route(to);
+        self.device(route).is_attended(route.address)
+    }
+
+    /// As [`Device::is_alive`].
+    pub fn is_alive(&self, peer: Peer) -> bool {
+        let route = self.route(peer);
+        self.device(route).is_alive(route.address)
+    }
+
+    /// What the processes of this host share beside messages, if a device offers it.
+    ///
+    /// # Errors
+    /// The operating system's, when there are no file descriptors left.
+    pub fn host_memory(&self) -> io::Result<Option<HostMemory>> {
+        self.shm.as_ref().map(ShmDevice::host_memory).transpose()
+    }
+
+    /// Direct access to peers' memory, if a device offers it.
+    pub fn peer_memory(&self) -> Option<Arc<dyn PeerMemory>> {
+        self.memory.clone()
+    }
+
+    /// The address of `peer` for direct access to its memory, if that works.
+    #[inline]
+    pub fn reach(&self, peer: Peer) -> Option<Address> {
+        let memory = self.memory.as_ref()?;
+        self.host_address(peer).filter(|address| memory.can_access(*address))
+    }
+
+    /// True if a thread of `peer` is known to be in the library and to wait there.
+    pub fn is_waiting(&self, peer: Peer) -> bool {
+        self.memory.as_ref().zip(self.host_address(peer)).is_some_and(|(memory, address)| memory.is_waiting(address))
+    }
+
+    /// Copies of offered messages that process `of` makes together with its receivers; none where memory cannot be accessed.
+    pub fn joints(&self, of: Peer) -> &[Joint] {
+        self.memory.as_ref().zip(self.host_address(of)).map_or(&[], |(memory, address)| memory.joints(address))
+    }
+
+    /// The address of `peer` in shared memory and for direct access, if it is on the device that offers these.
+    #[inline]
+    pub fn host_address(&self, peer: Peer) -> Option<Address> {
+        let route = self.route(peer);
+        (route.device == self.memory_device.0 && self.memory.is_some()).then_some(route.address)
+    }
+
+    /// The descriptors that have to be watched, each with what is to be set when it is readable (see [`Devices::poll`]).
+    ///
+    /// # Errors
+    /// The operating system's, when there are no file descriptors left.
+    pub fn wait_descriptors(&self) -> io::Result<Vec<(OwnedFd, Arc<Ready>)>> {
+        self.others.iter().filter_map(|other| other.watched().transpose()).collect()
+    }
+
+    /// The same for one device; `None` if it has no descriptor.
+    ///
+    /// # Errors
+    /// As for [`Devices::wait_descriptors`].
+    pub fn wait_descriptor(&self, device: DeviceId) -> io::Result<Option<(OwnedFd, Arc<Ready>)>> {
+        self.others.get(usize::from(device.0).wrapping_sub(1)).map_or(Ok(None), Other::watched)
+    }
+}
+
+impl Other {
+    fn watched(&self) -> io::Result<Option<(OwnedFd, Arc<Ready>)>> {
+        let Some((descriptor, ready)) = self.device.wait_descriptor().zip(self.ready.clone()) else { return Ok(None) };
+        Ok(Some((descriptor.try_clone_to_owned()?, ready)))
+    }
+
+    /// Whether it is to be polled now.
+    fn is_due(&mut self) -> bool {
+        let Some(ready) = &self.ready else { return true };
+        self.polls += 1;
+        if !ready.take() && self.polls < POLLS_UNASKED {
+            return false;
+        }
+        self.polls = 0;
+        true
+    }
+}
+
+/// Polls a device, which knows its peers by their addresses.
+#[inline]
+fn poll_known(device: &mut (impl Device + ?Sized), known: &[Peer], sink: &mut dyn FnMut(Peer, &Meta, &[u8])) -> Result<bool, DeviceError> {
+    let mut stranger = false;
+    let polled = device.poll(&mut |from, meta, data| match peer_at(known, from) {
+        Peer::MAX => stranger = true,
+        peer => sink(peer, meta, data),
+    });
+    if stranger {
+        return Err(DeviceError::Corrupt { peer: Peer::MAX, what: "a packet although nobody is known at its address" });
+    }
+    polled.map_err(|error| renumbered(error, known))
+}
+
+/// The peer at an address; an address that nobody was added for gives a number that no peer has.
+#[inline]
+fn peer_at(known: &[Peer], address: Address) -> Peer {
+    known.get(address as usize).copied().unwrap_or(Peer::MAX)
+}
+
+/// A device's error with the engine's number of the peer.
+fn renumbered(error: DeviceError, known: &[Peer]) -> DeviceError {
+    let peer_of = |address| peer_at(known, address);
+    match error {
+        DeviceError::NoMemory { peer, cause } => DeviceError::NoMemory { peer: peer_of(peer), cause },
+        DeviceError::Corrupt { peer, what } => DeviceError::Corrupt { peer: peer_of(peer), what },
+        DeviceError::Died { peer, what } => DeviceError::Died { peer: peer_of(peer), what },
+    }
+}

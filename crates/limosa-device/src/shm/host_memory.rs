@@ -1,0 +1,145 @@
+//! What the processes of a machine share beside packets: doorbells to ring, word of where each runs, and areas of memory.
+//!
+//! Areas lie behind the lanes in the shared file, and behind their [directory](super::directory). One process takes an area and tells the others
+//! its place; each maps it. Places are never used twice: an area that is given back leaves a hole in the file, which takes no memory. They do not
+//! run out: a place is an offset in a file, of which Linux allows 2^63. A job that takes an area of 1 GB a million times uses 2^50. The address
+//! space of a process holds only the areas that it maps at the time.
+
+use super::Ports;
+use super::directory::Directory;
+use crate::Address;
+use limosa_base::segment::{self, Foreign, PAGE, Shared};
+use limosa_base::spread::Processor;
+use limosa_base::sync::Ordering;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Arc, OnceLock};
+
+/// Doorbells and areas.
+pub struct HostMemory {
+    pub(super) fd: OwnedFd,
+    pub(super) ports: Arc<Ports>,
+    /// Where in the file the areas begin.
+    pub(super) first: u64,
+    pub(super) me: Address,
+    pub(super) size: u32,
+    /// The names of areas, once they are needed.
+    pub(super) directory: OnceLock<Shared<Directory>>,
+}
+
+impl HostMemory {
+    /// This process.
+    pub fn me(&self) -> Address {
+        self.me
+    }
+
+    /// Wakes `peer` if it sleeps, after something was put where it will look. Costs a load when it does not sleep.
+    #[inline]
+    pub fn ring(&self, peer: Address) {
+        self.ports.doorbell(peer).ring(false);
+    }
+
+    /// Wakes the helper thread of `peer` if no thread of it is looking, after something urgent was put where it will look.
+    pub fn ring_urgently(&self, peer: Address) {
+        self.ports.doorbell(peer).ring(true);
+    }
+
+    /// After something urgent was put where `peer` will look: true if a thread of it is going to see it, false if only its helper could.
+    pub fn is_attended(&self, peer: Address) -> bool {
+        self.ports.doorbell(peer).is_attended()
+    }
+
+    /// Where `peer` says that it runs.
+    pub fn place(&self, peer: Address) -> &Processor {
+        &self.ports.of(peer).place
+    }
+
+    /// Where all processes say that they run.
+    pub fn places(&self) -> Vec<Option<u32>> {
+        (0..self.size).map(|peer| self.place(peer).get()).collect()
+    }
+
+    /// Process id of `peer`, 0 if it has not joined yet.
+    pub fn pid(&self, peer: Address) -> u32 {
+        self.ports.of(peer).pid.load(Ordering::Acquire)
+    }
+
+    /// False if `peer` has joined and then ended. Takes system calls: ask only after having waited for long.
+    pub fn is_alive(&self, peer: Address) -> bool {
+        self.ports.of(peer).is_alive()
+    }
+
+    /// Takes memory for an area of `bytes`, zeroed; returns its place.
+    ///
+    /// # Errors
+    /// The operating system's, when there is not enough memory.
+    pub fn create_area(&self, bytes: usize) -> io::Result<u64> {
+        let bytes = bytes.next_multiple_of(PAGE);
+        let place = self.ports.of(0).areas.fetch_add(bytes as u64, Ordering::Relaxed);
+        segment::reserve(self.fd.as_fd(), self.first + place, bytes)?;
+        Ok(place)
+    }
+
+    /// Maps the area at `place`.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub fn map_area<T: Foreign>(&self, place: u64, bytes: usize) -> io::Result<Shared<T>> {
+        if !place.is_multiple_of(PAGE as u64) || place.saturating_add(bytes as u64) > self.ports.of(0).areas.load(Ordering::Relaxed) {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "a place that is no area"));
+        }
+        Shared::new(self.fd.as_fd(), self.first + place, bytes)
+    }
+
+    /// Gives the memory of an area back. Whoever still maps it sees zeroes.
+    pub fn free_area(&self, place: u64, bytes: usize) {
+        segment::release(self.fd.as_fd(), self.first + place, bytes.next_multiple_of(PAGE));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::ShmDevice;
+    use super::*;
+
+    struct Words([limosa_base::sync::AtomicU64; 2]);
+    // SAFETY: atomics only.
+    unsafe impl Foreign for Words {}
+
+    #[test]
+    fn an_area_is_shared_and_its_memory_goes_back() {
+        let file = segment::create(c"limosa-test", PAGE as u64).expect("a memfd");
+        let join = |rank| ShmDevice::join(file.as_fd(), PAGE as u64, rank, 2, true).expect("joining").host_memory().expect("memory");
+        let (a, b) = (join(0), join(1));
+        let used = || {
+            let copy = std::fs::File::from(file.try_clone().expect("dup"));
+            std::os::unix::fs::MetadataExt::blocks(&copy.metadata().expect("stat")) * 512
+        };
+        let before = used();
+        let place = a.create_area(3 * PAGE).expect("memory");
+        let other = b.create_area(PAGE).expect("memory");
+        assert!(other >= place + 3 * PAGE as u64);
+        let (here, there) = (a.map_area::<Words>(place, 3 * PAGE).expect("map"), b.map_area::<Words>(place, 3 * PAGE).expect("map"));
+        here.0[1].store(77, Ordering::Relaxed);
+        assert_eq!(there.0[1].load(Ordering::Relaxed), 77);
+        a.free_area(place, 3 * PAGE);
+        a.free_area(other, PAGE);
+        assert_eq!(used(), before);
+        assert!(a.map_area::<Words>(1 << 40, PAGE).is_err());
+    }
+
+    #[test]
+    fn places_do_not_run_out() {
+        let file = segment::create(c"limosa-test", PAGE as u64).expect("a memfd");
+        let host = ShmDevice::join(file.as_fd(), PAGE as u64, 0, 1, true).expect("joining").host_memory().expect("memory");
+        // As if a million areas of 1 GB had been taken and given back.
+        host.ports.of(0).areas.fetch_add(1_000_000 << 30, Ordering::Relaxed);
+        for _ in 0..100 {
+            let place = host.create_area(3 * PAGE).expect("memory");
+            assert!(place >= 1_000_000 << 30);
+            let area = host.map_area::<Words>(place, 3 * PAGE).expect("map");
+            assert_eq!(area.0[1].swap(77, Ordering::Relaxed), 0);
+            host.free_area(place, 3 * PAGE);
+        }
+    }
+}

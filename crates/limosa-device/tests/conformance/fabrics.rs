@@ -1,0 +1,163 @@
+//! Three connected processes on each device.
+
+use limosa_base::doorbell::State;
+use limosa_base::pool::POOL_BYTES;
+use limosa_base::segment::{self, PAGE};
+use limosa_device::messages::MessagesDevice;
+use limosa_device::shm::{DoorbellRef, ShmDevice};
+use limosa_device::{Address, Data, Device, DeviceError, Meta, Sent, Urgency};
+use limosa_sim::{Conditions, Network, Random, SocketDevice};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::fs::File;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::FileExt;
+
+const SIZE: u32 = 3;
+
+/// A process: its device, and its doorbell.
+pub struct Member {
+    pub device: Box<dyn Device>,
+    pub bell: DoorbellRef,
+}
+
+impl Member {
+    /// True if a thread that sleeps on the doorbell, or on the descriptor, is woken.
+    pub fn is_woken(&self) -> bool {
+        match self.device.wait_descriptor() {
+            None => self.bell.is(State::Awake),
+            Some(descriptor) => {
+                let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+                poll(&mut [PollFd::from_borrowed_fd(descriptor, PollFlags::IN)], Some(&at_once)).expect("poll") > 0
+            }
+        }
+    }
+}
+
+pub struct Fabric {
+    pub members: Vec<Member>,
+    /// Makes another one.
+    pub again: fn() -> Fabric,
+    kill: fn(&mut Fabric, Address),
+    corrupt: fn(&Fabric, &mut Random),
+    network: Option<Network>,
+    file: Option<(File, u64)>,
+    raw: Option<SocketDevice>,
+}
+
+impl Fabric {
+    /// Kills a process.
+    pub fn kill(&mut self, who: Address) {
+        (self.kill)(self, who);
+    }
+
+    /// Damages what is on its way to process 1.
+    pub fn corrupt(&self, seed: u64) {
+        (self.corrupt)(self, &mut Random::new(seed));
+    }
+
+    fn of(again: fn() -> Fabric, members: Vec<Member>) -> Fabric {
+        Fabric {
+            members,
+            again,
+            kill: |_, _| panic!("this device does not notice deaths"),
+            corrupt: |_, _| panic!("no bytes travel on this device"),
+            network: None,
+            file: None,
+            raw: None,
+        }
+    }
+}
+
+fn joined(file: &OwnedFd) -> Vec<ShmDevice> {
+    (0..SIZE).map(|rank| ShmDevice::join(file.as_fd(), PAGE as u64, rank, SIZE, true).expect("joining")).collect()
+}
+
+fn file() -> OwnedFd {
+    segment::create(c"limosa-test", PAGE as u64).expect("a memfd")
+}
+
+/// Changes some of the bytes that are on the lane from 0 to 1 of the devices at `offset`.
+fn damage_lane(fabric: &Fabric, random: &mut Random) {
+    const LANE_BYTES: u64 = 64 * 1024;
+    let (file, offset) = fabric.file.as_ref().expect("it was made with one");
+    let size = u64::from(SIZE);
+    let lanes_and_pools = (size * size * LANE_BYTES + size * POOL_BYTES as u64).next_multiple_of(PAGE as u64);
+    let lane = offset + ShmDevice::bytes_without_areas(SIZE) - lanes_and_pools + size * LANE_BYTES;
+    let mut bytes = vec![0; LANE_BYTES as usize];
+    file.read_exact_at(&mut bytes, lane).expect("the lane");
+    let written: Vec<usize> = (0..bytes.len()).filter(|&i| bytes[i] != 0).collect();
+    assert!(!written.is_empty(), "this is not the lane");
+    for _ in 0..3 {
+        let at = random.of(&written);
+        file.write_all_at(&[random.number() as u8], lane + at as u64).expect("the lane");
+    }
+}
+
+pub fn shm() -> Fabric {
+    let file = file();
+    let member = |device: ShmDevice| Member { bell: device.doorbell(), device: Box::new(device) };
+    let members = joined(&file).into_iter().map(member).collect();
+    Fabric { corrupt: damage_lane, file: Some((file.into(), PAGE as u64)), ..Fabric::of(shm, members) }
+}
+
+pub fn messages() -> Fabric {
+    let file = file();
+    let offset = (PAGE as u64 + ShmDevice::bytes_without_areas(SIZE)).next_multiple_of(PAGE as u64);
+    let member = |shm: ShmDevice| {
+        let packets = shm.join_beside(offset).expect("joining");
+        Member { bell: shm.doorbell(), device: Box::new(MessagesDevice::new(packets)) }
+    };
+    let members = joined(&file).into_iter().map(member).collect();
+    Fabric { corrupt: damage_lane, file: Some((file.into(), offset)), ..Fabric::of(messages, members) }
+}
+
+pub fn simulated() -> Fabric {
+    let network = Network::new(SIZE, Conditions::default(), 1);
+    let members = (0..SIZE).map(|me| Member { device: Box::new(network.device(me)), bell: network.doorbell(me) }).collect();
+    let kill = |fabric: &mut Fabric, who| {
+        fabric.network.as_ref().expect("it was made with one").kill(who);
+    };
+    Fabric { kill, network: Some(network), ..Fabric::of(simulated, members) }
+}
+
+pub fn sockets() -> Fabric {
+    let mut devices = SocketDevice::connect(SIZE + 1).expect("sockets");
+    // The last process is nobody's member: it writes what no device does.
+    let raw = devices.pop();
+    let members = devices.into_iter().map(|device| Member { device: Box::new(device), bell: DoorbellRef::private() }).collect();
+    let kill = |fabric: &mut Fabric, who: Address| {
+        fabric.members[who as usize].device = Box::new(Nobody);
+    };
+    let corrupt = |fabric: &Fabric, random: &mut Random| {
+        let bytes = vec![1; 1 + random.below(16)];
+        fabric.raw.as_ref().expect("it was made with one").send_raw(1, &bytes).expect("send");
+    };
+    Fabric { kill, corrupt, raw, ..Fabric::of(sockets, members) }
+}
+
+/// The device of a dead process.
+struct Nobody;
+
+impl Device for Nobody {
+    fn name(&self) -> &'static str {
+        "nobody"
+    }
+
+    fn max_data(&self) -> usize {
+        0
+    }
+
+    fn send(&mut self, _: Address, _: &Meta, _: Data<'_>, _: Urgency) -> Result<Sent, DeviceError> {
+        Ok(Sent::NoRoom)
+    }
+
+    fn want_room(&mut self, _: Address) {}
+
+    fn poll(&mut self, _: &mut dyn FnMut(Address, &Meta, &[u8])) -> Result<bool, DeviceError> {
+        Ok(false)
+    }
+
+    fn wait_descriptor(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+}

@@ -1,0 +1,232 @@
+//! The contract of devices (see the top of the crate), checked on each of them.
+
+mod fabrics;
+
+use fabrics::{Fabric, Member};
+use limosa_base::doorbell::State;
+use limosa_device::{Data, Device, DeviceError, Devices, Meta, Sent, Urgency};
+use limosa_sim::{Conditions, Network};
+
+type Packet = (u32, Meta, Vec<u8>);
+
+fn send(from: &mut Member, to: u32, kind: u8, bytes: &[u8], urgency: Urgency) -> Sent {
+    let meta = Meta { kind, words: [bytes.len() as u64, u64::MAX - u64::from(kind)] };
+    from.device.send(to, &meta, Data::Bytes(bytes), urgency).expect("send")
+}
+
+/// Everything that is there now.
+fn received(member: &mut Member) -> Vec<Packet> {
+    let mut got = Vec::new();
+    while member.device.poll(&mut |from, meta, data| got.push((from, *meta, data.to_vec()))).expect("poll") {}
+    got
+}
+
+fn bytes(len: usize, seed: usize) -> Vec<u8> {
+    (0..len).map(|i| (i * 31 + seed * 7 + i / 251) as u8).collect()
+}
+
+/// Fills the lane from one member to another; gives the number of packets.
+fn fill(from: &mut Member, to: u32, len: usize) -> usize {
+    (0..100_000).find(|&i| send(from, to, 1, &bytes(len, i), Urgency::Normal) == Sent::NoRoom).expect("no lane takes so many packets")
+}
+
+fn packets_of_all_lengths_arrive_whole_and_in_order(mut f: Fabric) {
+    let max = f.members[0].device.max_data();
+    let lengths: Vec<usize> = (0..300).chain([1000, 4095, 4096, 4097, 8192, max - 1, max]).collect();
+    for round in 0..3 {
+        let mut sent = Vec::new();
+        let mut got = Vec::new();
+        for (i, &len) in lengths.iter().enumerate() {
+            let data = bytes(len, i + round);
+            let meta = Meta { kind: i as u8, words: [round as u64, u64::MAX - i as u64] };
+            // Both forms of data.
+            let mut fill = |to: &mut [u8]| to.copy_from_slice(&data);
+            while match i % 2 {
+                0 => f.members[0].device.send(1, &meta, Data::Bytes(&data), Urgency::Normal),
+                _ => f.members[0].device.send(1, &meta, Data::Fill(len, &mut fill), Urgency::Urgent),
+            }
+            .expect("send")
+                == Sent::NoRoom
+            {
+                got.extend(received(&mut f.members[1]));
+            }
+            sent.push((0, meta, data));
+        }
+        got.extend(received(&mut f.members[1]));
+        assert!(sent == got, "{} packets were sent and {} arrived", sent.len(), got.len());
+    }
+}
+
+fn a_send_without_room_has_no_effect_and_whoever_wants_room_is_woken_when_there_is(mut f: Fabric) {
+    for len in [8, 2000] {
+        let count = fill(&mut f.members[0], 1, len);
+        assert!(count > 0);
+        assert_eq!(send(&mut f.members[0], 1, 2, &bytes(len, 7), Urgency::Urgent), Sent::NoRoom);
+        f.members[0].bell.set(State::Asleep);
+        f.members[0].device.want_room(1);
+        received(&mut f.members[0]);
+        assert!(!f.members[0].is_woken(), "there is no room yet");
+        let got = received(&mut f.members[1]);
+        assert_eq!(got.len(), count);
+        assert!(got.iter().enumerate().all(|(i, packet)| packet.1.kind == 1 && packet.2 == bytes(len, i)));
+        assert!(f.members[0].is_woken(), "there is room again");
+        received(&mut f.members[0]);
+        assert_eq!(send(&mut f.members[0], 1, 3, &bytes(len, 1), Urgency::Normal), Sent::Done);
+        assert_eq!(received(&mut f.members[1]).len(), 1);
+    }
+}
+
+fn a_poll_ends_although_packets_keep_coming(mut f: Fabric) {
+    let [a, b, ..] = &mut f.members[..] else { unreachable!() };
+    let _ = send(a, 1, 1, &[], Urgency::Normal);
+    let mut handed = 0;
+    let any = b.device.poll(&mut |_, _, _| {
+        handed += 1;
+        assert!(handed < 10_000, "a poll hands over a bounded number of packets");
+        let _ = send(a, 1, 1, &[], Urgency::Normal);
+    });
+    assert!(any.expect("poll"));
+    assert!(handed > 0);
+}
+
+fn nobody_is_starved_by_a_peer_that_sends_much(mut f: Fabric) {
+    for _ in 0..20 {
+        fill(&mut f.members[0], 1, 8);
+        assert_eq!(send(&mut f.members[2], 1, 9, &[], Urgency::Normal), Sent::Done);
+        let mut heard = false;
+        let mut polls = 0;
+        while !heard {
+            polls += 1;
+            assert!(polls < 100, "process 2 is never heard");
+            f.members[1].device.poll(&mut |from, _, _| heard |= from == 2).expect("poll");
+            let _ = send(&mut f.members[0], 1, 1, &[], Urgency::Normal);
+        }
+        received(&mut f.members[1]);
+    }
+}
+
+fn a_packet_wakes_its_receiver(mut f: Fabric) {
+    let cases = [
+        (State::Asleep, Urgency::Normal),
+        (State::Asleep, Urgency::Urgent),
+        (State::AwayAll, Urgency::Normal),
+        (State::Away, Urgency::Urgent),
+    ];
+    for (state, urgency) in cases {
+        for len in [0, 100, 5000] {
+            f.members[1].bell.set(state);
+            assert!(!f.members[1].is_woken());
+            assert_eq!(send(&mut f.members[0], 1, 1, &bytes(len, 0), urgency), Sent::Done);
+            assert!(f.members[1].is_woken(), "{state:?}, {urgency:?}, {len} bytes");
+            assert_eq!(received(&mut f.members[1]).len(), 1);
+            f.members[1].bell.set(State::Awake);
+        }
+    }
+}
+
+fn whoever_may_not_have_noticed_a_packet_can_be_alerted(mut f: Fabric) {
+    f.members[1].bell.set(State::Away);
+    assert_eq!(send(&mut f.members[0], 1, 1, &[], Urgency::Normal), Sent::Done);
+    if !f.members[0].device.is_attended(1) {
+        assert!(!f.members[1].is_woken(), "a packet that can wait wakes no helper");
+        f.members[0].device.alert(1);
+    }
+    assert!(f.members[1].is_woken());
+}
+
+fn a_death_is_reported_once_after_all_that_was_sent_and_others_are_served_on(mut f: Fabric) {
+    let count = fill(&mut f.members[1], 0, 100);
+    // What was sent to it and not read is lost, and harms nobody.
+    let _ = send(&mut f.members[0], 1, 1, &[1; 100], Urgency::Normal);
+    f.members[0].bell.set(State::Asleep);
+    f.kill(1);
+    assert!(f.members[0].is_woken(), "a death is noticed while asleep");
+    let (mut got, mut deaths) = (0, 0);
+    for _ in 0..100 {
+        match f.members[0].device.poll(&mut |from, _, _| got += usize::from(from == 1)) {
+            Ok(_) => {}
+            Err(DeviceError::Died { peer: 1, .. }) => {
+                deaths += 1;
+                assert!(got == count, "{got} of {count} packets came before the death");
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+    assert_eq!(deaths, 1);
+    let sent = f.members[0].device.send(1, &Meta::default(), Data::Bytes(&[]), Urgency::Normal);
+    assert!(matches!(sent, Err(DeviceError::Died { peer: 1, .. })));
+    assert!(!f.members[0].device.is_alive(1) && f.members[0].device.is_alive(2));
+    assert_eq!(send(&mut f.members[0], 2, 5, &[], Urgency::Normal), Sent::Done);
+    let mut heard = 0;
+    for _ in 0..100 {
+        // Process 2 hears of the death too.
+        let _ = f.members[2].device.poll(&mut |from, meta, _| heard += usize::from(from == 0 && meta.kind == 5));
+    }
+    assert_eq!(heard, 1);
+}
+
+fn bytes_that_make_no_sense_are_errors(mut f: Fabric) {
+    let (mut errors, mut polls) = (0, 0);
+    for seed in 0..500 {
+        let _ = send(&mut f.members[0], 1, 1, &bytes(seed * 13 % 1500, seed), Urgency::Normal);
+        f.corrupt(seed as u64);
+        for _ in 0..3 {
+            polls += 1;
+            match f.members[1].device.poll(&mut |_, _, _| {}) {
+                Ok(_) => {}
+                Err(DeviceError::Corrupt { .. }) => errors += 1,
+                Err(error) => panic!("{error}"),
+            }
+        }
+        if seed % 4 == 0 {
+            f = (f.again)();
+        }
+    }
+    assert!(errors > 0, "none of {polls} polls has seen anything");
+}
+
+macro_rules! conform {
+    ($part:ident, $($fabric:ident)*, $tests:tt) => {
+        mod $part { $(conform!(@ $fabric $tests);)* }
+    };
+    (@ $fabric:ident { $($name:ident),* }) => {
+        mod $fabric {
+            $(#[test] fn $name() { crate::$name(crate::fabrics::$fabric()); })*
+        }
+    };
+}
+
+conform!(packets, shm messages simulated sockets, {
+    packets_of_all_lengths_arrive_whole_and_in_order,
+    a_send_without_room_has_no_effect_and_whoever_wants_room_is_woken_when_there_is,
+    a_poll_ends_although_packets_keep_coming,
+    nobody_is_starved_by_a_peer_that_sends_much,
+    a_packet_wakes_its_receiver,
+    whoever_may_not_have_noticed_a_packet_can_be_alerted
+});
+
+// Those that notice a death themselves; on one host the launcher does.
+conform!(deaths, simulated sockets, { a_death_is_reported_once_after_all_that_was_sent_and_others_are_served_on });
+
+// Those on which bytes travel.
+conform!(nonsense, shm messages sockets, { bytes_that_make_no_sense_are_errors });
+
+#[test]
+fn peers_are_added_later_and_what_comes_from_nobody_is_an_error() {
+    let network = Network::new(3, Conditions::default(), 1);
+    let mut devices = Devices::new(None);
+    let device = devices.add_device(Box::new(network.device(0)));
+    let send = |from| network.device(from).send(0, &Meta::default(), Data::Bytes(&[]), Urgency::Normal).expect("send");
+    assert_eq!(devices.add_peer(device, 2), 0);
+    assert_eq!(send(2), Sent::Done);
+    let mut from = Vec::new();
+    assert!(devices.poll(&mut |peer, _, _| from.push(peer)).expect("poll"));
+    assert_eq!(send(1), Sent::Done);
+    assert!(matches!(devices.poll(&mut |_, _, _| panic!("nobody has sent this")), Err(DeviceError::Corrupt { .. })));
+    assert_eq!(devices.add_peer(device, 1), 1);
+    assert_eq!(send(1), Sent::Done);
+    assert!(devices.poll(&mut |peer, _, _| from.push(peer)).expect("poll"));
+    assert_eq!(from, [0, 1]);
+    network.kill(1);
+    assert!(matches!(devices.poll(&mut |_, _, _| {}), Err(DeviceError::Died { peer: 1, .. })));
+}

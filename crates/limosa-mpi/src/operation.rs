@@ -1,0 +1,267 @@
+//! Operations: what a request is about, behind one interface.
+//!
+//! A [`Request`](crate::request::Request) holds one operation and knows nothing of its kind: sends and receives in the engine, collectives, and
+//! whatever else the standard lets a program wait for. A new kind implements [`Operation`]; the code of requests, of the calls that wait for several
+//! of them, and of the report of a hang stays as it is.
+//!
+//! # Who calls what
+//!
+//! | method | called by | with the engine's lock | meanwhile |
+//! |---|---|---|---|
+//! | `start` | `MPI_Start`, or whoever makes a request that is under way from the beginning | no | nobody else: the operation is not under way |
+//! | `progress`, `look` | any call that tests or waits | no | other threads may be in any method but `start` |
+//! | `is_ready` | a thread that waits | **yes**: it must not call the engine, wait, or run user code | as above |
+//! | `wait` | `MPI_Wait` and `MPI_Waitall` | no | as above |
+//! | `begin_sleep` | a thread that waits for one of several requests, before it looks for the last time and sleeps | **yes** | as above |
+//! | `end_sleep` | the same thread, once for each `begin_sleep` | no | as above |
+//! | `finish` | the call that completes the request | no | only one thread is in `finish` or `release` |
+//! | `cancel`, `release` | `MPI_Cancel`, `MPI_Request_free` | no | as above |
+//! | `keeps_shared_memory` | `MPI_Request_free` | no | as above |
+//! | `awaits` | the thread that waits, when it is about to sleep | no | as above |
+//!
+//! The request's lock-free state ([`StateWord`]) sees to it that `finish` is called until it has answered once for each start, and that `start` comes
+//! after that. The operation sees to it that a thread that waits in the engine wakes when `is_ready` becomes true: what ends by a message does so by
+//! itself, everything else calls [`Engine::notify`](limosa_p2p::Engine::notify).
+
+use crate::comm::Comm;
+use crate::error::{Error, Result, error_of};
+use crate::fail;
+use crate::observe::{Awaits, Waiting};
+use limosa_p2p::{Completion, View};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// One kind of operation under a request. The module's documentation says who calls what.
+pub trait Operation: Send + Sync {
+    /// Starts it: for the first time, or once more after it has ended.
+    ///
+    /// # Errors
+    /// Those of the kind; the operation is then not under way.
+    fn start(self: Arc<Self>) -> Result<()>;
+
+    /// Does what is left to do if that needs nobody else; true when it has ended. Makes no progress in the engine, which the caller does.
+    fn progress(&self) -> bool;
+
+    /// True if it has ended, or [`Operation::progress`] would bring it further. Called with the engine's lock, of which `view` is the contents.
+    fn is_ready(&self, view: &View<'_>) -> bool;
+
+    /// Does what is left to do if that needs nobody else, and gives the end, with its error if it failed; `None` if it has not ended.
+    fn finish(&self) -> Option<End>;
+
+    /// The end of an operation that has ended, which stays to be taken (`MPI_Request_get_status`).
+    fn look(&self) -> Option<End>;
+
+    /// Asks for cancellation.
+    ///
+    /// # Errors
+    /// `MPI_ERR_REQUEST` for kinds that the standard does not let be cancelled.
+    fn cancel(&self) -> Result<()>;
+
+    /// Nobody will ask for the end: it ends by itself.
+    ///
+    /// # Errors
+    /// `MPI_ERR_REQUEST` for kinds that the standard does not let be freed while they are under way.
+    fn release(&self) -> Result<()>;
+
+    /// Waits until it has ended; false, at once, for a kind that is waited for in the engine. Only a kind that has ended as soon as it is ready may leave
+    /// it to the engine.
+    fn wait(&self, _waiting: &Waiting<'_>) -> bool {
+        false
+    }
+
+    /// The calling thread is about to sleep until this or another operation is ready.
+    fn begin_sleep(&self) {}
+
+    /// It has woken.
+    fn end_sleep(&self) {}
+
+    /// Whether it has memory of its own that processes share, so that it should be dropped as soon as its request is freed.
+    fn keeps_shared_memory(&self) -> bool {
+        false
+    }
+
+    /// What it waits for, for the report of a hang; `None` if the standard has no name for it.
+    fn awaits(&self) -> Option<Awaits<'_>>;
+}
+
+/// How an operation ended, in the standard's terms.
+#[derive(Clone, Debug)]
+pub struct End {
+    /// Rank of the sender, for receives; `MPI_ANY_SOURCE` otherwise.
+    pub source: i32,
+    /// Tag of the message, for receives; `MPI_ANY_TAG` otherwise.
+    pub tag: i32,
+    /// Bytes received.
+    pub bytes: u64,
+    /// It was cancelled.
+    pub cancelled: bool,
+    /// What went wrong.
+    pub error: Option<Error>,
+}
+
+impl End {
+    /// The end of nothing (MPI-5 section 3.7.3): the empty status.
+    pub fn empty() -> End {
+        End { source: crate::consts::MPI_ANY_SOURCE, tag: crate::consts::MPI_ANY_TAG, bytes: 0, cancelled: false, error: None }
+    }
+
+    /// The end of a receive from `MPI_PROC_NULL`.
+    pub fn proc_null() -> End {
+        End { source: crate::consts::MPI_PROC_NULL, ..End::empty() }
+    }
+
+    pub(crate) fn of_receive(completion: Completion) -> End {
+        End {
+            source: completion.source,
+            tag: completion.tag,
+            bytes: completion.bytes,
+            cancelled: completion.cancelled,
+            error: completion.failure.map(error_of),
+        }
+    }
+
+    pub(crate) fn of_send(completion: Completion) -> End {
+        End { cancelled: completion.cancelled, error: completion.failure.map(error_of), ..End::empty() }
+    }
+}
+
+/// An operation that has ended before its request is made.
+pub(crate) struct Completed(pub(crate) End);
+
+impl Operation for Completed {
+    fn start(self: Arc<Self>) -> Result<()> {
+        fail!(MPI_ERR_REQUEST, "the operation has ended and cannot be started")
+    }
+
+    fn progress(&self) -> bool {
+        true
+    }
+
+    fn is_ready(&self, _view: &View<'_>) -> bool {
+        true
+    }
+
+    fn finish(&self) -> Option<End> {
+        self.look()
+    }
+
+    fn look(&self) -> Option<End> {
+        Some(self.0.clone())
+    }
+
+    fn cancel(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn release(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn wait(&self, _waiting: &Waiting<'_>) -> bool {
+        true
+    }
+
+    fn awaits(&self) -> Option<Awaits<'_>> {
+        None
+    }
+}
+
+/// What a send or a receive waits for.
+pub(crate) fn awaits_message(comm: Option<&Arc<Comm>>, is_send: bool, peer: Option<i32>, tag: Option<i32>) -> Option<Awaits<'_>> {
+    let comm = comm?;
+    Some(if is_send { Awaits::Send { comm, dest: peer, tag } } else { Awaits::Receive { comm, source: peer, tag } })
+}
+
+/// State and number of an operation in one atomic word, so that a step on behalf of one start cannot touch the next one.
+///
+/// An operation may be started again as soon as it has ended, under another number. A thread that looked before and acts after that must not take the
+/// new start for the old one. Every transition therefore names the number that it is about, and fails if the word has another one.
+///
+/// ```text
+/// 63                              3 2      0
+/// | number                         | state |
+/// ```
+#[derive(Debug)]
+pub struct StateWord(AtomicU64);
+
+/// What a [`StateWord`] said at some moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moment {
+    /// The number of the start.
+    pub number: u64,
+    /// A state below [`StateWord::STATES`].
+    pub state: u8,
+}
+
+impl StateWord {
+    /// How many states there can be.
+    pub const STATES: u8 = 8;
+    const SHIFT: u32 = StateWord::STATES.trailing_zeros();
+
+    /// Number 0 in this state.
+    pub const fn new(state: u8) -> StateWord {
+        StateWord(AtomicU64::new(StateWord::pack(0, state)))
+    }
+
+    const fn pack(number: u64, state: u8) -> u64 {
+        debug_assert!(state < StateWord::STATES);
+        number << StateWord::SHIFT | state as u64
+    }
+
+    /// State and number now. Sees what was written before the transition that led here.
+    #[inline]
+    #[must_use]
+    pub fn load(&self) -> Moment {
+        let word = self.0.load(Ordering::Acquire);
+        Moment { number: word >> StateWord::SHIFT, state: word as u8 % StateWord::STATES }
+    }
+
+    /// From one state of start `number` to another; false, and nothing has changed, if the word is not there or not there any more.
+    #[inline]
+    #[must_use]
+    pub fn advance(&self, number: u64, from: u8, to: u8) -> bool {
+        let (from, to) = (StateWord::pack(number, from), StateWord::pack(number, to));
+        self.0.compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire).is_ok()
+    }
+
+    /// To a state of start `number`, by the only thread that may change the word now: the one that starts, or that is in a state of its own.
+    #[inline]
+    pub fn set(&self, number: u64, state: u8) {
+        self.0.store(StateWord::pack(number, state), Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const POSTED: u8 = 2;
+    const FETCHING: u8 = 3;
+    const DONE: u8 = 5;
+
+    #[test]
+    fn a_step_for_one_start_does_not_touch_the_next() {
+        let word = StateWord::new(DONE);
+        word.set(7, POSTED);
+        // The helper looks; then the user's thread finishes start 7 and starts again before the helper acts.
+        let seen_by_helper = word.load();
+        assert!(word.advance(7, POSTED, FETCHING));
+        word.set(7, DONE);
+        word.set(8, POSTED);
+        assert!(!word.advance(seen_by_helper.number, POSTED, FETCHING));
+        assert_eq!(word.load(), Moment { number: 8, state: POSTED });
+    }
+
+    #[test]
+    fn one_of_two_threads_gets_a_transition() {
+        let word = StateWord::new(DONE);
+        word.set(1 << 60, POSTED);
+        let (first, second) = std::thread::scope(|scope| {
+            let attempt = || scope.spawn(|| word.advance(1 << 60, POSTED, FETCHING));
+            let (first, second) = (attempt(), attempt());
+            (first.join().unwrap(), second.join().unwrap())
+        });
+        assert!(first != second);
+        assert_eq!(word.load(), Moment { number: 1 << 60, state: FETCHING });
+    }
+}

@@ -1,0 +1,199 @@
+//! Sends and receives as operations of requests: one that is under way in the engine, a persistent one, and a send and a receive that count as one.
+
+use crate::comm::Comm;
+use crate::error::Result;
+use crate::fail;
+use crate::observe::Awaits;
+use crate::operation::{End, Operation, awaits_message};
+use limosa_p2p::{Completion, Engine, RequestId, View};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What a transfer is, for its end and for the report of a hang.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Direction {
+    /// A send.
+    To {
+        /// The receiver's rank.
+        dest: i32,
+        /// The message's tag.
+        tag: i32,
+    },
+    /// A receive.
+    From {
+        /// The sender's rank; `None`: any.
+        source: Option<i32>,
+        /// The message's tag; `None`: any.
+        tag: Option<i32>,
+    },
+}
+
+impl Direction {
+    fn awaits(self, comm: Option<&Arc<Comm>>) -> Option<Awaits<'_>> {
+        match self {
+            Direction::To { dest, tag } => awaits_message(comm, true, Some(dest), Some(tag)),
+            Direction::From { source, tag } => awaits_message(comm, false, source, tag),
+        }
+    }
+
+    /// The end of a transfer that the engine had nothing to do for.
+    fn end_of_nothing(self) -> End {
+        match self {
+            Direction::To { .. } => End::empty(),
+            Direction::From { .. } => End::proc_null(),
+        }
+    }
+
+    fn end_of(self, completion: Completion) -> End {
+        match self {
+            Direction::To { .. } => End::of_send(completion),
+            Direction::From { .. } if completion.cancelled => End { cancelled: true, ..End::empty() },
+            Direction::From { .. } => End::of_receive(completion),
+        }
+    }
+}
+
+/// Starts a persistent transfer; `None` if it has ended already.
+pub(crate) type Begin = Box<dyn Fn() -> Result<Option<RequestId>> + Send + Sync>;
+
+/// A send or a receive.
+pub(crate) struct Transfer {
+    engine: Arc<Engine>,
+    comm: Option<Arc<Comm>>,
+    direction: Direction,
+    /// The engine's name of it; [`Transfer::ENDED`] if the engine has nothing to do.
+    id: AtomicU64,
+    begin: Option<Begin>,
+}
+
+impl Transfer {
+    /// No request of the engine has this name: there are far fewer than 2^32 slots.
+    const ENDED: u64 = u64::MAX;
+
+    /// One that is under way. `comm` is `None` if nobody knows any more which communicator it is on.
+    pub(crate) fn under_way(engine: &Arc<Engine>, id: RequestId, comm: Option<Arc<Comm>>, direction: Direction) -> Transfer {
+        Transfer { engine: engine.clone(), comm, direction, id: AtomicU64::new(id.to_wire()), begin: None }
+    }
+
+    /// A persistent one.
+    pub(crate) fn persistent(comm: &Arc<Comm>, direction: Direction, begin: Begin) -> Transfer {
+        let id = AtomicU64::new(Transfer::ENDED);
+        Transfer { engine: comm.engine().clone(), comm: Some(comm.clone()), direction, id, begin: Some(begin) }
+    }
+
+    fn id(&self) -> Option<RequestId> {
+        match self.id.load(Ordering::Acquire) {
+            Transfer::ENDED => None,
+            word => Some(RequestId::from_wire(word)),
+        }
+    }
+}
+
+impl Operation for Transfer {
+    fn start(self: Arc<Self>) -> Result<()> {
+        let Some(begin) = &self.begin else {
+            fail!(MPI_ERR_REQUEST, "only persistent requests can be started, and this one is not");
+        };
+        self.id.store(begin()?.map_or(Transfer::ENDED, RequestId::to_wire), Ordering::Release);
+        Ok(())
+    }
+
+    fn progress(&self) -> bool {
+        self.id().is_none_or(|id| self.engine.peek(id).is_some())
+    }
+
+    fn is_ready(&self, view: &View<'_>) -> bool {
+        self.id().is_none_or(|id| view.is_done(id))
+    }
+
+    fn finish(&self) -> Option<End> {
+        match self.id() {
+            None => Some(self.direction.end_of_nothing()),
+            Some(id) => self.engine.take(id).map(|completion| self.direction.end_of(completion)),
+        }
+    }
+
+    fn look(&self) -> Option<End> {
+        match self.id() {
+            None => Some(self.direction.end_of_nothing()),
+            Some(id) => self.engine.test(id).map(|completion| self.direction.end_of(completion)),
+        }
+    }
+
+    fn cancel(&self) -> Result<()> {
+        if let Some(id) = self.id() {
+            self.engine.cancel(id);
+        }
+        Ok(())
+    }
+
+    fn release(&self) -> Result<()> {
+        if let Some(id) = self.id() {
+            self.engine.release(id);
+        }
+        Ok(())
+    }
+
+    fn awaits(&self) -> Option<Awaits<'_>> {
+        self.direction.awaits(self.comm.as_ref())
+    }
+}
+
+/// A receive (`None`: from `MPI_PROC_NULL`) and a send (`None`: done) that count as one.
+pub(crate) struct Combined {
+    pub(crate) comm: Arc<Comm>,
+    pub(crate) receive: Option<RequestId>,
+    pub(crate) send: Option<RequestId>,
+    /// What the send reads from.
+    pub(crate) _copy: Option<Box<[u8]>>,
+    pub(crate) source: Option<i32>,
+    pub(crate) tag: Option<i32>,
+}
+
+impl Combined {
+    fn both(&self) -> impl Iterator<Item = RequestId> {
+        [self.receive, self.send].into_iter().flatten()
+    }
+}
+
+impl Operation for Combined {
+    fn start(self: Arc<Self>) -> Result<()> {
+        fail!(MPI_ERR_REQUEST, "only persistent requests can be started, and this one is not")
+    }
+
+    fn progress(&self) -> bool {
+        self.both().all(|id| self.comm.engine().peek(id).is_some())
+    }
+
+    fn is_ready(&self, view: &View<'_>) -> bool {
+        self.both().all(|id| view.is_done(id))
+    }
+
+    fn finish(&self) -> Option<End> {
+        if !self.progress() {
+            return None;
+        }
+        let engine = self.comm.engine();
+        let sent = self.send.and_then(|id| engine.take(id)).map_or_else(End::empty, End::of_send);
+        let received = self.receive.and_then(|id| engine.take(id)).map_or_else(End::proc_null, End::of_receive);
+        Some(End { error: received.error.or(sent.error), ..received })
+    }
+
+    fn look(&self) -> Option<End> {
+        let engine = self.comm.engine();
+        self.send.map_or(Some(Completion::default()), |id| engine.test(id))?;
+        self.receive.map_or_else(|| Some(End::proc_null()), |id| engine.test(id).map(End::of_receive))
+    }
+
+    fn cancel(&self) -> Result<()> {
+        fail!(MPI_ERR_REQUEST, "combined sends and receives cannot be cancelled")
+    }
+
+    fn release(&self) -> Result<()> {
+        fail!(MPI_ERR_REQUEST, "an active combined send and receive cannot be freed: complete it first")
+    }
+
+    fn awaits(&self) -> Option<Awaits<'_>> {
+        Some(Awaits::Receive { comm: &self.comm, source: self.source, tag: self.tag })
+    }
+}

@@ -1,0 +1,305 @@
+//! Worlds: the processes that this one can communicate with, and the engine that reaches them.
+//!
+//! A world belongs to a job. It knows of each process its host, its number on that host, the device that reaches it, and whether it lives; it owns
+//! the engine, and with it all that a thread can sleep on. A communicator holds its world, and whatever works on a communicator reaches the engine
+//! through it. So a process can be in several worlds at once: ranks that are threads of one process have a world each, and so have tests.
+//!
+//! Contract
+//! - The world of the job that this process was launched for is made once ([`World::of_job`]), by whoever initialises first: `MPI_Init`, or a session,
+//!   or several at once. It lives as long as the process.
+//! - Its helper threads run while it has users ([`World::enter`]). When the last user leaves, messages under way are sent before they stop; a later
+//!   user starts them again.
+//! - Contexts begin with the job's id, so that those of different jobs do not collide.
+
+use std::sync::{Arc, OnceLock};
+
+use limosa_job::config::{self, DeviceChoice, WaitMode};
+use limosa_job::{Job, JobError};
+use limosa_p2p::{Address, DeviceId, Devices, Engine, Links, MessagesDevice, Options, Peer, ShmDevice, Wait};
+use parking_lot::Mutex;
+
+use crate::bsend::Buffers;
+use crate::comm::Registry;
+use crate::consts::MPI_ERR_INTERN;
+use crate::error::Result;
+use crate::fail;
+use crate::group::Group;
+use crate::mix::mix;
+use crate::observe::Waiting;
+
+/// The processes that this one can communicate with.
+pub struct World {
+    /// `None` in a world that plans are made for, but in which nobody communicates.
+    engine: Option<Arc<Engine>>,
+    id: u64,
+    rank: u32,
+    size: u32,
+    hosts: Hosts,
+    users: Mutex<usize>,
+    pub(crate) comms: Registry,
+    pub(crate) buffers: Buffers,
+}
+
+/// Which process is on which host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Hosts {
+    /// All are on this one and share memory.
+    One,
+    /// Every process is treated as if it were alone on its host.
+    Alone,
+    /// Processes pretend to be on this many hosts, in blocks of equal size.
+    Blocks(u32),
+}
+
+/// What a world knows of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Process {
+    /// Its host, counted from 0.
+    pub host: u32,
+    /// Its number among the processes of that host.
+    pub rank_on_host: u32,
+    /// The device that reaches it.
+    pub device: &'static str,
+    /// It lives, as far as is known.
+    pub is_alive: bool,
+}
+
+impl Hosts {
+    fn of(config: &config::Config) -> Hosts {
+        match (config.device, config.hosts) {
+            (DeviceChoice::Messages, _) => Hosts::Alone,
+            (DeviceChoice::Shm, 1) => Hosts::One,
+            (DeviceChoice::Shm, hosts) => Hosts::Blocks(hosts),
+        }
+    }
+
+    /// Host and number on it of process `rank` of `size`.
+    fn find(self, rank: u32, size: u32) -> (u32, u32) {
+        match self {
+            Hosts::One => (0, rank),
+            Hosts::Alone => (rank, 0),
+            Hosts::Blocks(hosts) => {
+                let block = size.div_ceil(hosts.min(size));
+                (rank / block, rank % block)
+            }
+        }
+    }
+
+    /// What all processes of a job must have chosen alike, as a word that is not 0.
+    fn word(self) -> u64 {
+        match self {
+            Hosts::One => 1,
+            Hosts::Alone => 2,
+            Hosts::Blocks(hosts) => u64::from(hosts) << 2 | 3,
+        }
+    }
+
+    /// Joins the devices that reach the processes of the job.
+    fn links(self, job: &Job, cross_memory: bool) -> std::io::Result<Links> {
+        let (rank, size, offset) = (job.rank(), job.size(), job.device_offset());
+        let join = |offset| ShmDevice::join(job.segment(), offset, rank, size, cross_memory);
+        if self == Hosts::One {
+            return join(offset).map(Links::from);
+        }
+        // The two devices' parts of the file lie one behind the other.
+        let (shm, packets) = match self {
+            Hosts::Alone => (None, join(offset)?),
+            _ => {
+                let shm = join(offset + ShmDevice::bytes_without_areas(size))?;
+                let packets = shm.join_beside(offset)?;
+                (Some(shm), packets)
+            }
+        };
+        let doorbell = packets.doorbell();
+        let mut devices = Devices::new(shm);
+        let messages = devices.add_device(Box::new(MessagesDevice::new(packets)));
+        let here = self.find(rank, size).0;
+        for peer in 0..size {
+            let is_here = self != Hosts::Alone && self.find(peer, size).0 == here;
+            devices.add_peer(if is_here { DeviceId::SHM } else { messages }, peer);
+        }
+        // Whatever they pretend, they share this machine's processors.
+        Ok(Links { devices, doorbell, rank, peers: size, processes_here: size })
+    }
+}
+
+impl World {
+    /// The world of the job that this process was launched for; made at the first call.
+    ///
+    /// # Errors
+    /// `MPI_ERR_OTHER` when the job cannot be joined, `MPI_ERR_NO_MEM` when there is no memory for it. A later call tries again.
+    pub fn of_job() -> Result<Arc<World>> {
+        static JOINING: Mutex<()> = Mutex::new(());
+        let _alone = JOINING.lock();
+        if let Some(world) = OF_JOB.get() {
+            return Ok(world.clone());
+        }
+        let made = World::join_job()?;
+        Ok(OF_JOB.get_or_init(|| made).clone())
+    }
+
+    fn join_job() -> Result<Arc<World>> {
+        let job: &'static Job = match Job::attach() {
+            Ok(job) => job,
+            Err(JobError::System(error)) if out_of_memory(error) => {
+                fail!(MPI_ERR_NO_MEM, "there is not enough memory to join the job: {error}")
+            }
+            Err(error) => fail!(MPI_ERR_OTHER, "this process cannot join its job: {error}"),
+        };
+        let config = config::get();
+        let hosts = Hosts::of(config);
+        if !job.board().agree_on_devices(hosts.word()) {
+            fail!(MPI_ERR_OTHER, "LIMOSA_DEVICE or LIMOSA_HOSTS is not the same for all processes of the job: set it for all or for none");
+        }
+        let engine = match hosts.links(job, config.cma).and_then(|links| Engine::start(links, options(config))) {
+            Ok(engine) => engine,
+            Err(error) if out_of_memory(&error) => {
+                fail!(MPI_ERR_NO_MEM, "there is not enough memory for the messages of {} processes: {error}", job.size())
+            }
+            Err(error) => fail!(MPI_ERR_OTHER, "the message engine cannot start: {error}"),
+        };
+        engine.set_panic_hook(|reason| match Job::current() {
+            Some(job) => job.abort(MPI_ERR_INTERN, reason),
+            None => std::process::abort(),
+        });
+        Ok(Arc::new(World::new(Some(engine), job.id(), job.rank(), job.size(), hosts)))
+    }
+
+    fn new(engine: Option<Arc<Engine>>, id: u64, rank: u32, size: u32, hosts: Hosts) -> World {
+        let (users, comms, buffers) = (Mutex::new(0), Registry::default(), Buffers::default());
+        if let Some(engine) = &engine {
+            engine.set_concerns(comms.concerns());
+        }
+        World { engine, id, rank, size, hosts, users, comms, buffers }
+    }
+
+    /// A world of `size` processes in which nobody communicates, as process `rank` sees it: for plans, and for tests.
+    pub fn without_engine(size: u32, rank: u32) -> Arc<World> {
+        Arc::new(World::new(None, 1, rank, size, Hosts::One))
+    }
+
+    /// A world on an engine that exists, of job `id`: for tests with several processes in one.
+    pub fn with_engine(engine: Arc<Engine>, id: u64, size: u32) -> Arc<World> {
+        let rank = engine.rank();
+        Arc::new(World::new(Some(engine), id, rank, size, Hosts::One))
+    }
+
+    /// The engine.
+    ///
+    /// # Panics
+    /// Nobody communicates in this world.
+    #[inline]
+    pub fn engine(&self) -> &Arc<Engine> {
+        self.engine.as_ref().expect("only communicators of worlds with an engine communicate")
+    }
+
+    /// As [`World::engine`]; `None` if nobody communicates in this world.
+    #[inline]
+    pub fn engine_if_any(&self) -> Option<&Arc<Engine>> {
+        self.engine.as_ref()
+    }
+
+    /// This process's number.
+    pub fn rank(&self) -> u32 {
+        self.rank
+    }
+
+    /// Number of processes.
+    pub fn size(&self) -> u32 {
+        self.size
+    }
+
+    /// The context with this number of those that belong to the world itself; an even number, different in every job.
+    pub(crate) fn context(&self, number: u64) -> u64 {
+        mix(mix(self.id, number), 0) & !1
+    }
+
+    /// The host of a process, counted from 0.
+    pub fn host_of(&self, peer: Peer) -> u32 {
+        self.hosts.find(peer, self.size).0
+    }
+
+    /// What is known of a process.
+    pub fn process(&self, peer: Peer) -> Process {
+        let (host, rank_on_host) = self.hosts.find(peer, self.size);
+        let (device, is_alive) = self.engine.as_ref().map_or(("", true), |engine| (engine.device_name(peer), engine.is_alive(peer)));
+        Process { host, rank_on_host, device, is_alive }
+    }
+
+    /// Where the members of a group are found in the memory that they share ([`Engine::host_memory`]), in the order of their ranks; `None` if not all
+    /// of them share memory with this process.
+    pub fn shared_addresses(&self, group: &Group) -> Option<Box<[Address]>> {
+        let engine = self.engine.as_ref()?;
+        engine.host_memory()?;
+        group.iter().map(|peer| engine.host_address(peer)).collect()
+    }
+
+    /// Somebody uses the world from now on.
+    ///
+    /// # Errors
+    /// `MPI_ERR_OTHER` when the helper threads cannot be started.
+    pub fn enter(&self) -> Result<()> {
+        let mut users = self.users.lock();
+        if *users == 0
+            && let Some(engine) = &self.engine
+            && let Err(error) = engine.resume()
+        {
+            fail!(MPI_ERR_OTHER, "the message engine cannot start its threads: {error}");
+        }
+        *users += 1;
+        Ok(())
+    }
+
+    /// One user less. The last one waits until what was sent is on its way, and stops the helper threads.
+    pub fn leave(&self) {
+        let mut users = self.users.lock();
+        *users -= 1;
+        if *users > 0 {
+            return;
+        }
+        self.buffers.flush_all(self);
+        if let Some(engine) = &self.engine {
+            engine.drain(&Waiting::nothing_in_particular());
+            engine.stop();
+        }
+    }
+}
+
+static OF_JOB: OnceLock<Arc<World>> = OnceLock::new();
+
+/// The world of the process's job, once it is made, whose requests need no object ([`crate::light`]): a handle without an object names a slot of one
+/// engine, and this world has it.
+///
+/// # Panics
+/// Before initialisation, when there are no such requests.
+#[inline]
+pub(crate) fn of_light_requests() -> &'static World {
+    of_job_if_any().expect("requests exist only after initialisation")
+}
+
+/// The same; `None` before initialisation.
+#[inline]
+pub(crate) fn of_job_if_any() -> Option<&'static World> {
+    OF_JOB.get().map(|world| &**world)
+}
+
+fn options(config: &config::Config) -> Options {
+    Options {
+        wait: match config.wait {
+            WaitMode::Auto => Wait::Auto,
+            WaitMode::Poll => Wait::Poll,
+            WaitMode::Block => Wait::Block,
+        },
+        spin_ns: config.spin.as_nanos() as u64,
+        eager_limit: config.eager_bytes,
+        unexpected_limit: config.unexpected_bytes,
+        independent_progress: true,
+    }
+}
+
+fn out_of_memory(error: &std::io::Error) -> bool {
+    matches!(error.kind(), std::io::ErrorKind::OutOfMemory | std::io::ErrorKind::StorageFull)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,81 @@
+//! The engine's peers: how each is reached, what this process shares with those of its host, and peers that join later.
+
+use super::{Engine, Watch};
+use limosa_device::shm::HostMemory;
+use limosa_device::{Address, Device, DeviceId, Peer, PeerMemory};
+use std::io;
+use std::sync::Arc;
+
+impl Engine {
+    /// What the processes of this host share beside messages, if they share memory.
+    pub fn host_memory(&self) -> Option<&Arc<HostMemory>> {
+        self.host.as_ref()
+    }
+
+    /// Direct access to the memory of processes of this host, if any device offers it.
+    pub fn peer_memory(&self) -> Option<&Arc<dyn PeerMemory>> {
+        self.memory.as_ref()
+    }
+
+    /// As [`Engine::host_memory`], for those who know that it is there.
+    ///
+    /// # Panics
+    /// No memory is shared.
+    pub fn expect_host_memory(&self) -> &HostMemory {
+        self.host.as_ref().expect("asked for only where memory is shared")
+    }
+
+    /// As [`Engine::peer_memory`], for those who know that it is there.
+    ///
+    /// # Panics
+    /// No memory is shared.
+    pub fn expect_peer_memory(&self) -> &dyn PeerMemory {
+        &**self.memory.as_ref().expect("asked for only where memory is shared")
+    }
+
+    /// The address of `peer` in [`Engine::host_memory`] and [`Engine::peer_memory`], if it is on this host and shares memory with this process.
+    pub fn host_address(&self, peer: Peer) -> Option<Address> {
+        self.core.lock().devices.host_address(peer)
+    }
+
+    /// The name of the device that reaches `peer`.
+    pub fn device_name(&self, peer: Peer) -> &'static str {
+        self.core.lock().devices.name(peer)
+    }
+
+    /// Whether `peer` lives, as far as its device knows.
+    pub fn is_alive(&self, peer: Peer) -> bool {
+        self.core.lock().devices.is_alive(peer)
+    }
+
+    /// Adds a device to an engine that runs, for peers that join later (spawned or connected processes).
+    ///
+    /// # Errors
+    /// The operating system's, when its descriptor cannot be watched.
+    pub fn add_device(&self, device: Box<dyn Device>) -> io::Result<DeviceId> {
+        let mut core = self.core.lock();
+        let id = core.devices.add_device(device);
+        let descriptor = core.devices.wait_descriptor(id)?;
+        drop(core);
+        if let Some((descriptor, ready)) = descriptor {
+            let watch = Watch::new(descriptor, ready);
+            // Threads neither start nor stop meanwhile.
+            let helper = self.helper.lock();
+            if let Some(this) = self.this.upgrade().filter(|_| helper.is_some()) {
+                watch.start(&this)?;
+            }
+            self.watched.lock().push(watch);
+        }
+        Ok(id)
+    }
+
+    /// Adds a peer that has joined: the one at this address of this device. Its number is the next one.
+    ///
+    /// # Panics
+    /// There is no such device.
+    pub fn add_peer(&self, device: DeviceId, address: Address) -> Peer {
+        let mut core = self.core.lock();
+        core.state.add_peer();
+        core.devices.add_peer(device, address)
+    }
+}

@@ -1,0 +1,235 @@
+//! What the engine's threads do, seen from inside.
+
+use super::waiting::LINGER;
+use super::*;
+use crate::memory::Region;
+use crate::wire::{self, Offer};
+use limosa_base::segment::{self, PAGE};
+use limosa_device::{Data, Device, Sent, Urgency};
+use proptest::prelude::*;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::mpsc;
+
+const OPTIONS: Options =
+    Options { wait: Wait::Auto, spin_ns: 20_000, eager_limit: 16384, unexpected_limit: 1 << 28, independent_progress: true };
+
+fn device(file: &OwnedFd, rank: u32, n: u32) -> ShmDevice {
+    ShmDevice::join(file.as_fd(), PAGE as u64, rank, n, true).expect("joining")
+}
+
+fn engine(file: &OwnedFd, rank: u32, n: u32, options: Options) -> Arc<Engine> {
+    Engine::start(device(file, rank, n).into(), options).expect("an engine")
+}
+
+fn file() -> OwnedFd {
+    segment::create(c"limosa-test", PAGE as u64).expect("a memfd")
+}
+
+fn engines(n: u32, options: Options) -> Vec<Arc<Engine>> {
+    let file = file();
+    (0..n).map(|rank| engine(&file, rank, n, options)).collect()
+}
+
+#[test]
+fn a_sooner_alarm_wins_over_a_later_one() {
+    let e = engines(1, OPTIONS);
+    let mut core = e[0].core.lock();
+    // The attendant has wanted to be called again for long: the next reminder comes late.
+    core.reminders = u32::MAX;
+    e[0].set_reminder(&mut core);
+    assert!(e[0].alarm.remaining() > LINGER, "the reminder is the only alarm");
+    assert!(e[0].set_alarm_soon(&mut core));
+    assert!(e[0].alarm.remaining() <= LINGER, "an offer has been made since");
+    e[0].set_reminder(&mut core);
+    assert!(e[0].alarm.remaining() <= LINGER, "a reminder does not put off the alarm for an offer");
+    drop(core);
+    e[0].stop();
+}
+
+#[test]
+fn a_new_reminder_does_not_wait_for_an_old_one() {
+    let e = engines(1, OPTIONS);
+    let mut core = e[0].core.lock();
+    core.reminders = u32::MAX;
+    e[0].set_reminder(&mut core);
+    drop(core);
+    let late = e[0].alarm.remaining();
+    e[0].remind();
+    assert!(e[0].alarm.remaining() * 2 < late);
+    e[0].stop();
+}
+
+#[test]
+fn a_panic_in_a_thread_of_the_engine_is_reported() {
+    static REPORT: Mutex<Option<mpsc::Sender<String>>> = Mutex::new(None);
+    let (report, reported) = mpsc::channel();
+    *REPORT.lock() = Some(report);
+    let e = engines(2, OPTIONS);
+    e[1].set_panic_hook(|reason| REPORT.lock().as_ref().expect("set above").send(reason.to_owned()).expect("the test waits"));
+    let id = e[1].receive(&Pattern { context: 2, source: None, tag: None }, Region::empty());
+    e[1].then(id, Box::new(|_, _| panic!("too much")));
+    let _ = e[0].send(1, &Envelope { context: 2, source: 0, tag: 0 }, Region::empty(), Mode::Standard).expect("send");
+    // No thread is in engine 1 but its own.
+    let reason = reported.recv().expect("a report");
+    assert!(reason.contains("too much"), "{reason}");
+    e.iter().for_each(|e| e.stop());
+}
+
+/// Process 1, which sends packets to process 0 as no engine would.
+struct Rogue(ShmDevice);
+
+impl Rogue {
+    /// With the engine of process 0, of `n`.
+    fn with_victim(n: u32) -> (Rogue, Arc<Engine>) {
+        let file = file();
+        let victim = engine(&file, 0, n, OPTIONS);
+        (Rogue(device(&file, 1, n)), victim)
+    }
+
+    fn send(&mut self, meta: Meta, data: &[u8]) {
+        assert_eq!(self.0.send(0, &meta, Data::Bytes(data), Urgency::Normal).expect("send"), Sent::Done);
+    }
+}
+
+fn words(words: &[u64]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_ne_bytes()).collect()
+}
+
+#[test]
+fn packets_that_make_no_sense_are_errors() {
+    let envelope = Envelope { context: 2, source: 1, tag: 0 };
+    let offer = Offer { send: 1, len: 1 << 30, address: 8, pieces: 1, joint: 0 };
+    let about = |kind| wire::about(kind, 1 << 32, 0);
+    let cases: Vec<(&str, Meta, Vec<u8>)> = vec![
+        ("an unknown kind", wire::about(200, 0, 0), vec![]),
+        ("a negative rank", wire::enveloped(wire::EAGER, &Envelope { source: -1, ..envelope }), vec![1]),
+        ("a negative tag", wire::enveloped(wire::EAGER, &Envelope { tag: -1, ..envelope }), vec![1]),
+        ("no send id", wire::enveloped(wire::EAGER_SYNC, &envelope), vec![1; 7]),
+        ("parts of nothing", wire::enveloped(wire::BEGIN, &envelope), words(&[0])),
+        ("parts of too much", wire::enveloped(wire::BEGIN, &envelope), words(&[1 << 40])),
+        ("a part without a beginning", wire::about(wire::PART, 0, 0), vec![1]),
+        ("half an offer", wire::enveloped(wire::OFFER, &envelope), vec![1; 39]),
+        ("too many pieces", wire::enveloped(wire::OFFER, &envelope), Offer { pieces: u64::MAX, ..offer }.encode().to_vec()),
+        ("more pieces than bytes", wire::enveloped(wire::OFFER, &envelope), Offer { len: 2, pieces: 3, ..offer }.encode().to_vec()),
+        ("a stream for nobody", about(wire::STREAM), vec![1]),
+        ("no length", about(wire::ACCEPT), vec![]),
+        ("an unknown send, accepted", about(wire::ACCEPT), words(&[8])),
+        ("an unknown send, done", about(wire::DONE), vec![]),
+        ("an unknown send, given back", wire::about(wire::RECALLED, 1 << 32, 1), vec![]),
+        ("an unknown receive, written", about(wire::WRITTEN), vec![]),
+    ];
+    for (what, meta, data) in cases {
+        let (mut rogue, victim) = Rogue::with_victim(2);
+        rogue.send(meta, &data);
+        let end = victim.receive_blocking(&Pattern { context: 2, source: None, tag: None }, Region::empty(), &Unobserved);
+        let failure = end.failure.unwrap_or_else(|| panic!("{what}: taken for a message")).to_string();
+        assert!(failure.contains(&format!("kind {}", meta.kind)), "{what}: {failure}");
+        victim.stop();
+    }
+}
+
+#[test]
+fn no_peer_ends_a_send_to_another() {
+    let (mut rogue, victim) = Rogue::with_victim(3);
+    let data = [0u8; 8];
+    // SAFETY: the data stay until the end of the test.
+    let region = unsafe { Region::contiguous(data.as_ptr().cast_mut(), data.len()) };
+    let envelope = Envelope { context: 2, source: 0, tag: 0 };
+    let Ok(Started::Pending(id)) = victim.send(2, &envelope, region, Mode::Synchronous) else { panic!("nobody receives it") };
+    rogue.send(wire::about(wire::DONE, id.to_wire(), 0), &[]);
+    victim.block_on(&mut |view| view.is_broken() || view.is_done(id), &Unobserved);
+    let end = victim.take(id).expect("it has ended");
+    assert!(end.failure.is_some(), "the send counts as received");
+    victim.stop();
+}
+
+/// Numbers that a packet may hold: small ones, request ids of the first requests, and very large ones.
+fn number() -> impl Strategy<Value = u64> {
+    prop_oneof![
+        0u64..8,
+        (1u64..3, 0u64..6).prop_map(|(generation, index)| generation << 32 | index),
+        Just(100_000),
+        (0u32..64).prop_map(|bits| u64::MAX >> bits)
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+    #[test]
+    fn any_packet_is_a_message_or_an_error(
+        packets in prop::collection::vec((0u8..14, number(), number(), prop::collection::vec(number(), 0..6), 0usize..3), 1..30)
+    ) {
+        let (mut rogue, victim) = Rogue::with_victim(2);
+        // The packets may write to it as long as the engine lives, and that is longer than this function.
+        let memory = Box::leak(vec![0u8; 200_000].into_boxed_slice()).as_mut_ptr();
+        // SAFETY: all regions lie in the memory, do not overlap, and nobody else uses it.
+        let region = |at, len| unsafe { Region::contiguous(memory.add(at), len) };
+        let pattern = |tag| Pattern { context: 2, source: None, tag };
+        let _ = (victim.receive(&pattern(Some(1)), region(0, 10)), victim.receive(&pattern(None), region(10, 90_000)));
+        let envelope = Envelope { context: 2, source: 0, tag: 0 };
+        let _ = victim.send(1, &envelope, region(100_000, 8), Mode::Synchronous).expect("send");
+        let _ = victim.send(1, &envelope, region(110_000, 90_000), Mode::Standard).expect("send");
+        for (kind, first, second, data, cut) in packets {
+            let data = words(&data);
+            rogue.send(Meta { kind, words: [first, second] }, &data[..data.len().saturating_sub(cut)]);
+            victim.poll();
+            let _ = victim.probe(&pattern(None));
+        }
+        victim.stop();
+    }
+}
+
+#[test]
+fn packets_of_other_layers_reach_their_handlers_in_order_and_are_answered() {
+    const ASK: u8 = Chapter::Windows.kind(0);
+    const ANSWER: u8 = Chapter::Windows.kind(1);
+    const COUNT: u64 = 1000;
+    let e = engines(2, OPTIONS);
+    let (told, answers) = mpsc::channel();
+    e[1].register(
+        Chapter::Windows,
+        vec![Box::new(|actions, from, meta, data| {
+            actions.send(from, Meta { kind: ANSWER, words: [meta.words[0], data.len() as u64] }, data, Urgency::Urgent);
+            true
+        })],
+    );
+    e[0].register(
+        Chapter::Windows,
+        vec![
+            Box::new(|_, _, _, _| false),
+            Box::new(move |actions, from, meta, data| {
+                let (told, seen) = (told.clone(), (from, meta.words, data.to_vec()));
+                actions.run_unlocked(Box::new(move |engine| told.send((engine.rank(), seen)).expect("the test waits")));
+                true
+            }),
+        ],
+    );
+    for i in 0..COUNT {
+        e[0].send_packet(1, Meta { kind: ASK, words: [i, 0] }, &i.to_ne_bytes()[..(i % 9) as usize], Urgency::Urgent).expect("send");
+    }
+    // No thread of either process is in the library but the helpers.
+    for i in 0..COUNT {
+        let (rank, (from, words, data)) = answers.recv().expect("an answer");
+        assert_eq!((rank, from, words), (0, 1, [i, i % 9]));
+        assert_eq!(data, i.to_ne_bytes()[..(i % 9) as usize]);
+    }
+    e.iter().for_each(|e| e.stop());
+}
+
+#[test]
+fn a_packet_without_a_handler_is_an_error_that_names_the_kind() {
+    let e = engines(2, OPTIONS);
+    e[1].register(Chapter::Files, vec![Box::new(|_, _, _, _| false)]);
+    e[0].send_packet(1, Meta { kind: Chapter::Control.kind(3), words: [0; 2] }, &[], Urgency::Normal).expect("send");
+    let pattern = Pattern { context: 2, source: None, tag: None };
+    let failure = e[1].receive_blocking(&pattern, Region::empty(), &Unobserved).failure.expect("an error");
+    assert_eq!(failure.to_string(), "process 0 sent a packet of kind 99 for which no handler is registered here");
+    e.iter().for_each(|e| e.stop());
+
+    let e = engines(2, OPTIONS);
+    e[1].register(Chapter::Files, vec![Box::new(|_, _, _, _| false)]);
+    e[0].send_packet(1, Meta { kind: Chapter::Files.kind(0), words: [0; 2] }, &[], Urgency::Normal).expect("send");
+    let failure = e[1].receive_blocking(&pattern, Region::empty(), &Unobserved).failure.expect("an error");
+    assert_eq!(failure.to_string(), "process 0 sent a packet of kind 64 that makes no sense");
+    e.iter().for_each(|e| e.stop());
+}

@@ -1,0 +1,336 @@
+//! A simulated network: the devices of several engines that live in one process, for tests. (And a real device for tests: [`SocketDevice`].)
+//!
+//! Nothing happens by itself. A packet that is sent is on its way until [`Network::step`] delivers it: each step takes one event at random, by the
+//! seed of the network. Packets of one pair stay in order; those of different pairs do not. The caller decides whose engine runs when, and may
+//! kill a peer ([`Network::kill`]): what it had sent last may be lost, and the others hear of its death one after the other.
+//!
+//! Everything random comes from the seed, so that the same calls in the same order have the same effect.
+
+mod memory;
+mod random;
+mod sockets;
+
+use limosa_device::shm::DoorbellRef;
+use limosa_device::{Address, Data, Device, DeviceError, Meta, PeerMemory, Sent, Urgency};
+pub use random::Random;
+pub use sockets::SocketDevice;
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Inbox entries that one poll hands over at most.
+const BURST: usize = 8;
+
+/// What a network is like.
+#[derive(Clone, Copy, Debug)]
+pub struct Conditions {
+    /// Most data bytes in one packet.
+    pub max_data: usize,
+    /// Packets of one pair that are on their way or wait in the inbox at most.
+    pub capacity: usize,
+    /// One of so many sends finds no room although there is some; 0: none.
+    pub refusals: u32,
+    /// Packets are delivered when they are sent.
+    pub instant: bool,
+    /// The memory of peers can be accessed.
+    pub memory: bool,
+    /// One of so many accesses to a peer's memory fails; 0: none.
+    pub memory_failures: u32,
+}
+
+impl Default for Conditions {
+    /// A network that delivers at once and refuses nothing.
+    fn default() -> Conditions {
+        Conditions { max_data: 16 * 1024, capacity: 64, refusals: 0, instant: true, memory: false, memory_failures: 0 }
+    }
+}
+
+/// A network between processes that are numbered from 0.
+#[derive(Clone)]
+pub struct Network(Arc<Mutex<Traffic>>);
+
+struct Packet {
+    meta: Meta,
+    data: Box<[u8]>,
+    urgency: Urgency,
+}
+
+enum Arrived {
+    Packet(Packet),
+    Death,
+}
+
+struct Node {
+    is_dead: bool,
+    bell: DoorbellRef,
+    inbox: VecDeque<(Address, Arrived)>,
+}
+
+/// What is on its way from one process to another.
+#[derive(Default)]
+struct Link {
+    flying: VecDeque<Packet>,
+    in_inbox: usize,
+    wants_room: bool,
+    /// The sender finds out that the receiver is dead when it sends.
+    is_cut: bool,
+    /// The receiver has been told that the sender is dead.
+    is_told: bool,
+}
+
+struct Traffic {
+    nodes: Vec<Node>,
+    /// From `a` to `b`: number `a * nodes + b`.
+    links: Vec<Link>,
+    random: Random,
+    conditions: Conditions,
+}
+
+/// What has happened on the network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A packet of this kind and with so many data bytes is in its receiver's inbox.
+    Delivered {
+        /// The sender.
+        from: Address,
+        /// The receiver.
+        to: Address,
+        /// Kind of packet.
+        kind: u8,
+        /// Number of data bytes.
+        bytes: usize,
+    },
+    /// The next send from `from` to the dead `to` fails.
+    Cut {
+        /// The sender.
+        from: Address,
+        /// The dead process.
+        to: Address,
+    },
+    /// `to` hears that `of` is dead when it has taken what is in its inbox.
+    Told {
+        /// The dead process.
+        of: Address,
+        /// Who hears of it.
+        to: Address,
+    },
+}
+
+impl fmt::Display for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Event::Delivered { from, to, kind, bytes } => write!(f, "network: packet of kind {kind} with {bytes} bytes, {from} -> {to}"),
+            Event::Cut { from, to } => write!(f, "network: {from} cannot send to the dead {to} any more"),
+            Event::Told { of, to } => write!(f, "network: {to} is told that {of} is dead"),
+        }
+    }
+}
+
+impl Network {
+    /// A network between `size` processes.
+    pub fn new(size: u32, conditions: Conditions, seed: u64) -> Network {
+        let node = || Node { is_dead: false, bell: DoorbellRef::private(), inbox: VecDeque::new() };
+        let traffic = Traffic {
+            nodes: (0..size).map(|_| node()).collect(),
+            links: (0..size * size).map(|_| Link::default()).collect(),
+            random: Random::new(seed),
+            conditions,
+        };
+        Network(Arc::new(Mutex::new(traffic)))
+    }
+
+    /// A panic of a test says enough; what others find afterwards does not matter.
+    fn traffic(&self) -> MutexGuard<'_, Traffic> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The device of process `me`.
+    pub fn device(&self, me: Address) -> SimDevice {
+        SimDevice { network: self.clone(), me, max_data: self.traffic().conditions.max_data }
+    }
+
+    /// The doorbell of process `me`, which the network rings.
+    pub fn doorbell(&self, me: Address) -> DoorbellRef {
+        self.traffic().nodes[me as usize].bell.clone()
+    }
+
+    /// Access to the memory of the other processes, if the network offers it.
+    pub fn memory(&self) -> Option<Arc<dyn PeerMemory>> {
+        self.traffic().conditions.memory.then(|| Arc::new(memory::SimMemory(self.clone())) as Arc<dyn PeerMemory>)
+    }
+
+    /// Process `who` is dead from now on. Of what it has sent and nobody has received the last part is lost, which may be all or nothing.
+    pub fn kill(&self, who: Address) {
+        let mut traffic = self.traffic();
+        let Traffic { nodes, links, random, conditions } = &mut *traffic;
+        nodes[who as usize].is_dead = true;
+        nodes[who as usize].inbox.clear();
+        for other in 0..nodes.len() {
+            let sent = &mut links[who as usize * nodes.len() + other].flying;
+            sent.truncate(random.below(sent.len() + 1));
+            let received = &mut links[other * nodes.len() + who as usize];
+            (received.flying, received.in_inbox) = (VecDeque::new(), 0);
+        }
+        if conditions.instant {
+            while traffic.step().is_some() {}
+        }
+    }
+
+    /// Has one thing happen, if there is anything that can.
+    pub fn step(&self) -> Option<Event> {
+        self.traffic().step()
+    }
+}
+
+impl Traffic {
+    fn link(&mut self, from: Address, to: Address) -> &mut Link {
+        let size = self.nodes.len();
+        &mut self.links[from as usize * size + to as usize]
+    }
+
+    fn step(&mut self) -> Option<Event> {
+        let size = self.nodes.len();
+        let (nodes, links) = (&self.nodes, &self.links);
+        let pair = |index: usize| (index / size, index % size);
+        let can_be_told = |index: usize| {
+            let (from, to) = pair(index);
+            nodes[from].is_dead && !nodes[to].is_dead && !links[index].is_told && links[index].flying.is_empty()
+        };
+        let can_be_cut = |index: usize| {
+            let (from, to) = pair(index);
+            nodes[to].is_dead && !nodes[from].is_dead && !links[index].is_cut
+        };
+        let possible: Vec<(usize, u8)> = (0..links.len())
+            .flat_map(|index| {
+                let kinds = [(!links[index].flying.is_empty(), 0), (can_be_told(index), 1), (can_be_cut(index), 2)];
+                kinds.into_iter().filter(|(can, _)| *can).map(move |(_, kind)| (index, kind))
+            })
+            .collect();
+        if possible.is_empty() {
+            return None;
+        }
+        let (index, kind) = self.random.of(&possible);
+        let (from, to) = ((index / size) as Address, (index % size) as Address);
+        Some(match kind {
+            0 => self.deliver(from, to),
+            1 => {
+                self.link(from, to).is_told = true;
+                self.arrive(from, to, Arrived::Death, true);
+                Event::Told { of: from, to }
+            }
+            _ => {
+                self.link(from, to).is_cut = true;
+                Event::Cut { from, to }
+            }
+        })
+    }
+
+    fn deliver(&mut self, from: Address, to: Address) -> Event {
+        let link = self.link(from, to);
+        let packet = link.flying.pop_front().expect("the caller has seen it");
+        link.in_inbox += 1;
+        let event = Event::Delivered { from, to, kind: packet.meta.kind, bytes: packet.data.len() };
+        let urgent = packet.urgency == Urgency::Urgent;
+        self.arrive(from, to, Arrived::Packet(packet), urgent);
+        event
+    }
+
+    fn arrive(&mut self, from: Address, to: Address, what: Arrived, urgent: bool) {
+        let node = &mut self.nodes[to as usize];
+        node.inbox.push_back((from, what));
+        node.bell.ring(urgent);
+    }
+
+    /// What has arrived at `me`, in order, up to the first word of a death.
+    fn take_arrived(&mut self, me: Address) -> (Vec<(Address, Packet)>, Option<Address>) {
+        let mut packets = Vec::new();
+        while packets.len() < BURST {
+            match self.nodes[me as usize].inbox.pop_front() {
+                None => break,
+                Some((dead, Arrived::Death)) => {
+                    self.link(me, dead).is_cut = true;
+                    return (packets, Some(dead));
+                }
+                Some((from, Arrived::Packet(packet))) => {
+                    let link = self.link(from, me);
+                    link.in_inbox -= 1;
+                    if std::mem::take(&mut link.wants_room) {
+                        self.nodes[from as usize].bell.ring(true);
+                    }
+                    packets.push((from, packet));
+                }
+            }
+        }
+        (packets, None)
+    }
+}
+
+/// The device of one process of a [`Network`].
+pub struct SimDevice {
+    network: Network,
+    me: Address,
+    max_data: usize,
+}
+
+impl Device for SimDevice {
+    fn name(&self) -> &'static str {
+        "simulated"
+    }
+
+    fn max_data(&self) -> usize {
+        self.max_data
+    }
+
+    fn send(&mut self, to: Address, meta: &Meta, mut data: Data<'_>, urgency: Urgency) -> Result<Sent, DeviceError> {
+        assert!(data.len() <= self.max_data, "a packet of {} bytes where {} are allowed", data.len(), self.max_data);
+        let mut traffic = self.network.traffic();
+        let Conditions { capacity, refusals, instant, .. } = traffic.conditions;
+        let is_refused = traffic.random.one_in(refusals);
+        let is_lost = traffic.nodes[to as usize].is_dead;
+        let link = traffic.link(self.me, to);
+        if link.is_cut {
+            return Err(DeviceError::Died { peer: to, what: "its connection is closed" });
+        }
+        if is_refused || link.flying.len() + link.in_inbox >= capacity {
+            return Ok(Sent::NoRoom);
+        }
+        let mut bytes = vec![0; data.len()];
+        data.write(&mut bytes);
+        if !is_lost {
+            link.flying.push_back(Packet { meta: *meta, data: bytes.into(), urgency });
+            if instant {
+                traffic.deliver(self.me, to);
+            }
+        }
+        Ok(Sent::Done)
+    }
+
+    fn want_room(&mut self, to: Address) {
+        let mut traffic = self.network.traffic();
+        traffic.link(self.me, to).wants_room = true;
+        traffic.nodes[to as usize].bell.ring(true);
+    }
+
+    fn poll(&mut self, sink: &mut dyn FnMut(Address, &Meta, &[u8])) -> Result<bool, DeviceError> {
+        let (packets, dead) = self.network.traffic().take_arrived(self.me);
+        for (from, packet) in &packets {
+            sink(*from, &packet.meta, &packet.data);
+        }
+        match dead {
+            Some(peer) => Err(DeviceError::Died { peer, what: "its process has ended" }),
+            None => Ok(!packets.is_empty()),
+        }
+    }
+
+    fn alert(&self, to: Address) {
+        self.network.doorbell(to).ring(true);
+    }
+
+    fn is_attended(&self, to: Address) -> bool {
+        self.network.doorbell(to).is_attended()
+    }
+
+    fn is_alive(&self, peer: Address) -> bool {
+        !self.network.traffic().nodes[peer as usize].is_dead
+    }
+}
