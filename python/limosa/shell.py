@@ -33,9 +33,14 @@ input is no terminal, lines are taken from there, without a prompt; a block ends
 
 import argparse
 import codeop
+import contextlib
+import os
 import re
+import signal
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
 
 from limosa._group import Answer, Group, GroupError, launcher, parse_ranks
@@ -216,13 +221,20 @@ def _complain(text: str) -> None:
 
 def _with_python(session: Session) -> None:
     """Read lines with what Python has."""
-    interactive = sys.stdin.isatty()
-    if interactive:
-        _prepare_readline(session)
+    if not sys.stdin.isatty():
+        _run_lines(session, lambda: iter(sys.stdin.readline, ""))
+        return
+    _prepare_readline(session)
+    with _no_interrupt_lost():
+        _run_lines(session, lambda: _typed(session))
+
+
+def _run_lines(session: Session, lines: Callable[[], Iterator[str]]) -> None:
+    """Run lines as they come; after an interrupt begin with new ones."""
     compiles = compiler()
     while True:
         try:
-            for piece in pieces(_typed(session) if interactive else iter(sys.stdin.readline, ""), compiles):
+            for piece in pieces(lines(), compiles):
                 if not session.execute(piece):
                     return
             return
@@ -230,8 +242,47 @@ def _with_python(session: Session) -> None:
             print("\nKeyboardInterrupt", file=sys.stderr)
 
 
+@contextlib.contextmanager
+def _no_interrupt_lost() -> Iterator[None]:
+    """Have ``input`` on a terminal notice each Ctrl-C at once.
+
+    ``input`` looks for interrupts only when a signal ends its wait for a key. Two of them would stay unnoticed until the next key:
+
+    - One that comes while a key is handled. A thread sends another signal, which means nothing, a moment after each interrupt.
+    - One for which the terminal discards a key that ``input`` is about to read. The terminal is told to discard nothing.
+    """
+    import termios
+
+    terminal = sys.stdin.fileno()
+    modes = termios.tcgetattr(terminal)
+    termios.tcsetattr(terminal, termios.TCSADRAIN, [*modes[:3], modes[3] | termios.NOFLSH, *modes[4:]])
+    main_thread = threading.get_ident()
+    receiver, sender = os.pipe()
+    os.set_blocking(sender, False)
+
+    def wake_after_interrupts() -> None:
+        while received := os.read(receiver, 1):
+            if received[0] == signal.SIGINT:
+                for _ in range(3):
+                    time.sleep(0.05)
+                    signal.pthread_kill(main_thread, signal.SIGUSR1)
+        os.close(receiver)
+
+    signal.signal(signal.SIGUSR1, lambda *_: None)
+    signal.set_wakeup_fd(sender, warn_on_full_buffer=False)
+    threading.Thread(target=wake_after_interrupts, name="interrupts", daemon=True).start()
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(-1)
+        os.close(sender)
+        termios.tcsetattr(terminal, termios.TCSADRAIN, modes)
+
+
 def _typed(session: Session) -> Iterator[str]:
     """Give the lines that the user types; a prompt shows whether a block is open."""
+    import termios
+
     compiles = compiler()
     held = ""
     while True:
@@ -240,6 +291,10 @@ def _typed(session: Session) -> Iterator[str]:
         except EOFError:
             print()
             return
+        except KeyboardInterrupt:
+            # What was typed before the interrupt belongs to the line that is dropped.
+            termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
+            raise
         held += line + "\n"
         if is_complete(held[:-1], compiles):
             held = ""

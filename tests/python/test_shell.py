@@ -257,8 +257,22 @@ def test_a_block_and_a_half_typed_line_on_a_terminal(terminal):
     session.type("half a line")
     session.type("\x03")
     session.until(r"KeyboardInterrupt\n")
+    session.until(r"\[2\] >>> .*$")
     session.type("exit(4)\r")
     assert session.end() == 4
+
+
+def test_no_interrupt_is_lost_while_keys_arrive(terminal):
+    session = terminal("--plain")
+    session.until(r"\[2\] >>> $")
+    for turn in range(40):
+        session.type("half a line" * (turn % 20))
+        session.type("\x03")
+        session.until(r"KeyboardInterrupt\n")
+        session.until(r"\[2\] >>> .*$")
+        session.type(f"{turn} + 1000\r")
+        session.until(rf"\[0-1\] {turn + 1000}\n")
+        session.until(r"\[2\] >>> $")
 
 
 def test_sets_of_ranks_are_written_and_read():
