@@ -59,6 +59,7 @@ def parser() -> argparse.ArgumentParser:
     )
     made.add_argument("--output", type=Path, metavar="DIR", help="folder for samples, tables and plots (default: limosa-bench-TIME)")
     made.add_argument("--limosa", type=Path, metavar="DIR", help="environment in which Limosa is installed (default: this one)")
+    made.add_argument("--before", type=Path, metavar="DIR", help="environment with an earlier Limosa, to be measured in turn with this one")
     made.add_argument("--report", type=Path, metavar="DIR", help="measure nothing; tables and plots of what DIR holds")
     made.add_argument("--no-plots", action="store_true", help="tables only")
     made.add_argument("--list", action="store_true", help="list the programs and groups")
@@ -91,6 +92,7 @@ def options_of(given: argparse.Namespace) -> Options:
         limit=limit,
         program_options=program_options,
         prefix=given.limosa,
+        before=given.before,
     )
 
 

@@ -94,6 +94,7 @@ class Limosa(Library):
                     hint="pip install the limosa wheel there",
                     code=ENVIRONMENT,
                 )
+        self.prefix = self.prefix.absolute()
 
     @property
     def version(self) -> str:
@@ -113,6 +114,13 @@ class Limosa(Library):
     def binary(self) -> Path:
         """The library with the standard ABI."""
         return self.prefix / "lib" / "libmpi_abi.so.1"
+
+
+class Before(Limosa):
+    """An earlier Limosa, under a prefix of its own."""
+
+    name = "before"
+    title = "Limosa before"
 
 
 class Peer(Library):

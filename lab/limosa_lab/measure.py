@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from limosa_lab import build, catalogue, machine, runner, schedule
 from limosa_lab.catalogue import START
-from limosa_lab.libraries import Library, Limosa, choose_peers
+from limosa_lab.libraries import Before, Library, Limosa, choose_peers
 from limosa_lab.records import Run, Sample, Writer
 from limosa_lab.wording import ranks
 
@@ -32,6 +32,8 @@ class Options:
         Passed on to the programs.
     prefix
         Where Limosa is installed; None for the environment of this Python.
+    before
+        Where an earlier Limosa is installed, to be measured beside this one.
 
     """
 
@@ -43,6 +45,7 @@ class Options:
     limit: float = 120.0
     program_options: list[str] = field(default_factory=list)
     prefix: Path | None = None
+    before: Path | None = None
 
 
 class Observer(Protocol):
@@ -75,7 +78,10 @@ def measure(options: Options, output: Path, observer: Observer) -> None:
         raise catalogue.nothing_to_run(chosen, options.ranks)
 
     writer = Writer(output)
-    libraries: list[Library] = [Limosa(options.prefix), *(peer.install(observer.say) for peer in peers)]
+    libraries: list[Library] = [Limosa(options.prefix)]
+    if options.before:
+        libraries.append(Before(options.before))
+    libraries += [peer.install(observer.say) for peer in peers]
     prepared = {library.name: runner.Prepared(library, library.version, machine.processors()) for library in libraries}
     binaries = _compile(todo, prepared, observer)
 

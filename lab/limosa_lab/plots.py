@@ -28,7 +28,13 @@ from limosa_lab.stats import Case, Results, Series
 from limosa_lab.wording import number, ranks, size
 
 # Colours that people with colour blindness can tell apart (Okabe and Ito), and marks.
-STYLES = {"limosa": ("#D55E00", "o"), "mpich": ("#0072B2", "s"), "openmpi": ("#009E73", "^"), "intel": ("#CC79A7", "D")}
+STYLES = {
+    "limosa": ("#D55E00", "o"),
+    "before": ("#E69F00", "."),
+    "mpich": ("#0072B2", "s"),
+    "openmpi": ("#009E73", "^"),
+    "intel": ("#CC79A7", "D"),
+}
 OTHER = ("#555555", "x")
 # Parameters that are an axis of their own, and what is written below it.
 COUNTED = {"posted": "posted receives", "unexpected": "unexpected messages", "partners": "partners talked to"}

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from limosa_lab import budget, stats, tables
+from limosa_lab import before, budget, stats, tables
 from limosa_lab.records import Recording
 
 HOW_TO_READ = (
@@ -18,6 +18,7 @@ def text(recording: Recording, width: int | None = None, colour: bool = False) -
     parts = [tables.environment(recording).text(width, colour)]
     parts += [table.text(width, colour) for table in tables.benchmarks(recording, found)]
     parts.append(budget.text(recording, found, width, colour))
+    parts += [table.text(width, colour) for table in [before.table(found)] if table]
     parts += [f"warning: {trouble}\n" for trouble in tables.troubles(recording)]
     return "\n".join(parts)
 
@@ -30,6 +31,9 @@ def markdown(recording: Recording, figures: list[Path]) -> str:
     if troubles:
         parts += ["## Doubts", "\n".join(f"- {trouble}" for trouble in troubles)]
     parts += ["## Budgets", budget.markdown(recording, found)]
+    changes = before.table(found)
+    if changes:
+        parts += ["## Changes", changes.markdown()]
     if figures:
         parts += ["## Plots", "\n".join(f"![{figure.stem}]({figure})" for figure in figures)]
     parts += ["## Benchmarks", HOW_TO_READ, *(table.markdown() for table in tables.benchmarks(recording, found))]

@@ -13,6 +13,8 @@ import numpy as np
 from limosa_lab.records import Sample
 
 LIMOSA = "limosa"
+# An earlier Limosa, measured beside this one. It is no peer.
+BEFORE = "before"
 
 
 @dataclass(frozen=True, order=True)
@@ -83,7 +85,7 @@ def results(samples: Iterable[Sample]) -> Results:
 
 def best_peer(case: Case, by_library: dict[str, Summary]) -> tuple[str, float] | None:
     """Give the peer with the best median, and that median; None without peers."""
-    peers = [(name, summary.median) for name, summary in by_library.items() if name != LIMOSA]
+    peers = [(name, summary.median) for name, summary in by_library.items() if name not in {LIMOSA, BEFORE}]
     if not peers:
         return None
     return (max if case.series.larger_is_better else min)(peers, key=lambda item: item[1])

@@ -1,6 +1,7 @@
 """Records made by hand, for the tests of statistics, budgets and reports."""
 
 LIBRARIES = {"limosa": "Limosa", "mpich": "MPICH", "openmpi": "Open MPI", "intel": "Intel MPI"}
+TITLES = LIBRARIES | {"before": "Limosa before"}
 
 
 def environment(libraries=tuple(LIBRARIES), **changes):
@@ -24,7 +25,7 @@ def environment(libraries=tuple(LIBRARIES), **changes):
         "compiler": "cc 1.0",
         "variables": {"LIMOSA_WAIT": "auto"},
         "options": {"rounds": 2},
-        "libraries": [{"name": name, "title": LIBRARIES[name], "version": "1.0", "settings": []} for name in libraries],
+        "libraries": [{"name": name, "title": TITLES[name], "version": "1.0", "settings": []} for name in libraries],
     }
     return data | changes
 

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from limosa_lab import budget, records, report, stats, tables
+from limosa_lab import before, budget, records, report, stats, tables
 from limosa_lab.errors import LabError
 from limosa_lab.wording import number, size
 from made_records import END, LIBRARIES, environment, run, sample
@@ -43,6 +43,30 @@ def test_a_table_shows_median_quartiles_and_the_ratio_to_the_best_peer(keep):
     ]
     assert "| 8 B | 2 (1.5-2.5) | 4 (4-4) | 5 (5-5) | 0.5 x MPICH |" in table.markdown()
     assert "2 (1.5-2.5)" in table.text()
+
+
+def test_changes_since_an_earlier_limosa_are_told_apart_from_noise(keep):
+    folder = keep(
+        environment(libraries=["limosa", "before", "mpich"]),
+        sample("limosa", "pingpong", [2.0, 2.0, 2.1]),
+        sample("before", "pingpong", [1.0, 1.0, 1.1]),
+        sample("mpich", "pingpong", [4.0]),
+        sample("limosa", "pingpong", [1.0, 2.0, 3.0], bytes=64),
+        sample("before", "pingpong", [1.0, 1.6, 3.0], bytes=64),
+        sample("limosa", "rate", [300.0, 310.0, 320.0], metric="rate", unit="MB/s"),
+        sample("before", "rate", [100.0, 110.0, 120.0], metric="rate", unit="MB/s"),
+        sample("limosa", "pingpong", [1.0], bytes=128),
+        END,
+    )
+    found = stats.results(records.read(folder).samples)
+    made = before.table(found)
+    assert [(row[0], row[3]) for row in made.rows] == [
+        ("pingpong hot, 2 ranks, 8 B (us)", "2 x"),
+        ("rate hot, 2 ranks, 8 B (MB/s)", "0.355 x"),
+    ]
+    assert "over 3 cases; slower in 1, faster in 1" in made.title
+    assert "0.5 x MPICH" in report.text(records.read(folder)), "an earlier Limosa is no peer"
+    assert before.table({}) is None
 
 
 def test_a_missing_number_is_explained(keep):
