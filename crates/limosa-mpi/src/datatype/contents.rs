@@ -117,7 +117,41 @@ pub struct Envelope {
     pub types: usize,
 }
 
+/// Drops a type's old types level by level instead of recursively: types may be nested deeper than the stack has room for.
+impl Drop for Maker {
+    fn drop(&mut self) {
+        let mut open = Vec::new();
+        self.take_old_types(&mut open);
+        while let Some(old) = open.pop() {
+            // Only whoever has the last reference gets the type, and the maker, which the copies of a type share.
+            if let Some(mut maker) = Arc::into_inner(old).and_then(|old| Arc::into_inner(old.maker)) {
+                maker.take_old_types(&mut open);
+            }
+        }
+    }
+}
+
 impl Maker {
+    /// Moves the derived types that this one is made of to `taken`. What is left can only be dropped.
+    fn take_old_types(&mut self, taken: &mut Vec<Arc<Datatype>>) {
+        let mut take = |old: &mut Arc<Datatype>| {
+            if !old.is_predefined() {
+                taken.push(std::mem::replace(old, Datatype::named(MPI_BYTE)));
+            }
+        };
+        match self {
+            Maker::Basic(_) | Maker::Pair { .. } | Maker::F90 { .. } => {}
+            Maker::Dup(old)
+            | Maker::Contiguous { old, .. }
+            | Maker::Vector { old, .. }
+            | Maker::Hvector { old, .. }
+            | Maker::Indexed { old, .. }
+            | Maker::Resized { old, .. } => take(old),
+            Maker::Struct { types, .. } => types.iter_mut().for_each(take),
+            Maker::Array { built, old, .. } => [built, old].into_iter().for_each(take),
+        }
+    }
+
     /// A pair type; the index lies behind the value where a compiler would put it.
     pub fn pair(value: Arc<Datatype>, index: Arc<Datatype>, name: &'static str) -> Maker {
         let alignment = index.measure.alignment;

@@ -16,67 +16,44 @@ impl Datatype {
 
     /// Basic elements in `bytes` bytes; `None` (`MPI_UNDEFINED`) if they end within one.
     pub fn elements_of_bytes(&self, bytes: i64) -> Option<i64> {
-        if self.size() == 0 {
-            return (bytes == 0).then_some(0);
-        }
-        let (whole, rest) = (bytes / self.size(), bytes % self.size());
-        let within = if rest == 0 { 0 } else { self.elements_within(rest)? };
-        whole.checked_mul(self.measure.signature.elements)?.checked_add(within)
-    }
-
-    /// As [`Datatype::elements_of_bytes`], for fewer bytes than one element has.
-    fn elements_within(&self, bytes: i64) -> Option<i64> {
-        match self.maker.shape() {
-            Shape::Basic(_) => None,
-            Shape::Same(old) | Shape::Bounded { old, .. } | Shape::Vector { old, .. } | Shape::Indexed { old, .. } => {
-                old.elements_of_bytes(bytes)
-            }
-            Shape::Struct { lengths, types, .. } => {
-                let (mut left, mut elements) = (bytes, 0);
-                for (length, old) in lengths.iter().zip(types) {
-                    let size = length * old.size();
-                    if left < size {
-                        return Some(elements + old.elements_of_bytes(left)?);
-                    }
-                    left -= size;
-                    elements += length * old.measure.signature.elements;
-                }
-                Some(elements)
-            }
-        }
+        self.convert(bytes, Datatype::size, |datatype| datatype.measure.signature.elements)
     }
 
     /// The bytes of the first `elements` basic elements, for `MPI_Status_set_elements`; `None` if they do not fit in 64 bits, or if the type
     /// has no elements but some are asked for.
     pub fn bytes_of_elements(&self, elements: i64) -> Option<i64> {
-        let per_type = self.measure.signature.elements;
-        if per_type == 0 {
-            return (elements == 0).then_some(0);
-        }
-        let (whole, rest) = (elements / per_type, elements % per_type);
-        let within = if rest == 0 { 0 } else { self.bytes_within(rest)? };
-        whole.checked_mul(self.size())?.checked_add(within)
+        self.convert(elements, |datatype| datatype.measure.signature.elements, Datatype::size)
     }
 
-    /// As [`Datatype::bytes_of_elements`], for fewer basic elements than one element has.
-    fn bytes_within(&self, elements: i64) -> Option<i64> {
-        match self.maker.shape() {
-            Shape::Basic(_) => None,
-            Shape::Same(old) | Shape::Bounded { old, .. } | Shape::Vector { old, .. } | Shape::Indexed { old, .. } => {
-                old.bytes_of_elements(elements)
+    /// Follows the type map for `left` units of which a datatype has `from`, and adds up the units of which it has `to`; `None` if it ends
+    /// within a basic element, or if the sum does not fit in 64 bits.
+    fn convert(&self, mut left: i64, from: fn(&Datatype) -> i64, to: fn(&Datatype) -> i64) -> Option<i64> {
+        let (mut datatype, mut sum) = (self, 0i64);
+        // In each turn, whole elements of `datatype` are counted; what is left lies within the next one.
+        loop {
+            if from(datatype) == 0 {
+                return (left == 0).then_some(sum);
             }
-            Shape::Struct { lengths, types, .. } => {
-                let (mut left, mut bytes) = (elements, 0);
-                for (length, old) in lengths.iter().zip(types) {
-                    let here = length * old.measure.signature.elements;
-                    if left < here {
-                        return Some(bytes + old.bytes_of_elements(left)?);
+            sum = sum.checked_add((left / from(datatype)).checked_mul(to(datatype))?)?;
+            left %= from(datatype);
+            if left == 0 {
+                return Some(sum);
+            }
+            datatype = match datatype.maker.shape() {
+                Shape::Basic(_) => return None,
+                Shape::Same(old) | Shape::Bounded { old, .. } | Shape::Vector { old, .. } | Shape::Indexed { old, .. } => old,
+                Shape::Struct { lengths, types, .. } => {
+                    let mut parts = lengths.iter().zip(types);
+                    loop {
+                        let (length, old) = parts.next()?;
+                        if left < length * from(old) {
+                            break old;
+                        }
+                        left -= length * from(old);
+                        sum = sum.checked_add(length * to(old))?;
                     }
-                    left -= here;
-                    bytes += length * old.size();
                 }
-                Some(bytes)
-            }
+            };
         }
     }
 }

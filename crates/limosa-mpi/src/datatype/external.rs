@@ -26,36 +26,23 @@ struct Values {
     stride: i64,
 }
 
+/// Elements of a type whose values are being shown, and how far that has come.
+struct Elements<'a> {
+    datatype: &'a Datatype,
+    base: *mut u8,
+    count: i64,
+    element: i64,
+    block: usize,
+}
+
 impl Datatype {
     /// `MPI_Pack_external_size` of `count` elements.
     pub fn external_size(&self, count: i64) -> Result<i64> {
-        let size = self.external_element()? as i128 * count as i128;
+        let size = self.measure.external as i128 * count as i128;
         match i64::try_from(size) {
             Ok(size) => Ok(size),
             Err(_) => fail!(MPI_ERR_COUNT, "{count} elements of {} bytes do not fit in 64 bits", self.size()),
         }
-    }
-
-    /// External bytes of one element. They are at most as many as the native ones, of which the product is known to fit.
-    fn external_element(&self) -> Result<i64> {
-        Ok(match self.maker.shape() {
-            Shape::Basic(basic) => basic.external_size as i64,
-            Shape::Same(old) | Shape::Bounded { old, .. } => old.external_element()?,
-            Shape::Vector { old, .. } | Shape::Indexed { old, .. } => {
-                if old.size() == 0 {
-                    0
-                } else {
-                    self.size() / old.size() * old.external_element()?
-                }
-            }
-            Shape::Struct { lengths, types, .. } => {
-                let mut total = 0;
-                for (length, old) in lengths.iter().zip(types) {
-                    total += length * old.external_element()?;
-                }
-                total
-            }
-        })
     }
 
     /// `MPI_Pack_external`, as [`Datatype::pack_elements`].
@@ -107,32 +94,30 @@ impl Datatype {
     }
 
     /// Shows the basic values of `count` elements in type map order.
-    fn for_each_value(self: &Arc<Self>, base: *mut u8, count: i64, visit: &mut dyn FnMut(Values) -> Result<()>) -> Result<()> {
-        if self.size() == 0 {
-            return Ok(());
+    fn for_each_value(&self, base: *mut u8, count: i64, visit: &mut dyn FnMut(Values) -> Result<()>) -> Result<()> {
+        // Types may be nested deeper than the stack has room for.
+        let mut open = vec![Elements { datatype: self, base, count, element: 0, block: 0 }];
+        while let Some(last) = open.last_mut() {
+            let Elements { datatype, base, count, .. } = *last;
+            if last.element == count || datatype.size() == 0 {
+                open.pop();
+                continue;
+            }
+            let shape = datatype.maker.shape();
+            if let Shape::Basic(basic) = shape {
+                visit(Values { basic, at: base, count, stride: datatype.extent() })?;
+                open.pop();
+                continue;
+            }
+            let Some((displacement, length, old)) = shape.block(last.block) else {
+                (last.element, last.block) = (last.element + 1, 0);
+                continue;
+            };
+            last.block += 1;
+            let at = last.element.wrapping_mul(datatype.extent()).wrapping_add(displacement);
+            open.push(Elements { datatype: old, base: base.wrapping_offset(at as isize), count: length, element: 0, block: 0 });
         }
-        if let Shape::Basic(basic) = self.maker.shape() {
-            return visit(Values { basic, at: base, count, stride: self.extent() });
-        }
-        (0..count).try_for_each(|i| self.for_each_value_of_one(base.wrapping_offset((i * self.extent()) as isize), visit))
-    }
-
-    fn for_each_value_of_one(&self, base: *mut u8, visit: &mut dyn FnMut(Values) -> Result<()>) -> Result<()> {
-        let at = |bytes: i64| base.wrapping_offset(bytes as isize);
-        match self.maker.shape() {
-            Shape::Basic(basic) => visit(Values { basic, at: base, count: 1, stride: 0 }),
-            Shape::Same(old) | Shape::Bounded { old, .. } => old.for_each_value(base, 1, visit),
-            Shape::Vector { count, length, stride, old } => (0..count).try_for_each(|i| old.for_each_value(at(i * stride), length, visit)),
-            Shape::Indexed { lengths, displacements, unit, old } => displacements
-                .iter()
-                .enumerate()
-                .try_for_each(|(i, displacement)| old.for_each_value(at(displacement.wrapping_mul(unit)), lengths.get(i), visit)),
-            Shape::Struct { lengths, displacements, types } => lengths
-                .iter()
-                .zip(displacements)
-                .zip(types)
-                .try_for_each(|((length, displacement), old)| old.for_each_value(at(*displacement), *length, visit)),
-        }
+        Ok(())
     }
 }
 

@@ -274,7 +274,22 @@ impl Datatype {
 
     /// The program of one element.
     fn program(&self) -> &Placed {
-        self.program.get_or_init(|| self.maker.shape().program())
+        self.program.get().unwrap_or_else(|| self.work_out_program())
+    }
+
+    /// Works out the programs of all types below first, each after those it is made of: types may be nested deeper than the stack has room for.
+    #[cold]
+    fn work_out_program(&self) -> &Placed {
+        let mut open = vec![self];
+        while let Some(&datatype) = open.last() {
+            let known = open.len();
+            open.extend(datatype.maker.shape().old_types().iter().map(|old| &**old).filter(|old| old.program.get().is_none()));
+            if open.len() == known {
+                datatype.program.get_or_init(|| datatype.maker.shape().program());
+                open.pop();
+            }
+        }
+        self.program.get().expect("the last one worked out is this one")
     }
 }
 

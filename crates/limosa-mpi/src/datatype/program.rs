@@ -12,15 +12,56 @@ use std::sync::Arc;
 
 /// Types of at most this many pieces are flattened.
 const FLATTEN_PIECES: usize = 64;
+/// Programs nested no deeper than this are handled by recursion, deeper ones with a list on the heap: the stack may be a helper thread's.
+pub(super) const DEEP: u32 = 32;
 
 /// The program of one element.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) struct Code {
     /// Data bytes.
     pub size: usize,
     /// Contiguous pieces, as far as they are seen one by one.
     pub pieces: usize,
+    /// Levels of loops and lists.
+    pub depth: u32,
     pub body: Body,
+}
+
+/// Deep programs are equal to themselves only: a comparison would recurse as deep. That costs no more than a missed simplification.
+impl PartialEq for Code {
+    fn eq(&self, other: &Code) -> bool {
+        let shallow = self.depth == other.depth && self.depth <= DEEP;
+        std::ptr::eq(self, other) || (shallow && self.size == other.size && self.pieces == other.pieces && self.body == other.body)
+    }
+}
+
+impl Eq for Code {}
+
+/// Drops deep programs level by level instead of recursively.
+impl Drop for Code {
+    fn drop(&mut self) {
+        if self.depth <= DEEP {
+            return;
+        }
+        let mut open = Vec::new();
+        self.take_parts(&mut open);
+        while let Some(code) = open.pop() {
+            if let Some(mut code) = Arc::into_inner(code) {
+                code.take_parts(&mut open);
+            }
+        }
+    }
+}
+
+impl Code {
+    /// Moves the programs that this one consists of to `parts`.
+    fn take_parts(&mut self, parts: &mut Vec<Arc<Code>>) {
+        match std::mem::replace(&mut self.body, Body::Run) {
+            Body::Loop { code, .. } => parts.push(code),
+            Body::List(entries) => parts.extend(entries.into_vec().into_iter().map(|entry| entry.part.code)),
+            Body::Run | Body::Strided { .. } | Body::Gather { .. } | Body::Blocks(_) => {}
+        }
+    }
 }
 
 /// The forms of a program.
@@ -65,7 +106,7 @@ impl Placed {
     /// A run of `size` bytes.
     pub fn run(place: isize, size: usize) -> Placed {
         let pieces = usize::from(size > 0);
-        Placed { place: if size > 0 { place } else { 0 }, code: Arc::new(Code { size, pieces, body: Body::Run }) }
+        Placed { place: if size > 0 { place } else { 0 }, code: Arc::new(Code { size, pieces, depth: 0, body: Body::Run }) }
     }
 
     /// Nothing.
@@ -84,7 +125,7 @@ impl Placed {
 
     /// `count` times this program, `stride` bytes apart.
     pub fn repeated(&self, count: usize, stride: isize) -> Placed {
-        let Code { size, pieces, body } = &*self.code;
+        let Code { size, pieces, body, .. } = &*self.code;
         let size = *size;
         if count == 0 || size == 0 {
             return Placed::empty();
@@ -103,7 +144,8 @@ impl Placed {
             }
             _ => Body::Loop { stride, code: self.code.clone() },
         };
-        let code = Code { size: count * size, pieces: pieces.saturating_mul(count), body };
+        let depth = if let Body::Loop { code, .. } = &body { code.depth + 1 } else { 0 };
+        let code = Code { size: count * size, pieces: pieces.saturating_mul(count), depth, body };
         Placed { place: self.place, code: Arc::new(code) }
     }
 
@@ -140,6 +182,7 @@ impl Placed {
             return merged.pop().unwrap_or_else(Placed::empty);
         }
         let first = merged[0].place;
+        let depth = 1 + merged.iter().map(|part| part.code.depth).max().unwrap_or(0);
         let mut start = 0;
         let entries: Box<[Entry]> = merged
             .into_iter()
@@ -149,7 +192,7 @@ impl Placed {
                 entry
             })
             .collect();
-        Placed { place: first, code: Arc::new(Code { size: start, pieces, body: Body::List(entries) }) }
+        Placed { place: first, code: Arc::new(Code { size: start, pieces, depth, body: Body::List(entries) }) }
     }
 
     /// Every run in stream order; for small programs only.
@@ -222,7 +265,7 @@ impl Runs {
         } else {
             Body::Blocks(self.blocks.into_boxed_slice())
         };
-        Placed { place: first, code: Arc::new(Code { size, pieces, body }) }
+        Placed { place: first, code: Arc::new(Code { size, pieces, depth: 0, body }) }
     }
 }
 

@@ -63,6 +63,8 @@ pub(super) struct Measure {
     /// The bounds are those of markers in the type map.
     pub marked: bool,
     pub alignment: i64,
+    /// Bytes in the external32 representation. No basic type has more of them than native bytes, so that they fit where `size` does.
+    pub external: i64,
     pub signature: Signature,
 }
 
@@ -74,6 +76,7 @@ struct Tally {
     marked: Option<(i128, i128)>,
     unmarked: Option<(i128, i128)>,
     alignment: i64,
+    external: i128,
     signature: Signature,
     elements: i128,
 }
@@ -93,6 +96,7 @@ impl Tally {
         }
         let total = count as i128 * length as i128;
         self.size += too_large(total.checked_mul(old.size() as i128))?;
+        self.external += too_large(total.checked_mul(old.measure.external as i128))?;
         self.elements += too_large(total.checked_mul(old.measure.signature.elements as i128))?;
         let across = too_large((count as i128 - 1).checked_mul(stride))?;
         let along = (length as i128 - 1) * old.extent() as i128;
@@ -110,7 +114,7 @@ impl Tally {
         }
         self.alignment = self.alignment.max(old.measure.alignment);
         self.signature = self.signature.then(&old.measure.signature.repeated(total as u64));
-        too_large(fits(self.size).and(fits(self.elements)))?;
+        too_large(fits(self.size).and(fits(self.external)).and(fits(self.elements)))?;
         Ok(())
     }
 
@@ -135,6 +139,7 @@ impl Tally {
             data,
             marked: self.marked.is_some(),
             alignment: self.alignment,
+            external: self.external as i64,
             signature: self.signature,
         })
     }
@@ -156,14 +161,15 @@ fn too_large<T>(value: Option<T>) -> Result<T> {
 
 impl Measure {
     pub fn of(shape: &Shape) -> Result<Measure> {
-        let mut tally =
-            Tally { size: 0, data: None, marked: None, unmarked: None, alignment: 1, signature: Signature::default(), elements: 0 };
+        let signature = Signature::default();
+        let mut tally = Tally { size: 0, data: None, marked: None, unmarked: None, alignment: 1, external: 0, signature, elements: 0 };
         match *shape {
             Shape::Basic(basic) => {
                 tally.size = basic.kind.size() as i128;
                 tally.data = Some((0, tally.size));
                 tally.unmarked = tally.data;
                 tally.alignment = basic.kind.alignment() as i64;
+                tally.external = basic.external_size as i128;
                 tally.signature = Signature::basic(basic.kind);
             }
             Shape::Same(old) => tally.add(0, 1, 0, 1, old)?,
@@ -187,8 +193,33 @@ impl Measure {
     }
 }
 
-impl Shape<'_> {
-    /// The program of one element.
+impl<'a> Shape<'a> {
+    /// The types that this one is made of.
+    pub fn old_types(&self) -> &'a [Arc<Datatype>] {
+        match *self {
+            Shape::Basic(_) => &[],
+            Shape::Same(old) | Shape::Bounded { old, .. } | Shape::Vector { old, .. } | Shape::Indexed { old, .. } => {
+                std::slice::from_ref(old)
+            }
+            Shape::Struct { types, .. } => types,
+        }
+    }
+
+    /// Block `i` of an element, in the order of the type map: its displacement in bytes, its length in elements of its type, and the type.
+    /// `None` behind the last block, and for a basic type.
+    pub fn block(&self, i: usize) -> Option<(i64, i64, &'a Arc<Datatype>)> {
+        match *self {
+            Shape::Basic(_) => None,
+            Shape::Same(old) | Shape::Bounded { old, .. } => (i == 0).then_some((0, 1, old)),
+            Shape::Vector { count, length, stride, old } => ((i as i64) < count).then(|| (stride.wrapping_mul(i as i64), length, old)),
+            Shape::Indexed { lengths, displacements, unit, old } => {
+                displacements.get(i).map(|displacement| (displacement.wrapping_mul(unit), lengths.get(i), old))
+            }
+            Shape::Struct { lengths, displacements, types } => types.get(i).map(|old| (displacements[i], lengths[i], old)),
+        }
+    }
+
+    /// The program of one element. Those of the old types must exist, or this recurses ([`Datatype::program`] sees to that).
     ///
     /// The bounds were checked when the type was made, so that no place overflows here.
     pub fn program(&self) -> Placed {

@@ -3,7 +3,7 @@
 //! [`walk`] finds the parts of a program that a range of the stream touches and hands them to a [`Sink`], evenly spaced and equally long
 //! runs as a whole, so that the copying loops ([`Copy`]) can be tight. All address arithmetic wraps; only [`Copy`] touches memory.
 
-use super::program::{Body, Code, Placed, block_end};
+use super::program::{Body, Code, DEEP, Placed, block_end};
 
 /// Takes the parts of a walk in stream order. Answering `false` ends the walk.
 pub(crate) trait Sink {
@@ -41,6 +41,7 @@ pub(crate) fn walk_elements<S: Sink>(part: &Placed, extent: isize, base: *mut u8
 /// Walks the bytes `[from, to)` of one element's stream; `from < to <= code.size`.
 fn walk<S: Sink>(code: &Code, base: *mut u8, from: usize, to: usize, sink: &mut S) -> bool {
     match &code.body {
+        Body::Loop { .. } | Body::List(_) if code.depth > DEEP => walk_deep(code, base, from, to, sink),
         Body::Run => sink.run(base.wrapping_add(from), to - from),
         Body::Strided { block, stride } => walk_strided(base, *stride, *block, from, to, sink),
         Body::Loop { stride, code } => walk_turns(code, *stride, base, from, to, sink),
@@ -66,6 +67,36 @@ fn walk<S: Sink>(code: &Code, base: *mut u8, from: usize, to: usize, sink: &mut 
             })
         }
     }
+}
+
+/// As [`walk`], for a program that may be nested too deep for recursion: what is still to be walked is a list on the heap.
+fn walk_deep<S: Sink>(code: &Code, base: *mut u8, from: usize, to: usize, sink: &mut S) -> bool {
+    let mut open = vec![(code, base, from, to)];
+    while let Some((code, base, from, to)) = open.pop() {
+        // The first part of the range: where it starts in the stream and in memory.
+        let (start, place, part) = match &code.body {
+            Body::Loop { stride, code: part } if code.depth > DEEP => {
+                let turn = from / part.size;
+                (turn * part.size, stride.wrapping_mul(turn as isize), part)
+            }
+            Body::List(entries) if code.depth > DEEP => {
+                let entry = &entries[entries.partition_point(|entry| entry.start <= from) - 1];
+                (entry.start, entry.part.place, &entry.part.code)
+            }
+            _ => {
+                if !walk(code, base, from, to, sink) {
+                    return false;
+                }
+                continue;
+            }
+        };
+        let end = to.min(start + part.size);
+        if end < to {
+            open.push((code, base, end, to));
+        }
+        open.push((part, base.wrapping_offset(place), from - start, end - start));
+    }
+    true
 }
 
 /// Walks repetitions of `code`.
