@@ -1,7 +1,7 @@
 //! A slot segment: shared memory in which the members of a group act together, call by call.
 //!
 //! ```text
-//!   Common                      users, sleepers, counts of pieces and of arrivals
+//!   Common                      users, sleepers, counts of arrivals and of pieces
 //!   Member 0 | 1 | ... | n      notes, and marks of how far the member has come; member n is the group itself
 //!   room of member 0 | ... | n  SLOTS slots each, for what does not fit a note
 //! ```
@@ -18,6 +18,8 @@
 //!   member has left a call out.
 //! - Within a call a member may say how far it has come in steps ([`SlotSegment::advance`]), and somebody how far all have come together.
 //! - Cursors and counts belong to a call: the first to use one in a later call resets it, and whoever comes too late finds it exhausted.
+//! - The pieces of a call's work are taken by whoever looks: each piece once. Who counts the last one as done has seen what the others did, and
+//!   whether a piece has failed; it tells all by the note of the group.
 //!
 //! Sleeping. A member that is going to sleep says so and what it awaits ([`SlotSegment::begin_sleep`]), executes [`fence::heavy`], and sleeps only if its
 //! condition still does not hold. A member that has changed something asks [`SlotSegment::anybody_asleep`], which has a [`fence::light`] in front. So
@@ -76,6 +78,20 @@ struct Wish {
     value: AtomicU64,
 }
 
+/// What all members of a group count in a call.
+#[repr(C, align(128))]
+#[cfg_attr(loom, derive(Default))]
+struct Counts {
+    /// Members that have arrived.
+    arrived: AtomicU64,
+    /// Pieces of the work that somebody has taken.
+    taken: AtomicU64,
+    /// Pieces that are done.
+    done: AtomicU64,
+    /// The last call of which a piece has failed, and at which member.
+    failed: AtomicU64,
+}
+
 /// A transfer that two members may work at together.
 #[repr(C, align(128))]
 #[cfg_attr(loom, derive(Default))]
@@ -104,9 +120,7 @@ pub struct Common {
     users: AtomicU32,
     sleepers: Mark,
     room_wanted: Mark,
-    taken: Mark,
-    done: Mark,
-    arrivals: [Mark; NOTES as usize],
+    counts: [Counts; NOTES as usize],
 }
 
 // SAFETY: integers, for which any bytes are valid; access is synchronised as the module says, and a peer that breaks the rules can make us read
@@ -392,21 +406,48 @@ impl SlotSegment {
 
     // ---- counts ----------------------------------------------------------------------------------------------------
 
+    #[inline]
+    fn counts(&self, number: u64) -> &Counts {
+        &self.memory.counts[(number % NOTES) as usize]
+    }
+
     /// Counts this member as arrived in a call; returns how many have.
     #[inline]
     pub fn arrive(&self, number: u64) -> u64 {
         // Acquire and release: the last to arrive has seen what all others did before.
-        take(&self.memory.arrivals[(number % NOTES) as usize].0, number).map_or(0, |count| count + 1)
+        take(&self.counts(number).arrived, number).map_or(0, |count| count + 1)
     }
 
     /// Takes the next piece of the work of a call, from 0; `None` if `limit` pieces have been taken, or the call is over.
+    #[inline]
     pub fn take_piece(&self, number: u64, limit: u64) -> Option<u64> {
-        take_below(&self.memory.taken.0, number, limit)
+        take_below(&self.counts(number).taken, number, limit)
+    }
+
+    /// Whether a piece is left to be taken, of `limit` pieces of the work of a call.
+    #[inline]
+    pub fn has_pieces(&self, number: u64, limit: u64) -> bool {
+        count_of(&self.counts(number).taken, number).is_some_and(|taken| taken < limit)
     }
 
     /// Counts a piece of the work of a call as done; returns how many are.
+    #[inline]
     pub fn count_piece(&self, number: u64) -> u64 {
-        take(&self.memory.done.0, number).map_or(0, |count| count + 1)
+        // Acquire and release: who counts the last piece has seen what was done for the others.
+        take(&self.counts(number).done, number).map_or(0, |count| count + 1)
+    }
+
+    /// A piece of the work of a call has failed at this member, which is going to count it as done.
+    #[cold]
+    pub fn fail_piece(&self, number: u64) {
+        self.counts(number).failed.store(number << MEMBER_BITS | self.me as u64, Ordering::Relaxed);
+    }
+
+    /// The member at which a piece of a call has failed, if any has; to be asked when all pieces are known to be done.
+    pub fn failed_piece(&self, number: u64) -> Option<usize> {
+        let failed = self.counts(number).failed.load(Ordering::Relaxed);
+        let member = failed as usize & MAX_MEMBERS;
+        (failed >> MEMBER_BITS == number && failed != 0 && member < self.size).then_some(member)
     }
 
     /// Takes the next piece of a member's transfer in a call, from 0; `None` if `all` have been taken, or the call is over for that member.
@@ -524,17 +565,30 @@ fn take(count: &AtomicU64, number: u64) -> Option<u64> {
 /// As [`take`], unless the count has come to the limit.
 #[inline]
 fn take_below(count: &AtomicU64, number: u64, limit: u64) -> Option<u64> {
-    let number = number & (u64::MAX >> COUNT_BITS);
     let mut now = count.load(Ordering::Acquire);
     loop {
-        let taken = if now >> COUNT_BITS == number { now & COUNT_MASK } else { 0 };
-        if now >> COUNT_BITS > number || taken >= limit {
-            return None;
-        }
-        match count.compare_exchange_weak(now, number << COUNT_BITS | (taken + 1), Ordering::AcqRel, Ordering::Acquire) {
+        let taken = count_in(now, number).filter(|taken| *taken < limit)?;
+        let next = (number << COUNT_BITS) | (taken + 1);
+        match count.compare_exchange_weak(now, next, Ordering::AcqRel, Ordering::Acquire) {
             Ok(_) => return Some(taken),
             Err(other) => now = other,
         }
+    }
+}
+
+/// A count that belongs to a call; `None` if it belongs to a later call by now.
+#[inline]
+fn count_of(count: &AtomicU64, number: u64) -> Option<u64> {
+    count_in(count.load(Ordering::Acquire), number)
+}
+
+#[inline]
+fn count_in(word: u64, number: u64) -> Option<u64> {
+    let number = number & (u64::MAX >> COUNT_BITS);
+    match (word >> COUNT_BITS).cmp(&number) {
+        std::cmp::Ordering::Less => Some(0),
+        std::cmp::Ordering::Equal => Some(word & COUNT_MASK),
+        std::cmp::Ordering::Greater => None,
     }
 }
 

@@ -227,4 +227,25 @@ mod tests {
             group.slots.iter().for_each(|slot| slot.with(|slot| assert_eq!(unsafe { *slot }, 1)));
         });
     }
+
+    #[test]
+    fn who_finds_the_note_of_the_group_sees_all_pieces_and_that_one_has_failed() {
+        check::<2>(3, |group, slots| {
+            while let Some(piece) = slots.take_piece(1, 2) {
+                // SAFETY: loom checks that nobody else uses the piece now.
+                group.slots[piece as usize].with_mut(|slot| unsafe { *slot += 1 });
+                if piece == 1 {
+                    slots.fail_piece(1);
+                }
+                if slots.count_piece(1) == 2 {
+                    slots.post_for_all(1, 0, &[0; 7]);
+                    group.tell_sleepers(slots);
+                }
+            }
+            sleep_until(group, slots, Awaited::Note(2, 1));
+            // SAFETY: as above.
+            group.slots.iter().for_each(|slot| slot.with(|slot| assert_eq!(unsafe { *slot }, 1)));
+            assert!(slots.failed_piece(1).is_some() && !slots.has_pieces(1, 2));
+        });
+    }
 }

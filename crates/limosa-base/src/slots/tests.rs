@@ -54,9 +54,21 @@ fn counts_belong_to_their_turn() {
     assert_eq!((all[0].arrive(9), all[1].arrive(9)), (1, 2));
     assert_eq!(all[0].arrive(9 + NOTES), 1);
     assert_eq!((all[0].take_piece(3, 2), all[1].take_piece(3, 2), all[1].take_piece(3, 2)), (Some(0), Some(1), None));
-    assert_eq!((all[1].take_piece(4, 1), all[0].take_piece(3, 9)), (Some(0), None), "the call is over");
+    assert_eq!((all[0].has_pieces(3, 3), all[0].has_pieces(3, 2)), (true, false));
+    assert_eq!((all[1].take_piece(4, 1), all[0].take_piece(3, 3)), (Some(0), Some(2)), "calls have counts of their own");
+    assert_eq!((all[1].take_piece(3 + NOTES, 1), all[0].take_piece(3, 9)), (Some(0), None), "the call is over");
+    assert!(!all[0].has_pieces(3, 9), "the call is over");
     assert!(!all[0].count_share(1, 3, 2) && !all[0].holds(Awaited::Complete(1, 3)));
     assert!(all[1].count_share(1, 3, 2) && all[0].holds(Awaited::Complete(1, 3)));
+}
+
+#[test]
+fn a_failed_piece_is_known_to_all_and_not_in_other_calls() {
+    let all = segments(3);
+    assert_eq!(all[1].failed_piece(3), None);
+    all[2].fail_piece(3);
+    assert_eq!((all[1].count_piece(3), all[0].count_piece(3)), (1, 2));
+    assert_eq!((all[1].failed_piece(3), all[1].failed_piece(4), all[1].failed_piece(3 + NOTES)), (Some(2), None, None));
 }
 
 #[test]
