@@ -35,6 +35,8 @@ mod choice;
 mod exchange;
 pub mod gather;
 mod kind;
+mod memory;
+mod notes;
 mod numbers;
 mod plan;
 pub mod reduce;
@@ -155,7 +157,7 @@ impl<'a> Call<'a> {
                 }
                 let fits = bytes <= background::MOST_BYTES;
                 let limits = within_limits(fits)?;
-                let room = if limits.most > 0 { bytes } else { background::LENT_LINE * self.size() };
+                let room = if limits.most > 0 { bytes } else { notes::LINE * self.size() };
                 let mailboxes = Mailboxes::for_persistent(self.comm, number, room).filter(|mailboxes| mailboxes.can_hold(room))?;
                 Some(MailboxUse { mailboxes, number: None, limits })
             }

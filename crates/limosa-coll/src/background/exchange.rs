@@ -7,9 +7,9 @@ use limosa_base::slots::BODY_BYTES;
 use limosa_p2p::memory::Region;
 
 use super::lent::LentBuffer;
-use super::storage::LINE;
 use crate::buffer::{Blocks, Buffer};
 use crate::kind::Kind;
+use crate::notes::LINE;
 use crate::schedule::{Member, Schedule, check_own};
 use limosa_mpi::error::Result;
 use limosa_mpi::op::Op;
@@ -85,9 +85,9 @@ pub(crate) enum Intake {
     /// Word that all have called.
     Signals,
     /// What one rank has for all, or a part of that.
-    One { from: usize, part: Option<usize>, into: Region },
+    One { from: usize, is_part: bool, into: Region },
     /// What each rank has, or a part of that; longer ones than `most` come by message.
-    Each { into: Blocks, part: Option<usize>, most: usize },
+    Each { into: Blocks, is_part: bool, most: usize },
     /// The operands of the first ranks combined: this part of them.
     Combined { operands: Operands, part: Range<usize>, into: Buffer, for_all: bool },
 }
@@ -128,7 +128,7 @@ impl Exchange {
         if member.into().rank == root {
             return Ok(Exchange::new(Kind::Bcast, limits.block(region)?, Intake::Nothing));
         }
-        Ok(Exchange::new(Kind::Bcast, Contribution::Nothing, Intake::One { from: root, part: None, into: region }))
+        Ok(Exchange::new(Kind::Bcast, Contribution::Nothing, Intake::One { from: root, is_part: false, into: region }))
     }
 
     /// Contributions of any length.
@@ -148,7 +148,7 @@ impl Exchange {
             for rank in (0..member.size).filter(|rank| *rank != me && receive.bytes(*rank) > most) {
                 by_messages.schedule().receive(rank, receive.region(rank));
             }
-            let intake = Intake::Each { into: receive.clone(), part: None, most };
+            let intake = Intake::Each { into: receive.clone(), is_part: false, most };
             return Ok(Exchange { own, by_messages: by_messages.0, ..Exchange::new(Kind::Gather, Contribution::Signal, intake) });
         }
         let region = send.expect("a rank that is not the root sends").region();
@@ -177,7 +177,7 @@ impl Exchange {
                 by_messages.schedule().receive(root, into);
                 return Ok(Exchange { by_messages: by_messages.0, ..Exchange::new(Kind::Scatter, Contribution::Nothing, Intake::Nothing) });
             }
-            return Ok(Exchange::new(Kind::Scatter, Contribution::Nothing, Intake::One { from: root, part: Some(me), into }));
+            return Ok(Exchange::new(Kind::Scatter, Contribution::Nothing, Intake::One { from: root, is_part: true, into }));
         }
         let send = send.expect("the root has parts for all");
         let own = receive.map(|receive| (send.region(me), receive.region()));
@@ -196,7 +196,7 @@ impl Exchange {
         let me = member.into().rank;
         let own = own(me, send.map(Buffer::region), receive)?;
         let contribution = limits.block(send.map_or_else(|| receive.region(me), Buffer::region))?;
-        let intake = Intake::Each { into: receive.clone(), part: None, most: usize::MAX };
+        let intake = Intake::Each { into: receive.clone(), is_part: false, most: usize::MAX };
         Ok(Exchange { own, ..Exchange::new(Kind::Allgather, contribution, intake) })
     }
 
@@ -223,7 +223,7 @@ impl Exchange {
         }
         others().filter(|from| receive.bytes(*from) > most).for_each(|from| by_messages.schedule().receive(from, receive.region(from)));
         let contribution = limits.parts(send.unwrap_or(receive), size, me, send.is_none())?;
-        let intake = Intake::Each { into: receive.clone(), part: Some(me), most };
+        let intake = Intake::Each { into: receive.clone(), is_part: true, most };
         Ok(Exchange { own, by_messages: by_messages.0, ..Exchange::new(Kind::Alltoall, contribution, intake) })
     }
 

@@ -9,12 +9,13 @@ use limosa_base::slots::BODY_BYTES;
 use limosa_p2p::memory::Region;
 use limosa_p2p::{Engine, Peer, slice};
 
-use super::storage::LENT_LINE;
+use super::storage::Content;
 use super::{Mailboxes, Pending};
 use crate::buffer::Blocks;
 use crate::kind::Kind;
+use crate::memory::Scratch;
+use crate::notes::{LINE, Note, Notes, write_table};
 use crate::schedule::Temporary;
-use crate::shared::Scratch;
 use limosa_mpi::error::{Error, Result};
 
 /// Bytes of what is borrowed at once if it does not go to one block.
@@ -84,22 +85,25 @@ impl LentBuffer {
         match &self.what {
             What::Block { .. } => 0,
             // In a slot, however short.
-            What::Parts { .. } => (size * LENT_LINE).max(BODY_BYTES + 1),
+            What::Parts { .. } => (size * LINE).max(BODY_BYTES + 1),
         }
     }
 
     /// Makes the copies and says where everything is. Whoever calls has this to itself, and the copies of an earlier time are not in use.
     pub(super) fn post(&self, mailboxes: &Mailboxes, pending: &mut Pending, number: u64, kind: Kind) {
         match &self.what {
-            What::Block { region, copy } => mailboxes.lend(number, kind, region.len(), self.place(region, *copy, &mut 0)),
-            What::Parts { blocks, copy_all } => mailboxes.lend_parts(pending, number, kind, |table| {
-                let mut used = 0;
-                for (rank, line) in table.chunks_exact_mut(LENT_LINE).enumerate().filter(|(rank, _)| *rank != mailboxes.slots.me()) {
-                    let region = blocks.region(rank);
-                    line[..8].copy_from_slice(&self.place(&region, *copy_all, &mut used).to_ne_bytes());
-                    line[8..].copy_from_slice(&(region.len() as u64).to_ne_bytes());
-                }
-            }),
+            What::Block { region, copy } => {
+                let address = self.place(region, *copy, &mut 0);
+                mailboxes.post(number, kind, &Note::of_address(region.len(), address, 0));
+            }
+            What::Parts { blocks, copy_all } => {
+                let (size, me) = (mailboxes.size(), mailboxes.slots.me());
+                mailboxes.leave(pending, (number, kind), Content::Table, size * LINE, |table| {
+                    let mut used = 0;
+                    let place = |_, region: &Region, _| Ok(Some(self.place(region, *copy_all, &mut used)));
+                    write_table(table, blocks, [size, me], 1, place).expect("saying where parts are cannot fail");
+                });
+            }
         }
     }
 

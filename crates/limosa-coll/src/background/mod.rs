@@ -59,7 +59,6 @@ mod tests;
 pub(super) use exchange::{Exchange, Limits};
 pub use operation::BackgroundOp;
 pub(super) use operation::MailboxUse;
-pub(super) use storage::LENT_LINE;
 use storage::Large;
 
 /// Most ranks of a communicator: a table of all fits a slot.

@@ -18,7 +18,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use limosa_base::slots::{Awaited, BODY_BYTES, Body};
+use limosa_base::slots::{Awaited, BODY_BYTES};
 use limosa_p2p::memory::Region;
 use limosa_p2p::{View, in_service};
 use parking_lot::Mutex;
@@ -26,12 +26,14 @@ use smallvec::SmallVec;
 
 use super::exchange::{Contribution, Exchange, Intake, Limits, Operands, Parts};
 use super::lent::{CHUNK_BYTES, read_lent};
-use super::storage::{BLOCK, BY_MESSAGE, LINE, Location, NOTHING, Note, TABLE, get, put};
+use super::storage::Content;
 use super::{Mailboxes, Pending};
 use crate::buffer::{Blocks, Buffer};
+use crate::memory::{Scratch, read, write};
+use crate::notes::{BY_MESSAGE, Found, Location, Note, Notes, failed_for_all, write_table};
 use crate::run::ScheduleRun;
-use crate::schedule::{broken, copy, mismatch};
-use crate::shared::{Reducer, Scratch, look};
+use crate::schedule::{broken, copy};
+use crate::shared::{Reducer, look};
 use limosa_mpi::comm::Comm;
 use limosa_mpi::error::{Error, Result};
 use limosa_mpi::fail;
@@ -219,17 +221,19 @@ impl BackgroundOp {
     /// follow.
     pub(super) fn post(&self, pending: &mut Pending, number: u64) {
         let (mailboxes, kind, all) = (&*self.mailboxes, self.exchange.kind, self.bytes);
-        let block = |len| Note { kind, form: BLOCK, len, all };
+        let id = (number, kind);
         match &self.exchange.contribution {
             Contribution::Nothing => {}
-            Contribution::Signal => mailboxes.leave(pending, number, block(0), |_| ()),
-            Contribution::Block(region) => mailboxes.leave(pending, number, block(all), |place| put(region, place)),
+            Contribution::Signal => mailboxes.post(number, kind, &Note::signal()),
+            Contribution::Block(region) => {
+                mailboxes.leave(pending, id, Content::Block { len: all }, all, |place| read(region, place));
+            }
             Contribution::Parts(parts) => match parts.even {
-                Some(0) => mailboxes.leave(pending, number, block(0), |_| ()),
-                Some(len) => mailboxes.leave(pending, number, block(len), |place| {
-                    place.chunks_exact_mut(len).enumerate().for_each(|(rank, part)| put(&parts.blocks.region(rank), part));
+                Some(0) => mailboxes.post(number, kind, &Note::signal()),
+                Some(len) => mailboxes.leave(pending, id, Content::Block { len }, all, |place| {
+                    place.chunks_exact_mut(len).enumerate().for_each(|(rank, part)| read(&parts.blocks.region(rank), part));
                 }),
-                None => mailboxes.leave(pending, number, Note { form: TABLE, ..block(all) }, |place| self.lay_out(parts, place)),
+                None => mailboxes.leave(pending, id, Content::Table, all, |place| self.lay_out(parts, place)),
             },
             Contribution::Lent(lent) => lent.post(mailboxes, pending, number, kind),
         }
@@ -251,23 +255,9 @@ impl BackgroundOp {
 
     /// A table, and the parts that are left.
     fn lay_out(&self, parts: &Parts, place: &mut [u8]) {
-        let (size, me) = (self.mailboxes.size(), self.mailboxes.slots.me());
-        let (table, data) = place.split_at_mut(size * LINE);
-        let mut used = 0;
-        for (rank, line) in table.chunks_exact_mut(LINE).enumerate().filter(|(rank, _)| *rank != me) {
-            let region = parts.blocks.region(rank);
-            let len = region.len();
-            let offset = if len > parts.most {
-                BY_MESSAGE
-            } else {
-                put(&region, &mut data[used..used + len]);
-                used += len;
-                (size * LINE + used - len) as u32
-            };
-            line[..4].copy_from_slice(&offset.to_ne_bytes());
-            // A length that needs more digits goes by message, which has them all.
-            line[4..].copy_from_slice(&(len as u32).to_ne_bytes());
-        }
+        let by_message = |_, region: &Region, _| Ok((region.len() > parts.most).then_some(BY_MESSAGE));
+        let written = write_table(place, &parts.blocks, [self.mailboxes.size(), self.mailboxes.slots.me()], 1, by_message);
+        written.expect("saying what goes by message cannot fail");
     }
 
     /// After posting for start `number`: counts this rank as arrived. Who is the last tells all, and does what is to be done for all.
@@ -278,39 +268,34 @@ impl BackgroundOp {
         }
         let outcome = match &self.exchange.intake {
             Intake::Combined { operands, part, for_all: true, .. } => self.combine_for_all(operands, part),
-            _ => {
-                self.mailboxes.post_for_all(number, self.exchange.kind, 0, &Body::default());
-                Ok(())
-            }
+            _ => Ok(Note::signal()),
         };
-        if let Err(error) = outcome {
+        let note = outcome.unwrap_or_else(|error| {
             self.trouble.lock().get_or_insert(error);
-            self.mailboxes.post_for_all(number, self.exchange.kind, NOTHING, &Body::default());
-        }
+            Note::of_nothing()
+        });
+        self.mailboxes.post_for_all(number, self.exchange.kind, &note);
     }
 
     /// Combines the operands, to where this rank's was: all others wait for the result.
-    fn combine_for_all(&self, operands: &Operands, part: &Range<usize>) -> Result<()> {
+    fn combine_for_all(&self, operands: &Operands, part: &Range<usize>) -> Result<Note> {
         let (mailboxes, number, kind, len) = (&*self.mailboxes, self.number(), self.exchange.kind, part.len());
-        let mut body = Body::default();
         if len <= BODY_BYTES {
-            // SAFETY: the body has room for this many bytes.
-            unsafe { self.combine(operands, part, (&raw mut body).cast())? };
-            mailboxes.post_for_all(number, kind, len as u8, &body);
-            return Ok(());
+            let mut note = Note::of_bytes(len, len, |_| ());
+            // SAFETY: the note has room for this many bytes.
+            unsafe { self.combine(operands, part, note.bytes())? };
+            return Ok(note);
         }
         let scratch = Scratch::take(len)?;
         // SAFETY: scratch memory of this many bytes; then this rank's operand, of as many bytes, which nobody else reads.
         unsafe {
             self.combine(operands, part, scratch.start())?;
             let me = mailboxes.slots.me();
-            if let Location::Here(own) = mailboxes.find(me, number, kind, None)?.place {
+            if let Location::Here(own) = mailboxes.find(me, number, kind)?.place {
                 std::ptr::copy_nonoverlapping(scratch.start(), own.cast_mut(), len);
             }
-            body[..3].copy_from_slice(&[len as u64, 0, me as u64]);
+            Ok(Note::of_rank(me))
         }
-        mailboxes.post_for_all(number, kind, BLOCK, &body);
-        Ok(())
     }
 
     // ---- getting ---------------------------------------------------------------------------------------------------
@@ -371,15 +356,15 @@ impl BackgroundOp {
                 if self.last_publishes() {
                     Ok(())
                 } else {
-                    (0..self.mailboxes.size()).try_for_each(|rank| self.found(rank, None, 0).map(|_| ()))
+                    (0..self.mailboxes.size()).try_for_each(|rank| self.found(rank, false, 0).map(|_| ()))
                 }
             }
-            Intake::One { from, part, into } => {
-                let place = self.found(*from, *part, into.len())?;
+            Intake::One { from, is_part, into } => {
+                let place = self.found(*from, *is_part, into.len())?;
                 // SAFETY: so many bytes are there.
                 unsafe { self.bring(*from, place, into) }
             }
-            Intake::Each { into, part, .. } => self.fetch_each(into, *part),
+            Intake::Each { into, is_part, .. } => self.fetch_each(into, *is_part),
             Intake::Combined { operands, part, into, for_all } => {
                 if *for_all && self.last_publishes() {
                     return self.fetch_for_all(into, part.len());
@@ -393,20 +378,20 @@ impl BackgroundOp {
                 // SAFETY: scratch memory of this many bytes.
                 unsafe {
                     self.combine(operands, part, scratch.start())?;
-                    get(scratch.start(), &region);
+                    write(&region, std::slice::from_raw_parts(scratch.start(), part.len()));
                 }
                 Ok(())
             }
         }
     }
 
-    fn fetch_each(&self, into: &Blocks, part: Option<usize>) -> Result<()> {
+    fn fetch_each(&self, into: &Blocks, is_part: bool) -> Result<()> {
         let (size, me) = (self.mailboxes.size(), self.mailboxes.slots.me());
         let mut outcome = Ok(());
         for rank in (1..size).map(|distance| (me + distance) % size) {
             let region = into.region(rank);
             // SAFETY: so many bytes are there.
-            let brought = self.found(rank, part, region.len()).and_then(|place| unsafe { self.bring(rank, place, &region) });
+            let brought = self.found(rank, is_part, region.len()).and_then(|place| unsafe { self.bring(rank, place, &region) });
             outcome = outcome.and(brought);
         }
         outcome
@@ -420,33 +405,33 @@ impl BackgroundOp {
     unsafe fn bring(&self, rank: usize, place: Option<Location>, into: &Region) -> Result<()> {
         match place {
             // SAFETY: the caller's promise.
-            Some(Location::Here(start)) => unsafe { get(start, into) },
-            Some(Location::There(address)) => return read_lent(&self.mailboxes.engine, self.mailboxes.peers[rank], rank, address, into),
-            Some(Location::OnTheWay) | None => {}
+            Some(Location::Here(start)) => write(into, unsafe { std::slice::from_raw_parts(start, into.len()) }),
+            Some(Location::There { address, .. }) => {
+                return read_lent(&self.mailboxes.engine, self.mailboxes.peers[rank], rank, address, into);
+            }
+            _ => {}
         }
         Ok(())
     }
 
     fn fetch_for_all(&self, into: &Buffer, len: usize) -> Result<()> {
         let (mailboxes, number) = (&*self.mailboxes, self.number());
-        if mailboxes.is_void(number) {
+        let found = mailboxes.find(mailboxes.size(), number, self.exchange.kind);
+        if !matches!(found, Ok(Found { place: Location::Here(_), .. })) {
             // Ranks disagree, or the operation failed: with whom, each finds out by itself.
-            return (0..mailboxes.size()).try_for_each(|rank| self.found(rank, None, len).map(|_| ()));
+            (0..mailboxes.size()).try_for_each(|rank| self.found(rank, false, len).map(|_| ()))?;
+            return Err(failed_for_all(self.exchange.kind));
         }
-        let found = mailboxes.find_for_all(number, self.exchange.kind)?;
-        if found.len != len {
-            return Err(mismatch(mailboxes.size() - 1, found.len, len));
-        }
-        if let Location::Here(start) = found.place {
+        if let Location::Here(start) = found?.check(mailboxes.size() - 1, len)?.place {
             // SAFETY: so many bytes are there.
-            unsafe { get(start, &into.region()) };
+            write(&into.region(), unsafe { std::slice::from_raw_parts(start, len) });
         }
         Ok(())
     }
 
     /// Where a rank has the bytes that this one expects; `None` if there are none, or they come by message as this rank knows.
     #[inline]
-    fn found(&self, rank: usize, part: Option<usize>, expected: usize) -> Result<Option<Location>> {
+    fn found(&self, rank: usize, is_part: bool, expected: usize) -> Result<Option<Location>> {
         let most = match &self.exchange.intake {
             Intake::Each { most, .. } => *most,
             _ => usize::MAX,
@@ -454,11 +439,9 @@ impl BackgroundOp {
         if expected > most {
             return Ok(None);
         }
-        let found = self.mailboxes.find(rank, self.number(), self.exchange.kind, part)?;
-        if found.len != expected {
-            return Err(mismatch(rank, found.len, expected));
-        }
-        Ok((expected > 0).then_some(found.place))
+        let (number, kind) = (self.number(), self.exchange.kind);
+        let found = if is_part { self.mailboxes.find_part(rank, number, kind) } else { self.mailboxes.find(rank, number, kind) };
+        Ok((expected > 0).then_some(found?.check(rank, expected)?.place))
     }
 
     /// Combines the operands of the first ranks, which are there: this part of them.
@@ -471,8 +454,8 @@ impl BackgroundOp {
     unsafe fn combine(&self, operands: &Operands, part: &Range<usize>, into: *mut u8) -> Result<()> {
         let all = operands.like.bytes();
         let reducer = Reducer::new(&operands.op, &operands.like, true);
-        let places = (0..operands.ranks).map(|rank| self.found(rank, None, all)).collect::<Result<SmallVec<[_; 16]>>>()?;
-        let is_lent = places.iter().any(|place| matches!(place, Some(Location::There(_))));
+        let places = (0..operands.ranks).map(|rank| self.found(rank, false, all)).collect::<Result<SmallVec<[_; 16]>>>()?;
+        let is_lent = places.iter().any(|place| matches!(place, Some(Location::There { .. })));
         // What is lent is combined by pieces that stay in the cache.
         let element = reducer.element();
         let piece = if is_lent { (CHUNK_BYTES / element).max(1) * element } else { part.len() };
@@ -498,14 +481,16 @@ impl BackgroundOp {
     fn fetch_piece(&self, rank: usize, place: Option<Location>, offset: usize, len: usize, scratch: &Scratch) -> Result<Option<*const u8>> {
         match place {
             Some(Location::Here(start)) => Ok(Some(start.wrapping_add(offset))),
-            Some(Location::There(address)) if rank == self.mailboxes.slots.me() => Ok(Some((address as *const u8).wrapping_add(offset))),
-            Some(Location::There(address)) => {
+            Some(Location::There { address, .. }) if rank == self.mailboxes.slots.me() => {
+                Ok(Some((address as *const u8).wrapping_add(offset)))
+            }
+            Some(Location::There { address, .. }) => {
                 // SAFETY: scratch memory of at least this many bytes, which nobody else uses.
                 let room = unsafe { Region::contiguous(scratch.start(), len) };
                 read_lent(&self.mailboxes.engine, self.mailboxes.peers[rank], rank, address.wrapping_add(offset as u64), &room)?;
                 Ok(Some(scratch.start()))
             }
-            Some(Location::OnTheWay) | None => Ok(None),
+            _ => Ok(None),
         }
     }
 

@@ -4,9 +4,14 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 
 use limosa_base::segment::{self, PAGE};
+use limosa_base::slots::{BODY_BYTES, NOTES};
 use limosa_p2p::{Engine, Links, Options, ShmDevice, Wait};
 
+use proptest::prelude::*;
+
 use super::{BackgroundOp, Exchange, Limits, MailboxUse, Mailboxes};
+use crate::kind::Kind;
+use crate::notes::{Found, Location, Notes};
 
 const RANKS: u32 = 2;
 
@@ -56,5 +61,43 @@ fn a_barrier_ends_when_both_have_started_it() {
         assert!(!barriers[0].advance());
         barriers[1].start();
         assert!(barriers.iter().all(|barrier| barrier.advance()));
+    }
+}
+
+/// Bytes that a place names lie in the slot or the note of the rank.
+fn is_inside(mailboxes: &Mailboxes, rank: usize, number: u64, start: *const u8, len: usize) -> bool {
+    let (slots, start) = (&mailboxes.slots, start as usize);
+    let inside = |first: usize, bytes: usize| start >= first && len <= bytes && start - first <= bytes - len;
+    inside(slots.slot_of(rank, number) as usize, slots.slot_bytes()) || inside(slots.body_of(rank, number) as usize, BODY_BYTES)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(20))]
+
+    #[test]
+    fn notes_that_make_no_sense_are_errors(
+        notes in prop::collection::vec((any::<u8>(), [0u64..200, 0u64..200], 0u8..4, prop::collection::vec(any::<u16>(), 8)), 200),
+    ) {
+        let mailbox_sets = mailbox_sets();
+        for (number, (form, [first, second], widening, line)) in (1..).zip(notes) {
+            let slot = mailbox_sets[0].slots.slot_of(0, number);
+            for (at, word) in line.iter().enumerate() {
+                // Lines with small and with large places and lengths.
+                let word = if widening & 1 == 0 { u64::from(*word) % 80 } else { u64::MAX - u64::from(*word) };
+                // SAFETY: the slot has 64 bytes.
+                unsafe { slot.cast::<u64>().add(at).write_unaligned(word) };
+            }
+            let widen = |word: u64| if widening & 2 == 0 { word } else { u64::MAX - word };
+            let tag = (Kind::Bcast as u16) << 8 | u16::from(form);
+            mailbox_sets[0].slots.post(number, tag, &[widen(first), widen(second), 0, 0, 0, 0, 0]);
+            for found in [mailbox_sets[1].find(0, number, Kind::Bcast), mailbox_sets[1].find_part(0, number, Kind::Bcast)] {
+                if let Ok(Found { len, place: Location::Here(start) }) = found {
+                    prop_assert!(is_inside(&mailbox_sets[1], 0, number, start, len), "form {form:#x}: {len} bytes at {start:?}");
+                }
+            }
+            let other = mailbox_sets[1].find(0, number, Kind::Gather).unwrap_err();
+            prop_assert!(other.detail.contains("form of MPI_Bcast where"), "{}", other.detail);
+            prop_assert!(mailbox_sets[1].find(0, number + NOTES, Kind::Bcast).is_err(), "there is no note yet");
+        }
     }
 }

@@ -5,6 +5,7 @@
 
 use super::call::SharedCall;
 use super::select;
+use crate::notes::Note;
 use limosa_mpi::error::Result;
 
 /// Waits until all ranks are in this call.
@@ -14,7 +15,7 @@ pub(crate) fn barrier(shared_call: &SharedCall<'_>) -> Result<()> {
         return shared_call.wait_for_all();
     }
     if shared_call.arrive()? {
-        shared_call.post_bytes_for_all(&[]);
+        shared_call.post_for_all(&Note::signal());
     } else {
         shared_call.wait_for(shared_call.size())?;
     }

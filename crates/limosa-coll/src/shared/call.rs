@@ -1,6 +1,6 @@
 //! A call in the slots: one collective operation of one rank.
 //!
-//! Posting notes is in [`super::post`], reading them in [`super::posted`].
+//! Posting notes is in [`super::post`], reading them in [`super::posted`]; what they say, in [`crate::notes`].
 
 use std::cell::Cell;
 use std::sync::atomic::Ordering;
@@ -9,21 +9,13 @@ use limosa_base::slots::{Awaited, Progress, RoundBuffers, SLOTS};
 
 use super::{SharedGroup, select, wait};
 use crate::kind::Kind;
+use crate::notes::{Area, Notes};
 use crate::numbers::Numbers;
 use limosa_mpi::comm::Comm;
 use limosa_mpi::error::{Error, Result};
 
 /// Calls that a half of the round buffers is in use.
 const HALVES: u64 = 2;
-
-/// Memory of a rank in the slots, for one call.
-#[derive(Clone, Copy)]
-pub(super) struct Area {
-    pub(super) start: *mut u8,
-    pub(super) bytes: usize,
-    /// Where on the rank's ring buffer; `None` in a slot.
-    pub(super) on_ring: Option<usize>,
-}
 
 /// One collective operation of this rank.
 pub(crate) struct SharedCall<'a> {
@@ -94,15 +86,10 @@ impl<'a> SharedCall<'a> {
         select::most_put(self.group, self.kind)
     }
 
-    /// The slot of a rank.
-    pub(super) fn slot_of(&self, rank: usize) -> Area {
-        Area { start: self.group.slots.slot_of(rank, self.number()), bytes: self.slot_bytes(), on_ring: None }
-    }
-
     /// This rank's slot, with room made in it.
     pub(super) fn own_slot(&self) -> Result<Area> {
         self.make_room(SLOTS)?;
-        Ok(self.slot_of(self.me()))
+        Ok(self.group.slot(self.me(), self.number()))
     }
 
     /// This rank's slot if so many bytes fit there, else room on its ring buffer, if there is any.

@@ -28,7 +28,7 @@ pub(crate) fn allgather(shared_call: &SharedCall<'_>, send: Option<&Buffer>, rec
     }
     for rank in (1..shared_call.size()).map(|distance| shared_call.after(distance)) {
         shared_call.wait_for(rank)?;
-        let posted = shared_call.posted(rank).and_then(|posted| shared_call.check(rank, posted, receive.bytes(rank)));
+        let posted = shared_call.posted(rank).and_then(|posted| posted.check(rank, receive.bytes(rank)));
         trouble.note(posted.and_then(|posted| shared_call.take(rank, posted, &receive.region(rank))));
     }
     shared_call.group.raise_floor(shared_call.number() - 1);
@@ -59,7 +59,7 @@ pub(crate) fn alltoall(shared_call: &SharedCall<'_>, send: Option<&Blocks>, rece
     }
     for rank in (1..shared_call.size()).map(|distance| shared_call.after(distance)) {
         shared_call.wait_for(rank)?;
-        let posted = shared_call.posted_part(rank, me).and_then(|posted| shared_call.check(rank, posted, receive.bytes(rank)));
+        let posted = shared_call.posted_part(rank).and_then(|posted| posted.check(rank, receive.bytes(rank)));
         trouble.note(posted.and_then(|posted| shared_call.take(rank, posted, &receive.region(rank))));
     }
     shared_call.group.raise_floor(shared_call.number() - 1);

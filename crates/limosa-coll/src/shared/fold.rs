@@ -4,10 +4,10 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::call::SharedCall;
-use super::memory::Scratch;
-use super::posted::PostedLocation;
 use super::transfer;
 use crate::buffer::Buffer;
+use crate::memory::Scratch;
+use crate::notes::Location;
 use crate::schedule::loose_elements;
 use limosa_mpi::datatype::Datatype;
 use limosa_mpi::error::Result;
@@ -87,9 +87,9 @@ impl<'a> Reducer<'a> {
             let own = self.own.filter(|_| rank == shared_call.me());
             let from = match own {
                 Some(own) => own.wrapping_add(part.start),
-                None => match shared_call.check(rank, shared_call.posted(rank)?, all)?.place {
-                    PostedLocation::Here(start) => start.wrapping_add(part.start),
-                    PostedLocation::There { address, .. } => {
+                None => match shared_call.posted(rank)?.check(rank, all)?.place {
+                    Location::Here(start) => start.wrapping_add(part.start),
+                    Location::There { address, .. } => {
                         let copy = Scratch::take(part.len())?;
                         // SAFETY: scratch memory of as many bytes, kept until the next one comes.
                         unsafe { transfer::pull(shared_call, rank, address.wrapping_add(part.start as u64), copy.start(), part.len())? };

@@ -21,10 +21,9 @@
 //! | module | holds |
 //! |---|---|
 //! | `call` | one operation: its number, its steps, its memory in the slots |
-//! | `post`, `posted` | notes: posting and reading what ranks contribute |
+//! | `post`, `posted` | posting notes with what this rank contributes, and taking what others have (`crate::notes` has the format) |
 //! | `wait` | spinning, yielding and sleeping until something is there |
 //! | `transfer` | copies between processes, done by both partners together |
-//! | `memory` | contiguous views of buffers, scratch memory |
 //! | `fold`, `pieces` | combining operands: in one go, or by pieces for large ones |
 //! | `ring` | memory of each rank's own, for what does not fit a slot |
 //! | `rounds` | large collectives in rounds through shared memory |
@@ -41,6 +40,7 @@ use limosa_p2p::{Engine, Peer};
 
 use super::choice::{self, Resolved};
 use super::exchange::allgather_by_messages;
+use super::notes;
 use super::numbers::{Numbers, blocking_tag};
 use limosa_mpi::comm::Comm;
 use ring::RingBuffers;
@@ -49,7 +49,6 @@ mod barrier;
 mod call;
 mod everyone;
 mod fold;
-mod memory;
 mod pieces;
 mod post;
 mod posted;
@@ -66,7 +65,6 @@ pub(super) use barrier::barrier;
 pub(super) use call::SharedCall;
 pub(super) use everyone::{allgather, alltoall};
 pub(super) use fold::Reducer;
-pub(super) use memory::Scratch;
 pub(super) use reduce::{allreduce, exscan, reduce, reduce_scatter, scan};
 pub(super) use rooted::{bcast, gather, scatter};
 pub(super) use wait::look;
@@ -135,7 +133,7 @@ impl SharedGroup {
         let told = allgather_by_messages(comm, next_tag(), &told).ok()?;
         let place = u64::from_ne_bytes(*told.first_chunk()?);
         let slot_bytes = u64::from_ne_bytes(*told[8..].first_chunk()?) as usize;
-        let is_sound = place != NOWHERE && slot_bytes.is_multiple_of(64) && slot_bytes >= size * post::LINE && slot_bytes <= 1 << 20;
+        let is_sound = place != NOWHERE && slot_bytes.is_multiple_of(64) && slot_bytes >= size * notes::LINE && slot_bytes <= 1 << 20;
         let slots = mine.or_else(|| if is_sound { map(place, slot_bytes) } else { None });
 
         let can_pull = peers.iter().enumerate().all(|(rank, peer)| rank == me || engine.expect_peer_memory().can_access(*peer));

@@ -9,12 +9,12 @@
 
 use super::call::{First, SharedCall};
 use super::fold::Reducer;
-use super::memory::{Flat, Scratch};
-use super::posted::PostedLocation;
 use super::rounds::{self, Rounds};
 use super::select;
 use super::transfer::{pull, push};
 use crate::buffer::Buffer;
+use crate::memory::{Flat, Scratch};
+use crate::notes::{Location, nonsense};
 use limosa_mpi::error::Result;
 use limosa_p2p::memory::Region;
 
@@ -69,8 +69,8 @@ pub(super) fn reduce(
     shared_call.offer(bytes, operand.start(), room.as_ref().map_or(std::ptr::null(), |room| room.start()))?;
     shared_call.wait_for_all()?;
     let ranks = (0..shared_call.size()).map(|rank| {
-        let posted = shared_call.check(rank, shared_call.posted(rank)?, bytes)?;
-        let PostedLocation::There { address, result } = posted.place else { return Err(shared_call.nonsense(rank)) };
+        let posted = shared_call.posted(rank)?.check(rank, bytes)?;
+        let Location::There { address, result } = posted.place else { return Err(nonsense(rank)) };
         Ok(Rank { operand: address, result })
     });
     let ranks = ranks.collect::<Result<Vec<Rank>>>()?;

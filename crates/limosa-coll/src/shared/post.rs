@@ -1,44 +1,16 @@
-//! Notes in the slots: posting them, with what they speak of.
-//!
-//! The tag of a note says which operation its writer is in, and in which form it has what it contributes:
-//!
-//! | form | where the bytes are | words of the note |
-//! |---|---|---|
-//! | 0 to 56 | in the note: so many bytes | |
-//! | `SLOT` | in the slot | length |
-//! | `RING` | on the writer's ring buffer | length, where in the ring buffer |
-//! | `ADDRESS` | in the writer's memory | length, address, address of the result |
-//! | `TABLE` | per rank: a line in the slot, or in an area in the ring buffer, says where and how many | length of that area, or 0; where in the ring buffer |
-//! | `ROUNDS` | in the round buffers, round by round | length |
-//! | `NOTHING` | nowhere: the writer takes no further part | |
-//!
-//! A line of a table has an address and a length; an address below the length of the slot, or of the area, is a place in it.
+//! Notes in the slots: posting them, with what they speak of ([`crate::notes`] has the forms).
 
-use limosa_base::slots::{BODY_BYTES, Body, MAX_STEPS, NOTES, Progress};
+use limosa_base::slots::{BODY_BYTES, MAX_STEPS, NOTES, Progress};
 use limosa_p2p::memory::Region;
 
-use super::call::{Area, SharedCall};
-use super::memory::{Flat, read};
-use super::posted::PostedLocation;
+use super::call::SharedCall;
 use crate::buffer::Blocks;
-use crate::kind::Kind;
+use crate::memory::{Flat, read};
+use crate::notes::{Area, LINE, Location, Note, Notes, nonsense, write_line, write_table};
 use limosa_mpi::error::Result;
-
-pub(super) const SLOT: u8 = 0xff;
-pub(super) const ADDRESS: u8 = 0xfe;
-pub(super) const TABLE: u8 = 0xfd;
-pub(super) const NOTHING: u8 = 0xfc;
-pub(super) const ROUNDS: u8 = 0xfb;
-pub(super) const RING: u8 = 0xfa;
-
-/// Bytes of a line of a table.
-pub(super) const LINE: usize = 16;
 
 /// Parts begin on cache lines.
 const ALIGNED: usize = 64;
-
-/// No words.
-const EMPTY: Body = [0; BODY_BYTES / 8];
 
 /// What must stay as it is until all ranks have finished the call.
 #[must_use]
@@ -52,9 +24,9 @@ impl Kept {
 }
 
 impl SharedCall<'_> {
-    #[inline]
-    fn post(&self, form: u8, body: &Body) {
-        self.group.slots.post(self.number(), tag(self.kind, form), body);
+    #[inline(always)]
+    fn post(&self, note: &Note) {
+        self.group.post(self.number(), self.kind, note);
         self.group.tell();
     }
 
@@ -62,7 +34,7 @@ impl SharedCall<'_> {
     #[inline]
     pub(super) fn sign(&self) -> Result<()> {
         self.make_room(NOTES)?;
-        self.post(0, &EMPTY);
+        self.post(&Note::signal());
         Ok(())
     }
 
@@ -70,14 +42,14 @@ impl SharedCall<'_> {
     pub(super) fn decline(&self) -> Result<()> {
         self.make_room(NOTES)?;
         self.advance(Progress::new(self.number(), MAX_STEPS));
-        self.post(NOTHING, &EMPTY);
+        self.post(&Note::of_nothing());
         Ok(())
     }
 
     /// Says that bytes come through the round buffers.
     pub(super) fn announce(&self, len: usize) -> Result<()> {
         self.make_room(NOTES)?;
-        self.post(ROUNDS, &[len as u64, 0, 0, 0, 0, 0, 0]);
+        self.post(&Note::of_rounds(len));
         Ok(())
     }
 
@@ -106,15 +78,15 @@ impl SharedCall<'_> {
         };
         if len <= BODY_BYTES {
             self.make_room(NOTES)?;
-            let mut body = [0u64; BODY_BYTES / 8];
-            fill((&raw mut body).cast())?;
-            self.post(len as u8, &body);
+            let mut note = Note::of_bytes(len, len, |_| ());
+            fill(note.bytes())?;
+            self.post(&note);
             return Ok((self.group.slots.body_of(self.me(), self.number()).cast(), None));
         }
         if let Some(area) = self.own_area(len)? {
             fill(area.start)?;
             self.make_room(NOTES)?;
-            self.post_area(len, &area);
+            self.post(&Note::of_area(len, &area));
             return Ok((area.start, None));
         }
         let flat = Flat::temporary(len)?;
@@ -123,18 +95,10 @@ impl SharedCall<'_> {
         Ok((flat.start(), Some(flat)))
     }
 
-    /// Says that there are `len` bytes in this rank's area.
-    fn post_area(&self, len: usize, area: &Area) {
-        match area.on_ring {
-            None => self.post(SLOT, &[len as u64, 0, 0, 0, 0, 0, 0]),
-            Some(offset) => self.post(RING, &[len as u64, offset as u64, 0, 0, 0, 0, 0]),
-        }
-    }
-
     /// Says where bytes are in this process's memory, and where their result is wanted.
     pub(super) fn offer(&self, len: usize, start: *const u8, result: *const u8) -> Result<()> {
         self.make_room(NOTES)?;
-        self.post(ADDRESS, &[len as u64, start as u64, result as u64, 0, 0, 0, 0]);
+        self.post(&Note::of_address(len, start as u64, result as u64));
         Ok(())
     }
 
@@ -143,17 +107,14 @@ impl SharedCall<'_> {
     fn lay_out(&self, len: usize, all: usize, fill: impl Fn(&mut [u8])) -> Result<bool> {
         if all <= BODY_BYTES {
             self.make_room(NOTES)?;
-            let mut body = [0u64; BODY_BYTES / 8];
-            // SAFETY: the bytes of an array of integers; any may be written to it.
-            fill(unsafe { std::slice::from_raw_parts_mut((&raw mut body).cast::<u8>(), all) });
-            self.post(len as u8, &body);
+            self.post(&Note::of_bytes(len, all, fill));
             return Ok(true);
         }
         let Some(area) = self.own_area(all)? else { return Ok(false) };
         self.make_room(NOTES)?;
-        // SAFETY: the area is this rank's, has this many bytes, and nobody reads it before the note below.
-        fill(unsafe { std::slice::from_raw_parts_mut(area.start, all) });
-        self.post_area(len, &area);
+        // SAFETY: the area is this rank's, and nobody reads it before the note below.
+        fill(unsafe { area.first(all) });
+        self.post(&Note::of_area(len, &area));
         Ok(true)
     }
 
@@ -185,43 +146,31 @@ impl SharedCall<'_> {
             None => self.own_slot()?,
         };
         self.make_room(NOTES)?;
-        // SAFETY: the area is this rank's, and nobody reads it before the note below.
-        let slot = unsafe { std::slice::from_raw_parts_mut(area.start, area.bytes) };
-        let mut used = table;
         let mut kept = Vec::new();
-        for rank in (0..size).filter(|rank| *rank != me) {
-            let region = parts.region(rank);
-            let len = region.len();
-            let address = if len <= slot.len().saturating_sub(used) {
-                let place = used;
-                region.read(0, &mut slot[place..place + len]);
-                used += len.next_multiple_of(ALIGNED);
-                place as u64
-            } else {
-                let flat = if copy { Flat::copied(&region)? } else { Flat::packed(&region)? };
-                let address = flat.start() as u64;
-                kept.push((rank, flat));
-                address
-            };
-            slot[rank * LINE..][..8].copy_from_slice(&address.to_ne_bytes());
-            slot[rank * LINE + 8..][..8].copy_from_slice(&(len as u64).to_ne_bytes());
-        }
-        let (bytes, offset) = area.on_ring.map_or((0, 0), |offset| (area.bytes as u64, offset as u64));
-        self.post(TABLE, &[bytes, offset, 0, 0, 0, 0, 0]);
+        // SAFETY: the area is this rank's, and nobody reads it before the note below.
+        write_table(unsafe { area.first(area.bytes) }, parts, [size, me], ALIGNED, |rank, region, fits| {
+            if fits {
+                return Ok(None);
+            }
+            let flat = if copy { Flat::copied(region)? } else { Flat::packed(region)? };
+            let address = flat.start() as u64;
+            kept.push((rank, flat));
+            Ok(Some(address))
+        })?;
+        self.post(&Note::of_table(&area));
         Ok(Kept(kept))
     }
 
-    /// Says for each rank where it may write how many bytes: `places[rank]`.
-    pub(super) fn offer_places(&self, places: &[(u64, usize)]) -> Result<()> {
-        let area = self.own_slot()?;
-        assert!(places.len() * LINE <= area.bytes, "a table of {} ranks does not fit a slot", places.len());
+    /// Says for each rank where it may write how many bytes, if it may: `places[rank]`.
+    pub(super) fn offer_places(&self, places: &[Option<(u64, usize)>]) -> Result<()> {
+        let area = Area { bytes: places.len() * LINE, ..self.own_slot()? };
         // SAFETY: the area is this rank's, and nobody reads it before the note below.
-        let slot = unsafe { std::slice::from_raw_parts_mut(area.start, places.len() * LINE) };
-        for (line, (address, len)) in slot.chunks_exact_mut(LINE).zip(places) {
-            line[..8].copy_from_slice(&address.to_ne_bytes());
-            line[8..].copy_from_slice(&(*len as u64).to_ne_bytes());
+        let table = unsafe { area.first(area.bytes) };
+        for (rank, place) in places.iter().enumerate() {
+            let (address, len) = place.unwrap_or((0, 0));
+            write_line(table, rank, address, len);
         }
-        self.post(TABLE, &EMPTY);
+        self.post(&Note::of_table(&area));
         Ok(())
     }
 
@@ -252,51 +201,27 @@ impl SharedCall<'_> {
         Ok(self.group.slots.arrive(self.number()) == self.size() as u64)
     }
 
-    /// Where bytes for all come, if they do not fit the note. The caller has arrived last, after having used its own slot.
-    pub(super) fn slot_for_all(&self, len: usize) -> Option<*mut u8> {
-        assert!(len <= self.slot_bytes(), "{len} bytes do not fit a slot");
-        (len > BODY_BYTES).then(|| self.group.slots.slot_of(self.size(), self.number()))
-    }
-
-    /// Says that the slot for all has so many bytes.
-    pub(super) fn post_slot_for_all(&self, len: usize) {
-        self.post_for_all(SLOT, &[len as u64, 0, 0, 0, 0, 0, 0]);
-    }
-
-    /// Posts bytes for all that fit a note.
-    pub(super) fn post_bytes_for_all(&self, bytes: &[u8]) {
-        let mut body = [0u64; BODY_BYTES / 8];
-        // SAFETY: the bytes of an array of integers; any may be written to it.
-        let place = unsafe { std::slice::from_raw_parts_mut((&raw mut body).cast::<u8>(), BODY_BYTES) };
-        place[..bytes.len()].copy_from_slice(bytes);
-        self.post_for_all(bytes.len() as u8, &body);
+    /// Posts the note of the group.
+    pub(super) fn post_for_all(&self, note: &Note) {
+        self.group.post_for_all(self.number(), self.kind, note);
+        self.group.tell();
     }
 
     /// Says that there is nothing for all, because ranks disagree.
     pub(super) fn speak_for_all_of_failure(&self) {
-        self.post_for_all(NOTHING, &EMPTY);
+        self.post_for_all(&Note::of_nothing());
     }
 
     /// Tells all where shared memory is.
     pub(super) fn post_place_for_all(&self, place: u64) {
-        self.post_for_all(ADDRESS, &[0, place, 0, 0, 0, 0, 0]);
+        self.post_for_all(&Note::of_address(0, place, 0));
     }
 
     /// Where shared memory is, once the note of the group is there.
     pub(super) fn place_for_all(&self) -> Result<u64> {
         match self.posted(self.size())?.place {
-            PostedLocation::There { address, .. } => Ok(address),
-            _ => Err(self.nonsense(0)),
+            Location::There { address, .. } => Ok(address),
+            _ => Err(nonsense(0)),
         }
     }
-
-    fn post_for_all(&self, form: u8, body: &Body) {
-        self.group.slots.post_for_all(self.number(), tag(self.kind, form), body);
-        self.group.tell();
-    }
-}
-
-/// The tag of a note.
-fn tag(kind: Kind, form: u8) -> u16 {
-    (kind as u16) << 8 | u16::from(form)
 }

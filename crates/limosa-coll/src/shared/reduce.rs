@@ -5,13 +5,15 @@
 
 use std::sync::Arc;
 
+use limosa_base::slots::BODY_BYTES;
+
 use super::call::SharedCall;
 use super::fold::Reducer;
-use super::memory::{Flat, Scratch, read, write};
 use super::pieces::{self, Delivery};
-use super::posted::PostedLocation;
 use super::select;
 use crate::buffer::Buffer;
+use crate::memory::{Flat, Scratch, read, write};
+use crate::notes::{Location, Note, Notes, failed_for_all};
 use crate::schedule::copy_own;
 use limosa_mpi::error::Result;
 use limosa_mpi::op::Op;
@@ -43,13 +45,14 @@ pub(crate) fn allreduce(shared_call: &SharedCall<'_>, input: &Buffer, result: &B
     }
     shared_call.group.raise_floor(shared_call.number() - 1);
     let posted = shared_call.posted(size)?;
-    if matches!(posted.place, PostedLocation::Nowhere) {
+    if matches!(posted.place, Location::Nowhere) {
         // Ranks disagree: with whom, each finds out by itself.
         for rank in 0..size {
-            shared_call.check(rank, shared_call.posted(rank)?, bytes)?;
+            shared_call.posted(rank)?.check(rank, bytes)?;
         }
+        return Err(failed_for_all(shared_call.kind));
     }
-    shared_call.take(size, shared_call.check(size, posted, bytes)?, &result.region())
+    shared_call.take(size, posted.check(size, bytes)?, &result.region())
 }
 
 /// The last rank to arrive combines the operands and posts the result as the note of the group.
@@ -153,7 +156,7 @@ fn prefix(shared_call: &SharedCall<'_>, input: &Buffer, result: &Buffer, op: &Ar
     let posted = shared_call.agree_with(me - 1, bytes)?;
     let scratch;
     let before = match posted.place {
-        PostedLocation::Here(start) => start,
+        Location::Here(start) => start,
         _ => {
             scratch = Scratch::take(bytes)?;
             // SAFETY: scratch memory of as many bytes.
@@ -193,18 +196,17 @@ fn prefix(shared_call: &SharedCall<'_>, input: &Buffer, result: &Buffer, op: &Ar
 impl SharedCall<'_> {
     /// Contributes, on behalf of all, `bytes` bytes that `fill` writes.
     fn speak_for_all(&self, bytes: usize, fill: impl FnOnce(*mut u8) -> Result<()>) -> Result<()> {
-        match self.slot_for_all(bytes) {
-            Some(slot) => {
-                fill(slot)?;
-                self.post_slot_for_all(bytes);
-            }
-            None => {
-                let scratch = Scratch::take(bytes)?;
-                fill(scratch.start())?;
-                // SAFETY: scratch memory of at least this many bytes, all of which have a value.
-                self.post_bytes_for_all(unsafe { std::slice::from_raw_parts(scratch.start(), bytes) });
-            }
+        if bytes <= BODY_BYTES {
+            let mut note = Note::of_bytes(bytes, bytes, |_| ());
+            fill(note.bytes())?;
+            self.post_for_all(&note);
+            return Ok(());
         }
+        // This rank has arrived last, after having used its own slot: that of the group is free too.
+        let slot = self.group.slot(self.size(), self.number());
+        assert!(bytes <= slot.bytes, "{bytes} bytes do not fit a slot");
+        fill(slot.start)?;
+        self.post_for_all(&Note::of_area(bytes, &slot));
         Ok(())
     }
 }

@@ -12,10 +12,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use limosa_base::segment::Shared;
-use limosa_base::slots::Bytes;
+use limosa_base::slots::{Bytes, SlotSegment};
 
-use super::call::{Area, SharedCall};
+use super::call::SharedCall;
 use super::{SharedGroup, select};
+use crate::notes::{Area, Notes, nonsense};
 use limosa_mpi::error::Result;
 use limosa_mpi::fail;
 
@@ -131,25 +132,30 @@ impl SharedCall<'_> {
         if let Some(shared_call) = before {
             self.let_finish(shared_call)?;
         }
-        Ok(Some(Area { start: ring.mapping().address(offset), bytes: len, on_ring: Some(offset) }))
+        Ok(Some(Area { start: ring.mapping().address(offset), bytes: len, number: 1 + offset as u64 }))
+    }
+}
+
+impl Notes for SharedGroup {
+    const FORM: &'static str = "";
+
+    #[inline]
+    fn slots(&self) -> &SlotSegment {
+        &self.slots
     }
 
-    /// What a rank that has posted a note has on its ring buffer.
-    ///
-    /// # Errors
-    /// `MPI_ERR_INTERN` if there is no such place, `MPI_ERR_NO_MEM` if it cannot be mapped.
-    pub(super) fn area_on_ring(&self, rank: usize, offset: u64, bytes: u64) -> Result<Area> {
-        let Some(ring) = self.group.ring_of(rank) else {
+    /// Areas beside the slots are places on ring buffers, counted from 1.
+    fn area_beside(&self, rank: usize, area: u64, bytes: u64) -> Result<*mut u8> {
+        let Some(ring) = self.ring_of(rank) else {
             fail!(
                 MPI_ERR_NO_MEM,
                 "the shared memory in which rank {rank} has put its bytes cannot be mapped; LIMOSA_COLL=p2p does without"
             );
         };
+        let offset = area - 1;
         match offset.checked_add(bytes) {
-            Some(end) if end <= ring.mapping().len() as u64 => {
-                Ok(Area { start: ring.mapping().address(offset as usize), bytes: bytes as usize, on_ring: Some(offset as usize) })
-            }
-            _ => Err(self.nonsense(rank)),
+            Some(end) if end <= ring.mapping().len() as u64 => Ok(ring.mapping().address(offset as usize)),
+            _ => Err(nonsense(rank)),
         }
     }
 }

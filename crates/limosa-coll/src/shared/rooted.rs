@@ -4,12 +4,12 @@
 //! processor with others helps those that are there, and leaves the rest to themselves.
 
 use super::call::{First, SharedCall};
-use super::memory::Flat;
-use super::posted::PostedLocation;
 use super::rounds::{self, Rounds};
 use super::select;
 use super::transfer::{Transfer, Way};
 use crate::buffer::{Blocks, Buffer};
+use crate::memory::Flat;
+use crate::notes::Location;
 use crate::schedule::copy_own;
 use limosa_mpi::error::Result;
 
@@ -38,8 +38,8 @@ pub(crate) fn bcast(shared_call: &SharedCall<'_>, buffer: &Buffer, root: usize) 
     let flat = Flat::room(&region)?;
     shared_call.offer(len, flat.start(), std::ptr::null())?;
     shared_call.wait_for(root)?;
-    let posted = shared_call.check(root, shared_call.posted(root)?, len)?;
-    if let PostedLocation::There { address, .. } = posted.place {
+    let posted = shared_call.posted(root)?.check(root, len)?;
+    if let Location::There { address, .. } = posted.place {
         let transfer = Transfer { of: shared_call.me(), partner: root, local: flat.start(), remote: address, len };
         // SAFETY: the program's buffer, or memory of as many bytes; the root has offered its own.
         let copied = unsafe { transfer.work(shared_call, Way::Pull) };
@@ -61,7 +61,7 @@ fn help_all(shared_call: &SharedCall<'_>, sources: impl Iterator<Item = Option<(
         shared_call.wait_for(rank)?;
         // Where that rank has another number of bytes, it knows and says so.
         if let Ok(posted) = shared_call.posted(rank)
-            && let PostedLocation::There { address, .. } = posted.place
+            && let Location::There { address, .. } = posted.place
             && posted.len == len
         {
             let transfer = Transfer { of: rank, partner: rank, local: start, remote: address, len };
@@ -93,7 +93,7 @@ pub(crate) fn scatter(shared_call: &SharedCall<'_>, send: Option<&Blocks>, recei
     let region = receive.region();
     let len = region.len();
     shared_call.wait_for(root)?;
-    let posted = shared_call.posted_part(root, me).and_then(|posted| shared_call.check(root, posted, len));
+    let posted = shared_call.posted_part(root).and_then(|posted| posted.check(root, len));
     let posted = match posted {
         Ok(posted) => posted,
         Err(error) => {
@@ -103,7 +103,7 @@ pub(crate) fn scatter(shared_call: &SharedCall<'_>, send: Option<&Blocks>, recei
         }
     };
     let address = match posted.place {
-        PostedLocation::There { address, .. } if len >= select::SCATTER_TOGETHER => address,
+        Location::There { address, .. } if len >= select::SCATTER_TOGETHER => address,
         _ => return shared_call.take(root, posted, &region),
     };
     let flat = Flat::room(&region)?;
@@ -130,9 +130,9 @@ pub(crate) fn gather(shared_call: &SharedCall<'_>, send: Option<&Buffer>, receiv
         return shared_call.finish_together();
     }
     shared_call.wait_for(root)?;
-    let posted = shared_call.posted_part(root, shared_call.me())?;
+    let posted = shared_call.posted_part(root)?;
     // Where the root has room for another number of bytes, it knows and says so.
-    if let PostedLocation::There { address, .. } = posted.place
+    if let Location::There { address, .. } = posted.place
         && posted.len == region.len()
     {
         let transfer = Transfer { of: shared_call.me(), partner: root, local: flat.start(), remote: address, len: region.len() };
@@ -154,10 +154,8 @@ fn gather_here(shared_call: &SharedCall<'_>, send: Option<&Buffer>, receive: &Bl
         for rank in 0..size {
             rooms.push(if is_large(rank) { Some(Flat::room(&receive.region(rank))?) } else { None });
         }
-        let places = rooms.iter().enumerate().map(|(rank, room)| match room {
-            Some(room) => (room.start() as u64, receive.bytes(rank)),
-            None => (shared_call.slot_bytes() as u64, 0),
-        });
+        let room = |(rank, room): (usize, &Option<Flat>)| room.as_ref().map(|room| (room.start() as u64, receive.bytes(rank)));
+        let places = rooms.iter().enumerate().map(room);
         shared_call.offer_places(&places.collect::<Vec<_>>())?;
     }
     let mut trouble = First::default();
@@ -169,10 +167,10 @@ fn gather_here(shared_call: &SharedCall<'_>, send: Option<&Buffer>, receive: &Bl
     for rank in (1..size).map(|distance| shared_call.after(distance)) {
         shared_call.wait_for(rank)?;
         let Some(posted) = trouble.note(shared_call.posted(rank)) else { continue };
-        is_waited_for |= matches!(posted.place, PostedLocation::There { .. }) && posted.len > shared_call.most_put();
-        let Some(posted) = trouble.note(shared_call.check(rank, posted, receive.bytes(rank))) else { continue };
+        is_waited_for |= matches!(posted.place, Location::There { .. }) && posted.len > shared_call.most_put();
+        let Some(posted) = trouble.note(posted.check(rank, receive.bytes(rank))) else { continue };
         match (posted.place, rooms.get(rank).and_then(Option::as_ref)) {
-            (PostedLocation::There { address, .. }, Some(room)) => {
+            (Location::There { address, .. }, Some(room)) => {
                 let transfer = Transfer { of: rank, partner: rank, local: room.start(), remote: address, len: posted.len };
                 // SAFETY: room for this many bytes, which nobody else uses but the rank; the rank has offered its bytes.
                 trouble.note(unsafe { transfer.work(shared_call, Way::Pull) });

@@ -21,10 +21,10 @@ use limosa_p2p::memory::Region;
 
 use super::call::{First, SharedCall};
 use super::fold::Reducer;
-use super::memory::{Flat, Scratch};
 use super::pieces::Delivery;
 use super::{NOWHERE, SharedGroup, select};
 use crate::buffer::{Blocks, Buffer};
+use crate::memory::{Flat, Scratch};
 use crate::schedule::copy_own;
 use limosa_mpi::error::Result;
 use limosa_mpi::fail;
@@ -131,7 +131,7 @@ fn make_together(shared_call: &SharedCall<'_>, len: usize) -> Result<()> {
 /// Waits for the notes of all ranks and checks that they have as many bytes.
 fn check_all(shared_call: &SharedCall<'_>, len: usize) -> Result<()> {
     shared_call.wait_for_all()?;
-    (0..shared_call.size()).try_for_each(|rank| shared_call.check(rank, shared_call.posted(rank)?, len).map(|_| ()))
+    (0..shared_call.size()).try_for_each(|rank| shared_call.posted(rank)?.check(rank, len).map(|_| ()))
 }
 
 impl Drop for Rounds<'_> {

@@ -1,21 +1,21 @@
-//! Memory as the shared-memory collectives need it: contiguous.
+//! Memory as collectives in shared memory need it: contiguous.
 
 use std::cell::Cell;
 
 use limosa_p2p::memory::Region;
 
-use crate::schedule::Temporary;
+use super::schedule::Temporary;
 use limosa_mpi::error::Result;
 
 /// The stream of a region in one block: the region itself if it is contiguous, else temporary memory.
-pub(super) struct Flat {
+pub(crate) struct Flat {
     start: *mut u8,
     temporary: Option<Temporary>,
 }
 
 impl Flat {
     /// For reading: packs what is not contiguous.
-    pub(super) fn packed(region: &Region) -> Result<Flat> {
+    pub(crate) fn packed(region: &Region) -> Result<Flat> {
         match region.as_contiguous() {
             Some(start) => Ok(Flat { start, temporary: None }),
             None => Flat::copied(region),
@@ -23,7 +23,7 @@ impl Flat {
     }
 
     /// A copy.
-    pub(super) fn copied(region: &Region) -> Result<Flat> {
+    pub(crate) fn copied(region: &Region) -> Result<Flat> {
         let flat = Flat::temporary(region.len())?;
         // SAFETY: the temporary memory has this many bytes, all with a value, and nobody else knows it.
         region.read(0, unsafe { std::slice::from_raw_parts_mut(flat.start, region.len()) });
@@ -31,7 +31,7 @@ impl Flat {
     }
 
     /// For writing: [`Flat::deliver`] unpacks.
-    pub(super) fn room(region: &Region) -> Result<Flat> {
+    pub(crate) fn room(region: &Region) -> Result<Flat> {
         match region.as_contiguous() {
             Some(start) => Ok(Flat { start, temporary: None }),
             None => Flat::temporary(region.len()),
@@ -39,24 +39,24 @@ impl Flat {
     }
 
     /// Memory of its own.
-    pub(super) fn temporary(bytes: usize) -> Result<Flat> {
+    pub(crate) fn temporary(bytes: usize) -> Result<Flat> {
         let temporary = Temporary::zeroed(bytes)?;
         Ok(Flat { start: temporary.start(), temporary: Some(temporary) })
     }
 
     /// Where it is.
-    pub(super) fn start(&self) -> *mut u8 {
+    pub(crate) fn start(&self) -> *mut u8 {
         self.start
     }
 
     /// Some of the bytes.
-    pub(super) fn part(&self, offset: usize, len: usize) -> Region {
+    pub(crate) fn part(&self, offset: usize, len: usize) -> Region {
         // SAFETY: who asks for a part has made the block long enough, and keeps it.
         unsafe { Region::contiguous(self.start.wrapping_add(offset), len) }
     }
 
     /// Brings what was written here to the region that it was made for, if it is not there already.
-    pub(super) fn deliver(&self, region: &Region) {
+    pub(crate) fn deliver(&self, region: &Region) {
         if self.temporary.is_some() {
             // SAFETY: the temporary memory has as many bytes as the region it was made for, all with a value.
             region.write(0, unsafe { std::slice::from_raw_parts(self.start, region.len()) });
@@ -64,21 +64,21 @@ impl Flat {
     }
 }
 
-/// Copies a region to the slots. The C library's copy is the faster one here up to some kilobytes, both ways.
+/// Copies a region to shared memory. The C library's copy is the faster one here up to some kilobytes, both ways.
 #[inline]
-pub(super) fn read(region: &Region, to: &mut [u8]) {
+pub(crate) fn read(region: &Region, to: &mut [u8]) {
     match region.as_contiguous() {
-        // SAFETY: the region has this many bytes, readable by the promise of its builder, and is not in the slots.
+        // SAFETY: the region has this many bytes, readable by the promise of its builder, and is not in shared memory.
         Some(from) if to.len() == region.len() => unsafe { std::ptr::copy_nonoverlapping(from, to.as_mut_ptr(), to.len()) },
         _ => region.read(0, to),
     }
 }
 
-/// Copies from the slots to a region.
+/// Copies from shared memory to a region.
 #[inline]
-pub(super) fn write(region: &Region, from: &[u8]) {
+pub(crate) fn write(region: &Region, from: &[u8]) {
     match region.as_contiguous() {
-        // SAFETY: the region has this many bytes, writable by the promise of its builder, and is not in the slots.
+        // SAFETY: the region has this many bytes, writable by the promise of its builder, and is not in shared memory.
         Some(to) if from.len() == region.len() => unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), to, from.len()) },
         _ => region.write(0, from),
     }

@@ -1,0 +1,383 @@
+//! Notes in shared memory: what ranks say of what they contribute, in blocking operations and in the background.
+//!
+//! In an operation a rank posts at most one note in a [`SlotSegment`]. Its tag says which operation its writer is in, and in which form it has
+//! what it contributes:
+//!
+//! | form | where the bytes are | words of the note |
+//! |---|---|---|
+//! | 0 to 56 | in the note: so many bytes for all, or so many for each rank | |
+//! | `AREA` | in an area: bytes for all, or as many for each rank | length, area |
+//! | `TABLE` | per rank: a line at the beginning of an area says where and how many | bytes of the area, area |
+//! | `ADDRESS` | in the writer's memory | length, address, address of the result |
+//! | `ROUNDS` | in the round buffers, round by round | length |
+//! | `OF_RANK` | where the note of a rank says (in a note of the group) | rank |
+//! | `NOTHING` | nowhere: the writer takes no further part, or the ranks do not agree | |
+//!
+//! An area is memory that the writer shares. Area 0 is its slot of this operation; what lies beside the slots differs ([`Notes::area_beside`]):
+//! a place on a ring buffer in blocking operations, a large slot in the background.
+//!
+//! A line of a table has a place and a length. A place below the bytes of the area is a place in it; [`BY_MESSAGE`] says that the bytes go by
+//! message; all others are addresses in the writer's memory.
+//!
+//! Contract
+//! - A note is read when it is known to be there, and its writer leaves it and its areas alone until all ranks have finished the operation.
+//! - Whatever a note says was written by another process: it is checked, and nonsense is an error.
+
+use limosa_base::slots::{BODY_BYTES, Body, SlotSegment};
+use limosa_p2p::memory::Region;
+
+use super::buffer::Blocks;
+use super::kind::{Kind, name_of};
+use super::memory::read;
+use super::schedule::mismatch;
+use limosa_mpi::error::{Error, Result};
+
+const AREA: u8 = 0xff;
+const TABLE: u8 = 0xfe;
+const ADDRESS: u8 = 0xfd;
+const ROUNDS: u8 = 0xfc;
+const OF_RANK: u8 = 0xfb;
+const NOTHING: u8 = 0xfa;
+
+/// Bytes of a line of a table.
+pub(crate) const LINE: usize = 16;
+
+/// In a line of a table: the bytes go by message.
+pub(crate) const BY_MESSAGE: u64 = u64::MAX;
+
+/// A note, to be posted. The body comes first and is aligned for all types, because reductions may work there.
+#[repr(C, align(16))]
+pub(crate) struct Note {
+    body: Body,
+    form: u8,
+}
+
+impl Note {
+    #[inline]
+    fn new(form: u8, words: [u64; 3]) -> Note {
+        let [first, second, third] = words;
+        Note { form, body: [first, second, third, 0, 0, 0, 0] }
+    }
+
+    /// The writer is in the operation; it has no bytes.
+    #[inline]
+    pub(crate) fn signal() -> Note {
+        Note::new(0, [0; 3])
+    }
+
+    /// `len` bytes for all, or for each rank: `all` bytes at most 56, which `fill` writes.
+    #[inline]
+    pub(crate) fn of_bytes(len: usize, all: usize, fill: impl FnOnce(&mut [u8])) -> Note {
+        let mut note = Note::new(len as u8, [0; 3]);
+        assert!(all <= BODY_BYTES, "{all} bytes do not fit a note");
+        // SAFETY: the bytes of an array of integers; any may be written to it.
+        fill(unsafe { std::slice::from_raw_parts_mut((&raw mut note.body).cast::<u8>(), all) });
+        note
+    }
+
+    /// Where the bytes of a note that has them itself are.
+    #[inline]
+    pub(crate) fn bytes(&mut self) -> *mut u8 {
+        (&raw mut self.body).cast()
+    }
+
+    /// `len` bytes for all, or for each rank, in an area.
+    #[inline]
+    pub(crate) fn of_area(len: usize, area: &Area) -> Note {
+        Note::new(AREA, [len as u64, area.number, 0])
+    }
+
+    /// A table in an area, with or without the bytes.
+    pub(crate) fn of_table(area: &Area) -> Note {
+        Note::new(TABLE, [area.bytes as u64, area.number, 0])
+    }
+
+    /// `len` bytes in the writer's memory, and where it wants the result.
+    pub(crate) fn of_address(len: usize, address: u64, result: u64) -> Note {
+        Note::new(ADDRESS, [len as u64, address, result])
+    }
+
+    /// `len` bytes come through the round buffers.
+    pub(crate) fn of_rounds(len: usize) -> Note {
+        Note::new(ROUNDS, [len as u64, 0, 0])
+    }
+
+    /// For the group: its bytes are where the note of this rank says.
+    pub(crate) fn of_rank(rank: usize) -> Note {
+        Note::new(OF_RANK, [rank as u64, 0, 0])
+    }
+
+    /// The writer takes no further part, or the ranks do not agree.
+    pub(crate) fn of_nothing() -> Note {
+        Note::new(NOTHING, [0; 3])
+    }
+}
+
+/// Shared memory of a rank for one operation.
+#[derive(Clone, Copy)]
+pub(crate) struct Area {
+    pub(crate) start: *mut u8,
+    pub(crate) bytes: usize,
+    /// What notes call it.
+    pub(crate) number: u64,
+}
+
+impl Area {
+    /// Its first bytes.
+    ///
+    /// # Safety
+    /// The area must be this rank's, in use by nobody else before a note speaks of it, and stay mapped meanwhile.
+    pub(crate) unsafe fn first<'a>(self, bytes: usize) -> &'a mut [u8] {
+        assert!(bytes <= self.bytes, "{bytes} bytes do not fit an area of {}", self.bytes);
+        // SAFETY: the area has so many bytes; the rest is the caller's promise.
+        unsafe { std::slice::from_raw_parts_mut(self.start, bytes) }
+    }
+}
+
+/// Writes a line of a table.
+pub(crate) fn write_line(table: &mut [u8], rank: usize, place: u64, len: usize) {
+    let line = &mut table[rank * LINE..][..LINE];
+    line[..8].copy_from_slice(&place.to_ne_bytes());
+    line[8..].copy_from_slice(&(len as u64).to_ne_bytes());
+}
+
+/// Writes a table about the parts for other ranks than `me`, and those parts behind it for which `elsewhere` names no place. Parts begin at multiples
+/// of `aligned`. `elsewhere` learns whether there is room for the part.
+///
+/// # Errors
+/// Those of `elsewhere`.
+pub(crate) fn write_table(
+    area: &mut [u8],
+    parts: &Blocks,
+    [size, me]: [usize; 2],
+    aligned: usize,
+    mut elsewhere: impl FnMut(usize, &Region, bool) -> Result<Option<u64>>,
+) -> Result<()> {
+    let mut used = (size * LINE).next_multiple_of(aligned);
+    for rank in (0..size).filter(|rank| *rank != me) {
+        let region = parts.region(rank);
+        let len = region.len();
+        let fits = len <= area.len().saturating_sub(used);
+        let place = match elsewhere(rank, &region, fits)? {
+            Some(place) => place,
+            None if len == 0 => 0,
+            None => {
+                read(&region, &mut area[used..used + len]);
+                let place = used as u64;
+                used += len.next_multiple_of(aligned);
+                place
+            }
+        };
+        write_line(area, rank, place, len);
+    }
+    Ok(())
+}
+
+/// What a rank has contributed, or its part for this rank, as its note says.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Found {
+    /// How many bytes.
+    pub(crate) len: usize,
+    /// Where.
+    pub(crate) place: Location,
+}
+
+/// Where contributed bytes are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Location {
+    /// In shared memory; readable until this rank finishes the operation.
+    Here(*const u8),
+    /// In the memory of the rank that posted the note.
+    There {
+        /// Their address.
+        address: u64,
+        /// Where that rank wants its result, if it said so.
+        result: u64,
+    },
+    /// They come by message.
+    ByMessage,
+    /// In the round buffers, as its rounds go by.
+    InRounds,
+    /// Nowhere.
+    Nowhere,
+}
+
+impl Found {
+    fn here(len: u64, start: *const u8) -> Found {
+        Found { len: len as usize, place: Location::Here(start) }
+    }
+
+    /// Fails unless a rank has contributed as many bytes as this one expects.
+    ///
+    /// # Errors
+    /// `MPI_ERR_TRUNCATE` or `MPI_ERR_COUNT`.
+    #[inline(always)]
+    pub(crate) fn check(self, rank: usize, expected: usize) -> Result<Found> {
+        if self.len == expected { Ok(self) } else { Err(mismatch(rank, self.len, expected)) }
+    }
+}
+
+/// The notes of a group of ranks, and the areas of which they speak. Where a rank is named, the number of ranks stands for the group.
+pub(crate) trait Notes {
+    /// How operations that post notes here are called: stands before their names.
+    const FORM: &'static str;
+
+    /// Where the notes are.
+    fn slots(&self) -> &SlotSegment;
+
+    /// Area `area` of a rank, which is not its slot, if it has one of at least so many bytes.
+    ///
+    /// # Errors
+    /// There is none, or it cannot be mapped.
+    fn area_beside(&self, rank: usize, area: u64, bytes: u64) -> Result<*mut u8>;
+
+    /// Posts this rank's note for operation `number`.
+    #[inline(always)]
+    fn post(&self, number: u64, kind: Kind, note: &Note) {
+        self.slots().post(number, tag(kind, note.form), &note.body);
+    }
+
+    /// Posts the note of the group, on behalf of all.
+    #[inline]
+    fn post_for_all(&self, number: u64, kind: Kind, note: &Note) {
+        self.slots().post_for_all(number, tag(kind, note.form), &note.body);
+    }
+
+    /// A rank's slot of an operation.
+    fn slot(&self, rank: usize, number: u64) -> Area {
+        Area { start: self.slots().slot_of(rank, number), bytes: self.slots().slot_bytes(), number: 0 }
+    }
+
+    /// What a rank has contributed for all. Its note is there.
+    ///
+    /// # Errors
+    /// The rank is in another operation, has left this one out, or has written nonsense.
+    #[inline(always)]
+    fn find(&self, rank: usize, number: u64, kind: Kind) -> Result<Found> {
+        let form = self.form_of(rank, number, kind)?;
+        let body = self.slots().body_of(rank, number);
+        if usize::from(form) <= BODY_BYTES {
+            return Ok(Found { len: form.into(), place: Location::Here(body.cast()) });
+        }
+        // SAFETY: the note was posted, and its writer leaves it alone until this rank has finished the operation.
+        let [len, area, ..] = unsafe { *body };
+        if form == AREA && area == 0 && len <= self.slots().slot_bytes() as u64 {
+            return Ok(Found::here(len, self.slots().slot_of(rank, number)));
+        }
+        self.find_elsewhere(rank, number, kind, form)
+    }
+
+    /// What a rank has contributed that is neither in its note nor in its slot.
+    #[inline(never)]
+    fn find_elsewhere(&self, rank: usize, number: u64, kind: Kind, form: u8) -> Result<Found> {
+        // SAFETY: the note was posted, and its writer leaves it alone until this rank has finished the operation.
+        let [len, second, result, ..] = unsafe { *self.slots().body_of(rank, number) };
+        let size = self.slots().size();
+        let place = match form {
+            AREA => return Ok(Found::here(len, self.area(rank, number, second, Some(len))?)),
+            ADDRESS => Location::There { address: second, result },
+            ROUNDS => Location::InRounds,
+            NOTHING => return Ok(Found { len: 0, place: Location::Nowhere }),
+            OF_RANK if rank == size && len < size as u64 => return self.find(len as usize, number, kind),
+            _ => return Err(nonsense(rank)),
+        };
+        Ok(Found { len: len as usize, place })
+    }
+
+    /// What a rank has contributed for this one. Its note is there.
+    ///
+    /// # Errors
+    /// As for [`Notes::find`].
+    fn find_part(&self, rank: usize, number: u64, kind: Kind) -> Result<Found> {
+        let form = self.form_of(rank, number, kind)?;
+        let (size, me) = (self.slots().size(), self.slots().me());
+        let body = self.slots().body_of(rank, number);
+        if usize::from(form) <= BODY_BYTES {
+            let len = usize::from(form);
+            let fits = len * size <= BODY_BYTES;
+            return if fits { Ok(Found::here(len as u64, body.cast::<u8>().wrapping_add(me * len))) } else { Err(nonsense(rank)) };
+        }
+        // SAFETY: the note was posted, and its writer leaves it alone until this rank has finished the operation.
+        let [first, area, ..] = unsafe { *body };
+        match form {
+            AREA => {
+                let start = self.area(rank, number, area, first.checked_mul(size as u64))?;
+                Ok(Found::here(first, start.wrapping_add(me * first as usize)))
+            }
+            TABLE => {
+                let start = self.area(rank, number, area, Some(first).filter(|bytes| *bytes >= (size * LINE) as u64))?;
+                // SAFETY: the area has room for the lines of all ranks; any bytes are integers.
+                let [place, len] = unsafe { start.add(me * LINE).cast::<[u64; 2]>().read_unaligned() };
+                match place {
+                    place if place < first && len <= first - place => Ok(Found::here(len, start.wrapping_add(place as usize))),
+                    place if place < first => Err(nonsense(rank)),
+                    BY_MESSAGE => Ok(Found { len: len as usize, place: Location::ByMessage }),
+                    address => Ok(Found { len: len as usize, place: Location::There { address, result: 0 } }),
+                }
+            }
+            NOTHING => Ok(Found { len: 0, place: Location::Nowhere }),
+            _ => Err(nonsense(rank)),
+        }
+    }
+
+    /// Where an area is, of which a rank has used so many bytes.
+    ///
+    /// # Errors
+    /// There is no such area, or it has not so many bytes.
+    fn area(&self, rank: usize, number: u64, area: u64, bytes: Option<u64>) -> Result<*mut u8> {
+        match bytes {
+            Some(bytes) if area == 0 && bytes <= self.slots().slot_bytes() as u64 => Ok(self.slots().slot_of(rank, number)),
+            Some(bytes) if area != 0 && rank < self.slots().size() => self.area_beside(rank, area, bytes),
+            _ => Err(nonsense(rank)),
+        }
+    }
+
+    #[inline(always)]
+    fn form_of(&self, rank: usize, number: u64, kind: Kind) -> Result<u8> {
+        match self.slots().tag_of(rank, number) {
+            Some(tag) if tag >> 8 == kind as u16 => Ok(tag as u8),
+            other => Err(out_of_step((rank, self.slots().size()), kind, other, Self::FORM)),
+        }
+    }
+}
+
+/// The tag of a note.
+fn tag(kind: Kind, form: u8) -> u16 {
+    (kind as u16) << 8 | u16::from(form)
+}
+
+#[cold]
+fn out_of_step((rank, size): (usize, usize), kind: Kind, tag: Option<u16>, form: &str) -> Error {
+    let who = if rank < size { format!("rank {rank}") } else { "the rank that came last".to_owned() };
+    let does = match tag.and_then(|tag| name_of(tag >> 8)) {
+        Some(name) => format!("is in {form}{name}"),
+        None => "has left this operation out".to_owned(),
+    };
+    let own = kind.name();
+    Error::new(
+        limosa_mpi::consts::MPI_ERR_OTHER,
+        format!("{who} {does} where this rank is in {form}{own}: all ranks must call the same collectives in the same order"),
+    )
+}
+
+/// What a rank says makes no sense.
+#[cold]
+pub(crate) fn nonsense(rank: usize) -> Error {
+    Error::new(limosa_mpi::consts::MPI_ERR_INTERN, format!("rank {rank} has left a note that makes no sense in shared memory"))
+}
+
+/// A rank takes no further part.
+#[cold]
+pub(crate) fn withdrawn(rank: usize, kind: Kind) -> Error {
+    let name = kind.name();
+    let detail = format!("rank {rank} has withdrawn from {name}: it or a rank before it has another number of bytes");
+    Error::new(limosa_mpi::consts::MPI_ERR_COUNT, detail)
+}
+
+/// The note of the group says that there is nothing, though all ranks agree.
+#[cold]
+pub(crate) fn failed_for_all(kind: Kind) -> Error {
+    let name = kind.name();
+    let detail = format!("the rank that was to combine the operands of {name} for all could not: the error that it got says why");
+    Error::new(limosa_mpi::consts::MPI_ERR_OTHER, detail)
+}
