@@ -237,7 +237,8 @@ def chapter(name):
     return next(title for title, rule in CHAPTERS if re.match(rule, name))
 
 
-def derive(apis, abi):
+def derive_functions(apis):
+    """The functions and the types of callbacks."""
     functions, callbacks = [], []
     for raw in apis.values():
         attributes = raw["attributes"]
@@ -251,7 +252,11 @@ def derive(apis, abi):
         if FORTRAN_ONLY.match(raw["name"]):
             sig["symbol"] = False  # takes MPI_Fint, which the C ABI does not know: mpi.h defines it, the library does not export it
         functions.append(sig)
+    return functions, callbacks
 
+
+def derive_constants(abi):
+    """The constants with their values and the names of datatypes in the languages."""
     constants = []
     for raw in abi["constants"].values():
         types = raw["handle_types"]
@@ -269,8 +274,12 @@ def derive(apis, abi):
             if named and not named.startswith("("):
                 entry[key] = named
         constants.append(entry)
+    return constants
 
-    used = {p["kind"] for f in functions + callbacks for p in f["params"]} | {f["returns"] for f in functions + callbacks}
+
+def derive_kinds(functions):
+    """The kinds of parameters and results that occur, with their C types."""
+    used = {p["kind"] for f in functions for p in f["params"]} | {f["returns"] for f in functions}
     kinds = []
     for kind in sorted(used):
         if kind in INT_KINDS:
@@ -287,7 +296,12 @@ def derive(apis, abi):
         elif c_type:
             entry["c"] = c_type
         kinds.append(entry)
+    return kinds
 
+
+def derive(apis, abi):
+    functions, callbacks = derive_functions(apis)
+    constants, kinds = derive_constants(abi), derive_kinds(functions + callbacks)
     handles = [{"kind": k, "type": t, "null": n, "error": e} for k, t, n, e in HANDLES]
     return {
         "mpi": [abi["metadata"]["mpi"]["version"], abi["metadata"]["mpi"]["subversion"]],

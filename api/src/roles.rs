@@ -244,18 +244,31 @@ fn stray(table: &Table, entry: &Entry) -> Vec<String> {
     wrong
 }
 
-/// What is wrong with the role of a parameter.
+/// What is wrong with the roles of one parameter, in sentences.
 fn check(table: &Table, function: &Function, param: &Param) -> Vec<String> {
-    let role = &param.role;
     let mut wrong = Vec::new();
     let mut say = |ok: bool, what: String| {
         if !ok {
             wrong.push(format!("{}, {}: {what}", function.name, param.name));
         }
     };
+    check_values(table, param, &mut say);
+    check_relations(function, param, &mut say);
+    check_length(function, param, &mut say);
+    let (role, result, handle) = (&param.role, param.dir == Direction::Out, table.handle(&param.kind));
+    say(role.null_pointer.is_none() || result, "null_pointer, but it is not a result".into());
+    say(role.frees.is_none() || handle.is_some() && param.dir == Direction::Inout, "frees, but it is not an inout handle".into());
+    say(role.unchecked.is_none() || handle.is_some(), "unchecked, but it is not a handle".into());
+    wrong
+}
+
+/// Takes whether a property is as it should be, and what is wrong if it is not.
+type Say<'a> = &'a mut dyn FnMut(bool, String);
+
+/// Checks which values a parameter may have.
+fn check_values(table: &Table, param: &Param, say: Say) {
+    let role = &param.role;
     let number = table.kind(&param.kind).c.as_deref().is_some_and(|c| matches!(c, "int" | "MPI_Aint" | "MPI_Count" | "MPI_Offset"));
-    let handle = table.handle(&param.kind);
-    let buffer = param.kind == "BUFFER";
     if let Some(least) = role.least {
         say(number, format!("least is {least}, but a {} is not a number", param.kind));
         say(role.error.is_some(), format!("least is {least}, but no error class is given for smaller values"));
@@ -275,6 +288,11 @@ fn check(table: &Table, function: &Function, param: &Param) -> Vec<String> {
             }
         }
     }
+}
+
+/// Checks which other parameters say something about this one.
+fn check_relations(function: &Function, param: &Param, say: Say) {
+    let (role, buffer) = (&param.role, param.kind == "BUFFER");
     say(role.rank_of.is_none() || param.kind.starts_with("RANK"), format!("rank_of, but a {} is not a rank", param.kind));
     if let Some(at) = role.significant_at() {
         let rank = function.param(at).is_some_and(|p| p.role.rank_of.is_some());
@@ -294,25 +312,22 @@ fn check(table: &Table, function: &Function, param: &Param) -> Vec<String> {
         say(buffer, format!("blocks, but a {} is not a buffer", param.kind));
         say(is_length(function, blocks), format!("its blocks are {blocks}, which is neither a parameter nor a known length"));
     }
+}
+
+/// Checks that a length is given for an array exactly if the Forum's description does not give it.
+fn check_length(function: &Function, param: &Param, say: Say) {
     let open = matches!(&param.array, Some(Array::Length(length)) if length == "*" || length.is_empty());
-    match &role.length {
+    match &param.role.length {
         Some(length) => {
-            say(
-                open || param.kind == "STRING_ARRAY",
-                "a length, but it is not an array whose length the Forum's description leaves open".into(),
-            );
+            let taken = open || param.kind == "STRING_ARRAY";
+            say(taken, "a length, but it is not an array whose length the Forum's description leaves open".into());
             say(is_length(function, length), format!("its length is {length}, which is neither a parameter nor a known length"));
         }
-        None => say(
-            !open || function.chapter == "Tool support",
-            "the Forum's description leaves its length open, and no entry gives one".into(),
-        ),
+        None => {
+            let known = !open || function.chapter == "Tool support";
+            say(known, "the Forum's description leaves its length open, and no entry gives one".into());
+        }
     }
-    let result = param.dir == Direction::Out;
-    say(role.null_pointer.is_none() || result, "null_pointer, but it is not a result".into());
-    say(role.frees.is_none() || handle.is_some() && param.dir == Direction::Inout, "frees, but it is not an inout handle".into());
-    say(role.unchecked.is_none() || handle.is_some(), "unchecked, but it is not a handle".into());
-    wrong
 }
 
 /// A parameter, the sum or last element of one, or one of [`LENGTHS`].

@@ -79,6 +79,19 @@ def same(a: Any, b: Any) -> bool:
     return np.array_equal(a, b) if isinstance(a, np.ndarray) else bool(a == b)
 
 
+def in_python(first: Callable[[], Any], second: Callable[[], Any]) -> Callable[[int], float]:
+    """Give a function that does both so many times, one after the other, and returns the seconds."""
+
+    def loop(n: int) -> float:
+        start = time.perf_counter()
+        for _ in range(n):
+            first()
+            second()
+        return time.perf_counter() - start
+
+    return loop
+
+
 def measure(shared_object: str, turns: int, largest: int) -> None:
     """Do the measurement in one of the two processes; rank 0 prints a line for each value."""
     import limosa
@@ -97,18 +110,6 @@ def measure(shared_object: str, turns: int, largest: int) -> None:
 
         return loop
 
-    def in_python(send: Callable[[], Any], receive: Callable[[], Any]) -> Callable[[int], float]:
-        first, second = (send, receive) if rank == 0 else (receive, send)
-
-        def loop(n: int) -> float:
-            start = time.perf_counter()
-            for _ in range(n):
-                first()
-                second()
-            return time.perf_counter() - start
-
-        return loop
-
     def pairs(x: Any, out: Any) -> dict[str, tuple[Callable[[], Any], Callable[[], Any]]]:
         """Give what sends and what receives, for each way; `out` is None if there is no array to receive into."""
         made: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
@@ -124,7 +125,7 @@ def measure(shared_object: str, turns: int, largest: int) -> None:
         out = np.zeros_like(x) if isinstance(x, np.ndarray) else None
         loops = {} if out is None else {"C": in_c(x, out)}
         for way, (send, receive) in pairs(x, out).items():
-            loops[way] = in_python(send, receive)
+            loops[way] = in_python(send, receive) if rank == 0 else in_python(receive, send)
             if rank == 0:
                 send()
             else:

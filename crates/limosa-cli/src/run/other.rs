@@ -5,6 +5,7 @@
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
 use serde_json::Value;
@@ -78,9 +79,7 @@ fn translate(
     sections: &[Options],
     plan: &Plan,
 ) -> Result<Vec<OsString>, Unusable> {
-    let refused = |option: &str, why: &str| {
-        Err(Unusable { what: format!("{option} cannot be had from the launcher of {version}"), hint: Some(why.to_owned()) })
-    };
+    let refused = |option: &str, why: &str| Err(refusal(version, option, why));
     if sections.iter().any(|s| s.on_hang.is_some()) {
         return refused("--on-hang", "only Limosa notices hangs: leave --on-hang or --mpi out");
     }
@@ -91,43 +90,16 @@ fn translate(
     if family != Family::Prrte && plan.apps.iter().any(|app| app.wdir != *wdir) {
         return refused("a -wdir of its own for each program", "give all programs the same one, or let them change it themselves");
     }
-    let tagged = sections.iter().any(|s| s.tag_output);
-    let hosts = sections.iter().find_map(|s| s.host.as_ref());
-    let hostfile = sections.iter().find_map(|s| s.hostfile.as_ref());
-    let mut args: Vec<OsString> = Vec::new();
-    match family {
-        Family::Hydra => {
-            args.extend(tagged.then(|| "-l".into()));
-            args.extend(hosts.into_iter().flat_map(|list| ["-hosts".into(), list.into()]));
-            args.extend(hostfile.into_iter().flat_map(|file| ["-f".into(), file.into()]));
-            args.extend(wdir.iter().flat_map(|dir| ["-wdir".into(), dir.into()]));
-            if plan.apps[0].clear_env {
-                args.push("-genvnone".into());
-                args.extend(environment.iter().flat_map(|(name, value)| ["-genv".into(), name.into(), value.into()]));
-            }
-        }
-        Family::Prrte => {
-            args.extend(tagged.then_some(["--output", "tag"]).into_iter().flatten().map(OsString::from));
-            args.extend(hosts.into_iter().flat_map(|list| ["--host".into(), list.into()]));
-            args.extend(hostfile.into_iter().flat_map(|file| ["--hostfile".into(), file.into()]));
-            let who = match plan.stdin {
-                Stdin::Rank(rank) => rank.to_string(),
-                Stdin::All => "all".into(),
-                Stdin::None => "none".into(),
-            };
-            args.extend(["--stdin".into(), who.into()]);
-            if plan.apps.iter().any(|app| app.clear_env) {
-                return refused("passing on no variables", "unset them before");
-            }
-        }
-        Family::Unknown => {
-            let needed = [("-l", tagged), ("--host", hosts.is_some()), ("--hostfile", hostfile.is_some()), ("-wdir", wdir.is_some())];
-            let variables = [("-x", plan.apps.iter().any(|app| app.clear_env || !app.env.is_empty()))];
-            if let Some((option, _)) = needed.into_iter().chain(variables).find(|(_, is_needed)| *is_needed) {
-                return refused(option, "its options are not known; only -n is passed on");
-            }
-        }
-    }
+    let job = JobOptions {
+        tagged: sections.iter().any(|s| s.tag_output),
+        hosts: sections.iter().find_map(|s| s.host.as_ref()),
+        hostfile: sections.iter().find_map(|s| s.hostfile.as_ref()),
+    };
+    let mut args = match family {
+        Family::Hydra => hydra(&job, environment, plan),
+        Family::Prrte => prrte(&job, version, plan)?,
+        Family::Unknown => unknown(&job, version, plan)?,
+    };
     for (i, (app, section)) in plan.apps.iter().zip(sections).enumerate() {
         args.extend((i > 0).then(|| ":".into()));
         args.extend(["-n".into(), section.count.to_string().into()]);
@@ -136,6 +108,61 @@ fn translate(
         args.extend_from_slice(&app.args);
     }
     Ok(args)
+}
+
+/// The options of a whole job that have translations.
+struct JobOptions<'a> {
+    tagged: bool,
+    hosts: Option<&'a String>,
+    hostfile: Option<&'a PathBuf>,
+}
+
+fn refusal(version: &str, option: &str, why: &str) -> Unusable {
+    Unusable { what: format!("{option} cannot be had from the launcher of {version}"), hint: Some(why.to_owned()) }
+}
+
+fn hydra(job: &JobOptions, environment: &[(&str, &str)], plan: &Plan) -> Vec<OsString> {
+    let mut args: Vec<OsString> = Vec::new();
+    args.extend(job.tagged.then(|| "-l".into()));
+    args.extend(job.hosts.into_iter().flat_map(|list| ["-hosts".into(), list.into()]));
+    args.extend(job.hostfile.into_iter().flat_map(|file| ["-f".into(), file.into()]));
+    args.extend(plan.apps[0].wdir.iter().flat_map(|dir| ["-wdir".into(), dir.into()]));
+    if plan.apps[0].clear_env {
+        args.push("-genvnone".into());
+        args.extend(environment.iter().flat_map(|(name, value)| ["-genv".into(), name.into(), value.into()]));
+    }
+    args
+}
+
+fn prrte(job: &JobOptions, version: &str, plan: &Plan) -> Result<Vec<OsString>, Unusable> {
+    if plan.apps.iter().any(|app| app.clear_env) {
+        return Err(refusal(version, "passing on no variables", "unset them before"));
+    }
+    let mut args: Vec<OsString> = Vec::new();
+    args.extend(job.tagged.then_some(["--output", "tag"]).into_iter().flatten().map(OsString::from));
+    args.extend(job.hosts.into_iter().flat_map(|list| ["--host".into(), list.into()]));
+    args.extend(job.hostfile.into_iter().flat_map(|file| ["--hostfile".into(), file.into()]));
+    let who = match plan.stdin {
+        Stdin::Rank(rank) => rank.to_string(),
+        Stdin::All => "all".into(),
+        Stdin::None => "none".into(),
+    };
+    args.extend(["--stdin".into(), who.into()]);
+    Ok(args)
+}
+
+fn unknown(job: &JobOptions, version: &str, plan: &Plan) -> Result<Vec<OsString>, Unusable> {
+    let needed = [
+        ("-l", job.tagged),
+        ("--host", job.hosts.is_some()),
+        ("--hostfile", job.hostfile.is_some()),
+        ("-wdir", plan.apps[0].wdir.is_some()),
+        ("-x", plan.apps.iter().any(|app| app.clear_env || !app.env.is_empty())),
+    ];
+    match needed.into_iter().find(|(_, is_needed)| *is_needed) {
+        Some((option, _)) => Err(refusal(version, option, "its options are not known; only -n is passed on")),
+        None => Ok(Vec::new()),
+    }
 }
 
 /// The options in front of one program.

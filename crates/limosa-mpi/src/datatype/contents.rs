@@ -251,11 +251,8 @@ impl Datatype {
         let mut c = Contents { combiner: self.maker.combiner(), ..Contents::default() };
         match &*self.maker {
             Maker::Basic(_) | Maker::Pair { .. } => {
-                fail!(
-                    MPI_ERR_TYPE,
-                    "{} is a named datatype and has no contents; look at the combiner of MPI_Type_get_envelope first",
-                    self.name()
-                )
+                let name = self.name();
+                fail!(MPI_ERR_TYPE, "{name} is a named datatype and has no contents; look at the combiner of MPI_Type_get_envelope first")
             }
             Maker::F90 { arguments, .. } => c.integers.extend(arguments.iter().map(|a| *a as i64)),
             Maker::Dup(old) => c.types.push(old.clone()),

@@ -134,12 +134,23 @@ proptest! {
         let mut read = vec![0; stream.len()];
         region.read(0, &mut read);
         prop_assert_eq!(&read, &stream);
+    }
+
+    #[test]
+    fn random_types_agree_with_what_is_rebuilt_from_their_contents_and_entries(tree in trees(), count in 0usize..4, large: bool) {
+        let model = Model::of(&tree);
+        let datatype = if large { tree.build().again().into_large() } else { tree.build() };
+        datatype.commit();
+        let bytes = model.addresses(count);
+        let mut memory = Memory::of(&bytes);
+        memory.fill();
 
         // Made once more from its contents it is the same type.
         let twin = rebuilt(&datatype);
         twin.commit();
         prop_assert_eq!(bounds(&twin), bounds(&datatype));
-        prop_assert_eq!(&pack(&twin, &mut memory, count, 0, stream.len()), &stream);
+        let stream = pack(&datatype, &mut memory, count, 0, bytes.len());
+        prop_assert_eq!(pack(&twin, &mut memory, count, 0, bytes.len()), stream);
         prop_assert!(matches((&twin, 3), (&datatype, 3)));
 
         // Its signature is that of its entries one by one.
