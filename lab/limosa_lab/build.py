@@ -20,30 +20,41 @@ from limosa_lab.libraries import COMPILER_FLAGS, Library
 
 def compiled(program: Program, library: Library, version: str, flags: Sequence[str] = COMPILER_FLAGS) -> Path:
     """Give the program compiled with a library of this version, from the cache or else compiled now."""
+    header = library.prefix / "include" / "mpi.h"
     command = [*library.compiler, *flags, str(program.source)]
-    folder = cache_folder() / "bench" / f"{library.name}-{_digest(program, library, [*command, *library.link, version])}"
-    target = folder / program.name
+    digest = _digest(program.source, [*command, *library.link, version], [header] if header.exists() else [])
+    return _compiled(program.name, command, library.link, f"{library.name}-{digest}", f" with {library.title}")
+
+
+def compiled_without_mpi(source: Path) -> Path:
+    """Give a program that needs no MPI library, from the cache or else compiled now."""
+    command = ["cc", *COMPILER_FLAGS, str(source)]
+    return _compiled(source.stem, command, [], f"plain-{_digest(source, command, [])}", "")
+
+
+def _compiled(name: str, command: list[str], link: list[str], key: str, how: str) -> Path:
+    folder = cache_folder() / "bench" / key
+    target = folder / name
     if target.exists():
         return target
     folder.mkdir(parents=True, exist_ok=True)
-    unfinished = folder / f"{program.name}.new"
-    command += ["-o", str(unfinished), *library.link]
+    unfinished = folder / f"{name}.new"
+    command = [*command, "-o", str(unfinished), *link]
     try:
         done = subprocess.run(command, capture_output=True, text=True)
     except FileNotFoundError:
         raise LabError(f"{command[0]} is not installed", hint="on Debian: apt-get install gcc libc6-dev", code=ENVIRONMENT) from None
     if done.returncode != 0:
         raise LabError(
-            f"{program.name} cannot be compiled with {library.title}: `{shlex.join(command)}` says:\n{done.stderr.strip()}",
+            f"{name} cannot be compiled{how}: `{shlex.join(command)}` says:\n{done.stderr.strip()}",
             code=ENVIRONMENT,
         )
     return unfinished.replace(target)
 
 
-def _digest(program: Program, library: Library, words: list[str]) -> str:
+def _digest(source: Path, words: list[str], more: list[Path]) -> str:
     digest = hashlib.sha256("\0".join(words).encode())
-    header = library.prefix / "include" / "mpi.h"
-    for file in [program.source, *_headers(program.source), *([header] if header.exists() else [])]:
+    for file in [source, *_headers(source), *more]:
         digest.update(file.read_bytes())
     return digest.hexdigest()[:16]
 

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from limosa_lab import build, catalogue, machine, runner, schedule
+from limosa_lab import build, catalogue, flag_time, machine, runner, schedule
 from limosa_lab.catalogue import START
 from limosa_lab.libraries import Before, Library, Limosa, choose_peers
 from limosa_lab.records import Run, Sample, Writer
@@ -84,6 +84,7 @@ def measure(options: Options, output: Path, observer: Observer) -> None:
     libraries += [peer.install(observer.say) for peer in peers]
     prepared = {library.name: runner.Prepared(library, library.version, machine.processors()) for library in libraries}
     binaries = _compile(todo, prepared, observer)
+    flag = flag_time.FlagTime()
 
     environment = machine.record(libraries, _options_record(options))
     writer.record("environment", environment)
@@ -101,7 +102,7 @@ def measure(options: Options, output: Path, observer: Observer) -> None:
             observer.running(
                 number, f"{task.program.name}{benches}, {ranks(task.ranks)}, {prepared[name].library.title}, round {round_number + 1}"
             )
-            for record, samples in _run(prepared[name], binaries[task.program.name, name], task, options, round_number):
+            for record, samples in _run(prepared[name], binaries[task.program.name, name], task, options, round_number, flag):
                 writer.record("run", record)
                 for sample in samples:
                     writer.record("sample", sample)
@@ -124,17 +125,19 @@ def _compile(todo: Sequence[schedule.Task], prepared: dict[str, runner.Prepared]
 
 
 def _run(
-    prepared: runner.Prepared, binary: Path, task: schedule.Task, options: Options, round_number: int
+    prepared: runner.Prepared, binary: Path, task: schedule.Task, options: Options, round_number: int, flag: flag_time.FlagTime
 ) -> list[tuple[Run, list[Sample]]]:
     """Run a task once; the program of the start-up time several times, until it fails."""
     limit = task.program.limit or options.limit
     repeats = START_REPEATS if task.program.name == START else 1
     done: list[tuple[Run, list[Sample]]] = []
     for _ in range(repeats):
+        before = flag.measure()
         record, samples = runner.run(prepared, binary, task, options.program_options, round_number, limit)
         if task.program.name == START and record.outcome == "ok":
             samples.append(_start_sample(record))
-        done.append((record, samples))
+        times = flag_time.pair(before, flag.measure())
+        done.append((replace(record, flag=times), [replace(sample, flag=times) for sample in samples]))
         if record.outcome != "ok":
             break
     return done

@@ -38,6 +38,8 @@ class Run:
         Processes that were still there after the launcher had ended, and were killed.
     errors
         The last lines of the standard error, if the run was not ``ok``.
+    flag
+        The flag's time before and after the run in microseconds (see `placement`), if it could be measured.
 
     """
 
@@ -53,6 +55,7 @@ class Run:
     stolen: float = 0.0
     left_behind: int = 0
     errors: str = ""
+    flag: list[float] | None = None
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,8 @@ class Sample:
         False if the program found a wrong byte; such samples are in no statistics.
     x
         Further parameters, for example ``{"posted": 1000}``.
+    flag
+        As in the record of the run.
 
     """
 
@@ -84,6 +89,7 @@ class Sample:
     samples: list[float]
     verified: bool
     x: dict[str, Any] = field(default_factory=dict)
+    flag: list[float] | None = None
 
 
 @dataclass

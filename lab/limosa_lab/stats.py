@@ -1,7 +1,8 @@
 """Statistics of samples: medians, quartiles, ratios. Pure functions of the records.
 
 A *case* is what one row of a table shows: benchmark, form, ranks, size and further parameters. For each case and library
-the samples of all rounds are pooled; the median stands for them and the quartiles show the spread.
+the samples of all rounds are pooled, as far as their runs may be compared (`placement`); the median stands for them and the
+quartiles show the spread.
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from limosa_lab import placement
 from limosa_lab.records import Sample
 
 LIMOSA = "limosa"
@@ -75,12 +77,21 @@ def case_of(sample: Sample) -> Case:
 
 
 def results(samples: Iterable[Sample]) -> Results:
-    """Pool the verified samples of all rounds by case and library; cases are in order, rows of small size first."""
+    """Pool the verified samples of runs that may be compared by case and library; cases are in order, rows of small size first."""
     pooled: dict[Case, dict[str, list[float]]] = {}
+    for case, of_case in by_case(samples).items():
+        for sample in placement.alike(of_case):
+            pooled.setdefault(case, {}).setdefault(sample.library, []).extend(sample.samples)
+    return {case: {name: summarize(values) for name, values in pooled[case].items()} for case in sorted(pooled, key=Case.order)}
+
+
+def by_case(samples: Iterable[Sample]) -> dict[Case, list[Sample]]:
+    """Give the verified samples of each case."""
+    found: dict[Case, list[Sample]] = {}
     for sample in samples:
         if sample.verified and sample.samples:
-            pooled.setdefault(case_of(sample), {}).setdefault(sample.library, []).extend(sample.samples)
-    return {case: {name: summarize(values) for name, values in pooled[case].items()} for case in sorted(pooled, key=Case.order)}
+            found.setdefault(case_of(sample), []).append(sample)
+    return found
 
 
 def best_peer(case: Case, by_library: dict[str, Summary]) -> tuple[str, float] | None:

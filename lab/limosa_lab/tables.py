@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from limosa_lab import stats
+from limosa_lab import placement, stats
 from limosa_lab.machine import QUIET_PERCENT
 from limosa_lab.records import Recording, Run
 from limosa_lab.stats import Case, Series, Summary
@@ -101,6 +101,8 @@ def _missing(library: str, case: Case, recording: Recording) -> str:
     """Say why there is no number: what went wrong with the runs, or that the library does not offer it."""
     if any(s.library == library and not s.verified and stats.case_of(s) == case for s in recording.samples):
         return "wrong data"
+    if any(s.library == library and s.verified and s.samples and stats.case_of(s) == case for s in recording.samples):
+        return "other placement"
     failed = {run.outcome for run in recording.runs if _concerns(run, library, case) and run.outcome != "ok"}
     return ", ".join(sorted(failed)) or "-"
 
@@ -137,8 +139,28 @@ def troubles(recording: Recording) -> list[str]:
             f"{title}: {count} {'run' if count == 1 else 'runs'} of {program} on {ranks(number_of_ranks)} {what}; "
             "what was printed before is used."
         )
+    found += _placements(recording)
     left = {recording.titles()[run.library] for run in recording.runs if run.left_behind}
     found += [f"{title} left processes behind, which were killed." for title in sorted(left)]
+    return found
+
+
+def _placements(recording: Recording) -> list[str]:
+    """Say how many samples are left out because the processors were placed differently."""
+    cases = stats.by_case(recording.samples)
+    used = {case: placement.alike(samples) for case, samples in cases.items()}
+    found = []
+    without = sum(not samples for samples in used.values())
+    if without:
+        found.append(
+            f"In {without} of {len(cases)} cases the flag's time changed during every run, so that nothing can be compared; "
+            "more rounds may help."
+        )
+    every, kept = sum(map(len, cases.values())), sum(map(len, used.values()))
+    if kept < every:
+        times = [time for samples in cases.values() for sample in samples for time in sample.flag or ()]
+        span = f"the flag took {number(min(times))} to {number(max(times))} us" if times else "the flag's time is not known"
+        found.append(f"The processors were placed differently in {every - kept} of {every} lists of samples, which are left out; {span}.")
     return found
 
 

@@ -90,6 +90,8 @@ def test_a_measurement_with_limosa_alone(tmp_path):
     assert {"cpu", "kernel", "mitigations", "load", "time", "processors"} <= set(environment)
     runs = [line for line in middle if line["kind"] == "run"]
     assert [(line["round"], line["outcome"], line["left_behind"]) for line in runs] == [(0, "ok", 0), (1, "ok", 0)], runs
+    assert all(line["flag"] is None or len(line["flag"]) == 2 for line in middle)
+    assert all(line["flag"] for line in middle) or environment["processors"] < 2
     samples = [line for line in middle if line["kind"] == "sample" and line["metric"] == "latency"]
     assert {8, 1024} <= {line["bytes"] for line in samples} and max(line["bytes"] for line in samples) == 1024
     assert all(line["verified"] and line["form"] == "hot" and len(line["samples"]) == 3 for line in samples)
