@@ -5,13 +5,8 @@
 
 use half::f16;
 
-use super::{Reduction, wide};
+use super::{Kernel, Reduction, wide};
 use crate::datatype::named::{Basic, Float, Group, Kind};
-
-/// Combines `count` elements at the first address into those at the second.
-///
-/// Callers promise what [`Op::reduce_local`](super::Op::reduce_local) asks for.
-pub(super) type Kernel = unsafe fn(*const u8, *mut u8, usize);
 
 /// An operation on values of type `T`.
 trait Combine<T> {

@@ -3,7 +3,7 @@
 //! The pair with the smaller (greater) value wins; among equal values the smaller index. Values that do not compare (NaN) leave `inout` as it
 //! is. Only value and index are written, never the gap that a compiler leaves in a structure.
 
-use super::kernels::Kernel;
+use super::Kernel;
 use super::wide::Extended;
 use crate::datatype::named::{Basic, Float, Kind};
 

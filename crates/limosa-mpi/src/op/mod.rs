@@ -198,11 +198,16 @@ impl Op {
     }
 }
 
+/// Combines `count` elements at the first address into those at the second.
+///
+/// Callers promise what [`Op::reduce_local`] asks for.
+type Kernel = unsafe fn(*const u8, *mut u8, usize);
+
 /// How an operation is done for a type.
 enum Work {
     Nothing,
     Replace,
-    Elements(kernels::Kernel),
+    Elements(Kernel),
 }
 
 impl Work {

@@ -3,8 +3,7 @@
 use std::cmp::Ordering;
 use std::ffi::c_int;
 
-use super::Reduction;
-use super::kernels::Kernel;
+use super::{Kernel, Reduction};
 use crate::datatype::named::Float;
 
 unsafe extern "C" {
