@@ -6,7 +6,7 @@
 //! - An object owns one [`Attributes`]: the values set on it, in the order in which they were set. A value is a word of the size of a pointer
 //!   and means nothing to this library.
 //! - User callbacks run without any lock held, so that they may call the library, also about the same object.
-//! - What a callback answers is passed on: an attribute whose delete callback fails stays where it is.
+//! - A callback's error code is passed on: an attribute whose delete callback fails is not deleted.
 //! - Freeing a keyval takes its name out of use; attributes set under it keep it alive and can still be read and deleted.
 //! - Removing all attributes goes from the last set to the first, the order which the standard asks for on `MPI_COMM_SELF`.
 //! - Keyval numbers are never reused.
@@ -68,7 +68,7 @@ pub enum CopyRule {
 pub enum DeleteRule {
     /// Nothing (`MPI_COMM_NULL_DELETE_FN`).
     Ignore,
-    /// The program is told.
+    /// Calls the callback of the program.
     Tell(DeleteFn),
 }
 

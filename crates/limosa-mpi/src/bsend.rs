@@ -1,4 +1,4 @@
-//! Buffered sends (MPI-5 section 3.6): the buffers that programs attach, and the account of what is in them.
+//! Buffered sends (MPI-5 section 3.6): the buffers that programs attach, and how much of them is in use.
 //!
 //! The bytes of buffered messages are kept on this library's heap; an attached buffer is the allowance for them. Each message takes its packed
 //! size and `MPI_BSEND_OVERHEAD` from the allowance until it has been sent.
@@ -52,10 +52,10 @@ impl SendBuffer {
     }
 }
 
-/// Whose buffer is meant.
+/// Which buffer is meant: that of the process or of a communicator.
 #[derive(Clone, Copy)]
 pub enum BufferOwner<'a> {
-    /// The process's, as far as this world is concerned.
+    /// The process's buffer in this world.
     Process(&'a World),
     /// The communicator's.
     Comm(&'a Comm),

@@ -1,21 +1,21 @@
 //! Communicators: a group and a context in which its members exchange messages (MPI-5 chapter 7).
 //!
 //! Contract
-//! - A [`Comm`] is shared as `Arc<Comm>`; whoever works with one holds it, so that freeing a communicator never pulls it away from operations
-//!   still under way. Group, rank, context and topology never change; name, error handler, hints and attributes have locks of their own.
+//! - A [`Comm`] is shared as `Arc<Comm>`. Every operation holds its communicator, so that `MPI_Comm_free` does not affect operations under way.
+//!   Group, rank, context and topology never change; name, error handler, hints and attributes have locks of their own.
 //! - All communicators here are intracommunicators.
 //!
 //! Contexts. A context is a 64-bit number that keeps the messages of one communicator apart from those of all others. Even numbers carry point
-//! to point traffic, the odd one beside it ([`Comm::coll_context`]) the traffic of collectives. All members must agree on the number of a new
+//! to point traffic, the next odd number ([`Comm::coll_context`]) the traffic of collectives. All members must agree on the number of a new
 //! communicator, and they do so without a message: it is a mix ([`mix`](crate::mix::mix)) of
 //! - the context of the parent,
 //! - the number of communicators that were made from the parent by collective calls before. The standard has all members make these calls in
 //!   the same order, so they count alike; a call that fails is counted as well, so that members stay in step;
-//! - a word that tells apart what one call makes on disjoint sets of members, such as the colour of a split.
+//! - a word that distinguishes the communicators that one call makes on disjoint sets of members, such as the colour of a split.
 //!
 //! `MPI_Comm_create_group` is called by some members only, who count their calls per (group, tag) instead. Numbers are never reused: a late
-//! message of a freed communicator cannot reach a new one. Two among n communicators share a number by bad luck with a probability of about
-//! n^2 / 2^64, for a million communicators one in twenty million.
+//! message of a freed communicator cannot reach a new one. The probability that two of n communicators get the same number is about
+//! n^2 / 2^64; for a million communicators one in twenty million.
 
 use std::any::Any;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -51,7 +51,7 @@ const WORLD_CONTEXT: u64 = 0;
 /// Number of the context of the `MPI_COMM_SELF` of rank 0; those of the others follow.
 const SELF_CONTEXT: u64 = 1;
 
-/// What the layer above keeps with a communicator. It is dropped with it.
+/// Data of the layer above that belong to a communicator and are dropped with it.
 pub trait Attachment: Any + Send + Sync {
     /// Whether it has memory that the members share.
     fn keeps_shared_memory(&self) -> bool;
@@ -90,7 +90,7 @@ impl Comm {
         Comm::predefined(world, context, Group::contiguous(world.rank(), 1), 0, "MPI_COMM_SELF")
     }
 
-    /// `MPI_COMM_WORLD` of `size` processes that do not communicate, as rank `rank` sees it: for plans, and for tests.
+    /// `MPI_COMM_WORLD` of a world without communication, as rank `rank` of `size` sees it: for plans and for tests.
     pub fn without_engine(size: u32, rank: u32) -> Arc<Comm> {
         Comm::all_of(&World::without_engine(size, rank))
     }
@@ -130,7 +130,7 @@ impl Comm {
         }
     }
 
-    /// What operations under way need of a communicator that is freed: who the members are, what it is called, and where errors go.
+    /// The part of a freed communicator that operations under way still need: the members, the name, and the error handler.
     fn remnant(&self) -> Comm {
         let remnant = Comm::bare(self.world.clone(), self.context, self.group.clone(), self.rank, self.errhandler(), None);
         remnant.set_name(&self.name());
@@ -148,13 +148,13 @@ impl Comm {
     /// The engine that carries its messages.
     ///
     /// # Panics
-    /// Nobody communicates in its world.
+    /// If its world has no communication.
     #[inline]
     pub fn engine(&self) -> &Arc<Engine> {
         self.world.engine()
     }
 
-    /// As [`Comm::engine`]; `None` if nobody communicates in its world.
+    /// As [`Comm::engine`]; `None` if its world has no communication.
     #[inline]
     pub fn engine_if_any(&self) -> Option<&Arc<Engine>> {
         self.world.engine_if_any()
@@ -196,7 +196,7 @@ impl Comm {
         self.group.world_rank(self.rank as usize).expect("this process is a member")
     }
 
-    /// World rank of the member at `rank`. `MPI_PROC_NULL` and `MPI_ANY_SOURCE` are no members: callers look for them first.
+    /// World rank of the member at `rank`. `MPI_PROC_NULL` and `MPI_ANY_SOURCE` are not members: callers test for them first.
     #[inline]
     pub fn world_rank_of(&self, rank: i32) -> Result<u32> {
         self.partner(rank, "rank")
@@ -247,10 +247,10 @@ impl Comm {
         self.freed.load(Ordering::Acquire)
     }
 
-    /// What the layer of the collectives keeps with this communicator, made at the first call.
+    /// The data of the collectives' layer for this communicator, made at the first call.
     ///
     /// # Panics
-    /// If another type is attached: there is one such layer.
+    /// If a value of another type is attached.
     #[inline]
     pub fn attachment<T: Attachment>(&self, make: impl FnOnce() -> T) -> &T {
         let attachment: &dyn Any = &**self.attachment.get_or_init(|| Box::new(make()));
@@ -267,17 +267,17 @@ impl Comm {
         false
     }
 
-    /// The group of the other side of an intercommunicator; an error here, for there is no other side.
+    /// The remote group of an intercommunicator; always an error, because all communicators are intracommunicators.
     pub fn remote_group(&self) -> Result<Arc<Group>> {
         fail!(MPI_ERR_COMM, "{} is an intracommunicator and has no remote group", self.describe())
     }
 
-    /// The name in bytes, empty if nobody gave one.
+    /// The name in bytes; empty if none was set.
     pub fn name(&self) -> Vec<u8> {
         self.name.lock().clone()
     }
 
-    /// Names the communicator; what is longer than the ABI allows is cut off.
+    /// Names the communicator; a longer name than the ABI allows is cut off.
     pub fn set_name(&self, name: &[u8]) {
         let length = name.len().min(MPI_MAX_OBJECT_NAME as usize - 1);
         *self.name.lock() = name[..length].to_vec();
@@ -298,7 +298,7 @@ impl Comm {
         self.errhandler.read().clone()
     }
 
-    /// Puts another error handler in force.
+    /// Sets another error handler.
     pub fn set_errhandler(&self, errhandler: Arc<Errhandler>) -> Result<()> {
         errhandler.check_fits(Scope::Comm)?;
         *self.errhandler.write() = errhandler;

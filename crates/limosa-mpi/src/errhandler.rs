@@ -60,7 +60,7 @@ pub struct Errhandler {
     pub action: Action,
     /// The handle value under which the ABI layer registered this handler; 0 if none.
     pub handle: AtomicUsize,
-    /// How often the program was given that handle and has not freed it.
+    /// References that the program holds: how often it got the handle, less how often it freed it.
     pub references: Mutex<usize>,
 }
 
@@ -69,7 +69,7 @@ impl Errhandler {
         Arc::new(Errhandler { action, handle: AtomicUsize::new(0), references: Mutex::new(0) })
     }
 
-    /// `MPI_ERRORS_ARE_FATAL`, the handler of all objects that nobody gave another.
+    /// `MPI_ERRORS_ARE_FATAL`, the initial handler of all objects.
     pub fn fatal() -> Arc<Errhandler> {
         static FATAL: LazyLock<Arc<Errhandler>> = LazyLock::new(|| Errhandler::with(Action::Fatal));
         FATAL.clone()

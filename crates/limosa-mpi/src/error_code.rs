@@ -27,7 +27,7 @@ struct Registry {
 
 static REGISTRY: Mutex<Registry> = Mutex::new(Registry { added: BTreeMap::new(), last: MPI_ERR_LASTCODE });
 
-/// What was wrong in the last failed calls. Half a megabyte, of which only what is used is really there.
+/// The sentences of the last failed calls. Half a megabyte of address space; only used pages take memory.
 static SENTENCES: Ring<1024> = Ring::new();
 
 impl Registry {

@@ -7,12 +7,12 @@
 //! ```
 //!
 //! Contract
-//! - [`Ring::keep`] gives a sentence a code. The class is in the code itself, as its place in the table of classes, and stays readable for ever, in
-//!   any process. The sentence stays until its slot is used again; [`Ring::sentence`] then gives nothing, never another code's sentence.
+//! - [`Ring::keep`] stores a sentence and returns its code. The code contains the class, as its index in the table of classes, and can always be
+//!   read, in any process. The sentence stays until its slot is used again; [`Ring::sentence`] then returns nothing, never another sentence.
 //! - Numbers repeat after 2^23 sentences. A code that old could name a newer sentence of its class.
 //! - Place 0 is the class `MPI_SUCCESS`, which no error has: `1 << 30` is not a code.
-//! - Keeping a sentence neither waits for another thread nor takes memory from the heap: it works in a forked child, whatever the other threads
-//!   of the parent were doing, and when memory has run out. A slot that is in use at that moment is passed over, and the error has no sentence.
+//! - Storing a sentence neither waits for another thread nor allocates memory. It works in a forked child, whatever the other threads of the
+//!   parent were doing, and when memory has run out. If the slot is in use at that moment, the error has no sentence.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -26,7 +26,7 @@ const PLACE_SHIFT: u32 = 23;
 const NUMBERS: u32 = 1 << PLACE_SHIFT;
 /// More classes than this have no code.
 pub(crate) const PLACES: usize = 1 << (30 - PLACE_SHIFT);
-/// What fits beside the zero byte that C puts behind it.
+/// Bytes of a sentence, without the zero byte that C adds.
 const LONGEST: usize = MPI_MAX_ERROR_STRING as usize - 1;
 
 struct Slot {
@@ -39,7 +39,7 @@ struct Slot {
 impl Slot {
     const EMPTY: Slot = Slot { code: 0, length: 0, text: [0; LONGEST] };
 
-    /// Appends a text, or the whole characters of it for which there is room.
+    /// Appends a text; if there is too little room, as many whole characters as fit.
     fn push(&mut self, text: &str) {
         let mut taken = text.len().min(LONGEST - self.length);
         while !text.is_char_boundary(taken) {
@@ -81,7 +81,7 @@ impl<const N: usize> Ring<N> {
         Some(code)
     }
 
-    /// The sentence of a code, as long as it is there.
+    /// The sentence of a code, unless its slot has been used again.
     pub(crate) fn sentence(&self, code: i32) -> Option<String> {
         place(code)?;
         let slot = self.slot(code).lock();

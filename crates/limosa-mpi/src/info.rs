@@ -42,7 +42,7 @@ impl Info {
 
     /// The start of this process as `MPI_Info_create_env` describes it (MPI-5 section 11.5.1).
     ///
-    /// `argv` is the program's command line; if it is empty, the operating system is asked. What is not known is left out.
+    /// `argv` is the program's command line; if it is empty, that of the operating system is taken. Unknown values are left out.
     pub fn environment(argv: &[Vec<u8>]) -> Arc<Info> {
         Info::with(environment_pairs(argv, MAXPROCS.load(Ordering::Relaxed)), false)
     }

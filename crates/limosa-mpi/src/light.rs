@@ -1,7 +1,7 @@
 //! Requests without an object: non-blocking sends and receives live in the engine alone, under a short name that becomes their handle.
 //!
-//! What is common is done here in one visit to the engine: waiting for and testing such requests. For everything else [`object`] makes an object
-//! for the duration of a call.
+//! The common calls, waiting for and testing such requests, take the engine's lock once. For all other calls [`object`] makes an object for the
+//! duration of the call.
 
 use crate::consts::MPI_ANY_TAG;
 use crate::observe::{Awaits, Waiting};
@@ -54,7 +54,7 @@ pub fn test(short: Short) -> Result<Option<(usize, End)>, Unknown> {
     Ok(of_light_requests().engine().test_one(short)?.map(|(note, is_send, completion)| (note, end_of(is_send, completion))))
 }
 
-/// Lists what the open ones of these requests wait for.
+/// Lists what those of these requests wait for that have not ended.
 #[cold]
 fn list_awaits(shorts: impl Iterator<Item = Short>, tell: &mut dyn FnMut(Awaits<'_>)) {
     for label in shorts.filter_map(|short| of_light_requests().engine().open_label(short)) {

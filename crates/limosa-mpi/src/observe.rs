@@ -1,6 +1,6 @@
-//! What a blocked call says of itself on the status board, for `limosa ps` and the hang doctor.
+//! What a blocked call writes on the status board, for `limosa ps` and the hang doctor.
 //!
-//! The fast path pays for one thread-local store per call ([`entering`]); everything else happens when a call is about to sleep.
+//! The fast path costs one thread-local store per call ([`entering`]); everything else is done when a call is about to sleep.
 
 use crate::comm::Comm;
 use limosa_job::Asleep;
@@ -8,7 +8,7 @@ use limosa_job::{Blocked, Job, Kind, Peer, Wait};
 use limosa_p2p::Observer;
 use std::cell::{Cell, RefCell};
 
-/// What is known of the calling thread.
+/// What is known about the calling thread.
 struct Caller {
     /// The call that it entered last.
     call: Cell<&'static str>,
@@ -20,10 +20,10 @@ thread_local! {
     static CALLER: Caller = const { Caller { call: Cell::new(""), counted: Cell::new(false) } };
 }
 
-/// Says which call of the standard this thread is entering.
+/// Records which call of the standard this thread enters.
 #[inline]
 pub fn entering(call: &'static str) {
-    // A thread's last steps (destructors) may come after its thread-local values are gone; then nobody will know the name.
+    // A thread's last steps (destructors) may come after its thread-local values are gone; the name is lost then.
     let counted = CALLER.try_with(|caller| {
         caller.call.set(call);
         caller.counted.get()
@@ -33,7 +33,7 @@ pub fn entering(call: &'static str) {
     }
 }
 
-/// Has the status board count this thread among those that use the library.
+/// Counts this thread on the status board among those that use the library.
 #[cold]
 fn introduce() {
     if let Some(job) = Job::current() {
@@ -90,7 +90,7 @@ impl Awaits<'_> {
     }
 }
 
-/// Calls its argument with what each of several operations waits for.
+/// Calls its argument with the wait of each of several operations.
 pub type ListAwaits<'a> = dyn Fn(&mut dyn FnMut(Awaits<'_>)) + 'a;
 
 /// What a thread waits for.
@@ -141,11 +141,11 @@ impl<'a> Waiting<'a> {
     }
 }
 
-/// A wait of which somebody has to be told before the thread sleeps and when it sleeps no more.
+/// A wait that is reported before the thread sleeps, and taken back when it has woken.
 pub struct Sleeper<'a> {
     /// What the status board says.
     pub waiting: &'a Waiting<'a>,
-    /// Tells that a thread is going to sleep; called with the engine's lock.
+    /// Reports that a thread is about to sleep; called with the engine's lock.
     pub begin_sleep: &'a dyn Fn(),
     /// Takes that back.
     pub end_sleep: &'a dyn Fn(),

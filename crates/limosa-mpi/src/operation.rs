@@ -1,14 +1,14 @@
-//! Operations: what a request is about, behind one interface.
+//! Operations: whatever a request can be waiting for, behind one interface.
 //!
-//! A [`Request`](crate::request::Request) holds one operation and knows nothing of its kind: sends and receives in the engine, collectives, and
-//! whatever else the standard lets a program wait for. A new kind implements [`Operation`]; the code of requests, of the calls that wait for several
-//! of them, and of the report of a hang stays as it is.
+//! A [`Request`](crate::request::Request) holds one operation and does not know its kind: a send or a receive in the engine, a collective, or
+//! anything else that the standard lets a program wait for. A new kind implements [`Operation`]. The code of requests, of the calls that wait
+//! for several requests, and of the hang report does not change.
 //!
 //! # Who calls what
 //!
 //! | method | called by | with the engine's lock | meanwhile |
 //! |---|---|---|---|
-//! | `start` | `MPI_Start`, or whoever makes a request that is under way from the beginning | no | nobody else: the operation is not under way |
+//! | `start` | `MPI_Start`, or the call that makes a started request | no | no other method runs: the operation is not under way |
 //! | `progress`, `look` | any call that tests or waits | no | other threads may be in any method but `start` |
 //! | `is_ready` | a thread that waits | **yes**: it must not call the engine, wait, or run user code | as above |
 //! | `wait` | `MPI_Wait` and `MPI_Waitall` | no | as above |
@@ -19,9 +19,9 @@
 //! | `keeps_shared_memory` | `MPI_Request_free` | no | as above |
 //! | `awaits` | the thread that waits, when it is about to sleep | no | as above |
 //!
-//! The request's lock-free state ([`StateWord`]) sees to it that `finish` is called until it has answered once for each start, and that `start` comes
-//! after that. The operation sees to it that a thread that waits in the engine wakes when `is_ready` becomes true: what ends by a message does so by
-//! itself, everything else calls [`Engine::notify`](limosa_p2p::Engine::notify).
+//! The request's lock-free state ([`StateWord`]) ensures that `finish` is called until it has returned the end once for each start, and that the
+//! next `start` comes after that. The operation ensures that a thread that waits in the engine wakes when `is_ready` becomes true. A message wakes
+//! the thread anyway; an operation that ends in another way calls [`Engine::notify`](limosa_p2p::Engine::notify).
 
 use crate::comm::Comm;
 use crate::error::{Error, Result, error_of};
@@ -39,32 +39,32 @@ pub trait Operation: Send + Sync {
     /// Those of the kind; the operation is then not under way.
     fn start(self: Arc<Self>) -> Result<()>;
 
-    /// Does what is left to do if that needs nobody else; true when it has ended. Makes no progress in the engine, which the caller does.
+    /// Does the remaining local work; true when the operation has ended. Makes no progress in the engine: the caller does that.
     fn progress(&self) -> bool;
 
     /// True if it has ended, or [`Operation::progress`] would bring it further. Called with the engine's lock, of which `view` is the contents.
     fn is_ready(&self, view: &View<'_>) -> bool;
 
-    /// Does what is left to do if that needs nobody else, and gives the end, with its error if it failed; `None` if it has not ended.
+    /// Does the remaining local work and returns the end, with its error if it failed; `None` if the operation has not ended.
     fn finish(&self) -> Option<End>;
 
-    /// The end of an operation that has ended, which stays to be taken (`MPI_Request_get_status`).
+    /// A copy of the end of an operation that has ended; `finish` can still be called (`MPI_Request_get_status`).
     fn look(&self) -> Option<End>;
 
     /// Asks for cancellation.
     ///
     /// # Errors
-    /// `MPI_ERR_REQUEST` for kinds that the standard does not let be cancelled.
+    /// `MPI_ERR_REQUEST` for kinds that cannot be cancelled.
     fn cancel(&self) -> Result<()>;
 
-    /// Nobody will ask for the end: it ends by itself.
+    /// The program has freed the request: the operation completes, and its end is dropped.
     ///
     /// # Errors
-    /// `MPI_ERR_REQUEST` for kinds that the standard does not let be freed while they are under way.
+    /// `MPI_ERR_REQUEST` for kinds that cannot be freed while they are under way.
     fn release(&self) -> Result<()>;
 
-    /// Waits until it has ended; false, at once, for a kind that is waited for in the engine. Only a kind that has ended as soon as it is ready may leave
-    /// it to the engine.
+    /// Waits until it has ended. Returns false at once for a kind that the engine waits for, which must have ended as soon as it is
+    /// ready.
     fn wait(&self, _waiting: &Waiting<'_>) -> bool {
         false
     }
@@ -75,7 +75,7 @@ pub trait Operation: Send + Sync {
     /// It has woken.
     fn end_sleep(&self) {}
 
-    /// Whether it has memory of its own that processes share, so that it should be dropped as soon as its request is freed.
+    /// Whether it owns shared memory, so that it should be dropped as soon as its request is freed.
     fn keeps_shared_memory(&self) -> bool {
         false
     }
@@ -100,7 +100,7 @@ pub struct End {
 }
 
 impl End {
-    /// The end of nothing (MPI-5 section 3.7.3): the empty status.
+    /// The end of an inactive request: the empty status (MPI-5 section 3.7.3).
     pub fn empty() -> End {
         End { source: crate::consts::MPI_ANY_SOURCE, tag: crate::consts::MPI_ANY_TAG, bytes: 0, cancelled: false, error: None }
     }
@@ -174,8 +174,8 @@ pub(crate) fn awaits_message(comm: Option<&Arc<Comm>>, is_send: bool, peer: Opti
 
 /// State and number of an operation in one atomic word, so that a step on behalf of one start cannot touch the next one.
 ///
-/// An operation may be started again as soon as it has ended, under another number. A thread that looked before and acts after that must not take the
-/// new start for the old one. Every transition therefore names the number that it is about, and fails if the word has another one.
+/// An operation may be started again, under another number, as soon as it has ended. A thread that read the state before the restart must not
+/// change the state after it. Every transition therefore names the number that it expects, and fails if the word has another one.
 ///
 /// ```text
 /// 63                              3 2      0
@@ -184,7 +184,7 @@ pub(crate) fn awaits_message(comm: Option<&Arc<Comm>>, is_send: bool, peer: Opti
 #[derive(Debug)]
 pub struct StateWord(AtomicU64);
 
-/// What a [`StateWord`] said at some moment.
+/// A copy of a [`StateWord`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moment {
     /// The number of the start.
@@ -208,7 +208,7 @@ impl StateWord {
         number << StateWord::SHIFT | state as u64
     }
 
-    /// State and number now. Sees what was written before the transition that led here.
+    /// State and number now, with acquire ordering: writes before the last transition are visible.
     #[inline]
     #[must_use]
     pub fn load(&self) -> Moment {
@@ -216,7 +216,7 @@ impl StateWord {
         Moment { number: word >> StateWord::SHIFT, state: word as u8 % StateWord::STATES }
     }
 
-    /// From one state of start `number` to another; false, and nothing has changed, if the word is not there or not there any more.
+    /// Changes the state of start `number` from one to another; false, without a change, if the word has another state or number.
     #[inline]
     #[must_use]
     pub fn advance(&self, number: u64, from: u8, to: u8) -> bool {
@@ -224,7 +224,7 @@ impl StateWord {
         self.0.compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 
-    /// To a state of start `number`, by the only thread that may change the word now: the one that starts, or that is in a state of its own.
+    /// Sets the state of start `number`. Only for the thread that alone may change the word now: the one that starts or finishes it.
     #[inline]
     pub fn set(&self, number: u64, state: u8) {
         self.0.store(StateWord::pack(number, state), Ordering::Release);

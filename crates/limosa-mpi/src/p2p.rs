@@ -183,7 +183,7 @@ pub fn isend(comm: &Arc<Comm>, region: Region, dest: i32, tag: i32, mode: SendMo
 /// Receives and waits.
 ///
 /// # Errors
-/// `MPI_ERR_RANK`, `MPI_ERR_TAG`. That the message was too long is said in the end's `error`, beside what was received.
+/// `MPI_ERR_RANK`, `MPI_ERR_TAG`. If the message was too long, the end's `error` says so; the end also describes what was received.
 #[inline]
 pub fn receive(comm: &Arc<Comm>, region: Region, source: i32, tag: i32) -> Result<End> {
     let (source, tag) = check_source(comm, source, tag)?;

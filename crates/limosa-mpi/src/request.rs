@@ -2,13 +2,13 @@
 //!
 //! | state | meaning | next |
 //! |---|---|---|
-//! | inactive | a persistent operation that was not started, or one whose end was taken | starting |
+//! | inactive | a persistent operation that is not started, or an operation whose end was taken | starting |
 //! | starting | a thread starts the operation | active; inactive if that failed |
 //! | active | the operation is under way, or has ended and its end has not been taken | ending |
-//! | ending | a thread takes the end, or gives the operation up | inactive; active if it has not ended |
+//! | ending | a thread takes the end, or frees the request | inactive; active if it has not ended |
 //!
-//! What the operation is a request does not know: see [`Operation`]. Its end is taken exactly once for each start, by [`Request::take`]. A `None` in a
-//! list of requests stands for `MPI_REQUEST_NULL`.
+//! A request does not know the kind of its operation: see [`Operation`]. The end is taken exactly once for each start, by
+//! [`Request::take`]. A `None` in a list of requests stands for `MPI_REQUEST_NULL`.
 
 use crate::comm::Comm;
 use crate::error::Result;
@@ -49,12 +49,12 @@ impl Request {
         Arc::new(Request { word: StateWord::new(state), held, is_persistent, comm, handle: AtomicUsize::new(0) })
     }
 
-    /// A request that is complete already.
+    /// A request that is complete from the beginning.
     pub fn done(comm: Option<&Arc<Comm>>, end: End) -> Arc<Request> {
         Request::under_way(comm, Arc::new(Completed(end)))
     }
 
-    /// An operation that is started once, by whoever makes the request.
+    /// An operation that is started once, by the caller.
     pub fn under_way(comm: Option<&Arc<Comm>>, operation: Arc<dyn Operation>) -> Arc<Request> {
         Request::new(ACTIVE, Held::Any(operation), false, comm.cloned())
     }
@@ -69,17 +69,17 @@ impl Request {
         Request::new(INACTIVE, Held::Any(operation), true, Some(comm.clone()))
     }
 
-    /// The communicator, whose error handler hears of errors.
+    /// The communicator whose error handler gets the errors.
     pub fn comm(&self) -> Option<&Arc<Comm>> {
         self.comm.as_ref()
     }
 
-    /// True for persistent operations, which become inactive instead of vanishing.
+    /// True for persistent operations: they become inactive when they end, and the request stays.
     pub fn is_persistent(&self) -> bool {
         self.is_persistent
     }
 
-    /// Whether it keeps memory that processes share: a persistent collective has some of its own, others that of their communicator.
+    /// Whether it owns shared memory: persistent collectives do, others use the memory of their communicator.
     pub fn keeps_shared_memory(&self) -> bool {
         self.comm.as_ref().is_some_and(|comm| comm.is_freed()) || (self.is_persistent && self.operation().keeps_shared_memory())
     }
@@ -108,7 +108,7 @@ impl Request {
         self.active().is_none_or(|operation| operation.progress())
     }
 
-    /// Takes the end of an operation that has ended; `None` if it has not. An inactive request ends emptily, as often as asked.
+    /// Takes the end of an operation that has ended; `None` if it has not. An inactive request always returns the empty end.
     pub fn take(&self) -> Option<End> {
         let now = self.word.load();
         if now.state == INACTIVE {
@@ -123,7 +123,7 @@ impl Request {
         end
     }
 
-    /// The end of an operation that has ended, which stays to be taken (`MPI_Request_get_status`).
+    /// A copy of the end of an operation that has ended; it can still be taken (`MPI_Request_get_status`).
     pub fn look(&self) -> Option<End> {
         match self.active() {
             None => Some(End::empty()),
@@ -159,7 +159,7 @@ impl Request {
     /// Asks for cancellation (`MPI_Cancel`).
     ///
     /// # Errors
-    /// `MPI_ERR_REQUEST` for operations that the standard does not let be cancelled, and inactive ones.
+    /// `MPI_ERR_REQUEST` for operations that cannot be cancelled, and for inactive ones.
     pub fn cancel(&self) -> Result<()> {
         match self.active() {
             None => fail!(MPI_ERR_REQUEST, "the request is inactive: there is nothing to cancel"),
@@ -167,10 +167,10 @@ impl Request {
         }
     }
 
-    /// Nobody will ask for the end (`MPI_Request_free`).
+    /// Frees the request: the operation completes, and its end is dropped (`MPI_Request_free`).
     ///
     /// # Errors
-    /// `MPI_ERR_REQUEST` for an active operation that the standard does not let be freed.
+    /// `MPI_ERR_REQUEST` for an active operation that cannot be freed.
     pub fn release(&self) -> Result<()> {
         let number = self.word.load().number;
         if !self.word.advance(number, ACTIVE, ENDING) {
@@ -187,16 +187,16 @@ fn not_persistent() -> Result<()> {
     fail!(MPI_ERR_REQUEST, "only persistent requests can be started, and this one is not")
 }
 
-/// Lists what the open ones of these requests wait for.
+/// Lists what those of these requests wait for that have not ended.
 fn list_awaits(requests: &[Option<Arc<Request>>], tell: &mut dyn FnMut(Awaits<'_>)) {
     let open = requests.iter().flatten().filter(|request| !request.is_done());
     open.filter_map(|request| request.operation().awaits()).for_each(tell);
 }
 
-/// Active operations, whose states the engine's condition looks at.
+/// Active operations; the engine's condition reads their states.
 type Open<'a> = SmallVec<[&'a dyn Operation; 8]>;
 
-/// Waits until all requests have ended. Their ends are then there to be taken.
+/// Waits until all requests have ended; their ends can then be taken.
 pub fn wait_all(requests: &[Option<Arc<Request>>]) {
     let list = |tell: &mut dyn FnMut(Awaits<'_>)| list_awaits(requests, tell);
     let waiting = Waiting::several(&list, true);

@@ -9,7 +9,7 @@ use limosa_p2p::{Completion, Engine, RequestId, View};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What a transfer is, for its end and for the report of a hang.
+/// Kind and partner of a transfer, for its end and for the hang report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Direction {
     /// A send.
@@ -36,7 +36,7 @@ impl Direction {
         }
     }
 
-    /// The end of a transfer that the engine had nothing to do for.
+    /// The end of a transfer with which the engine had nothing to do.
     fn end_of_nothing(self) -> End {
         match self {
             Direction::To { .. } => End::empty(),
@@ -61,7 +61,7 @@ pub(crate) struct Transfer {
     engine: Arc<Engine>,
     comm: Option<Arc<Comm>>,
     direction: Direction,
-    /// The engine's name of it; [`Transfer::ENDED`] if the engine has nothing to do.
+    /// Its name in the engine; [`Transfer::ENDED`] if the engine has nothing to do with it.
     id: AtomicU64,
     begin: Option<Begin>,
 }
@@ -70,7 +70,7 @@ impl Transfer {
     /// No request of the engine has this name: there are far fewer than 2^32 slots.
     const ENDED: u64 = u64::MAX;
 
-    /// One that is under way. `comm` is `None` if nobody knows any more which communicator it is on.
+    /// One that is under way. `comm` is `None` if its communicator is no longer known.
     pub(crate) fn under_way(engine: &Arc<Engine>, id: RequestId, comm: Option<Arc<Comm>>, direction: Direction) -> Transfer {
         Transfer { engine: engine.clone(), comm, direction, id: AtomicU64::new(id.to_wire()), begin: None }
     }

@@ -1,15 +1,15 @@
 //! Worlds: the processes that this one can communicate with, and the engine that reaches them.
 //!
-//! A world belongs to a job. It knows of each process its host, its number on that host, the device that reaches it, and whether it lives; it owns
-//! the engine, and with it all that a thread can sleep on. A communicator holds its world, and whatever works on a communicator reaches the engine
-//! through it. So a process can be in several worlds at once: ranks that are threads of one process have a world each, and so have tests.
+//! A world belongs to a job. For each process it knows the host, the number on that host, the device that reaches it, and whether it lives. It owns
+//! the engine, and so everything that a thread can sleep on. A communicator holds its world, and all work on a communicator reaches the engine
+//! through it. A process can therefore be in several worlds at once; in tests, ranks that are threads of one process have a world each.
 //!
 //! Contract
-//! - The world of the job that this process was launched for is made once ([`World::of_job`]), by whoever initialises first: `MPI_Init`, or a session,
-//!   or several at once. It lives as long as the process.
-//! - Its helper threads run while it has users ([`World::enter`]). When the last user leaves, messages under way are sent before they stop; a later
+//! - The world of the job that this process was launched for is made once ([`World::of_job`]), by the first initialisation: that of `MPI_Init` or of
+//!   a session; several may come at the same time. It lives as long as the process.
+//! - Its helper threads run while it has users ([`World::enter`]). When the last user leaves, they send the messages under way and then stop. A later
 //!   user starts them again.
-//! - Contexts begin with the job's id, so that those of different jobs do not collide.
+//! - Contexts begin with the job's id, so that contexts of different jobs do not collide.
 
 use std::sync::{Arc, OnceLock};
 
@@ -29,7 +29,7 @@ use crate::observe::Waiting;
 
 /// The processes that this one can communicate with.
 pub struct World {
-    /// `None` in a world that plans are made for, but in which nobody communicates.
+    /// `None` in a world without communication, for which collectives are only planned.
     engine: Option<Arc<Engine>>,
     id: u64,
     rank: u32,
@@ -51,7 +51,7 @@ enum Hosts {
     Blocks(u32),
 }
 
-/// What a world knows of a process.
+/// What a world knows about a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Process {
     /// Its host, counted from 0.
@@ -60,7 +60,7 @@ pub struct Process {
     pub rank_on_host: u32,
     /// The device that reaches it.
     pub device: &'static str,
-    /// It lives, as far as is known.
+    /// False once its death is known.
     pub is_alive: bool,
 }
 
@@ -85,7 +85,7 @@ impl Hosts {
         }
     }
 
-    /// What all processes of a job must have chosen alike, as a word that is not 0.
+    /// The choices that must be the same in all processes of a job, as a word that is not 0.
     fn word(self) -> u64 {
         match self {
             Hosts::One => 1,
@@ -118,7 +118,7 @@ impl Hosts {
             let is_here = self != Hosts::Alone && self.find(peer, size).0 == here;
             devices.add_peer(if is_here { DeviceId::SHM } else { messages }, peer);
         }
-        // Whatever they pretend, they share this machine's processors.
+        // Also ranks that act as if they were on several hosts share this machine's processors.
         Ok(Links { devices, doorbell, rank, peers: size, processes_here: size })
     }
 }
@@ -173,7 +173,7 @@ impl World {
         World { engine, id, rank, size, hosts, users, comms, buffers }
     }
 
-    /// A world of `size` processes in which nobody communicates, as process `rank` sees it: for plans, and for tests.
+    /// A world of `size` processes without communication, as process `rank` sees it: for plans and for tests.
     pub fn without_engine(size: u32, rank: u32) -> Arc<World> {
         Arc::new(World::new(None, 1, rank, size, Hosts::One))
     }
@@ -187,13 +187,13 @@ impl World {
     /// The engine.
     ///
     /// # Panics
-    /// Nobody communicates in this world.
+    /// If the world has no communication.
     #[inline]
     pub fn engine(&self) -> &Arc<Engine> {
         self.engine.as_ref().expect("only communicators of worlds with an engine communicate")
     }
 
-    /// As [`World::engine`]; `None` if nobody communicates in this world.
+    /// As [`World::engine`]; `None` in a world without communication.
     #[inline]
     pub fn engine_if_any(&self) -> Option<&Arc<Engine>> {
         self.engine.as_ref()
@@ -209,7 +209,7 @@ impl World {
         self.size
     }
 
-    /// The context with this number of those that belong to the world itself; an even number, different in every job.
+    /// The context with this number among the world's own ones; an even number, different in every job.
     pub(crate) fn context(&self, number: u64) -> u64 {
         mix(mix(self.id, number), 0) & !1
     }
@@ -219,7 +219,7 @@ impl World {
         self.hosts.find(peer, self.size).0
     }
 
-    /// What is known of a process.
+    /// What is known about a process.
     pub fn process(&self, peer: Peer) -> Process {
         let (host, rank_on_host) = self.hosts.find(peer, self.size);
         let (device, is_alive) = self.engine.as_ref().map_or(("", true), |engine| (engine.device_name(peer), engine.is_alive(peer)));
@@ -234,7 +234,7 @@ impl World {
         group.iter().map(|peer| engine.host_address(peer)).collect()
     }
 
-    /// Somebody uses the world from now on.
+    /// Adds a user of the world.
     ///
     /// # Errors
     /// `MPI_ERR_OTHER` when the helper threads cannot be started.
@@ -250,7 +250,7 @@ impl World {
         Ok(())
     }
 
-    /// One user less. The last one waits until what was sent is on its way, and stops the helper threads.
+    /// Removes a user. The last one waits until all messages have been handed to the devices, and stops the helper threads.
     pub fn leave(&self) {
         let mut users = self.users.lock();
         *users -= 1;
@@ -267,11 +267,10 @@ impl World {
 
 static OF_JOB: OnceLock<Arc<World>> = OnceLock::new();
 
-/// The world of the process's job, once it is made, whose requests need no object ([`crate::light`]): a handle without an object names a slot of one
-/// engine, and this world has it.
+/// The world of the process's job. Requests without an object ([`crate::light`]) belong to it: their handle names a slot of its engine.
 ///
 /// # Panics
-/// Before initialisation, when there are no such requests.
+/// Before initialisation: there are no such requests then.
 #[inline]
 pub(crate) fn of_light_requests() -> &'static World {
     of_job_if_any().expect("requests exist only after initialisation")

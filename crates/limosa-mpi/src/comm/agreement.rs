@@ -1,15 +1,15 @@
-//! What making a communicator needs of the members of another one: that they tell each other some bytes.
+//! The exchange of bytes among the members of a communicator that making another communicator needs.
 //!
-//! Collectives do that, which are a layer above this one. Whoever initialises the library plugs them in, before the first communicator is made.
+//! Collectives do it, and they are a layer above this one. The initialisation of the library registers them before the first communicator is made.
 
 use super::Comm;
 use crate::error::Result;
 use crate::fail;
 use std::sync::OnceLock;
 
-/// How the members of a communicator tell each other something.
+/// How the members of a communicator exchange bytes.
 pub trait Agreement: Send + Sync {
-    /// Tells all members the bytes of each, which have the same length everywhere; returns them in rank order. All members must call it, in the order
+    /// Gives all members the bytes of each, in rank order; the length is the same on all. All members must call it, in the order
     /// in which they call collectives.
     ///
     /// # Errors
@@ -19,7 +19,7 @@ pub trait Agreement: Send + Sync {
 
 static PLUGGED_IN: OnceLock<&'static dyn Agreement> = OnceLock::new();
 
-/// Says how members agree. The first one stays.
+/// Registers how bytes are exchanged. The first registration stays.
 pub fn plug_in(agreement: &'static dyn Agreement) {
     PLUGGED_IN.get_or_init(|| agreement);
 }

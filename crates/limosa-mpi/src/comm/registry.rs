@@ -1,5 +1,4 @@
-//! The communicators of a world by context: for calls that know a message's context only, which is all that the engine keeps of an operation under
-//! way.
+//! The communicators of a world by context. The engine keeps only the context of an operation under way; here its communicator is found.
 
 use super::Comm;
 use crate::group::Group;
@@ -8,7 +7,7 @@ use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use std::sync::{Arc, Weak};
 
-/// What is known of a communicator.
+/// What is known about a communicator.
 struct Known {
     comm: Weak<Comm>,
     group: Arc<Group>,
@@ -18,12 +17,12 @@ struct Known {
 #[derive(Default)]
 pub struct Registry {
     known: Arc<Mutex<FxHashMap<u64, Known>>>,
-    /// What is left of freed communicators whose operations are still under way: it hears of those operations' errors, and shares no memory.
+    /// What remains of freed communicators whose operations are still under way: enough to report these operations' errors. No shared memory.
     lingering: Mutex<Vec<Arc<Comm>>>,
 }
 
 impl Registry {
-    /// The communicator with this context, if it is still there.
+    /// The communicator with this context, unless it has been dropped.
     pub(crate) fn find(&self, context: u64) -> Option<Arc<Comm>> {
         self.known.lock().get(&context)?.comm.upgrade()
     }
@@ -41,7 +40,7 @@ impl Registry {
         })
     }
 
-    /// Forgets a communicator that is going.
+    /// Removes a communicator that is being dropped.
     pub(super) fn forget(&self, context: u64) {
         let mut known = self.known.lock();
         if known.get(&context).is_some_and(|known| known.comm.strong_count() == 0) {
@@ -50,7 +49,7 @@ impl Registry {
     }
 }
 
-/// Makes a communicator known to its world.
+/// Enters a communicator in its world's registry.
 pub(super) fn enrol(comm: Comm) -> Arc<Comm> {
     let comm = Arc::new(comm);
     let known = Known { comm: Arc::downgrade(&comm), group: comm.group().clone() };
@@ -58,7 +57,7 @@ pub(super) fn enrol(comm: Comm) -> Arc<Comm> {
     comm
 }
 
-/// A communicator has been freed by its user: what operations under way need of it is kept until they are done.
+/// Keeps the part of a freed communicator that operations under way need, until these are done.
 pub(super) fn retire(comm: &Comm) {
     let world = comm.world();
     let Some(engine) = world.engine_if_any() else { return };

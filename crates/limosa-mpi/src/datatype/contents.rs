@@ -123,7 +123,7 @@ impl Drop for Maker {
         let mut open = Vec::new();
         self.take_old_types(&mut open);
         while let Some(old) = open.pop() {
-            // Only whoever has the last reference gets the type, and the maker, which the copies of a type share.
+            // Only the last reference gives the type, and then its maker, which copies of a type share.
             if let Some(mut maker) = Arc::into_inner(old).and_then(|old| Arc::into_inner(old.maker)) {
                 maker.take_old_types(&mut open);
             }
@@ -211,7 +211,7 @@ impl Maker {
 }
 
 impl Datatype {
-    /// True if a large-count constructor made the type: its contents are then told by the large-count functions only.
+    /// True if a large-count constructor made the type: only the large-count functions return its contents.
     pub fn is_large(&self) -> bool {
         self.large
     }

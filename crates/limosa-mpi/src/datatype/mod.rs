@@ -1,7 +1,7 @@
 //! Datatypes (MPI-5 chapter 5).
 //!
 //! A [`Datatype`] is used as `Arc<Datatype>`: derived types hold the types they were made from, operations hold the types of their buffers,
-//! so freeing a handle never pulls a type from under its users. What a type is never changes; only name, attributes, handle and the fact that
+//! so freeing a handle never pulls a type from under its users. A type never changes, except for its name, attributes, handle and the fact that
 //! it is committed do.
 //!
 //! | module | holds |
@@ -23,7 +23,7 @@
 //!   made of them) has the markers' bounds, whatever else is in it. Any other has those that enclose its old types with their bounds, the upper
 //!   one rounded up so that the extent is a multiple of the strictest alignment among the basic types. (Where displacements break alignment,
 //!   the standard's formula leaves out the padding of the last old type; other libraries and mpi4py count it, and so does this one.) Copies
-//!   that are not there count for nothing; a type map without entries has bounds 0.
+//!   of length 0 are ignored; a type map without entries has bounds 0.
 //! - The standard's address `MPI_BOTTOM` is null, and displacements are then absolute addresses.
 
 mod array;

@@ -2,7 +2,7 @@
 //!
 //! The sequence is read as a polynomial over a prime field, so that the signature of a concatenation, and of billions of repetitions, follows
 //! from the signatures of the parts. Types that are represented alike (`MPI_INT`, `MPI_INT32_T`, `MPI_INTEGER`) count as the same; two
-//! sequences that differ are told apart except with probability 2^-61 or so per element.
+//! different sequences have the same signature with a probability of about 2^-61 per element.
 
 use std::sync::Arc;
 

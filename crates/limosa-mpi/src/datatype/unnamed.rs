@@ -1,7 +1,7 @@
 //! Predefined datatypes that are found by their properties: parameterised Fortran types, which have no name, value-index pairs, types of a class
 //! and size (MPI-5 sections 6.9.4 and 19.1.5).
 //!
-//! The same arguments always give the same datatype, which the program cannot free. There are no value-index pairs but those with a name: the
+//! The same arguments always give the same datatype, which the program cannot free. Only value-index pairs with a name exist: the
 //! standard leaves others open, and programs such as mpi4py 4 do not expect them.
 
 use std::sync::Arc;

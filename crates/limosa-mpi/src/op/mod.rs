@@ -9,7 +9,7 @@
 //!   which NaN or zero of several survives depends on the order of evaluation. Logical results are 0 or 1 for C types; those of Fortran types
 //!   are represented as their operands are.
 //! - A user function gets whatever type the program passes, derived ones too. It runs in threads of the program only, and no lock is held meanwhile:
-//!   who combines in the background asks [`Op::is_predefined`], and leaves everything else to them.
+//!   background reductions test [`Op::is_predefined`] and leave all other operations to these threads.
 //!
 //! | module | holds |
 //! |---|---|
