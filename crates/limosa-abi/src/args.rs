@@ -141,8 +141,8 @@ impl IntArray {
 
     /// Element `i`.
     ///
-    /// The array is the program's, which promises that it has as many elements as the standard asks for; the glue asks for no others, and
-    /// checks for null before.
+    /// The program guarantees that the array has as many elements as the standard requires; the glue reads no others, and checks for null
+    /// before.
     #[inline]
     pub(crate) fn get(&self, i: usize) -> i64 {
         // SAFETY: see above.
@@ -154,7 +154,7 @@ impl IntArray {
         }
     }
 
-    /// The first `n` elements. Null is fine for none.
+    /// The first `n` elements. Null is allowed if `n` is 0.
     pub(crate) fn to_vec(self, n: usize, arg: &str) -> Result<Vec<i64>> {
         if n > 0 && self.is_null() {
             return Err(Error::new(consts::MPI_ERR_ARG, format!("{arg} is a null pointer, but {n} elements are wanted")));
@@ -222,8 +222,8 @@ impl OutInt {
     }
 }
 
-/// An object argument that is looked up when the glue asks for it, because it is insignificant in some calls (`recvtype` of `MPI_Gather` at
-/// other processes than the root, `sendtype` with `MPI_IN_PLACE`), where it may be anything.
+/// An object argument that is looked up when the glue needs it. It is insignificant in some calls (`recvtype` of `MPI_Gather` at other
+/// processes than the root, `sendtype` with `MPI_IN_PLACE`) and may then have any value.
 pub(crate) struct Late<T> {
     handle: Handle,
     arg: &'static str,
@@ -253,7 +253,7 @@ impl Late<Datatype> {
     }
 }
 
-/// A count that is checked when the glue asks for it, for the same reason as [`Late`].
+/// A count that is checked when the glue needs it, for the same reason as [`Late`].
 #[derive(Clone, Copy)]
 pub(crate) struct LateCount {
     count: i64,

@@ -1,4 +1,4 @@
-//! The frame of a call: who calls, what for, and what happens when it fails.
+//! The context of a call: which function was called, on which object, and what happens when it fails.
 
 use std::cell::RefCell;
 use std::ffi::c_int;
@@ -21,7 +21,7 @@ pub(crate) enum When {
     Running,
 }
 
-/// The object whose error handler hears of an error.
+/// The object whose error handler gets an error.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Target {
     /// A communicator.
@@ -59,7 +59,7 @@ impl Cx {
         self.large
     }
 
-    /// Sends an error of this call to the error handler of that communicator, for calls that learn late which one it concerns (`MPI_Wait`).
+    /// Sets the communicator whose error handler gets an error of this call, for calls that find it out late (`MPI_Wait`).
     pub(crate) fn blame(&self, comm: Handle) {
         *self.blamed.borrow_mut() = Some(comm);
     }
@@ -81,7 +81,7 @@ impl Cx {
         self.slice(handles, n, arg)?.iter().enumerate().map(|(i, h)| self.get(*h, &format!("{arg}[{i}]")).map(|r| Arc::clone(&r))).collect()
     }
 
-    /// `n` elements of a C array. Null is fine for none.
+    /// `n` elements of a C array. Null is allowed if `n` is 0.
     pub(crate) fn slice<'a, T>(&'a self, start: *const T, n: usize, arg: &str) -> Result<&'a [T]> {
         match (start.is_null(), n) {
             (_, 0) => Ok(&[]),
@@ -91,7 +91,7 @@ impl Cx {
         }
     }
 
-    /// `n` elements of a C array to write to. Null is fine for none. Ask for an array once only: the slice is valid for the whole call.
+    /// `n` elements of a C array to write to. Null is allowed if `n` is 0. Call this once for each array: the slice is valid for the whole call.
     pub(crate) fn slice_mut<'a, T>(&self, start: *mut T, n: usize, arg: &str) -> Result<&'a mut [T]> {
         match (start.is_null(), n) {
             (_, 0) => Ok(&mut []),
@@ -148,7 +148,7 @@ fn internal(panic: &(dyn std::any::Any + Send)) -> Error {
     Error::new(consts::MPI_ERR_INTERN, format!("an internal error of Limosa, please report it: {text}"))
 }
 
-/// The body of a function that is not done yet.
+/// The body of a function that is not implemented yet.
 #[cold]
 pub(crate) fn unsupported(name: &'static str, large: bool, target: Target) -> c_int {
     let detail = "this function is not implemented yet in this version of Limosa";

@@ -26,7 +26,7 @@ pub(crate) enum Handler {
     Call(Box<dyn FnOnce(c_int)>),
 }
 
-/// The code by which the program learns of an error in this call.
+/// The code that this call returns for an error.
 #[cold]
 pub(crate) fn code(cx: &Cx, error: &Error) -> c_int {
     // The tool interface has no error handlers and no other codes than its classes (MPI-5 section 15.3.10).
@@ -36,7 +36,7 @@ pub(crate) fn code(cx: &Cx, error: &Error) -> c_int {
     error_code::carrying(error.class, cx.name(), &error.detail)
 }
 
-/// Takes an error to its handler. Returns the code that the C function returns, if it returns.
+/// Calls the handler for an error. Returns the code that the C function returns, if the handler returns.
 #[cold]
 pub(crate) fn raise(cx: &Cx, target: Target, error: Error) -> c_int {
     match kinds::handler(target) {
@@ -56,7 +56,7 @@ const EXIT_CODE: i32 = 1;
 
 fn fatal(cx: &Cx, error: &Error, handler: &str) -> ! {
     let _ = std::io::stderr().write_all(report(cx.name(), lifecycle::rank(), error, handler).as_bytes());
-    // The launcher adds a line, which need not repeat the block.
+    // The launcher prints a line of its own, which does not repeat the block.
     lifecycle::abort(EXIT_CODE, &format!("error in {}", cx.name()))
 }
 

@@ -1,4 +1,4 @@
-//! Handles: the numbers that stand for objects in the C ABI (MPI-5 section 20.3).
+//! Handles: the numbers that denote objects in the C ABI (MPI-5 section 20.3).
 //!
 //! Predefined handles are the ABI's constants (below `0x1000`). The others are
 //!
@@ -11,9 +11,9 @@
 //!
 //! Invariants:
 //! - a handle fits in 31 bits, so that conversion to and from an integer is the identity;
-//! - freed slots wait in a queue of at least [`RESTING`] and come back under the next generation: a stale handle of an object is recognised until
-//!   4,000 further objects of its kind have been made, that of a request in the engine until [`Short::DISTANCE`] (65,536) further ones have;
-//! - a table never hands out an object of another kind, whatever number it is asked for.
+//! - freed slots wait in a queue of at least [`RESTING`] and are used again under the next generation. A stale handle of an object is recognised
+//!   until 4,000 further objects of its kind have been made, one of a request in the engine until [`Short::DISTANCE`] (65,536) further ones have;
+//! - a table returns only objects of its own kind, for any number.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -38,7 +38,7 @@ impl Handle {
     }
 }
 
-/// What is particular to a kind of handle.
+/// The properties of a kind of handle.
 pub(crate) struct Kind {
     /// With article: "a communicator".
     pub(crate) noun: &'static str,
@@ -68,10 +68,10 @@ const _: () = assert!((Short::GENERATIONS as usize) << LIGHT_SLOT_BITS == LIGHT_
 const GENERATIONS: usize = 1 << 6;
 /// Generation of a slot that was never used.
 const NEVER: usize = usize::MAX;
-/// Freed slots that are kept back, so that a stale handle is recognised for at least this many times [`GENERATIONS`] new objects.
+/// Freed slots that are not used again at once: a stale handle is recognised for at least this many times [`GENERATIONS`] new objects.
 const RESTING: usize = 64;
 
-/// An object that handles stand for.
+/// An object that handles denote.
 pub(crate) trait Object: Send + Sync + 'static {
     /// Its kind of handle.
     const KIND: Kind;
@@ -79,10 +79,10 @@ pub(crate) trait Object: Send + Sync + 'static {
     fn table() -> &'static HandleTable<Self>
     where
         Self: Sized;
-    /// Tells the object under which handle it is registered.
+    /// Stores in the object the handle under which it is registered.
     fn set_handle(&self, _handle: Handle) {}
-    /// Whether the object keeps memory that processes share. Without its handle it is then dropped as soon as nobody uses it, and not together
-    /// with many others.
+    /// Whether the object owns shared memory. Once its handle is freed, it is then dropped as soon as it is unused, not later together with
+    /// many others.
     fn keeps_shared_memory(&self) -> bool {
         false
     }
@@ -262,7 +262,7 @@ impl<T: Object> HandleTable<T> {
         Ok(Ref::counted(self.set_predefined(value, object, false)))
     }
 
-    /// Puts `object` behind a predefined handle and returns what is then there. Without `replace` an object that is already there stays.
+    /// Registers `object` under a predefined handle and returns the registered object. Without `replace`, one that was registered before stays.
     pub(crate) fn set_predefined(&self, value: i32, object: Arc<T>, replace: bool) -> Arc<T> {
         let many = (T::KIND.high - T::KIND.low + 1) as usize;
         let all = self.builtin.get_or_init(|| (0..many).map(|_| Eternal::new()).collect());
@@ -301,7 +301,7 @@ impl<T: Object> HandleTable<T> {
         Some(handle)
     }
 
-    /// Forgets a handle and returns its object, which lives on while others hold it.
+    /// Frees a handle and returns its object, which lives as long as others hold it.
     pub(crate) fn remove(&self, handle: Handle) -> Result<Arc<T>, Miss> {
         if handle.0 < PREDEFINED_END {
             return Err(self.predefined(handle.0 as i32).err().unwrap_or(Miss::Predefined));
@@ -324,7 +324,7 @@ impl<T: Object> HandleTable<T> {
     }
 }
 
-/// In words, what a number is that was passed for a handle of `wanted`: "MPI_INT, not a communicator".
+/// Describes a number that was passed as a handle of `wanted`: "MPI_INT, not a communicator".
 pub(crate) fn describe(handle: Handle, wanted: &Kind, miss: &Miss) -> String {
     let number = handle.0;
     match miss {

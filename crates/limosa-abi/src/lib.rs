@@ -18,7 +18,7 @@ mod handles;
 mod lifecycle;
 mod status;
 
-/// Keeps memory back for reporting that there is none left.
+/// Keeps memory in reserve, with which a lack of memory can be reported.
 #[global_allocator]
 static ALLOCATOR: limosa_base::reserve::Reserved = limosa_base::reserve::Reserved;
 

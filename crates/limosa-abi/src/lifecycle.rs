@@ -60,7 +60,7 @@ pub(crate) fn not_running() -> Error {
     Error::new(consts::MPI_ERR_OTHER, detail)
 }
 
-/// Ends the job with that exit code, for a reason that has been printed already and is told to the launcher in one line.
+/// Ends the job with that exit code. The reason has been printed; the launcher gets it in one line.
 pub(crate) fn abort(code: i32, reason: &str) -> ! {
     match instance::get() {
         Some(_) if !instance::in_forked_child() => instance::abort(code, reason),

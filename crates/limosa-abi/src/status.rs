@@ -3,7 +3,7 @@
 //! ```text
 //! 0 MPI_SOURCE   4 MPI_TAG   8 MPI_ERROR   12 low half of the byte count   16 high half   20 cancelled   24 28 unused
 //! ```
-//! The byte count is what `MPI_Get_count` and `MPI_Get_elements` start from; -1 stands for undefined.
+//! `MPI_Get_count` and `MPI_Get_elements` are computed from the byte count; -1 means undefined.
 
 use std::ffi::c_int;
 
@@ -32,7 +32,7 @@ impl Status {
         status
     }
 
-    /// The status of no operation (MPI-5 section 3.7.3): any source, any tag, no error, nothing received.
+    /// The empty status (MPI-5 section 3.7.3): any source, any tag, no error, nothing received.
     pub(crate) fn empty() -> Status {
         Status::new(consts::MPI_ANY_SOURCE, consts::MPI_ANY_TAG, 0)
     }

@@ -1,7 +1,7 @@
 //! Collective operations (MPI-5 chapter 6): one plan for the blocking, the nonblocking and the persistent form of each.
 //!
 //! A plan checks the arguments, makes buffers of them, and performs the operation in the [`Form`] it was called in. Arguments that are insignificant
-//! at this process are not looked at: those of the other side at other ranks than the root, count and datatype beside `MPI_IN_PLACE`.
+//! at this process are not read: the root's buffer arguments at other ranks, and count and datatype that come with `MPI_IN_PLACE`.
 
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
@@ -80,7 +80,7 @@ fn operands(
     Ok((send, receive))
 }
 
-/// As [`operands`], for a result that is dealt out: `counts` are the elements that each process gets.
+/// As [`operands`], for a result that is scattered: `counts` are the elements that each process gets.
 fn parts(
     cx: &Cx,
     call: &Call<'_>,

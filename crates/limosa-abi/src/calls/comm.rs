@@ -114,7 +114,7 @@ pub(crate) fn mpi_comm_free(cx: &Cx, comm: &mut Handle) -> Result<()> {
     cx.free::<Comm>(comm, "comm").map(|_| ())
 }
 
-/// Nothing is left to wait for: what is pending on the communicator lives on without its handle, and is complete before finalisation.
+/// There is nothing to wait for: pending operations do not need the handle, and complete before finalisation.
 pub(crate) fn mpi_comm_disconnect(cx: &Cx, comm: &mut Handle) -> Result<()> {
     mpi_comm_free(cx, comm)
 }

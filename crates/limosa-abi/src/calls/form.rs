@@ -1,7 +1,7 @@
 //! The forms of an operation (MPI-5 section 2.4): one plan serves them all.
 //!
-//! The entry points of `MPI_Gather`, `MPI_Igather` and `MPI_Gather_init` call the same glue, `coll::plan_gather`, and say by the type of an
-//! argument in which form they want it. Which functions are forms of one operation is in `api/roles.json`.
+//! The entry points of `MPI_Gather`, `MPI_Igather` and `MPI_Gather_init` call the same glue, `coll::plan_gather`; the type of one argument
+//! is the form. Which functions are forms of one operation is in `api/roles.json`.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ pub(crate) trait Form {
     /// Begins the operation as the next one of this form on the communicator.
     fn begin(comm: &Arc<Communicator>) -> Call<'_>;
 
-    /// Performs the operation when its arguments are checked: by `run` in the calling thread, or by the plan that `background` makes of it.
+    /// Performs the operation after its arguments have been checked: with `run` in the calling thread, or with the plan that `background` makes.
     fn perform(
         self,
         cx: &Cx,
@@ -73,7 +73,7 @@ impl Form for Nonblocking<'_> {
     }
 }
 
-/// It is planned once, and done each time that the request is started (section 6.13).
+/// It is planned once, and performed each time the request is started (section 6.13).
 pub(crate) struct Persistent<'r> {
     /// The place of the request.
     pub(crate) request: &'r mut Handle,

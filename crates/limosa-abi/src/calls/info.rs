@@ -83,7 +83,7 @@ pub(crate) fn mpi_info_get_valuelen(_cx: &Cx, info: &Arc<kinds::Info>, key: &CSt
     Ok(())
 }
 
-/// `buflen` counts the terminating zero, on the way in (room) and on the way out (need).
+/// `buflen` includes the terminating zero, both as input (the room) and as output (the length needed).
 pub(crate) fn mpi_info_get_string(
     _cx: &Cx,
     info: &Arc<kinds::Info>,

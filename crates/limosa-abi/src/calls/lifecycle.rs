@@ -68,7 +68,7 @@ pub(crate) fn mpi_finalize(_cx: &Cx) -> Result<()> {
 }
 
 pub(crate) fn mpi_finalized(_cx: &Cx, flag: &mut c_int) -> Result<()> {
-    // A forked child is told that MPI is over, so that clean-up code at its exit leaves MPI alone.
+    // In a forked child MPI counts as finalised, so that clean-up code at its exit does not call MPI.
     *flag = (lifecycle::is_ended() || instance::in_forked_child()).into();
     Ok(())
 }

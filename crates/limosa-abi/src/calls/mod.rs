@@ -1,4 +1,4 @@
-//! The glue: one short function per MPI function, which says what in `limosa-mpi` does the work.
+//! The glue: one short function per MPI function, which calls the method of `limosa-mpi` that does the work.
 //!
 //! A function of the standard is *done* exactly when a file of this folder has a line that starts with `pub(crate) fn mpi_xyz(`, the name in
 //! lower case and without `_c`: one glue function serves the base function and its large-count twin. The build script finds the line and
@@ -25,7 +25,7 @@
 //! | array of handles | `*const Handle`, `*mut Handle` | nothing; `cx.get_all`, `cx.slice`, `cx.slice_mut` |
 //! | count, size, displacement, offset | `i64` | lower bound where the standard has one |
 //! | array of those, `int` or wide | `IntArray` | nothing; `is_null`, `get(i)`, `to_vec(n, "counts")` |
-//! | one of those, out or inout | `OutInt` | null pointer; `set` makes MPI_UNDEFINED of what does not fit an int |
+//! | one of those, out or inout | `OutInt` | null pointer; `set` stores MPI_UNDEFINED for a value that does not fit an int |
 //! | rank, tag and other ints | `c_int` | nothing, except array lengths |
 //! | int arrays | `*const c_int`, `*mut c_int` | nothing; `cx.slice(p, n, "ranks")?` |
 //! | logical | `bool`, out `&mut c_int` | null pointer |

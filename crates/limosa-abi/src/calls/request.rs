@@ -51,7 +51,7 @@ fn collect(cx: &Cx, handle: &mut Handle, request: &Request) -> Result<Option<End
     Ok(Some(end))
 }
 
-/// The status of no operation, which unlike others has its error field set too (MPI-5 section 3.7.3).
+/// The empty status, which unlike others has its error field set too (MPI-5 section 3.7.3).
 fn nothing(status: Option<&mut Status>) -> Result<()> {
     if let Some(status) = status {
         *status = Status::empty();
@@ -64,9 +64,8 @@ fn statuses(cx: &Cx, start: *mut Status, n: usize) -> Result<Option<&mut [Status
     if start.is_null() { Ok(None) } else { cx.slice_mut(start, n, "array_of_statuses").map(Some) }
 }
 
-/// The error of a call whose operations failed in part. Where there are statuses, which say how each operation went, the code is
-/// `MPI_ERR_IN_STATUS` itself, as the standard has it and programs ask for it. Otherwise the code is all that the program learns, and has a
-/// sentence like others.
+/// The error of a call some of whose operations failed. With statuses, which hold the error of each operation, the code is `MPI_ERR_IN_STATUS`
+/// itself: the standard requires it, and programs compare with it. Without statuses the code carries a sentence like others.
 #[cold]
 fn in_status(count: usize, first: &Error, statuses_ignored: bool) -> Error {
     let detail = format!("{count} of the operations failed, the first of them because {}", first.detail);
@@ -412,7 +411,7 @@ pub(crate) fn mpi_request_get_status_some(
 
 pub(crate) fn mpi_request_free(cx: &Cx, request: &mut Handle) -> Result<()> {
     {
-        // Not any more in use when its handle goes.
+        // It must be unused before its handle is freed.
         let freed = cx.get::<kinds::Request>(*request, "request")?;
         blame(cx, freed.comm());
         freed.release()?;
