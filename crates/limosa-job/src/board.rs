@@ -45,7 +45,7 @@ pub struct Seat<'a> {
 
 /// A thread that sleeps, as the board shows it. Dropping it says that the thread is awake again.
 ///
-/// Keep it over wake-ups that bring nothing new, so that the board's epoch stands still while nothing happens.
+/// Keep it during wake-ups without progress, so that the board's epoch does not change while nothing happens.
 #[must_use = "dropping this says that the thread is awake"]
 pub struct Asleep<'a> {
     entry: &'a Entry,
@@ -155,7 +155,7 @@ impl Board {
         self.seat_of(rank)
     }
 
-    /// Says a rank's number that all must have in common, and returns the ranks that have said another one.
+    /// Publishes a rank's number that must be the same on all, and returns the ranks that have published another one.
     pub(crate) fn differing(&self, rank: u32, number: u64) -> Vec<u32> {
         self.seat_of(rank).entry.common.store(number, Release);
         // Of two ranks that do this at the same time, one sees the other.
@@ -207,7 +207,7 @@ impl Board {
         })
     }
 
-    /// Wakes whoever sleeps in [`Board::wait_bell`].
+    /// Wakes the threads that sleep in [`Board::wait_bell`].
     pub fn ring(&self) {
         let bell = &self.header().bell;
         bell.fetch_add(1, AcqRel);
@@ -291,12 +291,12 @@ impl<'a> Seat<'a> {
         self.entry.appnum.load(Relaxed)
     }
 
-    /// Says that initialisation is complete.
+    /// Records that initialisation is complete.
     pub fn running(&self) {
         self.set_state(State::Running);
     }
 
-    /// Says that the rank has left the library in order.
+    /// Records that the rank has finalized.
     pub fn finalized(&self) {
         self.set_state(State::Finalized);
     }
@@ -311,7 +311,7 @@ impl<'a> Seat<'a> {
         self.set_state(State::Exited);
     }
 
-    /// Says that something happened for this rank while its threads sleep (a helper thread moved a message, say).
+    /// Records progress for this rank while its threads sleep (a helper thread moved a message, for example).
     pub fn touch(&self) {
         self.entry.epoch.fetch_add(1, AcqRel);
     }
@@ -340,7 +340,7 @@ impl Seat<'static> {
     /// Counts the calling thread among those that use the library, once, until it ends. Cheap enough for every call.
     #[inline]
     pub fn thread(&self) {
-        // During the last steps of a thread its thread-local values are gone; then it is leaving anyway.
+        // When a thread ends, its thread-local values are gone before its last steps; it need not be counted then.
         let _ = COUNTED.try_with(|counted| {
             if counted.0.get().is_none() {
                 counted.0.set(Some(&self.entry.threads));

@@ -30,9 +30,9 @@ pub struct Job {
 /// Why a process could not become a rank.
 #[derive(Debug)]
 pub enum JobError {
-    /// The launcher's variables are there but make no sense.
+    /// The launcher's variables are set but not valid.
     Environment(String),
-    /// The file that should be the segment is not.
+    /// The file that the variables name is not a job's segment.
     NoSegment(String),
     /// Launcher and library are of different versions.
     Version {
@@ -97,8 +97,8 @@ static JOB: OnceLock<Result<Job, JobError>> = OnceLock::new();
 impl Job {
     /// Makes this process a rank of the job that it was launched for, or a job of one.
     ///
-    /// A process is a job of one if there is no launcher, or if another living process is this rank already: then this is a child of a
-    /// rank that happens to use MPI itself. Later calls return the same job.
+    /// A process is a job of one if it has no launcher, or if another living process is this rank already: then it is a child of that rank
+    /// that uses MPI itself. Later calls return the same job.
     pub fn attach() -> Result<&'static Job, &'static JobError> {
         JOB.get_or_init(Job::find).as_ref()
     }
@@ -171,8 +171,8 @@ impl Job {
         &self.board
     }
 
-    /// Says a number that is not 0, which all ranks must have in common, and returns the ranks that have said another one. Of two ranks that differ at
-    /// least the one that comes later hears of the other.
+    /// Publishes a number, not 0, that must be the same on all ranks, and returns the ranks that have published another one. Of two ranks that
+    /// differ, at least the later one finds the other.
     pub fn differing(&self, number: u64) -> Vec<u32> {
         self.board.differing(self.rank, number)
     }

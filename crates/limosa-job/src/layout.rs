@@ -36,7 +36,7 @@ pub(crate) struct JobHeader {
     pub id: AtomicU64,
     pub universe: AtomicU32,
     pub launcher_pid: AtomicU32,
-    /// The choice of devices, which all ranks must have made alike; 0 = no rank has joined yet.
+    /// The choice of devices, which must be the same on all ranks; 0 = no rank has joined yet.
     pub devices: AtomicU64,
     reserved: [AtomicU64; 3],
     /// 0 = nobody aborted, 1 = record is being written, 2 = written. The first rank to abort wins.
@@ -46,7 +46,7 @@ pub(crate) struct JobHeader {
     reserved2: AtomicU32,
     pub abort_text: Text<64>,
     reserved3: [AtomicU64; 6],
-    /// The launcher sleeps on this word; whoever changes it wakes it.
+    /// The launcher sleeps on this word; a process that changes it wakes the launcher.
     pub bell: AtomicU32,
     reserved4: [AtomicU32; 15],
 }
@@ -68,7 +68,7 @@ pub(crate) struct Entry {
     reserved: [AtomicU32; 2],
     /// CLOCK_MONOTONIC time of the last change of `state`.
     pub state_since: AtomicU64,
-    /// A number that all ranks must have in common; 0 = the rank has not said it yet.
+    /// A number that must be the same on all ranks; 0 = not published yet.
     pub common: AtomicU64,
     reserved2: [AtomicU64; 2],
     /// Changes with each sleep, wake-up and step of progress. Second cache line.

@@ -58,7 +58,7 @@ pub enum Peer {
     },
 }
 
-/// Where a rank is in its life. Asleep or not is not part of it: see [`RankView::is_blocked`].
+/// The state of a rank. Whether it sleeps is not part of it: see [`RankView::is_blocked`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]
 pub enum State {
@@ -68,7 +68,7 @@ pub enum State {
     Starting = 1,
     /// Between initialisation and finalization.
     Running = 2,
-    /// Left the library in order.
+    /// Finalized.
     Finalized = 3,
     /// Ended as a process (written by the launcher).
     Exited = 4,
@@ -85,7 +85,7 @@ pub struct RankView {
     pub pid: u32,
     /// Process that the launcher started for the rank: the rank itself or a wrapper around it.
     pub started: u32,
-    /// Where it is in its life.
+    /// Its state.
     pub state: State,
     /// CLOCK_MONOTONIC nanoseconds of the last change of `state`.
     pub state_since_ns: u64,
@@ -101,7 +101,7 @@ pub struct RankView {
     pub sleeps: u64,
     /// How often a thread has woken up.
     pub wakeups: u64,
-    /// How often a thread woke up and found nothing that had changed for it.
+    /// How often a thread woke up although nothing had changed for it.
     pub idle_wakeups: u64,
     /// What the sleeping threads wait for (the first four of them).
     pub records: Vec<Record>,
@@ -160,7 +160,7 @@ impl RankView {
 }
 
 impl State {
-    /// The state with this number; a number nobody writes counts as [`State::Empty`].
+    /// The state with this number; an undefined number counts as [`State::Empty`].
     pub(crate) fn from_u32(value: u32) -> State {
         match value {
             1 => State::Starting,
