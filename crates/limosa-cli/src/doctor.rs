@@ -1,6 +1,6 @@
 //! `limosa doctor`: is this machine ready for MPI programs, and if not, what to do.
 //!
-//! Each check really tries what it is about. A warning means slower or less comfortable, a failure means that jobs will not run.
+//! Each check tries the operation itself. A warning means that jobs run slower or with less comfort, a failure that they do not run.
 
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};

@@ -1,8 +1,8 @@
-//! What the command says on stderr: `limosa: ...` lines and `hint: ...` lines.
+//! The command's messages on stderr: `limosa: ...` lines and `hint: ...` lines.
 
 use std::io::{IsTerminal, Write};
 
-/// Says `limosa: text` and the hint, if there is one, on stderr.
+/// Prints `limosa: text` and the hint, if there is one, on stderr.
 pub fn say(text: &str, hint: Option<&str>) {
     // Nothing can be done about a closed stderr.
     let _ = std::io::stderr().write_all(block(text, hint).as_bytes());
@@ -23,7 +23,7 @@ pub fn coloured(text: &str, code: u8) -> String {
     if plain { text.to_owned() } else { format!("\x1b[{code}m{text}\x1b[0m") }
 }
 
-/// Writes data to stdout; a reader that has gone away is no error.
+/// Writes data to stdout; a closed pipe is not an error.
 pub fn print(text: &str) {
     let _ = std::io::stdout().write_all(text.as_bytes());
 }

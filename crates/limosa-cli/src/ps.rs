@@ -3,7 +3,7 @@
 //! There is no list of jobs anywhere. A launcher is a process that holds a memory file called `limosa-job-<id>` whose header names that very
 //! process as its launcher; /proc shows those of the same user.
 //!
-//! How quiet a rank is: its processor use comes from /proc, its sleeps and wake-ups from the board. Both are counted from the rank's start, or,
+//! The activity of a rank: its processor use comes from /proc, its sleeps and wake-ups from the board. Both are counted from the rank's start, or,
 //! with `--during`, over a span in which this command waits.
 
 use std::fs::OpenOptions;
@@ -48,7 +48,7 @@ struct Found {
     ranks: Vec<Look>,
 }
 
-/// What there was to see of a rank at one moment.
+/// The counters of a rank at one moment.
 struct Look {
     view: RankView,
     stat: Option<procfs::Stat>,

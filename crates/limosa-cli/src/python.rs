@@ -1,4 +1,4 @@
-//! Commands that Python carries out: finding Python and Limosa's packages, handing over, asking.
+//! Commands that are written in Python: finds Python and Limosa's packages, and runs them in place of this process or asks them.
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
@@ -33,7 +33,7 @@ pub fn hand_over(called: &str, package: Package, module: &str, args: &[OsString]
     ExitCode::from(exit::ENVIRONMENT)
 }
 
-/// What `python -m module args...` answers in JSON; its messages go to our stderr. Otherwise the exit code for this command.
+/// The JSON that `python -m module args...` prints; its messages go to our stderr. If it fails, the exit code for this command.
 pub fn ask(called: &str, package: Package, module: &str, args: &[&str]) -> Result<Value, ExitCode> {
     let environment = ExitCode::from(exit::ENVIRONMENT);
     let python = prepared(called, package).ok_or(environment)?;
@@ -44,7 +44,7 @@ pub fn ask(called: &str, package: Package, module: &str, args: &[&str]) -> Resul
             say(&format!("`{} -m {module}` gave an answer that makes no sense: {error}", python.display()), None);
             environment
         }),
-        // It has said why.
+        // It has printed why.
         Ok(output) => Err(ExitCode::from(output.status.code().map_or(exit::ENVIRONMENT, |code| code as u8))),
         Err(error) => {
             say(&format!("cannot run {}: {error}", python.display()), None);

@@ -1,4 +1,4 @@
-//! Saying why a job hangs: the wait-for graph, its cycles, and who is missing.
+//! The explanation of a hang: the wait-for graph, its cycles, and the ranks that are missing from a call.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -121,7 +121,7 @@ fn describe_wait(wait: &WaitView) -> String {
     format!("{}{tag}, on {}", peer(wait), wait.comm)
 }
 
-/// Whom a wait is for, in words.
+/// The peer of a wait, in words.
 pub fn peer(wait: &WaitView) -> String {
     let word = match wait.kind {
         Kind::Receive => "from",
@@ -187,7 +187,7 @@ fn who_is_missing(views: &[RankView], findings: &mut Vec<String>, hints: &mut BT
         for (own, _, wait) in waits(views).filter(|(_, record, wait)| record.call == call && wait.context == context) {
             absent.extend(targets(wait, own, views.len() as u32).into_iter().filter(|rank| !inside.contains(rank)));
         }
-        // Ranks that are missing for the same reason share a sentence. Those that have left have got theirs already.
+        // Ranks that are missing for the same reason share a sentence. Ranks that have left already have one.
         let mut reasons: BTreeMap<String, Vec<u32>> = BTreeMap::new();
         for view in absent.iter().filter_map(|rank| find(views, *rank)).filter(|view| view.is_blocked()) {
             reasons.entry(view.records.first().map(describe).unwrap_or_else(|| "another call".into())).or_default().push(view.rank);
@@ -196,7 +196,7 @@ fn who_is_missing(views: &[RankView], findings: &mut Vec<String>, hints: &mut BT
             let (are, wait_) = if ranks.len() == 1 { ("is", "it waits") } else { ("are", "they wait") };
             findings.push(format!("{} {are} not in {call} on {}; {wait_} in {place}", message::ranks(ranks), wait.comm));
         }
-        // Who the members of a smaller communicator are, the board does not say.
+        // The board does not list the members of a smaller communicator.
         let few = absent.is_empty() && wait.peer == Peer::Members && (inside.len() as u32) < wait.members;
         if few {
             let text = format!("only {} of the {} members of {} are in {call}", message::ranks(&inside), wait.members, wait.comm);
@@ -284,7 +284,7 @@ fn sorted(ranks: &[u32]) -> Vec<u32> {
     ranks
 }
 
-/// A sender and a receiver that mean each other but with different tags or communicators.
+/// A sender and a receiver that name each other but use different tags or communicators.
 fn tags(views: &[RankView], findings: &mut Vec<String>, hints: &mut BTreeSet<&'static str>) {
     for (sender, _, send) in waits(views).filter(|(_, _, wait)| wait.kind == Kind::Send) {
         let Peer::Rank { world: receiver, .. } = send.peer else { continue };

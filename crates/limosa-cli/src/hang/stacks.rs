@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::{procfs, sys};
 
-/// Processes read at the same time at most; more would only get in each other's way.
+/// Most processes that are read at the same time; more would slow each other down.
 const MOST: usize = 16;
 
 /// Source lines by rank and thread.
@@ -19,7 +19,7 @@ const MOST: usize = 16;
 pub struct Places {
     /// (rank, kernel's thread number) to `file:line in function`.
     pub lines: BTreeMap<(u32, u32), String>,
-    /// What stood in the way, as hints.
+    /// Why source lines are missing, as hints.
     pub notes: Vec<String>,
 }
 

@@ -1,16 +1,16 @@
-//! Noticing that a job hangs.
+//! Detection of hangs.
 //!
-//! [`Watch::look`] is called every [`PERIOD`] with a copy of the status board. It answers true when
+//! [`Watch::look`] is called every [`PERIOD`] with a copy of the status board. It returns true when
 //! - every rank has left (finalized or exited) or is blocked, and at least one is blocked;
 //! - no thread of a blocked rank waits for a disk or has been stopped, and none runs but those that poll for what they wait for;
 //! - this has been so, with the same epochs, for at least [`QUIET`] between looks;
 //! - the last rank fell asleep at least the configured time ago;
-//! - and this very hang has not been reported yet.
+//! - this hang has not been reported yet.
 //!
-//! A rank that tests for messages, computes, sleeps in its own code, or has not called the library yet is not blocked, and prevents all this.
+//! A rank that tests for messages, computes, sleeps in its own code, or has not called the library yet is not blocked: there is no hang then.
 //!
-//! What the board cannot know: a thread that has never called the library, sleeps now, and will call it later. A program that brings such a
-//! thread into play while all others wait gets a false report; that is one reason why the default is to report and keep waiting.
+//! The board does not know threads that have not called the library yet. A program in which all other threads wait for such a thread gets a
+//! false report; this is one reason why the default is to report and keep waiting.
 
 use std::time::Duration;
 
@@ -24,13 +24,13 @@ const QUIET: Duration = Duration::from_millis(800);
 /// Memory of earlier looks.
 pub struct Watch {
     after_ns: u64,
-    /// Since when the epochs have been these.
+    /// Since when the epochs have not changed.
     quiet: Option<(u64, Vec<u64>)>,
     reported: Vec<u64>,
 }
 
 impl Watch {
-    /// A hang is one when the last rank fell asleep `after` ago.
+    /// Time after the last rank fell asleep from which on this is a hang.
     pub fn new(after: Duration) -> Watch {
         Watch { after_ns: after.as_nanos() as u64, quiet: None, reported: Vec::new() }
     }

@@ -1,7 +1,7 @@
-//! The guardian: a tiny process that outlives a launcher killed with `kill -9` for just as long as it takes to end the job.
+//! The guardian: a small process that ends the job if the launcher is killed with `kill -9`.
 //!
-//! It is forked before anything else, holds the reading end of a pipe from the launcher, and learns through it the job's id and the process
-//! group of each rank. When the pipe ends without [`Note::Done`], it kills them all, and every other process that carries the job's id in
+//! It is forked before anything else and holds the reading end of a pipe, over which the launcher sends the job's id and the process group of
+//! each rank. When the pipe ends without [`Note::Done`], it kills them all, and every other process that carries the job's id in
 //! its environment (children of ranks that made themselves a session of their own).
 //!
 //! Ranks also ask the kernel to be killed with the launcher; the guardian is for what they have started, and for wrappers around them.
@@ -23,7 +23,7 @@ pub struct Guardian {
     pid: u32,
 }
 
-/// What the launcher tells the guardian, in 16 bytes: kind, value.
+/// A message of the launcher to the guardian, in 16 bytes: kind, value.
 enum Note {
     Job(u64),
     Group(u64),
@@ -42,17 +42,17 @@ impl Guardian {
         Ok(Guardian { pipe: write, pid })
     }
 
-    /// Tells the job's id.
+    /// Sends the job's id.
     pub fn job(&self, id: u64) {
         self.tell(Note::Job(id));
     }
 
-    /// Tells of a rank's process group.
+    /// Sends a rank's process group.
     pub fn group(&self, leader: u32) {
         self.tell(Note::Group(leader.into()));
     }
 
-    /// The job has ended in order: the guardian may go.
+    /// The job has ended: the guardian ends too, and kills nothing.
     pub fn dismiss(self) {
         self.tell(Note::Done);
         drop(self.pipe);
@@ -75,7 +75,7 @@ impl Guardian {
     }
 }
 
-/// The guardian's life.
+/// The guardian's main loop.
 fn watch(pipe: &OwnedFd) {
     let (mut id, mut groups) = (None, Vec::new());
     loop {
@@ -130,7 +130,7 @@ pub fn sweep(id: u64) {
         if !found {
             return;
         }
-        // What was just killed may take a moment to go.
+        // A killed process may need a moment to end.
         std::thread::sleep(std::time::Duration::from_millis(2));
     }
 }

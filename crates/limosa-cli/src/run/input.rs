@@ -50,7 +50,7 @@ impl Input {
         Ok(read.into())
     }
 
-    /// True if we should read: everyone has got what was read before, and the terminal is ours to read from.
+    /// True if more should be read: all ranks have received what was read before, and the terminal may be read.
     pub fn wants_read(&self) -> bool {
         !self.ended && !self.readers.is_empty() && self.buffer.is_empty() && is_foreground()
     }
@@ -72,12 +72,12 @@ impl Input {
         }
     }
 
-    /// The pipes that have not got everything yet.
+    /// The pipes that have not received everything yet.
     pub fn waiting(&self) -> impl Iterator<Item = PollFd<'_>> {
         self.readers.iter().filter(|r| r.got < self.buffer.len()).map(|r| PollFd::new(&r.pipe, PollFlags::OUT))
     }
 
-    /// Writes what fits. Ranks that have closed their standard input are forgotten.
+    /// Writes as much as the pipes take. Ranks that have closed their standard input are removed.
     pub fn write(&mut self) {
         let buffer = &self.buffer;
         self.readers.retain_mut(|reader| {

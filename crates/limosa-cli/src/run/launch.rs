@@ -1,12 +1,12 @@
-//! The launcher's life: start the ranks, carry their streams and signals, notice how they end, and leave nothing behind.
+//! The launcher's main loop: starts the ranks, passes on their streams and signals, watches how they end, and leaves nothing behind.
 //!
-//! One thread sleeps in `poll` on everything there is; threads of their own are only the writers of stdout and stderr ([`super::output`]) and
-//! one that sleeps on the board's bell.
+//! One thread sleeps in `poll` on all descriptors. Only the writers of stdout and stderr ([`super::output`]) and the sleeper on the board's bell
+//! have threads of their own.
 //!
 //! | phase | begins with | ends with |
 //! |---|---|---|
 //! | running | all ranks started | all ranks ended, or a [`Cause`] |
-//! | notice | a [`Cause`] that lets the others a moment to end by themselves ([`Job::soon`]) | all ranks ended, or the moment is over |
+//! | notice | a [`Cause`] that gives the others a moment to end by themselves ([`Job::soon`]) | all ranks ended, or the moment is over |
 //! | ending | [`Job::end`]: SIGTERM to every process group | SIGKILL [`TERM_TO_KILL`] later, or as soon as all have ended |
 //! | draining | all ranks ended | their streams have ended, or [`DRAIN`] is over |
 
@@ -82,7 +82,7 @@ struct Job<'a> {
     lines_due: Option<Instant>,
 }
 
-/// A hang that was noticed and waits for its source lines.
+/// A detected hang whose source lines are being looked up.
 struct Hang {
     places: Receiver<Places>,
     deadline: Instant,
@@ -313,7 +313,7 @@ impl Job<'_> {
                 sys::stop_self();
             }
             libc::SIGCONT => self.signal_all(libc::SIGCONT),
-            // These two only had to interrupt the sleep: whether we may read the terminal is looked at before each.
+            // These two only interrupt the sleep: before each sleep it is tested whether the terminal may be read.
             libc::SIGTTIN | libc::SIGWINCH => {}
             libc::SIGUSR1 | libc::SIGUSR2 => self.signal_all(signal),
             _ if self.interrupted.is_some() => {
@@ -345,7 +345,7 @@ impl Job<'_> {
         }
         self.check_abort();
         match self.sinks.iter().find_map(|(_, sink)| sink.error()) {
-            // On stderr there is nobody left to tell either.
+            // stderr is closed too: nothing can be reported.
             Some(std::io::ErrorKind::BrokenPipe) => self.end(Cause::OutputClosed),
             Some(kind) => self.end(Cause::OutputFailed(kind)),
             None => {}
@@ -438,7 +438,7 @@ impl Job<'_> {
             let script = app.args.iter().find(|arg| arg.to_string_lossy().ends_with(".py")).filter(|_| is_python(&app.program));
             Some(Who { pid: process.pid, program: script.unwrap_or(&app.name).to_string_lossy().into_owned() })
         });
-        // A rank that is to blame but still runs (it aborts, say) is not one of the others.
+        // The rank that caused the end may still run (it aborts, for example); it is not one of the others.
         let blamed_runs = cause.rank().is_some_and(|rank| self.ranks.get(rank as usize).is_some_and(|r| r.ended.is_none()));
         cause.message(who.as_ref(), self.plan.ranks.len(), running - usize::from(blamed_runs && running > 0))
     }
@@ -451,7 +451,7 @@ impl Job<'_> {
         self.ranks.iter().for_each(|rank| rank.signal(signal));
     }
 
-    /// SIGKILL for all process groups and for whoever else carries the job's id.
+    /// SIGKILL for all process groups and for all other processes that carry the job's id.
     fn kill_everything(&self) {
         self.signal_all(libc::SIGKILL);
         guardian::sweep(self.board.id());
@@ -478,7 +478,7 @@ impl Job<'_> {
     /// Reads what an ended rank has left in its pipes.
     fn drain_rank(&mut self, index: usize) {
         for kind in 0..2 {
-            // A pipe holds 64 KiB, seldom more; whoever writes faster than we read is not the rank that has ended.
+            // A pipe usually holds 64 KiB. A process that writes faster than this reads is not the rank that has ended.
             for _ in 0..32 {
                 let Some(fd) = &self.ranks[index].streams[kind] else { break };
                 let mut poll = [PollFd::new(fd, PollFlags::IN)];
@@ -490,7 +490,7 @@ impl Job<'_> {
         }
     }
 
-    /// Says something of our own on stderr, between lines of the ranks.
+    /// Prints a message of the launcher on stderr, between lines of the ranks.
     fn say(&mut self, text: &str) {
         let (lines, sink) = &mut self.sinks[self.route[1]];
         let mut out = Vec::new();
@@ -523,7 +523,7 @@ impl Job<'_> {
         }
     }
 
-    /// Reports the hang that was noticed, once its source lines are there or have had their time.
+    /// Reports the detected hang when its source lines are known, or when the time for them is over.
     fn report_hang(&mut self, now: Instant) {
         let Some(hang) = &self.hang else { return };
         let places = match hang.places.try_recv() {
@@ -545,13 +545,13 @@ impl Job<'_> {
         }
     }
 
-    /// True when all ranks have ended and said what they had to say.
+    /// True when all ranks have ended and their output has been written.
     fn is_over(&self) -> bool {
         let drained = self.ranks.iter().all(|rank| rank.streams.iter().all(Option::is_none));
         self.running() == 0 && (drained || self.drained_at.is_none_or(|at| at <= Instant::now()))
     }
 
-    /// Cleans up and tells the exit code.
+    /// Cleans up and returns the exit code.
     fn finish(mut self) -> u8 {
         // Whatever ranks have left running in their process groups ends with the job.
         self.signal_all(libc::SIGKILL);
@@ -572,7 +572,7 @@ impl Job<'_> {
         }
         let code = match (&self.ending, self.soon.take()) {
             (Some((cause, _)), _) => cause.code(),
-            // All ranks ended before the cause took effect. That nobody finalized is worth a word, not a failure.
+            // All ranks ended before the cause took effect. That none has finalized is reported, but it is not a failure.
             (None, Some((cause @ (Cause::NotFinalized { .. } | Cause::Vanished { .. }), _))) => {
                 if self.ranks.len() > 1
                     && let Some(text) = self.message_for(&cause, 0)
@@ -597,7 +597,7 @@ impl Job<'_> {
     }
 }
 
-/// A rank costs the launcher up to six descriptors. Programs see a higher limit then, but one that the administrator has allowed.
+/// Raises the limit of descriptors: a rank needs up to six of the launcher's. Programs inherit the higher limit, which the administrator allows.
 fn raise_descriptor_limit(ranks: usize) {
     use rustix::process::{Resource, getrlimit, setrlimit};
     let needed = 6 * ranks as u64 + 64;

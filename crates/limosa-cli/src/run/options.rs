@@ -101,7 +101,7 @@ pub enum Stdin {
     Rank(u32),
     /// Every rank gets a copy.
     All,
-    /// Nobody.
+    /// No rank.
     None,
 }
 

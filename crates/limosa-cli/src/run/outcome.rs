@@ -1,4 +1,4 @@
-//! How a job ended: what is said about it, and the exit code.
+//! How a job ended: the message about it, and the exit code.
 
 use limosa_job::Abort;
 
@@ -32,7 +32,7 @@ pub enum Cause {
         /// Which rank.
         rank: u32,
     },
-    /// The process of a rank vanished from under the wrapper that the launcher started.
+    /// The process of a rank ended, but not the wrapper around it that the launcher started.
     Vanished {
         /// Which rank.
         rank: u32,
@@ -46,7 +46,7 @@ pub enum Cause {
         /// By which signal.
         signal: i32,
     },
-    /// Nobody reads our output any more.
+    /// The reader of our output has closed it.
     OutputClosed,
     /// Our output cannot be written.
     OutputFailed(std::io::ErrorKind),
@@ -81,7 +81,7 @@ impl Cause {
         }
     }
 
-    /// The rank that is to blame, if one is.
+    /// The rank that caused the end, if one did.
     pub fn rank(&self) -> Option<u32> {
         match self {
             Cause::Aborted(abort) => Some(abort.rank),
@@ -123,7 +123,7 @@ impl Cause {
                 };
                 (format!("{subject} was killed by signal {signal} ({}){ending}", signal_name(*signal)), hint)
             }
-            // One rank's exit code needs no comment: it is passed on.
+            // The exit code of a single rank is passed on without a message.
             Cause::Code { .. } if ranks == 1 => return None,
             Cause::Code { code, .. } => (format!("{subject} exited with code {code}{ending}"), None),
             Cause::NotFinalized { .. } => (

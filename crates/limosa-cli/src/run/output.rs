@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 /// An unfinished line longer than this is shown in parts.
 const LONG: usize = 64 * 1024;
-/// How long an unfinished line may wait where waiting is not wanted.
+/// How long an unfinished line is held on a terminal or with one rank.
 pub const PROMPT_DELAY: Duration = Duration::from_millis(50);
 /// No more is read from ranks while this much is waiting to be written.
 const QUEUE_LIMIT: usize = 1 << 20;
@@ -225,7 +225,7 @@ fn write_loop(mut file: std::fs::File, shared: &Shared, wake: impl Fn()) {
     }
 }
 
-/// As `write_all`, also for a file that somebody else has made non-blocking.
+/// As `write_all`, also for a file that another process has made non-blocking.
 fn write_all(file: &mut std::fs::File, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
         match file.write(bytes) {

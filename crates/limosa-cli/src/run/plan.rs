@@ -1,6 +1,6 @@
 //! From options to a plan: which program each rank runs, where, and with which variables.
 //!
-//! Everything that can be found wrong is found here, before any process starts.
+//! All errors in options and files are found here, before any process starts.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -141,7 +141,7 @@ fn find_program(name: &OsStr, wdir: Option<&Path>, path: &OsStr) -> Result<PathB
     }
     let here = wdir.map(|dir| dir.join(given)).unwrap_or_else(|| given.to_owned());
     if here.is_file() {
-        // A script in the current directory is what `limosa run x.py` plainly means.
+        // `limosa run x.py` means a script in the current directory.
         if given.extension() == Some(OsStr::new("py")) {
             return absolute(&here);
         }
