@@ -1,4 +1,4 @@
-//! A lock that costs its first user two plain stores.
+//! A lock that costs the thread that made it two plain stores.
 //!
 //! It is biased to the thread that made it. As long as no other thread comes, that thread enters by a store to `inside` and a look at `revoked`,
 //! without a locked instruction. Another thread revokes the bias first, with the heavy half of [`crate::fence`], and waits until the owner is
@@ -7,11 +7,11 @@
 //! | `revoked` | who may hold the lock |
 //! |---|---|
 //! | false | the owner, while `inside` is 1 |
-//! | true | whoever holds `slow`, once `inside` is 0 |
+//! | true | the thread that holds `slow`, once `inside` is 0 |
 //!
-//! Why there is only one: the owner stores `inside`, fences lightly and loads `revoked`; who revokes stores `revoked`, fences heavily and loads
-//! `inside`. At least one sees the other: the owner that it must queue, or the other that it must wait. Only the owner writes `inside`, and the
-//! owner never changes. `revoked` is cleared by the owner alone, while it holds `slow`.
+//! Mutual exclusion: the owner stores `inside`, executes a light fence and loads `revoked`; a revoking thread stores `revoked`, executes a heavy
+//! fence and loads `inside`. At least one sees the other: the owner sees that it must queue, or the other sees that it must wait. Only
+//! the owner writes `inside`, and the owner never changes. `revoked` is cleared by the owner alone, while it holds `slow`.
 
 use crate::sync::{AtomicBool, AtomicU32, AtomicUsize, Ordering, RawLock, UnsafeCell, spin_loop};
 use crate::{fence, futex};
@@ -19,9 +19,9 @@ use std::ops::{Deref, DerefMut};
 
 /// Acquisitions in a row after which the owner gets its bias back.
 const RESTORE_AFTER: u32 = if cfg!(loom) { 1 } else { 32 };
-/// Looks at `inside` before sleeping.
+/// How often `inside` is read before sleeping.
 const SPINS: u32 = if cfg!(loom) { 1 } else { 500 };
-/// What a thread is told that takes the lock twice.
+/// The message of the panic when a thread takes the lock twice.
 const HELD: &str = "the lock is held by this thread already";
 
 /// The lock and what it protects.
@@ -100,7 +100,7 @@ impl<T> Biased<T> {
         Guard { lock: self, fast, thread: std::marker::PhantomData }
     }
 
-    /// The owner's way in.
+    /// The owner takes the lock.
     #[inline]
     fn enter(&self) -> bool {
         assert!(self.inside.load(Ordering::Relaxed) == 0, "{HELD}");
@@ -114,7 +114,7 @@ impl<T> Biased<T> {
         false
     }
 
-    /// The owner's way out.
+    /// The owner releases the lock.
     #[inline]
     fn leave(&self) {
         self.inside.store(0, Ordering::Release);
@@ -210,7 +210,7 @@ impl<T> Guard<'_, T> {
         f()
     }
 
-    /// Lets others that wait for the lock have it first.
+    /// Lets threads that wait for the lock take it first.
     #[inline]
     pub fn bump(guard: &mut Self) {
         if guard.lock.revoked.load(Ordering::Relaxed) {

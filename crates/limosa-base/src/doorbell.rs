@@ -1,14 +1,14 @@
-//! Waking a process that has something to do: one word that says who, if anybody, wants to be woken for what.
+//! Waking a process: one word says which of its threads must be woken, and for which traffic.
 //!
 //! | state | who is where | who rings |
 //! |---|---|---|
-//! | `AWAKE` | a thread polls, or somebody has just been woken | nobody |
+//! | `AWAKE` | a thread polls, or has just been woken | no wake-up |
 //! | `AWAY` | no thread is known to poll | urgent traffic wakes the helper thread |
 //! | `AWAY_ALL` | as `AWAY`, but unfinished schedules need every message | all traffic wakes the helper thread |
 //! | `ASLEEP` | threads sleep in blocking calls | all traffic wakes them |
 //!
-//! The owner stores states (under its engine's lock); a ringer only ever swaps in `AWAKE`, and whoever swapped out a state wakes whom that state
-//! names: once, however many ring.
+//! The owner stores states (under its engine's lock). A ringer only swaps in `AWAKE` and then wakes the threads that the previous state names; so
+//! they are woken once, even if many ring.
 //!
 //! No wake-up is lost because both sides store, fence and look: the owner stores a state, fences, looks at its rings once more; a ringer stores
 //! into the ring, fences, looks at the state. Entering `ASLEEP` or `AWAY_ALL` takes [`fence::heavy`], so that ordinary traffic gets by with
@@ -24,7 +24,7 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum State {
-    /// Nobody needs to be woken.
+    /// No thread needs to be woken.
     Awake = 0,
     /// Threads sleep in blocking calls.
     Asleep = 1,
@@ -44,14 +44,14 @@ const AWAY: u32 = State::Away as u32;
 pub struct Doorbell {
     word: AtomicU32,
     service: AtomicU32,
-    /// Times that sleepers or the helper were woken by others, for the status board and for proving that nothing wakes without need.
+    /// How often others have woken sleepers or the helper, for the status board and for tests that count needless wake-ups.
     rings: AtomicU32,
     /// The processor from which it was rung last, counted from 1.
     rung_from: AtomicU32,
 }
 
 impl Doorbell {
-    /// Rings after something was put where the owner will look. `urgent`: it needs service even when the owner computes.
+    /// Rings after something was stored where the owner will look. `urgent`: it needs service even when the owner computes.
     #[inline]
     pub fn ring(&self, urgent: bool) {
         if urgent {
@@ -89,7 +89,7 @@ impl Doorbell {
         }
     }
 
-    /// The owner states who is where. The fence that the state needs is included; the owner must look at its rings afterwards.
+    /// The owner sets the state. The fence that the state needs is included; the owner must look at its rings afterwards.
     pub fn set(&self, state: State) {
         self.word.store(state as u32, Ordering::Release);
         match state {
@@ -99,7 +99,7 @@ impl Doorbell {
         }
     }
 
-    /// States [`State::Away`] without a fence: for when nothing is at stake that needs service.
+    /// Sets [`State::Away`] without a fence: for a process without operations that need service.
     #[inline]
     pub fn set_away_lazily(&self) {
         self.word.store(AWAY, Ordering::Release);
@@ -130,14 +130,14 @@ impl Doorbell {
         futex::wake_all(&self.service);
     }
 
-    /// The helper thread waits here until it is called.
+    /// The helper thread waits here until it is woken.
     pub fn helper_wait(&self) {
         while self.service.swap(0, Ordering::Acquire) == 0 {
             futex::wait(&self.service, 0, None);
         }
     }
 
-    /// True if it was last rung from the processor that this thread runs on: the partner is busy just here.
+    /// True if it was last rung from the processor that this thread runs on: the partner shares this processor.
     pub fn rung_from_here(&self) -> bool {
         cpu::current().is_some_and(|cpu| self.rung_from.load(Ordering::Relaxed) == cpu + 1)
     }

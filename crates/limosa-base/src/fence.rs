@@ -1,26 +1,26 @@
-//! Asymmetric fences: a store-then-load handshake whose frequent side pays nothing.
+//! Asymmetric fences: a store-then-load handshake whose frequent side costs nothing.
 //!
 //! Two sides each store a word and then load the other's: at least one must see the other's store. The frequent side calls [`light`], the
 //! rare side [`heavy`]. Where the kernel offers `membarrier`, light is a compiler fence and heavy makes every processor that runs a registered
 //! process execute a full fence; elsewhere both are full fences.
 //!
-//! Both sides must mean the same by it, so all processes that share memory decide together. Nobody has to wait for that:
+//! Both sides must use the same kind of fence, so all processes that share memory decide together. No process waits for the decision:
 //!
-//! - A process that joins a group registers with the kernel if it can, which a filter for system calls may forbid it. From then on its heavy fences
-//!   include a `membarrier`, and it says so in the group's shared memory ([`Word`]).
-//! - Its light fences are full ones until all members of all its groups have said so. A process that cannot register never does: then all keep to
-//!   full fences for good, however late it comes.
-//! - A process that joins a further group goes back to full fences first.
+//! - A process that joins a group registers with the kernel, unless a filter for system calls forbids it. From then on its heavy fences include a
+//!   `membarrier`, and its word in the group's shared memory says so ([`Word`]).
+//! - Its light fences are full ones until the words of all members of all its groups say so. If one member cannot register, all keep full fences,
+//!   also if that member joins late.
+//! - A process that joins another group goes back to full fences first.
 //!
 //! | a process has seen | light | heavy |
 //! |---|---|---|
 //! | no word, or that of some members | full | full, and a membarrier once this process is registered |
 //! | the word of all members, its own among them | compiler | full and membarrier |
 //!
-//! Why this is enough: a full light fence goes with either kind of heavy one. A light fence that is none belongs to a registered process that has
-//! seen the word of its partner. A heavy fence of the partner executes a full fence, and then looks whether its process is registered. If it is, the
-//! membarrier reaches whoever runs a light fence at that time. If it is not yet, its full fence comes before the one in [`register`], so that
-//! whoever has seen the word sees all that was stored before the heavy fence.
+//! Why this is enough: a full light fence works with either kind of heavy fence. A light fence that is only a compiler fence belongs to a registered
+//! process that has seen its partner's word. The partner's heavy fence executes a full fence and then tests whether its process is registered. If
+//! so, the membarrier reaches every thread that runs a light fence at that time. If not, the full fence comes before the one in [`register`], and
+//! a process that has seen the word also sees all that was stored before the heavy fence.
 
 use crate::sync::{AtomicBool, AtomicU32, Mutex, Ordering, compiler_fence, fence};
 use std::sync::Arc;
@@ -31,7 +31,7 @@ static REGISTERED: AtomicBool = AtomicBool::new(false);
 static ASYMMETRIC: AtomicBool = AtomicBool::new(false);
 /// Light fences that were full ones.
 static FULL: AtomicU32 = AtomicU32::new(0);
-/// After so many of them this process looks what the others have said.
+/// After so many of them this process reads the words of the others.
 const FULL_PER_LOOK: u32 = 64;
 
 static GROUPS: Mutex<Vec<Group>> = Mutex::new(Vec::new());
@@ -45,7 +45,7 @@ fn membarrier(command: libc::c_int) -> libc::c_long {
     unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) }
 }
 
-/// What a process has said about its fences, in shared memory. Zeroed memory says nothing.
+/// A process's word about its fences, in shared memory. Zeroed memory means: not registered.
 #[derive(Debug, Default)]
 #[repr(transparent)]
 pub struct Word(AtomicU32);
@@ -59,7 +59,7 @@ pub trait Members: Send + Sync {
 struct Group {
     members: Arc<dyn Members>,
     size: u32,
-    /// All members before this one have said that they are registered.
+    /// All members before this one are registered.
     known: u32,
     number: u64,
 }
@@ -95,7 +95,7 @@ pub fn join(members: Arc<impl Members + 'static>, me: u32, size: u32) -> Members
         let number = groups.iter().map(|group| group.number + 1).max().unwrap_or(0);
         groups.push(Group { members: members.clone(), size, known: 0, number });
         if ASYMMETRIC.swap(false, Ordering::SeqCst) {
-            // Light fences that still are none end before this does, or are made full by it.
+            // Light fences that are still compiler fences end before this does, or are made full by it.
             heavy();
         }
         number
@@ -131,7 +131,7 @@ pub fn are_asymmetric() -> bool {
     ASYMMETRIC.load(Ordering::Acquire)
 }
 
-/// Looks whether all have said that they are registered.
+/// Tests whether all members are registered.
 #[cold]
 fn look() {
     let Some(mut groups) = GROUPS.try_lock() else { return };

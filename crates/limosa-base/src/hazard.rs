@@ -1,9 +1,10 @@
 //! Cells that hold an [`Arc`] which readers borrow without counting: a read costs a few plain loads and stores.
 //!
-//! A reader writes down which object it is about to use (a *hazard*), fences lightly, and looks whether the cell still holds it. Who takes an
-//! object out of its cell gives the cell's count to a list of retired objects. These are swept when there are some dozens of them, or when who took
-//! one out asks for it, because the object holds much: after a heavy fence, every retired object that no hazard names is dropped. At least one of both sees the other: the reader that the cell has changed, or the sweep the
-//! hazard (M. M. Michael, "Hazard Pointers", IEEE TPDS 15(6), 2004; the fence is [`crate::fence`]'s).
+//! A reader records which object it is about to use (a *hazard*), executes a light fence, and tests whether the cell still holds the object. A thread
+//! that removes an object from its cell puts the cell's count on a list of retired objects. The list is swept when it has some dozens of entries,
+//! or on request after the removal of an object that holds much memory: after a heavy fence, every retired object that no hazard names is dropped.
+//! At least one side sees the other: the reader sees that the cell has changed, or the sweep sees the hazard
+//! (M. M. Michael, "Hazard Pointers", IEEE TPDS 15(6), 2004; the fence is [`crate::fence`]'s).
 //!
 //! Invariants
 //! - a pointer in a cell owns one count of its `Arc`;
@@ -24,7 +25,7 @@ const HAZARDS: usize = if cfg!(loom) { 1 } else { 30 };
 /// Retired objects that wait for a sweep.
 const SWEEP_AT: usize = 32;
 
-/// What a thread is using.
+/// The objects that a thread is using.
 struct Board([AtomicPtr<()>; HAZARDS]);
 
 impl Board {
@@ -33,7 +34,7 @@ impl Board {
     }
 }
 
-/// The boards of all threads that ever borrowed: those of threads that have ended are empty, and are used again.
+/// The boards of all threads that have ever borrowed. Boards of threads that have ended are empty and are used again.
 #[derive(Default)]
 struct Boards {
     all: Vec<&'static Board>,
@@ -159,7 +160,7 @@ impl<T> Drop for Ref<T> {
     }
 }
 
-/// A place for an object that may be taken away.
+/// A cell for an object that may be removed.
 pub struct Cell<T: Send + Sync + 'static> {
     pointer: AtomicPtr<T>,
     owns: PhantomData<Arc<T>>,
@@ -226,13 +227,13 @@ impl<T: Send + Sync + 'static> Cell<T> {
         Some(Ref::counted(arc))
     }
 
-    /// Puts an object there; the one that was there lives on while others use it.
+    /// Stores an object; the previous one lives as long as others use it.
     pub fn set(&self, object: Arc<T>) {
         let old = self.pointer.swap(Arc::into_raw(object).cast_mut(), Ordering::AcqRel);
         retire::<T>(old);
     }
 
-    /// Takes the object away.
+    /// Removes the object.
     pub fn take(&self) -> Option<Arc<T>> {
         let old = self.pointer.swap(ptr::null_mut(), Ordering::AcqRel);
         if old.is_null() {
@@ -281,12 +282,12 @@ fn retire<T: Send + Sync + 'static>(pointer: *mut T) {
     }
 }
 
-/// True if no other thread has ever borrowed anything. One that is about to will come by the boards' lock first, and then see what was taken out.
+/// True if no other thread has ever borrowed anything. A thread that is about to do so takes the boards' lock first, and then sees the removal.
 fn is_only_reader(boards: &Boards) -> bool {
     MINE.try_with(|mine| mine.board.get()).ok().flatten().is_some_and(|own| boards.all.iter().all(|board| ptr::eq(*board, own)))
 }
 
-/// Drops the retired objects that nobody uses.
+/// Drops the retired objects that are not in use.
 pub fn sweep() {
     let unused: Vec<Retired> = {
         let mut list = RETIRED.lock();
@@ -313,7 +314,7 @@ pub fn sweep() {
     }
 }
 
-/// A place for an object that stays for ever. One that is replaced is never dropped.
+/// A cell for an object that is never dropped, not even when it is replaced.
 pub struct Eternal<T> {
     pointer: AtomicPtr<T>,
     owns: PhantomData<Arc<T>>,

@@ -13,7 +13,7 @@
 //! receiver closes the cursor by exchanging it and looks at `helpers` afterwards. A helper that claimed before the exchange is seen there, since
 //! the exchange acquires what the claim released; one that claims after it finds nothing.
 //!
-//! A helper that dies stays counted. Whoever waits for it asks now and then whether it still lives.
+//! A helper that dies stays counted. A process that waits for it tests now and then whether it still lives.
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering, spin_loop, yield_now};
 

@@ -1,7 +1,7 @@
 //! Blocks of shared memory for messages in flight: one process takes them in turn, any other process gives them back.
 //!
-//! Blocks are taken round and round a memory larger than a processor's own cache. That is what it is for: writing a line that the last receiver
-//! still has in its cache takes several times as long as one that has left it meanwhile (the measurements are in docs/performance.md).
+//! Blocks are taken cyclically from a memory that is larger than a processor's own cache: writing a line that is still in the last receiver's
+//! cache takes several times as long as writing one that has been evicted (the measurements are in docs/performance.md).
 //!
 //! ```text
 //!   given_back  [u32; SLOTS]            entry `s`: the last generation of the block from slot `s` on that was given back
@@ -9,10 +9,10 @@
 //! ```
 //!
 //! Contract:
-//! - only the owner takes blocks ([`Blocks::take`]); whoever was told of a block gives it back, once;
-//! - a block is not taken again before it was given back; blocks that are not given back are passed by, and hold up no others;
+//! - only the owner takes blocks ([`Blocks::take`]); the process that receives a block gives it back, once;
+//! - a block is not taken again before it was given back; blocks that are not given back are skipped and do not hold up others;
 //! - each block is taken for a process; if that has died, its blocks are taken back ([`Blocks::take_back`]);
-//! - a block is known by its first slot and its generation, which is never 0, so that zeroed memory is a pool of which nothing was given back.
+//! - a block is identified by its first slot and its generation, which is never 0: zeroed memory is a pool to which nothing was given back.
 
 use crate::sync::{AtomicU32, Ordering};
 
@@ -42,7 +42,7 @@ pub fn place(start: u32, bytes: usize) -> Option<usize> {
 }
 
 impl GivenBack {
-    /// Gives a block back: nobody looks at its bytes any more.
+    /// Gives a block back: its bytes are not read any more.
     #[inline]
     pub fn give(&self, start: u32, generation: u32) {
         // Pairs with the acquire load in `Blocks::busy`.
@@ -50,7 +50,7 @@ impl GivenBack {
     }
 }
 
-/// The owner's account of which slots are taken.
+/// The owner's record of which slots are taken.
 pub struct Blocks {
     next: usize,
     /// Slots that may be used so far.

@@ -1,7 +1,7 @@
-//! Who a process is, and whether it still runs.
+//! The identity of a process, and whether it still runs.
 //!
-//! A process id alone does not say: the system gives it to another process later, a killed process keeps it until its parent has asked for its
-//! exit code, and in another namespace it names somebody else. So an [`Identity`] also has the time at which the process started and the
+//! A process id alone is not enough: the system uses it again later, a killed process keeps it until its parent has read its exit code, and in
+//! another namespace it belongs to another process. So an [`Identity`] also has the time at which the process started and the
 //! namespace in which its number is valid.
 //!
 //! An answer costs reading a file in `/proc`, some 10 us: for slow paths only. When in doubt the answer is that the process lives, since giving
@@ -10,7 +10,7 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
-/// A process, as told to others.
+/// A process, as others identify it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// Process id, in the process's own namespace.
@@ -32,7 +32,7 @@ impl Identity {
         Identity { pid, started: look(pid).map_or(0, |seen| seen.started), namespace: namespace() }
     }
 
-    /// False if the process has ended, also if nobody has asked for its exit code yet.
+    /// False if the process has ended, also if its parent has not read its exit code yet.
     pub fn is_alive(&self) -> bool {
         if self.pid == std::process::id() || self.started == 0 || self.namespace == 0 || self.namespace != namespace() {
             return true;

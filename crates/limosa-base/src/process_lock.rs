@@ -2,10 +2,10 @@
 
 use crate::sync::{AtomicU32, Ordering, yield_now};
 
-/// Times that who waits gives the processor away before asking whether the holder lives, which takes system calls.
+/// How often a waiting thread yields the processor before it tests, with system calls, whether the holder lives.
 pub const PATIENCE: u32 = if cfg!(loom) { 1 } else { 1000 };
 
-/// The lock. Zeroed memory is a lock that nobody holds; otherwise it is the number of the holder, counted from 1.
+/// The lock. Zeroed memory is a free lock; otherwise it is the number of the holder, counted from 1.
 #[derive(Debug, Default)]
 #[repr(transparent)]
 pub struct ProcessLock(AtomicU32);
@@ -29,7 +29,7 @@ impl ProcessLock {
                 Err(holder) => {
                     yield_now();
                     yields = yields.wrapping_add(1);
-                    // Nobody but who waits changes a dead process's word, and only one of those succeeds. It sees all that the dead one did,
+                    // Only waiting threads change a dead process's word, and only one of them succeeds. It sees all that the dead one did,
                     // since the system has said that it is dead.
                     if holder != 0
                         && yields.is_multiple_of(PATIENCE)
@@ -43,7 +43,7 @@ impl ProcessLock {
         }
     }
 
-    /// True if nobody holds it.
+    /// True if it is free.
     pub fn is_free(&self) -> bool {
         self.0.load(Ordering::Relaxed) == 0
     }

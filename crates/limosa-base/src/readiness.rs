@@ -1,14 +1,14 @@
 //! Watching a descriptor on behalf of threads that sleep on something else.
 //!
-//! A watcher thread waits until the descriptor is readable ([`wait_readable`]), sets a [`Ready`], wakes whoever should read, and waits until the flag
-//! was taken ([`Ready::wait_taken`]) before it looks at the descriptor again: a descriptor that stays readable wakes nobody twice for the same thing.
+//! A watcher thread waits until the descriptor is readable ([`wait_readable`]), sets a [`Ready`], wakes the thread that should read, and
+//! waits until the flag was taken ([`Ready::wait_taken`]) before it looks at the descriptor again: a descriptor that stays readable causes one wake-up only.
 
 use crate::futex;
 use crate::sync::{AtomicU32, Ordering};
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
-/// Says that a descriptor was readable and nobody has looked since.
+/// A flag: the descriptor was readable, and has not been read since.
 #[derive(Debug, Default)]
 pub struct Ready(AtomicU32);
 

@@ -1,25 +1,25 @@
-//! Memory for the moment when there is none left.
+//! A memory reserve, with which the library can still report an error when memory has run out.
 //!
-//! When an allocation of Rust's collections fails, the process ends at once. A library that is to answer with an error needs memory for that: for
-//! the error's text, for the report, for ending what is under way. [`Reserved`] is an allocator that keeps some back and gives it up when a small
-//! allocation fails; long allocations fail as ever, and whoever makes them must be prepared.
+//! When an allocation of Rust's collections fails, the process aborts. To return an error instead, the library needs memory for the error's text,
+//! for the report, and for ending operations under way. [`Reserved`] is an allocator that keeps a reserve and releases it when a small allocation
+//! fails. Large allocations still fail; code that makes them must handle that.
 //!
 //! Contract:
 //! - after [`hold`] has returned true, small allocations of [`RESERVE_BYTES`] in all succeed;
-//! - [`hold`] returns false if the reserve was needed and cannot be renewed: there is no memory left. Callers that could take up more memory refuse
-//!   to then.
+//! - [`hold`] returns false if the reserve was used and cannot be renewed: there is no memory left. Callers then refuse work that would need more
+//!   memory.
 //!
-//! The reserve is not written to, so it takes address space and no memory until it is given up.
+//! The reserve is not written to: it takes address space, but no memory.
 
 use crate::sync::{AtomicPtr, Ordering};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ptr;
 
-/// Bytes that are kept back: more than the C library asks of the system at once for a small allocation.
+/// Bytes of the reserve: more than the C library requests from the system at once for a small allocation.
 pub const RESERVE_BYTES: usize = 2 << 20;
 /// Allocations up to this size make use of the reserve.
 pub const SMALL_BYTES: usize = 64 << 10;
-/// Times that a small allocation is tried again while another thread is giving up the reserve.
+/// How often a small allocation is tried again while another thread releases the reserve.
 const TRIES: u32 = 100;
 
 const RESERVE: Layout = match Layout::from_size_align(RESERVE_BYTES, 16) {
@@ -27,10 +27,10 @@ const RESERVE: Layout = match Layout::from_size_align(RESERVE_BYTES, 16) {
     Err(_) => unreachable!(),
 };
 
-/// What is kept back; null if nothing is.
+/// The reserve; null if there is none.
 static HELD: AtomicPtr<u8> = AtomicPtr::new(ptr::null_mut());
 
-/// Sees to it that memory is kept back; false if there is none for that.
+/// Ensures that there is a reserve; false if there is no memory for it.
 #[inline]
 pub fn hold() -> bool {
     !HELD.load(Ordering::Relaxed).is_null() || renew()
@@ -50,7 +50,7 @@ fn renew() -> bool {
     true
 }
 
-/// Gives up what is kept back; false if there is nothing.
+/// Releases the reserve; false if there is none.
 fn give_up() -> bool {
     let held = HELD.swap(ptr::null_mut(), Ordering::Acquire);
     if held.is_null() {
@@ -61,7 +61,7 @@ fn give_up() -> bool {
     true
 }
 
-/// What an allocation that failed gets after all.
+/// Tries a failed allocation again, with the reserve released.
 #[cold]
 fn again(bytes: usize, allocate: impl Fn() -> *mut u8) -> *mut u8 {
     if bytes > SMALL_BYTES {
@@ -73,7 +73,7 @@ fn again(bytes: usize, allocate: impl Fn() -> *mut u8) -> *mut u8 {
         if !memory.is_null() {
             return memory;
         }
-        // Perhaps another thread is giving up the reserve just now.
+        // Perhaps another thread is releasing the reserve at this moment.
         std::thread::yield_now();
     }
     ptr::null_mut()

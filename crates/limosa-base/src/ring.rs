@@ -20,14 +20,14 @@
 //! - arena positions are 64-bit and never wrap; a block is contiguous, so a block that would cross the end starts at the beginning instead;
 //! - arena blocks are given back in the order in which they were taken.
 //!
-//! What a receiver reads was written by another process: info and body are plain bytes to be checked by whoever gives them a meaning.
+//! A receiver reads what another process has written: info and body are plain bytes, to be checked before use.
 
 use crate::copy::copy;
 use crate::sync::{AtomicU32, AtomicU64, Ordering, UnsafeCell};
 
 /// Bytes of a cell's body.
 pub const BODY_BYTES: usize = 56;
-/// What a cell's body holds beside two words.
+/// Bytes of a cell's body without its first two words.
 pub const TAIL_BYTES: usize = BODY_BYTES - 16;
 /// A cell's body.
 pub type Body = [u64; BODY_BYTES / 8];
@@ -147,7 +147,7 @@ impl Producer {
         true
     }
 
-    /// As [`Producer::push`], with a body that begins with two words and goes on with at most [`TAIL_BYTES`] bytes. They are written where they
+    /// As [`Producer::push`], with a body of two words followed by at most [`TAIL_BYTES`] bytes. They are written where they
     /// belong one by one: a body put together elsewhere and copied as a whole would have to wait for its parts to get there.
     #[inline]
     pub fn push_parts<const N: usize>(&mut self, ring: &Ring<N>, info: u32, words: [u64; 2], tail: &[u8]) -> bool {

@@ -1,4 +1,4 @@
-//! A slot segment: shared memory in which the members of a group act together, call by call.
+//! A slot segment: shared memory through which the members of a group perform collective calls, one after the other.
 //!
 //! ```text
 //!   Common                      users, sleepers, counts of arrivals and of pieces
@@ -10,16 +10,16 @@
 //! number, written last. The note of the group is posted by one member on behalf of all.
 //!
 //! Contract
-//! - A member passes its calls in order and says when it has passed one ([`SlotSegment::finish`]): it then reads no note or slot of that call any more.
+//! - A member performs its calls in order and marks each as finished ([`SlotSegment::finish`]): from then on it reads no note or slot of that call.
 //! - The note of call `t` takes the place of that of `t - NOTES`, a slot that of `t - SLOTS`: who writes one has seen before that all members
 //!   have finished that call ([`Awaited::AllFinished`]).
-//! - A member may share memory of its own beside the slots ([`SlotSegment::share_area`]); how it is used is not the business of those who share it.
+//! - A member may share further memory of its own ([`SlotSegment::share_area`]); this module does not know how it is used.
 //! - Marks only grow, and [`Awaited`] conditions ask whether a mark has come so far: once such a condition holds, it holds for ever, also if a
 //!   member has left a call out.
 //! - Within a call a member may say how far it has come in steps ([`SlotSegment::advance`]), and somebody how far all have come together.
-//! - Cursors and counts belong to a call: the first to use one in a later call resets it, and whoever comes too late finds it exhausted.
-//! - The pieces of a call's work are taken by whoever looks: each piece once. Who counts the last one as done has seen what the others did, and
-//!   whether a piece has failed; it tells all by the note of the group.
+//! - Cursors and counts belong to a call: the first member to use one in a later call resets it, and a member that comes too late finds it exhausted.
+//! - Any member may take the next piece of a call's work; each piece is taken once. The member that counts the last piece as done sees all that the
+//!   others did, and whether a piece has failed; it tells all members by the note of the group.
 //!
 //! Sleeping. A member that is going to sleep says so and what it awaits ([`SlotSegment::begin_sleep`]), executes [`fence::heavy`], and sleeps only if its
 //! condition still does not hold. A member that has changed something asks [`SlotSegment::anybody_asleep`], which has a [`fence::light`] in front. So
@@ -29,7 +29,7 @@
 //! had it looked, were visible to all before its look, and so before the changes that it did not see. Hence somebody rings, and nobody rings without
 //! need, except that two who change something at the same time may both ring.
 //!
-//! What is read here was written by other processes: tags and bytes are plain numbers, to be checked by whoever gives them a meaning.
+//! A member reads what other processes have written: tags and bytes are plain numbers, to be checked before use.
 
 use crate::fence;
 #[cfg(not(loom))]
