@@ -7,6 +7,7 @@
 
 use std::ffi::c_int;
 use std::io::Write;
+use std::time::Duration;
 
 use limosa_mpi::{Error, consts, error_code};
 
@@ -54,7 +55,13 @@ pub(crate) fn raise(cx: &Cx, target: Target, error: Error) -> c_int {
 /// The exit code of a job that ends by an error.
 const EXIT_CODE: i32 = 1;
 
+/// How long a rank to which another one's death is fatal waits for the launcher, which knows more about it, to end the job.
+const LAUNCHER_TIME: Duration = Duration::from_secs(2);
+
 fn fatal(cx: &Cx, error: &Error, handler: &str) -> ! {
+    if error_code::class_of(error.class) == Ok(consts::MPI_ERR_PROC_ABORTED) {
+        std::thread::sleep(LAUNCHER_TIME);
+    }
     let _ = std::io::stderr().write_all(report(cx.name(), lifecycle::rank(), error, handler).as_bytes());
     // The launcher prints a line of its own, which does not repeat the block.
     lifecycle::abort(EXIT_CODE, &format!("error in {}", cx.name()))

@@ -5,9 +5,12 @@
 //! namespace in which its number is valid.
 //!
 //! An answer costs reading a file in `/proc`, some 10 us: for slow paths only. When in doubt the answer is that the process lives, since giving
-//! up a living peer does more harm than waiting for a dead one.
+//! up a living peer does more harm than waiting for a dead one. Who wants to be told when a process ends watches a descriptor
+//! ([`Identity::watch`]).
 
 use std::fs;
+use std::io;
+use std::os::fd::{FromRawFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 
 /// A process, as others identify it.
@@ -42,6 +45,27 @@ impl Identity {
             // The system has no such process, or has stopped telling.
             None => look(std::process::id()).is_none(),
         }
+    }
+
+    /// A descriptor that is readable once the process has ended; `None` if it has ended already. Programs that this process executes do not
+    /// inherit it.
+    ///
+    /// # Errors
+    /// The system does not say who the process is, has no such descriptors, or none left.
+    pub fn watch(&self) -> io::Result<Option<OwnedFd>> {
+        if self.started == 0 || self.namespace == 0 || self.namespace != namespace() {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        // SAFETY: the call takes two integers.
+        let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, self.pid as libc::pid_t, 0) };
+        if fd < 0 {
+            let error = io::Error::last_os_error();
+            return if self.is_alive() { Err(error) } else { Ok(None) };
+        }
+        // SAFETY: the descriptor is new and ours alone.
+        let descriptor = unsafe { OwnedFd::from_raw_fd(fd as i32) };
+        // The number may have been another process's by the time it was opened; from now on the descriptor stands for one process.
+        Ok(self.is_alive().then_some(descriptor))
     }
 }
 
@@ -94,6 +118,23 @@ mod tests {
         assert!(look(identity.pid).is_some(), "it is a zombie until it is waited for");
         child.wait().expect("our child");
         assert!(!identity.is_alive());
+    }
+
+    #[test]
+    fn a_watched_process_makes_its_descriptor_readable_when_it_ends() {
+        use crate::readiness::{StopSignal, Wakened, wait_any};
+        use std::os::fd::AsFd;
+        use std::time::Duration;
+        let (mut child, identity) = sleeper();
+        let stop = StopSignal::new().expect("an eventfd");
+        let descriptor = identity.watch().expect("a descriptor").expect("it lives");
+        assert_eq!(wait_any(&[descriptor.as_fd()], &stop, Some(Duration::ZERO)), Wakened::TooLate);
+        child.kill().expect("our child");
+        assert_eq!(wait_any(&[descriptor.as_fd()], &stop, None), Wakened::Readable);
+        assert!(identity.watch().expect("an answer").is_none(), "nobody has asked how it ended, but it has");
+        child.wait().expect("our child");
+        assert!(identity.watch().expect("an answer").is_none());
+        assert!(Identity { started: 0, ..identity }.watch().is_err());
     }
 
     #[test]

@@ -7,6 +7,7 @@ use crate::futex;
 use crate::sync::{AtomicU32, Ordering};
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::time::Duration;
 
 /// A flag: the descriptor was readable, and has not been read since.
 #[derive(Debug, Default)]
@@ -87,13 +88,42 @@ impl StopSignal {
 
 /// Sleeps until the descriptor is readable, or has failed, which reading it will show; false if the signal was given.
 pub fn wait_readable(descriptor: BorrowedFd<'_>, stop: &StopSignal) -> bool {
+    wait_any(&[descriptor], stop, None) == Wakened::Readable
+}
+
+/// Whether the descriptor is readable, or has failed.
+pub fn is_readable(descriptor: BorrowedFd<'_>) -> bool {
+    let mut watched = libc::pollfd { fd: descriptor.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    // SAFETY: one valid entry, which the call fills in.
+    unsafe { libc::poll(&raw mut watched, 1, 0) > 0 }
+}
+
+/// What ended a sleep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wakened {
+    /// A descriptor is readable, or has failed.
+    Readable,
+    /// The signal was given.
+    Stopped,
+    /// The time is over.
+    TooLate,
+}
+
+/// Sleeps until one of the descriptors is readable, or the signal is given, or the time is over.
+pub fn wait_any(descriptors: &[BorrowedFd<'_>], stop: &StopSignal, timeout: Option<Duration>) -> Wakened {
     let watched = |fd: i32| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
-    let mut both = [watched(descriptor.as_raw_fd()), watched(stop.0.as_raw_fd())];
+    let mut all: Vec<libc::pollfd> = descriptors.iter().map(|descriptor| watched(descriptor.as_raw_fd())).collect();
+    all.push(watched(stop.0.as_raw_fd()));
+    // Rounded up, so that a short time is a sleep.
+    let timeout = timeout.map_or(-1, |timeout| i32::try_from(timeout.as_micros().div_ceil(1000)).unwrap_or(i32::MAX));
     loop {
-        // SAFETY: two valid entries, which the call fills in.
-        let found = unsafe { libc::poll(both.as_mut_ptr(), 2, -1) };
-        if found > 0 {
-            return both[1].revents == 0;
+        // SAFETY: so many valid entries, which the call fills in.
+        match unsafe { libc::poll(all.as_mut_ptr(), all.len() as libc::nfds_t, timeout) } {
+            0 => return Wakened::TooLate,
+            found if found > 0 && all.last().is_some_and(|stop| stop.revents != 0) => return Wakened::Stopped,
+            found if found > 0 => return Wakened::Readable,
+            // A signal has interrupted it.
+            _ => {}
         }
     }
 }

@@ -7,7 +7,7 @@
 //! otherwise now and then, because asking it takes a system call.
 
 use crate::shm::{HostMemory, ShmDevice};
-use crate::{Address, Data, Device, DeviceError, Joint, Meta, Peer, PeerMemory, Sent, Urgency};
+use crate::{Address, Data, DeathWatch, Device, DeviceError, Joint, Meta, Peer, PeerMemory, Sent, Urgency};
 use limosa_base::readiness::Ready;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -232,6 +232,18 @@ impl Devices {
         self.device(route).is_alive(route.address)
     }
 
+    /// As [`Device::death_watch`]: that of the processes of this host, which all devices between them share.
+    pub fn death_watch(&self) -> Option<Arc<DeathWatch>> {
+        let shm = self.shm.as_ref().and_then(Device::death_watch);
+        shm.or_else(|| self.others.iter().find_map(|other| other.device.death_watch()))
+    }
+
+    /// As [`Device::notice_deaths`], on all devices.
+    pub fn notice_deaths(&mut self) {
+        self.shm.iter_mut().for_each(Device::notice_deaths);
+        self.others.iter_mut().for_each(|other| other.device.notice_deaths());
+    }
+
     /// What the processes of this host share beside messages, if a device offers it.
     ///
     /// # Errors
@@ -315,7 +327,11 @@ fn poll_known(device: &mut (impl Device + ?Sized), known: &[Peer], sink: &mut dy
     if stranger {
         return Err(DeviceError::Corrupt { peer: Peer::MAX, what: "a packet although nobody is known at its address" });
     }
-    polled.map_err(|error| renumbered(error, known))
+    match polled.map_err(|error| renumbered(error, known)) {
+        // It is reached by another device, or by none.
+        Err(DeviceError::Died { peer: Peer::MAX, .. }) => Ok(false),
+        polled => polled,
+    }
 }
 
 /// The peer at an address; an address that nobody was added for gives a number that no peer has.

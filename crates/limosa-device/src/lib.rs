@@ -16,6 +16,7 @@
 //! - A packet that is sent while its receiver sleeps wakes it. If no thread of the receiver is in the library, an urgent packet wakes its helper thread.
 //! - What arrives from a peer is checked: bytes that make no sense are [`DeviceError::Corrupt`], never a crash.
 //! - A peer that has died is reported once, by [`DeviceError::Died`], after all packets that it had sent; the device goes on serving the others.
+//!   Processes of a host have a watch for that ([`Device::death_watch`]). A peer that has left in good order before it ended has not died.
 //!
 //! | device | peers | wait source | shared memory | direct access |
 //! |---|---|---|---|---|
@@ -25,10 +26,12 @@
 use std::fmt;
 use std::io;
 use std::os::fd::BorrowedFd;
+use std::sync::Arc;
 
 pub use devices::{DeviceId, Devices};
 pub use limosa_base::joint::{Joint, Stretch};
 pub use limosa_base::vm::{Slice, slice};
+pub use shm::DeathWatch;
 
 mod devices;
 pub mod messages;
@@ -209,6 +212,15 @@ pub trait Device: Send {
     fn wait_descriptor(&self) -> Option<BorrowedFd<'_>> {
         None
     }
+
+    /// What watches for the deaths of peers, if neither [`Device::send`] nor [`Device::poll`] finds out by itself. A thread waits for it and then
+    /// calls [`Device::notice_deaths`].
+    fn death_watch(&self) -> Option<Arc<DeathWatch>> {
+        None
+    }
+
+    /// The death watch has found somebody: sends and polls report it from now on.
+    fn notice_deaths(&mut self) {}
 
     /// False if a peer is known to have ended. May take system calls: for slow paths.
     fn is_alive(&self, _peer: Address) -> bool {

@@ -4,7 +4,8 @@
 //! above the packets, no access to a peer's memory, no word of whether a peer is looking. Every test can be run over it (`LIMOSA_DEVICE=messages`).
 
 use crate::shm::ShmDevice;
-use crate::{Address, Data, Device, DeviceError, Meta, Sent, Urgency};
+use crate::{Address, Data, DeathWatch, Device, DeviceError, Meta, Sent, Urgency};
+use std::sync::Arc;
 
 /// The messages-only device of one process.
 pub struct MessagesDevice(ShmDevice);
@@ -44,6 +45,14 @@ impl Device for MessagesDevice {
 
     fn is_attended(&self, _to: Address) -> bool {
         false
+    }
+
+    fn death_watch(&self) -> Option<Arc<DeathWatch>> {
+        self.0.death_watch()
+    }
+
+    fn notice_deaths(&mut self) {
+        self.0.notice_deaths();
     }
 
     fn is_alive(&self, peer: Address) -> bool {

@@ -33,10 +33,12 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, OnceLock};
 
+mod deaths;
 mod directory;
 mod host_memory;
 mod ports;
 mod pull;
+pub use deaths::DeathWatch;
 pub use directory::Found;
 pub use host_memory::HostMemory;
 pub use ports::DoorbellRef;
@@ -106,7 +108,18 @@ pub struct ShmDevice {
     refused: u32,
     /// The process that was last asked about because of that.
     suspect: Address,
-    known_senders: Vec<u64>,
+    /// Who has a lane to this process that was accepted, one bit each.
+    accepted: Vec<u64>,
+    /// The same, as long as there is nothing else to look at than new lanes: what a poll compares with what peers say. While a death is to be
+    /// reported, the first word is another one, so that polls look closer, and otherwise pay nothing for it.
+    expected: Vec<u64>,
+    deaths: Arc<DeathWatch>,
+    /// Deaths that the watch has found and that were looked at here.
+    deaths_seen: usize,
+    /// Those who have died. Nothing is sent to them.
+    dead: Vec<Address>,
+    /// Those of them whose deaths are to be reported once all that they have sent was taken.
+    dying: Vec<Address>,
     /// Lane polled first: the one that last had something.
     favourite: usize,
     memory: Arc<CrossMemory>,
@@ -128,7 +141,7 @@ impl ShmDevice {
     /// # Errors
     /// As for [`ShmDevice::join`].
     pub fn join_beside(&self, offset: u64) -> io::Result<ShmDevice> {
-        ShmDevice::join_with(self.fd.as_fd(), offset, self.rank, self.size, false, Some(self.ports.clone()))
+        ShmDevice::join_with(self.fd.as_fd(), offset, self.rank, self.size, false, Some(self))
     }
 
     /// Bytes of the file that lanes and pools of `size` processes take, without areas.
@@ -144,7 +157,7 @@ impl ShmDevice {
         rank: Address,
         size: u32,
         cross_memory: bool,
-        bells: Option<Arc<Ports>>,
+        beside: Option<&ShmDevice>,
     ) -> io::Result<ShmDevice> {
         if size as usize > MAX_PEERS {
             return Err(io::Error::other(format!("at most {MAX_PEERS} processes can share a machine")));
@@ -153,10 +166,15 @@ impl ShmDevice {
         let ports_bytes = ports_bytes(size);
         segment::grow(fd.as_fd(), offset + ShmDevice::bytes_without_areas(size))?;
         segment::reserve(fd.as_fd(), offset, ports_bytes)?;
-        let ports = Arc::new(Ports::new(fd.as_fd(), offset, ports_bytes, bells)?);
+        let ports = Arc::new(Ports::new(fd.as_fd(), offset, ports_bytes, beside.map(|other| other.ports.clone()))?);
         let fences = fence::join(ports.clone(), rank, size);
         ports.of(rank).open();
+        let words = (size as usize).div_ceil(64);
         Ok(ShmDevice {
+            deaths: beside.map_or_else(|| Arc::new(DeathWatch::new(ports.clone(), rank, size)), |other| other.deaths.clone()),
+            deaths_seen: 0,
+            dead: Vec::new(),
+            dying: Vec::new(),
             fd,
             offset: offset + ports_bytes as u64,
             rank,
@@ -170,7 +188,8 @@ impl ShmDevice {
             next_pause: FIRST_PAUSE,
             refused: 0,
             suspect: 0,
-            known_senders: vec![0; (size as usize).div_ceil(64)],
+            accepted: vec![0; words],
+            expected: vec![0; words],
             favourite: 0,
             _fences: fences,
         })
@@ -281,6 +300,9 @@ impl ShmDevice {
 
     #[cold]
     fn open_lane(&mut self, to: Address) -> Result<(), DeviceError> {
+        if self.dead.contains(&to) {
+            return Err(died(to));
+        }
         let offset = self.lane_offset(self.rank, to);
         let memory = segment::reserve(self.fd.as_fd(), offset, LANE_BYTES)
             .and_then(|()| Shared::new(self.fd.as_fd(), offset, LANE_BYTES))
@@ -292,21 +314,31 @@ impl ShmDevice {
         Ok(())
     }
 
-    /// Maps lanes that others have opened to this process since the last look.
+    /// Looks whether others have opened lanes to this process since the last look, or have died.
     #[inline]
-    fn accept_lanes(&mut self) -> Result<(), DeviceError> {
-        for word in 0..self.known_senders.len() {
-            let now = self.ports.of(self.rank).senders[word].load(Ordering::Acquire);
-            if now != self.known_senders[word] {
-                self.accept_new(word, now)?;
+    fn look_around(&mut self) -> Result<(), DeviceError> {
+        for word in 0..self.expected.len() {
+            if self.ports.of(self.rank).senders[word].load(Ordering::Acquire) != self.expected[word] {
+                return self.look_closer();
             }
         }
         Ok(())
     }
 
     #[cold]
-    fn accept_new(&mut self, word: usize, now: u64) -> Result<(), DeviceError> {
-        let mut fresh = now & !self.known_senders[word];
+    fn look_closer(&mut self) -> Result<(), DeviceError> {
+        (0..self.accepted.len()).try_for_each(|word| self.accept_lanes(word))?;
+        let dead = self.next_dead();
+        self.expected.clone_from(&self.accepted);
+        if !self.dying.is_empty() {
+            self.expected[0] = !self.accepted[0];
+        }
+        dead.map_or(Ok(()), |peer| Err(died(peer)))
+    }
+
+    /// Maps lanes that others have opened to this process.
+    fn accept_lanes(&mut self, word: usize) -> Result<(), DeviceError> {
+        let mut fresh = self.ports.of(self.rank).senders[word].load(Ordering::Acquire) & !self.accepted[word];
         while fresh != 0 {
             let peer = word as u32 * 64 + fresh.trailing_zeros();
             fresh &= fresh - 1;
@@ -318,10 +350,28 @@ impl ShmDevice {
             let pool =
                 Shared::new(self.fd.as_fd(), self.pool_offset(peer), POOL_BYTES).map_err(|cause| DeviceError::NoMemory { peer, cause })?;
             self.incoming.push(InLane { peer, memory, consumer: Consumer::default(), pool });
-            self.known_senders[word] |= 1 << (peer % 64);
+            self.accepted[word] |= 1 << (peer % 64);
         }
         Ok(())
     }
+
+    /// Somebody who has died and of whom nothing is left to be taken: its lane is closed.
+    fn next_dead(&mut self) -> Option<Address> {
+        let incoming = &mut self.incoming;
+        let is_empty = |peer: &Address| {
+            let lane = incoming.iter_mut().find(|lane| lane.peer == *peer);
+            lane.is_none_or(|lane| lane.consumer.peek(&lane.memory).is_none())
+        };
+        let at = self.dying.iter().position(is_empty)?;
+        let peer = self.dying.remove(at);
+        self.incoming.retain(|lane| lane.peer != peer);
+        self.favourite = 0;
+        Some(peer)
+    }
+}
+
+fn died(peer: Address) -> DeviceError {
+    DeviceError::Died { peer, what: "its process has ended without MPI_Finalize" }
 }
 
 fn ports_bytes(size: u32) -> usize {
@@ -407,7 +457,7 @@ impl Device for ShmDevice {
     }
 
     fn is_alive(&self, peer: Address) -> bool {
-        self.ports.of(peer).is_alive()
+        !self.dead.contains(&peer) && self.ports.of(peer).is_alive()
     }
 
     fn max_data(&self) -> usize {
@@ -493,7 +543,7 @@ impl Device for ShmDevice {
 
     #[inline]
     fn poll(&mut self, sink: &mut dyn FnMut(Address, &Meta, &[u8])) -> Result<bool, DeviceError> {
-        self.accept_lanes()?;
+        self.look_around()?;
         let lanes = self.incoming.len();
         let mut any = false;
         for i in 0..lanes {
@@ -517,6 +567,25 @@ impl Device for ShmDevice {
 
     fn alert(&self, to: Address) {
         self.ports.doorbell(to).ring(true);
+    }
+
+    fn death_watch(&self) -> Option<Arc<DeathWatch>> {
+        Some(self.deaths.clone())
+    }
+
+    fn notice_deaths(&mut self) {
+        let dead = self.deaths.dead_after(self.deaths_seen);
+        self.deaths_seen += dead.len();
+        for peer in dead {
+            // The next send finds no lane, and the next poll something to look at.
+            self.outgoing[peer as usize] = None;
+            if let Some(pool) = &mut self.pool {
+                pool.blocks.take_back(peer);
+            }
+            self.dead.push(peer);
+            self.dying.push(peer);
+            self.expected[0] = !self.accepted[0];
+        }
     }
 
     fn is_attended(&self, to: Address) -> bool {

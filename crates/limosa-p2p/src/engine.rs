@@ -9,7 +9,7 @@
 //! The doorbell's state is set under the lock. It rests at `Away` (or `AwayAll` while continuations are outstanding); a blocked call sets `Asleep`
 //! before it sleeps, and `Awake` while it polls for something urgent, so that it is not served twice.
 
-use crate::handlers::{self, Chapter, Handler};
+use crate::handlers::{self, Chapter, DeathHook, Handler};
 use crate::matching::{Envelope, Pattern};
 use crate::memory::Region;
 use crate::request::{Completion, Continuation, Failure, Label, Owner, Phase, RequestId, Short, Taken, Unknown};
@@ -35,7 +35,7 @@ mod tests;
 mod waiting;
 mod watch;
 
-use watch::Watch;
+use watch::{DeathWatcher, Watch};
 
 pub use holdings::Holdings;
 pub use waiting::in_service;
@@ -148,6 +148,12 @@ impl View<'_> {
     pub fn is_broken(&self) -> bool {
         self.0.broken.is_some()
     }
+
+    /// Why a group that acts together on this context cannot do so any more, if so: the device has failed, or a member has died.
+    #[inline]
+    pub fn lost_group(&self, context: u64) -> Option<Failure> {
+        self.0.lost_group(context)
+    }
 }
 
 impl From<ShmDevice> for Links {
@@ -221,9 +227,12 @@ pub struct Engine {
     oversubscribed: bool,
     sharing: sharing::Sharing,
     stopping: AtomicBool,
+    /// A device has failed, or a peer has died: what the state says too, to be read without the lock.
+    impaired: Arc<AtomicBool>,
     helper: Mutex<Option<JoinHandle<()>>>,
     /// Descriptors of devices that do not ring the doorbell.
     watched: Mutex<Vec<Watch>>,
+    deaths: Option<DeathWatcher>,
     alarm: Alarm,
     /// Counts how often a thread left something to the alarm. Written under the lock, read by the alarm thread without it.
     put_off: AtomicU32,
@@ -257,6 +266,7 @@ impl Engine {
         let eager_limit = if oversubscribed { 4 * options.eager_limit } else { options.eager_limit }.min(devices.least_max_data() - 8);
         let memory = devices.peer_memory();
         let watched = devices.wait_descriptors()?.into_iter().map(|(descriptor, ready)| Watch::new(descriptor, ready)).collect::<Vec<_>>();
+        let deaths = devices.death_watch().filter(|_| processes_here > 1).map(DeathWatcher::new);
         let core = Core {
             devices,
             state: State::new(rank, peers, eager_limit, options.unexpected_limit),
@@ -266,6 +276,7 @@ impl Engine {
             sleeps_in_vain: 0,
             answers: Vec::new(),
         };
+        let impaired = core.state.is_impaired.clone();
         reserve::hold();
         let alarm = Alarm::new()?;
         let engine = Arc::new_cyclic(|this| Engine {
@@ -279,8 +290,10 @@ impl Engine {
             oversubscribed,
             sharing: sharing::Sharing::new(),
             stopping: AtomicBool::new(false),
+            impaired,
             helper: Mutex::new(None),
             watched: Mutex::new(watched),
+            deaths,
             alarm,
             put_off: AtomicU32::new(0),
             put_off_then: AtomicU32::new(0),
@@ -307,6 +320,9 @@ impl Engine {
         for watch in &*self.watched.lock() {
             watch.start(&this)?;
         }
+        if let Some(deaths) = &self.deaths {
+            deaths.start(&this)?;
+        }
         *helper = Some(thread::spawn_without_signals("limosa-helper", move || this.serve("helper", Engine::run_helper))?);
         Ok(())
     }
@@ -320,6 +336,7 @@ impl Engine {
             let _ = helper.join();
         }
         self.watched.lock().iter().for_each(Watch::stop);
+        self.deaths.iter().for_each(DeathWatcher::stop);
         self.alarm.set(Duration::ZERO);
         if let Some(thread) = self.alarm_thread.lock().take() {
             let _ = thread.join();
@@ -357,6 +374,17 @@ impl Engine {
         self.core.lock().state.deaths.set_concerns(concerns);
     }
 
+    /// True if a device has failed or a peer has died: operations under way may have to be ended.
+    #[inline]
+    pub fn is_impaired(&self) -> bool {
+        self.impaired.load(Ordering::Relaxed)
+    }
+
+    /// As [`View::lost_group`].
+    pub fn lost_group(&self, context: u64) -> Option<Failure> {
+        self.core.lock().state.lost_group(context)
+    }
+
     /// Sets the callback for a panic in a thread of the engine. The first one that is set stays. Without one, such a panic ends this process.
     pub fn set_panic_hook(&self, panic_hook: PanicHook) {
         self.panic_hook.get_or_init(|| panic_hook);
@@ -391,6 +419,11 @@ impl Engine {
     /// The chapter has registered handlers already.
     pub fn register(&self, chapter: Chapter, handlers: Vec<Handler>) {
         self.core.lock().state.handlers.register(chapter, handlers);
+    }
+
+    /// Has a layer told of each peer that dies from now on.
+    pub fn on_death(&self, hook: DeathHook) {
+        self.core.lock().state.deaths.add_hook(hook);
     }
 
     /// Sends a packet of a chapter's kind ([`Chapter::kind`]) to another process, behind what waits for it. The data are few, and copied if they

@@ -12,9 +12,13 @@
 //! - data come from another process: it checks every number, and returns false for a packet that makes no sense. That ends all communication with an
 //!   error that names the kind.
 //!
+//! A layer whose operations wait for packets ends them itself when a peer dies: it registers a [`DeathHook`] ([`Engine::on_death`](crate::Engine::on_death)),
+//! to which the contract of handlers applies.
+//!
 //! The kinds of messages are not in the table: they are matched directly ([`crate::state`]), since most traffic is theirs.
 
 use crate::Engine;
+use crate::request::Failure;
 use crate::state::{Deferred, Job};
 use limosa_device::{Meta, Peer, Urgency};
 use smallvec::SmallVec;
@@ -48,6 +52,9 @@ impl Chapter {
 
 /// Handles a packet from a peer; false if it makes no sense.
 pub type Handler = Box<dyn FnMut(&mut Actions<'_>, Peer, &Meta, &[u8]) -> bool + Send>;
+
+/// Is told that a peer has died, and in which words operations that need it are to fail; once for each peer, after all its packets.
+pub type DeathHook = Box<dyn FnMut(&mut Actions<'_>, Peer, &Failure) + Send>;
 
 /// What a handler may ask for.
 pub struct Actions<'a> {

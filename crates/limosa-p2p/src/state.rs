@@ -32,13 +32,15 @@ use limosa_base::{clock, reserve};
 use limosa_device::{Devices, Meta, Peer, Urgency};
 use smallvec::SmallVec;
 use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 mod death;
 mod receiving;
 mod sending;
 
-pub use death::Concerns;
 use death::Deaths;
+pub use death::{Concerns, Needs};
 use sending::Waiting;
 
 /// Mean length of a piece from which fetching piece by piece is worth it, in bytes.
@@ -181,6 +183,8 @@ pub(crate) struct State {
     pub broken: Option<Failure>,
     /// Messages have been lost, or a peer has died: what is started may have failed already.
     pub impaired: bool,
+    /// The same, to be read without the lock.
+    pub is_impaired: Arc<AtomicBool>,
     pub deaths: Deaths,
     /// Memory that unexpected messages take.
     pub unexpected_bytes: usize,
@@ -247,6 +251,7 @@ impl State {
             completed: false,
             broken: None,
             impaired: false,
+            is_impaired: Arc::default(),
             deaths: Deaths::default(),
             unexpected_bytes: 0,
             unexpected_limit,
@@ -300,7 +305,7 @@ impl State {
             return;
         }
         self.broken = Some(failure.clone());
-        self.impaired = true;
+        self.impair();
         self.backlog.iter_mut().for_each(VecDeque::clear);
         self.behind.clear();
         self.feeding.clear();
@@ -313,6 +318,12 @@ impl State {
         for id in self.requests.awaiting_messages() {
             self.complete(id, Completion::failed(failure.clone()));
         }
+    }
+
+    /// From now on what is started may have failed already.
+    fn impair(&mut self) {
+        self.impaired = true;
+        self.is_impaired.store(true, Ordering::Relaxed);
     }
 
     /// A request that has failed already.
@@ -412,7 +423,7 @@ impl State {
             }
             // A send that was not given back may have ended meanwhile.
             wire::RECALLED if meta.words[1] == 0 => {}
-            wire::RECALLED => return self.settle_send_to(from, RequestId::from_wire(meta.words[0]), true),
+            wire::RECALLED => return self.given_back(from, RequestId::from_wire(meta.words[0])),
             kind => {
                 let Some(handler) = self.handlers.find(kind) else { return false };
                 return handler(&mut Actions { deferred: &mut self.deferred, jobs: &mut self.jobs }, from, meta, data);

@@ -2,15 +2,20 @@
 
 use limosa_p2p::matching::{Envelope, Pattern};
 use limosa_p2p::memory::Region;
-use limosa_p2p::{Completion, Devices, Engine, Failure, Holdings, Links, Mode, Options, RequestId, Started, Unobserved, Wait};
+use limosa_p2p::{
+    Chapter, Completion, Devices, Engine, Failure, Holdings, Links, Meta, Mode, Needs, Options, RequestId, Started, Unobserved, Urgency,
+    Wait,
+};
 use limosa_sim::{Conditions, Network};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 const OPTIONS: Options =
     Options { wait: Wait::Block, spin_ns: 0, eager_limit: 6000, unexpected_limit: 1 << 30, independent_progress: false };
 /// A context of processes 0, 1 and 2, and one of 0 and 2.
 const ALL: u64 = 10;
 const WITHOUT_1: u64 = 12;
+/// A context of all that act together.
+const TOGETHER: u64 = 11;
 
 fn engines(network: &Network) -> Vec<Arc<Engine>> {
     let engine = |rank| {
@@ -19,7 +24,12 @@ fn engines(network: &Network) -> Vec<Arc<Engine>> {
         (0..3).for_each(|address| assert_eq!(devices.add_peer(device, address), address));
         let links = Links { devices, doorbell: network.doorbell(rank), rank, peers: 3, processes_here: 1 };
         let engine = Engine::start(links, OPTIONS).expect("an engine");
-        engine.set_concerns(Box::new(|context, source, peer| source.map_or(context == ALL || peer != 1, |source| source as u32 == peer)));
+        engine.set_concerns(Box::new(|context, needs, peer| match needs {
+            _ if context == TOGETHER => true,
+            Needs::Rank(rank) => rank as u32 == peer,
+            Needs::Anybody => context == ALL || peer != 1,
+            Needs::Living => false,
+        }));
         engine
     };
     (0..3).map(engine).collect()
@@ -176,4 +186,116 @@ fn a_message_that_was_given_back_is_not_counted() {
     e[0].poll();
     assert!(e[0].take(id).is_some_and(|end| end.cancelled));
     assert_eq!(e[1].holdings(), Holdings::default());
+}
+
+#[test]
+fn what_a_group_does_together_ends_for_all_when_one_has_died() {
+    let network = network();
+    let e = engines(&network);
+    let (small, large) = (vec![7u8; 8], vec![8u8; 60_000]);
+    let mut rooms = vec![vec![0u8; 60_000]; 3];
+    let [awaited, later, taken] = &mut rooms[..] else { unreachable!() };
+    let offer = |to, tag| match e[0].send(to, &Envelope { context: TOGETHER, source: 0, tag }, out(&large), Mode::Standard) {
+        Ok(Started::Pending(id)) => id,
+        other => panic!("{other:?}"),
+    };
+    let offered = [offer(2, 1), offer(1, 2), offer(2, 4)];
+    let waiting = receive(&e[0], TOGETHER, Some(2), 3, awaited);
+    e[2].poll();
+    // Process 2 has begun with one of the messages when it hears of the death.
+    let fetched = receive(&e[2], TOGETHER, Some(0), 4, taken);
+    network.kill(1);
+    (0..20).for_each(|_| e.iter().step_by(2).for_each(|engine| engine.poll()));
+    assert_eq!(dead(e[0].take(offered[0])).as_deref(), Some("1"), "process 2 has given it back");
+    assert_eq!(dead(e[0].take(offered[1])).as_deref(), Some("1"));
+    assert_eq!(dead(e[0].take(waiting)).as_deref(), Some("1"));
+    assert!(e[0].take(offered[2]).is_some_and(|end| end.failure.is_none()) && e[2].take(fetched).is_some_and(|end| end.failure.is_none()));
+    // Nothing new begins there, and all goes on elsewhere.
+    let envelope = Envelope { context: TOGETHER, source: 0, tag: 0 };
+    assert!(matches!(e[0].send(2, &envelope, out(&small), Mode::Standard), Err(Failure::PeerDied(_))));
+    assert!(
+        dead(Some(e[0].receive_blocking(&Pattern { context: TOGETHER, source: Some(2), tag: None }, room(later), &Unobserved))).is_some()
+    );
+    assert!(send(&e[0], 2, 1, &small, Mode::Standard).is_none());
+    e[2].poll();
+    let id = receive(&e[2], ALL, Some(0), 1, awaited);
+    assert!(e[2].take(id).is_some_and(|end| end.failure.is_none() && end.bytes == 8));
+    assert_eq!(e[0].holdings(), Holdings::default());
+}
+
+/// Remote counters: the operations of a layer that has packets of its own. A process asks another one to add, and waits for the answer.
+#[derive(Default)]
+struct Counters {
+    count: u64,
+    /// Whom an answer is awaited from.
+    awaited: Vec<u32>,
+    ended: Vec<(u32, Result<u64, Failure>)>,
+    told: Vec<String>,
+}
+
+const ADD: u8 = Chapter::Windows.kind(0);
+const ADDED: u8 = Chapter::Windows.kind(1);
+const GONE: u8 = Chapter::Windows.kind(2);
+
+fn counters(engine: &Engine) -> Arc<Mutex<Counters>> {
+    let counters: Arc<Mutex<Counters>> = Arc::default();
+    let about = |kind, word| Meta { kind, words: [word, 0] };
+    let [adding, added, told, dead] = std::array::from_fn(|_| counters.clone());
+    engine.register(
+        Chapter::Windows,
+        vec![
+            Box::new(move |actions, from, meta, _| {
+                let mut counters = adding.lock().expect("no panic");
+                counters.count += meta.words[0];
+                actions.send(from, about(ADDED, counters.count), &[], Urgency::Normal);
+                true
+            }),
+            Box::new(move |_, from, meta, _| {
+                let mut counters = added.lock().expect("no panic");
+                let Some(at) = counters.awaited.iter().position(|peer| *peer == from) else { return false };
+                counters.awaited.remove(at);
+                counters.ended.push((from, Ok(meta.words[0])));
+                true
+            }),
+            Box::new(move |_, from, meta, _| {
+                told.lock().expect("no panic").told.push(format!("{from} says that {} has died", meta.words[0]));
+                true
+            }),
+        ],
+    );
+    engine.on_death(Box::new(move |actions, peer, failure| {
+        let mut counters = dead.lock().expect("no panic");
+        let lost = counters.awaited.extract_if(.., |awaited| *awaited == peer).collect::<Vec<_>>();
+        counters.ended.extend(lost.into_iter().map(|peer| (peer, Err(failure.clone()))));
+        (0..3).filter(|other| *other != peer).for_each(|other| actions.send(other, about(GONE, u64::from(peer)), &[], Urgency::Normal));
+        let heard = dead.clone();
+        actions.run_unlocked(Box::new(move |engine| heard.lock().expect("no panic").told.push(format!("{} has heard", engine.rank()))));
+    }));
+    counters
+}
+
+#[test]
+fn another_layers_operations_end_when_it_hears_of_a_death() {
+    let network = network();
+    let e = engines(&network);
+    let c: Vec<_> = e.iter().map(|engine| counters(engine)).collect();
+    let add = |to, amount| {
+        c[0].lock().expect("no panic").awaited.push(to);
+        e[0].send_packet(to, Meta { kind: ADD, words: [amount, 0] }, &[], Urgency::Urgent).expect("it lives as far as is known");
+    };
+    // The first answer is on its way when process 1 dies; the second question is never read.
+    add(1, 5);
+    e[1].poll();
+    add(1, 7);
+    add(2, 3);
+    network.kill(1);
+    (0..20).for_each(|_| e.iter().step_by(2).for_each(|engine| engine.poll()));
+    let heard = c[0].lock().expect("no panic");
+    assert_eq!(heard.awaited, []);
+    assert_eq!(heard.ended.len(), 3);
+    assert!(heard.ended.contains(&(1, Ok(5))) && heard.ended.contains(&(2, Ok(3))));
+    assert!(heard.ended.iter().any(|(peer, end)| *peer == 1 && matches!(end, Err(Failure::PeerDied(text)) if text.contains("process 1 "))));
+    assert_eq!(heard.told.iter().filter(|text| *text == "0 has heard").count(), 1, "{:?}", heard.told);
+    assert!(heard.told.iter().any(|text| text == "2 says that 1 has died"));
+    assert_eq!(c[2].lock().expect("no panic").count, 3);
 }

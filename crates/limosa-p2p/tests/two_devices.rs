@@ -5,7 +5,7 @@ use limosa_device::DeviceId;
 use limosa_device::shm::{DoorbellRef, ShmDevice};
 use limosa_p2p::matching::{Envelope, Pattern};
 use limosa_p2p::memory::Region;
-use limosa_p2p::{Completion, Devices, Engine, Failure, Links, Mode, Options, RequestId, Started, Unobserved, Wait};
+use limosa_p2p::{Completion, Devices, Engine, Failure, Links, Mode, Needs, Options, RequestId, Started, Unobserved, Wait};
 use limosa_sim::SocketDevice;
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -152,7 +152,7 @@ fn a_peer_that_is_stopped_holds_up_nobody_on_the_other_device() {
 fn a_death_on_one_device_ends_a_blocked_receive_and_leaves_the_other_device_alone() {
     let mut e = engines(OPTIONS);
     for engine in &e {
-        engine.set_concerns(Box::new(|_, source, peer| source.is_none_or(|source| source as u32 == peer)));
+        engine.set_concerns(Box::new(|_, needs, peer| needs == Needs::Anybody || needs == Needs::Rank(peer as i32)));
     }
     let dying = e.pop().expect("process 2");
     std::thread::scope(|scope| {

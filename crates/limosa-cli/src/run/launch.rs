@@ -355,11 +355,28 @@ impl Job<'_> {
     fn check_abort(&mut self) -> bool {
         let Some(abort) = self.board.aborted() else { return false };
         let rank = abort.rank as usize;
+        self.look_for_killed(rank);
         if self.ending.is_none() && rank < self.ranks.len() {
             self.drain_rank(rank);
             self.end(Cause::Aborted(abort));
         }
         true
+    }
+
+    /// If a rank was killed, other ranks may abort because of it: the signal is the cause that counts, whichever is seen first.
+    fn look_for_killed(&mut self, aborting: usize) {
+        let others = self.ranks.iter().enumerate().filter(|(index, _)| *index != aborting);
+        let mut killed = others.filter_map(|(index, rank)| match rank.ended.or_else(|| rank.poll_end())? {
+            Ended::Signal(signal) => Some((index, signal)),
+            Ended::Code(_) => None,
+        });
+        if let Some((index, signal)) = killed.next()
+            && self.interrupted.is_none()
+        {
+            self.drain_rank(index);
+            let out_of_memory = procfs::oom_kills() > self.oom_before;
+            self.end(Cause::Signal { rank: index as u32, signal, out_of_memory });
+        }
     }
 
     fn on_end(&mut self, index: usize) {

@@ -35,6 +35,10 @@ pub(super) struct Port {
     fences: fence::Word,
     pub place: Processor,
     probe_address: AtomicU64,
+    /// 1: it has finished in good order, and is not missed when it ends.
+    pub has_left: AtomicU32,
+    /// 1: somebody has seen that it has died.
+    pub has_died: AtomicU32,
     /// Bytes of areas taken so far; counted in the port of process 0.
     pub areas: AtomicU64,
     pub joints: [Joint; JOINTS],
@@ -63,12 +67,17 @@ impl Port {
         (pid != 0).then(|| vm::read_word(pid, address).is_ok_and(|value| value == PROBE_VALUE))
     }
 
+    /// Whose port this is; `None` if the process has not joined yet.
+    pub(super) fn process(&self) -> Option<Identity> {
+        let pid = self.pid.load(Ordering::Acquire);
+        let (started, namespace) = (self.started.load(Ordering::Relaxed), self.namespace.load(Ordering::Relaxed));
+        (pid != 0).then_some(Identity { pid, started, namespace })
+    }
+
     /// False if the process has joined and then ended. Takes system calls: ask only after having waited for long.
     #[cold]
     pub(super) fn is_alive(&self) -> bool {
-        let pid = self.pid.load(Ordering::Acquire);
-        let (started, namespace) = (self.started.load(Ordering::Relaxed), self.namespace.load(Ordering::Relaxed));
-        pid == 0 || Identity { pid, started, namespace }.is_alive()
+        self.process().is_none_or(|process| process.is_alive())
     }
 }
 

@@ -2,6 +2,7 @@
 
 use limosa_base::doorbell::State;
 use limosa_base::pool::POOL_BYTES;
+use limosa_base::process::Identity;
 use limosa_base::segment::{self, PAGE};
 use limosa_device::messages::MessagesDevice;
 use limosa_device::shm::{DoorbellRef, ShmDevice};
@@ -22,7 +23,12 @@ pub struct Member {
 
 impl Member {
     /// True if a thread that sleeps on the doorbell, or on the descriptor, is woken.
-    pub fn is_woken(&self) -> bool {
+    pub fn is_woken(&mut self) -> bool {
+        // What a thread of the engine does.
+        if self.device.death_watch().is_some_and(|watch| watch.look()) {
+            self.device.notice_deaths();
+            self.bell.ring(true);
+        }
         match self.device.wait_descriptor() {
             None => self.bell.is(State::Awake),
             Some(descriptor) => {
@@ -76,6 +82,15 @@ fn file() -> OwnedFd {
     segment::create(c"limosa-test", PAGE as u64).expect("a memfd")
 }
 
+/// Has another process of this host be the member, and kills it.
+fn kill_process(fabric: &mut Fabric, who: Address) {
+    let mut child = std::process::Command::new("sleep").arg("1000").spawn().expect("a process");
+    let watch = fabric.members[who as usize].device.death_watch().expect("processes of a host have one");
+    watch.stand_for(Identity::of(child.id()));
+    child.kill().expect("our child");
+    child.wait().expect("our child");
+}
+
 /// Changes some of the bytes that are on the lane from 0 to 1 of the devices at `offset`.
 fn damage_lane(fabric: &Fabric, random: &mut Random) {
     const LANE_BYTES: u64 = 64 * 1024;
@@ -97,7 +112,7 @@ pub fn shm() -> Fabric {
     let file = file();
     let member = |device: ShmDevice| Member { bell: device.doorbell(), device: Box::new(device) };
     let members = joined(&file).into_iter().map(member).collect();
-    Fabric { corrupt: damage_lane, file: Some((file.into(), PAGE as u64)), ..Fabric::of(shm, members) }
+    Fabric { corrupt: damage_lane, kill: kill_process, file: Some((file.into(), PAGE as u64)), ..Fabric::of(shm, members) }
 }
 
 pub fn messages() -> Fabric {
@@ -108,7 +123,7 @@ pub fn messages() -> Fabric {
         Member { bell: shm.doorbell(), device: Box::new(MessagesDevice::new(packets)) }
     };
     let members = joined(&file).into_iter().map(member).collect();
-    Fabric { corrupt: damage_lane, file: Some((file.into(), offset)), ..Fabric::of(messages, members) }
+    Fabric { corrupt: damage_lane, kill: kill_process, file: Some((file.into(), offset)), ..Fabric::of(messages, members) }
 }
 
 pub fn simulated() -> Fabric {

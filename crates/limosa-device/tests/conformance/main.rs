@@ -205,8 +205,7 @@ conform!(packets, shm messages simulated sockets, {
     whoever_may_not_have_noticed_a_packet_can_be_alerted
 });
 
-// Those that notice a death themselves; on one host the launcher does.
-conform!(deaths, simulated sockets, { a_death_is_reported_once_after_all_that_was_sent_and_others_are_served_on });
+conform!(deaths, shm messages simulated sockets, { a_death_is_reported_once_after_all_that_was_sent_and_others_are_served_on });
 
 // Those on which bytes travel.
 conform!(nonsense, shm messages sockets, { bytes_that_make_no_sense_are_errors });

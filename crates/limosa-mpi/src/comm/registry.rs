@@ -2,7 +2,7 @@
 
 use super::Comm;
 use crate::group::Group;
-use limosa_p2p::Concerns;
+use limosa_p2p::{Concerns, Needs};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use std::sync::{Arc, Weak};
@@ -27,16 +27,20 @@ impl Registry {
         self.known.lock().get(&context)?.comm.upgrade()
     }
 
-    /// Which receives may need a process: those that name it, and those from any member of a communicator that it is a member of. Holds no
+    /// Which operations may need a process: those that name it, those with any member of a communicator that it is a member of, and all that belong
+    /// to a collective of such a communicator. Holds no
     /// communicator meanwhile, since whoever lets go of the last reference to one calls the engine, which asks this.
     pub(crate) fn concerns(&self) -> Box<Concerns> {
         let known = self.known.clone();
-        Box::new(move |context, source, process| {
+        Box::new(move |context, needs, process| {
             let group = known.lock().get(&(context & !1)).map(|known| known.group.clone());
-            group.is_none_or(|group| match source {
-                Some(rank) => group.world_rank(rank as usize) == Some(process),
-                None => group.rank_of(process).is_some(),
-            })
+            let is_collective = context & 1 == 1;
+            let Some(group) = group else { return is_collective || needs != Needs::Living };
+            match needs {
+                Needs::Rank(rank) if !is_collective => group.world_rank(rank as usize) == Some(process),
+                Needs::Living if !is_collective => false,
+                _ => group.rank_of(process).is_some(),
+            }
         })
     }
 

@@ -1,9 +1,10 @@
-//! Descriptors of devices that do not ring the process's doorbell themselves: a thread for each waits until it is readable and rings, so that one
-//! sleep covers all devices.
+//! Threads that wait for what does not ring the process's doorbell by itself, and ring it then, so that one sleep covers everything: descriptors of
+//! devices ([`Watch`]), and deaths of processes of this host ([`DeathWatcher`]).
 
 use super::Engine;
 use limosa_base::readiness::{Ready, StopSignal, wait_readable};
 use limosa_base::thread;
+use limosa_device::DeathWatch;
 use parking_lot::Mutex;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -52,6 +53,42 @@ impl Watch {
         let Some(Watcher { stop, thread }) = self.watcher.lock().take() else { return };
         stop.give();
         self.ready.stop();
+        let _ = thread.join();
+    }
+}
+
+/// A thread that waits for the deaths of processes of this host.
+pub(super) struct DeathWatcher {
+    watch: Arc<DeathWatch>,
+    watcher: Mutex<Option<Watcher>>,
+}
+
+impl DeathWatcher {
+    pub fn new(watch: Arc<DeathWatch>) -> DeathWatcher {
+        DeathWatcher { watch, watcher: Mutex::new(None) }
+    }
+
+    /// Starts the thread. The process is missed from now on if it ends without [`DeathWatcher::stop`].
+    pub fn start(&self, engine: &Arc<Engine>) -> io::Result<()> {
+        let stop = Arc::new(StopSignal::new()?);
+        let (watch, signal, engine) = (self.watch.clone(), stop.clone(), engine.clone());
+        let body = move |engine: &Engine| {
+            while watch.wait(&signal) {
+                engine.core.lock().devices.notice_deaths();
+                engine.doorbell.ring(true);
+            }
+        };
+        let thread = thread::spawn_without_signals("limosa-deaths", move || engine.serve("death watch", body))?;
+        *self.watcher.lock() = Some(Watcher { stop, thread });
+        self.watch.stay();
+        Ok(())
+    }
+
+    /// Ends the thread: the process has finished in good order.
+    pub fn stop(&self) {
+        let Some(Watcher { stop, thread }) = self.watcher.lock().take() else { return };
+        self.watch.leave();
+        stop.give();
         let _ = thread.join();
     }
 }

@@ -5,22 +5,39 @@
 //! - a poll fails, once, after all that it had sent: the peer is *silent*. Receives end that need it.
 //!
 //! Everything ends with [`Failure::PeerDied`], which names the peer. What has arrived whole stays; what does not need the peer goes on.
+//!
+//! Some contexts are those of a group that acts together (collectives): what happens there needs all members, also the messages between two that
+//! live. Otherwise one of them would wait for another that has given up. The layer above knows which contexts these are ([`Concerns`]).
 
-use super::{Direct, DirectPhase, Job, State, Unexpected};
+use super::{Deferred, Direct, DirectPhase, Job, State, Unexpected};
 use crate::arriving::{Arrival, Target};
+use crate::handlers::{Actions, DeathHook};
 use crate::matching::{EntryId, Pattern};
 use crate::request::{Completion, Failure, Phase, RequestId};
-use limosa_device::{DeviceError, Peer};
+use crate::wire;
+use limosa_device::{DeviceError, Peer, Urgency};
+use smallvec::SmallVec;
 
-/// Whether a receive on a context, from a rank or from any, may need a peer: that rank is the peer, or the peer is a member of the context's group.
-/// Asked under the engine's lock, and only when a peer has died.
-pub type Concerns = dyn Fn(u64, Option<i32>, Peer) -> bool + Send + Sync;
+/// Whether an operation on a context may need a peer. Asked under the engine's lock, and only when a peer has died.
+pub type Concerns = dyn Fn(u64, Needs, Peer) -> bool + Send + Sync;
+
+/// Whom an operation needs by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Needs {
+    /// The process of this rank.
+    Rank(i32),
+    /// Any member of the context's group.
+    Anybody,
+    /// Nobody but processes that live.
+    Living,
+}
 
 /// The peers that have died.
 #[derive(Default)]
 pub(crate) struct Deaths {
     dead: Vec<Dead>,
     concerns: Option<Box<Concerns>>,
+    hooks: Vec<DeathHook>,
 }
 
 struct Dead {
@@ -33,6 +50,11 @@ impl Deaths {
     /// Says how to find out what a peer concerns. Without it every receive may need every peer.
     pub fn set_concerns(&mut self, concerns: Box<Concerns>) {
         self.concerns = Some(concerns);
+    }
+
+    /// Has a layer told of each death.
+    pub fn add_hook(&mut self, hook: DeathHook) {
+        self.hooks.push(hook);
     }
 
     fn of(&self, peer: Peer) -> Option<&Dead> {
@@ -51,8 +73,14 @@ impl Deaths {
 
     /// Why a receive with this pattern may never get a message.
     fn concerning(&self, pattern: &Pattern) -> Option<Failure> {
+        self.needed(pattern.context, pattern.source.map_or(Needs::Anybody, Needs::Rank))
+    }
+
+    /// Why an operation that needs these processes will never end, if so.
+    fn needed(&self, context: u64, needs: Needs) -> Option<Failure> {
         let concerned = |dead: &&Dead| {
-            dead.is_silent && self.concerns.as_ref().is_none_or(|concerns| concerns(pattern.context, pattern.source, dead.peer))
+            let without_answer = needs != Needs::Living;
+            dead.is_silent && self.concerns.as_ref().map_or(without_answer, |concerns| concerns(context, needs, dead.peer))
         };
         self.dead.iter().find(concerned).map(|dead| dead.failure.clone())
     }
@@ -84,19 +112,62 @@ impl State {
             Some(dead) => dead.is_silent |= is_silent,
             None => self.deaths.dead.push(Dead { peer, failure: failure.clone(), is_silent }),
         }
-        self.impaired = true;
+        self.impair();
         // Threads that wait for a message to be there have to look too.
         self.completed = true;
         self.end_sends_to(peer, &failure);
         if is_silent {
             self.end_receives_from(peer, &failure);
+            self.recall_sends();
+            for hook in &mut self.deaths.hooks {
+                hook(&mut Actions { deferred: &mut self.deferred, jobs: &mut self.jobs }, peer, &failure);
+            }
         }
+    }
+
+    /// Asks for messages back whose receivers live, but may not want them any more because somebody else has died.
+    fn recall_sends(&mut self) {
+        let offered = self.requests.in_phase(|phase| matches!(phase, Phase::Unmatched { .. } | Phase::Offered { .. }));
+        for id in offered {
+            let Some(Phase::Unmatched { peer, envelope } | Phase::Offered { peer, envelope, .. }) = self.requests.get(id).map(|r| r.phase)
+            else {
+                continue;
+            };
+            if self.deaths.needed(envelope.context, Needs::Living).is_some() {
+                let (meta, data) = (wire::enveloped(wire::RECALL, &envelope), SmallVec::from_slice(&id.to_wire().to_ne_bytes()));
+                self.deferred.push(Deferred::Packet { to: peer, meta, data, urgency: Urgency::Urgent });
+            }
+        }
+    }
+
+    /// A peer has given a message back; false if it had none. The program has cancelled it, or it is not wanted any more because somebody has died.
+    pub fn given_back(&mut self, from: Peer, id: RequestId) -> bool {
+        let context = match self.requests.get(id).map(|r| r.phase) {
+            Some(Phase::Unmatched { peer, envelope } | Phase::Offered { peer, envelope, .. }) if peer == from => envelope.context,
+            _ => return self.settle_send_to(from, id, true),
+        };
+        match self.lost_group(context) {
+            Some(failure) => self.fail_send(id, &failure),
+            None => self.settle_send(id, true),
+        }
+        true
     }
 
     /// Why nothing can be sent to this peer, and nothing fetched from it, if so.
     #[inline]
     pub fn unreachable(&self, peer: Peer) -> Option<Failure> {
         if self.impaired { self.why_unreachable(peer) } else { None }
+    }
+
+    /// Why nothing can be done on a context that needs all members of its group, if so.
+    #[inline]
+    pub fn lost_group(&self, context: u64) -> Option<Failure> {
+        if self.impaired { self.why_lost_group(context) } else { None }
+    }
+
+    #[cold]
+    fn why_lost_group(&self, context: u64) -> Option<Failure> {
+        self.broken.clone().or_else(|| self.deaths.needed(context, Needs::Living))
     }
 
     #[cold]

@@ -71,7 +71,7 @@ impl State {
         region: Region,
         mode: Mode,
     ) -> Result<Option<RequestId>, Failure> {
-        self.check(peer)?;
+        self.check(peer, envelope.context)?;
         let len = region.len();
         if len > self.eager_limit || (mode == Mode::Synchronous && len > PART_BYTES) {
             return self.send_offer(devices, peer, envelope, region).map(Some);
@@ -157,10 +157,10 @@ impl State {
         self.check_broken().map(|()| send)
     }
 
-    /// Whether anything can be sent to this peer.
+    /// Whether anything can be sent to this peer on this context.
     #[inline]
-    fn check(&self, peer: Peer) -> Result<(), Failure> {
-        self.unreachable(peer).map_or(Ok(()), Err)
+    fn check(&self, peer: Peer, context: u64) -> Result<(), Failure> {
+        self.unreachable(peer).or_else(|| self.lost_group(context)).map_or(Ok(()), Err)
     }
 
     #[inline]

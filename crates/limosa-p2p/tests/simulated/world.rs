@@ -2,7 +2,7 @@
 
 use crate::process::{Buffer, Process, Progress, What};
 use limosa_p2p::matching::{Envelope, Pattern};
-use limosa_p2p::{Devices, Engine, Holdings, Links, Mode, Options, Wait};
+use limosa_p2p::{Devices, Engine, Holdings, Links, Mode, Needs, Options, Wait};
 use limosa_sim::{Conditions, Network, Random};
 use std::cell::Cell;
 
@@ -320,9 +320,10 @@ fn engine(network: &Network, rank: u32, size: u32, unexpected_limit: usize) -> s
     }
     let links = Links { devices, doorbell: network.doorbell(rank), rank, peers: size, processes_here: 1 };
     let engine = Engine::start(links, Options { unexpected_limit, ..OPTIONS }).expect("an engine");
-    engine.set_concerns(Box::new(move |context, source, peer| match source {
-        Some(source) => source as u32 == peer,
-        None => is_member(context, peer, size),
+    engine.set_concerns(Box::new(move |context, needs, peer| match needs {
+        Needs::Rank(rank) => rank as u32 == peer,
+        Needs::Anybody => is_member(context, peer, size),
+        Needs::Living => false,
     }));
     engine
 }

@@ -1,0 +1,270 @@
+//! Learning of the deaths of processes of this host.
+//!
+//! A process watches those whose numbers follow its own, at most [`MOST_WATCHED`] that live: each by a descriptor that becomes readable when the
+//! process ends, so that one sleep covers them all. Who sees a death marks it in the dead one's port. In a larger job the others look at these marks
+//! once in a while ([`LONGEST_PAUSE`]), and so they do where the system has no such descriptors.
+//!
+//! A process that has said that it leaves ([`DeathWatch::leave`]) is not missed when it ends. One that has not joined is not known, and watched once
+//! it has.
+
+use super::ports::Ports;
+use crate::Address;
+use limosa_base::process::Identity;
+use limosa_base::readiness::{StopSignal, Wakened, is_readable, wait_any};
+use limosa_base::sync::{Mutex, Ordering};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Most processes that a process watches: what they cost grows with the square of a host's processes up to here, and then with their number.
+const MOST_WATCHED: usize = 64;
+/// Time between looks while there is somebody who cannot be watched: who has not joined yet will soon have, or never will.
+const FIRST_PAUSE: Duration = Duration::from_millis(1);
+/// The longest such time; each is twice as long as the one before.
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
+/// Watches for the deaths of the processes of this host. One thread waits; any thread may look.
+pub struct DeathWatch {
+    ports: Arc<Ports>,
+    me: Address,
+    found: Mutex<Found>,
+}
+
+/// What is known of a process.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Known {
+    /// It is not watched.
+    Nothing,
+    /// It is watched, by a descriptor.
+    Watched,
+    /// It has to be asked about, since there is no descriptor for it.
+    Asked,
+    /// It has ended, or is this process.
+    Ended,
+}
+
+struct Found {
+    known: Vec<Known>,
+    watched: Vec<(Address, Arc<OwnedFd>)>,
+    /// In the order in which they were found.
+    dead: Vec<Address>,
+}
+
+impl DeathWatch {
+    pub(super) fn new(ports: Arc<Ports>, me: Address, size: u32) -> DeathWatch {
+        let mut known = vec![Known::Nothing; size as usize];
+        known[me as usize] = Known::Ended;
+        DeathWatch { ports, me, found: Mutex::new(Found { known, watched: Vec::new(), dead: Vec::new() }) }
+    }
+
+    /// For tests: this process is another one, as others see it.
+    #[doc(hidden)]
+    pub fn stand_for(&self, process: Identity) {
+        self.ports.of(self.me).is_that_of(process);
+    }
+
+    /// This process is missed from now on if it ends without having left.
+    pub fn stay(&self) {
+        self.ports.of(self.me).has_left.store(0, Ordering::Release);
+    }
+
+    /// This process needs nobody any more, and nobody needs it.
+    pub fn leave(&self) {
+        self.ports.of(self.me).has_left.store(1, Ordering::Release);
+    }
+
+    /// Sleeps until somebody has died who had not left; false if the signal was given.
+    pub fn wait(&self, stop: &StopSignal) -> bool {
+        let mut pause = FIRST_PAUSE;
+        loop {
+            if self.look() {
+                return true;
+            }
+            let (descriptors, timeout) = self.watched(pause);
+            let descriptors: Vec<BorrowedFd<'_>> = descriptors.iter().map(|descriptor| descriptor.as_fd()).collect();
+            match wait_any(&descriptors, stop, timeout) {
+                Wakened::Stopped => return false,
+                Wakened::Readable => {}
+                Wakened::TooLate => pause = (2 * pause).min(LONGEST_PAUSE),
+            }
+        }
+    }
+
+    /// What to sleep on, and for how long at most: for ever, if all processes are watched.
+    fn watched(&self, pause: Duration) -> (Vec<Arc<OwnedFd>>, Option<Duration>) {
+        let found = self.found.lock();
+        let is_complete = found.known.iter().all(|known| matches!(known, Known::Watched | Known::Ended));
+        (found.watched.iter().map(|(_, descriptor)| descriptor.clone()).collect(), (!is_complete).then_some(pause))
+    }
+
+    /// Looks who has died, without waiting; true if somebody has since the last look.
+    pub fn look(&self) -> bool {
+        let mut found = self.found.lock();
+        let before = found.dead.len();
+        for (address, _) in found.watched.extract_if(.., |(_, descriptor)| is_readable(descriptor.as_fd())).collect::<Vec<_>>() {
+            self.ended(&mut found, address);
+        }
+        let size = found.known.len() as Address;
+        for address in (0..size).filter(|address| found.known[*address as usize] != Known::Ended).collect::<Vec<_>>() {
+            let (port, known) = (self.ports.of(address), found.known[address as usize]);
+            // A mark is another process's word; the system's counts.
+            let is_suspect = known == Known::Asked || port.has_died.load(Ordering::Relaxed) != 0;
+            if is_suspect && !port.is_alive() {
+                found.watched.retain(|(watched, _)| *watched != address);
+                self.ended(&mut found, address);
+            }
+        }
+        self.watch_more(&mut found);
+        found.dead.len() > before
+    }
+
+    /// Those who have died and had not left, without the first `known` that were found.
+    pub(super) fn dead_after(&self, known: usize) -> Vec<Address> {
+        self.found.lock().dead.get(known..).map_or(Vec::new(), <[Address]>::to_vec)
+    }
+
+    fn ended(&self, found: &mut Found, address: Address) {
+        found.known[address as usize] = Known::Ended;
+        let port = self.ports.of(address);
+        if port.has_left.load(Ordering::Acquire) == 0 {
+            port.has_died.store(1, Ordering::Relaxed);
+            found.dead.push(address);
+        }
+    }
+
+    /// Watches more processes, if there are any that have joined.
+    fn watch_more(&self, found: &mut Found) {
+        let size = found.known.len() as Address;
+        let mut count = found.known.iter().filter(|known| matches!(known, Known::Watched | Known::Asked)).count();
+        for address in (1..size).map(|distance| (self.me + distance) % size) {
+            if count == MOST_WATCHED {
+                return;
+            }
+            let process = self.ports.of(address).process().filter(|_| found.known[address as usize] == Known::Nothing);
+            let Some(process) = process else { continue };
+            if process.pid == std::process::id() {
+                // A thread of this process, which does not die alone.
+                found.known[address as usize] = Known::Ended;
+                continue;
+            }
+            match process.watch() {
+                Ok(Some(descriptor)) => {
+                    found.known[address as usize] = Known::Watched;
+                    found.watched.push((address, Arc::new(descriptor)));
+                    count += 1;
+                }
+                Ok(None) => self.ended(found, address),
+                Err(_) => {
+                    found.known[address as usize] = Known::Asked;
+                    count += 1;
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::killed;
+    use super::super::{Device, ShmDevice};
+    use super::*;
+    use limosa_base::segment::{self, PAGE};
+    use std::process::{Child, Command};
+
+    fn joined(size: u32) -> Vec<ShmDevice> {
+        let file = segment::create(c"limosa-test", PAGE as u64).expect("a memfd");
+        (0..size).map(|rank| ShmDevice::join(file.as_fd(), PAGE as u64, rank, size, true).expect("joining")).collect()
+    }
+
+    fn sleeper() -> (Child, Identity) {
+        let child = Command::new("sleep").arg("1000").spawn().expect("a process");
+        let identity = Identity::of(child.id());
+        (child, identity)
+    }
+
+    fn end(mut child: Child) {
+        child.kill().expect("our child");
+        child.wait().expect("our child");
+    }
+
+    #[test]
+    fn who_has_left_is_not_missed_unless_it_has_come_back() {
+        let devices = joined(4);
+        let children: Vec<_> = (1..4).map(|_| sleeper()).collect();
+        for (device, (_, identity)) in devices[1..].iter().zip(&children) {
+            device.deaths.stand_for(*identity);
+        }
+        devices[2].deaths.leave();
+        devices[3].deaths.leave();
+        assert!(!devices[0].deaths.look(), "all live");
+        devices[3].deaths.stay();
+        children.into_iter().for_each(|(child, _)| end(child));
+        while devices[0].deaths.look() {}
+        let mut dead = devices[0].deaths.dead_after(0);
+        dead.sort_unstable();
+        assert_eq!(dead, [1, 3]);
+    }
+
+    #[test]
+    fn a_death_ends_a_wait_and_so_does_the_signal() {
+        let devices = joined(2);
+        let (child, identity) = sleeper();
+        let stop = StopSignal::new().expect("an eventfd");
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| devices[0].deaths.wait(&stop));
+            // It joins while it is being waited for.
+            devices[1].deaths.stand_for(identity);
+            end(child);
+            assert!(waiting.join().expect("no panic"));
+            let waiting = scope.spawn(|| devices[0].deaths.wait(&stop));
+            stop.give();
+            assert!(!waiting.join().expect("no panic"));
+        });
+        assert_eq!(devices[0].deaths.dead_after(0), [1]);
+    }
+
+    #[test]
+    fn in_a_large_job_those_who_watch_tell_the_others() {
+        let size = MOST_WATCHED as u32 + 10;
+        let devices = joined(size);
+        let last = size - 1;
+        // All but the first two and the last have died already.
+        let dead = killed();
+        devices[2..last as usize].iter().for_each(|device| device.deaths.stand_for(dead));
+        let (child, identity) = sleeper();
+        devices[last as usize].deaths.stand_for(identity);
+        let (other, identity) = sleeper();
+        devices[1].deaths.stand_for(identity);
+        assert!(devices[0].deaths.look());
+        assert_eq!(devices[0].deaths.dead_after(0).len() as u32, size - 3);
+        end(child);
+        assert!(devices[0].deaths.look(), "it has gone on to watch those that live");
+        assert_eq!(devices[0].deaths.dead_after(size as usize - 3), [last]);
+        // The mark of one who lives is not believed.
+        devices[0].ports.of(1).has_died.store(1, Ordering::Relaxed);
+        assert!(!devices[0].deaths.look());
+        end(other);
+    }
+
+    #[test]
+    fn sends_to_the_dead_fail_and_the_pool_gets_its_blocks_back() {
+        use crate::{Data, DeviceError, Meta, Urgency};
+        let mut devices = joined(3);
+        let (child, identity) = sleeper();
+        devices[1].deaths.stand_for(identity);
+        for len in [0, 8, 1000] {
+            let _ = devices[0].send(1, &Meta::default(), Data::Bytes(&vec![1; len]), Urgency::Normal).expect("it lives");
+        }
+        assert!(!devices[0].deaths.look());
+        end(child);
+        assert!(devices[0].deaths.look());
+        devices[0].notice_deaths();
+        for len in [0, 8, 1000] {
+            let sent = devices[0].send(1, &Meta::default(), Data::Bytes(&vec![1; len]), Urgency::Normal);
+            assert!(matches!(sent, Err(DeviceError::Died { peer: 1, .. })));
+        }
+        assert!(devices[0].pool.as_ref().is_some_and(|pool| pool.blocks.next_holder(0) != Some(1)));
+        assert!(matches!(devices[0].poll(&mut |_, _, _| {}), Err(DeviceError::Died { peer: 1, .. })));
+        assert!(devices[0].poll(&mut |_, _, _| {}).is_ok());
+    }
+}
