@@ -21,6 +21,10 @@
 //! - Any member may take the next piece of a call's work; each piece is taken once. The member that counts the last piece as done sees all that the
 //!   others did, and whether a piece has failed; it tells all members by the note of the group.
 //!
+//! Giving up. A member whose call has failed takes its note back ([`SlotSegment::withdraw`]) before memory that the note speaks of is used for something
+//! else. Whoever is going to copy there says so ([`SlotSegment::begin_copying`], with a [`fence::light`]) and then looks whether the note still stands; who has
+//! taken it back executes [`fence::heavy`] and waits for those who are copying.
+//!
 //! Sleeping. A member that is going to sleep says so and what it awaits ([`SlotSegment::begin_sleep`]), executes [`fence::heavy`], and sleeps only if its
 //! condition still does not hold. A member that has changed something asks [`SlotSegment::anybody_asleep`], which has a [`fence::light`] in front. So
 //! of the two at least one sees what the other has done; if it is the latter, it executes a full fence and rings those whose condition holds
@@ -51,6 +55,8 @@ pub const MAX_MEMBERS: usize = (1 << MEMBER_BITS) - 1;
 pub const MAX_STEPS: u64 = (1 << STEP_BITS) - 1;
 
 const TAG_BITS: u32 = 16;
+/// The tag of a note that was taken back; no other has it.
+pub const WITHDRAWN: u16 = u16::MAX;
 const MEMBER_BITS: u32 = 16;
 const STEP_BITS: u32 = 20;
 const COUNT_BITS: u32 = 24;
@@ -108,6 +114,7 @@ struct Member {
     finished: Mark,
     progress: Mark,
     area: Mark,
+    copying: Mark,
     wish: Wish,
     request: Wish,
     shares: Shares,
@@ -402,6 +409,42 @@ impl SlotSegment {
     /// Where the memory is that a member shares, if it does.
     pub fn area_of(&self, member: usize) -> Option<u64> {
         self.member(member).area.0.load(Ordering::Acquire).checked_sub(1)
+    }
+
+    // ---- giving up -------------------------------------------------------------------------------------------------
+
+    /// This member takes back its note of a call, if it has posted it: what the note says of memory is not true any more. Who does not see that yet is
+    /// seen by [`SlotSegment::is_copying`] from now on.
+    pub fn withdraw(&self, number: u64) {
+        let note = self.note(self.me, number);
+        if note.flag.load(Ordering::Relaxed) >> TAG_BITS == number {
+            note.flag.store(number << TAG_BITS | u64::from(WITHDRAWN), Ordering::Release);
+        }
+        fence::heavy();
+    }
+
+    /// This member is going to copy to or from another one's memory in a call. It then asks whether that one has withdrawn.
+    #[inline]
+    pub fn begin_copying(&self, number: u64) {
+        self.member(self.me).copying.0.store(number, Ordering::Release);
+        fence::light();
+    }
+
+    /// It has done so.
+    #[inline]
+    pub fn end_copying(&self) {
+        self.member(self.me).copying.0.store(0, Ordering::Release);
+    }
+
+    /// Whether a member is copying in a call. After [`SlotSegment::withdraw`].
+    pub fn is_copying(&self, member: usize, number: u64) -> bool {
+        self.member(member).copying.0.load(Ordering::Acquire) == number
+    }
+
+    /// Whether a member has taken its note of a call back.
+    #[inline]
+    pub fn is_withdrawn(&self, member: usize, number: u64) -> bool {
+        self.tag_of(member, number) == Some(WITHDRAWN)
     }
 
     // ---- counts ----------------------------------------------------------------------------------------------------

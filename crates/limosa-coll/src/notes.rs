@@ -23,7 +23,7 @@
 //! - A note is read when it is known to be there, and its writer leaves it and its areas alone until all ranks have finished the operation.
 //! - Whatever a note says was written by another process: it is checked, and nonsense is an error.
 
-use limosa_base::slots::{BODY_BYTES, Body, SlotSegment};
+use limosa_base::slots::{BODY_BYTES, Body, SlotSegment, WITHDRAWN};
 use limosa_p2p::memory::Region;
 
 use super::buffer::Blocks;
@@ -354,10 +354,20 @@ fn out_of_step((rank, size): (usize, usize), kind: Kind, tag: Option<u16>, form:
         None => "has left this operation out".to_owned(),
     };
     let own = kind.name();
+    if tag == Some(WITHDRAWN) {
+        return given_up(rank, kind);
+    }
     Error::new(
         limosa_mpi::consts::MPI_ERR_OTHER,
         format!("{who} {does} where this rank is in {form}{own}: all ranks must call the same collectives in the same order"),
     )
+}
+
+/// A rank takes no further part, and what it has said is not true any more.
+#[cold]
+pub(crate) fn given_up(rank: usize, kind: Kind) -> Error {
+    let detail = format!("rank {rank} has given up {}, because a process of the communicator has died", kind.name());
+    Error::new(limosa_mpi::consts::MPI_ERR_PROC_ABORTED, detail)
 }
 
 /// What a rank says makes no sense.

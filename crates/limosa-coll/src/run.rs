@@ -14,7 +14,8 @@
 //! thread come as far as they do without. A thread that completes rounds of several runs serves them one after the other from a queue of its
 //! own: a step that completes another run's round does not lead deeper into the stack.
 //!
-//! When ranks disagree about the length of a message, the schedule goes on without its local steps, so that the other ranks are not left waiting,
+//! When a member dies, its communicator's transfers end for all members (`limosa_p2p`): every rank that still needs any gets the error. When ranks
+//! disagree about the length of a message, the schedule goes on without its local steps, so that the other ranks are not left waiting,
 //! and the error is returned at the end.
 
 use std::cell::{Cell, RefCell};
@@ -87,8 +88,9 @@ pub fn run(comm: &Comm, schedule: Schedule) -> Result<()> {
                 Ok(Started::Done) => {}
                 Ok(Started::Pending(id)) => round.pending.push((id, None)),
                 Err(failure) => {
+                    // After a death the other transfers end by themselves, with their errors.
+                    round.broken = !matches!(failure, Failure::PeerDied(_));
                     round.trouble.note(error_of(failure));
-                    round.broken = true;
                 }
             },
             Step::Receive { from, region } => {
@@ -252,11 +254,12 @@ impl ScheduleRun {
             }
             progress.next += 1;
             match step {
-                Step::Send { to, region } => {
-                    if let Started::Pending(id) = start_send(engine, &self.comm, schedule.tag, *to, region)? {
-                        self.expect(engine, id, None);
-                    }
-                }
+                Step::Send { to, region } => match start_send(engine, &self.comm, schedule.tag, *to, region) {
+                    Ok(Started::Done) => {}
+                    Ok(Started::Pending(id)) => self.expect(engine, id, None),
+                    Err(failure @ Failure::PeerDied(_)) => self.trouble.lock().note(error_of(failure)),
+                    Err(failure) => return Err(failure),
+                },
                 Step::Receive { from, region } => {
                     let id = start_receive(engine, &self.comm, schedule.tag, *from, region);
                     self.expect(engine, id, Some((*from, region.len())));

@@ -202,6 +202,28 @@ mod tests {
     }
 
     #[test]
+    fn who_has_withdrawn_has_its_memory_to_itself_once_nobody_copies() {
+        check::<2>(4, |group, slots| {
+            if slots.me() == 0 {
+                slots.post(1, 0, &[0; 7]);
+                slots.withdraw(1);
+                while slots.is_copying(1, 1) {
+                    thread::yield_now();
+                }
+                // SAFETY: loom checks that nobody else uses the slot now.
+                group.slots[0].with_mut(|slot| unsafe { *slot = 7 });
+            } else if slots.tag_of(0, 1).is_some() {
+                slots.begin_copying(1);
+                if !slots.is_withdrawn(0, 1) {
+                    // SAFETY: as above.
+                    group.slots[0].with(|slot| assert_eq!(unsafe { *slot }, 0));
+                }
+                slots.end_copying();
+            }
+        });
+    }
+
+    #[test]
     fn the_last_to_arrive_sees_what_the_others_did() {
         check::<3>(3, |group, slots| {
             let me = slots.me();

@@ -31,6 +31,22 @@ fn a_note_is_seen_by_all_until_another_takes_its_place() {
 }
 
 #[test]
+fn a_note_that_was_taken_back_is_not_to_be_used_and_who_copies_is_seen() {
+    let all = segments(2);
+    all[0].withdraw(5);
+    assert!(!all[1].is_withdrawn(0, 5), "there was none");
+    all[0].post(5, 7, &[0; 7]);
+    all[1].begin_copying(5);
+    assert!(!all[1].is_withdrawn(0, 5));
+    all[0].withdraw(5);
+    assert!(all[0].is_copying(1, 5) && !all[0].is_copying(1, 6));
+    assert!(all[1].is_withdrawn(0, 5) && !all[1].is_withdrawn(0, 6));
+    all[1].end_copying();
+    assert!(!all[0].is_copying(1, 5));
+    assert!(all[1].holds(Awaited::Note(0, 5)), "who waits for it finds that it is not there any more");
+}
+
+#[test]
 fn slots_do_not_overlap() {
     let all = segments(2);
     for member in 0..=2 {

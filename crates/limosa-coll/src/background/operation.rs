@@ -20,7 +20,7 @@ use std::sync::atomic::Ordering;
 
 use limosa_base::slots::{Awaited, BODY_BYTES};
 use limosa_p2p::memory::Region;
-use limosa_p2p::{View, in_service};
+use limosa_p2p::{Failure, View, in_service};
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
@@ -30,12 +30,12 @@ use super::storage::Content;
 use super::{Mailboxes, Pending};
 use crate::buffer::{Blocks, Buffer};
 use crate::memory::{Scratch, read, write};
-use crate::notes::{BY_MESSAGE, Found, Location, Note, Notes, failed_for_all, write_table};
+use crate::notes::{BY_MESSAGE, Found, Location, Note, Notes, failed_for_all, given_up, write_table};
 use crate::run::ScheduleRun;
-use crate::schedule::{broken, copy};
+use crate::schedule::copy;
 use crate::shared::{Reducer, look};
 use limosa_mpi::comm::Comm;
-use limosa_mpi::error::{Error, Result};
+use limosa_mpi::error::{Error, Result, error_of};
 use limosa_mpi::fail;
 use limosa_mpi::observe::{Awaits, Sleeper, Waiting};
 use limosa_mpi::operation::{End, Moment, Operation, StateWord};
@@ -318,7 +318,20 @@ impl BackgroundOp {
                 self.mailboxes.serve();
             }
         }
-        self.is_done() || self.settle()
+        self.is_done() || self.settle() || self.fail_if_lost()
+    }
+
+    /// If somebody has died, it ends with an error; true if it has ended.
+    #[inline]
+    fn fail_if_lost(&self) -> bool {
+        self.mailboxes.engine.is_impaired() && self.fail_now_if_lost()
+    }
+
+    #[cold]
+    fn fail_now_if_lost(&self) -> bool {
+        let Some(comm) = &self.comm else { return false };
+        let failure = self.mailboxes.engine.lost_group(comm.coll_context());
+        failure.is_some_and(|failure| !self.is_ripe() && self.messages_are_done() && self.fail(&failure))
     }
 
     /// After fetching: it is done once nobody needs what is lent; true if it is.
@@ -407,7 +420,8 @@ impl BackgroundOp {
             // SAFETY: the caller's promise.
             Some(Location::Here(start)) => write(into, unsafe { std::slice::from_raw_parts(start, into.len()) }),
             Some(Location::There { address, .. }) => {
-                return read_lent(&self.mailboxes.engine, self.mailboxes.peers[rank], rank, address, into);
+                read_lent(&self.mailboxes.engine, self.mailboxes.peers[rank], rank, address, into)?;
+                return self.check_lent(rank);
             }
             _ => {}
         }
@@ -488,6 +502,7 @@ impl BackgroundOp {
                 // SAFETY: scratch memory of at least this many bytes, which nobody else uses.
                 let room = unsafe { Region::contiguous(scratch.start(), len) };
                 read_lent(&self.mailboxes.engine, self.mailboxes.peers[rank], rank, address.wrapping_add(offset as u64), &room)?;
+                self.check_lent(rank)?;
                 Ok(Some(scratch.start()))
             }
             _ => Ok(None),
@@ -510,19 +525,52 @@ impl BackgroundOp {
                 }
                 _ => self.awaited(now.number),
             };
-            if !self.wait_until(awaited, waiting) {
-                self.trouble.lock().get_or_insert_with(broken);
-                let now = self.word.load();
-                if now.state != FETCHING && self.word.advance(now.number, now.state, DONE) {
-                    return;
-                }
+            if let Some(failure) = self.wait_until(awaited, waiting)
+                && self.fail(&failure)
+            {
+                return;
             }
         }
         self.mailboxes.keep_pace(self.number(), self.mailboxes.depth(self.bytes));
     }
 
-    /// Waits until something is the case at the mailboxes and messages have come; false if nothing will be any more.
-    fn wait_until(&self, awaited: Awaited, waiting: &Waiting<'_>) -> bool {
+    /// Ends it with an error, because the device has failed or a member has died; false if another thread is at it.
+    #[cold]
+    fn fail(&self, failure: &Failure) -> bool {
+        let now = self.word.load();
+        if matches!(now.state, IDLE | FETCHING | DONE) || !self.word.advance(now.number, now.state, FETCHING) {
+            return false;
+        }
+        self.trouble.lock().get_or_insert_with(|| error_of(failure));
+        // The program gets back what it has lent: what others have read of it from now on, they must not use.
+        self.mailboxes.slots.withdraw(now.number);
+        if now.state != LENT {
+            let _ = self.mailboxes.count_finished(now.number);
+        }
+        if self.lends() {
+            self.mailboxes.count_returned();
+        }
+        self.word.set(now.number, DONE);
+        self.mailboxes.tell();
+        true
+    }
+
+    /// Why it will not end by itself, if so: the device has failed, or a member has died. Its messages end by themselves.
+    fn lost(&self, view: &View<'_>) -> Option<Failure> {
+        let context = self.comm.as_ref()?.coll_context();
+        view.lost_group(context).filter(|_| self.messages_are_done())
+    }
+
+    /// After bytes were read from a rank's memory: they are not what that rank has lent if it has given up meanwhile.
+    fn check_lent(&self, rank: usize) -> Result<()> {
+        if self.mailboxes.slots.is_withdrawn(rank, self.number()) {
+            return Err(given_up(rank, self.exchange.kind));
+        }
+        Ok(())
+    }
+
+    /// Waits until something is the case at the mailboxes and messages have come; why nothing will be any more, if so.
+    fn wait_until(&self, awaited: Awaited, waiting: &Waiting<'_>) -> Option<Failure> {
         let engine = &self.mailboxes.engine;
         let slots = &self.mailboxes.slots;
         let holds = || {
@@ -530,19 +578,19 @@ impl BackgroundOp {
             self.is_done() || (slots.holds(awaited) && (!is_posted || self.messages_are_done()))
         };
         if look(engine, holds) {
-            return true;
+            return None;
         }
-        let mut is_broken = false;
+        let mut lost = None;
         let (begin_sleep, end_sleep) = (|| self.mailboxes.begin_sleep(awaited), || self.mailboxes.end_sleep());
         let sleeper = Sleeper { waiting, begin_sleep: &begin_sleep, end_sleep: &end_sleep };
         engine.block_on(
             &mut |view| {
-                is_broken = view.is_broken();
-                is_broken || holds()
+                lost = self.lost(view);
+                lost.is_some() || holds()
             },
             &sleeper,
         );
-        !is_broken || holds()
+        lost.filter(|_| !holds())
     }
 }
 
@@ -595,8 +643,8 @@ impl Operation for BackgroundOp {
         self.advance()
     }
 
-    fn is_ready(&self, _view: &View<'_>) -> bool {
-        self.is_ripe()
+    fn is_ready(&self, view: &View<'_>) -> bool {
+        self.is_ripe() || self.lost(view).is_some()
     }
 
     fn finish(&self) -> Option<End> {

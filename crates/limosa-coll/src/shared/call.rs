@@ -14,6 +14,9 @@ use crate::numbers::Numbers;
 use limosa_mpi::comm::Comm;
 use limosa_mpi::error::{Error, Result};
 
+/// Times that a rank which gives up looks whether another one is still copying before it asks whether that one lives.
+const PATIENCE: u32 = 1000;
+
 /// Calls that a half of the round buffers is in use.
 const HALVES: u64 = 2;
 
@@ -25,13 +28,16 @@ pub(crate) struct SharedCall<'a> {
     number: Cell<u64>,
     pub(super) kind: Kind,
     finished: Cell<bool>,
+    /// A wait has failed: this rank takes no further part.
+    gave_up: Cell<bool>,
 }
 
 impl<'a> SharedCall<'a> {
     /// Begins call `number` of the communicator.
     #[inline]
     pub(crate) fn begin(group: &'a SharedGroup, comm: &'a Comm, numbers: &'a Numbers, number: u64, kind: Kind) -> SharedCall<'a> {
-        let shared_call = SharedCall { group, comm, numbers, number: Cell::new(number), kind, finished: Cell::new(false) };
+        let shared_call =
+            SharedCall { group, comm, numbers, number: Cell::new(number), kind, finished: Cell::new(false), gave_up: Cell::new(false) };
         if group.passed() + 1 != number {
             // Collectives in between went by messages, or failed before they began.
             group.pass(number - 1);
@@ -109,7 +115,49 @@ impl<'a> SharedCall<'a> {
 
     #[inline]
     pub(super) fn wait(&self, awaited: Awaited) -> Result<()> {
-        wait::wait(self.group, self.comm, awaited)
+        wait::wait(self.group, self.comm, awaited).inspect_err(|_| self.give_up())
+    }
+
+    /// After a wait that has failed, because a member has died: the program gets its buffers back although others may be about to read or write them.
+    /// So this rank takes back what it has said of its memory, waits for those that are copying, and copies nothing itself any more.
+    #[cold]
+    fn give_up(&self) {
+        if self.gave_up.replace(true) {
+            return;
+        }
+        let slots = &self.group.slots;
+        slots.withdraw(self.number());
+        self.finish();
+        for rank in (0..self.size()).filter(|rank| *rank != self.me()) {
+            let mut yields = 0u32;
+            while slots.is_copying(rank, self.number()) {
+                yields = yields.wrapping_add(1);
+                if yields.is_multiple_of(PATIENCE) && !self.group.engine.expect_host_memory().is_alive(self.group.peers[rank]) {
+                    break;
+                }
+                std::thread::yield_now();
+            }
+        }
+    }
+
+    /// Copies between this rank's memory and that of another one, which has said in this call where it is.
+    ///
+    /// # Errors
+    /// That rank has taken this back, or this rank takes no part any more; `None` inside. Those of copying.
+    #[inline]
+    pub(super) fn copy_with<E>(
+        &self,
+        rank: usize,
+        copy: impl FnOnce() -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), Option<E>> {
+        let slots = &self.group.slots;
+        if self.gave_up.get() {
+            return Err(None);
+        }
+        slots.begin_copying(self.number());
+        let outcome = if slots.is_withdrawn(rank, self.number()) { Err(None) } else { copy().map_err(Some) };
+        slots.end_copying();
+        outcome
     }
 
     /// Waits for a rank's note, or for that of the group, whose number is the number of ranks.

@@ -81,9 +81,10 @@ impl Transfer {
 /// The target must be memory of this many bytes that nothing else uses.
 pub(super) unsafe fn pull(shared_call: &SharedCall<'_>, from: usize, address: u64, to: *mut u8, len: usize) -> Result<()> {
     let (mut local, mut remote) = ([slice(to as u64, len)], [slice(address, len)]);
+    let (memory, peer) = (shared_call.group.engine.expect_peer_memory(), shared_call.group.peers[from]);
     // SAFETY: the caller's promise.
-    let done = unsafe { shared_call.group.engine.expect_peer_memory().read(shared_call.group.peers[from], &mut local, &mut remote) };
-    done.map_err(|error| failed(from, len, &error))
+    let done = shared_call.copy_with(from, || unsafe { memory.read(peer, &mut local, &mut remote) });
+    done.map_err(|error| failed(from, len, error.filter(|_| memory.is_alive(peer))))
 }
 
 /// Copies to a rank's memory.
@@ -92,17 +93,18 @@ pub(super) unsafe fn pull(shared_call: &SharedCall<'_>, from: usize, address: u6
 /// The source must be readable memory of this many bytes, and the rank must have offered the target for being written to.
 pub(super) unsafe fn push(shared_call: &SharedCall<'_>, to: usize, from: *const u8, address: u64, len: usize) -> Result<()> {
     let (mut local, mut remote) = ([slice(from as u64, len)], [slice(address, len)]);
+    let (memory, peer) = (shared_call.group.engine.expect_peer_memory(), shared_call.group.peers[to]);
     // SAFETY: the caller's promise.
-    let done = unsafe { shared_call.group.engine.expect_peer_memory().write(shared_call.group.peers[to], &mut local, &mut remote) };
-    done.map_err(|error| failed(to, len, &error))
+    let done = shared_call.copy_with(to, || unsafe { memory.write(peer, &mut local, &mut remote) });
+    done.map_err(|error| failed(to, len, error.filter(|_| memory.is_alive(peer))))
 }
 
+/// A copy that could not be made. `None`: a process of the communicator has died, so that the other rank, or this one, has given up.
 #[cold]
-fn failed(rank: usize, len: usize, error: &std::io::Error) -> Error {
-    Error::new(
-        limosa_mpi::consts::MPI_ERR_OTHER,
-        format!(
-            "{len} bytes of rank {rank}'s buffer cannot be accessed from here ({error}); LIMOSA_CMA=0 copies through shared memory instead"
-        ),
-    )
+fn failed(rank: usize, len: usize, error: Option<std::io::Error>) -> Error {
+    let (class, why) = match error {
+        None => (limosa_mpi::consts::MPI_ERR_PROC_ABORTED, "a process of the communicator has died".to_owned()),
+        Some(error) => (limosa_mpi::consts::MPI_ERR_OTHER, format!("{error}; LIMOSA_CMA=0 copies through shared memory instead")),
+    };
+    Error::new(class, format!("{len} bytes of rank {rank}'s buffer cannot be accessed from here: {why}"))
 }

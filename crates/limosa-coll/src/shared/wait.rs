@@ -15,9 +15,8 @@ use limosa_job::config::{self, WaitMode};
 use limosa_p2p::Engine;
 
 use super::SharedGroup;
-use crate::schedule::broken;
 use limosa_mpi::comm::Comm;
-use limosa_mpi::error::Result;
+use limosa_mpi::error::{Result, error_of};
 use limosa_mpi::observe::{Sleeper, Waiting};
 
 /// Looks when every rank has a processor of its own: some microseconds.
@@ -33,7 +32,8 @@ const YIELDS_PER_POLL: u32 = 8;
 /// Waits until a condition holds.
 ///
 /// # Errors
-/// That the device failed, so that nothing will ever hold any more.
+/// That the device failed or a member has died, so that nothing may hold any more. The other members learn of a death too and give up as this one does,
+/// whether the condition is the dead member's to make hold or theirs.
 #[inline]
 pub(super) fn wait(group: &SharedGroup, comm: &Comm, awaited: Awaited) -> Result<()> {
     if group.slots.holds(awaited) { Ok(()) } else { wait_long(group, comm, awaited) }
@@ -76,11 +76,11 @@ fn wait_long(group: &SharedGroup, comm: &Comm, awaited: Awaited) -> Result<()> {
     if look(&group.engine, || group.slots.holds(awaited)) {
         return Ok(());
     }
-    let mut is_broken = false;
+    let mut lost = None;
     group.engine.block_on(
         &mut |view| {
-            is_broken = view.is_broken();
-            is_broken || group.slots.holds(awaited)
+            lost = view.lost_group(comm.coll_context());
+            lost.is_some() || group.slots.holds(awaited)
         },
         &Sleeper {
             waiting: &Waiting::collective(comm),
@@ -88,8 +88,8 @@ fn wait_long(group: &SharedGroup, comm: &Comm, awaited: Awaited) -> Result<()> {
             end_sleep: &|| group.slots.end_sleep(),
         },
     );
-    if is_broken && !group.slots.holds(awaited) {
-        return Err(broken());
+    match lost {
+        Some(failure) if !group.slots.holds(awaited) => Err(error_of(failure)),
+        _ => Ok(()),
     }
-    Ok(())
 }

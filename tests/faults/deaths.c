@@ -1,0 +1,295 @@
+/* What survivors see of a killed rank, with MPI_ERRORS_RETURN.  usage: deaths WHAT FILE
+ *
+ * Rank 1 is going to be killed. The others begin what WHAT says, which needs rank 1, and must get MPI_ERR_PROC_ABORTED. Then they look that they can
+ * still communicate with each other, and that nothing else succeeds with the dead. What they find goes to FILE.RANK, since the launcher,
+ * which reads their output, is stopped: "ok" at the end, or what was wrong.
+ */
+#include <mpi.h>
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { VICTIM = 1, SMALL = 8, LARGE = 3000000 };
+
+static int rank, size;
+static FILE *report;
+static MPI_Comm survivors;
+static char *buffer, *other;
+
+static void fail(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vfprintf(report, format, arguments);
+    va_end(arguments);
+    fprintf(report, "\nfailed\n");
+    fclose(report);
+    for (;;)
+        pause();
+}
+
+static int class_of(int code)
+{
+    int class = MPI_SUCCESS;
+    if (code != MPI_SUCCESS)
+        MPI_Error_class(code, &class);
+    return class;
+}
+
+/* The operation has failed, and the error names the dead. */
+static void expect_death(const char *what, int code)
+{
+    char text[MPI_MAX_ERROR_STRING];
+    int length;
+    if (class_of(code) != MPI_ERR_PROC_ABORTED)
+        fail("%s: class %d instead of MPI_ERR_PROC_ABORTED", what, class_of(code));
+    MPI_Error_string(code, text, &length);
+    fprintf(report, "%s: %s\n", what, text);
+    if (strstr(text, "process 1 ") == NULL && strstr(text, "process of the communicator") == NULL)
+        fail("%s: the error does not name process 1: %s", what, text);
+}
+
+static int wait_for(MPI_Request *request)
+{
+    return MPI_Wait(request, MPI_STATUS_IGNORE);
+}
+
+static int test_for(MPI_Request *request)
+{
+    int done = 0, code = MPI_SUCCESS;
+    while (!done && code == MPI_SUCCESS)
+        code = MPI_Test(request, &done, MPI_STATUS_IGNORE);
+    return code;
+}
+
+static int bytes_of(const char *what)
+{
+    return strstr(what, "large") != NULL ? LARGE : SMALL;
+}
+
+/* Begins and ends one operation. */
+static int play(const char *what)
+{
+    int n = bytes_of(what), flag = 0, code = MPI_SUCCESS;
+    MPI_Comm all = MPI_COMM_WORLD;
+    MPI_Request requests[2] = { MPI_REQUEST_NULL, MPI_REQUEST_NULL };
+    MPI_Message message;
+    int (*end)(MPI_Request *) = strstr(what, "test") != NULL ? test_for : wait_for;
+
+    if (strncmp(what, "recv-any", 8) == 0)
+        return MPI_Recv(buffer, n, MPI_BYTE, MPI_ANY_SOURCE, 7, all, MPI_STATUS_IGNORE);
+    if (strncmp(what, "recv", 4) == 0)
+        return MPI_Recv(buffer, n, MPI_BYTE, VICTIM, 7, all, MPI_STATUS_IGNORE);
+    if (strncmp(what, "send", 4) == 0)
+        return MPI_Send(buffer, LARGE, MPI_BYTE, VICTIM, 7, all);
+    if (strncmp(what, "ssend", 5) == 0)
+        return MPI_Ssend(buffer, n, MPI_BYTE, VICTIM, 7, all);
+    if (strncmp(what, "flood", 5) == 0) {
+        while (code == MPI_SUCCESS)
+            code = MPI_Send(buffer, 2000, MPI_BYTE, VICTIM, 7, all);
+        return code;
+    }
+    if (strncmp(what, "probe", 5) == 0)
+        return MPI_Probe(VICTIM, 7, all, MPI_STATUS_IGNORE);
+    if (strncmp(what, "mprobe", 6) == 0)
+        return MPI_Mprobe(VICTIM, 7, all, &message, MPI_STATUS_IGNORE);
+    if (strncmp(what, "iprobe", 6) == 0) {
+        while (!flag && code == MPI_SUCCESS)
+            code = MPI_Iprobe(VICTIM, 7, all, &flag, MPI_STATUS_IGNORE);
+        return code;
+    }
+    if (strncmp(what, "irecv", 5) == 0) {
+        MPI_Irecv(buffer, n, MPI_BYTE, VICTIM, 7, all, &requests[0]);
+        return end(&requests[0]);
+    }
+    if (strncmp(what, "isend", 5) == 0) {
+        MPI_Isend(buffer, LARGE, MPI_BYTE, VICTIM, 7, all, &requests[0]);
+        return end(&requests[0]);
+    }
+    if (strncmp(what, "waitany", 7) == 0) {
+        /* The first never ends, the second fails. */
+        int index;
+        MPI_Irecv(other, n, MPI_BYTE, rank, 8, all, &requests[0]);
+        MPI_Irecv(buffer, n, MPI_BYTE, VICTIM, 7, all, &requests[1]);
+        code = MPI_Waitany(2, requests, &index, MPI_STATUS_IGNORE);
+        if (index != 1)
+            fail("MPI_Waitany: request %d has ended", index);
+        MPI_Cancel(&requests[0]);
+        MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+        return code;
+    }
+    if (strncmp(what, "barrier", 7) == 0)
+        return MPI_Barrier(all);
+    if (strncmp(what, "bcast", 5) == 0)
+        return MPI_Bcast(buffer, n, MPI_BYTE, VICTIM, all);
+    if (strncmp(what, "reduce", 6) == 0) {
+        /* Only the root needs the dead; the others may have done their part. */
+        code = MPI_Reduce(buffer, other, n, MPI_BYTE, MPI_BXOR, 0, all);
+        return code == MPI_SUCCESS && rank != 0 ? MPI_Barrier(all) : code;
+    }
+    if (strncmp(what, "gather", 6) == 0) {
+        code = MPI_Gather(buffer, n / 8, MPI_BYTE, other, n / 8, MPI_BYTE, 0, all);
+        return code == MPI_SUCCESS && rank != 0 ? MPI_Barrier(all) : code;
+    }
+    if (strncmp(what, "scatter", 7) == 0)
+        return MPI_Scatter(buffer, n / 8, MPI_BYTE, other, n / 8, MPI_BYTE, VICTIM, all);
+    if (strncmp(what, "allreduce", 9) == 0)
+        return MPI_Allreduce(buffer, other, n, MPI_BYTE, MPI_BXOR, all);
+    if (strncmp(what, "allgather", 9) == 0)
+        return MPI_Allgather(buffer, n / 8, MPI_BYTE, other, n / 8, MPI_BYTE, all);
+    if (strncmp(what, "alltoall", 8) == 0)
+        return MPI_Alltoall(buffer, n / 8, MPI_BYTE, other, n / 8, MPI_BYTE, all);
+    if (strncmp(what, "scan", 4) == 0) {
+        code = MPI_Scan(buffer, other, n, MPI_BYTE, MPI_BXOR, all);
+        return code == MPI_SUCCESS && rank == 0 ? MPI_Barrier(all) : code;
+    }
+    if (strncmp(what, "dup", 3) == 0)
+        return MPI_Comm_split(all, 0, rank, &(MPI_Comm){ MPI_COMM_NULL });
+    if (strncmp(what, "ibarrier", 8) == 0)
+        MPI_Ibarrier(all, &requests[0]);
+    else if (strncmp(what, "ibcast", 6) == 0)
+        MPI_Ibcast(buffer, n, MPI_BYTE, VICTIM, all, &requests[0]);
+    else if (strncmp(what, "ilend", 5) == 0)
+        MPI_Iallgather(buffer, n / 8, MPI_BYTE, other, n / 8, MPI_BYTE, all, &requests[0]);
+    else if (strncmp(what, "iallreduce", 10) == 0)
+        MPI_Iallreduce(buffer, other, n, MPI_BYTE, MPI_BXOR, all, &requests[0]);
+    else if (strncmp(what, "ialltoall", 9) == 0)
+        MPI_Ialltoall(buffer, n / 8, MPI_BYTE, other, n / 8, MPI_BYTE, all, &requests[0]);
+    else if (strncmp(what, "pallreduce", 10) == 0) {
+        MPI_Allreduce_init(buffer, other, n, MPI_BYTE, MPI_BXOR, all, MPI_INFO_NULL, &requests[0]);
+        MPI_Start(&requests[0]);
+    } else {
+        fail("no such scene: %s", what);
+    }
+    return end(&requests[0]);
+}
+
+/* One collective after the other, for ever: who is killed is killed in the middle of something. */
+static int storm(void)
+{
+    int code = MPI_SUCCESS;
+    unsigned step = 0;
+    while (code == MPI_SUCCESS) {
+        static const int bytes[] = { 8, 3000, 70000, 600000, 2400000 };
+        int n = bytes[step / 7 % 5], root = (int)(step % (unsigned)size);
+        MPI_Request request;
+        switch (step++ % 7) {
+        case 0: code = MPI_Bcast(buffer, n, MPI_BYTE, root, MPI_COMM_WORLD); break;
+        case 1: code = MPI_Allreduce(buffer, other, n, MPI_BYTE, MPI_BXOR, MPI_COMM_WORLD); break;
+        case 2: code = MPI_Alltoall(buffer, n / 8, MPI_BYTE, other, n / 8, MPI_BYTE, MPI_COMM_WORLD); break;
+        case 3: code = MPI_Reduce(buffer, other, n, MPI_BYTE, MPI_BXOR, root, MPI_COMM_WORLD); break;
+        case 4: code = MPI_Gather(buffer, n / 8, MPI_BYTE, other, n / 8, MPI_BYTE, root, MPI_COMM_WORLD); break;
+        case 5: code = MPI_Allgather(buffer, n / 8, MPI_BYTE, other, n / 8, MPI_BYTE, MPI_COMM_WORLD); break;
+        default:
+            MPI_Iallreduce(buffer, other, n, MPI_BYTE, MPI_BXOR, MPI_COMM_WORLD, &request);
+            code = MPI_Wait(&request, MPI_STATUS_IGNORE);
+        }
+    }
+    return code;
+}
+
+/* All that has been used before, so that connections and shared memory are there. */
+static void warm_up(void)
+{
+    MPI_Request request;
+    int sum, to = (rank + 1) % size, from = (rank + size - 1) % size;
+    MPI_Sendrecv(&rank, 1, MPI_INT, to, 0, &sum, 1, MPI_INT, from, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Allreduce(buffer, other, LARGE, MPI_BYTE, MPI_BXOR, MPI_COMM_WORLD);
+    MPI_Ibarrier(MPI_COMM_WORLD, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
+/* The program's memory is its own again after an error: nobody writes there. */
+static void look_at_buffers(void)
+{
+    memset(buffer, 'a', LARGE);
+    memset(other, 'b', LARGE);
+    usleep(100000);
+    for (int i = 0; i < LARGE; i++)
+        if (buffer[i] != 'a' || other[i] != 'b')
+            fail("byte %d was written after the operation had failed", i);
+}
+
+static void survivors_go_on(void)
+{
+    int partner = rank == 0 ? 2 : 0, sum = 0;
+    memset(buffer, rank, LARGE);
+    if (MPI_Sendrecv(buffer, LARGE, MPI_BYTE, partner, 1, other, LARGE, MPI_BYTE, partner, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE) != MPI_SUCCESS)
+        fail("a message between survivors failed");
+    if (other[0] != (char)partner || other[LARGE - 1] != (char)partner)
+        fail("a message between survivors has wrong bytes");
+    for (int i = 0; i < 100; i++)
+        if (MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, survivors) != MPI_SUCCESS || sum != 2)
+            fail("a reduction among survivors failed");
+    if (MPI_Allreduce(buffer, other, LARGE, MPI_BYTE, MPI_BOR, survivors) != MPI_SUCCESS || other[LARGE / 2] != 2)
+        fail("a large reduction among survivors failed");
+}
+
+/* Rank 1 finishes in good order and exits; a wildcard receive of the others, who go on, does not end by that. */
+static int finish(void)
+{
+    int value = -1;
+    if (rank == 0) {
+        MPI_Recv(&value, 1, MPI_INT, MPI_ANY_SOURCE, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    } else if (rank == 2) {
+        usleep(300000);
+        value = 2;
+        MPI_Send(&value, 1, MPI_INT, 0, 3, MPI_COMM_WORLD);
+    }
+    if (rank != VICTIM && value != 2)
+        MPI_Abort(MPI_COMM_WORLD, 9);
+    MPI_Finalize();
+    printf("rank %d done\n", rank);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    char name[4096];
+    int code;
+    if (argc < 3)
+        return 2;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_split(MPI_COMM_WORLD, rank == VICTIM, rank, &survivors);
+    if (strcmp(argv[1], "finish") == 0)
+        return finish();
+    buffer = calloc(1, LARGE);
+    other = calloc(1, LARGE);
+    if (strstr(argv[1], "cold") == NULL)
+        warm_up();
+    snprintf(name, sizeof name, "%s.%d", argv[2], rank);
+    report = fopen(name, "w");
+    if (buffer == NULL || other == NULL || report == NULL)
+        return 3;
+    printf("pid %d %d\n", rank, (int)getpid());
+    fflush(stdout);
+    if (strcmp(argv[1], "storm") == 0) {
+        code = storm();
+    } else if (strcmp(argv[1], "abort") == 0 && rank != VICTIM) {
+        if (MPI_Barrier(MPI_COMM_WORLD) != MPI_SUCCESS)
+            MPI_Abort(MPI_COMM_WORLD, 9);
+        return 0;
+    } else if (rank == VICTIM) {
+        for (;;)
+            pause();
+    } else {
+        code = play(argv[1]);
+    }
+    expect_death(argv[1], code);
+    look_at_buffers();
+    survivors_go_on();
+    expect_death("MPI_Send", MPI_Send(buffer, SMALL, MPI_BYTE, VICTIM, 2, MPI_COMM_WORLD));
+    expect_death("MPI_Recv", MPI_Recv(buffer, SMALL, MPI_BYTE, VICTIM, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    expect_death("MPI_Barrier", MPI_Barrier(MPI_COMM_WORLD));
+    fprintf(report, "ok\n");
+    fclose(report);
+    for (;;)
+        pause();
+}

@@ -1,0 +1,106 @@
+"""What survivors see of a killed rank: errors that name it instead of hangs, and each other.
+
+The launcher, which would end the job, is stopped meanwhile: as if it had not noticed yet.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+pytestmark = [pytest.mark.usefixtures("limosa"), pytest.mark.quiet]
+
+PATIENCE = 30
+
+POINT_TO_POINT = "recv recv-large recv-any send ssend flood probe mprobe iprobe irecv irecv-test isend waitany".split()
+BLOCKING = "barrier bcast reduce gather scatter allreduce allgather alltoall scan dup barrier-cold".split()
+BLOCKING += [f"{name}-large" for name in "bcast reduce gather scatter allreduce allgather alltoall scan".split()]
+BACKGROUND = "ibarrier ibarrier-test ibcast iallreduce ialltoall ilend pallreduce ibarrier-cold iallreduce-test".split()
+BACKGROUND += "ibcast-large iallreduce-large ialltoall-large ilend-large pallreduce-large ilend-large-test".split()
+SOME = "recv send ssend probe barrier bcast-large allreduce-large iallreduce ilend-large".split()
+CARRIERS = [{"LIMOSA_DEVICE": "messages"}, {"LIMOSA_HOSTS": "2"}, {"LIMOSA_CMA": "0"}, {"LIMOSA_COLL": "p2p"}]
+
+
+def end_of(report: Path) -> str:
+    """The last line of a survivor's report, once it is there."""
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        text = report.read_text() if report.exists() else ""
+        if text.endswith(("ok\n", "failed\n")):
+            return text
+        time.sleep(0.01)
+    pytest.fail(f"{report.name} hangs; it said: {text!r}")
+
+
+def survive(job, program, tmp_path: Path, scene: str, env: dict[str, str], settle: float, n: int = 3) -> None:
+    running = job([program("deaths"), scene, tmp_path / "report"], n=n, options=["--on-hang=off"], env=env)
+    pids = {int(rank): int(pid) for rank, pid in (line.split()[1:] for line in running.read_lines(n))}
+    os.kill(running.process.pid, signal.SIGSTOP)
+    # Long enough to fall asleep, or hardly at all.
+    time.sleep(settle)
+    os.kill(pids[1], signal.SIGKILL)
+    reports = [end_of(tmp_path / f"report.{rank}") for rank in (0, 2)]
+    os.kill(running.process.pid, signal.SIGCONT)
+    outcome = running.wait(PATIENCE)
+    assert all(report.endswith("ok\n") for report in reports), reports
+    assert outcome.code == 128 + signal.SIGKILL
+    assert "rank 1" in outcome.err and "SIGKILL" in outcome.err
+
+
+@pytest.mark.parametrize("wait", ["auto", "block", "poll"])
+@pytest.mark.parametrize("scene", [*POINT_TO_POINT, *BLOCKING, *BACKGROUND])
+def test_a_death_ends_what_needs_the_dead(job, program, tmp_path, scene, wait):
+    survive(job, program, tmp_path, scene, {"LIMOSA_WAIT": wait}, settle=0.05)
+
+
+@pytest.mark.parametrize("env", CARRIERS, ids=str)
+@pytest.mark.parametrize("scene", SOME)
+def test_a_death_is_noticed_whatever_carries_the_messages(job, program, tmp_path, scene, env):
+    survive(job, program, tmp_path, scene, env, settle=0.05)
+
+
+@pytest.mark.parametrize("settle", [0.003 * i for i in range(12)])
+def test_a_death_in_the_middle_of_anything_ends_everything(job, program, tmp_path, settle):
+    survive(job, program, tmp_path, "storm", {}, settle=settle)
+
+
+def test_a_fatal_death_is_the_launchers_to_tell(job, program):
+    """The ranks that need the dead have the default error handler: what is said is said once, and names the signal."""
+    running = job([program("scene"), "wait"], n=4, options=["--on-hang=off"])
+    pids = {int(rank): int(pid) for rank, pid in (line.split()[1:] for line in running.read_lines(4))}
+    os.kill(running.process.pid, signal.SIGSTOP)
+    os.kill(pids[2], signal.SIGKILL)
+    time.sleep(0.1)
+    os.kill(running.process.pid, signal.SIGCONT)
+    outcome = running.wait(PATIENCE)
+    assert outcome.code == 128 + signal.SIGKILL
+    assert "rank 2" in outcome.err and "MPI_ERR_PROC_ABORTED" not in outcome.err
+
+
+def test_a_death_counts_more_than_the_aborts_that_follow_it(job, program, tmp_path):
+    """The launcher sees both at the same time."""
+    running = job([program("deaths"), "abort", tmp_path / "report"], n=3)
+    pids = {int(rank): int(pid) for rank, pid in (line.split()[1:] for line in running.read_lines(3))}
+    os.kill(running.process.pid, signal.SIGSTOP)
+    os.kill(pids[1], signal.SIGKILL)
+    end = time.monotonic() + PATIENCE
+    while any(Path(f"/proc/{pids[rank]}").exists() and state_of(pids[rank]) not in "ZX" for rank in (0, 2)) and time.monotonic() < end:
+        time.sleep(0.01)
+    os.kill(running.process.pid, signal.SIGCONT)
+    outcome = running.wait(PATIENCE)
+    assert outcome.code == 128 + signal.SIGKILL, outcome.text
+    assert "rank 1" in outcome.err and "SIGKILL" in outcome.err
+
+
+def state_of(pid: int) -> str:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+def test_a_rank_that_has_finished_is_not_dead(job, program):
+    outcome = job([program("deaths"), "finish", "nothing"], n=3).wait(PATIENCE)
+    assert outcome.code == 0, outcome.text
+    assert outcome.out.count("done") == 3
