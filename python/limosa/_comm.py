@@ -134,7 +134,7 @@ class Comm(Collectives):
         x
             An array of any shape and dtype, or any object that can be pickled.
         to
-            The receiving rank, or None for nobody.
+            The receiving rank, or None for no process.
         tag
             A number from 0 that the receiver can choose messages by.
 
@@ -198,7 +198,7 @@ class Comm(Collectives):
         out
             An array to receive into, of the dtype and shape of what arrives. It may be non-contiguous.
         status
-            Is told source and tag of the message.
+            Gets source and tag of the message.
 
         Returns
         -------
@@ -400,7 +400,7 @@ class Comm(Collectives):
         Returns
         -------
         limosa.Request
-            To be waited for; its value is what was received.
+            A request whose `wait` returns the value that was received.
 
         Raises
         ------
@@ -651,7 +651,7 @@ class Comm(Collectives):
         return value if target is None else out
 
     def _nothing(self, out: Any) -> Steps:
-        """The steps of a receive from nobody."""
+        """The steps of a receive from no process."""
         return out
         yield []
 

@@ -1,8 +1,8 @@
-"""A group of processes that waits for pieces of code and runs each on all of them: what is under shell and notebook magic.
+"""A group of processes that runs each piece of code on all of them: the base of the shell and of the notebook magic.
 
 The user's process is the *front*; it needs no MPI. `Group` starts a job of ``limosa._group_rank`` with the launcher (so on any
-library) and talks to each rank through a socket file in a folder that only the user may enter. While nothing is to be done every rank
-sleeps in a read from its socket, on any library.
+library) and talks to each rank through a socket file in a folder that only the user may enter. Between pieces of
+code every rank sleeps in a read from its socket, on any library.
 
 ============  ============================================  =====================================================
 direction     message                                       meaning
@@ -150,7 +150,7 @@ class Group:
     size
         Number of processes.
     show
-        Takes what is to be shown; by default it goes to standard output and standard error.
+        Takes the text to be shown; by default it is written to standard output and standard error.
     library
         Name of the MPI library, as for ``limosa run --mpi``.
     key
@@ -212,7 +212,7 @@ class Group:
         return bool(self._ranks) and self._job.poll() is None
 
     def run(self, source: str, name: str = "<cell>", ranks: Sequence[int] | None = None) -> dict[int, Answer]:
-        """Run a piece of code, showing what is written meanwhile, then values and tracebacks.
+        """Run a piece of code; show its output while it runs, then values and tracebacks.
 
         A KeyboardInterrupt while this waits is passed on to the ranks. If they do not all answer, it is said where they are, and a
         second one ends the processes.
@@ -340,7 +340,7 @@ class Group:
         return answers
 
     def _collect(self, answers: dict[int, Answer], number: int) -> None:
-        """Take what comes within a tick, or until there are so many answers; show what was written before."""
+        """Take the answers that come within a tick, at most so many; show the output that came before them."""
         deadline = time.monotonic() + TICK
         while (left := deadline - time.monotonic()) > 0 and len(answers) < number:
             answers |= self._take_what_comes(left)
@@ -384,7 +384,7 @@ class Group:
                 pending.clear()
 
     def _relay(self, pipe: int) -> None:
-        """Show what has come by way of the launcher; it has marked it."""
+        """Show the output that the launcher has passed on and marked."""
         text = os.read(pipe, 1 << 16)
         if text:
             self._flush()

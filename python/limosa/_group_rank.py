@@ -50,7 +50,7 @@ class Stream(io.TextIOBase):
         return True
 
     def fileno(self) -> int:
-        """Give the descriptor for child processes: the launcher reads what they write, and marks it."""
+        """Give the descriptor for child processes: the launcher reads their output and marks it."""
         return self._descriptor
 
     def write(self, text: str) -> int:
@@ -204,7 +204,7 @@ def _compiled(tree: ast.Module | ast.Expression, name: str, mode: str) -> CodeTy
 
 
 def _traceback(error: BaseException) -> str:
-    """Give the traceback without what is not the user's."""
+    """Give the traceback with the frames of the user's code only."""
     told = traceback.TracebackException.from_exception(error)
     told.stack[:] = [frame for frame in told.stack if frame.filename not in _OURS]
     return "".join(told.format())

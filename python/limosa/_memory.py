@@ -1,6 +1,6 @@
 """The memory of a message: arrays of all kinds as NumPy arrays, and NumPy arrays as mpi4py takes them.
 
-A message is counted in bytes (``MPI_BYTE``). What lies apart in memory, such as every second column, is described by a derived
+A message is counted in bytes (``MPI_BYTE``). Non-contiguous memory, such as every second column, is described by a derived
 datatype and never copied here. No other module computes an address.
 """
 

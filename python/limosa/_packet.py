@@ -418,7 +418,7 @@ class Arrival:
     first
         The first message.
     limit
-        How much data may follow its head, as the encoder was told.
+        How much data may follow its head: the same number as for the encoder.
     target
         The array to receive into, if there is one.
 
@@ -493,7 +493,7 @@ class Arrival:
         return spec
 
     def started(self) -> None:
-        """Free what was made for the transfers: they have all been started, or have failed."""
+        """Free the objects that were made for the transfers, which have all been started or have failed."""
         while self._datatypes:
             self._datatypes.pop().Free()
 
@@ -520,7 +520,7 @@ class Arrival:
 
 
 def contained(value: Any, container: int) -> Any:
-    """Turn an array into what was sent."""
+    """Turn the array that was received into the type that was sent."""
     if container in (_NDARRAY, _BYTEARRAY):
         return value
     if container == _BYTES:

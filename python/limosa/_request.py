@@ -1,4 +1,4 @@
-"""Requests: transfers that go on while the program does something else.
+"""Requests: transfers that continue while the program does something else.
 
 A request is a list of mpi4py's requests and, for a receive, a generator: whenever the listed ones are complete, the generator
 posts what comes next, or returns the value. State table:
@@ -36,7 +36,7 @@ class Request(Generic[T]):
     Wait for it in one of three ways: ``value = request.wait()``, ``while not request.test(): ...``, or in a coroutine
     ``value = await request``. The value of a send is None, that of a receive what was received.
 
-    A send that nobody waits for is completed all the same, at the latest when the program ends.
+    A send is completed also if the program never waits for it, at the latest when the program ends.
 
     Examples
     --------
@@ -108,7 +108,7 @@ class Request(Generic[T]):
         Returns
         -------
         bool
-            Whether it was cancelled; then `wait` gives None. If not, it goes on as before.
+            Whether it was cancelled; then `wait` gives None. If not, it continues.
 
         """
         with self._lock:
@@ -198,7 +198,7 @@ def _sweep() -> None:
 
 @atexit.register
 def _complete_sends() -> None:
-    """Complete what was sent without waiting; receives that are still open are forgotten."""
+    """Complete the sends that were not waited for; drop receives that are still open."""
     if not _under_way or MPI.Is_finalized():
         return
     for request in list(_under_way):

@@ -153,7 +153,7 @@ class Transfer:
         return errors.BY_CLASS[kind](message, call=call, rank=self.rank)
 
     def _check(self, call: str, **tried: Any) -> None:
-        """Raise what is wrong with these ranks and tags, if anything is."""
+        """Raise an error if one of these ranks and tags is wrong."""
         for name, value in tried.items():
             if value is None or value is ANY:
                 continue

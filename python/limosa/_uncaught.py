@@ -1,14 +1,14 @@
-"""An exception that nobody catches on one rank ends the whole job, and its traceback is what the user sees.
+"""An uncaught exception on one rank ends the whole job, and the user sees its traceback.
 
-Python alone shows the traceback and leaves; the other ranks wait for a message that never comes. With `install` the traceback
-is written once, in one piece, each line marked with the rank, and the job is aborted. If several ranks fail at the same time, which is
-so with every mistake that has nothing to do with ranks, one of them speaks. Used by ``limosa run script.py``,
-`limosa.world` and the dialects; whoever comes second changes nothing.
+With Python alone, the rank prints the traceback and ends, and the other ranks wait for a message that never comes. With
+`install` the traceback is written once, in one piece, each line marked with the rank, and the job is aborted. If several ranks
+fail at the same time, as they do with every error that does not depend on the rank, one of them prints its traceback. Used by
+``limosa run script.py``, `limosa.world` and the dialects; a second call of `install` changes nothing.
 
-What stays as it is: exceptions in other threads (`threading.excepthook`; the job goes on, as a program with one process
-would), ``SystemExit`` (its code says what is meant), jobs of one process, and programs that set a `sys.excepthook` of their own
-afterwards. ``KeyboardInterrupt`` reaches every rank; Limosa's launcher lets them a moment to end in their own ways, so there is
-no need to abort.
+Not affected: exceptions in other threads (`threading.excepthook`; the job continues, as a program of one process would),
+``SystemExit`` (its code is the exit code), jobs of one process, and programs that set a `sys.excepthook` of their own
+afterwards. ``KeyboardInterrupt`` reaches every rank; Limosa's launcher gives the ranks a moment to end, so that the job need not
+be aborted.
 """
 
 import os
@@ -27,13 +27,13 @@ _RANK_AND_SIZE = [("LIMOSA_RANK", "LIMOSA_SIZE"), ("PMI_RANK", "PMI_SIZE"), ("OM
 _hidden: set[str] = set()
 
 _TIME_TO_ABORT = 1.0
-"""How long a rank that has nothing to say waits for the end of the job, in seconds."""
+"""How long a rank that prints no traceback waits for the end of the job, in seconds."""
 
 _TIME_TO_READ = 0.2
-"""How long a launcher gets to read the traceback, and others that fail now to see that it is there, in seconds."""
+"""Seconds for the launcher to read the traceback, and for ranks that fail at the same time to notice it."""
 
 _word: list["socket.socket"] = []
-"""What the rank that speaks holds on to until it ends."""
+"""The socket that the rank with the traceback holds until it ends: other ranks cannot bind its name."""
 
 
 def install() -> None:
@@ -108,7 +108,7 @@ def _is_first() -> bool:
 
 
 def _flush() -> None:
-    """Write out what is still in buffers; that one of them is closed is nobody's concern any more."""
+    """Write out buffered output; closed streams are skipped."""
     for stream in (sys.stdout, sys.stderr):
         try:
             if stream is not None:

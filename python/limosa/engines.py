@@ -34,7 +34,7 @@ from limosa._files import get_lib_path
 __all__ = ["Engine", "EngineError", "Kind", "find", "found"]
 
 SONAME = "libmpi_abi.so.1"
-"""The name under which programs for the standard ABI ask for their library."""
+"""The name under which programs for the standard ABI load their library."""
 
 _PROBE = """
 import ctypes, json, sys
@@ -253,7 +253,7 @@ def _launchers(library: Path) -> list[Path]:
 
 
 def _engine(name: str, library: Path) -> Engine:
-    """Ask a library and its launcher what they are."""
+    """Find out the versions of a library and its launcher."""
     environment = {"LD_LIBRARY_PATH": os.pathsep.join([str(library.parent), *filter(None, [os.environ.get("LD_LIBRARY_PATH")])])}
     text, major, minor = _ask(library, environment)
     if KINDS["intel"].mark in text:
@@ -297,7 +297,7 @@ def _launcher(candidates: list[Path], environment: dict[str, str]) -> tuple[str,
         if re.search(r"HYDRA|Intel\(R\) MPI", said):
             return "hydra", [str(file)]
         if re.search(r"Open MPI|PRRTE|prterun", said, re.IGNORECASE):
-            # PRRTE refuses more ranks than processors, and the superuser, unless it is told otherwise.
+            # PRRTE refuses more ranks than processors, and the superuser, without these options.
             root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
             return "prrte", [str(file), "--oversubscribe", *root]
         if not said.startswith("limosa"):

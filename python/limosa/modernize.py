@@ -206,7 +206,7 @@ def _imports(node: ast.ImportFrom, name: str) -> bool:
 
 
 def _files(paths: list[Path]) -> Iterator[tuple[Path, Path]]:
-    """Give all sources among files and folders, with their names below what was given."""
+    """Give all sources among files and folders, with their names relative to the argument."""
     for path in paths:
         if path.is_dir():
             yield from ((file, file.relative_to(path.parent)) for file in sorted(path.rglob("*.py")))
@@ -255,7 +255,7 @@ def main() -> int:
 
 
 def _turn(file: Path, below: Path, options: argparse.Namespace, tool: Any) -> None:
-    """Turn one file, and say what is left to look at."""
+    """Convert one file, and list what remains to be checked by hand."""
     old, encoding = _read(file)
     new = modernized(old, str(file), tool)
     if options.output:

@@ -83,7 +83,7 @@ _OFF = {
 
 @dataclass(frozen=True)
 class Wish:
-    """What the mark of a test asks for."""
+    """The options in the mark of a test."""
 
     n: int
     timeout: float
@@ -141,7 +141,7 @@ def _wish(mark: pytest.Mark, config: pytest.Config) -> Wish:
     Raises
     ------
     ValueError
-        If it does not say what it must; the message says what is wrong.
+        If an option is missing or wrong; the message names it.
     """
     given = dict(zip(("n", "timeout", "library"), mark.args, strict=False)) | dict(mark.kwargs)
     unknown = sorted(given.keys() - {"n", "timeout", "library"})
@@ -366,7 +366,7 @@ class _Rank:
         self._file = (folder / f"reports-{self._rank}").open("w")
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Write a report down at once; see to it that the others do not wait for a rank that did not pass."""
+        """Write a report to its file at once, and end the others' wait for a rank that did not pass."""
         data = self._config.hook.pytest_report_to_serializable(config=self._config, report=report)
         self._file.write(json.dumps(data) + "\n")
         self._file.flush()
