@@ -1,10 +1,10 @@
 //! All devices of an engine: which one reaches which peer.
 //!
-//! A peer is reached by one device, chosen when the peer is added. The shared-memory device is called directly and not through its trait, because
-//! most traffic goes that way and the compiler can then see through it.
+//! A peer is reached by one device, chosen when the peer is added. The shared-memory device is called directly and not through its trait: it carries
+//! most traffic, and the compiler can inline it.
 //!
-//! No device is slowed by another one: a device that has a descriptor is polled when its watcher has seen something ([`Devices::wait_descriptors`]), and
-//! otherwise now and then, because asking it takes a system call.
+//! No device is slowed by another one: polling a device with a descriptor takes a system call, so it is polled when its watcher has seen the
+//! descriptor readable ([`Devices::wait_descriptors`]), and otherwise at long intervals.
 
 use crate::shm::{HostMemory, ShmDevice};
 use crate::{Address, Data, DeathWatch, Device, DeviceError, Joint, Meta, Peer, PeerMemory, Sent, Urgency};
@@ -32,7 +32,7 @@ pub struct Devices {
 /// A device that is reached through its trait.
 struct Other {
     device: Box<dyn Device>,
-    /// It has a descriptor, and this says whether there was something.
+    /// It has a descriptor; this says whether it was readable.
     ready: Option<Arc<Ready>>,
     polls: u32,
 }
@@ -89,7 +89,7 @@ impl Devices {
         DeviceId(u8::try_from(self.others.len()).expect("an engine has few devices"))
     }
 
-    /// Says that the memory of the peers of `device` can be accessed this way, if there is no shared-memory device, which does that itself.
+    /// Sets how the memory of the peers of `device` is accessed. For engines without shared-memory device, which offers this itself.
     ///
     /// # Panics
     /// There is a shared-memory device.
@@ -244,7 +244,7 @@ impl Devices {
         self.others.iter_mut().for_each(|other| other.device.notice_deaths());
     }
 
-    /// What the processes of this host share beside messages, if a device offers it.
+    /// The memory that the processes of this host share, if a device offers it.
     ///
     /// # Errors
     /// The operating system's, when there are no file descriptors left.
@@ -334,7 +334,7 @@ fn poll_known(device: &mut (impl Device + ?Sized), known: &[Peer], sink: &mut dy
     }
 }
 
-/// The peer at an address; an address that nobody was added for gives a number that no peer has.
+/// The peer at an address; an address without a peer gives a number that no peer has.
 #[inline]
 fn peer_at(known: &[Peer], address: Address) -> Peer {
     known.get(address as usize).copied().unwrap_or(Peer::MAX)

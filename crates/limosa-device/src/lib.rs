@@ -12,11 +12,11 @@
 //! Contract of every device, which `tests/conformance` checks on all of them
 //! - Packets of one pair arrive in the order in which they were sent, once each and whole, or not at all after [`DeviceError`].
 //! - `send` and `poll` never wait. A send that finds no room has no effect.
-//! - After [`Device::want_room`] the sender is woken once there is room, or may be: who wakes looks again.
+//! - After [`Device::want_room`] the sender is woken when there is room, and perhaps before: after a wake-up it must test again.
 //! - A packet that is sent while its receiver sleeps wakes it. If no thread of the receiver is in the library, an urgent packet wakes its helper thread.
-//! - What arrives from a peer is checked: bytes that make no sense are [`DeviceError::Corrupt`], never a crash.
-//! - A peer that has died is reported once, by [`DeviceError::Died`], after all packets that it had sent; the device goes on serving the others.
-//!   Processes of a host have a watch for that ([`Device::death_watch`]). A peer that has left in good order before it ended has not died.
+//! - Bytes from a peer are checked: invalid ones are [`DeviceError::Corrupt`], never a crash.
+//! - A peer that has died is reported once, by [`DeviceError::Died`], after all packets that it had sent; the device continues to serve the others.
+//!   Processes of a host have a watch for that ([`Device::death_watch`]). A peer that has left before it ended has not died.
 //!
 //! | device | peers | wait source | shared memory | direct access |
 //! |---|---|---|---|---|
@@ -85,7 +85,7 @@ impl Data<'_> {
     }
 }
 
-/// Whether a packet can wait until its receiver looks by itself.
+/// Whether a packet can wait until its receiver polls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Urgency {
     /// It can.
@@ -94,13 +94,13 @@ pub enum Urgency {
     Urgent,
 }
 
-/// What became of a packet.
+/// The result of sending a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Sent {
     /// It is on its way.
     Done,
-    /// There is no room now; try again later. Who cannot keep trying calls [`Device::want_room`] first.
+    /// There is no room now; try again later. A sender that stops trying calls [`Device::want_room`] first.
     NoRoom,
 }
 
@@ -111,10 +111,10 @@ pub enum DeviceError {
     NoMemory {
         /// The peer.
         peer: Peer,
-        /// The operating system's word.
+        /// The operating system's error.
         cause: io::Error,
     },
-    /// A peer wrote what cannot be: its memory is corrupt or it runs another version.
+    /// A peer wrote invalid bytes: its memory is corrupt or it runs another version.
     Corrupt {
         /// The peer.
         peer: Peer,
@@ -150,7 +150,7 @@ pub trait PeerMemory: Send + Sync {
     /// Copies all of `remote` in `from`'s memory to `local`; both have the same total length.
     ///
     /// # Errors
-    /// The operating system's, when the peer is gone or its memory is not what it said.
+    /// The operating system's, when the peer has ended or its memory is not mapped as it said.
     ///
     /// # Safety
     /// The local slices must be writable memory that nothing else uses during the call.
@@ -172,7 +172,7 @@ pub trait PeerMemory: Send + Sync {
     /// True if a thread of `peer` is in the library and waits there.
     fn is_waiting(&self, peer: Address) -> bool;
 
-    /// False if a peer has joined and then ended. Takes system calls: ask only after having waited for long.
+    /// False if a peer has joined and then ended. Takes system calls: call this only after a long wait.
     fn is_alive(&self, peer: Address) -> bool;
 }
 
@@ -190,7 +190,7 @@ pub trait Device: Send {
     /// [`DeviceError::NoMemory`] when the first packet to a peer finds no memory for a lane; [`DeviceError::Died`].
     fn send(&mut self, to: Address, meta: &Meta, data: Data<'_>, urgency: Urgency) -> Result<Sent, DeviceError>;
 
-    /// The sender is going to stop trying: see to it that `to` makes room and wakes this process when it has. Try once more after this call.
+    /// The sender is about to stop trying: `to` must make room and then wake this process. Try once more after this call.
     fn want_room(&mut self, to: Address);
 
     /// Hands waiting packets to `sink`, a bounded number of them; true if there were any. Data slices are valid during the call only.

@@ -1,7 +1,8 @@
 //! The messages-only device: processes of this host that exchange packets and share nothing else, as those of different hosts would.
 //!
 //! It carries packets as the [shared-memory device](crate::shm) does, in a part of the shared file of its own, and hides all else: no shared memory
-//! above the packets, no access to a peer's memory, no word of whether a peer is looking. Every test can be run over it (`LIMOSA_DEVICE=messages`).
+//! above the packets, no access to a peer's memory, no information on whether a peer is polling. Every test
+//! can be run over it (`LIMOSA_DEVICE=messages`).
 
 use crate::shm::ShmDevice;
 use crate::{Address, Data, DeathWatch, Device, DeviceError, Meta, Sent, Urgency};
@@ -38,7 +39,7 @@ impl Device for MessagesDevice {
         self.0.poll(sink)
     }
 
-    /// Whether the peer's threads look is not known: its helper is asked to.
+    /// Whether a thread of the peer polls is not known: its helper thread is woken.
     fn alert(&self, to: Address) {
         self.0.alert(to);
     }

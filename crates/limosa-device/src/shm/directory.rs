@@ -1,18 +1,18 @@
 //! Areas that processes find by name, so that they can share memory without having exchanged a message.
 //!
-//! A directory in front of the areas has a line per name: where the area is, how large, and how many still use it. Whoever comes first makes the
-//! area and says what it is like; all others that were announced get the same answer, whenever they come. The last to leave frees it.
+//! A directory in front of the areas has a line per name: where the area is, how large, and how many still use it. The first user makes
+//! the area and decides its properties; all other announced users get the same area, whenever they come. The last to leave frees it.
 //!
 //! Contract
-//! - A name means the same area from its first user's coming to its last user's leaving; what the first user found (also that there is no area)
-//!   holds for all.
-//! - Once the directory is full it takes no names any more, so that nobody finds what an earlier user did not.
-//! - Lines are read and written under a lock that lies beside them, for as long as it takes to reserve memory. It says who holds it; if that
-//!   process is dead, whoever waits takes the lock over and puts the lines in order.
-//! - A process that dies without having left an area is a user of it for ever: its memory comes back when the job ends.
+//! - A name means the same area from the arrival of its first user until its last user leaves; the result of the first user (also that there is no
+//!   area) is that of all.
+//! - A full directory takes no further names at all, so that no user finds an area that an earlier one did not.
+//! - Lines are read and written under a lock next to them, which is held while memory is reserved. The lock names its holder; if that process is
+//!   dead, a waiting process takes the lock over and repairs the lines.
+//! - A process that dies without leaving an area remains its user: the memory is freed when the job ends.
 //!
-//! A line's name is 0 if no name that was looked for from an earlier line on is in a later one. Looking for a name passes over lines that were
-//! left, and ends at a zero. To be in order whenever its writer dies, a line gets its name last, and a line without users has no name.
+//! The lines are a hash table with linear probing. A search passes over lines that were left and ends at a line whose name is 0, behind which no
+//! searched name can be. So that the table is valid whenever its writer dies, a line gets its name last, and a line without users has no name.
 
 use super::HostMemory;
 use limosa_base::process_lock::{Locked, ProcessLock};
@@ -58,12 +58,12 @@ pub struct Found {
     pub place: u64,
     /// Its bytes.
     pub bytes: usize,
-    /// What the first user said about it.
+    /// The first user's word about it.
     pub about: u64,
 }
 
 impl Directory {
-    /// Ends what a process that died with the lock had begun.
+    /// Repairs the lines after a process has died with the lock.
     fn put_in_order(&self) {
         for (index, line) in self.lines.iter().enumerate() {
             if line.name.load(Ordering::Relaxed) > LEFT && line.users.load(Ordering::Relaxed) == 0 {

@@ -1,8 +1,8 @@
-//! What the processes of a machine share beside packets: doorbells to ring, word of where each runs, and areas of memory.
+//! What the processes of a host share besides packets: doorbells, the processor on which each runs, and areas of memory.
 //!
-//! Areas lie behind the lanes in the shared file, and behind their [directory](super::directory). One process takes an area and tells the others
-//! its place; each maps it. Places are never used twice: an area that is given back leaves a hole in the file, which takes no memory. They do not
-//! run out: a place is an offset in a file, of which Linux allows 2^63. A job that takes an area of 1 GB a million times uses 2^50. The address
+//! Areas lie behind the lanes in the shared file, and behind their [directory](super::directory). One process reserves an area and sends
+//! its place to the others; each maps it. Places are never used twice: an area that is given back leaves a hole in the file,
+//! which takes no memory. They do not run out: a place is an offset in a file, of which Linux allows 2^63. A job that takes an area of 1 GB a million times uses 2^50. The address
 //! space of a process holds only the areas that it maps at the time.
 
 use super::Ports;
@@ -64,7 +64,7 @@ impl HostMemory {
         self.ports.of(peer).pid.load(Ordering::Acquire)
     }
 
-    /// False if `peer` has joined and then ended. Takes system calls: ask only after having waited for long.
+    /// False if `peer` has joined and then ended. Takes system calls: call this only after a long wait.
     pub fn is_alive(&self, peer: Address) -> bool {
         self.ports.of(peer).is_alive()
     }
@@ -91,7 +91,7 @@ impl HostMemory {
         Shared::new(self.fd.as_fd(), self.first + place, bytes)
     }
 
-    /// Gives the memory of an area back. Whoever still maps it sees zeroes.
+    /// Frees the memory of an area. A process that still maps it reads zeroes.
     pub fn free_area(&self, place: u64, bytes: usize) {
         segment::release(self.fd.as_fd(), self.first + place, bytes.next_multiple_of(PAGE));
     }

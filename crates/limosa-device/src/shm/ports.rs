@@ -20,7 +20,7 @@ use std::sync::Arc;
 const JOINTS: usize = 4;
 
 const PROBE_VALUE: u64 = 0x4c49_4d4f_5341_2131;
-/// What peers read from this process's memory to learn whether they can.
+/// A word that peers read from this process's memory to test whether they can.
 static PROBE: AtomicU64 = AtomicU64::new(PROBE_VALUE);
 
 /// What others need to reach a process.
@@ -31,7 +31,7 @@ pub(super) struct Port {
     pub pid: AtomicU32,
     started: AtomicU64,
     namespace: AtomicU64,
-    /// What it says about its fences.
+    /// Its word about its fences.
     fences: fence::Word,
     pub place: Processor,
     probe_address: AtomicU64,
@@ -74,7 +74,7 @@ impl Port {
         (pid != 0).then_some(Identity { pid, started, namespace })
     }
 
-    /// False if the process has joined and then ended. Takes system calls: ask only after having waited for long.
+    /// False if the process has joined and then ended. Takes system calls: call this only after a long wait.
     #[cold]
     pub(super) fn is_alive(&self) -> bool {
         self.process().is_none_or(|process| process.is_alive())
@@ -122,7 +122,7 @@ impl fence::Members for Ports {
     }
 }
 
-/// The doorbell of a process, alive as long as anybody holds this.
+/// The doorbell of a process; its memory stays mapped as long as this is held.
 #[derive(Clone)]
 pub struct DoorbellRef {
     bell: NonNull<Doorbell>,
