@@ -8,7 +8,8 @@
 //!   call the engine and runs no code of the program;
 //! - it has the packet's data during the call only;
 //! - it does not touch the receiving side of a device. What it wants sent goes to [`Actions::send`], what must happen without the lock to
-//!   [`Actions::run_unlocked`]; the engine does both right after the poll;
+//!   [`Actions::run_unlocked`]; the engine does both right after the poll. Without the lock, several threads may do so at the same time: jobs of
+//!   different polls run in no particular order;
 //! - data come from another process: it checks every number, and returns false for a packet that makes no sense. That ends all communication with an
 //!   error that names the kind.
 //!
