@@ -693,6 +693,46 @@ mod tests {
         }
     }
 
+    /// What `poll` says of a cell that no sender writes.
+    fn refusal(info: u32, place: [u64; 2]) -> &'static str {
+        let (mut a, mut b) = pair();
+        assert_eq!(a.send(1, &Meta::default(), Data::Bytes(&[]), Urgency::Normal).expect("send"), Sent::Done);
+        assert_eq!(received(&mut b).len(), 1);
+        let lane = a.outgoing[1].as_mut().expect("a lane");
+        let mut body: Body = [0; BODY_BYTES / 8];
+        body[2..4].copy_from_slice(&place);
+        assert!(lane.producer.push(&lane.memory, info, &body));
+        match b.poll(&mut |_, _, data| panic!("{} bytes were handed on", data.len())) {
+            Err(DeviceError::Corrupt { peer: 0, what }) => what,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn lengths_and_places_outside_their_memory_are_refused() {
+        for len in [0, INLINE_BYTES, CHAIN_BYTES + 1, 0xffff] {
+            assert_eq!(refusal(IN_CHAIN << 8 | (len as u32) << 16, [0; 2]), "a chain of impossible length");
+        }
+        for len in [INLINE_BYTES as u32 + 1, IN_POOL - 1] {
+            assert_eq!(refusal(len << 8, [0; 2]), "a cell of impossible length");
+        }
+        for (start, len) in [(u64::from(u32::MAX), 1), (0, POOL_BYTES as u64 + 1), (0, u64::MAX), (pool::SLOTS as u64 - 1, 1 << 20)] {
+            assert_eq!(refusal(IN_POOL << 8, [start, len]), "a block outside its pool");
+        }
+        let arena = ARENA_BYTES as u64;
+        for (position, len) in [(0, arena + 1), (arena - 64, 128), (7 * arena + 1, arena), (0, u64::MAX), (64, u64::MAX)] {
+            assert_eq!(refusal(IN_ARENA << 8, [position, len]), "a block outside its lane");
+        }
+    }
+
+    #[test]
+    fn a_sender_that_does_not_exist_is_refused() {
+        let (_a, mut b) = pair();
+        b.ports.of(1).senders[0].store(1 << 2, Ordering::Release);
+        let error = b.poll(&mut |_, _, _| panic!("nobody has sent anything"));
+        assert!(matches!(error, Err(DeviceError::Corrupt { peer: 2, .. })), "{error:?}");
+    }
+
     #[test]
     fn a_full_lane_says_so_and_takes_packets_again_later() {
         let (mut a, mut b) = pair();
