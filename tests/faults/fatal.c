@@ -7,6 +7,38 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Mistakes that have to do with sessions. */
+static int misuse_a_session(const char *what)
+{
+    MPI_Session session, stale;
+    MPI_Group group;
+    MPI_Comm comm;
+    if (strcmp(what, "session-handler") == 0)
+        MPI_Session_init(MPI_INFO_NULL, MPI_ERRHANDLER_NULL, &session);
+    MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &session);
+    stale = session;
+    if (strcmp(what, "session-world") == 0)
+        MPI_Barrier(MPI_COMM_WORLD);
+    if (strcmp(what, "session-world-after") == 0) {
+        MPI_Init(NULL, NULL);
+        MPI_Finalize();
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+    if (strcmp(what, "session-finalize") == 0)
+        MPI_Finalize();
+    if (strcmp(what, "session-set") == 0)
+        MPI_Group_from_session_pset(session, "foo", &group);
+    MPI_Group_from_session_pset(session, "mpi://WORLD", &group);
+    MPI_Comm_create_from_group(group, "misuse", MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &comm);
+    MPI_Session_finalize(&session);
+    if (strcmp(what, "session-stale") == 0)
+        MPI_Group_from_session_pset(stale, "mpi://WORLD", &group);
+    if (strcmp(what, "session-over") == 0)
+        MPI_Barrier(comm);
+    puts("went on");
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
@@ -15,6 +47,8 @@ int main(int argc, char **argv)
     MPI_Datatype type;
     if (strcmp(what, "before-init") == 0)
         MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (strncmp(what, "session-", 8) == 0)
+        return misuse_a_session(what);
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);

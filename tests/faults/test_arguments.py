@@ -55,6 +55,26 @@ def test_calls_outside_init_and_finalize_are_fatal(job, program, mistake):
         assert ("MPI_Init" if mistake != "after-finalize" else "MPI_Finalize") in outcome.err
 
 
+@pytest.mark.parametrize(
+    ("mistake", "function", "detail"),
+    [
+        ("session-handler", "MPI_Session_init", "MPI_ERRHANDLER_NULL"),
+        ("session-world", "MPI_Barrier", "between MPI_Init and MPI_Finalize only"),
+        ("session-world-after", "MPI_Barrier", "between MPI_Init and MPI_Finalize only"),
+        ("session-finalize", "MPI_Finalize", "call MPI_Init first"),
+        ("session-set", "MPI_Group_from_session_pset", "mpi://WORLD, mpi://SELF"),
+        ("session-stale", "MPI_Group_from_session_pset", "all sessions have ended"),
+        ("session-over", "MPI_Barrier", "all sessions have ended"),
+    ],
+)
+def test_misuse_of_sessions_is_fatal_and_says_why(job, program, limosa, mistake, function, detail):
+    outcome = job([program("fatal"), mistake], n=2).wait(20)
+    assert outcome.code != 0
+    assert "went on" not in outcome.out
+    assert function in outcome.err, outcome.err
+    assert detail in outcome.err, outcome.err
+
+
 @pytest.mark.parametrize(("mistake", "code"), [("abort", 42), ("abort-self", 43)])
 def test_abort_passes_its_code_on(job, program, mistake, code):
     outcome = job([program("fatal"), mistake], n=3).wait(20)

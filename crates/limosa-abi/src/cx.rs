@@ -9,6 +9,7 @@ use limosa_base::hazard::Ref;
 use limosa_mpi::consts::{self, ErrorClass};
 use limosa_mpi::{Error, Result};
 
+use crate::calls::kinds::{self, Errhandler};
 use crate::handles::{Handle, Miss, Object, describe};
 use crate::{errors, lifecycle};
 
@@ -41,7 +42,15 @@ pub(crate) struct Cx {
     /// The function's name as the program called it, `MPI_Send_c`.
     name: &'static str,
     large: bool,
-    blamed: RefCell<Option<Handle>>,
+    blamed: RefCell<Option<Blamed>>,
+}
+
+/// Who hears of an error instead of the error handler of the call's target.
+enum Blamed {
+    /// The error handler of that communicator.
+    Comm(Handle),
+    /// That error handler.
+    Handler(Arc<Errhandler>),
 }
 
 impl Cx {
@@ -61,7 +70,12 @@ impl Cx {
 
     /// Sets the communicator whose error handler gets an error of this call, for calls that find it out late (`MPI_Wait`).
     pub(crate) fn blame(&self, comm: Handle) {
-        *self.blamed.borrow_mut() = Some(comm);
+        *self.blamed.borrow_mut() = Some(Blamed::Comm(comm));
+    }
+
+    /// Sends an error of this call to that error handler, for calls that make an object and are given its handler.
+    pub(crate) fn blame_handler(&self, errhandler: &Arc<Errhandler>) {
+        *self.blamed.borrow_mut() = Some(Blamed::Handler(errhandler.clone()));
     }
 
     /// The object of a handle; `arg` is the parameter's name, for the message.
@@ -139,7 +153,11 @@ pub(crate) fn enter(name: &'static str, large: bool, when: When, target: Target,
 #[cold]
 fn fail(cx: &Cx, target: Target, error: Error) -> ErrorClass {
     let blamed = cx.blamed.borrow_mut().take();
-    errors::raise(cx, blamed.map_or(target, Target::Comm), error)
+    match blamed {
+        None => errors::raise(cx, target, error),
+        Some(Blamed::Comm(comm)) => errors::raise(cx, Target::Comm(comm), error),
+        Some(Blamed::Handler(errhandler)) => errors::raise_to(cx, kinds::running(&errhandler, Handle::default()), error),
+    }
 }
 
 #[cold]

@@ -40,7 +40,13 @@ pub(crate) fn code(cx: &Cx, error: &Error) -> c_int {
 /// Calls the handler for an error. Returns the code that the C function returns, if the handler returns.
 #[cold]
 pub(crate) fn raise(cx: &Cx, target: Target, error: Error) -> c_int {
-    match kinds::handler(target) {
+    raise_to(cx, kinds::handler(target), error)
+}
+
+/// The same, to a handler that is known.
+#[cold]
+pub(crate) fn raise_to(cx: &Cx, handler: Handler, error: Error) -> c_int {
+    match handler {
         Handler::AreFatal => fatal(cx, &error, "MPI_ERRORS_ARE_FATAL"),
         Handler::Abort => fatal(cx, &error, "MPI_ERRORS_ABORT"),
         Handler::Return => code(cx, &error),

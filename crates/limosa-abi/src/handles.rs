@@ -276,6 +276,13 @@ impl<T: Object> HandleTable<T> {
         object
     }
 
+    /// Takes the object behind a predefined handle away.
+    pub(crate) fn clear_predefined(&self, value: i32) {
+        if let Some(all) = self.builtin.get() {
+            all[(value - T::KIND.low) as usize].clear();
+        }
+    }
+
     /// Registers an object; `None` if no more handles of this kind are free.
     pub(crate) fn insert(&self, object: Arc<T>) -> Option<Handle> {
         let at = {
@@ -337,6 +344,9 @@ pub(crate) fn describe(handle: Handle, wanted: &Kind, miss: &Miss) -> String {
         _ => {
             let owner = kind::ALL.iter().find(|k| owns(k, number));
             match (predefined_name(number), owner) {
+                (Some(name), Some(owner)) if owner.tag == wanted.tag => {
+                    format!("is {name}, which exists between MPI_Init and MPI_Finalize only; sessions make communicators of their groups")
+                }
                 (Some(name), _) => format!("is {name}, not {}", wanted.noun),
                 (None, Some(owner)) if owner.tag != wanted.tag => format!("(0x{number:x}) is {}, not {}", owner.noun, wanted.noun),
                 _ => format!("(0x{number:x}) is not the handle of {}", wanted.noun),

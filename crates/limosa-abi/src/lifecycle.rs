@@ -1,46 +1,77 @@
 //! Whether MPI is running, as far as argument checking needs to know, and how a job ends in an error.
 //!
-//! The glue of initialisation and finalisation calls [`started`] and [`ended`]; the world itself belongs to `limosa_mpi::instance`.
+//! The glue of initialisation and finalisation calls [`started`] and [`ended`], that of sessions [`entered`] and [`left`]; the world itself
+//! belongs to `limosa_mpi::instance`.
 
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 
-use limosa_mpi::{Error, consts, instance};
+use limosa_mpi::world::World;
+use limosa_mpi::{Error, Result, consts, instance};
 
 const BEFORE: u8 = 0;
 const RUNNING: u8 = 1;
 const ENDED: u8 = 2;
 
+/// Where the world model is.
 static PHASE: AtomicU8 = AtomicU8::new(BEFORE);
+/// How many use the library: the world model while it is running, and each session.
+static USERS: AtomicUsize = AtomicUsize::new(0);
 
-/// True from initialisation on, also in forked children.
+/// True from initialisation of the world model on, also in forked children.
 pub(crate) fn is_begun() -> bool {
     PHASE.load(Ordering::Relaxed) != BEFORE
 }
 
-/// True between initialisation and finalisation.
+/// True while the world model is running, or a session lasts.
 #[inline]
 pub(crate) fn is_running() -> bool {
+    USERS.load(Ordering::Relaxed) != 0 && !instance::in_forked_child()
+}
+
+/// True between initialisation and finalisation of the world model.
+pub(crate) fn is_world_model_running() -> bool {
     PHASE.load(Ordering::Relaxed) == RUNNING && !instance::in_forked_child()
 }
 
-/// True once MPI has been finalised.
+/// True once the world model has been finalised.
 pub(crate) fn is_ended() -> bool {
     PHASE.load(Ordering::Relaxed) == ENDED
 }
 
-/// MPI is initialised.
+/// The world model is initialised.
 pub(crate) fn started() {
     PHASE.store(RUNNING, Ordering::Release);
+    entered();
 }
 
-/// MPI is finalised.
+/// The world model is finalised.
 pub(crate) fn ended() {
     PHASE.store(ENDED, Ordering::Release);
+    left();
 }
 
-/// This process's rank in `MPI_COMM_WORLD`, once known.
+/// A session has begun.
+pub(crate) fn entered() {
+    USERS.fetch_add(1, Ordering::Release);
+}
+
+/// A session has ended.
+pub(crate) fn left() {
+    USERS.fetch_sub(1, Ordering::Release);
+}
+
+/// This process's rank in its job, once known.
 pub(crate) fn rank() -> Option<u32> {
-    instance::get().map(|instance| instance.world().rank())
+    instance::world().map(|world| world.rank())
+}
+
+/// The world of the job.
+///
+/// # Errors
+/// Nobody has joined it.
+pub(crate) fn world() -> Result<Arc<World>> {
+    instance::world().cloned().ok_or_else(not_running)
 }
 
 /// The error of a call outside that time.
@@ -54,6 +85,8 @@ pub(crate) fn not_running() -> Error {
     }
     let detail = if is_ended() {
         "MPI has been finalised: no such call may follow MPI_Finalize"
+    } else if instance::world().is_some() {
+        "all sessions have ended: call MPI_Init first, or begin a session"
     } else {
         "MPI is not initialised: call MPI_Init first"
     };
@@ -62,7 +95,7 @@ pub(crate) fn not_running() -> Error {
 
 /// Ends the job with that exit code. The reason has been printed; the launcher gets it in one line.
 pub(crate) fn abort(code: i32, reason: &str) -> ! {
-    match instance::get() {
+    match instance::world() {
         Some(_) if !instance::in_forked_child() => instance::abort(code, reason),
         _ => std::process::exit(code),
     }

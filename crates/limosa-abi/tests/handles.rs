@@ -34,6 +34,7 @@ fn valid(arg: &Arg, table: &Table, function: &Function, n: usize) -> String {
         "ERRHANDLER" => "MPI_ERRORS_RETURN",
         "MESSAGE" => "MPI_MESSAGE_NO_PROC",
         "INFO" if function.name.starts_with("MPI_Info_") => "some_info",
+        "SESSION" => "some_session",
         _ => "",
     };
     if !object.is_empty() {
@@ -80,6 +81,11 @@ const FREED: &[(&str, &str, &[&str])] = &[
         "info",
         "MPI_Info i; MPI_Info_create(&i); freed_info = (intptr_t)i; MPI_Info_free(&i); MPI_Info_create(&i); MPI_Info_create(&some_info);",
         &["mpi_info_create", "mpi_info_free"],
+    ),
+    (
+        "session",
+        "MPI_Session s; MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &s); freed_session = (intptr_t)s; MPI_Session_finalize(&s); MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &some_session);",
+        &["mpi_session_init", "mpi_session_finalize"],
     ),
     (
         "datatype",
@@ -147,8 +153,10 @@ static long room[20][1024];
 static char now[200];
 static int failures;
 /* -2: there is none */
-static intptr_t freed_communicator = -2, freed_group = -2, freed_info = -2, freed_datatype = -2, freed_operation = -2, freed_errhandler = -2;
+static intptr_t freed_communicator = -2, freed_group = -2, freed_info = -2, freed_datatype = -2, freed_operation = -2,
+                freed_errhandler = -2, freed_session = -2;
 static MPI_Info some_info = MPI_INFO_NULL;
+static MPI_Session some_session = MPI_SESSION_NULL;
 
 static int say(const char *function, const char *what)
 {

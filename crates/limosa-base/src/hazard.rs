@@ -349,6 +349,11 @@ impl<T: Send + Sync + 'static> Eternal<T> {
     pub fn set(&self, object: Arc<T>) {
         self.pointer.store(Arc::into_raw(object).cast_mut(), Ordering::Release);
     }
+
+    /// Empties the place. The object lives on for those who have it.
+    pub fn clear(&self) {
+        self.pointer.store(ptr::null_mut(), Ordering::Release);
+    }
 }
 
 impl<T: Send + Sync + 'static> Default for Eternal<T> {

@@ -3,7 +3,7 @@
 //! The bytes of buffered messages are kept on this library's heap; an attached buffer is the allowance for them. Each message takes its packed
 //! size and `MPI_BSEND_OVERHEAD` from the allowance until it has been sent.
 //!
-//! There is a buffer per process, and one per communicator for those that attach one; `MPI_BUFFER_AUTOMATIC` is an allowance without limit.
+//! There is a buffer per process, and one per session and per communicator for those that attach one; `MPI_BUFFER_AUTOMATIC` is an allowance without limit.
 
 use crate::comm::Comm;
 use crate::consts::{MPI_BSEND_OVERHEAD, MPI_BUFFER_AUTOMATIC};
@@ -57,11 +57,14 @@ impl SendBuffer {
 pub enum BufferOwner<'a> {
     /// The process's buffer in this world.
     Process(&'a World),
+    /// That of the session with this number.
+    Session(&'a World, u64),
     /// The communicator's.
     Comm(&'a Comm),
 }
 
-/// The buffers attached in a world, by context of the communicator; the process's is under key 0, which is no context.
+/// The buffers attached in a world, by context of the communicator, which is even. That of a session is under the odd number beside twice its own; the
+/// process's is under key 0, which is no context.
 #[derive(Default)]
 pub struct Buffers(Mutex<FxHashMap<u64, Arc<SendBuffer>>>);
 
@@ -77,6 +80,7 @@ impl<'a> BufferOwner<'a> {
     fn key(self) -> u64 {
         match self {
             BufferOwner::Process(_) => 0,
+            BufferOwner::Session(_, number) => key_of_session(number),
             BufferOwner::Comm(comm) => comm.context(),
         }
     }
@@ -84,10 +88,21 @@ impl<'a> BufferOwner<'a> {
     /// The world in which it is attached.
     pub fn world(self) -> &'a World {
         match self {
-            BufferOwner::Process(world) => world,
+            BufferOwner::Process(world) | BufferOwner::Session(world, _) => world,
             BufferOwner::Comm(comm) => comm.world(),
         }
     }
+}
+
+fn key_of_session(number: u64) -> u64 {
+    number << 1 | 1
+}
+
+/// The buffer for a message on this communicator: its own, or that of the session that it comes from, or that of the process.
+fn buffer_for(comm: &Comm) -> Option<Arc<SendBuffer>> {
+    let buffers = comm.world().buffers.0.lock();
+    let session = || Some(comm.group().session()).filter(|number| *number != 0).and_then(|number| buffers.get(&key_of_session(number)));
+    buffers.get(&comm.context()).or_else(session).or_else(|| buffers.get(&0)).cloned()
 }
 
 /// Attaches a buffer.
@@ -118,7 +133,7 @@ pub fn find(place: BufferOwner<'_>) -> Option<Arc<SendBuffer>> {
 
 /// Copies the message and sends it in the background.
 pub(crate) fn send(comm: &Comm, world: u32, envelope: &Envelope, region: &Region) -> Result<()> {
-    let Some(buffer) = find(BufferOwner::Comm(comm)).or_else(|| find(BufferOwner::Process(comm.world()))) else {
+    let Some(buffer) = buffer_for(comm) else {
         fail!(MPI_ERR_BUFFER, "no buffer for buffered sends is attached: call MPI_Buffer_attach first");
     };
     let bytes = region.len() + MPI_BSEND_OVERHEAD as usize;

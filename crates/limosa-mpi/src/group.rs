@@ -47,6 +47,8 @@ const SHORT_LIST: usize = 16;
 /// An ordered set of processes.
 pub struct Group {
     members: Members,
+    /// The session that it comes from; 0 for the world model's.
+    session: u64,
 }
 
 impl Group {
@@ -56,12 +58,30 @@ impl Group {
             Some((first, stride)) => Members::Even { first, stride, len: ranks.len() as u32 },
             None => Members::List { ranks: ranks.into_boxed_slice(), index: OnceLock::new() },
         };
-        Arc::new(Group { members })
+        Arc::new(Group { members, session: 0 })
+    }
+
+    /// The same members, as a group that comes from this session.
+    pub(crate) fn of_session(self: &Arc<Group>, session: u64) -> Arc<Group> {
+        if session == self.session {
+            return self.clone();
+        }
+        let members = match &self.members {
+            Members::Even { first, stride, len } => Members::Even { first: *first, stride: *stride, len: *len },
+            Members::List { ranks, .. } => Members::List { ranks: ranks.clone(), index: OnceLock::new() },
+        };
+        Arc::new(Group { members, session })
+    }
+
+    /// The number of the session that it comes from; 0 for groups of the world model.
+    #[inline]
+    pub(crate) fn session(&self) -> u64 {
+        self.session
     }
 
     /// The group of the world ranks `first .. first + len`.
     pub fn contiguous(first: u32, len: u32) -> Arc<Group> {
-        Arc::new(Group { members: Members::Even { first, stride: 1, len } })
+        Arc::new(Group { members: Members::Even { first, stride: 1, len }, session: 0 })
     }
 
     /// The group without members, `MPI_GROUP_EMPTY`: one object, so that it can be recognised.
@@ -192,7 +212,7 @@ impl Group {
     }
 
     fn derived(&self, ranks: Vec<u32>) -> Arc<Group> {
-        if ranks.is_empty() { Group::empty() } else { Group::from_world_ranks(ranks) }
+        if ranks.is_empty() { Group::empty() } else { Group::from_world_ranks(ranks).of_session(self.session) }
     }
 
     /// World rank of a rank that comes from the user.

@@ -1,11 +1,14 @@
 //! What `MPI_Init` makes (MPI-5 section 11.2): the world model's two communicators, in the world of the process's job. Made once.
+//!
+//! The world model and each session are users of that world ([`enter`], [`leave`]); while there is any, this process takes part in the job.
 
 use crate::attr;
 use crate::comm::Comm;
 use crate::error::Result;
-use crate::world::World;
+use crate::world::{self, World};
 use limosa_base::{clock, fork};
 use limosa_job::Job;
+use parking_lot::Mutex;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 
@@ -26,9 +29,7 @@ pub fn init() -> Result<&'static Instance> {
     if let Some(instance) = INSTANCE.get() {
         return Ok(instance);
     }
-    let world = World::of_job()?;
-    world.enter()?;
-    fork::claim();
+    let world = enter()?;
     attr::WTIME_IS_GLOBAL.set(1);
     if let Some(job) = Job::current() {
         attr::UNIVERSE_SIZE.set(job.universe_size() as i32);
@@ -36,10 +37,42 @@ pub fn init() -> Result<&'static Instance> {
             attr::APPNUM.set(job.appnum() as i32);
             crate::info::set_maxprocs(job.size());
         }
-        job.seat().running();
     }
     let made = Instance { comm_world: Comm::all_of(&world), comm_self: Comm::self_of(&world), world };
     Ok(INSTANCE.get_or_init(|| made))
+}
+
+/// Users of the job's world.
+static USERS: Mutex<usize> = Mutex::new(0);
+
+/// Joins the job, unless that is done, and begins to use its world.
+///
+/// # Errors
+/// As for [`World::of_job`] and [`World::enter`].
+pub(crate) fn enter() -> Result<Arc<World>> {
+    let mut users = USERS.lock();
+    let world = World::of_job()?;
+    world.enter()?;
+    *users += 1;
+    if *users == 1 {
+        fork::claim();
+        if let Some(job) = Job::current() {
+            job.seat().running();
+        }
+    }
+    Ok(world)
+}
+
+/// Ends the use of the job's world that [`enter`] began.
+pub(crate) fn leave(world: &World) {
+    let mut users = USERS.lock();
+    world.leave();
+    *users -= 1;
+    if *users == 0
+        && let Some(job) = Job::current()
+    {
+        job.seat().finalized();
+    }
 }
 
 /// The instance, if initialisation has made it.
@@ -48,13 +81,10 @@ pub fn get() -> Option<&'static Instance> {
     INSTANCE.get()
 }
 
-/// The world of the process's job.
-///
-/// # Panics
-/// Before initialisation.
+/// The world of the process's job, once somebody has joined it.
 #[inline]
-pub fn world() -> &'static Arc<World> {
-    &INSTANCE.get().expect("asked for only after initialisation").world
+pub fn world() -> Option<&'static Arc<World>> {
+    world::of_job_if_any()
 }
 
 /// True in a process that was forked from one that initialised MPI: it may compute and exit, but not communicate.
@@ -88,18 +118,15 @@ impl Instance {
         let delete_all = |comm: &Comm| comm.attributes().delete_all(comm.handle.load(Ordering::Relaxed));
         let deleted = delete_all(&self.comm_self);
         let deleted = deleted.and(delete_all(&self.comm_world));
-        self.world.leave();
-        if let Some(job) = Job::current() {
-            job.seat().finalized();
-        }
+        leave(&self.world);
         deleted
     }
 }
 
-/// Ends all processes of the job (`MPI_Abort`). Without an instance, or in a forked child, it ends this process.
+/// Ends all processes of the job (`MPI_Abort`). Before anybody has joined it, or in a forked child, it ends this process.
 pub fn abort(code: i32, message: &str) -> ! {
     match Job::current() {
-        Some(job) if INSTANCE.get().is_some() && !fork::in_child() => job.abort(code, message),
+        Some(job) if world().is_some() && !fork::in_child() => job.abort(code, message),
         _ => {
             eprintln!("limosa: {message}; this ends process {}, which is no rank of a job", std::process::id());
             std::process::exit(if code & 0xff == 0 { 1 } else { code & 0xff })

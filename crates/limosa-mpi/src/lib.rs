@@ -19,6 +19,7 @@ pub mod op;
 pub mod operation;
 pub mod p2p;
 pub mod request;
+pub mod session;
 pub mod topo;
 mod transfer;
 pub mod world;

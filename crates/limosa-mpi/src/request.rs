@@ -16,7 +16,7 @@ use crate::fail;
 use crate::observe::{Awaits, Sleeper, Waiting};
 use crate::operation::{Completed, End, Operation, StateWord};
 use crate::transfer::Transfer;
-use crate::world::{self, World};
+use crate::world;
 use limosa_p2p::Engine;
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -254,7 +254,7 @@ fn engine_of(requests: &[Option<Arc<Request>>]) -> &Arc<Engine> {
 
 fn engine_if_any(requests: &[Option<Arc<Request>>]) -> Option<&Arc<Engine>> {
     let of_comm = requests.iter().flatten().find_map(|request| request.comm()?.engine_if_any());
-    of_comm.or_else(|| world::of_job_if_any().map(World::engine))
+    of_comm.or_else(|| world::of_job_if_any().map(|world| world.engine()))
 }
 
 /// Makes progress once, if there is an engine.

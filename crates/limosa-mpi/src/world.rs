@@ -278,8 +278,8 @@ pub(crate) fn of_light_requests() -> &'static World {
 
 /// The same; `None` before initialisation.
 #[inline]
-pub(crate) fn of_job_if_any() -> Option<&'static World> {
-    OF_JOB.get().map(|world| &**world)
+pub(crate) fn of_job_if_any() -> Option<&'static Arc<World>> {
+    OF_JOB.get()
 }
 
 fn options(config: &config::Config) -> Options {

@@ -31,7 +31,7 @@ fn create(cx: &Cx, scope: Scope, function: Option<HandlerFn>, arg: &str, errhand
 
 /// One more reference to a handler for the program, which is to free it. As long as it has any, it gets the same handle every time, so that
 /// it can compare; a handler that it freed, but left in force, gets a new one.
-fn handle_of(cx: &Cx, errhandler: &Arc<Errhandler>) -> Result<Handle> {
+pub(crate) fn handle_of(cx: &Cx, errhandler: &Arc<Errhandler>) -> Result<Handle> {
     match &errhandler.action {
         Action::Fatal => return Ok(Handle::predefined(consts::MPI_ERRORS_ARE_FATAL)),
         Action::Abort => return Ok(Handle::predefined(consts::MPI_ERRORS_ABORT)),

@@ -9,6 +9,7 @@ use std::sync::atomic::Ordering;
 use limosa_mpi::comm::Comm;
 use limosa_mpi::consts;
 use limosa_mpi::errhandler::{self, Action};
+use limosa_mpi::instance;
 use limosa_mpi::light;
 use limosa_mpi::operation::End;
 
@@ -107,12 +108,14 @@ objects! {
     Message: MESSAGE = limosa_mpi::p2p::Message,
         set |message, handle| message.handle.store(handle.0, Ordering::Relaxed),
         builtin |_| None; // MPI_MESSAGE_NO_PROC depends on the communicator: the glue looks for it before it decodes
+    Session: SESSION = limosa_mpi::session::Session,
+        set |session, handle| session.handle.store(handle.0, Ordering::Relaxed),
+        builtin |_| None;
 }
 
 none_yet! {
     Window: WINDOW;
     File: FILE;
-    Session: SESSION;
 }
 
 /// The error handler for an error of `target`; that of `MPI_COMM_SELF` if there is no such object, the default before initialisation.
@@ -122,13 +125,20 @@ pub(crate) fn handler(target: Target) -> Handler {
         Target::Comm(handle) => of_comm(handle),
         Target::Win(handle) => Window::table().get(handle).ok().map(|window| match **window {}),
         Target::File(handle) => File::table().get(handle).ok().map(|file| match **file {}),
-        Target::Session(handle) => Session::table().get(handle).ok().map(|session| match **session {}),
+        Target::Session(handle) => Session::table().get(handle).ok().map(|session| (session.errhandler(), handle)),
         Target::Default => None,
     };
-    let Some((errhandler, object)) = named.or_else(|| of_comm(Handle::predefined(consts::MPI_COMM_SELF))) else {
+    // Asked of the instance: errors after MPI_Finalize go there too, when the handle has no object any more.
+    let of_self = || instance::get().map(|instance| (instance.comm_self().errhandler(), Handle::predefined(consts::MPI_COMM_SELF)));
+    let Some((errhandler, object)) = named.or_else(of_self) else {
         // Before MPI starts there is no communicator that could have another handler.
         return Handler::AreFatal;
     };
+    running(&errhandler, object)
+}
+
+/// How an error goes to this error handler, raised on an object.
+pub(crate) fn running(errhandler: &Errhandler, object: Handle) -> Handler {
     match &errhandler.action {
         Action::Fatal => Handler::AreFatal,
         Action::Abort => Handler::Abort,

@@ -20,7 +20,7 @@ fn start() -> Result<()> {
     if lifecycle::is_ended() {
         fail!(MPI_ERR_OTHER, "MPI has been finalised: it cannot be initialised a second time");
     }
-    if lifecycle::is_running() {
+    if lifecycle::is_world_model_running() {
         fail!(MPI_ERR_OTHER, "MPI is initialised already");
     }
     limosa_coll::plug_in();
@@ -60,8 +60,14 @@ pub(crate) fn mpi_initialized(_cx: &Cx, flag: &mut c_int) -> Result<()> {
 }
 
 pub(crate) fn mpi_finalize(_cx: &Cx) -> Result<()> {
+    if !lifecycle::is_world_model_running() {
+        return Err(lifecycle::not_running());
+    }
     if let Some(instance) = instance::get() {
         instance.finalize()?;
+    }
+    for comm in [consts::MPI_COMM_WORLD, consts::MPI_COMM_SELF] {
+        Communicator::table().clear_predefined(comm);
     }
     lifecycle::ended();
     Ok(())

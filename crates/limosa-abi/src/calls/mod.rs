@@ -66,5 +66,6 @@ pub(crate) mod p2p;
 pub(crate) mod pack;
 pub(crate) mod request;
 pub(crate) mod send;
+pub(crate) mod session;
 pub(crate) mod status;
 pub(crate) mod topo;

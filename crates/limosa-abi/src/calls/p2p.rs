@@ -15,6 +15,7 @@ use crate::args::{self, OutInt};
 use crate::calls::kinds::{self, Communicator, Datatype};
 use crate::cx::Cx;
 use crate::handles::Handle;
+use crate::lifecycle;
 use crate::status::Status;
 
 /// The memory of a message.
@@ -296,11 +297,11 @@ pub(crate) fn mpi_imrecv(
 // ---- buffers for buffered sends ------------------------------------------------------------------------------------------
 
 /// The buffer of the process.
-fn process() -> BufferOwner<'static> {
-    BufferOwner::Process(instance::world())
+fn process() -> Result<BufferOwner<'static>> {
+    Ok(BufferOwner::Process(instance::world().ok_or_else(lifecycle::not_running)?))
 }
 
-fn attach(place: BufferOwner<'_>, buffer: *mut c_void, size: i64) -> Result<()> {
+pub(crate) fn attach(place: BufferOwner<'_>, buffer: *mut c_void, size: i64) -> Result<()> {
     if buffer.is_null() && size > 0 {
         fail!(MPI_ERR_BUFFER, "buffer is a null pointer, but its size is {size}");
     }
@@ -308,7 +309,7 @@ fn attach(place: BufferOwner<'_>, buffer: *mut c_void, size: i64) -> Result<()> 
 }
 
 /// `buffer_addr` is the address of a pointer, as in C's `void *buffer_addr`.
-fn detach(place: BufferOwner<'_>, buffer_addr: *mut c_void, size: OutInt) -> Result<()> {
+pub(crate) fn detach(place: BufferOwner<'_>, buffer_addr: *mut c_void, size: OutInt) -> Result<()> {
     args::not_null(buffer_addr, "buffer_addr")?;
     let (address, bytes) = bsend::detach(place);
     // SAFETY: the program passes the address of a pointer, checked for null.
@@ -317,7 +318,7 @@ fn detach(place: BufferOwner<'_>, buffer_addr: *mut c_void, size: OutInt) -> Res
     Ok(())
 }
 
-fn flush(place: BufferOwner<'_>) -> Result<()> {
+pub(crate) fn flush(place: BufferOwner<'_>) -> Result<()> {
     if let Some(buffer) = bsend::find(place) {
         buffer.flush(place.world());
     }
@@ -326,25 +327,25 @@ fn flush(place: BufferOwner<'_>) -> Result<()> {
 
 /// The flush is complete when the call returns, which the standard allows for any non-blocking operation whose completion needs no other
 /// process to call MPI: messages leave the buffer by this library's own progress.
-fn iflush(cx: &Cx, place: BufferOwner<'_>, request: &mut Handle) -> Result<()> {
+pub(crate) fn iflush(cx: &Cx, place: BufferOwner<'_>, request: &mut Handle) -> Result<()> {
     flush(place)?;
     register(cx, request, Request::done(None, End::empty()))
 }
 
 pub(crate) fn mpi_buffer_attach(_cx: &Cx, buffer: *mut c_void, size: i64) -> Result<()> {
-    attach(process(), buffer, size)
+    attach(process()?, buffer, size)
 }
 
 pub(crate) fn mpi_buffer_detach(_cx: &Cx, buffer_addr: *mut c_void, size: OutInt) -> Result<()> {
-    detach(process(), buffer_addr, size)
+    detach(process()?, buffer_addr, size)
 }
 
 pub(crate) fn mpi_buffer_flush(_cx: &Cx) -> Result<()> {
-    flush(process())
+    flush(process()?)
 }
 
 pub(crate) fn mpi_buffer_iflush(cx: &Cx, request: &mut Handle) -> Result<()> {
-    iflush(cx, process(), request)
+    iflush(cx, process()?, request)
 }
 
 pub(crate) fn mpi_comm_attach_buffer(_cx: &Cx, comm: &Arc<Communicator>, buffer: *mut c_void, size: i64) -> Result<()> {

@@ -10,17 +10,23 @@ use super::Comm;
 use super::agreement::allgather_bytes;
 use crate::attr::TAG_UB;
 use crate::consts::{
-    MPI_COMM_TYPE_HW_GUIDED, MPI_COMM_TYPE_HW_UNGUIDED, MPI_COMM_TYPE_RESOURCE_GUIDED, MPI_COMM_TYPE_SHARED, MPI_UNDEFINED,
+    MPI_COMM_TYPE_HW_GUIDED, MPI_COMM_TYPE_HW_UNGUIDED, MPI_COMM_TYPE_RESOURCE_GUIDED, MPI_COMM_TYPE_SHARED, MPI_MAX_STRINGTAG_LEN,
+    MPI_UNDEFINED,
 };
+use crate::errhandler::{Errhandler, Scope};
 use crate::error::Result;
 use crate::fail;
 use crate::group::Group;
 use crate::info::Info;
 use crate::mix::mix;
 use crate::topo::Topology;
+use crate::world::World;
 
 /// Keeps the contexts of `MPI_Comm_create_group` apart from those of collective calls.
 const BY_GROUP: u64 = 0x6c69_6d6f_7361_0001;
+
+/// Number of the contexts of `MPI_Comm_create_from_group` among those of a world.
+const FROM_GROUP: u64 = u64::MAX;
 
 /// What a child gets besides its members and its place.
 pub(crate) struct ChildPlan {
@@ -91,6 +97,38 @@ impl Comm {
         Ok(self.child_in(mix(mix(mix(self.context, BY_GROUP), key), place), group.clone(), None))
     }
 
+    /// The members of `group`, which comes from a session; there is no parent (`MPI_Comm_create_from_group`). `None` for the empty group.
+    ///
+    /// Members count their calls per (group, tag), as for [`Comm::create_group`].
+    ///
+    /// # Errors
+    /// `MPI_ERR_GROUP` if this process is no member, `MPI_ERR_ARG` if the tag is too long.
+    pub fn from_group(
+        world: &Arc<World>,
+        group: &Arc<Group>,
+        tag: &[u8],
+        info: Option<&Info>,
+        errhandler: &Arc<Errhandler>,
+    ) -> Result<Option<Arc<Comm>>> {
+        if tag.len() >= MPI_MAX_STRINGTAG_LEN as usize {
+            fail!(MPI_ERR_ARG, "stringtag has {} bytes, but at most {} are allowed", tag.len(), MPI_MAX_STRINGTAG_LEN - 1);
+        }
+        errhandler.check_fits(Scope::Comm)?;
+        if group.is_empty() {
+            return Ok(None);
+        }
+        let Some(rank) = group.rank_of(world.rank()) else {
+            fail!(MPI_ERR_GROUP, "this process is not a member of the group: only members may make a communicator of it");
+        };
+        let key = tag.iter().fold(group.content_hash(), |key, byte| mix(key, u64::from(*byte)));
+        let context = mix(mix(world.context(FROM_GROUP), key), world.comms.count_from_group(key)) & !1;
+        let comm = super::registry::enrol(Comm::bare(world.clone(), context, group.clone(), rank, errhandler.clone(), None));
+        if let Some(info) = info {
+            comm.hints.update(info);
+        }
+        Ok(Some(comm))
+    }
+
     fn check_members(&self, group: &Group) -> Result<()> {
         match group.iter().enumerate().find(|(_, world_rank)| self.group.rank_of(*world_rank).is_none()) {
             Some((rank, _)) => fail!(MPI_ERR_GROUP, "the process at rank {rank} of the group is not a member of {}", self.describe()),
@@ -128,6 +166,7 @@ impl Comm {
         let ranks = members_of_color(&all, color);
         let group =
             Group::from_world_ranks(ranks.into_iter().map(|rank| self.group.world_rank(rank).expect("one entry per member")).collect());
+        let group = group.of_session(self.group.session());
         Ok(self.child(place, ChildPlan { group, discriminator: color as u64, topology: None }))
     }
 

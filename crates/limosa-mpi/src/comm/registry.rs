@@ -19,6 +19,8 @@ pub struct Registry {
     known: Arc<Mutex<FxHashMap<u64, Known>>>,
     /// What remains of freed communicators whose operations are still under way: enough to report these operations' errors. No shared memory.
     lingering: Mutex<Vec<Arc<Comm>>>,
+    /// How many communicators were made of groups of sessions, by group and tag.
+    from_groups: Mutex<FxHashMap<u64, u64>>,
 }
 
 impl Registry {
@@ -42,6 +44,14 @@ impl Registry {
                 _ => group.rank_of(process).is_some(),
             }
         })
+    }
+
+    /// Counts a communicator that is made of a group of a session; `key` stands for group and tag.
+    pub(super) fn count_from_group(&self, key: u64) -> u64 {
+        let mut counts = self.from_groups.lock();
+        let count = counts.entry(key).or_insert(0);
+        *count += 1;
+        *count
     }
 
     /// Removes a communicator that is being dropped.
