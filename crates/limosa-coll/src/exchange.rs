@@ -1,4 +1,6 @@
-//! Every rank sends something to every other rank: the core of the one-step algorithms.
+//! One-step algorithms by messages: every rank sends something to every other rank, or one to all, or all to one.
+//!
+//! [`Messages`] runs the descriptions of [`crate::one_step`]; other algorithms have steps in which all ranks exchange slices ([`exchange`]).
 //!
 //! In step `k` rank `r` sends to `r + k` and receives from `r - k`, so that no rank is everybody's partner at once. `WINDOW` steps make a
 //! round: enough to overlap their latencies, few enough that a large job does not post thousands of transfers at once.
@@ -7,6 +9,8 @@
 
 use limosa_p2p::memory::Region;
 
+use super::buffer::Blocks;
+use super::one_step::{Audience, Executor, Share};
 use super::run::run;
 use super::schedule::{Member, Schedule};
 use limosa_mpi::comm::Comm;
@@ -25,6 +29,107 @@ pub(super) fn exchange(s: &mut Schedule, send: impl Fn(usize) -> Region, receive
         if step % WINDOW == 0 && step + 1 < size {
             s.wait();
         }
+    }
+}
+
+/// The executor by messages: writes the steps of a schedule.
+pub(super) struct Messages<'s> {
+    schedule: &'s mut Schedule,
+    /// By rank; empty if this rank sends nothing.
+    sends: Vec<Region>,
+    /// By rank; empty if this rank receives nothing.
+    receives: Vec<Region>,
+    own: Option<(Region, Region)>,
+}
+
+impl<'s> Messages<'s> {
+    pub(super) fn new(schedule: &'s mut Schedule) -> Messages<'s> {
+        Messages { schedule, sends: Vec::new(), receives: Vec::new(), own: None }
+    }
+
+    /// Nothing for each rank.
+    fn nothing(&self) -> Vec<Region> {
+        vec![Region::empty(); self.schedule.size()]
+    }
+
+    /// The other ranks, the next one first.
+    fn others(&self) -> impl Iterator<Item = usize> + use<> {
+        let (rank, size) = (self.schedule.rank(), self.schedule.size());
+        (1..size).map(move |step| (rank + step) % size)
+    }
+
+    /// Copies of the parts for other ranks.
+    fn copies(&mut self, parts: &Blocks) -> Result<Vec<Region>> {
+        let bytes = self.others().map(|peer| parts.bytes(peer)).sum();
+        let start = self.schedule.temporary(bytes)?;
+        let (mut copies, mut used) = (self.nothing(), 0);
+        for peer in self.others() {
+            // SAFETY: inside the temporary memory, which has room for all of them.
+            copies[peer] = unsafe { Region::contiguous(start.wrapping_add(used), parts.bytes(peer)) };
+            used += parts.bytes(peer);
+            self.schedule.copy(parts.region(peer), copies[peer].clone())?;
+        }
+        Ok(copies)
+    }
+}
+
+impl Executor for Messages<'_> {
+    type Outcome = ();
+
+    fn rank(&self) -> usize {
+        self.schedule.rank()
+    }
+
+    fn meet(&mut self) -> Result<()> {
+        self.others().for_each(|from| self.schedule.receive_signal(from));
+        self.others().for_each(|to| self.schedule.signal(to));
+        Ok(())
+    }
+
+    fn contribute(&mut self, region: Region, to: Audience) -> Result<()> {
+        self.sends = self.nothing();
+        match to {
+            Audience::All => self.sends.fill(region),
+            Audience::Rank(to) => self.sends[to] = region,
+        }
+        Ok(())
+    }
+
+    fn contribute_parts(&mut self, parts: &Blocks, in_place: bool) -> Result<()> {
+        // In place, what goes to a rank has the length of what comes from it.
+        self.sends = if in_place { self.copies(parts)? } else { (0..self.schedule.size()).map(|to| parts.region(to)).collect() };
+        Ok(())
+    }
+
+    fn take(&mut self, from: usize, _share: Share, into: Region) -> Result<()> {
+        self.receives = self.nothing();
+        self.receives[from] = into;
+        Ok(())
+    }
+
+    fn take_each(&mut self, _share: Share, own: Option<Region>, into: &Blocks) -> Result<()> {
+        self.receives = (0..self.schedule.size()).map(|from| into.region(from)).collect();
+        let rank = self.rank();
+        own.map_or(Ok(()), |own| self.copy_own(own, into.region(rank)))
+    }
+
+    fn copy_own(&mut self, from: Region, to: Region) -> Result<()> {
+        self.own = Some((from, to));
+        Ok(())
+    }
+
+    fn finish(self) -> Result<()> {
+        let Messages { schedule, sends, receives, own } = self;
+        if !sends.is_empty() && !receives.is_empty() {
+            exchange(schedule, |to| sends[to].clone(), |from| receives[from].clone());
+        } else {
+            let (rank, size) = (schedule.rank(), schedule.size());
+            for peer in (1..size).map(|step| (rank + step) % size) {
+                receives.get(peer).into_iter().for_each(|region| schedule.receive(peer, region.clone()));
+                sends.get(peer).into_iter().for_each(|region| schedule.send(peer, region.clone()));
+            }
+        }
+        own.map_or(Ok(()), |(from, to)| schedule.copy(from, to))
     }
 }
 

@@ -38,6 +38,7 @@ mod kind;
 mod memory;
 mod notes;
 mod numbers;
+mod one_step;
 mod plan;
 pub mod reduce;
 pub mod reduce_scatter;
@@ -53,7 +54,7 @@ mod state;
 mod tests;
 
 pub use agreement::{allgather_bytes, barrier, plug_in};
-use background::{Exchange, Limits, MailboxUse, Mailboxes};
+use background::{Exchange, Limits, MailboxUse, Mailboxes, Recorder};
 pub use buffer::{Blocks, Buffer};
 pub use choice::prepare;
 use kind::Kind;

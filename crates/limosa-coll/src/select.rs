@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use super::buffer::{Blocks, Buffer};
 use super::choice::{self, Subject};
+use super::exchange::Messages;
+use super::one_step;
 use super::schedule::Schedule;
 use super::{allgather, allreduce, bcast, gather, reduce, reduce_scatter, scatter};
 use limosa_mpi::error::Result;
@@ -22,26 +24,35 @@ pub(super) fn select<F: Copy>(subject: impl Into<Subject>, plans: &[Named<F>], r
 pub(super) type Bcast = fn(&mut Schedule, &Buffer, usize) -> Result<()>;
 
 /// Bytes: of the message.
-pub(super) const BCAST: &[Named<Bcast>] = &[("binomial", bcast::binomial::plan), ("scatter_exchange", bcast::scatter_exchange::plan)];
+pub(super) const BCAST: &[Named<Bcast>] = &[
+    ("linear", |s, buffer, root| one_step::bcast(Messages::new(s), buffer, root)),
+    ("binomial", bcast::binomial::plan),
+    ("scatter_exchange", bcast::scatter_exchange::plan),
+];
 
 /// (schedule, own contribution, all contributions at the root, root)
 pub(super) type Gather = fn(&mut Schedule, Option<&Buffer>, Option<&Blocks>, usize) -> Result<()>;
 
 /// Bytes: of one contribution.
-pub(super) const GATHER: &[Named<Gather>] = &[("linear", gather::linear::plan), ("binomial", gather::binomial::plan)];
+pub(super) const GATHER: &[Named<Gather>] =
+    &[("linear", |s, send, receive, root| one_step::gather(Messages::new(s), send, receive, root)), ("binomial", gather::binomial::plan)];
 
 /// (schedule, all parts at the root, own part, root)
 pub(super) type Scatter = fn(&mut Schedule, Option<&Blocks>, Option<&Buffer>, usize) -> Result<()>;
 
 /// Bytes: of one part.
-pub(super) const SCATTER: &[Named<Scatter>] = &[("linear", scatter::linear::plan), ("binomial", scatter::binomial::plan)];
+pub(super) const SCATTER: &[Named<Scatter>] =
+    &[("linear", |s, send, receive, root| one_step::scatter(Messages::new(s), send, receive, root)), ("binomial", scatter::binomial::plan)];
 
 /// (schedule, own contribution, all contributions)
 pub(super) type Allgather = fn(&mut Schedule, Option<&Buffer>, &Blocks) -> Result<()>;
 
 /// Bytes: of one contribution, or, if they differ, of all.
-pub(super) const ALLGATHER: &[Named<Allgather>] =
-    &[("exchange", allgather::exchange::plan), ("bruck", allgather::bruck::plan), ("ring", allgather::ring::plan)];
+pub(super) const ALLGATHER: &[Named<Allgather>] = &[
+    ("exchange", |s, send, receive| one_step::allgather(Messages::new(s), send, receive)),
+    ("bruck", allgather::bruck::plan),
+    ("ring", allgather::ring::plan),
+];
 
 /// (schedule, operands, result at the root, root)
 pub(super) type Reduce = fn(&mut Schedule, &Buffer, Option<&Buffer>, usize) -> Result<()>;

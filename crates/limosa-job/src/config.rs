@@ -100,7 +100,7 @@ pub const VARIABLES: &[Variable] = &[
         "A table of algorithms of collectives, of which the rows take the place of the built-in ones",
     ),
     forced("LIMOSA_COLL_BARRIER", &["auto", "flags", "messages", "dissemination"]),
-    forced("LIMOSA_COLL_BCAST", &["auto", "slots", "rounds", "single_copy", "messages", "binomial", "scatter_exchange"]),
+    forced("LIMOSA_COLL_BCAST", &["auto", "slots", "rounds", "single_copy", "messages", "linear", "binomial", "scatter_exchange"]),
     forced("LIMOSA_COLL_GATHER", &["auto", "slots", "single_copy", "messages", "linear", "binomial"]),
     forced("LIMOSA_COLL_SCATTER", &["auto", "slots", "single_copy", "messages", "linear", "binomial"]),
     forced("LIMOSA_COLL_ALLGATHER", &["auto", "slots", "rounds", "single_copy", "messages", "exchange", "bruck", "ring"]),

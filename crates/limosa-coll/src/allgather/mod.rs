@@ -1,14 +1,14 @@
 //! Gather to all (MPI-5 section 6.7).
 
 pub(super) mod bruck;
-pub(super) mod exchange;
 pub(super) mod ring;
 
 use super::buffer::{Blocks, Buffer, check_apart};
 use super::choice::Subject;
+use super::one_step;
 use super::select::{self, select};
 use super::shared::{self, Kind};
-use super::{Call, Exchange, Plan, Schedule};
+use super::{Call, Plan, Recorder, Schedule};
 use limosa_mpi::error::Result;
 
 /// Gives all ranks all contributions, of any length (`MPI_Allgather`, `MPI_Allgatherv`). `send` is `None` for `MPI_IN_PLACE`.
@@ -31,7 +31,8 @@ pub fn run(call: &Call<'_>, send: Option<&Buffer>, receive: &Blocks) -> Result<(
 pub fn background(call: &Call<'_>, send: Option<&Buffer>, receive: &Blocks) -> Result<Plan> {
     check(send, receive, call.rank())?;
     match call.mailbox_use_to_move(Kind::Allgather, receive.most_bytes(call.size())) {
-        Some(mailbox_use) => Exchange::allgather(call, mailbox_use.limits, send, receive).map(|exchange| Plan::at(mailbox_use, exchange)),
+        Some(mailbox_use) => one_step::allgather(Recorder::new(Kind::Allgather, call, mailbox_use.limits), send, receive)
+            .map(|exchange| Plan::at(mailbox_use, exchange)),
         None if receive.are_even() => plan(call, send, receive).map(Plan::from),
         None => plan_v(call, send, receive).map(Plan::from),
     }

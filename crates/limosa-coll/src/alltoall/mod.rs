@@ -1,11 +1,11 @@
 //! All to all (MPI-5 section 6.8): `MPI_Alltoall`, `MPI_Alltoallv` and `MPI_Alltoallw` differ in how the program describes the blocks, not in
 //! what happens to them.
 
-mod exchange;
-
 use super::buffer::{Blocks, check_apart};
+use super::exchange::Messages;
+use super::one_step;
 use super::shared::{self, Kind};
-use super::{Call, Exchange, Plan, Schedule};
+use super::{Call, Plan, Recorder, Schedule};
 use limosa_mpi::error::Result;
 
 /// Every rank sends a block to every rank. `send` is `None` for `MPI_IN_PLACE`.
@@ -38,7 +38,8 @@ pub fn background(call: &Call<'_>, send: Option<&Blocks>, receive: &Blocks) -> R
         call.mailbox_use_for_any(Kind::Alltoall)
     };
     match mailbox_use {
-        Some(mailbox_use) => Exchange::alltoall(call, mailbox_use.limits, send, receive).map(|exchange| Plan::at(mailbox_use, exchange)),
+        Some(mailbox_use) => one_step::alltoall(Recorder::new(Kind::Alltoall, call, mailbox_use.limits), send, receive)
+            .map(|exchange| Plan::at(mailbox_use, exchange)),
         None => plan(call, send, receive).map(Plan::from),
     }
 }
@@ -52,6 +53,6 @@ pub fn plan(call: &Call<'_>, send: Option<&Blocks>, receive: &Blocks) -> Result<
     if let Some(send) = send {
         check_apart(&send.of(0), &receive.of(0))?;
     }
-    exchange::plan(&mut schedule, send, receive)?;
+    one_step::alltoall(Messages::new(&mut schedule), send, receive)?;
     Ok(schedule)
 }

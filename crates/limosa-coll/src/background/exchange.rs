@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use limosa_base::slots::BODY_BYTES;
 use limosa_p2p::memory::Region;
+use smallvec::SmallVec;
 
 use super::lent::LentBuffer;
 use crate::buffer::{Blocks, Buffer};
 use crate::kind::Kind;
 use crate::notes::LINE;
+use crate::one_step::{Audience, Executor, Share};
 use crate::schedule::{Member, Schedule, check_own};
 use limosa_mpi::error::Result;
 use limosa_mpi::op::Op;
@@ -119,114 +121,6 @@ impl Exchange {
         Exchange { kind, contribution, intake, by_program: false, own: None, by_messages: None }
     }
 
-    pub(crate) fn barrier() -> Exchange {
-        Exchange::new(Kind::Barrier, Contribution::Signal, Intake::Signals)
-    }
-
-    pub(crate) fn bcast(member: impl Into<Member>, limits: Limits, buffer: &Buffer, root: usize) -> Result<Exchange> {
-        let region = buffer.region();
-        if member.into().rank == root {
-            return Ok(Exchange::new(Kind::Bcast, limits.block(region)?, Intake::Nothing));
-        }
-        Ok(Exchange::new(Kind::Bcast, Contribution::Nothing, Intake::One { from: root, is_part: false, into: region }))
-    }
-
-    /// Contributions of any length.
-    pub(crate) fn gather(
-        member: impl Into<Member>,
-        limits: Limits,
-        send: Option<&Buffer>,
-        receive: Option<&Blocks>,
-        root: usize,
-    ) -> Result<Exchange> {
-        let (member, most) = (member.into(), limits.longest());
-        let me = member.rank;
-        let mut by_messages = ByMessages::new(member);
-        if me == root {
-            let receive = receive.expect("the root has room for all");
-            let own = own(me, send.map(Buffer::region), receive)?;
-            for rank in (0..member.size).filter(|rank| *rank != me && receive.bytes(*rank) > most) {
-                by_messages.schedule().receive(rank, receive.region(rank));
-            }
-            let intake = Intake::Each { into: receive.clone(), is_part: false, most };
-            return Ok(Exchange { own, by_messages: by_messages.0, ..Exchange::new(Kind::Gather, Contribution::Signal, intake) });
-        }
-        let region = send.expect("a rank that is not the root sends").region();
-        if region.len() > most {
-            by_messages.schedule().send(root, region);
-            return Ok(Exchange { by_messages: by_messages.0, ..Exchange::new(Kind::Gather, Contribution::Signal, Intake::Nothing) });
-        }
-        Ok(Exchange::new(Kind::Gather, limits.block(region)?, Intake::Nothing))
-    }
-
-    /// Parts, which are even and fit, or of any length.
-    pub(crate) fn scatter(
-        member: impl Into<Member>,
-        limits: Limits,
-        send: Option<&Blocks>,
-        receive: Option<&Buffer>,
-        root: usize,
-    ) -> Result<Exchange> {
-        let member = member.into();
-        let (me, size) = (member.rank, member.size);
-        let most = limits.longest_part(size);
-        let mut by_messages = ByMessages::new(member);
-        if me != root {
-            let into = receive.expect("a rank that is not the root receives").region();
-            if into.len() > most {
-                by_messages.schedule().receive(root, into);
-                return Ok(Exchange { by_messages: by_messages.0, ..Exchange::new(Kind::Scatter, Contribution::Nothing, Intake::Nothing) });
-            }
-            return Ok(Exchange::new(Kind::Scatter, Contribution::Nothing, Intake::One { from: root, is_part: true, into }));
-        }
-        let send = send.expect("the root has parts for all");
-        let own = receive.map(|receive| (send.region(me), receive.region()));
-        if let Some((from, to)) = &own {
-            check_own(me, from, to)?;
-        }
-        for rank in (0..size).filter(|rank| *rank != me && send.bytes(*rank) > most) {
-            by_messages.schedule().send(rank, send.region(rank));
-        }
-        let contribution = limits.parts(send, size, me, false)?;
-        Ok(Exchange { own, by_messages: by_messages.0, ..Exchange::new(Kind::Scatter, contribution, Intake::Nothing) })
-    }
-
-    /// Contributions of any length.
-    pub(crate) fn allgather(member: impl Into<Member>, limits: Limits, send: Option<&Buffer>, receive: &Blocks) -> Result<Exchange> {
-        let me = member.into().rank;
-        let own = own(me, send.map(Buffer::region), receive)?;
-        let contribution = limits.block(send.map_or_else(|| receive.region(me), Buffer::region))?;
-        let intake = Intake::Each { into: receive.clone(), is_part: false, most: usize::MAX };
-        Ok(Exchange { own, ..Exchange::new(Kind::Allgather, contribution, intake) })
-    }
-
-    /// Parts, as in a scatter.
-    pub(crate) fn alltoall(member: impl Into<Member>, limits: Limits, send: Option<&Blocks>, receive: &Blocks) -> Result<Exchange> {
-        let member = member.into();
-        let (me, size) = (member.rank, member.size);
-        let most = limits.longest_part(size);
-        let own = own(me, send.map(|send| send.region(me)), receive)?;
-        let mut by_messages = ByMessages::new(member);
-        let others = || (1..size).map(|step| (me + step) % size);
-        match send {
-            Some(send) => others().filter(|to| send.bytes(*to) > most).for_each(|to| by_messages.schedule().send(to, send.region(to))),
-            None => {
-                // In place, what goes out has the lengths of what comes in.
-                for to in others().filter(|to| receive.bytes(*to) > most) {
-                    let copy = by_messages.schedule().temporary(receive.bytes(to))?;
-                    // SAFETY: memory of this many bytes, which lives as long as the schedule.
-                    let copy = unsafe { Region::contiguous(copy, receive.bytes(to)) };
-                    by_messages.schedule().copy(receive.region(to), copy.clone())?;
-                    by_messages.schedule().send(to, copy);
-                }
-            }
-        }
-        others().filter(|from| receive.bytes(*from) > most).for_each(|from| by_messages.schedule().receive(from, receive.region(from)));
-        let contribution = limits.parts(send.unwrap_or(receive), size, me, send.is_none())?;
-        let intake = Intake::Each { into: receive.clone(), is_part: true, most };
-        Ok(Exchange { own, by_messages: by_messages.0, ..Exchange::new(Kind::Alltoall, contribution, intake) })
-    }
-
     /// The operands of the first `ranks` ranks combined; `part` of that comes to `into`, if this rank gets any. What does not fit is lent, and a copy of
     /// it where the result takes its place.
     ///
@@ -278,23 +172,101 @@ impl Parts {
     }
 }
 
-/// What goes by message, if anything.
-struct ByMessages(Option<Box<Schedule>>, Member);
+/// The executor of one-step algorithms in the background ([`crate::one_step`]): records what is left and what is taken, and has go by message what is too
+/// long for that, between ranks that both know it.
+pub(crate) struct Recorder {
+    member: Member,
+    limits: Limits,
+    exchange: Exchange,
+}
 
-impl ByMessages {
-    fn new(member: Member) -> ByMessages {
-        ByMessages(None, member)
+impl Recorder {
+    pub(crate) fn new(kind: Kind, member: impl Into<Member>, limits: Limits) -> Recorder {
+        Recorder { member: member.into(), limits, exchange: Exchange::new(kind, Contribution::Nothing, Intake::Nothing) }
     }
 
-    fn schedule(&mut self) -> &mut Schedule {
-        self.0.get_or_insert_with(|| Box::new(Schedule::new(self.1)))
+    fn by_messages(&mut self) -> &mut Schedule {
+        let member = self.member;
+        self.exchange.by_messages.get_or_insert_with(|| Box::new(Schedule::new(member)))
+    }
+
+    /// The other ranks whose block is longer than `most`, the next one first.
+    fn longer(&self, blocks: &Blocks, most: usize) -> SmallVec<[usize; 8]> {
+        let Member { rank, size, .. } = self.member;
+        (1..size).map(|step| (rank + step) % size).filter(|peer| blocks.bytes(*peer) > most).collect()
     }
 }
 
-/// What a rank copies to itself.
-fn own(me: usize, send: Option<Region>, receive: &Blocks) -> Result<Option<(Region, Region)>> {
-    let Some(from) = send else { return Ok(None) };
-    let to = receive.region(me);
-    check_own(me, &from, &to)?;
-    Ok(Some((from, to)))
+impl Executor for Recorder {
+    type Outcome = Exchange;
+
+    fn rank(&self) -> usize {
+        self.member.rank
+    }
+
+    fn meet(&mut self) -> Result<()> {
+        (self.exchange.contribution, self.exchange.intake) = (Contribution::Signal, Intake::Signals);
+        Ok(())
+    }
+
+    fn contribute(&mut self, region: Region, to: Audience) -> Result<()> {
+        self.exchange.contribution = match to {
+            Audience::Rank(root) if region.len() > self.limits.longest() => {
+                self.by_messages().send(root, region);
+                Contribution::Signal
+            }
+            _ => self.limits.block(region)?,
+        };
+        Ok(())
+    }
+
+    fn contribute_parts(&mut self, parts: &Blocks, in_place: bool) -> Result<()> {
+        let Member { rank, size, .. } = self.member;
+        for to in self.longer(parts, self.limits.longest_part(size)) {
+            let mut region = parts.region(to);
+            if in_place {
+                let copy = self.by_messages().temporary(region.len())?;
+                // SAFETY: memory of this many bytes, which lives as long as the schedule.
+                let copy = unsafe { Region::contiguous(copy, region.len()) };
+                self.by_messages().copy(region, copy.clone())?;
+                region = copy;
+            }
+            self.by_messages().send(to, region);
+        }
+        self.exchange.contribution = self.limits.parts(parts, size, rank, in_place)?;
+        Ok(())
+    }
+
+    fn take(&mut self, from: usize, share: Share, into: Region) -> Result<()> {
+        let is_part = share == Share::Part;
+        if is_part && into.len() > self.limits.longest_part(self.member.size) {
+            self.by_messages().receive(from, into);
+        } else {
+            self.exchange.intake = Intake::One { from, is_part, into };
+        }
+        Ok(())
+    }
+
+    fn take_each(&mut self, share: Share, own: Option<Region>, into: &Blocks) -> Result<()> {
+        let is_part = share == Share::Part;
+        let most = if is_part { self.limits.longest_part(self.member.size) } else { self.limits.longest() };
+        for from in self.longer(into, most) {
+            self.by_messages().receive(from, into.region(from));
+        }
+        if matches!(self.exchange.contribution, Contribution::Nothing) {
+            self.exchange.contribution = Contribution::Signal;
+        }
+        self.exchange.intake = Intake::Each { into: into.clone(), is_part, most };
+        own.map_or(Ok(()), |own| self.copy_own(own, into.region(self.member.rank)))
+    }
+
+    fn copy_own(&mut self, from: Region, to: Region) -> Result<()> {
+        check_own(self.member.rank, &from, &to)?;
+        self.exchange.own = Some((from, to));
+        Ok(())
+    }
+
+    fn finish(self) -> Result<Exchange> {
+        Ok(self.exchange)
+    }
 }

@@ -7,7 +7,7 @@
 //!
 //! ```text
 //! let mailbox_use = call.mailbox_use(bytes)?;           // the mailboxes, if so many bytes fit
-//! let exchange = Exchange::reduction(...);              // what this rank contributes, and what it receives
+//! let exchange = one_step::bcast(Recorder::new(...), ...)?; // what this rank contributes, and what it receives; or Exchange::reduction
 //! let operation = BackgroundOp::new(mailbox_use, exchange);
 //! operation.start();                                    // puts the contribution into this rank's mailbox
 //! operation.wait(...);                                  // reads the others': it is the operation of a request
@@ -20,7 +20,7 @@
 //! Contract
 //! - All ranks number the operations on a set of mailboxes alike, in the order of their calls; operations that do not use them count too.
 //! - Which operations use a set of mailboxes is decided by what all ranks know: bytes, or for lengths that two ranks know, the length of a part (see
-//!   [`Exchange::by_messages`]).
+//!   `Exchange::by_messages`).
 //! - A note may take the place of an older one once all ranks have finished that operation. Until then what is to be left waits
 //!   (`BackgroundOp::hold_back`), without anybody being held up: the rank asks for room ([`Mailboxes::ask_for_room_if_needed`]); the others' threads that are in
 //!   the library, or their helpers,
@@ -30,10 +30,10 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | `exchange` | what an operation leaves and gets: one constructor per operation |
+//! | `exchange` | what an operation leaves and gets, recorded from the description of a one-step algorithm, or of a reduction |
 //! | `operation` | an operation under way: posting, getting, waiting |
 //! | `lent` | bytes that stay in a rank's memory, where others read them |
-//! | `storage` | where bytes lie: notes, slots, large slots |
+//! | `storage` | where bytes lie: slots and large slots |
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -56,7 +56,7 @@ mod storage;
 #[cfg(test)]
 mod tests;
 
-pub(super) use exchange::{Exchange, Limits};
+pub(super) use exchange::{Exchange, Limits, Recorder};
 pub use operation::BackgroundOp;
 pub(super) use operation::MailboxUse;
 use storage::Large;

@@ -9,9 +9,15 @@ use limosa_p2p::{Engine, Links, Options, ShmDevice, Wait};
 
 use proptest::prelude::*;
 
-use super::{BackgroundOp, Exchange, Limits, MailboxUse, Mailboxes};
+use super::{BackgroundOp, Exchange, Limits, MailboxUse, Mailboxes, Recorder};
+use crate::buffer::{Blocks, Buffer};
 use crate::kind::Kind;
 use crate::notes::{Found, Location, Notes};
+use crate::one_step;
+use crate::schedule::Member;
+use limosa_mpi::consts::MPI_INT32_T;
+use limosa_mpi::datatype::Datatype;
+use limosa_mpi::error::Result;
 
 const RANKS: u32 = 2;
 
@@ -28,10 +34,10 @@ fn mailbox_sets() -> Vec<Arc<Mailboxes>> {
 }
 
 fn barrier(mailboxes: &Arc<Mailboxes>) -> Arc<BackgroundOp> {
-    BackgroundOp::new(
-        MailboxUse { mailboxes: mailboxes.clone(), number: None, limits: Limits { most: usize::MAX, lends: false } },
-        Exchange::barrier(),
-    )
+    let limits = Limits { most: usize::MAX, lends: false };
+    let member = Member { rank: mailboxes.slots.me(), size: mailboxes.size(), tag: 0 };
+    let exchange = one_step::barrier(Recorder::new(Kind::Barrier, member, limits)).expect("nothing can fail");
+    BackgroundOp::new(MailboxUse { mailboxes: mailboxes.clone(), number: None, limits }, exchange)
 }
 
 #[test]
@@ -62,6 +68,46 @@ fn a_barrier_ends_when_both_have_started_it() {
         barriers[1].start();
         assert!(barriers.iter().all(|barrier| barrier.advance()));
     }
+}
+
+/// Three integers, or more of them, of a rank.
+fn ints(memory: &mut [i32]) -> Buffer {
+    Buffer::new(memory.as_mut_ptr().cast(), memory.len() as i64, Datatype::named(MPI_INT32_T), "buf").unwrap()
+}
+
+/// As many integers for each rank.
+fn blocks(memory: &mut [i32]) -> Blocks {
+    let count = (memory.len() / RANKS as usize) as i64;
+    Blocks::even(memory.as_mut_ptr().cast(), count, Datatype::named(MPI_INT32_T), RANKS as usize, "buf").unwrap()
+}
+
+#[test]
+fn one_step_algorithms_move_what_they_say() {
+    let mailbox_sets = mailbox_sets();
+    let run = |kind, describe: &mut dyn FnMut(usize, Recorder) -> Result<Exchange>| {
+        let limits = Limits { most: usize::MAX, lends: false };
+        let operation = |mailboxes: &Arc<Mailboxes>, describe: &mut dyn FnMut(usize, Recorder) -> Result<Exchange>| {
+            let member = Member { rank: mailboxes.slots.me(), size: mailboxes.size(), tag: 0 };
+            let exchange = describe(member.rank, Recorder::new(kind, member, limits)).unwrap();
+            BackgroundOp::new(MailboxUse { mailboxes: mailboxes.clone(), number: None, limits }, exchange)
+        };
+        let operations: Vec<_> = mailbox_sets.iter().map(|mailboxes| operation(mailboxes, describe)).collect();
+        operations.iter().for_each(|operation| operation.start());
+        while !operations.iter().all(|operation| operation.advance()) {}
+    };
+    let mut all = [[1, 2, 3, 4, 5, 6], [7, 8, 9, 10, 11, 12]];
+    run(Kind::Alltoall, &mut |rank, executor| one_step::alltoall(executor, None, &blocks(&mut all[rank])));
+    assert_eq!(all, [[1, 2, 3, 7, 8, 9], [4, 5, 6, 10, 11, 12]]);
+    let mut parts = [[0; 3]; 2];
+    run(Kind::Scatter, &mut |rank, executor| one_step::scatter(executor, Some(&blocks(&mut all[1])), Some(&ints(&mut parts[rank])), 1));
+    assert_eq!(parts, [[4, 5, 6], [10, 11, 12]]);
+    run(Kind::Gather, &mut |rank, executor| one_step::gather(executor, Some(&ints(&mut parts[rank])), Some(&blocks(&mut all[0])), 0));
+    assert_eq!(all[0], [4, 5, 6, 10, 11, 12]);
+    run(Kind::Bcast, &mut |rank, executor| one_step::bcast(executor, &ints(&mut parts[rank]), 1));
+    assert_eq!(parts, [[10, 11, 12]; 2]);
+    parts[0] = [1, 2, 3];
+    run(Kind::Allgather, &mut |rank, executor| one_step::allgather(executor, Some(&ints(&mut parts[rank])), &blocks(&mut all[rank])));
+    assert_eq!(all, [[1, 2, 3, 10, 11, 12]; 2]);
 }
 
 /// Bytes that a place names lie in the slot or the note of the rank.

@@ -2,8 +2,9 @@
 
 mod dissemination;
 
+use super::one_step;
 use super::shared::{self, Kind};
-use super::{Call, Exchange, Plan, Schedule};
+use super::{Call, Plan, Recorder, Schedule};
 use limosa_mpi::error::Result;
 
 /// Waits until all members have called.
@@ -25,7 +26,10 @@ pub fn run(call: &Call<'_>) -> Result<()> {
 /// None so far: what goes wrong is told at the end.
 pub fn background(call: &Call<'_>) -> Result<Plan> {
     Ok(match call.mailbox_use(Kind::Barrier, 0) {
-        Some(mailbox_use) => Plan::at(mailbox_use, Exchange::barrier()),
+        Some(mailbox_use) => {
+            let exchange = one_step::barrier(Recorder::new(Kind::Barrier, call, mailbox_use.limits))?;
+            Plan::at(mailbox_use, exchange)
+        }
         None => plan(call).into(),
     })
 }

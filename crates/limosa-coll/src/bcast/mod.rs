@@ -4,9 +4,10 @@ pub(super) mod binomial;
 pub(super) mod scatter_exchange;
 
 use super::buffer::Buffer;
+use super::one_step;
 use super::select::{self, select};
 use super::shared::{self, Kind};
-use super::{Call, Exchange, Plan, Schedule};
+use super::{Call, Plan, Recorder, Schedule};
 use limosa_mpi::error::Result;
 
 /// Gives all ranks what the root's buffer holds.
@@ -28,7 +29,8 @@ pub fn run(call: &Call<'_>, buffer: &Buffer, root: i32) -> Result<()> {
 pub fn background(call: &Call<'_>, buffer: &Buffer, root: i32) -> Result<Plan> {
     let rank = call.comm.check_root(root)? as usize;
     match call.mailbox_use_to_move_by_root(Kind::Bcast, buffer.bytes(), buffer.bytes()) {
-        Some(mailbox_use) => Exchange::bcast(call, mailbox_use.limits, buffer, rank).map(|exchange| Plan::at(mailbox_use, exchange)),
+        Some(mailbox_use) => one_step::bcast(Recorder::new(Kind::Bcast, call, mailbox_use.limits), buffer, rank)
+            .map(|exchange| Plan::at(mailbox_use, exchange)),
         None => plan(call, buffer, root).map(Plan::from),
     }
 }

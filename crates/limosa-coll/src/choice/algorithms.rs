@@ -109,7 +109,7 @@ static SCAN_DOUBLING: Algorithm = algorithm("doubling", Way::Messages, |p, n| co
 /// By subject.
 static ALL: [&[&Algorithm]; super::SUBJECTS.len()] = [
     &[&FLAGS, &MAILBOX, &DISSEMINATION],
-    &[&ONE_TO_ALL, &ROUNDS, &SINGLE_COPY, &MAILBOX, &LENT, &BCAST_BINOMIAL, &BCAST_SLICES],
+    &[&ONE_TO_ALL, &ROUNDS, &SINGLE_COPY, &MAILBOX, &LENT, &LINEAR, &BCAST_BINOMIAL, &BCAST_SLICES],
     &[&ALL_TO_ONE, &SINGLE_COPY, &MAILBOX, &LENT, &LINEAR, &TREE],
     &[&ONE_TO_ALL, &SINGLE_COPY, &MAILBOX, &LENT, &LINEAR, &TREE],
     &[&ALL_TO_ALL, &ROUNDS, &SINGLE_COPY, &MAILBOX, &LENT, &EXCHANGE, &BRUCK, &RING],

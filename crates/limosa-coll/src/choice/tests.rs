@@ -146,7 +146,10 @@ fn a_bad_file_is_told_by_line() {
     assert!(told("bcast messages * 64k - binomial").starts_with("line 1: `64k` is no number of bytes"));
     assert!(told("bcast messages * slot - binomial").starts_with("line 1: `slot` is no number of bytes"));
     assert!(told("bcast messages * * direct binomial").starts_with("line 1: `direct` is no condition of messages"));
-    assert_eq!(told("bcast messages * * - bruck"), "line 1: `bruck` is no algorithm of bcast messages; one of binomial, scatter_exchange");
+    assert_eq!(
+        told("bcast messages * * - bruck"),
+        "line 1: `bruck` is no algorithm of bcast messages; one of linear, binomial, scatter_exchange"
+    );
     assert_eq!(told("bcast shared * * - single_copy"), "line 1: single_copy needs the condition `direct`");
     let mut table = Table::builtin();
     table.replace(Table::parse("gather messages 1-8 * - linear").expect("rows"));

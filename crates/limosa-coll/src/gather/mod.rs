@@ -1,12 +1,13 @@
 //! Gather (MPI-5 section 6.5).
 
 pub(super) mod binomial;
-pub(super) mod linear;
 
 use super::buffer::{Blocks, Buffer, check_apart};
+use super::exchange::Messages;
+use super::one_step;
 use super::select::{self, select};
 use super::shared::{self, Kind};
-use super::{Call, Exchange, Plan, Schedule};
+use super::{Call, Plan, Recorder, Schedule};
 use limosa_mpi::error::Result;
 use limosa_mpi::fail;
 
@@ -43,9 +44,8 @@ pub fn background(call: &Call<'_>, send: Option<&Buffer>, receive: Option<&Block
     let rank = check(call, send, receive, root)?;
     let bytes = bytes_of_one(send, receive, rank);
     match call.mailbox_use_to_move_by_root(Kind::Gather, bytes, bytes) {
-        Some(mailbox_use) => {
-            Exchange::gather(call, mailbox_use.limits, send, receive, rank).map(|exchange| Plan::at(mailbox_use, exchange))
-        }
+        Some(mailbox_use) => one_step::gather(Recorder::new(Kind::Gather, call, mailbox_use.limits), send, receive, rank)
+            .map(|exchange| Plan::at(mailbox_use, exchange)),
         None => plan(call, send, receive, root).map(Plan::from),
     }
 }
@@ -57,9 +57,8 @@ pub fn background(call: &Call<'_>, send: Option<&Buffer>, receive: Option<&Block
 pub fn background_v(call: &Call<'_>, send: Option<&Buffer>, receive: Option<&Blocks>, root: i32) -> Result<Plan> {
     let rank = check(call, send, receive, root)?;
     match call.mailbox_use_for_any(Kind::Gather) {
-        Some(mailbox_use) => {
-            Exchange::gather(call, mailbox_use.limits, send, receive, rank).map(|exchange| Plan::at(mailbox_use, exchange))
-        }
+        Some(mailbox_use) => one_step::gather(Recorder::new(Kind::Gather, call, mailbox_use.limits), send, receive, rank)
+            .map(|exchange| Plan::at(mailbox_use, exchange)),
         None => plan_v(call, send, receive, root).map(Plan::from),
     }
 }
@@ -87,7 +86,7 @@ pub fn plan_v(call: &Call<'_>, send: Option<&Buffer>, receive: Option<&Blocks>, 
     let root = check(call, send, receive, root)?;
     let mut schedule = Schedule::new(call);
     // Only the root knows all lengths, so that there is nothing that ranks could choose by.
-    linear::plan(&mut schedule, send, receive, root)?;
+    one_step::gather(Messages::new(&mut schedule), send, receive, root)?;
     Ok(schedule)
 }
 

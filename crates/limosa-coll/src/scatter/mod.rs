@@ -1,12 +1,13 @@
 //! Scatter (MPI-5 section 6.6).
 
 pub(super) mod binomial;
-pub(super) mod linear;
 
 use super::buffer::{Blocks, Buffer, check_apart};
+use super::exchange::Messages;
+use super::one_step;
 use super::select::{self, select};
 use super::shared::{self, Kind};
-use super::{Call, Exchange, Plan, Schedule};
+use super::{Call, Plan, Recorder, Schedule};
 use limosa_mpi::error::Result;
 use limosa_mpi::fail;
 
@@ -43,9 +44,8 @@ pub fn background(call: &Call<'_>, send: Option<&Blocks>, receive: Option<&Buffe
     let rank = check(call, send, receive, root)?;
     let part = bytes_of_one(send, receive, rank);
     match call.mailbox_use_to_move_by_root(Kind::Scatter, part.saturating_mul(call.size()), part) {
-        Some(mailbox_use) => {
-            Exchange::scatter(call, mailbox_use.limits, send, receive, rank).map(|exchange| Plan::at(mailbox_use, exchange))
-        }
+        Some(mailbox_use) => one_step::scatter(Recorder::new(Kind::Scatter, call, mailbox_use.limits), send, receive, rank)
+            .map(|exchange| Plan::at(mailbox_use, exchange)),
         None => plan(call, send, receive, root).map(Plan::from),
     }
 }
@@ -57,9 +57,8 @@ pub fn background(call: &Call<'_>, send: Option<&Blocks>, receive: Option<&Buffe
 pub fn background_v(call: &Call<'_>, send: Option<&Blocks>, receive: Option<&Buffer>, root: i32) -> Result<Plan> {
     let rank = check(call, send, receive, root)?;
     match call.mailbox_use_for_any(Kind::Scatter) {
-        Some(mailbox_use) => {
-            Exchange::scatter(call, mailbox_use.limits, send, receive, rank).map(|exchange| Plan::at(mailbox_use, exchange))
-        }
+        Some(mailbox_use) => one_step::scatter(Recorder::new(Kind::Scatter, call, mailbox_use.limits), send, receive, rank)
+            .map(|exchange| Plan::at(mailbox_use, exchange)),
         None => plan_v(call, send, receive, root).map(Plan::from),
     }
 }
@@ -87,7 +86,7 @@ pub fn plan_v(call: &Call<'_>, send: Option<&Blocks>, receive: Option<&Buffer>, 
     let root = check(call, send, receive, root)?;
     let mut schedule = Schedule::new(call);
     // Only the root knows all lengths, so that there is nothing that ranks could choose by.
-    linear::plan(&mut schedule, send, receive, root)?;
+    one_step::scatter(Messages::new(&mut schedule), send, receive, root)?;
     Ok(schedule)
 }
 

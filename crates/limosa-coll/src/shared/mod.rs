@@ -28,7 +28,9 @@
 //! | `ring` | memory of each rank's own, for what does not fit a slot |
 //! | `rounds` | large collectives in rounds through shared memory |
 //! | `select` | the thresholds |
-//! | `barrier`, `rooted`, `everyone`, `reduce` | the operations |
+//! | `immediate` | the executor of one-step algorithms: all operations that only move data |
+//! | `rooted` | its steps where one rank sends to all, or receives from all |
+//! | `reduce` | reductions |
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -45,10 +47,9 @@ use super::numbers::{Numbers, blocking_tag};
 use limosa_mpi::comm::Comm;
 use ring::RingBuffers;
 
-mod barrier;
 mod call;
-mod everyone;
 mod fold;
+mod immediate;
 mod pieces;
 mod post;
 mod posted;
@@ -61,12 +62,10 @@ mod transfer;
 mod wait;
 
 pub(super) use crate::kind::Kind;
-pub(super) use barrier::barrier;
 pub(super) use call::SharedCall;
-pub(super) use everyone::{allgather, alltoall};
 pub(super) use fold::Reducer;
+pub(super) use immediate::{allgather, alltoall, barrier, bcast, gather, scatter};
 pub(super) use reduce::{allreduce, exscan, reduce, reduce_scatter, scan};
-pub(super) use rooted::{bcast, gather, scatter};
 pub(super) use wait::look;
 
 /// What a communicator's members share for their collectives.

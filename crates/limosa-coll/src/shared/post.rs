@@ -14,11 +14,18 @@ const ALIGNED: usize = 64;
 
 /// What must stay as it is until all ranks have finished the call.
 #[must_use]
-pub(super) struct Kept(Vec<(usize, Flat)>);
+pub(super) struct Kept(Vec<KeptPart>);
+
+/// A part that stays in this rank's memory.
+pub(super) struct KeptPart {
+    /// The rank that it is for.
+    pub(super) of: usize,
+    pub(super) flat: Flat,
+    pub(super) len: usize,
+}
 
 impl Kept {
-    /// For which rank what is kept.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &(usize, Flat)> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &KeptPart> {
         self.0.iter()
     }
 }
@@ -154,7 +161,7 @@ impl SharedCall<'_> {
             }
             let flat = if copy { Flat::copied(region)? } else { Flat::packed(region)? };
             let address = flat.start() as u64;
-            kept.push((rank, flat));
+            kept.push(KeptPart { of: rank, flat, len: region.len() });
             Ok(Some(address))
         })?;
         self.post(&Note::of_table(&area));

@@ -1,41 +1,36 @@
-//! One rank sends to all, or receives from all.
+//! What a root and its partners do for long data: one rank sends to all, or receives from all.
 //!
 //! What fits a slot is put in the slots. For larger messages each non-root has a transfer with the root, at which both copy. A root that shares its
 //! processor with others helps those that are there, and leaves the rest to themselves.
 
+use limosa_p2p::memory::Region;
+
 use super::call::{First, SharedCall};
+use super::post::{Kept, KeptPart};
 use super::rounds::{self, Rounds};
 use super::select;
 use super::transfer::{Transfer, Way};
-use crate::buffer::{Blocks, Buffer};
+use crate::buffer::Blocks;
 use crate::memory::Flat;
 use crate::notes::Location;
 use crate::schedule::copy_own;
 use limosa_mpi::error::Result;
 
-/// All ranks get what the root has.
-pub(crate) fn bcast(shared_call: &SharedCall<'_>, buffer: &Buffer, root: usize) -> Result<()> {
-    let region = buffer.region();
+/// All ranks get what the root has, which is more than is put in the slots.
+pub(super) fn bcast_long(shared_call: &SharedCall<'_>, region: &Region, root: usize) -> Result<()> {
     let len = region.len();
-    let is_put = len <= shared_call.most_put();
-    if !is_put
-        && select::in_rounds(shared_call.group, shared_call.kind, len)
+    if select::in_rounds(shared_call.group, shared_call.kind, len)
         && let Some(rounds) = Rounds::begin(shared_call, len, Some(root))?
     {
-        return rounds::bcast(&rounds, &region, root);
+        return rounds::bcast(&rounds, region, root);
     }
     if shared_call.me() == root {
-        return match shared_call.contribute(&region, false)? {
+        return match shared_call.contribute(region, false)? {
             None => Ok(()),
-            // There was no memory to put it in: the others fetch it.
-            Some(_flat) if is_put => shared_call.finish_together(),
             Some(flat) => help_all(shared_call, (0..shared_call.size()).map(|_| Some((flat.start(), len)))),
         };
     }
-    if is_put {
-        return shared_call.take(root, shared_call.agree_with(root, len)?, &region);
-    }
-    let flat = Flat::room(&region)?;
+    let flat = Flat::room(region)?;
     shared_call.offer(len, flat.start(), std::ptr::null())?;
     shared_call.wait_for(root)?;
     let posted = shared_call.posted(root)?.check(root, len)?;
@@ -45,7 +40,7 @@ pub(crate) fn bcast(shared_call: &SharedCall<'_>, buffer: &Buffer, root: usize) 
         let copied = unsafe { transfer.work(shared_call, Way::Pull) };
         transfer.wait(shared_call)?;
         copied?;
-        flat.deliver(&region);
+        flat.deliver(region);
     }
     Ok(())
 }
@@ -73,25 +68,22 @@ fn help_all(shared_call: &SharedCall<'_>, sources: impl Iterator<Item = Option<(
     trouble.end()
 }
 
-/// Each rank gets its part of what the root has.
-pub(crate) fn scatter(shared_call: &SharedCall<'_>, send: Option<&Blocks>, receive: Option<&Buffer>, root: usize) -> Result<()> {
-    let me = shared_call.me();
-    if let Some(send) = send.filter(|_| me == root) {
-        let kept = shared_call.contribute_parts(send, false)?;
-        let own = receive.map_or(Ok(()), |receive| copy_own(me, &send.region(me), &receive.region()));
-        if kept.iter().any(|(rank, _)| send.bytes(*rank) >= select::SCATTER_TOGETHER) {
-            let mut sources = vec![None; shared_call.size()];
-            for &(rank, ref flat) in kept.iter().filter(|(rank, _)| send.bytes(*rank) >= select::SCATTER_TOGETHER) {
-                sources[rank] = Some((flat.start(), send.bytes(rank)));
-            }
-            help_all(shared_call, sources.into_iter())?;
-        }
-        shared_call.settle(&kept)?;
-        return own;
+/// The root of a scatter copies the long ones of the parts that it has kept in its memory, too.
+pub(super) fn help_with_parts(shared_call: &SharedCall<'_>, kept: &Kept) -> Result<()> {
+    let is_long = |part: &&KeptPart| part.len >= select::SCATTER_TOGETHER;
+    if !kept.iter().any(|part| is_long(&part)) {
+        return Ok(());
     }
-    let Some(receive) = receive else { return Ok(()) };
-    let region = receive.region();
-    let len = region.len();
+    let mut sources = vec![None; shared_call.size()];
+    for part in kept.iter().filter(is_long) {
+        sources[part.of] = Some((part.flat.start(), part.len));
+    }
+    help_all(shared_call, sources.into_iter())
+}
+
+/// Takes this rank's part of what the root has.
+pub(super) fn take_part(shared_call: &SharedCall<'_>, root: usize, region: &Region) -> Result<()> {
+    let (me, len) = (shared_call.me(), region.len());
     shared_call.wait_for(root)?;
     let posted = shared_call.posted_part(root).and_then(|posted| posted.check(root, len));
     let posted = match posted {
@@ -104,27 +96,22 @@ pub(crate) fn scatter(shared_call: &SharedCall<'_>, send: Option<&Blocks>, recei
     };
     let address = match posted.place {
         Location::There { address, .. } if len >= select::SCATTER_TOGETHER => address,
-        _ => return shared_call.take(root, posted, &region),
+        _ => return shared_call.take(root, posted, region),
     };
-    let flat = Flat::room(&region)?;
+    let flat = Flat::room(region)?;
     shared_call.offer(len, flat.start(), std::ptr::null())?;
     let transfer = Transfer { of: me, partner: root, local: flat.start(), remote: address, len };
     // SAFETY: the program's buffer, or memory of as many bytes; the root has offered its own.
     let copied = unsafe { transfer.work(shared_call, Way::Pull) };
     transfer.wait(shared_call)?;
     copied?;
-    flat.deliver(&region);
+    flat.deliver(region);
     Ok(())
 }
 
-/// The root gets what all ranks have.
-pub(crate) fn gather(shared_call: &SharedCall<'_>, send: Option<&Buffer>, receive: Option<&Blocks>, root: usize) -> Result<()> {
-    if let Some(receive) = receive.filter(|_| shared_call.me() == root) {
-        return gather_here(shared_call, send, receive);
-    }
-    let Some(send) = send else { return Ok(()) };
-    let region = send.region();
-    let Some(flat) = shared_call.contribute(&region, false)? else { return Ok(()) };
+/// Contributes what only the root takes.
+pub(super) fn contribute_to(shared_call: &SharedCall<'_>, region: &Region, root: usize) -> Result<()> {
+    let Some(flat) = shared_call.contribute(region, false)? else { return Ok(()) };
     if region.len() <= shared_call.most_put() {
         // There was no memory to put it in: the root fetches it.
         return shared_call.finish_together();
@@ -144,8 +131,8 @@ pub(crate) fn gather(shared_call: &SharedCall<'_>, send: Option<&Buffer>, receiv
     Ok(())
 }
 
-/// What the root of a gather does.
-fn gather_here(shared_call: &SharedCall<'_>, send: Option<&Buffer>, receive: &Blocks) -> Result<()> {
+/// The root takes what all ranks have contributed to it, and brings its own bytes to their place.
+pub(super) fn take_each(shared_call: &SharedCall<'_>, own: Option<Region>, receive: &Blocks) -> Result<()> {
     let (me, size) = (shared_call.me(), shared_call.size());
     let is_large = |rank: usize| rank != me && receive.bytes(rank) > shared_call.most_put();
     let mut rooms: Vec<Option<Flat>> = Vec::new();
@@ -159,8 +146,8 @@ fn gather_here(shared_call: &SharedCall<'_>, send: Option<&Buffer>, receive: &Bl
         shared_call.offer_places(&places.collect::<Vec<_>>())?;
     }
     let mut trouble = First::default();
-    if let Some(send) = send {
-        trouble.note(copy_own(me, &send.region(), &receive.region(me)));
+    if let Some(own) = own {
+        trouble.note(copy_own(me, &own, &receive.region(me)));
     }
     let mut open = Vec::new();
     let mut is_waited_for = false;

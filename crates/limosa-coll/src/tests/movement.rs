@@ -3,7 +3,8 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::{allgather, alltoall, barrier, bcast, gather, scatter, select};
+use crate::exchange::Messages;
+use crate::{allgather, alltoall, barrier, bcast, gather, one_step, scatter, select};
 
 /// Calls `test` with ranks, count, timing and datatype of all combinations.
 fn for_each_case(test: impl Fn(&[Arc<Comm>], usize, Timing, &Arc<Datatype>)) {
@@ -40,6 +41,24 @@ fn nobody_leaves_a_barrier_before_everybody_has_come() {
             }
         }
         assert!(known.iter().flatten().all(|known| *known));
+        simulate(&schedules, Timing::Late);
+    }
+}
+
+#[test]
+fn in_a_barrier_by_messages_in_one_step_each_hears_from_each() {
+    for size in 1..10 {
+        let mut schedules: Vec<Schedule> = world(size).iter().map(|comm| Schedule::new(&Call::begin(comm))).collect();
+        for (rank, schedule) in schedules.iter_mut().enumerate() {
+            one_step::barrier(Messages::new(schedule)).unwrap();
+            let heard_of = schedule.steps.iter().filter_map(|step| match step {
+                crate::schedule::Step::Receive { from, .. } => Some(*from as usize),
+                _ => None,
+            });
+            let mut heard_of: Vec<usize> = heard_of.chain([rank]).collect();
+            heard_of.sort_unstable();
+            assert_eq!(heard_of, (0..size).collect::<Vec<_>>());
+        }
         simulate(&schedules, Timing::Late);
     }
 }
@@ -182,7 +201,7 @@ fn exchanges_of_more_ranks_than_one_window_arrive() {
     let size = 71;
     let int = Datatype::named(MPI_INT32_T);
     let sends: Vec<Memory> = (0..size).map(|rank| Memory::with(&content(rank, 0, 4), &int)).collect();
-    for plan in [allgather::exchange::plan, allgather::ring::plan, allgather::bruck::plan] {
+    for (_, plan) in select::ALLGATHER {
         let alls: Vec<Memory> = (0..size).map(|_| Memory::new(size, &int)).collect();
         run_all(&world(size), Timing::Late, |_, s, rank| plan(s, Some(&sends[rank].buffer()), &alls[rank].blocks(size)));
         let expected: Vec<u8> = (0..size).flat_map(|rank| content(rank, 0, 4)).collect();

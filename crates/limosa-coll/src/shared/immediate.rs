@@ -1,0 +1,182 @@
+//! The blocking executor of one-step algorithms ([`crate::one_step`]): does at once what a verb says.
+//!
+//! What fits a slot or a part of the ring buffer is put there; what is longer is offered by address and fetched ([`super::rooted`] has what a root and
+//! its partners do for long data). Whoever takes from all begins behind itself, so that no rank is everybody's source at once. After an error this
+//! rank goes on, so that the others are not left waiting, and returns the first error at the end.
+//!
+//! In a barrier with a processor for every rank, each posts a note and looks at all the others: one flag's time. When ranks share processors the last to
+//! arrive posts the note of the group, so that the others look at one line, not at all.
+
+use limosa_p2p::memory::Region;
+
+use super::call::{First, SharedCall};
+use super::post::Kept;
+use super::rounds::{self, Rounds};
+use super::{Kind, rooted, select};
+use crate::buffer::{Blocks, Buffer};
+use crate::memory::Flat;
+use crate::notes::Note;
+use crate::one_step::{self, Audience, Executor, Share};
+use crate::schedule::copy_own;
+use limosa_mpi::error::Result;
+
+/// The executor, in one call.
+pub(super) struct Immediate<'c, 'a> {
+    call: &'c SharedCall<'a>,
+    contributed: Contributed,
+    trouble: First,
+}
+
+/// What this rank has contributed, and must keep as it is until all have finished the call.
+enum Contributed {
+    Nothing,
+    Whole(Option<Flat>),
+    Parts(Kept),
+}
+
+impl<'c, 'a> Immediate<'c, 'a> {
+    #[inline(always)]
+    pub(super) fn new(call: &'c SharedCall<'a>) -> Immediate<'c, 'a> {
+        Immediate { call, contributed: Contributed::Nothing, trouble: First::default() }
+    }
+}
+
+impl Executor for Immediate<'_, '_> {
+    type Outcome = ();
+
+    #[inline(always)]
+    fn rank(&self) -> usize {
+        self.call.me()
+    }
+
+    #[inline(always)]
+    fn meet(&mut self) -> Result<()> {
+        if !select::meets_in_the_middle(self.call.group) {
+            self.call.sign()?;
+            return self.call.wait_for_all();
+        }
+        if self.call.arrive()? {
+            self.call.post_for_all(&Note::signal());
+        } else {
+            self.call.wait_for(self.call.size())?;
+        }
+        self.call.group.raise_floor(self.call.number() - 1);
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn contribute(&mut self, region: Region, to: Audience) -> Result<()> {
+        match to {
+            Audience::All => self.contributed = Contributed::Whole(self.call.contribute(&region, false)?),
+            Audience::Rank(root) => rooted::contribute_to(self.call, &region, root)?,
+        }
+        Ok(())
+    }
+
+    fn contribute_parts(&mut self, parts: &Blocks, in_place: bool) -> Result<()> {
+        self.contributed = Contributed::Parts(self.call.contribute_parts(parts, in_place)?);
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn take(&mut self, from: usize, share: Share, into: Region) -> Result<()> {
+        match share {
+            Share::Whole => self.call.take(from, self.call.agree_with(from, into.len())?, &into),
+            Share::Part => rooted::take_part(self.call, from, &into),
+        }
+    }
+
+    fn take_each(&mut self, share: Share, own: Option<Region>, into: &Blocks) -> Result<()> {
+        let call = self.call;
+        if matches!(self.contributed, Contributed::Nothing) {
+            return rooted::take_each(call, own, into);
+        }
+        let me = call.me();
+        if let Some(own) = own {
+            self.trouble.note(copy_own(me, &own, &into.region(me)));
+        }
+        for rank in (1..call.size()).map(|distance| call.after(distance)) {
+            call.wait_for(rank)?;
+            let posted = if share == Share::Part { call.posted_part(rank) } else { call.posted(rank) };
+            let posted = posted.and_then(|posted| posted.check(rank, into.bytes(rank)));
+            self.trouble.note(posted.and_then(|posted| call.take(rank, posted, &into.region(rank))));
+        }
+        call.group.raise_floor(call.number() - 1);
+        Ok(())
+    }
+
+    fn copy_own(&mut self, from: Region, to: Region) -> Result<()> {
+        self.trouble.note(copy_own(self.call.me(), &from, &to));
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn finish(mut self) -> Result<()> {
+        match &self.contributed {
+            Contributed::Nothing | Contributed::Whole(None) => {}
+            // Others read this rank's memory.
+            Contributed::Whole(Some(_)) => {
+                self.trouble.note(self.call.finish_together());
+            }
+            Contributed::Parts(kept) => {
+                if self.call.kind == Kind::Scatter {
+                    self.trouble.note(rooted::help_with_parts(self.call, kept));
+                }
+                self.trouble.note(self.call.settle(kept));
+            }
+        }
+        self.trouble.end()
+    }
+}
+
+/// Waits until all ranks are in this call.
+#[inline]
+pub(crate) fn barrier(call: &SharedCall<'_>) -> Result<()> {
+    one_step::barrier(Immediate::new(call))
+}
+
+/// All ranks get what the root has.
+#[inline]
+pub(crate) fn bcast(call: &SharedCall<'_>, buffer: &Buffer, root: usize) -> Result<()> {
+    if buffer.bytes() > call.most_put() {
+        return rooted::bcast_long(call, &buffer.region(), root);
+    }
+    one_step::bcast(Immediate::new(call), buffer, root)
+}
+
+/// Each rank gets its part of what the root has.
+pub(crate) fn scatter(call: &SharedCall<'_>, send: Option<&Blocks>, receive: Option<&Buffer>, root: usize) -> Result<()> {
+    one_step::scatter(Immediate::new(call), send, receive, root)
+}
+
+/// The root gets what all ranks have.
+pub(crate) fn gather(call: &SharedCall<'_>, send: Option<&Buffer>, receive: Option<&Blocks>, root: usize) -> Result<()> {
+    one_step::gather(Immediate::new(call), send, receive, root)
+}
+
+/// All ranks get the contributions of all. `send` is `None` for one that is in its place already.
+pub(crate) fn allgather(call: &SharedCall<'_>, send: Option<&Buffer>, receive: &Blocks) -> Result<()> {
+    let most = receive.most_bytes(call.size());
+    if most > call.most_put()
+        && select::in_rounds(call.group, call.kind, most)
+        && let Some(rounds) = Rounds::begin(call, most, None)?
+    {
+        return rounds::allgather(&rounds, send, receive);
+    }
+    one_step::allgather(Immediate::new(call), send, receive)
+}
+
+/// Every rank has a part for every rank. `send` is `None` where the parts are in the places of those that come.
+pub(crate) fn alltoall(call: &SharedCall<'_>, send: Option<&Blocks>, receive: &Blocks) -> Result<()> {
+    if receive.are_even() {
+        let each = receive.bytes(call.me());
+        let all = each.saturating_mul(call.size());
+        if all > call.slot_bytes()
+            && select::in_rounds(call.group, call.kind, all)
+            && let Some(rounds) = Rounds::begin(call, each, None)?
+        {
+            return rounds::alltoall(&rounds, send, receive);
+        }
+    }
+    one_step::alltoall(Immediate::new(call), send, receive)
+}
