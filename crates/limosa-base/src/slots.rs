@@ -297,22 +297,32 @@ impl SlotSegment {
     /// Posts this member's note.
     #[inline]
     pub fn post(&self, number: u64, tag: u16, body: &Body) {
-        self.post_as(self.me, number, tag, body);
+        self.post_as(self.me, number, tag, |place| {
+            // SAFETY: by the contract of `post_as`.
+            unsafe { *place = *body }
+        });
+    }
+
+    /// Posts this member's note, whose bytes `fill` writes where they are to be. The others may be anything.
+    #[inline(always)]
+    pub fn post_filled(&self, number: u64, tag: u16, fill: impl FnOnce(*mut Body)) {
+        self.post_as(self.me, number, tag, fill);
     }
 
     /// Posts the note of the group, on behalf of all.
     #[inline]
     pub fn post_for_all(&self, number: u64, tag: u16, body: &Body) {
-        self.post_as(self.size, number, tag, body);
-    }
-
-    #[inline(always)]
-    fn post_as(&self, member: usize, number: u64, tag: u16, body: &Body) {
-        let note = self.note(member, number);
-        note.body.with_mut(|place| {
-            // SAFETY: by the contract nobody reads this note any more, or before the flag below.
+        self.post_as(self.size, number, tag, |place| {
+            // SAFETY: by the contract of `post_as`.
             unsafe { *place = *body }
         });
+    }
+
+    /// `fill` has the bytes of the note to itself: by the contract of the module nobody reads this note any more, or before the flag below.
+    #[inline(always)]
+    fn post_as(&self, member: usize, number: u64, tag: u16, fill: impl FnOnce(*mut Body)) {
+        let note = self.note(member, number);
+        note.body.with_mut(fill);
         // Pairs with the acquire load in `tag_of`, and that in `holds`.
         note.flag.store(number << TAG_BITS | u64::from(tag), Ordering::Release);
     }

@@ -65,14 +65,11 @@ impl Note {
         Note::new(0, [0; 3])
     }
 
-    /// `len` bytes for all, or for each rank: `all` bytes at most 56, which `fill` writes.
+    /// `len` bytes for all, at most 56, which are to be written to [`Note::bytes`].
     #[inline]
-    pub(crate) fn of_bytes(len: usize, all: usize, fill: impl FnOnce(&mut [u8])) -> Note {
-        let mut note = Note::new(len as u8, [0; 3]);
-        assert!(all <= BODY_BYTES, "{all} bytes do not fit a note");
-        // SAFETY: the bytes of an array of integers; any may be written to it.
-        fill(unsafe { std::slice::from_raw_parts_mut((&raw mut note.body).cast::<u8>(), all) });
-        note
+    pub(crate) fn of_bytes(len: usize) -> Note {
+        assert!(len <= BODY_BYTES, "{len} bytes do not fit a note");
+        Note::new(len as u8, [0; 3])
     }
 
     /// Where the bytes of a note that has them itself are.
@@ -235,6 +232,16 @@ pub(crate) trait Notes {
     #[inline(always)]
     fn post(&self, number: u64, kind: Kind, note: &Note) {
         self.slots().post(number, tag(kind, note.form), &note.body);
+    }
+
+    /// Posts this rank's note with `len` bytes for all, or for each rank: `all` bytes, at most 56, which `fill` writes to their place.
+    #[inline(always)]
+    fn post_bytes(&self, number: u64, kind: Kind, [len, all]: [usize; 2], fill: impl FnOnce(&mut [u8])) {
+        assert!(all <= BODY_BYTES, "{all} bytes do not fit a note");
+        self.slots().post_filled(number, tag(kind, len as u8), |place| {
+            // SAFETY: the bytes of a note, which this rank has to itself before it is posted.
+            fill(unsafe { std::slice::from_raw_parts_mut(place.cast::<u8>(), all) });
+        });
     }
 
     /// Posts the note of the group, on behalf of all.

@@ -281,7 +281,7 @@ impl BackgroundOp {
     fn combine_for_all(&self, operands: &Operands, part: &Range<usize>) -> Result<Note> {
         let (mailboxes, number, kind, len) = (&*self.mailboxes, self.number(), self.exchange.kind, part.len());
         if len <= BODY_BYTES {
-            let mut note = Note::of_bytes(len, len, |_| ());
+            let mut note = Note::of_bytes(len);
             // SAFETY: the note has room for this many bytes.
             unsafe { self.combine(operands, part, note.bytes())? };
             return Ok(note);

@@ -80,7 +80,7 @@ impl Mailboxes {
         fill: impl FnOnce(&mut [u8]),
     ) {
         let note = match content {
-            Content::Block { len } if all <= BODY_BYTES => Note::of_bytes(len, all, fill),
+            Content::Block { len } if all <= BODY_BYTES => return self.post_bytes(number, kind, [len, all], fill),
             _ => {
                 let area = self.own_area(pending, number, all);
                 // SAFETY: all ranks have finished with what was in this rank's area before.

@@ -41,7 +41,8 @@ impl SharedCall<'_> {
     #[inline]
     pub(super) fn sign(&self) -> Result<()> {
         self.make_room(NOTES)?;
-        self.post(&Note::signal());
+        self.group.post_bytes(self.number(), self.kind, [0, 0], |_| ());
+        self.group.tell();
         Ok(())
     }
 
@@ -85,7 +86,7 @@ impl SharedCall<'_> {
         };
         if len <= BODY_BYTES {
             self.make_room(NOTES)?;
-            let mut note = Note::of_bytes(len, len, |_| ());
+            let mut note = Note::of_bytes(len);
             fill(note.bytes())?;
             self.post(&note);
             return Ok((self.group.slots.body_of(self.me(), self.number()).cast(), None));
@@ -114,7 +115,8 @@ impl SharedCall<'_> {
     fn lay_out(&self, len: usize, all: usize, fill: impl Fn(&mut [u8])) -> Result<bool> {
         if all <= BODY_BYTES {
             self.make_room(NOTES)?;
-            self.post(&Note::of_bytes(len, all, fill));
+            self.group.post_bytes(self.number(), self.kind, [len, all], fill);
+            self.group.tell();
             return Ok(true);
         }
         let Some(area) = self.own_area(all)? else { return Ok(false) };

@@ -197,7 +197,7 @@ impl SharedCall<'_> {
     /// Contributes, on behalf of all, `bytes` bytes that `fill` writes.
     fn speak_for_all(&self, bytes: usize, fill: impl FnOnce(*mut u8) -> Result<()>) -> Result<()> {
         if bytes <= BODY_BYTES {
-            let mut note = Note::of_bytes(bytes, bytes, |_| ());
+            let mut note = Note::of_bytes(bytes);
             fill(note.bytes())?;
             self.post_for_all(&note);
             return Ok(());
