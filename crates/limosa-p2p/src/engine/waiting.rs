@@ -374,11 +374,10 @@ impl Engine {
         let Core { devices, state, .. } = &mut *core;
         state.unannounced.retain(|(peer, _)| !devices.is_attended(*peer));
         let put_off = !core.state.unannounced.is_empty() || (core.state.continuations > 0 && !self.doorbell.is(Bell::AwayAll));
-        if !put_off || self.set_alarm_soon(&mut core) {
-            let rest = if core.state.continuations > 0 && !put_off { Bell::AwayAll } else { Bell::Away };
-            return self.leave_for(core, rest);
+        if put_off && !self.set_alarm_soon(&mut core) {
+            return self.leave_for_good(core);
         }
-        self.leave_for_good(core);
+        self.leave_for(core, put_off);
     }
 
     /// Calls the attendant, and again later if it wants that.
@@ -475,13 +474,13 @@ impl Engine {
     /// As [`Engine::leave`], leaving nothing to the alarm.
     pub(super) fn leave_for_good<'a>(&'a self, mut core: Guard<'a, Core>) {
         self.announce(&mut core);
-        let rest = if core.state.continuations > 0 { Bell::AwayAll } else { Bell::Away };
-        self.leave_for(core, rest);
+        self.leave_for(core, false);
     }
 
-    /// Ends a visit, leaving the doorbell in state `rest` unless threads sleep.
+    /// Ends a visit, leaving the doorbell in the state for a process without threads in the library, unless some sleep. `put_off`: the alarm
+    /// is set, and sees to unfinished schedules.
     #[inline]
-    pub(super) fn leave_for<'a>(&'a self, mut core: Guard<'a, Core>, rest: Bell) {
+    pub(super) fn leave_for<'a>(&'a self, mut core: Guard<'a, Core>, put_off: bool) {
         let by_program = !core.state.for_program.is_empty() && !in_service();
         loop {
             if core.state.has_jobs(by_program) {
@@ -501,6 +500,9 @@ impl Engine {
                 return;
             }
             core.state.completed = false;
+            // Jobs ran without the lock: schedules may have ended or begun meanwhile, and the alarm may have gone off.
+            let by_alarm = put_off && core.alarm.is_some();
+            let rest = if core.state.continuations > 0 && !by_alarm { Bell::AwayAll } else { Bell::Away };
             if core.state.has_backlog() {
                 let core = &mut *core;
                 core.state.want_room(&mut core.devices);
