@@ -1,6 +1,6 @@
 //! Renders `docs/coverage.md`: every function of the standard, by chapter, with what is done.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 use std::path::Path;
 
@@ -23,14 +23,11 @@ pub struct Glue {
 /// # Panics
 /// If a file cannot be read, if two modules define the glue of one function, or if a plan is not that of an operation with several forms.
 pub fn scan(table: &Table, calls: &Path) -> HashMap<String, Glue> {
-    let read = |path: &Path| std::fs::read_to_string(path).unwrap_or_else(|e| panic!("cannot read {}: {e}", path.display()));
     let mut found = HashMap::new();
     for line in read(&calls.join("mod.rs")).lines() {
         let Some(module) = line.strip_prefix("pub(crate) mod ").and_then(|rest| rest.strip_suffix(';')) else { continue };
-        for line in read(&calls.join(format!("{module}.rs"))).lines() {
-            let Some(rest) = line.strip_prefix("pub(crate) fn ") else { continue };
-            let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
-            for (function, glue) in served(table, module, &rest[..end]) {
+        for name in functions(&read(&calls.join(format!("{module}.rs")))) {
+            for (function, glue) in served(table, module, name) {
                 if let Some(other) = found.insert(function.clone(), glue) {
                     panic!("{function} has glue in both calls/{}.rs and calls/{module}.rs", other.module);
                 }
@@ -38,6 +35,31 @@ pub fn scan(table: &Table, calls: &Path) -> HashMap<String, Glue> {
         }
     }
     found
+}
+
+fn read(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap_or_else(|e| panic!("cannot read {}: {e}", path.display()))
+}
+
+/// The names of the functions that a module offers to its crate.
+fn functions(source: &str) -> impl Iterator<Item = &str> {
+    source.lines().filter_map(|line| line.strip_prefix("pub(crate) fn ")).map(|rest| {
+        let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
+        &rest[..end]
+    })
+}
+
+/// The functions, in lower case, that have a fast path in this file.
+///
+/// # Panics
+/// If the file cannot be read, or has a fast path of a function that the standard does not have.
+pub fn fast_paths(table: &Table, file: &Path) -> HashSet<String> {
+    let names: HashSet<String> = functions(&read(file)).map(str::to_owned).collect();
+    for name in &names {
+        let known = table.functions.iter().any(|f| f.name.to_lowercase() == *name);
+        assert!(known, "{} has {name}, but the standard has no such function", file.display());
+    }
+    names
 }
 
 /// The functions, in lower case, that the Rust function `name` of a module is the glue of.

@@ -6,7 +6,7 @@
 //!
 //! A function without glue becomes one that reports `MPI_ERR_UNSUPPORTED_OPERATION`.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 
 use crate::coverage::Glue;
@@ -169,8 +169,8 @@ pub fn refused<'a>(table: &Table, function: &Function, arg: &Arg<'a>) -> Vec<(&'
     least.map(|class| ("-1", class)).into_iter().chain(null.then_some(("0", "MPI_ERR_ARG"))).collect()
 }
 
-/// The entry points. `glue` has the glue of each function that is done, by its lower-case name.
-pub fn render(table: &Table, glue: &HashMap<String, Glue>) -> String {
+/// The entry points. `glue` has the glue of each function that is done, by its lower-case name; `short` names those that have a fast path.
+pub fn render(table: &Table, glue: &HashMap<String, Glue>, short: &HashSet<String>) -> String {
     let mut out = String::new();
     kinds(table, &mut out);
     callbacks(table, &mut out);
@@ -179,9 +179,10 @@ pub fn render(table: &Table, glue: &HashMap<String, Glue>) -> String {
             Some(_) => conversion(table, function, &mut out),
             None => {
                 inner(table, function, glue.get(&snake(&function.name)), &mut out);
-                exported(table, function, false, &mut out);
+                let has_fast_path = short.contains(&snake(&function.name));
+                exported(table, function, false, has_fast_path, &mut out);
                 if function.large {
-                    exported(table, function, true, &mut out);
+                    exported(table, function, true, has_fast_path, &mut out);
                 }
             }
         }
@@ -376,7 +377,7 @@ fn pass(arg: &Arg, passing: Passing) -> String {
 }
 
 /// `MPI_X` and `PMPI_X`, of the function or of its large-count twin.
-fn exported(table: &Table, function: &Function, large: bool, out: &mut String) {
+fn exported(table: &Table, function: &Function, large: bool, has_fast_path: bool, out: &mut String) {
     let twin = if large { "_c" } else { "" };
     let name = format!("{}{twin}", function.name);
     let mut params = Vec::new();
@@ -407,13 +408,21 @@ fn exported(table: &Table, function: &Function, large: bool, out: &mut String) {
         });
     }
     let result = rust_type(table, &table.return_type(function));
+    let function = snake(&function.name);
+    // What is not done by the fast path goes the general path.
+    let attempt = match has_fast_path {
+        true => format!(
+            "if let Some(code) = fast_path({name:?}, {large}, || crate::fast_path::{function}({})) {{ return code }} ",
+            passed.join(", ")
+        ),
+        false => String::new(),
+    };
     let passed = passed.iter().map(|p| format!(", {p}")).collect::<String>();
     let params = params.join(", ");
     for prefix in ["", "P"] {
         writeln!(
             out,
-            "#[unsafe(no_mangle)]\npub extern \"C\" fn {prefix}{name}({params}) -> {result} {{ {}({name:?}, {large}{passed}) }}",
-            snake(&function.name)
+            "#[unsafe(no_mangle)]\npub extern \"C\" fn {prefix}{name}({params}) -> {result} {{ {attempt}{function}({name:?}, {large}{passed}) }}"
         )
         .unwrap();
     }

@@ -150,6 +150,16 @@ pub(crate) fn enter(name: &'static str, large: bool, when: When, target: Target,
     }
 }
 
+/// Tries the fast path of a call; `None` if it has to go the general path, and nothing has happened yet.
+#[inline(always)]
+pub(crate) fn fast_path(name: &'static str, large: bool, fast_path: impl FnOnce() -> bool) -> Option<c_int> {
+    match catch_unwind(AssertUnwindSafe(fast_path)) {
+        Ok(true) => Some(consts::MPI_SUCCESS),
+        Ok(false) => None,
+        Err(panic) => Some(errors::raise(&Cx::new(name, large), Target::Default, internal(&*panic))),
+    }
+}
+
 #[cold]
 fn fail(cx: &Cx, target: Target, error: Error) -> ErrorClass {
     let blamed = cx.blamed.borrow_mut().take();

@@ -65,6 +65,7 @@ const LIGHT_BIT: usize = 1 << 29;
 const LIGHT_SLOT_BITS: usize = 18;
 const COMPLETED_SLOT: usize = (1 << LIGHT_SLOT_BITS) - 1;
 const _: () = assert!((Short::GENERATIONS as usize) << LIGHT_SLOT_BITS == LIGHT_BIT);
+const _: () = assert!(Short::FAST <= COMPLETED_SLOT);
 const GENERATIONS: usize = 1 << 6;
 /// Generation of a slot that was never used.
 const NEVER: usize = usize::MAX;
@@ -220,6 +221,13 @@ impl<T: Object> HandleTable<T> {
             return Ok(object);
         }
         self.get_other(handle)
+    }
+
+    /// The object behind a predefined handle that has been used before: a look that needs no reference.
+    #[inline(always)]
+    pub(crate) fn look(&self, handle: Handle) -> Option<&T> {
+        let at = (handle.0 as i32).wrapping_sub(T::KIND.low) as usize;
+        if handle.0 < PREDEFINED_END { self.builtin.get()?.get(at)?.look() } else { None }
     }
 
     #[inline(never)]

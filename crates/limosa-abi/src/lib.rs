@@ -2,7 +2,7 @@
 //!
 //! A call travels like this: the exported function (generated, in the private module `entry`) widens its integers; the function behind it
 //! decodes handles, checks scalar arguments and calls the glue in [`calls`]; what comes back as an error goes through the error handler of
-//! the object that the call was made on ([`errors`]).
+//! the object that the call was made on ([`errors`]). The most frequent calls try a fast path first ([`fast_path`]).
 //!
 //! Contract:
 //! - no logic lives here: handles in, checks, one call, error handler out;
@@ -14,6 +14,7 @@ mod args;
 mod calls;
 mod cx;
 mod errors;
+mod fast_path;
 mod handles;
 mod lifecycle;
 mod status;
@@ -34,7 +35,7 @@ mod entry {
 
     use crate::args::{self, AnyFn, IntArray, Late, LateCount, OutInt};
     use crate::calls::{form, kinds};
-    use crate::cx::{Cx, Target, When, enter, unsupported};
+    use crate::cx::{Cx, Target, When, enter, fast_path, unsupported};
     use crate::handles::{Handle, Kind};
     use crate::status::Status;
 

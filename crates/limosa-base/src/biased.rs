@@ -93,17 +93,27 @@ impl<T> Biased<T> {
     /// If this thread holds it already.
     #[inline]
     pub fn lock(&self) -> Guard<'_, T> {
-        let fast = self.owner == this_thread() && self.enter();
+        let mine = self.owner == this_thread();
+        assert!(!mine || self.inside.load(Ordering::Relaxed) == 0, "{HELD}");
+        let fast = mine && self.enter();
         if !fast {
             self.lock_slowly();
         }
         Guard { lock: self, fast, thread: std::marker::PhantomData }
     }
 
-    /// The owner takes the lock.
-    #[inline]
+    /// The lock, if it is biased to this thread: without waiting and without a locked instruction. `None` also if this thread holds it.
+    #[inline(always)]
+    pub fn lock_if_biased(&self) -> Option<Guard<'_, T>> {
+        if self.owner != this_thread() || self.inside.load(Ordering::Relaxed) != 0 || !self.enter() {
+            return None;
+        }
+        Some(Guard { lock: self, fast: true, thread: std::marker::PhantomData })
+    }
+
+    /// The owner, which is not inside, takes the lock.
+    #[inline(always)]
     fn enter(&self) -> bool {
-        assert!(self.inside.load(Ordering::Relaxed) == 0, "{HELD}");
         self.inside.store(1, Ordering::Relaxed);
         // Pairs with the heavy fence in `lock_slowly`.
         fence::light();
@@ -115,14 +125,19 @@ impl<T> Biased<T> {
     }
 
     /// The owner releases the lock.
-    #[inline]
+    #[inline(always)]
     fn leave(&self) {
         self.inside.store(0, Ordering::Release);
         // Pairs with the heavy fence in `await_owner`.
         fence::light();
         if self.awaited.load(Ordering::Relaxed) != 0 {
-            futex::wake_all(&self.inside);
+            self.wake_awaiting();
         }
+    }
+
+    #[cold]
+    fn wake_awaiting(&self) {
+        futex::wake_all(&self.inside);
     }
 
     #[cold]
@@ -181,6 +196,7 @@ impl<T> Biased<T> {
 }
 
 impl<T> Guard<'_, T> {
+    #[inline(always)]
     fn release(&self, fairly: bool) {
         if self.fast {
             self.lock.leave();
@@ -221,7 +237,7 @@ impl<T> Guard<'_, T> {
 }
 
 impl<T> Drop for Guard<'_, T> {
-    #[inline]
+    #[inline(always)]
     fn drop(&mut self) {
         self.release(false);
     }
@@ -311,6 +327,25 @@ mod tests {
     }
 
     #[test]
+    fn the_owner_alone_gets_it_without_waiting_and_only_while_it_is_biased_and_free() {
+        let lock = Biased::new(0);
+        {
+            let mut first = lock.lock_if_biased().expect("it is free");
+            *first += 1;
+            assert!(lock.lock_if_biased().is_none());
+        }
+        std::thread::scope(|scope| {
+            assert!(scope.spawn(|| lock.lock_if_biased().is_none()).join().unwrap());
+            scope.spawn(|| *lock.lock() += 1).join().unwrap();
+        });
+        assert!(lock.lock_if_biased().is_none());
+        for _ in 0..=RESTORE_AFTER {
+            *lock.lock() += 1;
+        }
+        assert_eq!(*lock.lock_if_biased().expect("the bias is back"), 3 + RESTORE_AFTER);
+    }
+
+    #[test]
     fn a_waiting_thread_is_woken_when_the_owner_leaves() {
         let lock = Biased::new(0);
         let guard = lock.lock();
@@ -390,6 +425,28 @@ mod model {
     #[test]
     fn a_bias_that_is_given_back_can_be_revoked_again() {
         check(4, 1, 2, 2);
+    }
+
+    #[test]
+    fn an_owner_that_does_not_wait_excludes_a_visitor() {
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(4);
+        model.check(|| {
+            let lock = Arc::new(Biased::new(0));
+            let other = {
+                let lock = lock.clone();
+                thread::spawn(move || visit(&lock))
+            };
+            let mut entered = 0;
+            for _ in 0..2 {
+                if let Some(mut guard) = lock.lock_if_biased() {
+                    *guard += 1;
+                    entered += 1;
+                }
+            }
+            other.join().unwrap();
+            assert_eq!(*lock.lock(), 1 + entered);
+        });
     }
 
     #[test]

@@ -52,7 +52,7 @@ pub struct Doorbell {
 
 impl Doorbell {
     /// Rings after something was stored where the owner will look. `urgent`: it needs service even when the owner computes.
-    #[inline]
+    #[inline(always)]
     pub fn ring(&self, urgent: bool) {
         if urgent {
             full_fence(Ordering::SeqCst);

@@ -141,8 +141,18 @@ impl<T> Deref for Ref<T> {
 }
 
 impl<T> Drop for Ref<T> {
-    #[inline]
+    #[inline(always)]
     fn drop(&mut self) {
+        if !matches!(self.hold, Hold::Eternal) {
+            self.let_go();
+        }
+    }
+}
+
+impl<T> Ref<T> {
+    /// Ends the use of an object that may be dropped.
+    #[inline(never)]
+    fn let_go(&mut self) {
         match self.hold {
             Hold::Eternal => {}
             Hold::Hazard(place) => {
@@ -343,6 +353,13 @@ impl<T: Send + Sync + 'static> Eternal<T> {
         // SAFETY: the place's count is never given up, so the object lives for ever; the reference does not own the count.
         let arc = ManuallyDrop::new(unsafe { Arc::from_raw(pointer.cast_const()) });
         Some(Ref { arc, hold: Hold::Eternal, thread: PhantomData })
+    }
+
+    /// The same without a reference of its own, for a short look.
+    #[inline(always)]
+    pub fn look(&self) -> Option<&T> {
+        // SAFETY: as above.
+        unsafe { self.pointer.load(Ordering::Acquire).as_ref() }
     }
 
     /// Puts an object there.

@@ -149,7 +149,7 @@ impl Producer {
 
     /// As [`Producer::push`], with a body of two words followed by at most [`TAIL_BYTES`] bytes. They are written where they
     /// belong one by one: a body put together elsewhere and copied as a whole would have to wait for its parts to get there.
-    #[inline]
+    #[inline(always)]
     pub fn push_parts<const N: usize>(&mut self, ring: &Ring<N>, info: u32, words: [u64; 2], tail: &[u8]) -> bool {
         assert!(tail.len() <= TAIL_BYTES, "a cell has no room for {} bytes", tail.len());
         if !self.has_room(ring) {
@@ -230,6 +230,30 @@ impl Producer {
     }
 }
 
+/// A cell that waits for its receiver.
+#[derive(Debug)]
+pub struct Look<'a> {
+    /// Its info.
+    pub info: u32,
+    body: &'a UnsafeCell<Body>,
+}
+
+impl<'a> Look<'a> {
+    /// The first two words of the body.
+    #[inline(always)]
+    pub fn words(&self) -> [u64; 2] {
+        // SAFETY: as for `Consumer::peek`.
+        self.body.with(|b| unsafe { [(*b)[0], (*b)[1]] })
+    }
+
+    /// What the body holds beside them.
+    #[inline(always)]
+    pub fn tail(&self) -> &'a [u8; TAIL_BYTES] {
+        // SAFETY: as for `Consumer::peek`; these are the bytes of the body behind its two words.
+        self.body.with(|b| unsafe { &*b.cast::<u8>().add(16).cast::<[u8; TAIL_BYTES]>() })
+    }
+}
+
 /// The receiver's private end.
 #[derive(Debug, Default)]
 pub struct Consumer {
@@ -249,6 +273,15 @@ impl Consumer {
         // SAFETY: the sender finished the body before it stored this sequence number and leaves the cell alone until it is consumed.
         let body = cell.body.with(|b| unsafe { *b });
         Some(((flag >> 32) as u32, body))
+    }
+
+    /// The next cell, if it is there, to be read where it lies: each byte once only, and none after [`Consumer::advance`].
+    #[inline(always)]
+    pub fn look<'a, const N: usize>(&self, ring: &'a Ring<N>) -> Option<Look<'a>> {
+        let cell = &ring.cells[self.position as usize % N];
+        // Pairs with the release store in `Producer::push`.
+        let flag = cell.flag.load(Ordering::Acquire);
+        if flag as u32 == self.position.wrapping_add(1) { Some(Look { info: (flag >> 32) as u32, body: &cell.body }) } else { None }
     }
 
     /// Body of the `i`-th further cell of the chain whose first cell was peeked at.
@@ -321,6 +354,22 @@ mod tests {
                 expected += 1;
             }
             assert_eq!(expected, next);
+        }
+    }
+
+    #[test]
+    fn a_cell_is_read_where_it_lies_until_it_is_taken() {
+        let ring = Ring::<4>::new();
+        let (mut producer, mut consumer) = (Producer::default(), Consumer::default());
+        assert!(consumer.look(&ring).is_none());
+        for i in 0..9u64 {
+            assert!(producer.push_parts(&ring, i as u32, [i, i + 1], &[i as u8; 3]));
+            for _ in 0..2 {
+                let cell = consumer.look(&ring).expect("it stays until it is taken");
+                assert_eq!((cell.info, cell.words(), &cell.tail()[..3]), (i as u32, [i, i + 1], &[i as u8; 3][..]));
+            }
+            consumer.advance(&ring);
+            assert!(consumer.look(&ring).is_none());
         }
     }
 

@@ -167,6 +167,25 @@ impl Devices {
         .map_err(|error| self.of_peer(route.device, error))
     }
 
+    /// As [`ShmDevice::try_send`]; false for a peer of another device.
+    #[inline(always)]
+    pub fn try_send(&mut self, to: Peer, meta: &Meta, bytes: &[u8]) -> bool {
+        let route = self.route(to);
+        match &mut self.shm {
+            Some(shm) if route.device == 0 => shm.try_send(route.address, meta, bytes),
+            _ => false,
+        }
+    }
+
+    /// As [`ShmDevice::try_take`]; `None` unless all peers are of that device.
+    #[inline(always)]
+    pub fn try_take(&mut self, from: Peer, wanted: &Meta, mask: u64, to: &mut [u8]) -> Option<(u64, usize)> {
+        match (&mut self.shm, &self.routes) {
+            (Some(shm), None) => shm.try_take(from, wanted, mask, to),
+            _ => None,
+        }
+    }
+
     /// As [`Device::want_room`].
     pub fn want_room(&mut self, to: Peer) {
         let route = self.route(to);

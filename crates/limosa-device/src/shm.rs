@@ -35,6 +35,7 @@ use std::sync::{Arc, OnceLock};
 
 mod deaths;
 mod directory;
+mod fast_path;
 mod host_memory;
 mod ports;
 mod pull;
@@ -120,6 +121,8 @@ pub struct ShmDevice {
     dead: Vec<Address>,
     /// Those of them whose deaths are to be reported once all that they have sent was taken.
     dying: Vec<Address>,
+    /// Where in `incoming` the lane of each process is.
+    lane_of: Vec<u32>,
     /// Lane polled first: the one that last had something.
     favourite: usize,
     memory: Arc<CrossMemory>,
@@ -190,6 +193,7 @@ impl ShmDevice {
             suspect: 0,
             accepted: vec![0; words],
             expected: vec![0; words],
+            lane_of: vec![u32::MAX; size as usize],
             favourite: 0,
             _fences: fences,
         })
@@ -349,6 +353,7 @@ impl ShmDevice {
                 .map_err(|cause| DeviceError::NoMemory { peer, cause })?;
             let pool =
                 Shared::new(self.fd.as_fd(), self.pool_offset(peer), POOL_BYTES).map_err(|cause| DeviceError::NoMemory { peer, cause })?;
+            self.lane_of[peer as usize] = self.incoming.len() as u32;
             self.incoming.push(InLane { peer, memory, consumer: Consumer::default(), pool });
             self.accepted[word] |= 1 << (peer % 64);
         }
@@ -365,6 +370,10 @@ impl ShmDevice {
         let at = self.dying.iter().position(is_empty)?;
         let peer = self.dying.remove(at);
         self.incoming.retain(|lane| lane.peer != peer);
+        self.lane_of.fill(u32::MAX);
+        for (index, lane) in self.incoming.iter().enumerate() {
+            self.lane_of[lane.peer as usize] = index as u32;
+        }
         self.favourite = 0;
         Some(peer)
     }
@@ -667,7 +676,7 @@ mod tests {
         assert!(early.can_access(1));
     }
 
-    fn received(device: &mut ShmDevice) -> Vec<(Address, Meta, Vec<u8>)> {
+    pub(super) fn received(device: &mut ShmDevice) -> Vec<(Address, Meta, Vec<u8>)> {
         let mut got = Vec::new();
         while device.poll(&mut |peer, meta, data| got.push((peer, *meta, data.to_vec()))).expect("poll") {}
         got

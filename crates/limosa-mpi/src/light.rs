@@ -8,8 +8,9 @@ use crate::observe::{Awaits, Waiting};
 use crate::operation::{End, awaits_message};
 use crate::request::Request;
 use crate::transfer::{Direction, Transfer};
-use crate::world::of_light_requests;
-use limosa_p2p::{Completion, Short, Unknown};
+use crate::world::{of_job_if_any, of_light_requests};
+pub use limosa_p2p::Awaited;
+use limosa_p2p::{Completion, Received, Short, Unknown};
 use std::sync::Arc;
 
 /// An object for the request of that name; `None` if there is none.
@@ -44,6 +45,13 @@ pub fn wait_each(n: usize, name: impl Fn(usize) -> Option<Short>, mut done: impl
     of_light_requests()
         .engine()
         .wait_each(n, &name, &Waiting::several(&list, true), |i, note, is_send, completion| done(i, note, end_of(is_send, completion)))
+}
+
+/// As [`wait_each`], if all requests have ended without an error; false if not, and nothing has happened then. `done` is called for all `n`, with
+/// what a receive has received.
+#[inline(always)]
+pub fn try_wait(n: usize, awaited: impl Fn(usize) -> Awaited, done: impl FnMut(usize, Option<Received>)) -> bool {
+    of_job_if_any().and_then(|world| world.engine_if_any()).is_some_and(|engine| engine.try_wait(n, awaited, done))
 }
 
 /// Takes the end of a request, with its communicator's handle, if it has ended.

@@ -10,6 +10,7 @@ use crate::observe::Waiting;
 use crate::operation::End;
 use crate::request::Request;
 use crate::transfer::{Combined, Direction, Transfer};
+pub use limosa_p2p::Received;
 use limosa_p2p::matching::{Envelope, Pattern};
 use limosa_p2p::memory::Region;
 use limosa_p2p::{Label, Matched, Mode, RequestId, Short, Started};
@@ -90,6 +91,7 @@ pub fn check_source(comm: &Comm, source: i32, tag: i32) -> Result<(Source, Optio
     Ok((source, tag))
 }
 
+#[inline(always)]
 fn envelope(comm: &Comm, tag: i32) -> Envelope {
     Envelope { context: comm.context(), source: comm.rank() as i32, tag }
 }
@@ -132,6 +134,49 @@ pub fn send(comm: &Arc<Comm>, region: Region, dest: i32, tag: i32, mode: SendMod
     comm.engine().send_blocking(world, &envelope(comm, tag), region, mode, &Waiting::send(comm, dest, tag)).map_err(error_of)
 }
 
+/// Sends in standard mode if that can be done immediately.
+///
+/// As for all functions named `try_...`, false (or `None`) means that nothing has happened, for whatever reason: the ordinary function finds it.
+#[inline(always)]
+pub fn try_send(comm: &Comm, bytes: &[u8], dest: i32, tag: i32) -> bool {
+    let Some(peer) = comm.group().world_rank(dest as usize) else { return false };
+    tag >= 0 && comm.engine_if_any().is_some_and(|engine| engine.try_send(peer, &envelope(comm, tag), bytes))
+}
+
+/// The pattern of a receive, and the peer that it asks for by name; `None` if these arguments are not those of an ordinary receive.
+#[inline(always)]
+fn fast_pattern(comm: &Comm, source: i32, tag: i32) -> Option<(Pattern, Option<u32>)> {
+    let tag = match tag {
+        MPI_ANY_TAG => None,
+        0.. => Some(tag),
+        _ => return None,
+    };
+    let (source, peer) = match source {
+        MPI_ANY_SOURCE => (None, None),
+        rank => (Some(rank), Some(comm.group().world_rank(rank as usize)?)),
+    };
+    Some((Pattern { context: comm.context(), source, tag }, peer))
+}
+
+/// Receives a message if it is there and ends without an error.
+#[inline(always)]
+pub fn try_receive(comm: &Comm, to: &mut [u8], source: i32, tag: i32) -> Option<Received> {
+    let (pattern, peer) = fast_pattern(comm, source, tag)?;
+    comm.engine_if_any()?.try_receive(peer?, &pattern, to)
+}
+
+/// Starts a receive if that can be done immediately.
+///
+/// # Safety
+/// The memory must stay writable and otherwise untouched until the receive is done.
+#[inline(always)]
+pub unsafe fn try_ireceive(comm: &Comm, to: &mut [u8], source: i32, tag: i32) -> Option<Short> {
+    let (pattern, peer) = fast_pattern(comm, source, tag)?;
+    let label = label(comm, pattern.source, pattern.tag, false);
+    // SAFETY: the caller's promise.
+    Some(unsafe { comm.engine_if_any()?.try_start_receive(peer, &pattern, to, label) }?.short())
+}
+
 /// A non-blocking operation that was started.
 pub enum Issued {
     /// A send that is complete.
@@ -153,6 +198,7 @@ impl Issued {
     }
 }
 
+#[inline(always)]
 fn label(comm: &Comm, peer: Option<i32>, tag: Option<i32>, is_send: bool) -> Label {
     Label { context: comm.context(), note: comm.handle.load(std::sync::atomic::Ordering::Relaxed), peer, tag, is_send }
 }

@@ -27,6 +27,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+mod fast_path;
 mod holdings;
 mod peers;
 mod sharing;
@@ -37,6 +38,7 @@ mod watch;
 
 use watch::{DeathWatcher, Watch};
 
+pub use fast_path::Awaited;
 pub use holdings::Holdings;
 pub use waiting::in_service;
 
@@ -190,7 +192,7 @@ impl Core {
     /// Sends a message that can be on its way at once, without changing anything for anybody else; false if this is not such a one.
     #[inline]
     fn send_now(&mut self, me: Peer, peer: Peer, envelope: &Envelope, region: &Region) -> bool {
-        peer != me && self.state.send_now(&mut self.devices, peer, envelope, region)
+        peer != me && region.as_bytes().is_some_and(|bytes| self.state.send_now(&mut self.devices, peer, envelope, bytes))
     }
 
     /// Nothing is to be done, and no thread sleeps.

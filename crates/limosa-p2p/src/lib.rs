@@ -14,10 +14,12 @@ mod state;
 mod transfer;
 mod wire;
 
-pub use engine::{Attendant, Engine, Holdings, Links, Matched, Observer, Options, PanicHook, Started, Unobserved, View, Wait, in_service};
+pub use engine::{
+    Attendant, Awaited, Engine, Holdings, Links, Matched, Observer, Options, PanicHook, Started, Unobserved, View, Wait, in_service,
+};
 pub use handlers::{Actions, Chapter, DeathHook, Handler};
 pub use limosa_device::messages::MessagesDevice;
 pub use limosa_device::shm::{Found, HostMemory, ShmDevice};
 pub use limosa_device::{Address, Device, DeviceId, Devices, Meta, Peer, PeerMemory, Slice, Urgency, slice};
-pub use request::{Completion, Continuation, Failure, Label, RequestId, Short, Unknown};
+pub use request::{Completion, Continuation, Failure, Label, Received, RequestId, Short, Unknown};
 pub use state::{Concerns, Mode, Needs, ProgramJob};

@@ -22,7 +22,6 @@ use crate::choice::Way;
 use crate::matching::{EntryId, Envelope};
 use crate::memory::Region;
 use limosa_device::{DeviceError, Peer};
-use std::collections::VecDeque;
 use std::fmt;
 
 /// Names a request; a stale name is recognised.
@@ -64,6 +63,8 @@ impl Short {
     /// Requests that can be started before a name may come again: once the first slots have been freed, more than [`RESTING`] are used between two
     /// uses of the same one.
     pub const DISTANCE: u32 = 1 << 16;
+    /// Slots up to which receives are started on the fast path ([`crate::Engine::try_start_receive`]).
+    pub const FAST: usize = 1 << 16;
 }
 
 /// Free slots that are kept back, so that a slot is not used again before this many others. More would make names last longer, and spread requests
@@ -153,6 +154,17 @@ impl Completion {
     }
 }
 
+/// What was received by a receive that has succeeded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Received {
+    /// Rank of the sender in the communicator.
+    pub source: i32,
+    /// Tag of the message.
+    pub tag: i32,
+    /// Its length in bytes.
+    pub bytes: u64,
+}
+
 /// What is to happen when a request is done. Runs without the engine's lock.
 pub type Continuation = Box<dyn FnOnce(&crate::Engine, Completion) + Send>;
 
@@ -211,6 +223,7 @@ impl Request {
     #[inline]
     pub fn done(&mut self) {
         self.phase = Phase::Done;
+        self.coming = None;
         self.region.clear();
         if !self.pieces.is_empty() {
             self.pieces = Box::new([]);
@@ -232,6 +245,8 @@ struct Slot {
     generation: u32,
     /// The slot is in use. A free slot's contents are meaningless; they stay in place because moving them costs more than everything else here.
     used: bool,
+    /// The free slot behind this free one.
+    next: u32,
     request: Request,
 }
 
@@ -239,31 +254,109 @@ struct Slot {
 #[derive(Default)]
 pub(crate) struct Requests {
     slots: Vec<Slot>,
-    /// In the order in which they are used again: first freed, first used.
-    free: VecDeque<u32>,
+    free: FreeSlots,
+}
+
+/// The free slots in the order in which they are used again: first freed, first used.
+#[derive(Default)]
+struct FreeSlots {
+    first: u32,
+    last: u32,
+    len: usize,
+}
+
+impl FreeSlots {
+    /// The slot that [`FreeSlots::pop`] would give; `None` while all are kept back.
+    #[inline(always)]
+    fn first(&self) -> Option<u32> {
+        if self.len > RESTING { Some(self.first) } else { None }
+    }
+
+    /// Takes the next slot into use.
+    #[inline(always)]
+    fn pop<'s>(&mut self, slots: &'s mut [Slot]) -> Option<(u32, &'s mut Slot)> {
+        let index = self.first()?;
+        let slot = &mut slots[index as usize];
+        self.first = slot.next;
+        self.len -= 1;
+        slot.used = true;
+        Some((index, slot))
+    }
+
+    #[inline(always)]
+    fn push(&mut self, slots: &mut [Slot], index: u32) {
+        match self.len {
+            0 => self.first = index,
+            _ => slots[self.last as usize].next = index,
+        }
+        self.last = index;
+        self.len += 1;
+    }
 }
 
 impl Requests {
     /// The name of the request that is inserted next.
     #[inline]
     pub fn next_id(&self) -> RequestId {
-        match self.free.front() {
-            Some(&index) if self.free.len() > RESTING => RequestId { index, generation: self.slots[index as usize].generation },
-            _ => RequestId { index: self.slots.len() as u32, generation: 1 },
+        match self.free.first() {
+            Some(index) => RequestId { index, generation: self.slots[index as usize].generation },
+            None => RequestId { index: self.slots.len() as u32, generation: 1 },
         }
     }
 
     #[inline]
     pub fn insert(&mut self, phase: Phase, region: Region) -> RequestId {
-        if self.free.len() <= RESTING {
-            return self.grow(phase, region);
-        }
-        let Some(index) = self.free.pop_front() else { return self.grow(phase, region) };
-        let slot = &mut self.slots[index as usize];
-        slot.used = true;
+        let Some((index, slot)) = self.free.pop(&mut self.slots) else { return self.grow(phase, region) };
         slot.request.phase = phase;
         slot.request.region = region;
         RequestId { index, generation: slot.generation }
+    }
+
+    /// True if the next request has a slot below [`Short::FAST`].
+    #[inline(always)]
+    pub fn is_small(&self) -> bool {
+        self.slots.len() < Short::FAST
+    }
+
+    /// A labelled request that has succeeded already.
+    #[inline(always)]
+    pub fn insert_done(&mut self, label: Label, received: Received) -> RequestId {
+        let (index, slot) = match self.free.pop(&mut self.slots) {
+            Some(free) => free,
+            None => {
+                let index = self.grow(Phase::Done, Region::empty()).index;
+                (index, &mut self.slots[index as usize])
+            }
+        };
+        // The rest of a free slot is as in a request that is done.
+        slot.request.label = Some(label);
+        let Received { source, tag, bytes } = received;
+        let end = &mut slot.request.completion;
+        (end.source, end.tag, end.bytes) = (source, tag, bytes);
+        RequestId { index, generation: slot.generation }
+    }
+
+    /// True if the labelled request of this name is done, somebody will ask about it, and it has neither failed nor been cancelled.
+    #[inline(always)]
+    pub fn has_succeeded(&self, short: Short) -> bool {
+        self.find(short).is_some_and(|(_, request)| {
+            matches!(request.phase, Phase::Done) && request.completion.failure.is_none() && !request.completion.cancelled
+        })
+    }
+
+    /// Frees a request that [`Requests::has_succeeded`]; gives what it has received, `None` for a send. Nothing happens if it is gone.
+    #[inline(always)]
+    pub fn take_succeeded(&mut self, short: Short) -> Option<Received> {
+        let slot = self.slots.get_mut(short.index as usize)?;
+        if slot.generation % Short::GENERATIONS != short.generation || !slot.used {
+            return None;
+        }
+        slot.used = false;
+        slot.generation = slot.generation.wrapping_add(1);
+        let is_send = slot.request.label.take().is_some_and(|label| label.is_send);
+        let Completion { source, tag, bytes, .. } = slot.request.completion;
+        self.free.push(&mut self.slots, short.index);
+        if is_send { None } else { Some(Received { source, tag, bytes }) }
     }
 
     #[cold]
@@ -278,7 +371,7 @@ impl Requests {
             label: None,
             completion: Completion::default(),
         };
-        self.slots.push(Slot { generation: 1, used: true, request });
+        self.slots.push(Slot { generation: 1, used: true, next: 0, request });
         RequestId { index, generation: 1 }
     }
 
@@ -326,11 +419,10 @@ impl Requests {
         slot.used = false;
         slot.generation = slot.generation.wrapping_add(1);
         slot.request.done();
-        slot.request.coming = None;
         slot.request.owner = Owner::Waiter;
         slot.request.label = None;
         let completion = std::mem::take(&mut slot.request.completion);
-        self.free.push_back(id.index);
+        self.free.push(&mut self.slots, id.index);
         Some(completion)
     }
 }

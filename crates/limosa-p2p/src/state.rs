@@ -160,6 +160,8 @@ pub(crate) enum Begun {
 pub(crate) struct State {
     pub rank: Peer,
     pub eager_limit: usize,
+    /// Longest message that travels in one packet.
+    whole_limit: usize,
     pub requests: Requests,
     pub matcher: Matcher<RequestId, Unexpected>,
     direct: Option<Direct>,
@@ -236,6 +238,7 @@ impl State {
         State {
             rank,
             eager_limit,
+            whole_limit: eager_limit.min(PART_BYTES),
             requests: Requests::default(),
             matcher: Matcher::default(),
             direct: None,

@@ -21,7 +21,7 @@
 //! - decoding never trusts a number: a packet that is too short, or says what no sender says, is an error, not a panic;
 //! - a request id is looked up with its generation, and a packet about a request must come from that request's peer.
 
-use crate::matching::Envelope;
+use crate::matching::{Envelope, Pattern};
 use limosa_device::Meta;
 
 pub const EAGER: u8 = 1;
@@ -77,6 +77,18 @@ pub fn envelope(meta: &Meta) -> Envelope {
     Envelope { context: meta.words[0], source: (meta.words[1] >> 32) as i32, tag: meta.words[1] as u32 as i32 }
 }
 
+/// The whole message that this pattern asks for, and which bits of the second word must be so; `None` if any source will do.
+#[inline(always)]
+pub fn wanted(pattern: &Pattern) -> Option<(Meta, u64)> {
+    let source = u64::from(pattern.source? as u32) << 32;
+    let (word, mask) = match pattern.tag {
+        Some(tag) => (source | u64::from(tag as u32), u64::MAX),
+        // No message has a negative tag.
+        None => (source, !u64::from(i32::MAX as u32)),
+    };
+    Some((Meta { kind: EAGER, words: [pattern.context, word] }, mask))
+}
+
 /// A packet about a request of the receiver of the packet.
 #[inline]
 pub fn about(kind: u8, request: u64, other: u64) -> Meta {
@@ -121,6 +133,24 @@ mod tests {
         let offer = Offer { send: 1, len: u64::MAX, address: 3, pieces: 4, joint: 5 };
         assert_eq!(Offer::decode(&offer.encode()), Some(offer));
         assert_eq!(Offer::decode(&offer.encode()[..39]), None);
+    }
+
+    #[test]
+    fn the_words_of_a_pattern_say_what_it_matches() {
+        let envelopes =
+            || (0..3).flat_map(|context| (0..3).flat_map(move |source| [0, 1, 77, i32::MAX].map(|tag| Envelope { context, source, tag })));
+        for e in envelopes() {
+            for tag in [None, Some(e.tag)] {
+                let pattern = Pattern { context: e.context, source: Some(e.source), tag };
+                let (Meta { words: wanted, .. }, mask) = wanted(&pattern).expect("a source is named");
+                for other in envelopes() {
+                    let words = enveloped(EAGER, &other).words;
+                    assert_eq!(words[0] == wanted[0] && words[1] & mask == wanted[1], pattern.matches(&other));
+                    assert!(words[1] | 1 << 31 != wanted[1] && (words[1] | 1 << 31) & mask != wanted[1], "a negative tag");
+                }
+            }
+            assert_eq!(super::wanted(&Pattern { context: e.context, source: None, tag: None }), None);
+        }
     }
 
     #[test]

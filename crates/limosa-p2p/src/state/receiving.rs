@@ -34,6 +34,12 @@ impl State {
         }
     }
 
+    /// True if no message is held and no receive waits, so that the next packet of a peer may be taken by a receive that begins now.
+    #[inline(always)]
+    pub fn is_next_receive(&self) -> bool {
+        self.direct.is_none() && self.matcher.posted_len() == 0 && self.matcher.unexpected_len() == 0 && !self.impaired
+    }
+
     /// Starts a receive that the calling thread is going to wait for.
     #[inline]
     pub fn receive_blocking(&mut self, devices: &mut Devices, pattern: &Pattern, region: Region) -> Begun {

@@ -98,15 +98,14 @@ impl State {
         Ok(Some(request))
     }
 
-    /// Sends a short message at once if there is room for it; false if there is none, or anything else stands in the way.
-    #[inline]
-    pub fn send_now(&mut self, devices: &mut Devices, peer: Peer, envelope: &Envelope, region: &Region) -> bool {
-        let Some(bytes) = region.as_bytes() else { return false };
-        if bytes.len() > PART_BYTES || bytes.len() > self.eager_limit || self.impaired || !self.backlog[peer as usize].is_empty() {
+    /// Sends a short message immediately to whom something has been sent before, if there is room for it; false if there is none, or anything else
+    /// stands in the way.
+    #[inline(always)]
+    pub fn send_now(&mut self, devices: &mut Devices, peer: Peer, envelope: &Envelope, bytes: &[u8]) -> bool {
+        if bytes.len() > self.whole_limit || self.impaired || !self.behind.is_empty() {
             return false;
         }
-        // A device's error comes again, and is reported, when the message is sent the long way.
-        matches!(devices.send(peer, &wire::enveloped(wire::EAGER, envelope), Data::Bytes(bytes), Urgency::Normal), Ok(Sent::Done))
+        devices.try_send(peer, &wire::enveloped(wire::EAGER, envelope), bytes)
     }
 
     pub(super) fn send_parts(

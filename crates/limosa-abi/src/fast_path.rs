@@ -1,0 +1,181 @@
+//! Fast paths through the most frequent calls: they do the whole call if that can be done immediately, or nothing.
+//!
+//! The generator looks for functions of this file by their names: the exported function tries the one here first, and goes the general path if that
+//! returns false: through the checks, the glue in [`crate::calls`] and the error handlers. So nothing is checked or reported here; whatever is
+//! not quite ordinary goes the general path.
+
+use std::cell::Cell;
+use std::ffi::{c_int, c_void};
+
+use limosa_mpi::consts;
+use limosa_mpi::light::{self, Awaited};
+use limosa_mpi::p2p::{self, Received};
+
+use crate::calls::kinds::{Communicator, Datatype};
+use crate::handles::{Handle, Object};
+use crate::lifecycle;
+use crate::status::Status;
+
+const NULL: Handle = Handle::predefined(consts::MPI_REQUEST_NULL);
+/// More elements than that are no short message.
+const MANY: u64 = 1 << 16;
+
+/// Address and length of a buffer without gaps.
+#[inline(always)]
+fn dense(buf: *mut c_void, count: i64, datatype: Handle) -> Option<(*mut u8, usize)> {
+    if buf.is_null() || count as u64 > MANY {
+        return None;
+    }
+    let bytes = match Datatype::table().look(datatype) {
+        Some(datatype) => datatype.dense_bytes()?,
+        None => dense_bytes(datatype)?,
+    };
+    Some((buf.cast(), bytes.checked_mul(count as usize)?))
+}
+
+#[inline(never)]
+fn dense_bytes(datatype: Handle) -> Option<usize> {
+    Datatype::table().get(datatype).ok()?.dense_bytes()
+}
+
+/// Does something on the communicator of a handle, while MPI is running.
+macro_rules! on {
+    ($handle:expr, $act:ident($($argument:expr),*)) => {{
+        /// On a communicator that may be freed meanwhile.
+        #[inline(never)]
+        fn on_other<R>(handle: Handle, act: impl FnOnce(&Communicator) -> Option<R>) -> Option<R> {
+            act(&*Communicator::table().get(handle).ok()?)
+        }
+        let handle = $handle;
+        match Communicator::table().look(handle) {
+            _ if !lifecycle::is_running() => None,
+            Some(comm) => $act(comm, $($argument),*),
+            None => on_other(handle, move |comm| $act(comm, $($argument),*)),
+        }
+    }};
+}
+
+#[inline(always)]
+fn report(status: &mut Status, received: Option<Received>) {
+    match received {
+        Some(received) => status.set(received.source, received.tag, received.bytes as i64),
+        None => status.set(consts::MPI_ANY_SOURCE, consts::MPI_ANY_TAG, 0),
+    }
+}
+
+#[inline(always)]
+fn send(comm: &Communicator, buf: *mut c_void, count: i64, datatype: Handle, dest: c_int, tag: c_int) -> Option<()> {
+    let (start, bytes) = dense(buf, count, datatype)?;
+    // SAFETY: the program promises that the buffer holds `count` elements of the datatype.
+    let bytes = unsafe { std::slice::from_raw_parts(start, bytes) };
+    p2p::try_send(comm, bytes, dest, tag).then_some(())
+}
+
+#[inline(always)]
+pub(crate) fn mpi_send(buf: *mut c_void, count: i64, datatype: Handle, dest: c_int, tag: c_int, comm: Handle) -> bool {
+    on!(comm, send(buf, count, datatype, dest, tag)).is_some()
+}
+
+#[inline(always)]
+pub(crate) fn mpi_isend(
+    buf: *mut c_void,
+    count: i64,
+    datatype: Handle,
+    dest: c_int,
+    tag: c_int,
+    comm: Handle,
+    request: *mut Handle,
+) -> bool {
+    if request.is_null() || on!(comm, send(buf, count, datatype, dest, tag)).is_none() {
+        return false;
+    }
+    // SAFETY: the program promises that a request can be written there.
+    unsafe { *request = Handle::COMPLETED };
+    true
+}
+
+#[inline(always)]
+fn receive(comm: &Communicator, buf: *mut c_void, count: i64, datatype: Handle, source: c_int, tag: c_int) -> Option<Received> {
+    let (start, bytes) = dense(buf, count, datatype)?;
+    // SAFETY: the program promises that the buffer has room for `count` elements of the datatype.
+    p2p::try_receive(comm, unsafe { std::slice::from_raw_parts_mut(start, bytes) }, source, tag)
+}
+
+#[inline(always)]
+pub(crate) fn mpi_recv(
+    buf: *mut c_void,
+    count: i64,
+    datatype: Handle,
+    source: c_int,
+    tag: c_int,
+    comm: Handle,
+    status: *mut Status,
+) -> bool {
+    let Some(received) = on!(comm, receive(buf, count, datatype, source, tag)) else { return false };
+    // SAFETY: the program promises that a status can be written there, unless it is MPI_STATUS_IGNORE.
+    if let Some(status) = unsafe { status.as_mut() } {
+        report(status, Some(received));
+    }
+    true
+}
+
+#[inline(always)]
+fn start_receive(comm: &Communicator, buf: *mut c_void, count: i64, datatype: Handle, source: c_int, tag: c_int) -> Option<Handle> {
+    let (start, bytes) = dense(buf, count, datatype)?;
+    // SAFETY: the program promises that the buffer has room for `count` elements of the datatype until the receive is complete.
+    let short = unsafe { p2p::try_ireceive(comm, std::slice::from_raw_parts_mut(start, bytes), source, tag) }?;
+    // A receive that was started on the fast path has a slot that fits into a handle.
+    Handle::light(short)
+}
+
+#[inline(always)]
+pub(crate) fn mpi_irecv(
+    buf: *mut c_void,
+    count: i64,
+    datatype: Handle,
+    source: c_int,
+    tag: c_int,
+    comm: Handle,
+    request: *mut Handle,
+) -> bool {
+    if request.is_null() {
+        return false;
+    }
+    let Some(handle) = on!(comm, start_receive(buf, count, datatype, source, tag)) else { return false };
+    // SAFETY: the program promises that a request can be written there.
+    unsafe { *request = handle };
+    true
+}
+
+/// Ends requests that live in the engine or are null. Without statuses `statuses` is null.
+#[inline(always)]
+fn wait(requests: *mut Handle, n: usize, statuses: *mut Status) -> bool {
+    if requests.is_null() || !lifecycle::is_running() {
+        return false;
+    }
+    // SAFETY: the program promises an array of `n` requests that nobody else uses during the call.
+    let handles = Cell::from_mut(unsafe { std::slice::from_raw_parts_mut(requests, n) }).as_slice_of_cells();
+    let awaited = |i: usize| match handles[i].get() {
+        handle if handle.is_light() => handle.short().map_or(Awaited::Nothing, Awaited::Request),
+        NULL => Awaited::Nothing,
+        _ => Awaited::Unknown,
+    };
+    light::try_wait(n, awaited, |i, received| {
+        handles[i].set(NULL);
+        if !statuses.is_null() {
+            // SAFETY: the program promises an array of `n` statuses.
+            report(unsafe { &mut *statuses.add(i) }, received);
+        }
+    })
+}
+
+#[inline(always)]
+pub(crate) fn mpi_wait(request: *mut Handle, status: *mut Status) -> bool {
+    // SAFETY: the program promises that a pointer that is not null leads to a request.
+    unsafe { request.as_ref() }.is_some_and(|request| request.is_light()) && wait(request, 1, status)
+}
+
+#[inline(always)]
+pub(crate) fn mpi_waitall(count: c_int, requests: *mut Handle, statuses: *mut Status) -> bool {
+    count >= 0 && wait(requests, count as usize, statuses)
+}
