@@ -20,7 +20,7 @@ ALLOWED: dict[tuple[str, str, str, str], str] = {
     ("limosa-mpi", "", "bsend", "world"): WORLD,
     **{
         ("limosa-coll", "", "select", operation): PLANS
-        for operation in ["allgather", "allreduce", "bcast", "gather", "reduce", "reduce_scatter", "scatter"]
+        for operation in ["allgather", "allreduce", "barrier", "bcast", "gather", "reduce", "reduce_scatter", "scatter"]
     },
     ("limosa-coll", "background", "storage", "lent"): LENT,
     ("limosa-coll", "shared", "rounds", "pieces"): ROUNDS,

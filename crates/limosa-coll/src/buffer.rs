@@ -174,6 +174,58 @@ impl Blocks {
         Buffer { count: count * ranks, ..self.of(first) }
     }
 
+    /// The blocks of some ranks, in the order of this list, as blocks of their own: the one of `ranks[i]` is that of rank `i`.
+    pub(super) fn subset(&self, ranks: &[u32]) -> Blocks {
+        if let (Shape::Even { .. }, Some(first)) = (&self.shape, consecutive_from(ranks)) {
+            return Blocks { base: self.at(first).0, shape: self.shape.clone() };
+        }
+        Blocks::those_of(self.base, ranks.iter().map(|rank| self.of(*rank as usize)))
+    }
+
+    /// These buffers as blocks.
+    fn those_of(base: *mut u8, buffers: impl Iterator<Item = Buffer>) -> Blocks {
+        let mut shape = (Vec::new(), Vec::new(), Vec::new());
+        for buffer in buffers {
+            shape.0.push(buffer.count);
+            shape.1.push((buffer.base as i64).wrapping_sub(base as i64));
+            shape.2.push(buffer.datatype);
+        }
+        Blocks { base, shape: Shape::Each { counts: shape.0, displs: shape.1, datatypes: shape.2 } }
+    }
+
+    /// The blocks of groups of ranks, each group's as one block; the groups are those of rank 0, 1 and so on. They are even if `alike`, for groups of equal
+    /// size that follow each other.
+    ///
+    /// # Errors
+    /// `MPI_ERR_NO_MEM`, and that there are more bytes than there can be.
+    pub(super) fn joined<'g>(&self, groups: impl Iterator<Item = &'g [u32]>, alike: Option<usize>) -> Result<Blocks> {
+        if let (Shape::Even { count, datatype }, Some(each)) = (&self.shape, alike) {
+            return Ok(Blocks { base: self.base, shape: Shape::Even { count: count * each, datatype: datatype.clone() } });
+        }
+        let buffers = groups.map(|group| self.together(group)).collect::<Result<Vec<Buffer>>>()?;
+        Ok(Blocks::those_of(self.base, buffers.into_iter()))
+    }
+
+    /// The blocks of some ranks, in the order of this list, as one buffer.
+    ///
+    /// # Errors
+    /// As for [`Blocks::joined`].
+    pub(super) fn together(&self, ranks: &[u32]) -> Result<Buffer> {
+        if let (Shape::Even { .. }, Some(first)) = (&self.shape, consecutive_from(ranks)) {
+            return Ok(self.run(first, ranks.len()));
+        }
+        let blocks = ranks.iter().map(|rank| self.of(*rank as usize)).filter(|block| block.count > 0);
+        let (mut counts, mut places, mut datatypes) = (Vec::new(), Vec::new(), Vec::new());
+        for block in blocks {
+            counts.push(block.count as i64);
+            places.push((block.base as i64).wrapping_sub(self.base as i64));
+            datatypes.push(Arc::clone(&block.datatype));
+        }
+        let datatype = Datatype::structure(&counts, &places, &datatypes)?;
+        datatype.commit();
+        Ok(Buffer { base: self.base, count: 1, datatype: datatype.into() })
+    }
+
     /// The memory of the block of a rank.
     pub(super) fn region(&self, rank: usize) -> Region {
         let (base, count, datatype) = self.at(rank);
@@ -199,6 +251,11 @@ impl Blocks {
             Shape::Each { counts, datatypes, .. } => counts[rank] * datatypes[rank].size() as usize,
         }
     }
+}
+
+/// The first of ranks that follow each other.
+fn consecutive_from(ranks: &[u32]) -> Option<usize> {
+    ranks.windows(2).all(|pair| pair[0] + 1 == pair[1]).then(|| ranks.first().map_or(0, |first| *first as usize))
 }
 
 #[inline]

@@ -133,18 +133,24 @@ impl Executor for Messages<'_> {
     }
 }
 
-/// Tells all members the bytes of each, which have the same length everywhere; returns them in rank order. The messages have this tag.
+/// Tells some ranks, of which this is one, the bytes of each, which have the same length everywhere; returns them in the order of `members`. The messages
+/// have this tag.
 ///
 /// # Errors
 /// Errors of the machine.
-pub(super) fn allgather_by_messages(comm: &Comm, tag: i32, mine: &[u8]) -> Result<Vec<u8>> {
-    let (rank, length) = (comm.rank() as usize, mine.len());
-    let mut all = own_among_all(comm, mine);
+pub(super) fn allgather_by_messages(comm: &Comm, members: &[u32], tag: i32, mine: &[u8]) -> Result<Vec<u8>> {
+    let length = mine.len();
+    let mut schedule = Schedule::new(Member { rank: comm.rank() as usize, size: comm.size(), tag });
+    let mut all = vec![0; length * members.len()];
     let start = all.as_mut_ptr();
     // SAFETY: the blocks lie in `all`, which lives to the end of this function; no step uses the block of another transfer.
-    let block = |rank: usize| unsafe { Region::contiguous(start.add(rank * length), length) };
-    let mut schedule = Schedule::new(Member { rank, size: comm.size(), tag });
-    exchange(&mut schedule, |_| block(rank), block);
+    let block = |place: usize| unsafe { Region::contiguous(start.add(place * length), length) };
+    schedule.over(members, |s| {
+        let own = block(s.rank());
+        own.write(0, mine);
+        exchange(s, |_| own.clone(), block);
+        Ok(())
+    })?;
     run(comm, schedule)?;
     Ok(all)
 }

@@ -17,6 +17,9 @@
 //!   (not counts: equal signatures may be written with different datatypes), and the operation.
 //! - Reductions combine in rank order, whether an operation is commutative or not, unless an algorithm says otherwise; for a given number of
 //!   ranks the order is always the same, and all ranks of an allreduce get the same bits.
+//! - Where members are on several hosts, several of them on one, an operation can be composed of others inside hosts and between them ([`composed`]). What is
+//!   said above holds for a given placement of ranks then; not in rank order combine only operations that commute, where the ranks of a host do not
+//!   follow each other.
 //! - Messages of a collective have a context of their own and the operation's number as tag. The number is drawn before arguments are checked, so
 //!   that a rank whose call fails stays in step with the others.
 
@@ -32,8 +35,10 @@ pub mod barrier;
 pub mod bcast;
 mod buffer;
 mod choice;
+mod composed;
 mod exchange;
 pub mod gather;
+mod hosts;
 mod kind;
 mod memory;
 mod notes;
@@ -69,9 +74,10 @@ use state::CommState;
 pub struct Call<'a> {
     comm: &'a Comm,
     state: &'a CommState,
-    tag: i32,
-    /// For a blocking operation: what the members share, and the number of their call.
-    group: Option<(&'a SharedGroup, u64)>,
+    /// Its number among those of its sort, from 0.
+    number: u64,
+    /// For a blocking operation: what the members share.
+    group: Option<&'a SharedGroup>,
     sort: Sort,
 }
 
@@ -79,9 +85,8 @@ pub struct Call<'a> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sort {
     Blocking,
-    /// With its number, from 1.
-    NonBlocking(u64),
-    Persistent(u64),
+    NonBlocking,
+    Persistent,
 }
 
 impl<'a> Call<'a> {
@@ -91,7 +96,7 @@ impl<'a> Call<'a> {
         let state = CommState::of(comm);
         let group = state.group(comm);
         let number = state.numbers.next_blocking();
-        Call { comm, state, tag: blocking_tag(number), group: group.map(|group| (group, number + 1)), sort: Sort::Blocking }
+        Call { comm, state, number, group, sort: Sort::Blocking }
     }
 
     /// Begins a non-blocking collective operation: the next one of these and of persistent ones on this communicator.
@@ -101,14 +106,14 @@ impl<'a> Call<'a> {
     pub fn begin_nonblocking(comm: &'a Comm) -> Call<'a> {
         let state = CommState::of(comm);
         let number = state.numbers.next_background();
-        Call { comm, state, tag: background_tag(number), group: None, sort: Sort::NonBlocking(number + 1) }
+        Call { comm, state, number, group: None, sort: Sort::NonBlocking }
     }
 
     /// Begins the making of a persistent collective operation.
     pub fn begin_persistent(comm: &'a Comm) -> Call<'a> {
         let state = CommState::of(comm);
         let number = state.numbers.next_background();
-        Call { comm, state, tag: background_tag(number), group: None, sort: Sort::Persistent(number + 1) }
+        Call { comm, state, number, group: None, sort: Sort::Persistent }
     }
 
     /// The mailboxes for an operation in the background of which a rank leaves at most so many bytes there, as all ranks know; `None` if there is none,
@@ -142,9 +147,11 @@ impl<'a> Call<'a> {
             let lends = may_lend && self.state.mailboxes(self.comm).is_some_and(|mailboxes| mailboxes.lends());
             (fits || lends).then_some(Limits { most: if fits { usize::MAX } else { 0 }, lends })
         };
+        // Mailboxes count from 1.
+        let number = self.number + 1;
         match self.sort {
             Sort::Blocking => None,
-            Sort::NonBlocking(number) => {
+            Sort::NonBlocking => {
                 let mailboxes = self.state.mailboxes(self.comm)?;
                 let Some(limits) = within_limits(mailboxes.can_hold(bytes)) else {
                     mailboxes.pass_over(number);
@@ -152,7 +159,7 @@ impl<'a> Call<'a> {
                 };
                 Some(MailboxUse { mailboxes: mailboxes.clone(), number: Some(number), limits })
             }
-            Sort::Persistent(number) => {
+            Sort::Persistent => {
                 if let Some(mailboxes) = self.state.mailboxes_if_any() {
                     mailboxes.pass_over(number);
                 }
@@ -170,8 +177,7 @@ impl<'a> Call<'a> {
         let mut mailbox_use = self.mailbox_use(kind, background::SLOT_BYTES)?;
         let (_, most_lent) = self.state.in_background(kind, self.size())?;
         mailbox_use.limits.lends = most_lent == usize::MAX && self.state.mailboxes(self.comm).is_some_and(|mailboxes| mailboxes.lends());
-        mailbox_use.limits.most =
-            if matches!(self.sort, Sort::Persistent(_)) { background::SLOT_BYTES } else { mailbox_use.mailboxes.most_bytes() };
+        mailbox_use.limits.most = if self.sort == Sort::Persistent { background::SLOT_BYTES } else { mailbox_use.mailboxes.most_bytes() };
         Some(mailbox_use)
     }
 
@@ -193,13 +199,14 @@ impl<'a> Call<'a> {
     /// Begins the operation in shared memory, if there is any and so many bytes at once can be moved there.
     #[inline]
     fn shared_call(&self, kind: Kind, bytes: usize) -> Option<SharedCall<'a>> {
-        let (group, number) = self.group.filter(|(group, _)| group.can_move(kind, bytes))?;
-        Some(SharedCall::begin(group, self.comm, &self.state.numbers, number, kind))
+        let group = self.group.filter(|group| group.can_move(kind, bytes))?;
+        Some(SharedCall::begin(group, self.comm, &self.state.numbers, self.number + 1, kind))
     }
 }
 
 impl From<&Call<'_>> for Member {
     fn from(call: &Call<'_>) -> Member {
-        Member { rank: call.rank(), size: call.size(), tag: call.tag }
+        let tag = if call.sort == Sort::Blocking { blocking_tag(call.number) } else { background_tag(call.number) };
+        Member { rank: call.rank(), size: call.size(), tag }
     }
 }

@@ -27,8 +27,12 @@ impl Numbers {
         self.background.fetch_add(1, Ordering::Relaxed)
     }
 
+    /// So many blocking collectives were begun, as is known from elsewhere.
+    pub(super) fn skip_to(&self, count: u64) {
+        self.blocking.store(count, Ordering::Relaxed);
+    }
+
     /// How many blocking collectives were begun.
-    #[cfg(test)]
     pub(super) fn blocking(&self) -> u64 {
         self.blocking.load(Ordering::Relaxed)
     }

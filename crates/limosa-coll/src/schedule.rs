@@ -18,6 +18,8 @@
 //! - A schedule owns its temporary memory, and keeps datatypes and the operation alive. The program's buffers stay valid and untouched until it
 //!   has ended: that is what the standard asks of the program.
 //! - Running a schedule changes nothing in it, so that it can run again.
+//! - An algorithm asks the schedule for its rank and the number of ranks, and names others by such ranks. Within [`Schedule::over`] these are places in a
+//!   list of ranks: so every algorithm runs over any subgroup, and several can be planned one after the other.
 
 use std::alloc::{self, Layout};
 use std::ptr::NonNull;
@@ -66,7 +68,9 @@ pub struct Schedule {
     size: usize,
     pub(super) tag: i32,
     pub(super) steps: Vec<Step>,
-    temporaries: Vec<Temporary>,
+    /// While steps over a subgroup are planned: the ranks of its members.
+    members: Option<Box<[u32]>>,
+    temporaries: Vec<Arc<Temporary>>,
     /// What the reduce steps combine with.
     reduction: Option<(Arc<Op>, Held)>,
 }
@@ -79,7 +83,31 @@ impl Schedule {
     /// A schedule without steps.
     pub(super) fn new(member: impl Into<Member>) -> Schedule {
         let Member { rank, size, tag } = member.into();
-        Schedule { rank, size, tag, steps: Vec::with_capacity(8), temporaries: Vec::new(), reduction: None }
+        Schedule { rank, size, tag, steps: Vec::with_capacity(8), members: None, temporaries: Vec::new(), reduction: None }
+    }
+
+    /// Plans steps over a subgroup, of which `members` are the ranks in order: `plan` sees their places as ranks. Whoever is not among them does nothing.
+    /// What was planned before is waited for first.
+    ///
+    /// # Errors
+    /// Those of `plan`.
+    pub(super) fn over(&mut self, members: &[u32], plan: impl FnOnce(&mut Schedule) -> Result<()>) -> Result<()> {
+        let Some(place) = members.iter().position(|member| *member as usize == self.rank) else { return Ok(()) };
+        if !matches!(self.steps.last(), None | Some(Step::Wait)) {
+            self.wait();
+        }
+        let (count, members) = (members.len(), members.iter().map(|member| self.named(*member as usize)).collect());
+        let (rank, size) = (self.rank, self.size);
+        let outer = self.members.replace(members);
+        (self.rank, self.size) = (place, count);
+        let outcome = plan(self);
+        (self.rank, self.size, self.members) = (rank, size, outer);
+        outcome
+    }
+
+    /// The rank of the communicator that is called `rank` in what is being planned.
+    fn named(&self, rank: usize) -> u32 {
+        self.members.as_ref().map_or(rank as u32, |members| members[rank])
     }
 
     /// The rank whose schedule this is.
@@ -95,25 +123,25 @@ impl Schedule {
     /// Sends the region's bytes to rank `to`.
     pub(super) fn send(&mut self, to: usize, region: Region) {
         if !region.is_empty() {
-            self.steps.push(Step::Send { to: to as u32, region });
+            self.steps.push(Step::Send { to: self.named(to), region });
         }
     }
 
     /// Receives the region's bytes from rank `from`.
     pub(super) fn receive(&mut self, from: usize, region: Region) {
         if !region.is_empty() {
-            self.steps.push(Step::Receive { from: from as u32, region });
+            self.steps.push(Step::Receive { from: self.named(from), region });
         }
     }
 
     /// Sends rank `to` a message without bytes.
     pub(super) fn signal(&mut self, to: usize) {
-        self.steps.push(Step::Send { to: to as u32, region: Region::empty() });
+        self.steps.push(Step::Send { to: self.named(to), region: Region::empty() });
     }
 
     /// Receives a message without bytes from rank `from`.
     pub(super) fn receive_signal(&mut self, from: usize) {
-        self.steps.push(Step::Receive { from: from as u32, region: Region::empty() });
+        self.steps.push(Step::Receive { from: self.named(from), region: Region::empty() });
     }
 
     /// Ends a round.
@@ -126,7 +154,7 @@ impl Schedule {
     /// # Errors
     /// `MPI_ERR_TRUNCATE` or `MPI_ERR_COUNT` if the two sides differ in length.
     pub(super) fn copy(&mut self, from: Region, to: Region) -> Result<()> {
-        check_own(self.rank, &from, &to)?;
+        check_own(self.named(self.rank) as usize, &from, &to)?;
         if !from.is_empty() {
             self.steps.push(Step::Copy { from, to });
         }
@@ -188,7 +216,7 @@ impl Schedule {
     /// `MPI_ERR_NO_MEM`.
     pub(super) fn elements(&mut self, count: usize, datatype: &Arc<Datatype>) -> Result<Buffer> {
         let (temporary, elements) = loose_elements(count, datatype)?;
-        self.temporaries.push(temporary);
+        self.temporaries.push(Arc::new(temporary));
         Ok(elements)
     }
 
@@ -199,8 +227,13 @@ impl Schedule {
     pub(super) fn temporary(&mut self, bytes: usize) -> Result<*mut u8> {
         let temporary = Temporary::new(bytes)?;
         let start = temporary.start();
-        self.temporaries.push(temporary);
+        self.temporaries.push(Arc::new(temporary));
         Ok(start)
+    }
+
+    /// Keeps memory that others use too as long as the schedule lives.
+    pub(super) fn keep(&mut self, temporaries: &[Arc<Temporary>]) {
+        self.temporaries.extend_from_slice(temporaries);
     }
 }
 
@@ -274,6 +307,11 @@ pub(super) struct Temporary {
     start: NonNull<u8>,
     layout: Layout,
 }
+
+// SAFETY: it owns its block, and only tells where that is.
+unsafe impl Send for Temporary {}
+// SAFETY: as above.
+unsafe impl Sync for Temporary {}
 
 impl Temporary {
     /// A block of so many bytes, whatever they are.

@@ -3,22 +3,60 @@
 use std::sync::Arc;
 
 use super::buffer::{Blocks, Buffer};
-use super::choice::{self, Subject};
+use super::choice::algorithms::Algorithm;
+use super::choice::{self, Over, Subject};
 use super::exchange::Messages;
+use super::hosts::Hosts;
 use super::one_step;
 use super::schedule::Schedule;
-use super::{allgather, allreduce, bcast, gather, reduce, reduce_scatter, scatter};
+use super::{Call, allgather, allreduce, barrier, bcast, gather, reduce, reduce_scatter, scatter};
 use limosa_mpi::error::Result;
 use limosa_mpi::op::Op;
 
 /// An algorithm's name and its plan.
 pub(super) type Named<F> = (&'static str, F);
 
-/// The plan of the algorithm that the table says. `op` is that of a reduction.
-pub(super) fn select<F: Copy>(subject: impl Into<Subject>, plans: &[Named<F>], ranks: usize, bytes: usize, op: Option<&Arc<Op>>) -> F {
-    let algorithm = choice::by_messages(subject, ranks, bytes, op.is_none_or(|op| op.is_commutative()));
+/// How an operation goes by messages.
+pub(super) enum Selected<'a, F> {
+    /// By this plan, among all ranks.
+    Flat(F),
+    /// Inside hosts, and between their leaders.
+    Composed(&'a Hosts),
+}
+
+/// What the table says. `op` is that of a reduction.
+pub(super) fn select<'a, F: Copy>(
+    call: &Call<'a>,
+    subject: impl Into<Subject>,
+    plans: &[Named<F>],
+    bytes: usize,
+    op: Option<&Arc<Op>>,
+) -> Selected<'a, F> {
+    let hosts = call.state.hosts(call.comm);
+    let commutes = op.is_none_or(|op| op.is_commutative());
+    let over = match (hosts.are_mixed(), commutes || hosts.are_consecutive()) {
+        (true, true) => Over::Hosts,
+        (true, false) => Over::Flat("the operation does not commute, and the ranks of a host do not follow each other"),
+        (false, _) => Over::Flat("the members are not on several hosts with several on one"),
+    };
+    let algorithm = choice::by_messages(subject, call.size(), bytes, commutes, over);
+    if algorithm.composed { Selected::Composed(hosts) } else { Selected::Flat(named(plans, algorithm)) }
+}
+
+/// The plan for `ranks` ranks of a part of a composed operation, or of one that is never composed.
+pub(super) fn select_part<F: Copy>(subject: impl Into<Subject>, plans: &[Named<F>], ranks: usize, bytes: usize, op: Option<&Arc<Op>>) -> F {
+    let commutes = op.is_none_or(|op| op.is_commutative());
+    named(plans, choice::by_messages(subject, ranks, bytes, commutes, Over::Part))
+}
+
+fn named<F: Copy>(plans: &[Named<F>], algorithm: &Algorithm) -> F {
     plans.iter().find(|(name, _)| *name == algorithm.name).expect("every algorithm by messages has a plan").1
 }
+
+/// (schedule)
+pub(super) type Barrier = fn(&mut Schedule);
+
+pub(super) const BARRIER: &[Named<Barrier>] = &[("dissemination", barrier::dissemination::plan)];
 
 /// (schedule, buffer, root)
 pub(super) type Bcast = fn(&mut Schedule, &Buffer, usize) -> Result<()>;
@@ -34,15 +72,19 @@ pub(super) const BCAST: &[Named<Bcast>] = &[
 pub(super) type Gather = fn(&mut Schedule, Option<&Buffer>, Option<&Blocks>, usize) -> Result<()>;
 
 /// Bytes: of one contribution.
-pub(super) const GATHER: &[Named<Gather>] =
-    &[("linear", |s, send, receive, root| one_step::gather(Messages::new(s), send, receive, root)), ("binomial", gather::binomial::plan)];
+pub(super) const GATHER: &[Named<Gather>] = &[("linear", GATHER_ANY), ("binomial", gather::binomial::plan)];
+
+/// For contributions of which only the root knows how long they are.
+pub(super) const GATHER_ANY: Gather = |s, send, receive, root| one_step::gather(Messages::new(s), send, receive, root);
 
 /// (schedule, all parts at the root, own part, root)
 pub(super) type Scatter = fn(&mut Schedule, Option<&Blocks>, Option<&Buffer>, usize) -> Result<()>;
 
 /// Bytes: of one part.
-pub(super) const SCATTER: &[Named<Scatter>] =
-    &[("linear", |s, send, receive, root| one_step::scatter(Messages::new(s), send, receive, root)), ("binomial", scatter::binomial::plan)];
+pub(super) const SCATTER: &[Named<Scatter>] = &[("linear", SCATTER_ANY), ("binomial", scatter::binomial::plan)];
+
+/// For parts of which only the root knows how long they are.
+pub(super) const SCATTER_ANY: Scatter = |s, send, receive, root| one_step::scatter(Messages::new(s), send, receive, root);
 
 /// (schedule, own contribution, all contributions)
 pub(super) type Allgather = fn(&mut Schedule, Option<&Buffer>, &Blocks) -> Result<()>;

@@ -4,9 +4,10 @@ use std::sync::{Arc, OnceLock};
 
 use super::background::Mailboxes;
 use super::choice::{self, Background};
+use super::hosts::Hosts;
 use super::kind::Kind;
 use super::numbers::Numbers;
-use super::shared::SharedGroup;
+use super::shared::{HostGroup, SharedGroup};
 use limosa_mpi::comm::{Attachment, Comm};
 
 /// What collectives keep with a communicator, made at the first of them and dropped with it.
@@ -15,6 +16,10 @@ pub(super) struct CommState {
     pub(super) numbers: Numbers,
     /// What the members share for blocking collectives, made at the first of them.
     group: OnceLock<Option<Box<SharedGroup>>>,
+    /// Where the members are.
+    hosts: OnceLock<Hosts>,
+    /// What those on this host share for blocking collectives that are composed; made at the first blocking one.
+    host_group: OnceLock<Option<Box<HostGroup>>>,
     /// What the members share for non-blocking ones, found at the first of them.
     mailboxes: OnceLock<Option<Arc<Mailboxes>>>,
     /// How each kind of operation goes in the background.
@@ -42,7 +47,22 @@ impl CommState {
     fn first_group(&self, comm: &Comm) -> Option<&SharedGroup> {
         // Without an engine there is nothing to set up, and plans are made for their own sake.
         let engine = comm.engine_if_any()?;
-        self.group.get_or_init(|| SharedGroup::establish(comm, engine, &self.numbers).map(Box::new)).as_deref()
+        let group = self.group.get_or_init(|| SharedGroup::establish(comm, engine, &self.numbers).map(Box::new)).as_deref();
+        // Here, where all members are, whatever becomes of their first operation.
+        if group.is_none() && self.hosts(comm).are_mixed() {
+            self.host_group.get_or_init(|| HostGroup::establish(comm, engine, self.hosts(comm), &self.numbers).map(Box::new));
+        }
+        group
+    }
+
+    /// Where the members are.
+    pub(super) fn hosts(&self, comm: &Comm) -> &Hosts {
+        self.hosts.get_or_init(|| Hosts::of(comm))
+    }
+
+    /// What the members on this host share for blocking collectives, if anything.
+    pub(super) fn host_group(&self) -> Option<&HostGroup> {
+        self.host_group.get()?.as_deref()
     }
 
     /// The mailboxes for non-blocking operations; `None` where there is none, which all members find alike.
@@ -71,6 +91,6 @@ impl CommState {
 
 impl Attachment for CommState {
     fn keeps_shared_memory(&self) -> bool {
-        self.group.get().is_some_and(Option::is_some) || self.mailboxes_if_any().is_some()
+        self.group.get().is_some_and(Option::is_some) || self.host_group().is_some() || self.mailboxes_if_any().is_some()
     }
 }

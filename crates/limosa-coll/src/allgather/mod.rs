@@ -6,9 +6,10 @@ pub(super) mod ring;
 use super::buffer::{Blocks, Buffer, check_apart};
 use super::choice::Subject;
 use super::one_step;
-use super::select::{self, select};
+use super::plan::Work;
+use super::select::{self, Selected, select};
 use super::shared::{self, Kind};
-use super::{Call, Plan, Recorder, Schedule};
+use super::{Call, Plan, Recorder, Schedule, composed};
 use limosa_mpi::error::Result;
 
 /// Gives all ranks all contributions, of any length (`MPI_Allgather`, `MPI_Allgatherv`). `send` is `None` for `MPI_IN_PLACE`.
@@ -20,7 +21,7 @@ pub fn run(call: &Call<'_>, send: Option<&Buffer>, receive: &Blocks) -> Result<(
     let most = receive.most_bytes(call.size());
     match call.shared_call(Kind::Allgather, most) {
         Some(shared_call) => shared::allgather(&shared_call, send, receive),
-        None => super::run(call.comm, if receive.are_even() { plan(call, send, receive)? } else { plan_v(call, send, receive)? }),
+        None => work(call, send, receive)?.run(call),
     }
 }
 
@@ -33,36 +34,29 @@ pub fn background(call: &Call<'_>, send: Option<&Buffer>, receive: &Blocks) -> R
     match call.mailbox_use_to_move(Kind::Allgather, receive.most_bytes(call.size())) {
         Some(mailbox_use) => one_step::allgather(Recorder::new(Kind::Allgather, call, mailbox_use.limits), send, receive)
             .map(|exchange| Plan::at(mailbox_use, exchange)),
-        None if receive.are_even() => plan(call, send, receive).map(Plan::from),
-        None => plan_v(call, send, receive).map(Plan::from),
+        None => plan(call, send, receive).map(Plan::from),
     }
 }
 
-/// Plans that all ranks get all contributions, of equal length (`MPI_Allgather`). `send` is `None` for `MPI_IN_PLACE`.
+/// Plans that all ranks get all contributions, of any length (`MPI_Allgather`, `MPI_Allgatherv`). `send` is `None` for `MPI_IN_PLACE`.
 ///
 /// # Errors
 /// `MPI_ERR_BUFFER`, `MPI_ERR_TRUNCATE`, `MPI_ERR_COUNT`, `MPI_ERR_NO_MEM`.
 pub fn plan(call: &Call<'_>, send: Option<&Buffer>, receive: &Blocks) -> Result<Schedule> {
-    let mut schedule = Schedule::new(call);
-    let (rank, size) = (schedule.rank(), schedule.size());
-    check(send, receive, rank)?;
-    let plan = select(Kind::Allgather, select::ALLGATHER, size, receive.bytes(rank), None);
-    plan(&mut schedule, send, receive)?;
-    Ok(schedule)
+    check(send, receive, call.rank())?;
+    work(call, send, receive)?.into_schedule(call)
 }
 
-/// Plans that all ranks get all contributions, of any length (`MPI_Allgatherv`). `send` is `None` for `MPI_IN_PLACE`.
-///
-/// # Errors
-/// As for [`plan`].
-pub fn plan_v(call: &Call<'_>, send: Option<&Buffer>, receive: &Blocks) -> Result<Schedule> {
-    let mut schedule = Schedule::new(call);
-    let (rank, size) = (schedule.rank(), schedule.size());
-    check(send, receive, rank)?;
-    let bytes = (0..size).map(|rank| receive.bytes(rank)).fold(0, usize::saturating_add);
-    let plan = select(Subject::ALLGATHERV, select::ALLGATHER, size, bytes, None);
-    plan(&mut schedule, send, receive)?;
-    Ok(schedule)
+fn work(call: &Call<'_>, send: Option<&Buffer>, receive: &Blocks) -> Result<Work> {
+    let (subject, bytes) = if receive.are_even() {
+        (Kind::Allgather.into(), receive.bytes(call.rank()))
+    } else {
+        (Subject::ALLGATHERV, (0..call.size()).map(|rank| receive.bytes(rank)).fold(0, usize::saturating_add))
+    };
+    match select(call, subject, select::ALLGATHER, bytes, None) {
+        Selected::Composed(hosts) => composed::allgather(hosts, send, receive).map(Work::Composed),
+        Selected::Flat(plan) => Work::flat(call, |s| plan(s, send, receive)),
+    }
 }
 
 fn check(send: Option<&Buffer>, receive: &Blocks, rank: usize) -> Result<()> {

@@ -6,9 +6,10 @@ pub(super) mod sliced;
 use std::sync::Arc;
 
 use super::buffer::{Buffer, check_apart};
-use super::select::{self, select};
+use super::plan::Work;
+use super::select::{self, Selected, select};
 use super::shared::{self, Kind};
-use super::{Call, Exchange, Plan, Schedule};
+use super::{Call, Exchange, Plan, Schedule, composed};
 use limosa_mpi::error::Result;
 use limosa_mpi::op::Op;
 
@@ -20,7 +21,7 @@ pub fn run(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, op: &Arc<Op
     let input = check(send, receive, op)?;
     match call.shared_call(Kind::Allreduce, input.bytes()) {
         Some(shared_call) => shared::allreduce(&shared_call, input, receive, op),
-        None => super::run(call.comm, plan(call, send, receive, op)?),
+        None => work(call, input, receive, op)?.run(call),
     }
 }
 
@@ -54,9 +55,15 @@ pub fn background(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, op: 
 /// `MPI_ERR_OP`, `MPI_ERR_BUFFER`, `MPI_ERR_NO_MEM`.
 pub fn plan(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, op: &Arc<Op>) -> Result<Schedule> {
     let input = check(send, receive, op)?;
-    let mut schedule = Schedule::new(call);
-    schedule.reduce_with(op.clone(), input.datatype.clone());
-    let plan = select(Kind::Allreduce, select::ALLREDUCE, schedule.size(), input.bytes(), Some(op));
-    plan(&mut schedule, input, receive)?;
-    Ok(schedule)
+    work(call, input, receive, op)?.into_schedule(call)
+}
+
+fn work(call: &Call<'_>, input: &Buffer, result: &Buffer, op: &Arc<Op>) -> Result<Work> {
+    match select(call, Kind::Allreduce, select::ALLREDUCE, input.bytes(), Some(op)) {
+        Selected::Composed(hosts) => Ok(Work::Composed(composed::allreduce(hosts, input, result, op))),
+        Selected::Flat(plan) => Work::flat(call, |s| {
+            s.reduce_with(op.clone(), input.datatype.clone());
+            plan(s, input, result)
+        }),
+    }
 }

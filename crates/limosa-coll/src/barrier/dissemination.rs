@@ -5,7 +5,7 @@
 
 use crate::Schedule;
 
-pub(super) fn plan(s: &mut Schedule) {
+pub(crate) fn plan(s: &mut Schedule) {
     let (rank, size) = (s.rank(), s.size());
     let mut distance = 1;
     while distance < size {

@@ -1,10 +1,12 @@
 //! Barrier (MPI-5 section 6.3).
 
-mod dissemination;
+pub(super) mod dissemination;
 
 use super::one_step;
+use super::plan::Work;
+use super::select::{self, Selected, select};
 use super::shared::{self, Kind};
-use super::{Call, Plan, Recorder, Schedule};
+use super::{Call, Plan, Recorder, Schedule, composed};
 use limosa_mpi::error::Result;
 
 /// Waits until all members have called.
@@ -16,27 +18,44 @@ pub fn run(call: &Call<'_>) -> Result<()> {
     // One byte stands for none, so that a table can have it go by messages.
     match call.shared_call(Kind::Barrier, 1) {
         Some(shared_call) => shared::barrier(&shared_call),
-        None => super::run(call.comm, plan(call)),
+        None => by_messages(call),
     }
 }
 
 /// Begins a barrier in the background.
 ///
 /// # Errors
-/// None so far: what goes wrong is told at the end.
+/// As for [`plan`].
 pub fn background(call: &Call<'_>) -> Result<Plan> {
     Ok(match call.mailbox_use(Kind::Barrier, 0) {
         Some(mailbox_use) => {
             let exchange = one_step::barrier(Recorder::new(Kind::Barrier, call, mailbox_use.limits))?;
             Plan::at(mailbox_use, exchange)
         }
-        None => plan(call).into(),
+        None => plan(call)?.into(),
     })
 }
 
 /// Plans a barrier.
-pub fn plan(call: &Call<'_>) -> Schedule {
-    let mut schedule = Schedule::new(call);
-    dissemination::plan(&mut schedule);
-    schedule
+///
+/// # Errors
+/// `MPI_ERR_NO_MEM`.
+pub fn plan(call: &Call<'_>) -> Result<Schedule> {
+    work(call)?.into_schedule(call)
+}
+
+/// Kept out of the way of a barrier in shared memory.
+#[cold]
+fn by_messages(call: &Call<'_>) -> Result<()> {
+    work(call)?.run(call)
+}
+
+fn work(call: &Call<'_>) -> Result<Work> {
+    match select(call, Kind::Barrier, select::BARRIER, 0, None) {
+        Selected::Composed(hosts) => Ok(Work::Composed(composed::barrier(hosts))),
+        Selected::Flat(plan) => Work::flat(call, |s| {
+            plan(s);
+            Ok(())
+        }),
+    }
 }

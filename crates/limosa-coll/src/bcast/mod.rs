@@ -5,9 +5,10 @@ pub(super) mod scatter_exchange;
 
 use super::buffer::Buffer;
 use super::one_step;
-use super::select::{self, select};
+use super::plan::Work;
+use super::select::{self, Selected, select};
 use super::shared::{self, Kind};
-use super::{Call, Plan, Recorder, Schedule};
+use super::{Call, Plan, Recorder, Schedule, composed};
 use limosa_mpi::error::Result;
 
 /// Gives all ranks what the root's buffer holds.
@@ -18,7 +19,7 @@ pub fn run(call: &Call<'_>, buffer: &Buffer, root: i32) -> Result<()> {
     let rank = call.comm.check_root(root)? as usize;
     match call.shared_call(Kind::Bcast, buffer.bytes()) {
         Some(shared_call) => shared::bcast(&shared_call, buffer, rank),
-        None => super::run(call.comm, plan(call, buffer, root)?),
+        None => work(call, buffer, rank)?.run(call),
     }
 }
 
@@ -41,8 +42,12 @@ pub fn background(call: &Call<'_>, buffer: &Buffer, root: i32) -> Result<Plan> {
 /// `MPI_ERR_ROOT`, `MPI_ERR_NO_MEM`.
 pub fn plan(call: &Call<'_>, buffer: &Buffer, root: i32) -> Result<Schedule> {
     let root = call.comm.check_root(root)? as usize;
-    let mut schedule = Schedule::new(call);
-    let plan = select(Kind::Bcast, select::BCAST, schedule.size(), buffer.bytes(), None);
-    plan(&mut schedule, buffer, root)?;
-    Ok(schedule)
+    work(call, buffer, root)?.into_schedule(call)
+}
+
+fn work(call: &Call<'_>, buffer: &Buffer, root: usize) -> Result<Work> {
+    match select(call, Kind::Bcast, select::BCAST, buffer.bytes(), None) {
+        Selected::Composed(hosts) => Ok(Work::Composed(composed::bcast(hosts, buffer, root))),
+        Selected::Flat(plan) => Work::flat(call, |s| plan(s, buffer, root)),
+    }
 }

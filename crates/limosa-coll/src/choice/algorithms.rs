@@ -15,6 +15,8 @@ pub(crate) struct Algorithm {
     pub(super) direct: bool,
     /// Serves only operations that commute.
     pub(super) commuting: bool,
+    /// Made of others, inside hosts and between them: serves only where members are on several hosts, several of them on one.
+    pub(crate) composed: bool,
     /// What it costs.
     #[allow(dead_code, reason = "the model that tunes the table evaluates it; tests do today")]
     pub(crate) cost: fn(f64, f64) -> Cost,
@@ -38,7 +40,12 @@ const fn cost(latencies: f64, transferred: f64, combined: f64, copied: f64) -> C
 const WINDOW: f64 = crate::exchange::WINDOW as f64;
 
 const fn algorithm(name: &'static str, way: Way, cost: fn(f64, f64) -> Cost) -> Algorithm {
-    Algorithm { name, way, direct: false, commuting: false, cost }
+    Algorithm { name, way, direct: false, commuting: false, composed: false, cost }
+}
+
+/// An algorithm over the leaders of hosts. Its cost is that between `p` hosts; what happens inside them is the shared way's.
+const fn leaders(cost: fn(f64, f64) -> Cost) -> Algorithm {
+    Algorithm { composed: true, ..algorithm("leaders", Way::Messages, cost) }
 }
 
 /// Steps of a doubling.
@@ -106,18 +113,23 @@ static SCATTERED: Algorithm =
 static VIA_REDUCE: Algorithm = algorithm("via_reduce", Way::Messages, |p, n| cost(steps(p) + 1.0, (steps(p) + 1.0) * n, steps(p) * n, 0.0));
 static SCAN_DOUBLING: Algorithm = algorithm("doubling", Way::Messages, |p, n| cost(steps(p), steps(p) * n, steps(p) * n, 0.0));
 
+static LEADERS_BARRIER: Algorithm = leaders(|p, _| cost(steps(p), 0.0, 0.0, 0.0));
+static LEADERS_BCAST: Algorithm = leaders(|p, n| cost(steps(p), steps(p) * n, 0.0, 0.0));
+static LEADERS_BLOCKS: Algorithm = leaders(|p, n| cost(p - 1.0, (p - 1.0) * n, 0.0, 0.0));
+static LEADERS_REDUCTION: Algorithm = leaders(reduce_tree);
+
 /// By subject.
 static ALL: [&[&Algorithm]; super::SUBJECTS.len()] = [
-    &[&FLAGS, &MAILBOX, &DISSEMINATION],
-    &[&ONE_TO_ALL, &ROUNDS, &SINGLE_COPY, &MAILBOX, &LENT, &LINEAR, &BCAST_BINOMIAL, &BCAST_SLICES],
-    &[&ALL_TO_ONE, &SINGLE_COPY, &MAILBOX, &LENT, &LINEAR, &TREE],
-    &[&ONE_TO_ALL, &SINGLE_COPY, &MAILBOX, &LENT, &LINEAR, &TREE],
-    &[&ALL_TO_ALL, &ROUNDS, &SINGLE_COPY, &MAILBOX, &LENT, &EXCHANGE, &BRUCK, &RING],
+    &[&FLAGS, &MAILBOX, &DISSEMINATION, &LEADERS_BARRIER],
+    &[&ONE_TO_ALL, &ROUNDS, &SINGLE_COPY, &MAILBOX, &LENT, &LINEAR, &BCAST_BINOMIAL, &BCAST_SLICES, &LEADERS_BCAST],
+    &[&ALL_TO_ONE, &SINGLE_COPY, &MAILBOX, &LENT, &LINEAR, &TREE, &LEADERS_BLOCKS],
+    &[&ONE_TO_ALL, &SINGLE_COPY, &MAILBOX, &LENT, &LINEAR, &TREE, &LEADERS_BLOCKS],
+    &[&ALL_TO_ALL, &ROUNDS, &SINGLE_COPY, &MAILBOX, &LENT, &EXCHANGE, &BRUCK, &RING, &LEADERS_BLOCKS],
     &[&ALL_TO_ALL, &ROUNDS, &SINGLE_COPY, &MAILBOX, &LENT, &EXCHANGE],
-    &[&FOLD, &ROUNDS_COMBINED, &PIECES, &MAILBOX, &LENT, &REDUCE_TREE, &REDUCE_ROTATED, &SLICED],
-    &[&FOLD, &ROUNDS_COMBINED, &PIECES, &MAILBOX, &LENT, &DOUBLING, &SLICED],
+    &[&FOLD, &ROUNDS_COMBINED, &PIECES, &MAILBOX, &LENT, &REDUCE_TREE, &REDUCE_ROTATED, &SLICED, &LEADERS_REDUCTION],
+    &[&FOLD, &ROUNDS_COMBINED, &PIECES, &MAILBOX, &LENT, &DOUBLING, &SLICED, &LEADERS_REDUCTION],
     &[&FOLD, &ROUNDS_COMBINED, &PIECES, &MAILBOX, &LENT, &SCATTERED, &VIA_REDUCE],
     &[&FOLD, &ROUNDS_COMBINED, &PIECES, &MAILBOX, &LENT, &SCAN_DOUBLING],
     &[&FOLD, &ROUNDS_COMBINED, &PIECES, &MAILBOX, &LENT, &SCAN_DOUBLING],
-    &[&EXCHANGE, &RING],
+    &[&EXCHANGE, &RING, &LEADERS_BLOCKS],
 ];

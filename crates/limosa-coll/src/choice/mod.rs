@@ -156,16 +156,20 @@ fn hash(table: &Table, forced: &[(&'static str, String)]) -> u64 {
 }
 
 impl Choices {
-    fn by_messages(&self, subject: Subject, ranks: usize, bytes: usize, commutes: bool) -> &'static Algorithm {
+    fn by_messages(&self, subject: Subject, ranks: usize, bytes: usize, commutes: bool, over: Over) -> &'static Algorithm {
         if let Forced::This(algorithm) = self.forced[subject.0]
             && algorithm.way == Way::Messages
         {
-            if commutes || !algorithm.commuting {
-                return algorithm;
+            match over {
+                _ if algorithm.commuting && !commutes => say_once(subject, algorithm, "the operation does not commute"),
+                Over::Flat(reason) if algorithm.composed && ranks > 1 => say_once(subject, algorithm, reason),
+                Over::Flat(_) | Over::Part if algorithm.composed => {}
+                _ => return algorithm,
             }
-            say_once(subject, algorithm, "the operation does not commute");
         }
-        let fits = |row: &&Row| row.takes(ranks) && row.limit.bytes(0, 0) >= bytes && (commutes || !row.commuting);
+        let fits = |row: &&Row| {
+            row.takes(ranks) && row.limit.bytes(0, 0) >= bytes && (commutes || !row.commuting) && (over == Over::Hosts || !row.hosts)
+        };
         let row = self.table.rows(subject, Way::Messages).iter().find(fits);
         row.expect("the last row of each operation fits everything").algorithm()
     }
@@ -192,14 +196,27 @@ impl Choices {
                     }
                     by_table
                 }),
+            // Only where members are on several hosts; those of one share memory as the table says.
+            Forced::This(algorithm) if algorithm.composed => by_table,
             Forced::This(_) | Forced::ByMessages => Resolved { put: 0, rounds: 0, shared: 0 },
         }
     }
 }
 
+/// Among whom an operation by messages is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Over {
+    /// A communicator whose members are on several hosts, several of them on one: it can be composed.
+    Hosts,
+    /// Another one, or one where it cannot be composed for this reason.
+    Flat(&'static str),
+    /// The members of a part of a composed operation.
+    Part,
+}
+
 /// The algorithm by messages for `ranks` ranks and these bytes, of which the table says whose they are. `commutes`: the operation of a reduction does.
-pub(super) fn by_messages(subject: impl Into<Subject>, ranks: usize, bytes: usize, commutes: bool) -> &'static Algorithm {
-    choices().by_messages(subject.into(), ranks, bytes, commutes)
+pub(super) fn by_messages(subject: impl Into<Subject>, ranks: usize, bytes: usize, commutes: bool, over: Over) -> &'static Algorithm {
+    choices().by_messages(subject.into(), ranks, bytes, commutes, over)
 }
 
 /// Most bytes for which an operation in the background goes by mailboxes, and by lent buffers if all can read each other's memory; `None` if it goes by
@@ -216,7 +233,7 @@ impl Forced {
         match self {
             Forced::No => false,
             Forced::ByMessages => true,
-            Forced::This(algorithm) => algorithm.way == Way::Messages,
+            Forced::This(algorithm) => algorithm.way == Way::Messages && !algorithm.composed,
         }
     }
 }

@@ -18,6 +18,7 @@ pub(super) struct Row {
     pub(super) limit: Limit,
     pub(super) direct: bool,
     pub(super) commuting: bool,
+    pub(super) hosts: bool,
     pub(super) algorithm: String,
 }
 
@@ -79,7 +80,8 @@ impl Table {
     pub(super) fn check(&self) -> Result<(), String> {
         for (subject, rows) in self.rows.iter().enumerate() {
             let last = rows[Way::Messages as usize].last();
-            let fits_all = |row: &Row| row.takes(1) && row.takes(usize::MAX) && row.limit == Limit::Any && !row.direct && !row.commuting;
+            let fits_all =
+                |row: &Row| row.takes(1) && row.takes(usize::MAX) && row.limit == Limit::Any && !row.direct && !row.commuting && !row.hosts;
             if !last.is_some_and(fits_all) {
                 let name = SUBJECTS[subject];
                 return Err(format!(
@@ -109,16 +111,17 @@ fn row(line: &str) -> Result<Row, String> {
     let way = index(&WAYS, way, "way")?;
     let (least_ranks, most_ranks) = range(ranks)?;
     let limit = self::limit(limit, way)?;
-    let (mut direct, mut commuting) = (false, false);
+    let (mut direct, mut commuting, mut hosts) = (false, false, false);
     match condition {
         "-" => {}
         "direct" if way != Way::Messages as usize => direct = true,
         "commuting" if way == Way::Messages as usize => commuting = true,
+        "hosts" if way == Way::Messages as usize => hosts = true,
         _ => {
             return Err(format!(
                 "`{condition}` is no condition of {}; write -, or {}",
                 WAYS[way],
-                if way == 2 { "commuting" } else { "direct" }
+                if way == 2 { "commuting, or hosts" } else { "direct" }
             ));
         }
     }
@@ -133,7 +136,10 @@ fn row(line: &str) -> Result<Row, String> {
     if algorithm.is_some_and(|algorithm| algorithm.commuting && !commuting) {
         return Err(format!("{name} needs the condition `commuting`"));
     }
-    Ok(Row { subject, way, least_ranks, most_ranks, limit, direct, commuting, algorithm: name.to_owned() })
+    if algorithm.is_some_and(|algorithm| algorithm.composed && !hosts) {
+        return Err(format!("{name} needs the condition `hosts`"));
+    }
+    Ok(Row { subject, way, least_ranks, most_ranks, limit, direct, commuting, hosts, algorithm: name.to_owned() })
 }
 
 /// Names that may stand in a row.

@@ -29,12 +29,15 @@ fn the_built_in_table_serves_everything() {
 #[test]
 fn every_algorithm_by_messages_has_a_plan_of_its_name() {
     fn check<F>(name: &str, plans: &[select::Named<F>]) {
-        let known = algorithms::of(subject(name)).filter(|algorithm| algorithm.way == Way::Messages).map(|algorithm| algorithm.name);
+        let known = algorithms::of(subject(name))
+            .filter(|algorithm| algorithm.way == Way::Messages && !algorithm.composed)
+            .map(|algorithm| algorithm.name);
         let (mut known, mut planned): (Vec<_>, Vec<_>) = (known.collect(), plans.iter().map(|(name, _)| *name).collect());
         known.sort_unstable();
         planned.sort_unstable();
         assert_eq!(known, planned, "{name}");
     }
+    check("barrier", select::BARRIER);
     check("bcast", select::BCAST);
     check("gather", select::GATHER);
     check("scatter", select::SCATTER);
@@ -80,9 +83,9 @@ fn a_file_changes_the_choice_and_leaves_the_rest() {
     let choices = with(
         "bcast messages * 1K - binomial # short\nbcast messages * * - scatter_exchange\nreduce shared * 4K - slots\nreduce shared * 1M - rounds",
     );
-    let name = |bytes| choices.by_messages(subject("bcast"), 8, bytes, true).name;
+    let name = |bytes| choices.by_messages(subject("bcast"), 8, bytes, true, Over::Part).name;
     assert_eq!((name(1024), name(1025)), ("binomial", "scatter_exchange"));
-    assert_eq!(with("").by_messages(subject("bcast"), 8, 1025, true).name, "binomial");
+    assert_eq!(with("").by_messages(subject("bcast"), 8, 1025, true, Over::Part).name, "binomial");
     assert_eq!(choices.resolve(subject("reduce"), found(8, true)), Resolved { put: 4 << 10, rounds: 1 << 20, shared: 1 << 20 });
     assert_eq!(choices.resolve(subject("scan"), found(8, true)), with("").resolve(subject("scan"), found(8, true)));
     assert_ne!(hash(&choices.table, &[]), hash(&with("").table, &[]));
@@ -93,7 +96,7 @@ fn rows_are_taken_in_order() {
     let choices = with(
         "reduce messages 2 * - sliced\nreduce messages 3-4 10 commuting binomial_rotated\nreduce messages * 20 - binomial\nreduce messages * * - sliced",
     );
-    let name = |ranks, bytes, commutes| choices.by_messages(subject("reduce"), ranks, bytes, commutes).name;
+    let name = |ranks, bytes, commutes| choices.by_messages(subject("reduce"), ranks, bytes, commutes, Over::Part).name;
     assert_eq!(name(2, 5, true), "sliced");
     assert_eq!(name(3, 10, true), "binomial_rotated");
     assert_eq!(name(3, 10, false), "binomial");
@@ -107,7 +110,7 @@ fn a_forced_algorithm_serves_where_it_can() {
     assert_eq!(rounds.resolve(subject("bcast"), found(2, true)), Resolved { put: 8 << 10, rounds: usize::MAX, shared: usize::MAX });
     assert_eq!(rounds.resolve(subject("reduce"), found(2, true)), with("").resolve(subject("reduce"), found(2, true)));
     let tree = forcing("bcast", "binomial");
-    assert_eq!(tree.by_messages(subject("bcast"), 8, 1 << 30, true).name, "binomial");
+    assert_eq!(tree.by_messages(subject("bcast"), 8, 1 << 30, true, Over::Part).name, "binomial");
     assert_eq!(tree.resolve(subject("bcast"), found(2, true)).shared, 0);
     assert_eq!(tree.in_background(subject("bcast"), 2), None);
     let slots = |operation: &str, ranks| forcing(operation, "slots").resolve(subject(operation), found(ranks, true)).put;
@@ -120,8 +123,24 @@ fn a_forced_algorithm_serves_where_it_can() {
         "it needs direct access"
     );
     let rotated = forcing("reduce", "binomial_rotated");
-    assert_eq!(rotated.by_messages(subject("reduce"), 8, 1 << 20, true).name, "binomial_rotated");
-    assert_eq!(rotated.by_messages(subject("reduce"), 8, 1 << 20, false).name, "sliced", "the operation does not commute");
+    assert_eq!(rotated.by_messages(subject("reduce"), 8, 1 << 20, true, Over::Part).name, "binomial_rotated");
+    assert_eq!(rotated.by_messages(subject("reduce"), 8, 1 << 20, false, Over::Part).name, "sliced", "the operation does not commute");
+}
+
+#[test]
+fn rows_for_hosts_are_for_communicators_on_several_and_not_for_the_parts() {
+    let choices = with("reduce messages * 1K hosts leaders\nreduce messages * * - binomial");
+    let name = |bytes, over| choices.by_messages(subject("reduce"), 8, bytes, true, over).name;
+    assert_eq!(name(1024, Over::Hosts), "leaders");
+    assert_eq!(name(1025, Over::Hosts), "binomial");
+    assert_eq!(name(1024, Over::Flat("all are on one host")), "binomial");
+    assert_eq!(name(1024, Over::Part), "binomial");
+    let forced = forcing("reduce", "leaders");
+    let name = |over| forced.by_messages(subject("reduce"), 8, 1 << 30, false, over).name;
+    assert_eq!((name(Over::Hosts), name(Over::Part)), ("leaders", "sliced"));
+    let unforced = with("");
+    assert_eq!(forced.resolve(subject("reduce"), found(4, true)), unforced.resolve(subject("reduce"), found(4, true)));
+    assert_eq!(forced.in_background(subject("reduce"), 4), unforced.in_background(subject("reduce"), 4));
 }
 
 #[test]
@@ -148,8 +167,10 @@ fn a_bad_file_is_told_by_line() {
     assert!(told("bcast messages * * direct binomial").starts_with("line 1: `direct` is no condition of messages"));
     assert_eq!(
         told("bcast messages * * - bruck"),
-        "line 1: `bruck` is no algorithm of bcast messages; one of linear, binomial, scatter_exchange"
+        "line 1: `bruck` is no algorithm of bcast messages; one of linear, binomial, scatter_exchange, leaders"
     );
+    assert_eq!(told("bcast messages * * - leaders"), "line 1: leaders needs the condition `hosts`");
+    assert!(told("bcast shared * * hosts rounds").starts_with("line 1: `hosts` is no condition of shared; write -, or direct"));
     assert_eq!(told("bcast shared * * - single_copy"), "line 1: single_copy needs the condition `direct`");
     let mut table = Table::builtin();
     table.replace(Table::parse("gather messages 1-8 * - linear").expect("rows"));

@@ -5,9 +5,10 @@ pub(super) mod binomial;
 use super::buffer::{Blocks, Buffer, check_apart};
 use super::exchange::Messages;
 use super::one_step;
-use super::select::{self, select};
+use super::plan::Work;
+use super::select::{self, Selected, select};
 use super::shared::{self, Kind};
-use super::{Call, Plan, Recorder, Schedule};
+use super::{Call, Plan, Recorder, Schedule, composed};
 use limosa_mpi::error::Result;
 use limosa_mpi::fail;
 
@@ -19,7 +20,7 @@ pub fn run(call: &Call<'_>, send: Option<&Buffer>, receive: Option<&Blocks>, roo
     let rank = check(call, send, receive, root)?;
     match call.shared_call(Kind::Gather, bytes_of_one(send, receive, rank)) {
         Some(shared_call) => shared::gather(&shared_call, send, receive, rank),
-        None => super::run(call.comm, plan(call, send, receive, root)?),
+        None => work(call, send, receive, rank)?.run(call),
     }
 }
 
@@ -71,11 +72,15 @@ pub fn background_v(call: &Call<'_>, send: Option<&Buffer>, receive: Option<&Blo
 /// `MPI_ERR_ROOT`, `MPI_ERR_BUFFER`, `MPI_ERR_TRUNCATE`, `MPI_ERR_COUNT`, `MPI_ERR_NO_MEM`.
 pub fn plan(call: &Call<'_>, send: Option<&Buffer>, receive: Option<&Blocks>, root: i32) -> Result<Schedule> {
     let root = check(call, send, receive, root)?;
+    work(call, send, receive, root)?.into_schedule(call)
+}
+
+fn work(call: &Call<'_>, send: Option<&Buffer>, receive: Option<&Blocks>, root: usize) -> Result<Work> {
     let bytes = bytes_of_one(send, receive, root);
-    let mut schedule = Schedule::new(call);
-    let plan = select(Kind::Gather, select::GATHER, schedule.size(), bytes, None);
-    plan(&mut schedule, send, receive, root)?;
-    Ok(schedule)
+    match select(call, Kind::Gather, select::GATHER, bytes, None) {
+        Selected::Composed(hosts) => composed::gather(hosts, send, receive, root, bytes).map(Work::Composed),
+        Selected::Flat(plan) => Work::flat(call, |s| plan(s, send, receive, root)),
+    }
 }
 
 /// Plans that the root gets contributions of any length (`MPI_Gatherv`). Arguments as for [`plan`].

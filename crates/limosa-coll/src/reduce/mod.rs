@@ -6,9 +6,10 @@ pub(super) mod sliced;
 use std::sync::Arc;
 
 use super::buffer::{Buffer, check_apart};
-use super::select::{self, select};
+use super::plan::Work;
+use super::select::{self, Selected, select};
 use super::shared::{self, Kind};
-use super::{Call, Exchange, Plan, Schedule};
+use super::{Call, Exchange, Plan, Schedule, composed};
 use limosa_mpi::error::Result;
 use limosa_mpi::fail;
 use limosa_mpi::op::Op;
@@ -21,7 +22,7 @@ pub fn run(call: &Call<'_>, send: Option<&Buffer>, receive: Option<&Buffer>, op:
     let (input, result, rank) = check(call, send, receive, op, root)?;
     match call.shared_call(Kind::Reduce, input.bytes()) {
         Some(shared_call) => shared::reduce(&shared_call, input, result, op, rank),
-        None => super::run(call.comm, plan(call, send, receive, op, root)?),
+        None => work(call, input, result, op, rank)?.run(call),
     }
 }
 
@@ -47,11 +48,17 @@ pub fn background(call: &Call<'_>, send: Option<&Buffer>, receive: Option<&Buffe
 /// `MPI_ERR_ROOT`, `MPI_ERR_OP`, `MPI_ERR_BUFFER`, `MPI_ERR_NO_MEM`.
 pub fn plan(call: &Call<'_>, send: Option<&Buffer>, receive: Option<&Buffer>, op: &Arc<Op>, root: i32) -> Result<Schedule> {
     let (input, receive, root) = check(call, send, receive, op, root)?;
-    let mut schedule = Schedule::new(call);
-    schedule.reduce_with(op.clone(), input.datatype.clone());
-    let plan = select(Kind::Reduce, select::REDUCE, schedule.size(), input.bytes(), Some(op));
-    plan(&mut schedule, input, receive, root)?;
-    Ok(schedule)
+    work(call, input, receive, op, root)?.into_schedule(call)
+}
+
+fn work(call: &Call<'_>, input: &Buffer, result: Option<&Buffer>, op: &Arc<Op>, root: usize) -> Result<Work> {
+    match select(call, Kind::Reduce, select::REDUCE, input.bytes(), Some(op)) {
+        Selected::Composed(hosts) => composed::reduce(hosts, input, result, op, root).map(Work::Composed),
+        Selected::Flat(plan) => Work::flat(call, |s| {
+            s.reduce_with(op.clone(), input.datatype.clone());
+            plan(s, input, result, root)
+        }),
+    }
 }
 
 /// The operands, where the result comes to, and the root, checked.

@@ -6,7 +6,7 @@ pub(super) mod via_reduce;
 use std::sync::Arc;
 
 use super::buffer::{Buffer, check_apart};
-use super::select::{self, select};
+use super::select::{self, select_part};
 use super::shared::{self, Kind};
 use super::{Call, Exchange, Plan, Schedule};
 use limosa_mpi::error::Result;
@@ -53,7 +53,7 @@ pub fn plan(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, counts: &[
     let (input, own, counts) = check(call, send, receive, counts, op)?;
     let mut schedule = Schedule::new(call);
     schedule.reduce_with(op.clone(), input.datatype.clone());
-    let plan = select(Kind::ReduceScatter, select::REDUCE_SCATTER, schedule.size(), input.bytes(), Some(op));
+    let plan = select_part(Kind::ReduceScatter, select::REDUCE_SCATTER, schedule.size(), input.bytes(), Some(op));
     plan(&mut schedule, input, &counts, &own)?;
     Ok(schedule)
 }

@@ -58,10 +58,10 @@ impl<'a> SharedCall<'a> {
         self.finished.set(false);
     }
 
-    /// This rank.
+    /// This rank's place in the group.
     #[inline]
     pub(super) fn me(&self) -> usize {
-        self.comm.rank() as usize
+        self.group.slots.me()
     }
 
     /// Number of ranks.

@@ -27,6 +27,7 @@
 //! | `fold`, `pieces` | combining operands: in one go, or by pieces for large ones |
 //! | `ring` | memory of each rank's own, for what does not fit a slot |
 //! | `rounds` | large collectives in rounds through shared memory |
+//! | `host` | members of one host of several, for composed operations |
 //! | `select` | the thresholds |
 //! | `immediate` | the executor of one-step algorithms: all operations that only move data |
 //! | `rooted` | its steps where one rank sends to all, or receives from all |
@@ -45,10 +46,12 @@ use super::exchange::allgather_by_messages;
 use super::notes;
 use super::numbers::{Numbers, blocking_tag};
 use limosa_mpi::comm::Comm;
+use limosa_mpi::group::Group;
 use ring::RingBuffers;
 
 mod call;
 mod fold;
+mod host;
 mod immediate;
 mod pieces;
 mod post;
@@ -64,6 +67,7 @@ mod wait;
 pub(super) use crate::kind::Kind;
 pub(super) use call::SharedCall;
 pub(super) use fold::Reducer;
+pub(super) use host::HostGroup;
 pub(super) use immediate::{allgather, alltoall, barrier, bcast, gather, scatter};
 pub(super) use reduce::{allreduce, exscan, reduce, reduce_scatter, scan};
 pub(super) use wait::look;
@@ -107,20 +111,42 @@ static SEGMENTS: AtomicUsize = AtomicUsize::new(0);
 const NOWHERE: u64 = u64::MAX;
 
 impl SharedGroup {
-    /// Sets up what the members of this communicator share. All members call this.
+    /// Sets up what the members of this communicator share, if all do. All members call this.
     pub(super) fn establish(comm: &Comm, engine: &Arc<Engine>, numbers: &Numbers) -> Option<SharedGroup> {
-        let next_tag = || blocking_tag(numbers.next_blocking());
-        let (size, me) = (comm.size(), comm.rank() as usize);
+        let size = comm.size();
         if size == 1 || size > select::MAX_RANKS {
             return None;
         }
         let peers = comm.world().shared_addresses(comm.group())?;
+        let members: Vec<u32> = (0..size as u32).collect();
+        SharedGroup::establish_among(comm, engine, &members, peers, SharedGroup::next_tags(numbers))
+    }
+
+    /// Sets up what some members of this communicator share, of which `members` are the ranks, this process's among them, in ascending order. All of them call
+    /// this, with the same tags. Whether there is anything does not concern the other members.
+    fn establish_part(comm: &Comm, engine: &Arc<Engine>, members: &[u32], tags: [i32; 2]) -> Option<SharedGroup> {
+        if members.len() == 1 || members.len() > select::MAX_RANKS {
+            return None;
+        }
+        let group = Group::from_world_ranks(members.iter().map(|member| comm.group().world_rank(*member as usize)).collect::<Option<_>>()?);
+        let peers = comm.world().shared_addresses(&group)?;
+        SharedGroup::establish_among(comm, engine, members, peers, tags)
+    }
+
+    /// The tags of the messages that set up a group.
+    fn next_tags(numbers: &Numbers) -> [i32; 2] {
+        std::array::from_fn(|_| blocking_tag(numbers.next_blocking()))
+    }
+
+    fn establish_among(comm: &Comm, engine: &Arc<Engine>, members: &[u32], peers: Box<[Peer]>, tags: [i32; 2]) -> Option<SharedGroup> {
+        let size = members.len();
+        let me = members.iter().position(|member| *member == comm.rank())?;
         let memory = engine.expect_host_memory();
         let map = |place, slot_bytes| {
             let memory = memory.map_area::<Common>(place, SlotSegment::bytes(size, slot_bytes)).ok()?;
             Some(SlotSegment::new(memory, size, me, slot_bytes))
         };
-        // Rank 0 makes the slots and tells the others where it is, and how large its slots are.
+        // The first one makes the slots and tells the others where it is, and how large its slots are.
         let slot_bytes = select::slot_bytes(size, SEGMENTS.load(Ordering::Relaxed));
         let bytes = SlotSegment::bytes(size, slot_bytes);
         let made = if me == 0 { memory.create_area(bytes).unwrap_or(NOWHERE) } else { NOWHERE };
@@ -129,7 +155,7 @@ impl SharedGroup {
             slots.open();
         }
         let told = [made.to_ne_bytes(), (slot_bytes as u64).to_ne_bytes()].concat();
-        let told = allgather_by_messages(comm, next_tag(), &told).ok()?;
+        let told = allgather_by_messages(comm, members, tags[0], &told).ok()?;
         let place = u64::from_ne_bytes(*told.first_chunk()?);
         let slot_bytes = u64::from_ne_bytes(*told[8..].first_chunk()?) as usize;
         let is_sound = place != NOWHERE && slot_bytes.is_multiple_of(64) && slot_bytes >= size * notes::LINE && slot_bytes <= 1 << 20;
@@ -139,7 +165,7 @@ impl SharedGroup {
         let wanted = config::get().coll == config::CollPath::Auto;
         let flag = |is_set, bit| if is_set { bit } else { 0 };
         let answer = flag(slots.is_some() && wanted, MAPPED) | flag(can_pull, CAN_PULL) | flag(engine.oversubscribed(), OVERSUBSCRIBED);
-        let answers = allgather_by_messages(comm, next_tag(), &[answer]).ok();
+        let answers = allgather_by_messages(comm, members, tags[1], &[answer]).ok();
         let all = |bit| answers.as_ref().is_some_and(|answers| answers.iter().all(|answer| answer & bit != 0));
         if !all(MAPPED) {
             if made != NOWHERE {
@@ -167,7 +193,8 @@ impl SharedGroup {
         })
     }
 
-    fn size(&self) -> usize {
+    /// Number of members.
+    pub(super) fn size(&self) -> usize {
         self.slots.size()
     }
 

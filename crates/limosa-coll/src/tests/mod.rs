@@ -2,6 +2,7 @@
 //! standard says in so many words. Every algorithm is tested for every number of ranks, whether the tables would select it or not.
 
 mod checks;
+mod composed;
 mod movement;
 mod reduction;
 mod simulator;

@@ -26,7 +26,7 @@ fn bytes(count: usize, datatype: &Datatype) -> usize {
 fn nobody_leaves_a_barrier_before_everybody_has_come() {
     // Who has come, as far as a rank can know: itself, and whom its messages' senders knew of.
     for size in 1..40 {
-        let schedules: Vec<Schedule> = world(size).iter().map(|comm| barrier::plan(&Call::begin(comm))).collect();
+        let schedules: Vec<Schedule> = world(size).iter().map(|comm| barrier::plan(&Call::begin(comm)).expect("a plan")).collect();
         let mut known: Vec<Vec<bool>> = (0..size).map(|rank| (0..size).map(|other| other == rank).collect()).collect();
         let rounds = schedules[0].steps.len() / 3;
         assert_eq!(1 << rounds, size.next_power_of_two());
@@ -210,7 +210,7 @@ fn exchanges_of_more_ranks_than_one_window_arrive() {
 }
 
 /// Blocks of the given lengths, apart from each other and in the reverse order of ranks.
-fn scattered(memory: &Memory, counts: &[usize]) -> Blocks {
+pub(super) fn scattered(memory: &Memory, counts: &[usize]) -> Blocks {
     let counts: Vec<i64> = counts.iter().map(|&count| count as i64).collect();
     let mut next = 1;
     let mut displs = vec![0; counts.len()];
@@ -221,11 +221,11 @@ fn scattered(memory: &Memory, counts: &[usize]) -> Blocks {
     Blocks::uneven(memory.start(), &counts, displs, memory.datatype.clone(), "buf").unwrap()
 }
 
-fn room(counts: &[usize], datatype: &Arc<Datatype>) -> Memory {
+pub(super) fn room(counts: &[usize], datatype: &Arc<Datatype>) -> Memory {
     Memory::new(counts.iter().sum::<usize>() + counts.len() + 1, datatype)
 }
 
-fn read(region: &Region) -> Vec<u8> {
+pub(super) fn read(region: &Region) -> Vec<u8> {
     let mut stream = vec![0; region.len()];
     region.read(0, &mut stream);
     stream
@@ -260,7 +260,7 @@ proptest! {
         for rank in 0..size {
             prop_assert_eq!(read(&scattered(&alls[root], &counts).region(rank)), own(rank));
         }
-        run_entries(&comms, |call, rank| allgather::plan_v(call, send(rank, true).as_ref(), &scattered(&alls[rank], &counts)));
+        run_entries(&comms, |call, rank| allgather::plan(call, send(rank, true).as_ref(), &scattered(&alls[rank], &counts)));
         for (all, rank) in alls.iter().flat_map(|all| (0..size).map(move |rank| (all, rank))) {
             prop_assert_eq!(read(&scattered(all, &counts).region(rank)), own(rank));
         }

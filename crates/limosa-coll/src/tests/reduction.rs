@@ -5,9 +5,9 @@ use crate::{allreduce, scan, select};
 use limosa_mpi::op::Op;
 
 /// An operation on a datatype, and how it combines two elements.
-struct Algebra {
-    op: Arc<Op>,
-    datatype: Arc<Datatype>,
+pub(super) struct Algebra {
+    pub(super) op: Arc<Op>,
+    pub(super) datatype: Arc<Datatype>,
     combine: fn(&[u8], &[u8]) -> Vec<u8>,
 }
 
@@ -37,7 +37,7 @@ fn compose_all(input: *const u8, inout: *mut u8, count: usize, datatype: &Arc<Da
     inout.write(0, &combined);
 }
 
-fn algebras() -> Vec<Algebra> {
+pub(super) fn algebras() -> Vec<Algebra> {
     let word = Datatype::named(MPI_UINT64_T);
     let pair = Datatype::contiguous(2, &word).unwrap();
     let gaps = Datatype::resized(&Datatype::vector(2, 1, 2, &word).unwrap(), -8, 40).unwrap();
@@ -52,12 +52,12 @@ fn algebras() -> Vec<Algebra> {
 }
 
 impl Algebra {
-    fn operand(&self, rank: usize, count: usize) -> Vec<u8> {
+    pub(super) fn operand(&self, rank: usize, count: usize) -> Vec<u8> {
         content(rank, 0, count * self.datatype.size() as usize)
     }
 
     /// The operands of these ranks, combined in their order.
-    fn fold(&self, ranks: std::ops::Range<usize>, count: usize) -> Vec<u8> {
+    pub(super) fn fold(&self, ranks: std::ops::Range<usize>, count: usize) -> Vec<u8> {
         let width = self.datatype.size() as usize;
         let combine = |left: Vec<u8>, right: Vec<u8>| {
             left.chunks(width).zip(right.chunks(width)).flat_map(|(left, right)| (self.combine)(left, right)).collect()
@@ -65,7 +65,7 @@ impl Algebra {
         ranks.map(|rank| self.operand(rank, count)).reduce(combine).unwrap_or_default()
     }
 
-    fn memory(&self, rank: usize, count: usize) -> Memory {
+    pub(super) fn memory(&self, rank: usize, count: usize) -> Memory {
         Memory::with(&self.operand(rank, count), &self.datatype)
     }
 }

@@ -39,29 +39,32 @@ struct Rank {
 impl Rank {
     /// Fails if this use of memory disturbs a transfer.
     fn check(&self, rank: usize, region: &Region, writes: bool) {
-        let wanted = span(region);
-        for (range, written) in &self.claimed {
-            let overlap = range.start < wanted.end && wanted.start < range.end;
-            assert!(!overlap || !(writes || *written), "rank {rank}, step {}, disturbs a transfer", self.next);
+        let wanted = pieces(region);
+        for (range, written) in self.claimed.iter().filter(|(_, written)| writes || *written) {
+            let overlap = wanted.iter().any(|wanted| range.start < wanted.end && wanted.start < range.end);
+            assert!(!overlap, "rank {rank}, step {}, disturbs a transfer that {}", self.next, if *written { "writes" } else { "reads" });
         }
     }
 
     fn claim(&mut self, rank: usize, region: &Region, writes: bool) {
         self.check(rank, region, writes);
-        self.claimed.push((span(region), writes));
+        self.claimed.extend(pieces(region).into_iter().map(|piece| (piece, writes)));
         self.open += 1;
     }
 }
 
-/// From the lowest to the highest byte of a region.
-fn span(region: &Region) -> Range<usize> {
-    let mut span = std::ops::Range { start: usize::MAX, end: 0 };
+/// The contiguous pieces of a region.
+fn pieces(region: &Region) -> Vec<Range<usize>> {
+    let mut pieces: Vec<Range<usize>> = Vec::new();
     region.pieces(0, region.len(), &mut |address, length| {
         let start = address as usize;
-        span = span.start.min(start)..span.end.max(start + length);
+        match pieces.last_mut().filter(|last| last.end == start) {
+            Some(last) => last.end += length,
+            None => pieces.push(start..start + length),
+        }
         true
     });
-    span
+    pieces
 }
 
 /// Runs the schedules of ranks 0, 1, ... to their ends.

@@ -1,0 +1,286 @@
+//! Collectives composed of others over subgroups: inside each host, and between one leader per host.
+//!
+//! A composed algorithm is written once, as the *stages* of a rank: parts of the operation, each of them an operation over the members of its host or over
+//! the leaders. Two executors run it:
+//!
+//! - [`Composition::run`], for blocking calls, does the stages inside the host in memory that its members share ([`HostGroup`]), where they have any and
+//!   the table wants it, and those between leaders as schedules;
+//! - [`Composition::into_schedule`], for calls in the background, plans them all as one schedule.
+//!
+//! Contract
+//! - All ranks of a host have the same stages over it in the same order, and all leaders the same between them. Which algorithm a stage takes is chosen by
+//!   the table, by what all ranks of the stage know alike.
+//! - Between two hosts go messages of their leaders only.
+//! - Reductions combine first inside hosts, then hosts in the order of their lowest ranks. That is rank order where the ranks of each host follow each
+//!   other; elsewhere only operations that commute are composed. Only one rank of a host combines what comes from other hosts, so that all ranks of
+//!   an allreduce get the same bits.
+//! - A stage that fails does not keep the rank from the stages after it, so that no other rank is left waiting. The first error is returned.
+//!
+//! Gatherv and scatterv are not composed: only the root knows their lengths, so that a leader could not tell how much passes through it.
+
+use std::sync::Arc;
+
+use super::buffer::{Blocks, Buffer};
+use super::choice::Subject;
+use super::hosts::Leaders;
+use super::run::run;
+use super::schedule::{Member, Schedule, Temporary, loose_elements};
+use super::select::{self, select_part};
+use super::shared::{self, HostGroup};
+use super::{Call, Kind};
+use smallvec::SmallVec;
+
+use limosa_mpi::consts::MPI_BYTE;
+use limosa_mpi::datatype::{Datatype, Held};
+use limosa_mpi::error::{Error, Result};
+use limosa_mpi::op::Op;
+
+mod allgather;
+mod barrier;
+mod reduction;
+mod rooted;
+
+pub(super) use allgather::allgather;
+pub(super) use barrier::barrier;
+pub(super) use reduction::{allreduce, reduce};
+pub(super) use rooted::{bcast, gather, scatter};
+
+/// Over whom a stage goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Over {
+    /// The members on this rank's host.
+    Host,
+    /// The leaders of all hosts, of which this rank is one.
+    Leaders,
+}
+
+/// A part of an operation. Roots are places in the subgroup.
+enum Part {
+    /// The root learns that all others are here.
+    Arrive {
+        root: usize,
+    },
+    /// All others learn that the root is here.
+    Release {
+        root: usize,
+    },
+    /// Nobody goes on before all are here.
+    Barrier,
+    Bcast {
+        buffer: Buffer,
+        root: usize,
+    },
+    /// `most`: bytes of the longest contribution; `even`: all have that many, and blocks are [`Blocks::even`].
+    Gather {
+        send: Option<Buffer>,
+        receive: Option<Blocks>,
+        root: usize,
+        most: usize,
+        even: bool,
+    },
+    /// As for `Gather`, of parts.
+    Scatter {
+        send: Option<Blocks>,
+        receive: Option<Buffer>,
+        root: usize,
+        most: usize,
+        even: bool,
+    },
+    Allgather {
+        send: Option<Buffer>,
+        receive: Blocks,
+    },
+    Reduce {
+        input: Buffer,
+        result: Option<Buffer>,
+        root: usize,
+    },
+    Allreduce {
+        input: Buffer,
+        result: Buffer,
+    },
+}
+
+/// What one rank does in a composed operation.
+pub(super) struct Composition {
+    here: Box<[u32]>,
+    leaders: Box<[u32]>,
+    stages: Vec<(Over, Part)>,
+    /// Memory between stages. Each schedule keeps it too: a broken one may have to keep it for ever.
+    temporaries: Vec<Arc<Temporary>>,
+    /// What reductions combine with.
+    reduction: Option<(Arc<Op>, Held)>,
+}
+
+/// How a stage is done.
+enum Way<'a> {
+    InMemory(&'a HostGroup, &'a Part),
+    ByMessages(Schedule),
+}
+
+impl Composition {
+    fn new(leaders: Leaders<'_>) -> Composition {
+        Composition { here: leaders.here.into(), leaders: leaders.ranks, stages: Vec::new(), temporaries: Vec::new(), reduction: None }
+    }
+
+    fn add(&mut self, over: Over, part: Part) {
+        self.stages.push((over, part));
+    }
+
+    /// Temporary memory of so many bytes.
+    fn temporary(&mut self, bytes: usize) -> Result<*mut u8> {
+        let temporary = Arc::new(Temporary::new(bytes)?);
+        let start = temporary.start();
+        self.temporaries.push(temporary);
+        Ok(start)
+    }
+
+    /// Temporary memory for as many elements as the buffer has.
+    fn elements_like(&mut self, buffer: &Buffer) -> Result<Buffer> {
+        let (temporary, elements) = loose_elements(buffer.count, &buffer.datatype)?;
+        self.temporaries.push(Arc::new(temporary));
+        Ok(elements)
+    }
+
+    /// Does all stages in the calling thread.
+    ///
+    /// # Errors
+    /// The first error of a stage.
+    pub(super) fn run(&self, call: &Call<'_>) -> Result<()> {
+        let host = call.state.host_group();
+        // What fails here fails before anything moves.
+        let mut ways: SmallVec<[Way<'_>; 3]> = SmallVec::new();
+        for (over, part) in &self.stages {
+            ways.push(match host.filter(|host| *over == Over::Host && part.fits(host)) {
+                Some(host) => Way::InMemory(host, part),
+                None => Way::ByMessages(self.schedule(Member::from(call), &[(*over, part)])?),
+            });
+        }
+        let (mut outcome, mut index) = (Ok(()), 0);
+        for way in ways {
+            outcome = outcome.and(match way {
+                Way::InMemory(host, part) => {
+                    index += 1;
+                    part.run_in_memory(host, call, index - 1, self.op()).map_err(|error| self.placed(error))
+                }
+                Way::ByMessages(schedule) => run(call.comm, schedule),
+            });
+        }
+        outcome
+    }
+
+    /// An error in shared memory, which counts ranks by their places on this host.
+    #[cold]
+    fn placed(&self, error: Error) -> Error {
+        if error.verbatim || self.here.iter().enumerate().all(|(place, rank)| place == *rank as usize) {
+            return error;
+        }
+        let ranks = self.here.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
+        Error { detail: format!("among ranks {ranks}, here counted from 0 as they share a host: {}", error.detail).into(), ..error }
+    }
+
+    /// All stages as one schedule.
+    ///
+    /// # Errors
+    /// `MPI_ERR_NO_MEM`.
+    pub(super) fn into_schedule(self, member: impl Into<Member>) -> Result<Schedule> {
+        let stages: Vec<(Over, &Part)> = self.stages.iter().map(|(over, part)| (*over, part)).collect();
+        self.schedule(member.into(), &stages)
+    }
+
+    fn schedule(&self, member: Member, stages: &[(Over, &Part)]) -> Result<Schedule> {
+        let mut schedule = Schedule::new(member);
+        schedule.keep(&self.temporaries);
+        if let Some((op, datatype)) = &self.reduction {
+            schedule.reduce_with(op.clone(), datatype.clone());
+        }
+        for (over, part) in stages {
+            let members = if *over == Over::Host { &self.here } else { &self.leaders };
+            schedule.over(members, |s| part.plan(s, self.op()))?;
+        }
+        Ok(schedule)
+    }
+
+    fn op(&self) -> Option<&Arc<Op>> {
+        self.reduction.as_ref().map(|(op, _)| op)
+    }
+}
+
+impl Part {
+    /// Plans the part by messages.
+    fn plan(&self, s: &mut Schedule, op: Option<&Arc<Op>>) -> Result<()> {
+        let size = s.size();
+        match self {
+            Part::Arrive { root } => barrier::arrive(s, *root),
+            Part::Release { root } => barrier::release(s, *root),
+            Part::Barrier => select_part(Kind::Barrier, select::BARRIER, size, 0, None)(s),
+            Part::Bcast { buffer, root } => {
+                select_part(Kind::Bcast, select::BCAST, size, buffer.bytes(), None)(s, buffer, *root)?;
+            }
+            Part::Gather { send, receive, root, most, even } => {
+                let plan = if *even { select_part(Kind::Gather, select::GATHER, size, *most, None) } else { select::GATHER_ANY };
+                plan(s, send.as_ref(), receive.as_ref(), *root)?;
+            }
+            Part::Scatter { send, receive, root, most, even } => {
+                let plan = if *even { select_part(Kind::Scatter, select::SCATTER, size, *most, None) } else { select::SCATTER_ANY };
+                plan(s, send.as_ref(), receive.as_ref(), *root)?;
+            }
+            Part::Allgather { send, receive } => {
+                let all = (0..size).map(|rank| receive.bytes(rank)).fold(0, usize::saturating_add);
+                let plan = match receive.are_even() {
+                    true => select_part(Kind::Allgather, select::ALLGATHER, size, receive.bytes(0), None),
+                    false => select_part(Subject::ALLGATHERV, select::ALLGATHER, size, all, None),
+                };
+                plan(s, send.as_ref(), receive)?;
+            }
+            Part::Reduce { input, result, root } => {
+                select_part(Kind::Reduce, select::REDUCE, size, input.bytes(), op)(s, input, result.as_ref(), *root)?;
+            }
+            Part::Allreduce { input, result } => {
+                select_part(Kind::Allreduce, select::ALLREDUCE, size, input.bytes(), op)(s, input, result)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// As which operation, and of how many bytes, the part counts in shared memory among so many ranks.
+    fn need(&self, ranks: usize) -> (Kind, usize) {
+        match self {
+            // One byte stands for none, so that a table can have it go by messages.
+            Part::Arrive { .. } | Part::Release { .. } | Part::Barrier => (Kind::Barrier, 1),
+            Part::Bcast { buffer, .. } => (Kind::Bcast, buffer.bytes()),
+            Part::Gather { most, .. } => (Kind::Gather, *most),
+            Part::Scatter { most, .. } => (Kind::Scatter, most.saturating_mul(ranks)),
+            Part::Allgather { receive, .. } => (Kind::Allgather, receive.most_bytes(ranks)),
+            Part::Reduce { input, .. } => (Kind::Reduce, input.bytes()),
+            Part::Allreduce { input, .. } => (Kind::Allreduce, input.bytes()),
+        }
+    }
+
+    /// Whether the part is done in the memory that the members on this host share.
+    fn fits(&self, host: &HostGroup) -> bool {
+        let (kind, bytes) = self.need(host.size());
+        host.can_move(kind, bytes)
+    }
+
+    /// Does the part in that memory, as the operation's stage there with this index.
+    fn run_in_memory(&self, host: &HostGroup, call: &Call<'_>, index: u64, op: Option<&Arc<Op>>) -> Result<()> {
+        let (kind, _) = self.need(host.size());
+        let op = || op.expect("a composed reduction has an operation");
+        let nothing = Buffer { base: std::ptr::null_mut(), count: 0, datatype: Datatype::named(MPI_BYTE).into() };
+        host.stage(call.comm, call.number, index, kind, |stage| match self {
+            Part::Arrive { root } => {
+                let room = Blocks::even(nothing.base, 0, nothing.datatype.clone(), host.size(), "nothing")?;
+                shared::gather(stage, Some(&nothing), Some(&room), *root)
+            }
+            Part::Release { root } => shared::bcast(stage, &nothing, *root),
+            Part::Barrier => shared::barrier(stage),
+            Part::Bcast { buffer, root } => shared::bcast(stage, buffer, *root),
+            Part::Gather { send, receive, root, .. } => shared::gather(stage, send.as_ref(), receive.as_ref(), *root),
+            Part::Scatter { send, receive, root, .. } => shared::scatter(stage, send.as_ref(), receive.as_ref(), *root),
+            Part::Allgather { send, receive } => shared::allgather(stage, send.as_ref(), receive),
+            Part::Reduce { input, result, root } => shared::reduce(stage, input, result.as_ref(), op(), *root),
+            Part::Allreduce { input, result } => shared::allreduce(stage, input, result, op()),
+        })
+    }
+}

@@ -1,0 +1,64 @@
+//! Memory that those members of a communicator share who are on one host, for the stages there of operations that are composed over hosts.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use limosa_p2p::Engine;
+
+use super::{Kind, SharedCall, SharedGroup};
+use crate::hosts::Hosts;
+use crate::numbers::Numbers;
+use limosa_mpi::comm::Comm;
+use limosa_mpi::error::Result;
+
+/// Stages inside a host that an operation has at most.
+const STAGES: u64 = 2;
+
+/// Memory that the members on a host share.
+///
+/// Their stages there are numbered by the operation that they belong to, so that a rank stays in step whose call failed before its first stage.
+pub(crate) struct HostGroup {
+    group: SharedGroup,
+    numbers: Numbers,
+    /// How many more numbers were used: by stages that began anew.
+    renewed: AtomicU64,
+}
+
+impl HostGroup {
+    /// Sets up what the members on this host share, if they can. All members of the communicator call this, at its first blocking operation.
+    pub(crate) fn establish(comm: &Comm, engine: &Arc<Engine>, hosts: &Hosts, numbers: &Numbers) -> Option<HostGroup> {
+        let tags = SharedGroup::next_tags(numbers);
+        let group = SharedGroup::establish_part(comm, engine, hosts.here(), tags)?;
+        Some(HostGroup { group, numbers: Numbers::default(), renewed: AtomicU64::new(0) })
+    }
+
+    /// Number of members.
+    pub(crate) fn size(&self) -> usize {
+        self.group.size()
+    }
+
+    /// Whether so many bytes are moved in this memory in such an operation.
+    pub(crate) fn can_move(&self, kind: Kind, bytes: usize) -> bool {
+        self.group.can_move(kind, bytes)
+    }
+
+    /// Does a stage of blocking operation `number`, from 0, of the communicator: the one with this index among those in this memory, from 0.
+    ///
+    /// # Errors
+    /// Those of `run`.
+    pub(crate) fn stage(
+        &self,
+        comm: &Comm,
+        number: u64,
+        index: u64,
+        kind: Kind,
+        run: impl FnOnce(&SharedCall<'_>) -> Result<()>,
+    ) -> Result<()> {
+        debug_assert!(index < STAGES);
+        let number = STAGES * number + index + self.renewed.load(Ordering::Relaxed) + 1;
+        self.numbers.skip_to(number);
+        let outcome = run(&SharedCall::begin(&self.group, comm, &self.numbers, number, kind));
+        self.renewed.fetch_add(self.numbers.blocking() - number, Ordering::Relaxed);
+        outcome
+    }
+}
