@@ -75,6 +75,29 @@ fn a_panic_in_a_thread_of_the_engine_is_reported() {
     e.iter().for_each(|e| e.stop());
 }
 
+#[test]
+fn more_messages_than_one_look_takes_are_all_received_while_nobody_is_in_the_library() {
+    const MANY: usize = 100;
+    let e = engines(2, OPTIONS);
+    let (done, finished) = mpsc::channel();
+    for _ in 0..MANY {
+        let id = e[1].receive(&Pattern { context: 2, source: None, tag: None }, Region::empty());
+        let done = done.clone();
+        e[1].then(id, Box::new(move |_, _| done.send(()).expect("the test waits")));
+    }
+    // All of them arrive before the alarm thread comes to look.
+    let held = e[1].core.lock();
+    for _ in 0..MANY {
+        let _ = e[0].send(1, &Envelope { context: 2, source: 0, tag: 0 }, Region::empty(), Mode::Standard).expect("send");
+    }
+    drop(held);
+    for k in 0..MANY {
+        let received = finished.recv_timeout(std::time::Duration::from_secs(60));
+        assert!(received.is_ok(), "{k} of {MANY} messages were received");
+    }
+    e.iter().for_each(|e| e.stop());
+}
+
 /// Process 1, which sends packets to process 0 as no engine would.
 struct Rogue(ShmDevice);
 

@@ -482,6 +482,7 @@ impl Engine {
     #[inline]
     pub(super) fn leave_for<'a>(&'a self, mut core: Guard<'a, Core>, put_off: bool) {
         let by_program = !core.state.for_program.is_empty() && !in_service();
+        let mut moved = false;
         loop {
             if core.state.has_jobs(by_program) {
                 core = self.run_jobs(core);
@@ -506,14 +507,16 @@ impl Engine {
             if core.state.has_backlog() {
                 let core = &mut *core;
                 core.state.want_room(&mut core.devices);
-            } else if self.doorbell.is(rest) {
+            } else if self.doorbell.is(rest) && !moved {
                 return;
             } else if rest == Bell::Away && core.state.interest == 0 {
                 self.doorbell.set_away_lazily();
                 return;
             }
             self.doorbell.set(rest);
-            if !self.progress_unasked(&mut core) && !core.state.has_jobs(by_program) {
+            // A look takes a part of what has arrived. Nobody rings again for the rest, so this thread looks until it finds nothing.
+            moved = self.progress_unasked(&mut core);
+            if !moved && !core.state.has_jobs(by_program) {
                 return;
             }
         }
