@@ -24,8 +24,8 @@
 //!   that a rank whose call fails stays in step with the others.
 
 use limosa_mpi::comm::Comm;
+use limosa_mpi::op::Op;
 
-mod access;
 mod agreement;
 pub mod allgather;
 pub mod allreduce;
@@ -44,11 +44,9 @@ mod memory;
 mod notes;
 mod numbers;
 mod one_step;
-mod pieces;
 mod plan;
 pub mod reduce;
 pub mod reduce_scatter;
-mod reducer;
 mod run;
 pub mod scan;
 pub mod scatter;
@@ -124,7 +122,7 @@ impl<'a> Call<'a> {
         self.mailbox_use_on(kind, bytes, None)
     }
 
-    /// As [`Call::mailbox_use`], for an operation that can leave where it is what does not fit.
+    /// As [`Call::mailbox_use`], for an operation that can lend what does not fit.
     fn mailbox_use_to_move(&self, kind: Kind, bytes: usize) -> Option<MailboxUse> {
         self.mailbox_use_on(kind, bytes, Some(bytes))
     }
@@ -132,6 +130,11 @@ impl<'a> Call<'a> {
     /// As [`Call::mailbox_use_to_move`], for an operation with a root, of messages of so many bytes.
     fn mailbox_use_to_move_by_root(&self, kind: Kind, bytes: usize, message: usize) -> Option<MailboxUse> {
         self.mailbox_use_on(kind, bytes, Some(message))
+    }
+
+    /// As [`Call::mailbox_use`], for a reduction, of which operands that do not fit can be lent if the helper can combine them.
+    fn mailbox_use_to_combine(&self, kind: Kind, bytes: usize, op: &Op) -> Option<MailboxUse> {
+        self.mailbox_use_on(kind, bytes, op.is_predefined().then_some(bytes))
     }
 
     /// `message`: the bytes that decide whether to lend, if that is possible.

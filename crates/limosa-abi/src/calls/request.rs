@@ -322,18 +322,8 @@ pub(crate) fn mpi_testsome(
     some(cx, handles, &requests, found, outcount, array_of_indices, array_of_statuses)
 }
 
-/// Writes the end of an operation that stays to be completed into a status, with its error if it failed: the call
-/// itself has not.
-fn show(cx: &Cx, status: Option<&mut Status>, end: &End) {
-    let Some(status) = status else { return };
-    report(Some(status), end);
-    if let Some(error) = &end.error {
-        status.error = errors::code(cx, error);
-    }
-}
-
 pub(crate) fn mpi_request_get_status(
-    cx: &Cx,
+    _cx: &Cx,
     request: Option<&Arc<kinds::Request>>,
     flag: &mut c_int,
     status: Option<&mut Status>,
@@ -345,7 +335,7 @@ pub(crate) fn mpi_request_get_status(
     let end = request.look();
     *flag = end.is_some().into();
     if let Some(end) = end {
-        show(cx, status, &end);
+        report(status, &end);
     }
     Ok(())
 }
@@ -361,7 +351,7 @@ pub(crate) fn mpi_request_get_status_all(
     let ends: Option<Vec<End>> = requests.iter().map(|r| r.as_ref().map_or(Some(End::empty()), |r| r.look())).collect();
     *flag = ends.is_some().into();
     if let (Some(ends), Some(statuses)) = (ends, statuses(cx, array_of_statuses, requests.len())?) {
-        statuses.iter_mut().zip(&ends).for_each(|(status, end)| show(cx, Some(status), end));
+        statuses.iter_mut().zip(&ends).for_each(|(status, end)| report(Some(status), end));
     }
     Ok(())
 }
@@ -389,7 +379,7 @@ pub(crate) fn mpi_request_get_status_any(
     match ends.into_iter().next() {
         Some((i, end)) => {
             *index = i as c_int;
-            show(cx, status, &end);
+            report(status, &end);
         }
         None => *flag = 0,
     }
@@ -414,7 +404,7 @@ pub(crate) fn mpi_request_get_status_some(
     let mut statuses = statuses(cx, array_of_statuses, ends.len())?;
     for (at, (i, end)) in ends.into_iter().enumerate() {
         indices[at] = i as c_int;
-        show(cx, statuses.as_mut().map(|s| &mut s[at]), &end);
+        report(statuses.as_mut().map(|s| &mut s[at]), &end);
     }
     Ok(())
 }

@@ -6,7 +6,6 @@ pub(super) mod sliced;
 use std::sync::Arc;
 
 use super::buffer::{Buffer, check_apart};
-use super::pieces::Delivery;
 use super::plan::Work;
 use super::select::{self, Selected, select};
 use super::shared::{self, Kind};
@@ -42,8 +41,9 @@ fn check<'a>(send: Option<&'a Buffer>, receive: &'a Buffer, op: &Op) -> Result<&
 /// As for [`plan`].
 pub fn background(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, op: &Arc<Op>) -> Result<Plan> {
     let input = check(send, receive, op)?;
-    match call.mailbox_use_to_move(Kind::Allreduce, input.bytes()) {
-        Some(mailbox_use) => Exchange::reduction(call, Kind::Allreduce, mailbox_use.limits, op, input, Some(receive), Delivery::All)
+    let bytes = input.bytes();
+    match call.mailbox_use_to_combine(Kind::Allreduce, bytes, op) {
+        Some(mailbox_use) => Exchange::reduction(Kind::Allreduce, mailbox_use.limits, op, input, call.size(), 0..bytes, Some(receive))
             .map(|exchange| Plan::at(mailbox_use, exchange)),
         None => plan(call, send, receive, op).map(Plan::from),
     }

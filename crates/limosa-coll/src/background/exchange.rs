@@ -8,12 +8,10 @@ use limosa_p2p::memory::Region;
 use smallvec::SmallVec;
 
 use super::lent::LentBuffer;
-use super::reduction::Reduction;
 use crate::buffer::{Blocks, Buffer};
 use crate::kind::Kind;
 use crate::notes::LINE;
 use crate::one_step::{Audience, Executor, Share};
-use crate::pieces::Delivery;
 use crate::schedule::{Member, Schedule, check_own};
 use limosa_mpi::error::Result;
 use limosa_mpi::op::Op;
@@ -30,8 +28,6 @@ pub(crate) enum Contribution {
     Parts(Box<Parts>),
     /// Permission to read bytes where they are.
     Lent(Box<LentBuffer>),
-    /// Permission to read the operand of the reduction that is the intake, and to write its result.
-    Operand,
 }
 
 /// What an operation may leave in a set of mailboxes.
@@ -96,8 +92,6 @@ pub(crate) enum Intake {
     Each { into: Blocks, is_part: bool, most: usize },
     /// The operands of the first ranks combined: this part of them.
     Combined { operands: Operands, part: Range<usize>, into: Buffer, for_all: bool },
-    /// The same of operands that are not left: whoever looks combines pieces of them.
-    Pieces(Box<Reduction>),
 }
 
 /// What is combined.
@@ -127,34 +121,31 @@ impl Exchange {
         Exchange { kind, contribution, intake, by_program: false, own: None, by_messages: None }
     }
 
-    /// Operands combined, of which this rank gets into `into` what the delivery says, if anything. What does not fit
-    /// is combined by pieces where it is.
+    /// The operands of the first `ranks` ranks combined; `part` of that comes to `into`, if this rank gets any. What does not fit is lent, and a copy of
+    /// it where the result takes its place.
     ///
     /// # Errors
     /// `MPI_ERR_NO_MEM`.
     pub(crate) fn reduction(
-        member: impl Into<Member>,
         kind: Kind,
         limits: Limits,
         op: &Arc<Op>,
         input: &Buffer,
+        ranks: usize,
+        part: Range<usize>,
         into: Option<&Buffer>,
-        delivery: Delivery,
     ) -> Result<Exchange> {
-        let (member, bytes) = (member.into(), input.bytes());
-        let (ranks, part) = delivery.to(member.rank, member.size, bytes);
-        let into = into.filter(|_| ranks > 0);
-        let (contribution, intake) = if bytes > limits.most {
-            // Where parts are delivered, the place of this rank's may be that of operands.
-            let apart = matches!(delivery, Delivery::Parts(_)) && into.is_some_and(|into| into.base == input.base);
-            let reduction = Reduction::new(op, input, into.map(Buffer::region), apart, delivery, member.size)?;
-            (Contribution::Operand, Intake::Pieces(Box::new(reduction)))
-        } else {
-            let combined = |into: &Buffer| {
+        let region = input.region();
+        let in_place = into.is_some_and(|into| into.base == input.base);
+        let is_lent = region.len() > limits.most;
+        let contribution =
+            if is_lent { Contribution::Lent(Box::new(LentBuffer::of_block(region, in_place)?)) } else { Contribution::Block(region) };
+        let intake = match into {
+            Some(into) if ranks > 0 => {
                 let operands = Operands { op: op.clone(), like: input.clone(), ranks };
-                Intake::Combined { operands, part, into: into.clone(), for_all: kind == Kind::Allreduce }
-            };
-            (Contribution::Block(input.region()), into.map_or(Intake::Nothing, combined))
+                Intake::Combined { operands, part, into: into.clone(), for_all: kind == Kind::Allreduce && !is_lent }
+            }
+            _ => Intake::Nothing,
         };
         Ok(Exchange { by_program: !op.is_predefined(), ..Exchange::new(kind, contribution, intake) })
     }
@@ -162,7 +153,7 @@ impl Exchange {
     /// Bytes that are left at once.
     pub(super) fn bytes(&self, size: usize, me: usize) -> usize {
         match &self.contribution {
-            Contribution::Nothing | Contribution::Signal | Contribution::Operand => 0,
+            Contribution::Nothing | Contribution::Signal => 0,
             Contribution::Block(region) => region.len(),
             Contribution::Parts(parts) => match parts.even {
                 Some(len) => len * size,

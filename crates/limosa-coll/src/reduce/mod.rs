@@ -6,7 +6,6 @@ pub(super) mod sliced;
 use std::sync::Arc;
 
 use super::buffer::{Buffer, check_apart};
-use super::pieces::Delivery;
 use super::plan::Work;
 use super::select::{self, Selected, select};
 use super::shared::{self, Kind};
@@ -32,9 +31,10 @@ pub fn run(call: &Call<'_>, send: Option<&Buffer>, receive: Option<&Buffer>, op:
 /// # Errors
 /// As for [`plan`].
 pub fn background(call: &Call<'_>, send: Option<&Buffer>, receive: Option<&Buffer>, op: &Arc<Op>, root: i32) -> Result<Plan> {
-    let (input, result, root_rank) = check(call, send, receive, op, root)?;
-    match call.mailbox_use_to_move(Kind::Reduce, input.bytes()) {
-        Some(mailbox_use) => Exchange::reduction(call, Kind::Reduce, mailbox_use.limits, op, input, result, Delivery::To(root_rank))
+    let (input, result, _) = check(call, send, receive, op, root)?;
+    let bytes = input.bytes();
+    match call.mailbox_use_to_combine(Kind::Reduce, bytes, op) {
+        Some(mailbox_use) => Exchange::reduction(Kind::Reduce, mailbox_use.limits, op, input, call.size(), 0..bytes, result)
             .map(|exchange| Plan::at(mailbox_use, exchange)),
         None => plan(call, send, receive, op, root).map(Plan::from),
     }

@@ -6,7 +6,6 @@ pub(super) mod via_reduce;
 use std::sync::Arc;
 
 use super::buffer::{Buffer, check_apart};
-use super::pieces::Delivery;
 use super::select::{self, select_part};
 use super::shared::{self, Kind};
 use super::{Call, Exchange, Plan, Schedule};
@@ -32,10 +31,11 @@ pub fn run(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, counts: &[i
 /// As for [`plan`].
 pub fn background(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, counts: &[i64], op: &Arc<Op>) -> Result<Plan> {
     let (input, own, lengths) = check(call, send, receive, counts, op)?;
-    match call.mailbox_use_to_move(Kind::ReduceScatter, input.bytes()) {
+    match call.mailbox_use_to_combine(Kind::ReduceScatter, input.bytes(), op) {
         Some(mailbox_use) => {
-            let delivery = Delivery::of_parts(&lengths, input.datatype.size() as usize);
-            Exchange::reduction(call, Kind::ReduceScatter, mailbox_use.limits, op, input, Some(&own), delivery)
+            let first = lengths[..call.rank()].iter().sum::<usize>() * input.datatype.size() as usize;
+            let part = first..first + own.bytes();
+            Exchange::reduction(Kind::ReduceScatter, mailbox_use.limits, op, input, call.size(), part, Some(&own))
                 .map(|exchange| Plan::at(mailbox_use, exchange))
         }
         None => plan(call, send, receive, counts, op).map(Plan::from),

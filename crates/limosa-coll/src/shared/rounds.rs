@@ -20,11 +20,11 @@ use limosa_base::slots::{Awaited, Bytes, MAX_STEPS, Progress, RoundBuffers};
 use limosa_p2p::memory::Region;
 
 use super::call::{First, SharedCall};
+use super::fold::Reducer;
+use super::pieces::Delivery;
 use super::{NOWHERE, SharedGroup, select};
 use crate::buffer::{Blocks, Buffer};
 use crate::memory::{Flat, Scratch};
-use crate::pieces::Delivery;
-use crate::reducer::Reducer;
 use crate::schedule::copy_own;
 use limosa_mpi::error::Result;
 use limosa_mpi::fail;
@@ -224,7 +224,7 @@ pub(super) fn reduce(
     input: &Buffer,
     result: Option<&Region>,
     apart: bool,
-    delivery: &Delivery,
+    delivery: Delivery<'_>,
 ) -> Result<()> {
     let (shared_call, bytes, me) = (rounds.shared_call, input.bytes(), rounds.shared_call.me());
     let element = reducer.element();
@@ -254,7 +254,7 @@ pub(super) fn reduce(
         let everything_is_there = Awaited::AllProgress(rounds.step(round + 1));
         let gets_any = match delivery {
             Delivery::All | Delivery::Prefixes { .. } => true,
-            Delivery::To(root) => *root == me,
+            Delivery::To(root) => root == me,
             Delivery::Parts(ends) => {
                 let start = if me == 0 { 0 } else { ends[me - 1] };
                 start < offset + len && offset < ends[me]
@@ -294,7 +294,7 @@ pub(super) fn reduce(
 ///
 /// # Safety
 /// The operands must be in the parts, and these bytes used by nobody else.
-unsafe fn combine(rounds: &Rounds<'_>, reducer: &Reducer<'_>, from: usize, len: usize, delivery: &Delivery) -> Result<()> {
+unsafe fn combine(rounds: &Rounds<'_>, reducer: &Reducer<'_>, from: usize, len: usize, delivery: Delivery<'_>) -> Result<()> {
     let at = |rank: usize| rounds.part(rank).wrapping_add(from);
     let size = rounds.shared_call.size();
     // SAFETY: parts of the round buffers of this many bytes, by the caller's promise; scratch memory is this rank's.
@@ -327,7 +327,7 @@ unsafe fn combine(rounds: &Rounds<'_>, reducer: &Reducer<'_>, from: usize, len: 
 ///
 /// # Safety
 /// The round must be combined.
-unsafe fn copy_out(rounds: &Rounds<'_>, region: &Region, apart: Option<&Flat>, offset: usize, len: usize, delivery: &Delivery) {
+unsafe fn copy_out(rounds: &Rounds<'_>, region: &Region, apart: Option<&Flat>, offset: usize, len: usize, delivery: Delivery<'_>) {
     let me = rounds.shared_call.me();
     let (from, to, len) = match delivery {
         Delivery::All | Delivery::To(_) => (rounds.part(rounds.shared_call.size()), offset, len),

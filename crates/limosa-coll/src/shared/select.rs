@@ -34,6 +34,11 @@ pub(super) fn share_bytes(len: usize) -> usize {
 /// Parts of a scatter that are shorter than this are copied by their receivers alone, which then have them in their caches.
 pub(super) const SCATTER_TOGETHER: usize = 512 << 10;
 
+/// Bytes of a piece of a reduction of `len` bytes by `ranks` ranks, when operands are copied from process to process.
+pub(super) fn piece_bytes(len: usize, ranks: usize) -> usize {
+    len.div_ceil(ranks).next_multiple_of(1 << 10).clamp(4 << 10, 128 << 10)
+}
+
 /// Bytes of a chunk of a broadcast through the round buffers.
 pub(super) fn chunk_bytes(half: usize) -> usize {
     half.min(64 << 10)
