@@ -18,7 +18,8 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
 # What the wheel is made of: a change here installs it again.
-WHEEL_SOURCES := $(shell find api crates kernels lab python -type f -not -path '*/tests/*' -not -path '*/__pycache__/*') \
+WHEEL_SOURCES := $(shell find api crates kernels lab python -type f -not -path '*/tests/*' \
+                         -not -path '*/__pycache__/*') \
                  Cargo.toml Cargo.lock pyproject.toml
 
 .PHONY: help
@@ -85,12 +86,14 @@ coverage: $(STAMPS)/test ## Line coverage of the crates by their tests and the C
 	tests/coverage
 
 .PHONY: lint
-lint: $(STAMPS)/lint $(STAMPS)/test $(STAMPS)/demo $(STAMPS)/mpi4py | system-packages ## Formatting, clippy, ruff, mypy, shellcheck
+lint: $(STAMPS)/lint $(STAMPS)/test $(STAMPS)/demo $(STAMPS)/mpi4py | system-packages
+lint: ## Formatting, clippy, ruff, mypy, shellcheck
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
 	.ci/check-aarch64
 	ruff check
 	ruff format --check
+	git ls-files -z '*.c' '*.h' | xargs -0 clang-format --dry-run --Werror
 	mypy
 	vermin --quiet --no-tips --violations --target=3.10- python lab kernels
 	shellcheck python/scripts/* python/tools/check-system .ci/run .ci/check-aarch64 tests/all tests/fuzz/run

@@ -3,9 +3,10 @@
 
     python3 api/derive.py <directory with mpi-standard-5.0-apis.json and mpi-standard-5.0-abi.json> [output]
 
-Only facts are carried over: names, kinds, directions, array lengths, constant values. What the description does not say is written
-down here, as data: the C type of each parameter kind, the chapter of each function, and the functions that are not exported symbols.
-The output has one function, constant or kind per line, so that a change of the standard reads as a diff.
+Only facts are carried over: names, kinds, directions, array lengths, constant values. What the description does not say
+is written down here, as data: the C type of each parameter kind, the chapter of each function, and the functions that
+are not exported symbols. The output has one function, constant or kind per line, so that a change of the standard reads
+as a diff.
 """
 
 import json
@@ -13,8 +14,8 @@ import pathlib
 import re
 import sys
 
-# C type of each parameter kind: (type, type in the `_c` twin if that differs). `None` means that the C declaration depends on the
-# parameter and is spelled out by the generators (functions, varargs).
+# C type of each parameter kind: (type, type in the `_c` twin if that differs). `None` means that the C declaration
+# depends on the parameter and is spelled out by the generators (functions, varargs).
 KINDS = {
     # handles
     "COMMUNICATOR": "MPI_Comm",
@@ -112,12 +113,15 @@ FUNCTION_TYPES = {
     "EVENT_FREE_CB_FUNCTION": "MPI_T_event_free_cb_function",
 }
 # Every other kind is a C int. The list is spelled out so that a kind that a later edition adds is noticed.
-INT_KINDS = """ACCESS_MODE ARGUMENT_COUNT ARRAY_LENGTH ARRAY_LENGTH_NNI ARRAY_LENGTH_PI ASSERT BIND_TYPE CAT_INDEX COLOR COMBINER
-COMM_COMPARISON COMM_SIZE COMM_SIZE_PI COORDINATE CVAR_INDEX CVAR_INDEX_SPECIAL DEGREE DIMENSION DISTRIB_ENUM DTYPE_DISTRIBUTION
-ERROR_CLASS ERROR_CODE EVENT_INDEX FILE_DESCRIPTOR GENERIC_DTYPE_INT GROUP_COMPARISON INDEX INFO_VALUE_LENGTH KEY KEYVAL KEY_INDEX
-LOCK_TYPE LOGICAL LOGICAL_OPTIONAL MATH NUM_DIMS ORDER PARTITION PROCESS_GRID_SIZE PROFILE_LEVEL PVAR_CLASS PVAR_INDEX RANK RANK_NNI
-SOURCE_INDEX SPLIT_TYPE STRING_LENGTH TAG THREAD_LEVEL TOOLENUM_INDEX TOOLENUM_SIZE TOOLS_NUM_ELEM_SMALL TOOL_VAR_VALUE
-TOOL_VAR_VERBOSITY TOPOLOGY_TYPE TYPECLASS TYPECLASS_SIZE UPDATE_MODE UPDATE_NUMBER VARIABLE_SCOPE VERSION WEIGHT""".split()
+INT_KINDS = """
+ACCESS_MODE ARGUMENT_COUNT ARRAY_LENGTH ARRAY_LENGTH_NNI ARRAY_LENGTH_PI ASSERT BIND_TYPE CAT_INDEX COLOR COMBINER
+COMM_COMPARISON COMM_SIZE COMM_SIZE_PI COORDINATE CVAR_INDEX CVAR_INDEX_SPECIAL DEGREE DIMENSION DISTRIB_ENUM
+DTYPE_DISTRIBUTION ERROR_CLASS ERROR_CODE EVENT_INDEX FILE_DESCRIPTOR GENERIC_DTYPE_INT GROUP_COMPARISON INDEX
+INFO_VALUE_LENGTH KEY KEYVAL KEY_INDEX LOCK_TYPE LOGICAL LOGICAL_OPTIONAL MATH NUM_DIMS ORDER PARTITION
+PROCESS_GRID_SIZE PROFILE_LEVEL PVAR_CLASS PVAR_INDEX RANK RANK_NNI SOURCE_INDEX SPLIT_TYPE STRING_LENGTH TAG
+THREAD_LEVEL TOOLENUM_INDEX TOOLENUM_SIZE TOOLS_NUM_ELEM_SMALL TOOL_VAR_VALUE TOOL_VAR_VERBOSITY TOPOLOGY_TYPE TYPECLASS
+TYPECLASS_SIZE UPDATE_MODE UPDATE_NUMBER VARIABLE_SCOPE VERSION WEIGHT
+""".split()
 
 # Handle types, in the order of their predefined values, with the error class of a bad handle.
 HANDLES = [
@@ -136,11 +140,16 @@ HANDLES = [
 
 STATUS = {
     "size": 32,
-    "fields": [["MPI_SOURCE", "int", 1, 0], ["MPI_TAG", "int", 1, 4], ["MPI_ERROR", "int", 1, 8], ["MPI_internal", "int", 5, 12]],
+    "fields": [
+        ["MPI_SOURCE", "int", 1, 0],
+        ["MPI_TAG", "int", 1, 4],
+        ["MPI_ERROR", "int", 1, 8],
+        ["MPI_internal", "int", 5, 12],
+    ],
 }
 
-# Names that the standard's ABI library exports beyond those of the description: its partitioned functions already take an MPI_Count, and
-# the ABI has twins of the same signature for them.
+# Names that the standard's ABI library exports beyond those of the description: its partitioned functions already take
+# an MPI_Count, and the ABI has twins of the same signature for them.
 EXTRA_TWINS = {"MPI_Psend_init", "MPI_Precv_init"}
 
 # The chapters, in the order of the standard.
@@ -194,9 +203,15 @@ CHAPTERS = [
     ),
     ("External interfaces", r"MPI_(Grequest|Status_set_(cancelled|elements))"),
     ("Process topologies", r"MPI_(Cart|Graph|Dist_graph|Dims|Topo|Neighbor|Ineighbor)"),
-    ("Groups, communicators, caching", r"MPI_(Group_|Comm_(?!.*buffer)|Intercomm_|.*_keyval|.*_(set|get|delete)_attr|.*_(set|get)_name)"),
+    (
+        "Groups, communicators, caching",
+        r"MPI_(Group_|Comm_(?!.*buffer)|Intercomm_|.*_keyval|.*_(set|get|delete)_attr|.*_(set|get)_name)",
+    ),
     ("Datatypes", r"MPI_(Type_|Pack|Unpack|Get_address|Aint_|Get_elements)"),
-    ("Collective communication", r"MPI_I?(?i:barrier|bcast|gather|scatter|all(gather|reduce|toall)|reduce|scan|exscan)|MPI_Op_"),
+    (
+        "Collective communication",
+        r"MPI_I?(?i:barrier|bcast|gather|scatter|all(gather|reduce|toall)|reduce|scan|exscan)|MPI_Op_",
+    ),
     ("Point-to-point communication", r"MPI_"),
 ]
 
@@ -250,7 +265,9 @@ def derive_functions(apis):
             continue
         sig = {"name": sig.pop("name"), "chapter": chapter(raw["name"]), **sig}
         if FORTRAN_ONLY.match(raw["name"]):
-            sig["symbol"] = False  # takes MPI_Fint, which the C ABI does not know: mpi.h defines it, the library does not export it
+            sig["symbol"] = (
+                False  # takes MPI_Fint, which the C ABI does not know: mpi.h defines it, the library does not export it
+            )
         functions.append(sig)
     return functions, callbacks
 

@@ -1,4 +1,4 @@
-"""Runs several kernels in one job: ``limosa run -n 2 python run.py --comm pypar inner 'wave3d --n 65' 'cg --n 129'``."""
+"""Runs several kernels in one job: ``limosa run -n 2 python run.py --comm pypar inner 'wave3d --n 65' 'cg --n 9'``."""
 
 import os
 import sys

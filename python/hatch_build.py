@@ -38,7 +38,9 @@ class LimosaBuildHook(BuildHookInterface[Any]):
         library = strip(artifact(built, "libmpi_abi.so"), staging / "libmpi_abi.so.1")
         launcher = strip(artifact(built, "limosa"), staging / "limosa")
         linker_line = staging / "libmpi_abi.so"
-        linker_line.write_text("/* For the linker: the library and its only name at run time. */\nINPUT(libmpi_abi.so.1)\n")
+        linker_line.write_text(
+            "/* For the linker: the library and its only name at run time. */\nINPUT(libmpi_abi.so.1)\n"
+        )
         header = staging / "mpi.h"
         header.write_bytes(run(["cargo", "run", "--release", "--quiet", "-p", "limosa-api", "--", "header"], root))
 
@@ -89,6 +91,8 @@ def run(command: list[str], cwd: Path) -> bytes:
     try:
         return subprocess.run(command, cwd=cwd, check=True, stdout=subprocess.PIPE).stdout
     except FileNotFoundError:
-        raise SystemExit(f"limosa: {command[0]} is needed to build the wheel but is not installed; see https://rustup.rs") from None
+        raise SystemExit(
+            f"limosa: {command[0]} is needed to build the wheel but is not installed; see https://rustup.rs"
+        ) from None
     except subprocess.CalledProcessError as error:
         raise SystemExit(f"limosa: `{' '.join(command)}` failed with exit code {error.returncode}") from None

@@ -1,7 +1,7 @@
 //! Renders the constants as Rust, for `limosa-mpi`.
 //!
-//! Error classes become `ErrorClass`, handles and other C ints `i32`, addresses (`MPI_IN_PLACE`, `MPI_COMM_DUP_FN`, ...) `usize`, and
-//! `MPI_DISPLACEMENT_CURRENT` `i64`. Constants that only Fortran has are left out.
+//! Error classes become `ErrorClass`, handles and other C ints `i32`, addresses (`MPI_IN_PLACE`, `MPI_COMM_DUP_FN`,
+//! ...) `usize`, and `MPI_DISPLACEMENT_CURRENT` `i64`. Constants that only Fortran has are left out.
 
 use std::fmt::Write;
 
@@ -22,7 +22,8 @@ fn rust_type(table: &Table, constant: &Constant) -> Option<&'static str> {
 /// What a reader of the generated documentation wants to know about a constant.
 fn doc(constant: &Constant) -> String {
     let words = constant.category.to_lowercase().replace('_', " ");
-    let named: Vec<&str> = [&constant.c, &constant.cpp, &constant.fortran].into_iter().flatten().map(String::as_str).collect();
+    let named: Vec<&str> =
+        [&constant.c, &constant.cpp, &constant.fortran].into_iter().flatten().map(String::as_str).collect();
     if named.is_empty() { words } else { format!("{words}: `{}`", named.join("`, `")) }
 }
 
@@ -34,9 +35,14 @@ pub fn render(table: &Table) -> String {
             writeln!(out, "/// {}\npub const {}: {ty} = {value};", doc(constant), constant.name).unwrap();
         }
     }
-    let number = |c: &Constant| if let Value::Int(v) = c.value { v } else { unreachable!("error classes and handles are numbers") };
+    let number = |c: &Constant| {
+        if let Value::Int(v) = c.value { v } else { unreachable!("error classes and handles are numbers") }
+    };
 
-    out.push_str("/// Error classes with their names, in ascending order.\npub const ERROR_CLASS_NAMES: &[(ErrorClass, &str)] = &[\n");
+    out.push_str(
+        "/// Error classes with their names, in ascending order.\n\
+         pub const ERROR_CLASS_NAMES: &[(ErrorClass, &str)] = &[\n",
+    );
     let mut classes: Vec<&Constant> = table.constants.iter().filter(|c| c.category == "ERROR_CLASSES").collect();
     classes.sort_by_key(|c| number(c));
     for c in classes {
@@ -44,9 +50,10 @@ pub fn render(table: &Table) -> String {
     }
     out.push_str("];\n");
 
-    for (name, doc, wanted) in
-        [("PREDEFINED_HANDLES", "All predefined handles", None), ("PREDEFINED_DATATYPES", "Predefined datatypes", Some("MPI_Datatype"))]
-    {
+    for (name, doc, wanted) in [
+        ("PREDEFINED_HANDLES", "All predefined handles", None),
+        ("PREDEFINED_DATATYPES", "Predefined datatypes", Some("MPI_Datatype")),
+    ] {
         writeln!(out, "/// {doc} as (value, name) in ascending order; of synonyms the first by name.").unwrap();
         writeln!(out, "pub const {name}: &[(i32, &str)] = &[").unwrap();
         let of_kind = |c: &&Constant| match wanted {

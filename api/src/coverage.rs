@@ -17,15 +17,18 @@ pub struct Glue {
     pub plan: bool,
 }
 
-/// Finds the functions that are done: those with glue in a module of the folder `calls`, by their lower-case names. Only files that `mod.rs`
-/// names are modules, so a file counts from the moment it is part of the crate.
+/// Finds the functions that are done: those with glue in a module of the folder `calls`, by their lower-case names.
+/// Only files that `mod.rs` names are modules, so a file counts from the moment it is part of the crate.
 ///
 /// # Panics
-/// If a file cannot be read, if two modules define the glue of one function, or if a plan is not that of an operation with several forms.
+/// If a file cannot be read, if two modules define the glue of one function, or if a plan is not that of an operation
+/// with several forms.
 pub fn scan(table: &Table, calls: &Path) -> HashMap<String, Glue> {
     let mut found = HashMap::new();
     for line in read(&calls.join("mod.rs")).lines() {
-        let Some(module) = line.strip_prefix("pub(crate) mod ").and_then(|rest| rest.strip_suffix(';')) else { continue };
+        let Some(module) = line.strip_prefix("pub(crate) mod ").and_then(|rest| rest.strip_suffix(';')) else {
+            continue;
+        };
         for name in functions(&read(&calls.join(format!("{module}.rs")))) {
             for (function, glue) in served(table, module, name) {
                 if let Some(other) = found.insert(function.clone(), glue) {
@@ -71,7 +74,10 @@ fn served(table: &Table, module: &str, name: &str) -> Vec<(String, Glue)> {
     let Some(operation) = name.strip_prefix("plan_") else { return Vec::new() };
     let forms = table.functions.iter().filter(|f| f.operation().to_lowercase() == format!("mpi_{operation}"));
     let served: Vec<_> = forms.map(|f| (f.name.to_lowercase(), glue(true))).collect();
-    assert!(served.len() > 1, "calls/{module}.rs has {name}, but api/roles.json has no operation of that name with several forms");
+    assert!(
+        served.len() > 1,
+        "calls/{module}.rs has {name}, but api/roles.json has no operation of that name with several forms"
+    );
     served
 }
 
@@ -82,9 +88,12 @@ fn is_done(function: &Function, glue: &HashMap<String, Glue>) -> bool {
 /// The page.
 pub fn render(table: &Table, glue: &HashMap<String, Glue>) -> String {
     let mut out = String::from(
-        "# Coverage of MPI-5\n\nEvery C function of the standard, by chapter. *done*: implemented; *not yet*: exported, but reports \
-         `MPI_ERR_UNSUPPORTED_OPERATION` and its name through the error handler. A function with a large-count twin is listed once, with `(_c)`.\n\
-         *in mpi.h*: a conversion for Fortran, outside the ABI, that the header expresses through functions of the ABI.\n\n\
+        "# Coverage of MPI-5\n\n\
+         Every C function of the standard, by chapter. *done*: implemented; *not yet*: exported, but reports\n\
+         `MPI_ERR_UNSUPPORTED_OPERATION` and its name through the error handler. A function with a large-count twin is \
+         listed\nonce, with `(_c)`.\n\
+         *in mpi.h*: a conversion for Fortran, outside the ABI, that the header expresses through functions of the \
+         ABI.\n\n\
          This page is generated: `cargo run -p limosa-api -- coverage > docs/coverage.md`.\n\n",
     );
     let mut rows = String::new();
@@ -105,7 +114,8 @@ pub fn render(table: &Table, glue: &HashMap<String, Glue>) -> String {
             writeln!(details, "| {}{} | {state} |", f.name, if f.large { " (_c)" } else { "" }).unwrap();
         }
     }
-    writeln!(out, "| chapter | done | functions |\n|---|---|---|\n{rows}| **all** | **{all_done}** | **{all}** |").unwrap();
+    writeln!(out, "| chapter | done | functions |\n|---|---|---|\n{rows}| **all** | **{all_done}** | **{all}** |")
+        .unwrap();
     out + &details
 }
 
@@ -116,14 +126,21 @@ mod tests {
     #[test]
     fn a_plan_serves_all_forms_and_other_glue_one_function() {
         let table = Table::load();
-        let names = |glue: &str| -> Vec<String> { served(&table, "coll", glue).into_iter().map(|(function, _)| function).collect() };
-        assert_eq!(names("plan_reduce_scatter"), ["mpi_ireduce_scatter", "mpi_reduce_scatter", "mpi_reduce_scatter_init"]);
+        let names = |glue: &str| -> Vec<String> {
+            served(&table, "coll", glue).into_iter().map(|(function, _)| function).collect()
+        };
+        assert_eq!(
+            names("plan_reduce_scatter"),
+            ["mpi_ireduce_scatter", "mpi_reduce_scatter", "mpi_reduce_scatter_init"]
+        );
         assert_eq!(names("mpi_igather"), ["mpi_igather"]);
         assert_eq!(names("helper"), Vec::<String>::new());
     }
 
     #[test]
-    #[should_panic(expected = "has plan_comm_size, but api/roles.json has no operation of that name with several forms")]
+    #[should_panic(
+        expected = "has plan_comm_size, but api/roles.json has no operation of that name with several forms"
+    )]
     fn a_plan_of_no_operation_is_reported() {
         served(&Table::load(), "comm", "plan_comm_size");
     }

@@ -1,8 +1,9 @@
 //! Renders the exported functions of the library as Rust, for `limosa-abi`.
 //!
-//! Per function of the table there is one private function that checks and decodes the arguments and calls the glue, and up to four
-//! exported ones that only widen their integers and pass their name: `MPI_X`, `PMPI_X`, `MPI_X_c`, `PMPI_X_c`. Which Rust type the glue sees
-//! for which kind of parameter is the convention written down in `crates/limosa-abi/src/calls/mod.rs`; [`Passing`] is that convention as code.
+//! Per function of the table there is one private function that checks and decodes the arguments and calls the glue,
+//! and up to four exported ones that only widen their integers and pass their name: `MPI_X`, `PMPI_X`, `MPI_X_c`,
+//! `PMPI_X_c`. Which Rust type the glue sees for which kind of parameter is the convention written down in
+//! `crates/limosa-abi/src/calls/mod.rs`; [`Passing`] is that convention as code.
 //!
 //! A function without glue becomes one that reports `MPI_ERR_UNSUPPORTED_OPERATION`.
 
@@ -160,16 +161,20 @@ fn snake(name: &str) -> String {
     name.to_lowercase()
 }
 
-/// What the entry point checks of a parameter besides handles: the bad C arguments that it refuses, with the error class. For tests.
+/// What the entry point checks of a parameter besides handles: the bad C arguments that it refuses, with the error
+/// class. For tests.
 pub fn refused<'a>(table: &Table, function: &Function, arg: &Arg<'a>) -> Vec<(&'static str, &'a str)> {
     let passing = passing(table, function, arg);
     let role = &arg.param.role;
-    let least = role.error.as_deref().filter(|_| matches!(passing, Passing::Wide | Passing::Bounded | Passing::LateCount));
-    let null = matches!(passing, Passing::Out | Passing::WideOut | Passing::Text | Passing::TextOut | Passing::StatusIn);
+    let least =
+        role.error.as_deref().filter(|_| matches!(passing, Passing::Wide | Passing::Bounded | Passing::LateCount));
+    let null =
+        matches!(passing, Passing::Out | Passing::WideOut | Passing::Text | Passing::TextOut | Passing::StatusIn);
     least.map(|class| ("-1", class)).into_iter().chain(null.then_some(("0", "MPI_ERR_ARG"))).collect()
 }
 
-/// The entry points. `glue` has the glue of each function that is done, by its lower-case name; `short` names those that have a fast path.
+/// The entry points. `glue` has the glue of each function that is done, by its lower-case name; `short` names those
+/// that have a fast path.
 pub fn render(table: &Table, glue: &HashMap<String, Glue>, short: &HashSet<String>) -> String {
     let mut out = String::new();
     kinds(table, &mut out);
@@ -208,10 +213,13 @@ fn kinds(table: &Table, out: &mut String) {
     out.push_str("pub(crate) mod kind {\n    use super::*;\n");
     let mut all = Vec::new();
     for (i, handle) in table.handles.iter().enumerate() {
-        let values = table.constants.iter().filter(|c| c.c_type.as_ref() == Some(&handle.c_type)).filter_map(|c| match c.value {
-            Value::Int(v) => Some(v),
-            _ => None,
-        });
+        let values =
+            table.constants.iter().filter(|c| c.c_type.as_ref() == Some(&handle.c_type)).filter_map(|c| {
+                match c.value {
+                    Value::Int(v) => Some(v),
+                    _ => None,
+                }
+            });
         let (low, high) = (values.clone().min().unwrap(), values.max().unwrap());
         let word = handle.kind.to_lowercase();
         let article = if "aeiou".contains(&word[..1]) { "an" } else { "a" };
@@ -220,7 +228,8 @@ fn kinds(table: &Table, out: &mut String) {
         let tag = i + 1;
         writeln!(
             out,
-            "    pub(crate) const {}: Kind = Kind {{ noun: {:?}, null: consts::{null}, null_name: {null:?}, class: consts::{class}, tag: {tag}, low: {low}, high: {high} }};",
+            "    pub(crate) const {}: Kind = Kind {{ noun: {:?}, null: consts::{null}, null_name: {null:?}, class: \
+             consts::{class}, tag: {tag}, low: {low}, high: {high} }};",
             handle.kind,
             format!("{article} {word}")
         )
@@ -238,12 +247,19 @@ fn callbacks(table: &Table, out: &mut String) {
                 continue;
             }
             let args = table.args(function, large);
-            let types: Vec<String> =
-                args.iter().map(|a| if a.param.kind == "VARARGS" { "...".into() } else { extern_type(table, a) }).collect();
+            let types: Vec<String> = args
+                .iter()
+                .map(|a| if a.param.kind == "VARARGS" { "...".into() } else { extern_type(table, a) })
+                .collect();
             let result = rust_type(table, &table.return_type(function));
             let twin = if large { "_c" } else { "" };
-            writeln!(out, "    pub(crate) type {}{twin} = unsafe extern \"C\" fn({}) -> {result};", function.name, types.join(", "))
-                .unwrap();
+            writeln!(
+                out,
+                "    pub(crate) type {}{twin} = unsafe extern \"C\" fn({}) -> {result};",
+                function.name,
+                types.join(", ")
+            )
+            .unwrap();
         }
     }
     out.push_str("}\n");
@@ -265,7 +281,8 @@ fn target(table: &Table, function: &Function) -> String {
         let name = ident(&arg.param.name);
         return match arg.pointer {
             true => format!(
-                "Target::{variant}({{\n        // SAFETY: valid or null by the caller's promise.\n        unsafe {{ args::peek({name}) }} }})"
+                "Target::{variant}({{\n        // SAFETY: valid or null by the caller's promise.\n        unsafe {{ \
+                 args::peek({name}) }} }})"
             ),
             false => format!("Target::{variant}({name})"),
         };
@@ -285,8 +302,10 @@ fn inner(table: &Table, function: &Function, glue: Option<&Glue>, out: &mut Stri
         })
         .collect();
     let fn_name = snake(&function.name);
-    let params: Vec<String> =
-        args.iter().map(|(a, r)| format!("{}: {}", ident(&a.param.name), common_type(*r, extern_type(table, a)))).collect();
+    let params: Vec<String> = args
+        .iter()
+        .map(|(a, r)| format!("{}: {}", ident(&a.param.name), common_type(*r, extern_type(table, a))))
+        .collect();
     let params = params.iter().map(|p| format!(", {p}")).collect::<String>();
     let result = rust_type(table, &table.return_type(function));
     let fallible = function.returns == "ERROR_CODE";
@@ -296,7 +315,8 @@ fn inner(table: &Table, function: &Function, glue: Option<&Glue>, out: &mut Stri
             if fallible {
                 writeln!(out, "    unsupported(call_name, large, {})\n}}", target(table, function)).unwrap();
             } else {
-                writeln!(out, "    unsupported(call_name, large, Target::Default);\n    Default::default()\n}}").unwrap();
+                writeln!(out, "    unsupported(call_name, large, Target::Default);\n    Default::default()\n}}")
+                    .unwrap();
             }
         }
         Some(glue) => {
@@ -309,11 +329,16 @@ fn inner(table: &Table, function: &Function, glue: Option<&Glue>, out: &mut Stri
             let time = if function.any_time { "AnyTime" } else { "Running" };
             writeln!(out, "    enter(call_name, large, When::{time}, {}, |cx| {{", target(table, function)).unwrap();
             let mut order: Vec<&(Arg, Passing)> = args.iter().collect();
-            order.sort_by_key(|(a, _)| !matches!(a.param.kind.as_str(), "COMMUNICATOR" | "WINDOW" | "FILE" | "SESSION"));
+            order
+                .sort_by_key(|(a, _)| !matches!(a.param.kind.as_str(), "COMMUNICATOR" | "WINDOW" | "FILE" | "SESSION"));
             for (arg, passing) in order {
                 decode(arg, *passing, out);
             }
-            let passed = if glue.plan { to_plan(table, function, &args) } else { args.iter().map(|(a, p)| pass(a, *p)).collect() };
+            let passed = if glue.plan {
+                to_plan(table, function, &args)
+            } else {
+                args.iter().map(|(a, p)| pass(a, *p)).collect()
+            };
             let passed = passed.iter().map(|p| format!(", {p}")).collect::<String>();
             writeln!(out, "        {call}(cx{passed})\n    }})\n}}").unwrap();
         }
@@ -346,7 +371,9 @@ fn decode(arg: &Arg, passing: Passing, out: &mut String) {
     let safety = "// SAFETY: by the caller's promise a non-null pointer is valid for the duration of the call.";
     let line = match passing {
         Passing::Wide | Passing::Bounded => match (arg.param.role.least, &arg.param.role.error) {
-            (Some(least), Some(class)) => format!("args::at_least({name} as i64, {least}, {quoted}, consts::{class})?;"),
+            (Some(least), Some(class)) => {
+                format!("args::at_least({name} as i64, {least}, {quoted}, consts::{class})?;")
+            }
             _ => return,
         },
         Passing::Object => format!("let {name} = cx.get::<kinds::{object}>({name}, {quoted})?;"),
@@ -397,13 +424,17 @@ fn exported(table: &Table, function: &Function, large: bool, has_fast_path: bool
             });
             continue;
         }
-        let own = table.args(function, large).into_iter().find(|a| a.param.name == arg.param.name).expect("same parameter");
+        let own =
+            table.args(function, large).into_iter().find(|a| a.param.name == arg.param.name).expect("same parameter");
         params.push(format!("{id}: {}", extern_type(table, &own)));
         passed.push(match passing {
             Passing::Wide | Passing::LateCount => format!("{id} as i64"),
             Passing::WideArray => format!("IntArray::from({id})"),
             Passing::WideOut => format!("OutInt::from({id})"),
-            Passing::AnyFunction => format!("{{\n    // SAFETY: a function pointer is a function pointer; the glue casts it back to the type that `large` implies.\n    unsafe {{ std::mem::transmute({id}) }} }}"),
+            Passing::AnyFunction => format!(
+                "{{\n    // SAFETY: a function pointer is a function pointer; the glue casts it back to the type that \
+                 `large` implies.\n    unsafe {{ std::mem::transmute({id}) }} }}"
+            ),
             _ => id,
         });
     }
@@ -422,15 +453,18 @@ fn exported(table: &Table, function: &Function, large: bool, has_fast_path: bool
     for prefix in ["", "P"] {
         writeln!(
             out,
-            "#[unsafe(no_mangle)]\npub extern \"C\" fn {prefix}{name}({params}) -> {result} {{ {attempt}{function}({name:?}, {large}{passed}) }}"
+            "#[unsafe(no_mangle)]\npub extern \"C\" fn {prefix}{name}({params}) -> {result} {{ \
+             {attempt}{function}({name:?}, {large}{passed}) }}"
         )
         .unwrap();
     }
 }
 
-/// The first line of the glue of a function, for whoever writes it; of a collective operation, that of the plan for all its forms.
+/// The first line of the glue of a function, for whoever writes it; of a collective operation, that of the plan for all
+/// its forms.
 pub fn skeleton(table: &Table, function: &Function) -> String {
-    let function = if function.collective { table.function(function.operation()).expect("a function") } else { function };
+    let function =
+        if function.collective { table.function(function.operation()).expect("a function") } else { function };
     let params = table.args(function, true).into_iter().filter(|a| a.param.kind != "VARARGS").map(|arg| {
         let passing = passing(table, function, &arg);
         let object = object_type(&arg.param.kind);

@@ -1,9 +1,9 @@
 //! MPI-5 as data, and the generators that read it.
 //!
-//! `mpi5.json` describes the interface of the MPI-5 standard and of its ABI (chapter 20): every function with the kind and direction of its
-//! parameters, every constant with its value, and the handle types. `roles.json` adds what the Forum's description does not say ([`roles`],
-//! `api/README.md`). [`Table::load`] parses both; the other modules each render one thing from the table. This crate runs at build time only;
-//! the library does not contain it.
+//! `mpi5.json` describes the interface of the MPI-5 standard and of its ABI (chapter 20): every function with the kind
+//! and direction of its parameters, every constant with its value, and the handle types. `roles.json` adds what the
+//! Forum's description does not say ([`roles`], `api/README.md`). [`Table::load`] parses both; the other modules each
+//! render one thing from the table. This crate runs at build time only; the library does not contain it.
 //!
 //! - [`consts`] — Rust constants, for `limosa-mpi`
 //! - [`entry`] — the exported functions, for `limosa-abi`

@@ -18,7 +18,8 @@ fn main() -> ExitCode {
         "glue" => {
             let wanted: Vec<String> = std::env::args().skip(2).map(|name| name.to_lowercase()).collect();
             let asked = |name: &str| wanted.is_empty() || wanted.contains(&name.to_lowercase());
-            let functions = table.functions.iter().filter(|f| f.symbol && entry::converter(f).is_none() && asked(&f.name));
+            let functions =
+                table.functions.iter().filter(|f| f.symbol && entry::converter(f).is_none() && asked(&f.name));
             for line in functions.map(|f| entry::skeleton(&table, f)).collect::<BTreeSet<_>>() {
                 println!("{line}");
             }

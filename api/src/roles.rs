@@ -1,7 +1,8 @@
-//! What the standard says about parameters beyond the Forum's description: `roles.json`, read, checked and merged into the table.
+//! What the standard says about parameters beyond the Forum's description: `roles.json`, read, checked and merged into
+//! the table.
 //!
-//! The file's schema is in `api/README.md`. Whatever is wrong with an entry is reported with the entry and the reason, all of it at once:
-//! [`Table::load`] panics with that list, so that no generator works from a bad table.
+//! The file's schema is in `api/README.md`. Whatever is wrong with an entry is reported with the entry and the reason,
+//! all of it at once: [`Table::load`] panics with that list, so that no generator works from a bad table.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +11,8 @@ use serde::{Deserialize, Serialize};
 use crate::table::is_pointer;
 use crate::{Array, Direction, Function, Param, Table};
 
-/// The role of a parameter: what its value means, which values are legal, where it is significant. All names are the standard's.
+/// The role of a parameter: what its value means, which values are legal, where it is significant. All names are the
+/// standard's.
 #[derive(Serialize, Deserialize, Clone, Default, PartialEq, Debug)]
 #[serde(deny_unknown_fields)]
 pub struct Role {
@@ -160,7 +162,13 @@ impl Role {
 pub(crate) fn merge(table: &mut Table, roles: &Roles) -> Vec<String> {
     let mut wrong = forms(table, roles);
     let kinds: Vec<&str> = table.kinds.iter().map(|k| k.kind.as_str()).collect();
-    wrong.extend(roles.kinds.keys().filter(|k| !kinds.contains(&k.as_str())).map(|k| format!("kinds: there is no parameter kind {k}")));
+    wrong.extend(
+        roles
+            .kinds
+            .keys()
+            .filter(|k| !kinds.contains(&k.as_str()))
+            .map(|k| format!("kinds: there is no parameter kind {k}")),
+    );
     for function in &mut table.functions {
         for param in &mut function.params {
             if param.root {
@@ -171,7 +179,11 @@ pub(crate) fn merge(table: &mut Table, roles: &Roles) -> Vec<String> {
             }
         }
         for entry in &roles.functions {
-            if entry.names.iter().any(|pattern| matches(pattern, &function.name) || matches(pattern, function.operation())) {
+            if entry
+                .names
+                .iter()
+                .any(|pattern| matches(pattern, &function.name) || matches(pattern, function.operation()))
+            {
                 function.any_time |= entry.any_time;
                 function.collective |= entry.collective;
                 for param in &mut function.params {
@@ -213,7 +225,8 @@ fn forms(table: &mut Table, roles: &Roles) -> Vec<String> {
     wrong
 }
 
-/// Why one function cannot be a form of another: it must have the same parameters, without a status, and then an info or none, and a request.
+/// Why one function cannot be a form of another: it must have the same parameters, without a status, and then an info
+/// or none, and a request.
 fn mismatch(operation: &Function, form: &Function) -> Option<String> {
     let same = |a: &Param, b: &Param| (&a.name, &a.kind, a.dir, &a.array) == (&b.name, &b.kind, b.dir, &b.array);
     let wanted: Vec<&Param> = operation.params.iter().filter(|p| p.kind != "STATUS").collect();
@@ -223,7 +236,8 @@ fn mismatch(operation: &Function, form: &Function) -> Option<String> {
     }
     let kinds: Vec<&str> = own.iter().map(|p| p.kind.as_str()).collect();
     // Duplication of a communicator has its result before the request.
-    (!matches!(kinds[..], ["REQUEST"] | ["INFO", "REQUEST"])).then(|| format!("its last parameters are {kinds:?}, not a request"))
+    (!matches!(kinds[..], ["REQUEST"] | ["INFO", "REQUEST"]))
+        .then(|| format!("its last parameters are {kinds:?}, not a request"))
 }
 
 /// Names in an entry that lead nowhere.
@@ -257,7 +271,10 @@ fn check(table: &Table, function: &Function, param: &Param) -> Vec<String> {
     check_length(function, param, &mut say);
     let (role, result, handle) = (&param.role, param.dir == Direction::Out, table.handle(&param.kind));
     say(role.null_pointer.is_none() || result, "null_pointer, but it is not a result".into());
-    say(role.frees.is_none() || handle.is_some() && param.dir == Direction::Inout, "frees, but it is not an inout handle".into());
+    say(
+        role.frees.is_none() || handle.is_some() && param.dir == Direction::Inout,
+        "frees, but it is not an inout handle".into(),
+    );
     say(role.unchecked.is_none() || handle.is_some(), "unchecked, but it is not a handle".into());
     wrong
 }
@@ -268,7 +285,11 @@ type Say<'a> = &'a mut dyn FnMut(bool, String);
 /// Checks which values a parameter may have.
 fn check_values(table: &Table, param: &Param, say: Say) {
     let role = &param.role;
-    let number = table.kind(&param.kind).c.as_deref().is_some_and(|c| matches!(c, "int" | "MPI_Aint" | "MPI_Count" | "MPI_Offset"));
+    let number = table
+        .kind(&param.kind)
+        .c
+        .as_deref()
+        .is_some_and(|c| matches!(c, "int" | "MPI_Aint" | "MPI_Count" | "MPI_Offset"));
     if let Some(least) = role.least {
         say(number, format!("least is {least}, but a {} is not a number", param.kind));
         say(role.error.is_some(), format!("least is {least}, but no error class is given for smaller values"));
@@ -283,7 +304,10 @@ fn check_values(table: &Table, param: &Param, say: Say) {
             None => say(false, format!("{name} is not a constant")),
             Some(constant) => {
                 let own = table.c_type(param, false).replace(' ', "");
-                let fits = constant.c_type.as_deref().is_some_and(|c| c == own || is_pointer(table, param) && c == format!("{own}*"));
+                let fits = constant
+                    .c_type
+                    .as_deref()
+                    .is_some_and(|c| c == own || is_pointer(table, param) && c == format!("{own}*"));
                 say(fits, format!("{name} does not have its type"));
             }
         }
@@ -293,7 +317,10 @@ fn check_values(table: &Table, param: &Param, say: Say) {
 /// Checks which other parameters say something about this one.
 fn check_relations(function: &Function, param: &Param, say: Say) {
     let (role, buffer) = (&param.role, param.kind == "BUFFER");
-    say(role.rank_of.is_none() || param.kind.starts_with("RANK"), format!("rank_of, but a {} is not a rank", param.kind));
+    say(
+        role.rank_of.is_none() || param.kind.starts_with("RANK"),
+        format!("rank_of, but a {} is not a rank", param.kind),
+    );
     if let Some(at) = role.significant_at() {
         let rank = function.param(at).is_some_and(|p| p.role.rank_of.is_some());
         say(rank, format!("significant at {at}, which is not a parameter with rank_of"));
@@ -310,7 +337,10 @@ fn check_relations(function: &Function, param: &Param, say: Say) {
     }
     if let Some(blocks) = &role.blocks {
         say(buffer, format!("blocks, but a {} is not a buffer", param.kind));
-        say(is_length(function, blocks), format!("its blocks are {blocks}, which is neither a parameter nor a known length"));
+        say(
+            is_length(function, blocks),
+            format!("its blocks are {blocks}, which is neither a parameter nor a known length"),
+        );
     }
 }
 
@@ -321,7 +351,10 @@ fn check_length(function: &Function, param: &Param, say: Say) {
         Some(length) => {
             let taken = open || param.kind == "STRING_ARRAY";
             say(taken, "a length, but it is not an array whose length the Forum's description leaves open".into());
-            say(is_length(function, length), format!("its length is {length}, which is neither a parameter nor a known length"));
+            say(
+                is_length(function, length),
+                format!("its length is {length}, which is neither a parameter nor a known length"),
+            );
         }
         None => {
             let known = !open || function.chapter == "Tool support";
@@ -332,7 +365,8 @@ fn check_length(function: &Function, param: &Param, say: Say) {
 
 /// A parameter, the sum or last element of one, or one of [`LENGTHS`].
 fn is_length(function: &Function, length: &str) -> bool {
-    let inner = ["sum(", "last("].iter().find_map(|call| length.strip_prefix(call)?.strip_suffix(')')).unwrap_or(length);
+    let inner =
+        ["sum(", "last("].iter().find_map(|call| length.strip_prefix(call)?.strip_suffix(')')).unwrap_or(length);
     LENGTHS.contains(&length) || function.param(inner).is_some()
 }
 
@@ -345,44 +379,89 @@ mod tests {
         let roles = serde_json::from_str(&format!("{{\"kinds\": {{{kinds}}}, \"functions\": [{functions}]}}")).unwrap();
         let mut table = Table::bare();
         let open = "leaves its length open";
-        merge(&mut table, &roles).into_iter().filter(|what| !what.contains(open) && !what.contains("significant at root")).collect()
+        merge(&mut table, &roles)
+            .into_iter()
+            .filter(|what| !what.contains(open) && !what.contains("significant at root"))
+            .collect()
     }
+
+    /// Entries with a mistake, and what is to be said about each.
+    const MISTAKEN: &[(&str, &str)] = &[
+        (r#"{"names": ["MPI_Sendd"]}"#, "MPI_Sendd matches no function"),
+        (r#"{"names": ["MPI_Send"], "params": {"bufs": {}}}"#, "MPI_Send has no parameter bufs"),
+        (
+            r#"{"names": ["MPI_Send"], "params": {"buf": {"count": "dest"}}}"#,
+            "MPI_Send, buf: its count is dest, which is not a parameter of such a kind",
+        ),
+        (
+            r#"{"names": ["MPI_Send"], "params": {"buf": {"datatype": "type"}}}"#,
+            "MPI_Send, buf: its datatype is type, which is not",
+        ),
+        (
+            r#"{"names": ["MPI_Send"], "params": {"tag": {"datatype": "datatype"}}}"#,
+            "MPI_Send, tag: datatype, but a TAG is not a buffer",
+        ),
+        (r#"{"names": ["MPI_Send"], "params": {"dest": {"allows": ["MPI_NOBODY"]}}}"#, "MPI_NOBODY is not a constant"),
+        (
+            r#"{"names": ["MPI_Send"], "params": {"dest": {"allows": ["MPI_IN_PLACE"]}}}"#,
+            "MPI_IN_PLACE does not have its type",
+        ),
+        (
+            r#"{"names": ["MPI_Send"], "params": {"tag": {"rank_of": "destination"}}}"#,
+            "rank_of, but a TAG is not a rank",
+        ),
+        (r#"{"names": ["MPI_Send"], "params": {"count": {"least": 0}}}"#, "no error class is given"),
+        (
+            r#"{"names": ["MPI_Send"], "params": {"count": {"least": 0, "error": "MPI_INT"}}}"#,
+            "MPI_INT is not an error class",
+        ),
+        (
+            r#"{"names": ["MPI_Send"], "params": {"comm": {"least": 0, "error": "MPI_ERR_ARG"}}}"#,
+            "a COMMUNICATOR is not a number",
+        ),
+        (
+            r#"{"names": ["MPI_Send"], "params": {"buf": {"significant": "comm"}}}"#,
+            "significant at comm, which is not a parameter with rank_of",
+        ),
+        (
+            r#"{"names": ["MPI_Send"], "params": {"count": {"length": "group_size"}}}"#,
+            "it is not an array whose length",
+        ),
+        (
+            r#"{"names": ["MPI_Gatherv"], "params": {"displs": {"length": "many"}}}"#,
+            "its length is many, which is neither",
+        ),
+        (
+            r#"{"names": ["MPI_Gather"], "params": {"recvbuf": {"blocks": "many"}}}"#,
+            "its blocks are many, which is neither",
+        ),
+        (r#"{"names": ["MPI_Send"], "params": {"comm": {"frees": true}}}"#, "frees, but it is not an inout handle"),
+        (r#"{"names": ["MPI_Send"], "params": {"tag": {"unchecked": true}}}"#, "unchecked, but it is not a handle"),
+        (
+            r#"{"names": ["MPI_Send"], "params": {"tag": {"null_pointer": true}}}"#,
+            "null_pointer, but it is not a result",
+        ),
+        (
+            r#"{"names": ["MPI_Send"], "forms": {"nonblocking": "MPI_Iscnd"}}"#,
+            "its nonblocking form MPI_Iscnd is not a function",
+        ),
+        (
+            r#"{"names": ["MPI_Send"], "forms": {"nonblocking": "MPI_Irecv"}}"#,
+            "its parameter buf is not like the operation's buf",
+        ),
+        (
+            r#"{"names": ["MPI_Send"], "forms": {"nonblocking": "MPI_Bsend"}}"#,
+            "its last parameters are [], not a request",
+        ),
+        (
+            r#"{"names": ["MPI_Send", "MPI_Recv"], "forms": {"nonblocking": "MPI_Isend"}}"#,
+            "forms are those of one operation",
+        ),
+    ];
 
     #[test]
     fn what_is_wrong_with_an_entry_is_said() {
-        for (entry, wanted) in [
-            (r#"{"names": ["MPI_Sendd"]}"#, "MPI_Sendd matches no function"),
-            (r#"{"names": ["MPI_Send"], "params": {"bufs": {}}}"#, "MPI_Send has no parameter bufs"),
-            (
-                r#"{"names": ["MPI_Send"], "params": {"buf": {"count": "dest"}}}"#,
-                "MPI_Send, buf: its count is dest, which is not a parameter of such a kind",
-            ),
-            (r#"{"names": ["MPI_Send"], "params": {"buf": {"datatype": "type"}}}"#, "MPI_Send, buf: its datatype is type, which is not"),
-            (
-                r#"{"names": ["MPI_Send"], "params": {"tag": {"datatype": "datatype"}}}"#,
-                "MPI_Send, tag: datatype, but a TAG is not a buffer",
-            ),
-            (r#"{"names": ["MPI_Send"], "params": {"dest": {"allows": ["MPI_NOBODY"]}}}"#, "MPI_NOBODY is not a constant"),
-            (r#"{"names": ["MPI_Send"], "params": {"dest": {"allows": ["MPI_IN_PLACE"]}}}"#, "MPI_IN_PLACE does not have its type"),
-            (r#"{"names": ["MPI_Send"], "params": {"tag": {"rank_of": "destination"}}}"#, "rank_of, but a TAG is not a rank"),
-            (r#"{"names": ["MPI_Send"], "params": {"count": {"least": 0}}}"#, "no error class is given"),
-            (r#"{"names": ["MPI_Send"], "params": {"count": {"least": 0, "error": "MPI_INT"}}}"#, "MPI_INT is not an error class"),
-            (r#"{"names": ["MPI_Send"], "params": {"comm": {"least": 0, "error": "MPI_ERR_ARG"}}}"#, "a COMMUNICATOR is not a number"),
-            (
-                r#"{"names": ["MPI_Send"], "params": {"buf": {"significant": "comm"}}}"#,
-                "significant at comm, which is not a parameter with rank_of",
-            ),
-            (r#"{"names": ["MPI_Send"], "params": {"count": {"length": "group_size"}}}"#, "it is not an array whose length"),
-            (r#"{"names": ["MPI_Gatherv"], "params": {"displs": {"length": "many"}}}"#, "its length is many, which is neither"),
-            (r#"{"names": ["MPI_Gather"], "params": {"recvbuf": {"blocks": "many"}}}"#, "its blocks are many, which is neither"),
-            (r#"{"names": ["MPI_Send"], "params": {"comm": {"frees": true}}}"#, "frees, but it is not an inout handle"),
-            (r#"{"names": ["MPI_Send"], "params": {"tag": {"unchecked": true}}}"#, "unchecked, but it is not a handle"),
-            (r#"{"names": ["MPI_Send"], "params": {"tag": {"null_pointer": true}}}"#, "null_pointer, but it is not a result"),
-            (r#"{"names": ["MPI_Send"], "forms": {"nonblocking": "MPI_Iscnd"}}"#, "its nonblocking form MPI_Iscnd is not a function"),
-            (r#"{"names": ["MPI_Send"], "forms": {"nonblocking": "MPI_Irecv"}}"#, "its parameter buf is not like the operation's buf"),
-            (r#"{"names": ["MPI_Send"], "forms": {"nonblocking": "MPI_Bsend"}}"#, "its last parameters are [], not a request"),
-            (r#"{"names": ["MPI_Send", "MPI_Recv"], "forms": {"nonblocking": "MPI_Isend"}}"#, "forms are those of one operation"),
-        ] {
+        for (entry, wanted) in MISTAKEN {
             let said = reported("", entry);
             assert!(said.iter().any(|what| what.contains(wanted)), "{entry}: {wanted:?} is not in {said:#?}");
         }
@@ -402,7 +481,9 @@ mod tests {
         let roles = serde_json::from_str(r#"{"kinds": {}, "functions": []}"#).unwrap();
         let wrong = merge(&mut Table::bare(), &roles);
         assert!(
-            wrong.iter().any(|what| what.starts_with("MPI_Gatherv, displs: ") && what.contains("leaves its length open")),
+            wrong
+                .iter()
+                .any(|what| what.starts_with("MPI_Gatherv, displs: ") && what.contains("leaves its length open")),
             "{wrong:#?}"
         );
     }
@@ -414,7 +495,11 @@ mod tests {
             let function = table.function(name).unwrap();
             let role = |param| &function.param(param).unwrap().role;
             assert!(role("sendbuf").allows("MPI_IN_PLACE"), "{name}");
-            assert_eq!((role("recvbuf").count.as_deref(), role("recvbuf").significant_at()), (Some("recvcount"), Some("root")), "{name}");
+            assert_eq!(
+                (role("recvbuf").count.as_deref(), role("recvbuf").significant_at()),
+                (Some("recvcount"), Some("root")),
+                "{name}"
+            );
             assert!(role("root").allows("MPI_ROOT") && function.collective, "{name}");
         }
         // The Forum's description marks this one as significant at the root only.
@@ -424,7 +509,12 @@ mod tests {
     #[test]
     fn every_buffer_of_a_communication_is_described() {
         let table = Table::load();
-        let chapters = ["Point-to-point communication", "Partitioned communication", "Collective communication", "Process topologies"];
+        let chapters = [
+            "Point-to-point communication",
+            "Partitioned communication",
+            "Collective communication",
+            "Process topologies",
+        ];
         for function in table.functions.iter().filter(|f| chapters.contains(&f.chapter.as_str())) {
             for param in function.params.iter().filter(|p| p.kind == "BUFFER") {
                 assert!(param.role.count.is_some(), "{}: the count of {} is not known", function.name, param.name);

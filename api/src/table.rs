@@ -1,4 +1,5 @@
-//! The table itself: the types that `mpi5.json` deserialises into, with what `roles.json` adds, and what follows directly from them.
+//! The table itself: the types that `mpi5.json` deserialises into, with what `roles.json` adds, and what follows
+//! directly from them.
 
 use std::collections::HashMap;
 
@@ -161,7 +162,8 @@ pub struct Function {
     /// Has a twin with the suffix `_c` and wide counts.
     #[serde(default, skip_serializing_if = "is_false")]
     pub large: bool,
-    /// May be called before initialisation and after finalisation (from `roles.json`, as all that follows up to the parameters).
+    /// May be called before initialisation and after finalisation (from `roles.json`, as all that follows up to the
+    /// parameters).
     #[serde(default, skip_serializing_if = "is_false")]
     pub any_time: bool,
     /// A collective operation that transfers data or synchronises.
@@ -214,7 +216,9 @@ impl Function {
 
     /// True if the parameter is the count or the datatype of a buffer.
     pub fn describes_buffer(&self, param: &Param) -> bool {
-        self.params.iter().any(|p| [&p.role.count, &p.role.datatype].into_iter().any(|name| name.as_ref() == Some(&param.name)))
+        self.params
+            .iter()
+            .any(|p| [&p.role.count, &p.role.datatype].into_iter().any(|name| name.as_ref() == Some(&param.name)))
     }
 }
 
@@ -235,7 +239,8 @@ impl Table {
     /// If one of the files is wrong; says where and why.
     pub fn load() -> Table {
         let mut table = Table::bare();
-        let roles = serde_json::from_str(include_str!("../roles.json")).unwrap_or_else(|e| panic!("api/roles.json: {e}"));
+        let roles =
+            serde_json::from_str(include_str!("../roles.json")).unwrap_or_else(|e| panic!("api/roles.json: {e}"));
         let wrong = roles::merge(&mut table, &roles);
         assert!(wrong.is_empty(), "api/roles.json is wrong:\n  {}", wrong.join("\n  "));
         table
@@ -243,7 +248,8 @@ impl Table {
 
     /// The table without the roles.
     pub(crate) fn bare() -> Table {
-        let mut table: Table = serde_json::from_str(include_str!("../mpi5.json")).unwrap_or_else(|e| panic!("api/mpi5.json: {e}"));
+        let mut table: Table =
+            serde_json::from_str(include_str!("../mpi5.json")).unwrap_or_else(|e| panic!("api/mpi5.json: {e}"));
         table.kind_index = table.kinds.iter().enumerate().map(|(i, k)| (k.kind.clone(), i)).collect();
         table
     }
@@ -302,7 +308,8 @@ impl Table {
     }
 }
 
-/// Whether C passes the parameter as a pointer to, or array of, its kind's type. Kinds that are pointers or functions by themselves are not.
+/// Whether C passes the parameter as a pointer to, or array of, its kind's type. Kinds that are pointers or functions
+/// by themselves are not.
 pub(crate) fn is_pointer(table: &Table, param: &Param) -> bool {
     let itself = param.func.is_some() || table.kind(&param.kind).c.as_ref().is_none_or(|c| c.ends_with('*'));
     let status = param.kind.ends_with("STATUS");

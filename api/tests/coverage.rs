@@ -10,5 +10,8 @@ fn the_coverage_page_is_up_to_date() {
     let page = std::fs::read_to_string(root.join("docs/coverage.md")).expect("docs/coverage.md exists");
     let table = Table::load();
     let fresh = coverage::render(&table, &coverage::scan(&table, &root.join("crates/limosa-abi/src/calls")));
-    assert!(page == fresh, "docs/coverage.md is out of date: run `cargo run -p limosa-api -- coverage > docs/coverage.md`");
+    assert!(
+        page == fresh,
+        "docs/coverage.md is out of date: run `cargo run -p limosa-api -- coverage > docs/coverage.md`"
+    );
 }

@@ -1,7 +1,7 @@
 //! Generates the exported functions from the table and names the library.
 //!
-//! A function is done when `src/calls/` has glue for it, and has a fast path when `src/fast_path.rs` does, so this script runs again whenever they
-//! change.
+//! A function is done when `src/calls/` has glue for it, and has a fast path when `src/fast_path.rs` does, so this
+//! script runs again whenever they change.
 
 use std::path::PathBuf;
 
@@ -17,5 +17,6 @@ fn main() {
     let glue = coverage::scan(&table, &manifest.join("src/calls"));
     let short = coverage::fast_paths(&table, &manifest.join("src/fast_path.rs"));
     let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("set by cargo")).join("entry.rs");
-    std::fs::write(&out, entry::render(&table, &glue, &short)).unwrap_or_else(|e| panic!("cannot write {}: {e}", out.display()));
+    std::fs::write(&out, entry::render(&table, &glue, &short))
+        .unwrap_or_else(|e| panic!("cannot write {}: {e}", out.display()));
 }

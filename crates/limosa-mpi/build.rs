@@ -1,4 +1,5 @@
-//! Writes the standard's constants, from the table, where `src/consts.rs` includes them; compiles the reductions that need C.
+//! Writes the standard's constants, from the table, where `src/consts.rs` includes them; compiles the reductions that
+//! need C.
 
 use std::path::PathBuf;
 

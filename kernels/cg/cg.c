@@ -1,4 +1,5 @@
-/* The Poisson equation in two dimensions by conjugate gradients; the twin of cg.py, and of poisson.py for the matrix. */
+/* The Poisson equation in two dimensions by conjugate gradients; the twin of cg.py, and of poisson.py for the
+ * matrix. */
 #include "../common/kernel.h"
 
 static struct block block;
@@ -15,8 +16,8 @@ static void make_matrix(void)
     for (int i = 1; i <= block.shape[0]; i++)
         for (int j = 1; j <= block.shape[1]; j++) {
             const int own = i * width + j, place[5] = {own - width, own - 1, own, own + 1, own + width};
-            const bool wall[5] = {i == 1 && block.below[0] == MPI_PROC_NULL, j == 1 && block.below[1] == MPI_PROC_NULL, false,
-                                  j == block.shape[1] && block.above[1] == MPI_PROC_NULL,
+            const bool wall[5] = {i == 1 && block.below[0] == MPI_PROC_NULL, j == 1 && block.below[1] == MPI_PROC_NULL,
+                                  false, j == block.shape[1] && block.above[1] == MPI_PROC_NULL,
                                   i == block.shape[0] && block.above[0] == MPI_PROC_NULL};
             for (int k = 0; k < 5; k++)
                 if (!wall[k]) {
@@ -30,7 +31,8 @@ static void make_matrix(void)
 static void product(const double *restrict x, double *restrict result)
 {
     for (int i = 0; i < block.shape[0]; i++)
-        memcpy(padded + (i + 1) * width + 1, x + (size_t)i * (size_t)block.shape[1], sizeof(double) * (size_t)block.shape[1]);
+        memcpy(padded + (i + 1) * width + 1, x + (size_t)i * (size_t)block.shape[1],
+               sizeof(double) * (size_t)block.shape[1]);
     block_exchange(&block, padded);
     for (int row = 0; row < points; row++) {
         double sum = 0;
@@ -92,13 +94,14 @@ int main(int argc, char **argv)
     width = block.shape[1] + 2;
     const size_t bytes = sizeof(double) * (size_t)points;
     padded = kernel_allocate(sizeof(double) * (size_t)(block.shape[0] + 2) * (size_t)width);
-    double *b = kernel_allocate(bytes), *exact = kernel_allocate(bytes), *x = kernel_allocate(bytes), *r = kernel_allocate(bytes),
-           *p = kernel_allocate(bytes), *v = kernel_allocate(bytes);
+    double *b = kernel_allocate(bytes), *exact = kernel_allocate(bytes), *x = kernel_allocate(bytes),
+           *r = kernel_allocate(bytes), *p = kernel_allocate(bytes), *v = kernel_allocate(bytes);
     make_matrix();
     const double h = 1.0 / (n + 1);
     for (int i = 0; i < block.shape[0]; i++)
         for (int j = 0; j < block.shape[1]; j++) {
-            const double s = h * (block.start[0] + i + 1), t = h * (block.start[1] + j + 1), fs = s * (1 - s), ft = t * (1 - t);
+            const double s = h * (block.start[0] + i + 1), t = h * (block.start[1] + j + 1), fs = s * (1 - s),
+                         ft = t * (1 - t);
             exact[i * block.shape[1] + j] = fs * ft;
             b[i * block.shape[1] + j] = 2 * h * h * (fs + ft);
         }

@@ -1,8 +1,9 @@
 """The Poisson equation in two dimensions by the method of conjugate gradients, on several processes.
 
-The square is cut into blocks, one per process; each holds the rows of its points as a CSR matrix of SciPy (`poisson`). An iteration
-exchanges the faces of the search direction and adds up two inner products over all processes. (The thesis adds up three; the third
-is known from the iteration before.) It ends when ``rho_k / rho_0`` is below the tolerance, rho being the square of the residual.
+The square is cut into blocks, one per process; each holds the rows of its points as a CSR matrix of SciPy (`poisson`).
+An iteration exchanges the faces of the search direction and adds up two inner products over all processes. (The thesis
+adds up three; the third is known from the iteration before.) It ends when ``rho_k / rho_0`` is below the tolerance, rho
+being the square of the residual.
 
 Verified: the residual, computed afresh from the solution, and the distance from the exact solution.
 """
@@ -64,7 +65,7 @@ class Solver:
         return self._comm.total(float(np.inner(values, values)))
 
     def solve(self, tolerance: float, most: int) -> tuple[np.ndarray, int]:
-        """Iterate from x = b until rho_k/rho_0 is at most `tolerance`, at most so many times; give solution and iterations."""
+        """Iterate from x = b until rho_k/rho_0 is at most `tolerance`, or so often; give solution and iterations."""
         x = self.right_side.copy()
         residual = self.right_side - self.product(x)
         direction = residual.copy()
@@ -85,7 +86,9 @@ class Solver:
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     sizes = " and ".join(map(str, PAPER_SIZES))
-    parser.add_argument("--n", type=int, default=257, help=f"mesh points in each direction (default 257; in the paper {sizes})")
+    parser.add_argument(
+        "--n", type=int, default=257, help=f"mesh points in each direction (default 257; in the paper {sizes})"
+    )
     parser.add_argument("--tolerance", type=float, default=TOLERANCE, help=f"of rho_k/rho_0 (default {TOLERANCE:g})")
     parser.add_argument("--most", type=int, metavar="K", help="largest number of iterations (default 10 n)")
 
@@ -131,7 +134,10 @@ def run(comm: Communication, options: argparse.Namespace, say: Callable[[str, st
     distance = (solver.square(solution - solver.exact) / solver.square(solver.exact)) ** 0.5
     right = left <= 1.01 * options.tolerance and distance <= options.tolerance**0.5
     say("iterations", f"{iterations} in {seconds:.2f} s, {1e3 * seconds / iterations:.3f} ms each")
-    say("residual", f"rho_k/rho_0 = {left:.2e}  ({'passed' if right else 'FAILED'}: the limit is {options.tolerance:.0e})")
+    say(
+        "residual",
+        f"rho_k/rho_0 = {left:.2e}  ({'passed' if right else 'FAILED'}: the limit is {options.tolerance:.0e})",
+    )
     say("distance from exact", f"{distance:.2e} of its length")
     x = {"n": options.n}
     return [

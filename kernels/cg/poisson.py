@@ -1,8 +1,11 @@
-"""The Poisson equation on the unit square by finite differences: matrix, right side, exact solution of one block. No communication.
+"""The Poisson equation on the unit square by finite differences: matrix, right side, exact solution of one block.
 
-``-laplace(u) = f`` with u = 0 on the boundary, on a mesh of n x n inner points, each equation times h^2: the matrix has 4 on its
-diagonal and -1 for each of the four neighbours. A block's rows form a CSR matrix whose columns are the places of the block's
-padded array (own points and one layer of ghost points), so that a product needs nothing but the neighbours' faces.
+Nothing here communicates.
+
+``-laplace(u) = f`` with u = 0 on the boundary, on a mesh of n x n inner points, each equation times h^2: the matrix has
+4 on its diagonal and -1 for each of the four neighbours. A block's rows form a CSR matrix whose columns are the places
+of the block's padded array (own points and one layer of ghost points), so that a product needs nothing but the
+neighbours' faces.
 
 For ``u = x (1 - x) y (1 - y)`` the scheme is exact, so the solution of the discrete equations is known.
 """
@@ -16,7 +19,10 @@ from common.decomposition import Block
 
 
 def matrix(block: Block) -> sparse.csr_matrix:
-    """Give the block's rows: (own points) x (points of the padded array). Neighbours beyond the boundary have no entry."""
+    """Give the block's rows: (own points) x (points of the padded array).
+
+    Neighbours beyond the boundary have no entry.
+    """
     points, width = block.shape[0] * block.shape[1], block.padded[1]
     places = np.arange(block.padded[0] * width).reshape(block.padded)
     own = places[1:-1, 1:-1].ravel()
@@ -45,4 +51,7 @@ def right_side(block: Block) -> np.ndarray:
 
 
 def _coordinates(block: Block) -> list[np.ndarray]:
-    return [np.arange(first + 1, first + 1 + points) / (block.n + 1) for first, points in zip(block.start, block.shape, strict=True)]
+    return [
+        np.arange(first + 1, first + 1 + points) / (block.n + 1)
+        for first, points in zip(block.start, block.shape, strict=True)
+    ]

@@ -1,11 +1,11 @@
 """The communication layer: what the kernels ask of a message-passing module, the same for all of them.
 
-`communication` gives the layer of a module by its name; each is a file ``comm_NAME.py`` beside this one, written as the module's
-own users would write it. The numerics of a kernel are the same whichever is chosen.
+`communication` gives the layer of a module by its name; each is a file ``comm_NAME.py`` beside this one, written as the
+module's own users would write it. The numerics of a kernel are the same whichever is chosen.
 
-Arrays are C-contiguous float64 unless said otherwise. Modules either fill an array they are given or return a new one: whoever
-calls gives a `room` of the right shape, which may be used or not, and takes what is returned. Calls block, and collectives must be
-called by all processes.
+Arrays are C-contiguous float64 unless said otherwise. Modules either fill an array they are given or return a new one:
+whoever calls gives a `room` of the right shape, which may be used or not, and takes what is returned. Calls block, and
+collectives must be called by all processes.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Halo(ABC):
 
     @abstractmethod
     def exchange(self, u: np.ndarray) -> None:
-        """Fill the ghost layers of `u` from the neighbours; beyond a wall nothing is changed. Corners are not transferred."""
+        """Fill the ghost layers of `u` from the neighbours, without corners; beyond a wall nothing is changed."""
 
     def start(self, u: np.ndarray) -> Callable[[], None]:
         """Begin what `exchange` does; the function that is given completes it. `u`'s own points may be read meanwhile.
@@ -73,8 +73,8 @@ class Face:
 def faces(block: Block) -> list[Face]:
     """List the sides of a block that have neighbours.
 
-    Along each axis, blocks at even places have the side above first and the others the one below, so that partners meet if all
-    deal with their sides in this order.
+    Along each axis, blocks at even places have the side above first and the others the one below, so that partners meet
+    if all deal with their sides in this order.
     """
     found = []
     for axis, (below, above) in enumerate(block.neighbours):
@@ -84,7 +84,9 @@ def faces(block: Block) -> list[Face]:
         sides = [(above, -2, -1, up, down), (below, 1, 0, down, up)]
         for partner, own, ghost, send_tag, receive_tag in sides if even else reversed(sides):
             if partner is not None:
-                found.append(Face(partner, block.layer(axis, own), block.layer(axis, ghost), shape, send_tag, receive_tag, even))
+                found.append(
+                    Face(partner, block.layer(axis, own), block.layer(axis, ghost), shape, send_tag, receive_tag, even)
+                )
     return found
 
 

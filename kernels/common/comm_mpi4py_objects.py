@@ -1,4 +1,4 @@
-"""Communication by mpi4py's methods in lower case, which take any object: the counterpart of modules that return values."""
+"""Communication by mpi4py's methods in lower case, which take any object, like modules that return values."""
 
 from collections.abc import Callable
 

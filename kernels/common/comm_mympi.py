@@ -52,9 +52,15 @@ class Layer(Communication):
 
     def gather(self, values: np.ndarray, sizes: list[int]) -> list[np.ndarray] | None:
         places = np.cumsum([0, *sizes[:-1]])
-        kind = DOUBLE if values.dtype == np.float64 else mpi.MPI_INT  # there are few types of data: whole numbers go as int32
+        kind = (
+            DOUBLE if values.dtype == np.float64 else mpi.MPI_INT
+        )  # there are few types of data: whole numbers go as int32
         whole = mpi.mpi_gatherv(values, values.size, kind, sizes, places, kind, 0, WORLD)
-        return None if self.rank != 0 else [piece.astype(values.dtype, copy=False) for piece in np.split(whole, places[1:])]
+        return (
+            None
+            if self.rank != 0
+            else [piece.astype(values.dtype, copy=False) for piece in np.split(whole, places[1:])]
+        )
 
     def send_face(self, face: np.ndarray, to: int, tag: int) -> None:
         mpi.mpi_send(face, face.size, DOUBLE, to, tag, WORLD)

@@ -67,7 +67,9 @@ class Layer(Communication):
 class _Halo(OrderedHalo):
     def start(self, u: np.ndarray) -> Callable[[], None]:
         world = MPI.world
-        receives = [(face.ghost, world.nonblockingReceive(room, face.partner, face.receive_tag)) for face, room in self.faces]
+        receives = [
+            (face.ghost, world.nonblockingReceive(room, face.partner, face.receive_tag)) for face, room in self.faces
+        ]
         sends = [world.nonblockingSend(u[face.own], face.partner, face.send_tag) for face, _ in self.faces]
 
         def finish() -> None:

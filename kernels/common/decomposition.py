@@ -20,7 +20,10 @@ def share(n: int, parts: int, part: int) -> tuple[int, int]:
 
 
 def grid(count: int, axes: int) -> tuple[int, ...]:
-    """Give the grid of `count` processes whose blocks have the least surface, longest axis first: 12 in 3-D is 3 x 2 x 2."""
+    """Give the grid of `count` processes whose blocks have the least surface, longest axis first.
+
+    12 processes in 3-D are 3 x 2 x 2.
+    """
     if axes == 1:
         return (count,)
     shapes = [(first, *grid(count // first, axes - 1)) for first in range(1, count + 1) if count % first == 0]
@@ -65,7 +68,9 @@ class Block:
         """
         dims = grid(size, axes)
         if max(dims) > n:
-            raise ValueError(f"{size} processes ({' x '.join(map(str, dims))}) are too many for {n} points in each direction")
+            raise ValueError(
+                f"{size} processes ({' x '.join(map(str, dims))}) are too many for {n} points in each direction"
+            )
         coords = tuple(int(place) for place in np.unravel_index(rank, dims))
         ranges = [share(n, parts, part) for parts, part in zip(dims, coords, strict=True)]
         return cls(
@@ -88,7 +93,10 @@ class Block:
         return tuple((0, points) for points in self.shape)
 
     def layer(self, axis: int, place: int) -> tuple[int | slice, ...]:
-        """Give the index of a layer across an axis, without corners: 0 and -1 are the ghost layers, 1 and -2 own points."""
+        """Give the index of a layer across an axis, without corners.
+
+        Layers 0 and -1 are the ghost layers, 1 and -2 own points.
+        """
         index: list[int | slice] = [slice(1, -1)] * len(self.shape)
         index[axis] = place
         return tuple(index)
@@ -114,7 +122,12 @@ class Block:
 
 def view(u: np.ndarray, box: Box, axis: int | None = None, shift: int = 0) -> np.ndarray:
     """Give the part of a padded array that lies in a box, shifted by `shift` points along `axis`."""
-    return u[tuple(slice(first + 1 + shift * (at == axis), last + 1 + shift * (at == axis)) for at, (first, last) in enumerate(box))]
+    return u[
+        tuple(
+            slice(first + 1 + shift * (at == axis), last + 1 + shift * (at == axis))
+            for at, (first, last) in enumerate(box)
+        )
+    ]
 
 
 def _beside(dims: tuple[int, ...], coords: tuple[int, ...], axis: int, step: int) -> int | None:

@@ -1,10 +1,10 @@
 /* What the kernels in C share: options, blocks of a mesh, one voice for all processes.
  *
- * A kernel begins with `kernel_start` and ends with `return kernel_end()`. It prints a line for people, or with --json a JSON object per
- * measurement as the kernels in Python do. Exit codes: 0 the result is right, 1 it is wrong, 2 the program cannot run like this.
+ * A kernel begins with `kernel_start` and ends with `return kernel_end()`. It prints a line for people, or with
+ * --json a JSON object per measurement as the kernels in Python do. Exit codes: 0 the result is right, 1 it is
+ * wrong, 2 the program cannot run like this.
  *
- * Portable C11 over MPI-3: the same source is compiled with every MPI library that is compared.
- */
+ * Portable C11 over MPI-3: the same source is compiled with every MPI library that is compared. */
 #ifndef KERNEL_H
 #define KERNEL_H
 
@@ -23,7 +23,8 @@
 
 enum kernel_kind { KERNEL_INT, KERNEL_REAL, KERNEL_FLAG, KERNEL_WORD };
 
-/* An option and where its value goes: an int, a double, a bool or a const char pointer. A table of them ends with a null name. */
+/* An option and where its value goes: an int, a double, a bool or a const char pointer. A table of them ends with a
+ * null name. */
 struct kernel_option {
     const char *name;
     enum kernel_kind kind;
@@ -69,7 +70,8 @@ static bool kernel_value(const struct kernel_option *option, const char *text)
 }
 
 /* Start MPI and read the command line; `title` says what the program is. */
-static void kernel_start(int argc, char **argv, const char *name, const char *title, const struct kernel_option *options)
+static void kernel_start(int argc, char **argv, const char *name, const char *title,
+                         const struct kernel_option *options)
 {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &kernel.rank);
@@ -113,19 +115,21 @@ static const char *kernel_number(int value)
 }
 
 /* Report a measurement, on process 0. `x` is the inside of a JSON object with further parameters. */
-static void kernel_report(const char *bench, const char *metric, const char *unit, double value, int bytes, bool verified, const char *x)
+static void kernel_report(const char *bench, const char *metric, const char *unit, double value, int bytes,
+                          bool verified, const char *x)
 {
     if (kernel.rank != 0)
         return;
     if (!verified)
         kernel.wrong = true;
     if (kernel.json)
-        printf("{\"bench\":\"%s\",\"bytes\":%d,\"ranks\":%d,\"metric\":\"%s\",\"unit\":\"%s\",\"samples\":[%.9g],\"verified\":%s,"
+        printf("{\"bench\":\"%s\",\"bytes\":%d,\"ranks\":%d,\"metric\":\"%s\",\"unit\":\"%s\",\"samples\":[%.9g],"
+               "\"verified\":%s,"
                "\"x\":{\"module\":\"c\"%s%s}}\n",
                bench, bytes, kernel.size, metric, unit, value, verified ? "true" : "false", *x ? "," : "", x);
     else
-        printf("%s%s%s, %d processes: %s %.6g %s, %s\n", bench, bytes ? " " : "", bytes ? kernel_number(bytes) : "", kernel.size, metric,
-               value, unit, verified ? "passed" : "FAILED");
+        printf("%s%s%s, %d processes: %s %.6g %s, %s\n", bench, bytes ? " " : "", bytes ? kernel_number(bytes) : "",
+               kernel.size, metric, value, unit, verified ? "passed" : "FAILED");
     fflush(stdout);
 }
 
@@ -158,9 +162,10 @@ static inline void *kernel_allocate(size_t bytes)
     return memset(memory, 0, bytes);
 }
 
-/* --- blocks of a mesh, with one layer of ghost points ------------------------------------------------------------------------------ */
+/* --- blocks of a mesh, with one layer of ghost points ------------------------------------------------------------- */
 
-/* `below` and `above` are ranks, MPI_PROC_NULL beyond a wall. `types[axis]`: the layers ghost, own, own, ghost across an axis. */
+/* `below` and `above` are ranks, MPI_PROC_NULL beyond a wall. `types[axis]`: the layers ghost, own, own, ghost
+ * across an axis. */
 struct block {
     int axes, n;
     int dims[3], coords[3], start[3], shape[3], below[3], above[3];
@@ -203,8 +208,10 @@ static inline void block_exchange(const struct block *block, double *u)
 {
     for (int axis = 0; axis < block->axes; axis++) {
         const MPI_Datatype *type = block->types[axis];
-        MPI_Sendrecv(u, 1, type[2], block->above[axis], axis, u, 1, type[0], block->below[axis], axis, block->cart, MPI_STATUS_IGNORE);
-        MPI_Sendrecv(u, 1, type[1], block->below[axis], axis, u, 1, type[3], block->above[axis], axis, block->cart, MPI_STATUS_IGNORE);
+        MPI_Sendrecv(u, 1, type[2], block->above[axis], axis, u, 1, type[0], block->below[axis], axis, block->cart,
+                     MPI_STATUS_IGNORE);
+        MPI_Sendrecv(u, 1, type[1], block->below[axis], axis, u, 1, type[3], block->above[axis], axis, block->cart,
+                     MPI_STATUS_IGNORE);
     }
 }
 

@@ -1,4 +1,4 @@
-"""How a kernel becomes a program: options, one voice for all processes, a line of JSON for the laboratory, the exit code.
+"""How a kernel becomes a program: options, one voice for all processes, a line of JSON for the laboratory, exit code.
 
 Exit codes: 0 the result is right, 1 it is wrong, 2 the program cannot run like this.
 """
@@ -74,8 +74,8 @@ class Kernel:
     title
         Says in a few words what will be done.
     run
-        Does it. Gives measurements on process 0 (the other processes' are ignored) and says things for people by the function
-        it is given: ``say(label, text)``.
+        Does it. Gives measurements on process 0 (the other processes' are ignored) and says things for people by the
+        function it is given: ``say(label, text)``.
 
     """
 
@@ -113,10 +113,15 @@ def main(kernel: Kernel) -> int:
 
 def main_of_several(kernels: dict[str, Kernel]) -> int:
     """Run several kernels in one job, as ``run.py`` does; give the exit code."""
-    parser = argparse.ArgumentParser(prog="run", description="Run several kernels in one job, with one module that communicates.")
+    parser = argparse.ArgumentParser(
+        prog="run", description="Run several kernels in one job, with one module that communicates."
+    )
     _add_common_options(parser)
     parser.add_argument(
-        "kernels", nargs="+", metavar="KERNEL", help=f"a kernel with its options in one word, such as 'wave3d --n 65': {', '.join(kernels)}"
+        "kernels",
+        nargs="+",
+        metavar="KERNEL",
+        help=f"a kernel with its options in one word, such as 'wave3d --n 65': {', '.join(kernels)}",
     )
 
     def read() -> tuple[argparse.Namespace, list[tuple[Kernel, argparse.Namespace]]]:
@@ -135,7 +140,10 @@ def main_of_several(kernels: dict[str, Kernel]) -> int:
 def _add_common_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that all programs have."""
     parser.add_argument(
-        "--comm", default="mpi4py", metavar="NAME", help=f"module that communicates: {', '.join(modules())} (default mpi4py)"
+        "--comm",
+        default="mpi4py",
+        metavar="NAME",
+        help=f"module that communicates: {', '.join(modules())} (default mpi4py)",
     )
     parser.add_argument("--json", action="store_true", help="print measurements as JSON, a line each, and nothing else")
 

@@ -21,8 +21,10 @@ int main(int argc, char **argv)
     kernel_start(argc, argv, "inner", "inner product of two vectors", options);
     if (n < 1 || repeat < 1)
         kernel_refuse("--n and --repeat must be at least 1");
-    int first = kernel_share(n, kernel.size, kernel.rank), last = kernel_share(n, kernel.size, kernel.rank + 1), count = last - first;
-    double *a = kernel_allocate(sizeof(double) * (size_t)(count + 1)), *b = kernel_allocate(sizeof(double) * (size_t)(count + 1));
+    int first = kernel_share(n, kernel.size, kernel.rank), last = kernel_share(n, kernel.size, kernel.rank + 1),
+        count = last - first;
+    double *a = kernel_allocate(sizeof(double) * (size_t)(count + 1)),
+           *b = kernel_allocate(sizeof(double) * (size_t)(count + 1));
     for (int i = 0; i < count; i++) {
         a[i] = (first + i) % 1000;
         b[i] = (first + i) % 7 + 1;

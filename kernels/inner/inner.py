@@ -1,7 +1,7 @@
 """The inner product of two vectors on several processes.
 
-Each process holds its share of both vectors, multiplies and adds, and the sums meet on process 0. The elements are small whole
-numbers, so the exact result is known and every order of additions gives it.
+Each process holds its share of both vectors, multiplies and adds, and the sums meet on process 0. The elements are
+small whole numbers, so the exact result is known and every order of additions gives it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,9 @@ def exact(n: int) -> int:
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.add_argument("--n", type=int, default=PAPER_SIZE, help="number of elements (default 2^18, as in the paper)")
-    parser.add_argument("--repeat", type=int, default=100, metavar="K", help="inner products that are timed together (default 100)")
+    parser.add_argument(
+        "--repeat", type=int, default=100, metavar="K", help="inner products that are timed together (default 100)"
+    )
 
 
 def complete(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:

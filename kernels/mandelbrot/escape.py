@@ -1,7 +1,7 @@
 """How fast the points of the plane escape: the Mandelbrot set by columns. Pure functions.
 
-The picture has n x n points over [-2.25, 0.75] x [-1.5, 1.5]. A point's value is the number of steps of ``z = z^2 + c`` from
-z = 0 until ``|z| > 2``; the limit of steps if that does not happen, which makes it a point of the set.
+The picture has n x n points over [-2.25, 0.75] x [-1.5, 1.5]. A point's value is the number of steps of ``z = z^2 + c``
+from z = 0 until ``|z| > 2``; the limit of steps if that does not happen, which makes it a point of the set.
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ def _values(n: int, first: int, last: int, limit: int) -> np.ndarray:
         escaped = xx + yy > 4
         if escaped.any():
             result[places[escaped]] = count
-            places, real, imaginary, x, y, xx, yy = (values[~escaped] for values in (places, real, imaginary, x, y, xx, yy))
+            places, real, imaginary, x, y, xx, yy = (
+                values[~escaped] for values in (places, real, imaginary, x, y, xx, yy)
+            )
         if not places.size:
             break
         y *= x

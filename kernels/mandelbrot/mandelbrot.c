@@ -35,7 +35,8 @@ int main(int argc, char **argv)
         kernel_refuse("--n must be from 2 to 40000, --limit from 2 to 32767");
     if (kernel.size > n)
         kernel_refuse("%d processes are too many for %d columns", kernel.size, n);
-    int *counts = kernel_allocate(sizeof(int) * (size_t)kernel.size), *places = kernel_allocate(sizeof(int) * (size_t)kernel.size);
+    int *counts = kernel_allocate(sizeof(int) * (size_t)kernel.size),
+        *places = kernel_allocate(sizeof(int) * (size_t)kernel.size);
     for (int rank = 0; rank < kernel.size; rank++) {
         places[rank] = kernel_share(n, kernel.size, rank) * n;
         counts[rank] = kernel_share(n, kernel.size, rank + 1) * n - places[rank];

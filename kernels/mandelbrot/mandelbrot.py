@@ -1,6 +1,9 @@
-"""The Mandelbrot set on several processes: each computes a block of columns, process 0 gathers them and can draw the picture.
+"""The Mandelbrot set on several processes.
 
-What arrives on process 0 is compared with some columns computed there again. There is nothing to communicate until the end.
+Each computes a block of columns; process 0 gathers them and can draw the picture.
+
+What arrives on process 0 is compared with some columns computed there again. There is nothing to communicate until the
+end.
 """
 
 from __future__ import annotations
@@ -37,7 +40,9 @@ def draw(path: str, picture: np.ndarray) -> None:
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.add_argument("--n", type=int, default=800, help=f"points in each direction (default 800; the paper's size is {PAPER_SIZE})")
+    parser.add_argument(
+        "--n", type=int, default=800, help=f"points in each direction (default 800; the paper's size is {PAPER_SIZE})"
+    )
     parser.add_argument("--limit", type=int, default=100, help="largest number of steps for a point (default 100)")
     parser.add_argument("--png", metavar="FILE", help="draw the set")
 
@@ -68,7 +73,9 @@ def run(comm: Communication, options: argparse.Namespace, say: Callable[[str, st
         return []
     picture = np.concatenate(pieces).reshape(n, n)
     again = np.linspace(0, n - 1, min(n, CHECKED)).astype(int)
-    right = all(np.array_equal(picture[column], escape.columns(n, column, column + 1, options.limit)[0]) for column in again)
+    right = all(
+        np.array_equal(picture[column], escape.columns(n, column, column + 1, options.limit)[0]) for column in again
+    )
     say("time", f"{seconds:.3f} s")
     say("points in the set", f"{int(np.sum(picture == options.limit))} of {n * n}  ({'passed' if right else 'FAILED'})")
     if options.png:

@@ -19,14 +19,9 @@ static void operate(int bench, int count)
             MPI_Send(mine, count, MPI_DOUBLE, partner, 0, MPI_COMM_WORLD);
         }
         break;
-    case BCAST:
-        MPI_Bcast(mine, count, MPI_DOUBLE, 0, MPI_COMM_WORLD);
-        break;
-    case REDUCE:
-        MPI_Reduce(mine, into, count, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
-        break;
-    default:
-        MPI_Allreduce(mine, into, count, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    case BCAST: MPI_Bcast(mine, count, MPI_DOUBLE, 0, MPI_COMM_WORLD); break;
+    case REDUCE: MPI_Reduce(mine, into, count, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD); break;
+    default: MPI_Allreduce(mine, into, count, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
     }
 }
 
@@ -87,7 +82,8 @@ int main(int argc, char **argv)
     };
     kernel_start(argc, argv, "micro", "ping-pong, broadcast, reduce and allreduce", options);
     if (min_bytes < 8 || max_bytes < min_bytes || min_bytes % 8 || max_bytes % 8 || max_bytes > 1 << 30)
-        kernel_refuse("--min-bytes and --max-bytes must be multiples of 8, the second not below the first and at most 1 GB");
+        kernel_refuse(
+            "--min-bytes and --max-bytes must be multiples of 8, the second not below the first and at most 1 GB");
     if (factor < 2 || most < 1 || limit <= 0)
         kernel_refuse("--factor must be at least 2, --iterations at least 1, --seconds positive");
     if (kernel.size < 2)

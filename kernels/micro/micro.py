@@ -1,10 +1,10 @@
 """Micro-benchmarks of the thesis: ping-pong, broadcast, reduce, allreduce, for messages of 8 bytes to 8 MB.
 
-The clock is read outside the loop over the operations, as the thesis did; a sample is the mean of one loop. Ping-pong counts
-half of a round trip. A loop of collectives ends with a barrier, so that nobody's work is left out.
+The clock is read outside the loop over the operations, as the thesis did; a sample is the mean of one loop. Ping-pong
+counts half of a round trip. A loop of collectives ends with a barrier, so that nobody's work is left out.
 
-Every operation is verified once at each size, before it is timed. An operation that is slow takes part with fewer iterations,
-so that no size takes longer than ``--seconds``.
+Every operation is verified once at each size, before it is timed. An operation that is slow takes part with fewer
+iterations, so that no size takes longer than ``--seconds``.
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ def sizes(smallest: int, largest: int, factor: int) -> list[int]:
     return [*found, largest]
 
 
-def operation(comm: Communication, bench: str, mine: np.ndarray, into: np.ndarray) -> tuple[Operation, Callable[[], bool]]:
+def operation(
+    comm: Communication, bench: str, mine: np.ndarray, into: np.ndarray
+) -> tuple[Operation, Callable[[], bool]]:
     """Give an operation on two arrays, and a check that says whether its last result was right."""
     mine[:], into[:] = comm.rank + 1, 0
     last = [into]
@@ -65,7 +67,9 @@ def operation(comm: Communication, bench: str, mine: np.ndarray, into: np.ndarra
     expected = {"pingpong": partner + 1, "bcast": 1, "reduce": total, "allreduce": total}[bench]
 
     def check() -> bool:
-        return (bench == "reduce" and comm.rank != 0) or bool(np.shape(last[0]) == mine.shape and np.all(last[0] == expected))
+        return (bench == "reduce" and comm.rank != 0) or bool(
+            np.shape(last[0]) == mine.shape and np.all(last[0] == expected)
+        )
 
     return {"pingpong": pingpong, "bcast": bcast, "reduce": reduce, "allreduce": allreduce}[bench], check
 
@@ -86,7 +90,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--min-bytes", type=int, default=8, metavar="N", help="smallest message (default 8)")
     parser.add_argument("--max-bytes", type=int, default=LARGEST, metavar="N", help="largest message (default 8 MB)")
     parser.add_argument("--factor", type=int, default=2, metavar="N", help="from one size to the next (default 2)")
-    parser.add_argument("--iterations", type=int, default=ITERATIONS, metavar="N", help=f"operations in a loop (default {ITERATIONS})")
+    parser.add_argument(
+        "--iterations", type=int, default=ITERATIONS, metavar="N", help=f"operations in a loop (default {ITERATIONS})"
+    )
     parser.add_argument("--seconds", type=float, default=2.0, metavar="S", help="longest time for a loop (default 2)")
 
 
@@ -124,7 +130,10 @@ def run(comm: Communication, options: argparse.Namespace, say: Callable[[str, st
             iterations = max(1, min(options.iterations, int(options.seconds / probe)))
             seconds = timed(comm, work, iterations) / iterations / (2 if bench == "pingpong" else 1)
             found.append(Measurement(bench, "time", "us", [1e6 * seconds], right, size=size))
-            say(f"{bench} {size}", f"{1e6 * seconds:.2f} us, {size / seconds / 1e6:.0f} MB/s" + ("" if right else "  FAILED"))
+            say(
+                f"{bench} {size}",
+                f"{1e6 * seconds:.2f} us, {size / seconds / 1e6:.0f} MB/s" + ("" if right else "  FAILED"),
+            )
     return found
 
 

@@ -1,14 +1,15 @@
 """The explicit scheme of the wave equation: start, exact solution, walls, and one time step in three ways.
 
-Solves ``u_tt = laplace(u)`` on the unit cube with walls that reflect (the derivative across the boundary is zero), starting at
-rest from ``2 cos(pi x) cos(pi y) cos(pi z)``: second order in space and time, with the 7-point star. No communication here.
+Solves ``u_tt = laplace(u)`` on the unit cube with walls that reflect (the derivative across the boundary is zero),
+starting at rest from ``2 cos(pi x) cos(pi y) cos(pi z)``: second order in space and time, with the 7-point star. No
+communication here.
 
-The start is an eigenfunction of the scheme itself, so its solution is known exactly: each step turns the phase by ``w dt`` with
-``sin(w dt / 2) = sqrt(3) dt/h sin(pi h / 2)``.
+The start is an eigenfunction of the scheme itself, so its solution is known exactly: each step turns the phase by ``w
+dt`` with ``sin(w dt / 2) = sqrt(3) dt/h sin(pi h / 2)``.
 
 A step takes the values now and those before, and puts the new ones in the place of the latter, at the points of a box:
-``after = 2 now - before + weight (sum of the six neighbours - 6 now)`` with ``weight = (dt/h)^2``. At rest, the values before the
-start equal those after the first step; that step is the same one with ``before = now`` and half the weight.
+``after = 2 now - before + weight (sum of the six neighbours - 6 now)`` with ``weight = (dt/h)^2``. At rest, the values
+before the start equal those after the first step; that step is the same one with ``before = now`` and half the weight.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ def stable_step(n: int) -> float:
 def mode(block: Block) -> np.ndarray:
     """Give 2 cos(pi x) cos(pi y) cos(pi z) at a block's own points."""
     x, y, z = (
-        np.cos(np.pi * np.arange(first, first + points) / (block.n - 1)) for first, points in zip(block.start, block.shape, strict=True)
+        np.cos(np.pi * np.arange(first, first + points) / (block.n - 1))
+        for first, points in zip(block.start, block.shape, strict=True)
     )
     return 2 * x[:, None, None] * y[None, :, None] * z[None, None, :]
 
@@ -85,7 +87,10 @@ class InPlace:
 
 
 def compiled() -> Step:
-    """Give the step as loops compiled by Numba: one pass over memory. The first call compiles, or finds what was compiled earlier."""
+    """Give the step as loops compiled by Numba: one pass over memory.
+
+    The first call compiles, or finds what was compiled earlier.
+    """
     from wave3d.compiled import step
 
     def take(now: np.ndarray, before: np.ndarray, weight: float, box: Box) -> None:

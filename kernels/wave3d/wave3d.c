@@ -1,4 +1,5 @@
-/* The wave equation in three dimensions; the twin of wave3d.py, which says which equation, and stencil.py which scheme. */
+/* The wave equation in three dimensions; the twin of wave3d.py, which says which equation, and stencil.py which
+ * scheme. */
 #include "../common/kernel.h"
 
 static struct block block;
@@ -9,7 +10,8 @@ static inline size_t at(int i, int j, int k)
     return ((size_t)i * (size_t)(block.shape[1] + 2) + (size_t)j) * (size_t)(block.shape[2] + 2) + (size_t)k;
 }
 
-/* Put the new values in the place of those before, at the points of a box: first and one-past-last own point in each direction. */
+/* Put the new values in the place of those before, at the points of a box: first and one-past-last own point in each
+ * direction. */
 static void step(const double *restrict u, double *restrict after, double weight, int box[3][2])
 {
     const double middle = 2 - 6 * weight;
@@ -20,7 +22,8 @@ static void step(const double *restrict u, double *restrict after, double weight
             const double *c = u + first;
             double *a = after + first;
             for (int k = 0; k < box[2][1] - box[2][0]; k++)
-                a[k] = weight * (c[k - (long)plane] + c[k + (long)plane] + c[k - (long)row] + c[k + (long)row] + c[k - 1] + c[k + 1]) +
+                a[k] = weight * (c[k - (long)plane] + c[k + (long)plane] + c[k - (long)row] + c[k + (long)row] +
+                                 c[k - 1] + c[k + 1]) +
                        middle * c[k] - a[k];
         }
 }
@@ -115,14 +118,16 @@ int main(int argc, char **argv)
     now = kernel_allocate(bytes);
     before = kernel_allocate(bytes);
     mode = kernel_allocate(bytes);
-    int inner[3][2], shell[6][3][2], boxes = cut(inner, shell), whole[3][2] = {{0, block.shape[0]}, {0, block.shape[1]}, {0, block.shape[2]}};
+    int inner[3][2], shell[6][3][2], boxes = cut(inner, shell),
+                                     whole[3][2] = {{0, block.shape[0]}, {0, block.shape[1]}, {0, block.shape[2]}};
     double begin = 0;
     for (int done = -1; done < steps; done++) { /* the first turn, on zeros, warms up */
         if (done == 0) {
             for (int i = 1; i <= block.shape[0]; i++)
                 for (int j = 1; j <= block.shape[1]; j++)
                     for (int k = 1; k <= block.shape[2]; k++)
-                        mode[at(i, j, k)] = 2 * cos(pi * h * (block.start[0] + i - 1)) * cos(pi * h * (block.start[1] + j - 1)) *
+                        mode[at(i, j, k)] = 2 * cos(pi * h * (block.start[0] + i - 1)) *
+                                            cos(pi * h * (block.start[1] + j - 1)) *
                                             cos(pi * h * (block.start[2] + k - 1));
             memcpy(now, mode, bytes);
             memcpy(before, mode, bytes);
@@ -149,7 +154,8 @@ int main(int argc, char **argv)
         before = now;
         now = oldest;
     }
-    double seconds = MPI_Wtime() - begin, error = largest_error(2 * asin(sqrt(3) * dt / h * sin(pi * h / 2)) * steps), worst, longest;
+    double seconds = MPI_Wtime() - begin, error = largest_error(2 * asin(sqrt(3) * dt / h * sin(pi * h / 2)) * steps),
+           worst, longest;
     error = isnan(error) ? INFINITY : error;
     MPI_Reduce(&error, &worst, 1, MPI_DOUBLE, MPI_MAX, 0, block.cart);
     MPI_Reduce(&seconds, &longest, 1, MPI_DOUBLE, MPI_MAX, 0, block.cart);

@@ -1,11 +1,11 @@
 """The wave equation in three dimensions, on several processes; `stencil` says which equation and which scheme.
 
-The cube is cut into blocks, one per process. Before each step the neighbours exchange faces; with ``--overlap`` the points that
-need no neighbour are computed meanwhile. The program compares with the exact solution of the scheme and fails if they differ by
-more than 1e-10 anywhere.
+The cube is cut into blocks, one per process. Before each step the neighbours exchange faces; with ``--overlap`` the
+points that need no neighbour are computed meanwhile. The program compares with the exact solution of the scheme and
+fails if they differ by more than 1e-10 anywhere.
 
-Run it with ``limosa run -n 4 python wave3d.py``, or under any other MPI library's launcher. ``--comm`` chooses the module that
-communicates, ``--kernel`` how a step is computed.
+Run it with ``limosa run -n 4 python wave3d.py``, or under any other MPI library's launcher. ``--comm`` chooses the
+module that communicates, ``--kernel`` how a step is computed.
 """
 
 from __future__ import annotations
@@ -185,7 +185,9 @@ def draw(path: str, picture: np.ndarray, corner: list[float], dt: float, phase: 
     steps = np.arange(len(corner))
     right.plot(steps * dt, 2 * np.cos(phase * steps), color="0.6", linewidth=4, label="exact solution of the scheme")
     right.plot(steps * dt, corner, color="tab:red", linewidth=1.2, label="computed")
-    right.set(title="u at the corner (0, 0, 0)", xlabel="t", ylabel="u", xlim=(0, dt * (len(corner) - 1)), ylim=(-2.9, 2.3))
+    right.set(
+        title="u at the corner (0, 0, 0)", xlabel="t", ylabel="u", xlim=(0, dt * (len(corner) - 1)), ylim=(-2.9, 2.3)
+    )
     right.grid(alpha=0.3)
     right.legend(loc="lower center", ncols=2)
     figure.savefig(path, dpi=130)
@@ -195,12 +197,20 @@ def draw(path: str, picture: np.ndarray, corner: list[float], dt: float, phase: 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.add_argument("--n", type=int, default=129, help="mesh points in each direction (default 129)")
-    parser.add_argument("--dt", type=float, help="time step (default: as in the paper for 129 and 257, else just stable)")
+    parser.add_argument(
+        "--dt", type=float, help="time step (default: as in the paper for 129 and 257, else just stable)"
+    )
     parser.add_argument("--steps", type=int, help="number of steps (default: as in the paper, else until t = 2)")
     parser.add_argument(
-        "--check-every", type=int, default=10, metavar="K", help="compare with the exact solution each K steps (default 10)"
+        "--check-every",
+        type=int,
+        default=10,
+        metavar="K",
+        help="compare with the exact solution each K steps (default 10)",
     )
-    parser.add_argument("--kernel", choices=list(stencil.STEPS), default="inplace", help="how a step is computed (default inplace)")
+    parser.add_argument(
+        "--kernel", choices=list(stencil.STEPS), default="inplace", help="how a step is computed (default inplace)"
+    )
     parser.add_argument("--overlap", action="store_true", help="non-blocking: compute while faces travel")
     parser.add_argument("--slice-png", metavar="FILE", help="draw the plane z = 0 of the result")
     parser.add_argument("--no-progress", action="store_true", help="no progress bar")
@@ -255,7 +265,9 @@ def run(comm: Communication, options: argparse.Namespace, say: Callable[[str, st
 
     seconds = wave.clock.seconds
     busy = sum(seconds.values())
-    errors, times, shares = (comm.gather_numbers(value) for value in (error, busy, 100 * seconds["communication"] / busy))
+    errors, times, shares = (
+        comm.gather_numbers(value) for value in (error, busy, 100 * seconds["communication"] / busy)
+    )
     picture = slice_of(wave, comm) if options.slice_png else None
     if errors is None or times is None or shares is None:
         return []
@@ -272,7 +284,14 @@ def run(comm: Communication, options: argparse.Namespace, say: Callable[[str, st
     return [measured("time", "s", [busy]), measured("communication share", "%", shares)]
 
 
-KERNEL = Kernel("wave3d", "Solve the 3-D wave equation on several processes and check the result.", add_options, complete, title, run)
+KERNEL = Kernel(
+    "wave3d",
+    "Solve the 3-D wave equation on several processes and check the result.",
+    add_options,
+    complete,
+    title,
+    run,
+)
 
 if __name__ == "__main__":
     sys.exit(main(KERNEL))

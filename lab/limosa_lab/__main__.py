@@ -10,7 +10,8 @@ if __name__ == "__main__":
     missing = [name for name in NEEDED if find_spec(name) is None]
     if missing:
         print(
-            f"limosa {sys.argv[1] if len(sys.argv) > 1 else 'bench'}: needs {', '.join(missing)}, not installed for {sys.executable}",
+            f"limosa {sys.argv[1] if len(sys.argv) > 1 else 'bench'}: needs {', '.join(missing)}, not installed for "
+            f"{sys.executable}",
             file=sys.stderr,
         )
         print(f"hint: {sys.executable} -m pip install 'limosa[lab]' (or just: {' '.join(missing)})", file=sys.stderr)

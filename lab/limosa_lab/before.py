@@ -1,4 +1,6 @@
-"""What has changed since an earlier Limosa that was measured in the same interleaved runs (``--before DIR``). Pure functions.
+"""What has changed since an earlier Limosa that was measured in the same interleaved runs (``--before DIR``).
+
+Pure functions.
 
 A case is called slower or faster if the medians differ by more than 10 % and the ranges between the quartiles do not
 overlap; everything else is within the noise.
@@ -13,8 +15,15 @@ NOTICEABLE = 1.1
 
 
 def changes(found: Results) -> dict[Case, float]:
-    """Give, for each case that both have, the cost now divided by the cost before: less than 1 is better, whatever the unit."""
-    both = {case: by for case, by in found.items() if LIMOSA in by and BEFORE in by and by[LIMOSA].median > 0 and by[BEFORE].median > 0}
+    """Give, for each case that both have, the cost now divided by the cost before.
+
+    Less than 1 is better, whatever the unit.
+    """
+    both = {
+        case: by
+        for case, by in found.items()
+        if LIMOSA in by and BEFORE in by and by[LIMOSA].median > 0 and by[BEFORE].median > 0
+    }
     ratios = {case: by[LIMOSA].median / by[BEFORE].median for case, by in both.items()}
     return {case: 1 / ratio if case.series.larger_is_better else ratio for case, ratio in ratios.items()}
 
@@ -30,11 +39,15 @@ def table(found: Results) -> Table | None:
     ratios = changes(found)
     if not ratios:
         return None
-    changed = {case: ratio for case, ratio in ratios.items() if is_beyond_noise(found[case][LIMOSA], found[case][BEFORE], ratio)}
+    changed = {
+        case: ratio
+        for case, ratio in ratios.items()
+        if is_beyond_noise(found[case][LIMOSA], found[case][BEFORE], ratio)
+    }
     slower = sum(ratio > 1 for ratio in changed.values())
     title = (
-        f"Beside the Limosa before: geometric mean of cost {number(geometric_mean(list(ratios.values())))} x over {len(ratios)} cases; "
-        f"slower in {slower}, faster in {len(changed) - slower}"
+        f"Beside the Limosa before: geometric mean of cost {number(geometric_mean(list(ratios.values())))} x over "
+        f"{len(ratios)} cases; slower in {slower}, faster in {len(changed) - slower}"
     )
     made = Table(title, ["case", "now", "before", "cost now / before"], words=1)
     for case, ratio in sorted(changed.items(), key=lambda item: -item[1]):
@@ -45,5 +58,10 @@ def table(found: Results) -> Table | None:
 def _name(case: Case) -> str:
     parameters = [f"{name} {value}" for name, value in case.x]
     return ", ".join(
-        [f"{case.series.bench} {case.series.form}", f"{case.ranks} ranks", *parameters, f"{size(case.bytes)} ({case.series.unit})"]
+        [
+            f"{case.series.bench} {case.series.form}",
+            f"{case.ranks} ranks",
+            *parameters,
+            f"{size(case.bytes)} ({case.series.unit})",
+        ]
     )

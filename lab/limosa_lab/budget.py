@@ -1,7 +1,7 @@
 """The promises on performance, each with what was measured and whether it is met. Pure functions of the results.
 
-A row that needs a number which is not in the recording is "not measured", never "met". Rows about many cases (all sizes of a
-benchmark, all collectives) name the worst of them and how many miss the target.
+A row that needs a number which is not in the recording is "not measured", never "met". Rows about many cases (all sizes
+of a benchmark, all collectives) name the worst of them and how many miss the target.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -68,7 +68,9 @@ def text(recording: Recording, found: Results, width: int | None, colour: bool) 
     """Give all promises for a terminal: the table, and below it what misses."""
     promises = rows(recording, found)
     missed = "".join(f"  {row.what}: {row.note}\n" for row in promises if row.note)
-    return table(recording, promises, with_misses=False).text(width, colour) + (f"\nMissed, the worst first:\n{missed}" if missed else "")
+    return table(recording, promises, with_misses=False).text(width, colour) + (
+        f"\nMissed, the worst first:\n{missed}" if missed else ""
+    )
 
 
 def markdown(recording: Recording, found: Results) -> str:
@@ -105,12 +107,17 @@ def rows(recording: Recording, found: Results) -> list[Row]:
     ]
 
 
-# --- the rows --------------------------------------------------------------------------------------------------------------------------
+# --- the rows
+# ----------------------------------------------------------------------------------------------------------------------
 
 
 def _flag(found: Results) -> Row:
     row = Row("8-byte ping-pong beside a flag that bounces between two processors", f"<= {FLAG_FACTOR} x flag")
-    bounce = [by[LIMOSA] for case, by in found.items() if case.series.bench == "flag" and case.series.unit == "us" and LIMOSA in by]
+    bounce = [
+        by[LIMOSA]
+        for case, by in found.items()
+        if case.series.bench == "flag" and case.series.unit == "us" and LIMOSA in by
+    ]
     pingpong = _one(found, "pingpong", "latency", length=8)
     if bounce and pingpong and LIMOSA in pingpong:
         flag = bounce[0].median
@@ -122,8 +129,12 @@ def _flag(found: Results) -> Row:
 
 
 def _faster(found: Results, bench: str, form: str) -> Row:
-    chosen = _cases(found, lambda case: (case.series.bench, case.series.form, case.series.metric) == (bench, form, "latency"))
-    return _all_below(Row(f"{bench}, {form}, every size", "< 1 x best peer"), chosen, 1.0, lambda case: size(case.bytes), strict=True)
+    chosen = _cases(
+        found, lambda case: (case.series.bench, case.series.form, case.series.metric) == (bench, form, "latency")
+    )
+    return _all_below(
+        Row(f"{bench}, {form}, every size", "< 1 x best peer"), chosen, 1.0, lambda case: size(case.bytes), strict=True
+    )
 
 
 def _bandwidth(found: Results, length: int) -> Row:
@@ -144,7 +155,11 @@ def _collectives(found: Results, processors: int) -> list[Row]:
         return f"{case.series.bench} {ranks(case.ranks)} {size(case.bytes)} {case.series.form}"
 
     def blocking(case: Case) -> bool:
-        return case.series.bench in COLLECTIVES and case.ranks in {2, 4, 8} and (case.bytes >= 8 or case.series.bench == "barrier")
+        return (
+            case.series.bench in COLLECTIVES
+            and case.ranks in {2, 4, 8}
+            and (case.bytes >= 8 or case.series.bench == "barrier")
+        )
 
     every = _cases(found, blocking)
     crowded = _cases(found, lambda case: blocking(case) and case.ranks == 8 and case.bytes <= SMALL)
@@ -156,19 +171,27 @@ def _collectives(found: Results, processors: int) -> list[Row]:
         _all_below(Row("blocking collectives on 2, 4, 8 ranks, each", "<= 1 x best peer"), every, 1.0, label),
         mean,
         _all_below(
-            Row(f"small collectives (to {size(SMALL)}) of 8 ranks on {processors} processors, each", f"<= {CROWDED} x best peer"),
+            Row(
+                f"small collectives (to {size(SMALL)}) of 8 ranks on {processors} processors, each",
+                f"<= {CROWDED} x best peer",
+            ),
             crowded,
             CROWDED,
             label,
         ),
     ]
     background = _cases(found, lambda case: case.series.program == "icollectives")
-    return [*made, _all_below(Row("non-blocking and persistent collectives, each", "<= 1 x best peer"), background, 1.0, label)]
+    return [
+        *made,
+        _all_below(Row("non-blocking and persistent collectives, each", "<= 1 x best peer"), background, 1.0, label),
+    ]
 
 
 def _waiting(found: Results) -> list[Row]:
     cpu = Row("processor time of all blocked ranks together", f"< {CPU_BLOCKED:.0%} of one")
-    blocked = _cases_of(found, lambda case: case.series.bench in {"quiet_recv", "quiet_barrier"} and case.series.metric == "cpu")
+    blocked = _cases_of(
+        found, lambda case: case.series.bench in {"quiet_recv", "quiet_barrier"} and case.series.metric == "cpu"
+    )
     if any(LIMOSA in by for by in blocked.values()):
         worst = _largest(blocked)
         cpu.measured = f"{100 * worst[LIMOSA]:.2g} %"
@@ -195,12 +218,17 @@ def _independence(found: Results) -> list[Row]:
             row.measured, row.met = f"{number(worst[LIMOSA])} x", worst[LIMOSA] <= DISTURBED
             row.peers = {name: f"{number(value)} x" for name, value in worst.items()}
             missed = [
-                (by[LIMOSA].median, size(case.bytes)) for case, by in chosen.items() if LIMOSA in by and by[LIMOSA].median > DISTURBED
+                (by[LIMOSA].median, size(case.bytes))
+                for case, by in chosen.items()
+                if LIMOSA in by and by[LIMOSA].median > DISTURBED
             ]
             row.note = _note(missed)
         made.append(row)
     overlap = Row("overlap of transfers with computation, the other processor free, every size", f">= {OVERLAP:.0f} %")
-    free = _cases_of(found, lambda case: case.series.metric == "overlap" and dict(case.x).get("computing") in {"sender", "receiver", "one"})
+    free = _cases_of(
+        found,
+        lambda case: case.series.metric == "overlap" and dict(case.x).get("computing") in {"sender", "receiver", "one"},
+    )
     if any(LIMOSA in by for by in free.values()):
         worst = {name: min(by[name].median for by in free.values() if name in by) for name in _names(free)}
         overlap.measured, overlap.met = f"{number(worst[LIMOSA])} %", worst[LIMOSA] >= OVERLAP
@@ -215,14 +243,17 @@ def _independence(found: Results) -> list[Row]:
 
 
 def _scale(found: Results) -> list[Row]:
-    memory = Row("memory inside the library, each of 8 ranks that have all talked to each other", f"<= {MEMORY_MB:g} MB")
+    memory = Row(
+        "memory inside the library, each of 8 ranks that have all talked to each other", f"<= {MEMORY_MB:g} MB"
+    )
     _single(memory, _one(found, "memory", "growth", ranks=8, x={"kind": "pss", "partners": 7}), MEMORY_MB, "MB")
     start = Row("start and end of a job of 8 ranks", f"< {START_S:g} s")
     _single(start, _one(found, "start", "time", ranks=8), START_S, "s")
     return [memory, start]
 
 
-# --- parts of them ---------------------------------------------------------------------------------------------------------------------
+# --- parts of them
+# ---------------------------------------------------------------------------------------------------------------------
 
 
 def _cases_of(found: Results, wanted: Callable[[Case], bool]) -> Results:
@@ -236,7 +267,12 @@ def _cases(found: Results, wanted: Callable[[Case], bool]) -> list[tuple[Case, f
 
 
 def _one(
-    found: Results, bench: str, metric: str, ranks: int | None = None, length: int | None = None, x: dict[str, Any] | None = None
+    found: Results,
+    bench: str,
+    metric: str,
+    ranks: int | None = None,
+    length: int | None = None,
+    x: dict[str, Any] | None = None,
 ) -> dict[str, Summary] | None:
     """Give the summaries of the first hot case that fits."""
     for case, by in found.items():
@@ -264,7 +300,9 @@ def _single(row: Row, by_library: dict[str, Summary] | None, most: float, unit: 
     row.met = by_library[LIMOSA].median <= most
 
 
-def _all_below(row: Row, costs: list[tuple[Case, float]], most: float, label: Callable[[Case], str], strict: bool = False) -> Row:
+def _all_below(
+    row: Row, costs: list[tuple[Case, float]], most: float, label: Callable[[Case], str], strict: bool = False
+) -> Row:
     """Fill in a row about many cases whose cost relative to the best peer must not exceed a number."""
     if costs:
         missed = [(cost, label(case)) for case, cost in costs if cost > most or (strict and cost == most)]

@@ -1,7 +1,7 @@
 """Compiling the programs, with a cache of binaries in ``${XDG_CACHE_HOME:-~/.cache}/limosa/bench``.
 
-A binary's folder is named after everything it is made of: the source, its headers, the command, the library's version and,
-for Limosa, its own header. The file has the plain name of the program, by which programs call themselves.
+A binary's folder is named after everything it is made of: the source, its headers, the command, the library's version
+and, for Limosa, its own header. The file has the plain name of the program, by which programs call themselves.
 """
 
 import hashlib
@@ -43,7 +43,9 @@ def _compiled(name: str, command: list[str], link: list[str], key: str, how: str
     try:
         done = subprocess.run(command, capture_output=True, text=True)
     except FileNotFoundError:
-        raise LabError(f"{command[0]} is not installed", hint="on Debian: apt-get install gcc libc6-dev", code=ENVIRONMENT) from None
+        raise LabError(
+            f"{command[0]} is not installed", hint="on Debian: apt-get install gcc libc6-dev", code=ENVIRONMENT
+        ) from None
     if done.returncode != 0:
         raise LabError(
             f"{name} cannot be compiled{how}: `{shlex.join(command)}` says:\n{done.stderr.strip()}",

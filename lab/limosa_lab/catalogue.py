@@ -18,7 +18,18 @@ FOLDER = Path(__file__).parent / "programs"
 
 # Groups of programs that may be asked for by one name.
 GROUPS: dict[str, tuple[str, ...]] = {
-    "p2p": ("flag", "pingpong", "pingping", "rate", "bidirectional", "multipair", "datatypes", "matching", "threads", "threads_single"),
+    "p2p": (
+        "flag",
+        "pingpong",
+        "pingping",
+        "rate",
+        "bidirectional",
+        "multipair",
+        "datatypes",
+        "matching",
+        "threads",
+        "threads_single",
+    ),
     "coll": ("collectives", "icollectives"),
     "independence": ("independence", "overlap"),
     "quiet": ("quiet",),
@@ -56,7 +67,10 @@ class Program:
     limit: float | None = None
 
     def mentions(self, bench: str) -> bool:
-        """Tell whether the program may have this benchmark: its own name, a string in the source, or a collective in a list of them."""
+        """Tell whether the program may have this benchmark.
+
+        That is its own name, a string in the source, or a collective in a list of them.
+        """
         text = self.source.read_text()
         for header in re.findall(r'#include "(\w+\.h)"', text):
             if header != "lab.h":
@@ -68,8 +82,8 @@ class Program:
     def parts(self) -> list[list[str]]:
         """Give the benchmarks of each run; an empty list stands for all of them, in one run.
 
-        Programs that would take minutes are run in parts: the libraries then take turns every few seconds, and a part that
-        fails or takes too long does not take the others with it.
+        Programs that would take minutes are run in parts: the libraries then take turns every few seconds, and a part
+        that fails or takes too long does not take the others with it.
         """
         if self.name == "collectives":
             return [[name] for name in COLLECTIVES]
@@ -82,7 +96,9 @@ def parse_header(name: str, source: Path, first_line: str) -> Program:
     """Read the first line of a program."""
     found = _HEADER.match(first_line)
     if found is None:
-        raise LabError(f"{source} does not begin with a line such as /* lab: ranks=2,4,8 */ but with: {first_line.strip()}")
+        raise LabError(
+            f"{source} does not begin with a line such as /* lab: ranks=2,4,8 */ but with: {first_line.strip()}"
+        )
     ranks: list[int] = []
     limit: float | None = None
     even = False
@@ -101,7 +117,8 @@ def parse_header(name: str, source: Path, first_line: str) -> Program:
                 raise ValueError
         except ValueError:
             raise LabError(
-                f"{source}: `{word}` in the first line is not understood; known: ranks=2,4,8 or ranks=1..64, even, limit=SECONDS"
+                f"{source}: `{word}` in the first line is not understood; known: ranks=2,4,8 or ranks=1..64, even, "
+                "limit=SECONDS"
             ) from None
     if even:
         ranks = [number for number in ranks if number % 2 == 0]
@@ -124,7 +141,9 @@ def programs(folder: Path = FOLDER) -> dict[str, Program]:
         with source.open() as file:
             found[source.stem] = parse_header(source.stem, source, file.readline())
     if not found:
-        raise LabError(f"there are no benchmark programs in {folder}", hint="install the limosa wheel again: it holds them")
+        raise LabError(
+            f"there are no benchmark programs in {folder}", hint="install the limosa wheel again: it holds them"
+        )
     return found
 
 
@@ -162,4 +181,6 @@ def for_benches(benches: list[str], chosen: list[Program]) -> list[Program]:
 def nothing_to_run(chosen: list[Program], ranks: list[int]) -> LabError:
     """Give the error for numbers of ranks at which none of the chosen programs runs."""
     possible = "; ".join(f"{program.name} at {', '.join(map(str, program.ranks))}" for program in chosen)
-    return LabError(f"none of the chosen programs runs at {', '.join(map(str, ranks))} ranks", hint=f"possible: {possible}")
+    return LabError(
+        f"none of the chosen programs runs at {', '.join(map(str, ranks))} ranks", hint=f"possible: {possible}"
+    )

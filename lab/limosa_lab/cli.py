@@ -1,7 +1,9 @@
-"""The command line: ``python -m limosa_lab bench``, which ``limosa bench`` runs; ``study`` has its own, in `limosa_lab.study.cli`.
+"""The command line: ``python -m limosa_lab bench``, which ``limosa bench`` runs.
 
-Data (tables) goes to stdout, everything else to stderr. Exit codes: 0 success, 1 wrong data was found, 2 usage, 3 something
-outside refused (a library cannot be installed, a program not be compiled), 130 interrupted.
+``study`` has its own, in `limosa_lab.study.cli`.
+
+Data (tables) goes to stdout, everything else to stderr. Exit codes: 0 success, 1 wrong data was found, 2 usage, 3
+something outside refused (a library cannot be installed, a program not be compiled), 130 interrupted.
 """
 
 import argparse
@@ -44,26 +46,70 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog=EPILOG,
     )
-    made.add_argument("--against", type=names, default=[], metavar="NAMES", help=f"libraries to compare with: {', '.join(PEERS)}")
-    made.add_argument("--programs", type=names, default=[], metavar="NAMES", help="programs or groups of them (see --list); default: all")
-    made.add_argument("--only", type=names, default=[], metavar="NAMES", help="benchmarks, such as pingpong,allreduce; default: all")
-    made.add_argument("--ranks", type=numbers, default=[], metavar="N,...", help="numbers of ranks; default: all at which a program runs")
-    made.add_argument("--rounds", type=int, default=None, metavar="N", help="how often everything is run (default 3, with --quick 1)")
-    made.add_argument("--forms", type=forms, default=[], metavar="FORMS", help="hot: same buffers again; cold: buffers out of the caches")
-    made.add_argument("--min-bytes", type=int, metavar="N", help="smallest message")
-    made.add_argument("--max-bytes", type=int, metavar="N", help="largest message")
-    made.add_argument("--samples", type=int, metavar="N", help="samples of each benchmark in one run")
-    made.add_argument("--quick", action="store_true", help="few sizes and samples, at most 8 ranks: to see that it works")
+    add_measurement(made)
     made.add_argument(
-        "--time-limit", type=float, default=None, metavar="S", help="longest time of one run (default 120 s, with --quick 30 s)"
+        "--output", type=Path, metavar="DIR", help="folder for samples, tables and plots (default: limosa-bench-TIME)"
     )
-    made.add_argument("--output", type=Path, metavar="DIR", help="folder for samples, tables and plots (default: limosa-bench-TIME)")
-    made.add_argument("--limosa", type=Path, metavar="DIR", help="environment in which Limosa is installed (default: this one)")
-    made.add_argument("--before", type=Path, metavar="DIR", help="environment with an earlier Limosa, to be measured in turn with this one")
+    made.add_argument(
+        "--limosa", type=Path, metavar="DIR", help="environment in which Limosa is installed (default: this one)"
+    )
+    made.add_argument(
+        "--before",
+        type=Path,
+        metavar="DIR",
+        help="environment with an earlier Limosa, to be measured in turn with this one",
+    )
     made.add_argument("--report", type=Path, metavar="DIR", help="measure nothing; tables and plots of what DIR holds")
     made.add_argument("--no-plots", action="store_true", help="tables only")
     made.add_argument("--list", action="store_true", help="list the programs and groups")
     return made
+
+
+def add_measurement(made: argparse.ArgumentParser) -> None:
+    """Add the options that say what is measured, how often, and for how long."""
+    made.add_argument(
+        "--against", type=names, default=[], metavar="NAMES", help=f"libraries to compare with: {', '.join(PEERS)}"
+    )
+    made.add_argument(
+        "--programs",
+        type=names,
+        default=[],
+        metavar="NAMES",
+        help="programs or groups of them (see --list); default: all",
+    )
+    made.add_argument(
+        "--only", type=names, default=[], metavar="NAMES", help="benchmarks, such as pingpong,allreduce; default: all"
+    )
+    made.add_argument(
+        "--ranks",
+        type=numbers,
+        default=[],
+        metavar="N,...",
+        help="numbers of ranks; default: all at which a program runs",
+    )
+    made.add_argument(
+        "--rounds", type=int, default=None, metavar="N", help="how often everything is run (default 3, with --quick 1)"
+    )
+    made.add_argument(
+        "--forms",
+        type=forms,
+        default=[],
+        metavar="FORMS",
+        help="hot: same buffers again; cold: buffers out of the caches",
+    )
+    made.add_argument("--min-bytes", type=int, metavar="N", help="smallest message")
+    made.add_argument("--max-bytes", type=int, metavar="N", help="largest message")
+    made.add_argument("--samples", type=int, metavar="N", help="samples of each benchmark in one run")
+    made.add_argument(
+        "--quick", action="store_true", help="few sizes and samples, at most 8 ranks: to see that it works"
+    )
+    made.add_argument(
+        "--time-limit",
+        type=float,
+        default=None,
+        metavar="S",
+        help="longest time of one run (default 120 s, with --quick 30 s)",
+    )
 
 
 def options_of(given: argparse.Namespace) -> Options:
@@ -106,7 +152,10 @@ def bench(arguments: Sequence[str]) -> int:
     terminal = Terminal("limosa bench")
     if given.list:
         available = catalogue.programs()
-        print("".join(f"{name:<16} ranks {', '.join(map(str, program.ranks))}\n" for name, program in available.items()), end="")
+        print(
+            "".join(f"{name:<16} ranks {', '.join(map(str, program.ranks))}\n" for name, program in available.items()),
+            end="",
+        )
         print(
             "".join(
                 f"{group:<16} = {', '.join(member for member in members if member in available)}\n"

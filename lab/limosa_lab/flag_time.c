@@ -1,7 +1,9 @@
-/* Prints the time in microseconds that a cache line takes from one processor to another, for the record of a run: flag_time.py.
+/* Prints the time in microseconds that a cache line takes from one processor to another, for the record of a run:
+ * flag_time.py.
  *
- * The two processes are bound to the first two processors that may be used, so that every call measures the same pair. The shortest of
- * some batches counts: others may have needed a processor during the rest. Exit code 2: there are no two processors or no process. */
+ * The two processes are bound to the first two processors that may be used, so that every call measures the same
+ * pair. The shortest of some batches counts: others may have needed a processor during the rest. Exit code 2: there
+ * are no two processors or no process. */
 #include "programs/bounce.h"
 #include <stdio.h>
 

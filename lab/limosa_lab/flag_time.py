@@ -6,7 +6,8 @@ from pathlib import Path
 from limosa_lab import build
 
 SOURCE = Path(__file__).with_name("flag_time.c")
-# Seconds. A measurement takes some 20 ms; where the two processes must share processors with others it may take much longer.
+# Seconds. A measurement takes some 20 ms; where the two processes must share processors with others it may take much
+# longer.
 _LIMIT = 10.0
 
 
@@ -19,7 +20,9 @@ class FlagTime:
     def measure(self) -> float | None:
         """Give the microseconds for one way; None if there are no two processors, or if it takes too long."""
         try:
-            done = subprocess.run([str(self.program)], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_LIMIT)
+            done = subprocess.run(
+                [str(self.program)], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_LIMIT
+            )
         except subprocess.TimeoutExpired:
             return None
         return float(done.stdout) if done.returncode == 0 else None

@@ -247,8 +247,8 @@ class Intel(Peer):
     def settings(self) -> list[str]:
         """Give what is not the default."""
         return [
-            f"compiled against the mpi.h of MPICH {self.mpich.version} and linked with Intel's libmpi.so.12, which has the same ABI: "
-            "the runtime package has neither mpicc nor mpi.h",
+            f"compiled against the mpi.h of MPICH {self.mpich.version} and linked with Intel's libmpi.so.12, which has "
+            "the same ABI: the runtime package has neither mpicc nor mpi.h",
             "I_MPI_ROOT and LD_LIBRARY_PATH, as its vars.sh sets them",
         ]
 

@@ -89,7 +89,9 @@ def measure(options: Options, output: Path, observer: Observer) -> None:
     environment = machine.record(libraries, _options_record(options))
     writer.record("environment", environment)
     if environment["busy_percent"] > machine.QUIET_PERCENT:
-        observer.say(f"other programs use {environment['busy_percent']:.0f} % of the processors: the numbers will be doubtful")
+        observer.say(
+            f"other programs use {environment['busy_percent']:.0f} % of the processors: the numbers will be doubtful"
+        )
 
     runner.adopt_orphans()
     turns = list(schedule.turns(options.rounds, todo, list(prepared)))
@@ -100,9 +102,13 @@ def measure(options: Options, output: Path, observer: Observer) -> None:
                 continue
             benches = f" {', '.join(task.benches)}" if task.benches else ""
             observer.running(
-                number, f"{task.program.name}{benches}, {ranks(task.ranks)}, {prepared[name].library.title}, round {round_number + 1}"
+                number,
+                f"{task.program.name}{benches}, {ranks(task.ranks)}, {prepared[name].library.title}, round "
+                f"{round_number + 1}",
             )
-            for record, samples in _run(prepared[name], binaries[task.program.name, name], task, options, round_number, flag):
+            for record, samples in _run(
+                prepared[name], binaries[task.program.name, name], task, options, round_number, flag
+            ):
                 writer.record("run", record)
                 for sample in samples:
                     writer.record("sample", sample)
@@ -113,7 +119,9 @@ def measure(options: Options, output: Path, observer: Observer) -> None:
     writer.record("end", machine.end())
 
 
-def _compile(todo: Sequence[schedule.Task], prepared: dict[str, runner.Prepared], observer: Observer) -> dict[tuple[str, str], Path]:
+def _compile(
+    todo: Sequence[schedule.Task], prepared: dict[str, runner.Prepared], observer: Observer
+) -> dict[tuple[str, str], Path]:
     """Compile every program that is needed with every library."""
     observer.say("compiling the programs, unless they are in the cache")
     programs = {task.program.name: task.program for task in todo}
@@ -125,7 +133,12 @@ def _compile(todo: Sequence[schedule.Task], prepared: dict[str, runner.Prepared]
 
 
 def _run(
-    prepared: runner.Prepared, binary: Path, task: schedule.Task, options: Options, round_number: int, flag: flag_time.FlagTime
+    prepared: runner.Prepared,
+    binary: Path,
+    task: schedule.Task,
+    options: Options,
+    round_number: int,
+    flag: flag_time.FlagTime,
 ) -> list[tuple[Run, list[Sample]]]:
     """Run a task once; the program of the start-up time several times, until it fails."""
     limit = task.program.limit or options.limit

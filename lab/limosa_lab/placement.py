@@ -1,22 +1,24 @@
 """Which runs may be compared, judged by the flag's time: how long a cache line takes from one processor to another.
 
-The processors of a virtual machine may be near each other in one minute and far from each other in the next: the host places
-them anew. Every short message depends on that, up to fourfold. So the flag's time is measured before and after each run and
-kept with its record and its samples, and a case (a row of a table) is computed from runs of like placement only.
+The processors of a virtual machine may be near each other in one minute and far from each other in the next: the host
+places them anew. Every short message depends on that, up to fourfold. So the flag's time is measured before and after
+each run and kept with its record and its samples, and a case (a row of a table) is computed from runs of like placement
+only.
 
-The rule: a case uses those of its runs whose two flag times, before and after, all lie between some time and `LIKE` times
-that time. Of all such sets of runs the one with most libraries is taken, then the one with most samples, then the one with
-the shortest times. If there is no such run, a case of several libraries shows nothing, and one of a single library, which
-compares nothing, uses all its runs. If no flag time is known in a case, all its runs are used: the machine has one
-processor, or the recording is older than this rule. If some are known, the others are left out. Pure functions.
+The rule: a case uses those of its runs whose two flag times, before and after, all lie between some time and `LIKE`
+times that time. Of all such sets of runs the one with most libraries is taken, then the one with most samples, then the
+one with the shortest times. If there is no such run, a case of several libraries shows nothing, and one of a single
+library, which compares nothing, uses all its runs. If no flag time is known in a case, all its runs are used: the
+machine has one processor, or the recording is older than this rule. If some are known, the others are left out. Pure
+functions.
 """
 
 from collections.abc import Sequence
 
 from limosa_lab.records import Sample
 
-# Flag times that differ by no more than this factor are alike. One placement's times differ by a fifth or so, those of near and far
-# processors by a factor of four (0.04 and 0.16 us).
+# Flag times that differ by no more than this factor are alike. One placement's times differ by a fifth or so, those of
+# near and far processors by a factor of four (0.04 and 0.16 us).
 LIKE = 1.5
 
 
@@ -36,4 +38,6 @@ def _libraries(samples: Sequence[Sample]) -> set[str]:
 
 
 def _between(samples: Sequence[Sample], least: float) -> list[Sample]:
-    return [sample for sample in samples if sample.flag and least <= min(sample.flag) and max(sample.flag) <= LIKE * least]
+    return [
+        sample for sample in samples if sample.flag and least <= min(sample.flag) and max(sample.flag) <= LIKE * least
+    ]

@@ -1,6 +1,7 @@
 """Figures of a recording, each as PNG and SVG: what a table shows, for the eye.
 
-* time (or rate) against message size, one figure for each benchmark, form and metric, one panel for each number of ranks;
+* time (or rate) against message size, one figure for each benchmark, form and metric, one panel for each number of
+  ranks;
 * the ratio of Limosa to the best peer for all collectives and sizes, as a map of colours;
 * time and memory against the number of ranks;
 * time against the number of posted receives and of unexpected messages.
@@ -51,7 +52,13 @@ def draw(recording: Recording, found: Results, folder: Path) -> list[Path]:
     for series, cases in by_series.items():
         for axis, panels in _curves(cases):
             figure = _lines(series, axis, panels, found, titles)
-            made.append(_save(figure, folder, f"{series.bench}-{series.form}-{series.metric}" + ("" if axis == "bytes" else f"-{axis}")))
+            made.append(
+                _save(
+                    figure,
+                    folder,
+                    f"{series.bench}-{series.form}-{series.metric}" + ("" if axis == "bytes" else f"-{axis}"),
+                )
+            )
     for form in ("hot", "cold"):
         figure_or_none = _heat_map(found, form)
         if figure_or_none is not None:
@@ -98,16 +105,31 @@ def _panels(cases: Iterable[Case], axis: str) -> Panels:
 def _lines(series: Series, axis: str, panels: Panels, found: Results, titles: dict[str, str]) -> Figure:
     columns = min(3, len(panels))
     rows = math.ceil(len(panels) / columns)
-    figure, grid = plt.subplots(rows, columns, figsize=(1.5 + 4.2 * columns, 0.8 + 3.2 * rows), squeeze=False, layout="constrained")
+    figure, grid = plt.subplots(
+        rows, columns, figsize=(1.5 + 4.2 * columns, 0.8 + 3.2 * rows), squeeze=False, layout="constrained"
+    )
     for axes, (title, points) in zip(grid.flat, panels.items(), strict=False):
         for name, written in titles.items():
             colour, mark = STYLES.get(name, OTHER)
             mine = [(at, found[case][name]) for at, case in points if name in found[case]]
             if mine:
                 at = [point[0] for point in mine]
-                axes.plot(at, [point[1].median for point in mine], color=colour, marker=mark, markersize=4, linewidth=1.3, label=written)
+                axes.plot(
+                    at,
+                    [point[1].median for point in mine],
+                    color=colour,
+                    marker=mark,
+                    markersize=4,
+                    linewidth=1.3,
+                    label=written,
+                )
                 axes.fill_between(
-                    at, [point[1].lower for point in mine], [point[1].upper for point in mine], color=colour, alpha=0.2, linewidth=0
+                    at,
+                    [point[1].lower for point in mine],
+                    [point[1].upper for point in mine],
+                    color=colour,
+                    alpha=0.2,
+                    linewidth=0,
                 )
         _scales(axes, axis, series, [at for at, _ in points])
         axes.set_title(title, fontsize="medium")
@@ -124,7 +146,11 @@ def _scales(axes: Axes, axis: str, series: Series, at: list[float]) -> None:
         axes.set_xscale("symlog", base=2, linthresh=1)
         ticks = sorted(set(at))
         if len(ticks) > 8:
-            ticks = [value for value in (0, 1, 8, 64, 512, 4 << 10, 32 << 10, 256 << 10, 2 << 20) if min(at) <= value <= max(at)]
+            ticks = [
+                value
+                for value in (0, 1, 8, 64, 512, 4 << 10, 32 << 10, 256 << 10, 2 << 20)
+                if min(at) <= value <= max(at)
+            ]
         axes.set_xticks(ticks, [size(int(value)).replace(" ", "") for value in ticks], rotation=45, fontsize="small")
         axes.set_xlabel("message size")
     else:
@@ -144,7 +170,7 @@ def _scales(axes: Axes, axis: str, series: Series, at: list[float]) -> None:
 
 
 def _heat_map(found: Results, form: str) -> Figure | None:
-    """Draw Limosa's cost relative to the best peer for all blocking collectives, or give None if there is nothing to compare."""
+    """Draw Limosa's cost relative to the best peer for all blocking collectives, or give None if there is none."""
     costs = {
         (case.series.bench, case.ranks, case.bytes): cost
         for case, by in found.items()

@@ -1,9 +1,9 @@
 """What Python costs over C: ``limosa bench python``.
 
-One job of two processes measures a ping-pong in C, with mpi4py's upper-case and lower-case methods, and with ``import limosa``,
-in turns of a few milliseconds, so that all see the same machine. The C loop is compiled into a shared object and called from the same
-processes. What arrives is compared with what was sent, once for each way and each value. Times are medians over the turns, of half
-a round trip.
+One job of two processes measures a ping-pong in C, with mpi4py's upper-case and lower-case methods, and with ``import
+limosa``, in turns of a few milliseconds, so that all see the same machine. The C loop is compiled into a shared object
+and called from the same processes. What arrives is compared with what was sent, once for each way and each value. Times
+are medians over the turns, of half a round trip.
 """
 
 import argparse
@@ -59,7 +59,10 @@ class Particle:
 
 def values(largest: int) -> dict[str, Any]:
     """Give what is sent, by name; arrays up to so many bytes."""
-    arrays = {f"array of {bytes_} B": np.arange(bytes_ // 8, dtype=float) for bytes_ in (8, 1024, 8192, 65536, 1 << 20, 1 << 26, 1 << 30)}
+    arrays = {
+        f"array of {bytes_} B": np.arange(bytes_ // 8, dtype=float)
+        for bytes_ in (8, 1024, 8192, 65536, 1 << 20, 1 << 26, 1 << 30)
+    }
     return {name: array for name, array in arrays.items() if array.nbytes <= largest} | {
         "float": 2.5,
         "dict": {"a": 1, "b": [1, 2, 3], "c": "text"},
@@ -133,7 +136,9 @@ def measure(shared_object: str, turns: int, largest: int) -> None:
                 if not same(out if arrived is None else arrived, x):
                     raise LabError(f"{name} arrived wrong with {way}")
         # So many that the fastest way fills its turn; the slow ones may take longer.
-        once = comm.bcast(min(loop(10 if way != "lower" else 1) / (10 if way != "lower" else 1) for way, loop in loops.items()))
+        once = comm.bcast(
+            min(loop(10 if way != "lower" else 1) / (10 if way != "lower" else 1) for way, loop in loops.items())
+        )
         count = max(1, int(_TURN_SECONDS / once))
         times: dict[str, list[float]] = {way: [] for way in loops}
         for _ in range(turns if once < 0.05 else min(turns, 5)):
@@ -142,7 +147,10 @@ def measure(shared_object: str, turns: int, largest: int) -> None:
                 loop(max(1, count // 20))
                 times[way].append(loop(count) / count / 2 * 1e6)
         if rank == 0:
-            print(json.dumps({"value": name, "us": {way: statistics.median(samples) for way, samples in times.items()}}), flush=True)
+            print(
+                json.dumps({"value": name, "us": {way: statistics.median(samples) for way, samples in times.items()}}),
+                flush=True,
+            )
 
 
 def run(library: Library, turns: int, largest: int) -> list[dict[str, Any]]:
@@ -152,7 +160,9 @@ def run(library: Library, turns: int, largest: int) -> list[dict[str, Any]]:
         source.write_text(_LOOP)
         output_of([*Limosa().compiler, "-shared", "-fPIC", "-O2", str(source), "-o", str(target)])
         words = [sys.executable, "-m", "limosa_lab.python_overhead", str(target), str(turns), str(largest)]
-        done = subprocess.run([*library.launcher(2, 2), *words], env=variables(library), stdout=subprocess.PIPE, text=True)
+        done = subprocess.run(
+            [*library.launcher(2, 2), *words], env=variables(library), stdout=subprocess.PIPE, text=True
+        )
     if done.returncode != 0:
         raise LabError(f"the job on {library.title} failed with exit code {done.returncode}; its messages are above")
     return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
@@ -170,19 +180,31 @@ def table(results: list[dict[str, Any]]) -> str:
 
 def main(arguments: Sequence[str]) -> int:
     """Do what the command line says: measure and print the tables; give the exit code."""
-    parser = argparse.ArgumentParser(prog="limosa bench python", description="Ping-pong of two processes: C, mpi4py, import limosa.")
+    parser = argparse.ArgumentParser(
+        prog="limosa bench python", description="Ping-pong of two processes: C, mpi4py, import limosa."
+    )
     parser.add_argument(
-        "--mpi", type=names, default=["limosa"], metavar="NAMES", help=f"libraries to run on: {', '.join(_LIBRARIES)} (default limosa)"
+        "--mpi",
+        type=names,
+        default=["limosa"],
+        metavar="NAMES",
+        help=f"libraries to run on: {', '.join(_LIBRARIES)} (default limosa)",
     )
     parser.add_argument("--turns", type=int, default=25, metavar="N", help="how often the ways take turns (default 25)")
     parser.add_argument(
-        "--largest", type=int, default=1 << 26, metavar="BYTES", help="largest array (default 67108864); 1073741824 needs 10 GB of memory"
+        "--largest",
+        type=int,
+        default=1 << 26,
+        metavar="BYTES",
+        help="largest array (default 67108864); 1073741824 needs 10 GB of memory",
     )
     given = parser.parse_args(arguments)
     unknown = [name for name in given.mpi if name not in _LIBRARIES]
     if unknown or given.turns < 1:
         raise LabError(
-            f"--mpi {unknown[0]}: known are {', '.join(_LIBRARIES)}" if unknown else f"--turns {given.turns}: at least one is needed"
+            f"--mpi {unknown[0]}: known are {', '.join(_LIBRARIES)}"
+            if unknown
+            else f"--turns {given.turns}: at least one is needed"
         )
     terminal = Terminal("limosa bench python")
     for name in given.mpi:

@@ -169,7 +169,9 @@ def read(folder: Path) -> Recording:
     """
     path = folder / FILE_NAME
     if not path.is_file():
-        raise LabError(f"there is no {FILE_NAME} in {folder}", hint="give the folder that `limosa bench --output` has written")
+        raise LabError(
+            f"there is no {FILE_NAME} in {folder}", hint="give the folder that `limosa bench --output` has written"
+        )
     environment: dict[str, Any] | None = None
     runs: list[Run] = []
     samples: list[Sample] = []
@@ -187,7 +189,10 @@ def read(folder: Path) -> Recording:
         except TypeError as error:
             raise LabError(f"{path}, line {number}: this is no record of kind {kind}: {error}") from None
     if environment is None:
-        raise LabError(f"{path} has no environment record", hint="the file was not written by `limosa bench`, or its beginning is lost")
+        raise LabError(
+            f"{path} has no environment record",
+            hint="the file was not written by `limosa bench`, or its beginning is lost",
+        )
     return Recording(environment, runs, samples, end)
 
 

@@ -6,9 +6,10 @@ from limosa_lab import before, budget, stats, tables
 from limosa_lab.records import Recording
 
 HOW_TO_READ = (
-    "Each cell is the median of the samples of all rounds, in brackets the lower and upper quartile. A sample is the mean of a batch of "
-    "operations, on the slowest rank. `hot` uses the same buffers again and again, `cold` goes through buffers that are out of the caches. "
-    "The last column is Limosa's median divided by that of the best other library."
+    "Each cell is the median of the samples of all rounds, in brackets the lower and upper quartile. A sample is the "
+    "mean of a batch of operations, on the slowest rank. `hot` uses the same buffers again and again, `cold` goes "
+    "through buffers that are out of the caches. The last column is Limosa's median divided by that of the best other "
+    "library."
 )
 
 

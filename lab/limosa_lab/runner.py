@@ -5,7 +5,8 @@ Contract
 * What a job printed before it failed or was stopped is kept.
 * Nothing of a job is left behind: a rank that went on spinning would spoil every later measurement. This process adopts
   what the launcher leaves (as a "subreaper"), kills it and says so in the record.
-* Jobs get the variables of this process, except those by which an outer job or another library would be taken for theirs.
+* Jobs get the variables of this process, except those by which an outer job or another library would be taken for
+  theirs.
 """
 
 import contextlib
@@ -48,7 +49,9 @@ def adopt_orphans() -> None:
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def run(prepared: Prepared, binary: Path, task: Task, options: Sequence[str], round_number: int, limit: float) -> tuple[Run, list[Sample]]:
+def run(
+    prepared: Prepared, binary: Path, task: Task, options: Sequence[str], round_number: int, limit: float
+) -> tuple[Run, list[Sample]]:
     """Run a task once with one library.
 
     Parameters
@@ -70,7 +73,9 @@ def run(prepared: Prepared, binary: Path, task: Task, options: Sequence[str], ro
     load, stolen = os.getloadavg()[0], psutil.cpu_times().steal
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         start = time.perf_counter()
-        job = subprocess.Popen(command, env=variables(library), stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True)
+        job = subprocess.Popen(
+            command, env=variables(library), stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True
+        )
         try:
             in_time = _wait(job.pid, limit)
             seconds = time.perf_counter() - start
@@ -85,7 +90,9 @@ def run(prepared: Prepared, binary: Path, task: Task, options: Sequence[str], ro
     samples = []
     for line in lines:
         try:
-            sample = parse_line(line, library=library.name, program=task.program.name, ranks=task.ranks, round_number=round_number)
+            sample = parse_line(
+                line, library=library.name, program=task.program.name, ranks=task.ranks, round_number=round_number
+            )
         except LabError as error:
             # The last line of a job that was stopped may be cut off.
             if code == 0:
@@ -116,7 +123,9 @@ def run(prepared: Prepared, binary: Path, task: Task, options: Sequence[str], ro
 def variables(library: Library) -> dict[str, str]:
     """Give the variables for jobs of a library: those of this process, without traces of other MPI jobs."""
     foreign = ("PMI_", "PMIX_", "PMI2_", "OMPI_COMM_", "HYDRA_", "MPI_LOCAL")
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(foreign) and name != "LD_LIBRARY_PATH"}
+    kept = {
+        name: value for name, value in os.environ.items() if not name.startswith(foreign) and name != "LD_LIBRARY_PATH"
+    }
     return kept | library.environment()
 
 
@@ -138,7 +147,10 @@ def _outcome(code: int | None, samples: list[Sample]) -> str:
 
 
 def _wait(pid: int, limit: float) -> bool:
-    """Wait until a process has ended, at most so many seconds; tell whether it has. Popen.wait looks only every 50 ms."""
+    """Wait until a process has ended, at most so many seconds; tell whether it has.
+
+    Popen.wait looks only every 50 ms.
+    """
     descriptor = os.pidfd_open(pid)
     try:
         poll = select.poll()

@@ -1,8 +1,8 @@
 """Statistics of samples: medians, quartiles, ratios. Pure functions of the records.
 
-A *case* is what one row of a table shows: benchmark, form, ranks, size and further parameters. For each case and library
-the samples of all rounds are pooled, as far as their runs may be compared (`placement`); the median stands for them and the
-quartiles show the spread.
+A *case* is what one row of a table shows: benchmark, form, ranks, size and further parameters. For each case and
+library the samples of all rounds are pooled, as far as their runs may be compared (`placement`); the median stands for
+them and the quartiles show the spread.
 """
 
 from collections.abc import Iterable, Sequence
@@ -77,12 +77,18 @@ def case_of(sample: Sample) -> Case:
 
 
 def results(samples: Iterable[Sample]) -> Results:
-    """Pool the verified samples of runs that may be compared by case and library; cases are in order, rows of small size first."""
+    """Pool the verified samples of runs that may be compared by case and library.
+
+    Cases are in order, rows of small size first.
+    """
     pooled: dict[Case, dict[str, list[float]]] = {}
     for case, of_case in by_case(samples).items():
         for sample in placement.alike(of_case):
             pooled.setdefault(case, {}).setdefault(sample.library, []).extend(sample.samples)
-    return {case: {name: summarize(values) for name, values in pooled[case].items()} for case in sorted(pooled, key=Case.order)}
+    return {
+        case: {name: summarize(values) for name, values in pooled[case].items()}
+        for case in sorted(pooled, key=Case.order)
+    }
 
 
 def by_case(samples: Iterable[Sample]) -> dict[Case, list[Sample]]:

@@ -1,4 +1,7 @@
-"""Tables of a recording: one for each benchmark, form and metric, as text for a terminal and as Markdown. Pure functions."""
+"""Tables of a recording: one for each benchmark, form and metric, as text for a terminal and as Markdown.
+
+Pure functions.
+"""
 
 import io
 from collections.abc import Sequence
@@ -20,7 +23,10 @@ STOLEN_SHARE = 0.01
 
 @dataclass
 class Table:
-    """A title, the names of the columns, and rows of cells; `words` columns from the left hold words, the others numbers."""
+    """A title, the names of the columns, and rows of cells.
+
+    The first `words` columns hold words, the others numbers.
+    """
 
     title: str
     columns: list[str]
@@ -53,7 +59,7 @@ def cell(summary: Summary) -> str:
 
 
 def benchmarks(recording: Recording, found: stats.Results) -> list[Table]:
-    """Give a table for each benchmark, form and metric; its rows are ranks, parameters and sizes as far as they differ."""
+    """Give a table for each benchmark, form and metric; rows are ranks, parameters and sizes as far as they differ."""
     by_series: dict[Series, list[Case]] = {}
     for case in found:
         by_series.setdefault(case.series, []).append(case)
@@ -69,20 +75,26 @@ def _table(series: Series, cases: Sequence[Case], recording: Recording, found: s
     with_ranks = len({case.ranks for case in cases}) > 1
     with_bytes = len({case.bytes for case in cases}) > 1
 
-    title = (
-        f"{series.bench}, {series.form}: {series.metric} in {series.unit}, {'larger' if series.larger_is_better else 'smaller'} is better"
-    )
+    better = "larger" if series.larger_is_better else "smaller"
+    title = f"{series.bench}, {series.form}: {series.metric} in {series.unit}, {better} is better"
     title += "" if with_ranks else f"; {ranks(cases[0].ranks)}"
     title += "" if with_bytes or not cases[0].bytes else f"; {size(cases[0].bytes)}"
     title += "".join(f"; {name} {next(iter(same[name]))}" for name in parameters if name not in shown)
-    columns = [*(["ranks"] if with_ranks else []), *shown, *(["size"] if with_bytes else []), *(titles[name] for name in libraries)]
+    columns = [
+        *(["ranks"] if with_ranks else []),
+        *shown,
+        *(["size"] if with_bytes else []),
+        *(titles[name] for name in libraries),
+    ]
     compared = len(libraries) > 1
     table = Table(title, [*columns, "Limosa / best peer"] if compared else columns)
     for case in cases:
         row = [str(case.ranks)] if with_ranks else []
         row += [str(dict(case.x).get(name, "")) for name in shown]
         row += [size(case.bytes)] if with_bytes else []
-        row += [cell(found[case][name]) if name in found[case] else _missing(name, case, recording) for name in libraries]
+        row += [
+            cell(found[case][name]) if name in found[case] else _missing(name, case, recording) for name in libraries
+        ]
         if compared:
             row.append(_ratio(case, found[case], titles))
         table.rows.append(row)
@@ -121,13 +133,18 @@ def troubles(recording: Recording) -> list[str]:
     if busy > QUIET_PERCENT:
         found.append(f"Other programs used {busy:.0f} % of the processors at the start.")
     stolen = sum(run.stolen for run in recording.runs)
-    share = stolen / max(1e-9, sum(run.seconds for run in recording.runs) * recording.environment["processors_of_the_machine"])
+    share = stolen / max(
+        1e-9, sum(run.seconds for run in recording.runs) * recording.environment["processors_of_the_machine"]
+    )
     if share > STOLEN_SHARE:
         found.append(f"The hypervisor gave {100 * share:.1f} % of the processor time to others.")
     if recording.end is None:
         found.append("The measurement was cut short; what was measured until then is shown.")
     wrong = sorted({(s.library, s.bench) for s in recording.samples if not s.verified})
-    found += [f"Wrong data: {bench} with {recording.titles()[library]}; these samples are left out." for library, bench in wrong]
+    found += [
+        f"Wrong data: {bench} with {recording.titles()[library]}; these samples are left out."
+        for library, bench in wrong
+    ]
     outcomes: dict[tuple[str, str, int, str], int] = {}
     for run in recording.runs:
         if run.outcome in {"failed", "time limit"}:
@@ -153,14 +170,21 @@ def _placements(recording: Recording) -> list[str]:
     without = sum(not samples for samples in used.values())
     if without:
         found.append(
-            f"In {without} of {len(cases)} cases the flag's time changed during every run, so that nothing can be compared; "
-            "more rounds may help."
+            f"In {without} of {len(cases)} cases the flag's time changed during every run, so that nothing can be "
+            "compared; more rounds may help."
         )
     every, kept = sum(map(len, cases.values())), sum(map(len, used.values()))
     if kept < every:
         times = [time for samples in cases.values() for sample in samples for time in sample.flag or ()]
-        span = f"the flag took {number(min(times))} to {number(max(times))} us" if times else "the flag's time is not known"
-        found.append(f"The processors were placed differently in {every - kept} of {every} lists of samples, which are left out; {span}.")
+        span = (
+            f"the flag took {number(min(times))} to {number(max(times))} us"
+            if times
+            else "the flag's time is not known"
+        )
+        found.append(
+            f"The processors were placed differently in {every - kept} of {every} lists of samples, which are left "
+            f"out; {span}."
+        )
     return found
 
 

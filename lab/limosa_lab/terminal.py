@@ -41,7 +41,12 @@ class Terminal:
         if not self.console.is_terminal:
             yield
             return
-        columns = (BarColumn(20), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}", markup=False))
+        columns = (
+            BarColumn(20),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+            TextColumn("{task.description}", markup=False),
+        )
         with Progress(*columns, console=self.console, transient=True, refresh_per_second=1) as self._progress:
             self._progress.add_task("", total=total)
             yield

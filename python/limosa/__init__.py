@@ -12,9 +12,9 @@
     elif world.rank == 1:
         print(world.recv(source=0))
 
-Started with ``limosa run -n 4 script.py``, or by any other MPI launcher with an MPI library that has the MPI-5 standard ABI. The methods of
-`limosa.world` are those of `Comm`. MPI is initialised when `limosa.world` or another name of the interface is first used, not when the
-package is imported: its tools, such as ``limosa doctor``, work without MPI.
+Started with ``limosa run -n 4 script.py``, or by any other MPI launcher with an MPI library that has the MPI-5 standard
+ABI. The methods of `limosa.world` are those of `Comm`. MPI is initialised when `limosa.world` or another name of the
+interface is first used, not when the package is imported: its tools, such as ``limosa doctor``, work without MPI.
 """
 
 from __future__ import annotations
@@ -42,7 +42,21 @@ _HOMES = {
     "limosa._cart": ["Cart"],
     "limosa._comm": ["Comm", "Status"],
     "limosa._files": ["get_include", "get_lib_path"],
-    "limosa._ops": ["BAND", "BOR", "BXOR", "LAND", "LOR", "LXOR", "MAX", "MAXLOC", "MIN", "MINLOC", "PROD", "SUM", "Op"],
+    "limosa._ops": [
+        "BAND",
+        "BOR",
+        "BXOR",
+        "LAND",
+        "LOR",
+        "LXOR",
+        "MAX",
+        "MAXLOC",
+        "MIN",
+        "MINLOC",
+        "PROD",
+        "SUM",
+        "Op",
+    ],
     "limosa._request": ["Request", "wait_all", "wait_any"],
     "limosa._transfer": ["ANY"],
 }
@@ -123,5 +137,7 @@ def _import(home: str) -> Any:
     except ImportError as error:
         if error.name is not None and error.name.split(".")[0] in {"mpi4py", "numpy"}:
             hint = "python -m limosa.install_mpi4py" if error.name.startswith("mpi4py") else "pip install numpy"
-            raise ImportError(f"limosa's interface needs {error.name}: {error}; hint: {hint}", name=error.name) from error
+            raise ImportError(
+                f"limosa's interface needs {error.name}: {error}; hint: {hint}", name=error.name
+            ) from error
         raise

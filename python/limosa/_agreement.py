@@ -43,7 +43,18 @@ _WHOLE = {ARRAY, OBJECT}  # kinds of first messages without parts
 _loads = pickle.loads
 _PLANS = 256  # that are kept
 
-_CALLS = ("bcast", "gather", "scatter", "allgather", "alltoall", "alltoall of a block", "reduce", "allreduce", "scan", "exscan")
+_CALLS = (
+    "bcast",
+    "gather",
+    "scatter",
+    "allgather",
+    "alltoall",
+    "alltoall of a block",
+    "reduce",
+    "allreduce",
+    "scan",
+    "exscan",
+)
 _NUMBER_OF = {name: number + 1 for number, name in enumerate(_CALLS)}
 _MARK = struct.Struct("<Bi36xI")  # call, root, digest of the reduction; see the head in _packet
 _CALL, _DIGEST = struct.Struct("<Bi"), struct.Struct("<I")  # its two pieces
@@ -217,7 +228,7 @@ class Agreement(Transfer):
     # --- agreeing ----------------------------------------------------------------------------------------------------
 
     def _plan(self, x: Any, call: str, root: int = 0, reduction: Op | None = None) -> Plan | None:
-        """Give the plan for a call with an array, or None if there is no shorter way for such calls than the general one."""
+        """Give the plan for a call with an array, or None if nothing is shorter for such calls than the general way."""
         if type(x) is not np.ndarray:
             return None
         key = (call, root, reduction, x.dtype, x.shape)
@@ -255,18 +266,24 @@ class Agreement(Transfer):
         except Exception as error:
             return self._slots.failure(described_error(error)), (), error
 
-    def _encoded_items(self, values: Any, item: Callable[[int], Any]) -> tuple[list[tuple[bytes, Sequence[Array]]], Exception | None]:
+    def _encoded_items(
+        self, values: Any, item: Callable[[int], Any]
+    ) -> tuple[list[tuple[bytes, Sequence[Array]]], Exception | None]:
         """Give the packets of one item for each rank, or those of a failure and its reason."""
         try:
             if not isinstance(values, (list, tuple, np.ndarray)):
                 raise errors.BY_CLASS["COUNT"](
-                    f"a list, tuple or array with an item for each of the {self.size} ranks is needed, not {values!r:.60}"
+                    f"a list, tuple or array with an item for each of the {self.size} ranks is needed, not "
+                    f"{values!r:.60}"
                 )
             if np.ndim(values) == 0 if isinstance(values, np.ndarray) else False:
-                raise errors.BY_CLASS["COUNT"](f"an array whose first axis has the length {self.size} is needed, not a single number")
+                raise errors.BY_CLASS["COUNT"](
+                    f"an array whose first axis has the length {self.size} is needed, not a single number"
+                )
             if len(values) != self.size:
                 raise errors.BY_CLASS["COUNT"](
-                    f"there are {len(values)} items for {self.size} ranks; hint: numpy.array_split divides an array into so many parts"
+                    f"there are {len(values)} items for {self.size} ranks; hint: numpy.array_split divides an array "
+                    "into so many parts"
                 )
             return [self._slots.encode(item(rank)) for rank in range(self.size)], None
         except Exception as error:
@@ -305,7 +322,9 @@ class Agreement(Transfer):
             except (AttributeError, TypeError):
                 raise errors.BY_CLASS["ROOT"](f"root must be a rank, not {root!r}") from None
             if not 0 <= number < self.size:
-                raise errors.BY_CLASS["ROOT"](f"root={root} is not in the communicator, whose ranks are 0 to {self.size - 1}")
+                raise errors.BY_CLASS["ROOT"](
+                    f"root={root} is not in the communicator, whose ranks are 0 to {self.size - 1}"
+                )
 
     def _target_or_problem(self, out: Any) -> tuple[Array | None, Exception | None]:
         """Give the array to receive into, if there is one, or why it cannot be used."""
@@ -383,7 +402,10 @@ class Agreement(Transfer):
         return arrival.finish()
 
     def _collected(self, table: Table, own: Any, target: Array | None) -> Any:
-        """Receive the values that the slots announce, one from each rank; all parts are received even if something is wrong."""
+        """Receive the values that the slots announce, one from each rank.
+
+        All parts are received even if something is wrong.
+        """
         if table.arrays and table.any_parts:
             array = as_array(own)
             shape = (self.size, *array.shape)
@@ -400,7 +422,9 @@ class Agreement(Transfer):
         if not table.any_parts:
             return table.values(self.size)
         return [
-            own if rank == self.rank and has_parts(table.slot(rank)) else self._arrived(table.slot(rank), None, rank, PART_TAG, SLOT - HEAD)
+            own
+            if rank == self.rank and has_parts(table.slot(rank))
+            else self._arrived(table.slot(rank), None, rank, PART_TAG, SLOT - HEAD)
             for rank in range(self.size)
         ]
 

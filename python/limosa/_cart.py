@@ -58,7 +58,8 @@ class Cart(Comm):
         Returns
         -------
         tuple
-            Source and destination of a shift by `step`: the rank so many steps before, and that after. None beyond an edge.
+            Source and destination of a shift by `step`: the rank so many steps before, and that after. None beyond an
+            edge.
 
         Raises
         ------
@@ -73,7 +74,9 @@ class Cart(Comm):
 
         """
         if not -len(self.dims) <= axis < len(self.dims):
-            raise errors.BY_CLASS["DIMS"](f"there is no axis {axis} in {len(self.dims)} dimensions", call="shift", rank=self.rank)
+            raise errors.BY_CLASS["DIMS"](
+                f"there is no axis {axis} in {len(self.dims)} dimensions", call="shift", rank=self.rank
+            )
         axis %= len(self.dims)
         ends = []
         for distance in (-step, step):
@@ -135,7 +138,9 @@ class Cart(Comm):
 
         """
         if not 0 <= rank < self.size:
-            raise errors.BY_CLASS["RANK"](f"rank {rank} is not among 0 to {self.size - 1}", call="coords_of", rank=self.rank)
+            raise errors.BY_CLASS["RANK"](
+                f"rank {rank} is not among 0 to {self.size - 1}", call="coords_of", rank=self.rank
+            )
         place = []
         for length in reversed(self.dims):
             rank, here = divmod(rank, length)
@@ -143,7 +148,7 @@ class Cart(Comm):
         return tuple(reversed(place))
 
     def sub(self, *axes: int) -> Cart:
-        """Give the communicator of the ranks that differ from this one along these axes only, such as a row of the grid.
+        """Give the communicator of the ranks that differ from this one along these axes only, as in a row of the grid.
 
         Parameters
         ----------
@@ -164,7 +169,9 @@ class Cart(Comm):
         """
         wrong = [axis for axis in axes if not -len(self.dims) <= axis < len(self.dims)]
         if wrong:
-            raise errors.BY_CLASS["DIMS"](f"there is no axis {wrong[0]} in {len(self.dims)} dimensions", call="sub", rank=self.rank)
+            raise errors.BY_CLASS["DIMS"](
+                f"there is no axis {wrong[0]} in {len(self.dims)} dimensions", call="sub", rank=self.rank
+            )
         remain = {axis % len(self.dims) for axis in axes}
         assert isinstance(self._cart, MPI.Cartcomm)
         return _owned(self._cart.Sub([axis in remain for axis in range(len(self.dims))]))

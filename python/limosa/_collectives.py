@@ -1,10 +1,10 @@
 """Collective calls: all ranks of a communicator take part.
 
-How they agree: each call begins with one MPI collective of fixed length, in which every rank gives a *slot*, the first message of its
-value (`limosa._packet`) marked with the call, its root and its reduction. Short values are done with that. From the slots the
-ranks derive the same way to go on: MPI's own collective if all have arrays of the same dtype and shape, packets otherwise. A rank that
-cannot take part, because its argument is wrong or cannot be pickled, fills its slot with that fact, so that the others do not
-wait for it.
+How they agree: each call begins with one MPI collective of fixed length, in which every rank gives a *slot*, the first
+message of its value (`limosa._packet`) marked with the call, its root and its reduction. Short values are done with
+that. From the slots the ranks derive the same way to go on: MPI's own collective if all have arrays of the same dtype
+and shape, packets otherwise. A rank that cannot take part, because its argument is wrong or cannot be pickled, fills
+its slot with that fact, so that the others do not wait for it.
 
 A slot costs each rank of an allgather `SLOT` bytes per rank: 64 KB at 256 ranks.
 """
@@ -133,8 +133,8 @@ class Collectives(Agreement):
         Returns
         -------
         object
-            On the root: if all values are arrays of one dtype and shape, a new array of shape ``(size, *shape)``; otherwise the list of
-            the values. In both, item i is that of rank i. On the other ranks None.
+            On the root: if all values are arrays of one dtype and shape, a new array of shape ``(size, *shape)``;
+            otherwise the list of the values. In both, item i is that of rank i. On the other ranks None.
 
         Raises
         ------
@@ -186,8 +186,8 @@ class Collectives(Agreement):
         Returns
         -------
         object
-            If all values are arrays of one dtype and shape, an array of shape ``(size, *shape)``; otherwise the list of the values. In
-            both, item i is that of rank i.
+            If all values are arrays of one dtype and shape, an array of shape ``(size, *shape)``; otherwise the list of
+            the values. In both, item i is that of rank i.
 
         Raises
         ------
@@ -231,12 +231,17 @@ class Collectives(Agreement):
         return result
 
     def _gathered(self, x: Any, target: Array | None, misuse: Exception | None, out: Any, table: Table | None) -> Any:
-        """Do an `allgather` for which there is no shorter way; the table is there if the ranks have exchanged their slots already."""
+        """Do an `allgather` for which there is no shorter way.
+
+        The table is there if the ranks have exchanged their slots already.
+        """
         first, parts, problem = self._encoded(x)
         if table is None:
             table = self._agree(first, "allgather", problem or misuse)
         if table.arrays:
-            return self._delivered(self._stacked(as_array(x), target) if table.any_parts else table.stacked(), target, out)
+            return self._delivered(
+                self._stacked(as_array(x), target) if table.any_parts else table.stacked(), target, out
+            )
         if not table.any_parts:
             return self._delivered(table.values(self.size), target, out)
         values = []
@@ -256,8 +261,8 @@ class Collectives(Agreement):
         Parameters
         ----------
         values
-            On the root, one item for each rank: a list or tuple, or an array whose first axis has the length ``size``. Ignored on the
-            others.
+            On the root, one item for each rank: a list or tuple, or an array whose first axis has the length ``size``.
+            Ignored on the others.
         root
             The rank that has them.
         out
@@ -306,7 +311,10 @@ class Collectives(Agreement):
         if problem is not None:
             raise problem
         under_way = [
-            request for rank, (_, parts) in enumerate(packets) if rank != root for request in self._start_parts(parts, rank, PART_TAG)
+            request
+            for rank, (_, parts) in enumerate(packets)
+            if rank != root
+            for request in self._start_parts(parts, rank, PART_TAG)
         ]
         MPI.Request.Waitall(under_way)
         if misuse:
@@ -331,8 +339,8 @@ class Collectives(Agreement):
         Returns
         -------
         object
-            If all items that arrive are arrays of one dtype and shape, an array of shape ``(size, *shape)``; otherwise a list. In both,
-            item i is from rank i.
+            If all items that arrive are arrays of one dtype and shape, an array of shape ``(size, *shape)``; otherwise
+            a list. In both, item i is from rank i.
 
         Raises
         ------
@@ -351,7 +359,9 @@ class Collectives(Agreement):
 
         """
         target, misuse = self._target_or_problem(out)
-        packets, problem = self._encoded_items(values, lambda rank: values[rank, ...] if isinstance(values, np.ndarray) else values[rank])
+        packets, problem = self._encoded_items(
+            values, lambda rank: values[rank, ...] if isinstance(values, np.ndarray) else values[rank]
+        )
         if misuse and not problem:
             problem = misuse
             packets = [(self._slots.failure(described_error(misuse)), ())] * self.size
@@ -372,7 +382,10 @@ class Collectives(Agreement):
             self._envelopes.Alltoall([values, MPI.BYTE], [result, MPI.BYTE])
             return out if direct else self._delivered(result, target, out)
         under_way = [
-            request for rank, (_, parts) in enumerate(packets) if rank != self.rank for request in self._start_parts(parts, rank, PART_TAG)
+            request
+            for rank, (_, parts) in enumerate(packets)
+            if rank != self.rank
+            for request in self._start_parts(parts, rank, PART_TAG)
         ]
         own = values[self.rank, ...] if isinstance(values, np.ndarray) else values[self.rank]
         result = self._collected(table, own, target)
@@ -387,11 +400,12 @@ class Collectives(Agreement):
         Parameters
         ----------
         x
-            The value of this rank. Arrays are combined element by element and must have the same dtype and shape on all ranks.
+            The value of this rank. Arrays are combined element by element and must have the same dtype and shape on all
+            ranks.
         op
-            ``"sum"``, ``"prod"``, ``"max"``, ``"min"``, ``"land"``, ``"lor"``, ``"lxor"``, ``"band"``, ``"bor"``, ``"bxor"``;
-            ``"maxloc"`` or ``"minloc"`` for pairs (value, location); or any associative function of two values. Values are combined in the
-            order of the ranks.
+            ``"sum"``, ``"prod"``, ``"max"``, ``"min"``, ``"land"``, ``"lor"``, ``"lxor"``, ``"band"``, ``"bor"``,
+            ``"bxor"``; ``"maxloc"`` or ``"minloc"`` for pairs (value, location); or any associative function of two
+            values. Values are combined in the order of the ranks.
         root
             The rank that gets the result.
         out
@@ -409,7 +423,8 @@ class Collectives(Agreement):
         limosa.errors.MismatchError
             On every rank, if the arrays differ in dtype or shape, or the reductions differ.
         limosa.errors.PeerError
-            If another rank could not take part. That rank raises the reason, such as what a function of the user raised.
+            If another rank could not take part. That rank raises the reason, such as what a function of the user
+            raised.
 
         Examples
         --------
@@ -635,7 +650,9 @@ class Collectives(Agreement):
             table = self._agree(first, call, problem or misuse, root, reduction.digest)
         if not table.uniform and any(table.is_array(rank) for rank in range(self.size)):
             shown = table.describe()
-            raise errors.MismatchError(f"the ranks have different arrays: {shown}; hint: reductions combine element by element")
+            raise errors.MismatchError(
+                f"the ranks have different arrays: {shown}; hint: reductions combine element by element"
+            )
         return table, reduction
 
     def _room(self, array: Array, target: Array | None, *, may_be_same: bool = False) -> tuple[Array, list[Any]]:

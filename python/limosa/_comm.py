@@ -1,9 +1,12 @@
-"""Communicators: messages between two ranks, and the making of communicators. Collective calls are in `limosa._collectives`.
+"""Communicators: messages between two ranks, and the making of communicators.
 
-How a message travels: its first message goes with the user's tag on a private duplicate of the communicator, the *envelopes*, where the
-receiver takes it, whatever its length is, with a single receive into memory that is long enough for all of them. Its parts, if it has
-any, follow on a second duplicate with the number of the message as their tag. So the order of messages, wildcards and threads need no
-care: whoever took the first message, and nobody else, knows which parts to receive.
+Collective calls are in `limosa._collectives`.
+
+How a message travels: its first message goes with the user's tag on a private duplicate of the communicator, the
+*envelopes*, where the receiver takes it, whatever its length is, with a single receive into memory that is long enough
+for all of them. Its parts, if it has any, follow on a second duplicate with the number of the message as their tag. So
+the order of messages, wildcards and threads need no care: whoever took the first message, and nobody else, knows which
+parts to receive.
 """
 
 from __future__ import annotations
@@ -70,8 +73,8 @@ class Status:
 class Comm(Collectives):
     """A group of processes, the *ranks*, that send each other messages.
 
-    `limosa.world` is the one of all processes of the job. Others are made from it by `split`, `dup` and `grid`, or from a
-    communicator of mpi4py.
+    `limosa.world` is the one of all processes of the job. Others are made from it by `split`, `dup` and `grid`, or from
+    a communicator of mpi4py.
 
     Parameters
     ----------
@@ -87,15 +90,17 @@ class Comm(Collectives):
 
     Notes
     -----
-    One verb serves every value. Arrays (NumPy's, and all with the buffer protocol, ``__array_interface__`` or DLPack) travel as raw
-    memory, also if they are not contiguous; they arrive as NumPy arrays. `bytes`, `bytearray`, `array.array` and NumPy scalars
-    travel so too, and arrive as what they are. Everything else is pickled; the large arrays inside are not copied.
+    One verb serves every value. Arrays (NumPy's, and all with the buffer protocol, ``__array_interface__`` or DLPack)
+    travel as raw memory, also if they are not contiguous; they arrive as NumPy arrays. `bytes`, `bytearray`,
+    `array.array` and NumPy scalars travel so too, and arrive as what they are. Everything else is pickled; the large
+    arrays inside are not copied.
 
-    ``out=`` names an array to receive into; it is returned. It must have the dtype and the shape of what arrives. If not, an error is
-    raised, which has what arrived as its attribute `value`: the message is consumed, and the communicator stays usable.
+    ``out=`` names an array to receive into; it is returned. It must have the dtype and the shape of what arrives. If
+    not, an error is raised, which has what arrived as its attribute `value`: the message is consumed, and the
+    communicator stays usable.
 
-    Instead of a rank, None means no process, as at the edge of a grid: sending does nothing, and receiving gives None, or leaves
-    ``out`` as it is.
+    Instead of a rank, None means no process, as at the edge of a grid: sending does nothing, and receiving gives None,
+    or leaves ``out`` as it is.
 
     Examples
     --------
@@ -186,7 +191,9 @@ class Comm(Collectives):
         except (_MPIException, TypeError, OverflowError) as error:
             self._explain(error, "send", to=to, tag=tag)
 
-    def recv(self, source: int | Any_ | None = ANY, tag: int | Any_ = ANY, *, out: Any = None, status: Status | None = None) -> Any:
+    def recv(
+        self, source: int | Any_ | None = ANY, tag: int | Any_ = ANY, *, out: Any = None, status: Status | None = None
+    ) -> Any:
         """Receive a value.
 
         Parameters
@@ -240,7 +247,13 @@ class Comm(Collectives):
         raw = inbox.raw
         try:
             # As `_where`, but shorter.
-            rank = _ANY_SOURCE if source is ANY else source if type(source) is int and source >= 0 else self._whole("recv", source=source)
+            rank = (
+                _ANY_SOURCE
+                if source is ANY
+                else source
+                if type(source) is int and source >= 0
+                else self._whole("recv", source=source)
+            )
             number = _ANY_TAG if tag is ANY else tag if type(tag) is int and tag >= 0 else self._whole("recv", tag=tag)
             if status is None:
                 self._Recv(raw, rank, number)
@@ -261,7 +274,9 @@ class Comm(Collectives):
                     target[...] = view
                     inboxes.append(inbox)
                     return out
-            elif target is None or (target.dtype == inbox.dtype and target.shape == inbox.shape and target.flags.carray):
+            elif target is None or (
+                target.dtype == inbox.dtype and target.shape == inbox.shape and target.flags.carray
+            ):
                 value = _empty(inbox.shape, inbox.dtype) if target is None else target
                 rank, number = inbox.source, number_of(raw)
                 inboxes.append(inbox)
@@ -338,7 +353,9 @@ class Comm(Collectives):
                 self._check("sendrecv", to=to, tag=tag)
             found = None if status is None else MPI.Status()
             if parts:
-                rest = Request(self._started(first, parts, to, tag), None, "isend", self.rank)  # completes them if an error comes between
+                rest = Request(
+                    self._started(first, parts, to, tag), None, "isend", self.rank
+                )  # completes them if an error comes between
                 self._Recv(inbox.raw, *where, found)
             else:
                 self._envelopes.Sendrecv(first, to, tag, inbox.raw, *where, found)
@@ -529,7 +546,9 @@ class Comm(Collectives):
                 problem = f"{name}={number!r} is not valid; hint: a color is a number from 0 or None, a key is a number"
         problems = [(rank, text) for rank, text in enumerate(self.allgather(problem)) if text]
         if problems:
-            raise errors.BY_CLASS["ARG"]("; ".join(f"rank {rank}: {text}" for rank, text in problems), call="split", rank=self.rank)
+            raise errors.BY_CLASS["ARG"](
+                "; ".join(f"rank {rank}: {text}" for rank, text in problems), call="split", rank=self.rank
+            )
         try:
             part = self._envelopes.Split(MPI.UNDEFINED if color is None else color, key)
         except _MPIException as error:
@@ -552,7 +571,9 @@ class Comm(Collectives):
         return Comm(self._envelopes)
 
     def free(self) -> None:
-        """Give the communicator back to the library. All ranks must call it together; afterwards every call is an error.
+        """Give the communicator back to the library.
+
+        All ranks must call it together; afterwards every call is an error.
 
         ``with world.split(...) as part:`` does it at the end of the block.
         """
@@ -560,13 +581,16 @@ class Comm(Collectives):
             if comm != MPI.COMM_NULL:
                 comm.Free()
 
-    def cart(self, dims: int | Sequence[int], periodic: bool | Sequence[bool] = False, *, reorder: bool = False) -> Cart:
+    def cart(
+        self, dims: int | Sequence[int], periodic: bool | Sequence[bool] = False, *, reorder: bool = False
+    ) -> Cart:
         """Arrange the ranks in a grid.
 
         Parameters
         ----------
         dims
-            The number of axes, or the number of ranks along each, with 0 for those to be chosen. All ranks must find a place.
+            The number of axes, or the number of ranks along each, with 0 for those to be chosen. All ranks must find a
+            place.
         periodic
             Whether the last rank along an axis is followed by the first, for all axes or for each.
         reorder
@@ -609,7 +633,9 @@ class Comm(Collectives):
     def __enter__(self) -> Comm:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         # Ranks that left the block by different ways could not free it together.
         if kind is None:
             self.free()
@@ -619,7 +645,11 @@ class Comm(Collectives):
     def _where(self, source: int | Any_ | None, tag: int | Any_ | None, call: str) -> tuple[int, int]:
         """Give source and tag as MPI numbers them."""
         return (
-            _ANY_SOURCE if source is ANY else source if type(source) is int and source >= 0 else self._whole(call, source=source),
+            _ANY_SOURCE
+            if source is ANY
+            else source
+            if type(source) is int and source >= 0
+            else self._whole(call, source=source),
             _ANY_TAG if tag is ANY else tag if type(tag) is int and tag >= 0 else self._whole(call, tag=tag),
         )
 

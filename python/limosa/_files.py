@@ -36,7 +36,8 @@ def installed_file(name: str) -> Path:
         if path.parts[-len(wanted) :] == wanted and path.exists():
             return path
     raise FileNotFoundError(
-        f"{name} is not part of this installation of limosa; install the wheel again: pip install --force-reinstall limosa"
+        f"{name} is not part of this installation of limosa; install the wheel again: pip install --force-reinstall "
+        "limosa"
     )
 
 

@@ -1,7 +1,7 @@
 """A group of processes that runs each piece of code on all of them: the base of the shell and of the notebook magic.
 
-The user's process is the *front*; it needs no MPI. `Group` starts a job of ``limosa._group_rank`` with the launcher (so on any
-library) and talks to each rank through a socket file in a folder that only the user may enter. Between pieces of
+The user's process is the *front*; it needs no MPI. `Group` starts a job of ``limosa._group_rank`` with the launcher (so
+on any library) and talks to each rank through a socket file in a folder that only the user may enter. Between pieces of
 code every rank sleeps in a read from its socket, on any library.
 
 ============  ============================================  =====================================================
@@ -17,10 +17,11 @@ rank          ``("text", stream, text)``                    it has written this 
 rank          ``("done", number, kind, text)``              the answer to the question of this number; see `Answer`
 ============  ============================================  =====================================================
 
-Questions are numbered, so that an answer that comes after the front has stopped waiting for it is not taken for the next one's.
+Questions are numbered, so that an answer that comes after the front has stopped waiting for it is not taken for the
+next one's.
 
-What ranks write is shown in pieces: when all have answered, or every `TICK` seconds. Ranks that have written the same share one
-copy, marked with all their numbers.
+What ranks write is shown in pieces: when all have answered, or every `TICK` seconds. Ranks that have written the same
+share one copy, marked with all their numbers.
 """
 
 import json
@@ -47,10 +48,16 @@ TICK = 0.2
 """How long output may wait for the same output of other ranks, in seconds."""
 
 PATIENCE = 1.0
-"""How long a rank may take to answer an interrupt, or the others after one has failed, before it is said where it is."""
+"""How long a rank may take to answer an interrupt, or the others after one has failed.
+
+After that it is said where it is.
+"""
 
 LATE = 0.01
-"""How long after the answers what C code and child processes have written, which takes the way through the launcher, is waited for."""
+"""How long to wait, after the answers, for what C code and child processes have written.
+
+That takes the way through the launcher.
+"""
 
 END = 5.0
 """How long the processes may take to end in order."""
@@ -72,7 +79,8 @@ class Answer:
     kind
         ``value``, ``error`` (an exception), ``exit`` (``exit()`` was called) or ``pulled``.
     text
-        The value of a last expression (empty if that is None), the traceback, the exit code; a pulled value is in pickled form.
+        The value of a last expression (empty if that is None), the traceback, the exit code; a pulled value is in
+        pickled form.
     """
 
     kind: str
@@ -138,7 +146,9 @@ def launcher() -> str:
     except FileNotFoundError:
         found = shutil.which("limosa")
         if found is None:
-            raise GroupError("there is no launcher: the command limosa is neither installed with this package nor in PATH") from None
+            raise GroupError(
+                "there is no launcher: the command limosa is neither installed with this package nor in PATH"
+            ) from None
         return found
 
 
@@ -173,16 +183,33 @@ class Group:
         self._ranks: dict[int, Connection] = {}
         self._folder = tempfile.TemporaryDirectory(prefix="limosa-")
         address = str(Path(self._folder.name) / "front")
-        command = [launcher(), "run", "-l", "-n", str(size), "--mpi", library, sys.executable, "-m", "limosa._group_rank", address]
+        command = [
+            launcher(),
+            "run",
+            "-l",
+            "-n",
+            str(size),
+            "--mpi",
+            library,
+            sys.executable,
+            "-m",
+            "limosa._group_rank",
+            address,
+        ]
         with socket.socket(socket.AF_UNIX) as door:
             door.bind(address)
             door.listen(size)
             # A session of its own: Ctrl-C is for the front, which passes it on.
             self._job = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
             )
             assert self._job.stdout and self._job.stderr
-            # What launcher, C code and child processes write: pipes that have not ended, with the stream that they stand for.
+            # What launcher, C code and child processes write: pipes that have not ended, with the stream that they
+            # stand for.
             self._pipes = {self._job.stdout.fileno(): "out", self._job.stderr.fileno(): "err"}
             try:
                 self._let_in(door)
@@ -214,8 +241,8 @@ class Group:
     def run(self, source: str, name: str = "<cell>", ranks: Sequence[int] | None = None) -> dict[int, Answer]:
         """Run a piece of code; show its output while it runs, then values and tracebacks.
 
-        A KeyboardInterrupt while this waits is passed on to the ranks. If they do not all answer, it is said where they are, and a
-        second one ends the processes.
+        A KeyboardInterrupt while this waits is passed on to the ranks. If they do not all answer, it is said where they
+        are, and a second one ends the processes.
 
         Parameters
         ----------
@@ -252,7 +279,8 @@ class Group:
         for rank, answer in sorted(self._ask(None, "pull", name, show=False).items()):
             if answer.kind != "pulled":
                 raise LookupError(f"rank {rank}: {str(answer.text).strip().splitlines()[-1]}")
-            values.append(pickle.loads(bytes(answer.text, "latin-1") if isinstance(answer.text, str) else answer.text))  # noqa: S301
+            pickled = bytes(answer.text, "latin-1") if isinstance(answer.text, str) else answer.text
+            values.append(pickle.loads(pickled))  # noqa: S301
         return values
 
     def complete(self, text: str) -> list[str]:
@@ -335,8 +363,12 @@ class Group:
         self._take_what_comes(LATE)
         self._flush()
         if show:
-            self._show("out", folded({rank: str(answer.text) for rank, answer in answers.items() if answer.kind == "value"}))
-            self._show("err", folded({rank: str(answer.text) for rank, answer in answers.items() if answer.kind == "error"}))
+            self._show(
+                "out", folded({rank: str(answer.text) for rank, answer in answers.items() if answer.kind == "value"})
+            )
+            self._show(
+                "err", folded({rank: str(answer.text) for rank, answer in answers.items() if answer.kind == "error"})
+            )
         return answers
 
     def _collect(self, answers: dict[int, Answer], number: int) -> None:
@@ -443,10 +475,16 @@ class _Asking:
         if time.monotonic() - self._since < PATIENCE:
             return
         self._told = True
-        errors = {rank: str(answer.text).strip().splitlines()[-1] for rank, answer in answers.items() if answer.kind == "error"}
+        errors = {
+            rank: str(answer.text).strip().splitlines()[-1]
+            for rank, answer in answers.items()
+            if answer.kind == "error"
+        }
         self._group._show("err", folded(errors))
         remedy = "again ends all processes; variables are lost" if self._interrupted else "interrupts"
-        self._group._show("err", f"limosa: still running: {self._group.where(sorted(missing))}\nhint: {self._group._key} {remedy}\n")
+        self._group._show(
+            "err", f"limosa: still running: {self._group.where(sorted(missing))}\nhint: {self._group._key} {remedy}\n"
+        )
 
     def interrupt(self, missing: set[int]) -> None:
         """Pass the first interrupt on; at the second end everything."""

@@ -2,8 +2,9 @@
 
 usage: ``python -m limosa._group_rank SOCKET``
 
-The main thread runs code; a second thread reads the front's messages, so that an interrupt, and the front's end, are noticed at any
-time. An interrupt becomes a signal to this process, which ends sleeps and reads; a blocked MPI call does not return for it.
+The main thread runs code; a second thread reads the front's messages, so that an interrupt, and the front's end, are
+noticed at any time. An interrupt becomes a signal to this process, which ends sleeps and reads; a blocked MPI call does
+not return for it.
 
 Code runs in a module ``__main__`` of its own, so objects of classes that are defined there can be sent to other ranks.
 """

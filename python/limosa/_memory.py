@@ -1,7 +1,7 @@
 """The memory of a message: arrays of all kinds as NumPy arrays, and NumPy arrays as mpi4py takes them.
 
-A message is counted in bytes (``MPI_BYTE``). Non-contiguous memory, such as every second column, is described by a derived
-datatype and never copied here. No other module computes an address.
+A message is counted in bytes (``MPI_BYTE``). Non-contiguous memory, such as every second column, is described by a
+derived datatype and never copied here. No other module computes an address.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _BYTE = MPI.BYTE
 def is_array_like(x: object) -> bool:
     """Tell whether an object is sent as raw memory, as a NumPy array.
 
-    So is all that has the buffer protocol, ``__array_interface__`` or DLPack. Subclasses of NumPy's array are objects with a
-    behaviour of their own, and so are subclasses of `bytes`, `bytearray` and `array.array`.
+    So is all that has the buffer protocol, ``__array_interface__`` or DLPack. Subclasses of NumPy's array are objects
+    with a behaviour of their own, and so are subclasses of `bytes`, `bytearray` and `array.array`.
     """
     if isinstance(x, np.ndarray):
         return type(x) in {np.ndarray, np.memmap} and not x.dtype.hasobject
@@ -56,7 +56,8 @@ def as_array(x: Any) -> Array:
         return np.from_dlpack(x)
     except (BufferError, RuntimeError, TypeError, ValueError) as error:
         raise errors.BufferError(
-            f"the memory of this {type(x).__name__} cannot be used: {error}; hint: copy it to a NumPy array (.cpu(), .get(), numpy.array)"
+            f"the memory of this {type(x).__name__} cannot be used: {error}; hint: copy it to a NumPy array (.cpu(), "
+            ".get(), numpy.array)"
         ) from error
 
 
@@ -70,7 +71,9 @@ def as_target(out: Any) -> Array:
 
     """
     if not isinstance(out, np.ndarray) and not is_array_like(out):
-        raise errors.BufferError(f"out is a {type(out).__name__}, not an array; hint: out= takes arrays only, use the returned value")
+        raise errors.BufferError(
+            f"out is a {type(out).__name__}, not an array; hint: out= takes arrays only, use the returned value"
+        )
     target = as_array(out)
     if not target.flags.writeable:
         raise errors.BufferError(f"out cannot be written: it is a read-only {type(out).__name__}")

@@ -26,15 +26,18 @@ _COMPLEX = "FDG"
 class Op:
     """A reduction, for ``op=`` of `Comm.reduce`, `Comm.allreduce`, `Comm.scan` and `Comm.exscan`.
 
-    The usual ones have names (``op="max"``) and constants (``op=limosa.MAX``). NumPy's functions such as `numpy.maximum` are
-    recognised, and any other function of two values will do. It is wrapped in this class only to say that it is commutative.
+    The usual ones have names (``op="max"``) and constants (``op=limosa.MAX``). NumPy's functions such as
+    `numpy.maximum` are recognised, and any other function of two values will do. It is wrapped in this class only to
+    say that it is commutative.
 
     Parameters
     ----------
     function
-        Gives ``a + b``, or what takes its place, for the values `a` of lower and `b` of higher ranks. It must be associative.
+        Gives ``a + b``, or what takes its place, for the values `a` of lower and `b` of higher ranks. It must be
+        associative.
     commutative
-        Whether ``function(a, b)`` equals ``function(b, a)``. Then large values are combined in the order that is fastest for the root.
+        Whether ``function(a, b)`` equals ``function(b, a)``. Then large values are combined in the order that is
+        fastest for the root.
     name
         What error messages call it.
 
@@ -86,7 +89,7 @@ def _named(name: str, native: MPI.Op, types: str, arrays: Any, objects: Function
 
 
 def _located(better: Function) -> Function:
-    """Give the reduction of pairs (value, location) to the better value, of equal ones to that with the lower location."""
+    """Give the reduction of pairs (value, location) to the better value, of equal ones to the lower location."""
 
     def function(a: Any, b: Any) -> Any:
         try:
@@ -116,7 +119,9 @@ BXOR: Final = _named("bxor", MPI.BXOR, _INTEGERS, np.bitwise_xor, operator.xor)
 MAXLOC: Final = Op(_located(operator.gt), commutative=True, name="maxloc")
 MINLOC: Final = Op(_located(operator.lt), commutative=True, name="minloc")
 
-NAMES: Final[dict[str, Op]] = {op.name: op for op in (SUM, PROD, MAX, MIN, LAND, LOR, LXOR, BAND, BOR, BXOR, MAXLOC, MINLOC)}
+NAMES: Final[dict[str, Op]] = {
+    op.name: op for op in (SUM, PROD, MAX, MIN, LAND, LOR, LXOR, BAND, BOR, BXOR, MAXLOC, MINLOC)
+}
 for _op in (MAXLOC, MINLOC):
     _op.digest = crc32(_op.name.encode())
 
@@ -157,7 +162,9 @@ def op_of(op: str | Op | Function) -> Op:
         try:
             return NAMES[op]
         except KeyError:
-            raise errors.BY_CLASS["OP"](f"there is no reduction {op!r}; hint: {', '.join(NAMES)}, or a function of two values") from None
+            raise errors.BY_CLASS["OP"](
+                f"there is no reduction {op!r}; hint: {', '.join(NAMES)}, or a function of two values"
+            ) from None
     if isinstance(op, MPI.Op):
         found = next((known for name, known in NAMES.items() if op == getattr(MPI, name.upper())), None)
     else:

@@ -2,33 +2,37 @@
 
 Contract
 --------
-* A value is one *first message* and any number of *parts*. The first message says everything about the parts. It is never longer than
-  than a known length, so that it can be received without asking for it.
-* Arrays, and `bytes`, `bytearray`, `array.array` and NumPy scalars, are raw memory; all else is pickled with protocol 5, whose large
-  buffers are parts of their own. Nothing large is copied at the sender; the receiver gets it straight into its final place.
+* A value is one *first message* and any number of *parts*. The first message says everything about the parts. It is
+  never longer than than a known length, so that it can be received without asking for it.
+* Arrays, and `bytes`, `bytearray`, `array.array` and NumPy scalars, are raw memory; all else is pickled with protocol
+  5, whose large buffers are parts of their own. Nothing large is copied at the sender; the receiver gets it straight
+  into its final place.
 * This module does not communicate. The same packets serve messages between two ranks and collective calls.
 
-A first message is either nothing but a pickle (its first byte is `BARE`), which spares a copy, or has this head, little-endian:
+A first message is either nothing but a pickle (its first byte is `BARE`), which spares a copy, or has this head,
+little-endian:
 
 ====== ===== =========================================================================================================
 offset bytes meaning
 ====== ===== =========================================================================================================
-0      1     kind: `ARRAY` with its data behind the head, `ARRAY_APART`, `WIDE`, `OBJECT` with its pickle behind the head (only in
-             collective calls), `OBJECT_APART`
+0      1     kind: `ARRAY` with its data behind the head, `ARRAY_APART`, `WIDE`, `OBJECT` with its pickle behind the
+             head (only in collective calls), `OBJECT_APART`
 1      1     arrays: what to make of it (`Container`), objects: 1 for a failure
 2      1     arrays: 1 if the parts are in Fortran order
 3      1     collective calls: which
 4      4     rank of the sender; collective calls: the root
-8      36    `ARRAY`, `ARRAY_APART`: dtype in 12 characters, three lengths of 8 bytes, -1 for those it has not. `WIDE` and
-             `OBJECT_APART`: length of the meta data in 8 bytes, length of the pickle in 8 bytes, digest of the meta data in 16
+8      36    `ARRAY`, `ARRAY_APART`: dtype in 12 characters, three lengths of 8 bytes, -1 for those it has not.
+             `WIDE` and `OBJECT_APART`: length of the meta data in 8 bytes, length of the pickle in 8 bytes, digest of
+             the meta data in 16
 44     4     number of the value, the tag of its parts; collective calls: digest of the reduction
 ====== ===== =========================================================================================================
 
 Two arrays of the same dtype and shape from the same rank have the same first 44 bytes.
 
-Meta data: for `WIDE`, which is for arrays that do not fit into a head, pickled dtype and shape; for `OBJECT_APART` the lengths of the
-buffers. Behind the pickle are the buffers shorter than `APART_BYTES`, each padded to `_ALIGNMENT`; what follows says "pickle" of both.
-Meta data and pickle each follow the head in the first message if there is room, else they are parts.
+Meta data: for `WIDE`, which is for arrays that do not fit into a head, pickled dtype and shape; for `OBJECT_APART` the
+lengths of the buffers. Behind the pickle are the buffers shorter than `APART_BYTES`, each padded to `_ALIGNMENT`; what
+follows says "pickle" of both. Meta data and pickle each follow the head in the first message if there is room, else
+they are parts.
 """
 
 from __future__ import annotations
@@ -62,7 +66,10 @@ IN_BAND_BYTES = 16384
 
 _NDARRAY, _BYTES, _BYTEARRAY, SCALAR = range(4)  # containers; that of an array.array is its type code
 NUMBERS = 1 << 14
-"""Values are numbered up to here and then from 0 again, so that every library has the tags of their parts, and as many for us."""
+"""Values are numbered up to here and then from 0 again.
+
+So every library has the tags of their parts, and as many for us.
+"""
 
 _PREFIX = struct.Struct("<BBBBi")
 _NUMBER = struct.Struct("<I")
@@ -138,9 +145,12 @@ class Encoder:
         self.heads_apart: dict[tuple[Any, Any], bytes] = {}
         """The same, without the number, of C-contiguous arrays that go apart."""
         self._rich: set[type] = set()
-        """Types whose objects had large buffers the last time: for these the attempt to pickle all together is left out."""
+        """Types whose objects had large buffers the last time: for these nothing attempts to pickle all together."""
         self.trusted = {dict, list, tuple, set, *PLAIN}
-        """Types whose objects are pickled at once, with all that is inside. One large surprise, and a type is trusted no more."""
+        """Types whose objects are pickled at once, with all that is inside.
+
+        One large surprise, and a type is trusted no more.
+        """
         self.object_head = _PREFIX.pack(OBJECT, 0, 0, 0, source).ljust(HEAD, b"\0")
 
     def encode(self, x: Any) -> tuple[bytes, Sequence[Array]]:
@@ -253,7 +263,9 @@ class Encoder:
         self, kind: int, container: int, fortran: int, meta: bytes, stream: bytes | None, parts: Sequence[Array]
     ) -> tuple[bytes, Sequence[Array]]:
         digest = b"" if self._bare else blake2b(meta, digest_size=16).digest()  # compared in collective calls only
-        first = _PREFIX.pack(kind, container, fortran, 0, self._source) + _LENGTHS.pack(len(meta), len(stream or b""), digest)
+        first = _PREFIX.pack(kind, container, fortran, 0, self._source) + _LENGTHS.pack(
+            len(meta), len(stream or b""), digest
+        )
         first = first.ljust(NUMBER, b"\0") + self._number()
         room, before = self._limit, []
         for piece in (meta, stream):
@@ -329,7 +341,7 @@ class Inbox:
         self.whole = memoryview(self.raw)
         self._known: dict[bytes, tuple[Array | None, np.dtype[Any], tuple[int, ...], int]] = {}
         self.last = b"no message begins so"
-        """How the last message began that `recognise` was asked about, up to its number: most are like the one before."""
+        """How the last message that `recognise` was asked about began, up to its number: most are like the last."""
         self.view: Array | None = None
         """For such a message: the array in this memory if it is there (`ARRAY`), None if it follows."""
         self.dtype = _UINT8
@@ -337,7 +349,10 @@ class Inbox:
         self.source = -1
 
     def recognise(self) -> bool:
-        """Describe the message in this memory by `view`, `dtype`, `shape` and `source` if it is a C-contiguous array and no container."""
+        """Describe the message in this memory by `view`, `dtype`, `shape` and `source`.
+
+        It does so if the message is a C-contiguous array and no container.
+        """
         raw = self.raw
         if raw[0] not in _SHORT_KINDS or raw[1] or raw[2]:
             return False
@@ -433,7 +448,9 @@ class Arrival:
         self._datatypes: list[MPI.Datatype] = []
         self._description = first[DESCRIPTION:NUMBER].tobytes()
         body = first[HEAD : HEAD + limit]
-        self._meta_bytes, self._stream_bytes, _ = _LENGTHS.unpack_from(first, DESCRIPTION) if self._kind != ARRAY_APART else (0, 0, b"")
+        self._meta_bytes, self._stream_bytes, _ = (
+            _LENGTHS.unpack_from(first, DESCRIPTION) if self._kind != ARRAY_APART else (0, 0, b"")
+        )
         room = len(body)
         self._meta: Any = None
         self._stream: Any = None

@@ -1,8 +1,8 @@
 """MPI libraries from the Python package index, each in a virtual environment of its own.
 
-They live in ``${XDG_CACHE_HOME:-~/.cache}/limosa/peers/NAME`` and are used again while they are there; delete the folder to
-get a newer version. An environment of its own because their files (``bin/mpiexec``, ``lib/libmpi_abi.so.1``) have the names of
-Limosa's: in one environment the package installed last would overwrite the other's.
+They live in ``${XDG_CACHE_HOME:-~/.cache}/limosa/peers/NAME`` and are used again while they are there; delete the
+folder to get a newer version. An environment of its own because their files (``bin/mpiexec``, ``lib/libmpi_abi.so.1``)
+have the names of Limosa's: in one environment the package installed last would overwrite the other's.
 """
 
 import fcntl
@@ -70,7 +70,17 @@ def install(name: str, title: str, package: str, say: Callable[[str], None]) -> 
             say(f"installing {title} (package {package}) into {prefix}, once")
             shutil.rmtree(prefix, ignore_errors=True)
             _run([sys.executable, "-m", "venv", str(prefix)])
-            _run([str(prefix / "bin" / "python"), "-m", "pip", "--quiet", "--disable-pip-version-check", "install", package])
+            _run(
+                [
+                    str(prefix / "bin" / "python"),
+                    "-m",
+                    "pip",
+                    "--quiet",
+                    "--disable-pip-version-check",
+                    "install",
+                    package,
+                ]
+            )
             (prefix / COMPLETE).touch()
     return prefix
 

@@ -1,7 +1,7 @@
 """Requests: transfers that continue while the program does something else.
 
-A request is a list of mpi4py's requests and, for a receive, a generator: whenever the listed ones are complete, the generator
-posts what comes next, or returns the value. State table:
+A request is a list of mpi4py's requests and, for a receive, a generator: whenever the listed ones are complete, the
+generator posts what comes next, or returns the value. State table:
 
 ========== ==================================== ====================================================
 state      fields                               left by
@@ -128,8 +128,13 @@ class Request(Generic[T]):
             return False
 
     def __await__(self) -> Generator[Any, None, T]:
-        """Wait in a coroutine; other tasks run meanwhile. The longer it takes, the more rarely it looks (every 5 ms at most)."""
-        from asyncio import sleep  # a program without coroutines does without asyncio, which takes as long to import as all else here
+        """Wait in a coroutine; other tasks run meanwhile.
+
+        The longer it takes, the more rarely it looks (every 5 ms at most).
+        """
+        from asyncio import (
+            sleep,
+        )  # a program without coroutines does without asyncio, which takes as long to import as all else here
 
         delay = 0.0
         looks = 0

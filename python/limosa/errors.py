@@ -1,7 +1,7 @@
 """The exceptions of ``import limosa``: one class for each error class of MPI, all derived from `Error`.
 
-Each is also the built-in exception that a Python programmer would expect (`RankError` is a `ValueError`, `NoMemoryError` a
-`MemoryError`), so both kinds of ``except`` work. They are made from the table below.
+Each is also the built-in exception that a Python programmer would expect (`RankError` is a `ValueError`,
+`NoMemoryError` a `MemoryError`), so both kinds of ``except`` work. They are made from the table below.
 
 Examples
 --------
@@ -81,7 +81,8 @@ class PeerError(Error, RuntimeError):
     """
 
 
-# MPI's name of the error class without MPI_ERR_, the name of the exception, the built-in exception it also is, its meaning.
+# MPI's name of the error class without MPI_ERR_, the name of the exception, the built-in exception it also is, its
+# meaning.
 _TABLE: tuple[tuple[str, str, type[Exception] | None, str], ...] = (
     ("BUFFER", "BufferError", builtins.BufferError, "The memory of a message cannot be used."),
     ("COUNT", "CountError", ValueError, "A number of elements is not valid."),
@@ -135,7 +136,12 @@ _TABLE: tuple[tuple[str, str, type[Exception] | None, str], ...] = (
     ("QUOTA", "QuotaError", OSError, "A quota is exceeded."),
     ("NOT_SAME", "NotSameError", ValueError, "The ranks gave different arguments."),
     ("UNSUPPORTED_DATAREP", "UnsupportedDatarepError", NotImplementedError, "A data representation is not supported."),
-    ("UNSUPPORTED_OPERATION", "UnsupportedOperationError", NotImplementedError, "The library does not have this function."),
+    (
+        "UNSUPPORTED_OPERATION",
+        "UnsupportedOperationError",
+        NotImplementedError,
+        "The library does not have this function.",
+    ),
     ("DUP_DATAREP", "DupDatarepError", ValueError, "A data representation exists already."),
     ("CONVERSION", "ConversionError", ValueError, "Data could not be converted."),
     ("IO", "IOError", OSError, "Reading or writing failed."),
@@ -146,7 +152,12 @@ _TABLE: tuple[tuple[str, str, type[Exception] | None, str], ...] = (
     ("ABI", "AbiError", RuntimeError, "The library's binary interface does not fit."),
     ("PROC_ABORTED", "ProcessAbortedError", RuntimeError, "A process has aborted."),
     ("PROC_FAILED", "ProcessFailedError", RuntimeError, "A process has failed."),
-    ("PROC_FAILED_PENDING", "ProcessFailedPendingError", RuntimeError, "A process has failed that a receive might wait for."),
+    (
+        "PROC_FAILED_PENDING",
+        "ProcessFailedPendingError",
+        RuntimeError,
+        "A process has failed that a receive might wait for.",
+    ),
     ("REVOKED", "RevokedError", RuntimeError, "The communicator was revoked."),
 )
 
@@ -154,7 +165,13 @@ _TABLE: tuple[tuple[str, str, type[Exception] | None, str], ...] = (
 def _make(mpi_name: str, name: str, also: type[Exception] | None, meaning: str) -> type[Error]:
     bases = (Error,) if also is None else (Error, also)
     return type(
-        name, bases, {"__doc__": f"{meaning} (``MPI_ERR_{mpi_name}``)", "__module__": __name__, "error_class": f"MPI_ERR_{mpi_name}"}
+        name,
+        bases,
+        {
+            "__doc__": f"{meaning} (``MPI_ERR_{mpi_name}``)",
+            "__module__": __name__,
+            "error_class": f"MPI_ERR_{mpi_name}",
+        },
     )
 
 
@@ -168,7 +185,8 @@ if TYPE_CHECKING:
     def __getattr__(name: str) -> type[Error]: ...
 
 
-__all__ = ["BY_CLASS", "Error", "MismatchError", "PeerError", *(made.__name__ for made in BY_CLASS.values())]  # noqa: PLE0604 (they are strings)
+# They are strings.
+__all__ = ["BY_CLASS", "Error", "MismatchError", "PeerError", *(made.__name__ for made in BY_CLASS.values())]  # noqa: PLE0604
 
 
 def from_mpi(error: MPI.Exception, *, call: str, rank: int | None = None, tried: str = "") -> Error:
@@ -192,7 +210,9 @@ def from_mpi(error: MPI.Exception, *, call: str, rank: int | None = None, tried:
     from mpi4py import MPI
 
     number = error.Get_error_class()
-    made = next((kind for name, kind in BY_CLASS.items() if getattr(MPI, f"ERR_{name}", None) == number), BY_CLASS["UNKNOWN"])
+    made = next(
+        (kind for name, kind in BY_CLASS.items() if getattr(MPI, f"ERR_{name}", None) == number), BY_CLASS["UNKNOWN"]
+    )
     # Limosa puts the C function before its sentence; here the method that was called has that place.
     reason = re.sub(r"^MPI_[A-Z][a-z]\w*: ", "", error.Get_error_string().strip())
     return made(f"{reason} ({tried})" if tried else reason, call=call, rank=rank)

@@ -35,7 +35,9 @@ def pip(*arguments: str, env: dict[str, str] | None = None) -> None:
     command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet", *arguments]
     code = subprocess.run(command, env=env, stdout=sys.stderr, check=False).returncode
     if code != 0:
-        raise SystemExit(f"install_mpi4py: `pip {' '.join(arguments)}` failed with exit code {code}; its messages are above")
+        raise SystemExit(
+            f"install_mpi4py: `pip {' '.join(arguments)}` failed with exit code {code}; its messages are above"
+        )
 
 
 def source_package(version: str) -> Path:
@@ -61,18 +63,31 @@ def wheel(version: str) -> Path:
         return found[0]
 
     check_compiler()
-    print(f"install_mpi4py: building mpi4py {version} for the standard ABI, once; this takes a few minutes", file=sys.stderr, flush=True)
+    print(
+        f"install_mpi4py: building mpi4py {version} for the standard ABI, once; this takes a few minutes",
+        file=sys.stderr,
+        flush=True,
+    )
     source = source_package(version)
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder) as work:
         configuration = Path(work) / "mpi.cfg"
         configuration.write_text(
-            f"[mpi]\ninclude_dirs = {header.parent}\nlibrary_dirs = {Path(get_lib_path()).parent}\nlibraries = mpi_abi\n"
+            f"[mpi]\ninclude_dirs = {header.parent}\nlibrary_dirs = {Path(get_lib_path()).parent}\nlibraries = "
+            "mpi_abi\n"
             # site-packages/mpi4py is three folders below lib; the second path serves systems with lib64
             "extra_link_args = '-Wl,-rpath,$ORIGIN/../../..:$ORIGIN/../../../../lib'\n"
         )
-        env = {name: value for name, value in os.environ.items() if not name.startswith("MPI4PY_BUILD") and name not in {"MPICC", "MPICFG"}}
-        env |= {"MPI4PY_BUILD_MPIABI": "1", "MPI4PY_BUILD_MPICFG": str(configuration), "CFLAGS": f"{env.get('CFLAGS', '')} -O2 -g0"}
+        env = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith("MPI4PY_BUILD") and name not in {"MPICC", "MPICFG"}
+        }
+        env |= {
+            "MPI4PY_BUILD_MPIABI": "1",
+            "MPI4PY_BUILD_MPICFG": str(configuration),
+            "CFLAGS": f"{env.get('CFLAGS', '')} -O2 -g0",
+        }
         pip("wheel", "--no-deps", "--no-cache-dir", f"--wheel-dir={work}", str(source), env=env)
         (built,) = Path(work).glob("mpi4py-*.whl")
         return built.replace(folder / built.name)
@@ -82,14 +97,20 @@ def check_compiler() -> None:
     """End with advice if what building needs is not there."""
     compiler = (os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc").split()[0]
     if not (shutil.which(compiler) or shutil.which("cc")):
-        raise SystemExit(f"install_mpi4py: the C compiler {compiler} is not installed; on Debian: apt-get install gcc libc6-dev")
+        raise SystemExit(
+            f"install_mpi4py: the C compiler {compiler} is not installed; on Debian: apt-get install gcc libc6-dev"
+        )
     if not (Path(sysconfig.get_paths()["include"]) / "Python.h").exists():
-        raise SystemExit("install_mpi4py: Python's C header Python.h is not installed; on Debian: apt-get install python3-dev")
+        raise SystemExit(
+            "install_mpi4py: Python's C header Python.h is not installed; on Debian: apt-get install python3-dev"
+        )
 
 
 def main() -> None:
     """Read the command line and install."""
-    parser = argparse.ArgumentParser(prog="python -m limosa.install_mpi4py", description="Install mpi4py built for the MPI-5 standard ABI.")
+    parser = argparse.ArgumentParser(
+        prog="python -m limosa.install_mpi4py", description="Install mpi4py built for the MPI-5 standard ABI."
+    )
     parser.add_argument("--version", default=MPI4PY_VERSION, help=f"version of mpi4py (default {MPI4PY_VERSION})")
     parser.add_argument("--wheel", action="store_true", help="only print the path of the wheel, built if need be")
     parser.add_argument("--source", action="store_true", help="only print the path of the source package")
@@ -101,12 +122,14 @@ def main() -> None:
     else:
         pip("install", "--force-reinstall", "--no-deps", str(wheel(options.version)))
         question = (
-            "import mpi4py; from mpi4py import MPI; print(mpi4py.__version__, 'uses', MPI.Get_library_version().splitlines()[0].strip())"
+            "import mpi4py; from mpi4py import MPI; "
+            "print(mpi4py.__version__, 'uses', MPI.Get_library_version().splitlines()[0].strip())"
         )
         print("mpi4py ", end="", flush=True)
         if subprocess.run([sys.executable, "-c", question], check=False).returncode != 0:
             raise SystemExit(
-                "install_mpi4py: mpi4py is installed but does not work with the library; its messages are above. Try: limosa doctor"
+                "install_mpi4py: mpi4py is installed but does not work with the library; its messages are above. Try: "
+                "limosa doctor"
             )
 
 

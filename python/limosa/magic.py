@@ -7,9 +7,9 @@
 
     [0-3] 6
 
-The processes are started by the first such cell and keep their variables; ``-n`` may be left out afterwards. What they write, values and
-tracebacks are marked with their ranks, as in ``limosa shell``. A cell that fails on some rank has failed: "run all" stops there.
-Interrupting the cell interrupts all ranks.
+The processes are started by the first such cell and keep their variables; ``-n`` may be left out afterwards. What they
+write, values and tracebacks are marked with their ranks, as in ``limosa shell``. A cell that fails on some rank has
+failed: "run all" stops there. Interrupting the cell interrupts all ranks.
 
 =================================  ==============================================================
 ``%%limosa -n 4``                  the cell on 4 processes (at first 2, unless this says otherwise)
@@ -83,16 +83,22 @@ class LimosaMagics(Magics):  # type: ignore[misc]
             self.end()
             return None
         if cell is None and options.pull is None and options.np is None and not options.new:
-            raise UsageError("%limosa takes --pull NAME, --end, --new or -n N; code goes into a cell that begins with %%limosa")
+            raise UsageError(
+                "%limosa takes --pull NAME, --end, --new or -n N; code goes into a cell that begins with %%limosa"
+            )
         try:
             group = self._processes(options.np, options.mpi, options.new)
             if options.pull is not None:
                 return group.pull(options.pull)
             if cell is not None:
                 self._cells += 1
-                answers = group.run(cell, f"<cell {self._cells}>", parse_ranks(options.rank, group.size) if options.rank else None)
+                answers = group.run(
+                    cell, f"<cell {self._cells}>", parse_ranks(options.rank, group.size) if options.rank else None
+                )
                 if failed := [rank for rank, answer in answers.items() if answer.kind == "error"]:
-                    raise CellError(f"limosa: the cell failed on rank{'s' if len(failed) > 1 else ''} {label(failed).strip('[]')}")
+                    raise CellError(
+                        f"limosa: the cell failed on rank{'s' if len(failed) > 1 else ''} {label(failed).strip('[]')}"
+                    )
         except (GroupError, LookupError, ValueError) as error:
             raise UsageError(f"%%limosa: {error}") from None
         return None

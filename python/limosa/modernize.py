@@ -1,15 +1,17 @@
-"""Turn Python 2 sources into Python 3: ``limosa modernize old.py``, so that scripts written for the old MPI modules can be run.
+"""Turn Python 2 sources into Python 3: ``limosa modernize old.py``.
 
-The work is done by fissix, which is 2to3 kept alive (``pip install fissix``). Added to its fixers are what those scripts need beside
-it (`limosa.modernize_fixes`): the functions of module ``string``; names like ``time.clock`` and ``numpy.float``, which have gone since;
-and Numeric, numarray and ``numpy.oldnumeric``, whose names and one-letter typecodes are taken care of by `limosa.oldnumeric`. Tabs
-and spaces that Python 3 refuses to see mixed become spaces.
+It is there so that scripts written for the old MPI modules can be run.
 
-What no fixer can know is listed after the change: divisions (in Python 2 ``/`` between integers gives an integer), what a fixer had
-to leave, modules that are not there, and where the result is still no Python 3.
+The work is done by fissix, which is 2to3 kept alive (``pip install fissix``). Added to its fixers are what those
+scripts need beside it (`limosa.modernize_fixes`): the functions of module ``string``; names like ``time.clock`` and
+``numpy.float``, which have gone since; and Numeric, numarray and ``numpy.oldnumeric``, whose names and one-letter
+typecodes are taken care of by `limosa.oldnumeric`. Tabs and spaces that Python 3 refuses to see mixed become spaces.
 
-Without options the changes are shown as a diff. ``--write`` makes them and keeps the old file as ``old.py.bak``; ``--output FOLDER``
-leaves the old files alone.
+What no fixer can know is listed after the change: divisions (in Python 2 ``/`` between integers gives an integer), what
+a fixer had to leave, modules that are not there, and where the result is still no Python 3.
+
+Without options the changes are shown as a diff. ``--write`` makes them and keeps the old file as ``old.py.bak``;
+``--output FOLDER`` leaves the old files alone.
 """
 
 import argparse
@@ -77,7 +79,10 @@ def modernized(text: str, name: str = "<text>", tool: Any = None) -> str:
 
 
 def _with_spaces(text: str, name: str) -> str:
-    """Give a source with spaces for tabs, which went to column 8, before its lines, if Python 3 does not take it otherwise."""
+    """Give a source with spaces for tabs before its lines if Python 3 does not take it otherwise.
+
+    Tabs went to column 8.
+    """
     from fissix.pgen2 import token, tokenize
 
     try:
@@ -123,7 +128,10 @@ def refactoring_tool() -> Any:
 
     class Tool(refactor.RefactoringTool):  # type: ignore[misc]
         def refactor_string(self, data: str, name: str) -> Any:
-            """Turn a text; unlike the original, let errors through, and tell by the text whether ``print`` is a function in it."""
+            """Turn a text.
+
+            Unlike the original, let errors through, and tell by the text whether ``print`` is a function in it.
+            """
             if _prints_by_function(data):
                 self.driver.grammar = refactor.pygram.python_grammar_no_print_statement
             try:
@@ -149,20 +157,27 @@ def _prints_by_function(text: str) -> bool:
         return "print_function" in text
     statements = [node.value for node in nodes if isinstance(node, ast.Expr)]
     # `print` alone and `print (1), 2` can be read either way: they were meant as statements.
-    old = any(isinstance(value, ast.Tuple) or (isinstance(value, ast.Name) and value.id == "print") for value in statements)
+    old = any(
+        isinstance(value, ast.Tuple) or (isinstance(value, ast.Name) and value.id == "print") for value in statements
+    )
     return not old or any(isinstance(node, ast.ImportFrom) and _imports(node, "print_function") for node in nodes)
 
 
 def divisions(text: str) -> list[int]:
-    """Give the lines of a Python 3 source that divide with ``/``, unless it imports the division of Python 3 from the future."""
+    """Give the lines of a Python 3 source that divide with ``/``, unless it imports the division of Python 3."""
     try:
         tree = ast.parse(text)
     except SyntaxError:
         return []
     nodes = list(ast.walk(tree))
-    if any(isinstance(node, ast.ImportFrom) and node.module == "__future__" and _imports(node, "division") for node in nodes):
+    if any(
+        isinstance(node, ast.ImportFrom) and node.module == "__future__" and _imports(node, "division")
+        for node in nodes
+    ):
         return []
-    return sorted({node.lineno for node in nodes if isinstance(node, ast.BinOp | ast.AugAssign) and isinstance(node.op, ast.Div)})
+    return sorted(
+        {node.lineno for node in nodes if isinstance(node, ast.BinOp | ast.AugAssign) and isinstance(node.op, ast.Div)}
+    )
 
 
 def missing(text: str, folder: Path) -> list[str]:
@@ -193,7 +208,11 @@ def missing(text: str, folder: Path) -> list[str]:
             if node.level or not module:
                 continue
         for top in {name.partition(".")[0] for name in ([module] if module else names)}:
-            if not (folder / f"{top}.py").exists() and not (folder / top).is_dir() and importlib.util.find_spec(top) is None:
+            if (
+                not (folder / f"{top}.py").exists()
+                and not (folder / top).is_dir()
+                and importlib.util.find_spec(top) is None
+            ):
                 found.append((node.lineno, f"there is no module `{top}` here"))
         if module == "string":
             gone = [name for name in names if name != "*" and not hasattr(string, name)]
@@ -232,7 +251,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         prog="limosa modernize", description="Turn Python 2 sources into Python 3; without options only show the diff."
     )
-    parser.add_argument("paths", nargs="+", type=Path, metavar="FILE", help="a source, or a folder with all that are below it")
+    parser.add_argument(
+        "paths", nargs="+", type=Path, metavar="FILE", help="a source, or a folder with all that are below it"
+    )
     parser.add_argument("-w", "--write", action="store_true", help="change the files; FILE.bak keeps what was there")
     parser.add_argument("-o", "--output", type=Path, metavar="FOLDER", help="write the results there, changed or not")
     options = parser.parse_args()
@@ -241,7 +262,10 @@ def main() -> int:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "fissix":
             raise
-        return _fail("`limosa modernize` needs fissix, which is not installed", f"install it: {sys.executable} -m pip install fissix")
+        return _fail(
+            "`limosa modernize` needs fissix, which is not installed",
+            f"install it: {sys.executable} -m pip install fissix",
+        )
     code = 0
     try:
         for file, below in _files(options.paths):
@@ -275,7 +299,10 @@ def _turn(file: Path, below: Path, options: argparse.Namespace, tool: Any) -> No
         print(f"limosa: {file}: {remark}", file=sys.stderr)
     if lines := divisions(new):
         where = ", ".join(map(str, lines[:20])) + (", ..." if len(lines) > 20 else "")
-        print(f"limosa: {file}: look at the divisions in new line {where}: `/` between integers was what `//` is now", file=sys.stderr)
+        print(
+            f"limosa: {file}: look at the divisions in new line {where}: `/` between integers was what `//` is now",
+            file=sys.stderr,
+        )
     if reason := complaint(new):
         raise SourceError(f"{file}: the result is not Python 3 yet: new {reason}")
 

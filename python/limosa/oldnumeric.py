@@ -1,9 +1,9 @@
 """What scripts written for Numeric expect, on NumPy: names that NumPy has dropped, typecodes, and defaults that differ.
 
-``limosa modernize`` makes scripts import this module instead of Numeric, numarray and ``numpy.oldnumeric``. Everything of NumPy is here
-too. One-letter typecodes of Numeric that NumPy does not know, or knows as something else, are translated: ``'1'`` (8 bits), ``'s'``
-(16 bits), ``'w'`` and ``'u'`` (16 and 32 bits without sign). ``'b'`` had no sign in Numeric; here it means NumPy's ``int8``, as
-``Int8`` does.
+``limosa modernize`` makes scripts import this module instead of Numeric, numarray and ``numpy.oldnumeric``. Everything
+of NumPy is here too. One-letter typecodes of Numeric that NumPy does not know, or knows as something else, are
+translated: ``'1'`` (8 bits), ``'s'`` (16 bits), ``'w'`` and ``'u'`` (16 and 32 bits without sign). ``'b'`` had no sign
+in Numeric; here it means NumPy's ``int8``, as ``Int8`` does.
 """
 
 from typing import Any

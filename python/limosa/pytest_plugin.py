@@ -6,15 +6,17 @@
     def test_sum(world):
         assert world.allreduce(world.rank) == 3
 
-Each rank runs this one test with pytest, fixtures and all, in a process of its own; the results become one. A test fails if it fails
-on any rank; tracebacks are marked with their ranks, equal ones shown once. A rank that fails ends the job if others go on waiting. A
-deadlock, a crash, or no end within the time limit fails the test with what the launcher and the ranks have to say about it.
+Each rank runs this one test with pytest, fixtures and all, in a process of its own; the results become one. A test
+fails if it fails on any rank; tracebacks are marked with their ranks, equal ones shown once. A rank that fails ends the
+job if others go on waiting. A deadlock, a crash, or no end within the time limit fails the test with what the launcher
+and the ranks have to say about it.
 
-``@pytest.mark.mpi(n=3, timeout=10, library="mpich")``: the limit in seconds (default: ini option ``mpi_timeout``), and the MPI library
-(default: command line option ``--mpi-library``). If pytest itself runs in a job of n processes, the test runs right there.
+``@pytest.mark.mpi(n=3, timeout=10, library="mpich")``: the limit in seconds (default: ini option ``mpi_timeout``), and
+the MPI library (default: command line option ``--mpi-library``). If pytest itself runs in a job of n processes, the
+test runs right there.
 
-Fixture `world` is the communicator of all processes. `tmp_path` is each rank's own; ``world.bcast(tmp_path)`` makes one of them known.
-Fixtures of wider scope are set up in each job anew.
+Fixture `world` is the communicator of all processes. `tmp_path` is each rank's own; ``world.bcast(tmp_path)`` makes one
+of them known. Fixtures of wider scope are set up in each job anew.
 """
 
 import faulthandler
@@ -93,13 +95,20 @@ class Wish:
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Declare the options."""
     group = parser.getgroup("mpi", "tests in several processes (limosa)")
-    group.addoption("--mpi-library", default="limosa", metavar="NAME", help="MPI library for tests marked mpi, as for `limosa run --mpi`")
+    group.addoption(
+        "--mpi-library",
+        default="limosa",
+        metavar="NAME",
+        help="MPI library for tests marked mpi, as for `limosa run --mpi`",
+    )
     parser.addini("mpi_timeout", "how long a test marked mpi may take, in seconds", default="60")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Declare the mark."""
-    config.addinivalue_line("markers", "mpi(n, timeout=None, library=None): run the test in a fresh job of n processes (limosa)")
+    config.addinivalue_line(
+        "markers", "mpi(n, timeout=None, library=None): run the test in a fresh job of n processes (limosa)"
+    )
 
 
 @pytest.fixture(scope="session")
@@ -123,7 +132,12 @@ def pytest_runtest_protocol(item: pytest.Item) -> bool | None:
             return None
         if size > 1:
             reports = [
-                _report(item, "setup", "skipped", (str(item.path), 0, f"Skipped: for {wish.n} processes, but this is a job of {size}"))
+                _report(
+                    item,
+                    "setup",
+                    "skipped",
+                    (str(item.path), 0, f"Skipped: for {wish.n} processes, but this is a job of {size}"),
+                )
             ]
         else:
             reports = _JobOfTest(item, wish).run()
@@ -176,7 +190,9 @@ class _JobOfTest:
         settled = any(not report.passed for report in reports)
         if not settled and (missing or code != 0):
             reports = (
-                [*reports[:1], self._failure(code, said, missing, results)] if reports else [self._failure(code, said, missing, results)]
+                [*reports[:1], self._failure(code, said, missing, results)]
+                if reports
+                else [self._failure(code, said, missing, results)]
             )
         # The call gets the whole time, from the start of the processes to their end.
         main = next((report for report in reports if report.when == "call"), reports[-1])
@@ -260,13 +276,19 @@ class _JobOfTest:
         chosen = next(iter((failed or expected or passed or ranks).values()))
         if self._wish.n > 1:
             chosen.sections = [
-                (f"{title} (rank {rank})", text) for rank, report in (failed or ranks).items() for title, text in report.sections
+                (f"{title} (rank {rank})", text)
+                for rank, report in (failed or ranks).items()
+                for title, text in report.sections
             ]
             if failed:
-                chosen.longrepr = _marked({rank: report for rank, report in failed.items() if report.longrepr is not None})
+                chosen.longrepr = _marked(
+                    {rank: report for rank, report in failed.items() if report.longrepr is not None}
+                )
         return chosen
 
-    def _failure(self, code: int, said: str, missing: list[int], results: list[dict[str, pytest.TestReport]]) -> pytest.TestReport:
+    def _failure(
+        self, code: int, said: str, missing: list[int], results: list[dict[str, pytest.TestReport]]
+    ) -> pytest.TestReport:
         """Make the report of a job that gave no result."""
         if code == -1:
             what = f"no end within {self._wish.timeout:g} s"
@@ -289,11 +311,18 @@ class _JobOfTest:
 def _users_lines(text: str) -> list[str]:
     """Give the lines of a text without those of stacks that show how pytest came to the test."""
     machinery = ("/_pytest/", "/pluggy/", __file__, "<frozen runpy>")
-    return [line for line in text.strip().splitlines() if not (line.startswith('  File "') and any(part in line for part in machinery))]
+    return [
+        line
+        for line in text.strip().splitlines()
+        if not (line.startswith('  File "') and any(part in line for part in machinery))
+    ]
 
 
 class _Words(ReprExceptionInfo):
-    """A failure in words, with a place and a short form for the summary. To other plugins (xdist sends it) it looks like any exception."""
+    """A failure in words, with a place and a short form for the summary.
+
+    To other plugins (xdist sends it) it looks like any exception.
+    """
 
     def __init__(self, text: str, place: ReprFileLocation) -> None:
         super().__init__(ReprTraceback([ReprEntryNative(text.splitlines(keepends=True))], None, "native"), place)
@@ -313,7 +342,7 @@ def _is_error(line: str) -> bool:
 
 
 def _marked(failed: dict[int, pytest.TestReport]) -> _Words:
-    """Put the failures of several ranks together: each line marked, failures that differ in nothing but addresses once."""
+    """Put the failures of several ranks together: each line marked, those that differ in addresses only once."""
     same: dict[str, list[int]] = {}
     for rank, report in failed.items():
         same.setdefault(re.sub("0x[0-9a-f]+", "", report.longreprtext), []).append(rank)
@@ -323,7 +352,9 @@ def _marked(failed: dict[int, pytest.TestReport]) -> _Words:
         blocks.append("\n".join(f"[{_named(ranks)}] {line}".rstrip() for line in lines))
     ranks = next(iter(same.values()), [])
     crash = getattr(failed[ranks[0]].longrepr, "reprcrash", None) if ranks else None
-    message = crash.message if crash else failed[ranks[0]].longreprtext.strip().rpartition("\n")[2] if ranks else "failed"
+    message = (
+        crash.message if crash else failed[ranks[0]].longreprtext.strip().rpartition("\n")[2] if ranks else "failed"
+    )
     path, line = (crash.path, crash.lineno) if crash else ("", 0)
     return _Words("\n\n".join(blocks), ReprFileLocation(path, line, f"[{_named(ranks)}] {message}"))
 
@@ -393,7 +424,8 @@ def _main() -> int:
     from _pytest.config import Config
 
     folder = Path(os.environ[_FOLDER])
-    options, test, limit = pickle.loads((folder / "options").read_bytes())  # noqa: S301 - written by the pytest that started us
+    # Written by the pytest that started us.
+    options, test, limit = pickle.loads((folder / "options").read_bytes())  # noqa: S301
     rank, _ = _uncaught.place_in_job()
     options["basetemp"] = str(folder / f"rank{rank}")
     with (folder / f"stack-{rank}").open("w") as stack:

@@ -1,8 +1,11 @@
-"""Run a Python script as ``limosa run script.py`` does: as ``python script.py`` would, but an uncaught exception ends the job.
+"""Run a Python script as ``limosa run script.py`` does.
 
-``python -m limosa.run_script script.py arguments...`` runs the script in ``__main__`` with its own `sys.argv` and `sys.path`.
-What differs from plain Python is described in `limosa._uncaught`, and on libraries other than Limosa, whose launchers do not
-end the job by themselves while a rank that has left waits in ``MPI_Finalize``: there ``sys.exit`` with an error aborts it.
+That is as ``python script.py`` would, but an uncaught exception ends the job.
+
+``python -m limosa.run_script script.py arguments...`` runs the script in ``__main__`` with its own `sys.argv` and
+`sys.path`. What differs from plain Python is described in `limosa._uncaught`, and on libraries other than Limosa, whose
+launchers do not end the job by themselves while a rank that has left waits in ``MPI_Finalize``: there ``sys.exit`` with
+an error aborts it.
 """
 
 import io
@@ -39,7 +42,9 @@ def main() -> None:
     names = vars(sys.modules["__main__"])
     for name in names.keys() - {"__annotations__", "__builtins__", "__name__"}:
         del names[name]
-    names.update(__file__=script, __loader__=SourceFileLoader("__main__", script), __spec__=None, __package__=None, __doc__=None)
+    names.update(
+        __file__=script, __loader__=SourceFileLoader("__main__", script), __spec__=None, __package__=None, __doc__=None
+    )
     try:
         exec(code, names)  # noqa: S102 - this is what the module is for
     except SystemExit as leaving:

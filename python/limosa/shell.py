@@ -11,9 +11,10 @@
     [4] >>> world.allreduce(rank)
     [0-3] 6
 
-A line, or a block, is complete when Python says so; then it runs on every rank in one namespace that lasts as long as the session.
-``world``, ``rank``, ``size``, ``np``, ``MPI`` and ``limosa`` are there from the start. Output, values and tracebacks are marked with the
-ranks they come from, and shown once where they are equal. After an exception the session goes on.
+A line, or a block, is complete when Python says so; then it runs on every rank in one namespace that lasts as long as
+the session. ``world``, ``rank``, ``size``, ``np``, ``MPI`` and ``limosa`` are there from the start. Output, values and
+tracebacks are marked with the ranks they come from, and shown once where they are equal. After an exception the session
+goes on.
 
 ==========================  ===================================================================
 ``%rank 2 CODE``            run the code on one rank (``%rank 0,2-3 CODE``: on some)
@@ -24,11 +25,12 @@ ranks they come from, and shown once where they are equal. After an exception th
 Ctrl-C                      interrupt all ranks; once more: end the processes and start new ones
 ==========================  ===================================================================
 
-A Ctrl-C becomes KeyboardInterrupt in Python code, in sleeps and in reads. A rank that waits in an MPI call cannot be called back
-from it: then it is shown where it waits, and the second Ctrl-C helps.
+A Ctrl-C becomes KeyboardInterrupt in Python code, in sleeps and in reads. A rank that waits in an MPI call cannot be
+called back from it: then it is shown where it waits, and the second Ctrl-C helps.
 
-With IPython installed, its editor, history and completion are used on a terminal; without it, those of Python. If standard
-input is no terminal, lines are taken from there, without a prompt; a block ends with an empty line or where the next statement begins.
+With IPython installed, its editor, history and completion are used on a terminal; without it, those of Python. If
+standard input is no terminal, lines are taken from there, without a prompt; a block ends with an empty line or where
+the next statement begins.
 """
 
 import argparse
@@ -97,7 +99,8 @@ class Session:
         Returns
         -------
         bool
-            False if the session is over because ``exit()`` was called on all ranks that ran the code; the exit code is then in `code`.
+            False if the session is over because ``exit()`` was called on all ranks that ran the code; the exit code is
+            then in `code`.
         """
         ranks = None
         if source.lstrip().startswith(("%", "!", "?")):
@@ -107,7 +110,10 @@ class Session:
                 return True
             text, source = found[2] or "", found[3] or ""
             if not source.strip():
-                _complain(f"what should the ranks do? write {found[1]} 2 and {'code below it' if found[1] == '%%rank' else 'code'}")
+                _complain(
+                    f"what should the ranks do? write {found[1]} 2 and "
+                    f"{'code below it' if found[1] == '%%rank' else 'code'}"
+                )
                 return True
             try:
                 ranks = parse_ranks(text, self.size)
@@ -148,7 +154,9 @@ class Session:
             subprocess.run([launcher(), "ps"])
         else:
             word = line.split(maxsplit=1)[0]
-            _complain(f"`{word}` is no command of this session; there are %rank RANKS CODE, %%rank RANKS, %restart and %ps")
+            _complain(
+                f"`{word}` is no command of this session; there are %rank RANKS CODE, %%rank RANKS, %restart and %ps"
+            )
 
     def complete(self, text: str) -> list[str]:
         """Give the names on rank 0 that begin like this."""
@@ -246,10 +254,13 @@ def _run_lines(session: Session, lines: Callable[[], Iterator[str]]) -> None:
 def _no_interrupt_lost() -> Iterator[None]:
     """Have ``input`` on a terminal notice each Ctrl-C at once.
 
-    ``input`` looks for interrupts only when a signal ends its wait for a key. Two of them would stay unnoticed until the next key:
+    ``input`` looks for interrupts only when a signal ends its wait for a key. Two of them would stay unnoticed until
+    the next key:
 
-    - One that comes while a key is handled. A thread sends another signal, which means nothing, a moment after each interrupt.
-    - One for which the terminal discards a key that ``input`` is about to read. The terminal is told to discard nothing.
+    - One that comes while a key is handled. A thread sends another signal, which means nothing, a moment after each
+      interrupt.
+    - One for which the terminal discards a key that ``input`` is about to read. The terminal is told to discard
+      nothing.
     """
     import termios
 
@@ -326,7 +337,11 @@ def _with_ipython(session: Session) -> None:
 
     class Prompt(Prompts):  # type: ignore[misc]
         def in_prompt_tokens(self) -> list[tuple[object, str]]:
-            return [(Token.Prompt, f"[{session.size}] In ["), (Token.PromptNum, str(self.shell.execution_count)), (Token.Prompt, "]: ")]
+            return [
+                (Token.Prompt, f"[{session.size}] In ["),
+                (Token.PromptNum, str(self.shell.execution_count)),
+                (Token.Prompt, "]: "),
+            ]
 
     class Shell(TerminalInteractiveShell):  # type: ignore[misc]
         def run_cell(self, raw_cell: str, store_history: bool = False, *_: object, **__: object) -> ExecutionResult:
@@ -338,7 +353,9 @@ def _with_ipython(session: Session) -> None:
                 self.keep_running = False
             return result
 
-    shell = Shell.instance(confirm_exit=False, banner1="", prompts_class=Prompt, term_title=False, autosuggestions_provider=None)
+    shell = Shell.instance(
+        confirm_exit=False, banner1="", prompts_class=Prompt, term_title=False, autosuggestions_provider=None
+    )
     shell.Completer.use_jedi = False
 
     def complete(_: object, text: str) -> list[str]:
@@ -365,11 +382,15 @@ def main() -> int:
     """Read the command line and hold the session; give the exit code."""
     parser = argparse.ArgumentParser(
         prog="limosa shell",
-        description="An interactive parallel session: what is typed once runs on all ranks; output is marked with its ranks.",
-        epilog="In the session: %rank 2 CODE runs code on one rank, %restart starts new processes, %ps shows what each rank is doing, "
+        description="An interactive parallel session: what is typed once runs on all ranks; output is marked with its "
+        "ranks.",
+        epilog="In the session: %rank 2 CODE runs code on one rank, %restart starts new processes, %ps shows what each "
+        "rank is doing, "
         "Ctrl-C interrupts all ranks, exit() or Ctrl-D ends the session.",
     )
-    parser.add_argument("-n", "-np", "--np", type=_count, default=4, metavar="N", help="number of processes (default 4)")
+    parser.add_argument(
+        "-n", "-np", "--np", type=_count, default=4, metavar="N", help="number of processes (default 4)"
+    )
     parser.add_argument("--mpi", default="limosa", metavar="NAME", help="MPI library, as for `limosa run`")
     parser.add_argument("--plain", action="store_true", help="use Python's own prompt even if IPython is installed")
     options = parser.parse_args()
@@ -377,7 +398,10 @@ def main() -> int:
     try:
         group = session.start()
         if sys.stdin.isatty():
-            print(f"{group.size} ranks on {group.version}, Python {sys.version.split()[0]}; %rank 2 CODE is for one rank, exit() ends")
+            print(
+                f"{group.size} ranks on {group.version}, Python {sys.version.split()[0]}; %rank 2 CODE is for one "
+                "rank, exit() ends"
+            )
         _read(session, options.plain)
     except GroupError as error:
         _complain(str(error))

@@ -1,4 +1,5 @@
-/* call LIBRARY FUNCTION: calls a function of the library with arguments that are all zero, and says what it returned. */
+/* call LIBRARY FUNCTION: calls a function of the library with arguments that are all zero, and says what it
+ * returned. */
 #include <dlfcn.h>
 #include <stdio.h>
 

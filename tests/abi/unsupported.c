@@ -1,5 +1,5 @@
-/* unsupported FUNCTION ...: calls functions with arguments that are all zero, under MPI_ERRORS_RETURN, and prints the class and the string of the
- * code that each returned. */
+/* unsupported FUNCTION ...: calls functions with arguments that are all zero, under MPI_ERRORS_RETURN, and prints
+ * the class and the string of the code that each returned. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>

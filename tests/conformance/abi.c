@@ -1,4 +1,5 @@
-/* Calls about the ABI and the languages' types, and deprecated names that do the work of others: MPI-5 chapters 16, 19 and 20. */
+/* Calls about the ABI and the languages' types, and deprecated names that do the work of others: MPI-5 chapters 16, 19
+ * and 20. */
 #include "limosa_test.h"
 
 /* The value of a key of an info object; empty if it is not there. */
@@ -159,5 +160,5 @@ static void handlers_of_other_objects(void)
     FAILS(MPI_ERR_ARG, MPI_Comm_create_errhandler(NULL, &none));
 }
 
-LT_MAIN("abi", TEST(version_and_sizes), TEST(fortran_types), TEST(fortran_booleans), TEST(deprecated_attributes), TEST(deprecated_extents),
-        TEST(keyvals_of_windows), TEST(handlers_of_other_objects))
+LT_MAIN("abi", TEST(version_and_sizes), TEST(fortran_types), TEST(fortran_booleans), TEST(deprecated_attributes),
+        TEST(deprecated_extents), TEST(keyvals_of_windows), TEST(handlers_of_other_objects))

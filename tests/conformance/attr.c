@@ -1,4 +1,5 @@
-/* Attributes of communicators: MPI-5 sections 7.7.2, 9.1.2 and 11.2.4 (deletion on MPI_COMM_SELF at the start of MPI_Finalize). */
+/* Attributes of communicators: MPI-5 sections 7.7.2, 9.1.2 and 11.2.4 (deletion on MPI_COMM_SELF at the start of
+ * MPI_Finalize). */
 #include "limosa_test.h"
 
 static int copies, deletes, last_delete_value, refuse_delete, refuse_copy;
@@ -237,8 +238,13 @@ static void on_self(void)
 
 int main(int argc, char **argv)
 {
-    static const lt_test tests[] = {TEST(set_get_delete), TEST(copied_and_deleted), TEST(callbacks_that_fail), TEST(callbacks_may_call),
-                                    TEST(predefined),     TEST(global_clock),       TEST(on_self)};
+    static const lt_test tests[] = {TEST(set_get_delete),
+                                    TEST(copied_and_deleted),
+                                    TEST(callbacks_that_fail),
+                                    TEST(callbacks_may_call),
+                                    TEST(predefined),
+                                    TEST(global_clock),
+                                    TEST(on_self)};
     MPI_Init(&argc, &argv);
     lt_run("attr", tests, sizeof tests / sizeof *tests);
     lt_current = "MPI_Finalize";

@@ -11,12 +11,26 @@ static int product(int n, const int *dims)
 
 static void dims_create(void)
 {
-    static const struct { int nodes, n, in[5], out[5]; } cases[] = {
-        {6, 2, {0, 0}, {3, 2}},       {7, 2, {0, 0}, {7, 1}},        {6, 3, {0, 3, 0}, {2, 3, 1}},  {12, 3, {0, 0, 0}, {3, 2, 2}},
-        {1, 3, {0, 0, 0}, {1, 1, 1}}, {16, 2, {0, 0}, {4, 4}},       {64, 3, {0, 0, 0}, {4, 4, 4}}, {24, 3, {0, 0, 0}, {4, 3, 2}},
-        {30, 2, {0, 0}, {6, 5}},      {36, 2, {0, 0}, {6, 6}},       {1000, 3, {0, 0, 0}, {10, 10, 10}},
-        {8, 3, {2, 2, 2}, {2, 2, 2}}, {60, 3, {0, 5, 0}, {4, 5, 3}}, {97, 1, {0}, {97}},            {4, 4, {0, 0, 0, 0}, {2, 2, 1, 1}},
-        {10, 2, {5, 0}, {5, 2}},      {1024, 5, {0}, {4, 4, 4, 4, 4}},
+    static const struct {
+        int nodes, n, in[5], out[5];
+    } cases[] = {
+        {6, 2, {0, 0}, {3, 2}},
+        {7, 2, {0, 0}, {7, 1}},
+        {6, 3, {0, 3, 0}, {2, 3, 1}},
+        {12, 3, {0, 0, 0}, {3, 2, 2}},
+        {1, 3, {0, 0, 0}, {1, 1, 1}},
+        {16, 2, {0, 0}, {4, 4}},
+        {64, 3, {0, 0, 0}, {4, 4, 4}},
+        {24, 3, {0, 0, 0}, {4, 3, 2}},
+        {30, 2, {0, 0}, {6, 5}},
+        {36, 2, {0, 0}, {6, 6}},
+        {1000, 3, {0, 0, 0}, {10, 10, 10}},
+        {8, 3, {2, 2, 2}, {2, 2, 2}},
+        {60, 3, {0, 5, 0}, {4, 5, 3}},
+        {97, 1, {0}, {97}},
+        {4, 4, {0, 0, 0, 0}, {2, 2, 1, 1}},
+        {10, 2, {5, 0}, {5, 2}},
+        {1024, 5, {0}, {4, 4, 4, 4, 4}},
     };
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         int dims[5];
@@ -24,8 +38,8 @@ static void dims_create(void)
         OK(MPI_Dims_create(cases[c].nodes, cases[c].n, dims));
         for (int d = 0; d < cases[c].n; d++) {
             if (dims[d] != cases[c].out[d])
-                lt_fail(__FILE__, __LINE__, "%d nodes in %d dimensions: dimension %d: expected %d, got %d", cases[c].nodes, cases[c].n, d,
-                        cases[c].out[d], dims[d]);
+                lt_fail(__FILE__, __LINE__, "%d nodes in %d dimensions: dimension %d: expected %d, got %d",
+                        cases[c].nodes, cases[c].n, d, cases[c].out[d], dims[d]);
             lt_count_check();
         }
     }
@@ -219,4 +233,5 @@ static void map(void)
     CHECK(rank == 0 || rank == MPI_UNDEFINED);
 }
 
-LT_MAIN("cart", TEST(dims_create), TEST(grids), TEST(smaller_and_larger_grids), TEST(no_dimensions), TEST(without_topology), TEST(map))
+LT_MAIN("cart", TEST(dims_create), TEST(grids), TEST(smaller_and_larger_grids), TEST(no_dimensions),
+        TEST(without_topology), TEST(map))

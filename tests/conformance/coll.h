@@ -1,7 +1,8 @@
-/* What the programs for collective operations share: the communicators to run on, counts, and buffers of plain or strided integers.
+/* What the programs for collective operations share: the communicators to run on, counts, and buffers of plain or
+ * strided integers.
  *
- * A buffer has a shape: 0 is `int` after `int`, 1 leaves a gap of one `int` behind each. Gaps and everything beyond hold the mark GAP and
- * must keep it. So each side of an operation can use another type with the same signature.
+ * A buffer has a shape: 0 is `int` after `int`, 1 leaves a gap of one `int` behind each. Gaps and everything beyond
+ * hold the mark GAP and must keep it. So each side of an operation can use another type with the same signature.
  */
 #ifndef LIMOSA_COLL_H
 #define LIMOSA_COLL_H
@@ -54,13 +55,14 @@ static inline LT_UNUSED int same(const char *file, int line, const int *b, int s
 {
     if (b[at << shape] == expected && (!shape || b[(at << shape) + 1] == GAP))
         return 1;
-    lt_fail(file, line, "rank %d of %d in the communicator, element %ld: expected %d, got %d, behind it %d", rank, size, at, expected,
-            b[at << shape], b[(at << shape) + 1]);
+    lt_fail(file, line, "rank %d of %d in the communicator, element %ld: expected %d, got %d, behind it %d", rank, size,
+            at, expected, b[at << shape], b[(at << shape) + 1]);
     return 0;
 }
 
 /* Values from `at` on are those that `sender` had for `receiver`. */
-static LT_UNUSED void got_block(const char *file, int line, const int *b, int shape, long at, int n, int sender, int receiver)
+static LT_UNUSED void got_block(const char *file, int line, const int *b, int shape, long at, int n, int sender,
+                                int receiver)
 {
     lt_count_check();
     for (int i = 0; i < n; i++) {
@@ -69,7 +71,8 @@ static LT_UNUSED void got_block(const char *file, int line, const int *b, int sh
     }
 }
 
-#define GOT_BLOCK(b, shape, at, n, sender, receiver) got_block(__FILE__, __LINE__, (b), (shape), (at), (n), (sender), (receiver))
+#define GOT_BLOCK(b, shape, at, n, sender, receiver)                                                                   \
+    got_block(__FILE__, __LINE__, (b), (shape), (at), (n), (sender), (receiver))
 
 static LT_UNUSED void got_gap(const char *file, int line, const int *b, int shape, long at, long n)
 {

@@ -1,5 +1,5 @@
-/* Non-blocking and persistent collectives in large numbers: many at once, ranks that run ahead of others or compute, other orders of waiting, and
- * lengths on both sides of every limit. MPI-5 sections 6.12 and 6.13. */
+/* Non-blocking and persistent collectives in large numbers: many at once, ranks that run ahead of others or compute,
+ * other orders of waiting, and lengths on both sides of every limit. MPI-5 sections 6.12 and 6.13. */
 #include "coll.h"
 
 #include <unistd.h>
@@ -15,7 +15,8 @@ static int total(int end, int k, int i)
     return (int)sum;
 }
 
-/* One of MANY operations, of a sort that goes by its number: an allreduce, a broadcast, a scan, a barrier, or an allgather of n integers. */
+/* One of MANY operations, of a sort that goes by its number: an allreduce, a broadcast, a scan, a barrier, or an
+ * allgather of n integers. */
 struct one {
     int k, n, *out, *in;
 };
@@ -48,7 +49,8 @@ static void check_one(struct one *o)
 {
     lt_count_check();
     for (int i = 0; i < o->n; i++) {
-        int expected[] = {total(size, o->k, i), value(o->k % size, o->k, i), total(rank + 1, o->k, i), GAP, value(0, o->k, i)};
+        int expected[] = {total(size, o->k, i), value(o->k % size, o->k, i), total(rank + 1, o->k, i), GAP,
+                          value(0, o->k, i)};
         if (!same(__FILE__, __LINE__, o->in, 0, i, expected[o->k % 5]))
             break;
     }
@@ -190,7 +192,8 @@ static void a_persistent_root_may_run_ahead(void)
     }
 }
 
-/* Large and small ones by turns, blocking ones in their midst, on a communicator that is freed before they are waited for. */
+/* Large and small ones by turns, blocking ones in their midst, on a communicator that is freed before they are waited
+ * for. */
 static void sizes_alternate_on_a_freed_communicator(void)
 {
     static const int lengths[] = {1, 20000, 3, 1000, 5000, 40000, 16384, 16385};
@@ -224,8 +227,8 @@ static void sizes_alternate_on_a_freed_communicator(void)
     }
 }
 
-/* The first rank waits for what is too long to be left in shared memory, last things first, while the others have not even looked at what came
- * before that: they receive. */
+/* The first rank waits for what is too long to be left in shared memory, last things first, while the others have not
+ * even looked at what came before that: they receive. */
 static void what_is_lent_comes_back_from_ranks_that_do_not_wait(void)
 {
     enum { OPERATIONS = 12, LONG = 50000 };
@@ -268,7 +271,8 @@ static void what_is_lent_comes_back_from_ranks_that_do_not_wait(void)
     }
 }
 
-/* Elements of what `sender` has for `receiver` in an uneven exchange: none, few, and more than is left in shared memory. */
+/* Elements of what `sender` has for `receiver` in an uneven exchange: none, few, and more than is left in shared
+ * memory. */
 static int uneven(int sender, int receiver, int turn)
 {
     static const int lengths[] = {0, 1, 100, 2500, 20000};
@@ -296,13 +300,14 @@ static void uneven_parts_of_any_length(void)
                     put(out, shape, places[0][r] + i, value(rank, r, i));
             MPI_Request q;
             if (persistent) {
-                OK(MPI_Alltoallv_init(out, counts[0], places[0], shapes[shape], in, counts[1], places[1], MPI_INT, comm, MPI_INFO_NULL,
-                                      &q));
+                OK(MPI_Alltoallv_init(out, counts[0], places[0], shapes[shape], in, counts[1], places[1], MPI_INT, comm,
+                                      MPI_INFO_NULL, &q));
                 OK(MPI_Start(&q));
                 OK(MPI_Wait(&q, MPI_STATUS_IGNORE));
                 OK(MPI_Start(&q));
             } else {
-                OK(MPI_Ialltoallv(out, counts[0], places[0], shapes[shape], in, counts[1], places[1], MPI_INT, comm, &q));
+                OK(MPI_Ialltoallv(out, counts[0], places[0], shapes[shape], in, counts[1], places[1], MPI_INT, comm,
+                                  &q));
             }
             OK(MPI_Wait(&q, MPI_STATUS_IGNORE));
             if (persistent)
@@ -354,7 +359,8 @@ static void in_place_and_with_gaps(void)
             long all = (long)n * size;
             MPI_Datatype type = shapes[shape];
             MPI_Request q[5];
-            int *each = buffer(shape, all), *gathered = buffer(shape, all), *sum = buffer(0, n), *rooted = buffer(shape, all);
+            int *each = buffer(shape, all), *gathered = buffer(shape, all), *sum = buffer(0, n),
+                *rooted = buffer(shape, all);
             int *parts = buffer(0, all);
             for (int r = 0; r < size; r++)
                 for (int i = 0; i < n; i++)
@@ -401,7 +407,8 @@ static void disagreement_is_reported(void)
     if (size == 1)
         return;
     if (!lt_one_host())
-        return; /* By messages ranks that disagree may choose different algorithms, and then wait: the hang report names them. */
+        return; /* By messages ranks that disagree may choose different algorithms, and then wait: the hang report names
+                   them. */
     MPI_Comm mine;
     OK(MPI_Comm_dup(comm, &mine));
     OK(MPI_Comm_set_errhandler(mine, MPI_ERRORS_RETURN));
@@ -428,10 +435,10 @@ static void disagreement_is_reported(void)
     OK(MPI_Comm_free(&mine));
 }
 
-#define ON_ALL(name)                                                                                                                       \
-    static void name##_on_all(void)                                                                                                        \
-    {                                                                                                                                      \
-        on_all(name);                                                                                                                      \
+#define ON_ALL(name)                                                                                                   \
+    static void name##_on_all(void)                                                                                    \
+    {                                                                                                                  \
+        on_all(name);                                                                                                  \
     }
 ON_ALL(many_are_waited_for_in_any_order)
 ON_ALL(many_are_found_by_waitany_and_tests)
@@ -445,8 +452,9 @@ ON_ALL(uneven_parts_of_any_length)
 ON_ALL(in_place_and_with_gaps)
 ON_ALL(disagreement_is_reported)
 
-LT_MAIN("coll_ahead", TEST(make_shapes), TEST(many_are_waited_for_in_any_order_on_all), TEST(many_are_found_by_waitany_and_tests_on_all),
-        TEST(a_rank_that_receives_holds_nobody_up_on_all), TEST(a_rank_that_computes_holds_nobody_up_on_all),
-        TEST(a_root_may_run_ahead_on_all), TEST(a_persistent_root_may_run_ahead_on_all), TEST(sizes_alternate_on_a_freed_communicator_on_all),
+LT_MAIN("coll_ahead", TEST(make_shapes), TEST(many_are_waited_for_in_any_order_on_all),
+        TEST(many_are_found_by_waitany_and_tests_on_all), TEST(a_rank_that_receives_holds_nobody_up_on_all),
+        TEST(a_rank_that_computes_holds_nobody_up_on_all), TEST(a_root_may_run_ahead_on_all),
+        TEST(a_persistent_root_may_run_ahead_on_all), TEST(sizes_alternate_on_a_freed_communicator_on_all),
         TEST(what_is_lent_comes_back_from_ranks_that_do_not_wait_on_all), TEST(uneven_parts_of_any_length_on_all),
         TEST(in_place_and_with_gaps_on_all), TEST(disagreement_is_reported_on_all), TEST(free_shapes))

@@ -14,8 +14,8 @@ static void alltoall(void)
                     put(in_place ? in : out, in_place ? to : from, (long)r * n + i, value(rank, r, i));
             }
             OK(way == 5 ? MPI_Alltoall_c(out, n, shapes[from], in, n, shapes[to], comm)
-                        : MPI_Alltoall(in_place ? MPI_IN_PLACE : out, in_place ? -1 : n, in_place ? MPI_DATATYPE_NULL : shapes[from], in, n,
-                                       shapes[to], comm));
+                        : MPI_Alltoall(in_place ? MPI_IN_PLACE : out, in_place ? -1 : n,
+                                       in_place ? MPI_DATATYPE_NULL : shapes[from], in, n, shapes[to], comm));
             for (int r = 0; r < size; r++)
                 GOT_BLOCK(in, to, (long)r * n, n, r, rank);
             GOT_GAP(in, 0, ((long)n * size) << to, 2);
@@ -192,10 +192,10 @@ static void transpose(void)
     free(columns);
 }
 
-#define ON_ALL(name)                                                                                                                       \
-    static void name##_on_all(void)                                                                                                        \
-    {                                                                                                                                      \
-        on_all(name);                                                                                                                      \
+#define ON_ALL(name)                                                                                                   \
+    static void name##_on_all(void)                                                                                    \
+    {                                                                                                                  \
+        on_all(name);                                                                                                  \
     }
 ON_ALL(alltoall)
 ON_ALL(alltoallv)
@@ -204,5 +204,6 @@ ON_ALL(alltoallw)
 ON_ALL(alltoallw_in_place)
 ON_ALL(transpose)
 
-LT_MAIN("coll_alltoall", TEST(make_shapes), TEST(alltoall_on_all), TEST(alltoallv_on_all), TEST(alltoallv_in_place_on_all),
-        TEST(alltoallw_on_all), TEST(alltoallw_in_place_on_all), TEST(transpose_on_all), TEST(free_shapes))
+LT_MAIN("coll_alltoall", TEST(make_shapes), TEST(alltoall_on_all), TEST(alltoallv_on_all),
+        TEST(alltoallv_in_place_on_all), TEST(alltoallw_on_all), TEST(alltoallw_in_place_on_all),
+        TEST(transpose_on_all), TEST(free_shapes))

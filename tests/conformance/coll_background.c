@@ -66,8 +66,12 @@ static void begin(struct work *w, int kind, MPI_Request *q)
     case 6: OK(MPI_Iallgather(w->out, n, MPI_INT, w->in, n, MPI_INT, comm, q)); break;
     case 7: OK(MPI_Iallgatherv(w->out, n, MPI_INT, w->in, w->counts, w->displs, MPI_INT, comm, q)); break;
     case 8: OK(MPI_Ialltoall(w->out, n, MPI_INT, w->in, n, MPI_INT, comm, q)); break;
-    case 9: OK(MPI_Ialltoallv(w->out, w->counts, w->displs, MPI_INT, w->in, w->counts, w->displs, MPI_INT, comm, q)); break;
-    case 10: OK(MPI_Ialltoallw(w->out, w->counts, w->zeros, w->types, w->in, w->counts, w->zeros, w->types, comm, q)); break;
+    case 9:
+        OK(MPI_Ialltoallv(w->out, w->counts, w->displs, MPI_INT, w->in, w->counts, w->displs, MPI_INT, comm, q));
+        break;
+    case 10:
+        OK(MPI_Ialltoallw(w->out, w->counts, w->zeros, w->types, w->in, w->counts, w->zeros, w->types, comm, q));
+        break;
     case 11: OK(MPI_Ireduce(w->out, w->in, n, MPI_INT, MPI_SUM, root, comm, q)); break;
     case 12: OK(MPI_Iallreduce(w->out, w->in, n, MPI_INT, MPI_SUM, comm, q)); break;
     case 13: OK(MPI_Ireduce_scatter(w->out, w->in, w->counts, MPI_INT, MPI_SUM, comm, q)); break;
@@ -91,8 +95,12 @@ static void init(struct work *w, int kind, MPI_Request *q)
     case 6: OK(MPI_Allgather_init(w->out, n, MPI_INT, w->in, n, MPI_INT, comm, i, q)); break;
     case 7: OK(MPI_Allgatherv_init(w->out, n, MPI_INT, w->in, w->counts, w->displs, MPI_INT, comm, i, q)); break;
     case 8: OK(MPI_Alltoall_init(w->out, n, MPI_INT, w->in, n, MPI_INT, comm, i, q)); break;
-    case 9: OK(MPI_Alltoallv_init(w->out, w->counts, w->displs, MPI_INT, w->in, w->counts, w->displs, MPI_INT, comm, i, q)); break;
-    case 10: OK(MPI_Alltoallw_init(w->out, w->counts, w->zeros, w->types, w->in, w->counts, w->zeros, w->types, comm, i, q)); break;
+    case 9:
+        OK(MPI_Alltoallv_init(w->out, w->counts, w->displs, MPI_INT, w->in, w->counts, w->displs, MPI_INT, comm, i, q));
+        break;
+    case 10:
+        OK(MPI_Alltoallw_init(w->out, w->counts, w->zeros, w->types, w->in, w->counts, w->zeros, w->types, comm, i, q));
+        break;
     case 11: OK(MPI_Reduce_init(w->out, w->in, n, MPI_INT, MPI_SUM, root, comm, i, q)); break;
     case 12: OK(MPI_Allreduce_init(w->out, w->in, n, MPI_INT, MPI_SUM, comm, i, q)); break;
     case 13: OK(MPI_Reduce_scatter_init(w->out, w->in, w->counts, MPI_INT, MPI_SUM, comm, i, q)); break;
@@ -193,8 +201,8 @@ static void persistent_ones_start_in_any_order(void)
     }
 }
 
-/* Ranks that compute do not hold up a collective that they have begun: rank 0 says by a file that its barrier is complete, and the others do not
- * call MPI before they see it. */
+/* Ranks that compute do not hold up a collective that they have begun: rank 0 says by a file that its barrier is
+ * complete, and the others do not call MPI before they see it. */
 static void a_computing_rank_delays_nobody(void)
 {
     char path[] = "/tmp/limosa-background-XXXXXX";
@@ -222,7 +230,8 @@ static void a_computing_rank_delays_nobody(void)
         CHECK_INT(unlink(path), 0);
 }
 
-/* The root's direct partner is told that their lengths differ; whether ranks further away notice depends on the algorithm. */
+/* The root's direct partner is told that their lengths differ; whether ranks further away notice depends on the
+ * algorithm. */
 static void told(int error_class, int code)
 {
     if (rank <= 1)
@@ -252,15 +261,16 @@ static void disagreement_is_reported(void)
     OK(MPI_Comm_free(&mine));
 }
 
-#define ON_ALL(name)                                                                                                                       \
-    static void name##_on_all(void)                                                                                                        \
-    {                                                                                                                                      \
-        on_all(name);                                                                                                                      \
+#define ON_ALL(name)                                                                                                   \
+    static void name##_on_all(void)                                                                                    \
+    {                                                                                                                  \
+        on_all(name);                                                                                                  \
     }
 ON_ALL(all_kinds_at_once)
 ON_ALL(persistent_ones_start_in_any_order)
 ON_ALL(a_computing_rank_delays_nobody)
 ON_ALL(disagreement_is_reported)
 
-LT_MAIN("coll_background", TEST(make_shapes), TEST(all_kinds_at_once_on_all), TEST(persistent_ones_start_in_any_order_on_all),
-        TEST(a_computing_rank_delays_nobody_on_all), TEST(disagreement_is_reported_on_all), TEST(free_shapes))
+LT_MAIN("coll_background", TEST(make_shapes), TEST(all_kinds_at_once_on_all),
+        TEST(persistent_ones_start_in_any_order_on_all), TEST(a_computing_rank_delays_nobody_on_all),
+        TEST(disagreement_is_reported_on_all), TEST(free_shapes))

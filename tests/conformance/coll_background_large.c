@@ -15,7 +15,12 @@ static void blocking(int kind, const void *out, double *in, const int *counts, i
 {
     MPI_Comm comm = MPI_COMM_WORLD;
     switch (kind) {
-    case 0: OK(MPI_Reduce(lt_rank == lt_size / 2 ? out : out == MPI_IN_PLACE ? in : out, in, n, MPI_DOUBLE, MPI_SUM, lt_size / 2, comm)); break;
+    case 0:
+        OK(MPI_Reduce(lt_rank == lt_size / 2 ? out
+                      : out == MPI_IN_PLACE  ? in
+                                             : out,
+                      in, n, MPI_DOUBLE, MPI_SUM, lt_size / 2, comm));
+        break;
     case 1: OK(MPI_Allreduce(out, in, n, MPI_DOUBLE, MPI_SUM, comm)); break;
     case 2: OK(MPI_Scan(out, in, n, MPI_DOUBLE, MPI_SUM, comm)); break;
     case 3: OK(MPI_Exscan(out, in, n, MPI_DOUBLE, MPI_SUM, comm)); break;
@@ -28,7 +33,12 @@ static void nonblocking(int kind, const void *out, double *in, const int *counts
 {
     MPI_Comm comm = MPI_COMM_WORLD;
     switch (kind) {
-    case 0: OK(MPI_Ireduce(lt_rank == lt_size / 2 ? out : out == MPI_IN_PLACE ? in : out, in, n, MPI_DOUBLE, MPI_SUM, lt_size / 2, comm, q)); break;
+    case 0:
+        OK(MPI_Ireduce(lt_rank == lt_size / 2 ? out
+                       : out == MPI_IN_PLACE  ? in
+                                              : out,
+                       in, n, MPI_DOUBLE, MPI_SUM, lt_size / 2, comm, q));
+        break;
     case 1: OK(MPI_Iallreduce(out, in, n, MPI_DOUBLE, MPI_SUM, comm, q)); break;
     case 2: OK(MPI_Iscan(out, in, n, MPI_DOUBLE, MPI_SUM, comm, q)); break;
     case 3: OK(MPI_Iexscan(out, in, n, MPI_DOUBLE, MPI_SUM, comm, q)); break;
@@ -42,7 +52,12 @@ static void persistent(int kind, const void *out, double *in, const int *counts,
     MPI_Comm comm = MPI_COMM_WORLD;
     MPI_Info info = MPI_INFO_NULL;
     switch (kind) {
-    case 0: OK(MPI_Reduce_init(lt_rank == lt_size / 2 ? out : out == MPI_IN_PLACE ? in : out, in, n, MPI_DOUBLE, MPI_SUM, lt_size / 2, comm, info, q)); break;
+    case 0:
+        OK(MPI_Reduce_init(lt_rank == lt_size / 2 ? out
+                           : out == MPI_IN_PLACE  ? in
+                                                  : out,
+                           in, n, MPI_DOUBLE, MPI_SUM, lt_size / 2, comm, info, q));
+        break;
     case 1: OK(MPI_Allreduce_init(out, in, n, MPI_DOUBLE, MPI_SUM, comm, info, q)); break;
     case 2: OK(MPI_Scan_init(out, in, n, MPI_DOUBLE, MPI_SUM, comm, info, q)); break;
     case 3: OK(MPI_Exscan_init(out, in, n, MPI_DOUBLE, MPI_SUM, comm, info, q)); break;
@@ -51,7 +66,8 @@ static void persistent(int kind, const void *out, double *in, const int *counts,
     }
 }
 
-/* Elements of the result that mean something here. Scans of more than two ranks associate otherwise in the background. */
+/* Elements of the result that mean something here. Scans of more than two ranks associate otherwise in the background.
+ */
 static long results(int kind, const int *counts, int n)
 {
     if ((kind == 2 || kind == 3) && lt_size > 2)
@@ -132,7 +148,8 @@ static void with_gaps(void)
                 best = (pair){value, r};
         }
         if (got[i].value != best.value || got[i].index != best.index) {
-            lt_fail(__FILE__, __LINE__, "element %ld: expected (%g, %d), got (%g, %d)", i, best.value, best.index, got[i].value, got[i].index);
+            lt_fail(__FILE__, __LINE__, "element %ld: expected (%g, %d), got (%g, %d)", i, best.value, best.index,
+                    got[i].value, got[i].index);
             break;
         }
     }

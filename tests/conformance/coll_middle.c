@@ -1,5 +1,5 @@
-/* Blocking collectives of some kilobytes, many in a row: ranks run ahead of each other as far as memory lets them, on more communicators than get
- * memory for that. */
+/* Blocking collectives of some kilobytes, many in a row: ranks run ahead of each other as far as memory lets them, on
+ * more communicators than get memory for that. */
 #include "coll.h"
 
 #include <unistd.h>
@@ -74,7 +74,8 @@ static void among_all(int k, int n)
     if (rank > 0)
         got_sum(in, n, rank, k, 0);
 
-    int counts[64], mine = n / size + (rank < n % size), first = rank * (n / size) + (rank < n % size ? rank : n % size);
+    int counts[64], mine = n / size + (rank < n % size),
+                    first = rank * (n / size) + (rank < n % size ? rank : n % size);
     for (int r = 0; r < size; r++)
         counts[r] = n / size + (r < n % size);
     OK(MPI_Reduce_scatter(out, in, counts, MPI_INT, MPI_SUM, comm));

@@ -1,5 +1,6 @@
-/* Blocking collectives whose ranks disagree about lengths: every call returns, at least one rank is told, and the communicator works on.
- * The standard calls such programs erroneous; that nothing hangs and that the error is named is this library's promise. */
+/* Blocking collectives whose ranks disagree about lengths: every call returns, at least one rank is told, and the
+ * communicator works on. The standard calls such programs erroneous; that nothing hangs and that the error is named is
+ * this library's promise. */
 #include "coll.h"
 
 /* Lengths in ints, chosen to fall on different sides of all thresholds. */
@@ -10,15 +11,42 @@ static int *out, *in;
 
 typedef int call(int n, int root);
 
-static int bcast(int n, int root) { return MPI_Bcast(out, n, MPI_INT, root, comm); }
-static int reduce(int n, int root) { return MPI_Reduce(out, in, n, MPI_INT, MPI_SUM, root, comm); }
-static int allreduce(int n, int root) { return (void)root, MPI_Allreduce(out, in, n, MPI_INT, MPI_SUM, comm); }
-static int gather(int n, int root) { return MPI_Gather(out, n, MPI_INT, in, n, MPI_INT, root, comm); }
-static int scatter(int n, int root) { return MPI_Scatter(out, n, MPI_INT, in, n, MPI_INT, root, comm); }
-static int allgather(int n, int root) { return (void)root, MPI_Allgather(out, n, MPI_INT, in, n, MPI_INT, comm); }
-static int alltoall(int n, int root) { return (void)root, MPI_Alltoall(out, n, MPI_INT, in, n, MPI_INT, comm); }
-static int reduce_scatter(int n, int root) { return (void)root, MPI_Reduce_scatter_block(out, in, n, MPI_INT, MPI_SUM, comm); }
-static int scan(int n, int root) { return (void)root, MPI_Scan(out, in, n, MPI_INT, MPI_SUM, comm); }
+static int bcast(int n, int root)
+{
+    return MPI_Bcast(out, n, MPI_INT, root, comm);
+}
+static int reduce(int n, int root)
+{
+    return MPI_Reduce(out, in, n, MPI_INT, MPI_SUM, root, comm);
+}
+static int allreduce(int n, int root)
+{
+    return (void)root, MPI_Allreduce(out, in, n, MPI_INT, MPI_SUM, comm);
+}
+static int gather(int n, int root)
+{
+    return MPI_Gather(out, n, MPI_INT, in, n, MPI_INT, root, comm);
+}
+static int scatter(int n, int root)
+{
+    return MPI_Scatter(out, n, MPI_INT, in, n, MPI_INT, root, comm);
+}
+static int allgather(int n, int root)
+{
+    return (void)root, MPI_Allgather(out, n, MPI_INT, in, n, MPI_INT, comm);
+}
+static int alltoall(int n, int root)
+{
+    return (void)root, MPI_Alltoall(out, n, MPI_INT, in, n, MPI_INT, comm);
+}
+static int reduce_scatter(int n, int root)
+{
+    return (void)root, MPI_Reduce_scatter_block(out, in, n, MPI_INT, MPI_SUM, comm);
+}
+static int scan(int n, int root)
+{
+    return (void)root, MPI_Scan(out, in, n, MPI_INT, MPI_SUM, comm);
+}
 
 static int gatherv(int n, int root)
 {
@@ -56,8 +84,10 @@ static void disagree(const char *name, call *collective, int root, int odd)
             if (a == b)
                 CHECK_INT(worst, MPI_SUCCESS);
             else if (worst != MPI_ERR_TRUNCATE && worst != MPI_ERR_COUNT)
-                lt_fail(__FILE__, __LINE__, "%s of %d ints, of %d at rank %d, root %d: expected an error about lengths at some rank, got class %d", name,
-                        lengths[a], lengths[b], odd, root, worst);
+                lt_fail(__FILE__, __LINE__,
+                        "%s of %d ints, of %d at rank %d, root %d: expected an error about lengths at some rank, got "
+                        "class %d",
+                        name, lengths[a], lengths[b], odd, root, worst);
         }
     }
 }

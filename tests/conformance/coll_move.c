@@ -16,7 +16,8 @@ static void barrier(void)
         }
         OK(MPI_Barrier(comm));
         if (rank == 0) {
-            /* All messages were sent before the barrier, so they are here or on their way: completion needs no other rank. */
+            /* All messages were sent before the barrier, so they are here or on their way: completion needs no other
+             * rank. */
             OK(MPI_Waitall(size - 1, arrivals, MPI_STATUSES_IGNORE));
             for (int r = 1; r < size; r++)
                 CHECK_INT(tokens[r], round);
@@ -35,7 +36,8 @@ static void bcast(void)
                 int *b = buffer(shape, n);
                 for (int i = 0; i < n && rank == root; i++)
                     put(b, shape, i, value(root, 0, i));
-                OK(way == 2 ? MPI_Bcast_c(b, n, shapes[shape], root, comm) : MPI_Bcast(b, n, shapes[shape], root, comm));
+                OK(way == 2 ? MPI_Bcast_c(b, n, shapes[shape], root, comm)
+                            : MPI_Bcast(b, n, shapes[shape], root, comm));
                 GOT_BLOCK(b, shape, 0, n, root, 0);
                 GOT_GAP(b, 0, (long)n << shape, 2);
                 free(b);
@@ -65,9 +67,11 @@ static void gather(void)
                 int n = counts[c], from = way & 1, to = way >> 1, in_place = way == 2 && rank == root;
                 int *out = buffer(from, n), *in = rank == root ? buffer(to, (long)n * size) : NULL;
                 for (int i = 0; i < n; i++)
-                    put(in_place ? in : out, in_place ? to : from, in_place ? (long)rank * n + i : i, value(rank, 0, i));
+                    put(in_place ? in : out, in_place ? to : from, in_place ? (long)rank * n + i : i,
+                        value(rank, 0, i));
                 /* Away from the root the receive arguments mean nothing. */
-                OK(way == 3 ? MPI_Gather_c(out, n, shapes[from], in, rank == root ? n : -1, rank == root ? shapes[to] : MPI_DATATYPE_NULL, root, comm)
+                OK(way == 3 ? MPI_Gather_c(out, n, shapes[from], in, rank == root ? n : -1,
+                                           rank == root ? shapes[to] : MPI_DATATYPE_NULL, root, comm)
                             : MPI_Gather(in_place ? MPI_IN_PLACE : out, n, shapes[from], in, rank == root ? n : -1,
                                          rank == root ? shapes[to] : MPI_DATATYPE_NULL, root, comm));
                 for (int r = 0; r < size && rank == root; r++)
@@ -110,9 +114,10 @@ static void gatherv(void)
                 }
                 for (int i = 0; i < n; i++)
                     put(in_place ? in : out, in_place ? to : from, in_place ? at[rank] + i : i, value(rank, 0, i));
-                OK(way == 3 ? MPI_Gatherv_c(out, n, shapes[from], in, block_c, at_c, shapes[to], root, comm)
-                            : MPI_Gatherv(in_place ? MPI_IN_PLACE : out, n, shapes[from], in, rank == root ? block : NULL,
-                                          rank == root ? at : NULL, shapes[to], root, comm));
+                OK(way == 3
+                       ? MPI_Gatherv_c(out, n, shapes[from], in, block_c, at_c, shapes[to], root, comm)
+                       : MPI_Gatherv(in_place ? MPI_IN_PLACE : out, n, shapes[from], in, rank == root ? block : NULL,
+                                     rank == root ? at : NULL, shapes[to], root, comm));
                 for (int r = 0; r < size && rank == root; r++) {
                     GOT_BLOCK(in, to, at[r], block[r], r, 0);
                     GOT_GAP(in, to, at[r] + block[r], 3);
@@ -135,7 +140,8 @@ static void scatter(void)
                     for (int i = 0; i < n; i++)
                         put(out, from, (long)r * n + i, value(root, r, i));
                 }
-                OK(way == 3 ? MPI_Scatter_c(out, rank == root ? n : -1, rank == root ? shapes[from] : MPI_DATATYPE_NULL, in, n, shapes[to], root, comm)
+                OK(way == 3 ? MPI_Scatter_c(out, rank == root ? n : -1, rank == root ? shapes[from] : MPI_DATATYPE_NULL,
+                                            in, n, shapes[to], root, comm)
                             : MPI_Scatter(out, rank == root ? n : -1, rank == root ? shapes[from] : MPI_DATATYPE_NULL,
                                           in_place ? MPI_IN_PLACE : in, n, shapes[to], root, comm));
                 if (in_place)
@@ -191,8 +197,8 @@ static void allgather(void)
             for (int i = 0; i < n; i++)
                 put(in_place ? in : out, in_place ? to : from, in_place ? (long)rank * n + i : i, value(rank, 0, i));
             OK(way == 3 ? MPI_Allgather_c(out, n, shapes[from], in, n, shapes[to], comm)
-                        : MPI_Allgather(in_place ? MPI_IN_PLACE : out, in_place ? -1 : n, in_place ? MPI_DATATYPE_NULL : shapes[from], in, n,
-                                        shapes[to], comm));
+                        : MPI_Allgather(in_place ? MPI_IN_PLACE : out, in_place ? -1 : n,
+                                        in_place ? MPI_DATATYPE_NULL : shapes[from], in, n, shapes[to], comm));
             for (int r = 0; r < size; r++)
                 GOT_BLOCK(in, to, (long)r * n, n, r, 0);
             GOT_GAP(in, 0, ((long)n * size) << to, 2);
@@ -218,8 +224,9 @@ static void allgatherv(void)
             }
             for (int i = 0; i < n; i++)
                 put(in_place ? in : out, in_place ? to : from, in_place ? at[rank] + i : i, value(rank, 0, i));
-            OK(way == 3 ? MPI_Allgatherv_c(out, n, shapes[from], in, block_c, at_c, shapes[to], comm)
-                        : MPI_Allgatherv(in_place ? MPI_IN_PLACE : out, n, shapes[from], in, block, at, shapes[to], comm));
+            OK(way == 3
+                   ? MPI_Allgatherv_c(out, n, shapes[from], in, block_c, at_c, shapes[to], comm)
+                   : MPI_Allgatherv(in_place ? MPI_IN_PLACE : out, n, shapes[from], in, block, at, shapes[to], comm));
             for (int r = 0; r < size; r++) {
                 GOT_BLOCK(in, to, at[r], block[r], r, 0);
                 GOT_GAP(in, to, at[r] + block[r], 3);
@@ -249,10 +256,10 @@ static void gather_columns(void)
     free(matrix);
 }
 
-#define ON_ALL(name)                                                                                                                       \
-    static void name##_on_all(void)                                                                                                        \
-    {                                                                                                                                      \
-        on_all(name);                                                                                                                      \
+#define ON_ALL(name)                                                                                                   \
+    static void name##_on_all(void)                                                                                    \
+    {                                                                                                                  \
+        on_all(name);                                                                                                  \
     }
 ON_ALL(barrier)
 ON_ALL(bcast)
@@ -265,6 +272,6 @@ ON_ALL(allgather)
 ON_ALL(allgatherv)
 ON_ALL(gather_columns)
 
-LT_MAIN("coll_move", TEST(make_shapes), TEST(barrier_on_all), TEST(bcast_on_all), TEST(bcast_in_a_row_on_all), TEST(gather_on_all),
-        TEST(gatherv_on_all), TEST(scatter_on_all), TEST(scatterv_on_all), TEST(allgather_on_all), TEST(allgatherv_on_all),
-        TEST(gather_columns_on_all), TEST(free_shapes))
+LT_MAIN("coll_move", TEST(make_shapes), TEST(barrier_on_all), TEST(bcast_on_all), TEST(bcast_in_a_row_on_all),
+        TEST(gather_on_all), TEST(gatherv_on_all), TEST(scatter_on_all), TEST(scatterv_on_all), TEST(allgather_on_all),
+        TEST(allgatherv_on_all), TEST(gather_columns_on_all), TEST(free_shapes))

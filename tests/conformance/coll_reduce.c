@@ -1,4 +1,5 @@
-/* Reduce, allreduce, reduce-scatter, scan and exscan with predefined and user-defined operations: MPI-5 sections 6.9 to 6.11. */
+/* Reduce, allreduce, reduce-scatter, scan and exscan with predefined and user-defined operations: MPI-5 sections 6.9
+ * to 6.11. */
 #include "coll.h"
 
 #include <unistd.h>
@@ -83,7 +84,8 @@ static void reduce_scatter_block(void)
 {
     for (int c = 0; c < N_COUNTS; c++) {
         for (int way = 0; way < 3; way++) {
-            int n = counts[c] / (c == N_COUNTS - 1 ? size : 1), all = n * size, *out = input(all), *in = buffer(0, way == 2 ? all : n);
+            int n = counts[c] / (c == N_COUNTS - 1 ? size : 1), all = n * size, *out = input(all),
+                *in = buffer(0, way == 2 ? all : n);
             if (way == 2)
                 memcpy(in, out, sizeof(int) * (size_t)all);
             OK(way == 0   ? MPI_Reduce_scatter_block(out, in, n, MPI_INT, MPI_SUM, comm)
@@ -207,7 +209,8 @@ static void order_is_kept(void)
     OK(MPI_Op_create_c(matrix_product_c, 0, &ops[1]));
     OK(MPI_Op_commutative(ops[0], &commutes));
     CHECK_INT(commutes, 0);
-    matrix *out = lt_alloc(sizeof(matrix) * MOST * (size_t)size), *in = lt_alloc(sizeof(matrix) * MOST * (size_t)size), m;
+    matrix *out = lt_alloc(sizeof(matrix) * MOST * (size_t)size), *in = lt_alloc(sizeof(matrix) * MOST * (size_t)size),
+           m;
     for (int c = 0; c < 4; c++) {
         for (int k = 0; k < 2; k++) {
             int n = few[c];
@@ -313,7 +316,8 @@ static void in_a_row(void)
     }
 }
 
-/* Ranks whose results do not need all others run ahead of one that is late, many operations and more than any memory between them holds. */
+/* Ranks whose results do not need all others run ahead of one that is late, many operations and more than any memory
+ * between them holds. */
 static void running_ahead(void)
 {
     enum { ROW = 400, MOST = 40 };
@@ -353,10 +357,10 @@ static void reproducible(void)
     CHECK_BYTES(in, theirs, sizeof in);
 }
 
-#define ON_ALL(name)                                                                                                                       \
-    static void name##_on_all(void)                                                                                                        \
-    {                                                                                                                                      \
-        on_all(name);                                                                                                                      \
+#define ON_ALL(name)                                                                                                   \
+    static void name##_on_all(void)                                                                                    \
+    {                                                                                                                  \
+        on_all(name);                                                                                                  \
     }
 ON_ALL(reduce)
 ON_ALL(allreduce)
@@ -369,6 +373,7 @@ ON_ALL(in_a_row)
 ON_ALL(running_ahead)
 ON_ALL(reproducible)
 
-LT_MAIN("coll_reduce", TEST(make_shapes), TEST(reduce_on_all), TEST(allreduce_on_all), TEST(reduce_scatter_block_on_all),
-        TEST(reduce_scatter_on_all), TEST(scans_on_all), TEST(order_is_kept_on_all), TEST(user_operation_with_gaps_on_all),
-        TEST(in_a_row_on_all), TEST(running_ahead_on_all), TEST(reproducible_on_all), TEST(free_shapes))
+LT_MAIN("coll_reduce", TEST(make_shapes), TEST(reduce_on_all), TEST(allreduce_on_all),
+        TEST(reduce_scatter_block_on_all), TEST(reduce_scatter_on_all), TEST(scans_on_all), TEST(order_is_kept_on_all),
+        TEST(user_operation_with_gaps_on_all), TEST(in_a_row_on_all), TEST(running_ahead_on_all),
+        TEST(reproducible_on_all), TEST(free_shapes))

@@ -1,4 +1,5 @@
-/* What calls on requests do with collective operations and combined sends and receives under way: MPI-5 sections 3.7, 3.8.4, 6.12 and 6.13.
+/* What calls on requests do with collective operations and combined sends and receives under way: MPI-5
+ * sections 3.7, 3.8.4, 6.12 and 6.13.
  *
  * Rank 0 joins each operation last, so that it cannot be complete on any rank while the others look at it. */
 #include "limosa_test.h"

@@ -1,9 +1,10 @@
 /* Random blocking collectives with every value verified.  usage: coll_stress [seconds [seed [threads]]]
  *
- * Each thread of a rank works with its namesakes of the other ranks on communicators of their own: a duplicate, one with the ranks reversed,
- * and two halves. All draw from the same generator which operation comes next, on which communicator, how long, from which root; shapes of
- * buffers, delays and messages beside the collective each rank draws for itself. Lengths are 0 to 2 MB in all. From time to time the communicators are freed and
- * made anew. A failure repeats with the printed seed, as far as time plays no part.
+ * Each thread of a rank works with its namesakes of the other ranks on communicators of their own: a duplicate, one
+ * with the ranks reversed, and two halves. All draw from the same generator which operation comes next, on which
+ * communicator, how long, from which root; shapes of buffers, delays and messages beside the collective each rank draws
+ * for itself. Lengths are 0 to 2 MB in all. From time to time the communicators are freed and made anew. A failure
+ * repeats with the printed seed, as far as time plays no part.
  */
 #include "limosa_test.h"
 
@@ -11,8 +12,25 @@
 #include <unistd.h>
 
 enum { COMMS = 3, MOST_THREADS = 4, MOST_INTS = 1 << 19, GAP = -777777777 };
-enum { BARRIER, BCAST, GATHER, GATHERV, SCATTER, SCATTERV, ALLGATHER, ALLGATHERV, ALLTOALL, ALLTOALLV, REDUCE, ALLREDUCE, REDUCE_SCATTER,
-       REDUCE_SCATTER_BLOCK, SCAN, EXSCAN, KINDS };
+enum {
+    BARRIER,
+    BCAST,
+    GATHER,
+    GATHERV,
+    SCATTER,
+    SCATTERV,
+    ALLGATHER,
+    ALLGATHERV,
+    ALLTOALL,
+    ALLTOALLV,
+    REDUCE,
+    ALLREDUCE,
+    REDUCE_SCATTER,
+    REDUCE_SCATTER_BLOCK,
+    SCAN,
+    EXSCAN,
+    KINDS
+};
 
 typedef struct {
     int number;
@@ -82,7 +100,8 @@ static void fill(const worker *w, buffer *b, int start, int n, int from, int to)
 
 static int wrong(const worker *w, const char *what, int i, int got, int expected)
 {
-    lt_fail(__FILE__, __LINE__, "%s, operation %ld of thread %d, seed %llu, rank %d of %d there: element %d: expected %d, got %d", what,
+    lt_fail(__FILE__, __LINE__,
+            "%s, operation %ld of thread %d, seed %llu, rank %d of %d there: element %d: expected %d, got %d", what,
             w->operations, w->number, (unsigned long long)first_seed, w->rank, w->size, i, expected, got);
     return 0;
 }
@@ -167,7 +186,8 @@ static void movement(worker *w, int kind, int root, int n)
     int size = w->size, me = w->rank, in_place = draw(&w->common, 4) == 0;
     int uneven = kind == GATHERV || kind == SCATTERV || kind == ALLGATHERV || kind == ALLTOALLV;
     int *counts = lt_alloc(sizeof(int) * (size_t)size), *displs = lt_alloc(sizeof(int) * (size_t)size), all = 0;
-    int *send_counts = lt_alloc(sizeof(int) * (size_t)size), *send_displs = lt_alloc(sizeof(int) * (size_t)size), send_all = 0;
+    int *send_counts = lt_alloc(sizeof(int) * (size_t)size), *send_displs = lt_alloc(sizeof(int) * (size_t)size),
+        send_all = 0;
     for (int r = 0; r < size; r++) {
         /* What pairs of ranks have for each other is as long both ways, so that it can be in place. */
         int low = r < me ? r : me, high = r < me ? me : r;
@@ -268,7 +288,9 @@ static void reduction(worker *w, int kind, int root, int n)
         int *counts = lt_alloc(sizeof(int) * (size_t)size), left = elements, start = 0;
         for (int r = 0; r < size; r++) {
             uint64_t state = w->seed + (uint64_t)r;
-            counts[r] = kind == REDUCE_SCATTER_BLOCK ? elements / size : r == size - 1 ? left : (int)draw(&state, (unsigned)left + 1);
+            counts[r] = kind == REDUCE_SCATTER_BLOCK ? elements / size
+                        : r == size - 1              ? left
+                                                     : (int)draw(&state, (unsigned)left + 1);
             left -= counts[r];
         }
         for (int r = 0; r < me; r++)
@@ -363,7 +385,9 @@ static void traffic(void)
     OK(MPI_Bcast(&first_seed, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD));
     deadline = MPI_Wtime() + seconds;
     for (int t = 0; t < threads; t++) {
-        workers[t] = (worker){.number = t, .common = mix(first_seed + (uint64_t)t), .own = mix(first_seed + 1000u * (uint64_t)lt_rank + (uint64_t)t)};
+        workers[t] = (worker){.number = t,
+                              .common = mix(first_seed + (uint64_t)t),
+                              .own = mix(first_seed + 1000u * (uint64_t)lt_rank + (uint64_t)t)};
         OK(MPI_Comm_dup(MPI_COMM_WORLD, &workers[t].base));
     }
     for (int t = 1; t < threads; t++)
@@ -390,7 +414,8 @@ int main(int argc, char **argv)
     seconds = argc > 1 ? atof(argv[1]) : seconds;
     first_seed = argc > 2 ? strtoull(argv[2], NULL, 10) : (uint64_t)getpid() * 7919u;
     threads = argc > 3 ? atoi(argv[3]) : 1;
-    if (threads < 1 || threads > MOST_THREADS || MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided) != MPI_SUCCESS)
+    if (threads < 1 || threads > MOST_THREADS ||
+        MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided) != MPI_SUCCESS)
         return 98;
     long failures = lt_run("coll_stress", tests, 1);
     MPI_Finalize();

@@ -1,5 +1,5 @@
-/* Functions of the program in reductions in the background: MPI-5 sections 6.9.5, 6.12 and 11.6.2. The program asks for no threads, so its functions
- * run in its only one, and nobody holds anything meanwhile that a function may need. */
+/* Functions of the program in reductions in the background: MPI-5 sections 6.9.5, 6.12 and 11.6.2. The program asks for
+ * no threads, so its functions run in its only one, and nobody holds anything meanwhile that a function may need. */
 #include "limosa_test.h"
 
 #include <pthread.h>
@@ -110,8 +110,8 @@ static void check(int kind, const map *in, int n)
     for (int i = 0; i < here; i++) {
         map wanted = expected(last, first + i);
         if (!same(in[i], wanted)) {
-            lt_fail(__FILE__, __LINE__, "kind %d, element %d of %d: expected (%u, %u), got (%u, %u)", kind, i, here, wanted.a, wanted.b, in[i].a,
-                    in[i].b);
+            lt_fail(__FILE__, __LINE__, "kind %d, element %d of %d: expected (%u, %u), got (%u, %u)", kind, i, here,
+                    wanted.a, wanted.b, in[i].a, in[i].b);
             return;
         }
     }
@@ -178,7 +178,8 @@ static void many_at_once(void)
     check_calls();
 }
 
-/* A rank that waits for something else is in the library, and so does its part: the sender of what it waits for needs that before it sends. */
+/* A rank that waits for something else is in the library, and so does its part: the sender of what it waits for needs
+ * that before it sends. */
 static void while_waiting_for_something_else(void)
 {
     const int lengths[] = {1, LARGE};
@@ -204,4 +205,5 @@ static void while_waiting_for_something_else(void)
     check_calls();
 }
 
-LT_MAIN("coll_user_op", TEST(make), TEST(while_computing), TEST(many_at_once), TEST(while_waiting_for_something_else), TEST(discard))
+LT_MAIN("coll_user_op", TEST(make), TEST(while_computing), TEST(many_at_once), TEST(while_waiting_for_something_else),
+        TEST(discard))

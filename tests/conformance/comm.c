@@ -152,7 +152,8 @@ static void split_by_type(void)
     OK(MPI_Comm_free(&comm));
     OK(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_UNDEFINED, 0, MPI_INFO_NULL, &comm));
     CHECK_PTR(comm, MPI_COMM_NULL);
-    OK(MPI_Comm_split_type(MPI_COMM_WORLD, lt_rank == lt_size - 1 ? MPI_UNDEFINED : MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &comm));
+    OK(MPI_Comm_split_type(MPI_COMM_WORLD, lt_rank == lt_size - 1 ? MPI_UNDEFINED : MPI_COMM_TYPE_SHARED, 0,
+                           MPI_INFO_NULL, &comm));
     if (lt_rank == lt_size - 1) {
         CHECK_PTR(comm, MPI_COMM_NULL);
     } else {
@@ -299,5 +300,5 @@ static void disconnect(void)
 }
 
 LT_MAIN("comm", TEST(compare), TEST(duplicates), TEST(nonblocking_duplicates), TEST(hints), TEST(split),
-        TEST(split_with_ties_and_undefined), TEST(split_by_type), TEST(create_from_group), TEST(create_group_among_few), TEST(names),
-        TEST(free_with_pending_traffic), TEST(many), TEST(disconnect))
+        TEST(split_with_ties_and_undefined), TEST(split_by_type), TEST(create_from_group), TEST(create_group_among_few),
+        TEST(names), TEST(free_with_pending_traffic), TEST(many), TEST(disconnect))

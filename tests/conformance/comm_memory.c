@@ -1,4 +1,5 @@
-/* Shared memory of communicators and persistent collectives goes back when they are freed: MPI-5 sections 6.13 and 7.4.3. */
+/* Shared memory of communicators and persistent collectives goes back when they are freed: MPI-5 sections 6.13
+ * and 7.4.3. */
 #include "limosa_test.h"
 
 #include <dirent.h>
@@ -63,12 +64,12 @@ static void use(MPI_Comm comm)
     }
 }
 
-#define CHECK_NO_MORE(before)                                                                                               \
-    do {                                                                                                                    \
-        long after = shared_bytes_now();                                                                                    \
-        lt_count_check();                                                                                                   \
-        if (after > (before))                                                                                               \
-            lt_fail(__FILE__, __LINE__, "expected at most %ld bytes of shared memory, got %ld", (before), after);           \
+#define CHECK_NO_MORE(before)                                                                                          \
+    do {                                                                                                               \
+        long after = shared_bytes_now();                                                                               \
+        lt_count_check();                                                                                              \
+        if (after > (before))                                                                                          \
+            lt_fail(__FILE__, __LINE__, "expected at most %ld bytes of shared memory, got %ld", (before), after);      \
     } while (0)
 
 /* What is made once, at the first use of something, is not counted. */
@@ -76,7 +77,8 @@ static void first_uses(void)
 {
     MPI_Comm comm;
     use(MPI_COMM_WORLD);
-    OK(MPI_Sendrecv(out, 1, MPI_INT, (lt_rank + 1) % lt_size, 0, in, 1, MPI_INT, MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    OK(MPI_Sendrecv(out, 1, MPI_INT, (lt_rank + 1) % lt_size, 0, in, 1, MPI_INT, MPI_ANY_SOURCE, 0, MPI_COMM_WORLD,
+                    MPI_STATUS_IGNORE));
     OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
     use(comm);
     OK(MPI_Comm_free(&comm));
@@ -164,5 +166,5 @@ static void persistent(void)
     OK(MPI_Comm_free(&comm));
 }
 
-LT_MAIN("comm_memory", TEST(first_uses), TEST(one_communicator), TEST(many_communicators), TEST(freed_under_way), TEST(receive_left_open),
-        TEST(persistent))
+LT_MAIN("comm_memory", TEST(first_uses), TEST(one_communicator), TEST(many_communicators), TEST(freed_under_way),
+        TEST(receive_left_open), TEST(persistent))

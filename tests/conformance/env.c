@@ -1,4 +1,5 @@
-/* Start, end, inquiry, clocks, names, versions, memory: MPI-5 chapters 9 and 11, and the sizes that the ABI chapter fixes. */
+/* Start, end, inquiry, clocks, names, versions, memory: MPI-5 chapters 9 and 11, and the sizes that the ABI chapter
+ * fixes. */
 #include "limosa_test.h"
 
 #include <unistd.h>
@@ -183,8 +184,10 @@ static void outside(int finalized)
 
 int main(int argc, char **argv)
 {
-    static const lt_test tests[] = {TEST(versions), TEST(abi_sizes), TEST(handles_as_integers), TEST(initialised), TEST(world_and_self),
-                                    TEST(clocks), TEST(processor_name), TEST(hardware_info), TEST(memory), TEST(addresses), TEST(pcontrol)};
+    static const lt_test tests[] = {TEST(versions),       TEST(abi_sizes),      TEST(handles_as_integers),
+                                    TEST(initialised),    TEST(world_and_self), TEST(clocks),
+                                    TEST(processor_name), TEST(hardware_info),  TEST(memory),
+                                    TEST(addresses),      TEST(pcontrol)};
     lt_current = "before MPI_Init";
     outside(0);
     OK(MPI_Init(&argc, &argv));

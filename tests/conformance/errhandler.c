@@ -82,7 +82,8 @@ static void called_by_hand(void)
     OK(MPI_Errhandler_free(&mine));
 }
 
-/* Errors of requests go to the handler of the request's communicator, and are returned by the call that completes it. */
+/* Errors of requests go to the handler of the request's communicator, and are returned by the call that completes it.
+ */
 static void of_requests(void)
 {
     MPI_Errhandler mine;
@@ -102,15 +103,69 @@ static void of_requests(void)
 }
 
 static const int classes[] = {
-    MPI_SUCCESS, MPI_ERR_BUFFER, MPI_ERR_COUNT, MPI_ERR_TYPE, MPI_ERR_TAG, MPI_ERR_COMM, MPI_ERR_RANK, MPI_ERR_REQUEST, MPI_ERR_ROOT,
-    MPI_ERR_GROUP, MPI_ERR_OP, MPI_ERR_TOPOLOGY, MPI_ERR_DIMS, MPI_ERR_ARG, MPI_ERR_UNKNOWN, MPI_ERR_TRUNCATE, MPI_ERR_OTHER,
-    MPI_ERR_INTERN, MPI_ERR_PENDING, MPI_ERR_IN_STATUS, MPI_ERR_ACCESS, MPI_ERR_AMODE, MPI_ERR_ASSERT, MPI_ERR_BAD_FILE, MPI_ERR_BASE,
-    MPI_ERR_CONVERSION, MPI_ERR_DISP, MPI_ERR_DUP_DATAREP, MPI_ERR_FILE_EXISTS, MPI_ERR_FILE_IN_USE, MPI_ERR_FILE, MPI_ERR_INFO_KEY,
-    MPI_ERR_INFO_NOKEY, MPI_ERR_INFO_VALUE, MPI_ERR_INFO, MPI_ERR_IO, MPI_ERR_KEYVAL, MPI_ERR_LOCKTYPE, MPI_ERR_NAME, MPI_ERR_NO_MEM,
-    MPI_ERR_NOT_SAME, MPI_ERR_NO_SPACE, MPI_ERR_NO_SUCH_FILE, MPI_ERR_PORT, MPI_ERR_QUOTA, MPI_ERR_READ_ONLY, MPI_ERR_RMA_ATTACH,
-    MPI_ERR_RMA_CONFLICT, MPI_ERR_RMA_RANGE, MPI_ERR_RMA_SHARED, MPI_ERR_RMA_SYNC, MPI_ERR_SERVICE, MPI_ERR_SIZE, MPI_ERR_SPAWN,
-    MPI_ERR_UNSUPPORTED_DATAREP, MPI_ERR_UNSUPPORTED_OPERATION, MPI_ERR_WIN, MPI_ERR_RMA_FLAVOR, MPI_ERR_PROC_ABORTED,
-    MPI_ERR_VALUE_TOO_LARGE, MPI_ERR_SESSION, MPI_ERR_ERRHANDLER, MPI_ERR_ABI,
+    MPI_SUCCESS,
+    MPI_ERR_BUFFER,
+    MPI_ERR_COUNT,
+    MPI_ERR_TYPE,
+    MPI_ERR_TAG,
+    MPI_ERR_COMM,
+    MPI_ERR_RANK,
+    MPI_ERR_REQUEST,
+    MPI_ERR_ROOT,
+    MPI_ERR_GROUP,
+    MPI_ERR_OP,
+    MPI_ERR_TOPOLOGY,
+    MPI_ERR_DIMS,
+    MPI_ERR_ARG,
+    MPI_ERR_UNKNOWN,
+    MPI_ERR_TRUNCATE,
+    MPI_ERR_OTHER,
+    MPI_ERR_INTERN,
+    MPI_ERR_PENDING,
+    MPI_ERR_IN_STATUS,
+    MPI_ERR_ACCESS,
+    MPI_ERR_AMODE,
+    MPI_ERR_ASSERT,
+    MPI_ERR_BAD_FILE,
+    MPI_ERR_BASE,
+    MPI_ERR_CONVERSION,
+    MPI_ERR_DISP,
+    MPI_ERR_DUP_DATAREP,
+    MPI_ERR_FILE_EXISTS,
+    MPI_ERR_FILE_IN_USE,
+    MPI_ERR_FILE,
+    MPI_ERR_INFO_KEY,
+    MPI_ERR_INFO_NOKEY,
+    MPI_ERR_INFO_VALUE,
+    MPI_ERR_INFO,
+    MPI_ERR_IO,
+    MPI_ERR_KEYVAL,
+    MPI_ERR_LOCKTYPE,
+    MPI_ERR_NAME,
+    MPI_ERR_NO_MEM,
+    MPI_ERR_NOT_SAME,
+    MPI_ERR_NO_SPACE,
+    MPI_ERR_NO_SUCH_FILE,
+    MPI_ERR_PORT,
+    MPI_ERR_QUOTA,
+    MPI_ERR_READ_ONLY,
+    MPI_ERR_RMA_ATTACH,
+    MPI_ERR_RMA_CONFLICT,
+    MPI_ERR_RMA_RANGE,
+    MPI_ERR_RMA_SHARED,
+    MPI_ERR_RMA_SYNC,
+    MPI_ERR_SERVICE,
+    MPI_ERR_SIZE,
+    MPI_ERR_SPAWN,
+    MPI_ERR_UNSUPPORTED_DATAREP,
+    MPI_ERR_UNSUPPORTED_OPERATION,
+    MPI_ERR_WIN,
+    MPI_ERR_RMA_FLAVOR,
+    MPI_ERR_PROC_ABORTED,
+    MPI_ERR_VALUE_TOO_LARGE,
+    MPI_ERR_SESSION,
+    MPI_ERR_ERRHANDLER,
+    MPI_ERR_ABI,
 };
 
 static void strings(void)
@@ -197,5 +252,5 @@ static void usable_afterwards(void)
     CHECK_INT(sum, lt_size);
 }
 
-LT_MAIN("errhandler", TEST(returns), TEST(of_the_user), TEST(called_by_hand), TEST(of_requests), TEST(strings), TEST(of_the_users_own),
-        TEST(user_codes_through_handlers), TEST(usable_afterwards))
+LT_MAIN("errhandler", TEST(returns), TEST(of_the_user), TEST(called_by_hand), TEST(of_requests), TEST(strings),
+        TEST(of_the_users_own), TEST(user_codes_through_handlers), TEST(usable_afterwards))

@@ -1,7 +1,7 @@
 /* Error codes that carry a sentence: MPI-5 section 9.4 leaves codes and strings to the library; these are Limosa's.
  *
- * A code is of the right class, and its string is "MPI_Function: what is wrong". Codes that the standard names, and codes of the program, stay
- * as they are.
+ * A code is of the right class, and its string is "MPI_Function: what is wrong". Codes that the standard names, and
+ * codes of the program, stay as they are.
  */
 #include "limosa_test.h"
 
@@ -135,8 +135,10 @@ static int by_testall(MPI_Request *requests, MPI_Status *statuses)
 
 static void in_statuses(void)
 {
-    const struct { const char *start; int (*complete)(MPI_Request *, MPI_Status *); } calls[] = {
-        {"MPI_Waitall: ", by_waitall}, {"MPI_Waitsome: ", by_waitsome}, {"MPI_Testall: ", by_testall}};
+    const struct {
+        const char *start;
+        int (*complete)(MPI_Request *, MPI_Status *);
+    } calls[] = {{"MPI_Waitall: ", by_waitall}, {"MPI_Waitsome: ", by_waitsome}, {"MPI_Testall: ", by_testall}};
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
         MPI_Request requests[3];
         MPI_Status statuses[3];

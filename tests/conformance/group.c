@@ -67,13 +67,15 @@ static int contains(int n, const int *ranks, int rank)
     return 0;
 }
 
-/* Union, intersection, difference, comparison and translation of all pairs of subsets (of the first five ranks), in both orders. */
+/* Union, intersection, difference, comparison and translation of all pairs of subsets (of the first five ranks), in
+ * both orders. */
 static void set_operations(void)
 {
     unsigned sets = 1u << (lt_size < 5 ? lt_size : 5);
     for (unsigned a = 0; a < sets; a++) {
         for (unsigned b = 0; b < sets; b++) {
-            int x[32], y[32], expected[64], nx = list_of(a, 0, x), ny = list_of(b, (int)(a + b) % 2, y), n = 0, result = -1;
+            int x[32], y[32], expected[64], nx = list_of(a, 0, x), ny = list_of(b, (int)(a + b) % 2, y), n = 0,
+                                            result = -1;
             MPI_Group gx, gy, out;
             OK(MPI_Group_incl(world, nx, x, &gx));
             OK(MPI_Group_incl(world, ny, y, &gy));
@@ -173,7 +175,8 @@ static void ranges(void)
     if (lt_size < 8)
         return;
     MPI_Group group;
-    int up[1][3] = {{1, 7, 2}}, down[1][3] = {{7, 0, -3}}, two[2][3] = {{6, 7, 1}, {0, 4, 4}}, single[1][3] = {{3, 3, 1}};
+    int up[1][3] = {{1, 7, 2}}, down[1][3] = {{7, 0, -3}}, two[2][3] = {{6, 7, 1}, {0, 4, 4}},
+        single[1][3] = {{3, 3, 1}};
     int short_of[1][3] = {{0, 5, 3}};
     OK(MPI_Group_range_incl(world, 1, up, &group));
     CHECK_GROUP(group, 4, 1, 3, 5, 7);
@@ -231,5 +234,5 @@ static void cleanup(void)
     OK(MPI_Group_free(&world));
 }
 
-LT_MAIN("group", TEST(setup), TEST(set_operations), TEST(empty_groups), TEST(include_and_exclude), TEST(ranges), TEST(translate),
-        TEST(outlives_its_communicator), TEST(cleanup))
+LT_MAIN("group", TEST(setup), TEST(set_operations), TEST(empty_groups), TEST(include_and_exclude), TEST(ranges),
+        TEST(translate), TEST(outlives_its_communicator), TEST(cleanup))

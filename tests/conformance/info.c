@@ -9,8 +9,8 @@ static void check_value(int line, MPI_Info info, const char *key, const char *ex
     OK(MPI_Info_get_string(info, key, &length, value, &flag));
     lt_count_check();
     if (expected == NULL ? flag != 0 : flag != 1 || strcmp(value, expected) != 0 || length != (int)strlen(expected) + 1)
-        lt_fail(__FILE__, line, "key %s: expected %.40s, got flag %d, length %d, value %.40s", key, expected ? expected : "nothing", flag,
-                length, value);
+        lt_fail(__FILE__, line, "key %s: expected %.40s, got flag %d, length %d, value %.40s", key,
+                expected ? expected : "nothing", flag, length, value);
 }
 
 #define CHECK_VALUE(info, key, expected) check_value(__LINE__, (info), (key), (expected))
@@ -171,4 +171,5 @@ static void environment(void)
     REFUSED(MPI_Info_set(MPI_INFO_NULL, "key", "value"));
 }
 
-LT_MAIN("info", TEST(set_and_get), TEST(order_of_keys), TEST(limits), TEST(short_buffers), TEST(duplicate), TEST(environment))
+LT_MAIN("info", TEST(set_and_get), TEST(order_of_keys), TEST(limits), TEST(short_buffers), TEST(duplicate),
+        TEST(environment))

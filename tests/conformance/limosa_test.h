@@ -1,11 +1,11 @@
 /* Checks for the conformance programs.
  *
- * A program is a list of test functions handed to `lt_main`. Every check that fails prints one line with file, line, rank, expected and
- * got, and is counted; nothing stops at the first failure. At the end rank 0 collects the counts by point-to-point messages and prints
- * `PASS name` or `FAIL name`; a rank that failed exits with 1.
+ * A program is a list of test functions handed to `lt_main`. Every check that fails prints one line with file, line,
+ * rank, expected and got, and is counted; nothing stops at the first failure. At the end rank 0 collects the counts by
+ * point-to-point messages and prints `PASS name` or `FAIL name`; a rank that failed exits with 1.
  *
- * The error handler of MPI_COMM_WORLD and MPI_COMM_SELF is MPI_ERRORS_RETURN while the tests run, so OK(call) names the call that failed.
- * The checks may be used from several threads.
+ * The error handler of MPI_COMM_WORLD and MPI_COMM_SELF is MPI_ERRORS_RETURN while the tests run, so OK(call) names the
+ * call that failed. The checks may be used from several threads.
  */
 #ifndef LIMOSA_TEST_H
 #define LIMOSA_TEST_H
@@ -43,11 +43,13 @@ static void __attribute__((format(printf, 3, 4), unused)) lt_fail(const char *fi
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     const char *slash = strrchr(file, '/');
-    fprintf(stdout, "%s:%d: rank %d of %d, %s: %s\n", slash ? slash + 1 : file, line, lt_rank, lt_size, lt_current, text);
+    fprintf(stdout, "%s:%d: rank %d of %d, %s: %s\n", slash ? slash + 1 : file, line, lt_rank, lt_size, lt_current,
+            text);
     fflush(stdout);
 }
 
-/* The host of a rank of MPI_COMM_WORLD: all share one, unless LIMOSA_DEVICE or LIMOSA_HOSTS has them pretend otherwise. */
+/* The host of a rank of MPI_COMM_WORLD: all share one, unless LIMOSA_DEVICE or LIMOSA_HOSTS has them pretend otherwise.
+ */
 static LT_UNUSED int lt_host(int rank)
 {
     const char *device = getenv("LIMOSA_DEVICE"), *hosts = getenv("LIMOSA_HOSTS");
@@ -91,7 +93,8 @@ static LT_UNUSED int lt_ok(const char *file, int line, const char *call, int cod
     return 0;
 }
 
-static LT_UNUSED int lt_bytes(const char *file, int line, const char *what, const void *got, const void *expected, size_t n)
+static LT_UNUSED int lt_bytes(const char *file, int line, const char *what, const void *got, const void *expected,
+                              size_t n)
 {
     const unsigned char *g = got, *e = expected;
     lt_count_check();
@@ -108,56 +111,58 @@ static LT_UNUSED int lt_bytes(const char *file, int line, const char *what, cons
 #define OK(call) lt_ok(__FILE__, __LINE__, #call, (call))
 
 /* The call must fail with this error class. */
-#define FAILS(error_class, call)                                                                                                           \
-    do {                                                                                                                                   \
-        int lt_got = lt_class(call);                                                                                                       \
-        lt_count_check();                                                                                                                  \
-        if (lt_got != (error_class))                                                                                                       \
-            lt_fail(__FILE__, __LINE__, "%s: expected error class %s (%d), got %d", #call, #error_class, (error_class), lt_got);            \
+#define FAILS(error_class, call)                                                                                       \
+    do {                                                                                                               \
+        int lt_got = lt_class(call);                                                                                   \
+        lt_count_check();                                                                                              \
+        if (lt_got != (error_class))                                                                                   \
+            lt_fail(__FILE__, __LINE__, "%s: expected error class %s (%d), got %d", #call, #error_class,               \
+                    (error_class), lt_got);                                                                            \
     } while (0)
 
 /* The call must fail; the standard names no class. */
-#define REFUSED(call)                                                                                                                      \
-    do {                                                                                                                                   \
-        lt_count_check();                                                                                                                  \
-        if ((call) == MPI_SUCCESS)                                                                                                         \
-            lt_fail(__FILE__, __LINE__, "%s: expected an error, got MPI_SUCCESS", #call);                                                   \
+#define REFUSED(call)                                                                                                  \
+    do {                                                                                                               \
+        lt_count_check();                                                                                              \
+        if ((call) == MPI_SUCCESS)                                                                                     \
+            lt_fail(__FILE__, __LINE__, "%s: expected an error, got MPI_SUCCESS", #call);                              \
     } while (0)
 
-#define CHECK(condition)                                                                                                                   \
-    do {                                                                                                                                   \
-        lt_count_check();                                                                                                                  \
-        if (!(condition))                                                                                                                  \
-            lt_fail(__FILE__, __LINE__, "expected %s", #condition);                                                                        \
+#define CHECK(condition)                                                                                               \
+    do {                                                                                                               \
+        lt_count_check();                                                                                              \
+        if (!(condition))                                                                                              \
+            lt_fail(__FILE__, __LINE__, "expected %s", #condition);                                                    \
     } while (0)
 
-#define CHECK_INT(got, expected)                                                                                                           \
-    do {                                                                                                                                   \
-        long long lt_g = (long long)(got), lt_e = (long long)(expected);                                                                   \
-        lt_count_check();                                                                                                                  \
-        if (lt_g != lt_e)                                                                                                                  \
-            lt_fail(__FILE__, __LINE__, "%s: expected %s = %lld, got %lld", #got, #expected, lt_e, lt_g);                                   \
+#define CHECK_INT(got, expected)                                                                                       \
+    do {                                                                                                               \
+        long long lt_g = (long long)(got), lt_e = (long long)(expected);                                               \
+        lt_count_check();                                                                                              \
+        if (lt_g != lt_e)                                                                                              \
+            lt_fail(__FILE__, __LINE__, "%s: expected %s = %lld, got %lld", #got, #expected, lt_e, lt_g);              \
     } while (0)
 
-#define CHECK_PTR(got, expected)                                                                                                           \
-    do {                                                                                                                                   \
-        const void *lt_g = (const void *)(got), *lt_e = (const void *)(expected);                                                          \
-        lt_count_check();                                                                                                                  \
-        if (lt_g != lt_e)                                                                                                                  \
-            lt_fail(__FILE__, __LINE__, "%s: expected %s = %p, got %p", #got, #expected, lt_e, lt_g);                                       \
+#define CHECK_PTR(got, expected)                                                                                       \
+    do {                                                                                                               \
+        const void *lt_g = (const void *)(got), *lt_e = (const void *)(expected);                                      \
+        lt_count_check();                                                                                              \
+        if (lt_g != lt_e)                                                                                              \
+            lt_fail(__FILE__, __LINE__, "%s: expected %s = %p, got %p", #got, #expected, lt_e, lt_g);                  \
     } while (0)
 
-#define CHECK_STR(got, expected)                                                                                                           \
-    do {                                                                                                                                   \
-        const char *lt_g = (got), *lt_e = (expected);                                                                                      \
-        lt_count_check();                                                                                                                  \
-        if (strcmp(lt_g, lt_e) != 0)                                                                                                       \
-            lt_fail(__FILE__, __LINE__, "%s: expected \"%s\", got \"%s\"", #got, lt_e, lt_g);                                                \
+#define CHECK_STR(got, expected)                                                                                       \
+    do {                                                                                                               \
+        const char *lt_g = (got), *lt_e = (expected);                                                                  \
+        lt_count_check();                                                                                              \
+        if (strcmp(lt_g, lt_e) != 0)                                                                                   \
+            lt_fail(__FILE__, __LINE__, "%s: expected \"%s\", got \"%s\"", #got, lt_e, lt_g);                          \
     } while (0)
 
 #define CHECK_BYTES(got, expected, n) lt_bytes(__FILE__, __LINE__, #got, (got), (expected), (n))
 
-/* Byte i of a message called `seed`: every byte differs from its neighbours and from the same byte of another message. */
+/* Byte i of a message called `seed`: every byte differs from its neighbours and from the same byte of another message.
+ */
 static inline LT_UNUSED unsigned char lt_byte(uint64_t seed, size_t i)
 {
     return (unsigned char)(seed * 131 + i * 7 + (i >> 8) * 13 + (i >> 16) * 29 + 1);
@@ -175,7 +180,8 @@ static LT_UNUSED int lt_filled(const char *file, int line, const void *buffer, s
     lt_count_check();
     for (size_t i = 0; i < n; i++) {
         if (b[i] != lt_byte(seed, i)) {
-            lt_fail(file, line, "message %llu: byte %zu of %zu: expected 0x%02x, got 0x%02x", (unsigned long long)seed, i, n, lt_byte(seed, i), b[i]);
+            lt_fail(file, line, "message %llu: byte %zu of %zu: expected 0x%02x, got 0x%02x", (unsigned long long)seed,
+                    i, n, lt_byte(seed, i), b[i]);
             return 0;
         }
     }
@@ -196,7 +202,8 @@ static LT_UNUSED void *lt_alloc(size_t n)
     return memory;
 }
 
-static LT_UNUSED void lt_status(const char *file, int line, const MPI_Status *status, int source, int tag, MPI_Datatype type, int count)
+static LT_UNUSED void lt_status(const char *file, int line, const MPI_Status *status, int source, int tag,
+                                MPI_Datatype type, int count)
 {
     int got = -12345;
     lt_count_check();
@@ -209,18 +216,20 @@ static LT_UNUSED void lt_status(const char *file, int line, const MPI_Status *st
         lt_fail(file, line, "MPI_Get_count: expected %d, got %d", count, got);
 }
 
-#define CHECK_STATUS(status, source, tag, type, count) lt_status(__FILE__, __LINE__, (status), (source), (tag), (type), (count))
+#define CHECK_STATUS(status, source, tag, type, count)                                                                 \
+    lt_status(__FILE__, __LINE__, (status), (source), (tag), (type), (count))
 
 /* The empty status of MPI-5 section 3.7.3. */
-#define CHECK_EMPTY(status)                                                                                                                \
-    do {                                                                                                                                   \
-        int lt_cancelled = -1;                                                                                                             \
-        CHECK_STATUS((status), MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_BYTE, 0);                                                                  \
-        OK(MPI_Test_cancelled((status), &lt_cancelled));                                                                                   \
-        CHECK_INT(lt_cancelled, 0);                                                                                                        \
+#define CHECK_EMPTY(status)                                                                                            \
+    do {                                                                                                               \
+        int lt_cancelled = -1;                                                                                         \
+        CHECK_STATUS((status), MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_BYTE, 0);                                              \
+        OK(MPI_Test_cancelled((status), &lt_cancelled));                                                               \
+        CHECK_INT(lt_cancelled, 0);                                                                                    \
     } while (0)
 
-/* Runs `tests` between an MPI_Init already done and an MPI_Finalize yet to come; returns the number of failures of this rank. */
+/* Runs `tests` between an MPI_Init already done and an MPI_Finalize yet to come; returns the number of failures of this
+ * rank. */
 static LT_UNUSED long lt_run(const char *name, const lt_test *tests, size_t n)
 {
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
@@ -255,15 +264,15 @@ static LT_UNUSED long lt_run(const char *name, const lt_test *tests, size_t n)
     return lt_failures;
 }
 
-#define LT_MAIN(name, ...)                                                                                                                 \
-    int main(int argc, char **argv)                                                                                                        \
-    {                                                                                                                                      \
-        static const lt_test tests[] = {__VA_ARGS__};                                                                                      \
-        if (MPI_Init(&argc, &argv) != MPI_SUCCESS)                                                                                         \
-            return 98;                                                                                                                     \
-        long failures = lt_run(name, tests, sizeof tests / sizeof *tests);                                                                 \
-        MPI_Finalize();                                                                                                                    \
-        return failures != 0;                                                                                                              \
+#define LT_MAIN(name, ...)                                                                                             \
+    int main(int argc, char **argv)                                                                                    \
+    {                                                                                                                  \
+        static const lt_test tests[] = {__VA_ARGS__};                                                                  \
+        if (MPI_Init(&argc, &argv) != MPI_SUCCESS)                                                                     \
+            return 98;                                                                                                 \
+        long failures = lt_run(name, tests, sizeof tests / sizeof *tests);                                             \
+        MPI_Finalize();                                                                                                \
+        return failures != 0;                                                                                          \
     }
 
 #endif

@@ -190,5 +190,6 @@ static void large_count(void)
     free(buffer);
 }
 
-LT_MAIN("p2p_bsend", TEST(setup), TEST(without_buffer), TEST(exact_size_is_enough), TEST(space_comes_back), TEST(too_small),
-        TEST(detach_waits_for_delivery), TEST(automatic), TEST(of_a_communicator), TEST(flush), TEST(large_count))
+LT_MAIN("p2p_bsend", TEST(setup), TEST(without_buffer), TEST(exact_size_is_enough), TEST(space_comes_back),
+        TEST(too_small), TEST(detach_waits_for_delivery), TEST(automatic), TEST(of_a_communicator), TEST(flush),
+        TEST(large_count))

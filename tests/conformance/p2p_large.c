@@ -1,6 +1,8 @@
-/* Large messages: 64 KB to 64 MB, expected and unexpected, both ways at once, several at a time, non-contiguous: MPI-5 chapter 3.
+/* Large messages: 64 KB to 64 MB, expected and unexpected, both ways at once, several at a time, non-contiguous: MPI-5
+ * chapter 3.
  *
- * With an argument (a number of bytes) one message of that length goes from rank 0 to rank 1 in a single large-count call.
+ * With an argument (a number of bytes) one message of that length goes from rank 0 to rank 1 in a single large-count
+ * call.
  */
 #include "limosa_test.h"
 
@@ -76,10 +78,12 @@ static void all_to_all_at_once(void)
     for (int round = 0; round < 3; round++) {
         for (int peer = 0; peer < lt_size; peer++) {
             lt_fill(mine + each * (size_t)peer, each, (uint64_t)(lt_rank * 100 + peer + round));
-            OK(MPI_Irecv(theirs + each * (size_t)peer, (int)each, MPI_BYTE, peer, round, MPI_COMM_WORLD, &requests[peer]));
+            OK(MPI_Irecv(theirs + each * (size_t)peer, (int)each, MPI_BYTE, peer, round, MPI_COMM_WORLD,
+                         &requests[peer]));
         }
         for (int peer = 0; peer < lt_size; peer++)
-            OK(MPI_Isend(mine + each * (size_t)peer, (int)each, MPI_BYTE, peer, round, MPI_COMM_WORLD, &requests[lt_size + peer]));
+            OK(MPI_Isend(mine + each * (size_t)peer, (int)each, MPI_BYTE, peer, round, MPI_COMM_WORLD,
+                         &requests[lt_size + peer]));
         OK(MPI_Waitall(2 * lt_size, requests, MPI_STATUSES_IGNORE));
         for (int peer = 0; peer < lt_size; peer++)
             CHECK_FILLED(theirs + each * (size_t)peer, each, (uint64_t)(peer * 100 + lt_rank + round));
@@ -104,7 +108,8 @@ static void strided(void)
     for (int way = 0; way < 3; way++) {
         memset(b, 0, sizeof(double) * BLOCKS * LENGTH * 2);
         MPI_Datatype type = way == 0 ? MPI_DOUBLE : way == 1 ? wide : narrow;
-        OK(MPI_Sendrecv(a, 1, wide, to, way, b, way ? 1 : BLOCKS * LENGTH, type, from, way, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+        OK(MPI_Sendrecv(a, 1, wide, to, way, b, way ? 1 : BLOCKS * LENGTH, type, from, way, MPI_COMM_WORLD,
+                        MPI_STATUS_IGNORE));
         int wrong = 0;
         for (int k = 0; k < BLOCKS * LENGTH; k++) {
             int sent = k / LENGTH * 2 * LENGTH + k % LENGTH;
@@ -119,7 +124,8 @@ static void strided(void)
     OK(MPI_Type_free(&narrow));
 }
 
-/* A large send goes on while the receiver, which has posted its receive, is busy elsewhere; and many are left for later. */
+/* A large send goes on while the receiver, which has posted its receive, is busy elsewhere; and many are left for
+ * later. */
 static void outstanding(void)
 {
     enum { N = 16 };
@@ -157,8 +163,9 @@ static void huge(void)
 
 int main(int argc, char **argv)
 {
-    static const lt_test tests[] = {TEST(setup),   TEST(expected),    TEST(unexpected), TEST(into_larger_buffers), TEST(all_to_all_at_once),
-                                    TEST(strided), TEST(outstanding)};
+    static const lt_test tests[] = {
+        TEST(setup),   TEST(expected),   TEST(unexpected), TEST(into_larger_buffers), TEST(all_to_all_at_once),
+        TEST(strided), TEST(outstanding)};
     static const lt_test one[] = {TEST(huge)};
     MPI_Init(&argc, &argv);
     long failures;

@@ -1,5 +1,6 @@
-/* Matching: wildcards, order, probes, matched probes, MPI_PROC_NULL, contexts, truncation, self messages: MPI-5 sections 3.2.4, 3.5,
- * 3.8, 3.10. Sizes lie on both sides of every protocol limit, so that early, late, small and large messages mix. */
+/* Matching: wildcards, order, probes, matched probes, MPI_PROC_NULL, contexts, truncation, self messages: MPI-5
+ * sections 3.2.4, 3.5, 3.8, 3.10. Sizes lie on both sides of every protocol limit, so that early, late, small and large
+ * messages mix. */
 #include "limosa_test.h"
 
 static const int sizes[] = {0, 4, 60, 1000, 20000, 120000};
@@ -35,7 +36,8 @@ static void any_source(void)
     OK(MPI_Barrier(MPI_COMM_WORLD));
 }
 
-/* Messages of one pair with one tag arrive in the order sent, whatever their sizes, and receives match in the order posted. */
+/* Messages of one pair with one tag arrive in the order sent, whatever their sizes, and receives match in the order
+ * posted. */
 static void no_overtaking(void)
 {
     enum { N = 200 };
@@ -49,12 +51,15 @@ static void no_overtaking(void)
             out[i] = lt_alloc((size_t)n);
             lt_fill(out[i], (size_t)n, (uint64_t)(lt_rank + i));
             if (!late)
-                OK(MPI_Irecv(in[i], 2000, MPI_BYTE, i % 3 ? from : MPI_ANY_SOURCE, i % 2 ? 1 : MPI_ANY_TAG, MPI_COMM_WORLD, &requests[i]));
+                OK(MPI_Irecv(in[i], 2000, MPI_BYTE, i % 3 ? from : MPI_ANY_SOURCE, i % 2 ? 1 : MPI_ANY_TAG,
+                             MPI_COMM_WORLD, &requests[i]));
         }
         for (int i = 0; i < N; i++)
-            OK((i % 5 ? MPI_Isend : MPI_Issend)(out[i], (i * 7919) % 2000, MPI_BYTE, to, 1, MPI_COMM_WORLD, &requests[N + i]));
+            OK((i % 5 ? MPI_Isend : MPI_Issend)(out[i], (i * 7919) % 2000, MPI_BYTE, to, 1, MPI_COMM_WORLD,
+                                                &requests[N + i]));
         for (int i = 0; i < N && late; i++)
-            OK(MPI_Irecv(in[i], 2000, MPI_BYTE, i % 3 ? from : MPI_ANY_SOURCE, i % 2 ? 1 : MPI_ANY_TAG, MPI_COMM_WORLD, &requests[i]));
+            OK(MPI_Irecv(in[i], 2000, MPI_BYTE, i % 3 ? from : MPI_ANY_SOURCE, i % 2 ? 1 : MPI_ANY_TAG, MPI_COMM_WORLD,
+                         &requests[i]));
         MPI_Status statuses[2 * N];
         OK(MPI_Waitall(2 * N, requests, statuses));
         for (int i = 0; i < N; i++) {
@@ -97,7 +102,8 @@ static void tag_limits(void)
     int tags[] = {0, 32767, *upper};
     for (int i = 0; i < 3; i++) {
         MPI_Status status;
-        OK(MPI_Sendrecv(&out, 1, MPI_INT, lt_rank, tags[i], &in, 1, MPI_INT, lt_rank, tags[i], MPI_COMM_WORLD, &status));
+        OK(MPI_Sendrecv(&out, 1, MPI_INT, lt_rank, tags[i], &in, 1, MPI_INT, lt_rank, tags[i], MPI_COMM_WORLD,
+                        &status));
         CHECK_STATUS(&status, lt_rank, tags[i], MPI_INT, 1);
     }
 }
@@ -164,7 +170,8 @@ static void matched_probe(void)
             if (way % 2) {
                 OK(MPI_Mprobe(from, s, MPI_COMM_WORLD, &message, &status));
             } else {
-                while (!flag && OK(MPI_Improbe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &flag, &message, &status))) {
+                while (!flag &&
+                       OK(MPI_Improbe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &flag, &message, &status))) {
                 }
             }
             CHECK(message != MPI_MESSAGE_NULL && message != MPI_MESSAGE_NO_PROC);
@@ -211,7 +218,8 @@ static void proc_null(void)
     OK(MPI_Irecv(&value, 1, MPI_INT, MPI_PROC_NULL, MPI_ANY_TAG, MPI_COMM_WORLD, &request));
     OK(MPI_Wait(&request, &status));
     CHECK_PROC_NULL(&status);
-    OK(MPI_Sendrecv(&value, 1, MPI_INT, MPI_PROC_NULL, 1, &value, 1, MPI_INT, MPI_PROC_NULL, 1, MPI_COMM_WORLD, &status));
+    OK(MPI_Sendrecv(&value, 1, MPI_INT, MPI_PROC_NULL, 1, &value, 1, MPI_INT, MPI_PROC_NULL, 1, MPI_COMM_WORLD,
+                    &status));
     CHECK_PROC_NULL(&status);
     OK(MPI_Sendrecv_replace(&value, 1, MPI_INT, MPI_PROC_NULL, 1, MPI_PROC_NULL, 1, MPI_COMM_WORLD, &status));
     CHECK_PROC_NULL(&status);
@@ -284,7 +292,8 @@ static void contexts_are_apart(void)
     OK(MPI_Comm_free(&b));
 }
 
-/* A message longer than the receive buffer: MPI_ERR_TRUNCATE at the receiver, nothing written behind the buffer, sender unharmed. */
+/* A message longer than the receive buffer: MPI_ERR_TRUNCATE at the receiver, nothing written behind the buffer, sender
+ * unharmed. */
 static void truncation(void)
 {
     int to = (lt_rank + 1) % lt_size, from = (lt_rank + lt_size - 1) % lt_size;
@@ -311,13 +320,15 @@ static void truncation(void)
             CHECK_INT(status.MPI_TAG, s);
             for (int i = room; i < MAX_BYTES; i++) {
                 if (buffer[i] != 0xee) {
-                    lt_fail(__FILE__, __LINE__, "a truncated message of %d bytes wrote byte %d, buffer length %d", sizes[s], i, room);
+                    lt_fail(__FILE__, __LINE__, "a truncated message of %d bytes wrote byte %d, buffer length %d",
+                            sizes[s], i, room);
                     break;
                 }
             }
             OK(MPI_Wait(&requests[1], MPI_STATUS_IGNORE));
             /* The library is as usable as before. */
-            OK(MPI_Sendrecv(out, sizes[s], MPI_BYTE, to, s, buffer, sizes[s], MPI_BYTE, from, s, MPI_COMM_WORLD, &status));
+            OK(MPI_Sendrecv(out, sizes[s], MPI_BYTE, to, s, buffer, sizes[s], MPI_BYTE, from, s, MPI_COMM_WORLD,
+                            &status));
             CHECK_FILLED(buffer, (size_t)sizes[s], (uint64_t)from);
             free(out);
         }
@@ -402,5 +413,5 @@ static void many_unexpected(void)
 }
 
 LT_MAIN("p2p_match", TEST(any_source), TEST(no_overtaking), TEST(by_tag_in_reverse), TEST(tag_limits), TEST(probe),
-        TEST(probe_respects_order), TEST(matched_probe), TEST(proc_null), TEST(contexts_are_apart), TEST(truncation), TEST(self_messages),
-        TEST(posted_order_with_wildcards), TEST(many_unexpected))
+        TEST(probe_respects_order), TEST(matched_probe), TEST(proc_null), TEST(contexts_are_apart), TEST(truncation),
+        TEST(self_messages), TEST(posted_order_with_wildcards), TEST(many_unexpected))

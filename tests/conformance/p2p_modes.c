@@ -1,6 +1,8 @@
-/* Send modes x blocking, non-blocking, persistent, and the combined send-receives: MPI-5 sections 3.2, 3.4, 3.7, 3.9, 3.10.
+/* Send modes x blocking, non-blocking, persistent, and the combined send-receives: MPI-5
+ * sections 3.2, 3.4, 3.7, 3.9, 3.10.
  *
- * Every transfer goes around a ring (to itself when there is one rank), over the world, a duplicate and a reversed split of it.
+ * Every transfer goes around a ring (to itself when there is one rank), over the world, a duplicate and a reversed
+ * split of it.
  */
 #include "limosa_test.h"
 
@@ -56,7 +58,8 @@ static void blocking_modes(void)
                 OK(large ? MPI_Irecv_c(in, sizes[s] + 8, MPI_BYTE, from, s, comm, &request)
                          : MPI_Irecv(in, sizes[s] + 8, MPI_BYTE, from, s, comm, &request));
                 OK(MPI_Barrier(comm));
-                OK(large ? modes[m].send_c(out, sizes[s], MPI_BYTE, to, s, comm) : modes[m].send(out, sizes[s], MPI_BYTE, to, s, comm));
+                OK(large ? modes[m].send_c(out, sizes[s], MPI_BYTE, to, s, comm)
+                         : modes[m].send(out, sizes[s], MPI_BYTE, to, s, comm));
                 OK(MPI_Wait(&request, &status));
                 CHECK_PTR(request, MPI_REQUEST_NULL);
                 CHECK_STATUS(&status, from, s, MPI_BYTE, sizes[s]);
@@ -123,7 +126,8 @@ static void sendrecv(void)
         OK(MPI_Sendrecv(out, sizes[s], MPI_BYTE, to, 3, in, MAX_BYTES, MPI_BYTE, from, 3, comm, &status));
         CHECK_STATUS(&status, from, 3, MPI_BYTE, sizes[s]);
         CHECK_FILLED(in, (size_t)sizes[s], seed(from, s));
-        OK(MPI_Sendrecv_c(out, sizes[s], MPI_BYTE, to, 4, in, MAX_BYTES, MPI_BYTE, MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &status));
+        OK(MPI_Sendrecv_c(out, sizes[s], MPI_BYTE, to, 4, in, MAX_BYTES, MPI_BYTE, MPI_ANY_SOURCE, MPI_ANY_TAG, comm,
+                          &status));
         CHECK_STATUS(&status, from, 4, MPI_BYTE, sizes[s]);
         OK(MPI_Barrier(comm));
     }

@@ -1,5 +1,5 @@
-/* Completion: all wait and test forms, MPI_Request_get_status and its array forms, null and inactive requests, cancel, free, errors in
- * statuses, many requests: MPI-5 sections 3.7.3 to 3.7.6, 3.8.4, 3.9. */
+/* Completion: all wait and test forms, MPI_Request_get_status and its array forms, null and inactive requests, cancel,
+ * free, errors in statuses, many requests: MPI-5 sections 3.7.3 to 3.7.6, 3.8.4, 3.9. */
 #include "limosa_test.h"
 
 #include <unistd.h>
@@ -259,7 +259,8 @@ static void ignored_statuses(void)
         CHECK_INT(in[i], 100 * from + i);
 }
 
-/* Receive statuses come from a receive; a send's status has a defined cancelled flag only. Setting and reading the fields by function. */
+/* Receive statuses come from a receive; a send's status has a defined cancelled flag only. Setting and reading the
+ * fields by function. */
 static void status_fields(void)
 {
     MPI_Status status;
@@ -362,7 +363,8 @@ static void free_active(void)
         OK(MPI_Isend(&out[i], 1, MPI_INT, to, 30 + i, MPI_COMM_WORLD, &request));
         OK(MPI_Request_free(&request));
     }
-    /* Non-overtaking: when this later message is here, the earlier ones of the same sender have been matched; give them time to land. */
+    /* Non-overtaking: when this later message is here, the earlier ones of the same sender have been matched; give them
+     * time to land. */
     int token = 1, got = 0;
     OK(MPI_Sendrecv(&token, 1, MPI_INT, to, 40, &got, 1, MPI_INT, from, 40, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     for (int tries = 0; tries < 5000 && ((volatile int *)in)[3] == -1; tries++) {
@@ -460,7 +462,8 @@ static void many_outstanding(void)
     }
 }
 
-/* A handle that was waited for stays invalid while many others come and go, and waiting for it again harms none of them. */
+/* A handle that was waited for stays invalid while many others come and go, and waiting for it again harms none of
+ * them. */
 static void stale_handles(void)
 {
     enum { MANY = 20000 };
@@ -485,7 +488,7 @@ static void stale_handles(void)
     CHECK_INT(harmed, 0);
 }
 
-LT_MAIN("p2p_requests", TEST(setup), TEST(null_requests), TEST(no_requests_at_all), TEST(inactive_requests), TEST(test_before_and_after),
-        TEST(any_forms), TEST(some_forms), TEST(get_status_of_arrays), TEST(ignored_statuses), TEST(status_fields), TEST(cancel_receive),
-        TEST(free_active), TEST(errors_in_statuses), TEST(startall), TEST(many_outstanding),
-        TEST(stale_handles))
+LT_MAIN("p2p_requests", TEST(setup), TEST(null_requests), TEST(no_requests_at_all), TEST(inactive_requests),
+        TEST(test_before_and_after), TEST(any_forms), TEST(some_forms), TEST(get_status_of_arrays),
+        TEST(ignored_statuses), TEST(status_fields), TEST(cancel_receive), TEST(free_active), TEST(errors_in_statuses),
+        TEST(startall), TEST(many_outstanding), TEST(stale_handles))

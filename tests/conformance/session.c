@@ -1,4 +1,5 @@
-/* Sessions beside the world model: process sets, groups, communicators, error handlers, buffers: MPI-5 sections 11.3 and 7.4.2. */
+/* Sessions beside the world model: process sets, groups, communicators, error handlers, buffers: MPI-5 sections 11.3
+ * and 7.4.2. */
 #include "limosa_test.h"
 #include <pthread.h>
 
@@ -98,7 +99,8 @@ static void sessions_communicate_beside_each_other(void)
     OK(MPI_Comm_size(own, &size));
     CHECK_INT(size, 1);
     /* The same tag and number on both: nothing may go astray. */
-    int right = (lt_rank + 1) % lt_size, left = (lt_rank + lt_size - 1) % lt_size, out[2] = {lt_rank, 1000 + lt_rank}, in[2];
+    int right = (lt_rank + 1) % lt_size, left = (lt_rank + lt_size - 1) % lt_size, out[2] = {lt_rank, 1000 + lt_rank},
+        in[2];
     MPI_Request requests[4];
     OK(MPI_Irecv(&in[1], 1, MPI_INT, left, 7, again, &requests[0]));
     OK(MPI_Irecv(&in[0], 1, MPI_INT, left, 7, all, &requests[1]));
@@ -250,6 +252,7 @@ static void threads_have_sessions_at_once(void)
         pthread_join(threads[i], NULL);
 }
 
-LT_MAIN("session", TEST(process_sets_have_names_and_sizes), TEST(a_session_says_what_it_offers), TEST(sessions_communicate_beside_each_other),
-        TEST(a_tag_can_be_used_again), TEST(errors_go_to_the_handler_of_the_session), TEST(a_session_has_a_buffer_of_its_own),
+LT_MAIN("session", TEST(process_sets_have_names_and_sizes), TEST(a_session_says_what_it_offers),
+        TEST(sessions_communicate_beside_each_other), TEST(a_tag_can_be_used_again),
+        TEST(errors_go_to_the_handler_of_the_session), TEST(a_session_has_a_buffer_of_its_own),
         TEST(threads_have_sessions_at_once))

@@ -1,8 +1,8 @@
 /* A storm of signals.  usage: signals restart|interrupt [period]
  *
- * From before MPI_Init to after MPI_Finalize two timers of every rank send it SIGALRM and SIGUSR1, one each `period` microseconds, to handlers
- * with SA_RESTART (`restart`) or without (`interrupt`, where system calls end with EINTR). MPI-5 section 11.2.1 leaves these signals to the
- * program, so every result must be right all the same.
+ * From before MPI_Init to after MPI_Finalize two timers of every rank send it SIGALRM and SIGUSR1, one each `period`
+ * microseconds, to handlers with SA_RESTART (`restart`) or without (`interrupt`, where system calls end with EINTR).
+ * MPI-5 section 11.2.1 leaves these signals to the program, so every result must be right all the same.
  */
 #include "coll.h"
 
@@ -40,8 +40,9 @@ static void storm(int flags, long period)
     }
 }
 
-/* Before version 6.9 Linux let any signal interrupt the taking of memory for a file. Newer ones do not, so that the storm cannot show what the
- * library does about it: in these functions, which the library calls instead of the C library's, every second call is interrupted. */
+/* Before version 6.9 Linux let any signal interrupt the taking of memory for a file. Newer ones do not, so that the
+ * storm cannot show what the library does about it: in these functions, which the library calls instead of the C
+ * library's, every second call is interrupted. */
 static int take_memory(int fd, int mode, off_t offset, off_t length)
 {
     static unsigned calls;
@@ -111,7 +112,8 @@ static void messages_of_all_lengths_arrive(void)
     free(in);
 }
 
-/* Memory that ranks share is set up when communicators are made and when ranks first talk: that must not be disturbed either. */
+/* Memory that ranks share is set up when communicators are made and when ranks first talk: that must not be disturbed
+ * either. */
 static void collectives_on_new_communicators_are_right(void)
 {
     for (int round = 0; round < ROUNDS; round++) {

@@ -1,12 +1,13 @@
 /* Random traffic with every byte verified.  usage: stress [seconds [seed [threads]]]
  *
- * Each thread of a rank works with its namesakes of the other ranks on two communicators of their own. A round is a list of messages that
- * all of them draw from the same generator: who sends what to whom, on which communicator, how it is sent and how it is received. So every
- * receiver knows what must arrive, and a failure repeats with the printed seed. Lengths are 0 to 1 MB, mostly short.
+ * Each thread of a rank works with its namesakes of the other ranks on two communicators of their own. A round is a
+ * list of messages that all of them draw from the same generator: who sends what to whom, on which communicator, how it
+ * is sent and how it is received. So every receiver knows what must arrive, and a failure repeats with the printed
+ * seed. Lengths are 0 to 1 MB, mostly short.
  *
- * Why a round ends: receives of the kinds EXACT and WILD are posted before anything is sent; only messages to such receivers are sent by
- * blocking calls. Everything else is sent by non-blocking ones. Why wildcards cannot take a message of a later round: a round with
- * wildcards ends with a barrier, and tags differ between neighbouring rounds.
+ * Why a round ends: receives of the kinds EXACT and WILD are posted before anything is sent; only messages to such
+ * receivers are sent by blocking calls. Everything else is sent by non-blocking ones. Why wildcards cannot take a
+ * message of a later round: a round with wildcards ends with a barrier, and tags differ between neighbouring rounds.
  */
 #include "limosa_test.h"
 
@@ -93,17 +94,21 @@ static void verify(worker *w, const message *m, const MPI_Status *status)
     lt_count_check();
     MPI_Get_count(status, MPI_BYTE, &count);
     if (status->MPI_SOURCE != m->from || status->MPI_TAG != m->tag || count != m->bytes)
-        lt_fail(__FILE__, __LINE__, "seed %llu thread %d round %ld: expected %d bytes with tag %d from %d, got %d with %d from %d",
-                (unsigned long long)first_seed, w->number, w->rounds, m->bytes, m->tag, m->from, count, status->MPI_TAG, status->MPI_SOURCE);
+        lt_fail(__FILE__, __LINE__,
+                "seed %llu thread %d round %ld: expected %d bytes with tag %d from %d, got %d with %d from %d",
+                (unsigned long long)first_seed, w->number, w->rounds, m->bytes, m->tag, m->from, count, status->MPI_TAG,
+                status->MPI_SOURCE);
     for (size_t i = 0; i < (size_t)m->bytes; i += 8) {
         uint64_t word = mix(m->seed + i / 8);
         size_t n = (size_t)m->bytes - i < 8 ? (size_t)m->bytes - i : 8, at = m->strided_in ? i * 3 : i;
         if (memcmp(m->in + at, &word, n) != 0) {
             while (m->in[at] == expected_byte(m->seed, i))
                 at++, i++;
-            lt_fail(__FILE__, __LINE__, "seed %llu thread %d round %ld: byte %zu of %d from %d, tag %d, mode %d: expected 0x%02x, got 0x%02x",
-                    (unsigned long long)first_seed, w->number, w->rounds, i, m->bytes, m->from, m->tag, m->how, expected_byte(m->seed, i),
-                    m->in[at]);
+            lt_fail(
+                __FILE__, __LINE__,
+                "seed %llu thread %d round %ld: byte %zu of %d from %d, tag %d, mode %d: expected 0x%02x, got 0x%02x",
+                (unsigned long long)first_seed, w->number, w->rounds, i, m->bytes, m->from, m->tag, m->how,
+                expected_byte(m->seed, i), m->in[at]);
             return;
         }
     }
@@ -135,7 +140,8 @@ static void draw_round(worker *w, int *n)
     }
     for (int i = 0; i < *n; i++) {
         message *m = &w->messages[i];
-        *m = (message){.from = (int)draw(w, (unsigned)lt_size), .to = (int)draw(w, (unsigned)lt_size), .on = (int)draw(w, COMMS)};
+        *m = (message){
+            .from = (int)draw(w, (unsigned)lt_size), .to = (int)draw(w, (unsigned)lt_size), .on = (int)draw(w, COMMS)};
         m->tag = (int)(w->rounds % 100) * 100 + i;
         m->bytes = draw_bytes(w);
         m->how = (mode)draw(w, MODES);
@@ -157,8 +163,8 @@ static message *find(worker *w, int n, const MPI_Status *status, int on)
 {
     int i = status->MPI_TAG - (int)(w->rounds % 100) * 100;
     if (i < 0 || i >= n || w->messages[i].to != lt_rank || w->messages[i].on != on || w->messages[i].arrived++) {
-        lt_fail(__FILE__, __LINE__, "seed %llu thread %d round %ld: unexpected message with tag %d from %d", (unsigned long long)first_seed,
-                w->number, w->rounds, status->MPI_TAG, status->MPI_SOURCE);
+        lt_fail(__FILE__, __LINE__, "seed %llu thread %d round %ld: unexpected message with tag %d from %d",
+                (unsigned long long)first_seed, w->number, w->rounds, status->MPI_TAG, status->MPI_SOURCE);
         return NULL;
     }
     return &w->messages[i];
@@ -186,7 +192,8 @@ static int post(worker *w, int n, MPI_Request *requests, message **owners, unsig
                 wild[posted] = lt_alloc((size_t)longest);
                 wild_on[posted] = c;
                 owners[posted] = NULL;
-                OK(MPI_Irecv(wild[posted], longest, MPI_BYTE, MPI_ANY_SOURCE, MPI_ANY_TAG, w->comms[c], &requests[posted]));
+                OK(MPI_Irecv(wild[posted], longest, MPI_BYTE, MPI_ANY_SOURCE, MPI_ANY_TAG, w->comms[c],
+                             &requests[posted]));
             } else {
                 MPI_Datatype type;
                 m->in = lt_alloc(room(m->bytes, m->strided_in));
@@ -217,14 +224,14 @@ static void send(worker *w, message *m, MPI_Request *request)
     switch (m->how) {
     case SEND: OK(MPI_Send(m->out, n, type, m->to, m->tag, comm)); break;
     case SSEND: OK(MPI_Ssend(m->out, n, type, m->to, m->tag, comm)); break;
-    case SENDRECV: OK(MPI_Sendrecv(m->out, n, type, m->to, m->tag, NULL, 0, MPI_BYTE, MPI_PROC_NULL, 0, comm, MPI_STATUS_IGNORE)); break;
+    case SENDRECV:
+        OK(MPI_Sendrecv(m->out, n, type, m->to, m->tag, NULL, 0, MPI_BYTE, MPI_PROC_NULL, 0, comm, MPI_STATUS_IGNORE));
+        break;
     case ISEND: OK(MPI_Isend(m->out, n, type, m->to, m->tag, comm, request)); break;
     case ISSEND: OK(MPI_Issend(m->out, n, type, m->to, m->tag, comm, request)); break;
     case IBSEND: OK(MPI_Ibsend(m->out, n, type, m->to, m->tag, comm, request)); break;
     case BSEND: OK(MPI_Bsend(m->out, n, type, m->to, m->tag, comm)); break;
-    default:
-        OK(MPI_Send_init(m->out, n, type, m->to, m->tag, comm, request));
-        OK(MPI_Start(request));
+    default: OK(MPI_Send_init(m->out, n, type, m->to, m->tag, comm, request)); OK(MPI_Start(request));
     }
     drop(&type);
     w->sent++;
@@ -276,7 +283,8 @@ static void receive_late(worker *w, int n)
 }
 
 /* Completes everything posted, by one of the four ways to wait. */
-static void complete(worker *w, int n, int posted, int all, MPI_Request *requests, message **owners, unsigned char **wild, const int *wild_on)
+static void complete(worker *w, int n, int posted, int all, MPI_Request *requests, message **owners,
+                     unsigned char **wild, const int *wild_on)
 {
     int way = (int)(mix((uint64_t)w->rounds) % 4), left = all;
     MPI_Status statuses[2 * MOST_MESSAGES];
@@ -400,7 +408,8 @@ static void traffic(void)
     int size;
     OK(MPI_Buffer_detach(&buffer, &size));
     if (lt_rank == 0)
-        printf("seed %llu: %ld rounds; rank 0 sent %ld messages, %ld MB\n", (unsigned long long)first_seed, rounds, sent, bytes / 1000000);
+        printf("seed %llu: %ld rounds; rank 0 sent %ld messages, %ld MB\n", (unsigned long long)first_seed, rounds,
+               sent, bytes / 1000000);
 }
 
 int main(int argc, char **argv)

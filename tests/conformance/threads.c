@@ -1,4 +1,5 @@
-/* MPI_Init_thread and concurrent calls: MPI-5 section 11.6. Ring traffic from several threads of each rank, with null init arguments. */
+/* MPI_Init_thread and concurrent calls: MPI-5 section 11.6. Ring traffic from several threads of each rank, with null
+ * init arguments. */
 #include "limosa_test.h"
 
 #include <pthread.h>
@@ -180,8 +181,12 @@ static void others_communicate_during_a_user_function(void)
 
 int main(void)
 {
-    static const lt_test tests[] = {TEST(levels), TEST(main_thread), TEST(concurrent_rings), TEST(concurrent_collectives),
-                                    TEST(blocked_thread_blocks_nobody), TEST(others_communicate_during_a_user_function)};
+    static const lt_test tests[] = {TEST(levels),
+                                    TEST(main_thread),
+                                    TEST(concurrent_rings),
+                                    TEST(concurrent_collectives),
+                                    TEST(blocked_thread_blocks_nobody),
+                                    TEST(others_communicate_during_a_user_function)};
     int provided = -1;
     if (MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &provided) != MPI_SUCCESS || provided != MPI_THREAD_MULTIPLE)
         return 98;

@@ -29,11 +29,17 @@ static long elements(int n, const int *sizes)
 
 static void subarray(void)
 {
-    static const struct { int ndims, sizes[4], sub[4], start[4]; } cases[] = {
-        {1, {10}, {4}, {3}},          {1, {5}, {5}, {0}},
-        {2, {6, 7}, {2, 3}, {1, 2}},  {2, {6, 7}, {6, 1}, {0, 6}},
-        {2, {6, 7}, {1, 7}, {5, 0}},  {3, {4, 5, 6}, {2, 2, 3}, {1, 3, 2}},
-        {3, {4, 5, 6}, {4, 5, 6}, {0, 0, 0}}, {3, {8, 8, 8}, {1, 8, 8}, {7, 0, 0}},
+    static const struct {
+        int ndims, sizes[4], sub[4], start[4];
+    } cases[] = {
+        {1, {10}, {4}, {3}},
+        {1, {5}, {5}, {0}},
+        {2, {6, 7}, {2, 3}, {1, 2}},
+        {2, {6, 7}, {6, 1}, {0, 6}},
+        {2, {6, 7}, {1, 7}, {5, 0}},
+        {3, {4, 5, 6}, {2, 2, 3}, {1, 3, 2}},
+        {3, {4, 5, 6}, {4, 5, 6}, {0, 0, 0}},
+        {3, {8, 8, 8}, {1, 8, 8}, {7, 0, 0}},
         {4, {3, 2, 4, 3}, {2, 1, 2, 2}, {1, 1, 0, 1}},
     };
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
@@ -89,8 +95,7 @@ static int owner(int i, int size, int distribution, int argument, int processes)
 {
     int block = argument;
     switch (distribution) {
-    case MPI_DISTRIBUTE_NONE:
-        return 0;
+    case MPI_DISTRIBUTE_NONE: return 0;
     case MPI_DISTRIBUTE_BLOCK:
         if (argument == MPI_DISTRIBUTE_DFLT_DARG)
             block = (size + processes - 1) / processes;
@@ -104,8 +109,15 @@ static int owner(int i, int size, int distribution, int argument, int processes)
 
 static void darray(void)
 {
-    enum { NONE = MPI_DISTRIBUTE_NONE, BLOCK = MPI_DISTRIBUTE_BLOCK, CYCLIC = MPI_DISTRIBUTE_CYCLIC, DFLT = MPI_DISTRIBUTE_DFLT_DARG };
-    static const struct { int ndims, sizes[3], distributions[3], arguments[3], processes[3]; } cases[] = {
+    enum {
+        NONE = MPI_DISTRIBUTE_NONE,
+        BLOCK = MPI_DISTRIBUTE_BLOCK,
+        CYCLIC = MPI_DISTRIBUTE_CYCLIC,
+        DFLT = MPI_DISTRIBUTE_DFLT_DARG
+    };
+    static const struct {
+        int ndims, sizes[3], distributions[3], arguments[3], processes[3];
+    } cases[] = {
         {1, {10}, {BLOCK}, {DFLT}, {3}},
         {1, {10}, {CYCLIC}, {DFLT}, {3}},
         {1, {11}, {CYCLIC}, {2}, {2}},
@@ -132,17 +144,18 @@ static void darray(void)
                     int index[3], mine = 1;
                     indices_of(n, cases[c].sizes, order, at, index);
                     for (int d = 0; d < n; d++)
-                        mine &= owner(index[d], cases[c].sizes[d], cases[c].distributions[d], cases[c].arguments[d], cases[c].processes[d]) == place[d];
+                        mine &= owner(index[d], cases[c].sizes[d], cases[c].distributions[d], cases[c].arguments[d],
+                                      cases[c].processes[d]) == place[d];
                     if (mine)
                         layout_block(&l, at * 4, 4);
                 }
                 if (way < 2) {
-                    OK(MPI_Type_create_darray(processes, rank, n, cases[c].sizes, cases[c].distributions, cases[c].arguments,
-                                              cases[c].processes, order, MPI_INT, &type));
+                    OK(MPI_Type_create_darray(processes, rank, n, cases[c].sizes, cases[c].distributions,
+                                              cases[c].arguments, cases[c].processes, order, MPI_INT, &type));
                 } else {
                     MPI_Count sizes[3] = {cases[c].sizes[0], cases[c].sizes[1], cases[c].sizes[2]};
-                    OK(MPI_Type_create_darray_c(processes, rank, n, sizes, cases[c].distributions, cases[c].arguments, cases[c].processes,
-                                                order, MPI_INT, &type));
+                    OK(MPI_Type_create_darray_c(processes, rank, n, sizes, cases[c].distributions, cases[c].arguments,
+                                                cases[c].processes, order, MPI_INT, &type));
                 }
                 finish("darray", type, &l, total * 4);
             }
@@ -169,7 +182,8 @@ static void darray_gathers(void)
         memset(whole, 0xff, sizeof whole);
         for (int rank = 0; rank < lt_size; rank++) {
             MPI_Datatype theirs;
-            OK(MPI_Type_create_darray(lt_size, rank, 2, sizes, distributions, arguments, grid, MPI_ORDER_C, MPI_INT, &theirs));
+            OK(MPI_Type_create_darray(lt_size, rank, 2, sizes, distributions, arguments, grid, MPI_ORDER_C, MPI_INT,
+                                      &theirs));
             OK(MPI_Type_commit(&theirs));
             OK(MPI_Recv(whole, 1, theirs, rank, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
             OK(MPI_Type_free(&theirs));

@@ -1,4 +1,5 @@
-/* Named datatypes: size, extent, name, pair types, and transfer of each: MPI-5 sections 3.2.2, 5.1, 19.1.5 and the ABI's type table. */
+/* Named datatypes: size, extent, name, pair types, and transfer of each: MPI-5 sections 3.2.2, 5.1, 19.1.5 and the
+ * ABI's type table. */
 #include "limosa_test.h"
 
 #include <complex.h>
@@ -12,44 +13,104 @@ struct named {
 };
 
 #define SAME(type, ctype) {type, #type, sizeof(ctype), sizeof(ctype)}
-#define PAIR(type, ctype, first)                                                                                                           \
-    {                                                                                                                                      \
-        type, #type, sizeof(first) + sizeof(int), sizeof(ctype)                                                                            \
-    }
+#define PAIR(type, ctype, first) {type, #type, sizeof(first) + sizeof(int), sizeof(ctype)}
 
-struct float_int { float v; int i; };
-struct double_int { double v; int i; };
-struct long_int { long v; int i; };
-struct short_int { short v; int i; };
-struct long_double_int { long double v; int i; };
+struct float_int {
+    float v;
+    int i;
+};
+struct double_int {
+    double v;
+    int i;
+};
+struct long_int {
+    long v;
+    int i;
+};
+struct short_int {
+    short v;
+    int i;
+};
+struct long_double_int {
+    long double v;
+    int i;
+};
 
 static const struct named named[] = {
-    SAME(MPI_AINT, MPI_Aint), SAME(MPI_COUNT, MPI_Count), SAME(MPI_OFFSET, MPI_Offset), SAME(MPI_PACKED, char), SAME(MPI_BYTE, char),
-    SAME(MPI_CHAR, char), SAME(MPI_SIGNED_CHAR, char), SAME(MPI_UNSIGNED_CHAR, char), SAME(MPI_WCHAR, wchar_t),
-    SAME(MPI_SHORT, short), SAME(MPI_INT, int), SAME(MPI_LONG, long), SAME(MPI_LONG_LONG, long long), SAME(MPI_LONG_LONG_INT, long long),
-    SAME(MPI_UNSIGNED_SHORT, short), SAME(MPI_UNSIGNED, int), SAME(MPI_UNSIGNED_LONG, long), SAME(MPI_UNSIGNED_LONG_LONG, long long),
-    SAME(MPI_INT8_T, int8_t), SAME(MPI_INT16_T, int16_t), SAME(MPI_INT32_T, int32_t), SAME(MPI_INT64_T, int64_t),
-    SAME(MPI_UINT8_T, int8_t), SAME(MPI_UINT16_T, int16_t), SAME(MPI_UINT32_T, int32_t), SAME(MPI_UINT64_T, int64_t),
-    SAME(MPI_FLOAT, float), SAME(MPI_DOUBLE, double), SAME(MPI_LONG_DOUBLE, long double), SAME(MPI_C_BOOL, bool),
-    SAME(MPI_C_COMPLEX, float complex), SAME(MPI_C_FLOAT_COMPLEX, float complex), SAME(MPI_C_DOUBLE_COMPLEX, double complex),
-    SAME(MPI_C_LONG_DOUBLE_COMPLEX, long double complex), SAME(MPI_CXX_BOOL, bool), SAME(MPI_CXX_FLOAT_COMPLEX, float complex),
-    SAME(MPI_CXX_DOUBLE_COMPLEX, double complex), SAME(MPI_CXX_LONG_DOUBLE_COMPLEX, long double complex),
-    PAIR(MPI_FLOAT_INT, struct float_int, float), PAIR(MPI_DOUBLE_INT, struct double_int, double), PAIR(MPI_LONG_INT, struct long_int, long),
-    PAIR(MPI_SHORT_INT, struct short_int, short), PAIR(MPI_LONG_DOUBLE_INT, struct long_double_int, long double),
+    SAME(MPI_AINT, MPI_Aint),
+    SAME(MPI_COUNT, MPI_Count),
+    SAME(MPI_OFFSET, MPI_Offset),
+    SAME(MPI_PACKED, char),
+    SAME(MPI_BYTE, char),
+    SAME(MPI_CHAR, char),
+    SAME(MPI_SIGNED_CHAR, char),
+    SAME(MPI_UNSIGNED_CHAR, char),
+    SAME(MPI_WCHAR, wchar_t),
+    SAME(MPI_SHORT, short),
+    SAME(MPI_INT, int),
+    SAME(MPI_LONG, long),
+    SAME(MPI_LONG_LONG, long long),
+    SAME(MPI_LONG_LONG_INT, long long),
+    SAME(MPI_UNSIGNED_SHORT, short),
+    SAME(MPI_UNSIGNED, int),
+    SAME(MPI_UNSIGNED_LONG, long),
+    SAME(MPI_UNSIGNED_LONG_LONG, long long),
+    SAME(MPI_INT8_T, int8_t),
+    SAME(MPI_INT16_T, int16_t),
+    SAME(MPI_INT32_T, int32_t),
+    SAME(MPI_INT64_T, int64_t),
+    SAME(MPI_UINT8_T, int8_t),
+    SAME(MPI_UINT16_T, int16_t),
+    SAME(MPI_UINT32_T, int32_t),
+    SAME(MPI_UINT64_T, int64_t),
+    SAME(MPI_FLOAT, float),
+    SAME(MPI_DOUBLE, double),
+    SAME(MPI_LONG_DOUBLE, long double),
+    SAME(MPI_C_BOOL, bool),
+    SAME(MPI_C_COMPLEX, float complex),
+    SAME(MPI_C_FLOAT_COMPLEX, float complex),
+    SAME(MPI_C_DOUBLE_COMPLEX, double complex),
+    SAME(MPI_C_LONG_DOUBLE_COMPLEX, long double complex),
+    SAME(MPI_CXX_BOOL, bool),
+    SAME(MPI_CXX_FLOAT_COMPLEX, float complex),
+    SAME(MPI_CXX_DOUBLE_COMPLEX, double complex),
+    SAME(MPI_CXX_LONG_DOUBLE_COMPLEX, long double complex),
+    PAIR(MPI_FLOAT_INT, struct float_int, float),
+    PAIR(MPI_DOUBLE_INT, struct double_int, double),
+    PAIR(MPI_LONG_INT, struct long_int, long),
+    PAIR(MPI_SHORT_INT, struct short_int, short),
+    PAIR(MPI_LONG_DOUBLE_INT, struct long_double_int, long double),
     {MPI_2INT, "MPI_2INT", 2 * sizeof(int), 2 * sizeof(int)},
-    SAME(MPI_CHARACTER, char), SAME(MPI_INTEGER, int), SAME(MPI_REAL, float), SAME(MPI_DOUBLE_PRECISION, double), SAME(MPI_LOGICAL, int),
-    SAME(MPI_COMPLEX, float complex), SAME(MPI_DOUBLE_COMPLEX, double complex),
-    {MPI_2INTEGER, "MPI_2INTEGER", 8, 8}, {MPI_2REAL, "MPI_2REAL", 8, 8}, {MPI_2DOUBLE_PRECISION, "MPI_2DOUBLE_PRECISION", 16, 16},
-    SAME(MPI_INTEGER1, int8_t), SAME(MPI_INTEGER2, int16_t), SAME(MPI_INTEGER4, int32_t), SAME(MPI_INTEGER8, int64_t),
-    SAME(MPI_REAL4, float), SAME(MPI_REAL8, double), SAME(MPI_COMPLEX8, float complex), SAME(MPI_COMPLEX16, double complex),
-    SAME(MPI_LOGICAL1, int8_t), SAME(MPI_LOGICAL2, int16_t), SAME(MPI_LOGICAL4, int32_t), SAME(MPI_LOGICAL8, int64_t),
+    SAME(MPI_CHARACTER, char),
+    SAME(MPI_INTEGER, int),
+    SAME(MPI_REAL, float),
+    SAME(MPI_DOUBLE_PRECISION, double),
+    SAME(MPI_LOGICAL, int),
+    SAME(MPI_COMPLEX, float complex),
+    SAME(MPI_DOUBLE_COMPLEX, double complex),
+    {MPI_2INTEGER, "MPI_2INTEGER", 8, 8},
+    {MPI_2REAL, "MPI_2REAL", 8, 8},
+    {MPI_2DOUBLE_PRECISION, "MPI_2DOUBLE_PRECISION", 16, 16},
+    SAME(MPI_INTEGER1, int8_t),
+    SAME(MPI_INTEGER2, int16_t),
+    SAME(MPI_INTEGER4, int32_t),
+    SAME(MPI_INTEGER8, int64_t),
+    SAME(MPI_REAL4, float),
+    SAME(MPI_REAL8, double),
+    SAME(MPI_COMPLEX8, float complex),
+    SAME(MPI_COMPLEX16, double complex),
+    SAME(MPI_LOGICAL1, int8_t),
+    SAME(MPI_LOGICAL2, int16_t),
+    SAME(MPI_LOGICAL4, int32_t),
+    SAME(MPI_LOGICAL8, int64_t),
 };
 enum { NAMED = sizeof named / sizeof *named };
 
 /* Optional types: either not supported at all or of this size. */
 static const struct named optional[] = {
-    {MPI_REAL2, "MPI_REAL2", 2, 2}, {MPI_REAL16, "MPI_REAL16", 16, 16}, {MPI_COMPLEX4, "MPI_COMPLEX4", 4, 4},
-    {MPI_COMPLEX32, "MPI_COMPLEX32", 32, 32}, {MPI_INTEGER16, "MPI_INTEGER16", 16, 16}, {MPI_LOGICAL16, "MPI_LOGICAL16", 16, 16},
+    {MPI_REAL2, "MPI_REAL2", 2, 2},           {MPI_REAL16, "MPI_REAL16", 16, 16},
+    {MPI_COMPLEX4, "MPI_COMPLEX4", 4, 4},     {MPI_COMPLEX32, "MPI_COMPLEX32", 32, 32},
+    {MPI_INTEGER16, "MPI_INTEGER16", 16, 16}, {MPI_LOGICAL16, "MPI_LOGICAL16", 16, 16},
 };
 
 static void check_sizes(const struct named *t)
@@ -157,9 +218,11 @@ static void match_size(void)
 {
     MPI_Datatype type;
     int size = 0;
-    static const struct { int class, size; } wanted[] = {{MPI_TYPECLASS_INTEGER, 1}, {MPI_TYPECLASS_INTEGER, 2}, {MPI_TYPECLASS_INTEGER, 4},
-                                                        {MPI_TYPECLASS_INTEGER, 8}, {MPI_TYPECLASS_REAL, 4}, {MPI_TYPECLASS_REAL, 8},
-                                                        {MPI_TYPECLASS_COMPLEX, 8}, {MPI_TYPECLASS_COMPLEX, 16}};
+    static const struct {
+        int class, size;
+    } wanted[] = {{MPI_TYPECLASS_INTEGER, 1}, {MPI_TYPECLASS_INTEGER, 2}, {MPI_TYPECLASS_INTEGER, 4},
+                  {MPI_TYPECLASS_INTEGER, 8}, {MPI_TYPECLASS_REAL, 4},    {MPI_TYPECLASS_REAL, 8},
+                  {MPI_TYPECLASS_COMPLEX, 8}, {MPI_TYPECLASS_COMPLEX, 16}};
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
         OK(MPI_Type_match_size(wanted[i].class, wanted[i].size, &type));
         OK(MPI_Type_size(type, &size));
@@ -171,7 +234,8 @@ static void match_size(void)
 static void value_index(void)
 {
     static const MPI_Datatype values[] = {MPI_FLOAT, MPI_DOUBLE, MPI_LONG, MPI_SHORT, MPI_INT, MPI_LONG_DOUBLE};
-    static const MPI_Datatype pairs[] = {MPI_FLOAT_INT, MPI_DOUBLE_INT, MPI_LONG_INT, MPI_SHORT_INT, MPI_2INT, MPI_LONG_DOUBLE_INT};
+    static const MPI_Datatype pairs[] = {MPI_FLOAT_INT, MPI_DOUBLE_INT, MPI_LONG_INT,
+                                         MPI_SHORT_INT, MPI_2INT,       MPI_LONG_DOUBLE_INT};
     for (int i = 0; i < 6; i++) {
         MPI_Datatype pair = MPI_DATATYPE_NULL;
         OK(MPI_Type_get_value_index(values[i], MPI_INT, &pair));
@@ -208,5 +272,5 @@ static void f90_types(void)
     REFUSED(MPI_Type_create_f90_integer(200, &type));
 }
 
-LT_MAIN("type_basic", TEST(sizes), TEST(names), TEST(envelopes_are_named), TEST(transfer), TEST(match_size), TEST(value_index),
-        TEST(f90_types))
+LT_MAIN("type_basic", TEST(sizes), TEST(names), TEST(envelopes_are_named), TEST(transfer), TEST(match_size),
+        TEST(value_index), TEST(f90_types))

@@ -1,4 +1,5 @@
-/* Every datatype constructor against the model of type_layout.h, their large-count forms, and nests of them: MPI-5 section 5.1. */
+/* Every datatype constructor against the model of type_layout.h, their large-count forms, and nests of them: MPI-5
+ * section 5.1. */
 #include "type_layout.h"
 
 /* Compares, frees type and model. */
@@ -10,7 +11,8 @@ static void done(const char *name, MPI_Datatype type, layout l)
     layout_free(&l);
 }
 
-/* Old types of several shapes, each with its model: plain, with a gap, with a negative lower bound, with an extent smaller than its data. */
+/* Old types of several shapes, each with its model: plain, with a gap, with a negative lower bound, with an extent
+ * smaller than its data. */
 enum { OLD = 5 };
 static MPI_Datatype old_types[OLD];
 static layout old_layouts[OLD];
@@ -48,7 +50,8 @@ static void contiguous(void)
 {
     for (int old = 0; old < OLD; old++) {
         for (int count = 1; count <= 40; count += 13) {
-            /* Old type 4 overlaps itself when repeated: legal to send, not to receive, so it is left to the forms that space it out. */
+            /* Old type 4 overlaps itself when repeated: legal to send, not to receive, so it is left to the forms that
+             * space it out. */
             if (old == 4 && count > 2)
                 continue;
             MPI_Datatype type;
@@ -56,7 +59,8 @@ static void contiguous(void)
             layout_place(&l, &old_layouts[old], 0, count);
             if (old == 4)
                 l.ub = l.lb + 64;
-            OK(count % 2 ? MPI_Type_contiguous_c(count, old_types[old], &type) : MPI_Type_contiguous(count, old_types[old], &type));
+            OK(count % 2 ? MPI_Type_contiguous_c(count, old_types[old], &type)
+                         : MPI_Type_contiguous(count, old_types[old], &type));
             if (old == 4) {
                 MPI_Datatype wide;
                 OK(MPI_Type_create_resized(type, 0, 64, &wide));
@@ -189,9 +193,11 @@ static void structure(void)
         layout_block(&l, at[1], 24);
         layout_block(&l, at[2], 4);
         layout_block(&l, at[3], 2);
-        /* The upper bound is rounded up to the strictest alignment among the types, as the compiler does for a structure. */
+        /* The upper bound is rounded up to the strictest alignment among the types, as the compiler does for a
+         * structure. */
         layout_bounds(&l, 0, sizeof(struct record));
-        OK(large ? MPI_Type_create_struct_c(4, lengths_c, at_c, types, &type) : MPI_Type_create_struct(4, lengths, at, types, &type));
+        OK(large ? MPI_Type_create_struct_c(4, lengths_c, at_c, types, &type)
+                 : MPI_Type_create_struct(4, lengths, at, types, &type));
         done("struct", type, l);
     }
 }
@@ -344,5 +350,6 @@ static void beyond_int(void)
     OK(MPI_Type_free(&bigger));
 }
 
-LT_MAIN("type_construct", TEST(setup), TEST(contiguous), TEST(vector), TEST(indexed), TEST(indexed_block), TEST(structure),
-        TEST(structure_of_derived), TEST(resized_and_dup), TEST(freed_early), TEST(empty_types), TEST(bottom), TEST(beyond_int))
+LT_MAIN("type_construct", TEST(setup), TEST(contiguous), TEST(vector), TEST(indexed), TEST(indexed_block),
+        TEST(structure), TEST(structure_of_derived), TEST(resized_and_dup), TEST(freed_early), TEST(empty_types),
+        TEST(bottom), TEST(beyond_int))

@@ -80,9 +80,11 @@ static void indexed(void)
     OK(MPI_Type_create_hindexed(3, lengths, bytes_at, MPI_INT, &t));
     check((struct expected){"hindexed", t, MPI_COMBINER_HINDEXED, 4, 3, 1, {3, 1, 2, 3}, {90, 40, -10}, {MPI_INT}});
     OK(MPI_Type_create_indexed_block(3, 2, at, MPI_INT, &t));
-    check((struct expected){"indexed_block", t, MPI_COMBINER_INDEXED_BLOCK, 5, 0, 1, {3, 2, 9, 4, -1}, .types = {MPI_INT}});
+    check((struct expected){
+        "indexed_block", t, MPI_COMBINER_INDEXED_BLOCK, 5, 0, 1, {3, 2, 9, 4, -1}, .types = {MPI_INT}});
     OK(MPI_Type_create_hindexed_block(3, 2, bytes_at, MPI_INT, &t));
-    check((struct expected){"hindexed_block", t, MPI_COMBINER_HINDEXED_BLOCK, 2, 3, 1, {3, 2}, {90, 40, -10}, {MPI_INT}});
+    check(
+        (struct expected){"hindexed_block", t, MPI_COMBINER_HINDEXED_BLOCK, 2, 3, 1, {3, 2}, {90, 40, -10}, {MPI_INT}});
 }
 
 static void structure(void)
@@ -93,7 +95,8 @@ static void structure(void)
     const MPI_Aint at[] = {0, 24, 64};
     const MPI_Datatype types[] = {MPI_DOUBLE, inner, MPI_CHAR};
     OK(MPI_Type_create_struct(3, lengths, at, types, &t));
-    check((struct expected){"struct", t, MPI_COMBINER_STRUCT, 4, 3, 3, {3, 2, 1, 4}, {0, 24, 64}, {MPI_DOUBLE, inner, MPI_CHAR}});
+    check((struct expected){
+        "struct", t, MPI_COMBINER_STRUCT, 4, 3, 3, {3, 2, 1, 4}, {0, 24, 64}, {MPI_DOUBLE, inner, MPI_CHAR}});
     OK(MPI_Type_contiguous(2, inner, &t));
     check((struct expected){"contiguous of derived", t, MPI_COMBINER_CONTIGUOUS, 1, 0, 1, {2}, .types = {inner}});
     OK(MPI_Type_free(&inner));
@@ -102,14 +105,22 @@ static void structure(void)
 static void arrays(void)
 {
     static const int sizes[] = {6, 7}, sub[] = {2, 3}, start[] = {1, 4}, grid[] = {2, 1};
-    static const int distributions[] = {MPI_DISTRIBUTE_CYCLIC, MPI_DISTRIBUTE_NONE}, arguments[] = {2, MPI_DISTRIBUTE_DFLT_DARG};
+    static const int distributions[] = {MPI_DISTRIBUTE_CYCLIC, MPI_DISTRIBUTE_NONE},
+                     arguments[] = {2, MPI_DISTRIBUTE_DFLT_DARG};
     MPI_Datatype t;
     OK(MPI_Type_create_subarray(2, sizes, sub, start, MPI_ORDER_FORTRAN, MPI_INT, &t));
-    check((struct expected){"subarray", t, MPI_COMBINER_SUBARRAY, 8, 0, 1, {2, 6, 7, 2, 3, 1, 4, MPI_ORDER_FORTRAN}, .types = {MPI_INT}});
+    check((struct expected){
+        "subarray", t, MPI_COMBINER_SUBARRAY, 8, 0, 1, {2, 6, 7, 2, 3, 1, 4, MPI_ORDER_FORTRAN}, .types = {MPI_INT}});
     OK(MPI_Type_create_darray(2, 1, 2, sizes, distributions, arguments, grid, MPI_ORDER_C, MPI_INT, &t));
-    check((struct expected){"darray", t, MPI_COMBINER_DARRAY, 12, 0, 1,
-                            {2, 1, 2, 6, 7, MPI_DISTRIBUTE_CYCLIC, MPI_DISTRIBUTE_NONE, 2, MPI_DISTRIBUTE_DFLT_DARG, 2, 1, MPI_ORDER_C},
-                            .types = {MPI_INT}});
+    check((struct expected){
+        "darray",
+        t,
+        MPI_COMBINER_DARRAY,
+        12,
+        0,
+        1,
+        {2, 1, 2, 6, 7, MPI_DISTRIBUTE_CYCLIC, MPI_DISTRIBUTE_NONE, 2, MPI_DISTRIBUTE_DFLT_DARG, 2, 1, MPI_ORDER_C},
+        .types = {MPI_INT}});
 }
 
 /* The contents of a type made with a large count are large counts, and the small form of the call refuses them. */
@@ -143,4 +154,5 @@ static void named_has_no_contents(void)
     FAILS(MPI_ERR_TYPE, MPI_Type_get_contents(MPI_INT, 0, 0, 0, integers, addresses, types));
 }
 
-LT_MAIN("type_contents", TEST(simple), TEST(indexed), TEST(structure), TEST(arrays), TEST(large), TEST(named_has_no_contents))
+LT_MAIN("type_contents", TEST(simple), TEST(indexed), TEST(structure), TEST(arrays), TEST(large),
+        TEST(named_has_no_contents))

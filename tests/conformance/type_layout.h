@@ -1,7 +1,7 @@
 /* A slow, obvious model of datatypes: a list of (offset, bytes) blocks in type-map order, with explicit bounds.
  *
- * Each constructor of the standard is written here a second time from its defining formula (MPI-5 section 5.1.2 onwards), with no
- * optimisation. The programs compare what the library moves with what the model says.
+ * Each constructor of the standard is written here a second time from its defining formula (MPI-5 section 5.1.2
+ * onwards), with no optimisation. The programs compare what the library moves with what the model says.
  */
 #ifndef LIMOSA_TYPE_LAYOUT_H
 #define LIMOSA_TYPE_LAYOUT_H
@@ -127,7 +127,8 @@ static LT_UNUSED void layout_compare(const char *name, MPI_Datatype type, const 
     first = low + (shift < 0 ? shift : 0);
     last = high + (shift > 0 ? shift : 0);
     size_t room = (size_t)(last - first), stream_bytes = COUNT * layout_size(l);
-    unsigned char *memory = lt_alloc(room), *expected = lt_alloc(room), *stream = lt_alloc(stream_bytes), *packed = lt_alloc(stream_bytes);
+    unsigned char *memory = lt_alloc(room), *expected = lt_alloc(room), *stream = lt_alloc(stream_bytes),
+                  *packed = lt_alloc(stream_bytes);
     lt_fill(memory, room, 1);
     layout_pack(l, memory - first, COUNT, stream);
     /* Pack and unpack. */
@@ -142,7 +143,8 @@ static LT_UNUSED void layout_compare(const char *name, MPI_Datatype type, const 
     OK(MPI_Unpack(stream, (int)stream_bytes, &position, memory - first, COUNT, type, MPI_COMM_WORLD));
     CHECK_INT(position, stream_bytes);
     CHECK_BYTES(memory, expected, room);
-    /* Typed to typed through a message to oneself; nothing between the blocks is touched. The signatures are equal, so bytes suffice. */
+    /* Typed to typed through a message to oneself; nothing between the blocks is touched. The signatures are equal, so
+     * bytes suffice. */
     unsigned char *arrived = lt_alloc(room);
     MPI_Request request;
     MPI_Status status;
@@ -157,7 +159,8 @@ static LT_UNUSED void layout_compare(const char *name, MPI_Datatype type, const 
     if (lt_size > 1) {
         int to = (lt_rank + 1) % lt_size, from = (lt_rank + lt_size - 1) % lt_size;
         memset(arrived, 0xaa, room);
-        OK(MPI_Sendrecv(memory - first, COUNT, type, to, TAG, arrived - first, COUNT, type, from, TAG, MPI_COMM_WORLD, &status));
+        OK(MPI_Sendrecv(memory - first, COUNT, type, to, TAG, arrived - first, COUNT, type, from, TAG, MPI_COMM_WORLD,
+                        &status));
         CHECK_BYTES(arrived, expected, room);
     }
     free(memory);

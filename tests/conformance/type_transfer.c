@@ -1,5 +1,5 @@
-/* Different types with equal signatures, partial receives, MPI_Get_count and MPI_Get_elements, packed messages, external32, attributes and
- * duplicates of types: MPI-5 sections 3.2.5, 5.1.5, 5.1.11, 5.2, 5.3, 7.7.4. */
+/* Different types with equal signatures, partial receives, MPI_Get_count and MPI_Get_elements, packed messages,
+ * external32, attributes and duplicates of types: MPI-5 sections 3.2.5, 5.1.5, 5.1.11, 5.2, 5.3, 7.7.4. */
 #include "limosa_test.h"
 
 static int to, from;
@@ -23,8 +23,8 @@ static void transpose(void)
         (&a[0][0])[i] = lt_rank * 10000 + i;
     for (int way = 0; way < 2; way++) {
         memset(b, 0, sizeof b);
-        OK(MPI_Sendrecv(a, way ? 1 : N * N, way ? columns : MPI_INT, to, 0, b, way ? N * N : 1, way ? MPI_INT : columns, from, 0,
-                        MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+        OK(MPI_Sendrecv(a, way ? 1 : N * N, way ? columns : MPI_INT, to, 0, b, way ? N * N : 1, way ? MPI_INT : columns,
+                        from, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
         for (int i = 0; i < N; i++) {
             for (int j = 0; j < N; j++)
                 CHECK_INT(b[i][j], from * 10000 + j * N + i);
@@ -34,14 +34,20 @@ static void transpose(void)
     OK(MPI_Type_free(&columns));
 }
 
-struct mixed { int a; double b; };
+struct mixed {
+    int a;
+    double b;
+};
 
 /* The same sequence (int, double) x n sent as a structure, received as an indexed type over two arrays. */
 static void structure_to_arrays(void)
 {
     enum { N = 300 };
     static struct mixed out[N];
-    static struct { int a[N]; double b[N]; } in;
+    static struct {
+        int a[N];
+        double b[N];
+    } in;
     MPI_Datatype one, record, spread, lengths_type;
     const int ones[] = {1, 1};
     const MPI_Aint at[] = {offsetof(struct mixed, a), offsetof(struct mixed, b)};
@@ -103,7 +109,10 @@ static void partial_elements(void)
             CHECK_INT(in[i], i < n ? i + 1 : 0);
     }
     /* Elements of (int, int, double): 16 bytes each, three basic elements. */
-    struct { int i[2]; double d; } out[2] = {{{1, 2}, 3}, {{4, 5}, 6}}, in[3];
+    struct {
+        int i[2];
+        double d;
+    } out[2] = {{{1, 2}, 3}, {{4, 5}, 6}}, in[3];
     for (int n = 1; n <= 2; n++) {
         OK(MPI_Sendrecv(out, n, nest, to, 0, in, 3, nest, from, 0, MPI_COMM_WORLD, &status));
         OK(MPI_Get_count(&status, nest, &count));
@@ -127,7 +136,8 @@ static void partial_elements(void)
     OK(MPI_Type_free(&nest));
 }
 
-/* Several items packed into one message, received as MPI_PACKED and unpacked; and received directly with the matching type. */
+/* Several items packed into one message, received as MPI_PACKED and unpacked; and received directly with the matching
+ * type. */
 static void packed_messages(void)
 {
     char buffer[1000], text[8];
@@ -185,8 +195,8 @@ static void external32(void)
     static const unsigned char expected[] = {
         0x01, 0x02, 0x03, 0x04,                         /* int 0x01020304 */
         0xfe, 0xdc,                                     /* short */
-        0x3f, 0xf8, 0, 0, 0, 0, 0, 0,                   /* double 1.5 */
-        0xc0, 0x20, 0, 0,                               /* float -2.5 */
+        0x3f, 0xf8, 0,    0,    0,    0,    0,    0,    /* double 1.5 */
+        0xc0, 0x20, 0,    0,                            /* float -2.5 */
         'a',                                            /* char */
         0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, /* long long */
     };
@@ -318,5 +328,5 @@ static void attributes(void)
     CHECK_INT(keyval, MPI_KEYVAL_INVALID);
 }
 
-LT_MAIN("type_transfer", TEST(setup), TEST(transpose), TEST(structure_to_arrays), TEST(partial_elements), TEST(packed_messages),
-        TEST(external32), TEST(overlapping_send), TEST(commit), TEST(attributes))
+LT_MAIN("type_transfer", TEST(setup), TEST(transpose), TEST(structure_to_arrays), TEST(partial_elements),
+        TEST(packed_messages), TEST(external32), TEST(overlapping_send), TEST(commit), TEST(attributes))

@@ -1,7 +1,8 @@
 /* Wrong arguments under MPI_ERRORS_RETURN: the right error class, nothing broken afterwards (MPI-5 section 9.4).
  *
- * Wrong handles in every position of every function are the business of the ABI crate's own tests; here are all other arguments, and
- * freed and uncommitted objects. Every rank makes the same mistakes, so the collective calls are wrong on all of them.
+ * Wrong handles in every position of every function are the business of the ABI crate's own tests; here are all other
+ * arguments, and freed and uncommitted objects. Every rank makes the same mistakes, so the collective calls are wrong
+ * on all of them.
  */
 #include "limosa_test.h"
 
@@ -32,7 +33,8 @@ typedef int send_fn(const void *, int, MPI_Datatype, int, int, MPI_Comm);
 typedef int isend_fn(const void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request *);
 typedef int send_c_fn(const void *, MPI_Count, MPI_Datatype, int, int, MPI_Comm);
 
-static isend_fn *const isends[] = {MPI_Isend, MPI_Ibsend, MPI_Issend, MPI_Irsend, MPI_Send_init, MPI_Bsend_init, MPI_Ssend_init, MPI_Rsend_init};
+static isend_fn *const isends[] = {MPI_Isend,     MPI_Ibsend,     MPI_Issend,     MPI_Irsend,
+                                   MPI_Send_init, MPI_Bsend_init, MPI_Ssend_init, MPI_Rsend_init};
 static send_fn *const sends[] = {MPI_Send, MPI_Bsend, MPI_Ssend, MPI_Rsend};
 static send_c_fn *const sends_c[] = {MPI_Send_c, MPI_Bsend_c, MPI_Ssend_c, MPI_Rsend_c};
 
@@ -49,7 +51,14 @@ static void sending(void)
     OK(MPI_Comm_dup(MPI_COMM_WORLD, &gone));
     MPI_Comm gone_value = gone;
     OK(MPI_Comm_free(&gone));
-    const struct { int error, count; MPI_Datatype type; int to, tag; MPI_Comm comm; const void *buffer; const char *what; } cases[] = {
+    const struct {
+        int error, count;
+        MPI_Datatype type;
+        int to, tag;
+        MPI_Comm comm;
+        const void *buffer;
+        const char *what;
+    } cases[] = {
         {MPI_ERR_COUNT, -1, MPI_INT, 0, 1, MPI_COMM_WORLD, value, "negative count"},
         {MPI_ERR_COUNT, INT_MIN, MPI_INT, 0, 1, MPI_COMM_WORLD, value, "most negative count"},
         {MPI_ERR_RANK, 1, MPI_INT, lt_size, 1, MPI_COMM_WORLD, value, "rank beyond the end"},
@@ -66,18 +75,22 @@ static void sending(void)
         {MPI_ERR_COMM, 1, MPI_INT, 0, 1, MPI_COMM_NULL, value, "no communicator"},
         {MPI_ERR_COMM, 1, MPI_INT, 0, 1, gone_value, value, "freed communicator"},
         {MPI_ERR_BUFFER, 1, MPI_INT, 0, 1, MPI_COMM_WORLD, NULL, "null buffer"},
-        {MPI_ERR_TAG, 1, MPI_INT, 0, upper == INT_MAX ? -9 : upper + 1, MPI_COMM_WORLD, value, "tag above the upper bound"},
+        {MPI_ERR_TAG, 1, MPI_INT, 0, upper == INT_MAX ? -9 : upper + 1, MPI_COMM_WORLD, value,
+         "tag above the upper bound"},
     };
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         lt_current = cases[c].what;
         for (int m = 0; m < 4; m++) {
-            FAILS(cases[c].error, sends[m](cases[c].buffer, cases[c].count, cases[c].type, cases[c].to, cases[c].tag, cases[c].comm));
-            FAILS(cases[c].error, sends_c[m](cases[c].buffer, cases[c].count, cases[c].type, cases[c].to, cases[c].tag, cases[c].comm));
+            FAILS(cases[c].error,
+                  sends[m](cases[c].buffer, cases[c].count, cases[c].type, cases[c].to, cases[c].tag, cases[c].comm));
+            FAILS(cases[c].error,
+                  sends_c[m](cases[c].buffer, cases[c].count, cases[c].type, cases[c].to, cases[c].tag, cases[c].comm));
         }
         for (int m = 0; m < 8; m++)
-            FAILS(cases[c].error, isends[m](cases[c].buffer, cases[c].count, cases[c].type, cases[c].to, cases[c].tag, cases[c].comm, &request));
-        FAILS(cases[c].error, MPI_Sendrecv(cases[c].buffer, cases[c].count, cases[c].type, cases[c].to, cases[c].tag, value, 1, MPI_INT,
-                                           MPI_PROC_NULL, 0, cases[c].comm, &status));
+            FAILS(cases[c].error, isends[m](cases[c].buffer, cases[c].count, cases[c].type, cases[c].to, cases[c].tag,
+                                            cases[c].comm, &request));
+        FAILS(cases[c].error, MPI_Sendrecv(cases[c].buffer, cases[c].count, cases[c].type, cases[c].to, cases[c].tag,
+                                           value, 1, MPI_INT, MPI_PROC_NULL, 0, cases[c].comm, &status));
         usable();
     }
     OK(MPI_Type_free(&uncommitted));
@@ -89,7 +102,14 @@ static void receiving(void)
     MPI_Message message = MPI_MESSAGE_NULL;
     int flag;
     OK(MPI_Type_contiguous(2, MPI_INT, &uncommitted));
-    const struct { int error, count; MPI_Datatype type; int from, tag; MPI_Comm comm; void *buffer; const char *what; } cases[] = {
+    const struct {
+        int error, count;
+        MPI_Datatype type;
+        int from, tag;
+        MPI_Comm comm;
+        void *buffer;
+        const char *what;
+    } cases[] = {
         {MPI_ERR_COUNT, -1, MPI_INT, 0, 1, MPI_COMM_WORLD, value, "negative count"},
         {MPI_ERR_RANK, 1, MPI_INT, lt_size, 1, MPI_COMM_WORLD, value, "rank beyond the end"},
         {MPI_ERR_RANK, 1, MPI_INT, -77, 1, MPI_COMM_WORLD, value, "negative rank"},
@@ -102,11 +122,14 @@ static void receiving(void)
     };
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         lt_current = cases[c].what;
-        FAILS(cases[c].error, MPI_Recv(cases[c].buffer, cases[c].count, cases[c].type, cases[c].from, cases[c].tag, cases[c].comm, &status));
-        FAILS(cases[c].error, MPI_Irecv(cases[c].buffer, cases[c].count, cases[c].type, cases[c].from, cases[c].tag, cases[c].comm, &request));
-        FAILS(cases[c].error, MPI_Recv_init(cases[c].buffer, cases[c].count, cases[c].type, cases[c].from, cases[c].tag, cases[c].comm, &request));
-        FAILS(cases[c].error, MPI_Sendrecv(value, 0, MPI_INT, MPI_PROC_NULL, 0, cases[c].buffer, cases[c].count, cases[c].type,
-                                           cases[c].from, cases[c].tag, cases[c].comm, &status));
+        FAILS(cases[c].error, MPI_Recv(cases[c].buffer, cases[c].count, cases[c].type, cases[c].from, cases[c].tag,
+                                       cases[c].comm, &status));
+        FAILS(cases[c].error, MPI_Irecv(cases[c].buffer, cases[c].count, cases[c].type, cases[c].from, cases[c].tag,
+                                        cases[c].comm, &request));
+        FAILS(cases[c].error, MPI_Recv_init(cases[c].buffer, cases[c].count, cases[c].type, cases[c].from, cases[c].tag,
+                                            cases[c].comm, &request));
+        FAILS(cases[c].error, MPI_Sendrecv(value, 0, MPI_INT, MPI_PROC_NULL, 0, cases[c].buffer, cases[c].count,
+                                           cases[c].type, cases[c].from, cases[c].tag, cases[c].comm, &status));
         usable();
     }
     lt_current = "probing";
@@ -219,7 +242,8 @@ static void collectives(void)
     FAILS(MPI_ERR_COUNT, MPI_Allgather(out, 1, MPI_INT, in, -1, MPI_INT, world));
     FAILS(MPI_ERR_COUNT, MPI_Allgatherv(out, 1, MPI_INT, in, negative, displacements, MPI_INT, world));
     FAILS(MPI_ERR_COUNT, MPI_Alltoall(out, -1, MPI_INT, in, -1, MPI_INT, world));
-    FAILS(MPI_ERR_COUNT, MPI_Alltoallv(out, negative, displacements, MPI_INT, in, counts, displacements, MPI_INT, world));
+    FAILS(MPI_ERR_COUNT,
+          MPI_Alltoallv(out, negative, displacements, MPI_INT, in, counts, displacements, MPI_INT, world));
     FAILS(MPI_ERR_COUNT, MPI_Alltoallw(out, counts, displacements, types, in, negative, displacements, types, world));
     FAILS(MPI_ERR_COUNT, MPI_Reduce(out, in, -1, MPI_INT, MPI_SUM, 0, world));
     FAILS(MPI_ERR_COUNT, MPI_Allreduce(out, in, -1, MPI_INT, MPI_SUM, world));
@@ -303,7 +327,8 @@ static void datatypes(void)
     REFUSED(MPI_Type_create_subarray(2, sizes, inside, late, MPI_ORDER_C, MPI_INT, &type));
     REFUSED(MPI_Type_create_subarray(2, sizes, inside, start, 99, MPI_INT, &type));
     REFUSED(MPI_Type_create_subarray(0, sizes, inside, start, MPI_ORDER_C, MPI_INT, &type));
-    int distributions[] = {MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_BLOCK}, arguments[] = {1, MPI_DISTRIBUTE_DFLT_DARG}, grid[] = {2, 2};
+    int distributions[] = {MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_BLOCK}, arguments[] = {1, MPI_DISTRIBUTE_DFLT_DARG},
+        grid[] = {2, 2};
     REFUSED(MPI_Type_create_darray(4, 0, 2, sizes, distributions, arguments, grid, MPI_ORDER_C, MPI_INT, &type));
     arguments[0] = MPI_DISTRIBUTE_DFLT_DARG;
     REFUSED(MPI_Type_create_darray(5, 0, 2, sizes, distributions, arguments, grid, MPI_ORDER_C, MPI_INT, &type));
@@ -402,5 +427,5 @@ static void other_objects(void)
     usable();
 }
 
-LT_MAIN("bad_arguments", TEST(sending), TEST(receiving), TEST(requests), TEST(collectives), TEST(datatypes), TEST(communicators),
-        TEST(other_objects))
+LT_MAIN("bad_arguments", TEST(sending), TEST(receiving), TEST(requests), TEST(collectives), TEST(datatypes),
+        TEST(communicators), TEST(other_objects))

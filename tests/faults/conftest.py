@@ -42,7 +42,12 @@ def job():
     jobs: list[Job] = []
 
     def start(
-        command: list[str], n: int = 2, options: list[str] | None = None, env: dict[str, str] | None = None, wrapper=(), **popen
+        command: list[str],
+        n: int = 2,
+        options: list[str] | None = None,
+        env: dict[str, str] | None = None,
+        wrapper=(),
+        **popen,
     ) -> Job:
         line = [*wrapper, tool("mpiexec"), *(options or []), "-n", str(n), *map(str, command)]
         jobs.append(Job(line, env={**os.environ, **(env or {})}, **popen))
@@ -63,7 +68,16 @@ def program(tmp_path_factory):
         if name not in done:
             target = folder / name
             include = f"-I{ROOT / 'tests' / 'conformance'}"
-            flags = ["-std=c11", "-D_GNU_SOURCE", "-O1", "-g", "-Wall", "-Wextra", "-Wno-nonnull", "-Wno-missing-field-initializers"]
+            flags = [
+                "-std=c11",
+                "-D_GNU_SOURCE",
+                "-O1",
+                "-g",
+                "-Wall",
+                "-Wextra",
+                "-Wno-nonnull",
+                "-Wno-missing-field-initializers",
+            ]
             command = [tool("mpicc"), *flags, include, str(HERE / f"{name}.c"), "-o", str(target), "-lpthread"]
             built = subprocess.run(command, capture_output=True, text=True)
             assert built.returncode == 0, built.stderr

@@ -1,8 +1,9 @@
 /* What survivors see of a killed rank, with MPI_ERRORS_RETURN.  usage: deaths WHAT FILE
  *
- * Rank 1 is going to be killed. The others begin what WHAT says, which needs rank 1, and must get MPI_ERR_PROC_ABORTED. Then they look that they can
- * still communicate with each other, and that nothing else succeeds with the dead. What they find goes to FILE.RANK, since the launcher,
- * which reads their output, is stopped: "ok" at the end, or what was wrong.
+ * Rank 1 is going to be killed. The others begin what WHAT says, which needs rank 1, and must get MPI_ERR_PROC_ABORTED.
+ * Then they look that they can still communicate with each other, and that nothing else succeeds with the dead. What
+ * they find goes to FILE.RANK, since the launcher, which reads their output, is stopped: "ok" at the end, or what was
+ * wrong.
  */
 #include <mpi.h>
 
@@ -75,7 +76,7 @@ static int play(const char *what)
 {
     int n = bytes_of(what), flag = 0, code = MPI_SUCCESS;
     MPI_Comm all = MPI_COMM_WORLD;
-    MPI_Request requests[2] = { MPI_REQUEST_NULL, MPI_REQUEST_NULL };
+    MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
     MPI_Message message;
     int (*end)(MPI_Request *) = strstr(what, "test") != NULL ? test_for : wait_for;
 
@@ -147,7 +148,7 @@ static int play(const char *what)
         return code == MPI_SUCCESS && rank == 0 ? MPI_Barrier(all) : code;
     }
     if (strncmp(what, "dup", 3) == 0)
-        return MPI_Comm_split(all, 0, rank, &(MPI_Comm){ MPI_COMM_NULL });
+        return MPI_Comm_split(all, 0, rank, &(MPI_Comm){MPI_COMM_NULL});
     if (strncmp(what, "ibarrier", 8) == 0)
         MPI_Ibarrier(all, &requests[0]);
     else if (strncmp(what, "ibcast", 6) == 0)
@@ -173,7 +174,7 @@ static int storm(void)
     int code = MPI_SUCCESS;
     unsigned step = 0;
     while (code == MPI_SUCCESS) {
-        static const int bytes[] = { 8, 3000, 70000, 600000, 2400000 };
+        static const int bytes[] = {8, 3000, 70000, 600000, 2400000};
         int n = bytes[step / 7 % 5], root = (int)(step % (unsigned)size);
         MPI_Request request;
         switch (step++ % 7) {
@@ -218,7 +219,8 @@ static void survivors_go_on(void)
 {
     int partner = rank == 0 ? 2 : 0, sum = 0;
     memset(buffer, rank, LARGE);
-    if (MPI_Sendrecv(buffer, LARGE, MPI_BYTE, partner, 1, other, LARGE, MPI_BYTE, partner, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE) != MPI_SUCCESS)
+    if (MPI_Sendrecv(buffer, LARGE, MPI_BYTE, partner, 1, other, LARGE, MPI_BYTE, partner, 1, MPI_COMM_WORLD,
+                     MPI_STATUS_IGNORE) != MPI_SUCCESS)
         fail("a message between survivors failed");
     if (other[0] != (char)partner || other[LARGE - 1] != (char)partner)
         fail("a message between survivors has wrong bytes");

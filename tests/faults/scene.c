@@ -41,7 +41,8 @@ static void ring(void)
     for (int round = 0; round < 3; round++) {
         for (size_t i = 0; i < bytes; i++)
             out[i] = (unsigned char)(i * 7 + (size_t)rank + (size_t)round);
-        MPI_Sendrecv(out, (int)bytes, MPI_BYTE, to, 0, in, (int)bytes, MPI_BYTE, from, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Sendrecv(out, (int)bytes, MPI_BYTE, to, 0, in, (int)bytes, MPI_BYTE, from, 0, MPI_COMM_WORLD,
+                     MPI_STATUS_IGNORE);
         for (size_t i = 0; i < bytes; i++) {
             if (in[i] != (unsigned char)(i * 7 + (size_t)from + (size_t)round)) {
                 fprintf(stderr, "scene: rank %d: wrong byte %zu of %zu\n", rank, i, bytes);
@@ -238,7 +239,10 @@ static void expect_no_memory(int code)
 {
     int class = MPI_SUCCESS;
     MPI_Error_class(code, &class);
-    printf("rank %d: %s\n", rank, class == MPI_ERR_NO_MEM ? "out of memory" : code == MPI_SUCCESS ? "no error" : "wrong error");
+    printf("rank %d: %s\n", rank,
+           class == MPI_ERR_NO_MEM ? "out of memory"
+           : code == MPI_SUCCESS   ? "no error"
+                                   : "wrong error");
 }
 
 /* There is no memory for the connections that a collective needs. */
@@ -350,12 +354,31 @@ static const struct {
     const char *name;
     void (*play)(void);
 } scenes[] = {
-    {"ring", ring},         {"work", work_forever},       {"wait", wait_forever}, {"children", with_children}, {"leave", leave},
-    {"crash", crash},       {"fork", fork_and_compute},   {"fork-mpi", fork_and_call}, {"talk", talk_forever}, {"deadlock", deadlock},
-    {"missing", missing},   {"left", left},               {"sleeper", sleeper},   {"slow-child", parent_of_a_slow_child},
-    {"computer", computer}, {"poller", poller},           {"devour", devour},     {"nothing", nothing},
-    {"denied-ring", ring},  {"half-denied-ring", ring},   {"undumpable-ring", ring}, {"no-barrier-ring", ring},
-    {"lanes", no_room_for_lanes}, {"flood", flood},       {"transfer", killed_in_transfer},
+    {"ring", ring},
+    {"work", work_forever},
+    {"wait", wait_forever},
+    {"children", with_children},
+    {"leave", leave},
+    {"crash", crash},
+    {"fork", fork_and_compute},
+    {"fork-mpi", fork_and_call},
+    {"talk", talk_forever},
+    {"deadlock", deadlock},
+    {"missing", missing},
+    {"left", left},
+    {"sleeper", sleeper},
+    {"slow-child", parent_of_a_slow_child},
+    {"computer", computer},
+    {"poller", poller},
+    {"devour", devour},
+    {"nothing", nothing},
+    {"denied-ring", ring},
+    {"half-denied-ring", ring},
+    {"undumpable-ring", ring},
+    {"no-barrier-ring", ring},
+    {"lanes", no_room_for_lanes},
+    {"flood", flood},
+    {"transfer", killed_in_transfer},
     {"flood-of-a-computer", flood_of_a_computer},
 };
 

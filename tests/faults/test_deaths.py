@@ -88,7 +88,10 @@ def test_a_death_counts_more_than_the_aborts_that_follow_it(job, program, tmp_pa
     os.kill(running.process.pid, signal.SIGSTOP)
     os.kill(pids[1], signal.SIGKILL)
     end = time.monotonic() + PATIENCE
-    while any(Path(f"/proc/{pids[rank]}").exists() and state_of(pids[rank]) not in "ZX" for rank in (0, 2)) and time.monotonic() < end:
+    while (
+        any(Path(f"/proc/{pids[rank]}").exists() and state_of(pids[rank]) not in "ZX" for rank in (0, 2))
+        and time.monotonic() < end
+    ):
         time.sleep(0.01)
     os.kill(running.process.pid, signal.SIGCONT)
     outcome = running.wait(PATIENCE)

@@ -17,7 +17,9 @@ def test_two_ranks_that_both_receive(job, program):
     outcome = job([program("scene"), "deadlock"], n=2, options=ABORT).wait(10)
     assert outcome.code == HANG_CODE, outcome.text
     for rank in (0, 1):
-        assert re.search(rf"rank {rank}: MPI_Recv from rank {1 - rank}, tag 7, on MPI_COMM_WORLD", outcome.err), outcome.err
+        assert re.search(rf"rank {rank}: MPI_Recv from rank {1 - rank}, tag 7, on MPI_COMM_WORLD", outcome.err), (
+            outcome.err
+        )
     assert "circle" in outcome.err
 
 

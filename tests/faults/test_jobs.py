@@ -125,7 +125,9 @@ def test_a_small_dev_shm_does_not_matter(job, program, size):
     if subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode != 0:
         pytest.skip("no mount namespaces for this user")
     script = 'mount -t tmpfs -o size=64m tmpfs /dev/shm && exec "$@"'
-    outcome = job([program("scene"), "ring", str(size)], n=4, wrapper=["unshare", "-m", "sh", "-c", script, "sh"]).wait(30)
+    outcome = job([program("scene"), "ring", str(size)], n=4, wrapper=["unshare", "-m", "sh", "-c", script, "sh"]).wait(
+        30
+    )
     assert outcome.code == 0, outcome.text
     assert outcome.out.count("done") == 4
 
@@ -152,7 +154,10 @@ def test_a_limit_of_address_space_gives_success_or_a_clear_error(job, program, k
 @pytest.fixture
 def cgroup():
     """A control group for memory; the function puts a command into it with a limit."""
-    for root, limit in ((Path("/sys/fs/cgroup/memory"), "memory.limit_in_bytes"), (Path("/sys/fs/cgroup"), "memory.max")):
+    for root, limit in (
+        (Path("/sys/fs/cgroup/memory"), "memory.limit_in_bytes"),
+        (Path("/sys/fs/cgroup"), "memory.max"),
+    ):
         group = root / f"limosa-test-{os.getpid()}"
         try:
             group.mkdir()
@@ -272,7 +277,9 @@ def test_a_reader_that_goes_away_ends_the_job(job, program):
 
 def test_closed_standard_files_do_no_harm(job, program):
     for closing in ("<&-", ">&-", "2>&-", "<&- >&- 2>&-"):
-        outcome = job([program("scene"), "ring", "100000"], n=3, wrapper=["sh", "-c", f'exec "$@" {closing}', "sh"]).wait(20)
+        outcome = job(
+            [program("scene"), "ring", "100000"], n=3, wrapper=["sh", "-c", f'exec "$@" {closing}', "sh"]
+        ).wait(20)
         assert outcome.code == 0, (closing, outcome.text)
 
 

@@ -10,7 +10,17 @@ import pytest
 pytestmark = [pytest.mark.usefixtures("limosa"), pytest.mark.quiet]
 
 SCENE = Path(__file__).resolve().parent / "scene.py"
-CHILDREN = ["fork-exit", "fork-fall", "fork-objects", "fork-call", "fork-abort", "programs", "pool-fork", "pool-spawn", "pool-forkserver"]
+CHILDREN = [
+    "fork-exit",
+    "fork-fall",
+    "fork-objects",
+    "fork-call",
+    "fork-abort",
+    "programs",
+    "pool-fork",
+    "pool-spawn",
+    "pool-forkserver",
+]
 
 
 @pytest.mark.parametrize("scene", CHILDREN)
@@ -40,7 +50,10 @@ def test_an_exception_with_a_message_under_way_is_shown_and_the_hang_reported(jo
 def test_an_exception_that_nobody_catches_says_what_was_wrong(job, python):
     outcome = job([python, SCENE, "wrong-rank"], n=2, options=["--on-hang=off"]).wait(10)
     assert outcome.code != 0, outcome.text
-    assert re.search(r"MPI\.Exception: MPI_Send(_c)?: the destination rank is 4711, but MPI_COMM_WORLD has ranks 0 to 1\b", outcome.err)
+    assert re.search(
+        r"MPI\.Exception: MPI_Send(_c)?: the destination rank is 4711, but MPI_COMM_WORLD has ranks 0 to 1\b",
+        outcome.err,
+    )
 
 
 def test_every_exception_keeps_its_own_sentence(job, python):

@@ -32,7 +32,12 @@ def job(libraries):
         if on not in libraries:
             pytest.skip("MPICH is not installed and could not be: that needs a connection to the Python package index")
         library = libraries[on]
-        command = [*library.launcher(n, os.cpu_count() or 1), sys.executable, str(KERNELS / program), *map(str, arguments)]
+        command = [
+            *library.launcher(n, os.cpu_count() or 1),
+            sys.executable,
+            str(KERNELS / program),
+            *map(str, arguments),
+        ]
         outcome = Job(command, env=variables(library) | (env or {})).wait(60)
         return outcome.code, outcome.text
 

@@ -1,4 +1,4 @@
-"""Every kernel gives the right answer with every module, on one process and on several, on Limosa and on MPICH; and in C."""
+"""Every kernel gives the right answer with every module, on one process and several, on Limosa and MPICH; and in C."""
 
 import json
 import subprocess
@@ -102,18 +102,28 @@ def run_c(libraries, program, *arguments, n):
 @pytest.mark.parametrize("n", [1, 2, 5])
 @pytest.mark.parametrize(
     "command",
-    ["inner --n 1001 --repeat 2", "wave3d --n 9", "wave3d --n 9 --overlap", "cg --n 33 --tolerance 1e-20", "mandelbrot --n 61"],
+    [
+        "inner --n 1001 --repeat 2",
+        "wave3d --n 9",
+        "wave3d --n 9 --overlap",
+        "cg --n 33 --tolerance 1e-20",
+        "mandelbrot --n 61",
+    ],
 )
 def test_twins_in_c(libraries, in_c, command, n):
     name, *options = command.split()
     done = run_c(libraries, in_c / name, "--json", *options, n=n)
     assert done.returncode == 0, done.stderr
     found = records(done.stdout)
-    assert found and all(record["verified"] and record["ranks"] == n and record["x"]["module"] == "c" for record in found)
+    assert found and all(
+        record["verified"] and record["ranks"] == n and record["x"]["module"] == "c" for record in found
+    )
 
 
 def test_twins_in_c_measure_and_refuse(libraries, in_c):
-    done = run_c(libraries, in_c / "micro", "--json", "--factor", "1024", "--max-bytes", "8192", "--only", "pingpong,reduce", n=2)
+    done = run_c(
+        libraries, in_c / "micro", "--json", "--factor", "1024", "--max-bytes", "8192", "--only", "pingpong,reduce", n=2
+    )
     assert [(record["bench"], record["bytes"]) for record in records(done.stdout)] == [
         ("pingpong", 8), ("pingpong", 8192), ("reduce", 8), ("reduce", 8192),
     ], done.stderr  # fmt: skip

@@ -13,7 +13,9 @@ from mandelbrot import escape
 from micro.micro import sizes
 from wave3d import stencil
 
-sizes_and_counts = st.tuples(st.integers(1, 24), st.integers(1, 24)).filter(lambda pair: max(grid(pair[1], 3)) <= pair[0])
+sizes_and_counts = st.tuples(st.integers(1, 24), st.integers(1, 24)).filter(
+    lambda pair: max(grid(pair[1], 3)) <= pair[0]
+)
 
 
 def test_grids_have_the_least_surface():
@@ -78,7 +80,14 @@ def test_steps_agree_with_plain_loops(name):
     expected = before.copy()
     for place in np.ndindex(*(last - first for first, last in box)):
         i, j, k = (first + 1 + at for (first, _), at in zip(box, place))
-        around = now[i - 1, j, k] + now[i + 1, j, k] + now[i, j - 1, k] + now[i, j + 1, k] + now[i, j, k - 1] + now[i, j, k + 1]
+        around = (
+            now[i - 1, j, k]
+            + now[i + 1, j, k]
+            + now[i, j - 1, k]
+            + now[i, j + 1, k]
+            + now[i, j, k - 1]
+            + now[i, j, k + 1]
+        )
         expected[i, j, k] = 2 * now[i, j, k] - before[i, j, k] + 0.25 * (around - 6 * now[i, j, k])
     stencil.STEPS[name]()(now, before, 0.25, box)
     np.testing.assert_allclose(before, expected, rtol=0, atol=1e-14)

@@ -1,4 +1,4 @@
-"""Runs a script as if it were a job of some library, once, and prints the records as JSON: ``run_once.py SCRIPT LIMIT``.
+"""Runs a script as if it were a job of some library, once, and prints the records: ``run_once.py SCRIPT LIMIT``.
 
 A process of its own, because a run ends everything that descends from the process that started it.
 """
@@ -28,5 +28,7 @@ class Plain(Library):
 script = Path(sys.argv[1])
 task = schedule.Task(catalogue.Program("script", script, (2,)), 2, ("some", "more"))
 runner.adopt_orphans()
-record, samples = runner.run(runner.Prepared(Plain(Path("/")), "1", 2), script, task, ["--quick"], 0, float(sys.argv[2]))
+record, samples = runner.run(
+    runner.Prepared(Plain(Path("/")), "1", 2), script, task, ["--quick"], 0, float(sys.argv[2])
+)
 print(json.dumps({"run": asdict(record), "samples": [asdict(sample) for sample in samples]}))

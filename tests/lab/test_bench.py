@@ -23,10 +23,16 @@ def bench(*arguments, cwd, command=(sys.executable, "-m", "limosa_lab", "bench")
 @pytest.mark.parametrize(
     "arguments, words",
     [
-        (["--against", "mpich,lam"], "`lam` is no library that can be measured against\nhint: known: mpich, openmpi, intel"),
+        (
+            ["--against", "mpich,lam"],
+            "`lam` is no library that can be measured against\nhint: known: mpich, openmpi, intel",
+        ),
         (["--programs", "p2q"], "there is no benchmark program or group `p2q`"),
         (["--only", "brast"], "none of the chosen programs has a benchmark `brast`"),
-        (["--programs", "pingpong", "--ranks", "3"], "none of the chosen programs runs at 3 ranks\nhint: possible: pingpong at 2"),
+        (
+            ["--programs", "pingpong", "--ranks", "3"],
+            "none of the chosen programs runs at 3 ranks\nhint: possible: pingpong at 2",
+        ),
         (["--ranks", "2,many"], "`2,many` is no list of positive numbers such as 2,4,8"),
         (["--forms", "warm"], "`warm` is not hot, cold or hot,cold"),
         (["--rounds", "0"], "--rounds 0: at least one round is needed"),
@@ -44,7 +50,9 @@ def test_a_wrong_argument_is_named(tmp_path, arguments, words):
 
 def test_missing_packages_are_named(tmp_path):
     """An interpreter without site packages has none of them."""
-    package = subprocess.run([sys.executable, "-c", "import limosa_lab; print(limosa_lab.__path__[0])"], capture_output=True, text=True)
+    package = subprocess.run(
+        [sys.executable, "-c", "import limosa_lab; print(limosa_lab.__path__[0])"], capture_output=True, text=True
+    )
     folder = str(Path(package.stdout.strip()).parent)
     # Only the package itself is visible, by a link.
     (tmp_path / "limosa_lab").symlink_to(Path(folder) / "limosa_lab")
@@ -62,7 +70,10 @@ def test_the_list_shows_programs_and_groups(tmp_path):
 
 
 def test_a_measurement_with_limosa_alone(tmp_path):
-    """From the limosa command to samples, tables and plots; a second one is made from the cached binary and refuses the same folder."""
+    """From the limosa command to samples, tables and plots.
+
+    A second one is made from the cached binary and refuses the same folder.
+    """
     words = [
         "--quick",
         "--programs",
@@ -89,7 +100,9 @@ def test_a_measurement_with_limosa_alone(tmp_path):
     assert environment["libraries"][0]["name"] == "limosa"
     assert {"cpu", "kernel", "mitigations", "load", "time", "processors"} <= set(environment)
     runs = [line for line in middle if line["kind"] == "run"]
-    assert [(line["round"], line["outcome"], line["left_behind"]) for line in runs] == [(0, "ok", 0), (1, "ok", 0)], runs
+    assert [(line["round"], line["outcome"], line["left_behind"]) for line in runs] == [(0, "ok", 0), (1, "ok", 0)], (
+        runs
+    )
     assert all(line["flag"] is None or len(line["flag"]) == 2 for line in middle)
     assert all(line["flag"] for line in middle) or environment["processors"] < 2
     samples = [line for line in middle if line["kind"] == "sample" and line["metric"] == "latency"]

@@ -109,14 +109,21 @@ def test_comparisons_without_peers_are_not_measured(keep):
 
 @pytest.mark.parametrize("latency, verdict", [(0.27, "met"), (0.29, "NOT MET")])
 def test_pingpong_is_held_against_the_flag(keep, latency, verdict):
-    folder = keep(environment(), sample("limosa", "flag", [0.2], ranks=1), *every_library("pingpong", [latency, 0.9, 0.4, 0.3]), END)
+    folder = keep(
+        environment(),
+        sample("limosa", "flag", [0.2], ranks=1),
+        *every_library("pingpong", [latency, 0.9, 0.4, 0.3]),
+        END,
+    )
     row = promise(folder, "flag")
     assert row.verdict == verdict
     assert row.peers["mpich"] == "4.5 x"
 
 
 def test_one_slower_size_breaks_the_promise_and_is_named(keep):
-    lines = every_library("pingpong", [1.0, 2.0, 2.0, 2.0]) + every_library("pingpong", [5.0, 9.0, 4.0, 9.0], bytes=65536)
+    lines = every_library("pingpong", [1.0, 2.0, 2.0, 2.0]) + every_library(
+        "pingpong", [5.0, 9.0, 4.0, 9.0], bytes=65536
+    )
     row = promise(keep(environment(), *lines, END), "pingpong, hot")
     assert row.verdict == "NOT MET"
     assert row.measured == "worst 1.25 x; 1 of 2 met"
@@ -148,7 +155,9 @@ def test_waiting_independence_memory_and_start_are_judged(keep):
     lines += every_library("independence_send", [1.5, 50, 50, 50], metric="ratio", unit="x", bytes=4 << 20)
     lines += every_library("overlap_transfer", [95, 0, 0, 9], metric="overlap", unit="%", x={"computing": "sender"})
     lines += every_library("overlap_transfer", [10, 0, 0, 9], metric="overlap", unit="%", x={"computing": "both"})
-    lines += every_library("memory", [2.5, 30, 30, 70], metric="growth", unit="MB", ranks=8, x={"kind": "pss", "partners": 7})
+    lines += every_library(
+        "memory", [2.5, 30, 30, 70], metric="growth", unit="MB", ranks=8, x={"kind": "pss", "partners": 7}
+    )
     lines += every_library("start", [0.06, 0.2, 1.2, 0.5], metric="time", unit="s", ranks=8)
     folder = keep(environment(), *lines, END)
     verdicts = {
@@ -171,7 +180,13 @@ def test_the_report_is_written_with_all_its_plots(keep):
         lines += every_library("bcast", [2.0, 4.0, 3.0, 5.0], bytes=length, ranks=4, program="collectives")
     for ranks in (1, 2, 4, 8):
         lines += every_library(
-            "start", [0.01 * ranks, 0.2, 1.2, 0.5], metric="time", unit="s", ranks=ranks, program="init_finalize", bytes=0
+            "start",
+            [0.01 * ranks, 0.2, 1.2, 0.5],
+            metric="time",
+            unit="s",
+            ranks=ranks,
+            program="init_finalize",
+            bytes=0,
         )
     for posted in (1, 10, 1000):
         lines += every_library("matching_posted", [1.0, posted, posted, 2.0], x={"posted": posted}, program="matching")
@@ -181,7 +196,12 @@ def test_the_report_is_written_with_all_its_plots(keep):
     for words in ["Test Processor 9000", "## Budgets", "## Plots", "bcast, hot: latency in us", "LIMOSA_WAIT=auto"]:
         assert words in page, words
     assert "## Doubts" not in page
-    drawn = ["pingpong-hot-latency", "collectives-hot-ratio", "start-hot-time-ranks", "matching_posted-hot-latency-posted"]
+    drawn = [
+        "pingpong-hot-latency",
+        "collectives-hot-ratio",
+        "start-hot-time-ranks",
+        "matching_posted-hot-latency-posted",
+    ]
     for name in drawn:
         assert f"](plots/{name}.png)" in page
         for kind in ("png", "svg"):
@@ -195,7 +215,9 @@ def test_a_measurement_that_was_cut_short_can_be_reported(keep):
     assert "Other programs used 48 % of the processors at the start" in text
 
 
-@pytest.mark.parametrize("lines, words", [("", "no environment record"), ('{"kind": "run"}\n', "line 1"), ("not JSON\n", "line 1")])
+@pytest.mark.parametrize(
+    "lines, words", [("", "no environment record"), ('{"kind": "run"}\n', "line 1"), ("not JSON\n", "line 1")]
+)
 def test_a_broken_file_is_named_with_the_line(tmp_path, lines, words):
     (tmp_path / "samples.jsonl").write_text(lines)
     with pytest.raises(LabError, match=words):
@@ -213,7 +235,16 @@ def test_earlier_measurements_are_not_overwritten(keep):
 
 
 def test_lines_of_programs_are_read_or_refused():
-    line = {"bench": "b", "form": "cold", "bytes": 4, "ranks": 2, "metric": "m", "unit": "us", "samples": [1, 2], "verified": True}
+    line = {
+        "bench": "b",
+        "form": "cold",
+        "bytes": 4,
+        "ranks": 2,
+        "metric": "m",
+        "unit": "us",
+        "samples": [1, 2],
+        "verified": True,
+    }
     sample_read = records.parse_line(json.dumps(line), library="mpich", program="p", ranks=2, round_number=1)
     assert (sample_read.form, sample_read.samples, sample_read.x) == ("cold", [1.0, 2.0], {})
     del line["unit"]

@@ -60,7 +60,9 @@ def test_nothing_is_left_behind(job, tmp_path):
     """A process in a session of its own, whose parent has ended, that ignores polite signals."""
     pid_file = tmp_path / "pid"
     stubborn = f"trap '' TERM HUP; echo $$ > {pid_file}; while :; do sleep 0.1; done"
-    done = job(f'setsid sh -c "{stubborn.replace("$", chr(92) + "$")}" & while ! [ -s {pid_file} ]; do sleep 0.05; done')
+    done = job(
+        f'setsid sh -c "{stubborn.replace("$", chr(92) + "$")}" & while ! [ -s {pid_file} ]; do sleep 0.05; done'
+    )
     assert done["run"]["left_behind"] >= 1
     pid = int(pid_file.read_text())
     deadline = time.monotonic() + 10

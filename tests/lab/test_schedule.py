@@ -72,6 +72,8 @@ def test_libraries_take_turns_and_each_is_first_equally_often():
     order = list(schedule.turns(2, todo, libraries))
     groups = [order[at : at + 3] for at in range(0, len(order), 3)]
     for group in groups:
-        assert len({(number, task) for number, task, _ in group}) == 1, "the libraries run the same task right after each other"
+        assert len({(number, task) for number, task, _ in group}) == 1, (
+            "the libraries run the same task right after each other"
+        )
         assert sorted(name for _, _, name in group) == libraries
     assert sorted(group[0][2] for group in groups) == ["a", "a", "b", "b", "c", "c"]

@@ -16,9 +16,18 @@ def only(found):
 
 
 def test_samples_of_all_rounds_are_pooled(results):
-    _, by = only(results(sample("limosa", "pingpong", [1.0, 2.0]), sample("limosa", "pingpong", [3.0, 4.0, 5.0], round=1)))
+    _, by = only(
+        results(sample("limosa", "pingpong", [1.0, 2.0]), sample("limosa", "pingpong", [3.0, 4.0, 5.0], round=1))
+    )
     summary = by["limosa"]
-    assert (summary.count, summary.low, summary.lower, summary.median, summary.upper, summary.high) == (5, 1, 2, 3, 4, 5)
+    assert (summary.count, summary.low, summary.lower, summary.median, summary.upper, summary.high) == (
+        5,
+        1,
+        2,
+        3,
+        4,
+        5,
+    )
 
 
 def test_samples_that_failed_verification_are_left_out(results):

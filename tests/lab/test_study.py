@@ -1,4 +1,7 @@
-"""limosa study thesis: its schedule, its fits and ratios on made data, its report from made records, and a small study for real."""
+"""limosa study thesis: its schedule, its fits and ratios on made data, its report from made records.
+
+And a small study for real.
+"""
 
 import json
 import os
@@ -31,7 +34,13 @@ def measured(module, bench, seconds, *, library="limosa", size=0, ranks=2, **x):
     """A sample record of the study."""
     micro = bench in results.MICRO
     return made.sample(
-        library, bench, [1e6 * seconds if micro else seconds], metric="time", unit="us" if micro else "s", bytes=size, ranks=ranks,
+        library,
+        bench,
+        [1e6 * seconds if micro else seconds],
+        metric="time",
+        unit="us" if micro else "s",
+        bytes=size,
+        ranks=ranks,
         x={"module": module, **x},
     )  # fmt: skip
 
@@ -41,7 +50,7 @@ def environment(*libraries, **changes):
     return made.environment(libraries or ("limosa",), options=options, **changes)
 
 
-# --- the plan ---------------------------------------------------------------------------------------------------------------
+# --- the plan ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("size", [plan.QUICK, plan.NORMAL, plan.FULL])
@@ -68,12 +77,15 @@ def test_contenders_take_turns_and_each_is_first_once():
     job = plan.Job("job", 2, (plan.Work("inner"),), 1.0)
     python = plan.Job("python", 2, (plan.Work("inner"),), 1.0, modules=("mpi4py",))
     order = list(plan.turns(3, [job, python], contenders))
-    first = [next((library, module) for turn, at, library, module in order if (turn, at) == (number, job)) for number in range(3)]
+    first = [
+        next((library, module) for turn, at, library, module in order if (turn, at) == (number, job))
+        for number in range(3)
+    ]
     assert sorted(first) == sorted(contenders)
     assert [(library, module) for _, at, library, module in order if at is python] == [("limosa", "mpi4py")] * 3
 
 
-# --- fits and ratios ---------------------------------------------------------------------------------------------------------
+# --- fits and ratios --------------------------------------------------------------------------------------------------
 
 
 def test_least_squares_finds_latency_and_bandwidth():
@@ -111,7 +123,8 @@ def test_ratios_are_geometric_means_and_name_the_worst_point():
 def test_where_there_is_no_allreduce_reduce_and_broadcast_are_compared():
     reference, pypar = Contender("limosa", "mpi4py"), Contender("limosa", "pypar")
     found = {
-        Point(bench, 8, 2): {reference: seconds, pypar: 9.0} for bench, seconds in [("bcast", 1.0), ("reduce", 2.0), ("allreduce", 2.5)]
+        Point(bench, 8, 2): {reference: seconds, pypar: 9.0}
+        for bench, seconds in [("bcast", 1.0), ("reduce", 2.0), ("allreduce", 2.5)]
     }
     assert corresponding_times(found, "allreduce", pypar) == {Point("allreduce", 8, 2): 3.0}
     assert corresponding_times(found, "reduce", pypar) == {Point("reduce", 8, 2): 2.0}
@@ -131,7 +144,10 @@ def test_times_are_medians_of_verified_rounds(keep):
     )
     found = times(records.read(folder))
     assert found[Point("bcast", 8, 2)] == {Contender("limosa", "pypar"): pytest.approx(2e-6)}
-    assert found[Point("wave3d", 33, 2, "blocking")] == {Contender("limosa", "c"): 0.5, Contender("limosa", "mpi4py"): 4.0}
+    assert found[Point("wave3d", 33, 2, "blocking")] == {
+        Contender("limosa", "c"): 0.5,
+        Contender("limosa", "mpi4py"): 4.0,
+    }
     assert found[Point("wave3d", 33, 2, "numba, blocking")] == {Contender("limosa", "mpi4py"): 0.6}
 
 
@@ -145,7 +161,7 @@ def test_the_verdict_takes_the_corresponding_calls_of_mpi4py():
     assert tables.verdict({}, LIMOSA) == []
 
 
-# --- the report ----------------------------------------------------------------------------------------------------------------
+# --- the report -------------------------------------------------------------------------------------------------------
 
 
 class Page(HTMLParser):
@@ -190,16 +206,24 @@ def kept(keep):
                 step = "c" if module == "c" else "slices"
                 x = {"n": 33, "kernel": step, "mode": "blocking"}
                 lines.append(measured(module, "wave3d", 9 * factor / ranks, library=library, ranks=ranks, **x))
-            lines.append(measured("mpi4py", "wave3d", 1.2, library=library, ranks=2, n=33, kernel="numba", mode="blocking"))
+            lines.append(
+                measured("mpi4py", "wave3d", 1.2, library=library, ranks=2, n=33, kernel="numba", mode="blocking")
+            )
     return keep(*lines, made.END)
 
 
 def test_text_has_latencies_speed_ups_and_the_thesis_beside(kept):
     text = page.text(records.read(kept))
-    row = next(line.split() for line in text.splitlines() if line.startswith("mpi4py  Limosa") and line.rstrip().endswith("944"))
+    row = next(
+        line.split()
+        for line in text.splitlines()
+        if line.startswith("mpi4py  Limosa") and line.rstrip().endswith("944")
+    )
     assert row[2:4] == ["2", "5000"]  # us, MB/s
     assert "(4 x)" in text
-    assert "time limit" in next(line for line in text.splitlines() if line.startswith("pypar") and "MPICH" in line and "time limit" in line)
+    assert "time limit" in next(
+        line for line in text.splitlines() if line.startswith("pypar") and "MPICH" in line and "time limit" in line
+    )
     assert "Numba" in text
     assert "took longer than the time limit" in text
 
@@ -224,11 +248,21 @@ def test_report_is_made_again_from_what_was_kept(kept):
     assert (kept / "report.txt").read_text() == done.stdout
 
 
-# --- for real --------------------------------------------------------------------------------------------------------------------
+# --- for real ---------------------------------------------------------------------------------------------------------
 
 
 def test_a_small_study_from_beginning_to_end(tmp_path):
-    options = ["--quick", "--mpi", "limosa", "--modules", "c,mpi4py,pypar", "--kernels", "micro,inner", "--ranks", "1,2"]
+    options = [
+        "--quick",
+        "--mpi",
+        "limosa",
+        "--modules",
+        "c,mpi4py,pypar",
+        "--kernels",
+        "micro,inner",
+        "--ranks",
+        "1,2",
+    ]
     done = study("thesis", *options, "--output", tmp_path / "out")
     assert done.returncode == 0, done.stderr
     assert "not slower than" in done.stdout or "slower than" in done.stdout
@@ -239,7 +273,20 @@ def test_a_small_study_from_beginning_to_end(tmp_path):
 
 
 def test_a_job_that_takes_too_long_is_stopped_and_said(tmp_path):
-    options = ["--mpi", "limosa", "--modules", "mpi4py", "--kernels", "cg", "--ranks", "1", "--rounds", "2", "--time-limit", "0.05"]
+    options = [
+        "--mpi",
+        "limosa",
+        "--modules",
+        "mpi4py",
+        "--kernels",
+        "cg",
+        "--ranks",
+        "1",
+        "--rounds",
+        "2",
+        "--time-limit",
+        "0.05",
+    ]
     done = study("thesis", *options, "--output", tmp_path / "out")
     assert done.returncode == 0, done.stderr
     kept = [json.loads(line) for line in (tmp_path / "out" / "samples.jsonl").read_text().splitlines()]
@@ -278,7 +325,8 @@ def test_measurements_of_bench_are_not_taken_for_a_study(keep):
 
 def test_a_missing_package_is_named_with_the_cure(tmp_path):
     (tmp_path / "sitecustomize.py").write_text(
-        "import importlib.util as u\nreal = u.find_spec\nu.find_spec = lambda name, *rest: None if name == 'scipy' else real(name, *rest)\n"
+        "import importlib.util as u\nreal = u.find_spec\nu.find_spec = lambda name, *rest: None if name == 'scipy' "
+        "else real(name, *rest)\n"
     )
     path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
     done = study("thesis", "--output", tmp_path / "out", env={"PYTHONPATH": path})

@@ -121,7 +121,8 @@ def main():
         try:
             suite.main(module=None, argv=argv, testRunner=runner)
         except SystemExit:
-            # What failed is in the file. An exit code would only make the launcher end the other ranks before they are done.
+            # What failed is in the file. An exit code would only make the launcher end the other ranks before they are
+            # done.
             if not runner.done:
                 raise
 

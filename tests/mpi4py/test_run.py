@@ -1,6 +1,6 @@
 """The runner of mpi4py's suite tells passed, failed, skipped, crashed and hung tests apart; tried on a made-up suite.
 
-Stand-ins: an `mpi4py` that knows its rank, a launcher that starts processes and ends them when one fails, and a suite of
+Stand-ins: an `mpi4py` that knows its rank, a launcher that starts processes and ends them when one fails, a suite of
 one module with the options of the real one that the runner uses.
 """
 
@@ -137,7 +137,8 @@ def test_hang_costs_one_test_and_shows_where(suite):
 
 def test_hang_is_blamed_on_the_rank_that_the_others_wait_for(suite):
     code, output = suite(
-        "def testA(self):\n  if MPI.COMM_WORLD.rank == 0: time.sleep(1000)\ndef testB(self):\n  time.sleep(1000 * MPI.COMM_WORLD.rank)\n"
+        "def testA(self):\n  if MPI.COMM_WORLD.rank == 0: time.sleep(1000)\ndef testB(self):\n  time.sleep(1000 * "
+        "MPI.COMM_WORLD.rank)\n"
     )
     assert "FAILED test_made_up.TestIt.testA" in output
     assert code == 1

@@ -31,7 +31,11 @@ int main(int argc, char **argv)
 def run(*command, **options):
     """Run a command with nothing of this environment on its path; give its output."""
     path = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
-    env = {name: value for name, value in os.environ.items() if not name.startswith(("LIMOSA_", "LD_", "VIRTUAL_ENV", "PYTHON"))} | path
+    env = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("LIMOSA_", "LD_", "VIRTUAL_ENV", "PYTHON"))
+    } | path
     words = [str(word) for word in command]
     result = subprocess.run(words, env=env, text=True, capture_output=True, timeout=120, check=False, **options)
     assert result.returncode == 0, f"{' '.join(words)}: exit code {result.returncode}\n{result.stdout}{result.stderr}"
@@ -51,7 +55,18 @@ def prefix(wheel, tmp_path_factory):
     """An environment that holds the wheel and nothing else."""
     folder = tmp_path_factory.mktemp("environment")
     venv.create(folder, with_pip=False, symlinks=True)
-    run(sys.executable, "-m", "pip", "--quiet", "--python", folder / "bin" / "python", "install", "--no-deps", "--no-index", wheel)
+    run(
+        sys.executable,
+        "-m",
+        "pip",
+        "--quiet",
+        "--python",
+        folder / "bin" / "python",
+        "install",
+        "--no-deps",
+        "--no-index",
+        wheel,
+    )
     return folder
 
 
@@ -65,7 +80,15 @@ def c_program(prefix, tmp_path_factory):
 
 
 def test_brings_every_file(prefix):
-    for name in ["bin/limosa", "bin/mpiexec", "bin/mpirun", "bin/mpicc", "bin/mpicxx", "include/mpi.h", "lib/libmpi_abi.so.1"]:
+    for name in [
+        "bin/limosa",
+        "bin/mpiexec",
+        "bin/mpirun",
+        "bin/mpicc",
+        "bin/mpicxx",
+        "include/mpi.h",
+        "lib/libmpi_abi.so.1",
+    ]:
         assert (prefix / name).is_file(), name
 
 
@@ -87,7 +110,15 @@ def test_brings_the_names_of_the_dialects(prefix):
 
 def test_brings_the_kernels_that_a_study_runs(prefix):
     (folder,) = prefix.glob("lib/python*/site-packages/limosa_lab/kernels")
-    for name in ["run.py", "common/comm_mpi4py.py", "common/kernel.h", "wave3d/wave3d.py", "wave3d/wave3d.c", "cg/cg.c", "micro/micro.c"]:
+    for name in [
+        "run.py",
+        "common/comm_mpi4py.py",
+        "common/kernel.h",
+        "wave3d/wave3d.py",
+        "wave3d/wave3d.c",
+        "cg/cg.c",
+        "micro/micro.c",
+    ]:
         assert (folder / name).is_file(), name
 
 
@@ -113,7 +144,9 @@ def test_launcher_is_found_through_a_symbolic_link(prefix, c_program, tmp_path):
 
 
 def test_mpicxx_compiles_cpp(prefix, tmp_path):
-    (tmp_path / "hello.cpp").write_text("#include <iostream>\n" + C_PROGRAM.replace("printf(", "std::cout << rank; printf("))
+    (tmp_path / "hello.cpp").write_text(
+        "#include <iostream>\n" + C_PROGRAM.replace("printf(", "std::cout << rank; printf(")
+    )
     run(prefix / "bin" / "mpicxx", "-Wall", "-Werror", "-std=c++17", "hello.cpp", "-o", "hello", cwd=tmp_path)
     assert run(tmp_path / "hello") == "0rank 0 of 1, sum 0"
 
@@ -150,7 +183,9 @@ def test_wrapper_takes_another_compiler(prefix):
 
 
 def test_wrapper_says_when_there_is_no_compiler(prefix):
-    result = subprocess.run([prefix / "bin" / "mpicc", "-cc=no-such-compiler", "x.c"], text=True, capture_output=True, check=False)
+    result = subprocess.run(
+        [prefix / "bin" / "mpicc", "-cc=no-such-compiler", "x.c"], text=True, capture_output=True, check=False
+    )
     assert result.returncode == 127
     assert "no-such-compiler is not installed" in result.stderr
 

@@ -1,8 +1,8 @@
 /* Calls whose instructions are counted; for 2 ranks, each under valgrind --tool=callgrind.
  *
- * Each repetition of a case ends with a dump of the counts, named after the case; it holds what the calls inside COUNT have executed and hardly
- * anything else. What the counted rank needs from its partner has happened before: `pause_a_while` is long enough for the partner to have done its
- * part. ceilings.toml lists the cases.
+ * Each repetition of a case ends with a dump of the counts, named after the case; it holds what the calls inside COUNT
+ * have executed and hardly anything else. What the counted rank needs from its partner has happened before:
+ * `pause_a_while` is long enough for the partner to have done its part. ceilings.toml lists the cases.
  */
 #include <mpi.h>
 #include <time.h>
@@ -14,13 +14,13 @@
 #define COUNTED 7
 
 /* Executes calls, and dumps their counts if this rank is the one to be counted. */
-#define COUNT(calls)                               \
-    do {                                           \
-        if (counting)                              \
-            CALLGRIND_ZERO_STATS;                  \
-        calls;                                     \
-        if (counting)                              \
-            CALLGRIND_DUMP_STATS_AT(current_case); \
+#define COUNT(calls)                                                                                                   \
+    do {                                                                                                               \
+        if (counting)                                                                                                  \
+            CALLGRIND_ZERO_STATS;                                                                                      \
+        calls;                                                                                                         \
+        if (counting)                                                                                                  \
+            CALLGRIND_DUMP_STATS_AT(current_case);                                                                     \
     } while (0)
 
 static int rank;

@@ -44,7 +44,9 @@ def missing() -> str | None:
     """What this machine lacks for counting, in one sentence with the remedy; None if nothing."""
     if tool("mpicc") is None or tool("mpiexec") is None:
         return "mpicc and mpiexec are not here; make them with:  make venv"
-    header = subprocess.run(["cc", "-E", "-"], input="#include <valgrind/callgrind.h>\n", capture_output=True, text=True)
+    header = subprocess.run(
+        ["cc", "-E", "-"], input="#include <valgrind/callgrind.h>\n", capture_output=True, text=True
+    )
     if shutil.which("valgrind") is None or header.returncode != 0:
         return "valgrind or its header callgrind.h is not here; on Debian:  sudo apt-get install valgrind"
     return None
@@ -54,7 +56,9 @@ def compiled(name: str, folder: Path) -> Path:
     """Compile a C file of this folder."""
     program = folder / name
     flags = ["-std=gnu11", "-O1", "-g", "-Wall", "-Wextra"]
-    done = subprocess.run([str(tool("mpicc")), *flags, str(HERE / f"{name}.c"), "-o", str(program)], capture_output=True, text=True)
+    done = subprocess.run(
+        [str(tool("mpicc")), *flags, str(HERE / f"{name}.c"), "-o", str(program)], capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
     return program
 
@@ -65,7 +69,13 @@ def measure(folder: Path) -> dict[str, Count]:
     # A partner that polls is awake when it is needed, so that no wake-up is counted.
     environment = {**os.environ, "LIMOSA_WAIT": "poll"}
     # Each of the many dumps must be readable by itself, hence no compressed names.
-    callgrind = ["valgrind", "-q", "--tool=callgrind", "--compress-strings=no", f"--callgrind-out-file={folder}/dump.%p"]
+    callgrind = [
+        "valgrind",
+        "-q",
+        "--tool=callgrind",
+        "--compress-strings=no",
+        f"--callgrind-out-file={folder}/dump.%p",
+    ]
     command = [str(tool("mpiexec")), "-n", "2", *callgrind, str(program)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -89,7 +99,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         print(f"[{platform.machine()}]")
         for case, count in measure(Path(folder)).items():
-            print(f"{case} = {{ ceiling = {round(count.instructions * ROOM)}, measured = {count.instructions}, date = {today} }}")
+            print(
+                f"{case} = {{ ceiling = {round(count.instructions * ROOM)}, measured = {count.instructions}, date = "
+                f"{today} }}"
+            )
 
 
 if __name__ == "__main__":

@@ -1,7 +1,12 @@
 /* Scenes in which ranks wait.
  *
- * receive         rank 0 computes nothing for a second, then sends; rank 1 waits for it and prints how often its threads gave up a processor
- * barrier N       N barriers, each of which rank 0 enters when all others are asleep; then rank 0 reads a line before it enters the last one
+ * receive
+ *     rank 0 computes nothing for a second, then sends; rank 1 waits for it and prints how often its threads gave up a
+ *     processor
+ *
+ * barrier N
+ *     N barriers, each of which rank 0 enters when all others are asleep; then rank 0 reads a line before it enters the
+ *     last one
  */
 #include <dirent.h>
 #include <mpi.h>

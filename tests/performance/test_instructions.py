@@ -1,4 +1,4 @@
-"""No call takes more instructions than its ceiling: a guard against slow growth that does not depend on the machine's mood."""
+"""No call takes more instructions than its ceiling: a guard against slow growth that no machine's mood disturbs."""
 
 from __future__ import annotations
 
@@ -27,14 +27,16 @@ def counts(tmp_path_factory) -> dict[str, Count]:
 
 
 @pytest.mark.skipif(
-    not CEILINGS, reason=f"ceilings.toml has no table for {platform.machine()}; print one with tests/performance/counting.py"
+    not CEILINGS,
+    reason=f"ceilings.toml has no table for {platform.machine()}; print one with tests/performance/counting.py",
 )
 @pytest.mark.parametrize("case", CEILINGS)
 def test_a_call_takes_no_more_instructions_than_its_ceiling(counts, case):
     known, now = CEILINGS[case], counts[case]
     growth = now.instructions / known["measured"] - 1
     assert now.instructions <= known["ceiling"], (
-        f"{case} took {now.instructions} instructions, {growth:.0%} more than the {known['measured']} of {known['date']}; the ceiling is "
+        f"{case} took {now.instructions} instructions, {growth:.0%} more than the {known['measured']} of "
+        f"{known['date']}; the ceiling is "
         f"{known['ceiling']}. See where:\n  callgrind_annotate --inclusive=yes --auto=no --threshold=100 {now.dump}\n"
         "If it is worth it, print new ceilings with:  python tests/performance/counting.py"
     )

@@ -1,4 +1,4 @@
-"""A rank that waits sleeps, is woken when there is something for it, and hardly ever for nothing: counted, not timed."""
+"""A rank that waits sleeps, is woken when there is something for it, and rarely for nothing: counted, not timed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ def test_a_blocked_receive_gives_up_its_processor_a_handful_of_times(quiet):
 
 def ranks_of(launcher: int) -> list[dict]:
     """What `limosa ps` says of the ranks of a job; nothing if it is not there."""
-    listed = subprocess.run([tool("limosa"), "ps", "--format", "json"], capture_output=True, text=True, check=True, timeout=30)
+    listed = subprocess.run(
+        [tool("limosa"), "ps", "--format", "json"], capture_output=True, text=True, check=True, timeout=30
+    )
     return next((job["ranks"] for job in json.loads(listed.stdout) if job["launcher"] == launcher), [])
 
 
@@ -41,11 +43,14 @@ def test_sleeping_ranks_are_woken_about_once_per_barrier(quiet):
     try:
         patience = time.monotonic() + 60
         ranks: list[dict] = []
-        # In the last barrier all ranks but the first sleep until that one has read a line. Earlier ones are left within milliseconds.
+        # In the last barrier all ranks but the first sleep until that one has read a line. Earlier ones are left within
+        # milliseconds.
         while time.monotonic() < patience and job.poll() is None:
             time.sleep(0.2)
             ranks = ranks_of(job.pid)
-            if len(ranks) == RANKS and all(rank["state"] == "blocked" and rank["since_seconds"] > 1 for rank in ranks[1:]):
+            if len(ranks) == RANKS and all(
+                rank["state"] == "blocked" and rank["since_seconds"] > 1 for rank in ranks[1:]
+            ):
                 break
         else:
             pytest.fail(f"the ranks do not come to rest: {ranks}")

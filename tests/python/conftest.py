@@ -1,4 +1,4 @@
-"""Fixtures of the tests of the Python package: the same test on several MPI libraries, each job fresh and with a time limit.
+"""Fixtures of the tests of the Python package: a test runs on several MPI libraries, in fresh jobs with a time limit.
 
 A test that takes `engine` runs once for each library, with "limosa" or "mpich" in its id:
 
@@ -40,11 +40,18 @@ class Engine:
         return self._jobs[-1]
 
     def run(
-        self, *command: object, n: int = 2, limit: float = 60.0, succeeds: bool = True, env: dict[str, str] | None = None, **popen
+        self,
+        *command: object,
+        n: int = 2,
+        limit: float = 60.0,
+        succeeds: bool = True,
+        env: dict[str, str] | None = None,
+        **popen,
     ) -> Outcome:
         """Run ``python COMMAND...`` on n processes to its end.
 
-        The test fails if that takes longer than `limit` seconds or, unless `succeeds` is false, if the exit code is not 0.
+        The test fails if that takes longer than `limit` seconds or, unless `succeeds` is false, if the exit code is not
+        0.
         """
         outcome = self.start(*command, n=n, env=env, **popen).wait(limit)
         if succeeds and outcome.code != 0:

@@ -41,7 +41,9 @@ RAISES = """
 """
 
 
-@pytest.mark.parametrize("call", ["recv(source=1)", "allreduce(np.ones(3))", "allgather({})", "bcast(root=1)", "barrier()"])
+@pytest.mark.parametrize(
+    "call", ["recv(source=1)", "allreduce(np.ones(3))", "allgather({})", "bcast(root=1)", "barrier()"]
+)
 def test_an_uncaught_exception_ends_the_job_and_only_its_traceback_is_shown(engine, call):
     outcome = engine.code(RAISES.format(call=call), n=3, limit=20, succeeds=False)
     assert outcome.code != 0
@@ -65,21 +67,36 @@ def test_errors_of_the_interface_end_the_job_in_the_same_way(engine):
     assert words in outcome.err.splitlines()
 
 
-MODULES = "import sys, mpi4py.MPI, numpy; before = set(sys.modules); import limosa; {use}; print(*sorted(set(sys.modules) - before))"
+MODULES = (
+    "import sys, mpi4py.MPI, numpy; before = set(sys.modules); import limosa; {use}; "
+    "print(*sorted(set(sys.modules) - before))"
+)
 
 
 def test_the_interface_loads_little_and_the_package_next_to_nothing():
     def loaded(use: str) -> set[str]:
-        done = subprocess.run([sys.executable, "-c", MODULES.format(use=use)], check=True, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(
+            [sys.executable, "-c", MODULES.format(use=use)], check=True, capture_output=True, text=True, timeout=60
+        )
         return set(done.stdout.split())
 
     assert loaded("pass") <= {"limosa", "__future__"}
     ours = {name for name in loaded("limosa.world, limosa.Request, limosa.Op") if not name.startswith("limosa")}
-    heavy = {"asyncio", "multiprocessing", "concurrent", "matplotlib", "subprocess", "importlib.metadata", "mpi4py.futures"}
+    heavy = {
+        "asyncio",
+        "multiprocessing",
+        "concurrent",
+        "matplotlib",
+        "subprocess",
+        "importlib.metadata",
+        "mpi4py.futures",
+    }
     assert not ours & heavy, ours
     assert len(ours) < 10, ours
 
 
 def test_importing_the_package_does_not_need_or_start_mpi():
-    code = "import sys, limosa; assert 'mpi4py' not in sys.modules; limosa.errors; assert 'mpi4py.MPI' not in sys.modules"
+    code = (
+        "import sys, limosa; assert 'mpi4py' not in sys.modules; limosa.errors; assert 'mpi4py.MPI' not in sys.modules"
+    )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

@@ -79,7 +79,9 @@ def test_a_folder_is_turned_into_another_one(old, tmp_path):
     (source / "data.txt").write_text("print 3\n")
     outcome = modernize("-o", tmp_path / "result", source, old)
     assert outcome.code == 0, outcome.text
-    result = {str(file.relative_to(tmp_path / "result")): file.read_text() for file in (tmp_path / "result").rglob("*.*")}
+    result = {
+        str(file.relative_to(tmp_path / "result")): file.read_text() for file in (tmp_path / "result").rglob("*.*")
+    }
     assert result.keys() == {"source/part/one.py", "source/new.py", "old.py"}
     assert result["source/part/one.py"] == "print(1)\n" and result["source/new.py"] == "print(2)\n"
     assert old.read_text() == OLD
@@ -111,10 +113,16 @@ def test_text_in_an_old_encoding_is_kept(tmp_path):
         ("a = time.clock() - b\n", "a = time.process_time() - b\n"),
         ("a = numpy.zeros(2, numpy.float); b = np.int(3)\n", "a = numpy.zeros(2, float); b = int(3)\n"),
         ("a = np.product(b), np.float64(c), self.np.int\n", "a = np.prod(b), np.float64(c), self.np.int\n"),
-        ("if a:\n        b\n        if c:\n\t\td = '''\n\t'''\n", "if a:\n        b\n        if c:\n                d = '''\n\t'''\n"),
+        (
+            "if a:\n        b\n        if c:\n\t\td = '''\n\t'''\n",
+            "if a:\n        b\n        if c:\n                d = '''\n\t'''\n",
+        ),
         ("if a:\n\tb\n", "if a:\n\tb\n"),
         ("print('one')\n", "print('one')\n"),
-        ("from __future__ import print_function\nprint('a', file=f)\n", "from __future__ import print_function\nprint('a', file=f)\n"),
+        (
+            "from __future__ import print_function\nprint('a', file=f)\n",
+            "from __future__ import print_function\nprint('a', file=f)\n",
+        ),
         ("print(2)\n", "print(2)\n"),
         ("print (2)\nprint\n", "print((2))\nprint()\n"),
         ("x = 1", "x = 1"),
@@ -161,8 +169,12 @@ def test_wrong_use_is_said(tmp_path):
 
 def test_without_fissix_it_says_how_to_get_it(old, tmp_path):
     (tmp_path / "hidden").mkdir()
-    (tmp_path / "hidden" / "fissix.py").write_text("raise ModuleNotFoundError(\"No module named 'fissix'\", name='fissix')\n")
-    command = [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(tmp_path / 'hidden')!r}); sys.argv[1:] = [{str(old)!r}]; "
-               "from limosa.modernize import main; sys.exit(main())"]  # fmt: skip
+    (tmp_path / "hidden" / "fissix.py").write_text(
+        "raise ModuleNotFoundError(\"No module named 'fissix'\", name='fissix')\n"
+    )
+    path = f"import sys; sys.path.insert(0, {str(tmp_path / 'hidden')!r}); sys.argv[1:] = [{str(old)!r}]; "
+    command = [sys.executable, "-c", path + "from limosa.modernize import main; sys.exit(main())"]
     outcome = Job(command).wait(60)
-    assert outcome.code == 2 and "hint: install it:" in outcome.err and "pip install fissix" in outcome.err, outcome.text
+    assert outcome.code == 2 and "hint: install it:" in outcome.err and "pip install fissix" in outcome.err, (
+        outcome.text
+    )

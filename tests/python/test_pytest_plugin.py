@@ -1,4 +1,7 @@
-"""`@pytest.mark.mpi(n=3)`: one test in a job of its own, one result, marked with ranks. Each test here looks at a run of pytest."""
+"""`@pytest.mark.mpi(n=3)`: one test in a job of its own, one result, marked with ranks.
+
+Each test here looks at a run of pytest.
+"""
 
 from __future__ import annotations
 
@@ -108,7 +111,9 @@ def test_each_test_is_one_result(outcome):
     made, cases = outcome
     assert made.code == 1
     assert "3 failed, 3 passed, 1 skipped, 1 xfailed, 1 error" in made.out.splitlines()[-1], made.text
-    assert {"test_passes[1]", "test_passes[2]", "test_without_a_mark"} == {name for name, case in cases.items() if len(case) == 0}
+    assert {"test_passes[1]", "test_passes[2]", "test_without_a_mark"} == {
+        name for name, case in cases.items() if len(case) == 0
+    }
 
 
 def test_a_failure_shows_the_traceback_of_its_rank_only(outcome):
@@ -129,7 +134,9 @@ def test_equal_failures_are_shown_once(outcome):
 
 def test_a_rank_that_fails_does_not_wait_for_others(outcome):
     _, cases = outcome
-    assert "[rank 0] E           RuntimeError: no message comes" in failure(cases["test_raises_while_others_wait_for_ever"])
+    assert "[rank 0] E           RuntimeError: no message comes" in failure(
+        cases["test_raises_while_others_wait_for_ever"]
+    )
 
 
 def test_skips_and_errors_are_what_they_are(outcome):

@@ -109,7 +109,10 @@ def test_what_cannot_be_is_said(words, says):
 
 def stub(folder: Path, *definitions: str, name: str = "libmpi_abi.so.1") -> Path:
     """Compile a library that consists of so little that it can be asked what it is."""
-    version = 'int MPI_Get_library_version(char *t, int *n) { __builtin_strcpy(t, "Stub MPI 1.2, a test"); *n = 20; return 0; }'
+    version = (
+        "int MPI_Get_library_version(char *t, int *n) "
+        '{ __builtin_strcpy(t, "Stub MPI 1.2, a test"); *n = 20; return 0; }'
+    )
     (folder / "lib").mkdir(parents=True)
     command = ["cc", "-shared", "-fPIC", "-x", "c", "-", "-o", folder / "lib" / name]
     subprocess.run(command, input="\n".join([version, *definitions]), text=True, check=True)
@@ -120,7 +123,11 @@ def test_a_library_with_another_abi_is_refused_with_the_reason(tmp_path):
     only_own = stub(tmp_path / "own", name="libmpi.so.40")
     draft = stub(tmp_path / "draft", "int MPI_Abi_get_version(int *a, int *b) { *a = 0; *b = 9; return 0; }")
     alone = stub(tmp_path / "alone", "int MPI_Abi_get_version(int *a, int *b) { *a = 1; *b = 0; return 0; }")
-    for prefix, says in [(only_own, "only its own ABI"), (draft, "version 0.9 of the standard ABI"), (alone, "there is no launcher")]:
+    for prefix, says in [
+        (only_own, "only its own ABI"),
+        (draft, "version 0.9 of the standard ABI"),
+        (alone, "there is no launcher"),
+    ]:
         outcome = limosa("run", "--mpi", prefix, "true")
         assert outcome.code == 2 and says in outcome.err, outcome.text
 

@@ -1,4 +1,4 @@
-"""`limosa run script.py`: a script sees what plain Python shows it, and an exception on one rank ends the job, marked."""
+"""`limosa run script.py`: a script sees what plain Python shows it; an exception on one rank ends the job, marked."""
 
 from __future__ import annotations
 
@@ -32,12 +32,18 @@ def script(tmp_path: Path):
 
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_an_uncaught_exception_ends_the_job_and_is_marked(script, library):
-    text = START + "if world.rank == 1:\n    raise ValueError('something\\nis wrong')\nworld.recv(source=1)\nprint('not reached')"
+    text = (
+        START
+        + "if world.rank == 1:\n    raise ValueError('something\\nis wrong')\n"
+        + "world.recv(source=1)\nprint('not reached')"
+    )
     outcome = Job(script(text, library)).wait(20)
     assert outcome.code == 1, outcome.text
     marked = [line for line in outcome.err.splitlines() if line.startswith("[rank 1] ")]
     assert marked[0] == "[rank 1] Traceback (most recent call last):"
-    assert marked[1].endswith('script.py", line 4, in <module>'), "the traceback begins with the script, not with what runs it"
+    assert marked[1].endswith('script.py", line 4, in <module>'), (
+        "the traceback begins with the script, not with what runs it"
+    )
     assert marked[-2:] == ["[rank 1] ValueError: something", "[rank 1] is wrong"]
     assert "[rank 0]" not in outcome.err and "not reached" not in outcome.out
     assert outcome.err.count("ValueError: something") == 1
@@ -52,7 +58,9 @@ def test_an_exception_before_mpi_is_there_is_marked_too(script, library):
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
-@pytest.mark.parametrize("before", ["", START, START + "world.Barrier()\n"], ids=["without MPI", "with MPI", "at the same time"])
+@pytest.mark.parametrize(
+    "before", ["", START, START + "world.Barrier()\n"], ids=["without MPI", "with MPI", "at the same time"]
+)
 def test_of_several_ranks_that_fail_one_speaks(script, library, before):
     outcome = Job(script(before + "1 / 0", library)).wait(20)
     assert outcome.code == 1, outcome.text
@@ -71,7 +79,11 @@ def test_an_exit_code_on_one_rank_ends_the_job_without_a_traceback(script, libra
 
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_an_interrupt_ends_all_ranks_also_those_that_wait(script, library):
-    text = START + "import time\nprint(f'{world.rank}\\n', end='', flush=True)\nworld.recv(source=1) if world.rank == 0 else time.sleep(60)"
+    text = (
+        START
+        + "import time\nprint(f'{world.rank}\\n', end='', flush=True)\n"
+        + "world.recv(source=1) if world.rank == 0 else time.sleep(60)"
+    )
     job = Job(script(text, library, n=2))
     assert sorted(job.read_lines(2)) == ["0", "1"]
     time.sleep(0.3)
@@ -121,5 +133,7 @@ if __name__ == "__main__":
 def test_a_python_without_limosa_runs_the_script_plainly(script, tmp_path):
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "other"], check=True)
     environment = {"VIRTUAL_ENV": str(tmp_path / "other"), "PATH": "/usr/bin:/bin"}
-    outcome = Job([*script("import sys; print(sys.prefix, *sys.argv[1:])", "limosa", n=1), "word"], env=environment).wait(20)
+    outcome = Job(
+        [*script("import sys; print(sys.prefix, *sys.argv[1:])", "limosa", n=1), "word"], env=environment
+    ).wait(20)
     assert outcome.out == f"{tmp_path / 'other'} word\n", outcome.text

@@ -34,7 +34,9 @@ def session(text: str, *options: str, n: int = 3):
 
 @pytest.mark.parametrize("library", ["limosa", "mpich"])
 def test_a_line_runs_on_all_ranks_and_equal_answers_are_folded(library):
-    outcome = session("rank * 10\nworld.allreduce(rank)\nx = rank\nx > 0\nnp.arange(2)\nprint('a\\nb')\nNone\n", "--mpi", library)
+    outcome = session(
+        "rank * 10\nworld.allreduce(rank)\nx = rank\nx > 0\nnp.arange(2)\nprint('a\\nb')\nNone\n", "--mpi", library
+    )
     assert outcome.code == 0, outcome.text
     assert outcome.out.splitlines() == [
         *["[0] 0", "[1] 10", "[2] 20"],
@@ -46,7 +48,10 @@ def test_a_line_runs_on_all_ranks_and_equal_answers_are_folded(library):
 
 
 def test_blocks_need_no_empty_line_before_the_next_statement():
-    text = "def f(x):\n    return x + 1\nf(rank)\nif rank == 0:\n    'no'\nelse:\n    print('others')\nvalues = [1,\n  2]\nvalues\n"
+    text = (
+        "def f(x):\n    return x + 1\nf(rank)\nif rank == 0:\n    'no'\nelse:\n    print('others')\n"
+        "values = [1,\n  2]\nvalues\n"
+    )
     outcome = session(text, n=2)
     assert outcome.out.splitlines() == ["[0] 1", "[1] 2", "[1] others", "[0-1] [1, 2]"], outcome.text
 
@@ -65,7 +70,10 @@ def test_exceptions_are_shown_by_rank_and_the_session_goes_on():
 
 
 def test_a_rank_that_stays_behind_is_named_with_what_it_waits_for():
-    text = "if rank == 0:\n    raise ValueError('no message')\nelse:\n    MPI.COMM_WORLD.Recv(bytearray(1), source=0, tag=7)\n\n"
+    text = (
+        "if rank == 0:\n    raise ValueError('no message')\n"
+        "else:\n    MPI.COMM_WORLD.Recv(bytearray(1), source=0, tag=7)\n\n"
+    )
     job = Job([LIMOSA, "shell", "-n", "2"], stdin=subprocess.PIPE)
     job.process.stdin.write(text)
     job.process.stdin.flush()
@@ -90,7 +98,9 @@ def test_one_rank_can_be_spoken_to():
 
 
 def test_some_lines_can_be_for_one_rank():
-    outcome = session("%%rank 1\nfor i in range(2):\n    print(i)\nx = 5\n\n'x' in globals()\n%rank 1\n%%rank 0\n\n", n=2)
+    outcome = session(
+        "%%rank 1\nfor i in range(2):\n    print(i)\nx = 5\n\n'x' in globals()\n%rank 1\n%%rank 0\n\n", n=2
+    )
     assert outcome.out.splitlines() == ["[1] 0", "[1] 1", "[0] False", "[1] True"], outcome.text
     assert outcome.err.count("what should the ranks do?") == 2
 
@@ -131,13 +141,19 @@ def test_exit_ends_the_session_with_its_code():
 
 
 def test_output_of_c_code_and_of_children_is_shown_before_the_next_line():
-    text = "import ctypes, subprocess\nctypes.CDLL(None).printf(b'from C\\n') and None\nprint('next')\nsubprocess.call(['echo', 'child'])\n"
+    text = (
+        "import ctypes, subprocess\nctypes.CDLL(None).printf(b'from C\\n') and None\nprint('next')\n"
+        "subprocess.call(['echo', 'child'])\n"
+    )
     outcome = session(text, n=1)
     assert outcome.out.splitlines() == ["[0] from C", "[0] next", "[0] child", "[0] 0"], outcome.text
 
 
 def test_objects_of_classes_typed_in_travel_and_await_works():
-    text = "class A:\n    x = 7\nworld.bcast(A() if rank == 0 else None).x\nimport asyncio\nawait asyncio.sleep(0, 'slept')\n"
+    text = (
+        "class A:\n    x = 7\nworld.bcast(A() if rank == 0 else None).x\n"
+        "import asyncio\nawait asyncio.sleep(0, 'slept')\n"
+    )
     assert session(text).out.splitlines() == ["[0-2] 7", "[0-2] 'slept'"]
 
 
@@ -155,7 +171,9 @@ def test_waiting_ranks_take_no_processor_time_and_end_with_the_session(tmp_path)
     pids = [int(line.split()[1]) for line in job.read_lines(2)]
     before = [processor_time(pid) for pid in pids]
     time.sleep(1.0)
-    assert all(processor_time(pid) - earlier <= 1 for pid, earlier in zip(pids, before)), "more than a hundredth of a second in a second"
+    assert all(processor_time(pid) - earlier <= 1 for pid, earlier in zip(pids, before)), (
+        "more than a hundredth of a second in a second"
+    )
     job.process.kill()
     deadline = time.monotonic() + 10
     while any(Path(f"/proc/{pid}").exists() for pid in pids):
@@ -195,7 +213,10 @@ class Terminal:
         os.write(self.descriptor, text.encode())
 
     def end(self, text: str = "") -> int:
-        """Type this, again if nothing happens (a key that comes before the prompt is ready is lost), until the end; give the exit code."""
+        """Type this, again if nothing happens, until the end; give the exit code.
+
+        A key that comes before the prompt is ready is lost.
+        """
         deadline = time.monotonic() + 20
         while (ended := os.waitpid(self.pid, os.WNOHANG))[0] == 0:
             assert time.monotonic() < deadline, f"the session did not end: {self.seen!r}"
@@ -289,5 +310,13 @@ def test_folding_keeps_the_order_of_the_lowest_ranks():
 
 
 def test_pieces_end_where_python_says_so():
-    text = 'x = """\na\n"""\n@decorator\ndef f():\n    pass\n# comment\ntry:\n    f()\nexcept E:\n    pass\nfinally:\n    g()\ny\n'
-    assert [piece.splitlines()[0] for piece in pieces(iter(text.splitlines()))] == ['x = """', "@decorator", "try:", "y"]
+    text = (
+        'x = """\na\n"""\n@decorator\ndef f():\n    pass\n# comment\n'
+        "try:\n    f()\nexcept E:\n    pass\nfinally:\n    g()\ny\n"
+    )
+    assert [piece.splitlines()[0] for piece in pieces(iter(text.splitlines()))] == [
+        'x = """',
+        "@decorator",
+        "try:",
+        "y",
+    ]

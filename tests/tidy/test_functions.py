@@ -14,7 +14,8 @@ LONGEST = 60
 
 # Longer functions, each with its reason: (file, function).
 LANE = (
-    "the fast path of every message: what it does is cut by the forms of a message, and parts of it in functions cost a tenth of its time"
+    "the fast path of every message: what it does is cut by the forms of a message, and parts of it in functions cost "
+    "a tenth of its time"
 )
 LONG: dict[tuple[str, str], str] = {
     ("crates/limosa-device/src/shm.rs", "send"): LANE,
@@ -22,11 +23,16 @@ LONG: dict[tuple[str, str], str] = {
     ("crates/limosa-coll/src/shared/rounds.rs", "reduce"): "one algorithm whose steps share most of their state",
 }
 
-BEGIN = re.compile(r"^( *)(?:pub(?:\([^)]*\))? )?(?:default )?(?:const )?(?:async )?(?:unsafe )?(?:extern \"\w+\" )?fn (\w+)")
+BEGIN = re.compile(
+    r"^( *)(?:pub(?:\([^)]*\))? )?(?:default )?(?:const )?(?:async )?(?:unsafe )?(?:extern \"\w+\" )?fn (\w+)"
+)
 
 
 def rust_functions(text: str) -> Iterator[tuple[str, int]]:
-    """Each function with its number of lines. rustfmt puts the closing brace below the first letter of the declaration."""
+    """Each function with its number of lines.
+
+    rustfmt puts the closing brace below the first letter of the declaration.
+    """
     lines = text.splitlines()
     for start, line in enumerate(lines):
         found = BEGIN.match(line)
@@ -43,13 +49,19 @@ def python_functions(text: str) -> Iterator[tuple[str, int]]:
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             first = node.body[0]
-            has_docstring = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str)
+            has_docstring = (
+                isinstance(first, ast.Expr)
+                and isinstance(first.value, ast.Constant)
+                and isinstance(first.value.value, str)
+            )
             docstring = (first.end_lineno or 0) - first.lineno + 1 if has_docstring else 0
             yield node.name, (node.end_lineno or 0) - node.lineno + 1 - docstring
 
 
 def sources() -> Iterator[tuple[str, str]]:
-    names = subprocess.run(["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True).stdout.splitlines()
+    names = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True
+    ).stdout.splitlines()
     for name in names:
         path = ROOT / name
         if path.suffix in (".rs", ".py") or (
@@ -63,7 +75,9 @@ def test_functions_are_short_or_say_why() -> None:
     for name, text in sources():
         functions = rust_functions(text) if name.endswith(".rs") else python_functions(text)
         too_long |= {(name, function): lines for function, lines in functions if lines > LONGEST}
-    unknown = {f"{function} in {name}": lines for (name, function), lines in too_long.items() if (name, function) not in LONG}
+    unknown = {
+        f"{function} in {name}": lines for (name, function), lines in too_long.items() if (name, function) not in LONG
+    }
     assert not unknown, f"cut these along their seams, or list them with a reason: {unknown}"
     stale = set(LONG) - set(too_long)
     assert not stale, f"these are short now: take them off the list: {stale}"
@@ -93,5 +107,8 @@ trait Some {
 }
 """
     assert list(rust_functions(rust)) == [("one", 13), ("inner", 3), ("declared", 3)]
-    python = 'class A:\n    def f(self):\n        """Text.\n\n        More.\n        """\n        return 1\n\ndef g():\n    pass\n'
+    python = (
+        'class A:\n    def f(self):\n        """Text.\n\n        More.\n        """\n        return 1\n\n'
+        "def g():\n    pass\n"
+    )
     assert sorted(python_functions(python)) == [("f", 2), ("g", 2)]

@@ -1,4 +1,4 @@
-"""House rules that no compiler checks: which crate may use which, where unsafe code may live, how long a file may get."""
+"""House rules that no compiler checks: which crate may use which, where unsafe code may live, how long a file is."""
 
 from __future__ import annotations
 
@@ -33,13 +33,19 @@ LONGEST = 800
 
 def packages() -> dict[str, dict]:
     out = subprocess.run(
-        ["cargo", "metadata", "--no-deps", "--format-version", "1", "--offline"], cwd=ROOT, check=True, capture_output=True, text=True
+        ["cargo", "metadata", "--no-deps", "--format-version", "1", "--offline"],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
     ).stdout
     return {p["name"]: p for p in json.loads(out)["packages"]}
 
 
 def sources() -> list[Path]:
-    names = subprocess.run(["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True).stdout.splitlines()
+    names = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True
+    ).stdout.splitlines()
     return [ROOT / n for n in names if n.endswith((".rs", ".py", ".c", ".h"))]
 
 
@@ -57,7 +63,9 @@ def test_the_architecture_page_names_every_crate_and_every_dependency() -> None:
         assert f"`{name}`" in page, f"ARCHITECTURE.md does not mention {name}"
         for dependency in package["dependencies"]:
             if not dependency["name"].startswith("limosa-"):
-                assert f"`{dependency['name']}`" in page, f"ARCHITECTURE.md does not say why {name} needs {dependency['name']}"
+                assert f"`{dependency['name']}`" in page, (
+                    f"ARCHITECTURE.md does not say why {name} needs {dependency['name']}"
+                )
 
 
 @pytest.mark.parametrize(
@@ -82,11 +90,15 @@ def test_what_loom_replaces_comes_from_the_one_shim() -> None:
             code = "\n".join(line for line in path.read_text().splitlines() if not line.lstrip().startswith("//"))
             code = re.split(r"#\[cfg\((all\()?test", code)[0]
             hit = re.search(r"std::sync::(atomic|Mutex|RwLock|Condvar)|parking_lot", code)
-            assert not hit, f"{path.relative_to(ROOT)} uses {hit.group()}: take it from limosa_base::sync" if hit else ""
+            assert not hit, (
+                f"{path.relative_to(ROOT)} uses {hit.group()}: take it from limosa_base::sync" if hit else ""
+            )
 
 
 def test_files_stay_readable() -> None:
     for path in sources():
         lines = path.read_text().count("\n")
         name = str(path.relative_to(ROOT))
-        assert lines <= LONGEST or name in LONG_FILES, f"{name} has {lines} lines: cut it along its seams, or list it with a reason"
+        assert lines <= LONGEST or name in LONG_FILES, (
+            f"{name} has {lines} lines: cut it along its seams, or list it with a reason"
+        )

@@ -52,7 +52,11 @@ def code_of(path: Path) -> str:
 
 def paths_in(code: str) -> list[Place]:
     """All paths that begin with `crate`, `super` or `self`; of those in braces, each."""
-    return [path for found in re.finditer(r"(?<![\w:])(?:crate|super|self)::", code) for path in _expanded(code, found.start())[0]]
+    return [
+        path
+        for found in re.finditer(r"(?<![\w:])(?:crate|super|self)::", code)
+        for path in _expanded(code, found.start())[0]
+    ]
 
 
 def _expanded(code: str, at: int, prefix: Place = ()) -> tuple[list[Place], int]:
@@ -99,7 +103,10 @@ def uses(crate: str) -> dict[Place, dict[str, set[str]]]:
     """
     files = modules(ROOT / "crates" / crate / "src")
     code = {place: code_of(path) for place, path in files.items()}
-    handed_on = {place: reexports(text, {other[-1] for other in files if other[:-1] == place and other}) for place, text in code.items()}
+    handed_on = {
+        place: reexports(text, {other[-1] for other in files if other[:-1] == place and other})
+        for place, text in code.items()
+    }
     graph: dict[Place, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for place, text in code.items():
         if place == ():
@@ -115,7 +122,13 @@ def uses(crate: str) -> dict[Place, dict[str, set[str]]]:
                 if used[:depth] != place[:depth]:
                     break
                 known = len(used) > depth
-                name = used[depth] if known and used[: depth + 1] in files else handed_on[place[:depth]].get(used[depth]) if known else None
+                name = (
+                    used[depth]
+                    if known and used[: depth + 1] in files
+                    else handed_on[place[:depth]].get(used[depth])
+                    if known
+                    else None
+                )
                 if name is None and depth == 0:
                     name = CRATE_ROOT
                 if name is not None and name != place[depth]:
@@ -158,7 +171,8 @@ def test_a_circle_is_found() -> None:
 
 def test_paths_of_all_shapes_count() -> None:
     code = (
-        "use crate::comm::{Comm, mix};\nuse crate::{error::Result, group, info::{self, Info as I},};\nfn f() { super::op::check::<u8>() }"
+        "use crate::comm::{Comm, mix};\nuse crate::{error::Result, group, info::{self, Info as I},};\n"
+        "fn f() { super::op::check::<u8>() }"
     )
     assert paths_in(code) == [
         ("crate", "comm", "Comm"),
@@ -173,7 +187,9 @@ def test_paths_of_all_shapes_count() -> None:
     assert absolute(("self", "a"), ("b", "c")) == ("b", "c", "a")
 
 
-def test_circles_below_a_module_and_through_names_that_it_hands_on_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_circles_below_a_module_and_through_names_that_it_hands_on_are_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     src = tmp_path / "crates" / "some" / "src"
     texts = {
         "lib.rs": "mod top;",

@@ -77,8 +77,8 @@ pub(crate) unsafe fn peek(pointer: *const Handle) -> Handle {
     unsafe { pointer.as_ref() }.copied().unwrap_or_default()
 }
 
-/// Copies a string into a C array of `limit` bytes, shortened at a character's boundary if need be, and ends it with a zero byte. Returns the
-/// length without that byte.
+/// Copies a string into a C array of `limit` bytes, shortened at a character's boundary if need be, and ends it with a
+/// zero byte. Returns the length without that byte.
 ///
 /// # Safety
 /// `to` must have room for `limit` bytes; `limit` must not be 0.
@@ -95,7 +95,8 @@ pub(crate) unsafe fn copy_text(to: *mut c_char, limit: usize, from: &str) -> c_i
     end as c_int
 }
 
-/// Copies bytes into a C array of `limit` bytes, shortened if need be, and ends them with a zero byte. Returns the length without that byte.
+/// Copies bytes into a C array of `limit` bytes, shortened if need be, and ends them with a zero byte. Returns the
+/// length without that byte.
 ///
 /// # Safety
 /// As for [`copy_text`].
@@ -141,8 +142,8 @@ impl IntArray {
 
     /// Element `i`.
     ///
-    /// The program guarantees that the array has as many elements as the standard requires; the glue reads no others, and checks for null
-    /// before.
+    /// The program guarantees that the array has as many elements as the standard requires; the glue reads no others,
+    /// and checks for null before.
     #[inline]
     pub(crate) fn get(&self, i: usize) -> i64 {
         // SAFETY: see above.
@@ -157,7 +158,10 @@ impl IntArray {
     /// The first `n` elements. Null is allowed if `n` is 0.
     pub(crate) fn to_vec(self, n: usize, arg: &str) -> Result<Vec<i64>> {
         if n > 0 && self.is_null() {
-            return Err(Error::new(consts::MPI_ERR_ARG, format!("{arg} is a null pointer, but {n} elements are wanted")));
+            return Err(Error::new(
+                consts::MPI_ERR_ARG,
+                format!("{arg} is a null pointer, but {n} elements are wanted"),
+            ));
         }
         Ok((0..n).map(|i| self.get(i)).collect())
     }
@@ -214,7 +218,9 @@ impl OutInt {
         // SAFETY: null, or valid by the promise of the C function's caller.
         unsafe {
             match self {
-                OutInt::Narrow(place) if !place.is_null() => **place = c_int::try_from(value).unwrap_or(consts::MPI_UNDEFINED),
+                OutInt::Narrow(place) if !place.is_null() => {
+                    **place = c_int::try_from(value).unwrap_or(consts::MPI_UNDEFINED)
+                }
                 OutInt::Large(place) if !place.is_null() => **place = value,
                 _ => {}
             }
@@ -222,8 +228,8 @@ impl OutInt {
     }
 }
 
-/// An object argument that is looked up when the glue needs it. It is insignificant in some calls (`recvtype` of `MPI_Gather` at other
-/// processes than the root, `sendtype` with `MPI_IN_PLACE`) and may then have any value.
+/// An object argument that is looked up when the glue needs it. It is insignificant in some calls (`recvtype` of
+/// `MPI_Gather` at other processes than the root, `sendtype` with `MPI_IN_PLACE`) and may then have any value.
 pub(crate) struct Late<T> {
     handle: Handle,
     arg: &'static str,
@@ -293,7 +299,10 @@ mod tests {
             assert_eq!(array.to_vec(2, "counts").unwrap(), [3, -1]);
         }
         assert!(IntArray::from(std::ptr::null::<c_int>()).to_vec(0, "counts").unwrap().is_empty());
-        assert_eq!(IntArray::from(std::ptr::null::<c_int>()).to_vec(1, "counts").unwrap_err().class, consts::MPI_ERR_ARG);
+        assert_eq!(
+            IntArray::from(std::ptr::null::<c_int>()).to_vec(1, "counts").unwrap_err().class,
+            consts::MPI_ERR_ARG
+        );
     }
 
     #[test]

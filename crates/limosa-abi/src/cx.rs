@@ -68,7 +68,8 @@ impl Cx {
         self.large
     }
 
-    /// Sets the communicator whose error handler gets an error of this call, for calls that find it out late (`MPI_Wait`).
+    /// Sets the communicator whose error handler gets an error of this call, for calls that find it out late
+    /// (`MPI_Wait`).
     pub(crate) fn blame(&self, comm: Handle) {
         *self.blamed.borrow_mut() = Some(Blamed::Comm(comm));
     }
@@ -92,25 +93,36 @@ impl Cx {
 
     /// The objects of an array of `n` handles.
     pub(crate) fn get_all<T: Object>(&self, handles: *const Handle, n: usize, arg: &str) -> Result<Vec<Arc<T>>> {
-        self.slice(handles, n, arg)?.iter().enumerate().map(|(i, h)| self.get(*h, &format!("{arg}[{i}]")).map(|r| Arc::clone(&r))).collect()
+        self.slice(handles, n, arg)?
+            .iter()
+            .enumerate()
+            .map(|(i, h)| self.get(*h, &format!("{arg}[{i}]")).map(|r| Arc::clone(&r)))
+            .collect()
     }
 
     /// `n` elements of a C array. Null is allowed if `n` is 0.
     pub(crate) fn slice<'a, T>(&'a self, start: *const T, n: usize, arg: &str) -> Result<&'a [T]> {
         match (start.is_null(), n) {
             (_, 0) => Ok(&[]),
-            (true, _) => Err(Error::new(consts::MPI_ERR_ARG, format!("{arg} is a null pointer, but {n} elements are wanted"))),
+            (true, _) => {
+                Err(Error::new(consts::MPI_ERR_ARG, format!("{arg} is a null pointer, but {n} elements are wanted")))
+            }
             // SAFETY: the caller of the C function promises an array of at least `n` elements.
             _ => Ok(unsafe { std::slice::from_raw_parts(start, n) }),
         }
     }
 
-    /// `n` elements of a C array to write to. Null is allowed if `n` is 0. Call this once for each array: the slice is valid for the whole call.
+    /// `n` elements of a C array to write to. Null is allowed if `n` is 0. Call this once for each array: the slice is
+    /// valid for the whole call.
     pub(crate) fn slice_mut<'a, T>(&self, start: *mut T, n: usize, arg: &str) -> Result<&'a mut [T]> {
         match (start.is_null(), n) {
             (_, 0) => Ok(&mut []),
-            (true, _) => Err(Error::new(consts::MPI_ERR_ARG, format!("{arg} is a null pointer, but {n} elements are to be written"))),
-            // SAFETY: the caller of the C function promises an array of at least `n` elements that nobody else uses during the call.
+            (true, _) => Err(Error::new(
+                consts::MPI_ERR_ARG,
+                format!("{arg} is a null pointer, but {n} elements are to be written"),
+            )),
+            // SAFETY: the caller of the C function promises an array of at least `n` elements that nobody else uses
+            // during the call.
             _ => Ok(unsafe { std::slice::from_raw_parts_mut(start, n) }),
         }
     }
@@ -118,7 +130,10 @@ impl Cx {
     /// Gives an object a handle.
     pub(crate) fn register<T: Object>(&self, object: Arc<T>) -> Result<Handle> {
         T::table().insert(object).ok_or_else(|| {
-            Error::new(consts::MPI_ERR_OTHER, format!("no handle is left for {}: free some that are no longer needed", T::KIND.noun))
+            Error::new(
+                consts::MPI_ERR_OTHER,
+                format!("no handle is left for {}: free some that are no longer needed", T::KIND.noun),
+            )
         })
     }
 
@@ -137,7 +152,13 @@ fn bad_handle<T: Object>(handle: Handle, arg: &str, miss: &Miss) -> Error {
 
 /// Runs the body of a call; returns what the C function returns.
 #[inline]
-pub(crate) fn enter(name: &'static str, large: bool, when: When, target: Target, body: impl FnOnce(&Cx) -> Result<()>) -> c_int {
+pub(crate) fn enter(
+    name: &'static str,
+    large: bool,
+    when: When,
+    target: Target,
+    body: impl FnOnce(&Cx) -> Result<()>,
+) -> c_int {
     let cx = Cx::new(name, large);
     if when == When::Running && !lifecycle::is_running() {
         return errors::raise(&cx, Target::Default, lifecycle::not_running());
@@ -166,13 +187,19 @@ fn fail(cx: &Cx, target: Target, error: Error) -> ErrorClass {
     match blamed {
         None => errors::raise(cx, target, error),
         Some(Blamed::Comm(comm)) => errors::raise(cx, Target::Comm(comm), error),
-        Some(Blamed::Handler(errhandler)) => errors::raise_to(cx, kinds::running(&errhandler, Handle::default()), error),
+        Some(Blamed::Handler(errhandler)) => {
+            errors::raise_to(cx, kinds::running(&errhandler, Handle::default()), error)
+        }
     }
 }
 
 #[cold]
 fn internal(panic: &(dyn std::any::Any + Send)) -> Error {
-    let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied()).unwrap_or("unknown");
+    let text = panic
+        .downcast_ref::<String>()
+        .map(String::as_str)
+        .or(panic.downcast_ref::<&str>().copied())
+        .unwrap_or("unknown");
     Error::new(consts::MPI_ERR_INTERN, format!("an internal error of Limosa, please report it: {text}"))
 }
 

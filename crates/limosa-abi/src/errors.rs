@@ -1,7 +1,9 @@
 //! What happens to an error (MPI-5 section 9.3): it goes to the error handler of the object that the call was made on.
 //!
-//! - The object is the call's communicator, window, file or session; without one, or with an invalid one, `MPI_COMM_SELF`.
-//! - `MPI_ERRORS_ARE_FATAL`, the default, and `MPI_ERRORS_ABORT` print one block and end the job. `MPI_ERRORS_RETURN` returns the code.
+//! - The object is the call's communicator, window, file or session; without one, or with an invalid one,
+//!   `MPI_COMM_SELF`.
+//! - `MPI_ERRORS_ARE_FATAL`, the default, and `MPI_ERRORS_ABORT` print one block and end the job. `MPI_ERRORS_RETURN`
+//!   returns the code.
 //! - A handler of the program is called with the handle and the code, without any lock held; then the code is returned.
 //! - The code carries the function's name and the sentence, which `MPI_Error_string` gives back.
 
@@ -61,7 +63,8 @@ pub(crate) fn raise_to(cx: &Cx, handler: Handler, error: Error) -> c_int {
 /// The exit code of a job that ends by an error.
 const EXIT_CODE: i32 = 1;
 
-/// How long a rank to which another one's death is fatal waits for the launcher, which knows more about it, to end the job.
+/// How long a rank to which another one's death is fatal waits for the launcher, which knows more about it, to end the
+/// job.
 const LAUNCHER_TIME: Duration = Duration::from_secs(2);
 
 fn fatal(cx: &Cx, error: &Error, handler: &str) -> ! {
@@ -83,7 +86,8 @@ fn report(function: &str, rank: Option<u32>, error: &Error, handler: &str) -> St
     format!(
         "limosa: error in {function}{who}: {detail}\n  \
          error class: {name}{meaning}\n  \
-         the job ends now, because the error handler is {handler}; to handle errors in the program, set MPI_ERRORS_RETURN\n",
+         the job ends now, because the error handler is {handler}; to handle errors in the program, set \
+         MPI_ERRORS_RETURN\n",
         detail = error.detail,
     )
 }

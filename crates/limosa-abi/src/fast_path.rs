@@ -1,8 +1,8 @@
 //! Fast paths through the most frequent calls: they do the whole call if that can be done immediately, or nothing.
 //!
-//! The generator looks for functions of this file by their names: the exported function tries the one here first, and goes the general path if that
-//! returns false: through the checks, the glue in [`crate::calls`] and the error handlers. So nothing is checked or reported here; whatever is
-//! not quite ordinary goes the general path.
+//! The generator looks for functions of this file by their names: the exported function tries the one here first, and
+//! goes the general path if that returns false: through the checks, the glue in [`crate::calls`] and the error
+//! handlers. So nothing is checked or reported here; whatever is not quite ordinary goes the general path.
 
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
@@ -95,7 +95,14 @@ pub(crate) fn mpi_isend(
 }
 
 #[inline(always)]
-fn receive(comm: &Communicator, buf: *mut c_void, count: i64, datatype: Handle, source: c_int, tag: c_int) -> Option<Received> {
+fn receive(
+    comm: &Communicator,
+    buf: *mut c_void,
+    count: i64,
+    datatype: Handle,
+    source: c_int,
+    tag: c_int,
+) -> Option<Received> {
     let (start, bytes) = dense(buf, count, datatype)?;
     // SAFETY: the program promises that the buffer has room for `count` elements of the datatype.
     p2p::try_receive(comm, unsafe { std::slice::from_raw_parts_mut(start, bytes) }, source, tag)
@@ -120,9 +127,17 @@ pub(crate) fn mpi_recv(
 }
 
 #[inline(always)]
-fn start_receive(comm: &Communicator, buf: *mut c_void, count: i64, datatype: Handle, source: c_int, tag: c_int) -> Option<Handle> {
+fn start_receive(
+    comm: &Communicator,
+    buf: *mut c_void,
+    count: i64,
+    datatype: Handle,
+    source: c_int,
+    tag: c_int,
+) -> Option<Handle> {
     let (start, bytes) = dense(buf, count, datatype)?;
-    // SAFETY: the program promises that the buffer has room for `count` elements of the datatype until the receive is complete.
+    // SAFETY: the program promises that the buffer has room for `count` elements of the datatype until the receive is
+    // complete.
     let short = unsafe { p2p::try_ireceive(comm, std::slice::from_raw_parts_mut(start, bytes), source, tag) }?;
     // A receive that was started on the fast path has a slot that fits into a handle.
     Handle::light(short)

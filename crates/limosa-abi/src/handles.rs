@@ -6,13 +6,14 @@
 //! bit 30    29..26    25..20               19..0
 //!  0        kind      generation           slot          every kind but requests: 1 M live handles each
 //!  1        0 (29)    generation (28..23)  slot (22..0)  requests with an object: 8 M live handles
-//!  1        1 (29)    generation (28..18)  slot (17..0)  requests that live in the engine: 256 K live handles; more have objects
+//!  1        1 (29)    generation (28..18)  slot (17..0)  requests in the engine: 256 K live handles; more have objects
 //! ```
 //!
 //! Invariants:
 //! - a handle fits in 31 bits, so that conversion to and from an integer is the identity;
-//! - freed slots wait in a queue of at least [`RESTING`] and are used again under the next generation. A stale handle of an object is recognised
-//!   until 4,000 further objects of its kind have been made, one of a request in the engine until [`Short::DISTANCE`] (65,536) further ones have;
+//! - freed slots wait in a queue of at least [`RESTING`] and are used again under the next generation. A stale handle
+//!   of an object is recognised until 4,000 further objects of its kind have been made, one of a request in the engine
+//!   until [`Short::DISTANCE`] (65,536) further ones have;
 //! - a table returns only objects of its own kind, for any number.
 
 use std::collections::VecDeque;
@@ -69,7 +70,8 @@ const _: () = assert!(Short::FAST <= COMPLETED_SLOT);
 const GENERATIONS: usize = 1 << 6;
 /// Generation of a slot that was never used.
 const NEVER: usize = usize::MAX;
-/// Freed slots that are not used again at once: a stale handle is recognised for at least this many times [`GENERATIONS`] new objects.
+/// Freed slots that are not used again at once: a stale handle is recognised for at least this many times
+/// [`GENERATIONS`] new objects.
 const RESTING: usize = 64;
 
 /// An object that handles denote.
@@ -82,8 +84,8 @@ pub(crate) trait Object: Send + Sync + 'static {
         Self: Sized;
     /// Stores in the object the handle under which it is registered.
     fn set_handle(&self, _handle: Handle) {}
-    /// Whether the object owns shared memory. Once its handle is freed, it is then dropped as soon as it is unused, not later together with
-    /// many others.
+    /// Whether the object owns shared memory. Once its handle is freed, it is then dropped as soon as it is unused, not
+    /// later together with many others.
     fn keeps_shared_memory(&self) -> bool {
         false
     }
@@ -108,7 +110,8 @@ impl Handle {
     #[inline]
     pub(crate) fn light(short: Short) -> Option<Handle> {
         let slot = short.index as usize;
-        (slot < COMPLETED_SLOT).then_some(Handle(REQUEST_BIT | LIGHT_BIT | (short.generation as usize) << LIGHT_SLOT_BITS | slot))
+        (slot < COMPLETED_SLOT)
+            .then_some(Handle(REQUEST_BIT | LIGHT_BIT | (short.generation as usize) << LIGHT_SLOT_BITS | slot))
     }
 
     /// The handle of all sends that were complete when they were started.
@@ -124,7 +127,8 @@ impl Handle {
     #[inline]
     pub(crate) fn short(self) -> Option<Short> {
         let index = (self.0 & COMPLETED_SLOT) as u32;
-        (index as usize != COMPLETED_SLOT).then_some(Short { index, generation: (self.0 >> LIGHT_SLOT_BITS) as u32 % Short::GENERATIONS })
+        (index as usize != COMPLETED_SLOT)
+            .then_some(Short { index, generation: (self.0 >> LIGHT_SLOT_BITS) as u32 % Short::GENERATIONS })
     }
 }
 
@@ -208,8 +212,8 @@ impl<T: Object> HandleTable<T> {
 
     /// The object behind a handle.
     ///
-    /// Inlined so that the reference stays in registers: read back from the stack as a whole right after it was written in parts, it would stall
-    /// every call for longer than the look-up takes.
+    /// Inlined so that the reference stays in registers: read back from the stack as a whole right after it was written
+    /// in parts, it would stall every call for longer than the look-up takes.
     #[inline(always)]
     pub(crate) fn get(&self, handle: Handle) -> Result<Ref<T>, Miss> {
         let at = (handle.0 as i32).wrapping_sub(T::KIND.low) as usize;
@@ -270,7 +274,8 @@ impl<T: Object> HandleTable<T> {
         Ok(Ref::counted(self.set_predefined(value, object, false)))
     }
 
-    /// Registers `object` under a predefined handle and returns the registered object. Without `replace`, one that was registered before stays.
+    /// Registers `object` under a predefined handle and returns the registered object. Without `replace`, one that was
+    /// registered before stays.
     pub(crate) fn set_predefined(&self, value: i32, object: Arc<T>, replace: bool) -> Arc<T> {
         let many = (T::KIND.high - T::KIND.low + 1) as usize;
         let all = self.builtin.get_or_init(|| (0..many).map(|_| Eternal::new()).collect());
@@ -346,17 +351,25 @@ pub(crate) fn describe(handle: Handle, wanted: &Kind, miss: &Miss) -> String {
         Miss::Null if number == wanted.null as usize => format!("is {}", wanted.null_name),
         Miss::Freed => format!("(0x{number:x}) has been freed"),
         Miss::Predefined => {
-            format!("({}) is predefined and cannot be freed", predefined_name(number).unwrap_or_else(|| format!("0x{number:x}")))
+            format!(
+                "({}) is predefined and cannot be freed",
+                predefined_name(number).unwrap_or_else(|| format!("0x{number:x}"))
+            )
         }
         _ if number == 0 => format!("is a null pointer, not {}: use {} for none", wanted.noun, wanted.null_name),
         _ => {
             let owner = kind::ALL.iter().find(|k| owns(k, number));
             match (predefined_name(number), owner) {
                 (Some(name), Some(owner)) if owner.tag == wanted.tag => {
-                    format!("is {name}, which exists between MPI_Init and MPI_Finalize only; sessions make communicators of their groups")
+                    format!(
+                        "is {name}, which exists between MPI_Init and MPI_Finalize only; sessions make communicators \
+                         of their groups"
+                    )
                 }
                 (Some(name), _) => format!("is {name}, not {}", wanted.noun),
-                (None, Some(owner)) if owner.tag != wanted.tag => format!("(0x{number:x}) is {}, not {}", owner.noun, wanted.noun),
+                (None, Some(owner)) if owner.tag != wanted.tag => {
+                    format!("(0x{number:x}) is {}, not {}", owner.noun, wanted.noun)
+                }
                 _ => format!("(0x{number:x}) is not the handle of {}", wanted.noun),
             }
         }
@@ -445,7 +458,10 @@ mod tests {
         assert!(HandleTable::<Thing>::encode((1 << 20) - 1, GENERATIONS - 1).0 < 1 << 30);
         let last = HandleTable::<Ticket>::encode(HandleTable::<Ticket>::LIMIT - 1, GENERATIONS - 1);
         assert!(last.0 >> 30 == 1 && !last.is_light());
-        for short in [Short { index: 0, generation: 0 }, Short { index: COMPLETED_SLOT as u32 - 1, generation: Short::GENERATIONS - 1 }] {
+        for short in [
+            Short { index: 0, generation: 0 },
+            Short { index: COMPLETED_SLOT as u32 - 1, generation: Short::GENERATIONS - 1 },
+        ] {
             let handle = Handle::light(short).unwrap();
             assert!(handle.0 >> 30 == 1 && handle.is_light());
             assert_eq!(handle.short(), Some(short));

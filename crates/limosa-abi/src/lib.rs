@@ -1,8 +1,9 @@
 //! `libmpi_abi`: the MPI-5 standard ABI (chapter 20) over `limosa-mpi`.
 //!
-//! A call travels like this: the exported function (generated, in the private module `entry`) widens its integers; the function behind it
-//! decodes handles, checks scalar arguments and calls the glue in [`calls`]; what comes back as an error goes through the error handler of
-//! the object that the call was made on ([`errors`]). The most frequent calls try a fast path first ([`fast_path`]).
+//! A call travels like this: the exported function (generated, in the private module `entry`) widens its integers; the
+//! function behind it decodes handles, checks scalar arguments and calls the glue in [`calls`]; what comes back as an
+//! error goes through the error handler of the object that the call was made on ([`errors`]). The most frequent calls
+//! try a fast path first ([`fast_path`]).
 //!
 //! Contract:
 //! - no logic lives here: handles in, checks, one call, error handler out;

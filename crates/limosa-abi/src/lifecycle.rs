@@ -1,7 +1,7 @@
 //! Whether MPI is running, as far as argument checking needs to know, and how a job ends in an error.
 //!
-//! The glue of initialisation and finalisation calls [`started`] and [`ended`], that of sessions [`entered`] and [`left`]; the world itself
-//! belongs to `limosa_mpi::instance`.
+//! The glue of initialisation and finalisation calls [`started`] and [`ended`], that of sessions [`entered`] and
+//! [`left`]; the world itself belongs to `limosa_mpi::instance`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};

@@ -1,4 +1,5 @@
-//! The built library and the generated header, seen from outside: exported names, constants and layouts, functions that are not done yet.
+//! The built library and the generated header, seen from outside: exported names, constants and layouts, functions that
+//! are not done yet.
 //!
 //! Needs a C and a C++ compiler and `nm`, as every machine that builds MPI programs has them.
 
@@ -16,7 +17,11 @@ const MPI_ERR_UNSUPPORTED_OPERATION: i32 = 55;
 
 #[test]
 fn the_library_exports_the_functions_of_the_abi_and_nothing_else() {
-    let output = Command::new("nm").args(["-D", "--defined-only"]).arg(library()).output().expect("nm is part of binutils: install it");
+    let output = Command::new("nm")
+        .args(["-D", "--defined-only"])
+        .arg(library())
+        .output()
+        .expect("nm is part of binutils: install it");
     let text = String::from_utf8(output.stdout).unwrap();
     let exported: BTreeSet<&str> = text.lines().filter_map(|line| line.split_whitespace().nth(2)).collect();
     let table = Table::load();
@@ -28,20 +33,24 @@ fn the_library_exports_the_functions_of_the_abi_and_nothing_else() {
 
 #[test]
 fn the_library_has_the_name_that_programs_look_for() {
-    let output = Command::new("readelf").arg("-d").arg(library()).output().expect("readelf is part of binutils: install it");
+    let output =
+        Command::new("readelf").arg("-d").arg(library()).output().expect("readelf is part of binutils: install it");
     assert!(String::from_utf8_lossy(&output.stdout).contains("soname: [libmpi_abi.so.1]"));
 }
 
 #[test]
 fn the_header_is_clean_c_and_cxx_in_every_dialect() {
     let shop = Workshop::new();
-    let program = "#include <mpi.h>\nint main(void) {\n  int (*f)(int *, char ***) = MPI_Init;\n  MPI_Status s[2];\n  MPI_Fint i[MPI_F_STATUS_SIZE];\n  \
+    let program = "#include <mpi.h>\nint main(void) {\n  int (*f)(int *, char ***) = MPI_Init;\n  \
+                   MPI_Status s[2];\n  MPI_Fint i[MPI_F_STATUS_SIZE];\n  \
                    s[0].MPI_TAG = 1;\n  MPI_Status_c2f(&s[0], i);\n  MPI_Status_f2c(i, &s[1]);\n  \
-                   return (f != 0 && MPI_COMM_WORLD != MPI_COMM_NULL && s[1].MPI_TAG == 1) ? MPI_SUCCESS : MPI_Comm_c2f(MPI_COMM_SELF);\n}\n";
+                   return (f != 0 && MPI_COMM_WORLD != MPI_COMM_NULL && s[1].MPI_TAG == 1) ? MPI_SUCCESS : \
+                   MPI_Comm_c2f(MPI_COMM_SELF);\n}\n";
     let strict = ["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-c", "-o", "/dev/null"];
-    for (compiler, file, dialects) in
-        [("cc", "clean.c", &["-std=c90", "-std=c99", "-std=c11", "-std=c17"][..]), ("c++", "clean.cc", &["-std=c++11", "-std=c++17"][..])]
-    {
+    for (compiler, file, dialects) in [
+        ("cc", "clean.c", &["-std=c90", "-std=c99", "-std=c11", "-std=c17"][..]),
+        ("c++", "clean.cc", &["-std=c++11", "-std=c++17"][..]),
+    ] {
         shop.write(file, program);
         for dialect in dialects {
             shop.compile(compiler, &[&strict[..], &[dialect, file]].concat());
@@ -106,9 +115,11 @@ fn a_function_that_is_not_done_says_so_and_ends_the_job() {
     for name in not_done(&Table::load()) {
         let ran = shop.run("call", &[library.to_str().unwrap(), &name]);
         assert_eq!(ran.code, Some(1), "{name}: {ran:?}");
-        for part in
-            [&format!("error in {name}: this function is not implemented yet"), "MPI_ERR_UNSUPPORTED_OPERATION", "MPI_ERRORS_ARE_FATAL"]
-        {
+        for part in [
+            &format!("error in {name}: this function is not implemented yet"),
+            "MPI_ERR_UNSUPPORTED_OPERATION",
+            "MPI_ERRORS_ARE_FATAL",
+        ] {
             assert!(ran.stderr.contains(part), "{name}: {ran:?}");
         }
     }
@@ -126,9 +137,12 @@ fn a_function_that_is_not_done_returns_an_error_that_names_it_if_asked_to() {
         let function = name.trim_start_matches('P');
         match function.starts_with("MPI_T_") {
             // The tool interface's codes are the classes.
-            true => format!("{name} {MPI_ERR_UNSUPPORTED_OPERATION} MPI_ERR_UNSUPPORTED_OPERATION: the operation is not supported\n"),
+            true => format!(
+                "{name} {MPI_ERR_UNSUPPORTED_OPERATION} MPI_ERR_UNSUPPORTED_OPERATION: the operation is not supported\n"
+            ),
             false => format!(
-                "{name} {MPI_ERR_UNSUPPORTED_OPERATION} {function}: this function is not implemented yet in this version of Limosa\n"
+                "{name} {MPI_ERR_UNSUPPORTED_OPERATION} {function}: this function is not implemented yet in this \
+                 version of Limosa\n"
             ),
         }
     };

@@ -1,8 +1,8 @@
-//! Bad arguments to every function that is done: the right error class, and no crash. A bad handle in every handle position, a null pointer
-//! for every result and string, a negative number for every count.
+//! Bad arguments to every function that is done: the right error class, and no crash. A bad handle in every handle
+//! position, a null pointer for every result and string, a negative number for every count.
 //!
-//! The calls are generated from the table as a C program, which runs as a job of one under `MPI_ERRORS_RETURN`. All other arguments are
-//! valid ones of their kind.
+//! The calls are generated from the table as a C program, which runs as a job of one under `MPI_ERRORS_RETURN`. All
+//! other arguments are valid ones of their kind.
 
 mod common;
 
@@ -21,7 +21,11 @@ fn valid(arg: &Arg, table: &Table, function: &Function, n: usize) -> String {
         return "0".into();
     }
     if arg.c_type.starts_with("char *") {
-        return if arg.c_type == "char *" && arg.param.dir == Direction::In { "\"x\"".into() } else { format!("(void *)room[{n}]") };
+        return if arg.c_type == "char *" && arg.param.dir == Direction::In {
+            "\"x\"".into()
+        } else {
+            format!("(void *)room[{n}]")
+        };
     }
     if arg.pointer || arg.c_type == "void *" {
         return format!("(void *)room[{n}]");
@@ -74,17 +78,20 @@ const FREED: &[(&str, &str, &[&str])] = &[
     ),
     (
         "group",
-        "int r = 0; MPI_Group w, g; MPI_Comm_group(MPI_COMM_WORLD, &w); MPI_Group_incl(w, 1, &r, &g); freed_group = (intptr_t)g; MPI_Group_free(&g);",
+        "int r = 0; MPI_Group w, g; MPI_Comm_group(MPI_COMM_WORLD, &w); MPI_Group_incl(w, 1, &r, &g); freed_group = \
+         (intptr_t)g; MPI_Group_free(&g);",
         &["mpi_comm_group", "mpi_group_incl", "mpi_group_free"],
     ),
     (
         "info",
-        "MPI_Info i; MPI_Info_create(&i); freed_info = (intptr_t)i; MPI_Info_free(&i); MPI_Info_create(&i); MPI_Info_create(&some_info);",
+        "MPI_Info i; MPI_Info_create(&i); freed_info = (intptr_t)i; MPI_Info_free(&i); MPI_Info_create(&i); \
+         MPI_Info_create(&some_info);",
         &["mpi_info_create", "mpi_info_free"],
     ),
     (
         "session",
-        "MPI_Session s; MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &s); freed_session = (intptr_t)s; MPI_Session_finalize(&s); MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &some_session);",
+        "MPI_Session s; MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &s); freed_session = (intptr_t)s; \
+         MPI_Session_finalize(&s); MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &some_session);",
         &["mpi_session_init", "mpi_session_finalize"],
     ),
     (
@@ -99,7 +106,8 @@ const FREED: &[(&str, &str, &[&str])] = &[
     ),
     (
         "errhandler",
-        "MPI_Errhandler e; MPI_Comm_create_errhandler(handler, &e); freed_errhandler = (intptr_t)e; MPI_Errhandler_free(&e);",
+        "MPI_Errhandler e; MPI_Comm_create_errhandler(handler, &e); freed_errhandler = (intptr_t)e; \
+         MPI_Errhandler_free(&e);",
         &["mpi_comm_create_errhandler", "mpi_errhandler_free"],
     ),
 ];
@@ -132,8 +140,11 @@ fn calls(table: &Table, function: &Function, large: bool, out: &mut String) -> u
     let mut made = 0;
     for (at, arg) in args.iter().enumerate() {
         for (what, bad, class) in bad_arguments(table, function, arg) {
-            let passed: Vec<String> =
-                args.iter().enumerate().map(|(n, other)| if n == at { bad.clone() } else { valid(other, table, function, n) }).collect();
+            let passed: Vec<String> = args
+                .iter()
+                .enumerate()
+                .map(|(n, other)| if n == at { bad.clone() } else { valid(other, table, function, n) })
+                .collect();
             let call = format!("check({name}({}), {class});", passed.join(", "));
             writeln!(out, "  if (say(\"{name}\", \"{} {what}\")) {call}", arg.param.name).unwrap();
             made += 1;
@@ -190,10 +201,13 @@ fn a_bad_handle_anywhere_gives_the_class_of_its_kind() {
     }
     let table = Table::load();
     let mut program = String::from(PROLOGUE);
-    program.push_str("int main(void)\n{\n  intptr_t bad; int stack = 0;\n  setvbuf(stdout, 0, _IONBF, 0);\n  MPI_Init(0, 0);\n");
+    program.push_str(
+        "int main(void)\n{\n  intptr_t bad; int stack = 0;\n  setvbuf(stdout, 0, _IONBF, 0);\n  MPI_Init(0, 0);\n",
+    );
     program.push_str("  (void)user; (void)handler; (void)stack;\n");
     program.push_str(
-        "  MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN); MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);\n",
+        "  MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN); MPI_Comm_set_errhandler(MPI_COMM_WORLD, \
+         MPI_ERRORS_RETURN);\n",
     );
     for (_, code, needs) in FREED {
         if needs.iter().all(|name| done(name)) {
@@ -202,7 +216,10 @@ fn a_bad_handle_anywhere_gives_the_class_of_its_kind() {
     }
     let mut made = 0;
     for function in &table.functions {
-        if !done(&function.name.to_lowercase()) || NOT_CALLED.contains(&function.name.as_str()) || function.chapter == "Tool support" {
+        if !done(&function.name.to_lowercase())
+            || NOT_CALLED.contains(&function.name.as_str())
+            || function.chapter == "Tool support"
+        {
             continue;
         }
         made += calls(&table, function, false, &mut program);

@@ -28,8 +28,10 @@ impl Alarm {
         let zero = libc::timespec { tv_sec: 0, tv_nsec: 0 };
         // A value of zero would switch the timer off.
         let nanoseconds = i64::from(after.subsec_nanos()).max(1);
-        let value =
-            libc::itimerspec { it_interval: zero, it_value: libc::timespec { tv_sec: after.as_secs() as i64, tv_nsec: nanoseconds } };
+        let value = libc::itimerspec {
+            it_interval: zero,
+            it_value: libc::timespec { tv_sec: after.as_secs() as i64, tv_nsec: nanoseconds },
+        };
         // SAFETY: the descriptor is a timer and `value` is valid; without a place for the old value nothing is written.
         unsafe { libc::timerfd_settime(self.0.as_raw_fd(), 0, &value, std::ptr::null_mut()) };
     }

@@ -1,17 +1,19 @@
 //! A lock that costs the thread that made it two plain stores.
 //!
-//! It is biased to the thread that made it. As long as no other thread comes, that thread enters by a store to `inside` and a look at `revoked`,
-//! without a locked instruction. Another thread revokes the bias first, with the heavy half of [`crate::fence`], and waits until the owner is
-//! not inside; from then on all go through an ordinary mutex, until the owner has been its only user for a while.
+//! It is biased to the thread that made it. As long as no other thread comes, that thread enters by a store to `inside`
+//! and a look at `revoked`, without a locked instruction. Another thread revokes the bias first, with the heavy half of
+//! [`crate::fence`], and waits until the owner is not inside; from then on all go through an ordinary mutex, until the
+//! owner has been its only user for a while.
 //!
 //! | `revoked` | who may hold the lock |
 //! |---|---|
 //! | false | the owner, while `inside` is 1 |
 //! | true | the thread that holds `slow`, once `inside` is 0 |
 //!
-//! Mutual exclusion: the owner stores `inside`, executes a light fence and loads `revoked`; a revoking thread stores `revoked`, executes a heavy
-//! fence and loads `inside`. At least one sees the other: the owner sees that it must queue, or the other sees that it must wait. Only
-//! the owner writes `inside`, and the owner never changes. `revoked` is cleared by the owner alone, while it holds `slow`.
+//! Mutual exclusion: the owner stores `inside`, executes a light fence and loads `revoked`; a revoking thread stores
+//! `revoked`, executes a heavy fence and loads `inside`. At least one sees the other: the owner sees that it must
+//! queue, or the other sees that it must wait. Only the owner writes `inside`, and the owner never changes. `revoked`
+//! is cleared by the owner alone, while it holds `slow`.
 
 use crate::sync::{AtomicBool, AtomicU32, AtomicUsize, Ordering, RawLock, UnsafeCell, spin_loop};
 use crate::{fence, futex};
@@ -56,7 +58,8 @@ fn this_thread() -> usize {
     #[cfg(all(target_arch = "x86_64", not(loom)))]
     {
         let pointer: usize;
-        // SAFETY: by the ABI of x86-64 Linux the word at offset 0 of the thread's own segment is the address of that segment.
+        // SAFETY: by the ABI of x86-64 Linux the word at offset 0 of the thread's own segment is the address of that
+        // segment.
         unsafe { std::arch::asm!("mov {}, fs:0", out(reg) pointer, options(nostack, preserves_flags, readonly, pure)) };
         pointer
     }
@@ -102,7 +105,8 @@ impl<T> Biased<T> {
         Guard { lock: self, fast, thread: std::marker::PhantomData }
     }
 
-    /// The lock, if it is biased to this thread: without waiting and without a locked instruction. `None` also if this thread holds it.
+    /// The lock, if it is biased to this thread: without waiting and without a locked instruction. `None` also if this
+    /// thread holds it.
     #[inline(always)]
     pub fn lock_if_biased(&self) -> Option<Guard<'_, T>> {
         if self.owner != this_thread() || self.inside.load(Ordering::Relaxed) != 0 || !self.enter() {
@@ -148,7 +152,8 @@ impl<T> Biased<T> {
         self.holder.store(me, Ordering::Relaxed);
         let mine = self.owner == me;
         if !self.revoked.load(Ordering::Relaxed) {
-            // The owner comes here only after it has seen `revoked`, but somebody may have restored it since: the owner itself.
+            // The owner comes here only after it has seen `revoked`, but somebody may have restored it since: the owner
+            // itself.
             self.revoked.store(true, Ordering::SeqCst);
             fence::heavy();
         }

@@ -1,7 +1,8 @@
 //! Copying bytes between memory that another processor has just used and memory of our own.
 //!
-//! On x86-64 the string instruction beats loads and stores from some hundred bytes on when the target lines are in another processor's cache: it
-//! takes lines over without reading them first. The C library's `memcpy` uses it only for much longer blocks.
+//! On x86-64 the string instruction beats loads and stores from some hundred bytes on when the target lines are in
+//! another processor's cache: it takes lines over without reading them first. The C library's `memcpy` uses it only for
+//! much longer blocks.
 
 /// Length from which the string instruction is worth its start-up.
 #[cfg(target_arch = "x86_64")]
@@ -20,8 +21,8 @@ pub unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
     }
     #[cfg(target_arch = "x86_64")]
     if len >= STRING_FROM && has_fast_strings() {
-        // SAFETY: the caller's promise; the instruction reads `len` bytes at `from` and writes as many at `to`, upwards (the direction flag is
-        // clear by the calling convention).
+        // SAFETY: the caller's promise; the instruction reads `len` bytes at `from` and writes as many at `to`, upwards
+        // (the direction flag is clear by the calling convention).
         unsafe {
             std::arch::asm!("rep movsb", inout("rcx") len => _, inout("rdi") to => _, inout("rsi") from => _,
                 options(nostack, preserves_flags));

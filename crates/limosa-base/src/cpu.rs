@@ -13,18 +13,20 @@ pub fn current() -> Option<u32> {
 
 /// Moves this thread to another processor that it may use, if there is one, and leaves it free to move again.
 ///
-/// For a thread that finds itself on one processor with a partner that is busy: when both often sleep, the system sees no more load than one
-/// processor can take, and leaves them there.
+/// For a thread that finds itself on one processor with a partner that is busy: when both often sleep, the system sees
+/// no more load than one processor can take, and leaves them there.
 #[cold]
 pub fn step_aside() {
     let Some(here) = current() else { return };
     move_to(|cpu, _| cpu != here as usize);
 }
 
-/// Moves this thread to the `nth` of the processors that it may use, counted round and round, and leaves it free to move again.
+/// Moves this thread to the `nth` of the processors that it may use, counted round and round, and leaves it free to
+/// move again.
 ///
-/// Processes that start together would otherwise begin wherever there was room at that moment, and those that hand a processor on among
-/// themselves all look alike to the system, which takes a tenth of a second and more to spread them evenly.
+/// Processes that start together would otherwise begin wherever there was room at that moment, and those that hand a
+/// processor on among themselves all look alike to the system, which takes a tenth of a second and more to spread them
+/// evenly.
 pub fn begin_on(nth: usize) {
     let many = allowed().max(1);
     move_to(|_, place| place == nth % many);
@@ -45,10 +47,14 @@ pub fn numbers() -> Vec<u32> {
         return Vec::new();
     }
     // SAFETY: the index is below the set's size, and the set is valid.
-    (0..8 * size_of_val(&allowed)).filter(|cpu| unsafe { libc::CPU_ISSET(*cpu, &allowed) }).map(|cpu| cpu as u32).collect()
+    (0..8 * size_of_val(&allowed))
+        .filter(|cpu| unsafe { libc::CPU_ISSET(*cpu, &allowed) })
+        .map(|cpu| cpu as u32)
+        .collect()
 }
 
-/// Moves this thread to one of those allowed processors for which `wanted(processor, place among the allowed)` holds, and then allows all again.
+/// Moves this thread to one of those allowed processors for which `wanted(processor, place among the allowed)` holds,
+/// and then allows all again.
 fn move_to(wanted: impl Fn(usize, usize) -> bool) {
     // SAFETY: a set of processors is an array of integers, for which zero is a value.
     let (mut allowed, mut chosen): (libc::cpu_set_t, libc::cpu_set_t) = unsafe { std::mem::zeroed() };
@@ -76,8 +82,9 @@ fn move_to(wanted: impl Fn(usize, usize) -> bool) {
     }
 }
 
-/// Asks for short turns of this thread on its processor, in exchange for having them soon: a thread that wakes to do a little may then interrupt one
-/// that computes, instead of waiting for the end of its turn. Without effect before Linux 6.12.
+/// Asks for short turns of this thread on its processor, in exchange for having them soon: a thread that wakes to do a
+/// little may then interrupt one that computes, instead of waiting for the end of its turn. Without effect before Linux
+/// 6.12.
 pub fn take_short_turns() {
     /// `struct sched_attr` of the kernel, in its first version.
     #[repr(C)]

@@ -7,12 +7,13 @@
 //! | `AWAY_ALL` | as `AWAY`, but unfinished schedules need every message | all traffic wakes the helper thread |
 //! | `ASLEEP` | threads sleep in blocking calls | all traffic wakes them |
 //!
-//! The owner stores states (under its engine's lock). A ringer only swaps in `AWAKE` and then wakes the threads that the previous state names; so
-//! they are woken once, even if many ring.
+//! The owner stores states (under its engine's lock). A ringer only swaps in `AWAKE` and then wakes the threads that
+//! the previous state names; so they are woken once, even if many ring.
 //!
-//! No wake-up is lost because both sides store, fence and look: the owner stores a state, fences, looks at its rings once more; a ringer stores
-//! into the ring, fences, looks at the state. Entering `ASLEEP` or `AWAY_ALL` takes [`fence::heavy`], so that ordinary traffic gets by with
-//! [`fence::light`]; entering `AWAY` with something at stake takes a plain full fence, and so does urgent traffic.
+//! No wake-up is lost because both sides store, fence and look: the owner stores a state, fences, looks at its rings
+//! once more; a ringer stores into the ring, fences, looks at the state. Entering `ASLEEP` or `AWAY_ALL` takes
+//! [`fence::heavy`], so that ordinary traffic gets by with [`fence::light`]; entering `AWAY` with something at stake
+//! takes a plain full fence, and so does urgent traffic.
 
 use crate::cpu;
 use crate::fence;
@@ -44,14 +45,16 @@ const AWAY: u32 = State::Away as u32;
 pub struct Doorbell {
     word: AtomicU32,
     service: AtomicU32,
-    /// How often others have woken sleepers or the helper, for the status board and for tests that count needless wake-ups.
+    /// How often others have woken sleepers or the helper, for the status board and for tests that count needless
+    /// wake-ups.
     rings: AtomicU32,
     /// The processor from which it was rung last, counted from 1.
     rung_from: AtomicU32,
 }
 
 impl Doorbell {
-    /// Rings after something was stored where the owner will look. `urgent`: it needs service even when the owner computes.
+    /// Rings after something was stored where the owner will look. `urgent`: it needs service even when the owner
+    /// computes.
     #[inline(always)]
     pub fn ring(&self, urgent: bool) {
         if urgent {
@@ -66,7 +69,8 @@ impl Doorbell {
         self.ring_now();
     }
 
-    /// After something was put where the owner will look: true if a thread of the owner is going to see it, false if only the helper could be made to.
+    /// After something was put where the owner will look: true if a thread of the owner is going to see it, false if
+    /// only the helper could be made to.
     #[inline]
     pub fn is_attended(&self) -> bool {
         full_fence(Ordering::SeqCst);
@@ -89,7 +93,8 @@ impl Doorbell {
         }
     }
 
-    /// The owner sets the state. The fence that the state needs is included; the owner must look at its rings afterwards.
+    /// The owner sets the state. The fence that the state needs is included; the owner must look at its rings
+    /// afterwards.
     pub fn set(&self, state: State) {
         self.word.store(state as u32, Ordering::Release);
         match state {
@@ -125,7 +130,8 @@ impl Doorbell {
 
     /// Wakes the owner's helper thread.
     pub fn call_helper(&self) {
-        // An exchange like that in `helper_wait`, since loom does not know in which order a store and an exchange take effect.
+        // An exchange like that in `helper_wait`, since loom does not know in which order a store and an exchange take
+        // effect.
         self.service.swap(1, Ordering::AcqRel);
         futex::wake_all(&self.service);
     }
@@ -212,7 +218,8 @@ mod model {
         });
     }
 
-    /// The owner looks, states that it is away, looks once more, and computes. What came too late for it is the helper's.
+    /// The owner looks, states that it is away, looks once more, and computes. What came too late for it is the
+    /// helper's.
     fn helper_takes_over(state: State, urgent: bool) {
         let mut model = loom::model::Builder::new();
         model.preemption_bound = Some(3);

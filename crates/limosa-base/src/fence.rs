@@ -1,15 +1,16 @@
 //! Asymmetric fences: a store-then-load handshake whose frequent side costs nothing.
 //!
-//! Two sides each store a word and then load the other's: at least one must see the other's store. The frequent side calls [`light`], the
-//! rare side [`heavy`]. Where the kernel offers `membarrier`, light is a compiler fence and heavy makes every processor that runs a registered
-//! process execute a full fence; elsewhere both are full fences.
+//! Two sides each store a word and then load the other's: at least one must see the other's store. The frequent side
+//! calls [`light`], the rare side [`heavy`]. Where the kernel offers `membarrier`, light is a compiler fence and heavy
+//! makes every processor that runs a registered process execute a full fence; elsewhere both are full fences.
 //!
-//! Both sides must use the same kind of fence, so all processes that share memory decide together. No process waits for the decision:
+//! Both sides must use the same kind of fence, so all processes that share memory decide together. No process waits for
+//! the decision:
 //!
-//! - A process that joins a group registers with the kernel, unless a filter for system calls forbids it. From then on its heavy fences include a
-//!   `membarrier`, and its word in the group's shared memory says so ([`Word`]).
-//! - Its light fences are full ones until the words of all members of all its groups say so. If one member cannot register, all keep full fences,
-//!   also if that member joins late.
+//! - A process that joins a group registers with the kernel, unless a filter for system calls forbids it. From then on
+//!   its heavy fences include a `membarrier`, and its word in the group's shared memory says so ([`Word`]).
+//! - Its light fences are full ones until the words of all members of all its groups say so. If one member cannot
+//!   register, all keep full fences, also if that member joins late.
 //! - A process that joins another group goes back to full fences first.
 //!
 //! | a process has seen | light | heavy |
@@ -17,10 +18,11 @@
 //! | no word, or that of some members | full | full, and a membarrier once this process is registered |
 //! | the word of all members, its own among them | compiler | full and membarrier |
 //!
-//! Why this is enough: a full light fence works with either kind of heavy fence. A light fence that is only a compiler fence belongs to a registered
-//! process that has seen its partner's word. The partner's heavy fence executes a full fence and then tests whether its process is registered. If
-//! so, the membarrier reaches every thread that runs a light fence at that time. If not, the full fence comes before the one in [`register`], and
-//! a process that has seen the word also sees all that was stored before the heavy fence.
+//! Why this is enough: a full light fence works with either kind of heavy fence. A light fence that is only a compiler
+//! fence belongs to a registered process that has seen its partner's word. The partner's heavy fence executes a full
+//! fence and then tests whether its process is registered. If so, the membarrier reaches every thread that runs a light
+//! fence at that time. If not, the full fence comes before the one in [`register`], and a process that has seen the
+//! word also sees all that was stored before the heavy fence.
 
 use crate::sync::{AtomicBool, AtomicU32, Mutex, Ordering, compiler_fence, fence};
 use std::sync::Arc;
@@ -74,7 +76,8 @@ impl Group {
     }
 }
 
-/// That this process is a member of a group; it leaves when this is dropped, and must not use the group's memory any more.
+/// That this process is a member of a group; it leaves when this is dropped, and must not use the group's memory any
+/// more.
 #[derive(Debug)]
 pub struct Membership(u64);
 
@@ -88,7 +91,8 @@ impl Drop for Membership {
     }
 }
 
-/// Joins a group as member `me` of `size`, before any handshake with another member. A member's word is used by one process only.
+/// Joins a group as member `me` of `size`, before any handshake with another member. A member's word is used by one
+/// process only.
 pub fn join(members: Arc<impl Members + 'static>, me: u32, size: u32) -> Membership {
     let number = {
         let mut groups = GROUPS.lock();
@@ -108,7 +112,8 @@ pub fn join(members: Arc<impl Members + 'static>, me: u32, size: u32) -> Members
     Membership(number)
 }
 
-/// Prepares this process for [`heavy`] fences, its own and those of others; true if the kernel can do it. Part of [`join`].
+/// Prepares this process for [`heavy`] fences, its own and those of others; true if the kernel can do it. Part of
+/// [`join`].
 pub fn register() -> bool {
     if REGISTERED.load(Ordering::Acquire) {
         return true;
@@ -168,7 +173,8 @@ pub fn heavy() {
         let done = membarrier(CMD_GLOBAL_EXPEDITED);
         assert!(
             done == 0,
-            "membarrier, which worked when the library started, is refused now: install filters for system calls before it starts"
+            "membarrier, which worked when the library started, is refused now: install filters for system calls \
+             before it starts"
         );
     }
 }

@@ -11,7 +11,14 @@ pub fn claim() {
     if MARK.load(Ordering::Acquire).is_null() {
         // SAFETY: an anonymous private mapping of one page at an address of the kernel's choice.
         let page = unsafe {
-            libc::mmap(std::ptr::null_mut(), 4096, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0)
+            libc::mmap(
+                std::ptr::null_mut(),
+                4096,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+                -1,
+                0,
+            )
         };
         if page == libc::MAP_FAILED {
             return; // Without a page for the mark children are not recognised; nothing else depends on it.

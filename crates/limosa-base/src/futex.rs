@@ -3,11 +3,13 @@
 use crate::sync::AtomicU32;
 use std::time::Duration;
 
-/// Sleeps until somebody calls [`wake_all`] on `word`, unless it no longer holds `expected`; or until `timeout` is over.
+/// Sleeps until somebody calls [`wake_all`] on `word`, unless it no longer holds `expected`; or until `timeout` is
+/// over.
 ///
 /// May return without reason: callers look at their condition again.
 pub fn wait(word: &AtomicU32, expected: u32, timeout: Option<Duration>) {
-    let limit = timeout.map(|t| libc::timespec { tv_sec: t.as_secs() as libc::time_t, tv_nsec: t.subsec_nanos() as libc::c_long });
+    let limit = timeout
+        .map(|t| libc::timespec { tv_sec: t.as_secs() as libc::time_t, tv_nsec: t.subsec_nanos() as libc::c_long });
     let limit_ptr = limit.as_ref().map_or(std::ptr::null(), |t| t as *const libc::timespec);
     // SAFETY: the word and the time limit outlive the call; the kernel only reads them.
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr_for_futex(), libc::FUTEX_WAIT, expected, limit_ptr) };

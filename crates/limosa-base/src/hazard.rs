@@ -1,10 +1,11 @@
 //! Cells that hold an [`Arc`] which readers borrow without counting: a read costs a few plain loads and stores.
 //!
-//! A reader records which object it is about to use (a *hazard*), executes a light fence, and tests whether the cell still holds the object. A thread
-//! that removes an object from its cell puts the cell's count on a list of retired objects. The list is swept when it has some dozens of entries,
-//! or on request after the removal of an object that holds much memory: after a heavy fence, every retired object that no hazard names is dropped.
-//! At least one side sees the other: the reader sees that the cell has changed, or the sweep sees the hazard
-//! (M. M. Michael, "Hazard Pointers", IEEE TPDS 15(6), 2004; the fence is [`crate::fence`]'s).
+//! A reader records which object it is about to use (a *hazard*), executes a light fence, and tests whether the cell
+//! still holds the object. A thread that removes an object from its cell puts the cell's count on a list of retired
+//! objects. The list is swept when it has some dozens of entries, or on request after the removal of an object that
+//! holds much memory: after a heavy fence, every retired object that no hazard names is dropped. At least one side sees
+//! the other: the reader sees that the cell has changed, or the sweep sees the hazard (M. M. Michael, "Hazard
+//! Pointers", IEEE TPDS 15(6), 2004; the fence is [`crate::fence`]'s).
 //!
 //! Invariants
 //! - a pointer in a cell owns one count of its `Arc`;
@@ -202,7 +203,8 @@ impl<T: Send + Sync + 'static> Cell<T> {
         let mut pointer = self.pointer.load(Ordering::Acquire);
         loop {
             place.store(pointer.cast(), Ordering::Relaxed);
-            // Pairs with the heavy fence in `sweep`: either that sees the hazard, or this sees that the cell has changed.
+            // Pairs with the heavy fence in `sweep`: either that sees the hazard, or this sees that the cell has
+            // changed.
             fence::light();
             let again = self.pointer.load(Ordering::Acquire);
             if again == pointer {
@@ -214,8 +216,8 @@ impl<T: Send + Sync + 'static> Cell<T> {
             let _ = MINE.try_with(|mine| mine.used.set(mine.used.get() - 1));
             return None;
         }
-        // SAFETY: the cell's count keeps the object alive now, and the hazard keeps it from being dropped until this reference is gone, which does
-        // not own the count.
+        // SAFETY: the cell's count keeps the object alive now, and the hazard keeps it from being dropped until this
+        // reference is gone, which does not own the count.
         let arc = ManuallyDrop::new(unsafe { Arc::from_raw(pointer.cast_const()) });
         Some(Ref { arc, hold: Hold::Hazard(place), thread: PhantomData })
     }
@@ -228,7 +230,8 @@ impl<T: Send + Sync + 'static> Cell<T> {
         if pointer.is_null() {
             return None;
         }
-        // SAFETY: the cell's count has not been retired, or waits for the list's lock, which is held here: the object is alive.
+        // SAFETY: the cell's count has not been retired, or waits for the list's lock, which is held here: the object
+        // is alive.
         let arc = unsafe {
             Arc::increment_strong_count(pointer);
             Arc::from_raw(pointer.cast_const())
@@ -292,9 +295,13 @@ fn retire<T: Send + Sync + 'static>(pointer: *mut T) {
     }
 }
 
-/// True if no other thread has ever borrowed anything. A thread that is about to do so takes the boards' lock first, and then sees the removal.
+/// True if no other thread has ever borrowed anything. A thread that is about to do so takes the boards' lock first,
+/// and then sees the removal.
 fn is_only_reader(boards: &Boards) -> bool {
-    MINE.try_with(|mine| mine.board.get()).ok().flatten().is_some_and(|own| boards.all.iter().all(|board| ptr::eq(*board, own)))
+    MINE.try_with(|mine| mine.board.get())
+        .ok()
+        .flatten()
+        .is_some_and(|own| boards.all.iter().all(|board| ptr::eq(*board, own)))
 }
 
 /// Drops the retired objects that are not in use.
@@ -314,12 +321,14 @@ pub fn sweep() {
             .filter(|pointer| !pointer.is_null())
             .collect();
         used.sort_unstable();
-        let (keep, unused) = std::mem::take(&mut *list).into_iter().partition(|r| used.binary_search(&r.pointer).is_ok());
+        let (keep, unused) =
+            std::mem::take(&mut *list).into_iter().partition(|r| used.binary_search(&r.pointer).is_ok());
         *list = keep;
         unused
     };
     for retired in unused {
-        // SAFETY: the count was retired with the pointer, once, and no hazard names the object; no cell leads to it any more.
+        // SAFETY: the count was retired with the pointer, once, and no hazard names the object; no cell leads to it any
+        // more.
         unsafe { (retired.drop)(retired.pointer) };
     }
 }
@@ -350,7 +359,8 @@ impl<T: Send + Sync + 'static> Eternal<T> {
         if pointer.is_null() {
             return None;
         }
-        // SAFETY: the place's count is never given up, so the object lives for ever; the reference does not own the count.
+        // SAFETY: the place's count is never given up, so the object lives for ever; the reference does not own the
+        // count.
         let arc = ManuallyDrop::new(unsafe { Arc::from_raw(pointer.cast_const()) });
         Some(Ref { arc, hold: Hold::Eternal, thread: PhantomData })
     }

@@ -1,7 +1,7 @@
 //! A copy that two processes make together: each takes the next step of it until none is left.
 //!
-//! The sender owns the joint and lends it to one copy at a time. The receiver opens it, both claim steps, and the receiver waits at the end until
-//! the sender has finished the step that it is at.
+//! The sender owns the joint and lends it to one copy at a time. The receiver opens it, both claim steps, and the
+//! receiver waits at the end until the sender has finished the step that it is at.
 //!
 //! | `cursor` | meaning |
 //! |---|---|
@@ -9,9 +9,10 @@
 //! | less than `len` | the next step begins here |
 //! | more | all steps are claimed |
 //!
-//! Why nobody writes after the end: a helper counts itself in `helpers` before it claims, and claiming reads and writes `cursor` at once. The
-//! receiver closes the cursor by exchanging it and looks at `helpers` afterwards. A helper that claimed before the exchange is seen there, since
-//! the exchange acquires what the claim released; one that claims after it finds nothing.
+//! Why nobody writes after the end: a helper counts itself in `helpers` before it claims, and claiming reads and writes
+//! `cursor` at once. The receiver closes the cursor by exchanging it and looks at `helpers` afterwards. A helper that
+//! claimed before the exchange is seen there, since the exchange acquires what the claim released; one that claims
+//! after it finds nothing.
 //!
 //! A helper that dies stays counted. A process that waits for it tests now and then whether it still lives.
 
@@ -96,8 +97,8 @@ impl Joint {
         self.helpers.fetch_sub(1, Ordering::Release);
     }
 
-    /// The receiver does steps with `copy`, waits for the helper's last one, and does what the helper could not. While it waits for long it calls
-    /// `still_there` now and then, which fails if the helper has died.
+    /// The receiver does steps with `copy`, waits for the helper's last one, and does what the helper could not. While
+    /// it waits for long it calls `still_there` now and then, which fails if the helper has died.
     ///
     /// # Errors
     /// The first one of `copy`, or that of `still_there`.

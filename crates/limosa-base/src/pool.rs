@@ -1,18 +1,21 @@
 //! Blocks of shared memory for messages in flight: one process takes them in turn, any other process gives them back.
 //!
-//! Blocks are taken cyclically from a memory that is larger than a processor's own cache: writing a line that is still in the last receiver's
-//! cache takes several times as long as writing one that has been evicted (the measurements are in docs/performance.md).
+//! Blocks are taken cyclically from a memory that is larger than a processor's own cache: writing a line that is still
+//! in the last receiver's cache takes several times as long as writing one that has been evicted (the measurements are
+//! in docs/performance.md).
 //!
 //! ```text
-//!   given_back  [u32; SLOTS]            entry `s`: the last generation of the block from slot `s` on that was given back
+//!   given_back  [u32; SLOTS]            entry `s`: the last generation given back of the block from slot `s` on
 //!   slots       SLOTS x SLOT_BYTES
 //! ```
 //!
 //! Contract:
 //! - only the owner takes blocks ([`Blocks::take`]); the process that receives a block gives it back, once;
-//! - a block is not taken again before it was given back; blocks that are not given back are skipped and do not hold up others;
+//! - a block is not taken again before it was given back; blocks that are not given back are skipped and do not hold up
+//!   others;
 //! - each block is taken for a process; if that has died, its blocks are taken back ([`Blocks::take_back`]);
-//! - a block is identified by its first slot and its generation, which is never 0: zeroed memory is a pool to which nothing was given back.
+//! - a block is identified by its first slot and its generation, which is never 0: zeroed memory is a pool to which
+//!   nothing was given back.
 
 use crate::sync::{AtomicU32, Ordering};
 
@@ -92,7 +95,8 @@ impl Blocks {
         self.room < SLOTS && self.next + bytes.div_ceil(SLOT_BYTES) > self.room
     }
 
-    /// Takes a block for process `holder`; gives its first slot and generation. `None` if there is none of that length now.
+    /// Takes a block for process `holder`; gives its first slot and generation. `None` if there is none of that length
+    /// now.
     #[inline]
     pub fn take(&mut self, given_back: &GivenBack, bytes: usize, holder: u32) -> Option<(u32, u32)> {
         let slots = bytes.div_ceil(SLOT_BYTES).max(1);
@@ -181,7 +185,9 @@ mod tests {
                 Some(block) => {
                     let new = slots_of(block, bytes);
                     assert!(new.end <= blocks.room() && place(block.0, bytes).is_some());
-                    assert!(live.iter().all(|(other, b)| slots_of(*other, *b).end <= new.start || new.end <= slots_of(*other, *b).start));
+                    assert!(live.iter().all(
+                        |(other, b)| slots_of(*other, *b).end <= new.start || new.end <= slots_of(*other, *b).start
+                    ));
                     live.push((block, bytes));
                 }
                 None => refused += 1,
@@ -223,7 +229,8 @@ mod tests {
         assert_eq!([0, 3, 7, 9].map(|after| blocks.next_holder(after)), [Some(3), Some(7), Some(9), Some(3)]);
         blocks.take_back(7);
         assert_eq!([0, 3, 9].map(|after| blocks.next_holder(after)), [Some(3), Some(9), Some(3)]);
-        let again: Vec<_> = (0..3).map(|_| blocks.take(&shared, 2 * SLOT_BYTES, 3).expect("three came back").0).collect();
+        let again: Vec<_> =
+            (0..3).map(|_| blocks.take(&shared, 2 * SLOT_BYTES, 3).expect("three came back").0).collect();
         assert_eq!(again, [2, 4, 8]);
         assert_eq!(blocks.take(&shared, 1, 0), None);
         shared.give(kept.0, kept.1);

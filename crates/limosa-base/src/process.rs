@@ -1,12 +1,12 @@
 //! The identity of a process, and whether it still runs.
 //!
-//! A process id alone is not enough: the system uses it again later, a killed process keeps it until its parent has read its exit code, and in
-//! another namespace it belongs to another process. So an [`Identity`] also has the time at which the process started and the
-//! namespace in which its number is valid.
+//! A process id alone is not enough: the system uses it again later, a killed process keeps it until its parent has
+//! read its exit code, and in another namespace it belongs to another process. So an [`Identity`] also has the time at
+//! which the process started and the namespace in which its number is valid.
 //!
-//! An answer costs reading a file in `/proc`, some 10 us: for slow paths only. When in doubt the answer is that the process lives, since giving
-//! up a living peer does more harm than waiting for a dead one. Who wants to be told when a process ends watches a descriptor
-//! ([`Identity::watch`]).
+//! An answer costs reading a file in `/proc`, some 10 us: for slow paths only. When in doubt the answer is that the
+//! process lives, since giving up a living peer does more harm than waiting for a dead one. Who wants to be told when a
+//! process ends watches a descriptor ([`Identity::watch`]).
 
 use std::fs;
 use std::io;
@@ -47,8 +47,8 @@ impl Identity {
         }
     }
 
-    /// A descriptor that is readable once the process has ended; `None` if it has ended already. Programs that this process executes do not
-    /// inherit it.
+    /// A descriptor that is readable once the process has ended; `None` if it has ended already. Programs that this
+    /// process executes do not inherit it.
     ///
     /// # Errors
     /// The system does not say who the process is, has no such descriptors, or none left.
@@ -64,7 +64,8 @@ impl Identity {
         }
         // SAFETY: the descriptor is new and ours alone.
         let descriptor = unsafe { OwnedFd::from_raw_fd(fd as i32) };
-        // The number may have been another process's by the time it was opened; from now on the descriptor stands for one process.
+        // The number may have been another process's by the time it was opened; from now on the descriptor stands for
+        // one process.
         Ok(self.is_alive().then_some(descriptor))
     }
 }

@@ -29,8 +29,8 @@ impl ProcessLock {
                 Err(holder) => {
                     yield_now();
                     yields = yields.wrapping_add(1);
-                    // Only waiting threads change a dead process's word, and only one of them succeeds. It sees all that the dead one did,
-                    // since the system has said that it is dead.
+                    // Only waiting threads change a dead process's word, and only one of them succeeds. It sees all
+                    // that the dead one did, since the system has said that it is dead.
                     if holder != 0
                         && yields.is_multiple_of(PATIENCE)
                         && !is_alive(holder - 1)

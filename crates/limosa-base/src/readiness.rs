@@ -1,7 +1,8 @@
 //! Watching a descriptor on behalf of threads that sleep on something else.
 //!
-//! A watcher thread waits until the descriptor is readable ([`wait_readable`]), sets a [`Ready`], wakes the thread that should read, and
-//! waits until the flag was taken ([`Ready::wait_taken`]) before it looks at the descriptor again: a descriptor that stays readable causes one wake-up only.
+//! A watcher thread waits until the descriptor is readable ([`wait_readable`]), sets a [`Ready`], wakes the thread that
+//! should read, and waits until the flag was taken ([`Ready::wait_taken`]) before it looks at the descriptor again: a
+//! descriptor that stays readable causes one wake-up only.
 
 use crate::futex;
 use crate::sync::{AtomicU32, Ordering};

@@ -1,13 +1,14 @@
 //! A memory reserve, with which the library can still report an error when memory has run out.
 //!
-//! When an allocation of Rust's collections fails, the process aborts. To return an error instead, the library needs memory for the error's text,
-//! for the report, and for ending operations under way. [`Reserved`] is an allocator that keeps a reserve and releases it when a small allocation
-//! fails. Large allocations still fail; code that makes them must handle that.
+//! When an allocation of Rust's collections fails, the process aborts. To return an error instead, the library needs
+//! memory for the error's text, for the report, and for ending operations under way. [`Reserved`] is an allocator that
+//! keeps a reserve and releases it when a small allocation fails. Large allocations still fail; code that makes them
+//! must handle that.
 //!
 //! Contract:
 //! - after [`hold`] has returned true, small allocations of [`RESERVE_BYTES`] in all succeed;
-//! - [`hold`] returns false if the reserve was used and cannot be renewed: there is no memory left. Callers then refuse work that would need more
-//!   memory.
+//! - [`hold`] returns false if the reserve was used and cannot be renewed: there is no memory left. Callers then refuse
+//!   work that would need more memory.
 //!
 //! The reserve is not written to: it takes address space, but no memory.
 

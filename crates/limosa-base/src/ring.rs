@@ -7,17 +7,21 @@
 //!   +128  starved   u32   1: the sender waits for room      (set by the sender, cleared by the receiver)
 //!   +256  cells     N x 64 bytes
 //!
-//!   Cell  +0 sequence u32 | info u32     written last, in one store: the cell is valid when it holds the expected sequence
+//!   Cell  +0 sequence u32 | info u32     written last, in one store: the cell is valid at the expected sequence
 //!         +8 body     56 bytes
 //! ```
 //!
 //! Contract:
 //! - one [`Producer`] and one [`Consumer`] per ring, each with its own private position;
-//! - an entry is one cell, or a chain: a first cell followed by others that carry more of its body. All cells of a chain are written before the
-//!   first one's sequence number appears, and given back together; a chain does not cross the end of the ring;
-//! - a cell is written completely before its sequence number appears, and not written again before the receiver has counted it as consumed;
-//! - positions are 32-bit and wrap; cell `p % N` is valid at position `p` when its sequence is `p + 1`, which no earlier lap has left there;
-//! - arena positions are 64-bit and never wrap; a block is contiguous, so a block that would cross the end starts at the beginning instead;
+//! - an entry is one cell, or a chain: a first cell followed by others that carry more of its body. All cells of a
+//!   chain are written before the first one's sequence number appears, and given back together; a chain does not cross
+//!   the end of the ring;
+//! - a cell is written completely before its sequence number appears, and not written again before the receiver has
+//!   counted it as consumed;
+//! - positions are 32-bit and wrap; cell `p % N` is valid at position `p` when its sequence is `p + 1`, which no
+//!   earlier lap has left there;
+//! - arena positions are 64-bit and never wrap; a block is contiguous, so a block that would cross the end starts at
+//!   the beginning instead;
 //! - arena blocks are given back in the order in which they were taken.
 //!
 //! A receiver reads what another process has written: info and body are plain bytes, to be checked before use.
@@ -65,14 +69,14 @@ struct Wish {
     starved: AtomicU32,
 }
 
-// SAFETY: the cells' bodies are handed over by the release store of the sequence number and the release store of `consumed`, so that at any time
-// at most one side accesses a body.
+// SAFETY: the cells' bodies are handed over by the release store of the sequence number and the release store of
+// `consumed`, so that at any time at most one side accesses a body.
 unsafe impl<const N: usize> Sync for Ring<N> {}
 // SAFETY: nothing in a ring belongs to a thread.
 unsafe impl<const N: usize> Send for Ring<N> {}
 
-// SAFETY: a zeroed ring is an empty one, its fields are integers, and access is synchronised as said above. A peer that breaks the protocol can
-// make us read torn bytes, which are checked as untrusted input.
+// SAFETY: a zeroed ring is an empty one, its fields are integers, and access is synchronised as said above. A peer that
+// breaks the protocol can make us read torn bytes, which are checked as untrusted input.
 #[cfg(not(loom))]
 unsafe impl<const N: usize> crate::segment::Foreign for Ring<N> {}
 
@@ -89,7 +93,10 @@ impl<const N: usize> Ring<N> {
         Ring {
             taken: Taken { consumed: AtomicU32::new(0), freed: AtomicU64::new(0) },
             wish: Wish { starved: AtomicU32::new(0) },
-            cells: std::array::from_fn(|_| Cell { flag: AtomicU64::new(0), body: UnsafeCell::new([0; BODY_BYTES / 8]) }),
+            cells: std::array::from_fn(|_| Cell {
+                flag: AtomicU64::new(0),
+                body: UnsafeCell::new([0; BODY_BYTES / 8]),
+            }),
         }
     }
 
@@ -98,7 +105,8 @@ impl<const N: usize> Ring<N> {
         self.wish.starved.store(1, Ordering::Relaxed);
     }
 
-    /// The receiver asks, after a light fence behind its last release of room, whether the sender waits for it; clears the wish.
+    /// The receiver asks, after a light fence behind its last release of room, whether the sender waits for it; clears
+    /// the wish.
     #[inline]
     pub fn take_starved(&self) -> bool {
         self.wish.starved.load(Ordering::Relaxed) != 0 && self.wish.starved.swap(0, Ordering::Relaxed) != 0
@@ -125,7 +133,8 @@ impl Producer {
         if self.position.wrapping_sub(self.consumed_seen) < N as u32 {
             return true;
         }
-        // Pairs with the release store in `Consumer::advance`: the receiver has finished reading the cells that it counts.
+        // Pairs with the release store in `Consumer::advance`: the receiver has finished reading the cells that it
+        // counts.
         self.consumed_seen = ring.taken.consumed.load(Ordering::Acquire);
         self.position.wrapping_sub(self.consumed_seen) < N as u32
     }
@@ -138,7 +147,8 @@ impl Producer {
         }
         let cell = &ring.cells[self.position as usize % N];
         cell.body.with_mut(|b| {
-            // SAFETY: the receiver has counted this cell as consumed (or it was never used), and does not read it before the flag below.
+            // SAFETY: the receiver has counted this cell as consumed (or it was never used), and does not read it
+            // before the flag below.
             unsafe { *b = *body }
         });
         self.position = self.position.wrapping_add(1);
@@ -147,8 +157,9 @@ impl Producer {
         true
     }
 
-    /// As [`Producer::push`], with a body of two words followed by at most [`TAIL_BYTES`] bytes. They are written where they
-    /// belong one by one: a body put together elsewhere and copied as a whole would have to wait for its parts to get there.
+    /// As [`Producer::push`], with a body of two words followed by at most [`TAIL_BYTES`] bytes. They are written where
+    /// they belong one by one: a body put together elsewhere and copied as a whole would have to wait for its parts to
+    /// get there.
     #[inline(always)]
     pub fn push_parts<const N: usize>(&mut self, ring: &Ring<N>, info: u32, words: [u64; 2], tail: &[u8]) -> bool {
         assert!(tail.len() <= TAIL_BYTES, "a cell has no room for {} bytes", tail.len());
@@ -191,7 +202,8 @@ impl Producer {
             let position = first.wrapping_add(i);
             let cell = &ring.cells[position as usize % N];
             cell.body.with_mut(|b| {
-                // SAFETY: as for a single cell: the chain's cells are free and the receiver does not read them before the first one's flag.
+                // SAFETY: as for a single cell: the chain's cells are free and the receiver does not read them before
+                // the first one's flag.
                 unsafe { *b = *part }
             });
             cell.flag.store(flag(position.wrapping_add(1), 0), Ordering::Relaxed);
@@ -206,8 +218,8 @@ impl Producer {
         cell.flag.store(flag(first.wrapping_add(1), info), Ordering::Release);
     }
 
-    /// Takes `bytes` contiguous bytes of an arena of `capacity` bytes; gives their position, to be used modulo `capacity`.
-    /// `None` if there is no room now.
+    /// Takes `bytes` contiguous bytes of an arena of `capacity` bytes; gives their position, to be used modulo
+    /// `capacity`. `None` if there is no room now.
     ///
     /// # Panics
     /// If the block could never fit.
@@ -216,7 +228,8 @@ impl Producer {
         let capacity = capacity as u64;
         assert!(units <= capacity / 2, "a block of {bytes} bytes is too large for an arena of {capacity}");
         let offset = self.arena_position % capacity;
-        let start = if offset + units > capacity { self.arena_position + (capacity - offset) } else { self.arena_position };
+        let start =
+            if offset + units > capacity { self.arena_position + (capacity - offset) } else { self.arena_position };
         let end = start + units;
         if end.wrapping_sub(self.freed_seen) > capacity {
             // Pairs with the release store in `Consumer::free_arena`.
@@ -270,25 +283,32 @@ impl Consumer {
         if flag as u32 != self.position.wrapping_add(1) {
             return None;
         }
-        // SAFETY: the sender finished the body before it stored this sequence number and leaves the cell alone until it is consumed.
+        // SAFETY: the sender finished the body before it stored this sequence number and leaves the cell alone until it
+        // is consumed.
         let body = cell.body.with(|b| unsafe { *b });
         Some(((flag >> 32) as u32, body))
     }
 
-    /// The next cell, if it is there, to be read where it lies: each byte once only, and none after [`Consumer::advance`].
+    /// The next cell, if it is there, to be read where it lies: each byte once only, and none after
+    /// [`Consumer::advance`].
     #[inline(always)]
     pub fn look<'a, const N: usize>(&self, ring: &'a Ring<N>) -> Option<Look<'a>> {
         let cell = &ring.cells[self.position as usize % N];
         // Pairs with the release store in `Producer::push`.
         let flag = cell.flag.load(Ordering::Acquire);
-        if flag as u32 == self.position.wrapping_add(1) { Some(Look { info: (flag >> 32) as u32, body: &cell.body }) } else { None }
+        if flag as u32 == self.position.wrapping_add(1) {
+            Some(Look { info: (flag >> 32) as u32, body: &cell.body })
+        } else {
+            None
+        }
     }
 
     /// Body of the `i`-th further cell of the chain whose first cell was peeked at.
     #[inline]
     pub fn peek_more<const N: usize>(&self, ring: &Ring<N>, i: usize) -> Body {
         let cell = &ring.cells[(self.position as usize + i) % N];
-        // SAFETY: the sender finished all cells of the chain before the first one's sequence number, which was seen, and leaves them alone.
+        // SAFETY: the sender finished all cells of the chain before the first one's sequence number, which was seen,
+        // and leaves them alone.
         cell.body.with(|b| unsafe { *b })
     }
 

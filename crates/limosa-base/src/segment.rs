@@ -1,7 +1,7 @@
 //! Parts of a shared memory file, mapped into this process.
 //!
-//! The file is a memfd that all processes of a job on one machine share. Space is reserved ([`reserve`]) before it is touched, so that a lack of
-//! memory is an error where it can be handled instead of a SIGBUS where it cannot.
+//! The file is a memfd that all processes of a job on one machine share. Space is reserved ([`reserve`]) before it is
+//! touched, so that a lack of memory is an error where it can be handled instead of a SIGBUS where it cannot.
 
 use crate::thread;
 use std::ffi::CStr;
@@ -28,7 +28,8 @@ pub fn create(name: &CStr, bytes: u64) -> io::Result<OwnedFd> {
     Ok(fd)
 }
 
-/// Makes the file at least `bytes` long. Takes no memory; safe to call from several processes at once with the same length.
+/// Makes the file at least `bytes` long. Takes no memory; safe to call from several processes at once with the same
+/// length.
 ///
 /// # Errors
 /// The operating system's.
@@ -51,8 +52,8 @@ const ATTEMPTS: usize = 100;
 
 /// Takes the memory for `bytes` at `offset` of the file now.
 ///
-/// On many kernels any signal interrupts a reservation, which then gives back what it had taken. A program with a fast timer would never get a
-/// large one, so signals wait until it is done.
+/// On many kernels any signal interrupts a reservation, which then gives back what it had taken. A program with a fast
+/// timer would never get a large one, so signals wait until it is done.
 ///
 /// # Errors
 /// `ENOSPC` or `ENOMEM` if there is not enough.
@@ -63,11 +64,13 @@ pub fn reserve(fd: BorrowedFd<'_>, offset: u64, bytes: usize) -> io::Result<()> 
 
 /// Repeats a call that answers with an error number until it is not interrupted.
 fn uninterrupted(mut call: impl FnMut() -> libc::c_int) -> io::Result<()> {
-    let code = thread::without_signals(|| (0..ATTEMPTS).map(|_| call()).find(|code| *code != libc::EINTR)).unwrap_or(libc::EINTR);
+    let code = thread::without_signals(|| (0..ATTEMPTS).map(|_| call()).find(|code| *code != libc::EINTR))
+        .unwrap_or(libc::EINTR);
     if code == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(code)) }
 }
 
-/// Gives the memory for `bytes` at `offset` of the file back; the file keeps its length. Without effect where the system cannot do it.
+/// Gives the memory for `bytes` at `offset` of the file back; the file keeps its length. Without effect where the
+/// system cannot do it.
 pub fn release(fd: BorrowedFd<'_>, offset: u64, bytes: usize) {
     let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
     // SAFETY: no memory of ours is involved.
@@ -110,7 +113,8 @@ impl Mapping {
         Ok(Mapping { base, bytes })
     }
 
-    /// Has the system map all pages now, instead of one by one when they are first used, as systems before Linux 5.14 still do.
+    /// Has the system map all pages now, instead of one by one when they are first used, as systems before Linux 5.14
+    /// still do.
     pub fn populate(&self) {
         // SAFETY: a mapping of this many bytes, whose contents stay as they are.
         unsafe { libc::madvise(self.base.as_ptr().cast(), self.bytes, libc::MADV_POPULATE_WRITE) };
@@ -129,7 +133,8 @@ impl Mapping {
     /// The `count` values of type `T` at byte `offset`.
     ///
     /// # Safety
-    /// `T` must be valid for any bytes (all-zero in a fresh file, anything a peer may write) and do its own synchronisation (atomics, cells).
+    /// `T` must be valid for any bytes (all-zero in a fresh file, anything a peer may write) and do its own
+    /// synchronisation (atomics, cells).
     ///
     /// # Panics
     /// If the range is not inside the mapping or not aligned for `T`.
@@ -159,7 +164,8 @@ impl Drop for Mapping {
     }
 }
 
-/// Types that may lie in a shared segment: zeroed memory and whatever a peer writes are valid values, and all access is synchronised by the type.
+/// Types that may lie in a shared segment: zeroed memory and whatever a peer writes are valid values, and all access is
+/// synchronised by the type.
 ///
 /// # Safety
 /// The implementor vouches for both.

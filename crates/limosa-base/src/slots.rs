@@ -6,32 +6,40 @@
 //!   room of member 0 | ... | n  SLOTS slots each, for what does not fit a note
 //! ```
 //!
-//! Calls are numbered from 1, by all members alike. In a call a member may post one note: one cache line with a tag, some bytes, and the call's
-//! number, written last. The note of the group is posted by one member on behalf of all.
+//! Calls are numbered from 1, by all members alike. In a call a member may post one note: one cache line with a tag,
+//! some bytes, and the call's number, written last. The note of the group is posted by one member on behalf of all.
 //!
 //! Contract
-//! - A member performs its calls in order and marks each as finished ([`SlotSegment::finish`]): from then on it reads no note or slot of that call.
-//! - The note of call `t` takes the place of that of `t - NOTES`, a slot that of `t - SLOTS`: who writes one has seen before that all members
-//!   have finished that call ([`Awaited::AllFinished`]).
-//! - A member may share further memory of its own ([`SlotSegment::share_area`]); this module does not know how it is used.
-//! - Marks only grow, and [`Awaited`] conditions ask whether a mark has come so far: once such a condition holds, it holds for ever, also if a
-//!   member has left a call out.
-//! - Within a call a member may say how far it has come in steps ([`SlotSegment::advance`]), and somebody how far all have come together.
-//! - Cursors and counts belong to a call: the first member to use one in a later call resets it, and a member that comes too late finds it exhausted.
-//! - Any member may take the next piece of a call's work; each piece is taken once. The member that counts the last piece as done sees all that the
-//!   others did, and whether a piece has failed; it tells all members by the note of the group.
+//! - A member performs its calls in order and marks each as finished ([`SlotSegment::finish`]): from then on it reads
+//!   no note or slot of that call.
+//! - The note of call `t` takes the place of that of `t - NOTES`, a slot that of `t - SLOTS`: who writes one has seen
+//!   before that all members have finished that call ([`Awaited::AllFinished`]).
+//! - A member may share further memory of its own ([`SlotSegment::share_area`]); this module does not know how it is
+//!   used.
+//! - Marks only grow, and [`Awaited`] conditions ask whether a mark has come so far: once such a condition holds, it
+//!   holds for ever, also if a member has left a call out.
+//! - Within a call a member may say how far it has come in steps ([`SlotSegment::advance`]), and somebody how far all
+//!   have come together.
+//! - Cursors and counts belong to a call: the first member to use one in a later call resets it, and a member that
+//!   comes too late finds it exhausted.
+//! - Any member may take the next piece of a call's work; each piece is taken once. The member that counts the last
+//!   piece as done sees all that the others did, and whether a piece has failed; it tells all members by the note of
+//!   the group.
 //!
-//! Giving up. A member whose call has failed takes its note back ([`SlotSegment::withdraw`]) before memory that the note speaks of is used for something
-//! else. Whoever is going to copy there says so ([`SlotSegment::begin_copying`], with a [`fence::light`]) and then looks whether the note still stands; who has
-//! taken it back executes [`fence::heavy`] and waits for those who are copying.
+//! Giving up. A member whose call has failed takes its note back ([`SlotSegment::withdraw`]) before memory that the
+//! note speaks of is used for something else. Whoever is going to copy there says so ([`SlotSegment::begin_copying`],
+//! with a [`fence::light`]) and then looks whether the note still stands; who has taken it back executes
+//! [`fence::heavy`] and waits for those who are copying.
 //!
-//! Sleeping. A member that is going to sleep says so and what it awaits ([`SlotSegment::begin_sleep`]), executes [`fence::heavy`], and sleeps only if its
-//! condition still does not hold. A member that has changed something asks [`SlotSegment::anybody_asleep`], which has a [`fence::light`] in front. So
-//! of the two at least one sees what the other has done; if it is the latter, it executes a full fence and rings those whose condition holds
-//! ([`SlotSegment::for_each_wakeable`]). A condition may need the changes of several members. Of those that the sleeper did not see, each member has seen
-//! the sleeper; of their full fences one is the last, and its member sees the changes of all. Changes that the sleeper did see, or would have seen
-//! had it looked, were visible to all before its look, and so before the changes that it did not see. Hence somebody rings, and nobody rings without
-//! need, except that two who change something at the same time may both ring.
+//! Sleeping. A member that is going to sleep says so and what it awaits ([`SlotSegment::begin_sleep`]), executes
+//! [`fence::heavy`], and sleeps only if its condition still does not hold. A member that has changed something asks
+//! [`SlotSegment::anybody_asleep`], which has a [`fence::light`] in front. So of the two at least one sees what the
+//! other has done; if it is the latter, it executes a full fence and rings those whose condition holds
+//! ([`SlotSegment::for_each_wakeable`]). A condition may need the changes of several members. Of those that the sleeper
+//! did not see, each member has seen the sleeper; of their full fences one is the last, and its member sees the changes
+//! of all. Changes that the sleeper did see, or would have seen had it looked, were visible to all before its look, and
+//! so before the changes that it did not see. Hence somebody rings, and nobody rings without need, except that two who
+//! change something at the same time may both ring.
 //!
 //! A member reads what other processes have written: tags and bytes are plain numbers, to be checked before use.
 
@@ -130,8 +138,8 @@ pub struct Common {
     counts: [Counts; NOTES as usize],
 }
 
-// SAFETY: integers, for which any bytes are valid; access is synchronised as the module says, and a peer that breaks the rules can make us read
-// torn bytes, which are checked as untrusted input.
+// SAFETY: integers, for which any bytes are valid; access is synchronised as the module says, and a peer that breaks
+// the rules can make us read torn bytes, which are checked as untrusted input.
 #[cfg(not(loom))]
 unsafe impl Foreign for Common {}
 
@@ -209,9 +217,10 @@ impl Awaited {
     /// The member that is named.
     fn member(self) -> usize {
         match self {
-            Awaited::Note(member, _) | Awaited::Complete(member, _) | Awaited::Progress(member, _) | Awaited::NotesBelow(member, _) => {
-                member
-            }
+            Awaited::Note(member, _)
+            | Awaited::Complete(member, _)
+            | Awaited::Progress(member, _)
+            | Awaited::NotesBelow(member, _) => member,
             Awaited::AllNotes(_) | Awaited::AllFinished(_) | Awaited::AllProgress(_) | Awaited::Anything => 0,
         }
     }
@@ -243,8 +252,14 @@ impl SlotSegment {
     /// If the memory is too small, there are too many members, or slots would not begin on cache lines.
     #[cfg(not(loom))]
     pub fn new(memory: Memory, size: usize, me: usize, slot_bytes: usize) -> SlotSegment {
-        assert!(me < size && size < MAX_MEMBERS && slot_bytes.is_multiple_of(64), "a slots of {size} members, slots of {slot_bytes} bytes");
-        assert!(memory.mapping().len() >= SlotSegment::bytes(size, slot_bytes), "the memory is too small for the slots");
+        assert!(
+            me < size && size < MAX_MEMBERS && slot_bytes.is_multiple_of(64),
+            "a slots of {size} members, slots of {slot_bytes} bytes"
+        );
+        assert!(
+            memory.mapping().len() >= SlotSegment::bytes(size, slot_bytes),
+            "the memory is too small for the slots"
+        );
         let members = memory.mapping().address(size_of::<Common>()).cast();
         let members = NonNull::new(members).expect("a mapping is nowhere near address 0");
         SlotSegment { memory, members, size, me, slot_bytes }
@@ -318,7 +333,8 @@ impl SlotSegment {
         });
     }
 
-    /// `fill` has the bytes of the note to itself: by the contract of the module nobody reads this note any more, or before the flag below.
+    /// `fill` has the bytes of the note to itself: by the contract of the module nobody reads this note any more, or
+    /// before the flag below.
     #[inline(always)]
     fn post_as(&self, member: usize, number: u64, tag: u16, fill: impl FnOnce(*mut Body)) {
         let note = self.note(member, number);
@@ -334,7 +350,8 @@ impl SlotSegment {
         (flag >> TAG_BITS == number).then_some(flag as u16)
     }
 
-    /// Where the bytes of a note are: readable until this member finishes the call, once [`SlotSegment::tag_of`] has found the note.
+    /// Where the bytes of a note are: readable until this member finishes the call, once [`SlotSegment::tag_of`] has
+    /// found the note.
     #[inline]
     pub fn body_of(&self, member: usize, number: u64) -> *const Body {
         self.note(member, number).body.with(|body| body)
@@ -358,7 +375,9 @@ impl SlotSegment {
     #[inline]
     pub fn slot_of(&self, member: usize, number: u64) -> *mut u8 {
         let slot = member * SLOTS as usize + (number % SLOTS) as usize;
-        self.memory.mapping().address(size_of::<Common>() + (self.size + 1) * size_of::<Member>() + slot * self.slot_bytes)
+        self.memory
+            .mapping()
+            .address(size_of::<Common>() + (self.size + 1) * size_of::<Member>() + slot * self.slot_bytes)
     }
 
     // ---- marks -----------------------------------------------------------------------------------------------------
@@ -400,7 +419,9 @@ impl SlotSegment {
         match awaited {
             Awaited::Note(member, number) => posted(member, number),
             Awaited::AllNotes(number) => (0..self.size).all(|member| posted(member, number)),
-            Awaited::AllFinished(number) => (0..self.size).all(|member| self.member(member).finished.0.load(Ordering::Acquire) >= number),
+            Awaited::AllFinished(number) => {
+                (0..self.size).all(|member| self.member(member).finished.0.load(Ordering::Acquire) >= number)
+            }
             Awaited::Complete(member, number) => self.member(member).shares.complete.load(Ordering::Acquire) >= number,
             Awaited::Progress(member, step) => self.progress_of(member) >= step,
             Awaited::AllProgress(step) => (0..self.size).all(|member| self.progress_of(member) >= step),
@@ -423,8 +444,8 @@ impl SlotSegment {
 
     // ---- giving up -------------------------------------------------------------------------------------------------
 
-    /// This member takes back its note of a call, if it has posted it: what the note says of memory is not true any more. Who does not see that yet is
-    /// seen by [`SlotSegment::is_copying`] from now on.
+    /// This member takes back its note of a call, if it has posted it: what the note says of memory is not true any
+    /// more. Who does not see that yet is seen by [`SlotSegment::is_copying`] from now on.
     pub fn withdraw(&self, number: u64) {
         let note = self.note(self.me, number);
         if note.flag.load(Ordering::Relaxed) >> TAG_BITS == number {
@@ -433,7 +454,8 @@ impl SlotSegment {
         fence::heavy();
     }
 
-    /// This member is going to copy to or from another one's memory in a call. It then asks whether that one has withdrawn.
+    /// This member is going to copy to or from another one's memory in a call. It then asks whether that one has
+    /// withdrawn.
     #[inline]
     pub fn begin_copying(&self, number: u64) {
         self.member(self.me).copying.0.store(number, Ordering::Release);
@@ -471,7 +493,8 @@ impl SlotSegment {
         take(&self.counts(number).arrived, number).map_or(0, |count| count + 1)
     }
 
-    /// Takes the next piece of the work of a call, from 0; `None` if `limit` pieces have been taken, or the call is over.
+    /// Takes the next piece of the work of a call, from 0; `None` if `limit` pieces have been taken, or the call is
+    /// over.
     #[inline]
     pub fn take_piece(&self, number: u64, limit: u64) -> Option<u64> {
         take_below(&self.counts(number).taken, number, limit)
@@ -503,12 +526,14 @@ impl SlotSegment {
         (failed >> MEMBER_BITS == number && failed != 0 && member < self.size).then_some(member)
     }
 
-    /// Takes the next piece of a member's transfer in a call, from 0; `None` if `all` have been taken, or the call is over for that member.
+    /// Takes the next piece of a member's transfer in a call, from 0; `None` if `all` have been taken, or the call is
+    /// over for that member.
     pub fn take_share(&self, member: usize, number: u64, all: u64) -> Option<u64> {
         take_below(&self.member(member).shares.cursor, number, all)
     }
 
-    /// Counts a piece of a member's transfer as copied; with the last of `all` the transfer is complete, and true is returned.
+    /// Counts a piece of a member's transfer as copied; with the last of `all` the transfer is complete, and true is
+    /// returned.
     pub fn count_share(&self, member: usize, number: u64, all: u64) -> bool {
         let shares = &self.member(member).shares;
         let last = take(&shares.copied, number).is_some_and(|count| count + 1 >= all);
@@ -521,7 +546,8 @@ impl SlotSegment {
 
     // ---- want of room ----------------------------------------------------------------------------------------------
 
-    /// This member cannot post for want of room, and others should finish what they can; or it can again. A heavy fence must follow.
+    /// This member cannot post for want of room, and others should finish what they can; or it can again. A heavy fence
+    /// must follow.
     pub fn ask_for_room(&self, is_room_wanted: bool) {
         if is_room_wanted {
             self.memory.room_wanted.0.fetch_add(1, Ordering::AcqRel);
@@ -544,7 +570,8 @@ impl SlotSegment {
 
     // ---- sleeping --------------------------------------------------------------------------------------------------
 
-    /// This member is going to sleep until a condition holds. A heavy fence and another look at the condition must follow.
+    /// This member is going to sleep until a condition holds. A heavy fence and another look at the condition must
+    /// follow.
     pub fn begin_sleep(&self, awaited: Awaited) {
         let (what, value) = awaited.encode();
         let wish = &self.member(self.me).wish;
@@ -564,7 +591,8 @@ impl SlotSegment {
         self.member(self.me).wish.what.store(Awaited::Anything.encode().0, Ordering::Release);
     }
 
-    /// This member wants to hear of a condition though it does not sleep, or not any more; a heavy fence and another look must follow.
+    /// This member wants to hear of a condition though it does not sleep, or not any more; a heavy fence and another
+    /// look must follow.
     pub fn request(&self, awaited: Option<Awaited>) {
         let request = &self.member(self.me).request;
         let (what, value) = awaited.map_or((0, 0), Awaited::encode);
@@ -590,7 +618,8 @@ impl SlotSegment {
         self.for_each_granted(|member| &member.wish, wake);
     }
 
-    /// Calls `tell` for each other member whose [request](SlotSegment::request) holds now. After [`SlotSegment::for_each_wakeable`], which has the fence.
+    /// Calls `tell` for each other member whose [request](SlotSegment::request) holds now. After
+    /// [`SlotSegment::for_each_wakeable`], which has the fence.
     #[cold]
     pub fn for_each_requester(&self, tell: impl FnMut(usize)) {
         self.for_each_granted(|member| &member.request, tell);
@@ -601,7 +630,8 @@ impl SlotSegment {
             let wish = wish(self.member(member));
             let what = wish.what.load(Ordering::Acquire);
             // A member that does not exist is nothing that anybody could wait for.
-            let awaited = Awaited::decode(what, wish.value.load(Ordering::Relaxed)).filter(|awaited| awaited.member() <= self.size);
+            let awaited = Awaited::decode(what, wish.value.load(Ordering::Relaxed))
+                .filter(|awaited| awaited.member() <= self.size);
             if awaited.is_some_and(|awaited| self.holds(awaited)) {
                 then(member);
             }

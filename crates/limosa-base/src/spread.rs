@@ -1,8 +1,9 @@
 //! Sharing processors evenly among processes that hand them on to each other.
 //!
-//! Processes that wait for each other and yield look all alike to the system, which is content with seven of them on one processor and one on the
-//! other for a tenth of a second and more. So each says in shared memory where it runs ([`Processor`]), and now and then looks at what the others say
-//! ([`better`]): all see the same, hence just those move that are too many where they are.
+//! Processes that wait for each other and yield look all alike to the system, which is content with seven of them on
+//! one processor and one on the other for a tenth of a second and more. So each says in shared memory where it runs
+//! ([`Processor`]), and now and then looks at what the others say ([`better`]): all see the same, hence just those move
+//! that are too many where they are.
 
 use crate::sync::{AtomicU32, Ordering};
 
@@ -25,8 +26,8 @@ impl Processor {
     }
 }
 
-/// Where process `me` should rather run, if processes are at `places` and those of them on processors `mine` (this process's) were to be spread
-/// evenly by as few moves as possible. `None` if it is well where it is.
+/// Where process `me` should rather run, if processes are at `places` and those of them on processors `mine` (this
+/// process's) were to be spread evenly by as few moves as possible. `None` if it is well where it is.
 pub fn better(places: &[Option<u32>], me: usize, mine: &[u32]) -> Option<u32> {
     let index_of = |place: &Option<u32>| place.and_then(|cpu| mine.iter().position(|other| *other == cpu));
     let mut counts = vec![0usize; mine.len()];
@@ -76,7 +77,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn when_all_have_moved_nobody_wants_to_any_more(places in proptest::collection::vec(proptest::option::of(0u32..5), 1..20), cpus in 1u32..5) {
+        fn when_all_have_moved_nobody_wants_to_any_more(
+            places in proptest::collection::vec(proptest::option::of(0u32..5), 1..20),
+            cpus in 1u32..5,
+        ) {
             let mine: Vec<u32> = (0..cpus).collect();
             let after: Vec<Option<u32>> =
                 (0..places.len()).map(|me| better(&places, me, &mine).or(places[me])).collect();

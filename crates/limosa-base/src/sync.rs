@@ -1,7 +1,8 @@
-//! Atomics, cells, locks and pauses for this crate's concurrent structures: the real ones, or loom's under `--cfg loom`.
+//! Atomics, cells, locks and pauses for this crate's concurrent structures: the real ones, or loom's under `--cfg
+//! loom`.
 //!
-//! Concurrent code here imports from this module only, so that a model checker can replace what it runs on. What comes from the operating system
-//! has its stand-ins in `model.rs`.
+//! Concurrent code here imports from this module only, so that a model checker can replace what it runs on. What comes
+//! from the operating system has its stand-ins in `model.rs`.
 
 #[cfg(loom)]
 pub use loom::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};

@@ -13,8 +13,8 @@ pub fn slice(address: u64, len: usize) -> Slice {
     libc::iovec { iov_base: address as usize as *mut libc::c_void, iov_len: len }
 }
 
-/// Copies from `remote` slices of process `pid` to `local` slices of this one, up to the shorter of both totals; returns the bytes copied,
-/// which may be fewer than asked for.
+/// Copies from `remote` slices of process `pid` to `local` slices of this one, up to the shorter of both totals;
+/// returns the bytes copied, which may be fewer than asked for.
 ///
 /// # Errors
 /// The operating system's: no permission (`EPERM`), no such process, or memory that is not mapped there (`EFAULT`).
@@ -36,15 +36,15 @@ pub unsafe fn read(pid: u32, local: &[Slice], remote: &[Slice]) -> io::Result<us
     if n < 0 { Err(io::Error::last_os_error()) } else { Ok(n as usize) }
 }
 
-/// Copies from `local` slices of this process to `remote` slices of process `pid`, up to the shorter of both totals; returns the bytes copied,
-/// which may be fewer than asked for.
+/// Copies from `local` slices of this process to `remote` slices of process `pid`, up to the shorter of both totals;
+/// returns the bytes copied, which may be fewer than asked for.
 ///
 /// # Errors
 /// As for [`read`].
 ///
 /// # Safety
-/// The local slices must be readable memory that nothing writes to during the call, and the remote ones must be memory that its owner expects to
-/// be overwritten.
+/// The local slices must be readable memory that nothing writes to during the call, and the remote ones must be memory
+/// that its owner expects to be overwritten.
 pub unsafe fn write(pid: u32, local: &[Slice], remote: &[Slice]) -> io::Result<usize> {
     // SAFETY: the caller vouches for the slices; the kernel checks that the remote ones are mapped there.
     let n = unsafe {

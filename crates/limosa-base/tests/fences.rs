@@ -1,7 +1,7 @@
 //! Processes agree on one kind of fence, also with one that may not use `membarrier`.
 //!
-//! Each member of a group is a process of its own: this program again, which takes commands from its standard input. A filter for system calls
-//! makes `membarrier` fail in one of them, as in a container that was started differently.
+//! Each member of a group is a process of its own: this program again, which takes commands from its standard input. A
+//! filter for system calls makes `membarrier` fail in one of them, as in a container that was started differently.
 
 use limosa_base::fence::{self, Members, Membership, Word};
 use limosa_base::segment::{self, Foreign, PAGE, Shared};
@@ -47,7 +47,7 @@ impl Members for Group {
     }
 }
 
-// ---- a member ----------------------------------------------------------------------------------------------------------
+// ---- a member -------------------------------------------------------------------------------------------------------
 
 /// From now on `membarrier` fails in this process.
 fn refuse_membarrier() {
@@ -55,7 +55,10 @@ fn refuse_membarrier() {
     let mut program = [
         // The number of the system call is the first word of what a filter sees.
         statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0),
-        libc::sock_filter { jf: 1, ..statement(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, libc::SYS_membarrier as u32) },
+        libc::sock_filter {
+            jf: 1,
+            ..statement(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, libc::SYS_membarrier as u32)
+        },
         statement(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ERRNO | libc::EPERM as u32),
         statement(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ALLOW),
     ];
@@ -85,7 +88,8 @@ fn shake_hands(common: &Common, side: usize, fence: fn()) -> u64 {
     for round in 1..=ROUNDS {
         own.ready.0.store(round, Ordering::Release);
         await_round(&other.ready, round);
-        // These lines are at the other side's processor: the store below waits behind theirs, unless the fence makes it visible.
+        // These lines are at the other side's processor: the store below waits behind theirs, unless the fence makes it
+        // visible.
         common.clutter.iter().for_each(|line| line.0.store(round, Ordering::Relaxed));
         own.mine.store(round, Ordering::Relaxed);
         fence();
@@ -135,7 +139,7 @@ fn member(fd: i32, me: u32) {
     }
 }
 
-// ---- the tests ---------------------------------------------------------------------------------------------------------
+// ---- the tests ------------------------------------------------------------------------------------------------------
 
 struct Process {
     child: Child,
@@ -249,7 +253,10 @@ fn main() {
         ("fences_become_light_once_all_have_joined", fences_become_light_once_all_have_joined),
         ("light_and_heavy_fences_go_together", light_and_heavy_fences_go_together),
         ("who_joins_a_further_group_waits_for_its_members_too", who_joins_a_further_group_waits_for_its_members_too),
-        ("a_process_that_may_not_use_membarrier_keeps_all_to_full_fences", a_process_that_may_not_use_membarrier_keeps_all_to_full_fences),
+        (
+            "a_process_that_may_not_use_membarrier_keeps_all_to_full_fences",
+            a_process_that_may_not_use_membarrier_keeps_all_to_full_fences,
+        ),
     ];
     for (name, test) in tests.iter().filter(|(name, _)| name.contains(&wanted)) {
         test();

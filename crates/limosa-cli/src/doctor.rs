@@ -1,6 +1,7 @@
 //! `limosa doctor`: is this machine ready for MPI programs, and if not, what to do.
 //!
-//! Each check tries the operation itself. A warning means that jobs run slower or with less comfort, a failure that they do not run.
+//! Each check tries the operation itself. A warning means that jobs run slower or with less comfort, a failure that
+//! they do not run.
 
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
@@ -67,8 +68,10 @@ pub fn main(options: &Options) -> ExitCode {
     ];
     match options.format {
         Format::Json => {
-            let list: Vec<_> =
-                findings.iter().map(|f| json!({ "check": f.what, "result": word(f.level), "text": f.text, "cure": f.cure })).collect();
+            let list: Vec<_> = findings
+                .iter()
+                .map(|f| json!({ "check": f.what, "result": word(f.level), "text": f.text, "cure": f.cure }))
+                .collect();
             print(&format!("{:#}\n", json!(list)));
         }
         Format::Text => findings.iter().for_each(|f| {
@@ -99,8 +102,9 @@ fn processors() -> Finding {
         Ok(set) => set.count() as usize,
         Err(_) => std::thread::available_parallelism().map_or(1, usize::from),
     };
-    let online =
-        std::fs::read_to_string("/proc/cpuinfo").map(|t| t.lines().filter(|l| l.starts_with("processor")).count()).unwrap_or(allowed);
+    let online = std::fs::read_to_string("/proc/cpuinfo")
+        .map(|t| t.lines().filter(|l| l.starts_with("processor")).count())
+        .unwrap_or(allowed);
     let of = if online > allowed { format!(" of {online}") } else { String::new() };
     match procfs::cpu_quota() {
         Some(quota) if quota < allowed as f64 => warn(
@@ -108,7 +112,9 @@ fn processors() -> Finding {
             format!("{allowed}{of} allowed, but the control group grants the time of {quota:.1} only"),
             format!("start at most {} ranks, or raise the quota", quota.floor().max(1.0)),
         ),
-        _ => ok("processors", format!("{allowed}{of} allowed; more ranks than that share them, asleep while they wait")),
+        _ => {
+            ok("processors", format!("{allowed}{of} allowed; more ranks than that share them, asleep while they wait"))
+        }
     }
 }
 
@@ -118,7 +124,9 @@ fn memory() -> Finding {
         Some(line.split_whitespace().next()?.parse::<u64>().ok()? << 10)
     });
     match available {
-        Some(n) if n < 256 << 20 => warn("memory", format!("{} available", bytes(n)), "end other programs before you start large jobs"),
+        Some(n) if n < 256 << 20 => {
+            warn("memory", format!("{} available", bytes(n)), "end other programs before you start large jobs")
+        }
         Some(n) => ok("memory", format!("{} available", bytes(n))),
         None => warn("memory", "cannot be read from /proc/meminfo", "mount /proc"),
     }
@@ -155,7 +163,9 @@ fn memory_files() -> Finding {
 
 fn dev_shm() -> Finding {
     match rustix::fs::statvfs("/dev/shm") {
-        Ok(stat) => ok("/dev/shm", format!("{}; not used, its size does not matter", bytes(stat.f_blocks * stat.f_frsize))),
+        Ok(stat) => {
+            ok("/dev/shm", format!("{}; not used, its size does not matter", bytes(stat.f_blocks * stat.f_frsize)))
+        }
         Err(_) => ok("/dev/shm", "absent; not used"),
     }
 }
@@ -181,15 +191,21 @@ fn cross_memory() -> Finding {
         Some(code) if code < WRONG => warn(
             what,
             format!("refused ({}): large messages are copied twice", std::io::Error::from_raw_os_error(code)),
-            "in a container allow process_vm_readv, for example with --cap-add=SYS_PTRACE or a seccomp profile; it also works without",
+            "in a container allow process_vm_readv, for example with --cap-add=SYS_PTRACE or a seccomp profile; it \
+             also works without",
         ),
-        _ => warn(what, "could not be tried: large messages are copied twice", "see whether processes can be started (`ulimit -u`)"),
+        _ => warn(
+            what,
+            "could not be tried: large messages are copied twice",
+            "see whether processes can be started (`ulimit -u`)",
+        ),
     }
 }
 
 fn yama() -> Finding {
     let what = "ptrace scope";
-    match std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").ok().and_then(|t| t.trim().parse::<u32>().ok()) {
+    match std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").ok().and_then(|t| t.trim().parse::<u32>().ok())
+    {
         None => ok(what, "not restricted"),
         Some(0) => ok(what, "0, not restricted"),
         Some(1) => ok(what, "1; the ranks of a job allow each other what it restricts"),
@@ -206,11 +222,19 @@ fn membarrier() -> Finding {
     const PRIVATE_EXPEDITED: i64 = 1 << 3;
     let what = "membarrier";
     match sys::membarrier_commands() {
-        Ok(bits) if bits & GLOBAL_EXPEDITED != 0 && bits & PRIVATE_EXPEDITED != 0 => ok(what, "works: senders need no fence"),
-        Ok(_) => warn(what, "the kernel offers no expedited commands: small messages cost a fence more", "use Linux 4.16 or later"),
-        Err(error) => {
-            warn(what, format!("refused ({error}): small messages cost a fence more"), "allow the system call membarrier in the sandbox")
+        Ok(bits) if bits & GLOBAL_EXPEDITED != 0 && bits & PRIVATE_EXPEDITED != 0 => {
+            ok(what, "works: senders need no fence")
         }
+        Ok(_) => warn(
+            what,
+            "the kernel offers no expedited commands: small messages cost a fence more",
+            "use Linux 4.16 or later",
+        ),
+        Err(error) => warn(
+            what,
+            format!("refused ({error}): small messages cost a fence more"),
+            "allow the system call membarrier in the sandbox",
+        ),
     }
 }
 
@@ -227,7 +251,10 @@ fn library() -> Finding {
         Some(file) => ok("MPI library", file.display().to_string()),
         None => warn(
             "MPI library",
-            format!("{NAME} is not in the lib folder beside this command, of the active virtual environment, or in LD_LIBRARY_PATH"),
+            format!(
+                "{NAME} is not in the lib folder beside this command, of the active virtual environment, or in \
+                 LD_LIBRARY_PATH"
+            ),
             "install the limosa package into the environment that your programs use",
         ),
     }
@@ -247,13 +274,20 @@ fn compiler(wrapper: &'static str, names: &[&str]) -> Finding {
 }
 
 fn py_spy() -> Finding {
-    let beside = std::env::current_exe().ok().map(|exe| exe.with_file_name("py-spy")).filter(|file| is_executable(file));
+    let beside =
+        std::env::current_exe().ok().map(|exe| exe.with_file_name("py-spy")).filter(|file| is_executable(file));
     let Some(file) = beside.or_else(|| in_path("py-spy")) else {
-        return warn("py-spy", "not found: hang reports show no source lines of Python programs", "`pip install py-spy`");
+        return warn(
+            "py-spy",
+            "not found: hang reports show no source lines of Python programs",
+            "`pip install py-spy`",
+        );
     };
     let version = Command::new(&file).arg("--version").stdin(Stdio::null()).stderr(Stdio::null()).output();
     match version {
-        Ok(output) if output.status.success() => ok("py-spy", String::from_utf8_lossy(&output.stdout).trim().to_owned()),
+        Ok(output) if output.status.success() => {
+            ok("py-spy", String::from_utf8_lossy(&output.stdout).trim().to_owned())
+        }
         _ => warn("py-spy", format!("{} does not run", file.display()), "`pip install --force-reinstall py-spy`"),
     }
 }

@@ -29,7 +29,8 @@ pub fn main(options: &Options) -> ExitCode {
         Format::Json => {
             let list: Vec<_> = shown
                 .map(|v| {
-                    json!({ "name": v.name, "value": value(v.name), "default": v.default, "form": v.form.describe(), "text": v.text,
+                    json!({ "name": v.name, "value": value(v.name), "default": v.default, "form": v.form.describe(),
+                            "text": v.text,
                             "set_by": if v.audience == Audience::User { "user" } else { "launcher" } })
                 })
                 .collect();

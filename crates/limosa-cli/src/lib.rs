@@ -1,6 +1,7 @@
 //! The `limosa` command: start MPI programs, look at them, check the machine.
 //!
-//! Called as `mpiexec` or `mpirun` it is `limosa run`. Data goes to stdout, everything else to stderr. Exit codes: see `exit`.
+//! Called as `mpiexec` or `mpirun` it is `limosa run`. Data goes to stdout, everything else to stderr. Exit codes: see
+//! `exit`.
 //!
 //! What reads words and bytes from outside is public for the fuzz targets (`tests/fuzz`).
 

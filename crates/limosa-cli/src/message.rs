@@ -81,6 +81,9 @@ mod tests {
     #[test]
     fn sizes_and_times_read_well() {
         assert_eq!((bytes(17).as_str(), bytes(64 << 20).as_str()), ("17 B", "64.0 MiB"));
-        assert_eq!((duration(0.44).as_str(), duration(75.2).as_str(), duration(720.0).as_str()), ("0.4 s", "75 s", "12 min"));
+        assert_eq!(
+            (duration(0.44).as_str(), duration(75.2).as_str(), duration(720.0).as_str()),
+            ("0.4 s", "75 s", "12 min")
+        );
     }
 }

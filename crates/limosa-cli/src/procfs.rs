@@ -34,14 +34,17 @@ fn parse_stat(text: &str) -> Option<Stat> {
     })
 }
 
-/// True if any thread of the process runs, waits for a disk, or has been stopped: then that it looks asleep says nothing.
+/// True if any thread of the process runs, waits for a disk, or has been stopped: then that it looks asleep says
+/// nothing.
 ///
 /// That one of the threads in `waiting` runs does not count: it says of itself that it waits, and may do so by polling.
 pub fn is_active(pid: u32, waiting: &[u32]) -> bool {
     let Ok(tasks) = fs::read_dir(format!("/proc/{pid}/task")) else { return false };
     tasks.flatten().any(|task| {
         let stat = fs::read_to_string(task.path().join("stat")).ok().and_then(|text| parse_stat(&text));
-        let waits = || task.file_name().to_str().and_then(|name| name.parse().ok()).is_some_and(|thread| waiting.contains(&thread));
+        let waits = || {
+            task.file_name().to_str().and_then(|name| name.parse().ok()).is_some_and(|thread| waiting.contains(&thread))
+        };
         stat.is_some_and(|stat| "DTt".contains(stat.state) || stat.state == 'R' && !waits())
     })
 }
@@ -66,7 +69,8 @@ pub fn name(pid: u32) -> Option<String> {
 
 /// True if the process was started with this `NAME=value` in its environment.
 pub fn has_variable(pid: u32, entry: &str) -> bool {
-    fs::read(format!("/proc/{pid}/environ")).is_ok_and(|raw| raw.split(|b| *b == 0).any(|word| word == entry.as_bytes()))
+    fs::read(format!("/proc/{pid}/environ"))
+        .is_ok_and(|raw| raw.split(|b| *b == 0).any(|word| word == entry.as_bytes()))
 }
 
 /// The file that a process executes.
@@ -92,7 +96,9 @@ pub fn oom_kills() -> u64 {
         let text = fs::read_to_string(path).ok()?;
         text.lines().find_map(|line| line.strip_prefix("oom_kill ")?.trim().parse::<u64>().ok())
     };
-    cgroup_dir("memory").and_then(|dir| count(dir.join("memory.events")).or_else(|| count(dir.join("memory.oom_control")))).unwrap_or(0)
+    cgroup_dir("memory")
+        .and_then(|dir| count(dir.join("memory.events")).or_else(|| count(dir.join("memory.oom_control"))))
+        .unwrap_or(0)
 }
 
 /// The memory limit of this control group in bytes, if there is one.

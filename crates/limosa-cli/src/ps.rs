@@ -1,10 +1,10 @@
 //! `limosa ps`: the running jobs and what each rank is doing.
 //!
-//! There is no list of jobs anywhere. A launcher is a process that holds a memory file called `limosa-job-<id>` whose header names that very
-//! process as its launcher; /proc shows those of the same user.
+//! There is no list of jobs anywhere. A launcher is a process that holds a memory file called `limosa-job-<id>` whose
+//! header names that very process as its launcher; /proc shows those of the same user.
 //!
-//! The activity of a rank: its processor use comes from /proc, its sleeps and wake-ups from the board. Both are counted from the rank's start, or,
-//! with `--during`, over a span in which this command waits.
+//! The activity of a rank: its processor use comes from /proc, its sleeps and wake-ups from the board. Both are counted
+//! from the rank's start, or, with `--during`, over a span in which this command waits.
 
 use std::fs::OpenOptions;
 use std::os::fd::AsFd;
@@ -75,7 +75,10 @@ pub fn main(options: &Options) -> ExitCode {
     }
     let with_before = || jobs.iter().enumerate().map(|(i, job)| (job, before.get(i).map(Vec::as_slice)));
     match options.format {
-        Format::Json => print(&format!("{:#}\n", Value::from(with_before().map(|(job, before)| as_json(job, before)).collect::<Vec<_>>()))),
+        Format::Json => print(&format!(
+            "{:#}\n",
+            Value::from(with_before().map(|(job, before)| as_json(job, before)).collect::<Vec<_>>())
+        )),
         Format::Text if jobs.is_empty() => say("no job of yours is running on this machine", None),
         Format::Text => with_before().for_each(|(job, before)| print(&as_text(job, before))),
     }
@@ -109,7 +112,8 @@ impl Look {
 
     /// What the rank has done since `before`, or since it started.
     fn activity(&self, before: Option<&Look>) -> Activity {
-        let since = |now: u64, count: fn(&RankView) -> u64| now.saturating_sub(before.map_or(0, |look| count(&look.view)));
+        let since =
+            |now: u64, count: fn(&RankView) -> u64| now.saturating_sub(before.map_or(0, |look| count(&look.view)));
         Activity {
             cpu_percent: self.cpu_percent(before),
             sleeps: since(self.view.sleeps, |view| view.sleeps),
@@ -157,7 +161,8 @@ fn since(view: &RankView, now: u64) -> f64 {
 fn as_text(job: &Found, before: Option<&[Look]>) -> String {
     let now = monotonic_ns();
     let command = procfs::command_line(job.launcher).unwrap_or_default();
-    let mut text = format!("job {:016x}  launcher {}  {} ranks  {command}\n", job.board.id(), job.launcher, job.board.size());
+    let mut text =
+        format!("job {:016x}  launcher {}  {} ranks  {command}\n", job.board.id(), job.launcher, job.board.size());
     text.push_str(&format!(
         "{:>5} {:>8} {:<9} {:>7} {:>8} {:>7} {:>10} {:>8} {:>8} {:>8}  {}\n",
         "rank", "process", "state", "since", "cpu", "cpu %", "memory", "slept", "woken", "in vain", "waits in"
@@ -193,7 +198,12 @@ fn as_json(job: &Found, before: Option<&[Look]>) -> Value {
     let now = monotonic_ns();
     let rank = |(rank, look): (usize, &Look)| rank_json(look, before.and_then(|looks| looks.get(rank)), now);
     let ranks: Vec<Value> = job.ranks.iter().enumerate().map(rank).collect();
-    json!({ "id": format!("{:016x}", job.board.id()), "launcher": job.launcher, "command": procfs::command_line(job.launcher), "ranks": ranks })
+    json!({
+        "id": format!("{:016x}", job.board.id()),
+        "launcher": job.launcher,
+        "command": procfs::command_line(job.launcher),
+        "ranks": ranks,
+    })
 }
 
 fn rank_json(look: &Look, before: Option<&Look>, now: u64) -> Value {
@@ -221,7 +231,13 @@ fn record_json(record: &Record, now: u64) -> Value {
             Peer::Members => (json!("all"), Value::Null),
             Peer::Rank { rank, world } => (json!(rank), json!(world)),
         };
-        json!({ "peer": peer, "world_rank": world, "tag": wait.tag, "communicator": wait.comm, "text": explain::peer(wait) })
+        json!({
+            "peer": peer,
+            "world_rank": world,
+            "tag": wait.tag,
+            "communicator": wait.comm,
+            "text": explain::peer(wait),
+        })
     });
     json!({
         "call": record.call,

@@ -1,4 +1,5 @@
-//! Commands that are written in Python: finds Python and Limosa's packages, and runs them in place of this process or asks them.
+//! Commands that are written in Python: finds Python and Limosa's packages, and runs them in place of this process or
+//! asks them.
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
@@ -25,7 +26,8 @@ pub const LIMOSA: Package = Package { name: "limosa", install: "limosa" };
 /// The laboratory.
 pub const LABORATORY: Package = Package { name: "limosa_lab", install: "limosa[lab]" };
 
-/// Replaces this process by `python -m module args...`; returns only if that is not possible. `called` is the command as the user knows it.
+/// Replaces this process by `python -m module args...`; returns only if that is not possible. `called` is the command
+/// as the user knows it.
 pub fn hand_over(called: &str, package: Package, module: &str, args: &[OsString]) -> ExitCode {
     let Some(python) = prepared(called, package) else { return ExitCode::from(exit::ENVIRONMENT) };
     let error = Command::new(&python).args(["-m", module]).args(args).exec();
@@ -33,7 +35,8 @@ pub fn hand_over(called: &str, package: Package, module: &str, args: &[OsString]
     ExitCode::from(exit::ENVIRONMENT)
 }
 
-/// The JSON that `python -m module args...` prints; its messages go to our stderr. If it fails, the exit code for this command.
+/// The JSON that `python -m module args...` prints; its messages go to our stderr. If it fails, the exit code for this
+/// command.
 pub fn ask(called: &str, package: Package, module: &str, args: &[&str]) -> Result<Value, ExitCode> {
     let environment = ExitCode::from(exit::ENVIRONMENT);
     let python = prepared(called, package).ok_or(environment)?;
@@ -64,7 +67,12 @@ fn prepared(called: &str, package: Package) -> Option<PathBuf> {
         return None;
     };
     let probe = format!("import importlib.util, sys; sys.exit(importlib.util.find_spec('{name}') is None)");
-    let probe = Command::new(&python).args(["-c", &probe]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    let probe = Command::new(&python)
+        .args(["-c", &probe])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
     if !probe.is_ok_and(|status| status.success()) {
         let python = python.display();
         let hint = format!("install it: {python} -m pip install '{install}'");

@@ -86,13 +86,21 @@ pub fn fork(child: impl FnOnce() -> i32) -> io::Result<u32> {
 /// Makes the calling process independent of its terminal and streams, keeping only `keep` open.
 pub fn detach(name: &std::ffi::CStr, keep: BorrowedFd<'_>) {
     let keep = keep.as_raw_fd();
-    // SAFETY: plain system calls on this process's own properties. Closing descriptors behind their owners' backs is sound in the guardian,
-    // the only caller, because it never touches one of them again.
+    // SAFETY: plain system calls on this process's own properties. Closing descriptors behind their owners' backs is
+    // sound in the guardian, the only caller, because it never touches one of them again.
     unsafe {
         libc::setsid();
         libc::prctl(libc::PR_SET_NAME, name.as_ptr());
-        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT, libc::SIGPIPE, libc::SIGUSR1, libc::SIGUSR2, libc::SIGTSTP]
-        {
+        for signal in [
+            libc::SIGINT,
+            libc::SIGTERM,
+            libc::SIGHUP,
+            libc::SIGQUIT,
+            libc::SIGPIPE,
+            libc::SIGUSR1,
+            libc::SIGUSR2,
+            libc::SIGTSTP,
+        ] {
             libc::signal(signal, libc::SIG_IGN);
         }
         let null = libc::open(c"/dev/null".as_ptr(), libc::O_RDWR);
@@ -152,7 +160,8 @@ pub fn signal_name(signal: i32) -> &'static str {
     }
 }
 
-/// Reads one word of another process's memory, at an address that is valid there: the way in which large messages travel.
+/// Reads one word of another process's memory, at an address that is valid there: the way in which large messages
+/// travel.
 pub fn read_word_of(pid: u32, address: usize) -> io::Result<u64> {
     let mut word = 0u64;
     let local = libc::iovec { iov_base: (&raw mut word).cast(), iov_len: 8 };

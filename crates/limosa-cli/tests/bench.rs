@@ -25,7 +25,10 @@ fn hands_all_arguments_over_and_its_exit_code_back() {
     let folder = tempfile::tempdir().expect("a folder");
     python(folder.path(), r#"[ "$1" = -c ] && exit 0; echo "$@"; exit 7"#);
     let done = bench(folder.path(), &["--against", "mpich,intel", "-h", "--only=bcast"]);
-    assert_eq!((done.code, done.out.as_str()), (Some(7), "-m limosa_lab bench --against mpich,intel -h --only=bcast\n"));
+    assert_eq!(
+        (done.code, done.out.as_str()),
+        (Some(7), "-m limosa_lab bench --against mpich,intel -h --only=bcast\n")
+    );
 }
 
 #[test]

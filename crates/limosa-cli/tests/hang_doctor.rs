@@ -34,7 +34,8 @@ fn a_rank_missing_from_a_collective_call_is_named() {
     let done = hang(&["-n", "3", RANK, "init", "0=barrier:all", "1=barrier:all", "2=recv:0:5"]);
     assert!(
         done.err.contains(
-            "limosa: rank 2 is not in MPI_Barrier on MPI_COMM_WORLD; it waits in MPI_Recv from rank 0, tag 5, on MPI_COMM_WORLD\n"
+            "limosa: rank 2 is not in MPI_Barrier on MPI_COMM_WORLD; it waits in MPI_Recv from rank 0, tag 5, on \
+             MPI_COMM_WORLD\n"
         ),
         "{}",
         done.err
@@ -45,7 +46,11 @@ fn a_rank_missing_from_a_collective_call_is_named() {
 fn a_rank_that_left_while_others_wait_for_it_is_named() {
     for leave in ["1=sleep", "1=exit:0"] {
         let done = hang(&["-n", "3", RANK, "init", "1=finalize", leave, "recv:1:0"]);
-        assert!(done.err.contains("limosa: rank 1 has left by MPI_Finalize while ranks 0, 2 wait for it\n"), "{}", done.err);
+        assert!(
+            done.err.contains("limosa: rank 1 has left by MPI_Finalize while ranks 0, 2 wait for it\n"),
+            "{}",
+            done.err
+        );
     }
 }
 
@@ -70,7 +75,11 @@ fn whoever_is_busy_elsewhere_raises_no_alarm() {
         assert_eq!((done.code, done.err.as_str()), (Some(0), ""), "{busy:?}");
     }
     let done = run(&["--on-hang=abort", RANK, "init", "recv:0:1:3", "finalize", ":", "sleep", "3"]);
-    assert_eq!((done.code, done.err.as_str()), (Some(0), ""), "a program that does not use the library may do anything");
+    assert_eq!(
+        (done.code, done.err.as_str()),
+        (Some(0), ""),
+        "a program that does not use the library may do anything"
+    );
 }
 
 #[test]
@@ -102,7 +111,10 @@ fn ps_shows_what_each_rank_is_doing() {
     });
     let job = mine(jobs()).expect("the job is still there");
     let thread = &job["ranks"][0]["threads"][0];
-    assert_eq!((&thread["call"], &thread["waits"][0]["peer"], &thread["waits"][0]["tag"]), (&"MPI_Recv".into(), &1.into(), &7.into()));
+    assert_eq!(
+        (&thread["call"], &thread["waits"][0]["peer"], &thread["waits"][0]["tag"]),
+        (&"MPI_Recv".into(), &1.into(), &7.into())
+    );
     assert_eq!(thread["waits"][0]["communicator"], "MPI_COMM_WORLD");
     assert!(job["ranks"][1]["memory_bytes"].as_u64().expect("a number") > 0);
     let text = finish(limosa(&["ps"]), b"").out;
@@ -115,7 +127,8 @@ fn ps_shows_what_each_rank_is_doing() {
 #[test]
 fn ps_shows_how_quiet_each_rank_is() {
     let quiet = ["0=recv:1:7:0.01", "0=woken-in-vain", "0=recv:1:7:0.01", "0=recv:1:7"];
-    let mut command = limosa(&[&["run", "--on-hang=off", "-n", "2", RANK, "init"], &quiet[..], &["1=compute"]].concat());
+    let mut command =
+        limosa(&[&["run", "--on-hang=off", "-n", "2", RANK, "init"], &quiet[..], &["1=compute"]].concat());
     command.stdout(Stdio::null()).stderr(Stdio::null());
     let child = command.spawn().expect("limosa starts");
     let launcher = child.id();
@@ -124,10 +137,14 @@ fn ps_shows_how_quiet_each_rank_is() {
         let jobs: serde_json::Value = serde_json::from_str(&done.out).expect("JSON");
         Some(jobs.as_array()?.iter().find(|job| job["launcher"] == launcher)?["ranks"].clone())
     };
-    let counts = |rank: &serde_json::Value| ["sleeps", "wakeups", "idle_wakeups"].map(|name| rank[name].as_u64().expect("a count"));
+    let counts = |rank: &serde_json::Value| {
+        ["sleeps", "wakeups", "idle_wakeups"].map(|name| rank[name].as_u64().expect("a count"))
+    };
     let percent = |rank: &serde_json::Value| rank["cpu_percent"].as_f64().expect("a number");
     until("one rank waits for the third time and the other computes", || {
-        ranks(&[]).is_some_and(|ranks| counts(&ranks[0])[0] == 3 && ranks[1]["cpu_percent"].as_f64().is_some_and(|percent| percent > 0.0))
+        ranks(&[]).is_some_and(|ranks| {
+            counts(&ranks[0])[0] == 3 && ranks[1]["cpu_percent"].as_f64().is_some_and(|percent| percent > 0.0)
+        })
     });
     let since_start = ranks(&[]).expect("the job is still there");
     assert_eq!((counts(&since_start[0]), counts(&since_start[1])), ([3, 2, 1], [0, 0, 0]));
@@ -136,7 +153,8 @@ fn ps_shows_how_quiet_each_rank_is() {
     assert!(percent(&lately[1]) > percent(&lately[0]), "{lately}");
     let text = finish(limosa(&["ps"]), b"").out;
     let row = |first: &str| -> Vec<String> {
-        let ours = text.split("job ").find(|job| job.contains(&format!("launcher {launcher} "))).expect("the job is listed");
+        let ours =
+            text.split("job ").find(|job| job.contains(&format!("launcher {launcher} "))).expect("the job is listed");
         let line = ours.lines().find(|line| line.trim_start().starts_with(first)).expect("the line is there");
         line.split("  ").map(str::trim).filter(|word| !word.is_empty()).map(str::to_owned).collect()
     };
@@ -163,7 +181,8 @@ fn python_ranks_show_their_source_line_if_py_spy_is_there() {
     };
     let dir = directory();
     let program = script(&dir, "ring.py", &PYTHON_RANK.replace("FUTEX", &libc::SYS_futex.to_string()), false);
-    let line = 1 + PYTHON_RANK.lines().position(|line| line.contains("time.sleep")).expect("the program waits somewhere");
+    let line =
+        1 + PYTHON_RANK.lines().position(|line| line.contains("time.sleep")).expect("the program waits somewhere");
     let mut command = limosa(&["run", "--on-hang=abort", "-n", "2", program.to_str().expect("a plain path")]);
     let path = std::env::var("PATH").unwrap_or_default();
     command.env("PATH", format!("{}:{path}", tool.parent().expect("a folder").display()));

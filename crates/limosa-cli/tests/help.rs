@@ -53,7 +53,9 @@ fn doctor_answers_in_text_and_json() {
     let done = finish(limosa(&["doctor", "--format=json"]), b"");
     let list: serde_json::Value = serde_json::from_str(&done.out).expect("JSON");
     let checks: Vec<&str> = list.as_array().expect("a list").iter().filter_map(|item| item["check"].as_str()).collect();
-    for check in ["processors", "memory", "shared memory", "cross-memory copy", "membarrier", "MPI library", "mpicc", "py-spy"] {
+    for check in
+        ["processors", "memory", "shared memory", "cross-memory copy", "membarrier", "MPI library", "mpicc", "py-spy"]
+    {
         assert!(checks.contains(&check), "{check}");
     }
     assert_eq!(done.code, Some(0));
@@ -65,5 +67,8 @@ fn env_shows_values_and_points_out_what_is_wrong() {
     command.env("LIMOSA_WAIT", "poll").env("LIMOSA_CMAA", "1");
     let done = finish(command, b"");
     assert!(done.out.starts_with("LIMOSA_WAIT=poll "), "{}", done.out);
-    assert_eq!(done.err, "limosa: warning: there is no variable LIMOSA_CMAA; did you mean LIMOSA_CMA? (`limosa env` lists all)\n");
+    assert_eq!(
+        done.err,
+        "limosa: warning: there is no variable LIMOSA_CMAA; did you mean LIMOSA_CMA? (`limosa env` lists all)\n"
+    );
 }

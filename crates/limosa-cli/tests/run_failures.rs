@@ -4,7 +4,8 @@ mod common;
 use common::*;
 use std::process::Stdio;
 
-/// Ranks with grandchildren, one of which has left the process group and the session. Rank 0 says when everything is up.
+/// Ranks with grandchildren, one of which has left the process group and the session. Rank 0 says when everything is
+/// up.
 const FAMILY: &str = "sleep 600 & setsid sleep 600 & sleep 0.1; echo ready; wait";
 
 fn family(test: &str, ranks: &str) -> (std::process::Child, Mark) {
@@ -53,7 +54,11 @@ fn a_rank_killed_by_a_signal_ends_the_job() {
     let done = run(&["-n", "3", RANK, "init", "1=segv", "sleep"]);
     assert_eq!(done.code, Some(128 + libc::SIGSEGV));
     assert!(done.err.contains("rank 1 (process "), "{}", done.err);
-    assert!(done.err.contains("was killed by signal 11 (SIGSEGV, segmentation fault); ending the other 2 ranks"), "{}", done.err);
+    assert!(
+        done.err.contains("was killed by signal 11 (SIGSEGV, segmentation fault); ending the other 2 ranks"),
+        "{}",
+        done.err
+    );
 }
 
 #[test]
@@ -73,7 +78,13 @@ fn an_abort_behind_a_wrapper_that_lives_on_ends_the_job_too() {
 
 #[test]
 fn a_rank_that_ignores_the_request_to_end_is_killed() {
-    let done = run(&["-n", "2", "sh", "-c", "trap '' TERM INT; test $LIMOSA_RANK = 0 && sleep 0.1 && exit 3; while :; do sleep 1; done"]);
+    let done = run(&[
+        "-n",
+        "2",
+        "sh",
+        "-c",
+        "trap '' TERM INT; test $LIMOSA_RANK = 0 && sleep 0.1 && exit 3; while :; do sleep 1; done",
+    ]);
     assert_eq!(done.code, Some(3));
 }
 
@@ -116,7 +127,12 @@ fn kill_9_of_a_rank_leaves_no_process() {
     let output = wait(child);
     assert_eq!(output.status.code(), Some(137));
     let err = String::from_utf8_lossy(&output.stderr);
-    assert!(err.contains("rank 1 (process ") && err.contains("was killed by signal 9 (SIGKILL, kill)") && err.contains("hint: "), "{err}");
+    assert!(
+        err.contains("rank 1 (process ")
+            && err.contains("was killed by signal 9 (SIGKILL, kill)")
+            && err.contains("hint: "),
+        "{err}"
+    );
     until("nothing is left", || mark.survivors().is_empty());
 }
 
@@ -157,7 +173,8 @@ fn an_interrupt_reaches_all_ranks() {
 #[test]
 fn ranks_may_end_in_order_after_an_interrupt() {
     use std::io::{BufRead, BufReader};
-    let mut command = limosa(&["run", "-n", "2", "sh", "-c", "trap 'echo saved; exit 0' INT; echo up; while :; do sleep 0.02; done"]);
+    let mut command =
+        limosa(&["run", "-n", "2", "sh", "-c", "trap 'echo saved; exit 0' INT; echo up; while :; do sleep 0.02; done"]);
     command.stdout(Stdio::piped());
     let mut child = command.spawn().expect("limosa starts");
     let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines().map(|line| line.expect("text"));
@@ -170,7 +187,8 @@ fn ranks_may_end_in_order_after_an_interrupt() {
 #[test]
 fn a_second_interrupt_kills_ranks_that_ignore_the_first() {
     use std::io::{BufRead, BufReader};
-    let mut command = limosa(&["run", "-n", "2", "sh", "-c", "trap 'echo no' INT TERM; echo up; while :; do sleep 0.02; done"]);
+    let mut command =
+        limosa(&["run", "-n", "2", "sh", "-c", "trap 'echo no' INT TERM; echo up; while :; do sleep 0.02; done"]);
     command.stdout(Stdio::piped());
     let mut child = command.spawn().expect("limosa starts");
     let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines().map(|line| line.expect("text"));
@@ -185,8 +203,12 @@ fn a_second_interrupt_kills_ranks_that_ignore_the_first() {
 #[test]
 fn user_signals_are_passed_on() {
     use std::io::{BufRead, BufReader};
-    let mut command =
-        limosa(&["run", "sh", "-c", "trap 'echo one' USR1; trap 'echo two; exit 0' USR2; echo up; while :; do sleep 0.02; done"]);
+    let mut command = limosa(&[
+        "run",
+        "sh",
+        "-c",
+        "trap 'echo one' USR1; trap 'echo two; exit 0' USR2; echo up; while :; do sleep 0.02; done",
+    ]);
     command.stdout(Stdio::piped());
     let mut child = command.spawn().expect("limosa starts");
     let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines().map(|line| line.expect("text"));
@@ -209,7 +231,11 @@ fn what_cannot_start_is_said_at_once() {
     assert_eq!(done.code, Some(2));
     let done = run(&["-host", "elsewhere", "true"]);
     assert_eq!(done.code, Some(2));
-    assert!(done.err.contains("`elsewhere` is not this machine, and jobs on several machines are not yet supported"), "{}", done.err);
+    assert!(
+        done.err.contains("`elsewhere` is not this machine, and jobs on several machines are not yet supported"),
+        "{}",
+        done.err
+    );
     let done = run(&["--no-such-option", "true"]);
     assert_eq!(done.code, Some(2));
 }
@@ -226,7 +252,10 @@ fn a_file_that_the_kernel_cannot_execute_is_named() {
 #[test]
 fn a_misspelt_variable_is_pointed_out_once() {
     let done = run(&["-n", "3", "-x", "LIMOSA_WIAT=poll", RANK, "init", "finalize"]);
-    assert_eq!(done.err, "limosa: warning: there is no variable LIMOSA_WIAT; did you mean LIMOSA_WAIT? (`limosa env` lists all)\n");
+    assert_eq!(
+        done.err,
+        "limosa: warning: there is no variable LIMOSA_WIAT; did you mean LIMOSA_WAIT? (`limosa env` lists all)\n"
+    );
     assert_eq!(done.code, Some(0));
 }
 

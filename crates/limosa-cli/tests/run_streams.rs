@@ -20,7 +20,10 @@ fn programs_that_are_not_mpi_run_too() {
 fn ranks_attach_to_their_job() {
     let done = run(&["-n", "2", RANK, "init", "who", "finalize", ":", "-n", "1", RANK, "init", "who", "finalize"]);
     assert_eq!((done.code, done.err.as_str()), (Some(0), ""));
-    assert_eq!(sorted(&done.out), ["0 of 3 app 0 launched true", "1 of 3 app 0 launched true", "2 of 3 app 1 launched true"]);
+    assert_eq!(
+        sorted(&done.out),
+        ["0 of 3 app 0 launched true", "1 of 3 app 0 launched true", "2 of 3 app 1 launched true"]
+    );
 }
 
 #[test]
@@ -49,7 +52,21 @@ fn a_program_started_by_a_rank_is_a_job_of_its_own() {
 #[test]
 fn a_rank_behind_wrappers_that_close_descriptors_finds_its_job() {
     let python = "import subprocess, sys; sys.exit(subprocess.call(sys.argv[1:]))";
-    let done = run(&["-n", "2", "sh", "-c", "\"$@\"; exit $?", "sh", "python3", "-c", python, RANK, "init", "who", "finalize"]);
+    let done = run(&[
+        "-n",
+        "2",
+        "sh",
+        "-c",
+        "\"$@\"; exit $?",
+        "sh",
+        "python3",
+        "-c",
+        python,
+        RANK,
+        "init",
+        "who",
+        "finalize",
+    ]);
     assert_eq!((done.code, done.err.as_str()), (Some(0), ""));
     assert_eq!(sorted(&done.out), ["0 of 2 app 0 launched true", "1 of 2 app 0 launched true"]);
 }
@@ -63,7 +80,8 @@ fn a_second_program_cannot_take_the_place_of_a_rank_that_has_ended() {
 
 #[test]
 fn lines_never_mix_and_no_byte_is_lost() {
-    let script = "import os, sys\nr = os.environ['LIMOSA_RANK']\nfor i in range(2000):\n    os.write(1, (r + ' ' + 'x' * (i % 70)).encode()); os.write(1, f' {i}\\n'.encode())";
+    let script = "import os, sys\nr = os.environ['LIMOSA_RANK']\nfor i in range(2000):\n    \
+                  os.write(1, (r + ' ' + 'x' * (i % 70)).encode()); os.write(1, f' {i}\\n'.encode())";
     let done = run(&["-n", "4", "python3", "-c", script]);
     assert_eq!(done.code, Some(0));
     let mut next = [0; 4];
@@ -117,9 +135,13 @@ fn rank_0_reads_standard_input_and_the_others_nothing() {
 #[test]
 fn all_ranks_can_have_a_copy_of_standard_input() {
     let input: Vec<u8> = (0..300_000u32).map(|i| if i % 50 == 49 { b'\n' } else { b'a' }).collect();
-    let done = finish(limosa(&["run", "--stdin", "all", "-n", "3", "sh", "-c", "test $LIMOSA_RANK = 1 && sleep 0.2; wc -c"]), &input);
+    let done = finish(
+        limosa(&["run", "--stdin", "all", "-n", "3", "sh", "-c", "test $LIMOSA_RANK = 1 && sleep 0.2; wc -c"]),
+        &input,
+    );
     assert_eq!(done.out, "300000\n".repeat(3));
-    let done = finish(limosa(&["run", "--stdin", "all", "-n", "2", "sh", "-c", "test $LIMOSA_RANK = 1 || wc -c"]), &input);
+    let done =
+        finish(limosa(&["run", "--stdin", "all", "-n", "2", "sh", "-c", "test $LIMOSA_RANK = 1 || wc -c"]), &input);
     assert_eq!((done.code, done.out.as_str()), (Some(0), "300000\n"), "a rank that does not read holds nobody up");
 }
 
@@ -127,10 +149,28 @@ fn all_ranks_can_have_a_copy_of_standard_input() {
 fn variables_and_directories_reach_the_programs() {
     let dir = directory();
     let here = dir.path().to_str().expect("a plain path");
-    let mut command = limosa(&["run", "-x", "A=1", "-x", "B", "-genv", "C", "3", "-wdir", here, "sh", "-c", "echo $A $B $C $D; pwd", ":"]);
+    let mut command = limosa(&[
+        "run",
+        "-x",
+        "A=1",
+        "-x",
+        "B",
+        "-genv",
+        "C",
+        "3",
+        "-wdir",
+        here,
+        "sh",
+        "-c",
+        "echo $A $B $C $D; pwd",
+        ":",
+    ]);
     command.args(["-env", "D", "4", "sh", "-c", "echo $A $B $C $D"]).env("B", "2");
     let done = finish(command, b"");
-    assert_eq!(sorted(&done.out), sorted(&format!("1 2 3\n{}\n1 2 3 4", dir.path().canonicalize().expect("it exists").display())));
+    assert_eq!(
+        sorted(&done.out),
+        sorted(&format!("1 2 3\n{}\n1 2 3 4", dir.path().canonicalize().expect("it exists").display()))
+    );
     let mut command = limosa(&["run", "-genvlist", "B,PATH", "sh", "-c", "echo $B $HIDDEN"]);
     command.env("B", "2").env("HIDDEN", "x");
     assert_eq!(finish(command, b"").out, "2\n");
@@ -167,7 +207,8 @@ fn called_as_mpiexec_or_mpirun_it_is_the_launcher() {
 
 #[test]
 fn a_reader_that_goes_away_ends_the_job_quietly() {
-    let command = format!("{LIMOSA} run -n 2 sh -c 'while :; do echo y; done' | head -n 3; test ${{PIPESTATUS:-0}} = 0");
+    let command =
+        format!("{LIMOSA} run -n 2 sh -c 'while :; do echo y; done' | head -n 3; test ${{PIPESTATUS:-0}} = 0");
     let mut shell = std::process::Command::new("sh");
     shell.args(["-c", &command]).stdin(std::process::Stdio::null());
     let done = finish(shell, b"");

@@ -60,14 +60,18 @@ fn control_c_ends_the_job_and_says_how_to_insist() {
 
 #[test]
 fn python_ranks_can_ask_and_show_their_lines_at_once() {
-    let program = "import os\nif os.environ['LIMOSA_RANK'] == '0':\n    print('early')\n    print('hello', input('name? '))";
+    let program =
+        "import os\nif os.environ['LIMOSA_RANK'] == '0':\n    print('early')\n    print('hello', input('name? '))";
     let (code, shown) = person(&[LIMOSA, "run", "-n", "2", "python3", "-c", program], &[("early\r\nname? ", "bob\n")]);
     assert_eq!((code, shown.as_str()), (0, "early\nname? bob\nhello bob\n"));
 }
 
 #[test]
 fn the_end_of_input_reaches_all_who_read() {
-    let (code, shown) = person(&[LIMOSA, "run", "--stdin", "all", "-n", "2", "cat"], &[("", "abc\n"), ("abc\r\nabc\r\nabc\r\n", "\x04")]);
+    let (code, shown) = person(
+        &[LIMOSA, "run", "--stdin", "all", "-n", "2", "cat"],
+        &[("", "abc\n"), ("abc\r\nabc\r\nabc\r\n", "\x04")],
+    );
     assert_eq!((code, shown.as_str()), (0, "abc\nabc\nabc\n"), "once typed, twice copied");
 }
 

@@ -1,7 +1,7 @@
 //! The program's buffers, as collectives see them: checked, and with counts and addresses wide enough for any size.
 //!
-//! `MPI_IN_PLACE` is no buffer: where it has a meaning, an operation takes an `Option`, and `None` says that the program passed it
-//! ([`Buffer::or_in_place`], [`Blocks::or_in_place`]). Everywhere else it is an error.
+//! `MPI_IN_PLACE` is no buffer: where it has a meaning, an operation takes an `Option`, and `None` says that the
+//! program passed it ([`Buffer::or_in_place`], [`Blocks::or_in_place`]). Everywhere else it is an error.
 
 use std::sync::Arc;
 
@@ -14,8 +14,8 @@ use limosa_mpi::fail;
 
 /// `count` elements of a datatype at an address.
 ///
-/// Whoever builds one for memory that messages are to move in or out of promises that this memory is what the program has passed for the
-/// operation: valid until its end, readable or writable as its parameter says.
+/// Whoever builds one for memory that messages are to move in or out of promises that this memory is what the program
+/// has passed for the operation: valid until its end, readable or writable as its parameter says.
 #[derive(Clone)]
 pub struct Buffer {
     pub(super) base: *mut u8,
@@ -27,7 +27,8 @@ impl Buffer {
     /// The program's argument `arg`, checked.
     ///
     /// # Errors
-    /// `MPI_ERR_COUNT` (negative, or more bytes than there can be), `MPI_ERR_TYPE` (not committed), `MPI_ERR_BUFFER` (null, or `MPI_IN_PLACE`).
+    /// `MPI_ERR_COUNT` (negative, or more bytes than there can be), `MPI_ERR_TYPE` (not committed), `MPI_ERR_BUFFER`
+    /// (null, or `MPI_IN_PLACE`).
     #[inline(always)]
     pub fn new(base: *mut u8, count: i64, datatype: impl Into<Held>, arg: &str) -> Result<Buffer> {
         let datatype = datatype.into();
@@ -44,7 +45,11 @@ impl Buffer {
     /// # Errors
     /// As for [`Buffer::new`], and those of `elements`.
     #[inline(always)]
-    pub fn or_in_place<D: Into<Held>>(base: *mut u8, elements: impl FnOnce() -> Result<(i64, D)>, arg: &str) -> Result<Option<Buffer>> {
+    pub fn or_in_place<D: Into<Held>>(
+        base: *mut u8,
+        elements: impl FnOnce() -> Result<(i64, D)>,
+        arg: &str,
+    ) -> Result<Option<Buffer>> {
         if base as usize == MPI_IN_PLACE {
             return Ok(None);
         }
@@ -120,7 +125,13 @@ impl Blocks {
     ///
     /// # Errors
     /// As for [`Buffer::new`].
-    pub fn uneven(base: *mut u8, counts: &[i64], displs: Vec<i64>, datatype: impl Into<Held>, arg: &str) -> Result<Blocks> {
+    pub fn uneven(
+        base: *mut u8,
+        counts: &[i64],
+        displs: Vec<i64>,
+        datatype: impl Into<Held>,
+        arg: &str,
+    ) -> Result<Blocks> {
         let datatype = datatype.into();
         let mut checked = Vec::with_capacity(counts.len());
         for (rank, &count) in counts.iter().enumerate() {
@@ -134,7 +145,13 @@ impl Blocks {
     ///
     /// # Errors
     /// As for [`Buffer::new`].
-    pub fn each(base: *mut u8, counts: &[i64], displs: Vec<i64>, datatypes: Vec<Arc<Datatype>>, arg: &str) -> Result<Blocks> {
+    pub fn each(
+        base: *mut u8,
+        counts: &[i64],
+        displs: Vec<i64>,
+        datatypes: Vec<Arc<Datatype>>,
+        arg: &str,
+    ) -> Result<Blocks> {
         let mut checked = Vec::with_capacity(counts.len());
         for (rank, (&count, datatype)) in counts.iter().zip(&datatypes).enumerate() {
             check_block(base, count, datatype, arg, rank)?;
@@ -162,7 +179,9 @@ impl Blocks {
     fn at(&self, rank: usize) -> (*mut u8, usize, &Held) {
         let (count, offset, datatype) = match &self.shape {
             Shape::Even { count, datatype } => (*count, (rank * count) as i64 * datatype.extent(), datatype),
-            Shape::Uneven { counts, displs, datatype } => (counts[rank], displs[rank].wrapping_mul(datatype.extent()), datatype),
+            Shape::Uneven { counts, displs, datatype } => {
+                (counts[rank], displs[rank].wrapping_mul(datatype.extent()), datatype)
+            }
             Shape::Each { counts, displs, datatypes } => (counts[rank], displs[rank], &datatypes[rank]),
         };
         (self.base.wrapping_offset(offset as isize), count, datatype)
@@ -170,11 +189,14 @@ impl Blocks {
 
     /// The blocks of `ranks` ranks from `first` on, of blocks that are equal.
     pub(super) fn run(&self, first: usize, ranks: usize) -> Buffer {
-        let Shape::Even { count, .. } = &self.shape else { unreachable!("only blocks of equal size are asked for in one piece") };
+        let Shape::Even { count, .. } = &self.shape else {
+            unreachable!("only blocks of equal size are asked for in one piece")
+        };
         Buffer { count: count * ranks, ..self.of(first) }
     }
 
-    /// The blocks of some ranks, in the order of this list, as blocks of their own: the one of `ranks[i]` is that of rank `i`.
+    /// The blocks of some ranks, in the order of this list, as blocks of their own: the one of `ranks[i]` is that of
+    /// rank `i`.
     pub(super) fn subset(&self, ranks: &[u32]) -> Blocks {
         if let (Shape::Even { .. }, Some(first)) = (&self.shape, consecutive_from(ranks)) {
             return Blocks { base: self.at(first).0, shape: self.shape.clone() };
@@ -193,14 +215,17 @@ impl Blocks {
         Blocks { base, shape: Shape::Each { counts: shape.0, displs: shape.1, datatypes: shape.2 } }
     }
 
-    /// The blocks of groups of ranks, each group's as one block; the groups are those of rank 0, 1 and so on. They are even if `alike`, for groups of equal
-    /// size that follow each other.
+    /// The blocks of groups of ranks, each group's as one block; the groups are those of rank 0, 1 and so on. They are
+    /// even if `alike`, for groups of equal size that follow each other.
     ///
     /// # Errors
     /// `MPI_ERR_NO_MEM`, and that there are more bytes than there can be.
     pub(super) fn joined<'g>(&self, groups: impl Iterator<Item = &'g [u32]>, alike: Option<usize>) -> Result<Blocks> {
         if let (Shape::Even { count, datatype }, Some(each)) = (&self.shape, alike) {
-            return Ok(Blocks { base: self.base, shape: Shape::Even { count: count * each, datatype: datatype.clone() } });
+            return Ok(Blocks {
+                base: self.base,
+                shape: Shape::Even { count: count * each, datatype: datatype.clone() },
+            });
         }
         let buffers = groups.map(|group| self.together(group)).collect::<Result<Vec<Buffer>>>()?;
         Ok(Blocks::those_of(self.base, buffers.into_iter()))
@@ -296,7 +321,8 @@ pub(super) fn check_apart(send: &Buffer, receive: &Buffer) -> Result<()> {
         (Some(read), Some(write)) if read == write => {
             fail!(
                 MPI_ERR_BUFFER,
-                "the send and receive buffers are the same memory ({read:#x}): pass MPI_IN_PLACE to send from the receive buffer"
+                "the send and receive buffers are the same memory ({read:#x}): pass MPI_IN_PLACE to send from the \
+                 receive buffer"
             )
         }
         _ => Ok(()),

@@ -1,11 +1,14 @@
 //! One-step algorithms by messages: every rank sends something to every other rank, or one to all, or all to one.
 //!
-//! [`Messages`] runs the descriptions of [`crate::one_step`]; other algorithms have steps in which all ranks exchange slices ([`exchange`]).
+//! [`Messages`] runs the descriptions of [`crate::one_step`]; other algorithms have steps in which all ranks exchange
+//! slices ([`exchange`]).
 //!
-//! In step `k` rank `r` sends to `r + k` and receives from `r - k`, so that no rank is everybody's partner at once. `WINDOW` steps make a
-//! round: enough to overlap their latencies, few enough that a large job does not post thousands of transfers at once.
+//! In step `k` rank `r` sends to `r + k` and receives from `r - k`, so that no rank is everybody's partner at once.
+//! `WINDOW` steps make a round: enough to overlap their latencies, few enough that a large job does not post thousands
+//! of transfers at once.
 //!
-//! Cost for blocks of n bytes: ceil((p - 1) / WINDOW) a + (p - 1) n b, where `a` is the latency of a message and `b` the time of a byte.
+//! Cost for blocks of n bytes: ceil((p - 1) / WINDOW) a + (p - 1) n b, where `a` is the latency of a message and `b`
+//! the time of a byte.
 
 use limosa_p2p::memory::Region;
 
@@ -19,7 +22,8 @@ use limosa_mpi::error::Result;
 /// Transfers to and from this many partners are under way at once.
 pub(super) const WINDOW: usize = 32;
 
-/// Sends `send(j)` to and receives `receive(j)` from every other rank `j`. The last round is left open, for steps that need not wait for it.
+/// Sends `send(j)` to and receives `receive(j)` from every other rank `j`. The last round is left open, for steps that
+/// need not wait for it.
 pub(super) fn exchange(s: &mut Schedule, send: impl Fn(usize) -> Region, receive: impl Fn(usize) -> Region) {
     let (rank, size) = (s.rank(), s.size());
     for step in 1..size {
@@ -97,7 +101,8 @@ impl Executor for Messages<'_> {
 
     fn contribute_parts(&mut self, parts: &Blocks, in_place: bool) -> Result<()> {
         // In place, what goes to a rank has the length of what comes from it.
-        self.sends = if in_place { self.copies(parts)? } else { (0..self.schedule.size()).map(|to| parts.region(to)).collect() };
+        self.sends =
+            if in_place { self.copies(parts)? } else { (0..self.schedule.size()).map(|to| parts.region(to)).collect() };
         Ok(())
     }
 
@@ -133,8 +138,8 @@ impl Executor for Messages<'_> {
     }
 }
 
-/// Tells some ranks, of which this is one, the bytes of each, which have the same length everywhere; returns them in the order of `members`. The messages
-/// have this tag.
+/// Tells some ranks, of which this is one, the bytes of each, which have the same length everywhere; returns them in
+/// the order of `members`. The messages have this tag.
 ///
 /// # Errors
 /// Errors of the machine.
@@ -143,7 +148,8 @@ pub(super) fn allgather_by_messages(comm: &Comm, members: &[u32], tag: i32, mine
     let mut schedule = Schedule::new(Member { rank: comm.rank() as usize, size: comm.size(), tag });
     let mut all = vec![0; length * members.len()];
     let start = all.as_mut_ptr();
-    // SAFETY: the blocks lie in `all`, which lives to the end of this function; no step uses the block of another transfer.
+    // SAFETY: the blocks lie in `all`, which lives to the end of this function; no step uses the block of another
+    // transfer.
     let block = |place: usize| unsafe { Region::contiguous(start.add(place * length), length) };
     schedule.over(members, |s| {
         let own = block(s.rank());

@@ -90,7 +90,8 @@ impl Hosts {
 
     /// The host of a rank, and its place among those there.
     fn place_of(&self, rank: u32) -> (usize, usize) {
-        let found = self.groups.iter().enumerate().find_map(|(host, group)| Some((host, group.binary_search(&rank).ok()?)));
+        let found =
+            self.groups.iter().enumerate().find_map(|(host, group)| Some((host, group.binary_search(&rank).ok()?)));
         found.expect("every rank is on a host")
     }
 
@@ -103,7 +104,13 @@ impl Hosts {
         }
         let (host, place) = self.place_of(self.rank);
         let leader = self.groups[host].binary_search(&ranks[host]).expect("a leader is on its host");
-        Leaders { here: &self.groups[host], leader, leads: leader == place, ranks: ranks.into(), root: root_host.unwrap_or(0) }
+        Leaders {
+            here: &self.groups[host],
+            leader,
+            leads: leader == place,
+            ranks: ranks.into(),
+            root: root_host.unwrap_or(0),
+        }
     }
 }
 

@@ -1,27 +1,28 @@
 //! Collective operations (MPI-5 chapter 6) on intracommunicators.
 //!
-//! An operation is planned and then run. Planning checks the arguments, selects an algorithm ([`choice`]) and lays down what this rank does as
-//! a [`Schedule`]; nothing moves yet. Running is the same for all operations: blocking by [`run`], in the background as the [`Operation`] of a
-//! request.
+//! An operation is planned and then run. Planning checks the arguments, selects an algorithm ([`choice`]) and lays down
+//! what this rank does as a [`Schedule`]; nothing moves yet. Running is the same for all operations: blocking by
+//! [`run`], in the background as the [`Operation`] of a request.
 //!
 //! [`Operation`]: limosa_mpi::operation::Operation
 //!
 //! ```text
 //! let call = Call::begin(&comm);                       // first of all: draws the number of this collective
 //! let schedule = bcast::plan(&call, buffer, root)?;    // checks, selects, plans
-//! run(&comm, schedule)?;                               // or Request::under_way(.., task.into_operation(&comm)), and start()
+//! run(&comm, schedule)?;                               // or Request::under_way(.., task.into_operation(&comm)), start
 //! ```
 //!
 //! Contract
-//! - All ranks plan with the same algorithm. What it is selected by is therefore equal on all ranks of a correct program: number of ranks, bytes
-//!   (not counts: equal signatures may be written with different datatypes), and the operation.
-//! - Reductions combine in rank order, whether an operation is commutative or not, unless an algorithm says otherwise; for a given number of
-//!   ranks the order is always the same, and all ranks of an allreduce get the same bits.
-//! - Where members are on several hosts, several of them on one, an operation can be composed of others inside hosts and between them ([`composed`]). What is
-//!   said above holds for a given placement of ranks then; not in rank order combine only operations that commute, where the ranks of a host do not
-//!   follow each other.
-//! - Messages of a collective have a context of their own and the operation's number as tag. The number is drawn before arguments are checked, so
-//!   that a rank whose call fails stays in step with the others.
+//! - All ranks plan with the same algorithm. What it is selected by is therefore equal on all ranks of a correct
+//!   program: number of ranks, bytes (not counts: equal signatures may be written with different datatypes), and the
+//!   operation.
+//! - Reductions combine in rank order, whether an operation is commutative or not, unless an algorithm says otherwise;
+//!   for a given number of ranks the order is always the same, and all ranks of an allreduce get the same bits.
+//! - Where members are on several hosts, several of them on one, an operation can be composed of others inside hosts
+//!   and between them ([`composed`]). What is said above holds for a given placement of ranks then; not in rank order
+//!   combine only operations that commute, where the ranks of a host do not follow each other.
+//! - Messages of a collective have a context of their own and the operation's number as tag. The number is drawn before
+//!   arguments are checked, so that a rank whose call fails stays in step with the others.
 
 use limosa_mpi::comm::Comm;
 use limosa_mpi::op::Op;
@@ -101,8 +102,8 @@ impl<'a> Call<'a> {
 
     /// Begins a non-blocking collective operation: the next one of these and of persistent ones on this communicator.
     ///
-    /// They are numbered apart from the blocking ones, with which they never match (MPI-5 section 6.12). The standard has all ranks call both in
-    /// one order; programs that do not keep it between the two sorts still work.
+    /// They are numbered apart from the blocking ones, with which they never match (MPI-5 section 6.12). The standard
+    /// has all ranks call both in one order; programs that do not keep it between the two sorts still work.
     pub fn begin_nonblocking(comm: &'a Comm) -> Call<'a> {
         let state = CommState::of(comm);
         let number = state.numbers.next_background();
@@ -116,8 +117,8 @@ impl<'a> Call<'a> {
         Call { comm, state, number, group: None, sort: Sort::Persistent }
     }
 
-    /// The mailboxes for an operation in the background of which a rank leaves at most so many bytes there, as all ranks know; `None` if there is none,
-    /// or they do not fit, or the table has it go by messages.
+    /// The mailboxes for an operation in the background of which a rank leaves at most so many bytes there, as all
+    /// ranks know; `None` if there is none, or they do not fit, or the table has it go by messages.
     fn mailbox_use(&self, kind: Kind, bytes: usize) -> Option<MailboxUse> {
         self.mailbox_use_on(kind, bytes, None)
     }
@@ -132,7 +133,8 @@ impl<'a> Call<'a> {
         self.mailbox_use_on(kind, bytes, Some(message))
     }
 
-    /// As [`Call::mailbox_use`], for a reduction, of which operands that do not fit can be lent if the helper can combine them.
+    /// As [`Call::mailbox_use`], for a reduction, of which operands that do not fit can be lent if the helper can
+    /// combine them.
     fn mailbox_use_to_combine(&self, kind: Kind, bytes: usize, op: &Op) -> Option<MailboxUse> {
         self.mailbox_use_on(kind, bytes, op.is_predefined().then_some(bytes))
     }
@@ -166,7 +168,8 @@ impl<'a> Call<'a> {
                 let fits = bytes <= background::MOST_BYTES;
                 let limits = within_limits(fits)?;
                 let room = if limits.most > 0 { bytes } else { notes::LINE * self.size() };
-                let mailboxes = Mailboxes::for_persistent(self.comm, number, room).filter(|mailboxes| mailboxes.can_hold(room))?;
+                let mailboxes =
+                    Mailboxes::for_persistent(self.comm, number, room).filter(|mailboxes| mailboxes.can_hold(room))?;
                 Some(MailboxUse { mailboxes, number: None, limits })
             }
         }
@@ -176,8 +179,10 @@ impl<'a> Call<'a> {
     fn mailbox_use_for_any(&self, kind: Kind) -> Option<MailboxUse> {
         let mut mailbox_use = self.mailbox_use(kind, background::SLOT_BYTES)?;
         let (_, most_lent) = self.state.in_background(kind, self.size())?;
-        mailbox_use.limits.lends = most_lent == usize::MAX && self.state.mailboxes(self.comm).is_some_and(|mailboxes| mailboxes.lends());
-        mailbox_use.limits.most = if self.sort == Sort::Persistent { background::SLOT_BYTES } else { mailbox_use.mailboxes.most_bytes() };
+        mailbox_use.limits.lends =
+            most_lent == usize::MAX && self.state.mailboxes(self.comm).is_some_and(|mailboxes| mailboxes.lends());
+        mailbox_use.limits.most =
+            if self.sort == Sort::Persistent { background::SLOT_BYTES } else { mailbox_use.mailboxes.most_bytes() };
         Some(mailbox_use)
     }
 

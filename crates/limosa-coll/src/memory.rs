@@ -69,7 +69,9 @@ impl Flat {
 pub(crate) fn read(region: &Region, to: &mut [u8]) {
     match region.as_contiguous() {
         // SAFETY: the region has this many bytes, readable by the promise of its builder, and is not in shared memory.
-        Some(from) if to.len() == region.len() => unsafe { std::ptr::copy_nonoverlapping(from, to.as_mut_ptr(), to.len()) },
+        Some(from) if to.len() == region.len() => unsafe {
+            std::ptr::copy_nonoverlapping(from, to.as_mut_ptr(), to.len())
+        },
         _ => region.read(0, to),
     }
 }
@@ -79,7 +81,9 @@ pub(crate) fn read(region: &Region, to: &mut [u8]) {
 pub(crate) fn write(region: &Region, from: &[u8]) {
     match region.as_contiguous() {
         // SAFETY: the region has this many bytes, writable by the promise of its builder, and is not in shared memory.
-        Some(to) if from.len() == region.len() => unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), to, from.len()) },
+        Some(to) if from.len() == region.len() => unsafe {
+            std::ptr::copy_nonoverlapping(from.as_ptr(), to, from.len())
+        },
         _ => region.write(0, from),
     }
 }

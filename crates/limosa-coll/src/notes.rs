@@ -1,7 +1,7 @@
 //! Notes in shared memory: what ranks say of what they contribute, in blocking operations and in the background.
 //!
-//! In an operation a rank posts at most one note in a [`SlotSegment`]. Its tag says which operation its writer is in, and in which form it has
-//! what it contributes:
+//! In an operation a rank posts at most one note in a [`SlotSegment`]. Its tag says which operation its writer is in,
+//! and in which form it has what it contributes:
 //!
 //! | form | where the bytes are | words of the note |
 //! |---|---|---|
@@ -13,14 +13,15 @@
 //! | `OF_RANK` | where the note of a rank says (in a note of the group) | rank |
 //! | `NOTHING` | nowhere: the writer takes no further part, or the ranks do not agree | |
 //!
-//! An area is memory that the writer shares. Area 0 is its slot of this operation; what lies beside the slots differs ([`Notes::area_beside`]):
-//! a place on a ring buffer in blocking operations, a large slot in the background.
+//! An area is memory that the writer shares. Area 0 is its slot of this operation; what lies beside the slots differs
+//! ([`Notes::area_beside`]): a place on a ring buffer in blocking operations, a large slot in the background.
 //!
-//! A line of a table has a place and a length. A place below the bytes of the area is a place in it; [`BY_MESSAGE`] says that the bytes go by
-//! message; all others are addresses in the writer's memory.
+//! A line of a table has a place and a length. A place below the bytes of the area is a place in it; [`BY_MESSAGE`]
+//! says that the bytes go by message; all others are addresses in the writer's memory.
 //!
 //! Contract
-//! - A note is read when it is known to be there, and its writer leaves it and its areas alone until all ranks have finished the operation.
+//! - A note is read when it is known to be there, and its writer leaves it and its areas alone until all ranks have
+//!   finished the operation.
 //! - Whatever a note says was written by another process: it is checked, and nonsense is an error.
 
 use limosa_base::slots::{BODY_BYTES, Body, SlotSegment, WITHDRAWN};
@@ -138,8 +139,8 @@ pub(crate) fn write_line(table: &mut [u8], rank: usize, place: u64, len: usize) 
     line[8..].copy_from_slice(&(len as u64).to_ne_bytes());
 }
 
-/// Writes a table about the parts for other ranks than `me`, and those parts behind it for which `elsewhere` names no place. Parts begin at multiples
-/// of `aligned`. `elsewhere` learns whether there is room for the part.
+/// Writes a table about the parts for other ranks than `me`, and those parts behind it for which `elsewhere` names no
+/// place. Parts begin at multiples of `aligned`. `elsewhere` learns whether there is room for the part.
 ///
 /// # Errors
 /// Those of `elsewhere`.
@@ -214,7 +215,8 @@ impl Found {
     }
 }
 
-/// The notes of a group of ranks, and the areas of which they speak. Where a rank is named, the number of ranks stands for the group.
+/// The notes of a group of ranks, and the areas of which they speak. Where a rank is named, the number of ranks stands
+/// for the group.
 pub(crate) trait Notes {
     /// How operations that post notes here are called: stands before their names.
     const FORM: &'static str;
@@ -234,7 +236,8 @@ pub(crate) trait Notes {
         self.slots().post(number, tag(kind, note.form), &note.body);
     }
 
-    /// Posts this rank's note with `len` bytes for all, or for each rank: `all` bytes, at most 56, which `fill` writes to their place.
+    /// Posts this rank's note with `len` bytes for all, or for each rank: `all` bytes, at most 56, which `fill` writes
+    /// to their place.
     #[inline(always)]
     fn post_bytes(&self, number: u64, kind: Kind, [len, all]: [usize; 2], fill: impl FnOnce(&mut [u8])) {
         assert!(all <= BODY_BYTES, "{all} bytes do not fit a note");
@@ -302,7 +305,11 @@ pub(crate) trait Notes {
         if usize::from(form) <= BODY_BYTES {
             let len = usize::from(form);
             let fits = len * size <= BODY_BYTES;
-            return if fits { Ok(Found::here(len as u64, body.cast::<u8>().wrapping_add(me * len))) } else { Err(nonsense(rank)) };
+            return if fits {
+                Ok(Found::here(len as u64, body.cast::<u8>().wrapping_add(me * len)))
+            } else {
+                Err(nonsense(rank))
+            };
         }
         // SAFETY: the note was posted, and its writer leaves it alone until this rank has finished the operation.
         let [first, area, ..] = unsafe { *body };
@@ -312,11 +319,14 @@ pub(crate) trait Notes {
                 Ok(Found::here(first, start.wrapping_add(me * first as usize)))
             }
             TABLE => {
-                let start = self.area(rank, number, area, Some(first).filter(|bytes| *bytes >= (size * LINE) as u64))?;
+                let start =
+                    self.area(rank, number, area, Some(first).filter(|bytes| *bytes >= (size * LINE) as u64))?;
                 // SAFETY: the area has room for the lines of all ranks; any bytes are integers.
                 let [place, len] = unsafe { start.add(me * LINE).cast::<[u64; 2]>().read_unaligned() };
                 match place {
-                    place if place < first && len <= first - place => Ok(Found::here(len, start.wrapping_add(place as usize))),
+                    place if place < first && len <= first - place => {
+                        Ok(Found::here(len, start.wrapping_add(place as usize)))
+                    }
                     place if place < first => Err(nonsense(rank)),
                     BY_MESSAGE => Ok(Found { len: len as usize, place: Location::ByMessage }),
                     address => Ok(Found { len: len as usize, place: Location::There { address, result: 0 } }),
@@ -333,7 +343,9 @@ pub(crate) trait Notes {
     /// There is no such area, or it has not so many bytes.
     fn area(&self, rank: usize, number: u64, area: u64, bytes: Option<u64>) -> Result<*mut u8> {
         match bytes {
-            Some(bytes) if area == 0 && bytes <= self.slots().slot_bytes() as u64 => Ok(self.slots().slot_of(rank, number)),
+            Some(bytes) if area == 0 && bytes <= self.slots().slot_bytes() as u64 => {
+                Ok(self.slots().slot_of(rank, number))
+            }
             Some(bytes) if area != 0 && rank < self.slots().size() => self.area_beside(rank, area, bytes),
             _ => Err(nonsense(rank)),
         }
@@ -366,7 +378,9 @@ fn out_of_step((rank, size): (usize, usize), kind: Kind, tag: Option<u16>, form:
     }
     Error::new(
         limosa_mpi::consts::MPI_ERR_OTHER,
-        format!("{who} {does} where this rank is in {form}{own}: all ranks must call the same collectives in the same order"),
+        format!(
+            "{who} {does} where this rank is in {form}{own}: all ranks must call the same collectives in the same order"
+        ),
     )
 }
 
@@ -380,7 +394,10 @@ pub(crate) fn given_up(rank: usize, kind: Kind) -> Error {
 /// What a rank says makes no sense.
 #[cold]
 pub(crate) fn nonsense(rank: usize) -> Error {
-    Error::new(limosa_mpi::consts::MPI_ERR_INTERN, format!("rank {rank} has left a note that makes no sense in shared memory"))
+    Error::new(
+        limosa_mpi::consts::MPI_ERR_INTERN,
+        format!("rank {rank} has left a note that makes no sense in shared memory"),
+    )
 }
 
 /// A rank takes no further part.
@@ -395,6 +412,8 @@ pub(crate) fn withdrawn(rank: usize, kind: Kind) -> Error {
 #[cold]
 pub(crate) fn failed_for_all(kind: Kind) -> Error {
     let name = kind.name();
-    let detail = format!("the rank that was to combine the operands of {name} for all could not: the error that it got says why");
+    let detail = format!(
+        "the rank that was to combine the operands of {name} for all could not: the error that it got says why"
+    );
     Error::new(limosa_mpi::consts::MPI_ERR_OTHER, detail)
 }

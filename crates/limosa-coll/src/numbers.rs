@@ -2,7 +2,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How many collectives were begun on a communicator, which tells their messages and what they leave in shared memory apart.
+/// How many collectives were begun on a communicator, which tells their messages and what they leave in shared memory
+/// apart.
 #[derive(Default)]
 pub(super) struct Numbers {
     blocking: AtomicU64,
@@ -16,7 +17,8 @@ impl Numbers {
     /// The number of the next blocking collective, from 0.
     #[inline]
     pub(super) fn next_blocking(&self) -> u64 {
-        // Members call collectives one after the other, so that nobody else counts meanwhile; an atomic addition would wait for all stores before it.
+        // Members call collectives one after the other, so that nobody else counts meanwhile; an atomic addition would
+        // wait for all stores before it.
         let number = self.blocking.load(Ordering::Relaxed);
         self.blocking.store(number + 1, Ordering::Relaxed);
         number

@@ -4,18 +4,20 @@
 //!
 //! | executor | where | how | names |
 //! |---|---|---|---|
-//! | `shared::Immediate` | blocking, in shared memory | does what a verb says at once | `flags`, `slots`, `single_copy` of a root |
-//! | `background::Recorder` | in the background, in shared memory | records what an operation on mailboxes leaves and gets | `mailbox`, `lent` |
+//! | `shared::Immediate` | blocking, shared memory | does what a verb says at once | `flags`, `slots`, `single_copy` |
+//! | `background::Recorder` | background, shared memory | records what mailboxes leave and get | `mailbox`, `lent` |
 //! | `exchange::Messages` | by messages | writes the steps of a schedule | `linear`, `exchange` |
 //!
-//! What they are called and what they cost is in [`crate::choice`].
+//! What they are called and what they cost is in [`crate::choice`]; `single_copy` is that of a root.
 //!
 //! Contract
 //! - All ranks run the same description. A rank contributes before it takes, and contributes and takes once.
-//! - An executor may put off what a verb says until [`Executor::finish`], but a rank never waits in a description for what comes later in that of another one.
+//! - An executor may put off what a verb says until [`Executor::finish`], but a rank never waits in a description for
+//!   what comes later in that of another one.
 //!
-//! Not described here: reductions. In shared memory an operand is contributed as a whole, and whoever combines reads its part of it; by messages each rank
-//! is sent no more than its part. One description of both would have to say which (`shared::reduce`, `Exchange::reduction`, [`crate::slices`]).
+//! Not described here: reductions. In shared memory an operand is contributed as a whole, and whoever combines reads
+//! its part of it; by messages each rank is sent no more than its part. One description of both would have to say which
+//! (`shared::reduce`, `Exchange::reduction`, [`crate::slices`]).
 
 use limosa_p2p::memory::Region;
 
@@ -111,7 +113,12 @@ pub(crate) fn bcast<E: Executor>(mut executor: E, buffer: &Buffer, root: usize) 
 
 /// The root gets what all ranks have. `send` is `None` for what is in its place; `receive` counts at the root.
 #[inline]
-pub(crate) fn gather<E: Executor>(mut executor: E, send: Option<&Buffer>, receive: Option<&Blocks>, root: usize) -> Result<E::Outcome> {
+pub(crate) fn gather<E: Executor>(
+    mut executor: E,
+    send: Option<&Buffer>,
+    receive: Option<&Blocks>,
+    root: usize,
+) -> Result<E::Outcome> {
     let send = send.map(Buffer::region);
     match (receive.filter(|_| executor.rank() == root), send) {
         (Some(receive), own) => executor.take_each(Share::Whole, own, receive)?,
@@ -121,9 +128,15 @@ pub(crate) fn gather<E: Executor>(mut executor: E, send: Option<&Buffer>, receiv
     executor.finish()
 }
 
-/// Each rank gets its part of what the root has. `send` counts at the root; `receive` is `None` for what is in its place.
+/// Each rank gets its part of what the root has. `send` counts at the root; `receive` is `None` for what is in its
+/// place.
 #[inline]
-pub(crate) fn scatter<E: Executor>(mut executor: E, send: Option<&Blocks>, receive: Option<&Buffer>, root: usize) -> Result<E::Outcome> {
+pub(crate) fn scatter<E: Executor>(
+    mut executor: E,
+    send: Option<&Blocks>,
+    receive: Option<&Buffer>,
+    root: usize,
+) -> Result<E::Outcome> {
     let (rank, into) = (executor.rank(), receive.map(Buffer::region));
     match (send.filter(|_| rank == root), into) {
         (Some(send), into) => {

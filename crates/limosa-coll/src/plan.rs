@@ -1,5 +1,5 @@
-//! What a collective is once it is planned: in the background, for non-blocking and persistent ones (MPI-5 sections 6.12 and 6.13), whichever way they go;
-//! by messages, flat or composed, in whichever form it is called.
+//! What a collective is once it is planned: in the background, for non-blocking and persistent ones (MPI-5 sections
+//! 6.12 and 6.13), whichever way they go; by messages, flat or composed, in whichever form it is called.
 
 use std::sync::Arc;
 
@@ -26,8 +26,9 @@ impl Plan {
         Plan(Way::Mailboxes(BackgroundOp::new(mailbox_use, exchange)))
     }
 
-    /// The operation for a request. The messages of all starts have the tag that was drawn when it was planned, and a persistent operation
-    /// has mailboxes of its own, so that persistent collectives may be started in different orders on different ranks.
+    /// The operation for a request. The messages of all starts have the tag that was drawn when it was planned, and a
+    /// persistent operation has mailboxes of its own, so that persistent collectives may be started in different orders
+    /// on different ranks.
     pub fn into_operation(self, comm: &Arc<Comm>) -> Arc<dyn Operation> {
         match self.0 {
             Way::Messages(schedule) => ScheduleRun::new(comm, schedule),
@@ -62,7 +63,8 @@ impl Work {
     /// Does it in the calling thread.
     ///
     /// # Errors
-    /// `MPI_ERR_TRUNCATE` or `MPI_ERR_COUNT` when ranks disagree about the length of a message, and errors of the machine.
+    /// `MPI_ERR_TRUNCATE` or `MPI_ERR_COUNT` when ranks disagree about the length of a message, and errors of the
+    /// machine.
     pub(super) fn run(self, call: &Call<'_>) -> Result<()> {
         match self {
             Work::Flat(schedule) => run(call.comm, schedule),

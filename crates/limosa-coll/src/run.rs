@@ -9,14 +9,15 @@
 //! | waiting | the run (`rest`) | running, by whoever completes the round's last transfer |
 //! | left to the program | the run (`rest`) | running, by the next thread of the program that is in the library |
 //!
-//! `open` counts the transfers of the round that have not ended, and one more while the round is being started, so that nobody else goes on
-//! before. Local steps run without any lock. Those that run a function of the program are left to a thread of the program: the helper and the alarm
-//! thread come as far as they do without. A thread that completes rounds of several runs serves them one after the other from a queue of its
-//! own: a step that completes another run's round does not lead deeper into the stack.
+//! `open` counts the transfers of the round that have not ended, and one more while the round is being started, so that
+//! nobody else goes on before. Local steps run without any lock. Those that run a function of the program are left to a
+//! thread of the program: the helper and the alarm thread come as far as they do without. A thread that completes
+//! rounds of several runs serves them one after the other from a queue of its own: a step that completes another run's
+//! round does not lead deeper into the stack.
 //!
-//! When a member dies, its communicator's transfers end for all members (`limosa_p2p`): every rank that still needs any gets the error. When ranks
-//! disagree about the length of a message, the schedule goes on without its local steps, so that the other ranks are not left waiting,
-//! and the error is returned at the end.
+//! When a member dies, its communicator's transfers end for all members (`limosa_p2p`): every rank that still needs any
+//! gets the error. When ranks disagree about the length of a message, the schedule goes on without its local steps, so
+//! that the other ranks are not left waiting, and the error is returned at the end.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -64,7 +65,13 @@ impl Trouble {
     }
 }
 
-fn start_send(engine: &Engine, comm: &Comm, tag: i32, to: u32, region: &Region) -> std::result::Result<Started, Failure> {
+fn start_send(
+    engine: &Engine,
+    comm: &Comm,
+    tag: i32,
+    to: u32,
+    region: &Region,
+) -> std::result::Result<Started, Failure> {
     let peer = comm.world_rank_of(to as i32).expect("schedules name members only");
     let envelope = Envelope { context: comm.coll_context(), source: comm.rank() as i32, tag };
     engine.send(peer, &envelope, region.clone(), Mode::Standard)
@@ -212,7 +219,8 @@ impl ScheduleRun {
         self.trouble.lock().0.take()
     }
 
-    /// Goes on until a round waits for others, or to the end. Called by one thread at a time, with no transfer under way.
+    /// Goes on until a round waits for others, or to the end. Called by one thread at a time, with no transfer under
+    /// way.
     fn advance(self: &Arc<ScheduleRun>, engine: &Engine) {
         loop {
             let mut progress = self.rest.lock().take().expect("only the thread that completes a round goes on");
@@ -246,7 +254,11 @@ impl ScheduleRun {
     }
 
     /// Does the steps up to the next wait, or up to one that is not for this thread.
-    fn start_round(self: &Arc<ScheduleRun>, engine: &Engine, progress: &mut Progress) -> std::result::Result<Pause, Failure> {
+    fn start_round(
+        self: &Arc<ScheduleRun>,
+        engine: &Engine,
+        progress: &mut Progress,
+    ) -> std::result::Result<Pause, Failure> {
         let schedule = &progress.schedule;
         while let Some(step) = schedule.steps.get(progress.next) {
             if in_service() && schedule.is_for_program(step) {

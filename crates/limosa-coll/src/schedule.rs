@@ -1,8 +1,8 @@
 //! Schedules: what one rank does in a collective, as a list of steps.
 //!
-//! Every algorithm plans before anything moves, and its plan is a [`Schedule`]. Blocking, non-blocking and persistent forms of an operation run
-//! the same schedule, in the calling thread or driven by completions ([`super::run`]); tests run the schedules of all ranks against each other
-//! in one thread.
+//! Every algorithm plans before anything moves, and its plan is a [`Schedule`]. Blocking, non-blocking and persistent
+//! forms of an operation run the same schedule, in the calling thread or driven by completions ([`super::run`]); tests
+//! run the schedules of all ranks against each other in one thread.
 //!
 //! | step | meaning |
 //! |---|---|
@@ -12,14 +12,17 @@
 //!
 //! Contract
 //! - The end of the list is a wait.
-//! - Between the start of a transfer and the next wait no step changes the memory of a send, or touches that of a receive at all.
+//! - Between the start of a transfer and the next wait no step changes the memory of a send, or touches that of a
+//!   receive at all.
 //! - Messages between two ranks are received in the order in which they are sent, and no schedule relies on more.
-//! - Transfers of no bytes are left out: both sides know that there is nothing to say. (A barrier sends signals, which are not left out.)
-//! - A schedule owns its temporary memory, and keeps datatypes and the operation alive. The program's buffers stay valid and untouched until it
-//!   has ended: that is what the standard asks of the program.
+//! - Transfers of no bytes are left out: both sides know that there is nothing to say. (A barrier sends signals, which
+//!   are not left out.)
+//! - A schedule owns its temporary memory, and keeps datatypes and the operation alive. The program's buffers stay
+//!   valid and untouched until it has ended: that is what the standard asks of the program.
 //! - Running a schedule changes nothing in it, so that it can run again.
-//! - An algorithm asks the schedule for its rank and the number of ranks, and names others by such ranks. Within [`Schedule::over`] these are places in a
-//!   list of ranks: so every algorithm runs over any subgroup, and several can be planned one after the other.
+//! - An algorithm asks the schedule for its rank and the number of ranks, and names others by such ranks. Within
+//!   [`Schedule::over`] these are places in a list of ranks: so every algorithm runs over any subgroup, and several can
+//!   be planned one after the other.
 
 use std::alloc::{self, Layout};
 use std::ptr::NonNull;
@@ -75,19 +78,27 @@ pub struct Schedule {
     reduction: Option<(Arc<Op>, Held)>,
 }
 
-// SAFETY: the addresses in a schedule are those of memory that it owns, and of buffers that the program leaves to the operation until it has
-// ended, whichever thread carries it out.
+// SAFETY: the addresses in a schedule are those of memory that it owns, and of buffers that the program leaves to the
+// operation until it has ended, whichever thread carries it out.
 unsafe impl Send for Schedule {}
 
 impl Schedule {
     /// A schedule without steps.
     pub(super) fn new(member: impl Into<Member>) -> Schedule {
         let Member { rank, size, tag } = member.into();
-        Schedule { rank, size, tag, steps: Vec::with_capacity(8), members: None, temporaries: Vec::new(), reduction: None }
+        Schedule {
+            rank,
+            size,
+            tag,
+            steps: Vec::with_capacity(8),
+            members: None,
+            temporaries: Vec::new(),
+            reduction: None,
+        }
     }
 
-    /// Plans steps over a subgroup, of which `members` are the ranks in order: `plan` sees their places as ranks. Whoever is not among them does nothing.
-    /// What was planned before is waited for first.
+    /// Plans steps over a subgroup, of which `members` are the ranks in order: `plan` sees their places as ranks.
+    /// Whoever is not among them does nothing. What was planned before is waited for first.
     ///
     /// # Errors
     /// Those of `plan`.
@@ -166,7 +177,8 @@ impl Schedule {
         self.reduction = Some((op, datatype.into()));
     }
 
-    /// Combines two buffers of elements of equal number: `into = from op into`. `from` holds what comes from lower ranks.
+    /// Combines two buffers of elements of equal number: `into = from op into`. `from` holds what comes from lower
+    /// ranks.
     pub(super) fn reduce(&mut self, from: &Buffer, into: &Buffer) {
         debug_assert_eq!(from.count, into.count);
         if into.count != 0 {
@@ -247,7 +259,10 @@ pub(super) fn broken() -> Error {
 #[cold]
 pub(super) fn mismatch(from: usize, sent: usize, room: usize) -> Error {
     let class = if sent > room { limosa_mpi::consts::MPI_ERR_TRUNCATE } else { limosa_mpi::consts::MPI_ERR_COUNT };
-    let detail = format!("rank {from} sent {sent} bytes where this rank expects {room}: the counts or datatypes of the ranks do not match");
+    let detail = format!(
+        "rank {from} sent {sent} bytes where this rank expects {room}: the counts or datatypes of the ranks do not \
+         match"
+    );
     Error::new(class, detail)
 }
 
@@ -273,7 +288,9 @@ pub(super) fn loose_elements(count: usize, datatype: &Arc<Datatype>) -> Result<(
     let (extent, true_lb, true_extent) = (datatype.extent(), datatype.true_lb(), datatype.true_extent());
     // From the lowest byte of the data to the highest; with a negative extent the last element is the lowest.
     let stretch = (count as i64 - 1).max(0).checked_mul(extent);
-    let bytes = stretch.and_then(|stretch| stretch.abs().checked_add(true_extent)).and_then(|bytes| usize::try_from(bytes).ok());
+    let bytes = stretch
+        .and_then(|stretch| stretch.abs().checked_add(true_extent))
+        .and_then(|bytes| usize::try_from(bytes).ok());
     let temporary = Temporary::new(bytes.unwrap_or(usize::MAX))?;
     let lowest = true_lb + stretch.unwrap_or(0).min(0);
     let base = temporary.start().wrapping_offset(-lowest as isize);
@@ -285,9 +302,11 @@ pub(super) fn copy(from: &Region, to: &Region) {
     const CHUNK: usize = 16 << 10;
     let bytes = from.len().min(to.len());
     match (from.as_contiguous(), to.as_contiguous()) {
-        // SAFETY: both blocks have at least `bytes` bytes, which are readable and writable by the promise of their builders.
+        // SAFETY: both blocks have at least `bytes` bytes, which are readable and writable by the promise of their
+        // builders.
         (Some(source), Some(target)) => unsafe { std::ptr::copy(source, target, bytes) },
-        // SAFETY: as above; a copy between regions that overlap is an error of the program, which is looked for where it is cheap.
+        // SAFETY: as above; a copy between regions that overlap is an error of the program, which is looked for where
+        // it is cheap.
         (None, Some(target)) => from.read(0, unsafe { std::slice::from_raw_parts_mut(target, bytes) }),
         // SAFETY: as above.
         (Some(source), None) => to.write(0, unsafe { std::slice::from_raw_parts(source, bytes) }),
@@ -335,11 +354,17 @@ impl Temporary {
     fn made(bytes: usize, allocate: impl FnOnce(Layout) -> *mut u8) -> Result<Temporary> {
         // One byte at least, so that every block has an address of its own.
         let Ok(layout) = Layout::from_size_align(bytes.max(1), LINE) else {
-            fail!(MPI_ERR_NO_MEM, "this operation needs {bytes} bytes of temporary memory, which is more than there can be");
+            fail!(
+                MPI_ERR_NO_MEM,
+                "this operation needs {bytes} bytes of temporary memory, which is more than there can be"
+            );
         };
         match NonNull::new(allocate(layout)) {
             Some(start) => Ok(Temporary { start, layout }),
-            None => fail!(MPI_ERR_NO_MEM, "there is not enough memory for the {bytes} bytes that this operation needs temporarily"),
+            None => fail!(
+                MPI_ERR_NO_MEM,
+                "there is not enough memory for the {bytes} bytes that this operation needs temporarily"
+            ),
         }
     }
 

@@ -1,4 +1,5 @@
-//! The plans of the algorithms by messages, by name. Which of them serves an operation says the table of [`super::choice`].
+//! The plans of the algorithms by messages, by name. Which of them serves an operation says the table of
+//! [`super::choice`].
 
 use std::sync::Arc;
 
@@ -44,7 +45,13 @@ pub(super) fn select<'a, F: Copy>(
 }
 
 /// The plan for `ranks` ranks of a part of a composed operation, or of one that is never composed.
-pub(super) fn select_part<F: Copy>(subject: impl Into<Subject>, plans: &[Named<F>], ranks: usize, bytes: usize, op: Option<&Arc<Op>>) -> F {
+pub(super) fn select_part<F: Copy>(
+    subject: impl Into<Subject>,
+    plans: &[Named<F>],
+    ranks: usize,
+    bytes: usize,
+    op: Option<&Arc<Op>>,
+) -> F {
     let commutes = op.is_none_or(|op| op.is_commutative());
     named(plans, choice::by_messages(subject, ranks, bytes, commutes, Over::Part))
 }
@@ -84,7 +91,8 @@ pub(super) type Scatter = fn(&mut Schedule, Option<&Blocks>, Option<&Buffer>, us
 pub(super) const SCATTER: &[Named<Scatter>] = &[("linear", SCATTER_ANY), ("binomial", scatter::binomial::plan)];
 
 /// For parts of which only the root knows how long they are.
-pub(super) const SCATTER_ANY: Scatter = |s, send, receive, root| one_step::scatter(Messages::new(s), send, receive, root);
+pub(super) const SCATTER_ANY: Scatter =
+    |s, send, receive, root| one_step::scatter(Messages::new(s), send, receive, root);
 
 /// (schedule, own contribution, all contributions)
 pub(super) type Allgather = fn(&mut Schedule, Option<&Buffer>, &Blocks) -> Result<()>;
@@ -100,8 +108,11 @@ pub(super) const ALLGATHER: &[Named<Allgather>] = &[
 pub(super) type Reduce = fn(&mut Schedule, &Buffer, Option<&Buffer>, usize) -> Result<()>;
 
 /// Bytes: of one operand.
-pub(super) const REDUCE: &[Named<Reduce>] =
-    &[("binomial", reduce::binomial::plan), ("binomial_rotated", reduce::binomial::plan_rotated), ("sliced", reduce::sliced::plan)];
+pub(super) const REDUCE: &[Named<Reduce>] = &[
+    ("binomial", reduce::binomial::plan),
+    ("binomial_rotated", reduce::binomial::plan_rotated),
+    ("sliced", reduce::sliced::plan),
+];
 
 /// (schedule, operands, result)
 pub(super) type Allreduce = fn(&mut Schedule, &Buffer, &Buffer) -> Result<()>;

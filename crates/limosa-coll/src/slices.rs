@@ -1,8 +1,9 @@
-//! Operands in slices: every rank combines one slice of everybody's operands, in rank order. The core of reduce-scatter, and of those reductions of long
-//! operands that begin with one.
+//! Operands in slices: every rank combines one slice of everybody's operands, in rank order. The core of
+//! reduce-scatter, and of those reductions of long operands that begin with one.
 //!
-//! Operands are combined from the last rank to the first, `x(0) op (x(1) op (... op x(p-1)))`: the last one arrives where the result is wanted,
-//! and the others are combined into it. To bound temporary memory, operands come in groups of at most `GROUP` ranks.
+//! Operands are combined from the last rank to the first, `x(0) op (x(1) op (... op x(p-1)))`: the last one arrives
+//! where the result is wanted, and the others are combined into it. To bound temporary memory, operands come in groups
+//! of at most `GROUP` ranks.
 
 use super::buffer::Buffer;
 use super::schedule::Schedule;
@@ -13,7 +14,8 @@ const GROUP: usize = 32;
 
 /// Sends `slice(j)` of this rank's operand to each rank `j`, and combines everybody's slice for this rank into `own`.
 ///
-/// `own` may lie in the operand: then it is written to only when nothing is left to be sent. It may be used from the next step on.
+/// `own` may lie in the operand: then it is written to only when nothing is left to be sent. It may be used from the
+/// next step on.
 pub(crate) fn combine_slice(s: &mut Schedule, slice: impl Fn(usize) -> Buffer, own: &Buffer) -> Result<()> {
     let (rank, size) = (s.rank(), s.size());
     let last = size - 1;
@@ -25,7 +27,8 @@ pub(crate) fn combine_slice(s: &mut Schedule, slice: impl Fn(usize) -> Buffer, o
     if rank == last {
         s.copy(slice(rank).region(), into.region())?;
     }
-    let arriving: Vec<Buffer> = (0..GROUP.min(last)).map(|_| s.elements(own.count, &own.datatype)).collect::<Result<_>>()?;
+    let arriving: Vec<Buffer> =
+        (0..GROUP.min(last)).map(|_| s.elements(own.count, &own.datatype)).collect::<Result<_>>()?;
     let mut end = size;
     while end > 0 {
         let group = end.saturating_sub(GROUP)..end;

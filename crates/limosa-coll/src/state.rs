@@ -33,8 +33,8 @@ impl CommState {
         comm.attachment(CommState::default)
     }
 
-    /// What the members share for blocking collectives, set up at the first call, which is a collective one; `None` where there is nothing to gain
-    /// or no memory.
+    /// What the members share for blocking collectives, set up at the first call, which is a collective one; `None`
+    /// where there is nothing to gain or no memory.
     #[inline]
     pub(super) fn group(&self, comm: &Comm) -> Option<&SharedGroup> {
         match self.group.get() {
@@ -47,10 +47,12 @@ impl CommState {
     fn first_group(&self, comm: &Comm) -> Option<&SharedGroup> {
         // Without an engine there is nothing to set up, and plans are made for their own sake.
         let engine = comm.engine_if_any()?;
-        let group = self.group.get_or_init(|| SharedGroup::establish(comm, engine, &self.numbers).map(Box::new)).as_deref();
+        let group =
+            self.group.get_or_init(|| SharedGroup::establish(comm, engine, &self.numbers).map(Box::new)).as_deref();
         // Here, where all members are, whatever becomes of their first operation.
         if group.is_none() && self.hosts(comm).are_mixed() {
-            self.host_group.get_or_init(|| HostGroup::establish(comm, engine, self.hosts(comm), &self.numbers).map(Box::new));
+            self.host_group
+                .get_or_init(|| HostGroup::establish(comm, engine, self.hosts(comm), &self.numbers).map(Box::new));
         }
         group
     }
@@ -91,6 +93,8 @@ impl CommState {
 
 impl Attachment for CommState {
     fn keeps_shared_memory(&self) -> bool {
-        self.group.get().is_some_and(Option::is_some) || self.host_group().is_some() || self.mailboxes_if_any().is_some()
+        self.group.get().is_some_and(Option::is_some)
+            || self.host_group().is_some()
+            || self.mailboxes_if_any().is_some()
     }
 }

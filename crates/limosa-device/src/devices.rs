@@ -1,10 +1,10 @@
 //! All devices of an engine: which one reaches which peer.
 //!
-//! A peer is reached by one device, chosen when the peer is added. The shared-memory device is called directly and not through its trait: it carries
-//! most traffic, and the compiler can inline it.
+//! A peer is reached by one device, chosen when the peer is added. The shared-memory device is called directly and not
+//! through its trait: it carries most traffic, and the compiler can inline it.
 //!
-//! No device is slowed by another one: polling a device with a descriptor takes a system call, so it is polled when its watcher has seen the
-//! descriptor readable ([`Devices::wait_descriptors`]), and otherwise at long intervals.
+//! No device is slowed by another one: polling a device with a descriptor takes a system call, so it is polled when its
+//! watcher has seen the descriptor readable ([`Devices::wait_descriptors`]), and otherwise at long intervals.
 
 use crate::shm::{HostMemory, ShmDevice};
 use crate::{Address, Data, DeathWatch, Device, DeviceError, Joint, Meta, Peer, PeerMemory, Sent, Urgency};
@@ -89,7 +89,8 @@ impl Devices {
         DeviceId(u8::try_from(self.others.len()).expect("an engine has few devices"))
     }
 
-    /// Sets how the memory of the peers of `device` is accessed. For engines without shared-memory device, which offers this itself.
+    /// Sets how the memory of the peers of `device` is accessed. For engines without shared-memory device, which offers
+    /// this itself.
     ///
     /// # Panics
     /// There is a shared-memory device.
@@ -103,7 +104,8 @@ impl Devices {
     /// # Panics
     /// There is no such device.
     pub fn add_peer(&mut self, device: DeviceId, address: Address) -> Peer {
-        let is_there = if device == DeviceId::SHM { self.shm.is_some() } else { usize::from(device.0) <= self.others.len() };
+        let is_there =
+            if device == DeviceId::SHM { self.shm.is_some() } else { usize::from(device.0) <= self.others.len() };
         assert!(is_there, "there is no device {}", device.0);
         let shared = self.shm.as_ref().map_or(0, ShmDevice::size);
         let routes = self.routes.get_or_insert_with(|| Box::new(Routes::to_all_of_shm(shared)));
@@ -288,7 +290,8 @@ impl Devices {
         self.memory.as_ref().zip(self.host_address(peer)).is_some_and(|(memory, address)| memory.is_waiting(address))
     }
 
-    /// Copies of offered messages that process `of` makes together with its receivers; none where memory cannot be accessed.
+    /// Copies of offered messages that process `of` makes together with its receivers; none where memory cannot be
+    /// accessed.
     pub fn joints(&self, of: Peer) -> &[Joint] {
         self.memory.as_ref().zip(self.host_address(of)).map_or(&[], |(memory, address)| memory.joints(address))
     }
@@ -300,7 +303,8 @@ impl Devices {
         (route.device == self.memory_device.0 && self.memory.is_some()).then_some(route.address)
     }
 
-    /// The descriptors that have to be watched, each with what is to be set when it is readable (see [`Devices::poll`]).
+    /// The descriptors that have to be watched, each with what is to be set when it is readable (see
+    /// [`Devices::poll`]).
     ///
     /// # Errors
     /// The operating system's, when there are no file descriptors left.
@@ -337,7 +341,11 @@ impl Other {
 
 /// Polls a device, which knows its peers by their addresses.
 #[inline]
-fn poll_known(device: &mut (impl Device + ?Sized), known: &[Peer], sink: &mut dyn FnMut(Peer, &Meta, &[u8])) -> Result<bool, DeviceError> {
+fn poll_known(
+    device: &mut (impl Device + ?Sized),
+    known: &[Peer],
+    sink: &mut dyn FnMut(Peer, &Meta, &[u8]),
+) -> Result<bool, DeviceError> {
     let mut stranger = false;
     let polled = device.poll(&mut |from, meta, data| match peer_at(known, from) {
         Peer::MAX => stranger = true,

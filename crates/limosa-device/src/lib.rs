@@ -1,22 +1,30 @@
-//! Devices: they carry packets and bytes between peers, and wake them. They know nothing of communicators, datatypes or MPI errors.
+//! Devices: they carry packets and bytes between peers, and wake them. They know nothing of communicators, datatypes or
+//! MPI errors.
 //!
 //! A device offers
-//! - **packets** ([`Device`]): a few words and up to [`Device::max_data`] bytes, reliable and in order per pair of peers. Every device has these;
-//! - **a wait source**: sending wakes a peer that sleeps. A device of the same host rings the peer's doorbell. Any other has a descriptor
-//!   ([`Device::wait_descriptor`]) that a thread of the engine watches, which then rings the process's own doorbell: one sleep covers all devices;
+//! - **packets** ([`Device`]): a few words and up to [`Device::max_data`] bytes, reliable and in order per pair of
+//!   peers. Every device has these;
+//! - **a wait source**: sending wakes a peer that sleeps. A device of the same host rings the peer's doorbell. Any
+//!   other has a descriptor ([`Device::wait_descriptor`]) that a thread of the engine watches, which then rings the
+//!   process's own doorbell: one sleep covers all devices;
 //! - **shared memory** ([`shm::HostMemory`]), if its peers share a host;
 //! - **direct access to a peer's memory** ([`PeerMemory`]), if the system allows it.
 //!
-//! An engine has one device per peer, chosen at set-up ([`Devices`]), and at most one device that offers shared memory and direct access.
+//! An engine has one device per peer, chosen at set-up ([`Devices`]), and at most one device that offers shared memory
+//! and direct access.
 //!
 //! Contract of every device, which `tests/conformance` checks on all of them
-//! - Packets of one pair arrive in the order in which they were sent, once each and whole, or not at all after [`DeviceError`].
+//! - Packets of one pair arrive in the order in which they were sent, once each and whole, or not at all after
+//!   [`DeviceError`].
 //! - `send` and `poll` never wait. A send that finds no room has no effect.
-//! - After [`Device::want_room`] the sender is woken when there is room, and perhaps before: after a wake-up it must test again.
-//! - A packet that is sent while its receiver sleeps wakes it. If no thread of the receiver is in the library, an urgent packet wakes its helper thread.
+//! - After [`Device::want_room`] the sender is woken when there is room, and perhaps before: after a wake-up it must
+//!   test again.
+//! - A packet that is sent while its receiver sleeps wakes it. If no thread of the receiver is in the library, an
+//!   urgent packet wakes its helper thread.
 //! - Bytes from a peer are checked: invalid ones are [`DeviceError::Corrupt`], never a crash.
-//! - A peer that has died is reported once, by [`DeviceError::Died`], after all packets that it had sent; the device continues to serve the others.
-//!   Processes of a host have a watch for that ([`Device::death_watch`]). A peer that has left before it ended has not died.
+//! - A peer that has died is reported once, by [`DeviceError::Died`], after all packets that it had sent; the device
+//!   continues to serve the others. Processes of a host have a watch for that ([`Device::death_watch`]). A peer that
+//!   has left before it ended has not died.
 //!
 //! | device | peers | wait source | shared memory | direct access |
 //! |---|---|---|---|---|
@@ -37,7 +45,8 @@ mod devices;
 pub mod messages;
 pub mod shm;
 
-/// A process that an engine exchanges messages with, by its number in the engine: first those of the own job by rank, then those that were added.
+/// A process that an engine exchanges messages with, by its number in the engine: first those of the own job by rank,
+/// then those that were added.
 pub type Peer = u32;
 
 /// A peer as its device numbers it; for a device of the processes of a host the process's number on that host.
@@ -133,7 +142,9 @@ pub enum DeviceError {
 impl fmt::Display for DeviceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            DeviceError::NoMemory { peer, cause } => write!(f, "no shared memory for messages to process {peer}: {cause}"),
+            DeviceError::NoMemory { peer, cause } => {
+                write!(f, "no shared memory for messages to process {peer}: {cause}")
+            }
             DeviceError::Corrupt { peer, what } => write!(f, "process {peer} sent {what}"),
             DeviceError::Died { peer, what } => write!(f, "process {peer} cannot be reached any more: {what}"),
         }
@@ -142,7 +153,8 @@ impl fmt::Display for DeviceError {
 
 impl std::error::Error for DeviceError {}
 
-/// Direct access to peers' memory; usable by any thread without the engine's lock. Peers go by their addresses on the device that offers this.
+/// Direct access to peers' memory; usable by any thread without the engine's lock. Peers go by their addresses on the
+/// device that offers this.
 pub trait PeerMemory: Send + Sync {
     /// Whether the memory of a peer can be read and written; tried once per peer that has joined.
     fn can_access(&self, peer: Address) -> bool;
@@ -162,8 +174,8 @@ pub trait PeerMemory: Send + Sync {
     /// As for [`PeerMemory::read`].
     ///
     /// # Safety
-    /// The local slices must be readable memory that nothing writes to during the call, and the peer must have offered the remote slices for
-    /// being written to.
+    /// The local slices must be readable memory that nothing writes to during the call, and the peer must have offered
+    /// the remote slices for being written to.
     unsafe fn write(&self, to: Address, local: &mut [Slice], remote: &mut [Slice]) -> io::Result<()>;
 
     /// Copies of offered messages that `of` makes together with its receivers.
@@ -190,17 +202,19 @@ pub trait Device: Send {
     /// [`DeviceError::NoMemory`] when the first packet to a peer finds no memory for a lane; [`DeviceError::Died`].
     fn send(&mut self, to: Address, meta: &Meta, data: Data<'_>, urgency: Urgency) -> Result<Sent, DeviceError>;
 
-    /// The sender is about to stop trying: `to` must make room and then wake this process. Try once more after this call.
+    /// The sender is about to stop trying: `to` must make room and then wake this process. Try once more after this
+    /// call.
     fn want_room(&mut self, to: Address);
 
-    /// Hands waiting packets to `sink`, a bounded number of them; true if there were any. Data slices are valid during the call only.
+    /// Hands waiting packets to `sink`, a bounded number of them; true if there were any. Data slices are valid during
+    /// the call only.
     ///
     /// # Errors
     /// [`DeviceError::Corrupt`]; [`DeviceError::Died`], once for each peer that has died.
     fn poll(&mut self, sink: &mut dyn FnMut(Address, &Meta, &[u8])) -> Result<bool, DeviceError>;
 
-    /// After a packet of normal urgency: wakes the helper thread of `to` if no thread of it is looking. Where every packet is noticed by its
-    /// receiver there is nothing to do.
+    /// After a packet of normal urgency: wakes the helper thread of `to` if no thread of it is looking. Where every
+    /// packet is noticed by its receiver there is nothing to do.
     fn alert(&self, _to: Address) {}
 
     /// After a packet of normal urgency: true if a thread of `to` is going to see it without [`Device::alert`].
@@ -208,13 +222,14 @@ pub trait Device: Send {
         true
     }
 
-    /// A descriptor that is readable when [`Device::poll`] has something to do, unless the device rings the process's doorbell itself.
+    /// A descriptor that is readable when [`Device::poll`] has something to do, unless the device rings the process's
+    /// doorbell itself.
     fn wait_descriptor(&self) -> Option<BorrowedFd<'_>> {
         None
     }
 
-    /// What watches for the deaths of peers, if neither [`Device::send`] nor [`Device::poll`] finds out by itself. A thread waits for it and then
-    /// calls [`Device::notice_deaths`].
+    /// What watches for the deaths of peers, if neither [`Device::send`] nor [`Device::poll`] finds out by itself. A
+    /// thread waits for it and then calls [`Device::notice_deaths`].
     fn death_watch(&self) -> Option<Arc<DeathWatch>> {
         None
     }

@@ -1,8 +1,9 @@
-//! The messages-only device: processes of this host that exchange packets and share nothing else, as those of different hosts would.
+//! The messages-only device: processes of this host that exchange packets and share nothing else, as those of different
+//! hosts would.
 //!
-//! It carries packets as the [shared-memory device](crate::shm) does, in a part of the shared file of its own, and hides all else: no shared memory
-//! above the packets, no access to a peer's memory, no information on whether a peer is polling. Every test
-//! can be run over it (`LIMOSA_DEVICE=messages`).
+//! It carries packets as the [shared-memory device](crate::shm) does, in a part of the shared file of its own, and
+//! hides all else: no shared memory above the packets, no access to a peer's memory, no information on whether a peer
+//! is polling. Every test can be run over it (`LIMOSA_DEVICE=messages`).
 
 use crate::shm::ShmDevice;
 use crate::{Address, Data, DeathWatch, Device, DeviceError, Meta, Sent, Urgency};

@@ -9,17 +9,18 @@
 //!   names of areas | areas                              see `directory` and `host_memory`
 //! ```
 //!
-//! A port holds what others need to reach a process: its doorbell, process id, an address to probe, and one bit per peer that has opened a lane to
-//! it. A lane (from one sender to one receiver) is a ring of cells and an arena:
+//! A port holds what others need to reach a process: its doorbell, process id, an address to probe, and one bit per
+//! peer that has opened a lane to it. A lane (from one sender to one receiver) is a ring of cells and an arena:
 //!
 //! ```text
-//!   cell info:  bits 0-7 kind, 8-15 length of inline data or IN_ARENA or IN_POOL or IN_CHAIN, 16-31 length of a chain's data
+//!   cell info:  bits 0-7 kind, 8-15 length of inline data or IN_ARENA or IN_POOL or IN_CHAIN,
+//!               16-31 length of a chain's data
 //!   cell body:  words[0], words[1] of the packet | 40 bytes of inline data, or: arena position u64, length u64
 //!   in a chain: the data go on in the bodies of the cells that follow
 //! ```
 //!
-//! What is too long for cells lies in a block of the sender's pool, and in the lane's arena if the pool has no room: where a cell says position and
-//! length in the arena, it then says `first slot | generation << 32` and length.
+//! What is too long for cells lies in a block of the sender's pool, and in the lane's arena if the pool has no room:
+//! where a cell says position and length in the arena, it then says `first slot | generation << 32` and length.
 //!
 //! Memory grows with the pairs that talk: the file is sparse, and so is the address space.
 
@@ -39,6 +40,9 @@ mod fast_path;
 mod host_memory;
 mod ports;
 mod pull;
+#[cfg(test)]
+mod tests;
+
 pub use deaths::DeathWatch;
 pub use directory::Found;
 pub use host_memory::HostMemory;
@@ -60,16 +64,19 @@ const IN_CHAIN: u32 = 254;
 const IN_POOL: u32 = 253;
 /// Slots by which a pool grows.
 const POOL_STEP: usize = 256;
-/// Blocks for which a pool that could not grow does not try to; doubled each time that it still cannot, up to the longest.
+/// Blocks for which a pool that could not grow does not try to; doubled each time that it still cannot, up to the
+/// longest.
 const FIRST_PAUSE: u32 = 64;
 const LONGEST_PAUSE: u32 = 1 << 16;
 /// Times that a pool has no block before it is asked whether somebody who has some is dead.
 const REFUSALS: u32 = 64;
-/// Most cells that follow a first one: up to here data arrive sooner in cells than in the arena, where reading begins a memory access later.
+/// Most cells that follow a first one: up to here data arrive sooner in cells than in the arena, where reading begins a
+/// memory access later.
 const CHAIN: usize = 4;
 const CHAIN_BYTES: usize = INLINE_BYTES + CHAIN * BODY_BYTES;
 /// Packets taken from one lane before the next lane has its turn.
 const BURST: usize = 16;
+
 struct OutLane {
     memory: Shared<Ring<CELLS>>,
     producer: Producer,
@@ -111,8 +118,9 @@ pub struct ShmDevice {
     suspect: Address,
     /// Who has a lane to this process that was accepted, one bit each.
     accepted: Vec<u64>,
-    /// The same, as long as there is nothing else to look at than new lanes: what a poll compares with what peers say. While a death is to be
-    /// reported, the first word is another one, so that polls look closer, and otherwise pay nothing for it.
+    /// The same, as long as there is nothing else to look at than new lanes: what a poll compares with what peers say.
+    /// While a death is to be reported, the first word is another one, so that polls look closer, and otherwise pay
+    /// nothing for it.
     expected: Vec<u64>,
     deaths: Arc<DeathWatch>,
     /// Deaths that the watch has found and that were looked at here.
@@ -130,16 +138,23 @@ pub struct ShmDevice {
 }
 
 impl ShmDevice {
-    /// Joins: process `rank` of `size` of this host in the file `fd`, whose bytes from `offset` (page-aligned) on belong to the device.
-    /// `cross_memory`: whether peers' memory may be read directly where possible.
+    /// Joins: process `rank` of `size` of this host in the file `fd`, whose bytes from `offset` (page-aligned) on
+    /// belong to the device. `cross_memory`: whether peers' memory may be read directly where possible.
     ///
     /// # Errors
     /// The operating system's, among them lack of memory.
-    pub fn join(fd: BorrowedFd<'_>, offset: u64, rank: Address, size: u32, cross_memory: bool) -> io::Result<ShmDevice> {
+    pub fn join(
+        fd: BorrowedFd<'_>,
+        offset: u64,
+        rank: Address,
+        size: u32,
+        cross_memory: bool,
+    ) -> io::Result<ShmDevice> {
         ShmDevice::join_with(fd, offset, rank, size, cross_memory, None)
     }
 
-    /// Joins a second device between the same processes, at `offset` in the same file, which rings the doorbells of this one.
+    /// Joins a second device between the same processes, at `offset` in the same file, which rings the doorbells of
+    /// this one.
     ///
     /// # Errors
     /// As for [`ShmDevice::join`].
@@ -174,7 +189,8 @@ impl ShmDevice {
         ports.of(rank).open();
         let words = (size as usize).div_ceil(64);
         Ok(ShmDevice {
-            deaths: beside.map_or_else(|| Arc::new(DeathWatch::new(ports.clone(), rank, size)), |other| other.deaths.clone()),
+            deaths: beside
+                .map_or_else(|| Arc::new(DeathWatch::new(ports.clone(), rank, size)), |other| other.deaths.clone()),
             deaths_seen: 0,
             dead: Vec::new(),
             dying: Vec::new(),
@@ -245,11 +261,18 @@ impl ShmDevice {
         let offset = self.pool_offset(self.rank);
         let start = self.pool.as_ref().map_or(0, |pool| pool.blocks.room() * pool::SLOT_BYTES) as u64;
         let head = (POOL_BYTES - pool::SLOTS * pool::SLOT_BYTES) as u64;
-        let (from, to) = (if start == 0 { 0 } else { head + start }, head + start + (POOL_STEP * pool::SLOT_BYTES) as u64);
-        let grown = segment::reserve(self.fd.as_fd(), offset + from, (to - from) as usize).and_then(|()| match &mut self.pool {
-            Some(pool) => Ok(pool),
-            none => Ok(none.insert(OwnPool { memory: Shared::new(self.fd.as_fd(), offset, POOL_BYTES)?, blocks: Blocks::default() })),
-        });
+        let (from, to) =
+            (if start == 0 { 0 } else { head + start }, head + start + (POOL_STEP * pool::SLOT_BYTES) as u64);
+        let grown =
+            segment::reserve(self.fd.as_fd(), offset + from, (to - from) as usize).and_then(|()| {
+                match &mut self.pool {
+                    Some(pool) => Ok(pool),
+                    none => Ok(none.insert(OwnPool {
+                        memory: Shared::new(self.fd.as_fd(), offset, POOL_BYTES)?,
+                        blocks: Blocks::default(),
+                    })),
+                }
+            });
         match grown {
             Ok(pool) => {
                 pool.blocks.grow(POOL_STEP);
@@ -280,14 +303,14 @@ impl ShmDevice {
             return None;
         };
         let at = pool::place(start, len).expect("blocks that are taken lie in the pool");
-        // SAFETY: the block is inside the mapping and was given back by its last receiver, or never used; the next one does not look at it before
-        // the cell that names it.
+        // SAFETY: the block is inside the mapping and was given back by its last receiver, or never used; the next one
+        // does not look at it before the cell that names it.
         data.write(unsafe { std::slice::from_raw_parts_mut(pool.memory.mapping().address(at), len) });
         Some(u64::from(start) | u64::from(generation) << 32)
     }
 
-    /// Takes back what a process that has ended keeps of the pool. Asks about one process at a time, and seldom, since that costs more than a block
-    /// is worth.
+    /// Takes back what a process that has ended keeps of the pool. Asks about one process at a time, and seldom, since
+    /// that costs more than a block is worth.
     #[cold]
     fn look_for_the_dead(&mut self) {
         self.refused = self.refused.wrapping_add(1);
@@ -313,7 +336,8 @@ impl ShmDevice {
             .map_err(|cause| DeviceError::NoMemory { peer: to, cause })?;
         let doorbell = DoorbellRef::new(&self.ports, to);
         self.outgoing[to as usize] = Some(OutLane { memory, producer: Producer::default(), doorbell });
-        // The first packet's ring and fence make this bit visible before the receiver can go to sleep without having looked at it.
+        // The first packet's ring and fence make this bit visible before the receiver can go to sleep without having
+        // looked at it.
         self.ports.of(to).senders[self.rank as usize / 64].fetch_or(1 << (self.rank % 64), Ordering::Release);
         Ok(())
     }
@@ -351,8 +375,8 @@ impl ShmDevice {
             }
             let memory = Shared::new(self.fd.as_fd(), self.lane_offset(peer, self.rank), LANE_BYTES)
                 .map_err(|cause| DeviceError::NoMemory { peer, cause })?;
-            let pool =
-                Shared::new(self.fd.as_fd(), self.pool_offset(peer), POOL_BYTES).map_err(|cause| DeviceError::NoMemory { peer, cause })?;
+            let pool = Shared::new(self.fd.as_fd(), self.pool_offset(peer), POOL_BYTES)
+                .map_err(|cause| DeviceError::NoMemory { peer, cause })?;
             self.lane_of[peer as usize] = self.incoming.len() as u32;
             self.incoming.push(InLane { peer, memory, consumer: Consumer::default(), pool });
             self.accepted[word] |= 1 << (peer % 64);
@@ -423,7 +447,8 @@ impl InLane {
                 let Some(at) = usize::try_from(len).ok().and_then(|len| pool::place(start, len)) else {
                     return Err(DeviceError::Corrupt { peer: self.peer, what: "a block outside its pool" });
                 };
-                // SAFETY: the block is inside the mapping by the check above; the sender leaves it alone until it is given back below.
+                // SAFETY: the block is inside the mapping by the check above; the sender leaves it alone until it is
+                // given back below.
                 let data = unsafe { std::slice::from_raw_parts(self.pool.mapping().address(at), len as usize) };
                 sink(self.peer, &meta, data);
                 self.pool.give(start, generation);
@@ -436,8 +461,10 @@ impl InLane {
                 if len > ARENA_BYTES as u64 || at + len > ARENA_BYTES as u64 {
                     return Err(DeviceError::Corrupt { peer: self.peer, what: "a block outside its lane" });
                 }
-                // SAFETY: the block is inside the mapping by the check above; the sender leaves it alone until it is given back below.
-                let data = unsafe { std::slice::from_raw_parts(arena_bytes(self.memory.mapping(), position), len as usize) };
+                // SAFETY: the block is inside the mapping by the check above; the sender leaves it alone until it is
+                // given back below.
+                let data =
+                    unsafe { std::slice::from_raw_parts(arena_bytes(self.memory.mapping(), position), len as usize) };
                 sink(self.peer, &meta, data);
                 self.consumer.free_arena(&self.memory, position, len as usize);
             } else {
@@ -478,7 +505,12 @@ impl Device for ShmDevice {
         if let (Some(lane), Data::Bytes(bytes)) = (&mut self.outgoing[to as usize], &data)
             && bytes.len() <= INLINE_BYTES
         {
-            if !lane.producer.push_parts(&lane.memory, u32::from(meta.kind) | (bytes.len() as u32) << 8, meta.words, bytes) {
+            if !lane.producer.push_parts(
+                &lane.memory,
+                u32::from(meta.kind) | (bytes.len() as u32) << 8,
+                meta.words,
+                bytes,
+            ) {
                 return Ok(Sent::NoRoom);
             }
             lane.doorbell.ring(urgency == Urgency::Urgent);
@@ -499,7 +531,12 @@ impl Device for ShmDevice {
             // SAFETY: an array of integers; any bytes may be written to it.
             let bytes = unsafe { &mut *(&raw mut parts).cast::<[u8; (1 + CHAIN) * BODY_BYTES]>() };
             data.write(&mut bytes[16..16 + len]);
-            lane.producer.push_chain(&lane.memory, u32::from(meta.kind) | IN_CHAIN << 8 | (len as u32) << 16, &parts[0], &parts[1..cells]);
+            lane.producer.push_chain(
+                &lane.memory,
+                u32::from(meta.kind) | IN_CHAIN << 8 | (len as u32) << 16,
+                &parts[0],
+                &parts[1..cells],
+            );
             lane.doorbell.ring(urgency == Urgency::Urgent);
             return Ok(Sent::Done);
         }
@@ -524,8 +561,11 @@ impl Device for ShmDevice {
                 data.write(&mut bytes[16..16 + len]);
                 len as u32
             } else if let Some(position) = lane.producer.take_arena(&lane.memory, ARENA_BYTES, len) {
-                // SAFETY: the block was just taken, lies inside the mapping, and the receiver does not look at it before the cell below.
-                data.write(unsafe { std::slice::from_raw_parts_mut(arena_bytes(lane.memory.mapping(), position), len) });
+                // SAFETY: the block was just taken, lies inside the mapping, and the receiver does not look at it
+                // before the cell below.
+                data.write(unsafe {
+                    std::slice::from_raw_parts_mut(arena_bytes(lane.memory.mapping(), position), len)
+                });
                 body[2] = position;
                 body[3] = len as u64;
                 IN_ARENA
@@ -599,173 +639,5 @@ impl Device for ShmDevice {
 
     fn is_attended(&self, to: Address) -> bool {
         self.ports.doorbell(to).is_attended()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use limosa_base::process::Identity;
-
-    pub(super) fn pair() -> (ShmDevice, ShmDevice) {
-        let file = segment::create(c"limosa-test", PAGE as u64).expect("a memfd");
-        let join = |rank| ShmDevice::join(file.as_fd(), PAGE as u64, rank, 2, true).expect("joining");
-        (join(0), join(1))
-    }
-
-    #[test]
-    fn a_pool_without_memory_gets_some_once_there_is_some() {
-        let (mut a, mut b) = pair();
-        let mut exchange = |a: &mut ShmDevice| {
-            assert_eq!(a.send(1, &Meta::default(), Data::Bytes(&[7; 1000]), Urgency::Normal).expect("send"), Sent::Done);
-            assert_eq!(received(&mut b).pop(), Some((0, Meta::default(), vec![7; 1000])));
-        };
-        assert_eq!(a.send(1, &Meta::default(), Data::Bytes(&[]), Urgency::Normal).expect("send"), Sent::Done);
-        let nowhere = std::fs::File::open("/dev/null").expect("a file that has no memory").into();
-        let shared = std::mem::replace(&mut a.fd, nowhere);
-        (0..3).for_each(|_| exchange(&mut a));
-        assert!(a.pool.is_none());
-        a.fd = shared;
-        (0..=FIRST_PAUSE).for_each(|_| exchange(&mut a));
-        assert!(a.pool.is_some());
-    }
-
-    /// A process that has been killed.
-    pub(super) fn killed() -> Identity {
-        let mut child = std::process::Command::new("sleep").arg("1000").spawn().expect("a process");
-        let identity = Identity::of(child.id());
-        child.kill().expect("our child");
-        child.wait().expect("our child");
-        identity
-    }
-
-    #[test]
-    fn what_a_dead_receiver_keeps_of_the_pool_comes_back() {
-        let file = segment::create(c"limosa-test", PAGE as u64).expect("a memfd");
-        let mut all: Vec<_> = (0..4).map(|rank| ShmDevice::join(file.as_fd(), PAGE as u64, rank, 4, true).expect("joining")).collect();
-        let bytes = [7u8; 16384];
-        let send = |all: &mut [ShmDevice], to| all[0].send(to, &Meta::default(), Data::Bytes(&bytes), Urgency::Normal).expect("send");
-        let slots = |all: &[ShmDevice]| all[0].pool.as_ref().map_or(0, |pool| pool.blocks.room());
-        let kept = |all: &[ShmDevice], peer| all[0].pool.as_ref().is_some_and(|pool| pool.blocks.next_holder(peer - 1) == Some(peer));
-        // Receivers 1 and 2 keep all of the pool between them.
-        while slots(&all) < pool::SLOTS || all[0].refused == 0 {
-            let _ = (send(&mut all, 1), send(&mut all, 2));
-        }
-        all[0].ports.of(2).is_that_of(killed());
-        while kept(&all, 2) {
-            let _ = send(&mut all, 3);
-            received(&mut all[3]);
-        }
-        assert!(kept(&all, 1), "who lives keeps its blocks");
-        let before = all[0].refused;
-        for _ in 0..200 {
-            assert_eq!(send(&mut all, 3), Sent::Done);
-            assert_eq!(received(&mut all[3]).len(), 1);
-        }
-        assert_eq!(all[0].refused, before, "the pool has room again");
-        assert_eq!(received(&mut all[1])[0].2, bytes);
-    }
-
-    #[test]
-    fn a_peer_that_joins_late_can_be_pulled_from() {
-        let file = segment::create(c"limosa-test", PAGE as u64).expect("a memfd");
-        let join = |rank| ShmDevice::join(file.as_fd(), PAGE as u64, rank, 2, true).expect("joining");
-        let early = join(0).peer_memory();
-        assert!(!early.can_access(1), "there is nobody yet");
-        let _late = join(1);
-        assert!(early.can_access(1));
-    }
-
-    pub(super) fn received(device: &mut ShmDevice) -> Vec<(Address, Meta, Vec<u8>)> {
-        let mut got = Vec::new();
-        while device.poll(&mut |peer, meta, data| got.push((peer, *meta, data.to_vec()))).expect("poll") {}
-        got
-    }
-
-    #[test]
-    fn packets_of_all_lengths_arrive_whole_and_in_order() {
-        let (mut a, mut b) = pair();
-        for round in 0..20u64 {
-            let lengths = [0, 1, 39, 40, 41, 64, 96, 97, 200, 264, 265, 1000, 16384, a.max_data()];
-            let mut sent = Vec::new();
-            for (i, &len) in lengths.iter().enumerate() {
-                let bytes: Vec<u8> = (0..len).map(|j| (j as u64 * 31 + i as u64 + round) as u8).collect();
-                let meta = Meta { kind: i as u8, words: [round, u64::MAX - round] };
-                while a.send(1, &meta, Data::Bytes(&bytes), Urgency::Normal).expect("send") == Sent::NoRoom {
-                    sent.drain(..).zip(received(&mut b)).for_each(|(s, r)| assert_eq!(s, r));
-                }
-                sent.push((0, meta, bytes));
-            }
-            let got = received(&mut b);
-            assert_eq!(sent.len(), got.len());
-            sent.into_iter().zip(got).for_each(|(s, r)| assert_eq!(s, r));
-        }
-    }
-
-    /// What `poll` says of a cell that no sender writes.
-    fn refusal(info: u32, place: [u64; 2]) -> &'static str {
-        let (mut a, mut b) = pair();
-        assert_eq!(a.send(1, &Meta::default(), Data::Bytes(&[]), Urgency::Normal).expect("send"), Sent::Done);
-        assert_eq!(received(&mut b).len(), 1);
-        let lane = a.outgoing[1].as_mut().expect("a lane");
-        let mut body: Body = [0; BODY_BYTES / 8];
-        body[2..4].copy_from_slice(&place);
-        assert!(lane.producer.push(&lane.memory, info, &body));
-        match b.poll(&mut |_, _, data| panic!("{} bytes were handed on", data.len())) {
-            Err(DeviceError::Corrupt { peer: 0, what }) => what,
-            other => panic!("{other:?}"),
-        }
-    }
-
-    #[test]
-    fn lengths_and_places_outside_their_memory_are_refused() {
-        for len in [0, INLINE_BYTES, CHAIN_BYTES + 1, 0xffff] {
-            assert_eq!(refusal(IN_CHAIN << 8 | (len as u32) << 16, [0; 2]), "a chain of impossible length");
-        }
-        for len in [INLINE_BYTES as u32 + 1, IN_POOL - 1] {
-            assert_eq!(refusal(len << 8, [0; 2]), "a cell of impossible length");
-        }
-        for (start, len) in [(u64::from(u32::MAX), 1), (0, POOL_BYTES as u64 + 1), (0, u64::MAX), (pool::SLOTS as u64 - 1, 1 << 20)] {
-            assert_eq!(refusal(IN_POOL << 8, [start, len]), "a block outside its pool");
-        }
-        let arena = ARENA_BYTES as u64;
-        for (position, len) in [(0, arena + 1), (arena - 64, 128), (7 * arena + 1, arena), (0, u64::MAX), (64, u64::MAX)] {
-            assert_eq!(refusal(IN_ARENA << 8, [position, len]), "a block outside its lane");
-        }
-    }
-
-    #[test]
-    fn a_sender_that_does_not_exist_is_refused() {
-        let (_a, mut b) = pair();
-        b.ports.of(1).senders[0].store(1 << 2, Ordering::Release);
-        let error = b.poll(&mut |_, _, _| panic!("nobody has sent anything"));
-        assert!(matches!(error, Err(DeviceError::Corrupt { peer: 2, .. })), "{error:?}");
-    }
-
-    #[test]
-    fn a_full_lane_says_so_and_takes_packets_again_later() {
-        let (mut a, mut b) = pair();
-        let meta = Meta::default();
-        let mut sent = 0;
-        while a.send(1, &meta, Data::Bytes(&[7; 8]), Urgency::Normal).expect("send") == Sent::Done {
-            sent += 1;
-        }
-        assert_eq!(sent, CELLS);
-        assert_eq!(received(&mut b).len(), CELLS);
-        assert_eq!(a.send(1, &meta, Data::Bytes(&[7; 8]), Urgency::Normal).expect("send"), Sent::Done);
-    }
-
-    #[test]
-    fn memory_grows_with_the_pairs_that_talk() {
-        let file = segment::create(c"limosa-test", PAGE as u64).expect("a memfd");
-        let mut a = ShmDevice::join(file.as_fd(), PAGE as u64, 0, 64, true).expect("joining");
-        let used = || {
-            let copy = std::fs::File::from(file.try_clone().expect("dup"));
-            std::os::unix::fs::MetadataExt::blocks(&copy.metadata().expect("stat")) * 512
-        };
-        let before = used();
-        assert!(before <= 128 * 1024, "{before} bytes before anybody talks");
-        let _ = a.send(5, &Meta::default(), Data::Bytes(&[]), Urgency::Normal).expect("send");
-        assert_eq!(used() - before, LANE_BYTES as u64);
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! Invariants:
 //! - a rank writes its own entry only; the launcher writes `started`, `appnum` and the final state;
-//! - a record belongs to the thread whose number is in `owner`, from the compare and swap that claims it until it is released;
+//! - a record belongs to the thread whose number is in `owner`, from the compare and swap that claims it until it is
+//!   released;
 //! - readers never write, and never trust what they read: a board can be looked at while ranks crash.
 //!
 //! | state | set by | from |
@@ -25,7 +26,9 @@ use std::time::Duration;
 use rustix::thread::futex;
 
 use crate::job::JobError;
-use crate::layout::{Entry, JobHeader, MAGIC, MAX_RANKS, RECORDS, RecordSlot, VERSION, WAITS, device_offset, entry_offset};
+use crate::layout::{
+    Entry, JobHeader, MAGIC, MAX_RANKS, RECORDS, RecordSlot, VERSION, WAITS, device_offset, entry_offset,
+};
 use crate::names::{MEMFD_PREFIX, MEMFD_SINGLE};
 use crate::sys::{Mapping, memory_file, monotonic_ns, random_id, thread_id};
 use crate::view::{Abort, Blocked, Kind, Peer, RankView, Record, State, WaitView};
@@ -68,7 +71,10 @@ pub struct Shape {
 impl Board {
     /// Makes the segment of a new job, with its memory reserved, and maps its board.
     pub fn create(shape: &Shape) -> io::Result<(OwnedFd, Board)> {
-        let ranks = u32::try_from(shape.appnums.len()).ok().filter(|n| (1..=MAX_RANKS).contains(n)).ok_or(io::ErrorKind::InvalidInput)?;
+        let ranks = u32::try_from(shape.appnums.len())
+            .ok()
+            .filter(|n| (1..=MAX_RANKS).contains(n))
+            .ok_or(io::ErrorKind::InvalidInput)?;
         let id = random_id()?;
         let name = if shape.launcher_pid == 0 { MEMFD_SINGLE.to_owned() } else { format!("{MEMFD_PREFIX}{id:016x}") };
         let len = device_offset(ranks);
@@ -527,7 +533,8 @@ mod tests {
     fn more_sleeping_threads_than_records_are_counted() {
         let (_fd, board) = board(1);
         let seat = board.claim(0, 5).unwrap();
-        let asleep: Vec<_> = (0..7).map(|_| seat.blocked(&Blocked { call: "MPI_Wait", waits: &[], all: false })).collect();
+        let asleep: Vec<_> =
+            (0..7).map(|_| seat.blocked(&Blocked { call: "MPI_Wait", waits: &[], all: false })).collect();
         assert_eq!((board.view(0).asleep, board.view(0).records.len()), (7, 4));
         drop(asleep);
         assert_eq!(board.view(0).asleep, 0);

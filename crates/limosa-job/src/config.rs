@@ -1,7 +1,7 @@
 //! The `LIMOSA_*` variables: declared once ([`VARIABLES`]), read once ([`get`]).
 //!
-//! - A value that cannot be understood counts as not set; that, and a variable that does not exist, is said once (by the launcher for the
-//!   ranks it starts, by the library in a job of one).
+//! - A value that cannot be understood counts as not set; that, and a variable that does not exist, is said once (by
+//!   the launcher for the ranks it starts, by the library in a job of one).
 //! - To add a variable: a line in `VARIABLES`, a field in [`Config`], a line in [`parse`]. A test compares the three.
 
 use std::ffi::OsString;
@@ -78,15 +78,22 @@ pub const VARIABLES: &[Variable] = &[
         "LIMOSA_DEVICE",
         Form::Choice(&["shm", "messages"]),
         "shm",
-        "How processes reach each other: by shared memory, or by messages only, as processes of different hosts do (for tests)",
+        "How processes reach each other: by shared memory, or by messages only, as processes of different hosts do \
+         (for tests)",
     ),
     user(
         "LIMOSA_HOSTS",
         Form::Number { min: 1, max: 4096, unit: "hosts" },
         "1",
-        "On how many hosts the processes pretend to be, in blocks of equal size: only those of one host share memory (for tests)",
+        "On how many hosts the processes pretend to be, in blocks of equal size: only those of one host share memory \
+         (for tests)",
     ),
-    user("LIMOSA_CMA", Form::Switch, "1", "Copy large messages straight from the partner's memory where the system allows it"),
+    user(
+        "LIMOSA_CMA",
+        Form::Switch,
+        "1",
+        "Copy large messages straight from the partner's memory where the system allows it",
+    ),
     user(
         "LIMOSA_COLL",
         Form::Choice(&["auto", "p2p"]),
@@ -106,23 +113,34 @@ pub const VARIABLES: &[Variable] = &[
     ),
     forced("LIMOSA_COLL_GATHER", &["auto", "slots", "single_copy", "messages", "linear", "binomial", "leaders"]),
     forced("LIMOSA_COLL_SCATTER", &["auto", "slots", "single_copy", "messages", "linear", "binomial", "leaders"]),
-    forced("LIMOSA_COLL_ALLGATHER", &["auto", "slots", "rounds", "single_copy", "messages", "exchange", "bruck", "ring", "leaders"]),
+    forced(
+        "LIMOSA_COLL_ALLGATHER",
+        &["auto", "slots", "rounds", "single_copy", "messages", "exchange", "bruck", "ring", "leaders"],
+    ),
     forced("LIMOSA_COLL_ALLTOALL", &["auto", "slots", "rounds", "single_copy", "messages", "exchange"]),
-    forced("LIMOSA_COLL_REDUCE", &["auto", "slots", "rounds", "pieces", "messages", "binomial", "binomial_rotated", "sliced", "leaders"]),
-    forced("LIMOSA_COLL_ALLREDUCE", &["auto", "slots", "rounds", "pieces", "messages", "recursive_doubling", "sliced", "leaders"]),
+    forced(
+        "LIMOSA_COLL_REDUCE",
+        &["auto", "slots", "rounds", "pieces", "messages", "binomial", "binomial_rotated", "sliced", "leaders"],
+    ),
+    forced(
+        "LIMOSA_COLL_ALLREDUCE",
+        &["auto", "slots", "rounds", "pieces", "messages", "recursive_doubling", "sliced", "leaders"],
+    ),
     forced("LIMOSA_COLL_REDUCE_SCATTER", &["auto", "slots", "rounds", "pieces", "messages", "exchange", "via_reduce"]),
     forced("LIMOSA_COLL_SCAN", &["auto", "slots", "rounds", "pieces", "messages", "doubling"]),
     user(
         "LIMOSA_EAGER",
         Form::Number { min: 0, max: 1 << 24, unit: "bytes" },
         "8192",
-        "Largest message that is sent before its receiver asks for it; up to four times as much where processes outnumber processors",
+        "Largest message that is sent before its receiver asks for it; up to four times as much where processes \
+         outnumber processors",
     ),
     user(
         "LIMOSA_UNEXPECTED_BYTES",
         Form::Number { min: 0, max: 1 << 40, unit: "bytes" },
         "268435456",
-        "How much a rank holds of messages that it has not asked for while it does not wait for any; beyond it their senders wait",
+        "How much a rank holds of messages that it has not asked for while it does not wait for any; beyond it their \
+         senders wait",
     ),
     user(
         "LIMOSA_ON_HANG",
@@ -243,8 +261,8 @@ pub enum OnHang {
     Off,
 }
 
-/// The configuration of this process, read from its environment at the first call. Says what is wrong with it on stderr, once, unless a
-/// launcher has done so already.
+/// The configuration of this process, read from its environment at the first call. Says what is wrong with it on
+/// stderr, once, unless a launcher has done so already.
 pub fn get() -> &'static Config {
     static CONFIG: OnceLock<Config> = OnceLock::new();
     CONFIG.get_or_init(|| {
@@ -258,7 +276,8 @@ pub fn get() -> &'static Config {
     })
 }
 
-/// The configuration that these environment variables describe, and one sentence for each thing that is wrong with them.
+/// The configuration that these environment variables describe, and one sentence for each thing that is wrong with
+/// them.
 pub fn parse(vars: impl IntoIterator<Item = (OsString, OsString)>) -> (Config, Vec<String>) {
     let mut values = Values::default();
     for (name, value) in vars {
@@ -365,9 +384,9 @@ impl Values {
         let value = value.to_string_lossy();
         match variable.form.check(value.trim()) {
             Ok(plain) => self.set.push((variable.name, plain)),
-            Err(wanted) => {
-                self.complaints.push(format!("{name} is `{value}` but must be {wanted}; using the default, {}", variable.default))
-            }
+            Err(wanted) => self
+                .complaints
+                .push(format!("{name} is `{value}` but must be {wanted}; using the default, {}", variable.default)),
         }
     }
 
@@ -442,7 +461,10 @@ mod tests {
     #[test]
     fn a_misspelt_variable_names_the_nearest_one() {
         let (_, complaints) = of(&[("LIMOSA_WIAT", "poll")]);
-        assert_eq!(complaints, ["there is no variable LIMOSA_WIAT; did you mean LIMOSA_WAIT? (`limosa env` lists all)"]);
+        assert_eq!(
+            complaints,
+            ["there is no variable LIMOSA_WIAT; did you mean LIMOSA_WAIT? (`limosa env` lists all)"]
+        );
     }
 
     #[test]
@@ -456,8 +478,14 @@ mod tests {
         let (config, complaints) = of(&[("LIMOSA_EAGER", "-5"), ("LIMOSA_WAIT", "fast")]);
         assert_eq!(config.eager_bytes, 8192);
         assert_eq!(config.wait, WaitMode::Auto);
-        assert_eq!(complaints[0], "LIMOSA_EAGER is `-5` but must be a whole number of bytes from 0 to 16777216; using the default, 8192");
-        assert_eq!(complaints[1], "LIMOSA_WAIT is `fast` but must be one of auto, poll, block; using the default, auto");
+        assert_eq!(
+            complaints[0],
+            "LIMOSA_EAGER is `-5` but must be a whole number of bytes from 0 to 16777216; using the default, 8192"
+        );
+        assert_eq!(
+            complaints[1],
+            "LIMOSA_WAIT is `fast` but must be one of auto, poll, block; using the default, auto"
+        );
     }
 
     #[test]

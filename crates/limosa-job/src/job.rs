@@ -18,7 +18,8 @@ use crate::sys::process_exists;
 
 /// This process as a rank of its job.
 ///
-/// A process attaches once; the job then lives until the process ends. A child made by `fork` must not use it: [`Job::is_own_process`].
+/// A process attaches once; the job then lives until the process ends. A child made by `fork` must not use it:
+/// [`Job::is_own_process`].
 pub struct Job {
     segment: OwnedFd,
     board: Board,
@@ -56,7 +57,11 @@ impl fmt::Display for JobError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             JobError::Environment(what) => {
-                write!(f, "the launcher's variables are damaged: {what}; unset all LIMOSA_JOB_* variables to run without a launcher")
+                write!(
+                    f,
+                    "the launcher's variables are damaged: {what}; unset all LIMOSA_JOB_* variables to run without a \
+                     launcher"
+                )
             }
             JobError::NoSegment(what) => write!(
                 f,
@@ -97,8 +102,8 @@ static JOB: OnceLock<Result<Job, JobError>> = OnceLock::new();
 impl Job {
     /// Makes this process a rank of the job that it was launched for, or a job of one.
     ///
-    /// A process is a job of one if it has no launcher, or if another living process is this rank already: then it is a child of that rank
-    /// that uses MPI itself. Later calls return the same job.
+    /// A process is a job of one if it has no launcher, or if another living process is this rank already: then it is a
+    /// child of that rank that uses MPI itself. Later calls return the same job.
     pub fn attach() -> Result<&'static Job, &'static JobError> {
         JOB.get_or_init(Job::find).as_ref()
     }
@@ -113,7 +118,11 @@ impl Job {
         let Some(launch) = Launch::from_env()? else { return Job::single() };
         let (segment, board) = launch.open()?;
         if launch.rank >= board.size() {
-            return Err(JobError::Environment(format!("{ENV_RANK} is {} in a job of {} ranks", launch.rank, board.size())));
+            return Err(JobError::Environment(format!(
+                "{ENV_RANK} is {} in a job of {} ranks",
+                launch.rank,
+                board.size()
+            )));
         }
         let pid = std::process::id();
         match board.claim(launch.rank, pid) {
@@ -161,7 +170,8 @@ impl Job {
         self.segment.as_fd()
     }
 
-    /// Byte of the segment at which the device's part begins; a multiple of 4096. The file ends there until the device extends it.
+    /// Byte of the segment at which the device's part begins; a multiple of 4096. The file ends there until the device
+    /// extends it.
     pub fn device_offset(&self) -> u64 {
         self.board.device_offset()
     }
@@ -171,8 +181,8 @@ impl Job {
         &self.board
     }
 
-    /// Publishes a number, not 0, that must be the same on all ranks, and returns the ranks that have published another one. Of two ranks that
-    /// differ, at least the later one finds the other.
+    /// Publishes a number, not 0, that must be the same on all ranks, and returns the ranks that have published another
+    /// one. Of two ranks that differ, at least the later one finds the other.
     pub fn differing(&self, number: u64) -> Vec<u32> {
         self.board.differing(self.rank, number)
     }
@@ -197,10 +207,11 @@ impl Job {
         if rank < self.size() { self.board.seat(rank).pid() } else { None }
     }
 
-    /// Ends the whole job. The launcher ends the other ranks and its exit code is `code` (1 if `code` has no bits that an exit code can show).
+    /// Ends the whole job. The launcher ends the other ranks and its exit code is `code` (1 if `code` has no bits that
+    /// an exit code can show).
     ///
-    /// `message` says why in one sentence and goes into the launcher's report; it may be empty. Buffered C output of this process is written
-    /// first, unless that takes too long because another thread holds a stream.
+    /// `message` says why in one sentence and goes into the launcher's report; it may be empty. Buffered C output of
+    /// this process is written first, unless that takes too long because another thread holds a stream.
     pub fn abort(&self, code: i32, message: &str) -> ! {
         let code = exit_code(code);
         if self.is_own_process() {
@@ -249,7 +260,8 @@ impl Launch {
         Ok(Some(Launch { fd, launcher, id, rank }))
     }
 
-    /// Opens the segment: the inherited descriptor, or, where a wrapper has closed that one (as Python's `subprocess` does), the launcher's.
+    /// Opens the segment: the inherited descriptor, or, where a wrapper has closed that one (as Python's `subprocess`
+    /// does), the launcher's.
     fn open(&self) -> Result<(OwnedFd, Board), JobError> {
         if let Ok((fd, board)) = self.inherited() {
             // The number stays taken for as long as the job lives, but programs that this rank starts do not get it.
@@ -267,10 +279,12 @@ impl Launch {
         if self.fd < 0 {
             return Err(JobError::Environment(format!("{ENV_FD} is {}", self.fd)));
         }
-        // SAFETY: only looked at; if the number is not open, or open as something else, the check fails and nothing happens to it.
+        // SAFETY: only looked at; if the number is not open, or open as something else, the check fails and nothing
+        // happens to it.
         let borrowed = unsafe { BorrowedFd::borrow_raw(self.fd) };
         let board = self.check(borrowed)?;
-        // SAFETY: it is the segment of this job under the number that the launcher chose for us: ours to own, and taken once (`JOB`).
+        // SAFETY: it is the segment of this job under the number that the launcher chose for us: ours to own, and taken
+        // once (`JOB`).
         Ok((unsafe { OwnedFd::from_raw_fd(self.fd) }, board))
     }
 
@@ -325,7 +339,10 @@ mod tests {
         #[test]
         fn the_launchers_variables_are_numbers_or_the_wrong_one_is_named(values in prop::array::uniform4(value())) {
             let names = [ENV_ID, ENV_FD, ENV_PID, ENV_RANK];
-            let of = |name: &str| names.iter().position(|n| *n == name).and_then(|at| values[at].clone()).map(OsString::from_vec);
+            let of = |name: &str| {
+                let at = names.iter().position(|n| *n == name);
+                at.and_then(|at| values[at].clone()).map(OsString::from_vec)
+            };
             let text = |at: usize| values[at].as_ref().and_then(|value| std::str::from_utf8(value).ok());
             let right = [
                 text(0).is_some_and(|text| u64::from_str_radix(text, 16).is_ok()),

@@ -2,13 +2,13 @@
 //!
 //! ```text
 //! byte 0        JobHeader   description of the job, abort record, doorbell of the launcher       4096 bytes
-//! byte 4096     Entry[0]    status of rank 0                                                     1664 bytes = 26 cache lines
+//! byte 4096     Entry[0]    status of rank 0                                             1664 bytes = 26 cache lines
 //!    + 1664     Entry[1]    ...
 //! device_offset             the device's part, at the next multiple of 4096
 //! ```
 //!
-//! Everything is an atomic. Text and waits are written under a sequence lock: odd while being written, and a reader that sees the number
-//! change reads again. [`VERSION`] changes with every change of this file.
+//! Everything is an atomic. Text and waits are written under a sequence lock: odd while being written, and a reader
+//! that sees the number change reads again. [`VERSION`] changes with every change of this file.
 
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 
@@ -51,7 +51,8 @@ pub(crate) struct JobHeader {
     reserved4: [AtomicU32; 15],
 }
 
-/// Status of one rank. `pid`, `state`, counters and records are written by the rank; `started` and the final states by the launcher.
+/// Status of one rank. `pid`, `state`, counters and records are written by the rank; `started` and the final states by
+/// the launcher.
 #[repr(C, align(64))]
 pub(crate) struct Entry {
     /// Process that claimed this rank (0 = none yet).
@@ -143,7 +144,8 @@ impl<const N: usize> Text<N> {
 
     /// The text up to the first zero byte; what is not printable is replaced.
     pub(crate) fn load(&self) -> String {
-        let bytes: Vec<u8> = self.0.iter().flat_map(|w| w.load(Ordering::Relaxed).to_ne_bytes()).take_while(|b| *b != 0).collect();
+        let bytes: Vec<u8> =
+            self.0.iter().flat_map(|w| w.load(Ordering::Relaxed).to_ne_bytes()).take_while(|b| *b != 0).collect();
         String::from_utf8_lossy(&bytes).chars().map(|c| if c.is_control() && c != '\n' { '?' } else { c }).collect()
     }
 }

@@ -1,17 +1,19 @@
 //! The job: what a rank and the launcher know of each other.
 //!
-//! A job is a number of ranks (processes) on one machine that share one *segment*, an anonymous memory file made by the launcher. The file
-//! begins with the job's description and the *status board*; behind it, from [`Job::device_offset`] on, it belongs to the device that moves
-//! messages. Nothing of a job has a name in a file system, so nothing can be left behind.
+//! A job is a number of ranks (processes) on one machine that share one *segment*, an anonymous memory file made by the
+//! launcher. The file begins with the job's description and the *status board*; behind it, from [`Job::device_offset`]
+//! on, it belongs to the device that moves messages. Nothing of a job has a name in a file system, so nothing can be
+//! left behind.
 //!
 //! - [`Job::attach`] makes the calling process a rank of its job, or a job of one if nobody launched it;
-//! - [`Board`] is the status board: who waits for what, who has left, who aborted. Ranks write their own [`Seat`]; the launcher, `limosa ps`
-//!   and the hang doctor read [`RankView`]s;
+//! - [`Board`] is the status board: who waits for what, who has left, who aborted. Ranks write their own [`Seat`]; the
+//!   launcher, `limosa ps` and the hang doctor read [`RankView`]s;
 //! - [`config`] declares every `LIMOSA_*` variable.
 //!
 //! Contract:
 //! - this crate knows no MPI words: names of calls and communicators are opaque text;
-//! - what is read from the segment is untrusted: lengths, kinds and text are checked, and a wrong value never leads outside the mapping.
+//! - what is read from the segment is untrusted: lengths, kinds and text are checked, and a wrong value never leads
+//!   outside the mapping.
 
 mod board;
 pub mod config;

@@ -23,7 +23,9 @@ impl Mapping {
     /// Maps the first `len` bytes of `fd`.
     pub(crate) fn new(fd: BorrowedFd<'_>, len: usize) -> io::Result<Mapping> {
         // SAFETY: a new mapping at an address of the kernel's choice disturbs no memory of ours.
-        let base = unsafe { rustix::mm::mmap(std::ptr::null_mut(), len, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED, fd, 0)? };
+        let base = unsafe {
+            rustix::mm::mmap(std::ptr::null_mut(), len, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED, fd, 0)?
+        };
         let base = NonNull::new(base.cast::<u8>()).ok_or(io::ErrorKind::OutOfMemory)?;
         Ok(Mapping { base, len })
     }
@@ -34,8 +36,8 @@ impl Mapping {
         if end > self.len || !offset.is_multiple_of(align_of::<T>()) {
             return None;
         }
-        // SAFETY: in bounds and aligned (the base is page-aligned); `T` consists of atomics, for which every bit pattern is valid and which
-        // others may change at any time.
+        // SAFETY: in bounds and aligned (the base is page-aligned); `T` consists of atomics, for which every bit
+        // pattern is valid and which others may change at any time.
         Some(unsafe { &*self.base.as_ptr().add(offset).cast::<T>() })
     }
 }
@@ -53,7 +55,8 @@ impl Drop for Mapping {
 /// Every field must be an atomic integer or an array or struct of such, without padding that anyone reads.
 pub(crate) unsafe trait AtomicsOnly {}
 
-/// A new anonymous memory file of `len` bytes whose memory is reserved, so that a lack of it is an error here and not a signal later.
+/// A new anonymous memory file of `len` bytes whose memory is reserved, so that a lack of it is an error here and not a
+/// signal later.
 pub(crate) fn memory_file(name: &str, len: usize) -> io::Result<OwnedFd> {
     let name = CString::new(name).map_err(|_| io::ErrorKind::InvalidInput)?;
     let fd = rustix::fs::memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;

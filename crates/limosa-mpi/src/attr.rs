@@ -1,18 +1,21 @@
 //! Attribute caching on communicators, datatypes and windows (MPI-5 section 7.7).
 //!
 //! Contract
-//! - A *keyval* is an integer that names a kind of attribute together with what happens to its value when the object is duplicated
-//!   ([`CopyRule`]) and when the attribute is removed ([`DeleteRule`]). It belongs to one [`Kind`] of object.
-//! - An object owns one [`Attributes`]: the values set on it, in the order in which they were set. A value is a word of the size of a pointer
-//!   and means nothing to this library.
+//! - A *keyval* is an integer that names a kind of attribute together with what happens to its value when the object is
+//!   duplicated ([`CopyRule`]) and when the attribute is removed ([`DeleteRule`]). It belongs to one [`Kind`] of
+//!   object.
+//! - An object owns one [`Attributes`]: the values set on it, in the order in which they were set. A value is a word of
+//!   the size of a pointer and means nothing to this library.
 //! - User callbacks run without any lock held, so that they may call the library, also about the same object.
 //! - A callback's error code is passed on: an attribute whose delete callback fails is not deleted.
-//! - Freeing a keyval takes its name out of use; attributes set under it keep it alive and can still be read and deleted.
-//! - Removing all attributes goes from the last set to the first, the order which the standard asks for on `MPI_COMM_SELF`.
+//! - Freeing a keyval takes its name out of use; attributes set under it keep it alive and can still be read and
+//!   deleted.
+//! - Removing all attributes goes from the last set to the first, the order which the standard asks for on
+//!   `MPI_COMM_SELF`.
 //! - Keyval numbers are never reused.
 //!
-//! The attributes that the standard predefines for `MPI_COMM_WORLD` are integers of the process ([`Predefined`]); programs read them through
-//! pointers and cannot change them.
+//! The attributes that the standard predefines for `MPI_COMM_WORLD` are integers of the process ([`Predefined`]);
+//! programs read them through pointers and cannot change them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
@@ -21,8 +24,8 @@ use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
 use crate::consts::{
-    MPI_APPNUM, MPI_HOST, MPI_IO, MPI_KEYVAL_INVALID, MPI_LASTUSEDCODE, MPI_TAG_UB, MPI_UNIVERSE_SIZE, MPI_WIN_BASE, MPI_WIN_CREATE_FLAVOR,
-    MPI_WIN_DISP_UNIT, MPI_WIN_MODEL, MPI_WIN_SIZE, MPI_WTIME_IS_GLOBAL,
+    MPI_APPNUM, MPI_HOST, MPI_IO, MPI_KEYVAL_INVALID, MPI_LASTUSEDCODE, MPI_TAG_UB, MPI_UNIVERSE_SIZE, MPI_WIN_BASE,
+    MPI_WIN_CREATE_FLAVOR, MPI_WIN_DISP_UNIT, MPI_WIN_MODEL, MPI_WIN_SIZE, MPI_WTIME_IS_GLOBAL,
 };
 use crate::error::Result;
 use crate::fail;
@@ -105,7 +108,11 @@ pub fn free_keyval(kind: Kind, keyval: i32) -> Result<()> {
 
 fn find_keyval(kind: Kind, number: i32) -> Result<Arc<Keyval>> {
     if number == MPI_KEYVAL_INVALID {
-        fail!(MPI_ERR_KEYVAL, "the keyval is MPI_KEYVAL_INVALID; make one with the create_keyval function for {}", kind.noun());
+        fail!(
+            MPI_ERR_KEYVAL,
+            "the keyval is MPI_KEYVAL_INVALID; make one with the create_keyval function for {}",
+            kind.noun()
+        );
     }
     if is_predefined(number) {
         fail!(MPI_ERR_KEYVAL, "keyval {number} is predefined; programs can only read it");
@@ -113,7 +120,9 @@ fn find_keyval(kind: Kind, number: i32) -> Result<Arc<Keyval>> {
     let found = KEYVALS.lock().as_ref().and_then(|keyvals| keyvals.get(&number).cloned());
     match found {
         Some(keyval) if keyval.kind == kind => Ok(keyval),
-        Some(keyval) => fail!(MPI_ERR_KEYVAL, "keyval {number} was made for {}, not for {}", keyval.kind.noun(), kind.noun()),
+        Some(keyval) => {
+            fail!(MPI_ERR_KEYVAL, "keyval {number} was made for {}, not for {}", keyval.kind.noun(), kind.noun())
+        }
         None => fail!(MPI_ERR_KEYVAL, "{number} is not a keyval, or it was freed"),
     }
 }
@@ -177,7 +186,8 @@ impl Attributes {
         self.entries.lock().is_empty()
     }
 
-    /// Sets a value; one already there is deleted first, as if by [`Attributes::delete`]. `object` is the handle that callbacks see.
+    /// Sets a value; one already there is deleted first, as if by [`Attributes::delete`]. `object` is the handle that
+    /// callbacks see.
     pub fn set(&self, object: usize, keyval: i32, value: usize) -> Result<()> {
         let keyval = match self.entry(keyval) {
             Some(old) => {
@@ -222,7 +232,8 @@ impl Attributes {
         }
     }
 
-    /// Fills `copy`, the attributes of a duplicate of `object`, as the copy rules say, in the order in which the values were set.
+    /// Fills `copy`, the attributes of a duplicate of `object`, as the copy rules say, in the order in which the values
+    /// were set.
     ///
     /// If a copy callback fails, what was copied before is deleted again, and the duplicate must be given up.
     pub fn copy_to(&self, object: usize, copy: &Attributes) -> Result<()> {

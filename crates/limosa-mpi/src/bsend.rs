@@ -1,9 +1,10 @@
 //! Buffered sends (MPI-5 section 3.6): the buffers that programs attach, and how much of them is in use.
 //!
-//! The bytes of buffered messages are kept on this library's heap; an attached buffer is the allowance for them. Each message takes its packed
-//! size and `MPI_BSEND_OVERHEAD` from the allowance until it has been sent.
+//! The bytes of buffered messages are kept on this library's heap; an attached buffer is the allowance for them. Each
+//! message takes its packed size and `MPI_BSEND_OVERHEAD` from the allowance until it has been sent.
 //!
-//! There is a buffer per process, and one per session and per communicator for those that attach one; `MPI_BUFFER_AUTOMATIC` is an allowance without limit.
+//! There is a buffer per process, and one per session and per communicator for those that attach one;
+//! `MPI_BUFFER_AUTOMATIC` is an allowance without limit.
 
 use crate::comm::Comm;
 use crate::consts::{MPI_BSEND_OVERHEAD, MPI_BUFFER_AUTOMATIC};
@@ -63,8 +64,8 @@ pub enum BufferOwner<'a> {
     Comm(&'a Comm),
 }
 
-/// The buffers attached in a world, by context of the communicator, which is even. That of a session is under the odd number beside twice its own; the
-/// process's is under key 0, which is no context.
+/// The buffers attached in a world, by context of the communicator, which is even. That of a session is under the odd
+/// number beside twice its own; the process's is under key 0, which is no context.
 #[derive(Default)]
 pub struct Buffers(Mutex<FxHashMap<u64, Arc<SendBuffer>>>);
 
@@ -98,10 +99,15 @@ fn key_of_session(number: u64) -> u64 {
     number << 1 | 1
 }
 
-/// The buffer for a message on this communicator: its own, or that of the session that it comes from, or that of the process.
+/// The buffer for a message on this communicator: its own, or that of the session that it comes from, or that of the
+/// process.
 fn buffer_for(comm: &Comm) -> Option<Arc<SendBuffer>> {
     let buffers = comm.world().buffers.0.lock();
-    let session = || Some(comm.group().session()).filter(|number| *number != 0).and_then(|number| buffers.get(&key_of_session(number)));
+    let session = || {
+        Some(comm.group().session())
+            .filter(|number| *number != 0)
+            .and_then(|number| buffers.get(&key_of_session(number)))
+    };
     buffers.get(&comm.context()).or_else(session).or_else(|| buffers.get(&0)).cloned()
 }
 
@@ -118,7 +124,8 @@ pub fn attach(place: BufferOwner<'_>, address: usize, bytes: usize) -> Result<()
     Ok(())
 }
 
-/// Detaches the buffer, after all messages in it have been sent; gives its address and length, both 0 if there was none.
+/// Detaches the buffer, after all messages in it have been sent; gives its address and length, both 0 if there was
+/// none.
 pub fn detach(place: BufferOwner<'_>) -> (usize, usize) {
     let Some(buffer) = find(place) else { return (0, 0) };
     buffer.flush(place.world());
@@ -147,7 +154,8 @@ pub(crate) fn send(comm: &Comm, world: u32, envelope: &Envelope, region: &Region
             buffer.used.fetch_sub(bytes, Ordering::AcqRel);
             fail!(
                 MPI_ERR_BUFFER,
-                "a buffered send of {} bytes needs {bytes} bytes of buffer, but {used} of the attached {} bytes are in use",
+                "a buffered send of {} bytes needs {bytes} bytes of buffer, but {used} of the attached {} bytes are in \
+                 use",
                 region.len(),
                 buffer.bytes
             );

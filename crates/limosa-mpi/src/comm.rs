@@ -1,21 +1,25 @@
 //! Communicators: a group and a context in which its members exchange messages (MPI-5 chapter 7).
 //!
 //! Contract
-//! - A [`Comm`] is shared as `Arc<Comm>`. Every operation holds its communicator, so that `MPI_Comm_free` does not affect operations under way.
-//!   Group, rank, context and topology never change; name, error handler, hints and attributes have locks of their own.
+//! - A [`Comm`] is shared as `Arc<Comm>`. Every operation holds its communicator, so that `MPI_Comm_free` does not
+//!   affect operations under way. Group, rank, context and topology never change; name, error handler, hints and
+//!   attributes have locks of their own.
 //! - All communicators here are intracommunicators.
 //!
-//! Contexts. A context is a 64-bit number that keeps the messages of one communicator apart from those of all others. Even numbers carry point
-//! to point traffic, the next odd number ([`Comm::coll_context`]) the traffic of collectives. All members must agree on the number of a new
-//! communicator, and they do so without a message: it is a mix ([`mix`](crate::mix::mix)) of
+//! Contexts. A context is a 64-bit number that keeps the messages of one communicator apart from those of all others.
+//! Even numbers carry point to point traffic, the next odd number ([`Comm::coll_context`]) the traffic of collectives.
+//! All members must agree on the number of a new communicator, and they do so without a message: it is a mix
+//! ([`mix`](crate::mix::mix)) of
 //! - the context of the parent,
-//! - the number of communicators that were made from the parent by collective calls before. The standard has all members make these calls in
-//!   the same order, so they count alike; a call that fails is counted as well, so that members stay in step;
-//! - a word that distinguishes the communicators that one call makes on disjoint sets of members, such as the colour of a split.
+//! - the number of communicators that were made from the parent by collective calls before. The standard has all
+//!   members make these calls in the same order, so they count alike; a call that fails is counted as well, so that
+//!   members stay in step;
+//! - a word that distinguishes the communicators that one call makes on disjoint sets of members, such as the colour of
+//!   a split.
 //!
-//! `MPI_Comm_create_group` is called by some members only, who count their calls per (group, tag) instead. Numbers are never reused: a late
-//! message of a freed communicator cannot reach a new one. The probability that two of n communicators get the same number is about
-//! n^2 / 2^64; for a million communicators one in twenty million.
+//! `MPI_Comm_create_group` is called by some members only, who count their calls per (group, tag) instead. Numbers are
+//! never reused: a late message of a freed communicator cannot reach a new one. The probability that two of n
+//! communicators get the same number is about n^2 / 2^64; for a million communicators one in twenty million.
 
 use std::any::Any;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -130,9 +134,11 @@ impl Comm {
         }
     }
 
-    /// The part of a freed communicator that operations under way still need: the members, the name, and the error handler.
+    /// The part of a freed communicator that operations under way still need: the members, the name, and the error
+    /// handler.
     fn remnant(&self) -> Comm {
-        let remnant = Comm::bare(self.world.clone(), self.context, self.group.clone(), self.rank, self.errhandler(), None);
+        let remnant =
+            Comm::bare(self.world.clone(), self.context, self.group.clone(), self.rank, self.errhandler(), None);
         remnant.set_name(&self.name());
         remnant.handle.store(self.handle.load(Ordering::Relaxed), Ordering::Relaxed);
         remnant.freed.store(true, Ordering::Release);
@@ -196,7 +202,8 @@ impl Comm {
         self.group.world_rank(self.rank as usize).expect("this process is a member")
     }
 
-    /// World rank of the member at `rank`. `MPI_PROC_NULL` and `MPI_ANY_SOURCE` are not members: callers test for them first.
+    /// World rank of the member at `rank`. `MPI_PROC_NULL` and `MPI_ANY_SOURCE` are not members: callers test for them
+    /// first.
     #[inline]
     pub fn world_rank_of(&self, rank: i32) -> Result<u32> {
         self.partner(rank, "rank")
@@ -328,7 +335,8 @@ impl Comm {
 
     /// Frees the communicator for its user (`MPI_Comm_free`): attributes are deleted, and no new operation may begin.
     ///
-    /// If a delete callback fails, the communicator is not freed. Operations under way hold the communicator themselves and end as usual.
+    /// If a delete callback fails, the communicator is not freed. Operations under way hold the communicator themselves
+    /// and end as usual.
     pub fn free(self: &Arc<Comm>) -> Result<()> {
         if self.predefined {
             fail!(MPI_ERR_COMM, "{} is predefined and cannot be freed", self.describe());

@@ -1,6 +1,7 @@
 //! The standard's constants, generated from `api/mpi5.json`.
 //!
-//! Handles are `i32` values, as `MPI_Comm_toint` and its siblings return them; addresses with a meaning (`MPI_IN_PLACE`) are `usize`.
+//! Handles are `i32` values, as `MPI_Comm_toint` and its siblings return them; addresses with a meaning
+//! (`MPI_IN_PLACE`) are `usize`.
 
 /// An MPI error class or user-defined error code.
 pub type ErrorClass = i32;

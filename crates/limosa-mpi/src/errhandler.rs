@@ -1,10 +1,10 @@
 //! Error handlers: what happens when a call fails (MPI-5 section 9.3).
 //!
 //! Contract
-//! - An [`Errhandler`] is immutable and shared as `Arc<Errhandler>`; objects hold the handler in force themselves, so that freeing the handle of
-//!   a handler changes nothing for the objects that use it.
-//! - The predefined handlers are one object each, so that they can be recognised, and fit every kind of object. A user's handler fits the kind
-//!   that it was made for.
+//! - An [`Errhandler`] is immutable and shared as `Arc<Errhandler>`; objects hold the handler in force themselves, so
+//!   that freeing the handle of a handler changes nothing for the objects that use it.
+//! - The predefined handlers are one object each, so that they can be recognised, and fit every kind of object. A
+//!   user's handler fits the kind that it was made for.
 //! - This module only says *which* handler is in force. The ABI layer runs it, without any lock held.
 
 use std::sync::atomic::AtomicUsize;
@@ -96,7 +96,12 @@ impl Errhandler {
     pub fn check_fits(&self, scope: Scope) -> Result<()> {
         match &self.action {
             Action::User(made_for, _) if *made_for != scope => {
-                fail!(MPI_ERR_ERRHANDLER, "the error handler was made for {}, not for {}", made_for.noun(), scope.noun())
+                fail!(
+                    MPI_ERR_ERRHANDLER,
+                    "the error handler was made for {}, not for {}",
+                    made_for.noun(),
+                    scope.noun()
+                )
             }
             _ => Ok(()),
         }

@@ -1,8 +1,10 @@
 //! Error classes, codes and strings, predefined and the program's own (MPI-5 sections 9.4 and 9.5).
 //!
-//! - The library's own error codes are the predefined classes, and codes that carry a sentence ([`carrying`]), which have bit 30 set.
-//! - The program adds classes and codes, which are numbered from `MPI_ERR_LASTCODE + 1`, below bit 30; a class is also a code. Numbers that were
-//!   removed are not given out again. `MPI_LASTUSEDCODE` is about these alone, as the standard has it.
+//! - The library's own error codes are the predefined classes, and codes that carry a sentence ([`carrying`]), which
+//!   have bit 30 set.
+//! - The program adds classes and codes, which are numbered from `MPI_ERR_LASTCODE + 1`, below bit 30; a class is also
+//!   a code. Numbers that were removed are not given out again. `MPI_LASTUSEDCODE` is about these alone, as the
+//!   standard has it.
 //! - All of this works before initialisation and after finalisation, from any thread.
 
 use std::borrow::Cow;
@@ -70,7 +72,8 @@ fn carried_class(code: i32) -> Option<ErrorClass> {
     TEXTS.get(error_detail::place(code)?).map(|entry| entry.0)
 }
 
-/// A code of a class for an error in `function`, whose string will be both of these. The class itself if it is not a predefined one.
+/// A code of a class for an error in `function`, whose string will be both of these. The class itself if it is not a
+/// predefined one.
 pub fn carrying(class: ErrorClass, function: &str, detail: &str) -> i32 {
     // Processes start with different numbers, so that a code from another process does not name a sentence of this one.
     let origin = std::process::id().wrapping_mul(0x9e37_79b1);
@@ -150,8 +153,8 @@ pub fn last_used() -> i32 {
     REGISTRY.lock().last
 }
 
-/// What `MPI_Error_string` says: the sentence that the code carries, as long as it is kept, otherwise name and text of the class; for codes that
-/// the program added, its own text.
+/// What `MPI_Error_string` says: the sentence that the code carries, as long as it is kept, otherwise name and text of
+/// the class; for codes that the program added, its own text.
 pub fn string(code: i32) -> Result<String> {
     let class = class_of(code)?;
     if let Some(sentence) = SENTENCES.sentence(code) {
@@ -280,12 +283,16 @@ mod tests {
 
     #[test]
     fn a_code_carries_a_sentence_until_others_need_its_place() {
-        for (class, meaning) in
-            [(MPI_ERR_RANK, "MPI_ERR_RANK: invalid rank"), (MPI_T_ERR_INVALID_NAME, "MPI_T_ERR_INVALID_NAME: invalid name")]
-        {
+        for (class, meaning) in [
+            (MPI_ERR_RANK, "MPI_ERR_RANK: invalid rank"),
+            (MPI_T_ERR_INVALID_NAME, "MPI_T_ERR_INVALID_NAME: invalid name"),
+        ] {
             let code = carrying(class, "MPI_Send", "destination rank 7 is not in the communicator, which has 4 ranks");
             assert!(code > MPI_ERR_LASTCODE && class_of(code) == Ok(class));
-            assert_eq!(string(code).unwrap(), "MPI_Send: destination rank 7 is not in the communicator, which has 4 ranks");
+            assert_eq!(
+                string(code).unwrap(),
+                "MPI_Send: destination rank 7 is not in the communicator, which has 4 ranks"
+            );
             for _ in 0..1024 {
                 assert_ne!(carrying(class, "MPI_Send", "another"), code);
             }

@@ -1,5 +1,5 @@
-//! Error codes that carry a sentence: what `MPI_Error_string` says of the code that a failed call returned (MPI-5 section 9.4, which leaves
-//! the codes to the library and fixes only the classes).
+//! Error codes that carry a sentence: what `MPI_Error_string` says of the code that a failed call returned (MPI-5
+//! section 9.4, which leaves the codes to the library and fixes only the classes).
 //!
 //! ```text
 //! bit 31   30   29..23   22..0
@@ -7,12 +7,14 @@
 //! ```
 //!
 //! Contract
-//! - [`Ring::keep`] stores a sentence and returns its code. The code contains the class, as its index in the table of classes, and can always be
-//!   read, in any process. The sentence stays until its slot is used again; [`Ring::sentence`] then returns nothing, never another sentence.
+//! - [`Ring::keep`] stores a sentence and returns its code. The code contains the class, as its index in the table of
+//!   classes, and can always be read, in any process. The sentence stays until its slot is used again;
+//!   [`Ring::sentence`] then returns nothing, never another sentence.
 //! - Numbers repeat after 2^23 sentences. A code that old could name a newer sentence of its class.
 //! - Place 0 is the class `MPI_SUCCESS`, which no error has: `1 << 30` is not a code.
-//! - Storing a sentence neither waits for another thread nor allocates memory. It works in a forked child, whatever the other threads of the
-//!   parent were doing, and when memory has run out. If the slot is in use at that moment, the error has no sentence.
+//! - Storing a sentence neither waits for another thread nor allocates memory. It works in a forked child, whatever the
+//!   other threads of the parent were doing, and when memory has run out. If the slot is in use at that moment, the
+//!   error has no sentence.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -58,7 +60,10 @@ pub(crate) struct Ring<const N: usize> {
 
 impl<const N: usize> Ring<N> {
     pub(crate) const fn new() -> Ring<N> {
-        assert!(N.is_power_of_two() && N < NUMBERS as usize, "slots must follow each other when the numbers start again");
+        assert!(
+            N.is_power_of_two() && N < NUMBERS as usize,
+            "slots must follow each other when the numbers start again"
+        );
         Ring { slots: [const { Mutex::new(Slot::EMPTY) }; N], kept: AtomicU32::new(0) }
     }
 
@@ -66,7 +71,8 @@ impl<const N: usize> Ring<N> {
         &self.slots[code as usize % N]
     }
 
-    /// A code for this error; `None` if it can have none. `origin` is the number of the ring's first sentence, the same at every call.
+    /// A code for this error; `None` if it can have none. `origin` is the number of the ring's first sentence, the same
+    /// at every call.
     pub(crate) fn keep(&self, origin: u32, place: usize, function: &str, detail: &str) -> Option<i32> {
         if place == 0 || place >= PLACES {
             return None;
@@ -124,8 +130,9 @@ mod tests {
         // From 0, and across the end of the numbers.
         for origin in [0, NUMBERS - 6, u32::MAX - 6] {
             let ring = Ring::<4>::new();
-            let kept: Vec<(i32, String)> =
-                (0..20).map(|i| (ring.keep(origin, 1 + i % 3, "MPI_Recv", &i.to_string()).unwrap(), format!("MPI_Recv: {i}"))).collect();
+            let kept: Vec<(i32, String)> = (0..20)
+                .map(|i| (ring.keep(origin, 1 + i % 3, "MPI_Recv", &i.to_string()).unwrap(), format!("MPI_Recv: {i}")))
+                .collect();
             let (old, last) = kept.split_at(16);
             for (i, (code, _)) in old.iter().enumerate() {
                 assert_eq!((place(*code), ring.sentence(*code)), (Some(1 + i % 3), None), "{i} from {origin}");
@@ -143,9 +150,16 @@ mod tests {
         for lead in ["x", "xx"] {
             let code = ring.keep(0, 1, lead, &"é".repeat(LONGEST)).unwrap();
             let text = ring.sentence(code).unwrap();
-            assert!((LONGEST - 1..=LONGEST).contains(&text.len()) && !text.contains(char::REPLACEMENT_CHARACTER), "{text}");
+            assert!(
+                (LONGEST - 1..=LONGEST).contains(&text.len()) && !text.contains(char::REPLACEMENT_CHARACTER),
+                "{text}"
+            );
         }
-        assert_eq!(ring.sentence(ring.keep(0, 1, "f", "short").unwrap()).unwrap(), "f: short", "nothing of a longer one is left");
+        assert_eq!(
+            ring.sentence(ring.keep(0, 1, "f", "short").unwrap()).unwrap(),
+            "f: short",
+            "nothing of a longer one is left"
+        );
     }
 
     #[test]
@@ -165,9 +179,12 @@ mod tests {
     /// Every thread keeps sentences and reads them back; returns how many it found, none of which is another's.
     fn found<const N: usize>(ring: &Ring<N>) -> usize {
         let one = |thread: usize| {
-            let kept: Vec<_> = (0..EACH).map(|i| (ring.keep(0, 1, "f", &format!("{thread} {i}")), format!("f: {thread} {i}"))).collect();
-            let read =
-                |(code, text): &(Option<i32>, String)| code.and_then(|code| ring.sentence(code)).inspect(|read| assert_eq!(read, text));
+            let kept: Vec<_> = (0..EACH)
+                .map(|i| (ring.keep(0, 1, "f", &format!("{thread} {i}")), format!("f: {thread} {i}")))
+                .collect();
+            let read = |(code, text): &(Option<i32>, String)| {
+                code.and_then(|code| ring.sentence(code)).inspect(|read| assert_eq!(read, text))
+            };
             kept.iter().filter_map(read).count()
         };
         thread::scope(|scope| {

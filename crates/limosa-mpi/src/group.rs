@@ -1,12 +1,12 @@
 //! Groups: ordered sets of processes (MPI-5 section 7.3).
 //!
 //! Contract
-//! - A [`Group`] is immutable and shared as `Arc<Group>`. Its members are *world ranks*: positions in the job, the same number in every
-//!   process. A rank inside a group is a position in its list of members.
-//! - Every operation that takes ranks from the user checks them: a rank outside the group is `MPI_ERR_RANK`, and no rank may appear twice
-//!   where the result would then contain a process twice or the standard asks for distinct ranks.
-//! - Finding a process's rank takes constant time: by arithmetic where the members are evenly spaced (the world, its halves, rows and columns
-//!   of a grid), by a table made on first use otherwise.
+//! - A [`Group`] is immutable and shared as `Arc<Group>`. Its members are *world ranks*: positions in the job, the same
+//!   number in every process. A rank inside a group is a position in its list of members.
+//! - Every operation that takes ranks from the user checks them: a rank outside the group is `MPI_ERR_RANK`, and no
+//!   rank may appear twice where the result would then contain a process twice or the standard asks for distinct ranks.
+//! - Finding a process's rank takes constant time: by arithmetic where the members are evenly spaced (the world, its
+//!   halves, rows and columns of a grid), by a table made on first use otherwise.
 //! - [`Group::content_hash`] depends on the members and their order only, so all processes compute the same value.
 
 use std::sync::{Arc, LazyLock, OnceLock};
@@ -35,7 +35,8 @@ pub type RankRange = [i32; 3];
 
 /// Members of a group, in order.
 enum Members {
-    /// `len` members: `first`, `first + stride`, ... The stride is not zero, and one when there are fewer than two members.
+    /// `len` members: `first`, `first + stride`, ... The stride is not zero, and one when there are fewer than two
+    /// members.
     Even { first: u32, stride: i64, len: u32 },
     /// Any other order. The table from world rank to rank is made when it is first asked for.
     List { ranks: Box<[u32]>, index: OnceLock<FxHashMap<u32, u32>> },
@@ -109,7 +110,9 @@ impl Group {
     #[inline]
     pub fn world_rank(&self, rank: usize) -> Option<u32> {
         match &self.members {
-            Members::Even { first, stride, len } => (rank < *len as usize).then(|| (i64::from(*first) + rank as i64 * stride) as u32),
+            Members::Even { first, stride, len } => {
+                (rank < *len as usize).then(|| (i64::from(*first) + rank as i64 * stride) as u32)
+            }
             Members::List { ranks, .. } => ranks.get(rank).copied(),
         }
     }
@@ -123,9 +126,12 @@ impl Group {
                 let rank = distance / stride;
                 (distance % stride == 0 && rank >= 0 && rank < i64::from(*len)).then_some(rank as u32)
             }
-            Members::List { ranks, .. } if ranks.len() <= SHORT_LIST => ranks.iter().position(|&r| r == world_rank).map(|at| at as u32),
+            Members::List { ranks, .. } if ranks.len() <= SHORT_LIST => {
+                ranks.iter().position(|&r| r == world_rank).map(|at| at as u32)
+            }
             Members::List { ranks, index } => {
-                let index = index.get_or_init(|| ranks.iter().enumerate().map(|(at, &world)| (world, at as u32)).collect());
+                let index =
+                    index.get_or_init(|| ranks.iter().enumerate().map(|(at, &world)| (world, at as u32)).collect());
                 index.get(&world_rank).copied()
             }
         }
@@ -159,7 +165,8 @@ impl Group {
         self.iter().all(|world_rank| other.rank_of(world_rank).is_some())
     }
 
-    /// The rank in `other` of the process with rank `rank` here; `MPI_UNDEFINED` if it is not a member there. `MPI_PROC_NULL` stays itself.
+    /// The rank in `other` of the process with rank `rank` here; `MPI_UNDEFINED` if it is not a member there.
+    /// `MPI_PROC_NULL` stays itself.
     pub fn translate(&self, rank: i32, other: &Group) -> Result<i32> {
         if rank == MPI_PROC_NULL {
             return Ok(MPI_PROC_NULL);
@@ -227,7 +234,11 @@ impl Group {
         let mut seen = FxHashSet::default();
         for (at, rank) in ranks.enumerate() {
             if usize::try_from(rank).map_or(true, |rank| rank >= self.size()) {
-                fail!(MPI_ERR_RANK, "entry {at} of the list of ranks is {rank}, but the group has {}", ranks_of(self.size()));
+                fail!(
+                    MPI_ERR_RANK,
+                    "entry {at} of the list of ranks is {rank}, but the group has {}",
+                    ranks_of(self.size())
+                );
             }
             if !seen.insert(rank) {
                 fail!(MPI_ERR_RANK, "entry {at} repeats rank {rank}; every rank may be listed once only");
@@ -236,7 +247,8 @@ impl Group {
         Ok(seen)
     }
 
-    /// The ranks that the triplets stand for. Range ends are checked before anything is expanded, so that a wild triplet costs nothing.
+    /// The ranks that the triplets stand for. Range ends are checked before anything is expanded, so that a wild
+    /// triplet costs nothing.
     fn expand(&self, ranges: &[RankRange]) -> Result<Vec<i32>> {
         let mut ranks = Vec::new();
         for (at, &[first, last, stride]) in ranges.iter().enumerate() {
@@ -244,7 +256,10 @@ impl Group {
                 fail!(MPI_ERR_ARG, "range {at} is ({first}, {last}, 0), but the stride must not be zero");
             }
             if (stride > 0 && first > last) || (stride < 0 && first < last) {
-                fail!(MPI_ERR_ARG, "range {at} is ({first}, {last}, {stride}), but its stride leads away from its last rank");
+                fail!(
+                    MPI_ERR_ARG,
+                    "range {at} is ({first}, {last}, {stride}), but its stride leads away from its last rank"
+                );
             }
             let (first, last, stride) = (i64::from(first), i64::from(last), i64::from(stride));
             let end = first + (last - first) / stride * stride;

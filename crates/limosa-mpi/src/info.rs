@@ -42,12 +42,14 @@ impl Info {
 
     /// The start of this process as `MPI_Info_create_env` describes it (MPI-5 section 11.5.1).
     ///
-    /// `argv` is the program's command line; if it is empty, that of the operating system is taken. Unknown values are left out.
+    /// `argv` is the program's command line; if it is empty, that of the operating system is taken. Unknown values are
+    /// left out.
     pub fn environment(argv: &[Vec<u8>]) -> Arc<Info> {
         Info::with(environment_pairs(argv, MAXPROCS.load(Ordering::Relaxed)), false)
     }
 
-    /// The predefined object `MPI_INFO_ENV`, as far as the start of this process is known now: to be made again after initialisation.
+    /// The predefined object `MPI_INFO_ENV`, as far as the start of this process is known now: to be made again after
+    /// initialisation.
     pub fn predefined_environment() -> Arc<Info> {
         Info::with(environment_pairs(&[], MAXPROCS.load(Ordering::Relaxed)), true)
     }
@@ -116,7 +118,11 @@ impl Info {
         let pairs = self.pairs.lock();
         match usize::try_from(n).ok().and_then(|n| pairs.get(n)) {
             Some(pair) => Ok(pair.key.to_vec()),
-            None => fail!(MPI_ERR_ARG, "key number {n} is asked for, but the info object has {} keys, counted from 0", pairs.len()),
+            None => fail!(
+                MPI_ERR_ARG,
+                "key number {n} is asked for, but the info object has {} keys, counted from 0",
+                pairs.len()
+            ),
         }
     }
 
@@ -155,7 +161,8 @@ fn text(bytes: &[u8]) -> std::borrow::Cow<'_, str> {
 /// Number of processes that the launcher was asked for; 0 if not known.
 static MAXPROCS: AtomicU32 = AtomicU32::new(0);
 
-/// Notes the number of processes that the launcher was asked for, for info objects about the environment made from now on.
+/// Notes the number of processes that the launcher was asked for, for info objects about the environment made from now
+/// on.
 pub fn set_maxprocs(processes: u32) {
     MAXPROCS.store(processes, Ordering::Relaxed);
 }
@@ -185,7 +192,9 @@ fn environment_pairs(argv: &[Vec<u8>], maxprocs: u32) -> Vec<Pair> {
 fn command_line() -> Vec<Vec<u8>> {
     let from_arguments = || std::env::args_os().map(|arg| OsStr::as_bytes(&arg).to_vec()).collect();
     match std::fs::read("/proc/self/cmdline") {
-        Ok(bytes) if !bytes.is_empty() => bytes.strip_suffix(&[0]).unwrap_or(&bytes).split(|&b| b == 0).map(<[u8]>::to_vec).collect(),
+        Ok(bytes) if !bytes.is_empty() => {
+            bytes.strip_suffix(&[0]).unwrap_or(&bytes).split(|&b| b == 0).map(<[u8]>::to_vec).collect()
+        }
         _ => from_arguments(),
     }
 }

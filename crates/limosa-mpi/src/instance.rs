@@ -1,6 +1,8 @@
-//! What `MPI_Init` makes (MPI-5 section 11.2): the world model's two communicators, in the world of the process's job. Made once.
+//! What `MPI_Init` makes (MPI-5 section 11.2): the world model's two communicators, in the world of the process's job.
+//! Made once.
 //!
-//! The world model and each session are users of that world ([`enter`], [`leave`]); while there is any, this process takes part in the job.
+//! The world model and each session are users of that world ([`enter`], [`leave`]); while there is any, this process
+//! takes part in the job.
 
 use crate::attr;
 use crate::comm::Comm;
@@ -109,8 +111,8 @@ impl Instance {
         &self.comm_self
     }
 
-    /// Ends the world model (`MPI_Finalize`): deletes the attributes of `MPI_COMM_SELF`, last set first deleted, then those of `MPI_COMM_WORLD`, and
-    /// leaves the world.
+    /// Ends the world model (`MPI_Finalize`): deletes the attributes of `MPI_COMM_SELF`, last set first deleted, then
+    /// those of `MPI_COMM_WORLD`, and leaves the world.
     ///
     /// # Errors
     /// Those of delete callbacks.
@@ -123,7 +125,8 @@ impl Instance {
     }
 }
 
-/// Ends all processes of the job (`MPI_Abort`). Before anybody has joined it, or in a forked child, it ends this process.
+/// Ends all processes of the job (`MPI_Abort`). Before anybody has joined it, or in a forked child, it ends this
+/// process.
 pub fn abort(code: i32, message: &str) -> ! {
     match Job::current() {
         Some(job) if world().is_some() && !fork::in_child() => job.abort(code, message),

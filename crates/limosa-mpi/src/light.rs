@@ -1,7 +1,8 @@
-//! Requests without an object: non-blocking sends and receives live in the engine alone, under a short name that becomes their handle.
+//! Requests without an object: non-blocking sends and receives live in the engine alone, under a short name that
+//! becomes their handle.
 //!
-//! The common calls, waiting for and testing such requests, take the engine's lock once. For all other calls [`object`] makes an object for the
-//! duration of the call.
+//! The common calls, waiting for and testing such requests, take the engine's lock once. For all other calls [`object`]
+//! makes an object for the duration of the call.
 
 use crate::consts::MPI_ANY_TAG;
 use crate::observe::{Awaits, Waiting};
@@ -34,21 +35,25 @@ fn end_of(is_send: bool, completion: Completion) -> End {
     }
 }
 
-/// Waits for `n` requests and takes their ends: `name(i)` is the name of the i-th, `None` if there is nothing to wait for; `done` gets index,
-/// the communicator's handle and the end, and must not call the library.
+/// Waits for `n` requests and takes their ends: `name(i)` is the name of the i-th, `None` if there is nothing to wait
+/// for; `done` gets index, the communicator's handle and the end, and must not call the library.
 ///
 /// # Errors
 /// The first `i` whose name is none.
 #[inline]
-pub fn wait_each(n: usize, name: impl Fn(usize) -> Option<Short>, mut done: impl FnMut(usize, usize, End)) -> Result<(), usize> {
+pub fn wait_each(
+    n: usize,
+    name: impl Fn(usize) -> Option<Short>,
+    mut done: impl FnMut(usize, usize, End),
+) -> Result<(), usize> {
     let list = |tell: &mut dyn FnMut(Awaits<'_>)| list_awaits((0..n).filter_map(&name), tell);
-    of_light_requests()
-        .engine()
-        .wait_each(n, &name, &Waiting::several(&list, true), |i, note, is_send, completion| done(i, note, end_of(is_send, completion)))
+    of_light_requests().engine().wait_each(n, &name, &Waiting::several(&list, true), |i, note, is_send, completion| {
+        done(i, note, end_of(is_send, completion))
+    })
 }
 
-/// As [`wait_each`], if all requests have ended without an error; false if not, and nothing has happened then. `done` is called for all `n`, with
-/// what a receive has received.
+/// As [`wait_each`], if all requests have ended without an error; false if not, and nothing has happened then. `done`
+/// is called for all `n`, with what a receive has received.
 #[inline(always)]
 pub fn try_wait(n: usize, awaited: impl Fn(usize) -> Awaited, done: impl FnMut(usize, Option<Received>)) -> bool {
     of_job_if_any().and_then(|world| world.engine_if_any()).is_some_and(|engine| engine.try_wait(n, awaited, done))
@@ -59,14 +64,19 @@ pub fn try_wait(n: usize, awaited: impl Fn(usize) -> Awaited, done: impl FnMut(u
 /// # Errors
 /// [`Unknown`].
 pub fn test(short: Short) -> Result<Option<(usize, End)>, Unknown> {
-    Ok(of_light_requests().engine().test_one(short)?.map(|(note, is_send, completion)| (note, end_of(is_send, completion))))
+    Ok(of_light_requests()
+        .engine()
+        .test_one(short)?
+        .map(|(note, is_send, completion)| (note, end_of(is_send, completion))))
 }
 
 /// Lists what those of these requests wait for that have not ended.
 #[cold]
 fn list_awaits(shorts: impl Iterator<Item = Short>, tell: &mut dyn FnMut(Awaits<'_>)) {
     for label in shorts.filter_map(|short| of_light_requests().engine().open_label(short)) {
-        if let Some(awaits) = awaits_message(of_light_requests().comms.find(label.context).as_ref(), label.is_send, label.peer, label.tag) {
+        if let Some(awaits) =
+            awaits_message(of_light_requests().comms.find(label.context).as_ref(), label.is_send, label.peer, label.tag)
+        {
             tell(awaits);
         }
     }

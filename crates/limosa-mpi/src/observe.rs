@@ -1,6 +1,7 @@
 //! What a blocked call writes on the status board, for `limosa ps` and the hang doctor.
 //!
-//! The fast path costs one thread-local store per call ([`entering`]); everything else is done when a call is about to sleep.
+//! The fast path costs one thread-local store per call ([`entering`]); everything else is done when a call is about to
+//! sleep.
 
 use crate::comm::Comm;
 use limosa_job::Asleep;
@@ -191,7 +192,8 @@ impl Observer for Waiting<'_> {
                     names.push(awaits.comm().describe());
                     waits.push(awaits.record(""));
                 });
-                let waits: Vec<Wait<'_>> = waits.into_iter().zip(&names).map(|(wait, comm)| Wait { comm, ..wait }).collect();
+                let waits: Vec<Wait<'_>> =
+                    waits.into_iter().zip(&names).map(|(wait, comm)| Wait { comm, ..wait }).collect();
                 seat.blocked(&Blocked { call, waits: &waits, all: *all })
             }
             What::Nothing => seat.blocked(&Blocked { call, waits: &[], all: true }),

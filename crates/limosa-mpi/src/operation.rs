@@ -1,27 +1,29 @@
 //! Operations: whatever a request can be waiting for, behind one interface.
 //!
-//! A [`Request`](crate::request::Request) holds one operation and does not know its kind: a send or a receive in the engine, a collective, or
-//! anything else that the standard lets a program wait for. A new kind implements [`Operation`]. The code of requests, of the calls that wait
-//! for several requests, and of the hang report does not change.
+//! A [`Request`](crate::request::Request) holds one operation and does not know its kind: a send or a receive in the
+//! engine, a collective, or anything else that the standard lets a program wait for. A new kind implements
+//! [`Operation`]. The code of requests, of the calls that wait for several requests, and of the hang report does not
+//! change.
 //!
 //! # Who calls what
 //!
 //! | method | called by | with the engine's lock | meanwhile |
 //! |---|---|---|---|
-//! | `start` | `MPI_Start`, or the call that makes a started request | no | no other method runs: the operation is not under way |
+//! | `start` | `MPI_Start`, or the call that makes a started request | no | no other method: it is not under way |
 //! | `progress`, `look` | any call that tests or waits | no | other threads may be in any method but `start` |
 //! | `is_ready` | a thread that waits | **yes**: it must not call the engine, wait, or run user code | as above |
 //! | `wait` | `MPI_Wait` and `MPI_Waitall` | no | as above |
-//! | `begin_sleep` | a thread that waits for one of several requests, before it looks for the last time and sleeps | **yes** | as above |
+//! | `begin_sleep` | a thread that waits for several requests, before its last look and sleep | **yes** | as above |
 //! | `end_sleep` | the same thread, once for each `begin_sleep` | no | as above |
 //! | `finish` | the call that completes the request | no | only one thread is in `finish` or `release` |
 //! | `cancel`, `release` | `MPI_Cancel`, `MPI_Request_free` | no | as above |
 //! | `keeps_shared_memory` | `MPI_Request_free` | no | as above |
 //! | `awaits` | the thread that waits, when it is about to sleep | no | as above |
 //!
-//! The request's lock-free state ([`StateWord`]) ensures that `finish` is called until it has returned the end once for each start, and that the
-//! next `start` comes after that. The operation ensures that a thread that waits in the engine wakes when `is_ready` becomes true. A message wakes
-//! the thread anyway; an operation that ends in another way calls [`Engine::notify`](limosa_p2p::Engine::notify).
+//! The request's lock-free state ([`StateWord`]) ensures that `finish` is called until it has returned the end once for
+//! each start, and that the next `start` comes after that. The operation ensures that a thread that waits in the engine
+//! wakes when `is_ready` becomes true. A message wakes the thread anyway; an operation that ends in another way calls
+//! [`Engine::notify`](limosa_p2p::Engine::notify).
 
 use crate::comm::Comm;
 use crate::error::{Error, Result, error_of};
@@ -39,13 +41,16 @@ pub trait Operation: Send + Sync {
     /// Those of the kind; the operation is then not under way.
     fn start(self: Arc<Self>) -> Result<()>;
 
-    /// Does the remaining local work; true when the operation has ended. Makes no progress in the engine: the caller does that.
+    /// Does the remaining local work; true when the operation has ended. Makes no progress in the engine: the caller
+    /// does that.
     fn progress(&self) -> bool;
 
-    /// True if it has ended, or [`Operation::progress`] would bring it further. Called with the engine's lock, of which `view` is the contents.
+    /// True if it has ended, or [`Operation::progress`] would bring it further. Called with the engine's lock, of which
+    /// `view` is the contents.
     fn is_ready(&self, view: &View<'_>) -> bool;
 
-    /// Does the remaining local work and returns the end, with its error if it failed; `None` if the operation has not ended.
+    /// Does the remaining local work and returns the end, with its error if it failed; `None` if the operation has not
+    /// ended.
     fn finish(&self) -> Option<End>;
 
     /// A copy of the end of an operation that has ended; `finish` can still be called (`MPI_Request_get_status`).
@@ -63,8 +68,8 @@ pub trait Operation: Send + Sync {
     /// `MPI_ERR_REQUEST` for kinds that cannot be freed while they are under way.
     fn release(&self) -> Result<()>;
 
-    /// Waits until it has ended. Returns false at once for a kind that the engine waits for, which must have ended as soon as it is
-    /// ready.
+    /// Waits until it has ended. Returns false at once for a kind that the engine waits for, which must have ended as
+    /// soon as it is ready.
     fn wait(&self, _waiting: &Waiting<'_>) -> bool {
         false
     }
@@ -102,7 +107,13 @@ pub struct End {
 impl End {
     /// The end of an inactive request: the empty status (MPI-5 section 3.7.3).
     pub fn empty() -> End {
-        End { source: crate::consts::MPI_ANY_SOURCE, tag: crate::consts::MPI_ANY_TAG, bytes: 0, cancelled: false, error: None }
+        End {
+            source: crate::consts::MPI_ANY_SOURCE,
+            tag: crate::consts::MPI_ANY_TAG,
+            bytes: 0,
+            cancelled: false,
+            error: None,
+        }
     }
 
     /// The end of a receive from `MPI_PROC_NULL`.
@@ -167,15 +178,22 @@ impl Operation for Completed {
 }
 
 /// What a send or a receive waits for.
-pub(crate) fn awaits_message(comm: Option<&Arc<Comm>>, is_send: bool, peer: Option<i32>, tag: Option<i32>) -> Option<Awaits<'_>> {
+pub(crate) fn awaits_message(
+    comm: Option<&Arc<Comm>>,
+    is_send: bool,
+    peer: Option<i32>,
+    tag: Option<i32>,
+) -> Option<Awaits<'_>> {
     let comm = comm?;
     Some(if is_send { Awaits::Send { comm, dest: peer, tag } } else { Awaits::Receive { comm, source: peer, tag } })
 }
 
-/// State and number of an operation in one atomic word, so that a step on behalf of one start cannot touch the next one.
+/// State and number of an operation in one atomic word, so that a step on behalf of one start cannot touch the next
+/// one.
 ///
-/// An operation may be started again, under another number, as soon as it has ended. A thread that read the state before the restart must not
-/// change the state after it. Every transition therefore names the number that it expects, and fails if the word has another one.
+/// An operation may be started again, under another number, as soon as it has ended. A thread that read the state
+/// before the restart must not change the state after it. Every transition therefore names the number that it expects,
+/// and fails if the word has another one.
 ///
 /// ```text
 /// 63                              3 2      0
@@ -216,7 +234,8 @@ impl StateWord {
         Moment { number: word >> StateWord::SHIFT, state: word as u8 % StateWord::STATES }
     }
 
-    /// Changes the state of start `number` from one to another; false, without a change, if the word has another state or number.
+    /// Changes the state of start `number` from one to another; false, without a change, if the word has another state
+    /// or number.
     #[inline]
     #[must_use]
     pub fn advance(&self, number: u64, from: u8, to: u8) -> bool {
@@ -224,7 +243,8 @@ impl StateWord {
         self.0.compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 
-    /// Sets the state of start `number`. Only for the thread that alone may change the word now: the one that starts or finishes it.
+    /// Sets the state of start `number`. Only for the thread that alone may change the word now: the one that starts or
+    /// finishes it.
     #[inline]
     pub fn set(&self, number: u64, state: u8) {
         self.0.store(StateWord::pack(number, state), Ordering::Release);

@@ -131,19 +131,23 @@ pub fn send(comm: &Arc<Comm>, region: Region, dest: i32, tag: i32, mode: SendMod
         SendMode::Synchronous => Mode::Synchronous,
         SendMode::Standard | SendMode::Ready => Mode::Standard,
     };
-    comm.engine().send_blocking(world, &envelope(comm, tag), region, mode, &Waiting::send(comm, dest, tag)).map_err(error_of)
+    comm.engine()
+        .send_blocking(world, &envelope(comm, tag), region, mode, &Waiting::send(comm, dest, tag))
+        .map_err(error_of)
 }
 
 /// Sends in standard mode if that can be done immediately.
 ///
-/// As for all functions named `try_...`, false (or `None`) means that nothing has happened, for whatever reason: the ordinary function finds it.
+/// As for all functions named `try_...`, false (or `None`) means that nothing has happened, for whatever reason: the
+/// ordinary function finds it.
 #[inline(always)]
 pub fn try_send(comm: &Comm, bytes: &[u8], dest: i32, tag: i32) -> bool {
     let Some(peer) = comm.group().world_rank(dest as usize) else { return false };
     tag >= 0 && comm.engine_if_any().is_some_and(|engine| engine.try_send(peer, &envelope(comm, tag), bytes))
 }
 
-/// The pattern of a receive, and the peer that it asks for by name; `None` if these arguments are not those of an ordinary receive.
+/// The pattern of a receive, and the peer that it asks for by name; `None` if these arguments are not those of an
+/// ordinary receive.
 #[inline(always)]
 fn fast_pattern(comm: &Comm, source: i32, tag: i32) -> Option<(Pattern, Option<u32>)> {
     let tag = match tag {
@@ -229,7 +233,8 @@ pub fn isend(comm: &Arc<Comm>, region: Region, dest: i32, tag: i32, mode: SendMo
 /// Receives and waits.
 ///
 /// # Errors
-/// `MPI_ERR_RANK`, `MPI_ERR_TAG`. If the message was too long, the end's `error` says so; the end also describes what was received.
+/// `MPI_ERR_RANK`, `MPI_ERR_TAG`. If the message was too long, the end's `error` says so; the end also describes what
+/// was received.
 #[inline]
 pub fn receive(comm: &Arc<Comm>, region: Region, source: i32, tag: i32) -> Result<End> {
     let (source, tag) = check_source(comm, source, tag)?;
@@ -237,7 +242,11 @@ pub fn receive(comm: &Arc<Comm>, region: Region, source: i32, tag: i32) -> Resul
         return Ok(End::proc_null());
     }
     let pattern = Pattern { context: comm.context(), source: source.pattern(), tag };
-    Ok(End::of_receive(comm.engine().receive_blocking(&pattern, region, &Waiting::receive(comm, source.pattern(), tag))))
+    Ok(End::of_receive(comm.engine().receive_blocking(
+        &pattern,
+        region,
+        &Waiting::receive(comm, source.pattern(), tag),
+    )))
 }
 
 /// Starts a receive.
@@ -251,7 +260,9 @@ pub fn ireceive(comm: &Arc<Comm>, region: Region, source: i32, tag: i32) -> Resu
         return Ok(Issued::Object(Request::done(Some(comm), End::proc_null())));
     }
     let pattern = Pattern { context: comm.context(), source: source.pattern(), tag };
-    Ok(Issued::Light(comm.engine().receive_labelled(&pattern, region, label(comm, source.pattern(), tag, false)).short()))
+    Ok(Issued::Light(
+        comm.engine().receive_labelled(&pattern, region, label(comm, source.pattern(), tag, false)).short(),
+    ))
 }
 
 /// Makes a persistent send.
@@ -273,7 +284,10 @@ pub fn receive_init(comm: &Arc<Comm>, region: Region, source: i32, tag: i32) -> 
     let (source, tag) = check_source(comm, source, tag)?;
     let on = comm.clone();
     let begin = Box::new(move || Ok(start_receive(&on, source, tag, region.clone())));
-    Ok(Request::persistent(comm, Arc::new(Transfer::persistent(comm, Direction::From { source: source.pattern(), tag }, begin))))
+    Ok(Request::persistent(
+        comm,
+        Arc::new(Transfer::persistent(comm, Direction::From { source: source.pattern(), tag }, begin)),
+    ))
 }
 
 /// One message to send and one to receive, for [`send_receive`].
@@ -356,7 +370,8 @@ pub fn probe(comm: &Arc<Comm>, source: i32, tag: i32) -> Result<End> {
         return Ok(End::proc_null());
     }
     let pattern = Pattern { context: comm.context(), source: source.pattern(), tag };
-    let found = comm.engine().block_on_probe(&pattern, &Waiting::receive(comm, source.pattern(), tag)).map_err(error_of)?;
+    let found =
+        comm.engine().block_on_probe(&pattern, &Waiting::receive(comm, source.pattern(), tag)).map_err(error_of)?;
     Ok(End::of_receive(found))
 }
 
@@ -379,7 +394,12 @@ impl Message {
 
     /// The message of `MPI_PROC_NULL` (`MPI_MESSAGE_NO_PROC`).
     pub fn no_proc(comm: &Arc<Comm>) -> Arc<Message> {
-        Arc::new(Message { matched: parking_lot::Mutex::new(None), comm: comm.clone(), from: None, handle: Default::default() })
+        Arc::new(Message {
+            matched: parking_lot::Mutex::new(None),
+            comm: comm.clone(),
+            from: None,
+            handle: Default::default(),
+        })
     }
 
     /// The communicator that the message came on.
@@ -393,7 +413,10 @@ impl Message {
             Some(matched) => {
                 let id = self.comm.engine().receive_matched(matched, region);
                 let direction = Direction::From { source: self.from, tag: None };
-                Request::light(Some(self.comm.clone()), Transfer::under_way(self.comm.engine(), id, Some(self.comm.clone()), direction))
+                Request::light(
+                    Some(self.comm.clone()),
+                    Transfer::under_way(self.comm.engine(), id, Some(self.comm.clone()), direction),
+                )
             }
             None => Request::done(Some(&self.comm), End::proc_null()),
         }

@@ -7,8 +7,8 @@
 //! | active | the operation is under way, or has ended and its end has not been taken | ending |
 //! | ending | a thread takes the end, or frees the request | inactive; active if it has not ended |
 //!
-//! A request does not know the kind of its operation: see [`Operation`]. The end is taken exactly once for each start, by
-//! [`Request::take`]. A `None` in a list of requests stands for `MPI_REQUEST_NULL`.
+//! A request does not know the kind of its operation: see [`Operation`]. The end is taken exactly once for each start,
+//! by [`Request::take`]. A `None` in a list of requests stands for `MPI_REQUEST_NULL`.
 
 use crate::comm::Comm;
 use crate::error::Result;
@@ -37,8 +37,8 @@ pub struct Request {
     pub handle: AtomicUsize,
 }
 
-/// The operation. A transfer that lives in the engine gets an object for the duration of a call only (see [`crate::light`]), which takes one block of
-/// memory instead of two.
+/// The operation. A transfer that lives in the engine gets an object for the duration of a call only (see
+/// [`crate::light`]), which takes one block of memory instead of two.
 enum Held {
     Light(Transfer),
     Any(Arc<dyn Operation>),
@@ -81,7 +81,8 @@ impl Request {
 
     /// Whether it owns shared memory: persistent collectives do, others use the memory of their communicator.
     pub fn keeps_shared_memory(&self) -> bool {
-        self.comm.as_ref().is_some_and(|comm| comm.is_freed()) || (self.is_persistent && self.operation().keeps_shared_memory())
+        self.comm.as_ref().is_some_and(|comm| comm.is_freed())
+            || (self.is_persistent && self.operation().keeps_shared_memory())
     }
 
     /// True unless this is a persistent operation that is not started.
@@ -108,7 +109,8 @@ impl Request {
         self.active().is_none_or(|operation| operation.progress())
     }
 
-    /// Takes the end of an operation that has ended; `None` if it has not. An inactive request always returns the empty end.
+    /// Takes the end of an operation that has ended; `None` if it has not. An inactive request always returns the empty
+    /// end.
     pub fn take(&self) -> Option<End> {
         let now = self.word.load();
         if now.state == INACTIVE {
@@ -221,7 +223,8 @@ pub fn wait_all(requests: &[Option<Arc<Request>>]) {
 
 /// Waits until one of the active requests has ended and returns the first such; `None` if none is active.
 pub fn wait_any(requests: &[Option<Arc<Request>>]) -> Option<usize> {
-    let open: SmallVec<[Option<&dyn Operation>; 8]> = requests.iter().map(|request| request.as_ref()?.active()).collect();
+    let open: SmallVec<[Option<&dyn Operation>; 8]> =
+        requests.iter().map(|request| request.as_ref()?.active()).collect();
     if open.iter().all(Option::is_none) {
         return None;
     }
@@ -275,11 +278,13 @@ pub fn test_all(requests: &[Option<Arc<Request>>]) -> bool {
 
 /// The active requests that have ended, after making progress if there were none; `None` if none is active.
 pub fn test_some(requests: &[Option<Arc<Request>>]) -> Option<Vec<usize>> {
-    let active: Vec<usize> = (0..requests.len()).filter(|&i| requests[i].as_ref().is_some_and(|r| r.is_active())).collect();
+    let active: Vec<usize> =
+        (0..requests.len()).filter(|&i| requests[i].as_ref().is_some_and(|r| r.is_active())).collect();
     if active.is_empty() {
         return None;
     }
-    let ended = || active.iter().copied().filter(|&i| requests[i].as_ref().is_some_and(|r| r.is_done())).collect::<Vec<_>>();
+    let ended =
+        || active.iter().copied().filter(|&i| requests[i].as_ref().is_some_and(|r| r.is_done())).collect::<Vec<_>>();
     let first = ended();
     if !first.is_empty() {
         return Some(first);

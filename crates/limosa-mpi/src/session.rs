@@ -1,8 +1,9 @@
 //! Sessions (MPI-5 section 11.3): groups of processes without `MPI_Init`.
 //!
-//! A session uses the world of the process's job, as the world model does; there may be any number of both, one after the other and at once, on
-//! several threads. Process sets are the two that the standard names. What comes from a session (groups, and communicators made of them) carries
-//! its number, by which its buffer for buffered sends is found.
+//! A session uses the world of the process's job, as the world model does; there may be any number of both, one after
+//! the other and at once, on several threads. Process sets are the two that the standard names. What comes from a
+//! session (groups, and communicators made of them) carries its number, by which its buffer for buffered sends is
+//! found.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -31,7 +32,8 @@ pub enum ProcessSet {
 pub const PROCESS_SETS: [(&str, ProcessSet); 2] = [("mpi://WORLD", ProcessSet::World), ("mpi://SELF", ProcessSet::Own)];
 
 /// The levels of thread support that a program can ask for.
-const THREAD_LEVELS: [&str; 4] = ["MPI_THREAD_SINGLE", "MPI_THREAD_FUNNELED", "MPI_THREAD_SERIALIZED", "MPI_THREAD_MULTIPLE"];
+const THREAD_LEVELS: [&str; 4] =
+    ["MPI_THREAD_SINGLE", "MPI_THREAD_FUNNELED", "MPI_THREAD_SERIALIZED", "MPI_THREAD_MULTIPLE"];
 
 /// A session.
 pub struct Session {
@@ -59,10 +61,16 @@ impl Session {
         }
         let world = instance::enter()?;
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        Ok(Arc::new(Session { world, number, errhandler: RwLock::new(errhandler.clone()), handle: AtomicUsize::new(0) }))
+        Ok(Arc::new(Session {
+            world,
+            number,
+            errhandler: RwLock::new(errhandler.clone()),
+            handle: AtomicUsize::new(0),
+        }))
     }
 
-    /// Ends the session (`MPI_Session_finalize`): waits until what was sent is on its way, if nobody else uses the library. To be called once.
+    /// Ends the session (`MPI_Session_finalize`): waits until what was sent is on its way, if nobody else uses the
+    /// library. To be called once.
     pub fn finalize(&self) {
         bsend::detach(self.send_buffer());
         instance::leave(&self.world);

@@ -1,4 +1,5 @@
-//! Sends and receives as operations of requests: one that is under way in the engine, a persistent one, and a send and a receive that count as one.
+//! Sends and receives as operations of requests: one that is under way in the engine, a persistent one, and a send and
+//! a receive that count as one.
 
 use crate::comm::Comm;
 use crate::error::Result;
@@ -71,7 +72,12 @@ impl Transfer {
     const ENDED: u64 = u64::MAX;
 
     /// One that is under way. `comm` is `None` if its communicator is no longer known.
-    pub(crate) fn under_way(engine: &Arc<Engine>, id: RequestId, comm: Option<Arc<Comm>>, direction: Direction) -> Transfer {
+    pub(crate) fn under_way(
+        engine: &Arc<Engine>,
+        id: RequestId,
+        comm: Option<Arc<Comm>>,
+        direction: Direction,
+    ) -> Transfer {
         Transfer { engine: engine.clone(), comm, direction, id: AtomicU64::new(id.to_wire()), begin: None }
     }
 

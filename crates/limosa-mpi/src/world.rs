@@ -1,14 +1,16 @@
 //! Worlds: the processes that this one can communicate with, and the engine that reaches them.
 //!
-//! A world belongs to a job. For each process it knows the host, the number on that host, the device that reaches it, and whether it lives. It owns
-//! the engine, and so everything that a thread can sleep on. A communicator holds its world, and all work on a communicator reaches the engine
-//! through it. A process can therefore be in several worlds at once; in tests, ranks that are threads of one process have a world each.
+//! A world belongs to a job. For each process it knows the host, the number on that host, the device that reaches it,
+//! and whether it lives. It owns the engine, and so everything that a thread can sleep on. A communicator holds its
+//! world, and all work on a communicator reaches the engine through it. A process can therefore be in several worlds at
+//! once; in tests, ranks that are threads of one process have a world each.
 //!
 //! Contract
-//! - The world of the job that this process was launched for is made once ([`World::of_job`]), by the first initialisation: that of `MPI_Init` or of
-//!   a session; several may come at the same time. It lives as long as the process.
-//! - Its helper threads run while it has users ([`World::enter`]). When the last user leaves, they send the messages under way and then stop. A later
-//!   user starts them again.
+//! - The world of the job that this process was launched for is made once ([`World::of_job`]), by the first
+//!   initialisation: that of `MPI_Init` or of a session; several may come at the same time. It lives as long as the
+//!   process.
+//! - Its helper threads run while it has users ([`World::enter`]). When the last user leaves, they send the messages
+//!   under way and then stop. A later user starts them again.
 //! - Contexts begin with the job's id, so that contexts of different jobs do not collide.
 
 use std::sync::{Arc, OnceLock};
@@ -127,7 +129,8 @@ impl World {
     /// The world of the job that this process was launched for; made at the first call.
     ///
     /// # Errors
-    /// `MPI_ERR_OTHER` when the job cannot be joined, `MPI_ERR_NO_MEM` when there is no memory for it. A later call tries again.
+    /// `MPI_ERR_OTHER` when the job cannot be joined, `MPI_ERR_NO_MEM` when there is no memory for it. A later call
+    /// tries again.
     pub fn of_job() -> Result<Arc<World>> {
         static JOINING: Mutex<()> = Mutex::new(());
         let _alone = JOINING.lock();
@@ -149,12 +152,19 @@ impl World {
         let config = config::get();
         let hosts = Hosts::of(config);
         if !job.board().agree_on_devices(hosts.word()) {
-            fail!(MPI_ERR_OTHER, "LIMOSA_DEVICE or LIMOSA_HOSTS is not the same for all processes of the job: set it for all or for none");
+            fail!(
+                MPI_ERR_OTHER,
+                "LIMOSA_DEVICE or LIMOSA_HOSTS is not the same for all processes of the job: set it for all or for none"
+            );
         }
         let engine = match hosts.links(job, config.cma).and_then(|links| Engine::start(links, options(config))) {
             Ok(engine) => engine,
             Err(error) if out_of_memory(&error) => {
-                fail!(MPI_ERR_NO_MEM, "there is not enough memory for the messages of {} processes: {error}", job.size())
+                fail!(
+                    MPI_ERR_NO_MEM,
+                    "there is not enough memory for the messages of {} processes: {error}",
+                    job.size()
+                )
             }
             Err(error) => fail!(MPI_ERR_OTHER, "the message engine cannot start: {error}"),
         };
@@ -222,12 +232,13 @@ impl World {
     /// What is known about a process.
     pub fn process(&self, peer: Peer) -> Process {
         let (host, rank_on_host) = self.hosts.find(peer, self.size);
-        let (device, is_alive) = self.engine.as_ref().map_or(("", true), |engine| (engine.device_name(peer), engine.is_alive(peer)));
+        let (device, is_alive) =
+            self.engine.as_ref().map_or(("", true), |engine| (engine.device_name(peer), engine.is_alive(peer)));
         Process { host, rank_on_host, device, is_alive }
     }
 
-    /// Where the members of a group are found in the memory that they share ([`Engine::host_memory`]), in the order of their ranks; `None` if not all
-    /// of them share memory with this process.
+    /// Where the members of a group are found in the memory that they share ([`Engine::host_memory`]), in the order of
+    /// their ranks; `None` if not all of them share memory with this process.
     pub fn shared_addresses(&self, group: &Group) -> Option<Box<[Address]>> {
         let engine = self.engine.as_ref()?;
         engine.host_memory()?;
@@ -250,7 +261,8 @@ impl World {
         Ok(())
     }
 
-    /// Removes a user. The last one waits until all messages have been handed to the devices, and stops the helper threads.
+    /// Removes a user. The last one waits until all messages have been handed to the devices, and stops the helper
+    /// threads.
     pub fn leave(&self) {
         let mut users = self.users.lock();
         *users -= 1;
@@ -267,7 +279,8 @@ impl World {
 
 static OF_JOB: OnceLock<Arc<World>> = OnceLock::new();
 
-/// The world of the process's job. Requests without an object ([`crate::light`]) belong to it: their handle names a slot of its engine.
+/// The world of the process's job. Requests without an object ([`crate::light`]) belong to it: their handle names a
+/// slot of its engine.
 ///
 /// # Panics
 /// Before initialisation: there are no such requests then.

@@ -1,4 +1,5 @@
-//! Datatypes that are nested far deeper than a thread's stack has room for: whatever is done with them must not recurse.
+//! Datatypes that are nested far deeper than a thread's stack has room for: whatever is done with them must not
+//! recurse.
 
 use std::sync::Arc;
 

@@ -32,7 +32,8 @@ fn three_gigabytes_are_one_piece() {
 
 #[test]
 fn any_position_of_a_huge_stream_is_found_at_once() {
-    // A plane of a cube of 2^20 numbers each way: 2^40 numbers with gaps, at whose end a walk from the start would never arrive.
+    // A plane of a cube of 2^20 numbers each way: 2^40 numbers with gaps, at whose end a walk from the start would
+    // never arrive.
     let side = 1i64 << 20;
     let row = Datatype::vector(side, 1, 2, &int()).unwrap();
     let plane = Datatype::hvector(side, 1, 16 * side, &row).unwrap();
@@ -95,9 +96,21 @@ fn wrong_arguments_are_named() {
         (Datatype::subarray(&[4], &[5], &[0], MPI_ORDER_C, &ints), MPI_ERR_ARG, "array_of_subsizes[0] is 5"),
         (Datatype::subarray(&[4], &[2], &[3], MPI_ORDER_C, &ints), MPI_ERR_ARG, "array_of_starts[0] is 3"),
         (Datatype::subarray(&[4], &[2], &[0], 99, &ints), MPI_ERR_ARG, "order is 99"),
-        (Datatype::darray(4, 0, &[8], &[MPI_DISTRIBUTE_BLOCK], &[1], &[4], MPI_ORDER_C, &ints), MPI_ERR_ARG, "array_of_dargs[0] is 1"),
-        (Datatype::darray(3, 0, &[8], &[MPI_DISTRIBUTE_BLOCK], &[2], &[4], MPI_ORDER_C, &ints), MPI_ERR_ARG, "size is 3"),
-        (Datatype::darray(4, 4, &[8], &[MPI_DISTRIBUTE_BLOCK], &[2], &[4], MPI_ORDER_C, &ints), MPI_ERR_RANK, "rank is 4"),
+        (
+            Datatype::darray(4, 0, &[8], &[MPI_DISTRIBUTE_BLOCK], &[1], &[4], MPI_ORDER_C, &ints),
+            MPI_ERR_ARG,
+            "array_of_dargs[0] is 1",
+        ),
+        (
+            Datatype::darray(3, 0, &[8], &[MPI_DISTRIBUTE_BLOCK], &[2], &[4], MPI_ORDER_C, &ints),
+            MPI_ERR_ARG,
+            "size is 3",
+        ),
+        (
+            Datatype::darray(4, 4, &[8], &[MPI_DISTRIBUTE_BLOCK], &[2], &[4], MPI_ORDER_C, &ints),
+            MPI_ERR_RANK,
+            "rank is 4",
+        ),
         (Datatype::f90_integer(39), MPI_ERR_ARG, "39"),
         (Datatype::f90_real(40, 10), MPI_ERR_ARG, "40"),
         (Datatype::match_size(MPI_TYPECLASS_REAL, 3), MPI_ERR_ARG, "no real type has 3 bytes"),

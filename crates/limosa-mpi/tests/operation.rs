@@ -14,7 +14,8 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 /// A job of one process.
-static WORLD: LazyLock<Arc<Comm>> = LazyLock::new(|| instance::init().expect("a job of one process").comm_world().clone());
+static WORLD: LazyLock<Arc<Comm>> =
+    LazyLock::new(|| instance::init().expect("a job of one process").comm_world().clone());
 
 /// The program completes it.
 #[derive(Default)]
@@ -57,7 +58,12 @@ impl Operation for Generalised {
 
     fn look(&self) -> Option<End> {
         let error = Error::new(consts::MPI_ERR_OTHER, "told by the operation");
-        self.progress().then(|| End { bytes: 42, cancelled: self.cancelled.load(Ordering::Relaxed), error: Some(error), ..End::empty() })
+        self.progress().then(|| End {
+            bytes: 42,
+            cancelled: self.cancelled.load(Ordering::Relaxed),
+            error: Some(error),
+            ..End::empty()
+        })
     }
 
     fn cancel(&self) -> Result<()> {
@@ -106,7 +112,8 @@ fn waiting_for_all_of_several_kinds_ends_when_the_last_has_ended() {
     let (mut sent, mut received) = (7, 0);
     let operation = Arc::new(Generalised::default());
     let receive = receive_from_self(1, &mut received);
-    let requests = [Some(Request::under_way(None, operation.clone())), Some(receive), None, Some(send_to_self(1, &mut sent))];
+    let requests =
+        [Some(Request::under_way(None, operation.clone())), Some(receive), None, Some(send_to_self(1, &mut sent))];
     assert!(!request::test_all(&requests));
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -116,7 +123,8 @@ fn waiting_for_all_of_several_kinds_ends_when_the_last_has_ended() {
         request::wait_all(&requests);
     });
     assert!(requests.iter().flatten().all(|request| request.is_done()));
-    let bytes: Vec<u64> = requests.iter().flatten().map(|request| request.take().expect("it has ended").bytes).collect();
+    let bytes: Vec<u64> =
+        requests.iter().flatten().map(|request| request.take().expect("it has ended").bytes).collect();
     assert_eq!((bytes[0], bytes[1], received), (42, 8, 7));
 }
 

@@ -1,4 +1,5 @@
-//! Predefined reduction operations against scalar models, for every operation and every named type (MPI-5 sections 6.9.2 and 6.9.4).
+//! Predefined reduction operations against scalar models, for every operation and every named type (MPI-5 sections
+//! 6.9.2 and 6.9.4).
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -43,7 +44,8 @@ const UNSIGNED: [(i32, u32); 9] = [
     (MPI_UINT64_T, 8),
 ];
 const FORTRAN_INTEGERS: [i32; 6] = [MPI_INTEGER, MPI_INTEGER1, MPI_INTEGER2, MPI_INTEGER4, MPI_INTEGER8, MPI_INTEGER16];
-const FLOATS: [i32; 8] = [MPI_FLOAT, MPI_DOUBLE, MPI_REAL, MPI_DOUBLE_PRECISION, MPI_LONG_DOUBLE, MPI_REAL2, MPI_REAL4, MPI_REAL8];
+const FLOATS: [i32; 8] =
+    [MPI_FLOAT, MPI_DOUBLE, MPI_REAL, MPI_DOUBLE_PRECISION, MPI_LONG_DOUBLE, MPI_REAL2, MPI_REAL4, MPI_REAL8];
 const COMPLEXES: [i32; 12] = [
     MPI_C_FLOAT_COMPLEX,
     MPI_C_DOUBLE_COMPLEX,
@@ -58,7 +60,8 @@ const COMPLEXES: [i32; 12] = [
     MPI_COMPLEX16,
     MPI_COMPLEX32,
 ];
-const LOGICALS: [i32; 8] = [MPI_LOGICAL, MPI_C_BOOL, MPI_CXX_BOOL, MPI_LOGICAL1, MPI_LOGICAL2, MPI_LOGICAL4, MPI_LOGICAL8, MPI_LOGICAL16];
+const LOGICALS: [i32; 8] =
+    [MPI_LOGICAL, MPI_C_BOOL, MPI_CXX_BOOL, MPI_LOGICAL1, MPI_LOGICAL2, MPI_LOGICAL4, MPI_LOGICAL8, MPI_LOGICAL16];
 const PAIRS: [i32; 9] = [
     MPI_FLOAT_INT,
     MPI_DOUBLE_INT,
@@ -89,7 +92,8 @@ fn reduce(handle: i32, datatype: &Arc<Datatype>, input: &[u8], inout: &[u8]) -> 
 #[test]
 fn each_operation_takes_the_types_of_its_table_and_no_others() {
     let c_integers = SIGNED.iter().chain(&UNSIGNED).map(|t| t.0).filter(|t| !FORTRAN_INTEGERS.contains(t));
-    let mut table: Vec<(i32, Vec<i32>)> = c_integers.map(|t| (t, [&ARITHMETIC[..], &BITWISE, &LOGICAL].concat())).collect();
+    let mut table: Vec<(i32, Vec<i32>)> =
+        c_integers.map(|t| (t, [&ARITHMETIC[..], &BITWISE, &LOGICAL].concat())).collect();
     table.extend(FORTRAN_INTEGERS.map(|t| (t, [&ARITHMETIC[..], &BITWISE].concat())));
     table.extend(FLOATS.map(|t| (t, ARITHMETIC.to_vec())));
     table.push((MPI_REAL16, ARITHMETIC.to_vec()));
@@ -104,10 +108,19 @@ fn each_operation_takes_the_types_of_its_table_and_no_others() {
         let datatype = Datatype::named(handle);
         for reduction in [&ARITHMETIC[..], &BITWISE, &LOGICAL, &LOCATION].concat() {
             let checked = op(reduction).check(&datatype);
-            assert_eq!(checked.is_ok(), allowed.contains(&reduction), "{} of {}", op(reduction).name(), datatype.name());
+            assert_eq!(
+                checked.is_ok(),
+                allowed.contains(&reduction),
+                "{} of {}",
+                op(reduction).name(),
+                datatype.name()
+            );
             if let Err(error) = checked {
                 assert_eq!(error.class, MPI_ERR_OP);
-                assert!(error.detail.contains(op(reduction).name()) && error.detail.contains(&datatype.name()), "{error}");
+                assert!(
+                    error.detail.contains(op(reduction).name()) && error.detail.contains(&datatype.name()),
+                    "{error}"
+                );
             }
         }
         for reduction in [MPI_REPLACE, MPI_NO_OP] {
@@ -137,7 +150,12 @@ fn derived_types_are_for_user_operations() {
     // SAFETY: two elements of eight bytes on each side.
     unsafe { user.reduce_local(input.as_ptr().cast(), inout.as_mut_ptr().cast(), 2, &derived).unwrap() };
     assert_eq!(inout, [9, 18, 27, 36]);
-    assert!(!user.is_commutative() && !user.is_predefined() && op(MPI_SUM).is_commutative() && !op(MPI_REPLACE).is_commutative());
+    assert!(
+        !user.is_commutative()
+            && !user.is_predefined()
+            && op(MPI_SUM).is_commutative()
+            && !op(MPI_REPLACE).is_commutative()
+    );
 }
 
 #[test]
@@ -172,7 +190,13 @@ fn widen(bytes: &[u8], signed: bool) -> i128 {
 }
 
 /// Checks floating-point results, given how to make and read a value. Equal bits, or both NaN.
-fn check_floats<T: Copy + Debug + PartialEq>(handle: i32, a: &[T], b: &[T], bytes: fn(T) -> Vec<u8>, model: impl Fn(i32, T, T) -> T) {
+fn check_floats<T: Copy + Debug + PartialEq>(
+    handle: i32,
+    a: &[T],
+    b: &[T],
+    bytes: fn(T) -> Vec<u8>,
+    model: impl Fn(i32, T, T) -> T,
+) {
     for reduction in ARITHMETIC {
         let flat = |values: &[T]| values.iter().flat_map(|v| bytes(*v)).collect::<Vec<u8>>();
         let got = reduce(reduction, &Datatype::named(handle), &flat(a), &flat(b));
@@ -181,7 +205,10 @@ fn check_floats<T: Copy + Debug + PartialEq>(handle: i32, a: &[T], b: &[T], byte
             let size = bytes(wanted).len();
             #[allow(clippy::eq_op)] // NaN
             let is_nan = wanted != wanted;
-            assert!(is_nan || got[i * size..(i + 1) * size] == bytes(wanted), "{reduction:#x} of {a:?} and {b:?}, type {handle:#x}");
+            assert!(
+                is_nan || got[i * size..(i + 1) * size] == bytes(wanted),
+                "{reduction:#x} of {a:?} and {b:?}, type {handle:#x}"
+            );
         }
     }
 }
@@ -234,7 +261,10 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn integer_operations_wrap_around_and_compare_by_sign(mut a in prop::collection::vec(any::<u8>(), 16 * 37), b in prop::collection::vec(any::<u8>(), 16 * 37)) {
+    fn integer_operations_wrap_around_and_compare_by_sign(
+        mut a in prop::collection::vec(any::<u8>(), 16 * 37),
+        b in prop::collection::vec(any::<u8>(), 16 * 37),
+    ) {
         a[..64].fill(0);
         for (types, signed) in [(&SIGNED[..], true), (&UNSIGNED[..], false)] {
             for (handle, size) in types {
@@ -244,9 +274,12 @@ proptest! {
                         continue;
                     }
                     let got = reduce(reduction, &datatype, &a, &b);
-                    for ((a, b), got) in a.chunks(*size as usize).zip(b.chunks(*size as usize)).zip(got.chunks(*size as usize)) {
+                    let size = *size as usize;
+                    let operands = a.chunks(size).zip(b.chunks(size));
+                    for ((a, b), got) in operands.zip(got.chunks(size)) {
                         let wanted = integer_model(reduction, widen(a, signed), widen(b, signed)).to_le_bytes();
-                        prop_assert_eq!(got, &wanted[..*size as usize], "{} of {}", op(reduction).name(), datatype.name());
+                        let name = op(reduction).name();
+                        prop_assert_eq!(got, &wanted[..size], "{} of {}", name, datatype.name());
                     }
                 }
             }
@@ -254,7 +287,10 @@ proptest! {
     }
 
     #[test]
-    fn floating_point_operations_are_those_of_the_language(a in prop::collection::vec(any::<f64>(), 1..70), b in prop::collection::vec(any::<f64>(), 70)) {
+    fn floating_point_operations_are_those_of_the_language(
+        a in prop::collection::vec(any::<f64>(), 1..70),
+        b in prop::collection::vec(any::<f64>(), 70),
+    ) {
         let b = &b[..a.len()];
         for handle in [MPI_DOUBLE, MPI_DOUBLE_PRECISION, MPI_REAL8] {
             check_floats(handle, &a, b, |v: f64| v.to_ne_bytes().to_vec(), float_model!());
@@ -268,7 +304,9 @@ proptest! {
     }
 
     #[test]
-    fn complex_numbers_multiply_as_they_should(numbers in prop::collection::vec([1i32..100, -100..0, 1..100, -100..0], 1..20)) {
+    fn complex_numbers_multiply_as_they_should(
+        numbers in prop::collection::vec([1i32..100, -100..0, 1..100, -100..0], 1..20),
+    ) {
         for handle in COMPLEXES {
             let datatype = Datatype::named(handle);
             let half = handle == MPI_COMPLEX4;
@@ -280,14 +318,18 @@ proptest! {
             };
             let flat = |values: Vec<[i32; 2]>| values.iter().flatten().flat_map(|v| number(*v)).collect::<Vec<u8>>();
             // No factor is zero, so that no result is minus zero; products must be exact in the 11 bits of the halves.
-            let numbers: Vec<[i32; 4]> = numbers.iter().map(|n| n.map(|v| if half { v.signum() * (v.abs() % 30 + 1) } else { v })).collect();
-            let (a, b) = (flat(numbers.iter().map(|n| [n[0], n[1]]).collect()), flat(numbers.iter().map(|n| [n[2], n[3]]).collect()));
+            let narrow = |v: i32| if half { v.signum() * (v.abs() % 30 + 1) } else { v };
+            let numbers: Vec<[i32; 4]> = numbers.iter().map(|n| n.map(narrow)).collect();
+            let a = flat(numbers.iter().map(|n| [n[0], n[1]]).collect());
+            let b = flat(numbers.iter().map(|n| [n[2], n[3]]).collect());
             let sums = flat(numbers.iter().map(|n| [n[0] + n[2], n[1] + n[3]]).collect());
-            let products = flat(numbers.iter().map(|n| [n[0] * n[2] - n[1] * n[3], n[0] * n[3] + n[1] * n[2]]).collect());
+            let product = |n: &[i32; 4]| [n[0] * n[2] - n[1] * n[3], n[0] * n[3] + n[1] * n[2]];
+            let products = flat(numbers.iter().map(product).collect());
             for (reduction, wanted) in [(MPI_SUM, sums), (MPI_PROD, products)] {
                 let got = reduce(reduction, &datatype, &a, &b);
                 if datatype.size() == 32 {
-                    prop_assert_eq!(significant(&got, handle == MPI_COMPLEX32), significant(&wanted, handle == MPI_COMPLEX32));
+                    let quad = handle == MPI_COMPLEX32;
+                    prop_assert_eq!(significant(&got, quad), significant(&wanted, quad));
                 } else {
                     prop_assert_eq!(got, wanted, "{} of {}", op(reduction).name(), datatype.name());
                 }
@@ -296,9 +338,13 @@ proptest! {
     }
 
     #[test]
-    fn wide_floats_are_exact_where_they_must_be(numbers in prop::collection::vec((-40000i32..40000, -40000i32..40000), 1..20)) {
+    fn wide_floats_are_exact_where_they_must_be(
+        numbers in prop::collection::vec((-40000i32..40000, -40000i32..40000), 1..20),
+    ) {
         for (handle, quad) in [(MPI_LONG_DOUBLE, false), (MPI_REAL16, true)] {
-            let flat = |get: &dyn Fn(&(i32, i32)) -> i32| numbers.iter().flat_map(|n| wide_bytes(get(n), quad)).collect::<Vec<u8>>();
+            let flat = |get: &dyn Fn(&(i32, i32)) -> i32| {
+                numbers.iter().flat_map(|n| wide_bytes(get(n), quad)).collect::<Vec<u8>>()
+            };
             let (a, b) = (flat(&|n| n.0), flat(&|n| n.1));
             for (reduction, wanted) in [
                 (MPI_SUM, flat(&|n| n.0 + n.1)),
@@ -308,20 +354,28 @@ proptest! {
             ] {
                 let products_of_zero_have_signs = reduction == MPI_PROD && numbers.iter().any(|n| n.0 == 0 || n.1 == 0);
                 if !products_of_zero_have_signs {
-                    prop_assert_eq!(significant(&reduce(reduction, &Datatype::named(handle), &a, &b), quad), significant(&wanted, quad));
+                    let got = reduce(reduction, &Datatype::named(handle), &a, &b);
+                    prop_assert_eq!(significant(&got, quad), significant(&wanted, quad));
                 }
             }
         }
     }
 
     #[test]
-    fn logical_results_are_true_when_they_should_be(values in prop::collection::vec((prop::sample::select(vec![0u8, 0, 1, 2, 255]), prop::sample::select(vec![0u8, 0, 1, 4])), 1..50)) {
+    fn logical_results_are_true_when_they_should_be(
+        values in prop::collection::vec(
+            (prop::sample::select(vec![0u8, 0, 1, 2, 255]), prop::sample::select(vec![0u8, 0, 1, 4])),
+            1..50,
+        ),
+    ) {
         for handle in LOGICALS {
             let datatype = Datatype::named(handle);
             let size = datatype.size() as usize;
-            let flat = |values: Vec<u8>| values.iter().flat_map(|v| [vec![*v], vec![0; size - 1]].concat()).collect::<Vec<u8>>();
+            let widened = |v: &u8| [vec![*v], vec![0; size - 1]].concat();
+            let flat = |values: Vec<u8>| values.iter().flat_map(widened).collect::<Vec<u8>>();
             let (a, b) = (flat(values.iter().map(|v| v.0).collect()), flat(values.iter().map(|v| v.1).collect()));
-            for (reduction, model) in [(MPI_LAND, (|a, b| a && b) as fn(bool, bool) -> bool), (MPI_LOR, |a, b| a || b), (MPI_LXOR, |a, b| a != b)] {
+            let and: fn(bool, bool) -> bool = |a, b| a && b;
+            for (reduction, model) in [(MPI_LAND, and), (MPI_LOR, |a, b| a || b), (MPI_LXOR, |a, b| a != b)] {
                 let got = reduce(reduction, &datatype, &a, &b);
                 for (value, got) in values.iter().zip(got.chunks(size)) {
                     prop_assert_eq!(got.iter().any(|byte| *byte != 0), model(value.0 != 0, value.1 != 0));
@@ -334,7 +388,9 @@ proptest! {
     }
 
     #[test]
-    fn the_least_pair_wins_and_gaps_are_left_alone(pairs in prop::collection::vec((-3i32..3, -3i32..3, -3i32..3, -3i32..3), 1..40)) {
+    fn the_least_pair_wins_and_gaps_are_left_alone(
+        pairs in prop::collection::vec((-3i32..3, -3i32..3, -3i32..3, -3i32..3), 1..40),
+    ) {
         for datatype in PAIRS.map(Datatype::named) {
             let (value, index) = datatype.as_pair().unwrap();
             let number = |basic: &limosa_mpi::datatype::named::Basic, v: i32| -> Vec<u8> {
@@ -361,7 +417,8 @@ proptest! {
                     let (v, i) = (sign * p.0, p.1).min((sign * p.2, p.3));
                     pair(sign * v, i, 0x22)
                 }).collect();
-                prop_assert_eq!(reduce(reduction, &datatype, &a, &b), wanted, "{} of {:?}", op(reduction).name(), datatype);
+                let got = reduce(reduction, &datatype, &a, &b);
+                prop_assert_eq!(got, wanted, "{} of {:?}", op(reduction).name(), datatype);
             }
             prop_assert_eq!(&reduce(MPI_NO_OP, &datatype, &a, &b), &b);
             let replaced: Vec<u8> = pairs.iter().flat_map(|p| pair(p.0, p.1, 0x22)).collect();

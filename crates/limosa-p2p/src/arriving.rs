@@ -1,7 +1,8 @@
 //! Eager messages that come in parts, so that the receiver copies one part out while the sender copies the next one in.
 //!
-//! The parts of a message follow one another on their lane with nothing of the same peer's messages between them, so at most one message per peer
-//! is arriving. It goes to the receive that matched its beginning, or is kept until one asks for it.
+//! The parts of a message follow one another on their lane with nothing of the same peer's messages between them, so at
+//! most one message per peer is arriving. It goes to the receive that matched its beginning, or is kept until one asks
+//! for it.
 
 use crate::matching::Envelope;
 use crate::memory::Region;
@@ -78,7 +79,8 @@ impl Arrivals {
         &mut self.kept[slot]
     }
 
-    /// Takes out what has come of a kept message, and has the rest, if there is any to come, go to `target`; says whether there is.
+    /// Takes out what has come of a kept message, and has the rest, if there is any to come, go to `target`; says
+    /// whether there is.
     pub fn take(&mut self, peer: Peer, slot: usize, target: impl FnOnce() -> Target) -> (Vec<u8>, bool) {
         let data = std::mem::take(&mut self.kept[slot]);
         self.free.push(slot);
@@ -93,7 +95,8 @@ impl Arrivals {
 
     /// Messages that are arriving or are kept.
     pub fn count(&self) -> usize {
-        let arriving = self.current.iter().flatten().filter(|arrival| !matches!(arrival.target, Target::Kept(_))).count();
+        let arriving =
+            self.current.iter().flatten().filter(|arrival| !matches!(arrival.target, Target::Kept(_))).count();
         arriving + self.kept.len() - self.free.len()
     }
 

@@ -1,8 +1,9 @@
-//! Which way an offered message goes, when both ways are open: pulled out of the sender's memory by system calls, or streamed through shared
-//! memory. Which is faster differs between machines by factors, in both directions, so it is measured: every message is a sample.
+//! Which way an offered message goes, when both ways are open: pulled out of the sender's memory by system calls, or
+//! streamed through shared memory. Which is faster differs between machines by factors, in both directions, so it is
+//! measured: every message is a sample.
 //!
-//! Pure: times are passed in. Costs are kept per size class (powers of two), as nanoseconds per KB. At first the ways take turns; then the
-//! cheaper one is taken, and now and then the other, in case that things have changed.
+//! Pure: times are passed in. Costs are kept per size class (powers of two), as nanoseconds per KB. At first the ways
+//! take turns; then the cheaper one is taken, and now and then the other, in case that things have changed.
 
 /// A way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,19 +1,22 @@
 //! The engine: one per process. Starts operations, makes progress, and waits.
 //!
 //! Contract:
-//! - every method may be called by any thread at any time; the lock is held for protocol work only, never while a continuation runs or a large
-//!   message is copied out of a peer's memory;
-//! - started operations complete whatever the program does: when no thread is in the library, the helper thread serves what cannot wait;
-//! - a blocked call spins for about as long as a wake-up costs, yields when there are more processes than processors, and then sleeps.
+//! - every method may be called by any thread at any time; the lock is held for protocol work only, never while a
+//!   continuation runs or a large message is copied out of a peer's memory;
+//! - started operations complete whatever the program does: when no thread is in the library, the helper thread serves
+//!   what cannot wait;
+//! - a blocked call spins for about as long as a wake-up costs, yields when there are more processes than processors,
+//!   and then sleeps.
 //!
-//! The doorbell's state is set under the lock. It rests at `Away` (or `AwayAll` while continuations are outstanding); a blocked call sets `Asleep`
-//! before it sleeps, and `Awake` while it polls for something urgent, so that it is not served twice.
+//! The doorbell's state is set under the lock. It rests at `Away` (or `AwayAll` while continuations are outstanding); a
+//! blocked call sets `Asleep` before it sleeps, and `Awake` while it polls for something urgent, so that it is not
+//! served twice.
 
 use crate::handlers::{self, Chapter, DeathHook, Handler};
 use crate::matching::{Envelope, Pattern};
 use crate::memory::Region;
 use crate::request::{Completion, Continuation, Failure, Label, Owner, Phase, RequestId, Short, Taken, Unknown};
-use crate::state::{Begun, Concerns, Mode, ProgramJob, State, Unexpected};
+use crate::state::{Begun, Concerns, Mode, ProgramJob, State};
 use limosa_base::alarm::Alarm;
 use limosa_base::biased::Biased;
 use limosa_base::doorbell::State as Bell;
@@ -30,6 +33,7 @@ use std::time::Duration;
 mod fast_path;
 mod holdings;
 mod peers;
+mod probes;
 mod sharing;
 #[cfg(test)]
 mod tests;
@@ -40,6 +44,7 @@ use watch::{DeathWatcher, Watch};
 
 pub use fast_path::Awaited;
 pub use holdings::Holdings;
+pub use probes::Matched;
 pub use waiting::in_service;
 
 /// How often a blocking receive looks for its message before it begins to wait in earnest.
@@ -63,12 +68,14 @@ pub struct Options {
     pub wait: Wait,
     /// How long `Wait::Auto` spins, in nanoseconds.
     pub spin_ns: u64,
-    /// Longest message that travels with its envelope, in bytes; up to four times as much when processes outnumber processors.
+    /// Longest message that travels with its envelope, in bytes; up to four times as much when processes outnumber
+    /// processors.
     pub eager_limit: usize,
-    /// How much memory messages may take that no receive was posted for, in bytes, before a process that waits for nothing takes no more.
+    /// How much memory messages may take that no receive was posted for, in bytes, before a process that waits for
+    /// nothing takes no more.
     pub unexpected_limit: usize,
-    /// Whether a helper thread serves what cannot wait while no thread of the program is in the library. Tests that decide themselves who runs
-    /// when do without.
+    /// Whether a helper thread serves what cannot wait while no thread of the program is in the library. Tests that
+    /// decide themselves who runs when do without.
     pub independent_progress: bool,
 }
 
@@ -86,10 +93,11 @@ pub struct Links {
     pub processes_here: u32,
 }
 
-/// Told when a blocked call is about to sleep (or has polled for long), and when it goes on; always without the engine's lock.
+/// Told when a blocked call is about to sleep (or has polled for long), and when it goes on; always without the
+/// engine's lock.
 pub trait Observer {
-    /// The call is going to sleep if its condition, evaluated once more after this, still does not hold: for telling those who can make it hold
-    /// that they must ring ([`HostMemory::ring`]). Called with the engine's lock.
+    /// The call is going to sleep if its condition, evaluated once more after this, still does not hold: for telling
+    /// those who can make it hold that they must ring ([`HostMemory::ring`]). Called with the engine's lock.
     fn arrange(&self) {}
     /// The call sleeps no more: takes back what [`Observer::arrange`] told.
     fn retract(&self) {}
@@ -119,23 +127,6 @@ pub enum Started {
     Pending(RequestId),
 }
 
-/// A message taken by a matched probe, to be received once.
-pub struct Matched {
-    envelope: Envelope,
-    message: Unexpected,
-}
-
-impl Matched {
-    /// Source, tag and length of the message.
-    pub fn completion(&self) -> Completion {
-        seen(&self.envelope, &self.message)
-    }
-}
-
-fn seen(envelope: &Envelope, message: &Unexpected) -> Completion {
-    Completion { source: envelope.source, tag: envelope.tag, bytes: message.len(), ..Completion::default() }
-}
-
 /// Read access to the ends of requests, for conditions of [`Engine::block_on`].
 pub struct View<'a>(&'a State);
 
@@ -151,7 +142,8 @@ impl View<'_> {
         self.0.broken.is_some()
     }
 
-    /// Why a group that acts together on this context cannot do so any more, if so: the device has failed, or a member has died.
+    /// Why a group that acts together on this context cannot do so any more, if so: the device has failed, or a member
+    /// has died.
     #[inline]
     pub fn lost_group(&self, context: u64) -> Option<Failure> {
         self.0.lost_group(context)
@@ -181,7 +173,14 @@ struct Core {
 }
 
 impl Core {
-    fn start_send(&mut self, me: Peer, peer: Peer, envelope: &Envelope, region: Region, mode: Mode) -> Result<Option<RequestId>, Failure> {
+    fn start_send(
+        &mut self,
+        me: Peer,
+        peer: Peer,
+        envelope: &Envelope,
+        region: Region,
+        mode: Mode,
+    ) -> Result<Option<RequestId>, Failure> {
         if peer == me {
             self.state.send_local(envelope, region, mode)
         } else {
@@ -189,17 +188,23 @@ impl Core {
         }
     }
 
-    /// Sends a message that can be on its way at once, without changing anything for anybody else; false if this is not such a one.
+    /// Sends a message that can be on its way at once, without changing anything for anybody else; false if this is not
+    /// such a one.
     #[inline]
     fn send_now(&mut self, me: Peer, peer: Peer, envelope: &Envelope, region: &Region) -> bool {
-        peer != me && region.as_bytes().is_some_and(|bytes| self.state.send_now(&mut self.devices, peer, envelope, bytes))
+        peer != me
+            && region.as_bytes().is_some_and(|bytes| self.state.send_now(&mut self.devices, peer, envelope, bytes))
     }
 
     /// Nothing is to be done, and no thread sleeps.
     #[inline]
     fn is_quiet(&self) -> bool {
         let state = &self.state;
-        self.sleepers == 0 && state.continuations == 0 && state.jobs.is_empty() && state.unannounced.is_empty() && !state.has_backlog()
+        self.sleepers == 0
+            && state.continuations == 0
+            && state.jobs.is_empty()
+            && state.unannounced.is_empty()
+            && !state.has_backlog()
     }
 
     fn joint_to_help(&mut self) -> Option<Help> {
@@ -209,7 +214,8 @@ impl Core {
     }
 }
 
-/// A copy that this process can help with: joint number `joint` of this process, to be written to the memory of the receiver `to`.
+/// A copy that this process can help with: joint number `joint` of this process, to be written to the memory of the
+/// receiver `to`.
 struct Help {
     me: Address,
     joint: usize,
@@ -236,7 +242,8 @@ pub struct Engine {
     watched: Mutex<Vec<Watch>>,
     deaths: Option<DeathWatcher>,
     alarm: Alarm,
-    /// Counts how often a thread left something to the alarm. Written under the lock, read by the alarm thread without it.
+    /// Counts how often a thread left something to the alarm. Written under the lock, read by the alarm thread without
+    /// it.
     put_off: AtomicU32,
     /// The count when the alarm was set.
     put_off_then: AtomicU32,
@@ -245,11 +252,12 @@ pub struct Engine {
     panic_hook: OnceLock<PanicHook>,
 }
 
-/// A callback of the layer above. A thread that another process has woken calls it, without the lock. It returns true to be called again after a
-/// while.
+/// A callback of the layer above. A thread that another process has woken calls it, without the lock. It returns true
+/// to be called again after a while.
 pub type Attendant = fn() -> bool;
 
-/// A callback that ends the job, for the reason in the text. A thread of the engine that has panicked calls it, without the lock.
+/// A callback that ends the job, for the reason in the text. A thread of the engine that has panicked calls it, without
+/// the lock.
 pub type PanicHook = fn(&str);
 
 impl Engine {
@@ -265,9 +273,14 @@ impl Engine {
             cpu::begin_on(host.me() as usize);
         }
         // An offer's answer may have to wait for its turn on a processor; a copy more costs less.
-        let eager_limit = if oversubscribed { 4 * options.eager_limit } else { options.eager_limit }.min(devices.least_max_data() - 8);
+        let eager_limit = if oversubscribed { 4 * options.eager_limit } else { options.eager_limit }
+            .min(devices.least_max_data() - 8);
         let memory = devices.peer_memory();
-        let watched = devices.wait_descriptors()?.into_iter().map(|(descriptor, ready)| Watch::new(descriptor, ready)).collect::<Vec<_>>();
+        let watched = devices
+            .wait_descriptors()?
+            .into_iter()
+            .map(|(descriptor, ready)| Watch::new(descriptor, ready))
+            .collect::<Vec<_>>();
         let deaths = devices.death_watch().filter(|_| processes_here > 1).map(DeathWatcher::new);
         let core = Core {
             devices,
@@ -317,7 +330,9 @@ impl Engine {
     /// The operating system's, when there can be no more threads.
     pub fn resume(&self) -> io::Result<()> {
         let mut helper = self.helper.lock();
-        let Some(this) = self.this.upgrade().filter(|_| helper.is_none() && self.options.independent_progress) else { return Ok(()) };
+        let Some(this) = self.this.upgrade().filter(|_| helper.is_none() && self.options.independent_progress) else {
+            return Ok(());
+        };
         self.stopping.store(false, Ordering::Release);
         for watch in &*self.watched.lock() {
             watch.start(&this)?;
@@ -325,11 +340,13 @@ impl Engine {
         if let Some(deaths) = &self.deaths {
             deaths.start(&this)?;
         }
-        *helper = Some(thread::spawn_without_signals("limosa-helper", move || this.serve("helper", Engine::run_helper))?);
+        *helper =
+            Some(thread::spawn_without_signals("limosa-helper", move || this.serve("helper", Engine::run_helper))?);
         Ok(())
     }
 
-    /// Ends the threads of [`Engine::resume`]. Operations may still be started and waited for afterwards, without independent progress.
+    /// Ends the threads of [`Engine::resume`]. Operations may still be started and waited for afterwards, without
+    /// independent progress.
     pub fn stop(&self) {
         self.stopping.store(true, Ordering::Release);
         self.doorbell.call_helper();
@@ -387,7 +404,8 @@ impl Engine {
         self.core.lock().state.lost_group(context)
     }
 
-    /// Sets the callback for a panic in a thread of the engine. The first one that is set stays. Without one, such a panic ends this process.
+    /// Sets the callback for a panic in a thread of the engine. The first one that is set stays. Without one, such a
+    /// panic ends this process.
     pub fn set_panic_hook(&self, panic_hook: PanicHook) {
         self.panic_hook.get_or_init(|| panic_hook);
     }
@@ -415,7 +433,8 @@ impl Engine {
 
     // ---- packets of other layers -----------------------------------------------------------------------------------
 
-    /// Registers a chapter's handlers, for its kinds of packets from the first on; see [`Handler`] for what they may do.
+    /// Registers a chapter's handlers, for its kinds of packets from the first on; see [`Handler`] for what they may
+    /// do.
     ///
     /// # Panics
     /// The chapter has registered handlers already.
@@ -428,8 +447,8 @@ impl Engine {
         self.core.lock().state.deaths.add_hook(hook);
     }
 
-    /// Sends a packet of a chapter's kind ([`Chapter::kind`]) to another process, behind what waits for it. The data are few, and copied if they
-    /// have to wait.
+    /// Sends a packet of a chapter's kind ([`Chapter::kind`]) to another process, behind what waits for it. The data
+    /// are few, and copied if they have to wait.
     ///
     /// # Errors
     /// That communication has ended.
@@ -470,7 +489,14 @@ impl Engine {
     /// # Errors
     /// As for [`Engine::send`].
     #[inline]
-    pub fn send_labelled(&self, peer: Peer, envelope: &Envelope, region: Region, mode: Mode, label: Label) -> Result<Started, Failure> {
+    pub fn send_labelled(
+        &self,
+        peer: Peer,
+        envelope: &Envelope,
+        region: Region,
+        mode: Mode,
+        label: Label,
+    ) -> Result<Started, Failure> {
         let mut core = self.core.lock();
         if mode == Mode::Standard && core.send_now(self.rank, peer, envelope, &region) {
             return Ok(Started::Done);
@@ -508,7 +534,13 @@ impl Engine {
 
     /// The label of a request that is not done.
     pub fn open_label(&self, short: Short) -> Option<Label> {
-        self.core.lock().state.requests.find(short).filter(|(_, r)| !matches!(r.phase, Phase::Done)).and_then(|(_, r)| r.label)
+        self.core
+            .lock()
+            .state
+            .requests
+            .find(short)
+            .filter(|(_, r)| !matches!(r.phase, Phase::Done))
+            .and_then(|(_, r)| r.label)
     }
 
     /// True if a labelled request of this context has not been taken.
@@ -516,9 +548,9 @@ impl Engine {
         self.core.lock().state.requests.has_labelled(context)
     }
 
-    /// Waits until all of `n` labelled requests are done, and takes their ends: `name(i)` is the name of the i-th (`None`: nothing to wait for),
-    /// and `done(i, note, is_send, end)`, with the note of its
-    /// label, is called for each in turn, under the lock.
+    /// Waits until all of `n` labelled requests are done, and takes their ends: `name(i)` is the name of the i-th
+    /// (`None`: nothing to wait for), and `done(i, note, is_send, end)`, with the note of its label, is called for each
+    /// in turn, under the lock.
     ///
     /// # Errors
     /// The first `i` whose name is none, before anything is waited for.
@@ -531,7 +563,8 @@ impl Engine {
         mut done: impl FnMut(usize, usize, bool, Completion),
     ) -> Result<(), usize> {
         let mut core = self.core.lock();
-        if let Some(unknown) = (0..n).find(|&i| name(i).is_some_and(|short| core.state.requests.find(short).is_none())) {
+        if let Some(unknown) = (0..n).find(|&i| name(i).is_some_and(|short| core.state.requests.find(short).is_none()))
+        {
             self.leave(core);
             return Err(unknown);
         }
@@ -556,7 +589,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Takes the end of a labelled request if it is done, with its label's note and whether it is a send; makes progress once if not.
+    /// Takes the end of a labelled request if it is done, with its label's note and whether it is a send; makes
+    /// progress once if not.
     ///
     /// # Errors
     /// [`Unknown`].
@@ -633,62 +667,6 @@ impl Engine {
         started.and(failure.map_or(Ok(()), |failure| Err(*failure)))
     }
 
-    /// The message that a receive with this pattern would get now, if there is one.
-    ///
-    /// # Errors
-    /// [`Failure::Device`], [`Failure::NoMemory`], [`Failure::PeerDied`] if there is none and a peer that could send one has died.
-    pub fn probe(&self, pattern: &Pattern) -> Result<Option<Completion>, Failure> {
-        let mut core = self.core.lock();
-        let mut found = core.state.matcher.probe(pattern).map(|(e, m)| seen(e, m));
-        if found.is_none() {
-            self.progress(&mut core);
-            found = core.state.matcher.probe(pattern).map(|(e, m)| seen(e, m));
-        }
-        let lost = if core.state.impaired { core.state.lost(pattern) } else { None };
-        self.leave(core);
-        lost.map_or(Ok(found), Err)
-    }
-
-    /// Waits for a message that a receive with this pattern would get; the message stays.
-    ///
-    /// # Errors
-    /// As for [`Engine::probe`].
-    pub fn block_on_probe(&self, pattern: &Pattern, observer: &dyn Observer) -> Result<Completion, Failure> {
-        let mut found = None;
-        self.block_with(
-            &mut |state| {
-                found = match if state.impaired { state.lost(pattern) } else { None } {
-                    Some(failure) => Some(Err(failure)),
-                    None => state.matcher.probe(pattern).map(|(e, m)| Ok(seen(e, m))),
-                };
-                found.is_some()
-            },
-            observer,
-        );
-        found.expect("the wait ends when something is found")
-    }
-
-    /// Takes the message that a receive with this pattern would get now, if there is one (a matched probe).
-    pub fn probe_matched(&self, pattern: &Pattern) -> Option<Matched> {
-        let mut core = self.core.lock();
-        let mut taken = core.state.matcher.take(pattern);
-        if taken.is_none() {
-            self.progress(&mut core);
-            taken = core.state.matcher.take(pattern);
-        }
-        self.leave(core);
-        taken.map(|(envelope, message)| Matched { envelope, message })
-    }
-
-    /// Receives a message that a matched probe took.
-    pub fn receive_matched(&self, matched: Matched, region: Region) -> RequestId {
-        let mut core = self.core.lock();
-        let core_ref = &mut *core;
-        let id = core_ref.state.receive_matched(&mut core_ref.devices, &matched.envelope, matched.message, region);
-        self.leave(core);
-        id
-    }
-
     /// Asks for an operation to be cancelled; whether it was, its completion says.
     pub fn cancel(&self, id: RequestId) {
         let mut core = self.core.lock();
@@ -748,8 +726,8 @@ impl Engine {
         self.leave(core);
     }
 
-    /// Leaves something to the next thread of the program that is in the library, which does it without the lock: for what the helper and the alarm
-    /// thread must not do ([`in_service`]).
+    /// Leaves something to the next thread of the program that is in the library, which does it without the lock: for
+    /// what the helper and the alarm thread must not do ([`in_service`]).
     pub fn leave_to_program(&self, job: ProgramJob) {
         let mut core = self.core.lock();
         core.state.for_program.push(job);
@@ -776,6 +754,9 @@ impl Engine {
 
     /// Waits until all messages that this process has started to send are on their way, for leaving in good order.
     pub fn drain(&self, observer: &dyn Observer) {
-        self.block_on(&mut |view| view.0.broken.is_some() || (!view.0.has_backlog() && view.0.sends_pending() == 0), observer);
+        self.block_on(
+            &mut |view| view.0.broken.is_some() || (!view.0.has_backlog() && view.0.sends_pending() == 0),
+            observer,
+        );
     }
 }

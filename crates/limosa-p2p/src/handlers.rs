@@ -1,22 +1,25 @@
 //! Packets of other layers: windows, files and control have kinds of their own, and handlers for them.
 //!
-//! A layer registers its handlers once, before its first packet can come ([`Engine::register`](crate::Engine::register)), and sends packets with
-//! [`Engine::send_packet`](crate::Engine::send_packet). Packets of one peer are handled in the order in which they were sent, messages among them.
+//! A layer registers its handlers once, before its first packet can come
+//! ([`Engine::register`](crate::Engine::register)), and sends packets with
+//! [`Engine::send_packet`](crate::Engine::send_packet). Packets of one peer are handled in the order in which they were
+//! sent, messages among them.
 //!
 //! Contract of a handler:
-//! - it runs under the engine's lock, inside the poll of a device, on whatever thread is there, the helper's too: it is short, does not block, does not
-//!   call the engine and runs no code of the program;
+//! - it runs under the engine's lock, inside the poll of a device, on whatever thread is there, the helper's too: it is
+//!   short, does not block, does not call the engine and runs no code of the program;
 //! - it has the packet's data during the call only;
-//! - it does not touch the receiving side of a device. What it wants sent goes to [`Actions::send`], what must happen without the lock to
-//!   [`Actions::run_unlocked`]; the engine does both right after the poll. Without the lock, several threads may do so at the same time: jobs of
-//!   different polls run in no particular order;
-//! - data come from another process: it checks every number, and returns false for a packet that makes no sense. That ends all communication with an
-//!   error that names the kind.
+//! - it does not touch the receiving side of a device. What it wants sent goes to [`Actions::send`], what must happen
+//!   without the lock to [`Actions::run_unlocked`]; the engine does both right after the poll. Without the lock,
+//!   several threads may do so at the same time: jobs of different polls run in no particular order;
+//! - data come from another process: it checks every number, and returns false for a packet that makes no sense. That
+//!   ends all communication with an error that names the kind.
 //!
-//! A layer whose operations wait for packets ends them itself when a peer dies: it registers a [`DeathHook`] ([`Engine::on_death`](crate::Engine::on_death)),
-//! to which the contract of handlers applies.
+//! A layer whose operations wait for packets ends them itself when a peer dies: it registers a [`DeathHook`]
+//! ([`Engine::on_death`](crate::Engine::on_death)), to which the contract of handlers applies.
 //!
-//! The kinds of messages are not in the table: they are matched directly ([`crate::state`]), since most traffic is theirs.
+//! The kinds of messages are not in the table: they are matched directly ([`crate::state`]), since most traffic is
+//! theirs.
 
 use crate::Engine;
 use crate::request::Failure;
@@ -54,7 +57,8 @@ impl Chapter {
 /// Handles a packet from a peer; false if it makes no sense.
 pub type Handler = Box<dyn FnMut(&mut Actions<'_>, Peer, &Meta, &[u8]) -> bool + Send>;
 
-/// Is told that a peer has died, and in which words operations that need it are to fail; once for each peer, after all its packets.
+/// Is told that a peer has died, and in which words operations that need it are to fail; once for each peer, after all
+/// its packets.
 pub type DeathHook = Box<dyn FnMut(&mut Actions<'_>, Peer, &Failure) + Send>;
 
 /// What a handler may ask for.

@@ -1,7 +1,7 @@
 //! Messages between processes: matching, eager and offered transfers, requests, progress and waiting.
 //!
-//! Knows devices, peers, contexts and tags. Does not know communicators, datatypes or collectives: the layer above describes memory as a
-//! [`memory::Region`] and gives each communicator a context id.
+//! Knows devices, peers, contexts and tags. Does not know communicators, datatypes or collectives: the layer above
+//! describes memory as a [`memory::Region`] and gives each communicator a context id.
 
 mod arriving;
 mod choice;
@@ -15,7 +15,8 @@ mod transfer;
 mod wire;
 
 pub use engine::{
-    Attendant, Awaited, Engine, Holdings, Links, Matched, Observer, Options, PanicHook, Started, Unobserved, View, Wait, in_service,
+    Attendant, Awaited, Engine, Holdings, Links, Matched, Observer, Options, PanicHook, Started, Unobserved, View,
+    Wait, in_service,
 };
 pub use handlers::{Actions, Chapter, DeathHook, Handler};
 pub use limosa_device::messages::MessagesDevice;

@@ -1,15 +1,18 @@
 //! Matching of messages with receives (MPI-5, sections 3.5 and 3.8). Pure: no I/O, no clock, no locks.
 //!
-//! Two stores, each with the same structure: posted receives (their patterns may hold wildcards) and unexpected messages (which receives and
-//! probes with wildcards look for).
+//! Two stores, each with the same structure: posted receives (their patterns may hold wildcards) and unexpected
+//! messages (which receives and probes with wildcards look for).
 //!
 //! Contract:
-//! - a message goes to the oldest posted receive that matches it; a receive takes the oldest unexpected message that matches it;
-//! - cost does not grow with the number of posted receives or unexpected messages: every store is hashed by what is asked of it.
+//! - a message goes to the oldest posted receive that matches it; a receive takes the oldest unexpected message that
+//!   matches it;
+//! - cost does not grow with the number of posted receives or unexpected messages: every store is hashed by what is
+//!   asked of it.
 //!
-//! How: entries live in a slab and are threaded on doubly linked lists found through a hash map. A posted receive is on the one list of its
-//! pattern; an arriving message looks at the (up to four) lists whose patterns match it and takes the oldest head. An unexpected message is on
-//! the list of its exact envelope, and, from the first time that a wildcard of that form is asked for, on the list for that form too.
+//! How: entries live in a slab and are threaded on doubly linked lists found through a hash map. A posted receive is on
+//! the one list of its pattern; an arriving message looks at the (up to four) lists whose patterns match it and takes
+//! the oldest head. An unexpected message is on the list of its exact envelope, and, from the first time that a
+//! wildcard of that form is asked for, on the list for that form too.
 
 use rustc_hash::FxHashMap;
 
@@ -43,7 +46,9 @@ pub struct Envelope {
 impl Pattern {
     /// True if a message with this envelope satisfies the pattern.
     pub fn matches(&self, envelope: &Envelope) -> bool {
-        self.context == envelope.context && self.source.is_none_or(|s| s == envelope.source) && self.tag.is_none_or(|t| t == envelope.tag)
+        self.context == envelope.context
+            && self.source.is_none_or(|s| s == envelope.source)
+            && self.tag.is_none_or(|t| t == envelope.tag)
     }
 
     fn form(&self) -> usize {
@@ -85,8 +90,8 @@ struct List {
     tail: u32,
 }
 
-/// All lists of a store. A list stays when it becomes empty, since the next entry is likely to have the same key; when there are many, the empty
-/// ones are swept away.
+/// All lists of a store. A list stays when it becomes empty, since the next entry is likely to have the same key; when
+/// there are many, the empty ones are swept away.
 struct Lists {
     all: Vec<List>,
     free: Vec<u32>,
@@ -101,7 +106,13 @@ const KEPT_LISTS: usize = 64;
 
 impl Lists {
     fn new() -> Lists {
-        Lists { all: Vec::new(), free: Vec::new(), by_key: FxHashMap::default(), last: [NONE; FORMS], sweep_at: KEPT_LISTS }
+        Lists {
+            all: Vec::new(),
+            free: Vec::new(),
+            by_key: FxHashMap::default(),
+            last: [NONE; FORMS],
+            sweep_at: KEPT_LISTS,
+        }
     }
 
     #[inline]
@@ -328,7 +339,9 @@ impl<P, U> Matcher<P, U> {
         let forms = (0..FORMS).filter(|form| self.forms_in_use & 1 << form != 0);
         let posted = &mut self.posted;
         let heads = forms.filter_map(|form| {
-            posted.head(form, key(&generalise(envelope, form))).map(|index| (posted.nodes[index as usize].order, index, form))
+            posted
+                .head(form, key(&generalise(envelope, form)))
+                .map(|index| (posted.nodes[index as usize].order, index, form))
         });
         heads.min().map(|(_, index, form)| (index, form))
     }
@@ -410,7 +423,8 @@ impl<P, U> Matcher<P, U> {
     /// The oldest unexpected message that the pattern matches (a probe).
     pub fn probe(&mut self, pattern: &Pattern) -> Option<(&Envelope, &U)> {
         let index = self.lookup(pattern)?;
-        let (envelope, message) = self.unexpected.nodes[index as usize].value.as_ref().expect("a listed node holds a value");
+        let (envelope, message) =
+            self.unexpected.nodes[index as usize].value.as_ref().expect("a listed node holds a value");
         Some((envelope, message))
     }
 
@@ -421,7 +435,8 @@ impl<P, U> Matcher<P, U> {
         Some(self.unexpected.remove(index))
     }
 
-    /// Takes the oldest unexpected message with this envelope for which `wanted` holds: for withdrawing a particular send.
+    /// Takes the oldest unexpected message with this envelope for which `wanted` holds: for withdrawing a particular
+    /// send.
     pub fn take_where(&mut self, envelope: &Envelope, wanted: impl Fn(&U) -> bool) -> Option<U> {
         let mut index = self.unexpected.head(0, key(&generalise(envelope, 0)))?;
         while index != NONE {

@@ -1,8 +1,8 @@
 //! The memory of a message, as the protocols see it.
 //!
-//! A [`Region`] is a *stream* of bytes somewhere in this process: either one contiguous block or `count` elements of a [`Layout`]. The
-//! protocols move the stream without knowing what a datatype is: they copy parts of it in and out ([`Region::read`], [`Region::write`]) or
-//! walk its contiguous pieces ([`Region::pieces`]) to build scatter lists.
+//! A [`Region`] is a *stream* of bytes somewhere in this process: either one contiguous block or `count` elements of a
+//! [`Layout`]. The protocols move the stream without knowing what a datatype is: they copy parts of it in and out
+//! ([`Region::read`], [`Region::write`]) or walk its contiguous pieces ([`Region::pieces`]) to build scatter lists.
 //!
 //! Invariants:
 //! - stream order is the order of the type map; offset `o` of the stream is byte `o % size` of element `o / size`;
@@ -30,9 +30,16 @@ pub trait Layout: Send + Sync {
     /// The memory that the layout covers around `base` must be writable, and `offset + src.len() <= count * size`.
     unsafe fn unpack(&self, base: *mut u8, count: usize, offset: usize, src: &[u8]);
 
-    /// Calls `visit(address, length)` for each contiguous piece of the stream bytes `[offset, offset + len)`, in stream order, merged where
-    /// neighbours touch, until `visit` returns `false`. Computes addresses only; touches no memory.
-    fn pieces(&self, base: *mut u8, count: usize, offset: usize, len: usize, visit: &mut dyn FnMut(*mut u8, usize) -> bool);
+    /// Calls `visit(address, length)` for each contiguous piece of the stream bytes `[offset, offset + len)`, in stream
+    /// order, merged where neighbours touch, until `visit` returns `false`. Computes addresses only; touches no memory.
+    fn pieces(
+        &self,
+        base: *mut u8,
+        count: usize,
+        offset: usize,
+        len: usize,
+        visit: &mut dyn FnMut(*mut u8, usize) -> bool,
+    );
 
     /// Mean length of a contiguous piece in bytes, for choosing between scatter lists and packing.
     fn mean_piece(&self) -> usize;
@@ -47,8 +54,8 @@ pub struct Region {
     layout: Option<Arc<dyn Layout>>,
 }
 
-// SAFETY: a region is an address and a description. Whoever builds one promises (see `contiguous`, `typed`) that the memory stays valid for
-// the whole operation, whichever thread carries it out.
+// SAFETY: a region is an address and a description. Whoever builds one promises (see `contiguous`, `typed`) that the
+// memory stays valid for the whole operation, whichever thread carries it out.
 unsafe impl Send for Region {}
 // SAFETY: as above; a shared region offers no mutation of its own fields.
 unsafe impl Sync for Region {}
@@ -57,7 +64,8 @@ impl Region {
     /// `bytes` contiguous bytes at `base`.
     ///
     /// # Safety
-    /// The memory must stay valid for the operation's duration: readable for a send, writable and otherwise untouched for a receive.
+    /// The memory must stay valid for the operation's duration: readable for a send, writable and otherwise untouched
+    /// for a receive.
     #[inline(always)]
     pub unsafe fn contiguous(base: *mut u8, bytes: usize) -> Region {
         Region { base, count: 1, bytes, layout: None }

@@ -3,20 +3,21 @@
 //! | phase | what is awaited | next |
 //! |---|---|---|
 //! | `Posted` | a matching message | `Pulling`, `Arriving`, `Streaming` or done; done (cancelled) |
-//! | `Pulling` | the thread that copies from the sender's memory, without the lock | done; `Streaming` if pulling is refused |
+//! | `Pulling` | the thread that copies from the sender's memory, without the lock | done; `Streaming` if refused |
 //! | `Arriving` | the next parts of the message | done |
 //! | `Streaming` | the rest of the bytes from the sender | done |
 //! | `Queued` | room on the lane for an eager message | done, or `Unmatched` for a synchronous one |
 //! | `Unmatched` | the receiver's word that the message was matched | done; done (cancelled) |
-//! | `Offered` | the receiver's word that it has fetched the message, or wants it streamed or written | done, `Feeding`, `Pushing`; done (cancelled) |
+//! | `Offered` | the receiver's word: fetched, or stream or write it | done, `Feeding`, `Pushing`; done (cancelled) |
 //! | `Feeding` | room on the lane for the next part | done |
-//! | `Pushing` | the thread that writes to the receiver's memory, without the lock | done; `Feeding` if writing is refused |
+//! | `Pushing` | the thread that writes to the receiver's memory, without the lock | done; `Feeding` if refused |
 //! | `Local` | a matching receive in this process | done; done (cancelled) |
 //! | `Done` | the owner's look | free |
 //!
 //! If the peer that is needed dies, every phase but `Done` and `Local` ends with a failure (`state::death`).
 //!
-//! All fields are touched under the engine's lock only, except that `Pulling` and `Pushing` leave the region to the thread that copies.
+//! All fields are touched under the engine's lock only, except that `Pulling` and `Pushing` leave the region to the
+//! thread that copies.
 
 use crate::choice::Way;
 use crate::matching::{EntryId, Envelope};
@@ -48,7 +49,8 @@ impl RequestId {
     }
 }
 
-/// A request's name in few bits. A stale one is recognised until [`Short::DISTANCE`] further requests have been started.
+/// A request's name in few bits. A stale one is recognised until [`Short::DISTANCE`] further requests have been
+/// started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Short {
     /// Slot.
@@ -60,15 +62,15 @@ pub struct Short {
 impl Short {
     /// Generations that are told apart.
     pub const GENERATIONS: u32 = 1 << 11;
-    /// Requests that can be started before a name may come again: once the first slots have been freed, more than [`RESTING`] are used between two
-    /// uses of the same one.
+    /// Requests that can be started before a name may come again: once the first slots have been freed, more than
+    /// [`RESTING`] are used between two uses of the same one.
     pub const DISTANCE: u32 = 1 << 16;
     /// Slots up to which receives are started on the fast path ([`crate::Engine::try_start_receive`]).
     pub const FAST: usize = 1 << 16;
 }
 
-/// Free slots that are kept back, so that a slot is not used again before this many others. More would make names last longer, and spread requests
-/// over more of the processor's cache.
+/// Free slots that are kept back, so that a slot is not used again before this many others. More would make names last
+/// longer, and spread requests over more of the processor's cache.
 const RESTING: usize = 32;
 
 const _: () = assert!((Short::GENERATIONS - 1) * (RESTING as u32 + 1) >= Short::DISTANCE);
@@ -77,7 +79,8 @@ const _: () = assert!((Short::GENERATIONS - 1) * (RESTING as u32 + 1) >= Short::
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unknown;
 
-/// What the layer above wants to remember of a request that it does not keep itself. Requests with a label can be found by their short names.
+/// What the layer above wants to remember of a request that it does not keep itself. Requests with a label can be found
+/// by their short names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Label {
     /// Context id of the communicator.
@@ -113,7 +116,9 @@ pub enum Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Failure::Truncated { sent, room } => write!(f, "a message of {sent} bytes arrived for a receive buffer of {room} bytes"),
+            Failure::Truncated { sent, room } => {
+                write!(f, "a message of {sent} bytes arrived for a receive buffer of {room} bytes")
+            }
             Failure::NoMemory(what) | Failure::Device(what) | Failure::PeerDied(what) => f.write_str(what),
         }
     }
@@ -214,7 +219,9 @@ impl Request {
     /// This is a send that `peer` has not taken yet, so that a packet of that peer may end it.
     pub fn is_send_to(&self, peer: Peer) -> bool {
         match self.phase {
-            Phase::Unmatched { peer: to, .. } | Phase::Offered { peer: to, .. } | Phase::Feeding { peer: to, .. } => to == peer,
+            Phase::Unmatched { peer: to, .. } | Phase::Offered { peer: to, .. } | Phase::Feeding { peer: to, .. } => {
+                to == peer
+            }
             _ => false,
         }
     }
@@ -243,7 +250,8 @@ pub(crate) enum Taken {
 
 struct Slot {
     generation: u32,
-    /// The slot is in use. A free slot's contents are meaningless; they stay in place because moving them costs more than everything else here.
+    /// The slot is in use. A free slot's contents are meaningless; they stay in place because moving them costs more
+    /// than everything else here.
     used: bool,
     /// The free slot behind this free one.
     next: u32,
@@ -336,15 +344,19 @@ impl Requests {
         RequestId { index, generation: slot.generation }
     }
 
-    /// True if the labelled request of this name is done, somebody will ask about it, and it has neither failed nor been cancelled.
+    /// True if the labelled request of this name is done, somebody will ask about it, and it has neither failed nor
+    /// been cancelled.
     #[inline(always)]
     pub fn has_succeeded(&self, short: Short) -> bool {
         self.find(short).is_some_and(|(_, request)| {
-            matches!(request.phase, Phase::Done) && request.completion.failure.is_none() && !request.completion.cancelled
+            matches!(request.phase, Phase::Done)
+                && request.completion.failure.is_none()
+                && !request.completion.cancelled
         })
     }
 
-    /// Frees a request that [`Requests::has_succeeded`]; gives what it has received, `None` for a send. Nothing happens if it is gone.
+    /// Frees a request that [`Requests::has_succeeded`]; gives what it has received, `None` for a send. Nothing happens
+    /// if it is gone.
     #[inline(always)]
     pub fn take_succeeded(&mut self, short: Short) -> Option<Received> {
         let slot = self.slots.get_mut(short.index as usize)?;
@@ -382,7 +394,10 @@ impl Requests {
 
     #[inline]
     pub fn get(&self, id: RequestId) -> Option<&Request> {
-        self.slots.get(id.index as usize).filter(|slot| slot.generation == id.generation && slot.used).map(|slot| &slot.request)
+        self.slots
+            .get(id.index as usize)
+            .filter(|slot| slot.generation == id.generation && slot.used)
+            .map(|slot| &slot.request)
     }
 
     #[inline]
@@ -394,7 +409,8 @@ impl Requests {
     #[inline]
     pub fn find(&self, short: Short) -> Option<(RequestId, &Request)> {
         let slot = self.slots.get(short.index as usize)?;
-        let known = slot.generation % Short::GENERATIONS == short.generation && slot.used && slot.request.label.is_some();
+        let known =
+            slot.generation % Short::GENERATIONS == short.generation && slot.used && slot.request.label.is_some();
         let asked_about = known && matches!(slot.request.owner, Owner::Waiter);
         asked_about.then_some((RequestId { index: short.index, generation: slot.generation }, &slot.request))
     }
@@ -450,7 +466,11 @@ impl Requests {
             matches!(r.owner, Owner::Nobody)
                 && matches!(
                     r.phase,
-                    Phase::Queued | Phase::Unmatched { .. } | Phase::Offered { .. } | Phase::Feeding { .. } | Phase::Pushing { .. }
+                    Phase::Queued
+                        | Phase::Unmatched { .. }
+                        | Phase::Offered { .. }
+                        | Phase::Feeding { .. }
+                        | Phase::Pushing { .. }
                 )
         };
         self.used().filter(|r| sends(r)).count()
@@ -467,7 +487,8 @@ mod tests {
 
     fn labelled(requests: &mut Requests) -> RequestId {
         let id = requests.insert(Phase::Queued, Region::empty());
-        requests.get_mut(id).expect("just inserted").label = Some(Label { context: 0, note: 0, peer: None, tag: None, is_send: true });
+        requests.get_mut(id).expect("just inserted").label =
+            Some(Label { context: 0, note: 0, peer: None, tag: None, is_send: true });
         id
     }
 
@@ -485,7 +506,8 @@ mod tests {
                 requests.remove(stale);
                 let mut started = 0;
                 while started < Short::DISTANCE {
-                    let ids: Vec<_> = (0..window.min(Short::DISTANCE - started)).map(|_| labelled(&mut requests)).collect();
+                    let ids: Vec<_> =
+                        (0..window.min(Short::DISTANCE - started)).map(|_| labelled(&mut requests)).collect();
                     started += ids.len() as u32;
                     assert!(requests.find(stale.short()).is_none(), "after {started} requests, {window} at once");
                     for id in ids {

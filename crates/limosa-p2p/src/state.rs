@@ -1,24 +1,27 @@
 //! The protocols: what a process knows under its engine's lock, and what it does when a packet arrives.
 //!
-//! - **Eager**: up to the eager limit the bytes travel with the envelope; the send is done when they are on the lane. Those longer than a part
-//!   travel in several ([`crate::arriving`]).
-//! - **Offer**: longer messages wait at the sender. The receiver fetches them from the sender's memory, or asks for them to be streamed where
-//!   it cannot (no cross-memory attach, or too many small pieces).
+//! - **Eager**: up to the eager limit the bytes travel with the envelope; the send is done when they are on the lane.
+//!   Those longer than a part travel in several ([`crate::arriving`]).
+//! - **Offer**: longer messages wait at the sender. The receiver fetches them from the sender's memory, or asks for
+//!   them to be streamed where it cannot (no cross-memory attach, or too many small pieces).
 //!
 //! How messages begin is in `sending` and `receiving`; here is what both share, and what packets do that arrive.
 //!
-//! Handlers run inside a device's poll, so they never touch its receiving side. What needs the device is put on a list ([`Deferred`]), and so is what
-//! must happen without the lock ([`Job`]); the engine does both right after the poll.
+//! Handlers run inside a device's poll, so they never touch its receiving side. What needs the device is put on a list
+//! ([`Deferred`]), and so is what must happen without the lock ([`Job`]); the engine does both right after the poll.
 //!
 //! **Messages that no receive was posted for** are held, up to a limit ([`State::is_full`]). What happens beyond it:
-//! - a visit that waits for nothing (the helper's, the alarm's, the end of any call) takes no more packets. They stay on their lanes; when a lane is
-//!   full, its sender's messages stay at the sender: a blocking send waits, a non-blocking one is queued;
-//! - a call that asks for what has not come (it receives, waits, tests, probes) takes whatever comes: what it asks for may be behind a flood of
-//!   messages that it does not ask for. So a rank that waits may hold more than the limit, and only lack of memory ends that;
+//! - a visit that waits for nothing (the helper's, the alarm's, the end of any call) takes no more packets. They stay
+//!   on their lanes; when a lane is full, its sender's messages stay at the sender: a blocking send waits, a
+//!   non-blocking one is queued;
+//! - a call that asks for what has not come (it receives, waits, tests, probes) takes whatever comes: what it asks for
+//!   may be behind a flood of messages that it does not ask for. So a rank that waits may hold more than the limit, and
+//!   only lack of memory ends that;
 //! - taking begins again, without such a call, when receives have brought what is held down to half of the limit.
 //!
-//! When a packet is lost, because the device failed or there is no memory for it, order and completeness of messages cannot be kept any more:
-//! everything that waits for a message fails then, and so does everything that is started later ([`State::break_down`]).
+//! When a packet is lost, because the device failed or there is no memory for it, order and completeness of messages
+//! cannot be kept any more: everything that waits for a message fails then, and so does everything that is started
+//! later ([`State::break_down`]).
 
 use crate::arriving::{Arrival, Arrivals, Target};
 use crate::choice::Choice;
@@ -132,8 +135,8 @@ pub(crate) enum Job {
     Continue(Continuation, Completion),
 }
 
-/// A receive that a thread is blocked in. There is at most one, and it is older than all posted receives: it is matched first, without being
-/// posted, and needs no request unless the message is an offered one.
+/// A receive that a thread is blocked in. There is at most one, and it is older than all posted receives: it is matched
+/// first, without being posted, and needs no request unless the message is an offered one.
 pub(crate) struct Direct {
     pattern: Pattern,
     region: Region,
@@ -193,7 +196,8 @@ pub(crate) struct State {
     unexpected_limit: usize,
     /// Packets were left on their lanes because the limit was reached.
     pub held_back: bool,
-    /// Offered messages may be streamed although they could be pulled: a thread is here, and stays until what it waits for has come.
+    /// Offered messages may be streamed although they could be pulled: a thread is here, and stays until what it waits
+    /// for has come.
     pub may_stream: bool,
     /// The helper makes this progress: the program may be computing, so partners that wait had better do the work.
     pub in_service: bool,
@@ -202,7 +206,8 @@ pub(crate) struct State {
     pub handlers: Handlers,
     /// Which offered sends this process can help to copy, by joint.
     pub joints: Joints,
-    /// Offers of which the receivers' helper threads have not been told: a sender that waits anyway tells them only after a while.
+    /// Offers of which the receivers' helper threads have not been told: a sender that waits anyway tells them only
+    /// after a while.
     pub unannounced: SmallVec<[(Peer, RequestId); 4]>,
 }
 
@@ -414,7 +419,13 @@ impl State {
             }
             wire::ACCEPT => {
                 let Some(len) = wire::word(data, 0) else { return false };
-                return self.accepted(RequestId::from_wire(meta.words[0]), from, meta.words[1], len, wire::word(data, 1));
+                return self.accepted(
+                    RequestId::from_wire(meta.words[0]),
+                    from,
+                    meta.words[1],
+                    len,
+                    wire::word(data, 1),
+                );
             }
             wire::WRITTEN => return self.written(RequestId::from_wire(meta.words[0]), from),
             wire::STREAM => return self.streamed(RequestId::from_wire(meta.words[0]), from, meta.words[1], data),
@@ -437,14 +448,15 @@ impl State {
 
     /// A message waits at its sender.
     fn offer_arrived(&mut self, from: Peer, envelope: &Envelope, offer: Offer) {
-        let receive = match self.direct_for(envelope).map(|direct| std::mem::replace(&mut direct.region, Region::empty())) {
-            Some(region) => {
-                let id = self.requests.insert(Phase::Pulling, Region::empty());
-                self.direct.as_mut().expect("it was found a moment ago").phase = DirectPhase::Fetching(id);
-                Some((id, region))
-            }
-            None => self.matcher.arrive(envelope).map(|id| (id, self.take_posted(id))),
-        };
+        let receive =
+            match self.direct_for(envelope).map(|direct| std::mem::replace(&mut direct.region, Region::empty())) {
+                Some(region) => {
+                    let id = self.requests.insert(Phase::Pulling, Region::empty());
+                    self.direct.as_mut().expect("it was found a moment ago").phase = DirectPhase::Fetching(id);
+                    Some((id, region))
+                }
+                None => self.matcher.arrive(envelope).map(|id| (id, self.take_posted(id))),
+            };
         match receive {
             Some((id, region)) => self.fetch(id, from, envelope, &offer, region),
             None if self.can_hold() => self.hold(envelope, Unexpected::Offer { from, offer }),
@@ -464,7 +476,8 @@ impl State {
         given.is_some()
     }
 
-    /// A packet that comes too late: the rest of a burst in which one was lost, or a dead peer's answer to a send that has failed.
+    /// A packet that comes too late: the rest of a burst in which one was lost, or a dead peer's answer to a send that
+    /// has failed.
     #[cold]
     fn is_ignored(&self, from: Peer, kind: u8) -> bool {
         let answers_a_send = matches!(kind, wire::ACCEPT | wire::DONE | wire::RECALLED);
@@ -472,7 +485,14 @@ impl State {
     }
 
     #[inline]
-    fn eager_arrived(&mut self, from: Peer, envelope: &Envelope, data: &[u8], sync: Option<u64>, answers: &mut Vec<(Peer, Meta)>) {
+    fn eager_arrived(
+        &mut self,
+        from: Peer,
+        envelope: &Envelope,
+        data: &[u8],
+        sync: Option<u64>,
+        answers: &mut Vec<(Peer, Meta)>,
+    ) {
         if let Some(direct) = self.direct_for(envelope) {
             let (sent, room) = (data.len(), direct.region.len());
             direct.region.write(0, &data[..sent.min(room)]);
@@ -532,7 +552,8 @@ impl State {
     #[cold]
     fn no_memory(&mut self, from: Peer, bytes: u64) {
         self.break_down(Failure::NoMemory(format!(
-            "no memory for a message of {bytes} bytes from process {from} that no receive was posted for; {} bytes are taken by such messages \
+            "no memory for a message of {bytes} bytes from process {from} that no receive was posted for; {} bytes are \
+             taken by such messages \
              already: receive them sooner, or synchronise the processes",
             self.unexpected_bytes
         )));
@@ -611,7 +632,13 @@ impl State {
                 }
                 if let Some(address) = address {
                     request.phase = Phase::Pushing { peer, receive, len };
-                    self.jobs.push(Job::Push(Push { request: id, to: peer, region: request.region.clone(), address, bytes: len }));
+                    self.jobs.push(Job::Push(Push {
+                        request: id,
+                        to: peer,
+                        region: request.region.clone(),
+                        address,
+                        bytes: len,
+                    }));
                 } else {
                     request.phase = Phase::Feeding { peer, receive, sent: 0, len };
                     self.feeding.push_back(id);
@@ -626,7 +653,8 @@ impl State {
         let Some(request) = self.requests.get_mut(id) else { return false };
         let Phase::Streaming { peer, expected, received } = &mut request.phase else { return false };
         let bytes = data.len() as u64;
-        if *peer != from || offset.checked_add(bytes).is_none_or(|end| end > *expected) || bytes > *expected - *received {
+        if *peer != from || offset.checked_add(bytes).is_none_or(|end| end > *expected) || bytes > *expected - *received
+        {
             return false;
         }
         request.region.write(offset as usize, data);
@@ -639,7 +667,10 @@ impl State {
 
     /// The sender has written a message to its place.
     fn written(&mut self, id: RequestId, from: Peer) -> bool {
-        let waits = self.requests.get(id).is_some_and(|r| matches!(r.phase, Phase::Streaming { peer, received: 0, .. } if peer == from));
+        let waits = self
+            .requests
+            .get(id)
+            .is_some_and(|r| matches!(r.phase, Phase::Streaming { peer, received: 0, .. } if peer == from));
         if waits {
             self.streamed_all(id);
         }
@@ -692,8 +723,9 @@ impl State {
 
     /// An offered send whose receiver is copying and could be helped: its joint, and the memory that it reads.
     pub fn joint_to_help(&mut self, devices: &Devices) -> Option<(usize, Peer, Region)> {
-        let index = (0..self.joints.lent.len())
-            .find(|&i| self.joints.lent[i].is_some() && self.joints.busy & (1 << i) == 0 && devices.joints(self.rank)[i].is_open())?;
+        let index = (0..self.joints.lent.len()).find(|&i| {
+            self.joints.lent[i].is_some() && self.joints.busy & (1 << i) == 0 && devices.joints(self.rank)[i].is_open()
+        })?;
         let request = self.requests.get(self.joints.lent[index]?)?;
         let Phase::Offered { peer, .. } = request.phase else { return None };
         let found = (index, peer, request.region.clone());

@@ -22,7 +22,8 @@ pub(crate) struct Pull {
 }
 
 impl Pull {
-    /// Copies the bytes from the sender's memory. Fails if there is no memory for its lists; the message is streamed then.
+    /// Copies the bytes from the sender's memory. Fails if there is no memory for its lists; the message is streamed
+    /// then.
     pub fn run(&self, memory: &dyn PeerMemory) -> io::Result<()> {
         if self.offer.pieces == 1
             && let Some(target) = self.region.as_contiguous()
@@ -36,10 +37,12 @@ impl Pull {
                 }
                 let mut local = [slice(target as u64 + step.offset, step.len as usize)];
                 let mut remote = [slice(self.offer.address.wrapping_add(step.offset), step.len as usize)];
-                // SAFETY: the step lies in the region, whose memory belongs to this receive until it is done; steps do not overlap.
+                // SAFETY: the step lies in the region, whose memory belongs to this receive until it is done; steps do
+                // not overlap.
                 unsafe { memory.read(self.at, &mut local, &mut remote) }
             };
-            let still_there = || if memory.is_alive(self.at) { Ok(()) } else { Err(io::ErrorKind::ConnectionReset.into()) };
+            let still_there =
+                || if memory.is_alive(self.at) { Ok(()) } else { Err(io::ErrorKind::ConnectionReset.into()) };
             return joint.finish(copy, still_there);
         }
         let mut remote = self.remote_slices(memory)?;
@@ -108,11 +111,15 @@ pub(crate) struct Push {
 impl Push {
     /// Copies the bytes to the receiver's memory.
     pub fn run(&self, memory: &dyn PeerMemory, at: Address) -> io::Result<()> {
-        let base = self.region.as_contiguous().filter(|_| self.bytes <= self.region.len() as u64).ok_or(io::ErrorKind::InvalidData)?;
+        let base = self
+            .region
+            .as_contiguous()
+            .filter(|_| self.bytes <= self.region.len() as u64)
+            .ok_or(io::ErrorKind::InvalidData)?;
         let mut local = [slice(base as u64, self.bytes as usize)];
         let mut remote = [slice(self.address, self.bytes as usize)];
-        // SAFETY: the message stays readable until its receiver knows that it has all; the receiver gave this address for its bytes and leaves them
-        // alone until it is told that they are there.
+        // SAFETY: the message stays readable until its receiver knows that it has all; the receiver gave this address
+        // for its bytes and leaves them alone until it is told that they are there.
         unsafe { memory.write(at, &mut local, &mut remote) }
     }
 }
@@ -135,8 +142,8 @@ fn split_front(slices: &mut [Slice], next: &mut usize, bytes: usize) -> Vec<Slic
     front
 }
 
-/// Bytes that each side copies at a time when both copy: many enough that a system call's price does not count, few enough that both end
-/// together.
+/// Bytes that each side copies at a time when both copy: many enough that a system call's price does not count, few
+/// enough that both end together.
 fn joint_step(bytes: u64) -> u64 {
     (bytes / 2).clamp(64 * 1024, 256 * 1024).next_multiple_of(4096)
 }
@@ -152,8 +159,8 @@ pub(crate) fn help(memory: &dyn PeerMemory, me: Address, index: usize, to: Addre
         }
         let mut local = [slice(base as u64 + step.offset, step.len as usize)];
         let mut remote = [slice(target.wrapping_add(step.offset), step.len as usize)];
-        // SAFETY: the step lies in the message, which stays readable until its receiver says that it is done; the receiver gave this address for
-        // the message's bytes and waits until this step is done.
+        // SAFETY: the step lies in the message, which stays readable until its receiver says that it is done; the
+        // receiver gave this address for the message's bytes and waits until this step is done.
         unsafe { memory.write(to, &mut local, &mut remote) }
     });
 }
@@ -162,8 +169,8 @@ pub(crate) fn help(memory: &dyn PeerMemory, me: Address, index: usize, to: Addre
 pub(crate) fn copy_region(from: &Region, to: &Region, bytes: usize) {
     let mut offset = 0;
     to.pieces(0, bytes, &mut |address, len| {
-        // SAFETY: the piece lies in the target region, whose memory belongs to the receive; source and target of one message do not overlap
-        // in a correct program, and an incorrect one sees a mixture of its own bytes.
+        // SAFETY: the piece lies in the target region, whose memory belongs to the receive; source and target of one
+        // message do not overlap in a correct program, and an incorrect one sees a mixture of its own bytes.
         let piece = unsafe { std::slice::from_raw_parts_mut(address, len) };
         from.read(offset, piece);
         offset += len;
@@ -179,7 +186,8 @@ mod tests {
     fn the_front_of_slices_is_cut_anywhere() {
         let mut slices = vec![slice(100, 10), slice(200, 0), slice(300, 10)];
         let mut next = 0;
-        let shape = |s: Vec<Slice>| s.iter().map(|s| (s.iov_base as usize, s.iov_len)).filter(|s| s.1 > 0).collect::<Vec<_>>();
+        let shape =
+            |s: Vec<Slice>| s.iter().map(|s| (s.iov_base as usize, s.iov_len)).filter(|s| s.1 > 0).collect::<Vec<_>>();
         assert_eq!(shape(split_front(&mut slices, &mut next, 4)), [(100, 4)]);
         assert_eq!(shape(split_front(&mut slices, &mut next, 10)), [(104, 6), (300, 4)]);
         assert_eq!(shape(split_front(&mut slices, &mut next, 6)), [(304, 6)]);

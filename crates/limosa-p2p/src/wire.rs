@@ -8,7 +8,7 @@
 //! | `PART` | | bytes | the next part of the message that was begun last |
 //! | `OFFER` | envelope | [`Offer`] | a message to be fetched |
 //! | `ACCEPT` | send id, receive id | length | stream me the first so many bytes |
-//! | `ACCEPT` | send id, receive id | length, address | write me the first so many bytes to this address in my memory, or stream them |
+//! | `ACCEPT` | send id, receive id | length, address | write the first so many bytes to this address, or stream them |
 //! | `STREAM` | receive id, offset | bytes | a part of a message |
 //! | `WRITTEN` | receive id, 0 | | all bytes of a message were written to the address that was given |
 //! | `DONE` | send id, 0 | | the message was matched (and, if offered, fetched) |
@@ -48,7 +48,8 @@ pub struct Offer {
     pub send: u64,
     /// Length in bytes.
     pub len: u64,
-    /// With one piece: address of the data. With more: address of that many (address, length) pairs. In the sender's memory.
+    /// With one piece: address of the data. With more: address of that many (address, length) pairs. In the sender's
+    /// memory.
     pub address: u64,
     /// Number of contiguous pieces; 0 if the message can only be streamed.
     pub pieces: u64,
@@ -65,7 +66,8 @@ pub fn enveloped(kind: u8, envelope: &Envelope) -> Meta {
 /// Rank and tag in the second word are negative if these bits are set.
 const SIGNS: u64 = 1 << 63 | 1 << 31;
 
-/// The envelope in the words of a packet that a peer sent. A negative rank or tag would be taken for a wildcard by the matcher.
+/// The envelope in the words of a packet that a peer sent. A negative rank or tag would be taken for a wildcard by the
+/// matcher.
 #[inline]
 pub fn checked_envelope(meta: &Meta) -> Option<Envelope> {
     if meta.words[1] & SIGNS == 0 { Some(envelope(meta)) } else { None }
@@ -77,7 +79,8 @@ pub fn envelope(meta: &Meta) -> Envelope {
     Envelope { context: meta.words[0], source: (meta.words[1] >> 32) as i32, tag: meta.words[1] as u32 as i32 }
 }
 
-/// The whole message that this pattern asks for, and which bits of the second word must be so; `None` if any source will do.
+/// The whole message that this pattern asks for, and which bits of the second word must be so; `None` if any source
+/// will do.
 #[inline(always)]
 pub fn wanted(pattern: &Pattern) -> Option<(Meta, u64)> {
     let source = u64::from(pattern.source? as u32) << 32;
@@ -116,8 +119,13 @@ impl Offer {
 
     /// Decodes. An offer has no more than [`MAX_PIECES`] pieces, none of them empty.
     pub fn decode(data: &[u8]) -> Option<Offer> {
-        let offer =
-            Offer { send: word(data, 0)?, len: word(data, 1)?, address: word(data, 2)?, pieces: word(data, 3)?, joint: word(data, 4)? };
+        let offer = Offer {
+            send: word(data, 0)?,
+            len: word(data, 1)?,
+            address: word(data, 2)?,
+            pieces: word(data, 3)?,
+            joint: word(data, 4)?,
+        };
         (offer.pieces <= offer.len.min(MAX_PIECES as u64)).then_some(offer)
     }
 }
@@ -137,8 +145,11 @@ mod tests {
 
     #[test]
     fn the_words_of_a_pattern_say_what_it_matches() {
-        let envelopes =
-            || (0..3).flat_map(|context| (0..3).flat_map(move |source| [0, 1, 77, i32::MAX].map(|tag| Envelope { context, source, tag })));
+        let envelopes = || {
+            (0..3).flat_map(|context| {
+                (0..3).flat_map(move |source| [0, 1, 77, i32::MAX].map(|tag| Envelope { context, source, tag }))
+            })
+        };
         for e in envelopes() {
             for tag in [None, Some(e.tag)] {
                 let pattern = Pattern { context: e.context, source: Some(e.source), tag };
@@ -146,7 +157,10 @@ mod tests {
                 for other in envelopes() {
                     let words = enveloped(EAGER, &other).words;
                     assert_eq!(words[0] == wanted[0] && words[1] & mask == wanted[1], pattern.matches(&other));
-                    assert!(words[1] | 1 << 31 != wanted[1] && (words[1] | 1 << 31) & mask != wanted[1], "a negative tag");
+                    assert!(
+                        words[1] | 1 << 31 != wanted[1] && (words[1] | 1 << 31) & mask != wanted[1],
+                        "a negative tag"
+                    );
                 }
             }
             assert_eq!(super::wanted(&Pattern { context: e.context, source: None, tag: None }), None);
@@ -157,9 +171,11 @@ mod tests {
     fn what_no_sender_says_is_not_decoded() {
         let offer = Offer { send: 1, len: 1 << 40, address: 3, pieces: MAX_PIECES as u64, joint: 0 };
         assert_eq!(Offer::decode(&offer.encode()), Some(offer));
-        for nonsense in
-            [Offer { pieces: MAX_PIECES as u64 + 1, ..offer }, Offer { pieces: u64::MAX, ..offer }, Offer { len: 5, pieces: 6, ..offer }]
-        {
+        for nonsense in [
+            Offer { pieces: MAX_PIECES as u64 + 1, ..offer },
+            Offer { pieces: u64::MAX, ..offer },
+            Offer { len: 5, pieces: 6, ..offer },
+        ] {
             assert_eq!(Offer::decode(&nonsense.encode()), None);
         }
         let e = Envelope { context: 0, source: 5, tag: 6 };

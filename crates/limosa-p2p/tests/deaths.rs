@@ -3,14 +3,19 @@
 use limosa_p2p::matching::{Envelope, Pattern};
 use limosa_p2p::memory::Region;
 use limosa_p2p::{
-    Chapter, Completion, Devices, Engine, Failure, Holdings, Links, Meta, Mode, Needs, Options, RequestId, Started, Unobserved, Urgency,
-    Wait,
+    Chapter, Completion, Devices, Engine, Failure, Holdings, Links, Meta, Mode, Needs, Options, RequestId, Started,
+    Unobserved, Urgency, Wait,
 };
 use limosa_sim::{Conditions, Network};
 use std::sync::{Arc, Mutex};
 
-const OPTIONS: Options =
-    Options { wait: Wait::Block, spin_ns: 0, eager_limit: 6000, unexpected_limit: 1 << 30, independent_progress: false };
+const OPTIONS: Options = Options {
+    wait: Wait::Block,
+    spin_ns: 0,
+    eager_limit: 6000,
+    unexpected_limit: 1 << 30,
+    independent_progress: false,
+};
 /// A context of processes 0, 1 and 2, and one of 0 and 2.
 const ALL: u64 = 10;
 const WITHOUT_1: u64 = 12;
@@ -50,7 +55,8 @@ fn room(data: &mut [u8]) -> Region {
 }
 
 fn send(engine: &Engine, to: u32, tag: i32, data: &[u8], mode: Mode) -> Option<RequestId> {
-    match engine.send(to, &Envelope { context: ALL, source: engine.rank() as i32, tag }, out(data), mode).expect("send") {
+    match engine.send(to, &Envelope { context: ALL, source: engine.rank() as i32, tag }, out(data), mode).expect("send")
+    {
         Started::Done => None,
         Started::Pending(id) => Some(id),
     }
@@ -98,7 +104,10 @@ fn a_death_ends_what_needs_the_dead_and_nothing_else() {
     for id in posted.into_iter().chain(queued).chain(waiting.into_iter().flatten()).chain([streamed]) {
         assert_eq!(dead(e[0].take(id)).as_deref(), Some("1"));
     }
-    assert!(unconcerned.iter().chain([&to_two]).all(|id| e[0].peek(*id).is_none()), "what does not need process 1 goes on");
+    assert!(
+        unconcerned.iter().chain([&to_two]).all(|id| e[0].peek(*id).is_none()),
+        "what does not need process 1 goes on"
+    );
 
     // New operations with the dead fail at once; its whole message can be received, the one that stayed with it cannot.
     let envelope = Envelope { context: ALL, source: 0, tag: 0 };
@@ -163,7 +172,8 @@ fn a_message_that_comes_in_parts_from_a_dying_process_fails_where_it_is_received
     e[0].poll();
     send(&e[1], 0, 1, &data, Mode::Standard).expect("there is no room for all");
     e[0].poll();
-    let matched = e[0].probe_matched(&Pattern { context: ALL, source: Some(1), tag: None }).expect("it has begun to arrive");
+    let matched =
+        e[0].probe_matched(&Pattern { context: ALL, source: Some(1), tag: None }).expect("it has begun to arrive");
     network.kill(1);
     network.kill(2);
     (0..20).for_each(|_| e[0].poll());
@@ -195,10 +205,11 @@ fn what_a_group_does_together_ends_for_all_when_one_has_died() {
     let (small, large) = (vec![7u8; 8], vec![8u8; 60_000]);
     let mut rooms = vec![vec![0u8; 60_000]; 3];
     let [awaited, later, taken] = &mut rooms[..] else { unreachable!() };
-    let offer = |to, tag| match e[0].send(to, &Envelope { context: TOGETHER, source: 0, tag }, out(&large), Mode::Standard) {
-        Ok(Started::Pending(id)) => id,
-        other => panic!("{other:?}"),
-    };
+    let offer =
+        |to, tag| match e[0].send(to, &Envelope { context: TOGETHER, source: 0, tag }, out(&large), Mode::Standard) {
+            Ok(Started::Pending(id)) => id,
+            other => panic!("{other:?}"),
+        };
     let offered = [offer(2, 1), offer(1, 2), offer(2, 4)];
     let waiting = receive(&e[0], TOGETHER, Some(2), 3, awaited);
     e[2].poll();
@@ -209,12 +220,20 @@ fn what_a_group_does_together_ends_for_all_when_one_has_died() {
     assert_eq!(dead(e[0].take(offered[0])).as_deref(), Some("1"), "process 2 has given it back");
     assert_eq!(dead(e[0].take(offered[1])).as_deref(), Some("1"));
     assert_eq!(dead(e[0].take(waiting)).as_deref(), Some("1"));
-    assert!(e[0].take(offered[2]).is_some_and(|end| end.failure.is_none()) && e[2].take(fetched).is_some_and(|end| end.failure.is_none()));
+    assert!(
+        e[0].take(offered[2]).is_some_and(|end| end.failure.is_none())
+            && e[2].take(fetched).is_some_and(|end| end.failure.is_none())
+    );
     // Nothing new begins there, and all goes on elsewhere.
     let envelope = Envelope { context: TOGETHER, source: 0, tag: 0 };
     assert!(matches!(e[0].send(2, &envelope, out(&small), Mode::Standard), Err(Failure::PeerDied(_))));
     assert!(
-        dead(Some(e[0].receive_blocking(&Pattern { context: TOGETHER, source: Some(2), tag: None }, room(later), &Unobserved))).is_some()
+        dead(Some(e[0].receive_blocking(
+            &Pattern { context: TOGETHER, source: Some(2), tag: None },
+            room(later),
+            &Unobserved
+        )))
+        .is_some()
     );
     assert!(send(&e[0], 2, 1, &small, Mode::Standard).is_none());
     e[2].poll();
@@ -223,7 +242,8 @@ fn what_a_group_does_together_ends_for_all_when_one_has_died() {
     assert_eq!(e[0].holdings(), Holdings::default());
 }
 
-/// Remote counters: the operations of a layer that has packets of its own. A process asks another one to add, and waits for the answer.
+/// Remote counters: the operations of a layer that has packets of its own. A process asks another one to add, and waits
+/// for the answer.
 #[derive(Default)]
 struct Counters {
     count: u64,
@@ -267,9 +287,13 @@ fn counters(engine: &Engine) -> Arc<Mutex<Counters>> {
         let mut counters = dead.lock().expect("no panic");
         let lost = counters.awaited.extract_if(.., |awaited| *awaited == peer).collect::<Vec<_>>();
         counters.ended.extend(lost.into_iter().map(|peer| (peer, Err(failure.clone()))));
-        (0..3).filter(|other| *other != peer).for_each(|other| actions.send(other, about(GONE, u64::from(peer)), &[], Urgency::Normal));
+        (0..3)
+            .filter(|other| *other != peer)
+            .for_each(|other| actions.send(other, about(GONE, u64::from(peer)), &[], Urgency::Normal));
         let heard = dead.clone();
-        actions.run_unlocked(Box::new(move |engine| heard.lock().expect("no panic").told.push(format!("{} has heard", engine.rank()))));
+        actions.run_unlocked(Box::new(move |engine| {
+            heard.lock().expect("no panic").told.push(format!("{} has heard", engine.rank()))
+        }));
     }));
     counters
 }
@@ -281,7 +305,8 @@ fn another_layers_operations_end_when_it_hears_of_a_death() {
     let c: Vec<_> = e.iter().map(|engine| counters(engine)).collect();
     let add = |to, amount| {
         c[0].lock().expect("no panic").awaited.push(to);
-        e[0].send_packet(to, Meta { kind: ADD, words: [amount, 0] }, &[], Urgency::Urgent).expect("it lives as far as is known");
+        e[0].send_packet(to, Meta { kind: ADD, words: [amount, 0] }, &[], Urgency::Urgent)
+            .expect("it lives as far as is known");
     };
     // The first answer is on its way when process 1 dies; the second question is never read.
     add(1, 5);
@@ -294,7 +319,9 @@ fn another_layers_operations_end_when_it_hears_of_a_death() {
     assert_eq!(heard.awaited, []);
     assert_eq!(heard.ended.len(), 3);
     assert!(heard.ended.contains(&(1, Ok(5))) && heard.ended.contains(&(2, Ok(3))));
-    assert!(heard.ended.iter().any(|(peer, end)| *peer == 1 && matches!(end, Err(Failure::PeerDied(text)) if text.contains("process 1 "))));
+    let has_died =
+        |end: &Result<u64, Failure>| matches!(end, Err(Failure::PeerDied(text)) if text.contains("process 1 "));
+    assert!(heard.ended.iter().any(|(peer, end)| *peer == 1 && has_died(end)));
     assert_eq!(heard.told.iter().filter(|text| *text == "0 has heard").count(), 1, "{:?}", heard.told);
     assert!(heard.told.iter().any(|text| text == "2 says that 1 has died"));
     assert_eq!(c[2].lock().expect("no panic").count, 3);

@@ -1,4 +1,5 @@
-//! Messages that are sent, received and waited for at once, mixed at random with messages that go the general path, against a model.
+//! Messages that are sent, received and waited for at once, mixed at random with messages that go the general path,
+//! against a model.
 
 use limosa_base::segment::{self, PAGE};
 use limosa_device::shm::ShmDevice;
@@ -9,8 +10,13 @@ use proptest::prelude::*;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
-const OPTIONS: Options =
-    Options { wait: Wait::Auto, spin_ns: 20_000, eager_limit: 16384, unexpected_limit: 1 << 28, independent_progress: false };
+const OPTIONS: Options = Options {
+    wait: Wait::Auto,
+    spin_ns: 20_000,
+    eager_limit: 16384,
+    unexpected_limit: 1 << 28,
+    independent_progress: false,
+};
 const ROOM: usize = 5000;
 
 /// Two engines whose locks are biased to the calling thread.
@@ -54,7 +60,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     let tag = || prop::option::weighted(0.8, 0..2);
     let step = prop_oneof![
         6 => (0..2, len, prop::bool::weighted(0.8)).prop_map(|(tag, len, fast)| Step::Send { tag, len, fast }),
-        3 => (prop::bool::weighted(0.8), tag(), prop::bool::weighted(0.8)).prop_map(|(named, tag, fast)| Step::Start { named, tag, fast }),
+        3 => (prop::bool::weighted(0.8), tag(), prop::bool::weighted(0.8))
+            .prop_map(|(named, tag, fast)| Step::Start { named, tag, fast }),
         3 => (tag(), prop::bool::weighted(0.8)).prop_map(|(tag, fast)| Step::Receive { tag, fast }),
         1 => Just(Step::Poll),
         3 => (0..8usize, 1..4usize, any::<bool>()).prop_map(|(first, count, fast)| Step::Wait { first, count, fast }),
@@ -144,7 +151,10 @@ fn wait(engine: &Engine, model: &mut Model, first: usize, count: usize, fast: bo
         for (open, end) in done.iter().zip(ends) {
             model.check(open.message.expect("checked above"), end.expect("a receive"), &open.buffer);
         }
-        assert!(names.iter().all(|&name| !engine.try_wait(1, |_| Awaited::Request(name), |_, _| ())), "a name is good for one wait");
+        assert!(
+            names.iter().all(|&name| !engine.try_wait(1, |_| Awaited::Request(name), |_, _| ())),
+            "a name is good for one wait"
+        );
     }
     waited
 }

@@ -8,8 +8,13 @@ use limosa_p2p::{Completion, Engine, Failure, Mode, Options, RequestId, Started,
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
-const OPTIONS: Options =
-    Options { wait: Wait::Auto, spin_ns: 20_000, eager_limit: 16384, unexpected_limit: 1 << 28, independent_progress: true };
+const OPTIONS: Options = Options {
+    wait: Wait::Auto,
+    spin_ns: 20_000,
+    eager_limit: 16384,
+    unexpected_limit: 1 << 28,
+    independent_progress: true,
+};
 
 fn engines(n: u32, cross_memory: bool, options: Options) -> Vec<Arc<Engine>> {
     let file = segment::create(c"limosa-test", PAGE as u64).expect("a memfd");
@@ -112,7 +117,8 @@ fn crowds_of_messages_stay_in_order_through_full_lanes() {
                     }
                     for (to, d) in &data {
                         let envelope = Envelope { context: 2, source: me as i32, tag: 5 };
-                        if let Started::Pending(id) = engine.send(*to, &envelope, out(d), Mode::Standard).expect("send") {
+                        if let Started::Pending(id) = engine.send(*to, &envelope, out(d), Mode::Standard).expect("send")
+                        {
                             sends.push(id);
                         }
                     }
@@ -123,7 +129,10 @@ fn crowds_of_messages_stay_in_order_through_full_lanes() {
                         let from = end.source as usize;
                         let i = next[from];
                         next[from] += 1;
-                        assert!(got[..end.bytes as usize] == bytes(len(from as u32, i), i as u64)[..], "message {i} from {from}");
+                        assert!(
+                            got[..end.bytes as usize] == bytes(len(from as u32, i), i as u64)[..],
+                            "message {i} from {from}"
+                        );
                     }
                     for id in sends {
                         finish(engine, id);

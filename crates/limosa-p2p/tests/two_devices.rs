@@ -1,11 +1,14 @@
-//! Engines that reach some peers through shared memory and others through sockets: processes 0 and 1 share memory, and both are connected with 2.
+//! Engines that reach some peers through shared memory and others through sockets: processes 0 and 1 share memory, and
+//! both are connected with 2.
 
 use limosa_base::segment::{self, PAGE};
 use limosa_device::DeviceId;
 use limosa_device::shm::{DoorbellRef, ShmDevice};
 use limosa_p2p::matching::{Envelope, Pattern};
 use limosa_p2p::memory::Region;
-use limosa_p2p::{Completion, Devices, Engine, Failure, Links, Mode, Needs, Options, RequestId, Started, Unobserved, Wait};
+use limosa_p2p::{
+    Completion, Devices, Engine, Failure, Links, Mode, Needs, Options, RequestId, Started, Unobserved, Wait,
+};
 use limosa_sim::SocketDevice;
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -160,7 +163,10 @@ fn a_death_on_one_device_ends_a_blocked_receive_and_leaves_the_other_device_alon
         dying.stop();
         drop(dying);
         let end = blocked.join().expect("no panic");
-        assert!(matches!(end.failure.as_deref(), Some(Failure::PeerDied(what)) if what.starts_with("process 2 ")), "{end:?}");
+        assert!(
+            matches!(end.failure.as_deref(), Some(Failure::PeerDied(what)) if what.starts_with("process 2 ")),
+            "{end:?}"
+        );
     });
     std::thread::scope(|scope| {
         scope.spawn(|| send(&e[0], 1, &[9; 100_000]));

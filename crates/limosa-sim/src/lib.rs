@@ -1,8 +1,10 @@
-//! A simulated network: the devices of several engines that live in one process, for tests. (And a real device for tests: [`SocketDevice`].)
+//! A simulated network: the devices of several engines that live in one process, for tests. (And a real device for
+//! tests: [`SocketDevice`].)
 //!
-//! Nothing happens by itself. A packet that is sent is on its way until [`Network::step`] delivers it: each step takes one event at random, by the
-//! seed of the network. Packets of one pair stay in order; those of different pairs do not. The caller decides whose engine runs when, and may
-//! kill a peer ([`Network::kill`]): what it had sent last may be lost, and the others hear of its death one after the other.
+//! Nothing happens by itself. A packet that is sent is on its way until [`Network::step`] delivers it: each step takes
+//! one event at random, by the seed of the network. Packets of one pair stay in order; those of different pairs do not.
+//! The caller decides whose engine runs when, and may kill a peer ([`Network::kill`]): what it had sent last may be
+//! lost, and the others hear of its death one after the other.
 //!
 //! Everything random comes from the seed, so that the same calls in the same order have the same effect.
 
@@ -119,7 +121,9 @@ pub enum Event {
 impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Event::Delivered { from, to, kind, bytes } => write!(f, "network: packet of kind {kind} with {bytes} bytes, {from} -> {to}"),
+            Event::Delivered { from, to, kind, bytes } => {
+                write!(f, "network: packet of kind {kind} with {bytes} bytes, {from} -> {to}")
+            }
             Event::Cut { from, to } => write!(f, "network: {from} cannot send to the dead {to} any more"),
             Event::Told { of, to } => write!(f, "network: {to} is told that {of} is dead"),
         }
@@ -159,7 +163,8 @@ impl Network {
         self.traffic().conditions.memory.then(|| Arc::new(memory::SimMemory(self.clone())) as Arc<dyn PeerMemory>)
     }
 
-    /// Process `who` is dead from now on. Of what it has sent and nobody has received the last part is lost, which may be all or nothing.
+    /// Process `who` is dead from now on. Of what it has sent and nobody has received the last part is lost, which may
+    /// be all or nothing.
     pub fn kill(&self, who: Address) {
         let mut traffic = self.traffic();
         let Traffic { nodes, links, random, conditions } = &mut *traffic;

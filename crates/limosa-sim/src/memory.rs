@@ -51,7 +51,11 @@ impl PeerMemory for SimMemory {
 }
 
 /// Copies in one call; the tests have no more slices than that takes.
-fn copy_all(local: &[Slice], remote: &[Slice], copy: impl Fn(&[Slice], &[Slice]) -> io::Result<usize>) -> io::Result<()> {
+fn copy_all(
+    local: &[Slice],
+    remote: &[Slice],
+    copy: impl Fn(&[Slice], &[Slice]) -> io::Result<usize>,
+) -> io::Result<()> {
     let wanted = remote.iter().map(|slice| slice.iov_len).sum();
     if copy(local, remote)? == wanted { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
 }

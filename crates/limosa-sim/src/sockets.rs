@@ -1,5 +1,5 @@
-//! A device over socket pairs between processes, or between engines of one process: slow and simple. Unlike the others it has a descriptor to wait
-//! for, and it notices by itself that a peer is gone.
+//! A device over socket pairs between processes, or between engines of one process: slow and simple. Unlike the others
+//! it has a descriptor to wait for, and it notices by itself that a peer is gone.
 //!
 //! A packet is one message of a socket: kind, two words, data.
 

@@ -1,12 +1,13 @@
 /* lab: ranks=2 */
-/* Bidirectional bandwidth: each rank posts 16 receives and starts 16 sends, then waits for all. The bytes of both directions count.
- * Verified: all bytes of every message of the window, in both directions. */
+/* Bidirectional bandwidth: each rank posts 16 receives and starts 16 sends, then waits for all. The bytes of both
+ * directions count. Verified: all bytes of every message of the window, in both directions. */
 #include "lab.h"
 
 enum { WINDOW = 16 };
 
 LAB_SIZES(sizes,
-          (64, 256, 1 << 10, 4 << 10, 16 << 10, 32 << 10, 64 << 10, 128 << 10, 256 << 10, 512 << 10, 1 << 20, 2 << 20, 4 << 20),
+          (64, 256, 1 << 10, 4 << 10, 16 << 10, 32 << 10, 64 << 10, 128 << 10, 256 << 10, 512 << 10, 1 << 20, 2 << 20,
+           4 << 20),
           (1 << 10, 64 << 10, 1 << 20))
 
 static double run(struct lab_case *c, long operations)
@@ -30,8 +31,10 @@ int main(int argc, char **argv)
 {
     static struct lab_samples samples;
     lab_start_pair(argc, argv, MPI_THREAD_SINGLE);
-    LAB_EACH_FORM(cold) LAB_EACH_SIZE(bytes, sizes) {
-        struct lab_case c = {.bench = "bidirectional", .form = lab_forms[cold], .bytes = *bytes, .x = "{\"window\":16}", .run = run};
+    LAB_EACH_FORM(cold) LAB_EACH_SIZE(bytes, sizes)
+    {
+        struct lab_case c = {
+            .bench = "bidirectional", .form = lab_forms[cold], .bytes = *bytes, .x = "{\"window\":16}", .run = run};
         if (!lab_wanted(c.bench))
             continue;
         c.peer = 1 - lab.rank;

@@ -1,7 +1,8 @@
-/* Two processes bounce a flag: a number that each writes to a cache line of its own and the other waits for. No MPI is involved.
+/* Two processes bounce a flag: a number that each writes to a cache line of its own and the other waits for. No MPI
+ * is involved.
  *
- * The parent calls `bounce_start`, then `bounce` as often as it likes, then `bounce_end`. Both processes spin, so that each needs a
- * processor of its own. */
+ * The parent calls `bounce_start`, then `bounce` as often as it likes, then `bounce_end`. Both processes spin, so
+ * that each needs a processor of its own. */
 #ifndef BOUNCE_H
 #define BOUNCE_H
 

@@ -1,40 +1,44 @@
-/* The collectives that are measured: IMB's list for MPI-1. Their arguments, buffers and verification are written once here for the
- * blocking, non-blocking and persistent forms.
+/* The collectives that are measured: IMB's list for MPI-1. Their arguments, buffers and verification are written
+ * once here for the blocking, non-blocking and persistent forms.
  *
- * What `bytes` means, as in IMB: the vector of a rank for Reduce, Allreduce, Reduce_scatter, Reduce_scatter_block, Scan and Exscan; the
- * message for Bcast; one block, of which a rank has as many as there are ranks, for the gathering, scattering and all-to-all ones.
- * Roots rotate from operation to operation, as in IMB. Reductions add MPI_DOUBLE; whole numbers, so that sums are exact. Everything else
- * carries MPI_BYTE. The forms with counts get equal counts, except that Reduce_scatter divides what cannot be divided equally.
- */
+ * What `bytes` means, as in IMB: the vector of a rank for Reduce, Allreduce, Reduce_scatter, Reduce_scatter_block,
+ * Scan and Exscan; the message for Bcast; one block, of which a rank has as many as there are ranks, for the
+ * gathering, scattering and all-to-all ones. Roots rotate from operation to operation, as in IMB. Reductions add
+ * MPI_DOUBLE; whole numbers, so that sums are exact. Everything else carries MPI_BYTE. The forms with counts get
+ * equal counts, except that Reduce_scatter divides what cannot be divided equally. */
 #ifndef COLLECTIVES_H
 #define COLLECTIVES_H
 
 #include "lab.h"
 
-/* The name as in MPI_Name and in MPI_Iname, and the arguments. Those that reduce come first, those without a root have ROOTLESS. */
-#define EACH_COLLECTIVE(DO)                                                                                                                \
-    DO(Reduce, reduce, to_root, out, in, a->elements, MPI_DOUBLE, MPI_SUM, root, MPI_COMM_WORLD)                                           \
-    DO(Allreduce, allreduce, rootless, out, in, a->elements, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD)                                          \
-    DO(Reduce_scatter, reduce_scatter, rootless, out, in, a->shares, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD)                                  \
-    DO(Reduce_scatter_block, reduce_scatter_block, rootless, out, in, a->shares[0], MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD)                   \
-    DO(Scan, scan, rootless, out, in, a->elements, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD)                                                    \
-    DO(Exscan, exscan, rootless, out, in, a->elements, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD)                                                \
-    DO(Bcast, bcast, from_root, in, a->bytes, MPI_BYTE, root, MPI_COMM_WORLD)                                                              \
-    DO(Allgather, allgather, rootless, out, a->bytes, MPI_BYTE, in, a->bytes, MPI_BYTE, MPI_COMM_WORLD)                                    \
-    DO(Allgatherv, allgatherv, rootless, out, a->bytes, MPI_BYTE, in, a->counts, a->places, MPI_BYTE, MPI_COMM_WORLD)                      \
-    DO(Gather, gather, to_root, out, a->bytes, MPI_BYTE, in, a->bytes, MPI_BYTE, root, MPI_COMM_WORLD)                                     \
-    DO(Gatherv, gatherv, to_root, out, a->bytes, MPI_BYTE, in, a->counts, a->places, MPI_BYTE, root, MPI_COMM_WORLD)                       \
-    DO(Scatter, scatter, from_root, out, a->bytes, MPI_BYTE, in, a->bytes, MPI_BYTE, root, MPI_COMM_WORLD)                                 \
-    DO(Scatterv, scatterv, from_root, out, a->counts, a->places, MPI_BYTE, in, a->bytes, MPI_BYTE, root, MPI_COMM_WORLD)                   \
-    DO(Alltoall, alltoall, rootless, out, a->bytes, MPI_BYTE, in, a->bytes, MPI_BYTE, MPI_COMM_WORLD)                                      \
-    DO(Alltoallv, alltoallv, rootless, out, a->counts, a->places, MPI_BYTE, in, a->counts, a->places, MPI_BYTE, MPI_COMM_WORLD)            \
+/* The name as in MPI_Name and in MPI_Iname, and the arguments. Those that reduce come first, those without a root
+ * have ROOTLESS. */
+#define EACH_COLLECTIVE(DO)                                                                                            \
+    DO(Reduce, reduce, to_root, out, in, a->elements, MPI_DOUBLE, MPI_SUM, root, MPI_COMM_WORLD)                       \
+    DO(Allreduce, allreduce, rootless, out, in, a->elements, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD)                      \
+    DO(Reduce_scatter, reduce_scatter, rootless, out, in, a->shares, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD)              \
+    DO(Reduce_scatter_block, reduce_scatter_block, rootless, out, in, a->shares[0], MPI_DOUBLE, MPI_SUM,               \
+       MPI_COMM_WORLD)                                                                                                 \
+    DO(Scan, scan, rootless, out, in, a->elements, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD)                                \
+    DO(Exscan, exscan, rootless, out, in, a->elements, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD)                            \
+    DO(Bcast, bcast, from_root, in, a->bytes, MPI_BYTE, root, MPI_COMM_WORLD)                                          \
+    DO(Allgather, allgather, rootless, out, a->bytes, MPI_BYTE, in, a->bytes, MPI_BYTE, MPI_COMM_WORLD)                \
+    DO(Allgatherv, allgatherv, rootless, out, a->bytes, MPI_BYTE, in, a->counts, a->places, MPI_BYTE, MPI_COMM_WORLD)  \
+    DO(Gather, gather, to_root, out, a->bytes, MPI_BYTE, in, a->bytes, MPI_BYTE, root, MPI_COMM_WORLD)                 \
+    DO(Gatherv, gatherv, to_root, out, a->bytes, MPI_BYTE, in, a->counts, a->places, MPI_BYTE, root, MPI_COMM_WORLD)   \
+    DO(Scatter, scatter, from_root, out, a->bytes, MPI_BYTE, in, a->bytes, MPI_BYTE, root, MPI_COMM_WORLD)             \
+    DO(Scatterv, scatterv, from_root, out, a->counts, a->places, MPI_BYTE, in, a->bytes, MPI_BYTE, root,               \
+       MPI_COMM_WORLD)                                                                                                 \
+    DO(Alltoall, alltoall, rootless, out, a->bytes, MPI_BYTE, in, a->bytes, MPI_BYTE, MPI_COMM_WORLD)                  \
+    DO(Alltoallv, alltoallv, rootless, out, a->counts, a->places, MPI_BYTE, in, a->counts, a->places, MPI_BYTE,        \
+       MPI_COMM_WORLD)                                                                                                 \
     DO(Barrier, barrier, rootless, MPI_COMM_WORLD)
 
 enum collective {
 #define DO(Name, name, direction, ...) Name,
     EACH_COLLECTIVE(DO)
 #undef DO
-    COLLECTIVES
+        COLLECTIVES
 };
 
 enum { rootless, to_root, from_root };
@@ -66,15 +70,19 @@ static inline int *collective_integers(void)
     return numbers;
 }
 
-/* Fills in the arguments and opens the buffers; false when this size does not fit this collective or needs too much memory. */
+/* Fills in the arguments and opens the buffers; false when this size does not fit this collective or needs too much
+ * memory. */
 static inline bool collective_open(struct lab_case *c, struct collective_arguments *a, enum collective which, bool cold)
 {
     size_t bytes = c->bytes, ranks = (size_t)lab.ranks, blocks = bytes * ranks;
-    size_t sizes[COLLECTIVES][2] = {
-        [Reduce] = {bytes, bytes},    [Allreduce] = {bytes, bytes},  [Reduce_scatter] = {bytes, 0}, [Reduce_scatter_block] = {bytes, 0},
-        [Scan] = {bytes, bytes},      [Exscan] = {bytes, bytes},     [Bcast] = {0, bytes},          [Allgather] = {bytes, blocks},
-        [Allgatherv] = {bytes, blocks}, [Gather] = {bytes, blocks},  [Gatherv] = {bytes, blocks},   [Scatter] = {blocks, bytes},
-        [Scatterv] = {blocks, bytes}, [Alltoall] = {blocks, blocks}, [Alltoallv] = {blocks, blocks}};
+    size_t sizes[COLLECTIVES][2] = {[Reduce] = {bytes, bytes},      [Allreduce] = {bytes, bytes},
+                                    [Reduce_scatter] = {bytes, 0},  [Reduce_scatter_block] = {bytes, 0},
+                                    [Scan] = {bytes, bytes},        [Exscan] = {bytes, bytes},
+                                    [Bcast] = {0, bytes},           [Allgather] = {bytes, blocks},
+                                    [Allgatherv] = {bytes, blocks}, [Gather] = {bytes, blocks},
+                                    [Gatherv] = {bytes, blocks},    [Scatter] = {blocks, bytes},
+                                    [Scatterv] = {blocks, bytes},   [Alltoall] = {blocks, blocks},
+                                    [Alltoallv] = {blocks, blocks}};
     if (which == Reduce_scatter_block && bytes / sizeof(double) % ranks)
         return false;
     *a = (struct collective_arguments){.which = which, .bytes = (int)bytes, .elements = (int)(bytes / sizeof(double))};
@@ -103,7 +111,7 @@ static inline void collective_close(struct lab_case *c, struct collective_argume
     *a = (struct collective_arguments){0};
 }
 
-/* --- verification ------------------------------------------------------------------------------------------------------------------ */
+/* --- verification ------------------------------------------------------------------------------------------------- */
 
 /* In a verification, operation number i uses slot i. */
 static inline int collective_root(size_t slot)
@@ -145,7 +153,8 @@ static inline bool collective_check_sum(const char *in, int ranks, size_t first,
         double expected = collective_sum(ranks, first + i, message);
         if (numbers[i] == expected)
             continue;
-        fprintf(stderr, "%s: rank %d: element %zu is %g and should be %g\n", lab.program, lab.rank, first + i, numbers[i], expected);
+        fprintf(stderr, "%s: rank %d: element %zu is %g and should be %g\n", lab.program, lab.rank, first + i,
+                numbers[i], expected);
         return false;
     }
     return true;

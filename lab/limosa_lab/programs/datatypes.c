@@ -1,6 +1,6 @@
 /* lab: ranks=2 */
-/* Ping-pong of derived datatypes, half the round trip, beside that of contiguous bytes. `bytes` is what a message carries; x.block is the
- * length of a contiguous piece. Half of the memory that a type spans are gaps.
+/* Ping-pong of derived datatypes, half the round trip, beside that of contiguous bytes. `bytes` is what a message
+ * carries; x.block is the length of a contiguous piece. Half of the memory that a type spans are gaps.
  *   datatype_contiguous  MPI_BYTE
  *   datatype_vector      equal blocks at equal distances
  *   datatype_indexed     equal blocks at uneven distances
@@ -130,9 +130,11 @@ int main(int argc, char **argv)
     static struct lab_samples samples;
     lab_start_pair(argc, argv, MPI_THREAD_SINGLE);
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
-        LAB_EACH_FORM(cold) LAB_EACH_SIZE(bytes, sizes) {
+        LAB_EACH_FORM(cold) LAB_EACH_SIZE(bytes, sizes)
+        {
             struct shape s = {.block = kinds[k].block ? kinds[k].block : *bytes};
-            struct lab_case c = {.bench = kinds[k].bench, .form = lab_forms[cold], .bytes = *bytes, .x = kinds[k].x, .more = &s};
+            struct lab_case c = {
+                .bench = kinds[k].bench, .form = lab_forms[cold], .bytes = *bytes, .x = kinds[k].x, .more = &s};
             s.blocks = *bytes / s.block;
             if (!lab_wanted(c.bench) || (kinds[k].block && s.blocks < 2))
                 continue;

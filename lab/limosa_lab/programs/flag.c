@@ -1,11 +1,12 @@
 /* lab: ranks=1 */
-/* The floor under every message in shared memory: two processes bounce a flag (bounce.h). No MPI is involved: it is measured between a
- * parent and its child before MPI_Init. `latency` is one way. Only the hot form. Verified: the numbers arrive in order and none is left
- * out. */
+/* The floor under every message in shared memory: two processes bounce a flag (bounce.h). No MPI is involved: it is
+ * measured between a parent and its child before MPI_Init. `latency` is one way. Only the hot form. Verified: the
+ * numbers arrive in order and none is left out. */
 #include "lab.h"
 #include "bounce.h"
 
-/* Lets both processes run on every processor: a launcher may have bound this one to a single core. Gives the number of processors. */
+/* Lets both processes run on every processor: a launcher may have bound this one to a single core. Gives the number
+ * of processors. */
 static int unbind(void)
 {
     cpu_set_t set;

@@ -1,7 +1,7 @@
 /* lab: ranks=2,4,8 */
-/* Non-blocking collectives (start and wait at once: `ibcast`) and persistent ones (start and wait, made beforehand: `bcast_init`); which
- * ones, and what `bytes` means, is said in collectives.h. Only the hot form. A persistent collective with a root is made once per root,
- * and roots rotate. Verified: as the blocking ones. */
+/* Non-blocking collectives (start and wait at once: `ibcast`) and persistent ones (start and wait, made beforehand:
+ * `bcast_init`); which ones, and what `bytes` means, is said in collectives.h. Only the hot form. A persistent
+ * collective with a root is made once per root, and roots rotate. Verified: as the blocking ones. */
 #include "collectives.h"
 
 LAB_SIZES(sizes, (0, 8, 256, 4 << 10, 64 << 10, 1 << 20, 4 << 20), (0, 8, 64 << 10, 1 << 20))
@@ -13,16 +13,17 @@ LAB_SIZES(sizes, (0, 8, 256, 4 << 10, 64 << 10, 1 << 20, 4 << 20), (0, 8, 64 << 
 #endif
 
 /* One start, or making, of each. */
-#define DO(Name, name, direction, ...)                                                                                                     \
-    static void start_##name(const struct collective_arguments *a, void *out, void *in, int root, MPI_Request *request)                    \
-    {                                                                                                                                      \
-        (void)a, (void)out, (void)in, (void)root;                                                                                          \
-        MPI_I##name(__VA_ARGS__, request);                                                                                                 \
-    }                                                                                                                                      \
-    static void make_##name(const struct collective_arguments *a, void *out, void *in, int root, MPI_Request *request)                     \
-    {                                                                                                                                      \
-        (void)a, (void)out, (void)in, (void)root;                                                                                          \
-        MAKE(Name, __VA_ARGS__);                                                                                                           \
+#define DO(Name, name, direction, ...)                                                                                 \
+    static void start_##name(const struct collective_arguments *a, void *out, void *in, int root,                      \
+                             MPI_Request *request)                                                                     \
+    {                                                                                                                  \
+        (void)a, (void)out, (void)in, (void)root;                                                                      \
+        MPI_I##name(__VA_ARGS__, request);                                                                             \
+    }                                                                                                                  \
+    static void make_##name(const struct collective_arguments *a, void *out, void *in, int root, MPI_Request *request) \
+    {                                                                                                                  \
+        (void)a, (void)out, (void)in, (void)root;                                                                      \
+        MAKE(Name, __VA_ARGS__);                                                                                       \
     }
 EACH_COLLECTIVE(DO)
 #undef DO
@@ -54,7 +55,8 @@ static double run_nonblocking(struct lab_case *c, long operations)
     return lab_now() - start;
 }
 
-/* The persistent requests of the present case: in a verification, where there are several slots, one for each; else one for each root. */
+/* The persistent requests of the present case: in a verification, where there are several slots, one for each; else
+ * one for each root. */
 static struct {
     MPI_Request *requests; /* NULL: none */
     size_t count, slots;
@@ -109,7 +111,8 @@ int main(int argc, char **argv)
 #endif
     for (enum collective which = 0; lab.forms[0] && which < COLLECTIVES; which++)
         for (int persistent = 0; persistent <= forms; persistent++)
-            LAB_EACH_SIZE(bytes, sizes) {
+            LAB_EACH_SIZE(bytes, sizes)
+            {
                 struct lab_case c = {.form = "hot", .bytes = *bytes};
                 struct collective_arguments a;
                 c.bench = persistent ? collectives[which].persistent : collectives[which].nonblocking;

@@ -1,12 +1,12 @@
 /* lab: ranks=2 */
-/* Does a partner that computes delay the other one? Each case is measured undisturbed (both ranks are in MPI) and disturbed (rank 0
- * computes for 50 ms without calling MPI):
+/* Does a partner that computes delay the other one? Each case is measured undisturbed (both ranks are in MPI) and
+ * disturbed (rank 0 computes for 50 ms without calling MPI):
  *   independence_send        rank 0 has posted a receive and computes; the time of MPI_Send on rank 1
  *   independence_receive     rank 0 has started a send and computes; the time of MPI_Recv on rank 1
  *   independence_iallreduce  both start it, rank 0 then computes; the time of start and wait on rank 1
  *   independence_ibcast      rank 0 is the root, starts it and computes; the time of start and wait on rank 1
- * Metrics: undisturbed and disturbed time; `ratio`, each disturbed time by the median undisturbed one. Only the hot form.
- * Verified: all bytes of every message. */
+ * Metrics: undisturbed and disturbed time; `ratio`, each disturbed time by the median undisturbed one. Only the hot
+ * form. Verified: all bytes of every message. */
 #include "lab.h"
 
 LAB_SIZES(sizes, (64 << 10, 1 << 20, 4 << 20), (4 << 20))
@@ -22,13 +22,15 @@ static void compute(bool disturb)
         lab_compute_for(COMPUTING);
 }
 
-/* Rank 1 is about to begin: rank 0 has had the time to start its part and to compute. Asleep, so that it takes no processor. */
+/* Rank 1 is about to begin: rank 0 has had the time to start its part and to compute. Asleep, so that it takes no
+ * processor. */
 static void let_partner_start(void)
 {
     lab_sleep(0.003);
 }
 
-/* Each of these gives the time that rank 1 needed. Rank 0 has its part started when it leaves, or shortly after, the barrier. */
+/* Each of these gives the time that rank 1 needed. Rank 0 has its part started when it leaves, or shortly after, the
+ * barrier. */
 
 static double send(size_t bytes, bool disturb)
 {
@@ -160,7 +162,8 @@ int main(int argc, char **argv)
     buffer = pool.send;
     result = pool.receive;
     for (size_t i = 0; lab.forms[0] && i < sizeof cases / sizeof *cases; i++)
-        LAB_EACH_SIZE(bytes, cases[i].sizes) {
+        LAB_EACH_SIZE(bytes, cases[i].sizes)
+        {
             if (lab_wanted(cases[i].bench))
                 measure(cases[i].bench, cases[i].once, *bytes, cases[i].receiver);
         }

@@ -1,5 +1,6 @@
 /* lab: ranks=1,2,4,8,16,32,64 */
-/* The smallest program: starts MPI, passes one barrier, ends. How long that takes as a whole is measured from outside; it says itself
+/* The smallest program: starts MPI, passes one barrier, ends. How long that takes as a whole is measured from
+ * outside; it says itself
  *   init    the time of MPI_Init, on the slowest rank
  *   memory  what a rank uses after the barrier, the largest of all ranks; x.kind is explained in usage.h
  *   growth  by how much that is more than before MPI_Init: the part that the library takes

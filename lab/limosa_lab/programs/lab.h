@@ -1,24 +1,28 @@
 /* What every benchmark program shares: options, clock, patterns, buffers, measuring, output.
  *
- * A program is one C file. Its first line says at which numbers of ranks it is to be run: `lab: ranks=2`, `ranks=2,4,8`. It is portable
- * C11 over MPI-3.1 and is compiled unchanged with every MPI library that is compared, so nothing here may favour one of them.
+ * A program is one C file. Its first line says at which numbers of ranks it is to be run: `lab: ranks=2`,
+ * `ranks=2,4,8`. It is portable C11 over MPI-3.1 and is compiled unchanged with every MPI library that is compared,
+ * so nothing here may favour one of them.
  *
  * Output: one JSON object per line on stdout, printed by rank 0:
- *     {"bench":"pingpong","form":"hot","bytes":8,"ranks":2,"metric":"latency","unit":"us","samples":[...],"verified":true,"x":{...}}
+ *     {"bench":"pingpong","form":"hot","bytes":8,"ranks":2,"metric":"latency","unit":"us","samples":[...],
+ *      "verified":true,"x":{...}}
  * `x` holds further parameters and may be missing. Smaller is better unless the unit ends in "/s" or is "%".
  *
  * Options: --only NAME[,NAME]  --min-bytes N  --max-bytes N  --forms hot,cold  --samples N  --quick
  * Exit code: 0; 1 when a transferred byte was wrong; 2 when the program cannot run like this.
  *
  * How a case is measured (`lab_measure`):
- *   1. Verification. Several operations in a row, each with buffers and a pattern of its own; then every received byte is compared, and
- *      the bytes behind each buffer must be untouched. Twice, with different patterns (once when it is very slow).
- *   2. Calibration. The number of operations in a batch is chosen so that a batch takes about 5 ms; all ranks use the same number.
- *   3. Batches, each after a barrier. A sample is the time per operation in one batch: every rank takes its mean, the slowest counts.
+ *   1. Verification. Several operations in a row, each with buffers and a pattern of its own; then every received
+ *      byte is compared, and the bytes behind each buffer must be untouched. Twice, with different patterns (once
+ *      when it is very slow).
+ *   2. Calibration. The number of operations in a batch is chosen so that a batch takes about 5 ms; all ranks use
+ *      the same number.
+ *   3. Batches, each after a barrier. A sample is the time per operation in one batch: every rank takes its mean,
+ *      the slowest counts.
  *
- * Forms: `hot` uses the same buffers for every operation; `cold` goes through a pool of 64 MB (all ranks together) in an order that
- * prefetchers do not foresee, so that an operation finds its buffers out of the inner caches.
- */
+ * Forms: `hot` uses the same buffers for every operation; `cold` goes through a pool of 64 MB (all ranks together)
+ * in an order that prefetchers do not foresee, so that an operation finds its buffers out of the inner caches. */
 #ifndef LAB_H
 #define LAB_H
 
@@ -46,7 +50,7 @@ enum {
     LAB_UNRECEIVED = 0xee /* what lies in a receive buffer before anything arrives */
 };
 #define LAB_POOL ((size_t)64 << 20)    /* bytes of all buffers of all ranks in the cold form */
-#define LAB_MEMORY ((size_t)256 << 20) /* cases whose buffers need more than this on all ranks together are left out */
+#define LAB_MEMORY ((size_t)256 << 20) /* cases whose buffers need more on all ranks together are left out */
 
 /* Open MPI 5 announces MPI 3.1 but has the persistent collectives of MPI 4. */
 #if MPI_VERSION >= 4 || (defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION >= 5)
@@ -64,7 +68,7 @@ static struct {
     bool wrong; /* a verification failed on some rank */
 } lab;
 
-/* --- clock and computing ----------------------------------------------------------------------------------------------------------- */
+/* --- clock and computing ------------------------------------------------------------------------------------------ */
 
 static inline double lab_now(void) /* seconds */
 {
@@ -98,7 +102,7 @@ static inline void lab_compute_for(double seconds)
         lab_compute(100);
 }
 
-/* --- start, options, end ----------------------------------------------------------------------------------------------------------- */
+/* --- start, options, end ------------------------------------------------------------------------------------------ */
 
 /* Ends the job because the program cannot go on; for mistakes of the caller see lab_refuse. */
 static inline __attribute__((format(printf, 1, 2), noreturn)) void lab_die(const char *format, ...)
@@ -191,9 +195,10 @@ static inline void lab_start(int argc, char **argv, int level, int multiple)
     MPI_Comm_size(MPI_COMM_WORLD, &lab.ranks);
     const char *bad = lab_options(argc, argv);
     if (bad)
-        lab_refuse("'%s' is not an option or not a value for one; there are --only NAME[,NAME], --min-bytes N, --max-bytes N, "
-                   "--forms hot,cold, --samples N (1 to %d) and --quick",
-                   bad, LAB_MAX_SAMPLES);
+        lab_refuse(
+            "'%s' is not an option or not a value for one; there are --only NAME[,NAME], --min-bytes N, --max-bytes N, "
+            "--forms hot,cold, --samples N (1 to %d) and --quick",
+            bad, LAB_MAX_SAMPLES);
     if (lab.ranks % multiple)
         lab_refuse("runs with a multiple of %d ranks, this job has %d", multiple, lab.ranks);
     if (provided < level)
@@ -215,7 +220,7 @@ static inline int lab_end(void)
     return lab.wrong ? 1 : 0;
 }
 
-/* --- what is wanted ---------------------------------------------------------------------------------------------------------------- */
+/* --- what is wanted ----------------------------------------------------------------------------------------------- */
 
 static const char *const lab_forms[2] = {"hot", "cold"};
 
@@ -231,22 +236,27 @@ static inline bool lab_bytes_wanted(size_t bytes)
 }
 
 /* A list of sizes that ends at SIZE_MAX, one for thorough and one for quick runs. */
-#define LAB_SIZES(name, thorough, few)                                                                                                     \
-    static const size_t name##_thorough[] = {LAB_LIST thorough, SIZE_MAX}, name##_few[] = {LAB_LIST few, SIZE_MAX};                        \
-    static inline const size_t *name(void)                                                                                                 \
-    {                                                                                                                                      \
-        return lab.quick ? name##_few : name##_thorough;                                                                                   \
+#define LAB_SIZES(name, thorough, few)                                                                                 \
+    static const size_t name##_thorough[] = {LAB_LIST thorough, SIZE_MAX}, name##_few[] = {LAB_LIST few, SIZE_MAX};    \
+    static inline const size_t *name(void)                                                                             \
+    {                                                                                                                  \
+        return lab.quick ? name##_few : name##_thorough;                                                               \
     }
 #define LAB_LIST(...) __VA_ARGS__
-#define LAB_EACH_SIZE(bytes, list) for (const size_t *bytes = (list)(); *bytes != SIZE_MAX; bytes++) if (lab_bytes_wanted(*bytes))
-#define LAB_EACH_FORM(cold) for (int cold = 0; cold < 2; cold++) if (lab.forms[cold])
+#define LAB_EACH_SIZE(bytes, list)                                                                                     \
+    for (const size_t *bytes = (list)(); *bytes != SIZE_MAX; bytes++)                                                  \
+        if (lab_bytes_wanted(*bytes))
+#define LAB_EACH_FORM(cold)                                                                                            \
+    for (int cold = 0; cold < 2; cold++)                                                                               \
+        if (lab.forms[cold])
 
-/* --- patterns ---------------------------------------------------------------------------------------------------------------------- */
+/* --- patterns ----------------------------------------------------------------------------------------------------- */
 
 /* Names a message: who sends it to whom, and which one it is. */
 static inline uint64_t lab_key(int sender, int receiver, size_t message)
 {
-    uint64_t key = (uint64_t)(sender + 1) * 0x9e3779b97f4a7c15u + (uint64_t)(receiver + 1) * 0xc2b2ae3d27d4eb4fu + (uint64_t)message;
+    uint64_t key = (uint64_t)(sender + 1) * 0x9e3779b97f4a7c15u + (uint64_t)(receiver + 1) * 0xc2b2ae3d27d4eb4fu +
+                   (uint64_t)message;
     key = (key ^ key >> 29) * 0xbf58476d1ce4e5b9u;
     return key ^ key >> 32;
 }
@@ -278,8 +288,8 @@ static inline bool lab_check_from(const void *buffer, size_t bytes, uint64_t key
             continue;
         while (got[at] == ((unsigned char *)&word)[at % 8])
             at++;
-        fprintf(stderr, "%s: rank %d: byte %zu of %zu is 0x%02x and should be 0x%02x\n", lab.program, lab.rank, from + at, from + bytes,
-                got[at], ((unsigned char *)&word)[at % 8]);
+        fprintf(stderr, "%s: rank %d: byte %zu of %zu is 0x%02x and should be 0x%02x\n", lab.program, lab.rank,
+                from + at, from + bytes, got[at], ((unsigned char *)&word)[at % 8]);
         return false;
     }
     return true;
@@ -301,15 +311,17 @@ static inline bool lab_untouched(const void *memory, size_t bytes, int value)
     const unsigned char *got = memory;
     for (size_t i = 0; i < bytes; i++)
         if (got[i] != value) {
-            fprintf(stderr, "%s: rank %d: byte %zu beside a message was overwritten with 0x%02x\n", lab.program, lab.rank, i, got[i]);
+            fprintf(stderr, "%s: rank %d: byte %zu beside a message was overwritten with 0x%02x\n", lab.program,
+                    lab.rank, i, got[i]);
             return false;
         }
     return true;
 }
 
-/* --- buffers ----------------------------------------------------------------------------------------------------------------------- */
+/* --- buffers ------------------------------------------------------------------------------------------------------ */
 
-/* Equal slots, each a send buffer and a receive buffer with a free line behind it; `lab_next` says which one comes next. */
+/* Equal slots, each a send buffer and a receive buffer with a free line behind it; `lab_next` says which one comes
+ * next. */
 struct lab_pool {
     char *memory, *send, *receive;
     size_t send_bytes, receive_bytes, send_stride, receive_stride, total;
@@ -375,20 +387,21 @@ static inline char *lab_receive_slot(const struct lab_pool *p, size_t slot)
     return p->receive + slot * p->receive_stride;
 }
 
-/* --- measuring --------------------------------------------------------------------------------------------------------------------- */
+/* --- measuring ---------------------------------------------------------------------------------------------------- */
 
 /* One thing to measure. A program fills in the upper part; `fill` and `check` may be NULL when no bytes are carried. */
 struct lab_case {
     const char *bench, *form;
     size_t bytes;
-    const char *x;                                               /* JSON object with further parameters, or NULL */
-    double (*run)(struct lab_case *, long operations);           /* gives the seconds this rank spent in them */
+    const char *x;                                                /* JSON object with further parameters, or NULL */
+    double (*run)(struct lab_case *, long operations);            /* gives the seconds this rank spent in them */
     void (*fill)(struct lab_case *, size_t slot, size_t message); /* prepares a slot for message number `message` */
     bool (*check)(struct lab_case *, size_t slot, size_t message);
     struct lab_pool pool;
     int peer;   /* of programs in which ranks work in pairs */
     void *more; /* whatever else the program needs */
-    /* Kept by lab_measure and `run`: operations since the last start of a sequence; all ranks have the same. Roots rotate with it. */
+    /* Kept by lab_measure and `run`: operations since the last start of a sequence; all ranks have the same. Roots
+     * rotate with it. */
     long operation;
 };
 
@@ -441,7 +454,8 @@ static inline bool lab_verify(struct lab_case *c)
         c->run(c, (long)p->checked);
         for (size_t slot = 0; c->check && slot < p->checked; slot++) {
             well = well && c->check(c, slot, round * LAB_CHECKED + slot);
-            well = well && lab_untouched(lab_receive_slot(p, slot) + p->receive_bytes, p->receive_stride - p->receive_bytes, LAB_UNTOUCHED);
+            well = well && lab_untouched(lab_receive_slot(p, slot) + p->receive_bytes,
+                                         p->receive_stride - p->receive_bytes, LAB_UNTOUCHED);
         }
         well = lab_right(well);
         enough = !lab_every(lab_now() - start < 0.2); /* very slow operations are verified once */
@@ -453,7 +467,8 @@ static inline bool lab_verify(struct lab_case *c)
     return well;
 }
 
-/* Runs a batch on all ranks; gives the largest time per operation, and in *wall the time since `since`, both the same on every rank. */
+/* Runs a batch on all ranks; gives the largest time per operation, and in *wall the time since `since`, both the
+ * same on every rank. */
 static inline double lab_batch(struct lab_case *c, long operations, double since, double *wall)
 {
     double mine[2], most[2];
@@ -480,7 +495,8 @@ static inline long lab_calibrate(struct lab_case *c, double target)
     }
 }
 
-/* Verifies, calibrates and takes the samples; on all ranks. Very slow operations get fewer samples, at least LAB_MIN_SAMPLES. */
+/* Verifies, calibrates and takes the samples; on all ranks. Very slow operations get fewer samples, at least
+ * LAB_MIN_SAMPLES. */
 static inline void lab_measure(struct lab_case *c, struct lab_samples *s)
 {
     double patience = lab.quick ? 0.15 : 0.5, start, wall;
@@ -496,7 +512,7 @@ static inline void lab_measure(struct lab_case *c, struct lab_samples *s)
     }
 }
 
-/* --- output ------------------------------------------------------------------------------------------------------------------------ */
+/* --- output ------------------------------------------------------------------------------------------------------- */
 
 /* Prints one line of results; on rank 0. `values` are in `unit`. */
 static inline void lab_print(const struct lab_case *c, const char *metric, const char *unit, const double *values,
@@ -504,8 +520,9 @@ static inline void lab_print(const struct lab_case *c, const char *metric, const
 {
     if (lab.rank)
         return;
-    printf("{\"bench\":\"%s\",\"form\":\"%s\",\"bytes\":%zu,\"ranks\":%d,\"metric\":\"%s\",\"unit\":\"%s\",\"samples\":[", c->bench,
-           c->form, c->bytes, lab.ranks, metric, unit);
+    printf(
+        "{\"bench\":\"%s\",\"form\":\"%s\",\"bytes\":%zu,\"ranks\":%d,\"metric\":\"%s\",\"unit\":\"%s\",\"samples\":[",
+        c->bench, c->form, c->bytes, lab.ranks, metric, unit);
     for (int i = 0; i < count; i++)
         printf("%s%.6g", i ? "," : "", values[i]);
     printf("],\"verified\":%s", verified ? "true" : "false");
@@ -516,8 +533,8 @@ static inline void lab_print(const struct lab_case *c, const char *metric, const
 }
 
 /* Prints times: `factor` turns seconds per operation into the unit. */
-static inline void lab_print_times(const struct lab_case *c, const struct lab_samples *s, const char *metric, const char *unit,
-                                   double factor)
+static inline void lab_print_times(const struct lab_case *c, const struct lab_samples *s, const char *metric,
+                                   const char *unit, double factor)
 {
     double values[LAB_MAX_SAMPLES];
     for (int i = 0; i < s->count; i++)
@@ -526,8 +543,8 @@ static inline void lab_print_times(const struct lab_case *c, const struct lab_sa
 }
 
 /* Prints rates: `amount` of the unit happen in one operation. */
-static inline void lab_print_rates(const struct lab_case *c, const struct lab_samples *s, const char *metric, const char *unit,
-                                   double amount)
+static inline void lab_print_rates(const struct lab_case *c, const struct lab_samples *s, const char *metric,
+                                   const char *unit, double amount)
 {
     double values[LAB_MAX_SAMPLES];
     for (int i = 0; i < s->count; i++)

@@ -1,10 +1,16 @@
 /* lab: ranks=2 */
-/* What it costs to find the right message among many: 1 to 10,000 posted receives, or as many messages that nobody has received yet. All
- * messages have 8 bytes. x.posted and x.unexpected say how many there are.
- *   matching_posted              half the round trip of a ping-pong while that many receives of other tags are posted on both ranks
- *   matching_posted_reverse      time per message when that many posted receives are matched in reverse order
- *   matching_unexpected          half the round trip of a ping-pong while that many messages of other tags lie unreceived on both ranks
- *   matching_unexpected_reverse  time per MPI_Recv when that many messages are received in reverse order
+/* What it costs to find the right message among many: 1 to 10,000 posted receives, or as many messages that nobody
+ * has received yet. All messages have 8 bytes. x.posted and x.unexpected say how many there are.
+ *
+ *   matching_posted
+ *       half the round trip of a ping-pong while that many receives of other tags are posted on both ranks
+ *   matching_posted_reverse
+ *       time per message when that many posted receives are matched in reverse order
+ *   matching_unexpected
+ *       half the round trip of a ping-pong while that many messages of other tags lie unreceived on both ranks
+ *   matching_unexpected_reverse
+ *       time per MPI_Recv when that many messages are received in reverse order
+ *
  * Only the hot form. Verified: each message is found by the right receive. */
 #include "lab.h"
 
@@ -23,7 +29,8 @@ static bool all_right(struct lab_case *c, int many)
 {
     for (int i = 0; i < many; i++) {
         if (values[i] != value(c->peer, i)) {
-            fprintf(stderr, "%s: rank %d: the message with tag %d has the bytes of another\n", lab.program, lab.rank, FIRST + i);
+            fprintf(stderr, "%s: rank %d: the message with tag %d has the bytes of another\n", lab.program, lab.rank,
+                    FIRST + i);
             return false;
         }
         values[i] = 0;

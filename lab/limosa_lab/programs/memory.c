@@ -1,9 +1,10 @@
 /* lab: ranks=2,4,8,16,32,64 */
-/* Memory inside the library against the number of ranks and of partners. After MPI_Init, and again each time the number of partners has
- * about doubled, every rank says by how much its memory has grown since before MPI_Init; a partner is a rank with which messages of 8 B,
- * 4 KB and 64 KB were exchanged in both directions. x.partners is their number, x.kind is explained in usage.h; the largest of all ranks
- * counts. The messages' own buffers exist, and were used, beforehand; the barrier and the reduction that each reading takes are part of
- * what it sees. Only the hot form. Verified: all bytes of every message. */
+/* Memory inside the library against the number of ranks and of partners. After MPI_Init, and again each time the
+ * number of partners has about doubled, every rank says by how much its memory has grown since before MPI_Init; a
+ * partner is a rank with which messages of 8 B, 4 KB and 64 KB were exchanged in both directions. x.partners is
+ * their number, x.kind is explained in usage.h; the largest of all ranks counts. The messages' own buffers exist,
+ * and were used, beforehand; the barrier and the reduction that each reading takes are part of what it sees. Only
+ * the hot form. Verified: all bytes of every message. */
 #include "usage.h"
 
 enum { LARGEST = 64 << 10 };
@@ -17,7 +18,8 @@ static bool talk(int partner)
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         lab_fill(out, sizes[i], lab_key(lab.rank, partner, i));
         memset(in, LAB_UNRECEIVED, sizes[i]);
-        MPI_Sendrecv(out, (int)sizes[i], MPI_BYTE, partner, 1, in, (int)sizes[i], MPI_BYTE, partner, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Sendrecv(out, (int)sizes[i], MPI_BYTE, partner, 1, in, (int)sizes[i], MPI_BYTE, partner, 1, MPI_COMM_WORLD,
+                     MPI_STATUS_IGNORE);
         well = well && lab_check(in, sizes[i], lab_key(partner, lab.rank, i));
     }
     return well;

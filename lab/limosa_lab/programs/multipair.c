@@ -1,6 +1,7 @@
 /* lab: ranks=2,4,8 even */
-/* Pairs at work at the same time: rank i of the first half with rank i + n/2. Ping-pong (the slowest pair counts) and message rate with
- * a window of 64 (the messages of all pairs count). Verified: all bytes of every message of every pair. */
+/* Pairs at work at the same time: rank i of the first half with rank i + n/2. Ping-pong (the slowest pair counts)
+ * and message rate with a window of 64 (the messages of all pairs count). Verified: all bytes of every message of
+ * every pair. */
 #include "lab.h"
 
 enum { WINDOW = 64 };
@@ -59,9 +60,11 @@ int main(int argc, char **argv)
     static struct lab_samples samples;
     lab_start(argc, argv, MPI_THREAD_SINGLE, 2);
     int half = lab.ranks / 2, peer = first_half() ? lab.rank + half : lab.rank - half;
-    LAB_EACH_FORM(cold) {
+    LAB_EACH_FORM(cold)
+    {
         struct lab_case c = {.form = lab_forms[cold], .peer = peer, .fill = lab_fill_pair};
-        LAB_EACH_SIZE(bytes, pingpong_sizes) {
+        LAB_EACH_SIZE(bytes, pingpong_sizes)
+        {
             c.bench = "multipair_pingpong";
             c.bytes = *bytes;
             c.run = run_pingpong;
@@ -72,7 +75,8 @@ int main(int argc, char **argv)
             lab_print_times(&c, &samples, "latency", "us", 0.5e6);
             lab_pool_close(&c.pool);
         }
-        LAB_EACH_SIZE(bytes, rate_sizes) {
+        LAB_EACH_SIZE(bytes, rate_sizes)
+        {
             c.bench = "multipair_rate";
             c.bytes = *bytes;
             c.run = run_rate;

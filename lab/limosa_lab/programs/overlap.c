@@ -1,14 +1,19 @@
 /* lab: ranks=2 */
 /* How much of a transfer's time disappears behind computation that goes on meanwhile.
  *
- * For each operation three times are taken on the ranks that compute: `transfer`, start and wait at once; `computation`, four times as long, so
- * that one processor has the time for what two may have shared; and `both`, start, compute, wait. Then
+ * For each operation three times are taken on the ranks that compute: `transfer`, start and wait at once;
+ * `computation`, four times as long, so that one processor has the time for what two may have shared; and `both`,
+ * start, compute, wait. Then
  *     overlap = 100 % x (transfer + computation - both) / transfer, not less than 0 and not more than 100.
  * The computation is arithmetic in registers and calls no MPI. x.computing says who computes meanwhile:
- *   overlap_transfer                  rank 0 sends, rank 1 receives: "sender" or "receiver", with the other waiting in MPI, or "both"
- *   overlap_iallreduce, _ibcast       "one" (rank 0, the root of the broadcast), with the other waiting in MPI, or "all"
- * Where every rank computes and there is no spare processor, the transfer itself takes its time from the computation. Only the hot form.
- * Verified: all bytes of the messages. */
+ *
+ *   overlap_transfer
+ *       rank 0 sends, rank 1 receives: "sender" or "receiver", with the other waiting in MPI, or "both"
+ *   overlap_iallreduce, overlap_ibcast
+ *       "one" (rank 0, the root of the broadcast), with the other waiting in MPI, or "all"
+ *
+ * Where every rank computes and there is no spare processor, the transfer itself takes its time from the
+ * computation. Only the hot form. Verified: all bytes of the messages. */
 #include "lab.h"
 
 LAB_SIZES(sizes, (64 << 10, 256 << 10, 1 << 20, 4 << 20), (64 << 10, 4 << 20))
@@ -149,9 +154,11 @@ int main(int argc, char **argv)
     lab_start_pair(argc, argv, MPI_THREAD_SINGLE);
     calibrate_computing();
     for (size_t k = 0; lab.forms[0] && k < sizeof subjects / sizeof *subjects; k++)
-        LAB_EACH_SIZE(bytes, sizes) {
+        LAB_EACH_SIZE(bytes, sizes)
+        {
             struct subject s = {.start = subjects[k].start, .who = subjects[k].who};
-            struct lab_case c = {.bench = subjects[k].bench, .form = "hot", .bytes = *bytes, .x = subjects[k].x, .more = &s};
+            struct lab_case c = {
+                .bench = subjects[k].bench, .form = "hot", .bytes = *bytes, .x = subjects[k].x, .more = &s};
             if (!lab_wanted(c.bench))
                 continue;
             c.run = run;

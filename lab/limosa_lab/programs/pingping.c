@@ -1,11 +1,11 @@
 /* lab: ranks=2 */
-/* Ping-ping: both ranks send at the same time and then receive, so that each message is obstructed by the one coming towards it.
- * Verified: all bytes of the messages in both directions. */
+/* Ping-ping: both ranks send at the same time and then receive, so that each message is obstructed by the one coming
+ * towards it. Verified: all bytes of the messages in both directions. */
 #include "lab.h"
 
 LAB_SIZES(sizes,
-          (0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1 << 10, 2 << 10, 4 << 10, 8 << 10, 16 << 10, 32 << 10, 64 << 10, 128 << 10, 256 << 10,
-           512 << 10, 1 << 20, 2 << 20, 4 << 20),
+          (0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1 << 10, 2 << 10, 4 << 10, 8 << 10, 16 << 10, 32 << 10, 64 << 10,
+           128 << 10, 256 << 10, 512 << 10, 1 << 20, 2 << 20, 4 << 20),
           (8, 1 << 10, 64 << 10, 4 << 20))
 
 static double run(struct lab_case *c, long operations)
@@ -26,8 +26,10 @@ int main(int argc, char **argv)
 {
     static struct lab_samples samples;
     lab_start_pair(argc, argv, MPI_THREAD_SINGLE);
-    LAB_EACH_FORM(cold) LAB_EACH_SIZE(bytes, sizes) {
-        struct lab_case c = {.bench = "pingping", .form = lab_forms[cold], .bytes = *bytes, .run = run, .peer = 1 - lab.rank};
+    LAB_EACH_FORM(cold) LAB_EACH_SIZE(bytes, sizes)
+    {
+        struct lab_case c = {
+            .bench = "pingping", .form = lab_forms[cold], .bytes = *bytes, .run = run, .peer = 1 - lab.rank};
         if (!lab_wanted(c.bench) || (cold && !*bytes))
             continue;
         c.fill = lab_fill_pair;

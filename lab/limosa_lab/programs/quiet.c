@@ -2,10 +2,12 @@
 /* What waiting costs. Rank 0 sleeps for some seconds, outside MPI, while all others are blocked:
  *   quiet_recv     in MPI_Recv
  *   quiet_barrier  in MPI_Barrier
- * Metrics, over all blocked ranks: `cpu`, processors used (seconds of processor time in a second), and `switches`, how often per second
- * they gave the processor up of their own accord, which counts their wake-ups.
- *   quiet_wakeup   (2 ranks) rank 0 sends 8 bytes, the present time, to a rank that has been blocked for 20 ms; `wakeup` is how old that
- *                  time is when MPI_Recv returns.
+ * Metrics, over all blocked ranks: `cpu`, processors used (seconds of processor time in a second), and `switches`,
+ * how often per second they gave the processor up of their own accord, which counts their wake-ups.
+ *
+ *   quiet_wakeup   (2 ranks) rank 0 sends 8 bytes, the present time, to a rank that has been blocked for 20 ms;
+ *                  `wakeup` is how old that time is when MPI_Recv returns.
+ *
  * Verified: what is received. */
 #include "lab.h"
 #include <sys/resource.h>
@@ -18,7 +20,8 @@ static struct usage usage(void)
 {
     struct rusage u;
     getrusage(RUSAGE_SELF, &u);
-    double seconds = (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec), microseconds = (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
+    double seconds = (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec),
+           microseconds = (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
     return (struct usage){lab_now(), seconds + 1e-6 * microseconds, (double)u.ru_nvcsw};
 }
 

@@ -1,11 +1,12 @@
 /* lab: ranks=2 */
-/* Message rate: rank 0 starts 64 sends, rank 1 has 64 receives posted; when all are done a short answer goes back. The messages of a
- * window lie side by side in memory. Verified: all bytes of every message of the window. */
+/* Message rate: rank 0 starts 64 sends, rank 1 has 64 receives posted; when all are done a short answer goes back.
+ * The messages of a window lie side by side in memory. Verified: all bytes of every message of the window. */
 #include "lab.h"
 
 enum { WINDOW = 64 };
 
-LAB_SIZES(sizes, (8, 16, 32, 64, 128, 256, 512, 1 << 10, 2 << 10, 4 << 10, 8 << 10, 16 << 10, 32 << 10, 64 << 10), (8, 1 << 10, 64 << 10))
+LAB_SIZES(sizes, (8, 16, 32, 64, 128, 256, 512, 1 << 10, 2 << 10, 4 << 10, 8 << 10, 16 << 10, 32 << 10, 64 << 10),
+          (8, 1 << 10, 64 << 10))
 
 static double run(struct lab_case *c, long operations)
 {
@@ -36,8 +37,10 @@ int main(int argc, char **argv)
 {
     static struct lab_samples samples;
     lab_start_pair(argc, argv, MPI_THREAD_SINGLE);
-    LAB_EACH_FORM(cold) LAB_EACH_SIZE(bytes, sizes) {
-        struct lab_case c = {.bench = "rate", .form = lab_forms[cold], .bytes = *bytes, .x = "{\"window\":64}", .run = run};
+    LAB_EACH_FORM(cold) LAB_EACH_SIZE(bytes, sizes)
+    {
+        struct lab_case c = {
+            .bench = "rate", .form = lab_forms[cold], .bytes = *bytes, .x = "{\"window\":64}", .run = run};
         if (!lab_wanted(c.bench))
             continue;
         c.peer = 1 - lab.rank;

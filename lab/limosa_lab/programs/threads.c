@@ -1,9 +1,10 @@
 /* lab: ranks=2 */
-/* Threads under MPI_THREAD_MULTIPLE: one and two threads per rank, each pair of threads on a communicator of its own.
+/* Threads under MPI_THREAD_MULTIPLE: one and two threads per rank, each pair of threads on a communicator of its
+ * own.
  *   threads_pingpong  half the round trip of each pair while all are at work
  *   threads_rate      messages of all pairs together, window of 64 as in rate.c
- * x.level is the thread level: what threads cost is seen beside threads_single.c, the same with one thread under MPI_THREAD_SINGLE.
- * Only the hot form. Verified: all bytes of every message of every thread. */
+ * x.level is the thread level: what threads cost is seen beside threads_single.c, the same with one thread under
+ * MPI_THREAD_SINGLE. Only the hot form. Verified: all bytes of every message of every thread. */
 #include "lab.h"
 #include <pthread.h>
 
@@ -47,7 +48,8 @@ static void pingpong(struct lab_case *c, int thread, long operations)
     MPI_Comm comm = crew->comms[thread];
     for (long i = 0; i < operations; i++) {
         size_t slot = (size_t)i & (c->pool.slots - 1);
-        char *out = part(c, lab_send_slot(&c->pool, slot), thread), *in = part(c, lab_receive_slot(&c->pool, slot), thread);
+        char *out = part(c, lab_send_slot(&c->pool, slot), thread),
+             *in = part(c, lab_receive_slot(&c->pool, slot), thread);
         if (lab.rank == 0) {
             MPI_Send(out, bytes, MPI_BYTE, c->peer, 1, comm);
             MPI_Recv(in, bytes, MPI_BYTE, c->peer, 1, comm, MPI_STATUS_IGNORE);
@@ -67,7 +69,8 @@ static void rate(struct lab_case *c, int thread, long operations)
     MPI_Request requests[WINDOW];
     for (long i = 0; i < operations; i++) {
         size_t slot = (size_t)i & (c->pool.slots - 1);
-        char *out = part(c, lab_send_slot(&c->pool, slot), thread), *in = part(c, lab_receive_slot(&c->pool, slot), thread);
+        char *out = part(c, lab_send_slot(&c->pool, slot), thread),
+             *in = part(c, lab_receive_slot(&c->pool, slot), thread);
         for (int w = 0; w < WINDOW; w++)
             if (lab.rank == 0)
                 MPI_Isend(out + w * c->bytes, bytes, MPI_BYTE, c->peer, 1, comm, &requests[w]);
@@ -138,7 +141,8 @@ static void measure(struct crew *crew, const char *bench, size_t bytes)
     static struct lab_samples samples;
     char x[64];
     bool rates = crew->work == rate;
-    struct lab_case c = {.bench = bench, .form = "hot", .bytes = bytes, .x = x, .run = run, .fill = fill, .check = check};
+    struct lab_case c = {
+        .bench = bench, .form = "hot", .bytes = bytes, .x = x, .run = run, .fill = fill, .check = check};
     snprintf(x, sizeof x, "{\"threads\":%d,\"level\":\"%s\"}", crew->threads, LEVEL_NAME);
     c.peer = 1 - lab.rank;
     c.more = crew;
@@ -170,11 +174,11 @@ static void with_threads(int threads)
     crew.work = pingpong;
     if (lab_wanted("threads_pingpong"))
         LAB_EACH_SIZE(bytes, pingpong_sizes)
-            measure(&crew, "threads_pingpong", *bytes);
+    measure(&crew, "threads_pingpong", *bytes);
     crew.work = rate;
     if (lab_wanted("threads_rate"))
         LAB_EACH_SIZE(bytes, rate_sizes)
-            measure(&crew, "threads_rate", *bytes);
+    measure(&crew, "threads_rate", *bytes);
     crew.operations = 0;
     if (threads > 1)
         pthread_barrier_wait(&crew.go);

@@ -6,8 +6,8 @@
 
 enum memory_kind { PEAK, ANONYMOUS, SHARED, PSS, MEMORY_KINDS };
 
-/* peak: the most that was ever resident; anonymous: of its own, as heap and stacks; shared: resident pages of shared memory, counted in
- * every process; pss: everything resident, where a page that n processes use counts as 1/n. */
+/* peak: the most that was ever resident; anonymous: of its own, as heap and stacks; shared: resident pages of shared
+ * memory, counted in every process; pss: everything resident, where a page that n processes use counts as 1/n. */
 static const char *const memory_names[MEMORY_KINDS] = {"peak", "anonymous", "shared", "pss"};
 
 struct memory {
@@ -44,8 +44,8 @@ static inline struct memory memory_used(void)
 }
 
 /* Prints for one kind the most that any rank has; with `before`, the most by which it grew since. On all ranks. */
-static inline void memory_print(struct lab_case *c, const char *metric, const struct memory *now, const struct memory *before,
-                                enum memory_kind kind)
+static inline void memory_print(struct lab_case *c, const char *metric, const struct memory *now,
+                                const struct memory *before, enum memory_kind kind)
 {
     double mine = now->megabytes[kind] - (before ? before->megabytes[kind] : 0), most;
     MPI_Reduce(&mine, &most, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);

@@ -1,7 +1,7 @@
 """``limosa study thesis``: repeats a thesis that compared Python modules for MPI, on the libraries of this machine.
 
-The programs are the kernels of the project, in C and in Python; in Python only the communication differs from module to module.
-A *contender* is a module (or C) on an MPI library.
+The programs are the kernels of the project, in C and in Python; in Python only the communication differs from module to
+module. A *contender* is a module (or C) on an MPI library.
 
 =============  ================================================================================
 module         holds

@@ -29,8 +29,8 @@ def parser() -> argparse.ArgumentParser:
     """Give the parser of the command line."""
     made = argparse.ArgumentParser(
         prog="limosa study",
-        description="Repeat a thesis that compared Python modules for MPI: micro-benchmarks and applications, every module and C, "
-        "on every MPI library that is found.",
+        description="Repeat a thesis that compared Python modules for MPI: micro-benchmarks and applications, every "
+        "module and C, on every MPI library that is found.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog=EPILOG,
     )
@@ -38,19 +38,28 @@ def parser() -> argparse.ArgumentParser:
     size = made.add_mutually_exclusive_group()
     size.add_argument("--quick", action="store_true", help="under two minutes: few sizes, small meshes")
     size.add_argument("--full", action="store_true", help="the thesis's sizes and meshes, up to 64 processes: hours")
-    made.add_argument("--output", type=Path, metavar="DIR", help="folder for samples and report (default: limosa-study-TIME)")
+    made.add_argument(
+        "--output", type=Path, metavar="DIR", help="folder for samples and report (default: limosa-study-TIME)"
+    )
     made.add_argument(
         "--mpi",
         action="append",
         default=[],
         metavar="NAME",
-        help=f"an MPI library, may be given again: limosa, {', '.join(PEERS)} or a folder that holds one (default: all that are found)",
+        help=f"an MPI library, may be given again: limosa, {', '.join(PEERS)} or a folder that holds one "
+        "(default: all that are found)",
     )
-    made.add_argument("--modules", type=names, default=[], metavar="NAMES", help=f"some of {','.join(plan.MODULES)}; default: all")
-    made.add_argument("--kernels", type=names, default=[], metavar="NAMES", help=f"some of {','.join(plan.KERNELS)}; default: all")
+    made.add_argument(
+        "--modules", type=names, default=[], metavar="NAMES", help=f"some of {','.join(plan.MODULES)}; default: all"
+    )
+    made.add_argument(
+        "--kernels", type=names, default=[], metavar="NAMES", help=f"some of {','.join(plan.KERNELS)}; default: all"
+    )
     made.add_argument("--ranks", type=numbers, default=[], metavar="N,...", help="numbers of processes")
     made.add_argument("--rounds", type=int, metavar="N", help="how often everything is run")
-    made.add_argument("--time-limit", type=float, metavar="S", help="longest time of one job; one that takes longer is shown as such")
+    made.add_argument(
+        "--time-limit", type=float, metavar="S", help="longest time of one job; one that takes longer is shown as such"
+    )
     made.add_argument("--report", type=Path, metavar="DIR", help="measure nothing; the report of what DIR holds")
     return made
 
@@ -66,8 +75,12 @@ def study(arguments: Sequence[str]) -> int:
     folder = given.report
     if folder is None:
         folder = given.output or Path(f"limosa-study-{time.strftime('%Y%m%d-%H%M%S')}")
-        size_name, size = ("quick", plan.QUICK) if given.quick else ("full", plan.FULL) if given.full else ("normal", plan.NORMAL)
-        options = Options(size, size_name, given.mpi, given.modules, given.kernels, given.ranks, given.rounds, given.time_limit)
+        size_name, size = (
+            ("quick", plan.QUICK) if given.quick else ("full", plan.FULL) if given.full else ("normal", plan.NORMAL)
+        )
+        options = Options(
+            size, size_name, given.mpi, given.modules, given.kernels, given.ranks, given.rounds, given.time_limit
+        )
         measure(options, folder, terminal)
     recording = records.read(folder)
     if recording.environment["options"].get("study") != "thesis":

@@ -44,7 +44,9 @@ def draw(found: Times, libraries: dict[str, str]) -> dict[str, str]:
             curves = {who: micro(found, bench, count, who) for who in contenders(found)}
             made[f"{TITLES[bench].capitalize()}, {ranks(count)}"] = svg(_micro(bench, curves, libraries))
     for bench, mesh in meshes(found):
-        curves = {who: curve(found, bench, mesh, "blocking" if bench == "wave3d" else "", who) for who in contenders(found)}
+        curves = {
+            who: curve(found, bench, mesh, "blocking" if bench == "wave3d" else "", who) for who in contenders(found)
+        }
         name = f"{TITLES[bench].capitalize()}, {mesh_of(bench, mesh)}"
         if _several(curves):
             gains = {who: speedup(times) for who, times in curves.items()}
@@ -53,7 +55,9 @@ def draw(found: Times, libraries: dict[str, str]) -> dict[str, str]:
     for mesh in sorted({point.size for point in found if point.bench == "wave3d"}):
         forms = _forms(found, mesh, libraries)
         if forms is not None:
-            made[f"{TITLES['wave3d'].capitalize()}, {mesh_of('wave3d', mesh)}: ways of computing and exchanging"] = svg(forms)
+            made[f"{TITLES['wave3d'].capitalize()}, {mesh_of('wave3d', mesh)}: ways of computing and exchanging"] = svg(
+                forms
+            )
     return made
 
 
@@ -79,7 +83,13 @@ def _panels(
     columns = min(2, len(shown))
     rows = math.ceil(len(shown) / columns)
     figure, grid = plt.subplots(
-        rows, columns, figsize=(5.2 * columns, 0.7 + 3.9 * rows), squeeze=False, sharex=True, sharey=True, layout="constrained"
+        rows,
+        columns,
+        figsize=(5.2 * columns, 0.7 + 3.9 * rows),
+        squeeze=False,
+        sharex=True,
+        sharey=True,
+        layout="constrained",
     )
     for axes, library in zip(grid.flat, shown, strict=False):
         for who, times in curves.items():
@@ -95,11 +105,22 @@ def _panels(
 
 def _legend(figure: Figure, panels: list[Axes]) -> None:
     """Put one legend for all panels below them."""
-    entries = {label: handle for axes in panels for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)}
-    figure.legend(entries.values(), entries.keys(), loc="outside lower center", ncols=min(4, len(entries)), fontsize="small", frameon=False)
+    entries = {
+        label: handle for axes in panels for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
+    }
+    figure.legend(
+        entries.values(),
+        entries.keys(),
+        loc="outside lower center",
+        ncols=min(4, len(entries)),
+        fontsize="small",
+        frameon=False,
+    )
 
 
-def _plot(axes: Axes, who: Contender, at: list[int], values: list[float], line: str = "-", label: str | None = None) -> None:
+def _plot(
+    axes: Axes, who: Contender, at: list[int], values: list[float], line: str = "-", label: str | None = None
+) -> None:
     colour, mark = STYLES[who.module]
     axes.plot(
         at,
@@ -170,7 +191,11 @@ def _forms(found: Times, mesh: int, libraries: dict[str, str]) -> Figure | None:
     if len(forms) < 2:
         return None
     marks = {"slices, in place": "^", "Numba": "*"}
-    curves = {who: curve(found, "wave3d", mesh, "blocking", who) for who in contenders(found) if who.module in {"c", "mpi4py", "limosa"}}
+    curves = {
+        who: curve(found, "wave3d", mesh, "blocking", who)
+        for who in contenders(found)
+        if who.module in {"c", "mpi4py", "limosa"}
+    }
 
     def paint(axes: Axes, who: Contender, _: dict[int, float]) -> None:
         for form in forms:
@@ -179,7 +204,11 @@ def _forms(found: Times, mesh: int, libraries: dict[str, str]) -> Figure | None:
                 continue
             step, exchange = step_and_exchange(form, who.module)
             at = sorted(times)
-            words = [MODULES[who.module], step if step != "C" else "", "non-blocking" if exchange == "non-blocking" else ""]
+            words = [
+                MODULES[who.module],
+                step if step != "C" else "",
+                "non-blocking" if exchange == "non-blocking" else "",
+            ]
             _plot(axes, who, at, [times[count] for count in at], FORM_LINES[exchange], ", ".join(filter(None, words)))
             if step in marks:
                 axes.lines[-1].set_marker(marks[step])

@@ -24,7 +24,13 @@ from limosa_lab.wording import ranks as written_ranks
 C_FLAGS = ("-std=gnu11", "-O3", "-march=native", "-fopenmp-simd")
 """The kernels in C are compiled for this processor, as Numba compiles."""
 
-NEEDED = {"micro": ("mpi4py",), "inner": ("mpi4py",), "wave3d": ("mpi4py", "numba"), "cg": ("mpi4py", "scipy"), "mandelbrot": ("mpi4py",)}
+NEEDED = {
+    "micro": ("mpi4py",),
+    "inner": ("mpi4py",),
+    "wave3d": ("mpi4py", "numba"),
+    "cg": ("mpi4py", "scipy"),
+    "mandelbrot": ("mpi4py",),
+}
 """What the kernels in Python need beside NumPy."""
 
 
@@ -58,7 +64,10 @@ class Options:
 
 
 class Named(Library):
-    """A library in a folder that the user has named, with the standard ABI: programs are compiled by our own wrapper."""
+    """A library in a folder that the user has named, with the standard ABI.
+
+    Programs are compiled by our own wrapper.
+    """
 
     def __init__(self, engine: engines.Engine, ours: Limosa) -> None:
         super().__init__(Path(engine.library).parent.parent)
@@ -105,7 +114,9 @@ def has_standard_abi(library: Library) -> bool:
 
 
 def choose_libraries(names: Sequence[str], quick: bool, observer: Observer) -> list[Library]:
-    """Give the libraries of these names; without names, all that are found (in the quick form MPICH alone beside Limosa).
+    """Give the libraries of these names.
+
+    Without names these are all that are found (in the quick form MPICH alone beside Limosa).
 
     Raises
     ------
@@ -144,7 +155,9 @@ def choose_modules(names: Sequence[str]) -> list[str]:
         if name not in MODULES:
             raise LabError(f"`{name}` is no module of the study", hint=f"known: {', '.join(MODULES)}")
         if not _is_installed(name):
-            raise LabError(f"module {MODULES[name]} is not installed", hint="it is part of the wheel of limosa", code=ENVIRONMENT)
+            raise LabError(
+                f"module {MODULES[name]} is not installed", hint="it is part of the wheel of limosa", code=ENVIRONMENT
+            )
     return [name for name in MODULES if name in names] if names else [name for name in MODULES if _is_installed(name)]
 
 
@@ -162,7 +175,9 @@ def check_needed(kernels: Sequence[str]) -> None:
             raise LabError(f"there is no kernel `{kernel}` in the study", hint=f"known: {', '.join(KERNELS)}")
         missing = [name for name in NEEDED[kernel] if find_spec(name) is None]
         if "mpi4py" in missing:
-            raise LabError("mpi4py is not installed", hint=f"{sys.executable} -m limosa.install_mpi4py", code=ENVIRONMENT)
+            raise LabError(
+                "mpi4py is not installed", hint=f"{sys.executable} -m limosa.install_mpi4py", code=ENVIRONMENT
+            )
         if missing:
             raise LabError(
                 f"kernel {kernel} needs {', '.join(missing)}, not installed for {sys.executable}",
@@ -177,8 +192,8 @@ def measure(options: Options, output: Path, observer: Observer) -> None:
     Raises
     ------
     LabError
-        If a name is unknown, or something that is needed is missing. Runs that fail are recorded and do not end the study; what took
-        too long once is not tried again in later rounds.
+        If a name is unknown, or something that is needed is missing. Runs that fail are recorded and do not end the
+        study; what took too long once is not tried again in later rounds.
 
     """
     check_needed(options.kernels)
@@ -190,7 +205,10 @@ def measure(options: Options, output: Path, observer: Observer) -> None:
     libraries = choose_libraries(options.libraries, options.size_name == "quick", observer)
     prepared = {library.name: runner.Prepared(library, library.version, machine.processors()) for library in libraries}
     contenders = [
-        (name, module) for name, entry in prepared.items() for module in modules if module == "c" or has_standard_abi(entry.library)
+        (name, module)
+        for name, entry in prepared.items()
+        for module in modules
+        if module == "c" or has_standard_abi(entry.library)
     ]
     binaries = _compile(todo, prepared, observer) if "c" in modules else {}
 
@@ -198,7 +216,9 @@ def measure(options: Options, output: Path, observer: Observer) -> None:
     environment = machine.record(libraries, _options_record(options, modules, rounds))
     writer.record("environment", environment)
     if environment["busy_percent"] > machine.QUIET_PERCENT:
-        observer.say(f"other programs use {environment['busy_percent']:.0f} % of the processors: the numbers will be doubtful")
+        observer.say(
+            f"other programs use {environment['busy_percent']:.0f} % of the processors: the numbers will be doubtful"
+        )
 
     runner.adopt_orphans()
     planned = list(turns(rounds, todo, contenders))
@@ -208,10 +228,15 @@ def measure(options: Options, output: Path, observer: Observer) -> None:
             if (job, name, module) in too_long:
                 continue
             title = prepared[name].library.title
-            observer.running(number, f"{job.name}, {written_ranks(job.ranks)}, {MODULES[module]} on {title}, round {round_number + 1}")
+            observer.running(
+                number,
+                f"{job.name}, {written_ranks(job.ranks)}, {MODULES[module]} on {title}, round {round_number + 1}",
+            )
             for binary, words in _commands(job, name, module, binaries):
                 task = Task(Program(f"{job.name}, {MODULES[module]}", binary, (job.ranks,)), job.ranks)
-                record, samples = runner.run(prepared[name], binary, task, words, round_number, options.limit or job.limit)
+                record, samples = runner.run(
+                    prepared[name], binary, task, words, round_number, options.limit or job.limit
+                )
                 writer.record("run", record)
                 for sample in samples:
                     writer.record("sample", sample)
@@ -222,7 +247,9 @@ def measure(options: Options, output: Path, observer: Observer) -> None:
     writer.record("end", machine.end())
 
 
-def _compile(todo: Sequence[Job], prepared: dict[str, runner.Prepared], observer: Observer) -> dict[tuple[str, str], Path]:
+def _compile(
+    todo: Sequence[Job], prepared: dict[str, runner.Prepared], observer: Observer
+) -> dict[tuple[str, str], Path]:
     """Compile the kernels that are needed with every library."""
     observer.say("compiling the kernels in C, unless they are in the cache")
     folder = kernels_folder()
@@ -235,8 +262,10 @@ def _compile(todo: Sequence[Job], prepared: dict[str, runner.Prepared], observer
     }
 
 
-def _commands(job: Job, library: str, module: str, binaries: dict[tuple[str, str], Path]) -> list[tuple[Path, list[str]]]:
-    """Give the programs of a job with their words: in Python one for all kernels, in C one for each, the same ones once."""
+def _commands(
+    job: Job, library: str, module: str, binaries: dict[tuple[str, str], Path]
+) -> list[tuple[Path, list[str]]]:
+    """Give the programs of a job with their words: in Python one for all kernels, in C one for each, the same once."""
     if module == "c":
         once = dict.fromkeys((work.kernel, work.options) for work in job.works)
         return [(binaries[kernel, library], ["--json", *options]) for kernel, options in once]

@@ -11,7 +11,8 @@ from limosa_lab.study import results, tables, thesis
 from limosa_lab.tables import Table, environment, troubles
 
 STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem; color: #222; background: #fff; }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem;
+  color: #222; background: #fff; }
 h1 { margin-bottom: 0 } h2 { margin-top: 3rem; border-bottom: 1px solid #ccc }
 .scroll { overflow-x: auto } table { border-collapse: collapse; font-size: .85rem; margin: .5rem 0 1.5rem }
 th, td { padding: .2rem .7rem; text-align: right; border-bottom: 1px solid #e4e4e4; white-space: nowrap }
@@ -23,9 +24,9 @@ details table td { white-space: normal; text-align: left }
 """
 
 INTRODUCTION = (
-    "The same kernels with different modules for communication, on different MPI libraries; the numbers of a thesis of 2010, which "
-    "compared the modules of its time on a cluster, stand beside for orientation. Every result was verified. Numbers are medians of all "
-    "rounds; the contenders took turns."
+    "The same kernels with different modules for communication, on different MPI libraries; the numbers of a thesis "
+    "of 2010, which compared the modules of its time on a cluster, stand beside for orientation. Every result was "
+    "verified. Numbers are medians of all rounds; the contenders took turns."
 )
 
 SECTIONS = {
@@ -68,9 +69,16 @@ def page(recording: Recording) -> str:
     found = results.times(recording)
     libraries = recording.titles()
     drawn = figures.draw(found, libraries)
-    parts = ["<h1>Python modules for MPI, measured again</h1>", f"<p>{_size_sentence(recording)}</p>", f"<p>{INTRODUCTION}</p>"]
+    parts = [
+        "<h1>Python modules for MPI, measured again</h1>",
+        f"<p>{_size_sentence(recording)}</p>",
+        f"<p>{INTRODUCTION}</p>",
+    ]
     parts += [f'<p class="doubt">{html.escape(trouble)}</p>' for trouble in troubles(recording)]
-    parts += ["<h2>How the modules compare</h2>", *(f"<p>{html.escape(line)}</p>" for line in tables.verdict(found, libraries))]
+    parts += [
+        "<h2>How the modules compare</h2>",
+        *(f"<p>{html.escape(line)}</p>" for line in tables.verdict(found, libraries)),
+    ]
     parts += _optional(tables.ratios(found, libraries))
     for bench, title in SECTIONS.items():
         if not any(point.bench == bench for point in found):
@@ -101,7 +109,9 @@ def page(recording: Recording) -> str:
         "</details>",
     ]
     body = "\n".join(parts)
-    head = '<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Python modules for MPI</title>'
+    head = (
+        '<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Python modules for MPI</title>'
+    )
     head += f"<style>{STYLE}</style>"
     return f'<!doctype html>\n<html lang="en"><head>{head}</head><body>\n{body}\n</body></html>\n'
 
@@ -110,12 +120,16 @@ def element(table: Table) -> str:
     """Write a table as HTML."""
 
     def line(kind: str, cells: Sequence[str]) -> str:
-        made = (f"<{kind}{' class=word' if index < table.words else ''}>{html.escape(cell)}</{kind}>" for index, cell in enumerate(cells))
+        made = (
+            f"<{kind}{' class=word' if index < table.words else ''}>{html.escape(cell)}</{kind}>"
+            for index, cell in enumerate(cells)
+        )
         return f"<tr>{''.join(made)}</tr>"
 
     rows = "\n".join(line("td", row) for row in table.rows)
     caption = f"<caption>{html.escape(table.title)}</caption>"
-    return f'<div class="scroll"><table>{caption}<thead>{line("th", table.columns)}</thead><tbody>\n{rows}\n</tbody></table></div>'
+    head = line("th", table.columns)
+    return f'<div class="scroll"><table>{caption}<thead>{head}</thead><tbody>\n{rows}\n</tbody></table></div>'
 
 
 def write(recording: Recording, folder: Path) -> list[Path]:
@@ -135,20 +149,32 @@ def _is_about(table: Table, name: str) -> bool:
 
 
 def _claims(bench: str) -> list[str]:
-    return [thesis.CLAIMS[name] for name in (bench, *(["nonblocking"] if bench == "wave3d" else [])) if name in thesis.CLAIMS]
+    return [
+        thesis.CLAIMS[name]
+        for name in (bench, *(["nonblocking"] if bench == "wave3d" else []))
+        if name in thesis.CLAIMS
+    ]
 
 
 def _size_sentence(recording: Recording) -> str:
     data = recording.environment
     processors = f"{data['processors']} processor{'s' if data['processors'] != 1 else ''}"
-    name = {"quick": "The quick form", "normal": "The usual form", "full": "The form with the paper's sizes"}[data["options"]["size_name"]]
-    return html.escape(f"{name}, on {data['cpu']} with {processors}, {data['time']}. More processes than processors take turns.")
+    name = {"quick": "The quick form", "normal": "The usual form", "full": "The form with the paper's sizes"}[
+        data["options"]["size_name"]
+    ]
+    return html.escape(
+        f"{name}, on {data['cpu']} with {processors}, {data['time']}. More processes than processors take turns."
+    )
 
 
 def _thesis_inner() -> Table:
     """Give table 2.1 of the thesis."""
     counts = list(thesis.INNER_SECONDS["c"])
-    table = Table("The thesis's own: seconds and speed-up by number of processes (table 2.1)", ["module", *map(str, counts)], words=1)
+    table = Table(
+        "The thesis's own: seconds and speed-up by number of processes (table 2.1)",
+        ["module", *map(str, counts)],
+        words=1,
+    )
     for module, seconds in thesis.INNER_SECONDS.items():
         cells = [f"{seconds[count]:.3f} ({seconds[1] / seconds[count]:.2f} x)" for count in counts]
         table.rows.append([{"c": "C", "pypar": "Python (pypar)"}[module], *cells])

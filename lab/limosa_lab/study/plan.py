@@ -1,6 +1,7 @@
 """What the study runs: jobs of kernels, for each size of the study. Pure.
 
-A job is run once per round by every contender that takes part in it, all of them in turn, and another one is first each time.
+A job is run once per round by every contender that takes part in it, all of them in turn, and another one is first each
+time.
 """
 
 from __future__ import annotations
@@ -22,8 +23,10 @@ MODULES = {
     "pympi": "pyMPI",
     "boostmpi": "boostmpi",
 }
-"""The contenders on a library: C and the Python modules, with their written names. mpi4py has two sets of methods: those in upper
-case take buffers, those in lower case any object."""
+"""The contenders on a library: C and the Python modules, with their written names.
+
+mpi4py has two sets of methods: those in upper case take buffers, those in lower case any object.
+"""
 
 COUNTERPARTS = {
     "limosa": "mpi4py",

@@ -1,4 +1,7 @@
-"""From records to results: times by contender, latency and bandwidth by least squares, ratios to mpi4py. Pure functions."""
+"""From records to results: times by contender, latency and bandwidth by least squares, ratios to mpi4py.
+
+Pure functions.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,8 @@ class Point:
     size
         Bytes of a message, or the mesh; 0 if neither.
     form
-        What distinguishes variants: for the wave equation how faces are exchanged, and how a step is computed if not as in the thesis.
+        What distinguishes variants: for the wave equation how faces are exchanged, and how a step is computed if not as
+        in the thesis.
 
     """
 
@@ -61,7 +65,10 @@ def times(recording: Recording) -> Times:
         contender = Contender(sample.library, str(x["module"]))
         pooled.setdefault(point, {}).setdefault(contender, []).extend(scale * value for value in sample.samples)
     return {
-        point: {who: stats.summarize(values).median for who, values in sorted(pooled[point].items(), key=lambda item: order(item[0]))}
+        point: {
+            who: stats.summarize(values).median
+            for who, values in sorted(pooled[point].items(), key=lambda item: order(item[0]))
+        }
         for point in sorted(pooled)
     }
 
@@ -103,8 +110,8 @@ class Line:
 def least_squares(sizes: Sequence[float], seconds: Sequence[float]) -> Line | None:
     """Fit latency and bandwidth so that the sum of the squares of the relative errors is smallest.
 
-    The errors are relative because times differ by four orders of magnitude: with absolute ones nothing but the largest messages
-    would count, and the latency would be what is left over, even below zero.
+    The errors are relative because times differ by four orders of magnitude: with absolute ones nothing but the largest
+    messages would count, and the latency would be what is left over, even below zero.
 
     Parameters
     ----------
@@ -131,13 +138,17 @@ def least_squares(sizes: Sequence[float], seconds: Sequence[float]) -> Line | No
 
 def micro(found: Times, bench: str, ranks: int, who: Contender) -> dict[int, float]:
     """Give the times of a micro-benchmark by size."""
-    return {point.size: by[who] for point, by in found.items() if (point.bench, point.ranks) == (bench, ranks) and who in by}
+    return {
+        point.size: by[who] for point, by in found.items() if (point.bench, point.ranks) == (bench, ranks) and who in by
+    }
 
 
 def curve(found: Times, bench: str, size: int, form: str, who: Contender) -> dict[int, float]:
     """Give the times of an application by number of processes."""
     return {
-        point.ranks: by[who] for point, by in found.items() if (point.bench, point.size, point.form) == (bench, size, form) and who in by
+        point.ranks: by[who]
+        for point, by in found.items()
+        if (point.bench, point.size, point.form) == (bench, size, form) and who in by
     }
 
 

@@ -40,10 +40,19 @@ TITLES = {
 
 
 def ping_pong(found: Times, libraries: dict[str, str]) -> Table | None:
-    """Give table 5.1 of the thesis: latency and bandwidth by least squares, and beside them the ends of the measured curve."""
+    """Give table 5.1 of the thesis: latency and bandwidth by least squares, and the ends of the measured curve."""
     table = Table(
         "Ping-pong: latency and bandwidth by least squares (table 5.1)",
-        ["module", "library", "latency us", "bandwidth MB/s", "smallest us", "largest MB/s", "thesis us", "thesis MB/s"],
+        [
+            "module",
+            "library",
+            "latency us",
+            "bandwidth MB/s",
+            "smallest us",
+            "largest MB/s",
+            "thesis us",
+            "thesis MB/s",
+        ],
         words=2,
     )
     for who in contenders(found):
@@ -82,7 +91,9 @@ def collectives(found: Times, libraries: dict[str, str]) -> list[Table]:
             )
             for who in everyone:
                 times = micro(found, bench, count, who)
-                table.rows.append([*_names(who, libraries), *(number(1e6 * times[at]) if at in times else "-" for at in sizes)])
+                table.rows.append(
+                    [*_names(who, libraries), *(number(1e6 * times[at]) if at in times else "-" for at in sizes)]
+                )
             made.append(table)
     return made
 
@@ -93,7 +104,9 @@ def applications(found: Times, recording: Recording) -> list[Table]:
     made = []
     for bench, mesh in meshes(found):
         form = "blocking" if bench == "wave3d" else ""
-        counts = sorted({point.ranks for point in found if (point.bench, point.size, point.form) == (bench, mesh, form)})
+        counts = sorted(
+            {point.ranks for point in found if (point.bench, point.size, point.form) == (bench, mesh, form)}
+        )
         table = Table(
             f"{TITLES[bench].capitalize()}, {mesh_of(bench, mesh)}: time and speed-up by number of processes",
             ["module", "library", *(ranks(count) for count in counts)],
@@ -103,22 +116,32 @@ def applications(found: Times, recording: Recording) -> list[Table]:
             times = curve(found, bench, mesh, form, who)
             if times:
                 gains = speedup(times)
-                cells = [_time(times[count], gains.get(count)) if count in times else _missing(recording, who, count) for count in counts]
+                cells = [
+                    _time(times[count], gains.get(count)) if count in times else _missing(recording, who, count)
+                    for count in counts
+                ]
                 table.rows.append([*_names(who, libraries), *cells])
         made.append(table)
     return made
 
 
 def meshes(found: Times) -> list[tuple[str, int]]:
-    """List the applications with their meshes; without those that only some modules computed, to compare ways of computing."""
-    everyone = {bench: {who.module for point, by in found.items() if point.bench == bench for who in by} for bench in TITLES}
+    """List the applications with their meshes.
+
+    Those that only some modules computed, to compare ways of computing, are left out.
+    """
+    everyone = {
+        bench: {who.module for point, by in found.items() if point.bench == bench for who in by} for bench in TITLES
+    }
     pairs = sorted(
-        {(point.bench, point.size) for point in found if point.bench not in MICRO}, key=lambda pair: (list(TITLES).index(pair[0]), pair[1])
+        {(point.bench, point.size) for point in found if point.bench not in MICRO},
+        key=lambda pair: (list(TITLES).index(pair[0]), pair[1]),
     )
     return [
         (bench, mesh)
         for bench, mesh in pairs
-        if {who.module for point, by in found.items() if (point.bench, point.size) == (bench, mesh) for who in by} == everyone[bench]
+        if {who.module for point, by in found.items() if (point.bench, point.size) == (bench, mesh) for who in by}
+        == everyone[bench]
     ]
 
 
@@ -129,7 +152,11 @@ def _time(time: float, gain: float | None) -> str:
 def _missing(recording: Recording, who: Contender, count: int) -> str:
     """Say why there is no number: what went wrong with the jobs of this contender on so many processes."""
     for run in recording.runs:
-        if (run.library, run.ranks) == (who.library, count) and run.program.endswith(f", {MODULES[who.module]}") and run.outcome != "ok":
+        if (
+            (run.library, run.ranks) == (who.library, count)
+            and run.program.endswith(f", {MODULES[who.module]}")
+            and run.outcome != "ok"
+        ):
             return run.outcome
     return "-"
 
@@ -140,12 +167,15 @@ def wave_forms(found: Times, recording: Recording) -> Table | None:
     sizes = sorted({point.size for point in found if point.bench == "wave3d"})
     counts = sorted({point.ranks for point in found if point.bench == "wave3d"})
     table = Table(
-        "Wave equation: time by the way a step is computed and faces are exchanged, and how many times C's time with blocking exchange",
+        "Wave equation: time by the way a step is computed and faces are exchanged, and how many times C's time with "
+        "blocking exchange",
         ["mesh", "module", "library", "step", "exchange", *(ranks(count) for count in counts)],
         words=5,
     )
     for mesh in sizes:
-        forms = sorted({point.form for point in found if (point.bench, point.size) == ("wave3d", mesh)}, key=_form_order)
+        forms = sorted(
+            {point.form for point in found if (point.bench, point.size) == ("wave3d", mesh)}, key=_form_order
+        )
         for who in contenders(found):
             own = {form: curve(found, "wave3d", mesh, form, who) for form in forms}
             if sum(bool(times) for times in own.values()) < 2:
@@ -177,10 +207,14 @@ def _against_c(time: float | None, in_c: float | None) -> str:
 
 
 def ratios(found: Times, libraries: dict[str, str]) -> Table | None:
-    """Compare every module with mpi4py on the same library: geometric mean over all points of a kernel, the worst in brackets."""
+    """Compare every module with mpi4py on the same library.
+
+    Cells are geometric means over all points of a kernel, the worst in brackets.
+    """
     benches = [bench for bench in TITLES if any(point.bench == bench for point in found)]
     table = Table(
-        "Time divided by that of mpi4py (buffers) on the same library: geometric mean over all points, the worst in brackets",
+        "Time divided by that of mpi4py (buffers) on the same library: geometric mean over all points, the worst in "
+        "brackets",
         ["module", "library", *(TITLES[bench] for bench in benches)],
         words=2,
     )
@@ -196,14 +230,16 @@ def ratios(found: Times, libraries: dict[str, str]) -> Table | None:
 
 
 def verdict(found: Times, libraries: dict[str, str]) -> list[str]:
-    """Say in sentences which modules keep within the limit against the corresponding calls of mpi4py, for each library."""
+    """Say in sentences which modules keep within the limit against the corresponding calls of mpi4py, by library."""
     said = []
     for library, title in libraries.items():
         slow, good = [], []
         for who in contenders(found):
             if who.library != library or who.module not in COUNTERPARTS:
                 continue
-            ratios_ = {bench: ratio(own_times(found, bench, who), corresponding_times(found, bench, who)) for bench in TITLES}
+            ratios_ = {
+                bench: ratio(own_times(found, bench, who), corresponding_times(found, bench, who)) for bench in TITLES
+            }
             means = {bench: value.mean for bench, value in ratios_.items() if value}
             beyond = [f"{value:.2f} times in {TITLES[bench]}" for bench, value in means.items() if value > LIMIT]
             if beyond:
@@ -211,13 +247,19 @@ def verdict(found: Times, libraries: dict[str, str]) -> list[str]:
             elif means:
                 good.append(MODULES[who.module])
         if good:
-            said.append(f"On {title}, not slower than {LIMIT:g} times the corresponding calls of mpi4py in any kernel: {', '.join(good)}.")
+            said.append(
+                f"On {title}, not slower than {LIMIT:g} times the corresponding calls of mpi4py in any kernel: "
+                f"{', '.join(good)}."
+            )
         if slow:
-            said.append(f"On {title}, slower than {LIMIT:g} times the corresponding calls of mpi4py: {'; '.join(slow)}.")
+            said.append(
+                f"On {title}, slower than {LIMIT:g} times the corresponding calls of mpi4py: {'; '.join(slow)}."
+            )
     if said:
         said.append(
-            "Numbers are geometric means over all points. Corresponding calls are those for objects (lower case) for pyMPI and boostmpi, "
-            "those for buffers for the others. pypar and MYMPI have no allreduce; they reduce and broadcast, and are compared with that."
+            "Numbers are geometric means over all points. Corresponding calls are those for objects (lower case) for "
+            "pyMPI and boostmpi, those for buffers for the others. pypar and MYMPI have no allreduce; they reduce and "
+            "broadcast, and are compared with that."
         )
     return said
 

@@ -28,9 +28,12 @@ CLAIMS = {
     "bcast": "Scientific.MPI and mpi4py were ahead of the others; beyond 4 MB they were as fast as C.",
     "reduce": "mpi4py was ahead of the five others.",
     "allreduce": "mpi4py and Scientific.MPI were fairly fast, pyMPI and boostmpi comparatively slow.",
-    "inner": "Python and C were at the same level up to 2 processes; C gained more from 16 (8.8 times) than Python (4.6 times).",
-    "wave3d": "C was 8 to 10 times faster than any Python module, also on one process; the modules differed little up to 16 processes.",
-    "nonblocking": "Non-blocking communication was ahead on the small mesh; on the large one the difference was not clear.",
+    "inner": "Python and C were at the same level up to 2 processes; C gained more from 16 (8.8 times) than Python "
+    "(4.6 times).",
+    "wave3d": "C was 8 to 10 times faster than any Python module, also on one process; the modules differed little up "
+    "to 16 processes.",
+    "nonblocking": "Non-blocking communication was ahead on the small mesh; on the large one the difference was not "
+    "clear.",
     "cg": "The modules differed little up to 16 processes; with more, those with large latency fell behind.",
 }
 """What the thesis says about each figure, in short."""

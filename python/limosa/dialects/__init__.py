@@ -13,11 +13,12 @@ a script says             and gets                                   written for
 ========================  =========================================  ==============================
 
 The names on the left are thin modules in ``python/toplevel/``, which the wheel puts beside ``limosa``. They are plain
-files, not packages, and ``boost`` and ``Scientific`` are namespace packages: where the real thing is installed in the same
-folder, Python finds that first. A thin module calls `stand_in`, which puts the dialect in its place; submodules
+files, not packages, and ``boost`` and ``Scientific`` are namespace packages: where the real thing is installed in the
+same folder, Python finds that first. A thin module calls `stand_in`, which puts the dialect in its place; submodules
 (``pypar.ext.functional``) are then found inside the dialect by Python itself.
 
-The originals left the other ranks waiting for ever when one raised an exception; a dialect calls `end_job_on_exception`.
+The originals left the other ranks waiting for ever when one raised an exception; a dialect calls
+`end_job_on_exception`.
 
 What a dialect must do: names, defaults, return values and harmless quirks are those of the original. What
 differs on purpose stands in a table in the docstring of its module.
@@ -49,7 +50,11 @@ def stand_in(name: str, dialect: str) -> None:
     try:
         sys.modules[name] = importlib.import_module(f"limosa.dialects.{dialect}")
     except ModuleNotFoundError as error:
-        cure = {"mpi4py": "python -m limosa.install_mpi4py", "numpy": "python -m pip install numpy"}.get(error.name or "")
+        cure = {"mpi4py": "python -m limosa.install_mpi4py", "numpy": "python -m pip install numpy"}.get(
+            error.name or ""
+        )
         if cure is None:
             raise
-        raise ModuleNotFoundError(f"{name} needs {error.name}, which is not installed: {cure}", name=error.name) from None
+        raise ModuleNotFoundError(
+            f"{name} needs {error.name}, which is not installed: {cure}", name=error.name
+        ) from None

@@ -7,7 +7,7 @@ parts. Nothing is probed: a receiver gives the front all the space that it can n
 
 ::
 
-    marks (2 bytes)  length of the description (2)  description, for example "array:d:6:(2, 3)"  payload, or its number (4)
+    marks (2 bytes)  length of the description (2)  description, such as "array:d:6:(2, 3)"  payload, or its number (4)
 
 The description is filled up with blanks to make the whole a multiple of 32 bytes: MPICH would abort a receiver that
 expected plain numbers and got a broken one, before we could say what is wrong.
@@ -185,7 +185,7 @@ class Channel:
             self.payloads.Send(payload, destination, number)
 
     def bsend(self, packed: Packed, destination: int, tag: int) -> None:
-        """As `send`, but a long payload is copied to the attached buffer; a short message needs no buffer to be sent at once."""
+        """As `send`, but a long payload is copied to the attached buffer; a short message goes at once without one."""
         front, payload, nbytes = packed
         if nbytes <= INLINE_BYTES:
             self.send(packed, destination, tag)
@@ -242,8 +242,12 @@ class Channel:
         except MPI.Exception as error:
             if error.Get_error_class() in (MPI.ERR_ROOT, MPI.ERR_COMM):
                 raise
-        if not space.startswith(MARKS):  # what came was too long, too short (libraries differ in what they call that), or something else
-            raise RuntimeError(f"rank {root} broadcasts an array in place; pass an array of the same type and size on every rank")
+        if not space.startswith(
+            MARKS
+        ):  # what came was too long, too short (libraries differ in what they call that), or something else
+            raise RuntimeError(
+                f"rank {root} broadcasts an array in place; pass an array of the same type and size on every rank"
+            )
         about, start = _described(space)
         if start + about.nbytes <= FRONT_BYTES:
             return _inline(space, start, about)

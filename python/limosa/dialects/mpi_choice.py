@@ -1,8 +1,9 @@
 """Which interface ``import mpi`` means: pyMPI's or MYMPI's, which share the name.
 
-1. The variable ``LIMOSA_DIALECT`` (``pympi`` or ``mympi``; ``auto`` is as if it were not set), which ``limosa run --dialect`` sets.
-2. What the script uses: names of MYMPI begin with ``mpi_`` or ``MPI_`` (``mpi.mpi_send``), those of pyMPI do not (``mpi.send``).
-   The sources of the main program and of the module with the import are looked at.
+1. The variable ``LIMOSA_DIALECT`` (``pympi`` or ``mympi``; ``auto`` is as if it were not set), which ``limosa run
+   --dialect`` sets.
+2. What the script uses: names of MYMPI begin with ``mpi_`` or ``MPI_`` (``mpi.mpi_send``), those of pyMPI do not
+   (``mpi.send``). The sources of the main program and of the module with the import are looked at.
 3. pyMPI.
 
 Whoever then uses a name that is not there is told which interface was chosen, why, and how to choose the other.
@@ -25,7 +26,9 @@ TITLES = {"pympi": "pyMPI", "mympi": "MYMPI"}
 VARIABLE = "LIMOSA_DIALECT"
 
 #: Names of MYMPI that do not begin with its prefix.
-_OTHER_NAMES_OF_MYMPI = frozenset({"ARRAY_LIBRARY", "COPYWRITE", "DATE_DOC", "DATE_SRC", "VERSION", "copywrite", "pydusa_version"})
+_OTHER_NAMES_OF_MYMPI = frozenset(
+    {"ARRAY_LIBRARY", "COPYWRITE", "DATE_DOC", "DATE_SRC", "VERSION", "copywrite", "pydusa_version"}
+)
 
 _reason = f"no name that the script uses tells pyMPI from MYMPI, and {VARIABLE} is not set"
 
@@ -122,7 +125,8 @@ def _importer() -> FrameType | None:
     """The frame whose import statement led here."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and (
-        "importlib" in frame.f_code.co_filename or frame.f_globals.get("__name__") in {__name__, "mpi", "limosa.dialects"}
+        "importlib" in frame.f_code.co_filename
+        or frame.f_globals.get("__name__") in {__name__, "mpi", "limosa.dialects"}
     ):
         frame = frame.f_back
     return frame
@@ -134,7 +138,8 @@ def refuse(missing: str, dialect: str) -> NoReturn:
     Raises
     ------
     AttributeError
-        Says which interface this is, why, and how to get the other; for ``from mpi import missing`` an ImportError with the same text.
+        Says which interface this is, why, and how to get the other; for ``from mpi import missing`` an ImportError with
+        the same text.
     """
     other = "mympi" if dialect == "pympi" else "pympi"
     text = (
@@ -142,6 +147,8 @@ def refuse(missing: str, dialect: str) -> NoReturn:
         f"for {TITLES[other]} run the script with: limosa run --dialect {other} ..., or set {VARIABLE}={other}"
     )
     caller = sys._getframe(2)
-    if dis.opname[caller.f_code.co_code[caller.f_lasti]] == "IMPORT_FROM":  # Python would replace an AttributeError by a text of its own
+    if (
+        dis.opname[caller.f_code.co_code[caller.f_lasti]] == "IMPORT_FROM"
+    ):  # Python would replace an AttributeError by a text of its own
         raise ImportError(text, name="mpi")
     raise AttributeError(text)

@@ -1,4 +1,4 @@
-"""Names in modules that Python 3, or today's NumPy, has elsewhere: ``time.clock``, ``string.letters``, ``numpy.float``."""
+"""Names that Python 3, or today's NumPy, has elsewhere: ``time.clock``, ``string.letters``, ``numpy.float``."""
 
 from typing import Any
 
@@ -30,14 +30,18 @@ _RENAMED = {
     "string": {"letters": ".ascii_letters", "lowercase": ".ascii_lowercase", "uppercase": ".ascii_uppercase"},
     "time": {"clock": ".process_time"},
 }
-"""By the name of a module, as scripts write it: old names, and new ones in the same module (with a dot) or of Python itself."""
+"""By the name of a module, as scripts write it: old names and new ones.
+
+New ones are in the same module (with a dot) or of Python itself.
+"""
 
 
 class FixAttributes(fixer_base.BaseFix):  # type: ignore[misc]
     """Turns names that are written with their module."""
 
     PATTERN = " | ".join(
-        f"power< module='{module}' trailer< '.' name=({' | '.join(map(repr, names))}) > rest=any* >" for module, names in _RENAMED.items()
+        f"power< module='{module}' trailer< '.' name=({' | '.join(map(repr, names))}) > rest=any* >"
+        for module, names in _RENAMED.items()
     )
 
     def transform(self, node: Any, results: dict[str, Any]) -> Any:

@@ -1,4 +1,7 @@
-"""Numeric, numarray and ``numpy.oldnumeric``: their modules become `limosa.oldnumeric`, ``a.typecode()`` becomes ``a.dtype.char``."""
+"""Numeric, numarray and ``numpy.oldnumeric``.
+
+Their modules become `limosa.oldnumeric`, ``a.typecode()`` becomes ``a.dtype.char``.
+"""
 
 from typing import Any
 

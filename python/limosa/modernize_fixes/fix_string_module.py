@@ -9,8 +9,8 @@ from fissix.pygram import python_symbols as symbols
 
 _TYPES = {"atoi": "int", "atol": "int", "atof": "float"}
 _METHODS = (
-    "capitalize center count expandtabs find index ljust lower lstrip replace rfind rindex rjust rsplit rstrip split splitfields strip "
-    "swapcase translate upper zfill"
+    "capitalize center count expandtabs find index ljust lower lstrip replace rfind rindex rjust rsplit rstrip split "
+    "splitfields strip swapcase translate upper zfill"
 ).split()
 _JOINS = ("join", "joinfields")
 
@@ -28,7 +28,9 @@ class FixStringModule(fixer_base.BaseFix):  # type: ignore[misc]
         function = results["function"][0] if isinstance(results["function"], list) else results["function"]
         given = results["args"]
         args = (
-            [child.clone() for child in given.children if child.type != token.COMMA] if given.type == symbols.arglist else [given.clone()]
+            [child.clone() for child in given.children if child.type != token.COMMA]
+            if given.type == symbols.arglist
+            else [given.clone()]
         )
         if any(arg.type == symbols.argument for arg in args):
             self.cannot_convert(node, "a keyword argument")

@@ -1,6 +1,7 @@
 //! Datatype constructors with any arguments: each gives the type that the standard defines, or says that it cannot be.
 //!
-//! The model is the standard's definition of size and bounds (MPI-5 section 5.1) in 128 bits, and for small types the address of every byte.
+//! The model is the standard's definition of size and bounds (MPI-5 section 5.1) in 128 bits, and for small types the
+//! address of every byte.
 
 use std::sync::Arc;
 
@@ -68,7 +69,15 @@ fn measure(parts: &[Copies]) -> Option<Measure> {
     };
     let (true_lb, true_ub) = data.unwrap_or((0, 0));
     let all = [size, lb, ub, ub - lb, true_lb, true_ub, true_ub - true_lb];
-    all.iter().all(|n| i64::try_from(*n).is_ok()).then_some((size, lb, ub, true_lb, true_ub, marked.is_some(), alignment))
+    all.iter().all(|n| i64::try_from(*n).is_ok()).then_some((
+        size,
+        lb,
+        ub,
+        true_lb,
+        true_ub,
+        marked.is_some(),
+        alignment,
+    ))
 }
 
 /// Every byte of a type that is made of these copies, if they are few and near.
@@ -93,8 +102,15 @@ fn bytes(parts: &[Copies]) -> Option<Vec<i64>> {
 }
 
 /// Compares what a constructor gave with what it should have given; `refused` if the arguments are wrong in themselves.
-fn judge(made: limosa_mpi::Result<Arc<Datatype>>, parts: &[Copies], refused: bool, shifted: Option<(i64, i64)>) -> Option<Known> {
-    let Some((size, mut lb, mut ub, true_lb, true_ub, mut marked, alignment)) = (if refused { None } else { measure(parts) }) else {
+fn judge(
+    made: limosa_mpi::Result<Arc<Datatype>>,
+    parts: &[Copies],
+    refused: bool,
+    shifted: Option<(i64, i64)>,
+) -> Option<Known> {
+    let Some((size, mut lb, mut ub, true_lb, true_ub, mut marked, alignment)) =
+        (if refused { None } else { measure(parts) })
+    else {
         let error = made.expect_err("a type whose size or bounds do not fit, or with negative counts");
         let class = error.class;
         assert!([MPI_ERR_VALUE_TOO_LARGE, MPI_ERR_COUNT, MPI_ERR_ARG].contains(&class), "error class {class}: {error}");
@@ -108,7 +124,8 @@ fn judge(made: limosa_mpi::Result<Arc<Datatype>>, parts: &[Copies], refused: boo
         }
     }
     let lib = made.expect("a type that fits");
-    let got = [lib.size(), lib.lb(), lib.lb().wrapping_add(lib.extent()), lib.true_lb(), lib.true_lb() + lib.true_extent()];
+    let got =
+        [lib.size(), lib.lb(), lib.lb().wrapping_add(lib.extent()), lib.true_lb(), lib.true_lb() + lib.true_extent()];
     assert_eq!(got.map(i128::from), [size, lb, ub, true_lb, true_ub], "size, lb, ub, true lb, true ub");
     Some(Known { lib, marked, alignment, bytes: bytes(parts) })
 }
@@ -117,7 +134,13 @@ fn judge(made: limosa_mpi::Result<Arc<Datatype>>, parts: &[Copies], refused: boo
 fn exercise(known: &Known) {
     let lib = &known.lib;
     lib.commit();
-    let _ = (lib.describe(), lib.envelope(), lib.external_size(3).is_ok(), lib.elements_of_bytes(7), lib.bytes_of_elements(5));
+    let _ = (
+        lib.describe(),
+        lib.envelope(),
+        lib.external_size(3).is_ok(),
+        lib.elements_of_bytes(7),
+        lib.bytes_of_elements(5),
+    );
     assert!(matches((lib, 2), (&lib.again(), 2)));
     let (mut seen, mut total) = (0, 0usize);
     lib.pieces(std::ptr::without_provenance_mut(1 << 40), 1, 0, lib.size() as usize, &mut |_, len| {
@@ -149,7 +172,8 @@ fn step(u: &mut Unstructured<'_>, types: &[Known]) -> Result<Option<Known>> {
     let old = u.choose(types)?.clone();
     let (a, b, c) = (crate::number(u)?, crate::number(u)?, crate::number(u)?);
     let list = u.int_in_range(0..=5usize)?;
-    let pairs: Vec<(i64, i64)> = (0..list).map(|_| Ok((crate::number(u)?, crate::number(u)?))).collect::<Result<_>>()?;
+    let pairs: Vec<(i64, i64)> =
+        (0..list).map(|_| Ok((crate::number(u)?, crate::number(u)?))).collect::<Result<_>>()?;
     let (lengths, places): (Vec<i64>, Vec<i64>) = pairs.iter().copied().unzip();
     let extent = old.lib.extent();
     let negative = lengths.iter().any(|length| *length < 0);
@@ -182,8 +206,10 @@ fn step(u: &mut Unstructured<'_>, types: &[Known]) -> Result<Option<Known>> {
             let libs: Vec<Arc<Datatype>> = of.iter().map(|known| known.lib.clone()).collect();
             let copy = |((length, place), old): (&(i64, i64), &&'_ Known)| (*place as i128, *length, (*old).clone());
             let owned: Vec<(i128, i64, Known)> = pairs.iter().zip(&of).map(copy).collect();
-            let parts: Vec<Copies<'_>> =
-                owned.iter().map(|(at, length, old)| Copies { at: *at, count: 1, stride: 0, length: *length, old }).collect();
+            let parts: Vec<Copies<'_>> = owned
+                .iter()
+                .map(|(at, length, old)| Copies { at: *at, count: 1, stride: 0, length: *length, old })
+                .collect();
             judge(Datatype::structure(&lengths, &places, &libs), &parts, negative, None)
         }
         9 => judge(Datatype::resized(&old.lib, a, b), &one(1, 0, 1), false, Some((a, b))),
@@ -202,7 +228,11 @@ fn array(u: &mut Unstructured<'_>, old: &Known) -> Result<Option<Known>> {
         if let Ok(made) = &made {
             let product = |of: &[i64]| of.iter().fold(1i128, |product, n| product * *n as i128);
             assert_eq!(made.size() as i128, product(&parts) * old.lib.size() as i128, "bytes of the part");
-            assert_eq!((made.lb(), made.extent() as i128), (0, product(&sizes) * old.lib.extent() as i128), "bounds of the whole");
+            assert_eq!(
+                (made.lb(), made.extent() as i128),
+                (0, product(&sizes) * old.lib.extent() as i128),
+                "bounds of the whole"
+            );
         }
         made
     } else {
@@ -210,7 +240,8 @@ fn array(u: &mut Unstructured<'_>, old: &Known) -> Result<Option<Known>> {
         let kinds: Vec<i32> = (0..dims)
             .map(|_| u.choose(&[MPI_DISTRIBUTE_NONE, MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_CYCLIC]).copied())
             .collect::<Result<_>>()?;
-        let arguments: Vec<i32> = starts.iter().map(|n| if *n % 2 == 0 { MPI_DISTRIBUTE_DFLT_DARG } else { *n as i32 }).collect();
+        let arguments: Vec<i32> =
+            starts.iter().map(|n| if *n % 2 == 0 { MPI_DISTRIBUTE_DFLT_DARG } else { *n as i32 }).collect();
         let grid = narrow(&parts);
         let size = grid.iter().try_fold(1i32, |size, n| size.checked_mul(*n)).unwrap_or(1);
         let rank = crate::number(u)? as i32;

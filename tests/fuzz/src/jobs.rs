@@ -18,7 +18,9 @@ fn variable(u: &mut Unstructured<'_>) -> Result<(OsString, OsString)> {
     }
     let value = match u.int_in_range(0..=3u8)? {
         0 => u
-            .choose(&["auto", "poll", "1", "0", "on", "p2p", "abort", "-1", "1e9", "1e-400", "inf", "NaN", " 8192 ", ""])?
+            .choose(&[
+                "auto", "poll", "1", "0", "on", "p2p", "abort", "-1", "1e9", "1e-400", "inf", "NaN", " 8192 ", "",
+            ])?
             .as_bytes()
             .to_vec(),
         1 => crate::number(u)?.to_string().into_bytes(),
@@ -37,7 +39,9 @@ fn variables(u: &mut Unstructured<'_>) -> Result<()> {
     let mut plain = Vec::new();
     for (name, value) in &vars {
         let known = name.to_str().and_then(config::find).filter(|variable| variable.audience == Audience::User);
-        if let (Some(variable), Ok(value)) = (known, known.map_or(Err(String::new()), |v| v.form.check(value.to_string_lossy().trim()))) {
+        if let (Some(variable), Ok(value)) =
+            (known, known.map_or(Err(String::new()), |v| v.form.check(value.to_string_lossy().trim())))
+        {
             plain.push((OsString::from(variable.name), OsString::from(value)));
         }
     }
@@ -47,7 +51,8 @@ fn variables(u: &mut Unstructured<'_>) -> Result<()> {
 
 fn board(u: &mut Unstructured<'_>) -> Result<()> {
     let ranks = u.int_in_range(1..=4u32)?;
-    let (fd, _own) = Board::create(&Shape { appnums: vec![0; ranks as usize], universe: 1, launcher_pid: 1 }).expect("memory for a board");
+    let (fd, _own) = Board::create(&Shape { appnums: vec![0; ranks as usize], universe: 1, launcher_pid: 1 })
+        .expect("memory for a board");
     let end = rustix::fs::fstat(&fd).expect("a file").st_size as u64;
     for _ in 0..u.int_in_range(0..=60usize)? {
         // Words of the header and of the entries; few of the numbers mean anything.

@@ -132,7 +132,11 @@ fn output(u: &mut Unstructured<'_>) -> Result<()> {
     for (rank, stream) in sent.iter().enumerate() {
         let tag = format!("[{rank}] ").into_bytes();
         let own = out.split_inclusive(|b| *b == b'\n').filter(|line| line.starts_with(&tag));
-        assert_eq!(&own.flat_map(|line| line[tag.len()..].to_vec()).collect::<Vec<u8>>(), stream, "output of rank {rank}");
+        assert_eq!(
+            &own.flat_map(|line| line[tag.len()..].to_vec()).collect::<Vec<u8>>(),
+            stream,
+            "output of rank {rank}"
+        );
     }
     Ok(())
 }

@@ -1,6 +1,8 @@
-//! Fuzz targets: functions that take any bytes, have the crates do something with them, and panic if that does harm or gives a wrong result.
+//! Fuzz targets: functions that take any bytes, have the crates do something with them, and panic if that does harm or
+//! gives a wrong result.
 //!
-//! `tests/fuzz/run` runs them under libFuzzer, which looks for inputs that take new ways through the code; `cargo test -p limosa-fuzz` runs the
+//! `tests/fuzz/run` runs them under libFuzzer, which looks for inputs that take new ways through the code;
+//! `cargo test -p limosa-fuzz` runs the
 //! inputs that are kept in `corpus/`.
 
 pub mod datatypes;

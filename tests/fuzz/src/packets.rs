@@ -1,6 +1,8 @@
-//! Packets as no engine sends them: each is a message, or an error that ends communication; no byte beside a message's memory changes.
+//! Packets as no engine sends them: each is a message, or an error that ends communication; no byte beside a message's
+//! memory changes.
 //!
-//! The engine of process 0 stands on a device that hands it the input's packets. Its own threads stay out, so that an input always does the same.
+//! The engine of process 0 stands on a device that hands it the input's packets. Its own threads stay out, so that an
+//! input always does the same.
 
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, OwnedFd};
@@ -37,7 +39,13 @@ impl Device for Scripted {
         8192
     }
 
-    fn send(&mut self, _to: Address, meta: &Meta, mut data: Data<'_>, _urgency: Urgency) -> std::result::Result<Sent, DeviceError> {
+    fn send(
+        &mut self,
+        _to: Address,
+        meta: &Meta,
+        mut data: Data<'_>,
+        _urgency: Urgency,
+    ) -> std::result::Result<Sent, DeviceError> {
         let mut wire = self.0.lock().expect("one thread");
         if wire.room == 0 {
             return Ok(Sent::NoRoom);
@@ -46,7 +54,9 @@ impl Device for Scripted {
         let mut bytes = vec![0; data.len()];
         data.write(&mut bytes);
         wire.words.extend(meta.words);
-        wire.words.extend(bytes.chunks_exact(8).take(5).map(|word| u64::from_ne_bytes(word.try_into().expect("eight bytes"))));
+        wire.words.extend(
+            bytes.chunks_exact(8).take(5).map(|word| u64::from_ne_bytes(word.try_into().expect("eight bytes"))),
+        );
         Ok(Sent::Done)
     }
 
@@ -73,7 +83,13 @@ fn engine(wire: &Arc<Mutex<Wire>>) -> Arc<Engine> {
     (0..PEERS).for_each(|address| {
         devices.add_peer(device, address);
     });
-    let options = Options { wait: Wait::Poll, spin_ns: 0, eager_limit: 6000, independent_progress: false, unexpected_limit: 1 << 16 };
+    let options = Options {
+        wait: Wait::Poll,
+        spin_ns: 0,
+        eager_limit: 6000,
+        independent_progress: false,
+        unexpected_limit: 1 << 16,
+    };
     Engine::start(Links { devices, doorbell, rank: 0, peers: PEERS, processes_here: 1 }, options).expect("an engine")
 }
 
@@ -166,7 +182,12 @@ fn step(
         5 if !requests.is_empty() => {
             let at = u.choose_index(requests.len())?;
             if let Some(end) = engine.take(requests[at].0) {
-                assert!(end.bytes <= requests[at].1 as u64 || end.cancelled, "{} bytes received in {}", end.bytes, requests[at].1);
+                assert!(
+                    end.bytes <= requests[at].1 as u64 || end.cancelled,
+                    "{} bytes received in {}",
+                    end.bytes,
+                    requests[at].1
+                );
                 requests.swap_remove(at);
             }
         }

@@ -4,7 +4,8 @@ use std::path::Path;
 
 fn replay(name: &str, target: fn(&[u8])) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(name);
-    let mut inputs: Vec<_> = std::fs::read_dir(&folder).expect("a corpus").map(|entry| entry.expect("an entry").path()).collect();
+    let mut inputs: Vec<_> =
+        std::fs::read_dir(&folder).expect("a corpus").map(|entry| entry.expect("an entry").path()).collect();
     inputs.sort();
     assert!(!inputs.is_empty(), "{} is empty", folder.display());
     for input in inputs {

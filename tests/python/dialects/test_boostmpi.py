@@ -1,4 +1,7 @@
-"""boostmpi and boost.mpi: programs as their users wrote them, on several MPI libraries. What they check is in the programs."""
+"""boostmpi and boost.mpi: programs as their users wrote them, on several MPI libraries.
+
+What they check is in the programs.
+"""
 
 from __future__ import annotations
 
@@ -74,7 +77,8 @@ def test_a_missing_package_is_named_with_its_cure(name, tmp_path):
     code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import {name}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert (
-        done.stderr.splitlines()[-1] == f"ModuleNotFoundError: {name} needs mpi4py, which is not installed: python -m limosa.install_mpi4py"
+        done.stderr.splitlines()[-1]
+        == f"ModuleNotFoundError: {name} needs mpi4py, which is not installed: python -m limosa.install_mpi4py"
     )
 
 

@@ -96,12 +96,17 @@ def test_a_missing_name_says_what_was_chosen_why_and_how_to_change_it(tmp_path, 
 
 def test_so_does_an_import_of_it(tmp_path):
     done = run(tmp_path, "from mpi import send", LIMOSA_DIALECT="mympi")
-    assert "ImportError: 'send' is not a name of MYMPI's module mpi. MYMPI was chosen because LIMOSA_DIALECT=mympi is set" in done.stderr
+    assert (
+        "ImportError: 'send' is not a name of MYMPI's module mpi. MYMPI was chosen because LIMOSA_DIALECT=mympi is set"
+        in done.stderr
+    )
     assert "limosa run --dialect pympi" in done.stderr
 
 
 def test_scripts_may_ask_whether_a_name_is_there(tmp_path):
-    assert run(tmp_path, "import mpi\nprint(hasattr(mpi, 'mpi_init'), getattr(mpi, 'rank', None))").stdout == "False 0\n"
+    assert (
+        run(tmp_path, "import mpi\nprint(hasattr(mpi, 'mpi_init'), getattr(mpi, 'rank', None))").stdout == "False 0\n"
+    )
 
 
 def test_an_unknown_interface_is_an_error(tmp_path):
@@ -113,6 +118,9 @@ def test_the_launcher_s_option_decides(tmp_path):
     script = tmp_path / "script.py"
     script.write_text("import mpi\n" + WHICH)
     done = subprocess.run(
-        ["limosa", "run", "-n", "1", "--dialect", "mympi", sys.executable, script], capture_output=True, text=True, timeout=60
+        ["limosa", "run", "-n", "1", "--dialect", "mympi", sys.executable, script],
+        capture_output=True,
+        text=True,
+        timeout=60,
     )
     assert done.stdout == "limosa.dialects.mympi\n", done.stderr

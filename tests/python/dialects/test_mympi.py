@@ -1,4 +1,7 @@
-"""MYMPI (pydusa): programs as its users wrote them, on several MPI libraries. What they check is in the programs themselves."""
+"""MYMPI (pydusa): programs as its users wrote them, on several MPI libraries.
+
+What they check is in the programs themselves.
+"""
 
 from __future__ import annotations
 

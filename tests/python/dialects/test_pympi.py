@@ -41,7 +41,9 @@ def test_programs(engine, script, n, said):
 
 @pytest.mark.parametrize("script", ["hello", "everything", "wave", "cg", "fractal"])
 def test_runs_without_a_launcher(script):
-    done = subprocess.run([sys.executable, SCRIPTS / f"pympi_{script}.py", "-color=3"], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, SCRIPTS / f"pympi_{script}.py", "-color=3"], capture_output=True, text=True, timeout=60
+    )
     assert done.returncode == 0, done.stderr
 
 
@@ -68,7 +70,9 @@ def test_the_exit_status_is_the_script_s(engine, how):
 
 
 def test_a_bad_color_is_an_error():
-    done = subprocess.run([sys.executable, SCRIPTS / "pympi_hello.py", "-color=red"], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, SCRIPTS / "pympi_hello.py", "-color=red"], capture_output=True, text=True, timeout=60
+    )
     assert done.returncode != 0
     assert "-color=red: the colour must be a whole number" in done.stderr
 

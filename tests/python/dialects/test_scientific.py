@@ -1,4 +1,7 @@
-"""Scientific.MPI and Scientific.BSP: programs as their users wrote them, on several MPI libraries. What they check is in the programs."""
+"""Scientific.MPI and Scientific.BSP: programs as their users wrote them, on several MPI libraries.
+
+What they check is in the programs.
+"""
 
 from __future__ import annotations
 
@@ -42,13 +45,19 @@ def test_programs(engine, script, n, said):
 @pytest.mark.parametrize("script", ["hello", "everything", "wave", "cg", "bsp"])
 def test_runs_without_a_launcher(script, tmp_path):
     done = subprocess.run(
-        [sys.executable, SCRIPTS / f"scientific_{script}.py", tmp_path / "log"], capture_output=True, text=True, timeout=60
+        [sys.executable, SCRIPTS / f"scientific_{script}.py", tmp_path / "log"],
+        capture_output=True,
+        text=True,
+        timeout=60,
     )
     assert done.returncode == 0, done.stderr
 
 
 def test_a_star_import_brings_the_operations():
-    program = "from Scientific.MPI import *; from mpi4py import MPI; assert sum == MPI.SUM and max == MPI.MAX; assert world.size == 1"
+    program = (
+        "from Scientific.MPI import *; from mpi4py import MPI; "
+        "assert sum == MPI.SUM and max == MPI.MAX; assert world.size == 1"
+    )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
 

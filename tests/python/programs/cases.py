@@ -1,4 +1,7 @@
-"""For programs that are a list of cases: every function of the main module whose name begins with ``case_`` is run on all ranks."""
+"""For programs that are a list of cases.
+
+Every function of the main module whose name begins with ``case_`` is run on all ranks.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ def run() -> None:
 
 @contextlib.contextmanager
 def raises(kind: type[BaseException], *words: str):
-    """Assert that the block raises an exception of this kind whose text has these words; gives a list that will hold it."""
+    """Assert that the block raises an exception of this kind whose text has these words; gives a list to hold it."""
     caught: list[BaseException] = []
     try:
         yield caught

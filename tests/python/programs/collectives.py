@@ -97,8 +97,12 @@ def case_alltoall():
                 np.array(of(value, 10 * other + rank)) if type(value) is np.ndarray else value,
             ), value
     for shape in ((), (3,), (50, 60)):
-        block = np.stack([big(*shape) + 100.0 * rank + other if shape else np.array(100.0 * rank + other) for other in everyone])
-        expected = np.stack([big(*shape) + 100.0 * other + rank if shape else np.array(100.0 * other + rank) for other in everyone])
+        block = np.stack(
+            [big(*shape) + 100.0 * rank + other if shape else np.array(100.0 * rank + other) for other in everyone]
+        )
+        expected = np.stack(
+            [big(*shape) + 100.0 * other + rank if shape else np.array(100.0 * other + rank) for other in everyone]
+        )
         assert same(world.alltoall(block), expected)
         out = np.zeros((*expected.shape, 2))[..., 0]
         assert world.alltoall(block, out=out) is out and np.array_equal(out, expected)
@@ -145,7 +149,10 @@ def case_logical_reductions():
         mine = np.array([0, rank == 0, 1, rank % 2], dtype)
         all_of = [np.array([0, other == 0, 1, other % 2], dtype) for other in everyone]
         for name, function in (("land", np.logical_and), ("lor", np.logical_or), ("lxor", np.logical_xor)):
-            assert same(world.allreduce(mine, name), fold(function, all_of).astype(dtype) if size > 1 else mine), (name, dtype)
+            assert same(world.allreduce(mine, name), fold(function, all_of).astype(dtype) if size > 1 else mine), (
+                name,
+                dtype,
+            )
     assert world.allreduce(rank < 1000, "land") is True
     assert world.allreduce(rank == 0, limosa.LOR) is True
 

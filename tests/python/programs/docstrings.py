@@ -6,7 +6,15 @@ import doctest
 import importlib
 import sys
 
-MODULES = ["limosa._cart", "limosa._collectives", "limosa._comm", "limosa._files", "limosa._ops", "limosa._request", "limosa.errors"]
+MODULES = [
+    "limosa._cart",
+    "limosa._collectives",
+    "limosa._comm",
+    "limosa._files",
+    "limosa._ops",
+    "limosa._request",
+    "limosa.errors",
+]
 
 attempted = 0
 for name in MODULES:

@@ -173,7 +173,12 @@ def case_a_value_that_cannot_be_loaded():
 
 
 def case_arrays_that_do_not_match():
-    for x in (np.zeros(3 + rank), np.zeros(3, "f4" if rank else "f8"), np.zeros(5000 + rank), np.zeros(3) if rank else 1):
+    for x in (
+        np.zeros(3 + rank),
+        np.zeros(3, "f4" if rank else "f8"),
+        np.zeros(5000 + rank),
+        np.zeros(3) if rank else 1,
+    ):
         for call in (world.allreduce, world.reduce, world.scan, world.exscan):
             with cases.raises(errors.MismatchError, "rank 0:", "rank 1:"):
                 call(x)
@@ -186,7 +191,9 @@ def case_arrays_that_do_not_match():
 
 def case_counts():
     for values in ([1] * (size + 1), [], np.zeros(size + 1), np.float64(1), None, 5, {0: 1}):
-        with cases.raises(errors.CountError if rank == 0 else errors.PeerError, "ranks" if rank == 0 else "rank 0 could not"):
+        with cases.raises(
+            errors.CountError if rank == 0 else errors.PeerError, "ranks" if rank == 0 else "rank 0 could not"
+        ):
             world.scatter(values if rank == 0 else None)
         with cases.raises(errors.CountError if rank == 0 else errors.PeerError):
             world.alltoall(values if rank == 0 else [1] * size)
@@ -273,7 +280,11 @@ def case_errors_are_values():
     copy = pickle.loads(pickle.dumps(caught[0]))
     assert str(copy) == str(caught[0]) and type(copy) is errors.RankError and copy.call == "send"
     for name, kind in errors.BY_CLASS.items():
-        assert issubclass(kind, errors.Error) and kind.error_class == f"MPI_ERR_{name}" and getattr(errors, kind.__name__) is kind
+        assert (
+            issubclass(kind, errors.Error)
+            and kind.error_class == f"MPI_ERR_{name}"
+            and getattr(errors, kind.__name__) is kind
+        )
         assert str(kind("message", call="send", rank=1)) == "send on rank 1: message"
 
 

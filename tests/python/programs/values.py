@@ -175,15 +175,28 @@ def case_what_arrives_can_be_written_to_and_is_its_own():
 
 def case_other_arrays_arrive_as_numpy_arrays():
     numbers = big(2000)
-    for value in (memoryview(numbers), Dlpack(numbers), Interface(numbers), (ctypes.c_double * 2000)(*numbers), numbers.data):
+    for value in (
+        memoryview(numbers),
+        Dlpack(numbers),
+        Interface(numbers),
+        (ctypes.c_double * 2000)(*numbers),
+        numbers.data,
+    ):
         arrived = world.sendrecv(value, to=right, source=left)
         assert type(arrived) is np.ndarray and np.array_equal(arrived, numbers), type(value)
     assert np.array_equal(world.sendrecv(memoryview(b"abc"), to=right, source=left), [97, 98, 99])
 
 
 def case_out_is_received_into():
-    for value in (*[v for v in VALUES if isinstance(v, np.ndarray) and type(v) is np.ndarray and not v.dtype.hasobject], *SLICES):
-        for make in (np.empty, lambda shape, dtype: np.empty((*shape, 2), dtype)[..., 1], lambda shape, dtype: np.empty(shape, dtype, "F")):
+    for value in (
+        *[v for v in VALUES if isinstance(v, np.ndarray) and type(v) is np.ndarray and not v.dtype.hasobject],
+        *SLICES,
+    ):
+        for make in (
+            np.empty,
+            lambda shape, dtype: np.empty((*shape, 2), dtype)[..., 1],
+            lambda shape, dtype: np.empty(shape, dtype, "F"),
+        ):
             out = make(value.shape, value.dtype)
             assert world.sendrecv(value, to=right, source=left, out=out) is out
             assert same(np.array(out), np.array(value)), value.dtype
@@ -205,7 +218,9 @@ def case_out_may_be_any_writable_memory():
     world.sendrecv(np.float64(2), to=right, source=left, out=number)
     assert number == 2
     objects = np.array([None, None])
-    assert world.sendrecv(np.array([1, "x"], object), to=right, source=left, out=objects) is objects and objects.tolist() == [1, "x"]
+    assert world.sendrecv(
+        np.array([1, "x"], object), to=right, source=left, out=objects
+    ) is objects and objects.tolist() == [1, "x"]
     with cases.raises(limosa.errors.BufferError, "out is a list"):
         world.recv(source=left, out=[1])
 

@@ -1,7 +1,8 @@
 //! What programs can ask about the ABI (MPI-5 sections 20.2 and 20.4).
 //!
-//! Limosa takes Fortran to be what the compilers of its platforms make of it by default: INTEGER, REAL and LOGICAL of four bytes, .TRUE. = 1.
-//! These values are set from the beginning, and as the standard has it, values that are set cannot be set again.
+//! Limosa takes Fortran to be what the compilers of its platforms make of it by default: INTEGER, REAL and LOGICAL of
+//! four bytes, .TRUE. = 1. These values are set from the beginning, and as the standard has it, values that are set
+//! cannot be set again.
 
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
@@ -28,8 +29,12 @@ pub(crate) fn mpi_abi_get_info(cx: &Cx, info: &mut Handle) -> Result<()> {
 }
 
 /// Sizes of the optional Fortran types of each family.
-const OPTIONAL_TYPES: [(&str, &[u8]); 4] =
-    [("logical", &[1, 2, 4, 8, 16]), ("integer", &[1, 2, 4, 8, 16]), ("real", &[2, 4, 8, 16]), ("complex", &[4, 8, 16, 32])];
+const OPTIONAL_TYPES: [(&str, &[u8]); 4] = [
+    ("logical", &[1, 2, 4, 8, 16]),
+    ("integer", &[1, 2, 4, 8, 16]),
+    ("real", &[2, 4, 8, 16]),
+    ("complex", &[4, 8, 16, 32]),
+];
 
 pub(crate) fn mpi_abi_get_fortran_info(cx: &Cx, info: &mut Handle) -> Result<()> {
     let details = Info::new();
@@ -61,7 +66,8 @@ pub(crate) fn mpi_abi_get_fortran_booleans(
     args::not_null(logical_true, "logical_true")?;
     args::not_null(logical_false, "logical_false")?;
     for (place, value) in [(logical_true, 1u128), (logical_false, 0)] {
-        // SAFETY: the program promises a Fortran logical of that size, at most 16 bytes; the platforms are little-endian.
+        // SAFETY: the program promises a Fortran logical of that size, at most 16 bytes; the platforms are
+        // little-endian.
         unsafe { std::ptr::copy_nonoverlapping(value.to_le_bytes().as_ptr(), place.cast(), logical_size as usize) };
     }
     *is_set = 1;

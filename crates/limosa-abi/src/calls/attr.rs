@@ -30,7 +30,14 @@ fn copy_rule(function: Option<CCopy>, extra_state: *mut c_void) -> CopyRule {
         let (mut copied, mut flag) = (std::ptr::null_mut::<c_void>(), 0);
         // SAFETY: the program promises a function of this type; it writes to the two places during the call only.
         let code = unsafe {
-            function(Handle(object), keyval, extra_state as *mut c_void, value as *mut c_void, (&raw mut copied).cast(), &raw mut flag)
+            function(
+                Handle(object),
+                keyval,
+                extra_state as *mut c_void,
+                value as *mut c_void,
+                (&raw mut copied).cast(),
+                &raw mut flag,
+            )
         };
         answer(code, "copy", keyval)?;
         Ok((flag != 0).then_some(copied as usize))
@@ -55,12 +62,21 @@ fn answer(code: c_int, callback: &str, keyval: c_int) -> Result<()> {
         consts::MPI_SUCCESS => Ok(()),
         code => {
             let text = error_code::own_string(code).map_or_else(String::new, |text| format!(": {text}"));
-            Err(Error::verbatim(code, format!("the program's {callback} function of keyval {keyval} returned error code {code}{text}")))
+            Err(Error::verbatim(
+                code,
+                format!("the program's {callback} function of keyval {keyval} returned error code {code}{text}"),
+            ))
         }
     }
 }
 
-fn create(kind: Kind, copy: Option<CCopy>, delete: Option<CDelete>, keyval: &mut c_int, extra_state: *mut c_void) -> Result<()> {
+fn create(
+    kind: Kind,
+    copy: Option<CCopy>,
+    delete: Option<CDelete>,
+    keyval: &mut c_int,
+    extra_state: *mut c_void,
+) -> Result<()> {
     *keyval = attr::create_keyval(kind, copy_rule(copy, extra_state), delete_rule(delete, extra_state))?;
     Ok(())
 }
@@ -100,7 +116,12 @@ pub(crate) fn mpi_comm_free_keyval(_cx: &Cx, comm_keyval: &mut c_int) -> Result<
     free(Kind::Comm, comm_keyval)
 }
 
-pub(crate) fn mpi_comm_set_attr(_cx: &Cx, comm: &Arc<kinds::Communicator>, comm_keyval: c_int, attribute_val: *mut c_void) -> Result<()> {
+pub(crate) fn mpi_comm_set_attr(
+    _cx: &Cx,
+    comm: &Arc<kinds::Communicator>,
+    comm_keyval: c_int,
+    attribute_val: *mut c_void,
+) -> Result<()> {
     comm.attributes().set(handle(comm), comm_keyval, attribute_val as usize)
 }
 
@@ -136,7 +157,12 @@ pub(crate) fn mpi_keyval_free(cx: &Cx, keyval: &mut c_int) -> Result<()> {
     mpi_comm_free_keyval(cx, keyval)
 }
 
-pub(crate) fn mpi_attr_put(cx: &Cx, comm: &Arc<kinds::Communicator>, keyval: c_int, attribute_val: *mut c_void) -> Result<()> {
+pub(crate) fn mpi_attr_put(
+    cx: &Cx,
+    comm: &Arc<kinds::Communicator>,
+    keyval: c_int,
+    attribute_val: *mut c_void,
+) -> Result<()> {
     mpi_comm_set_attr(cx, comm, keyval, attribute_val)
 }
 
@@ -189,7 +215,14 @@ mod tests {
     use super::*;
 
     /// Adds one to the value if the extra state says so, and answers what it says otherwise.
-    unsafe extern "C" fn copy(_: Handle, _: c_int, extra: *mut c_void, value: *mut c_void, copied: *mut c_void, flag: *mut c_int) -> c_int {
+    unsafe extern "C" fn copy(
+        _: Handle,
+        _: c_int,
+        extra: *mut c_void,
+        value: *mut c_void,
+        copied: *mut c_void,
+        flag: *mut c_int,
+    ) -> c_int {
         // SAFETY: the test passes an integer as extra state, the library places for the results.
         unsafe {
             copied.cast::<usize>().write(value as usize + 1);

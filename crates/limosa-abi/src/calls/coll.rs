@@ -1,7 +1,8 @@
 //! Collective operations (MPI-5 chapter 6): one plan for the blocking, the nonblocking and the persistent form of each.
 //!
-//! A plan checks the arguments, makes buffers of them, and performs the operation in the [`Form`] it was called in. Arguments that are insignificant
-//! at this process are not read: the root's buffer arguments at other ranks, and count and datatype that come with `MPI_IN_PLACE`.
+//! A plan checks the arguments, makes buffers of them, and performs the operation in the [`Form`] it was called in.
+//! Arguments that are insignificant at this process are not read: the root's buffer arguments at other ranks, and count
+//! and datatype that come with `MPI_IN_PLACE`.
 
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
@@ -15,7 +16,8 @@ use crate::calls::kinds::{Communicator, Datatype, Operation};
 use crate::cx::Cx;
 use crate::handles::Handle;
 
-/// `perform!(cx, form, comm, gather::{run, background}(&call, ...))`: performs the operation by one of two functions that take the same arguments.
+/// `perform!(cx, form, comm, gather::{run, background}(&call, ...))`: performs the operation by one of two functions
+/// that take the same arguments.
 macro_rules! perform {
     ($cx:ident, $form:ident, $comm:ident, $module:ident::{$run:ident, $background:ident}($($arg:expr),*)) => {
         $form.perform($cx, $comm, || coll::$module::$run($($arg),*), || coll::$module::$background($($arg),*))
@@ -28,12 +30,25 @@ fn buffer(cx: &Cx, base: *mut c_void, count: LateCount, datatype: &Late<Datatype
 }
 
 #[inline(always)]
-fn or_in_place(cx: &Cx, base: *mut c_void, count: LateCount, datatype: &Late<Datatype>, arg: &str) -> Result<Option<Buffer>> {
+fn or_in_place(
+    cx: &Cx,
+    base: *mut c_void,
+    count: LateCount,
+    datatype: &Late<Datatype>,
+    arg: &str,
+) -> Result<Option<Buffer>> {
     Buffer::or_in_place(base.cast(), || Ok((count.get()?, datatype.held(cx)?)), arg)
 }
 
 #[inline]
-fn even(cx: &Cx, call: &Call<'_>, base: *mut c_void, count: LateCount, datatype: &Late<Datatype>, arg: &str) -> Result<Blocks> {
+fn even(
+    cx: &Cx,
+    call: &Call<'_>,
+    base: *mut c_void,
+    count: LateCount,
+    datatype: &Late<Datatype>,
+    arg: &str,
+) -> Result<Blocks> {
     Blocks::even(base.cast(), count.get()?, datatype.held(cx)?, call.size(), arg)
 }
 
@@ -128,7 +143,8 @@ pub(crate) fn plan_gather<F: Form>(
     comm: &Arc<Communicator>,
 ) -> Result<()> {
     let call = F::begin(comm);
-    let receive = if call.is_at(root) { Some(even(cx, &call, recvbuf, recvcount, &recvtype, "recvbuf")?) } else { None };
+    let receive =
+        if call.is_at(root) { Some(even(cx, &call, recvbuf, recvcount, &recvtype, "recvbuf")?) } else { None };
     let send = or_in_place(cx, sendbuf, sendcount, &sendtype, "sendbuf")?;
     perform!(cx, form, comm, gather::{run, background}(&call, send.as_ref(), receive.as_ref(), root))
 }
@@ -284,7 +300,8 @@ pub(crate) fn plan_alltoallw<F: Form>(
     comm: &Arc<Communicator>,
 ) -> Result<()> {
     let call = F::begin(comm);
-    let receive = each(cx, &call, recvbuf, recvcounts, rdispls, recvtypes, ["recvbuf", "recvcounts", "rdispls", "recvtypes"])?;
+    let receive =
+        each(cx, &call, recvbuf, recvcounts, rdispls, recvtypes, ["recvbuf", "recvcounts", "rdispls", "recvtypes"])?;
     let send = Blocks::or_in_place(sendbuf.cast(), || {
         each(cx, &call, sendbuf, sendcounts, sdispls, sendtypes, ["sendbuf", "sendcounts", "sdispls", "sendtypes"])
     })?;

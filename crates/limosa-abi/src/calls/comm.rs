@@ -58,7 +58,12 @@ pub(crate) fn mpi_comm_dup_with_info(
 }
 
 /// Takes no message, so that the request is complete at once.
-pub(crate) fn mpi_comm_idup(cx: &Cx, comm: &Arc<kinds::Communicator>, newcomm: &mut Handle, request: &mut Handle) -> Result<()> {
+pub(crate) fn mpi_comm_idup(
+    cx: &Cx,
+    comm: &Arc<kinds::Communicator>,
+    newcomm: &mut Handle,
+    request: &mut Handle,
+) -> Result<()> {
     mpi_comm_idup_with_info(cx, comm, None, newcomm, request)
 }
 
@@ -74,7 +79,12 @@ pub(crate) fn mpi_comm_idup_with_info(
     Ok(())
 }
 
-pub(crate) fn mpi_comm_create(cx: &Cx, comm: &Arc<kinds::Communicator>, group: &Arc<kinds::Group>, newcomm: &mut Handle) -> Result<()> {
+pub(crate) fn mpi_comm_create(
+    cx: &Cx,
+    comm: &Arc<kinds::Communicator>,
+    group: &Arc<kinds::Group>,
+    newcomm: &mut Handle,
+) -> Result<()> {
     *newcomm = register_comm(cx, comm.create(group)?)?;
     Ok(())
 }
@@ -90,7 +100,13 @@ pub(crate) fn mpi_comm_create_group(
     Ok(())
 }
 
-pub(crate) fn mpi_comm_split(cx: &Cx, comm: &Arc<kinds::Communicator>, color: c_int, key: c_int, newcomm: &mut Handle) -> Result<()> {
+pub(crate) fn mpi_comm_split(
+    cx: &Cx,
+    comm: &Arc<kinds::Communicator>,
+    color: c_int,
+    key: c_int,
+    newcomm: &mut Handle,
+) -> Result<()> {
     *newcomm = register_comm(cx, comm.split(color, key)?)?;
     Ok(())
 }
@@ -157,7 +173,11 @@ pub(crate) fn mpi_comm_get_name(
     Ok(())
 }
 
-pub(crate) fn mpi_comm_set_info(_cx: &Cx, comm: &Arc<kinds::Communicator>, info: Option<&Arc<kinds::Info>>) -> Result<()> {
+pub(crate) fn mpi_comm_set_info(
+    _cx: &Cx,
+    comm: &Arc<kinds::Communicator>,
+    info: Option<&Arc<kinds::Info>>,
+) -> Result<()> {
     if let Some(info) = info {
         comm.hints().update(info);
     }

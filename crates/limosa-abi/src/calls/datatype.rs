@@ -29,7 +29,12 @@ fn predefined(cx: &Cx, datatype: Arc<Datatype>) -> Result<Handle> {
     }
 }
 
-pub(crate) fn mpi_type_contiguous(cx: &Cx, count: i64, oldtype: &Arc<kinds::Datatype>, newtype: &mut Handle) -> Result<()> {
+pub(crate) fn mpi_type_contiguous(
+    cx: &Cx,
+    count: i64,
+    oldtype: &Arc<kinds::Datatype>,
+    newtype: &mut Handle,
+) -> Result<()> {
     derived(cx, Datatype::contiguous(count, oldtype)?, newtype)
 }
 
@@ -57,7 +62,10 @@ pub(crate) fn mpi_type_create_hvector(
 
 /// Block lengths and displacements of an indexed type.
 fn blocks(count: i64, lengths: IntArray, displacements: IntArray) -> Result<(Vec<i64>, Vec<i64>)> {
-    Ok((lengths.to_vec(count as usize, "array_of_blocklengths")?, displacements.to_vec(count as usize, "array_of_displacements")?))
+    Ok((
+        lengths.to_vec(count as usize, "array_of_blocklengths")?,
+        displacements.to_vec(count as usize, "array_of_displacements")?,
+    ))
 }
 
 pub(crate) fn mpi_type_indexed(
@@ -132,7 +140,8 @@ pub(crate) fn mpi_type_create_subarray(
     newtype: &mut Handle,
 ) -> Result<()> {
     let n = ndims as usize;
-    let (sizes, subsizes) = (array_of_sizes.to_vec(n, "array_of_sizes")?, array_of_subsizes.to_vec(n, "array_of_subsizes")?);
+    let (sizes, subsizes) =
+        (array_of_sizes.to_vec(n, "array_of_sizes")?, array_of_subsizes.to_vec(n, "array_of_subsizes")?);
     let starts = array_of_starts.to_vec(n, "array_of_starts")?;
     derived(cx, Datatype::subarray(&sizes, &subsizes, &starts, order, oldtype)?, newtype)
 }
@@ -158,7 +167,13 @@ pub(crate) fn mpi_type_create_darray(
     derived(cx, Datatype::darray(size, rank, &sizes, distributions, arguments, processes, order, oldtype)?, newtype)
 }
 
-pub(crate) fn mpi_type_create_resized(cx: &Cx, oldtype: &Arc<kinds::Datatype>, lb: i64, extent: i64, newtype: &mut Handle) -> Result<()> {
+pub(crate) fn mpi_type_create_resized(
+    cx: &Cx,
+    oldtype: &Arc<kinds::Datatype>,
+    lb: i64,
+    extent: i64,
+    newtype: &mut Handle,
+) -> Result<()> {
     derived(cx, Datatype::resized(oldtype, lb, extent)?, newtype)
 }
 
@@ -236,12 +251,22 @@ pub(crate) fn mpi_type_get_extent(_cx: &Cx, datatype: &Arc<kinds::Datatype>, lb:
     Ok(())
 }
 
-pub(crate) fn mpi_type_get_extent_x(_cx: &Cx, datatype: &Arc<kinds::Datatype>, lb: &mut i64, extent: &mut i64) -> Result<()> {
+pub(crate) fn mpi_type_get_extent_x(
+    _cx: &Cx,
+    datatype: &Arc<kinds::Datatype>,
+    lb: &mut i64,
+    extent: &mut i64,
+) -> Result<()> {
     (*lb, *extent) = (datatype.lb(), datatype.extent());
     Ok(())
 }
 
-pub(crate) fn mpi_type_get_true_extent(_cx: &Cx, datatype: &Arc<kinds::Datatype>, true_lb: OutInt, true_extent: OutInt) -> Result<()> {
+pub(crate) fn mpi_type_get_true_extent(
+    _cx: &Cx,
+    datatype: &Arc<kinds::Datatype>,
+    true_lb: OutInt,
+    true_extent: OutInt,
+) -> Result<()> {
     true_lb.set(datatype.true_lb());
     true_extent.set(datatype.true_extent());
     Ok(())
@@ -260,7 +285,10 @@ pub(crate) fn mpi_type_get_true_extent_x(
 /// Refuses to tell in `int`s how a large-count constructor was called.
 fn check_form(cx: &Cx, datatype: &Datatype) -> Result<()> {
     if datatype.is_large() && !cx.large() {
-        let detail = format!("datatype was made by a large-count constructor, so that only {}_c can tell its arguments", cx.name());
+        let detail = format!(
+            "datatype was made by a large-count constructor, so that only {}_c can tell its arguments",
+            cx.name()
+        );
         return Err(Error::new(consts::MPI_ERR_TYPE, detail));
     }
     Ok(())
@@ -331,7 +359,8 @@ pub(crate) fn mpi_type_get_contents(
 pub(crate) fn mpi_type_set_name(_cx: &Cx, datatype: &Arc<kinds::Datatype>, type_name: &CStr) -> Result<()> {
     let name = type_name.to_string_lossy();
     if name.len() >= consts::MPI_MAX_OBJECT_NAME as usize {
-        let detail = format!("type_name has {} bytes, but at most {} are allowed", name.len(), consts::MPI_MAX_OBJECT_NAME - 1);
+        let detail =
+            format!("type_name has {} bytes, but at most {} are allowed", name.len(), consts::MPI_MAX_OBJECT_NAME - 1);
         return Err(Error::new(consts::MPI_ERR_ARG, detail));
     }
     datatype.set_name(&name);
@@ -350,7 +379,12 @@ pub(crate) fn mpi_type_get_name(
     Ok(())
 }
 
-pub(crate) fn mpi_type_set_attr(_cx: &Cx, datatype: &Arc<kinds::Datatype>, type_keyval: c_int, attribute_val: *mut c_void) -> Result<()> {
+pub(crate) fn mpi_type_set_attr(
+    _cx: &Cx,
+    datatype: &Arc<kinds::Datatype>,
+    type_keyval: c_int,
+    attribute_val: *mut c_void,
+) -> Result<()> {
     datatype.attributes.set(datatype.handle(), type_keyval, attribute_val as usize)
 }
 
@@ -389,30 +423,53 @@ pub(crate) fn mpi_get_count(_cx: &Cx, status: &Status, datatype: &Arc<kinds::Dat
     Ok(())
 }
 
-pub(crate) fn mpi_get_elements(_cx: &Cx, status: &Status, datatype: &Arc<kinds::Datatype>, count: OutInt) -> Result<()> {
+pub(crate) fn mpi_get_elements(
+    _cx: &Cx,
+    status: &Status,
+    datatype: &Arc<kinds::Datatype>,
+    count: OutInt,
+) -> Result<()> {
     count.set(elements(status, datatype));
     Ok(())
 }
 
-pub(crate) fn mpi_get_elements_x(_cx: &Cx, status: &Status, datatype: &Arc<kinds::Datatype>, count: &mut i64) -> Result<()> {
+pub(crate) fn mpi_get_elements_x(
+    _cx: &Cx,
+    status: &Status,
+    datatype: &Arc<kinds::Datatype>,
+    count: &mut i64,
+) -> Result<()> {
     *count = elements(status, datatype);
     Ok(())
 }
 
-pub(crate) fn mpi_status_set_elements(_cx: &Cx, status: &mut Status, datatype: &Arc<kinds::Datatype>, count: i64) -> Result<()> {
+pub(crate) fn mpi_status_set_elements(
+    _cx: &Cx,
+    status: &mut Status,
+    datatype: &Arc<kinds::Datatype>,
+    count: i64,
+) -> Result<()> {
     if count == consts::MPI_UNDEFINED as i64 {
         status.set_bytes(-1);
         return Ok(());
     }
     args::at_least(count, 0, "count", consts::MPI_ERR_COUNT)?;
     let bytes = datatype.bytes_of_elements(count).ok_or_else(|| {
-        Error::new(consts::MPI_ERR_COUNT, format!("count is {count}, but so many basic elements of {} cannot be", datatype.describe()))
+        Error::new(
+            consts::MPI_ERR_COUNT,
+            format!("count is {count}, but so many basic elements of {} cannot be", datatype.describe()),
+        )
     })?;
     status.set_bytes(bytes);
     Ok(())
 }
 
-pub(crate) fn mpi_status_set_elements_x(cx: &Cx, status: &mut Status, datatype: &Arc<kinds::Datatype>, count: i64) -> Result<()> {
+pub(crate) fn mpi_status_set_elements_x(
+    cx: &Cx,
+    status: &mut Status,
+    datatype: &Arc<kinds::Datatype>,
+    count: i64,
+) -> Result<()> {
     mpi_status_set_elements(cx, status, datatype, count)
 }
 
@@ -495,6 +552,9 @@ mod tests {
             assert_eq!(elements as i64, wanted);
             assert_eq!(count, if wanted % 2 == 0 { wanted as c_int / 2 } else { consts::MPI_UNDEFINED });
         }
-        assert_eq!(mpi_status_set_elements(&cx(false), &mut status, &pair, -5).unwrap_err().class, consts::MPI_ERR_COUNT);
+        assert_eq!(
+            mpi_status_set_elements(&cx(false), &mut status, &pair, -5).unwrap_err().class,
+            consts::MPI_ERR_COUNT
+        );
     }
 }

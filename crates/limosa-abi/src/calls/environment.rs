@@ -34,7 +34,8 @@ pub(crate) fn mpi_get_processor_name(_cx: &Cx, name: *mut c_char, resultlen: &mu
     Ok(())
 }
 
-/// The one resource that this library can split by: the memory that the ranks of this machine share. All ranks lie within it.
+/// The one resource that this library can split by: the memory that the ranks of this machine share. All ranks lie
+/// within it.
 pub(crate) fn mpi_get_hw_resource_info(cx: &Cx, hw_info: &mut Handle) -> Result<()> {
     let info = Info::new();
     info.set(b"mpi_shared_memory", b"true")?;

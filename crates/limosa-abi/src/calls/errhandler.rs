@@ -18,19 +18,23 @@ type HandlerFn = unsafe extern "C" fn(*mut Handle, *mut c_int, ...);
 
 fn create(cx: &Cx, scope: Scope, function: Option<HandlerFn>, arg: &str, errhandler: &mut Handle) -> Result<()> {
     let Some(function) = function else {
-        return Err(Error::new(consts::MPI_ERR_ARG, format!("{arg} is a null pointer; give a function, or use MPI_ERRORS_RETURN")));
+        return Err(Error::new(
+            consts::MPI_ERR_ARG,
+            format!("{arg} is a null pointer; give a function, or use MPI_ERRORS_RETURN"),
+        ));
     };
     let call = move |object: usize, code: c_int| {
         let (mut object, mut code) = (Handle(object), code);
-        // SAFETY: the program promises a function of this type, which may read and write the two places during the call.
+        // SAFETY: the program promises a function of this type, which may read and write the two places during the
+        // call.
         unsafe { function(&raw mut object, &raw mut code) }
     };
     *errhandler = handle_of(cx, &Errhandler::user(scope, Arc::new(call)))?;
     Ok(())
 }
 
-/// One more reference to a handler for the program, which is to free it. As long as it has any, it gets the same handle every time, so that
-/// it can compare; a handler that it freed, but left in force, gets a new one.
+/// One more reference to a handler for the program, which is to free it. As long as it has any, it gets the same handle
+/// every time, so that it can compare; a handler that it freed, but left in force, gets a new one.
 pub(crate) fn handle_of(cx: &Cx, errhandler: &Arc<Errhandler>) -> Result<Handle> {
     match &errhandler.action {
         Action::Fatal => return Ok(Handle::predefined(consts::MPI_ERRORS_ARE_FATAL)),
@@ -79,7 +83,11 @@ pub(crate) fn mpi_session_create_errhandler(
     create(cx, Scope::Session, session_errhandler_fn, "session_errhandler_fn", errhandler)
 }
 
-pub(crate) fn mpi_comm_set_errhandler(_cx: &Cx, comm: &Arc<kinds::Communicator>, errhandler: &Arc<kinds::Errhandler>) -> Result<()> {
+pub(crate) fn mpi_comm_set_errhandler(
+    _cx: &Cx,
+    comm: &Arc<kinds::Communicator>,
+    errhandler: &Arc<kinds::Errhandler>,
+) -> Result<()> {
     comm.set_errhandler(errhandler.clone())
 }
 

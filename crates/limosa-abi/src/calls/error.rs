@@ -32,7 +32,8 @@ pub(crate) fn mpi_add_error_code(_cx: &Cx, errorclass: c_int, errorcode: &mut c_
 pub(crate) fn mpi_add_error_string(_cx: &Cx, errorcode: c_int, string: &CStr) -> Result<()> {
     let text = string.to_string_lossy();
     if text.len() >= consts::MPI_MAX_ERROR_STRING as usize {
-        let detail = format!("string has {} bytes, but at most {} are allowed", text.len(), consts::MPI_MAX_ERROR_STRING - 1);
+        let detail =
+            format!("string has {} bytes, but at most {} are allowed", text.len(), consts::MPI_MAX_ERROR_STRING - 1);
         return Err(Error::new(consts::MPI_ERR_ARG, detail));
     }
     error_code::set_text(errorcode, &text)

@@ -1,7 +1,7 @@
 //! The forms of an operation (MPI-5 section 2.4): one plan serves them all.
 //!
-//! The entry points of `MPI_Gather`, `MPI_Igather` and `MPI_Gather_init` call the same glue, `coll::plan_gather`; the type of one argument
-//! is the form. Which functions are forms of one operation is in `api/roles.json`.
+//! The entry points of `MPI_Gather`, `MPI_Igather` and `MPI_Gather_init` call the same glue, `coll::plan_gather`; the
+//! type of one argument is the form. Which functions are forms of one operation is in `api/roles.json`.
 
 use std::sync::Arc;
 
@@ -18,7 +18,8 @@ pub(crate) trait Form {
     /// Begins the operation as the next one of this form on the communicator.
     fn begin(comm: &Arc<Communicator>) -> Call<'_>;
 
-    /// Performs the operation after its arguments have been checked: with `run` in the calling thread, or with the plan that `background` makes.
+    /// Performs the operation after its arguments have been checked: with `run` in the calling thread, or with the plan
+    /// that `background` makes.
     fn perform(
         self,
         cx: &Cx,

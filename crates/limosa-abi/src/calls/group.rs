@@ -51,42 +51,86 @@ pub(crate) fn mpi_group_translate_ranks(
     Ok(())
 }
 
-pub(crate) fn mpi_group_compare(_cx: &Cx, group1: &Arc<kinds::Group>, group2: &Arc<kinds::Group>, result: &mut c_int) -> Result<()> {
+pub(crate) fn mpi_group_compare(
+    _cx: &Cx,
+    group1: &Arc<kinds::Group>,
+    group2: &Arc<kinds::Group>,
+    result: &mut c_int,
+) -> Result<()> {
     *result = comparison_code(group1.compare(group2));
     Ok(())
 }
 
-pub(crate) fn mpi_group_union(cx: &Cx, group1: &Arc<kinds::Group>, group2: &Arc<kinds::Group>, newgroup: &mut Handle) -> Result<()> {
+pub(crate) fn mpi_group_union(
+    cx: &Cx,
+    group1: &Arc<kinds::Group>,
+    group2: &Arc<kinds::Group>,
+    newgroup: &mut Handle,
+) -> Result<()> {
     *newgroup = register_group(cx, group1.union(group2))?;
     Ok(())
 }
 
-pub(crate) fn mpi_group_intersection(cx: &Cx, group1: &Arc<kinds::Group>, group2: &Arc<kinds::Group>, newgroup: &mut Handle) -> Result<()> {
+pub(crate) fn mpi_group_intersection(
+    cx: &Cx,
+    group1: &Arc<kinds::Group>,
+    group2: &Arc<kinds::Group>,
+    newgroup: &mut Handle,
+) -> Result<()> {
     *newgroup = register_group(cx, group1.intersection(group2))?;
     Ok(())
 }
 
-pub(crate) fn mpi_group_difference(cx: &Cx, group1: &Arc<kinds::Group>, group2: &Arc<kinds::Group>, newgroup: &mut Handle) -> Result<()> {
+pub(crate) fn mpi_group_difference(
+    cx: &Cx,
+    group1: &Arc<kinds::Group>,
+    group2: &Arc<kinds::Group>,
+    newgroup: &mut Handle,
+) -> Result<()> {
     *newgroup = register_group(cx, group1.difference(group2))?;
     Ok(())
 }
 
-pub(crate) fn mpi_group_incl(cx: &Cx, group: &Arc<kinds::Group>, n: c_int, ranks: *const c_int, newgroup: &mut Handle) -> Result<()> {
+pub(crate) fn mpi_group_incl(
+    cx: &Cx,
+    group: &Arc<kinds::Group>,
+    n: c_int,
+    ranks: *const c_int,
+    newgroup: &mut Handle,
+) -> Result<()> {
     *newgroup = register_group(cx, group.incl(cx.slice(ranks, n as usize, "ranks")?)?)?;
     Ok(())
 }
 
-pub(crate) fn mpi_group_excl(cx: &Cx, group: &Arc<kinds::Group>, n: c_int, ranks: *const c_int, newgroup: &mut Handle) -> Result<()> {
+pub(crate) fn mpi_group_excl(
+    cx: &Cx,
+    group: &Arc<kinds::Group>,
+    n: c_int,
+    ranks: *const c_int,
+    newgroup: &mut Handle,
+) -> Result<()> {
     *newgroup = register_group(cx, group.excl(cx.slice(ranks, n as usize, "ranks")?)?)?;
     Ok(())
 }
 
-pub(crate) fn mpi_group_range_incl(cx: &Cx, group: &Arc<kinds::Group>, n: c_int, ranges: *mut c_int, newgroup: &mut Handle) -> Result<()> {
+pub(crate) fn mpi_group_range_incl(
+    cx: &Cx,
+    group: &Arc<kinds::Group>,
+    n: c_int,
+    ranges: *mut c_int,
+    newgroup: &mut Handle,
+) -> Result<()> {
     *newgroup = register_group(cx, group.range_incl(triplets(cx, ranges, n)?)?)?;
     Ok(())
 }
 
-pub(crate) fn mpi_group_range_excl(cx: &Cx, group: &Arc<kinds::Group>, n: c_int, ranges: *mut c_int, newgroup: &mut Handle) -> Result<()> {
+pub(crate) fn mpi_group_range_excl(
+    cx: &Cx,
+    group: &Arc<kinds::Group>,
+    n: c_int,
+    ranges: *mut c_int,
+    newgroup: &mut Handle,
+) -> Result<()> {
     *newgroup = register_group(cx, group.range_excl(triplets(cx, ranges, n)?)?)?;
     Ok(())
 }

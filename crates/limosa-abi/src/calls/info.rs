@@ -21,8 +21,11 @@ pub(crate) fn mpi_info_create_env(cx: &Cx, argc: c_int, argv: *mut *mut c_char, 
     let count = if argv.is_null() { 0 } else { argc.max(0) as usize };
     let words: &[*mut c_char] = cx.slice(argv, count, "argv")?;
     // SAFETY: the program promises strings that end in a zero byte.
-    let argv: Vec<Vec<u8>> =
-        words.iter().filter(|word| !word.is_null()).map(|word| unsafe { CStr::from_ptr(*word) }.to_bytes().to_vec()).collect();
+    let argv: Vec<Vec<u8>> = words
+        .iter()
+        .filter(|word| !word.is_null())
+        .map(|word| unsafe { CStr::from_ptr(*word) }.to_bytes().to_vec())
+        .collect();
     *info = cx.register(Info::environment(&argv))?;
     Ok(())
 }
@@ -74,7 +77,13 @@ pub(crate) fn mpi_info_get(
     Ok(())
 }
 
-pub(crate) fn mpi_info_get_valuelen(_cx: &Cx, info: &Arc<kinds::Info>, key: &CStr, valuelen: &mut c_int, flag: &mut c_int) -> Result<()> {
+pub(crate) fn mpi_info_get_valuelen(
+    _cx: &Cx,
+    info: &Arc<kinds::Info>,
+    key: &CStr,
+    valuelen: &mut c_int,
+    flag: &mut c_int,
+) -> Result<()> {
     let found = info.get(key.to_bytes())?;
     *flag = found.is_some().into();
     if let Some(found) = found {
@@ -117,7 +126,8 @@ mod tests {
     /// Value, length and flag that `MPI_Info_get_string` gives for `room` bytes.
     fn get_string(info: &Arc<Info>, key: &CStr, room: c_int) -> (Vec<u8>, c_int, c_int) {
         let (mut value, mut buflen, mut flag) = ([b'?' as c_char; 16], room, 7);
-        mpi_info_get_string(&Cx::new("MPI_Test", false), info, key, &mut buflen, value.as_mut_ptr(), &mut flag).unwrap();
+        mpi_info_get_string(&Cx::new("MPI_Test", false), info, key, &mut buflen, value.as_mut_ptr(), &mut flag)
+            .unwrap();
         (value.iter().map(|&c| c as u8).take_while(|&c| c != b'?').collect(), buflen, flag)
     }
 
@@ -138,7 +148,8 @@ mod tests {
         let (mut value, mut flag) = ([b'?' as c_char; 16], 0);
         mpi_info_get(&Cx::new("MPI_Test", false), &info, c"key", 2, value.as_mut_ptr(), &mut flag).unwrap();
         assert_eq!((value[..4].iter().map(|&c| c as u8).collect::<Vec<_>>(), flag), (b"va\0?".to_vec(), 1));
-        let error = mpi_info_get(&Cx::new("MPI_Test", false), &info, c"key", -1, value.as_mut_ptr(), &mut flag).unwrap_err();
+        let error =
+            mpi_info_get(&Cx::new("MPI_Test", false), &info, c"key", -1, value.as_mut_ptr(), &mut flag).unwrap_err();
         assert_eq!(error.class, consts::MPI_ERR_ARG);
     }
 

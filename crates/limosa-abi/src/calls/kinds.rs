@@ -1,7 +1,7 @@
 //! Which Rust types handles stand for.
 //!
-//! Every kind of handle of the ABI has an alias here. A kind whose objects do not exist yet has an empty placeholder: any handle but the null
-//! handle is then invalid.
+//! Every kind of handle of the ABI has an alias here. A kind whose objects do not exist yet has an empty placeholder:
+//! any handle but the null handle is then invalid.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -20,7 +20,10 @@ use crate::handles::{Handle, HandleTable, Kind, Object};
 
 /// `Alias: KIND = Type, set |object, handle| ..., builtin |value| ...;` makes `Type` an [`Object`].
 macro_rules! objects {
-    ($($alias:ident: $kind:ident = $type:ty, set $set:expr, builtin $builtin:expr $(, keeps $keeps:expr)? $(, light $light:expr)?;)*) => {$(
+    ($(
+        $alias:ident: $kind:ident = $type:ty, set $set:expr, builtin $builtin:expr
+        $(, keeps $keeps:expr)? $(, light $light:expr)?;
+    )*) => {$(
         #[doc = concat!("What handles of kind ", stringify!($kind), " stand for.")]
         pub(crate) type $alias = $type;
 
@@ -118,7 +121,8 @@ none_yet! {
     File: FILE;
 }
 
-/// The error handler for an error of `target`; that of `MPI_COMM_SELF` if there is no such object, the default before initialisation.
+/// The error handler for an error of `target`; that of `MPI_COMM_SELF` if there is no such object, the default before
+/// initialisation.
 pub(crate) fn handler(target: Target) -> Handler {
     let of_comm = |handle| Communicator::table().get(handle).ok().map(|comm| (comm.errhandler(), handle));
     let named = match target {
@@ -129,7 +133,9 @@ pub(crate) fn handler(target: Target) -> Handler {
         Target::Default => None,
     };
     // Asked of the instance: errors after MPI_Finalize go there too, when the handle has no object any more.
-    let of_self = || instance::get().map(|instance| (instance.comm_self().errhandler(), Handle::predefined(consts::MPI_COMM_SELF)));
+    let of_self = || {
+        instance::get().map(|instance| (instance.comm_self().errhandler(), Handle::predefined(consts::MPI_COMM_SELF)))
+    };
     let Some((errhandler, object)) = named.or_else(of_self) else {
         // Before MPI starts there is no communicator that could have another handler.
         return Handler::AreFatal;

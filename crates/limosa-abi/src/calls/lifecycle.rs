@@ -45,9 +45,17 @@ pub(crate) fn mpi_init_thread(
     required: c_int,
     provided: &mut c_int,
 ) -> Result<()> {
-    let levels = [consts::MPI_THREAD_SINGLE, consts::MPI_THREAD_FUNNELED, consts::MPI_THREAD_SERIALIZED, consts::MPI_THREAD_MULTIPLE];
+    let levels = [
+        consts::MPI_THREAD_SINGLE,
+        consts::MPI_THREAD_FUNNELED,
+        consts::MPI_THREAD_SERIALIZED,
+        consts::MPI_THREAD_MULTIPLE,
+    ];
     if !levels.contains(&required) {
-        fail!(MPI_ERR_ARG, "required is {required}, which is none of the thread levels MPI_THREAD_SINGLE to MPI_THREAD_MULTIPLE");
+        fail!(
+            MPI_ERR_ARG,
+            "required is {required}, which is none of the thread levels MPI_THREAD_SINGLE to MPI_THREAD_MULTIPLE"
+        );
     }
     start()?;
     *provided = consts::MPI_THREAD_MULTIPLE;

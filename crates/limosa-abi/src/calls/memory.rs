@@ -40,7 +40,8 @@ pub(crate) fn mpi_alloc_mem(_cx: &Cx, size: i64, _info: Option<&Arc<Info>>, base
         block.cast::<usize>().write(total);
         block.add(LINE)
     };
-    // SAFETY: `baseptr` is the address of a pointer of the program, checked for null above; it need not be aligned as Rust's is.
+    // SAFETY: `baseptr` is the address of a pointer of the program, checked for null above; it need not be aligned as
+    // Rust's is.
     unsafe { baseptr.cast::<*mut u8>().write_unaligned(start) };
     Ok(())
 }

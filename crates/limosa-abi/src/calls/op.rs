@@ -13,7 +13,8 @@ use crate::cx::Cx;
 use crate::entry::callback;
 use crate::handles::{Handle, HandleTable, Object};
 
-/// Calls `function` with a handle of the datatype. One that was freed while an operation still uses it gets a handle for the call.
+/// Calls `function` with a handle of the datatype. One that was freed while an operation still uses it gets a handle
+/// for the call.
 fn with_handle(datatype: &Arc<Datatype>, function: impl Fn(Handle)) {
     let table: &HandleTable<Datatype> = Datatype::table();
     match datatype.handle() {
@@ -37,8 +38,10 @@ fn narrow(function: callback::MPI_User_function) -> UserFunction {
                 let mut length = (count - done).min(c_int::MAX as usize) as c_int;
                 let mut handle = handle;
                 let offset = done as isize * datatype.extent() as isize;
-                let (from, to) = (input.wrapping_offset(offset).cast_mut().cast(), inout.wrapping_offset(offset).cast());
-                // SAFETY: the program promises a function of this type; buffers are its own or of the library, both large enough.
+                let (from, to) =
+                    (input.wrapping_offset(offset).cast_mut().cast(), inout.wrapping_offset(offset).cast());
+                // SAFETY: the program promises a function of this type; buffers are its own or of the library, both
+                // large enough.
                 unsafe { function(from, to, &raw mut length, &raw mut handle) };
                 done += (count - done).min(c_int::MAX as usize);
             }
@@ -51,7 +54,8 @@ fn wide(function: callback::MPI_User_function_c) -> UserFunction {
     Arc::new(move |input, inout, count, datatype| {
         with_handle(datatype, |handle| {
             let (mut length, mut handle) = (count as i64, handle);
-            // SAFETY: the program promises a function of this type; buffers are its own or of the library, both large enough.
+            // SAFETY: the program promises a function of this type; buffers are its own or of the library, both large
+            // enough.
             unsafe { function(input.cast_mut().cast(), inout.cast(), &raw mut length, &raw mut handle) };
         });
     })
@@ -94,12 +98,18 @@ pub(crate) fn mpi_reduce_local(
     op.check(datatype)?;
     for (buffer, arg) in [(inbuf, "inbuf"), (inoutbuf, "inoutbuf")] {
         if buffer as usize == consts::MPI_IN_PLACE {
-            return Err(Error::new(consts::MPI_ERR_BUFFER, format!("{arg} is MPI_IN_PLACE, which has no meaning here")));
+            return Err(Error::new(
+                consts::MPI_ERR_BUFFER,
+                format!("{arg} is MPI_IN_PLACE, which has no meaning here"),
+            ));
         }
         datatype.check_buffer(buffer.cast(), count, arg)?;
     }
     if inbuf == inoutbuf && count > 0 && datatype.size() > 0 && !inbuf.is_null() {
-        return Err(Error::new(consts::MPI_ERR_BUFFER, "inbuf and inoutbuf are the same buffer, but they must not overlap"));
+        return Err(Error::new(
+            consts::MPI_ERR_BUFFER,
+            "inbuf and inoutbuf are the same buffer, but they must not overlap",
+        ));
     }
     // SAFETY: the program promises two buffers of `count` elements that do not overlap.
     unsafe { op.reduce_local(inbuf.cast(), inoutbuf.cast(), count as usize, datatype) }
@@ -173,8 +183,13 @@ mod tests {
         let mut number = 1i32;
         let number: *mut c_void = (&raw mut number).cast();
         let null = std::ptr::null_mut();
-        for (input, inout) in [(null, number), (number, null), (number, number), (consts::MPI_IN_PLACE as *mut c_void, number)] {
-            assert_eq!(mpi_reduce_local(&cx(false), input, inout, 1, &int, &sum).unwrap_err().class, consts::MPI_ERR_BUFFER);
+        for (input, inout) in
+            [(null, number), (number, null), (number, number), (consts::MPI_IN_PLACE as *mut c_void, number)]
+        {
+            assert_eq!(
+                mpi_reduce_local(&cx(false), input, inout, 1, &int, &sum).unwrap_err().class,
+                consts::MPI_ERR_BUFFER
+            );
         }
         mpi_reduce_local(&cx(false), null, null, 0, &int, &sum).unwrap();
     }

@@ -22,7 +22,8 @@ use crate::status::Status;
 #[inline(always)]
 pub(crate) fn region(buf: *mut c_void, count: i64, datatype: &Arc<Datatype>) -> Result<Region> {
     match datatype.dense_bytes() {
-        // SAFETY: the program promises that the buffer holds `count` elements of the datatype until the operation is complete.
+        // SAFETY: the program promises that the buffer holds `count` elements of the datatype until the operation is
+        // complete.
         Some(bytes) if !buf.is_null() => Ok(unsafe { Region::contiguous(buf.cast(), count as usize * bytes) }),
         _ => region_of(buf, count, datatype),
     }
@@ -35,7 +36,8 @@ fn region_of(buf: *mut c_void, count: i64, datatype: &Arc<Datatype>) -> Result<R
     if buf.is_null() && count > 0 && datatype.is_predefined() && datatype.size() > 0 {
         fail!(MPI_ERR_BUFFER, "the buffer is a null pointer, but {count} elements are to be transferred");
     }
-    // SAFETY: the program promises that the buffer holds `count` elements of the datatype until the operation is complete.
+    // SAFETY: the program promises that the buffer holds `count` elements of the datatype until the operation is
+    // complete.
     Ok(unsafe { datatype.region(buf.cast(), count as usize) })
 }
 
@@ -133,7 +135,10 @@ pub(crate) fn mpi_sendrecv(
     status: Option<&mut Status>,
 ) -> Result<()> {
     let (send, receive) = (region(sendbuf, sendcount, sendtype)?, region(recvbuf, recvcount, recvtype)?);
-    finish(status, p2p::send_receive(comm, Exchange { send, dest, send_tag: sendtag, receive, source, receive_tag: recvtag })?)
+    finish(
+        status,
+        p2p::send_receive(comm, Exchange { send, dest, send_tag: sendtag, receive, source, receive_tag: recvtag })?,
+    )
 }
 
 pub(crate) fn mpi_isendrecv(
@@ -170,7 +175,10 @@ pub(crate) fn mpi_sendrecv_replace(
 ) -> Result<()> {
     let receive = region(buf, count, datatype)?;
     let (send, _copy) = p2p::copy_of(&receive);
-    finish(status, p2p::send_receive(comm, Exchange { send, dest, send_tag: sendtag, receive, source, receive_tag: recvtag })?)
+    finish(
+        status,
+        p2p::send_receive(comm, Exchange { send, dest, send_tag: sendtag, receive, source, receive_tag: recvtag })?,
+    )
 }
 
 pub(crate) fn mpi_isendrecv_replace(
@@ -191,7 +199,13 @@ pub(crate) fn mpi_isendrecv_replace(
     register(cx, request, p2p::isend_receive(comm, exchange, Some(copy))?)
 }
 
-pub(crate) fn mpi_probe(_cx: &Cx, source: c_int, tag: c_int, comm: &Arc<Communicator>, status: Option<&mut Status>) -> Result<()> {
+pub(crate) fn mpi_probe(
+    _cx: &Cx,
+    source: c_int,
+    tag: c_int,
+    comm: &Arc<Communicator>,
+    status: Option<&mut Status>,
+) -> Result<()> {
     finish(status, p2p::probe(comm, source, tag)?)
 }
 
@@ -294,7 +308,7 @@ pub(crate) fn mpi_imrecv(
     register(cx, request, started)
 }
 
-// ---- buffers for buffered sends ------------------------------------------------------------------------------------------
+// ---- buffers for buffered sends -------------------------------------------------------------------------------------
 
 /// The buffer of the process.
 fn process() -> Result<BufferOwner<'static>> {
@@ -325,8 +339,8 @@ pub(crate) fn flush(place: BufferOwner<'_>) -> Result<()> {
     Ok(())
 }
 
-/// The flush is complete when the call returns, which the standard allows for any non-blocking operation whose completion needs no other
-/// process to call MPI: messages leave the buffer by this library's own progress.
+/// The flush is complete when the call returns, which the standard allows for any non-blocking operation whose
+/// completion needs no other process to call MPI: messages leave the buffer by this library's own progress.
 pub(crate) fn iflush(cx: &Cx, place: BufferOwner<'_>, request: &mut Handle) -> Result<()> {
     flush(place)?;
     register(cx, request, Request::done(None, End::empty()))
@@ -352,7 +366,12 @@ pub(crate) fn mpi_comm_attach_buffer(_cx: &Cx, comm: &Arc<Communicator>, buffer:
     attach(BufferOwner::Comm(comm), buffer, size)
 }
 
-pub(crate) fn mpi_comm_detach_buffer(_cx: &Cx, comm: &Arc<Communicator>, buffer_addr: *mut c_void, size: OutInt) -> Result<()> {
+pub(crate) fn mpi_comm_detach_buffer(
+    _cx: &Cx,
+    comm: &Arc<Communicator>,
+    buffer_addr: *mut c_void,
+    size: OutInt,
+) -> Result<()> {
     detach(BufferOwner::Comm(comm), buffer_addr, size)
 }
 

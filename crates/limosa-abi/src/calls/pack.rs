@@ -77,7 +77,13 @@ pub(crate) fn mpi_unpack(
     Ok(())
 }
 
-pub(crate) fn mpi_pack_external_size(_cx: &Cx, datarep: &CStr, incount: i64, datatype: &Arc<kinds::Datatype>, size: OutInt) -> Result<()> {
+pub(crate) fn mpi_pack_external_size(
+    _cx: &Cx,
+    datarep: &CStr,
+    incount: i64,
+    datatype: &Arc<kinds::Datatype>,
+    size: OutInt,
+) -> Result<()> {
     check_representation(datarep)?;
     args::at_least(incount, 0, "incount", consts::MPI_ERR_COUNT)?;
     size.set(datatype.external_size(incount)?);

@@ -1,6 +1,7 @@
 //! Completing, cancelling, freeing and starting requests (MPI-5 sections 3.7.3 to 3.9).
 //!
-//! A request that has ended is taken out of its handle, which becomes `MPI_REQUEST_NULL`; persistent ones keep theirs and become inactive.
+//! A request that has ended is taken out of its handle, which becomes `MPI_REQUEST_NULL`; persistent ones keep theirs
+//! and become inactive.
 
 use std::ffi::c_int;
 use std::sync::Arc;
@@ -64,8 +65,9 @@ fn statuses(cx: &Cx, start: *mut Status, n: usize) -> Result<Option<&mut [Status
     if start.is_null() { Ok(None) } else { cx.slice_mut(start, n, "array_of_statuses").map(Some) }
 }
 
-/// The error of a call some of whose operations failed. With statuses, which hold the error of each operation, the code is `MPI_ERR_IN_STATUS`
-/// itself: the standard requires it, and programs compare with it. Without statuses the code carries a sentence like others.
+/// The error of a call some of whose operations failed. With statuses, which hold the error of each operation, the code
+/// is `MPI_ERR_IN_STATUS` itself: the standard requires it, and programs compare with it. Without statuses the code
+/// carries a sentence like others.
 #[cold]
 fn in_status(count: usize, first: &Error, statuses_ignored: bool) -> Error {
     let detail = format!("{count} of the operations failed, the first of them because {}", first.detail);
@@ -73,8 +75,8 @@ fn in_status(count: usize, first: &Error, statuses_ignored: bool) -> Error {
     make(consts::MPI_ERR_IN_STATUS, detail)
 }
 
-/// Ends of several requests into statuses, in the order of `ends`. One error makes the call fail with `MPI_ERR_IN_STATUS`, and every status
-/// says how its own operation went.
+/// Ends of several requests into statuses, in the order of `ends`. One error makes the call fail with
+/// `MPI_ERR_IN_STATUS`, and every status says how its own operation went.
 fn finish_several(cx: &Cx, mut statuses: Option<&mut [Status]>, ends: Vec<End>) -> Result<()> {
     let failed = ends.iter().filter(|end| end.error.is_some()).count();
     let mut first: Option<Error> = None;
@@ -156,7 +158,12 @@ pub(crate) fn mpi_wait(cx: &Cx, request: &mut Handle, status: Option<&mut Status
     finish(status, end)
 }
 
-pub(crate) fn mpi_waitall(cx: &Cx, count: c_int, array_of_requests: *mut Handle, array_of_statuses: *mut Status) -> Result<()> {
+pub(crate) fn mpi_waitall(
+    cx: &Cx,
+    count: c_int,
+    array_of_requests: *mut Handle,
+    array_of_statuses: *mut Status,
+) -> Result<()> {
     let handles = cx.slice_mut(array_of_requests, count as usize, "array_of_requests")?;
     if handles.iter().all(|handle| handle.is_light() || *handle == NULL) {
         let statuses = statuses(cx, array_of_statuses, handles.len())?;
@@ -167,7 +174,12 @@ pub(crate) fn mpi_waitall(cx: &Cx, count: c_int, array_of_requests: *mut Handle,
     collect_all(cx, handles, &requests, array_of_statuses)
 }
 
-fn collect_all(cx: &Cx, handles: &mut [Handle], requests: &[Option<Arc<Request>>], array_of_statuses: *mut Status) -> Result<()> {
+fn collect_all(
+    cx: &Cx,
+    handles: &mut [Handle],
+    requests: &[Option<Arc<Request>>],
+    array_of_statuses: *mut Status,
+) -> Result<()> {
     let mut ends = Vec::with_capacity(handles.len());
     for (handle, request) in handles.iter_mut().zip(requests) {
         ends.push(match request {

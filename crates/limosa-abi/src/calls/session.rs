@@ -87,12 +87,22 @@ pub(crate) fn mpi_session_get_info(cx: &Cx, session: &Arc<kinds::Session>, info_
     Ok(())
 }
 
-pub(crate) fn mpi_session_get_pset_info(cx: &Cx, session: &Arc<kinds::Session>, pset_name: &CStr, info: &mut Handle) -> Result<()> {
+pub(crate) fn mpi_session_get_pset_info(
+    cx: &Cx,
+    session: &Arc<kinds::Session>,
+    pset_name: &CStr,
+    info: &mut Handle,
+) -> Result<()> {
     *info = cx.register(session.process_set_info(pset_name.to_bytes())?)?;
     Ok(())
 }
 
-pub(crate) fn mpi_group_from_session_pset(cx: &Cx, session: &Arc<kinds::Session>, pset_name: &CStr, newgroup: &mut Handle) -> Result<()> {
+pub(crate) fn mpi_group_from_session_pset(
+    cx: &Cx,
+    session: &Arc<kinds::Session>,
+    pset_name: &CStr,
+    newgroup: &mut Handle,
+) -> Result<()> {
     *newgroup = Handle::predefined(consts::MPI_GROUP_NULL);
     *newgroup = register_group(cx, session.group(pset_name.to_bytes())?)?;
     Ok(())
@@ -114,13 +124,21 @@ pub(crate) fn mpi_comm_create_from_group(
     Ok(())
 }
 
-// ---- error handlers ------------------------------------------------------------------------------------------------------
+// ---- error handlers -------------------------------------------------------------------------------------------------
 
-pub(crate) fn mpi_session_set_errhandler(_cx: &Cx, session: &Arc<kinds::Session>, errhandler: &Arc<kinds::Errhandler>) -> Result<()> {
+pub(crate) fn mpi_session_set_errhandler(
+    _cx: &Cx,
+    session: &Arc<kinds::Session>,
+    errhandler: &Arc<kinds::Errhandler>,
+) -> Result<()> {
     session.set_errhandler(errhandler.clone())
 }
 
-pub(crate) fn mpi_session_get_errhandler(cx: &Cx, session: &Arc<kinds::Session>, errhandler: &mut Handle) -> Result<()> {
+pub(crate) fn mpi_session_get_errhandler(
+    cx: &Cx,
+    session: &Arc<kinds::Session>,
+    errhandler: &mut Handle,
+) -> Result<()> {
     *errhandler = handle_of(cx, &session.errhandler())?;
     Ok(())
 }
@@ -130,17 +148,31 @@ pub(crate) fn mpi_session_call_errhandler(cx: &Cx, session: &Arc<kinds::Session>
     error_code::class_of(errorcode)?;
     let text = error_code::own_string(errorcode).map_or_else(String::new, |text| format!(": {text}"));
     let handle = Handle(session.handle.load(Ordering::Relaxed));
-    errors::raise(cx, Target::Session(handle), Error::verbatim(errorcode, format!("the program itself raised this error{text}")));
+    errors::raise(
+        cx,
+        Target::Session(handle),
+        Error::verbatim(errorcode, format!("the program itself raised this error{text}")),
+    );
     Ok(())
 }
 
-// ---- buffers for buffered sends ------------------------------------------------------------------------------------------
+// ---- buffers for buffered sends -------------------------------------------------------------------------------------
 
-pub(crate) fn mpi_session_attach_buffer(_cx: &Cx, session: &Arc<kinds::Session>, buffer: *mut c_void, size: i64) -> Result<()> {
+pub(crate) fn mpi_session_attach_buffer(
+    _cx: &Cx,
+    session: &Arc<kinds::Session>,
+    buffer: *mut c_void,
+    size: i64,
+) -> Result<()> {
     p2p::attach(session.send_buffer(), buffer, size)
 }
 
-pub(crate) fn mpi_session_detach_buffer(_cx: &Cx, session: &Arc<kinds::Session>, buffer_addr: *mut c_void, size: OutInt) -> Result<()> {
+pub(crate) fn mpi_session_detach_buffer(
+    _cx: &Cx,
+    session: &Arc<kinds::Session>,
+    buffer_addr: *mut c_void,
+    size: OutInt,
+) -> Result<()> {
     p2p::detach(session.send_buffer(), buffer_addr, size)
 }
 

@@ -26,7 +26,10 @@ fn grid(cx: &Cx, ndims: c_int, dims: *const c_int, periods: *const c_int) -> Res
 /// Checks that an output array of `maxdims` elements has room for a grid's.
 fn room_for(ndims: usize, maxdims: c_int) -> Result<()> {
     if (maxdims as usize) < ndims {
-        return Err(Error::new(consts::MPI_ERR_ARG, format!("maxdims is {maxdims}, but the grid has {ndims} dimensions")));
+        return Err(Error::new(
+            consts::MPI_ERR_ARG,
+            format!("maxdims is {maxdims}, but the grid has {ndims} dimensions"),
+        ));
     }
     Ok(())
 }
@@ -68,7 +71,12 @@ pub(crate) fn mpi_cart_map(
     Ok(())
 }
 
-pub(crate) fn mpi_cart_sub(cx: &Cx, comm: &Arc<kinds::Communicator>, remain_dims: *const c_int, newcomm: &mut Handle) -> Result<()> {
+pub(crate) fn mpi_cart_sub(
+    cx: &Cx,
+    comm: &Arc<kinds::Communicator>,
+    remain_dims: *const c_int,
+    newcomm: &mut Handle,
+) -> Result<()> {
     let remain = logicals(cx, remain_dims, comm.cart()?.dims().len(), "remain_dims")?;
     *newcomm = register_comm(cx, Some(comm.cart_sub(&remain)?))?;
     Ok(())
@@ -98,14 +106,25 @@ pub(crate) fn mpi_cart_get(
     Ok(())
 }
 
-pub(crate) fn mpi_cart_coords(cx: &Cx, comm: &Arc<kinds::Communicator>, rank: c_int, maxdims: c_int, coords: *mut c_int) -> Result<()> {
+pub(crate) fn mpi_cart_coords(
+    cx: &Cx,
+    comm: &Arc<kinds::Communicator>,
+    rank: c_int,
+    maxdims: c_int,
+    coords: *mut c_int,
+) -> Result<()> {
     let found = comm.cart()?.coords(rank)?;
     room_for(found.len(), maxdims)?;
     cx.slice_mut(coords, found.len(), "coords")?.copy_from_slice(&found);
     Ok(())
 }
 
-pub(crate) fn mpi_cart_rank(cx: &Cx, comm: &Arc<kinds::Communicator>, coords: *const c_int, rank: &mut c_int) -> Result<()> {
+pub(crate) fn mpi_cart_rank(
+    cx: &Cx,
+    comm: &Arc<kinds::Communicator>,
+    coords: *const c_int,
+    rank: &mut c_int,
+) -> Result<()> {
     let cart = comm.cart()?;
     *rank = cart.rank(cx.slice(coords, cart.dims().len(), "coords")?)?;
     Ok(())

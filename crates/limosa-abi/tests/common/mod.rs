@@ -10,14 +10,17 @@ use std::sync::OnceLock;
 use limosa_api::coverage::Glue;
 use limosa_api::{Table, coverage, header};
 
-/// The library. Cargo does not build a `cdylib` for the tests of its own package, so the first who asks has it built, beside the tests.
+/// The library. Cargo does not build a `cdylib` for the tests of its own package, so the first who asks has it built,
+/// beside the tests.
 pub fn library() -> PathBuf {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     let build = || {
         let test = std::env::current_exe().expect("a running program has a path");
         let profile = test.ancestors().nth(2).expect("the test is in target/<profile>/deps");
         let mut cargo = Command::new(env!("CARGO"));
-        cargo.args(["build", "--quiet", "--package", "limosa-abi", "--target-dir"]).arg(profile.parent().expect("target"));
+        cargo
+            .args(["build", "--quiet", "--package", "limosa-abi", "--target-dir"])
+            .arg(profile.parent().expect("target"));
         if profile.ends_with("release") {
             cargo.arg("--release");
         }
@@ -58,7 +61,8 @@ impl Workshop {
     /// Runs a compiler in the folder; it must succeed.
     pub fn compile(&self, compiler: &str, args: &[&str]) {
         let output = Command::new(compiler).arg("-I.").args(args).current_dir(&self.0).output();
-        let output = output.unwrap_or_else(|e| panic!("{compiler} cannot be started ({e}): install a C and C++ compiler"));
+        let output =
+            output.unwrap_or_else(|e| panic!("{compiler} cannot be started ({e}): install a C and C++ compiler"));
         assert!(output.status.success(), "{compiler} {args:?}:\n{}", String::from_utf8_lossy(&output.stderr));
     }
 
@@ -66,7 +70,10 @@ impl Workshop {
     pub fn compile_mpi(&self, program: &str, source: &str) {
         let library = library();
         let folder = library.parent().expect("in a folder").display();
-        self.compile("cc", &["-o", program, source, library.to_str().unwrap(), &format!("-Wl,-rpath,{folder}"), "-ldl"]);
+        self.compile(
+            "cc",
+            &["-o", program, source, library.to_str().unwrap(), &format!("-Wl,-rpath,{folder}"), "-ldl"],
+        );
         // The program asks for the library by its soname, which Cargo's output does not have.
         let link = self.0.path().join("libmpi_abi.so.1");
         if !link.exists() {

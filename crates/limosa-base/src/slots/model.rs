@@ -44,7 +44,10 @@ mod tests {
     impl<const SIZE: usize> Group<SIZE> {
         fn new() -> Group<SIZE> {
             Group {
-                heap: Arc::new(Heap { common: Common::default(), members: (0..=SIZE).map(|_| Member::default()).collect() }),
+                heap: Arc::new(Heap {
+                    common: Common::default(),
+                    members: (0..=SIZE).map(|_| Member::default()).collect(),
+                }),
                 bells: std::array::from_fn(|_| AtomicU32::new(0)),
                 slots: std::array::from_fn(|_| UnsafeCell::new(0)),
             }
@@ -71,7 +74,10 @@ mod tests {
     }
 
     /// Runs `member` for each member in a thread of its own, with at most so many preemptions.
-    fn check<const SIZE: usize>(preemptions: usize, member: impl Fn(&Group<SIZE>, &SlotSegment) + Send + Sync + 'static) {
+    fn check<const SIZE: usize>(
+        preemptions: usize,
+        member: impl Fn(&Group<SIZE>, &SlotSegment) + Send + Sync + 'static,
+    ) {
         let member = Arc::new(member);
         let mut model = loom::model::Builder::new();
         model.preemption_bound = Some(preemptions);

@@ -71,7 +71,11 @@ fn counts_belong_to_their_turn() {
     assert_eq!(all[0].arrive(9 + NOTES), 1);
     assert_eq!((all[0].take_piece(3, 2), all[1].take_piece(3, 2), all[1].take_piece(3, 2)), (Some(0), Some(1), None));
     assert_eq!((all[0].has_pieces(3, 3), all[0].has_pieces(3, 2)), (true, false));
-    assert_eq!((all[1].take_piece(4, 1), all[0].take_piece(3, 3)), (Some(0), Some(2)), "calls have counts of their own");
+    assert_eq!(
+        (all[1].take_piece(4, 1), all[0].take_piece(3, 3)),
+        (Some(0), Some(2)),
+        "calls have counts of their own"
+    );
     assert_eq!((all[1].take_piece(3 + NOTES, 1), all[0].take_piece(3, 9)), (Some(0), None), "the call is over");
     assert!(!all[0].has_pieces(3, 9), "the call is over");
     assert!(!all[0].count_share(1, 3, 2) && !all[0].holds(Awaited::Complete(1, 3)));
@@ -152,9 +156,15 @@ fn who_wants_room_is_seen_until_there_is_some() {
 fn steps_of_later_turns_come_later() {
     let all = segments(2);
     all[0].advance(Progress::new(7, 3));
-    assert!(all[1].holds(Awaited::Progress(0, Progress::new(7, 3))) && !all[1].holds(Awaited::AllProgress(Progress::new(7, 3))));
+    assert!(
+        all[1].holds(Awaited::Progress(0, Progress::new(7, 3)))
+            && !all[1].holds(Awaited::AllProgress(Progress::new(7, 3)))
+    );
     all[1].advance(Progress::new(8, 0));
-    assert!(all[1].holds(Awaited::AllProgress(Progress::new(7, 3))) && !all[1].holds(Awaited::Progress(0, Progress::new(8, 0))));
+    assert!(
+        all[1].holds(Awaited::AllProgress(Progress::new(7, 3)))
+            && !all[1].holds(Awaited::Progress(0, Progress::new(8, 0)))
+    );
     all[1].advance_all(Progress::new(7, MAX_STEPS));
     assert!(all[0].holds(Awaited::Progress(2, Progress::new(7, MAX_STEPS))));
 }
@@ -162,7 +172,8 @@ fn steps_of_later_turns_come_later() {
 #[test]
 fn a_wish_survives_its_encoding() {
     let step = Progress::new(1 << 43, MAX_STEPS);
-    let kinds = [Awaited::Note(65534, u64::MAX), Awaited::AllNotes(1), Awaited::AllFinished(2), Awaited::Complete(0, 77)];
+    let kinds =
+        [Awaited::Note(65534, u64::MAX), Awaited::AllNotes(1), Awaited::AllFinished(2), Awaited::Complete(0, 77)];
     let more = [Awaited::Progress(5, step), Awaited::AllProgress(step), Awaited::NotesBelow(9, 4), Awaited::Anything];
     for awaited in kinds.into_iter().chain(more) {
         let (what, value) = awaited.encode();
@@ -200,7 +211,11 @@ impl Bells {
             fence::heavy();
             if !slots.holds(awaited) {
                 thread::park_timeout(Duration::from_secs(20));
-                assert!(begun.elapsed() < Duration::from_secs(20), "member {} was never woken for {awaited:?}", slots.me);
+                assert!(
+                    begun.elapsed() < Duration::from_secs(20),
+                    "member {} was never woken for {awaited:?}",
+                    slots.me
+                );
             }
             slots.end_sleep();
         }

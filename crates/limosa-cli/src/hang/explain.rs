@@ -40,7 +40,8 @@ pub fn report(now_ns: u64, views: &[RankView], place: impl Fn(u32, u32) -> Optio
         n => format!(" (the other {n} have left)"),
     };
     let verb = if blocked.len() == 1 { "waits" } else { "wait" };
-    let mut text = format!("limosa: this job hangs: {}{others} {verb} and nothing is under way\n", message::ranks(&blocked));
+    let mut text =
+        format!("limosa: this job hangs: {}{others} {verb} and nothing is under way\n", message::ranks(&blocked));
 
     // Ranks in the same situation share a line.
     let mut lines: Vec<(Situation, Vec<u32>)> = Vec::new();
@@ -92,7 +93,8 @@ fn situations(view: &RankView, place: &impl Fn(u32, u32) -> Option<String>) -> V
         State::Exited => whole("has exited"),
         _ if view.records.is_empty() => whole("waits inside the library"),
         _ => {
-            let situation = |r: &Record| Situation { what: describe(r), place: place(view.rank, r.thread), since_ns: r.since_ns };
+            let situation =
+                |r: &Record| Situation { what: describe(r), place: place(view.rank, r.thread), since_ns: r.since_ns };
             view.records.iter().map(situation).collect()
         }
     }
@@ -149,7 +151,10 @@ fn targets(wait: &WaitView, own: u32, ranks: u32) -> Vec<u32> {
 
 /// All waits of blocked ranks: who, in which record, for what.
 fn waits(views: &[RankView]) -> impl Iterator<Item = (u32, &Record, &WaitView)> {
-    views.iter().filter(|v| v.is_blocked()).flat_map(|v| v.records.iter().flat_map(move |r| r.waits.iter().map(move |w| (v.rank, r, w))))
+    views
+        .iter()
+        .filter(|v| v.is_blocked())
+        .flat_map(|v| v.records.iter().flat_map(move |r| r.waits.iter().map(move |w| (v.rank, r, w))))
 }
 
 fn find(views: &[RankView], rank: u32) -> Option<&RankView> {
@@ -170,7 +175,8 @@ fn who_has_left(views: &[RankView], findings: &mut Vec<String>, hints: &mut BTre
         let verb = if waiting.len() == 1 { "waits" } else { "wait" };
         findings.push(format!("rank {gone} has left by MPI_Finalize while {} {verb} for it", message::ranks(&waiting)));
         hints.insert(
-            "every message needs a send and a receive, and every collective call all ranks of its communicator, before MPI_Finalize",
+            "every message needs a send and a receive, and every collective call all ranks of its communicator, before \
+             MPI_Finalize",
         );
     }
 }
@@ -190,16 +196,28 @@ fn who_is_missing(views: &[RankView], findings: &mut Vec<String>, hints: &mut BT
         // Ranks that are missing for the same reason share a sentence. Ranks that have left already have one.
         let mut reasons: BTreeMap<String, Vec<u32>> = BTreeMap::new();
         for view in absent.iter().filter_map(|rank| find(views, *rank)).filter(|view| view.is_blocked()) {
-            reasons.entry(view.records.first().map(describe).unwrap_or_else(|| "another call".into())).or_default().push(view.rank);
+            reasons
+                .entry(view.records.first().map(describe).unwrap_or_else(|| "another call".into()))
+                .or_default()
+                .push(view.rank);
         }
         for (place, ranks) in &reasons {
             let (are, wait_) = if ranks.len() == 1 { ("is", "it waits") } else { ("are", "they wait") };
-            findings.push(format!("{} {are} not in {call} on {}; {wait_} in {place}", message::ranks(ranks), wait.comm));
+            findings.push(format!(
+                "{} {are} not in {call} on {}; {wait_} in {place}",
+                message::ranks(ranks),
+                wait.comm
+            ));
         }
         // The board does not list the members of a smaller communicator.
         let few = absent.is_empty() && wait.peer == Peer::Members && (inside.len() as u32) < wait.members;
         if few {
-            let text = format!("only {} of the {} members of {} are in {call}", message::ranks(&inside), wait.members, wait.comm);
+            let text = format!(
+                "only {} of the {} members of {} are in {call}",
+                message::ranks(&inside),
+                wait.members,
+                wait.comm
+            );
             findings.push(if inside.len() == 1 { text.replace(" are in ", " is in ") } else { text });
         }
         if few || !reasons.is_empty() {
@@ -208,18 +226,25 @@ fn who_is_missing(views: &[RankView], findings: &mut Vec<String>, hints: &mut BT
     }
 }
 
-/// True if a thread of the rank waits in this collective call, or for one on the same communicator that it has started before.
+/// True if a thread of the rank waits in this collective call, or for one on the same communicator that it has started
+/// before.
 fn is_in(view: &RankView, call: &str, context: u64) -> bool {
     let started_before = |name: &str| name.starts_with("MPI_Wait");
     let same = |r: &Record| r.call == call || started_before(&r.call) || started_before(call);
-    view.is_blocked() && view.records.iter().any(|r| same(r) && r.waits.iter().any(|w| w.kind == Kind::Collective && w.context == context))
+    view.is_blocked()
+        && view
+            .records
+            .iter()
+            .any(|r| same(r) && r.waits.iter().any(|w| w.kind == Kind::Collective && w.context == context))
 }
 
 /// Circles of ranks that wait for each other.
 fn cycles(views: &[RankView], findings: &mut Vec<String>, hints: &mut BTreeSet<&'static str>) {
     let mut edges: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
     for (own, _, wait) in waits(views) {
-        let blocked = targets(wait, own, views.len() as u32).into_iter().filter(|t| find(views, *t).is_some_and(RankView::is_blocked));
+        let blocked = targets(wait, own, views.len() as u32)
+            .into_iter()
+            .filter(|t| find(views, *t).is_some_and(RankView::is_blocked));
         edges.entry(own).or_default().extend(blocked);
     }
     let mut named: BTreeSet<u32> = BTreeSet::new();
@@ -235,7 +260,11 @@ fn cycles(views: &[RankView], findings: &mut Vec<String>, hints: &mut BTreeSet<&
             continue;
         }
         let names: Vec<String> = circle.iter().chain(circle.first()).map(u32::to_string).collect();
-        findings.push(format!("{} wait for each other in a circle: {}", message::ranks(&sorted(&circle)), names.join(" -> ")));
+        findings.push(format!(
+            "{} wait for each other in a circle: {}",
+            message::ranks(&sorted(&circle)),
+            names.join(" -> ")
+        ));
         let all = |kind: Kind| {
             let mut waits = waits(views).filter(|(own, _, _)| circle.contains(own)).peekable();
             waits.peek().is_some() && waits.all(|(_, _, wait)| wait.kind == kind)
@@ -245,7 +274,8 @@ fn cycles(views: &[RankView], findings: &mut Vec<String>, hints: &mut BTreeSet<&
         }
         if all(Kind::Send) {
             hints.insert(
-                "each of them sends before it receives, which large messages cannot survive: use MPI_Sendrecv, or MPI_Isend or MPI_Irecv",
+                "each of them sends before it receives, which large messages cannot survive: use MPI_Sendrecv, or \
+                 MPI_Isend or MPI_Irecv",
             );
         }
     }
@@ -292,13 +322,17 @@ fn tags(views: &[RankView], findings: &mut Vec<String>, hints: &mut BTreeSet<&'s
         let receives = view.records.iter().flat_map(|r| &r.waits).filter(|w| w.kind == Kind::Receive);
         for receive in receives.filter(|w| matches!(w.peer, Peer::Rank { world, .. } if world == sender)) {
             if receive.context != send.context {
-                findings
-                    .push(format!("rank {sender} sends to rank {receiver} on {}, but that one receives on {}", send.comm, receive.comm));
+                findings.push(format!(
+                    "rank {sender} sends to rank {receiver} on {}, but that one receives on {}",
+                    send.comm, receive.comm
+                ));
                 hints.insert("a message is received only on the communicator that it was sent on");
             } else if let (Some(sent), Some(wanted)) = (send.tag, receive.tag)
                 && sent != wanted
             {
-                findings.push(format!("rank {sender} sends tag {sent} to rank {receiver}, but that one waits for tag {wanted} from it"));
+                findings.push(format!(
+                    "rank {sender} sends tag {sent} to rank {receiver}, but that one waits for tag {wanted} from it"
+                ));
                 hints.insert("a message is received only with the tag that it was sent with, or with MPI_ANY_TAG");
             }
         }
@@ -306,12 +340,17 @@ fn tags(views: &[RankView], findings: &mut Vec<String>, hints: &mut BTreeSet<&'s
 }
 
 fn wildcards(views: &[RankView], findings: &mut Vec<String>) {
-    let open: BTreeSet<u32> =
-        waits(views).filter(|(_, _, wait)| wait.kind == Kind::Receive && wait.peer == Peer::Any).map(|(own, _, _)| own).collect();
+    let open: BTreeSet<u32> = waits(views)
+        .filter(|(_, _, wait)| wait.kind == Kind::Receive && wait.peer == Peer::Any)
+        .map(|(own, _, _)| own)
+        .collect();
     if !open.is_empty() {
         let open: Vec<u32> = open.into_iter().collect();
         let verb = if open.len() == 1 { "waits" } else { "wait" };
-        findings.push(format!("{} {verb} for a message from any rank, but nobody is left who could send one", message::ranks(&open)));
+        findings.push(format!(
+            "{} {verb} for a message from any rank, but nobody is left who could send one",
+            message::ranks(&open)
+        ));
     }
 }
 
@@ -327,8 +366,10 @@ mod tests {
 
     #[test]
     fn two_receives_facing_each_other_are_a_circle() {
-        let views =
-            [blocked(0, "MPI_Recv", vec![wait(Kind::Receive, 1, Some(7))]), blocked(1, "MPI_Recv", vec![wait(Kind::Receive, 0, Some(7))])];
+        let views = [
+            blocked(0, "MPI_Recv", vec![wait(Kind::Receive, 1, Some(7))]),
+            blocked(1, "MPI_Recv", vec![wait(Kind::Receive, 0, Some(7))]),
+        ];
         let verdict = verdict(&views);
         assert_eq!(verdict.findings, ["ranks 0, 1 wait for each other in a circle: 0 -> 1 -> 0"]);
         assert!(verdict.hints[0].contains("receives before it sends"));
@@ -357,9 +398,17 @@ mod tests {
     #[test]
     fn a_rank_missing_from_a_collective_call_is_named() {
         let barrier = |r, target| blocked(r, "MPI_Barrier", vec![wait(Kind::Collective, target, None)]);
-        let views = [barrier(0, 1), barrier(1, 2), barrier(2, 3), blocked(3, "MPI_Recv", vec![wait(Kind::Receive, 0, Some(1))])];
+        let views = [
+            barrier(0, 1),
+            barrier(1, 2),
+            barrier(2, 3),
+            blocked(3, "MPI_Recv", vec![wait(Kind::Receive, 0, Some(1))]),
+        ];
         let all = findings(&views);
-        assert_eq!(all[0], "rank 3 is not in MPI_Barrier on MPI_COMM_WORLD; it waits in MPI_Recv from rank 0, tag 1, on MPI_COMM_WORLD");
+        assert_eq!(
+            all[0],
+            "rank 3 is not in MPI_Barrier on MPI_COMM_WORLD; it waits in MPI_Recv from rank 0, tag 1, on MPI_COMM_WORLD"
+        );
         assert_eq!(all[1], "ranks 0-3 wait for each other in a circle: 0 -> 1 -> 2 -> 3 -> 0");
     }
 
@@ -369,11 +418,14 @@ mod tests {
             let all = WaitView { peer: Peer::Members, ..wait(Kind::Collective, 0, None) };
             blocked(r, "MPI_Allreduce", vec![all])
         };
-        let views = [everybody(0), everybody(1), everybody(2), blocked(3, "MPI_Bcast", vec![wait(Kind::Collective, 0, None)])];
+        let views =
+            [everybody(0), everybody(1), everybody(2), blocked(3, "MPI_Bcast", vec![wait(Kind::Collective, 0, None)])];
         let all = findings(&views);
         assert!(
             all.contains(
-                &"rank 3 is not in MPI_Allreduce on MPI_COMM_WORLD; it waits in MPI_Bcast on MPI_COMM_WORLD, which needs rank 0".into()
+                &"rank 3 is not in MPI_Allreduce on MPI_COMM_WORLD; it waits in MPI_Bcast on MPI_COMM_WORLD, which \
+                  needs rank 0"
+                    .into()
             ),
             "{all:?}"
         );
@@ -381,7 +433,13 @@ mod tests {
 
     #[test]
     fn members_missing_from_a_smaller_communicator_are_counted() {
-        let wait = |members| WaitView { peer: Peer::Members, comm: "rows".into(), context: 8, members, ..wait(Kind::Collective, 0, None) };
+        let wait = |members| WaitView {
+            peer: Peer::Members,
+            comm: "rows".into(),
+            context: 8,
+            members,
+            ..wait(Kind::Collective, 0, None)
+        };
         let views = [
             blocked(0, "MPI_Barrier", vec![wait(3)]),
             blocked(1, "MPI_Barrier", vec![wait(3)]),
@@ -389,7 +447,8 @@ mod tests {
             rank(3, State::Exited),
         ];
         assert_eq!(findings(&views), ["only ranks 0, 1 of the 3 members of rows are in MPI_Barrier"]);
-        let views = [blocked(0, "MPI_Barrier", vec![wait(2)]), blocked(1, "MPI_Wait", vec![wait(2)]), rank(2, State::Exited)];
+        let views =
+            [blocked(0, "MPI_Barrier", vec![wait(2)]), blocked(1, "MPI_Wait", vec![wait(2)]), rank(2, State::Exited)];
         assert_eq!(findings(&views), [""; 0], "a collective that was started before may be the same");
     }
 
@@ -400,23 +459,34 @@ mod tests {
         views.extend((1..6).map(|r| blocked(r, "MPI_Recv", vec![wait(Kind::Receive, 0, Some(1))])));
         assert_eq!(
             findings(&views)[0],
-            "ranks 1-5 are not in MPI_Barrier on MPI_COMM_WORLD; they wait in MPI_Recv from rank 0, tag 1, on MPI_COMM_WORLD"
+            "ranks 1-5 are not in MPI_Barrier on MPI_COMM_WORLD; they wait in MPI_Recv from rank 0, tag 1, on \
+             MPI_COMM_WORLD"
         );
     }
 
     #[test]
     fn tags_and_communicators_that_do_not_match_are_named() {
-        let views =
-            [blocked(0, "MPI_Send", vec![wait(Kind::Send, 1, Some(3))]), blocked(1, "MPI_Recv", vec![wait(Kind::Receive, 0, Some(4))])];
-        assert!(findings(&views).contains(&"rank 0 sends tag 3 to rank 1, but that one waits for tag 4 from it".into()));
+        let views = [
+            blocked(0, "MPI_Send", vec![wait(Kind::Send, 1, Some(3))]),
+            blocked(1, "MPI_Recv", vec![wait(Kind::Receive, 0, Some(4))]),
+        ];
+        assert!(
+            findings(&views).contains(&"rank 0 sends tag 3 to rank 1, but that one waits for tag 4 from it".into())
+        );
         let other = WaitView { context: 8, comm: "rows".into(), ..wait(Kind::Receive, 0, Some(3)) };
         let views = [views[0].clone(), blocked(1, "MPI_Recv", vec![other])];
-        assert!(findings(&views).contains(&"rank 0 sends to rank 1 on MPI_COMM_WORLD, but that one receives on rows".into()));
+        assert!(
+            findings(&views)
+                .contains(&"rank 0 sends to rank 1 on MPI_COMM_WORLD, but that one receives on rows".into())
+        );
     }
 
     #[test]
     fn a_rank_may_wait_for_itself_or_for_anyone() {
-        assert_eq!(findings(&[blocked(0, "MPI_Ssend", vec![wait(Kind::Send, 0, Some(0))])]), ["rank 0 waits for itself"]);
+        assert_eq!(
+            findings(&[blocked(0, "MPI_Ssend", vec![wait(Kind::Send, 0, Some(0))])]),
+            ["rank 0 waits for itself"]
+        );
         let any = WaitView { peer: Peer::Any, ..wait(Kind::Receive, 0, None) };
         assert_eq!(
             findings(&[blocked(0, "MPI_Recv", vec![any])]),
@@ -434,18 +504,26 @@ mod tests {
 
     #[test]
     fn a_communicators_own_numbering_is_translated() {
-        let view = WaitView { peer: Peer::Rank { rank: 0, world: 3 }, comm: "rows".into(), ..wait(Kind::Receive, 0, Some(1)) };
+        let view =
+            WaitView { peer: Peer::Rank { rank: 0, world: 3 }, comm: "rows".into(), ..wait(Kind::Receive, 0, Some(1)) };
         assert_eq!(describe_wait(&view), "from rank 0 (world rank 3), tag 1, on rows");
     }
 
     proptest! {
         #[test]
-        fn a_circle_is_found_exactly_when_there_is_one(edges in proptest::collection::btree_map(0u32..6, proptest::collection::btree_set(0u32..6, 0..4), 0..6)) {
+        fn a_circle_is_found_exactly_when_there_is_one(
+            edges in proptest::collection::btree_map(
+                0u32..6,
+                proptest::collection::btree_set(0u32..6, 0..4),
+                0..6,
+            ),
+        ) {
             for start in 0..6 {
                 // Oracle: who can be reached from `start` in any number of steps.
                 let mut reached: BTreeSet<u32> = edges.get(&start).cloned().unwrap_or_default();
                 for _ in 0..6 {
-                    let more: Vec<u32> = reached.iter().flat_map(|r| edges.get(r).into_iter().flatten().copied()).collect();
+                    let more: Vec<u32> =
+                        reached.iter().flat_map(|r| edges.get(r).into_iter().flatten().copied()).collect();
                     reached.extend(more);
                 }
                 match shortest_circle(&edges, start) {

@@ -26,7 +26,8 @@ pub struct Places {
 /// A rank's process.
 pub type Target = (u32, u32);
 
-/// Finds where the threads of these processes (rank, process id) are, as far as they run Python. Takes some tenths of a second.
+/// Finds where the threads of these processes (rank, process id) are, as far as they run Python. Takes some tenths of a
+/// second.
 pub fn collect(targets: &[Target]) -> Places {
     let mut places = Places::default();
     let python: Vec<Target> = targets.iter().copied().filter(|(_, pid)| is_python(*pid)).collect();
@@ -85,7 +86,9 @@ fn find_tool(pid: u32) -> Option<PathBuf> {
     }
     candidates.extend(procfs::executable(pid).and_then(beside));
     candidates.extend(std::env::var_os("PATH").iter().flat_map(std::env::split_paths).map(|dir| dir.join("py-spy")));
-    candidates.into_iter().find(|file| file.is_absolute() && file.is_file() && rustix::fs::access(file, Access::EXEC_OK).is_ok())
+    candidates
+        .into_iter()
+        .find(|file| file.is_absolute() && file.is_file() && rustix::fs::access(file, Access::EXEC_OK).is_ok())
 }
 
 /// The innermost line of the user's own code in each thread of a dump.
@@ -101,7 +104,8 @@ pub fn parse(json: &[u8]) -> BTreeMap<u32, String> {
     threads.iter().filter_map(line).collect()
 }
 
-/// True unless the frame belongs to the interpreter's start-up, to the MPI binding or to our own package (installed, or in its sources).
+/// True unless the frame belongs to the interpreter's start-up, to the MPI binding or to our own package (installed, or
+/// in its sources).
 fn is_users(frame: &Value) -> bool {
     let file = frame["filename"].as_str().unwrap_or("<unknown>");
     let binding = ["-packages/mpi4py/", "mpi4py/MPI.src/", "-packages/limosa/", "python/limosa/"];

@@ -2,15 +2,17 @@
 //!
 //! [`Watch::look`] is called every [`PERIOD`] with a copy of the status board. It returns true when
 //! - every rank has left (finalized or exited) or is blocked, and at least one is blocked;
-//! - no thread of a blocked rank waits for a disk or has been stopped, and none runs but those that poll for what they wait for;
+//! - no thread of a blocked rank waits for a disk or has been stopped, and none runs but those that poll for what they
+//!   wait for;
 //! - this has been so, with the same epochs, for at least [`QUIET`] between looks;
 //! - the last rank fell asleep at least the configured time ago;
 //! - this hang has not been reported yet.
 //!
-//! A rank that tests for messages, computes, sleeps in its own code, or has not called the library yet is not blocked: there is no hang then.
+//! A rank that tests for messages, computes, sleeps in its own code, or has not called the library yet is not blocked:
+//! there is no hang then.
 //!
-//! The board does not know threads that have not called the library yet. A program in which all other threads wait for such a thread gets a
-//! false report; this is one reason why the default is to report and keep waiting.
+//! The board does not know threads that have not called the library yet. A program in which all other threads wait for
+//! such a thread gets a false report; this is one reason why the default is to report and keep waiting.
 
 use std::time::Duration;
 
@@ -52,7 +54,8 @@ impl Watch {
             Some((since, old)) if *old == epochs => {
                 let quiet_ns = now_ns.saturating_sub(*since);
                 let asleep_ns = now_ns.saturating_sub(last_fell_asleep(views));
-                let hangs = quiet_ns >= QUIET.as_nanos() as u64 && asleep_ns >= self.after_ns && self.reported != epochs;
+                let hangs =
+                    quiet_ns >= QUIET.as_nanos() as u64 && asleep_ns >= self.after_ns && self.reported != epochs;
                 if hangs {
                     self.reported = epochs;
                 }
@@ -119,7 +122,14 @@ pub(crate) mod tests {
 
     /// A wait for one rank in a communicator of four that is numbered like the job.
     pub fn wait(kind: Kind, world: u32, tag: Option<i32>) -> WaitView {
-        WaitView { kind, peer: Peer::Rank { rank: world, world }, tag, context: 2, comm: "MPI_COMM_WORLD".into(), members: 4 }
+        WaitView {
+            kind,
+            peer: Peer::Rank { rank: world, world },
+            tag,
+            context: 2,
+            comm: "MPI_COMM_WORLD".into(),
+            members: 4,
+        }
     }
 
     /// A rank that sleeps in `call` since 0.
@@ -129,7 +139,10 @@ pub(crate) mod tests {
     }
 
     fn pair() -> Vec<RankView> {
-        vec![blocked(0, "MPI_Recv", vec![wait(Kind::Receive, 1, Some(7))]), blocked(1, "MPI_Recv", vec![wait(Kind::Receive, 0, Some(7))])]
+        vec![
+            blocked(0, "MPI_Recv", vec![wait(Kind::Receive, 1, Some(7))]),
+            blocked(1, "MPI_Recv", vec![wait(Kind::Receive, 0, Some(7))]),
+        ]
     }
 
     /// The times, in milliseconds, of the looks that found a hang.
@@ -176,7 +189,11 @@ pub(crate) mod tests {
     fn a_thread_that_computes_prevents_the_alarm() {
         let mut views = pair();
         views[0].threads = 2;
-        assert_eq!(alarms(5000, |_| views.clone(), |_| false), NONE, "its other thread uses the library too and is awake");
+        assert_eq!(
+            alarms(5000, |_| views.clone(), |_| false),
+            NONE,
+            "its other thread uses the library too and is awake"
+        );
         assert_eq!(alarms(5000, |_| pair(), |ms| ms % 800 == 0), NONE, "some thread runs at every other look");
     }
 

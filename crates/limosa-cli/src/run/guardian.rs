@@ -1,10 +1,12 @@
 //! The guardian: a small process that ends the job if the launcher is killed with `kill -9`.
 //!
-//! It is forked before anything else and holds the reading end of a pipe, over which the launcher sends the job's id and the process group of
-//! each rank. When the pipe ends without [`Note::Done`], it kills them all, and every other process that carries the job's id in
-//! its environment (children of ranks that made themselves a session of their own).
+//! It is forked before anything else and holds the reading end of a pipe, over which the launcher sends the job's id
+//! and the process group of each rank. When the pipe ends without [`Note::Done`], it kills them all, and every other
+//! process that carries the job's id in its environment (children of ranks that made themselves a session of their
+//! own).
 //!
-//! Ranks also ask the kernel to be killed with the launcher; the guardian is for what they have started, and for wrappers around them.
+//! Ranks also ask the kernel to be killed with the launcher; the guardian is for what they have started, and for
+//! wrappers around them.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};

@@ -1,7 +1,8 @@
 //! Standard input of the ranks.
 //!
-//! One rank reads our standard input directly, unless that is a terminal: a rank is not in the terminal's foreground process group, so the
-//! launcher reads for it. Copies for all ranks go through the launcher too. Everyone else reads /dev/null.
+//! One rank reads our standard input directly, unless that is a terminal: a rank is not in the terminal's foreground
+//! process group, so the launcher reads for it. Copies for all ranks go through the launcher too. Everyone else reads
+//! /dev/null.
 
 use std::io::{self, IsTerminal};
 use std::os::fd::OwnedFd;

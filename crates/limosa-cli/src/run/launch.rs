@@ -1,13 +1,14 @@
-//! The launcher's main loop: starts the ranks, passes on their streams and signals, watches how they end, and leaves nothing behind.
+//! The launcher's main loop: starts the ranks, passes on their streams and signals, watches how they end, and leaves
+//! nothing behind.
 //!
-//! One thread sleeps in `poll` on all descriptors. Only the writers of stdout and stderr ([`super::output`]) and the sleeper on the board's bell
-//! have threads of their own.
+//! One thread sleeps in `poll` on all descriptors. Only the writers of stdout and stderr ([`super::output`]) and the
+//! sleeper on the board's bell have threads of their own.
 //!
 //! | phase | begins with | ends with |
 //! |---|---|---|
 //! | running | all ranks started | all ranks ended, or a [`Cause`] |
-//! | notice | a [`Cause`] that gives the others a moment to end by themselves ([`Job::soon`]) | all ranks ended, or the moment is over |
-//! | ending | [`Job::end`]: SIGTERM to every process group | SIGKILL [`TERM_TO_KILL`] later, or as soon as all have ended |
+//! | notice | a [`Cause`] that lets others end by themselves ([`Job::soon`]) | all ranks ended, or the moment is over |
+//! | ending | [`Job::end`]: SIGTERM to every process group | SIGKILL [`TERM_TO_KILL`] later, or when all have ended |
 //! | draining | all ranks ended | their streams have ended, or [`DRAIN`] is over |
 
 use std::collections::BTreeMap;
@@ -37,7 +38,8 @@ use crate::{procfs, sys};
 const TERM_TO_KILL: Duration = Duration::from_millis(50);
 /// How long streams that others still hold open are read after the last rank has ended.
 const DRAIN: Duration = Duration::from_millis(200);
-/// How long others may run on after a rank has left without finalizing. If all do that, at about the same time, it is no failure.
+/// How long others may run on after a rank has left without finalizing. If all do that, at about the same time, it is
+/// no failure.
 const UNFINALIZED_GRACE: Duration = Duration::from_millis(200);
 /// How long others may run on after a rank that has finalized failed, or after an interrupt ended a rank.
 const ORDERLY_GRACE: Duration = Duration::from_secs(1);
@@ -88,31 +90,36 @@ struct Hang {
     deadline: Instant,
 }
 
+/// Signals that the launcher gets as events, instead of being ended or stopped by them.
+const HANDLED: [i32; 10] = [
+    libc::SIGINT,
+    libc::SIGTERM,
+    libc::SIGHUP,
+    libc::SIGQUIT,
+    libc::SIGUSR1,
+    libc::SIGUSR2,
+    libc::SIGTSTP,
+    libc::SIGCONT,
+    libc::SIGTTIN,
+    libc::SIGWINCH,
+];
+
 /// Carries out the plan. Returns the exit code.
 pub fn launch(plan: &Plan, settings: &Settings) -> Result<u8, Unusable> {
-    let refused =
-        |what: &str, error: &dyn std::fmt::Display| Unusable { what: format!("{what}: {error}"), hint: Some("see `limosa doctor`".into()) };
+    let refused = |what: &str, error: &dyn std::fmt::Display| Unusable {
+        what: format!("{what}: {error}"),
+        hint: Some("see `limosa doctor`".into()),
+    };
     let guardian = Guardian::start().map_err(|e| refused("cannot start the guardian process", &e))?;
     let appnums = plan.ranks.iter().map(|app| *app as u32).collect();
     let universe = plan.ranks.len() as u32;
     let (segment, board) = Board::create(&Shape { appnums, universe, launcher_pid: std::process::id() })
         .map_err(|e| refused("cannot get the memory for a job of this size", &e))?;
     guardian.job(board.id());
-    let handled = [
-        libc::SIGINT,
-        libc::SIGTERM,
-        libc::SIGHUP,
-        libc::SIGQUIT,
-        libc::SIGUSR1,
-        libc::SIGUSR2,
-        libc::SIGTSTP,
-        libc::SIGCONT,
-        libc::SIGTTIN,
-        libc::SIGWINCH,
-    ];
     raise_descriptor_limit(plan.ranks.len());
-    let signals = sys::signal_fd(&handled).map_err(|e| refused("cannot receive signals", &e))?;
-    let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(|e| refused("cannot make an event descriptor", &e))?;
+    let signals = sys::signal_fd(&HANDLED).map_err(|e| refused("cannot receive signals", &e))?;
+    let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
+        .map_err(|e| refused("cannot make an event descriptor", &e))?;
     let mut job = Job {
         plan,
         settings,
@@ -153,10 +160,9 @@ impl Job<'_> {
         let terminal = is_terminal(false);
         for (rank, app) in self.plan.ranks.iter().enumerate() {
             let rank = rank as u32;
-            let started = self
-                .input
-                .stdin_of(rank)
-                .and_then(|stdin| Rank::start(&self.plan.apps[*app], rank, &self.board, segment.as_fd(), stdin, terminal));
+            let started = self.input.stdin_of(rank).and_then(|stdin| {
+                Rank::start(&self.plan.apps[*app], rank, &self.board, segment.as_fd(), stdin, terminal)
+            });
             match started {
                 Ok(started) => {
                     self.guardian.group(started.pid);
@@ -197,8 +203,12 @@ impl Job<'_> {
         if !self.settings.verbose {
             return;
         }
-        let mut text =
-            format!("limosa: job {:016x} of {}, launcher process {}\n", self.board.id(), counted(self.ranks.len()), std::process::id());
+        let mut text = format!(
+            "limosa: job {:016x} of {}, launcher process {}\n",
+            self.board.id(),
+            counted(self.ranks.len()),
+            std::process::id()
+        );
         for (rank, process) in self.ranks.iter().enumerate() {
             let app = &self.plan.apps[self.plan.ranks[rank]];
             text.push_str(&format!("limosa: rank {rank} is process {}: {}\n", process.pid, app.program.display()));
@@ -240,7 +250,8 @@ impl Job<'_> {
         }
         // An interrupted sleep is a sleep that ended early.
         let _ = rustix::event::poll(&mut fds, timeout.as_ref());
-        let mut ready: Vec<Ready> = fds.iter().zip(what).filter(|(fd, _)| !fd.revents().is_empty()).map(|(_, what)| what).collect();
+        let mut ready: Vec<Ready> =
+            fds.iter().zip(what).filter(|(fd, _)| !fd.revents().is_empty()).map(|(_, what)| what).collect();
         ready.sort();
         ready.dedup();
         ready
@@ -327,7 +338,10 @@ impl Job<'_> {
                 self.interrupted = Some(signal);
                 self.signal_all(signal);
                 if is_terminal(true) {
-                    self.say(&format!("limosa: passed on {}; once more ends all ranks at once\n", sys::signal_name(signal)));
+                    self.say(&format!(
+                        "limosa: passed on {}; once more ends all ranks at once\n",
+                        sys::signal_name(signal)
+                    ));
                 }
             }
         }
@@ -363,7 +377,8 @@ impl Job<'_> {
         true
     }
 
-    /// If a rank was killed, other ranks may abort because of it: the signal is the cause that counts, whichever is seen first.
+    /// If a rank was killed, other ranks may abort because of it: the signal is the cause that counts, whichever is
+    /// seen first.
     fn look_for_killed(&mut self, aborting: usize) {
         let others = self.ranks.iter().enumerate().filter(|(index, _)| *index != aborting);
         let mut killed = others.filter_map(|(index, rank)| match rank.ended.or_else(|| rank.poll_end())? {
@@ -400,7 +415,9 @@ impl Job<'_> {
             }
             (Ended::Code(0), _) => {}
             (_, Some(signal)) => self.soon(Cause::Interrupted { signal }, ORDERLY_GRACE),
-            (Ended::Code(code), None) if state == State::Finalized => self.soon(Cause::Code { rank, code }, ORDERLY_GRACE),
+            (Ended::Code(code), None) if state == State::Finalized => {
+                self.soon(Cause::Code { rank, code }, ORDERLY_GRACE)
+            }
             (Ended::Code(code), None) => self.end(Cause::Code { rank, code }),
             (Ended::Signal(signal), None) => {
                 let out_of_memory = procfs::oom_kills() > self.oom_before;
@@ -452,11 +469,13 @@ impl Job<'_> {
             let process = self.ranks.get(rank as usize)?;
             let app = &self.plan.apps[self.plan.ranks[rank as usize]];
             // A script's name says more than its interpreter's.
-            let script = app.args.iter().find(|arg| arg.to_string_lossy().ends_with(".py")).filter(|_| is_python(&app.program));
+            let script =
+                app.args.iter().find(|arg| arg.to_string_lossy().ends_with(".py")).filter(|_| is_python(&app.program));
             Some(Who { pid: process.pid, program: script.unwrap_or(&app.name).to_string_lossy().into_owned() })
         });
         // The rank that caused the end may still run (it aborts, for example); it is not one of the others.
-        let blamed_runs = cause.rank().is_some_and(|rank| self.ranks.get(rank as usize).is_some_and(|r| r.ended.is_none()));
+        let blamed_runs =
+            cause.rank().is_some_and(|rank| self.ranks.get(rank as usize).is_some_and(|r| r.ended.is_none()));
         cause.message(who.as_ref(), self.plan.ranks.len(), running - usize::from(blamed_runs && running > 0))
     }
 
@@ -528,7 +547,8 @@ impl Job<'_> {
             procfs::is_active(view.pid, &waiting)
         };
         if self.watch.look(monotonic_ns(), &views, is_active) && self.hang.is_none() {
-            let targets: Vec<stacks::Target> = views.iter().filter(|v| v.is_blocked()).map(|v| (v.rank, v.pid)).collect();
+            let targets: Vec<stacks::Target> =
+                views.iter().filter(|v| v.is_blocked()).map(|v| (v.rank, v.pid)).collect();
             let (send, places) = mpsc::channel();
             let wake = self.wake.clone();
             // Without the thread the channel is closed, and the report comes without source lines.
@@ -554,7 +574,8 @@ impl Job<'_> {
             return;
         }
         let lines: BTreeMap<(u32, u32), String> = places.lines;
-        let text = explain::report(monotonic_ns(), &views, |rank, thread| lines.get(&(rank, thread)).cloned(), &places.notes);
+        let text =
+            explain::report(monotonic_ns(), &views, |rank, thread| lines.get(&(rank, thread)).cloned(), &places.notes);
         self.say(&text);
         match self.settings.on_hang {
             OnHang::Abort => self.end(Cause::Hang),
@@ -589,7 +610,8 @@ impl Job<'_> {
         }
         let code = match (&self.ending, self.soon.take()) {
             (Some((cause, _)), _) => cause.code(),
-            // All ranks ended before the cause took effect. That none has finalized is reported, but it is not a failure.
+            // All ranks ended before the cause took effect. That none has finalized is reported, but it is not a
+            // failure.
             (None, Some((cause @ (Cause::NotFinalized { .. } | Cause::Vanished { .. }), _))) => {
                 if self.ranks.len() > 1
                     && let Some(text) = self.message_for(&cause, 0)
@@ -614,7 +636,8 @@ impl Job<'_> {
     }
 }
 
-/// Raises the limit of descriptors: a rank needs up to six of the launcher's. Programs inherit the higher limit, which the administrator allows.
+/// Raises the limit of descriptors: a rank needs up to six of the launcher's. Programs inherit the higher limit, which
+/// the administrator allows.
 fn raise_descriptor_limit(ranks: usize) {
     use rustix::process::{Resource, getrlimit, setrlimit};
     let needed = 6 * ranks as u64 + 64;
@@ -631,7 +654,9 @@ fn ring(wake: &OwnedFd) {
 }
 
 fn is_python(program: &Path) -> bool {
-    program.file_name().is_some_and(|name| ["python", "pypy"].iter().any(|start| name.to_string_lossy().starts_with(start)))
+    program
+        .file_name()
+        .is_some_and(|name| ["python", "pypy"].iter().any(|start| name.to_string_lossy().starts_with(start)))
 }
 
 fn counted(ranks: usize) -> String {

@@ -1,7 +1,8 @@
 //! The launcher's command line.
 //!
-//! It understands the usual options of other launchers, with one dash or two. [`split`] cuts the line into sections at `:` and turns
-//! options into the form that clap reads; everything from the first word on that is no option belongs to the program.
+//! It understands the usual options of other launchers, with one dash or two. [`split`] cuts the line into sections at
+//! `:` and turns options into the form that clap reads; everything from the first word on that is no option belongs to
+//! the program.
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -23,7 +24,8 @@ Usual options of other launchers are understood too, with one dash or two:
   -np, -c, -hosts, -f, -machinefile, -wd, -genv, -genvlist, -genvnone, -env, -envlist, -prepend-rank;
   --oversubscribe, --allow-run-as-root, --bind-to, --map-by, --mca and the like are ignored.
 
-Signals INT, TERM, HUP, QUIT, USR1 and USR2 are passed on to all ranks; a second INT or TERM kills them. When a rank fails, the others
+Signals INT, TERM, HUP, QUIT, USR1 and USR2 are passed on to all ranks; a second INT or TERM kills them. \
+When a rank fails, the others
 are ended. Nothing that a job has started in its process groups outlives it.
 
 Exit codes:
@@ -45,7 +47,14 @@ Exit codes:
 )]
 pub struct Options {
     /// Number of processes
-    #[arg(short = 'n', long = "np", short_alias = 'c', value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=i64::from(limosa_job::MAX_RANKS)))]
+    #[arg(
+        short = 'n',
+        long = "np",
+        short_alias = 'c',
+        value_name = "N",
+        default_value_t = 1,
+        value_parser = clap::value_parser!(u32).range(1..=i64::from(limosa_job::MAX_RANKS))
+    )]
     pub count: u32,
     /// Hosts to run on; for now only this machine
     #[arg(short = 'H', long = "host", alias = "hosts", value_name = "LIST")]
@@ -205,7 +214,8 @@ pub fn parse(called: &str, args: &[OsString]) -> Result<Vec<Options>, clap::Erro
     let mut read = Vec::new();
     for (i, section) in sections.into_iter().enumerate() {
         if section.is_empty() && multiple {
-            let text = format!("section {} of the command line is empty: a program must stand on both sides of `:`\n", i + 1);
+            let text =
+                format!("section {} of the command line is empty: a program must stand on both sides of `:`\n", i + 1);
             return Err(clap::Error::raw(clap::error::ErrorKind::MissingRequiredArgument, text));
         }
         read.push(Options::try_parse_from(std::iter::once(called.into()).chain(split(section)))?);
@@ -213,7 +223,8 @@ pub fn parse(called: &str, args: &[OsString]) -> Result<Vec<Options>, clap::Erro
     Ok(read)
 }
 
-/// The words of a section in the form that clap reads: long options with two dashes, ignored ones left out, `--` before the program.
+/// The words of a section in the form that clap reads: long options with two dashes, ignored ones left out, `--` before
+/// the program.
 fn split(section: &[OsString]) -> Vec<OsString> {
     let known = Options::command();
     let mut words = Vec::new();
@@ -231,7 +242,11 @@ fn split(section: &[OsString]) -> Vec<OsString> {
         let (word, follow) = if let Some((_, follow)) = IGNORED.iter().find(|(known, _)| *known == name) {
             (None, *follow)
         } else if let Some(follow) = values_of(&known, name) {
-            let dashed = if name.len() > 1 || name == "f" { format!("--{}", option.trim_start_matches('-')) } else { option.to_owned() };
+            let dashed = if name.len() > 1 || name == "f" {
+                format!("--{}", option.trim_start_matches('-'))
+            } else {
+                option.to_owned()
+            };
             (Some(OsString::from(dashed)), follow)
         } else {
             (Some(first.clone()), 0)
@@ -302,7 +317,9 @@ mod tests {
 
     #[test]
     fn options_of_other_launchers_do_no_harm() {
-        let options = &line("--allow-run-as-root --bind-to core -map-by slot --mca btl self --oversubscribe -ppn 2 -np 3 prog")[0];
+        let options =
+            &line("--allow-run-as-root --bind-to core -map-by slot --mca btl self --oversubscribe -ppn 2 -np 3 prog")
+                [0];
         assert_eq!((options.count, options.command.as_slice()), (3, ["prog".into()].as_slice()));
         assert_eq!(line("--bind-to=core prog")[0].command, ["prog"]);
     }
@@ -327,7 +344,8 @@ mod tests {
 
     #[test]
     fn what_makes_no_sense_is_refused() {
-        for text in ["", "-n 0 a", "-n x a", "-n", "--no-such-option a", "-genv A", "--stdin x a", "--on-hang=maybe a"] {
+        for text in ["", "-n 0 a", "-n x a", "-n", "--no-such-option a", "-genv A", "--stdin x a", "--on-hang=maybe a"]
+        {
             let args: Vec<OsString> = text.split_whitespace().map(OsString::from).collect();
             assert!(parse("limosa run", &args).is_err(), "`{text}` was accepted");
         }

@@ -1,7 +1,8 @@
 //! `limosa run --mpi NAME`: the job on another MPI library, started by that library's own launcher.
 //!
-//! Python knows the libraries (`limosa.engines`): it finds or installs one and says which launcher belongs to it and which variables it
-//! needs. Here our options are translated for that launcher, and this process becomes it. What has no translation is refused.
+//! Python knows the libraries (`limosa.engines`): it finds or installs one and says which launcher belongs to it and
+//! which variables it needs. Here our options are translated for that launcher, and this process becomes it. What has
+//! no translation is refused.
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
@@ -88,7 +89,10 @@ fn translate(
     }
     let wdir = &plan.apps[0].wdir;
     if family != Family::Prrte && plan.apps.iter().any(|app| app.wdir != *wdir) {
-        return refused("a -wdir of its own for each program", "give all programs the same one, or let them change it themselves");
+        return refused(
+            "a -wdir of its own for each program",
+            "give all programs the same one, or let them change it themselves",
+        );
     }
     let job = JobOptions {
         tagged: sections.iter().any(|s| s.tag_output),
@@ -196,7 +200,10 @@ mod tests {
     #[test]
     fn our_options_are_said_in_the_launchers_own_words() {
         let line = "--mpi other -l -n 3 -x A=1 -wdir /tmp /bin/echo -n x : -n 1 -wdir /tmp /bin/true";
-        assert_eq!(words(Family::Hydra, line).unwrap(), "-l -wdir /tmp -n 3 -env A 1 /bin/echo -n x : -n 1 -env A 1 /bin/true");
+        assert_eq!(
+            words(Family::Hydra, line).unwrap(),
+            "-l -wdir /tmp -n 3 -env A 1 /bin/echo -n x : -n 1 -env A 1 /bin/true"
+        );
         assert_eq!(
             words(Family::Prrte, line).unwrap(),
             "--output tag --stdin 0 -n 3 -x A=1 --wdir /tmp /bin/echo -n x : -n 1 -x A=1 --wdir /tmp /bin/true"
@@ -206,7 +213,10 @@ mod tests {
 
     #[test]
     fn what_the_library_needs_is_passed_on_even_if_nothing_else_is() {
-        assert_eq!(words(Family::Hydra, "--mpi other -genvnone /bin/true").unwrap(), "-genvnone -genv LIB /l -n 1 /bin/true");
+        assert_eq!(
+            words(Family::Hydra, "--mpi other -genvnone /bin/true").unwrap(),
+            "-genvnone -genv LIB /l -n 1 /bin/true"
+        );
     }
 
     #[test]
@@ -224,7 +234,10 @@ mod tests {
             (Family::Unknown, "--mpi other -x A=1 /bin/true", "-x"),
         ] {
             let what = words(family, line).unwrap_err();
-            assert!(what.starts_with(option) && what.ends_with("cannot be had from the launcher of Other 1.0"), "{what}");
+            assert!(
+                what.starts_with(option) && what.ends_with("cannot be had from the launcher of Other 1.0"),
+                "{what}"
+            );
         }
     }
 }

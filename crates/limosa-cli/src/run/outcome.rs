@@ -167,13 +167,16 @@ mod tests {
         assert_eq!(cause.code(), 139);
         assert_eq!(
             cause.message(Some(&who()), 4, 3).unwrap(),
-            "limosa: rank 2 (process 42, ./prog) was killed by signal 11 (SIGSEGV, segmentation fault); ending the other 3 ranks\n"
+            "limosa: rank 2 (process 42, ./prog) was killed by signal 11 (SIGSEGV, segmentation fault); ending the \
+             other 3 ranks\n"
         );
     }
 
     #[test]
     fn lack_of_memory_is_suspected_and_then_named() {
-        let hint = |out_of_memory| Cause::Signal { rank: 0, signal: libc::SIGKILL, out_of_memory }.message(Some(&who()), 2, 1).unwrap();
+        let hint = |out_of_memory| {
+            Cause::Signal { rank: 0, signal: libc::SIGKILL, out_of_memory }.message(Some(&who()), 2, 1).unwrap()
+        };
         assert!(hint(false).contains("may have run out of memory"));
         assert!(hint(true).contains("memory limit of this control group was reached"));
     }
@@ -190,6 +193,8 @@ mod tests {
     fn an_abort_shows_its_reason_and_never_succeeds() {
         let cause = Cause::Aborted(Abort { rank: 1, code: 256, message: "no fuel".into() });
         assert_eq!(cause.code(), 1);
-        assert!(cause.message(None, 2, 1).unwrap().starts_with("limosa: rank 1 aborted the job with code 256: no fuel"));
+        assert!(
+            cause.message(None, 2, 1).unwrap().starts_with("limosa: rank 1 aborted the job with code 256: no fuel")
+        );
     }
 }

@@ -1,11 +1,13 @@
 //! Output of the ranks: lines in, lines out.
 //!
-//! - [`Lines`] (pure) cuts what ranks write into lines, so that lines of different ranks never mix, and puts tags before them;
-//! - [`Sink`] is our stdout or stderr with a thread that writes to it, so that a reader who pauses never stops the launcher itself.
+//! - [`Lines`] (pure) cuts what ranks write into lines, so that lines of different ranks never mix, and puts tags
+//!   before them;
+//! - [`Sink`] is our stdout or stderr with a thread that writes to it, so that a reader who pauses never stops the
+//!   launcher itself.
 //!
-//! An unfinished line is held until it is finished, its stream ends, or it is [`LONG`]; on a terminal, or with one rank only, just for a
-//! moment, because it may be a prompt or a progress bar. If another rank writes in the middle of a line that was shown early, a line break
-//! comes first.
+//! An unfinished line is held until it is finished, its stream ends, or it is [`LONG`]; on a terminal, or with one rank
+//! only, just for a moment, because it may be a prompt or a progress bar. If another rank writes in the middle of a
+//! line that was shown early, a line break comes first.
 
 use std::collections::VecDeque;
 use std::io::{self, IsTerminal, Write};
@@ -38,8 +40,8 @@ struct Stream {
 }
 
 impl Lines {
-    /// For `ranks` ranks with up to two streams each; stream `s` is one of rank `s % ranks`. `tagged`: begin each line with `[rank]`.
-    /// `eager`: do not hold unfinished lines for long.
+    /// For `ranks` ranks with up to two streams each; stream `s` is one of rank `s % ranks`. `tagged`: begin each line
+    /// with `[rank]`. `eager`: do not hold unfinished lines for long.
     pub fn new(ranks: usize, tagged: bool, eager: bool) -> Lines {
         Lines { ranks, streams: vec![Stream::default(); 2 * ranks], tagged, eager, open: None }
     }
@@ -157,7 +159,9 @@ impl Sink {
     pub fn start(fd: OwnedFd, wake: impl Fn() + Send + 'static) -> io::Result<Sink> {
         let shared = Arc::new(Shared { queue: Mutex::default(), changed: Condvar::new() });
         let theirs = shared.clone();
-        let writer = std::thread::Builder::new().name("limosa-out".into()).spawn(move || write_loop(fd.into(), &theirs, wake))?;
+        let writer = std::thread::Builder::new()
+            .name("limosa-out".into())
+            .spawn(move || write_loop(fd.into(), &theirs, wake))?;
         Ok(Sink { shared, writer: Some(writer) })
     }
 
@@ -309,7 +313,16 @@ mod tests {
     proptest! {
         #[test]
         fn every_byte_comes_out_in_order_and_lines_stay_whole(
-            writes in proptest::collection::vec((0usize..3, proptest::collection::vec(prop_oneof![4 => 97u8..100, 1 => Just(b'\n'), 1 => Just(255u8)], 0..12)), 0..40)
+            writes in proptest::collection::vec(
+                (
+                    0usize..3,
+                    proptest::collection::vec(
+                        prop_oneof![4 => 97u8..100, 1 => Just(b'\n'), 1 => Just(255u8)],
+                        0..12,
+                    ),
+                ),
+                0..40,
+            ),
         ) {
             let (mut lines, mut out, now) = (Lines::new(3, true, false), Vec::new(), Instant::now());
             let mut sent: [Vec<u8>; 3] = Default::default();
@@ -326,7 +339,11 @@ mod tests {
             }
             for (rank, stream) in sent.iter().enumerate() {
                 let tag = format!("[{rank}] ").into_bytes();
-                let got: Vec<u8> = out.split_inclusive(|b| *b == b'\n').filter(|l| l.starts_with(&tag)).flat_map(|l| l[tag.len()..].to_vec()).collect();
+                let got: Vec<u8> = out
+                    .split_inclusive(|b| *b == b'\n')
+                    .filter(|l| l.starts_with(&tag))
+                    .flat_map(|l| l[tag.len()..].to_vec())
+                    .collect();
                 prop_assert_eq!(&got, stream);
             }
         }

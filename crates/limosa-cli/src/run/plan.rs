@@ -56,8 +56,8 @@ fn unusable<T>(what: impl Into<String>, hint: impl Into<Option<String>>) -> Resu
     Err(Unusable { what: what.into(), hint: hint.into() })
 }
 
-/// What Python does with a script: `limosa.run_script` marks the traceback of an uncaught exception with the rank and ends the job; a
-/// Python that has no such package runs the script plainly.
+/// What Python does with a script: `limosa.run_script` marks the traceback of an uncaught exception with the rank and
+/// ends the job; a Python that has no such package runs the script plainly.
 const RUN_SCRIPT: &str = "\
 import sys
 if sys.path[:1] == ['']: del sys.path[0]
@@ -96,7 +96,9 @@ fn app(section: &Options, all: &[Options]) -> Result<App> {
         match fs::metadata(dir) {
             Ok(meta) if meta.is_dir() => {}
             Ok(_) => return unusable(format!("the working directory {} is not a directory", dir.display()), None),
-            Err(error) => return unusable(format!("cannot use the working directory {}: {error}", dir.display()), None),
+            Err(error) => {
+                return unusable(format!("cannot use the working directory {}: {error}", dir.display()), None);
+            }
         }
     }
     let (clear_env, env) = variables(section, all)?;
@@ -113,7 +115,14 @@ fn app(section: &Options, all: &[Options]) -> Result<App> {
         };
         let words = ["-c".into(), RUN_SCRIPT.into(), program.into_os_string()];
         let args = words.into_iter().chain(args.iter().cloned()).collect();
-        return Ok(App { name: python.clone().into_os_string(), program: python, args, env, clear_env, wdir: section.wdir.clone() });
+        return Ok(App {
+            name: python.clone().into_os_string(),
+            program: python,
+            args,
+            env,
+            clear_env,
+            wdir: section.wdir.clone(),
+        });
     }
     if rustix::fs::access(&program, Access::EXEC_OK).is_err() {
         let hint = format!("make it executable with `chmod +x {}`, or name its interpreter", program.display());
@@ -122,7 +131,8 @@ fn app(section: &Options, all: &[Options]) -> Result<App> {
     Ok(App { program, name, args: args.to_vec(), env, clear_env, wdir: section.wdir.clone() })
 }
 
-/// The file that `name` means: searched for in PATH if it is a bare name, else seen from the working directory of the ranks.
+/// The file that `name` means: searched for in PATH if it is a bare name, else seen from the working directory of the
+/// ranks.
 fn find_program(name: &OsStr, wdir: Option<&Path>, path: &OsStr) -> Result<PathBuf> {
     let given = Path::new(name);
     if name.as_bytes().contains(&b'/') {
@@ -134,7 +144,8 @@ fn find_program(name: &OsStr, wdir: Option<&Path>, path: &OsStr) -> Result<PathB
             Err(error) => unusable(format!("cannot run {}: {error}", given.display()), None),
         };
     }
-    let candidates: Vec<PathBuf> = std::env::split_paths(path).map(|dir| dir.join(given)).filter(|file| file.is_file()).collect();
+    let candidates: Vec<PathBuf> =
+        std::env::split_paths(path).map(|dir| dir.join(given)).filter(|file| file.is_file()).collect();
     let executable = candidates.iter().find(|file| rustix::fs::access(*file, Access::EXEC_OK).is_ok());
     if let Some(file) = executable {
         return absolute(file);
@@ -154,7 +165,8 @@ fn find_program(name: &OsStr, wdir: Option<&Path>, path: &OsStr) -> Result<PathB
     unusable(format!("there is no program `{}` {place}", given.display()), None)
 }
 
-/// True if a script may be executed and its first line names an interpreter; without that line a shell would take it for its own.
+/// True if a script may be executed and its first line names an interpreter; without that line a shell would take it
+/// for its own.
 fn says_how_to_run(script: &Path) -> bool {
     let mut start = [0; 2];
     let begins_so = fs::File::open(script).and_then(|mut file| file.read_exact(&mut start)).is_ok() && start == *b"#!";
@@ -189,7 +201,9 @@ fn variables(section: &Options, all: &[Options]) -> Result<(bool, Vec<(OsString,
             let bytes = word.as_bytes();
             match bytes.iter().position(|b| *b == b'=') {
                 Some(0) => return unusable(format!("`-x {}` has no variable name", word.display()), None),
-                Some(at) => env.push((OsStr::from_bytes(&bytes[..at]).into(), OsStr::from_bytes(&bytes[at + 1..]).into())),
+                Some(at) => {
+                    env.push((OsStr::from_bytes(&bytes[..at]).into(), OsStr::from_bytes(&bytes[at + 1..]).into()))
+                }
                 None => env.extend(std::env::var_os(word).map(|value| (word.clone(), value))),
             }
         }
@@ -209,7 +223,8 @@ fn variables(section: &Options, all: &[Options]) -> Result<(bool, Vec<(OsString,
 pub fn complaints(plan: &Plan) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     for app in &plan.apps {
-        let inherited = std::env::vars_os().filter(|(name, _)| !app.clear_env && !app.env.iter().any(|(own, _)| own == name));
+        let inherited =
+            std::env::vars_os().filter(|(name, _)| !app.clear_env && !app.env.iter().any(|(own, _)| own == name));
         let (_, complaints) = config::parse(inherited.chain(app.env.iter().cloned()));
         for complaint in complaints {
             if !all.contains(&complaint) {
@@ -229,7 +244,8 @@ fn check_hosts(section: &Options) -> Result<()> {
             Ok(text) => text,
             Err(error) => return unusable(format!("cannot read the host file {}: {error}", file.display()), None),
         };
-        let lines = text.lines().map(|line| line.split('#').next().unwrap_or("").trim()).filter(|line| !line.is_empty());
+        let lines =
+            text.lines().map(|line| line.split('#').next().unwrap_or("").trim()).filter(|line| !line.is_empty());
         hosts.extend(lines.filter_map(|line| line.split_whitespace().next()).map(str::to_owned));
     }
     let uname = rustix::system::uname();
@@ -254,7 +270,9 @@ fn without_slots(entry: &str) -> &str {
 fn is_here(host: &str, own: &str) -> bool {
     let short = |name: &str| name.split('.').next().unwrap_or("").to_ascii_lowercase();
     let is_address = host.parse::<std::net::IpAddr>().is_ok();
-    matches!(host, "localhost" | "127.0.0.1" | "::1") || host.eq_ignore_ascii_case(own) || (!is_address && short(host) == short(own))
+    matches!(host, "localhost" | "127.0.0.1" | "::1")
+        || host.eq_ignore_ascii_case(own)
+        || (!is_address && short(host) == short(own))
 }
 
 #[cfg(test)]
@@ -279,7 +297,9 @@ mod tests {
     #[test]
     fn global_variables_reach_all_sections_and_local_ones_win() {
         let plan = plan_of(&["-genv", "A", "1", "-env", "A", "2", "true", ":", "-x", "B=3=4", "true"]).unwrap();
-        let value = |app: usize, name: &str| plan.apps[app].env.iter().rev().find(|(n, _)| n == name).map(|(_, v)| v.to_str().unwrap());
+        let value = |app: usize, name: &str| {
+            plan.apps[app].env.iter().rev().find(|(n, _)| n == name).map(|(_, v)| v.to_str().unwrap())
+        };
         assert_eq!((value(0, "A"), value(0, "B")), (Some("2"), Some("3=4")));
         assert_eq!((value(1, "A"), value(1, "B")), (Some("1"), Some("3=4")));
     }
@@ -300,7 +320,10 @@ mod tests {
         says(&["-host", "far-away.example", "true"], "`far-away.example` is not this machine");
         says(&["-hostfile", "/no/such", "true"], "cannot read the host file /no/such");
         says(&["-n", "2", "--stdin", "2", "true"], "--stdin names rank 2, but the job has 2 ranks");
-        says(&["-n", "65536", "true", ":", "-n", "2", "true"], "the job would have 65538 ranks, but 65536 are the most");
+        says(
+            &["-n", "65536", "true", ":", "-n", "2", "true"],
+            "the job would have 65538 ranks, but 65536 are the most",
+        );
         says(&["-x", "=1", "true"], "has no variable name");
     }
 

@@ -13,8 +13,8 @@ use crate::sys;
 
 /// The process of one rank.
 ///
-/// When it has ended it stays a zombie until [`Rank::reap`], so that its number, which is also that of its process group, cannot come to mean
-/// other processes while the launcher may still send signals to it.
+/// When it has ended it stays a zombie until [`Rank::reap`], so that its number, which is also that of its process
+/// group, cannot come to mean other processes while the launcher may still send signals to it.
 pub struct Rank {
     /// Process id, and id of the process group.
     pub pid: u32,
@@ -40,8 +40,16 @@ pub enum Ended {
 }
 
 impl Rank {
-    /// Starts the process of `rank`: in a process group of its own, tied to the life of the launcher, with the job's segment open.
-    pub fn start(app: &App, rank: u32, board: &Board, segment: BorrowedFd<'_>, stdin: Stdio, terminal: bool) -> io::Result<Rank> {
+    /// Starts the process of `rank`: in a process group of its own, tied to the life of the launcher, with the job's
+    /// segment open.
+    pub fn start(
+        app: &App,
+        rank: u32,
+        board: &Board,
+        segment: BorrowedFd<'_>,
+        stdin: Stdio,
+        terminal: bool,
+    ) -> io::Result<Rank> {
         let launcher = std::process::id();
         let segment = segment.as_raw_fd();
         let mut command = Command::new(&app.program);
@@ -54,7 +62,10 @@ impl Rank {
             command.env("PYTHONUNBUFFERED", "1");
         }
         command.envs(app.env.iter().map(|(name, value)| (name, value)));
-        command.env(ENV_ID, format!("{:016x}", board.id())).env(ENV_PID, launcher.to_string()).env(ENV_FD, segment.to_string());
+        command
+            .env(ENV_ID, format!("{:016x}", board.id()))
+            .env(ENV_PID, launcher.to_string())
+            .env(ENV_FD, segment.to_string());
         command.env(ENV_RANK, rank.to_string()).env(ENV_SIZE, board.size().to_string());
         if let Some(dir) = &app.wdir {
             command.current_dir(dir);
@@ -84,8 +95,8 @@ impl Rank {
         }
     }
 
-    /// Looks who has claimed the rank. If it is not the process that we started, keeps an eye on that one too, and returns its id if it has
-    /// ended already.
+    /// Looks who has claimed the rank. If it is not the process that we started, keeps an eye on that one too, and
+    /// returns its id if it has ended already.
     pub fn look_for_claim(&mut self, claimed: Option<u32>) -> Option<u32> {
         let pid = claimed.filter(|_| !self.seen_claim)?;
         self.seen_claim = true;

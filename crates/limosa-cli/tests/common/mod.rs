@@ -75,7 +75,10 @@ pub fn wait(mut child: Child) -> Output {
             Some(status) => break status,
             None if Instant::now() > deadline => {
                 let _ = child.kill();
-                panic!("limosa did not end; stderr so far: {}", String::from_utf8_lossy(&err.join().unwrap_or_default()));
+                panic!(
+                    "limosa did not end; stderr so far: {}",
+                    String::from_utf8_lossy(&err.join().unwrap_or_default())
+                );
             }
             None => std::thread::sleep(Duration::from_millis(5)),
         }
@@ -92,7 +95,8 @@ pub fn until(what: &str, mut condition: impl FnMut() -> bool) {
     }
 }
 
-/// A value that marks all processes of one test: put it into a variable of the job, then look for survivors with [`survivors`].
+/// A value that marks all processes of one test: put it into a variable of the job, then look for survivors with
+/// [`survivors`].
 pub struct Mark(String);
 
 impl Mark {
@@ -107,11 +111,14 @@ impl Mark {
 
     /// The processes that carry the mark and have not ended.
     pub fn survivors(&self) -> Vec<u32> {
-        let pids =
-            std::fs::read_dir("/proc").expect("/proc is there").flatten().filter_map(|e| e.file_name().to_str()?.parse::<u32>().ok());
+        let pids = std::fs::read_dir("/proc")
+            .expect("/proc is there")
+            .flatten()
+            .filter_map(|e| e.file_name().to_str()?.parse::<u32>().ok());
         let carries = |pid: &u32| {
             // A process that has ended but was not waited for has no environment any more.
-            std::fs::read(format!("/proc/{pid}/environ")).is_ok_and(|raw| raw.split(|b| *b == 0).any(|word| word == self.0.as_bytes()))
+            std::fs::read(format!("/proc/{pid}/environ"))
+                .is_ok_and(|raw| raw.split(|b| *b == 0).any(|word| word == self.0.as_bytes()))
         };
         pids.filter(carries).collect()
     }
@@ -133,6 +140,7 @@ pub fn script(dir: &tempfile::TempDir, name: &str, text: &str, executable: bool)
     use std::os::unix::fs::PermissionsExt;
     let path = dir.path().join(name);
     std::fs::write(&path, text).expect("the script is written");
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(if executable { 0o755 } else { 0o644 })).expect("its mode is set");
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(if executable { 0o755 } else { 0o644 }))
+        .expect("its mode is set");
     path
 }

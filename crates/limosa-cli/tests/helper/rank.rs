@@ -1,4 +1,5 @@
-//! A rank for tests: it attaches to its job and plays the part that its arguments describe, without any message passing.
+//! A rank for tests: it attaches to its job and plays the part that its arguments describe, without any message
+//! passing.
 //!
 //! Each argument is a step, `name` or `name:detail:detail`; with `R=` before it, only rank R takes it.
 
@@ -29,8 +30,13 @@ fn take(job: &'static Job, seat: Seat<'static>, step: &str) {
     let parts: Vec<&str> = step.split(':').collect();
     let detail = |i: usize| parts.get(i).copied().unwrap_or("");
     let number = |i: usize| detail(i).parse::<f64>().unwrap_or(0.0);
-    let pause =
-        |i: usize| std::thread::sleep(if detail(i).is_empty() { Duration::from_secs(600) } else { Duration::from_secs_f64(number(i)) });
+    let pause = |i: usize| {
+        std::thread::sleep(if detail(i).is_empty() {
+            Duration::from_secs(600)
+        } else {
+            Duration::from_secs_f64(number(i))
+        })
+    };
     let peer = match detail(1) {
         "any" => Peer::Any,
         "all" => Peer::Members,
@@ -48,13 +54,7 @@ fn take(job: &'static Job, seat: Seat<'static>, step: &str) {
         "sleep" => pause(1),
         "exit" => std::process::exit(number(1) as i32),
         "abort" => job.abort(number(1) as i32, detail(2)),
-        "segv" => {
-            // SAFETY: this is meant to end the process. Rust's own handler, which looks for stack overflows, would survive it.
-            unsafe {
-                libc::signal(libc::SIGSEGV, libc::SIG_DFL);
-                libc::raise(libc::SIGSEGV);
-            }
-        }
+        "segv" => crash(),
         "print" => println!("{}", detail(1)),
         "prompt" => {
             print!("{}", detail(1));
@@ -76,12 +76,23 @@ fn take(job: &'static Job, seat: Seat<'static>, step: &str) {
             });
             std::thread::sleep(Duration::from_millis(50));
         }
-        "child" => {
-            // A program that this rank starts, and that happens to use MPI itself.
-            let exe = std::env::current_exe().expect("this program has a path");
-            let status = std::process::Command::new(exe).arg("who").status().expect("the child starts");
-            assert!(status.success());
-        }
+        "child" => run_child(),
         other => panic!("there is no step `{other}`"),
     }
+}
+
+/// Ends the process by SIGSEGV.
+fn crash() {
+    // SAFETY: this is meant to end the process. Rust's own handler, which looks for stack overflows, would survive it.
+    unsafe {
+        libc::signal(libc::SIGSEGV, libc::SIG_DFL);
+        libc::raise(libc::SIGSEGV);
+    }
+}
+
+/// Runs a program that this rank starts, and that happens to use MPI itself.
+fn run_child() {
+    let exe = std::env::current_exe().expect("this program has a path");
+    let status = std::process::Command::new(exe).arg("who").status().expect("the child starts");
+    assert!(status.success());
 }

@@ -1,5 +1,6 @@
-//! Gather to all of short contributions in few steps (Bruck and others, 1997): the number of contributions that a rank has doubles in every
-//! step, for any number of ranks. They are collected as plain bytes, a rank's own first, and put in their places at the end.
+//! Gather to all of short contributions in few steps (Bruck and others, 1997): the number of contributions that a rank
+//! has doubles in every step, for any number of ranks. They are collected as plain bytes, a rank's own first, and put
+//! in their places at the end.
 //!
 //! Cost for contributions of n bytes: ceil(log2 p) a + (p - 1) n b, and p n bytes copied.
 
@@ -14,7 +15,8 @@ pub(crate) fn plan(s: &mut Schedule, send: Option<&Buffer>, receive: &Blocks) ->
     let bytes = receive.bytes(rank);
     let start = s.temporary(size * bytes)?;
     // SAFETY: inside the temporary memory, which has room for all ranks.
-    let part = |first: usize, ranks: usize| unsafe { Region::contiguous(start.wrapping_add(first * bytes), ranks * bytes) };
+    let part =
+        |first: usize, ranks: usize| unsafe { Region::contiguous(start.wrapping_add(first * bytes), ranks * bytes) };
     match send {
         Some(send) => {
             s.copy(send.region(), receive.region(rank))?;

@@ -12,7 +12,8 @@ use super::shared::{self, Kind};
 use super::{Call, Plan, Recorder, Schedule, composed};
 use limosa_mpi::error::Result;
 
-/// Gives all ranks all contributions, of any length (`MPI_Allgather`, `MPI_Allgatherv`). `send` is `None` for `MPI_IN_PLACE`.
+/// Gives all ranks all contributions, of any length (`MPI_Allgather`, `MPI_Allgatherv`). `send` is `None` for
+/// `MPI_IN_PLACE`.
 ///
 /// # Errors
 /// As for [`plan`], and errors of the machine.
@@ -32,13 +33,16 @@ pub fn run(call: &Call<'_>, send: Option<&Buffer>, receive: &Blocks) -> Result<(
 pub fn background(call: &Call<'_>, send: Option<&Buffer>, receive: &Blocks) -> Result<Plan> {
     check(send, receive, call.rank())?;
     match call.mailbox_use_to_move(Kind::Allgather, receive.most_bytes(call.size())) {
-        Some(mailbox_use) => one_step::allgather(Recorder::new(Kind::Allgather, call, mailbox_use.limits), send, receive)
-            .map(|exchange| Plan::at(mailbox_use, exchange)),
+        Some(mailbox_use) => {
+            one_step::allgather(Recorder::new(Kind::Allgather, call, mailbox_use.limits), send, receive)
+                .map(|exchange| Plan::at(mailbox_use, exchange))
+        }
         None => plan(call, send, receive).map(Plan::from),
     }
 }
 
-/// Plans that all ranks get all contributions, of any length (`MPI_Allgather`, `MPI_Allgatherv`). `send` is `None` for `MPI_IN_PLACE`.
+/// Plans that all ranks get all contributions, of any length (`MPI_Allgather`, `MPI_Allgatherv`). `send` is `None` for
+/// `MPI_IN_PLACE`.
 ///
 /// # Errors
 /// `MPI_ERR_BUFFER`, `MPI_ERR_TRUNCATE`, `MPI_ERR_COUNT`, `MPI_ERR_NO_MEM`.

@@ -1,6 +1,7 @@
 //! Gather to all around a ring: every rank passes on to the next one what it has just got from the one before.
 //!
-//! Cost for contributions of n bytes: (p - 1) (a + n b). More steps than an exchange, but a rank talks to two others only.
+//! Cost for contributions of n bytes: (p - 1) (a + n b). More steps than an exchange, but a rank talks to two others
+//! only.
 
 use crate::Schedule;
 use crate::buffer::{Blocks, Buffer};

@@ -43,13 +43,16 @@ pub fn background(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, op: 
     let input = check(send, receive, op)?;
     let bytes = input.bytes();
     match call.mailbox_use_to_combine(Kind::Allreduce, bytes, op) {
-        Some(mailbox_use) => Exchange::reduction(Kind::Allreduce, mailbox_use.limits, op, input, call.size(), 0..bytes, Some(receive))
-            .map(|exchange| Plan::at(mailbox_use, exchange)),
+        Some(mailbox_use) => {
+            Exchange::reduction(Kind::Allreduce, mailbox_use.limits, op, input, call.size(), 0..bytes, Some(receive))
+                .map(|exchange| Plan::at(mailbox_use, exchange))
+        }
         None => plan(call, send, receive, op).map(Plan::from),
     }
 }
 
-/// Plans that all ranks get the operands of all ranks combined, bit by bit the same. `send` is `None` for `MPI_IN_PLACE`.
+/// Plans that all ranks get the operands of all ranks combined, bit by bit the same. `send` is `None` for
+/// `MPI_IN_PLACE`.
 ///
 /// # Errors
 /// `MPI_ERR_OP`, `MPI_ERR_BUFFER`, `MPI_ERR_NO_MEM`.

@@ -1,8 +1,9 @@
-//! Reduce to all by recursive doubling: in step k pairs of ranks 2^k apart exchange partial results and combine them, the lower rank's on the
-//! left on both sides. Partial results cover neighbouring ranks, so that the order is that of the ranks.
+//! Reduce to all by recursive doubling: in step k pairs of ranks 2^k apart exchange partial results and combine them,
+//! the lower rank's on the left on both sides. Partial results cover neighbouring ranks, so that the order is that of
+//! the ranks.
 //!
-//! With p not a power of two, as many ranks as there are too many first add their operand to that of their next neighbour and get the result at
-//! the end.
+//! With p not a power of two, as many ranks as there are too many first add their operand to that of their next
+//! neighbour and get the result at the end.
 //!
 //! Cost for n bytes: log2 p (a + n b + n g), and 2 (a + n b) + n g more if p is not a power of two.
 
@@ -24,8 +25,8 @@ pub(crate) fn plan(s: &mut Schedule, input: &Buffer, result: &Buffer) -> Result<
     let place = if rank < 2 * excess { rank / 2 } else { rank - excess };
     let rank_at = |place: usize| if place < excess { 2 * place + 1 } else { place + excess };
 
-    // A partner's operand from above is combined into the memory that it arrived in, `mine op theirs`, and the two buffers change roles. The
-    // first role is chosen so that the last one leaves the result where it is wanted.
+    // A partner's operand from above is combined into the memory that it arrived in, `mine op theirs`, and the two
+    // buffers change roles. The first role is chosen so that the last one leaves the result where it is wanted.
     let changes = (0..places.ilog2()).filter(|step| place >> step & 1 == 0).count();
     let mut mine = result.clone();
     let mut theirs = if size > 1 { s.elements(input.count, &input.datatype)? } else { result.clone() };

@@ -1,4 +1,5 @@
-//! Reduce of large operands to all: every rank combines one slice of everybody's operand, then all exchange the slices of the result.
+//! Reduce of large operands to all: every rank combines one slice of everybody's operand, then all exchange the slices
+//! of the result.
 //!
 //! Every element is combined by one rank only, in rank order, so that all ranks get the same bits.
 //!

@@ -1,5 +1,5 @@
-//! All to all (MPI-5 section 6.8): `MPI_Alltoall`, `MPI_Alltoallv` and `MPI_Alltoallw` differ in how the program describes the blocks, not in
-//! what happens to them.
+//! All to all (MPI-5 section 6.8): `MPI_Alltoall`, `MPI_Alltoallv` and `MPI_Alltoallw` differ in how the program
+//! describes the blocks, not in what happens to them.
 
 use super::buffer::{Blocks, check_apart};
 use super::exchange::Messages;

@@ -59,8 +59,8 @@ impl Limits {
         }
     }
 
-    /// A part for each rank; of those that others get none goes by message that is not longer than `longest`. With `in_place` others write to
-    /// their places.
+    /// A part for each rank; of those that others get none goes by message that is not longer than `longest`. With
+    /// `in_place` others write to their places.
     fn parts(self, blocks: &Blocks, size: usize, me: usize, in_place: bool) -> Result<Contribution> {
         let even = (self.most == usize::MAX).then(|| blocks.bytes(me));
         let parts = Parts { even, blocks: blocks.clone(), most: self.longest_part(size) };
@@ -121,8 +121,8 @@ impl Exchange {
         Exchange { kind, contribution, intake, by_program: false, own: None, by_messages: None }
     }
 
-    /// The operands of the first `ranks` ranks combined; `part` of that comes to `into`, if this rank gets any. What does not fit is lent, and a copy of
-    /// it where the result takes its place.
+    /// The operands of the first `ranks` ranks combined; `part` of that comes to `into`, if this rank gets any. What
+    /// does not fit is lent, and a copy of it where the result takes its place.
     ///
     /// # Errors
     /// `MPI_ERR_NO_MEM`.
@@ -138,8 +138,11 @@ impl Exchange {
         let region = input.region();
         let in_place = into.is_some_and(|into| into.base == input.base);
         let is_lent = region.len() > limits.most;
-        let contribution =
-            if is_lent { Contribution::Lent(Box::new(LentBuffer::of_block(region, in_place)?)) } else { Contribution::Block(region) };
+        let contribution = if is_lent {
+            Contribution::Lent(Box::new(LentBuffer::of_block(region, in_place)?))
+        } else {
+            Contribution::Block(region)
+        };
         let intake = match into {
             Some(into) if ranks > 0 => {
                 let operands = Operands { op: op.clone(), like: input.clone(), ranks };
@@ -167,13 +170,14 @@ impl Exchange {
 impl Parts {
     /// Bytes of a table and of the parts for others that are left with it. A table is in a slot, however short.
     fn table_bytes(&self, size: usize, me: usize) -> usize {
-        let near = (0..size).filter(|rank| *rank != me).map(|rank| self.blocks.bytes(rank)).filter(|len| *len <= self.most);
+        let near =
+            (0..size).filter(|rank| *rank != me).map(|rank| self.blocks.bytes(rank)).filter(|len| *len <= self.most);
         near.fold(size * LINE, usize::saturating_add).max(BODY_BYTES + 1)
     }
 }
 
-/// The executor of one-step algorithms in the background ([`crate::one_step`]): records what is left and what is taken, and has go by message what is too
-/// long for that, between ranks that both know it.
+/// The executor of one-step algorithms in the background ([`crate::one_step`]): records what is left and what is taken,
+/// and has go by message what is too long for that, between ranks that both know it.
 pub(crate) struct Recorder {
     member: Member,
     limits: Limits,
@@ -182,7 +186,11 @@ pub(crate) struct Recorder {
 
 impl Recorder {
     pub(crate) fn new(kind: Kind, member: impl Into<Member>, limits: Limits) -> Recorder {
-        Recorder { member: member.into(), limits, exchange: Exchange::new(kind, Contribution::Nothing, Intake::Nothing) }
+        Recorder {
+            member: member.into(),
+            limits,
+            exchange: Exchange::new(kind, Contribution::Nothing, Intake::Nothing),
+        }
     }
 
     fn by_messages(&mut self) -> &mut Schedule {

@@ -1,8 +1,10 @@
-//! Lent buffers: bytes that are too many for a mailbox stay in the memory of the rank that has them, and others read them there.
+//! Lent buffers: bytes that are too many for a mailbox stay in the memory of the rank that has them, and others read
+//! them there.
 //!
-//! What does not lie in one block is copied into one, and so is what others are going to overwrite. A rank that lends is done when all have
-//! finished the operation. If that takes long it asks them to ([`BackgroundOp::start`](super::BackgroundOp::start) sets an alarm), because they may have nothing
-//! else to do in the library.
+//! What does not lie in one block is copied into one, and so is what others are going to overwrite. A rank that lends
+//! is done when all have finished the operation. If that takes long it asks them to
+//! ([`BackgroundOp::start`](super::BackgroundOp::start) sets an alarm), because they may have nothing else to do in the
+//! library.
 
 use limosa_base::clock;
 use limosa_base::slots::BODY_BYTES;
@@ -24,10 +26,11 @@ pub(super) const CHUNK_BYTES: usize = 64 << 10;
 /// How long to wait for another member to join the job, to see whether its memory can be read.
 const PATIENCE_NS: u64 = 1_000_000_000;
 
-/// Whether the memory of the other members can be read, as far as can be known. The members are processes of one job, so that what holds for one
-/// of them holds for all; at least one must have joined.
+/// Whether the memory of the other members can be read, as far as can be known. The members are processes of one job,
+/// so that what holds for one of them holds for all; at least one must have joined.
 pub(super) fn works(engine: &Engine, peers: &[Peer], me: usize) -> bool {
-    let joined = || peers.iter().enumerate().filter(|(rank, peer)| *rank != me && engine.expect_host_memory().pid(**peer) != 0);
+    let joined =
+        || peers.iter().enumerate().filter(|(rank, peer)| *rank != me && engine.expect_host_memory().pid(**peer) != 0);
     let end = clock::now_ns() + PATIENCE_NS;
     while joined().next().is_none() && clock::now_ns() < end {
         std::thread::sleep(std::time::Duration::from_micros(50));
@@ -49,7 +52,8 @@ enum What {
     Parts { blocks: Blocks, copy_all: bool },
 }
 
-// SAFETY: the addresses are those of memory that the lent buffer owns, and of buffers that the program leaves to the operation until it has ended.
+// SAFETY: the addresses are those of memory that the lent buffer owns, and of buffers that the program leaves to the
+// operation until it has ended.
 unsafe impl Send for LentBuffer {}
 // SAFETY: as above; the copies are made by one thread, before anybody is told where they are.
 unsafe impl Sync for LentBuffer {}
@@ -70,8 +74,9 @@ impl LentBuffer {
     /// `MPI_ERR_NO_MEM`.
     pub(super) fn of_parts(blocks: Blocks, size: usize, me: usize, in_place: bool) -> Result<LentBuffer> {
         let others = (0..size).filter(|rank| *rank != me).map(|rank| blocks.region(rank));
-        let copied =
-            others.filter(|region| in_place || region.as_contiguous().is_none()).fold(0, |all, region| region.len().saturating_add(all));
+        let copied = others
+            .filter(|region| in_place || region.as_contiguous().is_none())
+            .fold(0, |all, region| region.len().saturating_add(all));
         LentBuffer::new(What::Parts { blocks, copy_all: in_place }, copied)
     }
 
@@ -89,7 +94,8 @@ impl LentBuffer {
         }
     }
 
-    /// Makes the copies and says where everything is. Whoever calls has this to itself, and the copies of an earlier time are not in use.
+    /// Makes the copies and says where everything is. Whoever calls has this to itself, and the copies of an earlier
+    /// time are not in use.
     pub(super) fn post(&self, mailboxes: &Mailboxes, pending: &mut Pending, number: u64, kind: Kind) {
         match &self.what {
             What::Block { region, copy } => {
@@ -132,7 +138,8 @@ pub(super) fn read_lent(engine: &Engine, peer: Peer, rank: usize, address: u64, 
     let pull = |address, to: *mut u8, len| {
         let (mut local, mut remote) = ([slice(to as u64, len)], [slice(address, len)]);
         // SAFETY: memory of this many bytes that nobody else uses: the program's buffer, or scratch memory.
-        unsafe { engine.expect_peer_memory().read(peer, &mut local, &mut remote) }.map_err(|error| failed(rank, len, &error))
+        unsafe { engine.expect_peer_memory().read(peer, &mut local, &mut remote) }
+            .map_err(|error| failed(rank, len, &error))
     };
     if let Some(start) = into.as_contiguous() {
         return pull(address, start, into.len());
@@ -152,7 +159,8 @@ fn failed(rank: usize, len: usize, error: &std::io::Error) -> Error {
     Error::new(
         limosa_mpi::consts::MPI_ERR_OTHER,
         format!(
-            "{len} bytes of rank {rank}'s buffer cannot be read from here ({error}); LIMOSA_CMA=0 copies through shared memory instead"
+            "{len} bytes of rank {rank}'s buffer cannot be read from here ({error}); LIMOSA_CMA=0 copies through \
+             shared memory instead"
         ),
     )
 }

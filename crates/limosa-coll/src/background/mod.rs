@@ -1,36 +1,41 @@
-//! Non-blocking and persistent collectives straight in shared memory, where all members of a communicator share a machine.
+//! Non-blocking and persistent collectives straight in shared memory, where all members of a communicator share a
+//! machine.
 //!
-//! Each rank has a *mailbox*. It puts what it contributes there when it calls, and reads the others' mailboxes when it looks: in a wait, in a test, or
-//! when a rank needs the room. No rank needs another rank's processor after that rank's call, so that operations complete while all ranks compute.
-//! Data that are too large for a mailbox are lent, if they are only to be moved and the memory of others can be read: the mailbox then says where they
-//! are. Other operations that are too large go by messages ([`super::run`]).
+//! Each rank has a *mailbox*. It puts what it contributes there when it calls, and reads the others' mailboxes when it
+//! looks: in a wait, in a test, or when a rank needs the room. No rank needs another rank's processor after that rank's
+//! call, so that operations complete while all ranks compute. Data that are too large for a mailbox are lent, if they
+//! are only to be moved and the memory of others can be read: the mailbox then says where they are. Other operations
+//! that are too large go by messages ([`super::run`]).
 //!
 //! ```text
 //! let mailbox_use = call.mailbox_use(bytes)?;           // the mailboxes, if so many bytes fit
-//! let exchange = one_step::bcast(Recorder::new(...), ...)?; // what this rank contributes, and what it receives; or Exchange::reduction
+//! // What this rank contributes, and what it receives; for reductions Exchange::reduction:
+//! let exchange = one_step::bcast(Recorder::new(...), ...)?;
 //! let operation = BackgroundOp::new(mailbox_use, exchange);
 //! operation.start();                                    // puts the contribution into this rank's mailbox
 //! operation.wait(...);                                  // reads the others': it is the operation of a request
 //! ```
 //!
-//! The mailboxes of a communicator's members are a [`SlotSegment`]. No message is needed to set one up: members find its memory by a name that all know
-//! ([`join_area`](limosa_p2p::HostMemory::join_area)). A communicator has a set for its non-blocking operations, each persistent operation has its own,
-//! because persistent operations may be started in different orders.
+//! The mailboxes of a communicator's members are a [`SlotSegment`]. No message is needed to set one up: members find
+//! its memory by a name that all know ([`join_area`](limosa_p2p::HostMemory::join_area)). A communicator has a set for
+//! its non-blocking operations, each persistent operation has its own, because persistent operations may be started in
+//! different orders.
 //!
 //! Contract
-//! - All ranks number the operations on a set of mailboxes alike, in the order of their calls; operations that do not use them count too.
-//! - Which operations use a set of mailboxes is decided by what all ranks know: bytes, or for lengths that two ranks know, the length of a part (see
-//!   `Exchange::by_messages`).
-//! - A note may take the place of an older one once all ranks have finished that operation. Until then what is to be left waits
-//!   (`BackgroundOp::hold_back`), without anybody being held up: the rank asks for room ([`Mailboxes::ask_for_room_if_needed`]); the others' threads that are in
-//!   the library, or their helpers,
-//!   finish what they can ([`Mailboxes::serve`]), and whoever makes the room has the waiting rank's helper use it. What runs a function of the program
-//!   they leave to the program's threads.
+//! - All ranks number the operations on a set of mailboxes alike, in the order of their calls; operations that do not
+//!   use them count too.
+//! - Which operations use a set of mailboxes is decided by what all ranks know: bytes, or for lengths that two ranks
+//!   know, the length of a part (see `Exchange::by_messages`).
+//! - A note may take the place of an older one once all ranks have finished that operation. Until then what is to be
+//!   left waits (`BackgroundOp::hold_back`), without anybody being held up: the rank asks for room
+//!   ([`Mailboxes::ask_for_room_if_needed`]); the others' threads that are in the library, or their helpers, finish
+//!   what they can ([`Mailboxes::serve`]), and whoever makes the room has the waiting rank's helper use it. What runs a
+//!   function of the program they leave to the program's threads.
 //! - Reductions combine as blocking ones do, from the highest rank to the lowest.
 //!
 //! | module | holds |
 //! |---|---|
-//! | `exchange` | what an operation leaves and gets, recorded from the description of a one-step algorithm, or of a reduction |
+//! | `exchange` | what an operation leaves and gets, recorded from a one-step algorithm or a reduction |
 //! | `operation` | an operation under way: posting, getting, waiting |
 //! | `lent` | bytes that stay in a rank's memory, where others read them |
 //! | `storage` | where bytes lie: slots and large slots |
@@ -121,7 +126,8 @@ struct Pending {
 }
 
 impl Mailboxes {
-    /// The mailboxes for a communicator's non-blocking operations; `None` where there is none, which all members find alike.
+    /// The mailboxes for a communicator's non-blocking operations; `None` where there is none, which all members find
+    /// alike.
     pub(super) fn for_all(comm: &Comm, engine: &Arc<Engine>) -> Option<Arc<Mailboxes>> {
         Mailboxes::join_on(comm, engine, FOR_ALL, SLOT_BYTES, LARGE_BYTES)
     }
@@ -130,11 +136,18 @@ impl Mailboxes {
     pub(super) fn for_persistent(comm: &Comm, number: u64, bytes: usize) -> Option<Arc<Mailboxes>> {
         let engine = comm.engine_if_any()?;
         let room = bytes.next_multiple_of(64);
-        let (slot_bytes, large_bytes) = if room <= SLOT_BYTES { (room, 0) } else { (0, room.next_multiple_of(4 << 10)) };
+        let (slot_bytes, large_bytes) =
+            if room <= SLOT_BYTES { (room, 0) } else { (0, room.next_multiple_of(4 << 10)) };
         Mailboxes::join_on(comm, engine, number, slot_bytes, large_bytes)
     }
 
-    fn join_on(comm: &Comm, engine: &Arc<Engine>, number: u64, slot_bytes: usize, large_bytes: usize) -> Option<Arc<Mailboxes>> {
+    fn join_on(
+        comm: &Comm,
+        engine: &Arc<Engine>,
+        number: u64,
+        slot_bytes: usize,
+        large_bytes: usize,
+    ) -> Option<Arc<Mailboxes>> {
         let peers = comm.world().shared_addresses(comm.group())?;
         Mailboxes::join(engine, mix(comm.coll_context(), number), peers, comm.rank() as usize, slot_bytes, large_bytes)
     }
@@ -159,10 +172,14 @@ impl Mailboxes {
         };
         let found = engine.expect_host_memory().join_area(name, size, wanted).ok()??;
         let slot_bytes = (found.about >> 1) as usize;
-        if slot_bytes > SLOT_BYTES || !slot_bytes.is_multiple_of(64) || found.bytes < SlotSegment::bytes(size, slot_bytes) {
+        if slot_bytes > SLOT_BYTES
+            || !slot_bytes.is_multiple_of(64)
+            || found.bytes < SlotSegment::bytes(size, slot_bytes)
+        {
             return None;
         }
-        let memory = engine.expect_host_memory().map_area::<Common>(found.place, SlotSegment::bytes(size, slot_bytes)).ok()?;
+        let memory =
+            engine.expect_host_memory().map_area::<Common>(found.place, SlotSegment::bytes(size, slot_bytes)).ok()?;
         let mailboxes = Arc::new(Mailboxes {
             engine: engine.clone(),
             name,
@@ -186,14 +203,16 @@ impl Mailboxes {
         self.slots.size()
     }
 
-    /// Whether ranks may lend what does not fit: all can read each other's memory. To be asked of a communicator's mailboxes.
+    /// Whether ranks may lend what does not fit: all can read each other's memory. To be asked of a communicator's
+    /// mailboxes.
     pub(super) fn lends(&self) -> bool {
         self.large().is_some_and(|large| large.can_lend)
     }
 
     /// Whether a rank can leave so many bytes at once.
     pub(super) fn can_hold(&self, bytes: usize) -> bool {
-        bytes <= self.slots.slot_bytes() || (bytes <= self.large_bytes && self.large().is_some_and(|large| bytes <= large.slot_bytes))
+        bytes <= self.slots.slot_bytes()
+            || (bytes <= self.large_bytes && self.large().is_some_and(|large| bytes <= large.slot_bytes))
     }
 
     /// Most bytes that a rank can leave at once.
@@ -203,7 +222,11 @@ impl Mailboxes {
 
     /// The large slots, made when they are first needed.
     fn large(&self) -> Option<&Large> {
-        self.large.get_or_init(|| Large::join(&self.engine, mix(self.name, LARGE), &self.peers, self.slots.me(), self.large_bytes)).as_ref()
+        self.large
+            .get_or_init(|| {
+                Large::join(&self.engine, mix(self.name, LARGE), &self.peers, self.slots.me(), self.large_bytes)
+            })
+            .as_ref()
     }
 
     /// Wakes whoever waits for what is the case now, after a change.
@@ -276,8 +299,8 @@ impl Mailboxes {
         }
     }
 
-    /// Has others finish what takes up the room that is needed here. They are told again in a while, in case that they were about to leave the
-    /// library.
+    /// Has others finish what takes up the room that is needed here. They are told again in a while, in case that they
+    /// were about to leave the library.
     #[cold]
     fn ask_others_for_room(&self) {
         fence::heavy();
@@ -337,8 +360,9 @@ impl Mailboxes {
         self.tell();
     }
 
-    /// Finishes what can be finished and posts what can be posted, because somebody here or elsewhere waits for the room; and says what this rank
-    /// wants to hear of so that it can go on with that. True if this rank wants the same of others.
+    /// Finishes what can be finished and posts what can be posted, because somebody here or elsewhere waits for the
+    /// room; and says what this rank wants to hear of so that it can go on with that. True if this rank wants the same
+    /// of others.
     #[cold]
     fn serve(&self) -> bool {
         loop {
@@ -364,7 +388,9 @@ impl Mailboxes {
                 Some(operation) if operation.is_held_back() => {
                     Some(Awaited::AllFinished(self.needs_finished(&pending, operation.number(), operation.bytes)))
                 }
-                Some(operation) if self.slots.is_room_wanted() && !operation.is_left_to_program() => operation.awaited_notes(),
+                Some(operation) if self.slots.is_room_wanted() && !operation.is_left_to_program() => {
+                    operation.awaited_notes()
+                }
                 _ => None,
             };
             if wanted.is_some() || pending.asks {
@@ -389,10 +415,17 @@ impl Mailboxes {
 impl Mailboxes {
     /// Starts of operations for which nothing is left to do but to fetch.
     fn ready(&self) -> SmallVec<[(Arc<BackgroundOp>, u64); 8]> {
-        self.pending.lock().open.iter().flatten().filter_map(|operation| Some((operation.clone(), operation.ready_start()?))).collect()
+        self.pending
+            .lock()
+            .open
+            .iter()
+            .flatten()
+            .filter_map(|operation| Some((operation.clone(), operation.ready_start()?)))
+            .collect()
     }
 
-    /// Finishes starts that were found ready a moment ago. Others may have done so, and may have started some of them again since.
+    /// Finishes starts that were found ready a moment ago. Others may have done so, and may have started some of them
+    /// again since.
     fn finish_ready(&self, ready: SmallVec<[(Arc<BackgroundOp>, u64); 8]>) {
         for (operation, number) in ready {
             if operation.finish_start(number).is_some() {

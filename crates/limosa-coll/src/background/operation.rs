@@ -1,18 +1,18 @@
-//! An operation under way: what this rank leaves in a set of mailboxes is posted, and what it gets is fetched when it is there.
+//! An operation under way: what this rank leaves in a set of mailboxes is posted, and what it gets is fetched when it
+//! is there.
 //!
 //! | state | meaning | next |
 //! |---|---|---|
 //! | idle | not started | held back, posted, lent or done, by [`BackgroundOp::start`] |
 //! | held back | there is no room yet for what this rank leaves | posted, by [`Mailboxes::serve`] |
-//! | posted | what this rank leaves is there | fetching, once what it gets is there too; lent or done, if that is nothing |
+//! | posted | what this rank leaves is there | fetching, once what it gets is there too; if nothing, lent or done |
 //! | fetching | a thread brings what this rank gets to its buffer | lent, if it lends, or done |
 //! | lent | others may still read this rank's memory | done, once all have finished the operation |
 //! | done | nothing is left to do | held back or posted (persistent) |
 //!
-//! State and number are one word ([`StateWord`]): every transition says which start it is about. An operation is marked finished in the list of
-//! pending operations before it is lent or done, so that the list never holds one start of it beside the next. Held back and posted are entered under the
-//! list's lock,
-//! fetching by one of all threads that try.
+//! State and number are one word ([`StateWord`]): every transition says which start it is about. An operation is marked
+//! finished in the list of pending operations before it is lent or done, so that the list never holds one start of it
+//! beside the next. Held back and posted are entered under the list's lock, fetching by one of all threads that try.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -75,8 +75,8 @@ pub struct BackgroundOp {
     trouble: Mutex<Option<Error>>,
 }
 
-// SAFETY: the addresses in an exchange are those of buffers that the program leaves to the operation until it has ended; one thread at a time, which the
-// state names, reads or writes there. Everything else is synchronised by itself.
+// SAFETY: the addresses in an exchange are those of buffers that the program leaves to the operation until it has
+// ended; one thread at a time, which the state names, reads or writes there. Everything else is synchronised by itself.
 unsafe impl Send for BackgroundOp {}
 // SAFETY: as above.
 unsafe impl Sync for BackgroundOp {}
@@ -105,7 +105,8 @@ impl BackgroundOp {
     /// Starts it; it must be new or done.
     pub fn start(self: &Arc<BackgroundOp>) {
         if let Some(by_messages) = &self.by_messages {
-            // First of all: whoever finds this posted also asks whether these messages are through, and must not get the answer of the last time.
+            // First of all: whoever finds this posted also asks whether these messages are through, and must not get
+            // the answer of the last time.
             *self.trouble.lock() = None;
             by_messages.start();
         }
@@ -164,8 +165,8 @@ impl BackgroundOp {
         self.is_for_program() && self.is_ready_at(self.word.load())
     }
 
-    /// The number of the start for which nothing is left to do but what [`BackgroundOp::finish_start`] does, if it is so and this thread may
-    /// do that. Takes no lock.
+    /// The number of the start for which nothing is left to do but what [`BackgroundOp::finish_start`] does, if it is
+    /// so and this thread may do that. Takes no lock.
     #[inline]
     pub(super) fn ready_start(&self) -> Option<u64> {
         let now = self.word.load();
@@ -178,7 +179,8 @@ impl BackgroundOp {
         (now.state == POSTED && self.messages_are_done()).then(|| self.awaited(now.number))
     }
 
-    /// A look would bring it further, or it is done. May be called with the engine's lock, which nobody takes who has the list of pending operations.
+    /// A look would bring it further, or it is done. May be called with the engine's lock, which nobody takes who has
+    /// the list of pending operations.
     fn is_ripe(&self) -> bool {
         let now = self.word.load();
         match now.state {
@@ -189,7 +191,8 @@ impl BackgroundOp {
         }
     }
 
-    /// Whether who comes last tells all others. That may be the helper: it does not combine for all with a function of the program.
+    /// Whether who comes last tells all others. That may be the helper: it does not combine for all with a function of
+    /// the program.
     fn last_publishes(&self) -> bool {
         self.mailboxes.oversubscribed
             && !self.exchange.by_program
@@ -217,8 +220,8 @@ impl BackgroundOp {
         self.word.set(number, HELD_BACK);
     }
 
-    /// Posts what this rank leaves for start `number`, for which there is room. It may then be done already. Otherwise [`BackgroundOp::arrive`] is to
-    /// follow.
+    /// Posts what this rank leaves for start `number`, for which there is room. It may then be done already. Otherwise
+    /// [`BackgroundOp::arrive`] is to follow.
     pub(super) fn post(&self, pending: &mut Pending, number: u64) {
         let (mailboxes, kind, all) = (&*self.mailboxes, self.exchange.kind, self.bytes);
         let id = (number, kind);
@@ -231,7 +234,10 @@ impl BackgroundOp {
             Contribution::Parts(parts) => match parts.even {
                 Some(0) => mailboxes.post(number, kind, &Note::signal()),
                 Some(len) => mailboxes.leave(pending, id, Content::Block { len }, all, |place| {
-                    place.chunks_exact_mut(len).enumerate().for_each(|(rank, part)| read(&parts.blocks.region(rank), part));
+                    place
+                        .chunks_exact_mut(len)
+                        .enumerate()
+                        .for_each(|(rank, part)| read(&parts.blocks.region(rank), part));
                 }),
                 None => mailboxes.leave(pending, id, Content::Table, all, |place| self.lay_out(parts, place)),
             },
@@ -256,13 +262,16 @@ impl BackgroundOp {
     /// A table, and the parts that are left.
     fn lay_out(&self, parts: &Parts, place: &mut [u8]) {
         let by_message = |_, region: &Region, _| Ok((region.len() > parts.most).then_some(BY_MESSAGE));
-        let written = write_table(place, &parts.blocks, [self.mailboxes.size(), self.mailboxes.slots.me()], 1, by_message);
+        let written =
+            write_table(place, &parts.blocks, [self.mailboxes.size(), self.mailboxes.slots.me()], 1, by_message);
         written.expect("saying what goes by message cannot fail");
     }
 
-    /// After posting for start `number`: counts this rank as arrived. Who is the last tells all, and does what is to be done for all.
+    /// After posting for start `number`: counts this rank as arrived. Who is the last tells all, and does what is to be
+    /// done for all.
     pub(super) fn arrive(&self, number: u64) {
-        // An operation that does not meet may be done by now, and started again. No rank is done with one that does before this has returned.
+        // An operation that does not meet may be done by now, and started again. No rank is done with one that does
+        // before this has returned.
         if !self.last_publishes() || self.mailboxes.slots.arrive(number) < self.mailboxes.size() as u64 {
             return;
         }
@@ -287,7 +296,8 @@ impl BackgroundOp {
             return Ok(note);
         }
         let scratch = Scratch::take(len)?;
-        // SAFETY: scratch memory of this many bytes; then this rank's operand, of as many bytes, which nobody else reads.
+        // SAFETY: scratch memory of this many bytes; then this rank's operand, of as many bytes, which nobody else
+        // reads.
         unsafe {
             self.combine(operands, part, scratch.start())?;
             let me = mailboxes.slots.me();
@@ -300,8 +310,8 @@ impl BackgroundOp {
 
     // ---- getting ---------------------------------------------------------------------------------------------------
 
-    /// Does what is left to do, if that is possible now; true if nothing is left. Only for the threads that the request belongs to, so that nobody
-    /// starts it again meanwhile.
+    /// Does what is left to do, if that is possible now; true if nothing is left. Only for the threads that the request
+    /// belongs to, so that nobody starts it again meanwhile.
     #[inline]
     pub fn advance(&self) -> bool {
         let now = self.word.load();
@@ -345,15 +355,16 @@ impl BackgroundOp {
         true
     }
 
-    /// Fetches what this rank gets in start `number`, which was found ready, and marks it finished. `None` if another thread does, or has done, that:
-    /// by now the operation may have been started again.
+    /// Fetches what this rank gets in start `number`, which was found ready, and marks it finished. `None` if another
+    /// thread does, or has done, that: by now the operation may have been started again.
     #[must_use]
     pub(super) fn finish_start(&self, number: u64) -> Option<Finished> {
         if !self.word.advance(number, POSTED, FETCHING) {
             return None;
         }
         let outcome = self.fetch();
-        let trouble = outcome.err().or_else(|| self.by_messages.as_ref().and_then(|by_messages| by_messages.take_error()));
+        let trouble =
+            outcome.err().or_else(|| self.by_messages.as_ref().and_then(|by_messages| by_messages.take_error()));
         if let Some(error) = trouble {
             self.trouble.lock().get_or_insert(error);
         }
@@ -404,7 +415,8 @@ impl BackgroundOp {
         for rank in (1..size).map(|distance| (me + distance) % size) {
             let region = into.region(rank);
             // SAFETY: so many bytes are there.
-            let brought = self.found(rank, is_part, region.len()).and_then(|place| unsafe { self.bring(rank, place, &region) });
+            let brought =
+                self.found(rank, is_part, region.len()).and_then(|place| unsafe { self.bring(rank, place, &region) });
             outcome = outcome.and(brought);
         }
         outcome
@@ -443,7 +455,8 @@ impl BackgroundOp {
         Ok(())
     }
 
-    /// Where a rank has the bytes that this one expects; `None` if there are none, or they come by message as this rank knows.
+    /// Where a rank has the bytes that this one expects; `None` if there are none, or they come by message as this rank
+    /// knows.
     #[inline]
     fn found(&self, rank: usize, is_part: bool, expected: usize) -> Result<Option<Location>> {
         let most = match &self.exchange.intake {
@@ -454,7 +467,11 @@ impl BackgroundOp {
             return Ok(None);
         }
         let (number, kind) = (self.number(), self.exchange.kind);
-        let found = if is_part { self.mailboxes.find_part(rank, number, kind) } else { self.mailboxes.find(rank, number, kind) };
+        let found = if is_part {
+            self.mailboxes.find_part(rank, number, kind)
+        } else {
+            self.mailboxes.find(rank, number, kind)
+        };
         Ok((expected > 0).then_some(found?.check(rank, expected)?.place))
     }
 
@@ -468,7 +485,8 @@ impl BackgroundOp {
     unsafe fn combine(&self, operands: &Operands, part: &Range<usize>, into: *mut u8) -> Result<()> {
         let all = operands.like.bytes();
         let reducer = Reducer::new(&operands.op, &operands.like, true);
-        let places = (0..operands.ranks).map(|rank| self.found(rank, false, all)).collect::<Result<SmallVec<[_; 16]>>>()?;
+        let places =
+            (0..operands.ranks).map(|rank| self.found(rank, false, all)).collect::<Result<SmallVec<[_; 16]>>>()?;
         let is_lent = places.iter().any(|place| matches!(place, Some(Location::There { .. })));
         // What is lent is combined by pieces that stay in the cache.
         let element = reducer.element();
@@ -478,7 +496,8 @@ impl BackgroundOp {
             let len = piece.min(part.len() - offset);
             for (rank, place) in places.iter().enumerate().rev() {
                 let Some(from) = self.fetch_piece(rank, *place, part.start + offset, len, &scratch)? else { continue };
-                // SAFETY: the piece lies within the bytes that the rank has left or lent; the rest is the caller's promise.
+                // SAFETY: the piece lies within the bytes that the rank has left or lent; the rest is the caller's
+                // promise.
                 unsafe {
                     if rank + 1 == operands.ranks {
                         std::ptr::copy_nonoverlapping(from, into.add(offset), len);
@@ -491,8 +510,16 @@ impl BackgroundOp {
         Ok(())
     }
 
-    /// Where `len` bytes of a rank's operand are in this process, in scratch memory if they must be fetched; `None` if it has none.
-    fn fetch_piece(&self, rank: usize, place: Option<Location>, offset: usize, len: usize, scratch: &Scratch) -> Result<Option<*const u8>> {
+    /// Where `len` bytes of a rank's operand are in this process, in scratch memory if they must be fetched; `None` if
+    /// it has none.
+    fn fetch_piece(
+        &self,
+        rank: usize,
+        place: Option<Location>,
+        offset: usize,
+        len: usize,
+        scratch: &Scratch,
+    ) -> Result<Option<*const u8>> {
         match place {
             Some(Location::Here(start)) => Ok(Some(start.wrapping_add(offset))),
             Some(Location::There { address, .. }) if rank == self.mailboxes.slots.me() => {
@@ -501,7 +528,13 @@ impl BackgroundOp {
             Some(Location::There { address, .. }) => {
                 // SAFETY: scratch memory of at least this many bytes, which nobody else uses.
                 let room = unsafe { Region::contiguous(scratch.start(), len) };
-                read_lent(&self.mailboxes.engine, self.mailboxes.peers[rank], rank, address.wrapping_add(offset as u64), &room)?;
+                read_lent(
+                    &self.mailboxes.engine,
+                    self.mailboxes.peers[rank],
+                    rank,
+                    address.wrapping_add(offset as u64),
+                    &room,
+                )?;
                 self.check_lent(rank)?;
                 Ok(Some(scratch.start()))
             }
@@ -555,7 +588,8 @@ impl BackgroundOp {
         true
     }
 
-    /// Why it will not end by itself, if so: the device has failed, or a member has died. Its messages end by themselves.
+    /// Why it will not end by itself, if so: the device has failed, or a member has died. Its messages end by
+    /// themselves.
     fn lost(&self, view: &View<'_>) -> Option<Failure> {
         let context = self.comm.as_ref()?.coll_context();
         view.lost_group(context).filter(|_| self.messages_are_done())
@@ -595,8 +629,9 @@ impl BackgroundOp {
 }
 
 impl Mailboxes {
-    /// After a wait for operation `number`: if this rank is so far ahead of others that there is no room for another one like it, it lets them
-    /// catch up for a while. That is cheaper than asking them to make room, which a program that only starts and waits then never does.
+    /// After a wait for operation `number`: if this rank is so far ahead of others that there is no room for another
+    /// one like it, it lets them catch up for a while. That is cheaper than asking them to make room, which a program
+    /// that only starts and waits then never does.
     #[inline]
     fn keep_pace(&self, number: u64, depth: u64) {
         if self.finished_by_all.load(Ordering::Relaxed) + depth <= number {

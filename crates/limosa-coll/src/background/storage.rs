@@ -1,4 +1,5 @@
-//! Where the bytes of a set of mailboxes lie: in notes, in slots, and in large slots beside them ([`crate::notes`] has the forms).
+//! Where the bytes of a set of mailboxes lie: in notes, in slots, and in large slots beside them ([`crate::notes`] has
+//! the forms).
 
 use limosa_base::slots::{BODY_BYTES, Bytes, NOTES, RoundBuffers, SLOTS, SlotSegment};
 use limosa_p2p::{Engine, Peer};
@@ -27,10 +28,15 @@ impl Large {
         let can_lend = if lent::works(engine, peers, me) { CAN_LEND } else { 0 };
         let bytes = |slot_bytes| RoundBuffers::bytes(size - 1, LARGE_SLOTS * slot_bytes);
         let memory = engine.expect_host_memory();
-        let found = memory.join_area(name, size, || Some((bytes(slot_bytes), (slot_bytes as u64) << 1 | can_lend))).ok()??;
+        let found =
+            memory.join_area(name, size, || Some((bytes(slot_bytes), (slot_bytes as u64) << 1 | can_lend))).ok()??;
         let slot_bytes = ((found.about >> 1) as usize).min(LARGE_BYTES);
         let memory = memory.map_area::<Bytes>(found.place, bytes(slot_bytes)).ok()?;
-        Some(Large { memory: RoundBuffers::new(memory, LARGE_SLOTS * slot_bytes), slot_bytes, can_lend: found.about & CAN_LEND != 0 })
+        Some(Large {
+            memory: RoundBuffers::new(memory, LARGE_SLOTS * slot_bytes),
+            slot_bytes,
+            can_lend: found.about & CAN_LEND != 0,
+        })
     }
 
     /// A rank's large slot, of those counted from 1.
@@ -116,7 +122,9 @@ impl Notes for Mailboxes {
     /// Areas beside the slots are large slots.
     fn area_beside(&self, rank: usize, area: u64, bytes: u64) -> Result<*mut u8> {
         match self.large() {
-            Some(large) if area <= LARGE_SLOTS as u64 && bytes <= large.slot_bytes as u64 => Ok(large.slot(rank, area as usize).start),
+            Some(large) if area <= LARGE_SLOTS as u64 && bytes <= large.slot_bytes as u64 => {
+                Ok(large.slot(rank, area as usize).start)
+            }
             _ => Err(nonsense(rank)),
         }
     }

@@ -23,7 +23,13 @@ const RANKS: u32 = 2;
 
 /// Each rank's mailboxes for one persistent operation.
 fn mailbox_sets() -> Vec<Arc<Mailboxes>> {
-    let options = Options { wait: Wait::Auto, spin_ns: 0, eager_limit: 16384, unexpected_limit: 1 << 28, independent_progress: true };
+    let options = Options {
+        wait: Wait::Auto,
+        spin_ns: 0,
+        eager_limit: 16384,
+        unexpected_limit: 1 << 28,
+        independent_progress: true,
+    };
     let file = segment::create(c"limosa-test", PAGE as u64).expect("a memfd");
     let join = |rank| {
         let device = ShmDevice::join(file.as_fd(), PAGE as u64, rank, RANKS, false).expect("joining");
@@ -45,7 +51,8 @@ fn a_helper_that_was_held_up_does_not_finish_the_next_start() {
     let mailbox_sets = mailbox_sets();
     let barriers: Vec<Arc<BackgroundOp>> = mailbox_sets.iter().map(barrier).collect();
     barriers.iter().for_each(|barrier| barrier.start());
-    // Rank 0's helper sees that the operation can be finished. Before it goes on, the program finishes it and starts it again.
+    // Rank 0's helper sees that the operation can be finished. Before it goes on, the program finishes it and starts it
+    // again.
     let seen = mailbox_sets[0].ready();
     assert_eq!(seen.len(), 1);
     assert!(barriers.iter().all(|barrier| barrier.advance()));
@@ -99,14 +106,20 @@ fn one_step_algorithms_move_what_they_say() {
     run(Kind::Alltoall, &mut |rank, executor| one_step::alltoall(executor, None, &blocks(&mut all[rank])));
     assert_eq!(all, [[1, 2, 3, 7, 8, 9], [4, 5, 6, 10, 11, 12]]);
     let mut parts = [[0; 3]; 2];
-    run(Kind::Scatter, &mut |rank, executor| one_step::scatter(executor, Some(&blocks(&mut all[1])), Some(&ints(&mut parts[rank])), 1));
+    run(Kind::Scatter, &mut |rank, executor| {
+        one_step::scatter(executor, Some(&blocks(&mut all[1])), Some(&ints(&mut parts[rank])), 1)
+    });
     assert_eq!(parts, [[4, 5, 6], [10, 11, 12]]);
-    run(Kind::Gather, &mut |rank, executor| one_step::gather(executor, Some(&ints(&mut parts[rank])), Some(&blocks(&mut all[0])), 0));
+    run(Kind::Gather, &mut |rank, executor| {
+        one_step::gather(executor, Some(&ints(&mut parts[rank])), Some(&blocks(&mut all[0])), 0)
+    });
     assert_eq!(all[0], [4, 5, 6, 10, 11, 12]);
     run(Kind::Bcast, &mut |rank, executor| one_step::bcast(executor, &ints(&mut parts[rank]), 1));
     assert_eq!(parts, [[10, 11, 12]; 2]);
     parts[0] = [1, 2, 3];
-    run(Kind::Allgather, &mut |rank, executor| one_step::allgather(executor, Some(&ints(&mut parts[rank])), &blocks(&mut all[rank])));
+    run(Kind::Allgather, &mut |rank, executor| {
+        one_step::allgather(executor, Some(&ints(&mut parts[rank])), &blocks(&mut all[rank]))
+    });
     assert_eq!(all, [[1, 2, 3, 10, 11, 12]; 2]);
 }
 
@@ -114,7 +127,8 @@ fn one_step_algorithms_move_what_they_say() {
 fn is_inside(mailboxes: &Mailboxes, rank: usize, number: u64, start: *const u8, len: usize) -> bool {
     let (slots, start) = (&mailboxes.slots, start as usize);
     let inside = |first: usize, bytes: usize| start >= first && len <= bytes && start - first <= bytes - len;
-    inside(slots.slot_of(rank, number) as usize, slots.slot_bytes()) || inside(slots.body_of(rank, number) as usize, BODY_BYTES)
+    inside(slots.slot_of(rank, number) as usize, slots.slot_bytes())
+        || inside(slots.body_of(rank, number) as usize, BODY_BYTES)
 }
 
 proptest! {
@@ -122,7 +136,10 @@ proptest! {
 
     #[test]
     fn notes_that_make_no_sense_are_errors(
-        notes in prop::collection::vec((any::<u8>(), [0u64..200, 0u64..200], 0u8..4, prop::collection::vec(any::<u16>(), 8)), 200),
+        notes in prop::collection::vec(
+            (any::<u8>(), [0u64..200, 0u64..200], 0u8..4, prop::collection::vec(any::<u16>(), 8)),
+            200,
+        ),
     ) {
         let mailbox_sets = mailbox_sets();
         for (number, (form, [first, second], widening, line)) in (1..).zip(notes) {
@@ -136,9 +153,10 @@ proptest! {
             let widen = |word: u64| if widening & 2 == 0 { word } else { u64::MAX - word };
             let tag = (Kind::Bcast as u16) << 8 | u16::from(form);
             mailbox_sets[0].slots.post(number, tag, &[widen(first), widen(second), 0, 0, 0, 0, 0]);
-            for found in [mailbox_sets[1].find(0, number, Kind::Bcast), mailbox_sets[1].find_part(0, number, Kind::Bcast)] {
+            let reader = &mailbox_sets[1];
+            for found in [reader.find(0, number, Kind::Bcast), reader.find_part(0, number, Kind::Bcast)] {
                 if let Ok(Found { len, place: Location::Here(start) }) = found {
-                    prop_assert!(is_inside(&mailbox_sets[1], 0, number, start, len), "form {form:#x}: {len} bytes at {start:?}");
+                    prop_assert!(is_inside(reader, 0, number, start, len), "form {form:#x}: {len} bytes at {start:?}");
                 }
             }
             let other = mailbox_sets[1].find(0, number, Kind::Gather).unwrap_err();

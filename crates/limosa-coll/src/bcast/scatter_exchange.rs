@@ -1,7 +1,7 @@
 //! Broadcast of large messages: the root gives every rank a different slice, then all ranks exchange their slices.
 //!
-//! The slices are cut by bytes of the message, because ranks may describe it with different datatypes. Where the data are not contiguous, the
-//! message passes through a contiguous copy.
+//! The slices are cut by bytes of the message, because ranks may describe it with different datatypes. Where the data
+//! are not contiguous, the message passes through a contiguous copy.
 //!
 //! Cost for n bytes: 2 a + 2 (p - 1)/p n b, instead of log2 p n b.
 
@@ -44,7 +44,11 @@ pub(crate) fn plan(s: &mut Schedule, buffer: &Buffer, root: usize) -> Result<()>
     s.wait();
     // The root has everything, and has given each rank its slice already.
     let nothing = Region::empty;
-    exchange(s, |to| if to == root { nothing() } else { slice(rank) }, |from| if rank == root { nothing() } else { slice(from) });
+    exchange(
+        s,
+        |to| if to == root { nothing() } else { slice(rank) },
+        |from| if rank == root { nothing() } else { slice(from) },
+    );
     if is_copy && rank != root {
         s.wait();
         s.copy(stream, buffer.region())?;

@@ -1,7 +1,8 @@
 //! The algorithms of the collective operations: what they are called, where they can serve, and what they cost.
 //!
-//! A cost is given for p ranks and n bytes, as a table's rows count them. Times are sums of four limits, whose factors a model measures: one for the
-//! latency of a message or of a note in shared memory, and one each for a byte that is transferred, combined, or copied inside a process.
+//! A cost is given for p ranks and n bytes, as a table's rows count them. Times are sums of four limits, whose factors
+//! a model measures: one for the latency of a message or of a note in shared memory, and one each for a byte that is
+//! transferred, combined, or copied inside a process.
 
 use super::{Subject, Way};
 
@@ -15,7 +16,8 @@ pub(crate) struct Algorithm {
     pub(super) direct: bool,
     /// Serves only operations that commute.
     pub(super) commuting: bool,
-    /// Made of others, inside hosts and between them: serves only where members are on several hosts, several of them on one.
+    /// Made of others, inside hosts and between them: serves only where members are on several hosts, several of them
+    /// on one.
     pub(crate) composed: bool,
     /// What it costs.
     #[allow(dead_code, reason = "the model that tunes the table evaluates it; tests do today")]
@@ -43,7 +45,8 @@ const fn algorithm(name: &'static str, way: Way, cost: fn(f64, f64) -> Cost) -> 
     Algorithm { name, way, direct: false, commuting: false, composed: false, cost }
 }
 
-/// An algorithm over the leaders of hosts. Its cost is that between `p` hosts; what happens inside them is the shared way's.
+/// An algorithm over the leaders of hosts. Its cost is that between `p` hosts; what happens inside them is the shared
+/// way's.
 const fn leaders(cost: fn(f64, f64) -> Cost) -> Algorithm {
     Algorithm { composed: true, ..algorithm("leaders", Way::Messages, cost) }
 }
@@ -73,13 +76,16 @@ static ALL_TO_ALL: Algorithm = algorithm("slots", Way::Shared, |p, n| cost(p - 1
 static FOLD: Algorithm = algorithm("slots", Way::Shared, |p, n| cost(p - 1.0, (p - 1.0) * n, (p - 1.0) * n, n));
 /// In rounds through buffers that all share.
 static ROUNDS: Algorithm = algorithm("rounds", Way::Shared, |p, n| cost(p * (n / ROUND).ceil(), (p - 1.0) * n, 0.0, n));
-static ROUNDS_COMBINED: Algorithm = algorithm("rounds", Way::Shared, |p, n| cost(2.0 * p * (n / ROUND).ceil(), n, (p - 1.0) * n / p, n));
+static ROUNDS_COMBINED: Algorithm =
+    algorithm("rounds", Way::Shared, |p, n| cost(2.0 * p * (n / ROUND).ceil(), n, (p - 1.0) * n / p, n));
 /// Straight from memory to memory, both partners copying.
 static SINGLE_COPY: Algorithm =
     Algorithm { direct: true, ..algorithm("single_copy", Way::Shared, |p, n| cost(p - 1.0, (p - 1.0) * n, 0.0, 0.0)) };
 /// Whoever runs takes the next piece, fetches it from all, combines it, and brings it to who wants it.
-static PIECES: Algorithm =
-    Algorithm { direct: true, ..algorithm("pieces", Way::Shared, |p, n| cost(p, 2.0 * (p - 1.0) * n / p, (p - 1.0) * n / p, 0.0)) };
+static PIECES: Algorithm = Algorithm {
+    direct: true,
+    ..algorithm("pieces", Way::Shared, |p, n| cost(p, 2.0 * (p - 1.0) * n / p, (p - 1.0) * n / p, 0.0))
+};
 /// Bytes of a round, about.
 const ROUND: f64 = 64.0 * 1024.0;
 
@@ -88,30 +94,38 @@ const ROUND: f64 = 64.0 * 1024.0;
 /// Each rank puts what it contributes into its mailbox.
 static MAILBOX: Algorithm = algorithm("mailbox", Way::Background, |p, n| cost(p - 1.0, (p - 1.0) * n, 0.0, n));
 /// Each rank says where it is, and others read it there.
-static LENT: Algorithm = Algorithm { direct: true, ..algorithm("lent", Way::Background, |p, n| cost(p - 1.0, (p - 1.0) * n, 0.0, 0.0)) };
+static LENT: Algorithm =
+    Algorithm { direct: true, ..algorithm("lent", Way::Background, |p, n| cost(p - 1.0, (p - 1.0) * n, 0.0, 0.0)) };
 
 // ---- by messages ----------------------------------------------------------------------------------------------------
 
 static DISSEMINATION: Algorithm = algorithm("dissemination", Way::Messages, |p, _| cost(steps(p), 0.0, 0.0, 0.0));
 static BCAST_BINOMIAL: Algorithm = algorithm("binomial", Way::Messages, |p, n| cost(steps(p), steps(p) * n, 0.0, 0.0));
-static BCAST_SLICES: Algorithm = algorithm("scatter_exchange", Way::Messages, |p, n| cost(2.0, 2.0 * (p - 1.0) / p * n, 0.0, 0.0));
+static BCAST_SLICES: Algorithm =
+    algorithm("scatter_exchange", Way::Messages, |p, n| cost(2.0, 2.0 * (p - 1.0) / p * n, 0.0, 0.0));
 static LINEAR: Algorithm = algorithm("linear", Way::Messages, |p, n| cost(p - 1.0, (p - 1.0) * n, 0.0, 0.0));
 static TREE: Algorithm = algorithm("binomial", Way::Messages, |p, n| cost(steps(p), (p - 1.0) * n, 0.0, 0.0));
-static EXCHANGE: Algorithm = algorithm("exchange", Way::Messages, |p, n| cost(((p - 1.0) / WINDOW).ceil(), (p - 1.0) * n, 0.0, 0.0));
+static EXCHANGE: Algorithm =
+    algorithm("exchange", Way::Messages, |p, n| cost(((p - 1.0) / WINDOW).ceil(), (p - 1.0) * n, 0.0, 0.0));
 static BRUCK: Algorithm = algorithm("bruck", Way::Messages, |p, n| cost(steps(p), (p - 1.0) * n, 0.0, p * n));
 static RING: Algorithm = algorithm("ring", Way::Messages, |p, n| cost(p - 1.0, (p - 1.0) * n, 0.0, 0.0));
 static REDUCE_TREE: Algorithm = algorithm("binomial", Way::Messages, reduce_tree);
-static REDUCE_ROTATED: Algorithm = Algorithm { commuting: true, ..algorithm("binomial_rotated", Way::Messages, reduce_tree) };
-static SLICED: Algorithm = algorithm("sliced", Way::Messages, |p, n| cost(2.0, 2.0 * (p - 1.0) / p * n, (p - 1.0) / p * n, 0.0));
+static REDUCE_ROTATED: Algorithm =
+    Algorithm { commuting: true, ..algorithm("binomial_rotated", Way::Messages, reduce_tree) };
+static SLICED: Algorithm =
+    algorithm("sliced", Way::Messages, |p, n| cost(2.0, 2.0 * (p - 1.0) / p * n, (p - 1.0) / p * n, 0.0));
 static DOUBLING: Algorithm = algorithm("recursive_doubling", Way::Messages, |p, n| {
     let folded = if p.log2().fract() == 0.0 { 0.0 } else { 1.0 };
     let whole = p.log2().floor();
     cost(whole + 2.0 * folded, (whole + 2.0 * folded) * n, (whole + folded) * n, 0.0)
 });
-static SCATTERED: Algorithm =
-    algorithm("exchange", Way::Messages, |p, n| cost(((p - 1.0) / WINDOW).ceil(), (p - 1.0) / p * n, (p - 1.0) / p * n, 0.0));
-static VIA_REDUCE: Algorithm = algorithm("via_reduce", Way::Messages, |p, n| cost(steps(p) + 1.0, (steps(p) + 1.0) * n, steps(p) * n, 0.0));
-static SCAN_DOUBLING: Algorithm = algorithm("doubling", Way::Messages, |p, n| cost(steps(p), steps(p) * n, steps(p) * n, 0.0));
+static SCATTERED: Algorithm = algorithm("exchange", Way::Messages, |p, n| {
+    cost(((p - 1.0) / WINDOW).ceil(), (p - 1.0) / p * n, (p - 1.0) / p * n, 0.0)
+});
+static VIA_REDUCE: Algorithm =
+    algorithm("via_reduce", Way::Messages, |p, n| cost(steps(p) + 1.0, (steps(p) + 1.0) * n, steps(p) * n, 0.0));
+static SCAN_DOUBLING: Algorithm =
+    algorithm("doubling", Way::Messages, |p, n| cost(steps(p), steps(p) * n, steps(p) * n, 0.0));
 
 static LEADERS_BARRIER: Algorithm = leaders(|p, _| cost(steps(p), 0.0, 0.0, 0.0));
 static LEADERS_BCAST: Algorithm = leaders(|p, n| cost(steps(p), steps(p) * n, 0.0, 0.0));

@@ -1,15 +1,16 @@
 //! Which algorithm serves a collective operation: a table, which is data.
 //!
-//! The built-in table is `builtin.table`, which says what its columns mean. `LIMOSA_COLL_TABLE` names a file of the same form whose rows take the place
-//! of those, and `LIMOSA_COLL_<operation>` forces one algorithm where it can serve. What an algorithm is called, what it costs and where it can serve is
-//! in [`algorithms`].
+//! The built-in table is `builtin.table`, which says what its columns mean. `LIMOSA_COLL_TABLE` names a file of the
+//! same form whose rows take the place of those, and `LIMOSA_COLL_<operation>` forces one algorithm where it can serve.
+//! What an algorithm is called, what it costs and where it can serve is in [`algorithms`].
 //!
 //! Contract
-//! - All ranks choose by the same table. Each tells the others of its job what its table is ([`prepare`]); who finds another one says so, and
-//!   initialisation fails. A table never changes after that.
-//! - What a choice depends on is known to all ranks alike: ranks, bytes, and what was found when the members' shared memory was set up.
-//! - Choices on the shared way are resolved once per communicator, to limits that its operations compare with ([`Resolved`]). The others are looked up
-//!   when an operation is planned.
+//! - All ranks choose by the same table. Each tells the others of its job what its table is ([`prepare`]); who finds
+//!   another one says so, and initialisation fails. A table never changes after that.
+//! - What a choice depends on is known to all ranks alike: ranks, bytes, and what was found when the members' shared
+//!   memory was set up.
+//! - Choices on the shared way are resolved once per communicator, to limits that its operations compare with
+//!   ([`Resolved`]). The others are looked up when an operation is planned.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -117,14 +118,16 @@ pub fn prepare() -> Result<()> {
             fail!(MPI_ERR_OTHER, "LIMOSA_COLL_TABLE, file {path}: {wrong}");
         }
     }
-    let forced = forced_by(|name| config.coll_forced.iter().find(|(forced, _)| *forced == name).map(|(_, word)| word.as_str()));
+    let forced =
+        forced_by(|name| config.coll_forced.iter().find(|(forced, _)| *forced == name).map(|(_, word)| word.as_str()));
     let number = hash(&table, &config.coll_forced);
     let (rank, others) = Job::current().map_or_else(Default::default, |job| (job.rank(), job.differing(number)));
     if !others.is_empty() {
         let list = others.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
         fail!(
             MPI_ERR_OTHER,
-            "rank {rank} chooses algorithms of collectives otherwise than rank {list}: give all ranks the same LIMOSA_COLL_TABLE, with the same \
+            "rank {rank} chooses algorithms of collectives otherwise than rank {list}: give all ranks the same \
+             LIMOSA_COLL_TABLE, with the same \
              contents, and the same LIMOSA_COLL_... variables"
         );
     }
@@ -144,7 +147,9 @@ fn forced_by<'w>(word: impl Fn(&str) -> Option<&'w str>) -> [Forced; SUBJECTS.le
             None | Some("auto") => Forced::No,
             Some("messages") => Forced::ByMessages,
             // A word of one of the two operations of a variable may be none of the other.
-            Some(name) => algorithms::of(Subject(subject)).find(|algorithm| algorithm.name == name).map_or(Forced::No, Forced::This),
+            Some(name) => algorithms::of(Subject(subject))
+                .find(|algorithm| algorithm.name == name)
+                .map_or(Forced::No, Forced::This),
         }
     })
 }
@@ -152,11 +157,20 @@ fn forced_by<'w>(word: impl Fn(&str) -> Option<&'w str>) -> [Forced; SUBJECTS.le
 /// A number that tells tables apart; not 0.
 fn hash(table: &Table, forced: &[(&'static str, String)]) -> u64 {
     let text = format!("{table:?} {forced:?}");
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)).max(1)
+    text.bytes()
+        .fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+        .max(1)
 }
 
 impl Choices {
-    fn by_messages(&self, subject: Subject, ranks: usize, bytes: usize, commutes: bool, over: Over) -> &'static Algorithm {
+    fn by_messages(
+        &self,
+        subject: Subject,
+        ranks: usize,
+        bytes: usize,
+        commutes: bool,
+        over: Over,
+    ) -> &'static Algorithm {
         if let Forced::This(algorithm) = self.forced[subject.0]
             && algorithm.way == Way::Messages
         {
@@ -168,7 +182,10 @@ impl Choices {
             }
         }
         let fits = |row: &&Row| {
-            row.takes(ranks) && row.limit.bytes(0, 0) >= bytes && (commutes || !row.commuting) && (over == Over::Hosts || !row.hosts)
+            row.takes(ranks)
+                && row.limit.bytes(0, 0) >= bytes
+                && (commutes || !row.commuting)
+                && (over == Over::Hosts || !row.hosts)
         };
         let row = self.table.rows(subject, Way::Messages).iter().find(fits);
         row.expect("the last row of each operation fits everything").algorithm()
@@ -179,8 +196,15 @@ impl Choices {
             return None;
         }
         let most = |name: &str| {
-            let rows = self.table.rows(subject, Way::Background).iter().take_while(|row| row.algorithm != "messages" || !row.takes(ranks));
-            rows.filter(|row| row.takes(ranks) && row.algorithm == name).map(|row| row.limit.bytes(0, 0)).max().unwrap_or(0)
+            let rows = self
+                .table
+                .rows(subject, Way::Background)
+                .iter()
+                .take_while(|row| row.algorithm != "messages" || !row.takes(ranks));
+            rows.filter(|row| row.takes(ranks) && row.algorithm == name)
+                .map(|row| row.limit.bytes(0, 0))
+                .max()
+                .unwrap_or(0)
         };
         Some((most("mailbox"), most("lent")))
     }
@@ -189,13 +213,14 @@ impl Choices {
         let by_table = resolve_rows(self.table.rows(subject, Way::Shared), most_put(subject, found), found);
         match self.forced[subject.0] {
             Forced::No => by_table,
-            Forced::This(algorithm) if algorithm.way == Way::Shared => force(algorithm, most_put(subject, found), found, by_table)
-                .unwrap_or_else(|reason| {
+            Forced::This(algorithm) if algorithm.way == Way::Shared => {
+                force(algorithm, most_put(subject, found), found, by_table).unwrap_or_else(|reason| {
                     if found.speaks {
                         say_once(subject, algorithm, reason);
                     }
                     by_table
-                }),
+                })
+            }
             // Only where members are on several hosts; those of one share memory as the table says.
             Forced::This(algorithm) if algorithm.composed => by_table,
             Forced::This(_) | Forced::ByMessages => Resolved { put: 0, rounds: 0, shared: 0 },
@@ -214,13 +239,20 @@ pub(super) enum Over {
     Part,
 }
 
-/// The algorithm by messages for `ranks` ranks and these bytes, of which the table says whose they are. `commutes`: the operation of a reduction does.
-pub(super) fn by_messages(subject: impl Into<Subject>, ranks: usize, bytes: usize, commutes: bool, over: Over) -> &'static Algorithm {
+/// The algorithm by messages for `ranks` ranks and these bytes, of which the table says whose they are. `commutes`: the
+/// operation of a reduction does.
+pub(super) fn by_messages(
+    subject: impl Into<Subject>,
+    ranks: usize,
+    bytes: usize,
+    commutes: bool,
+    over: Over,
+) -> &'static Algorithm {
     choices().by_messages(subject.into(), ranks, bytes, commutes, over)
 }
 
-/// Most bytes for which an operation in the background goes by mailboxes, and by lent buffers if all can read each other's memory; `None` if it goes by
-/// messages in any case.
+/// Most bytes for which an operation in the background goes by mailboxes, and by lent buffers if all can read each
+/// other's memory; `None` if it goes by messages in any case.
 pub(super) type Background = Option<(usize, usize)>;
 
 /// Those of all operations, in the order of [`Kind`].
@@ -301,7 +333,12 @@ fn most_put(subject: Subject, found: Found) -> usize {
 }
 
 /// One algorithm for everything that it can serve, or why it cannot.
-fn force(algorithm: &Algorithm, most_put: usize, found: Found, by_table: Resolved) -> std::result::Result<Resolved, &'static str> {
+fn force(
+    algorithm: &Algorithm,
+    most_put: usize,
+    found: Found,
+    by_table: Resolved,
+) -> std::result::Result<Resolved, &'static str> {
     if algorithm.direct && !found.direct {
         return Err("the ranks cannot read each other's memory");
     }
@@ -321,7 +358,10 @@ fn say_once(subject: Subject, algorithm: &Algorithm, reason: &str) {
     let bit = 1 << subject.0;
     if SAID.fetch_or(bit, Ordering::Relaxed) & bit == 0 {
         let (variable, name) = (subject.name().to_uppercase(), algorithm.name);
-        eprintln!("limosa: warning: LIMOSA_COLL_{variable}={name} cannot serve here, because {reason}; the table chooses instead");
+        eprintln!(
+            "limosa: warning: LIMOSA_COLL_{variable}={name} cannot serve here, because {reason}; the table chooses \
+             instead"
+        );
     }
 }
 

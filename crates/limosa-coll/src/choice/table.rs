@@ -80,12 +80,19 @@ impl Table {
     pub(super) fn check(&self) -> Result<(), String> {
         for (subject, rows) in self.rows.iter().enumerate() {
             let last = rows[Way::Messages as usize].last();
-            let fits_all =
-                |row: &Row| row.takes(1) && row.takes(usize::MAX) && row.limit == Limit::Any && !row.direct && !row.commuting && !row.hosts;
+            let fits_all = |row: &Row| {
+                row.takes(1)
+                    && row.takes(usize::MAX)
+                    && row.limit == Limit::Any
+                    && !row.direct
+                    && !row.commuting
+                    && !row.hosts
+            };
             if !last.is_some_and(fits_all) {
                 let name = SUBJECTS[subject];
                 return Err(format!(
-                    "the last row of `{name} messages` must fit everything: write * for ranks and bytes, and - for the condition"
+                    "the last row of `{name} messages` must fit everything: write * for ranks and bytes, and - for the \
+                     condition"
                 ));
             }
         }
@@ -98,14 +105,20 @@ impl Table {
     /// The line that makes no sense, and why.
     pub(super) fn parse(text: &str) -> Result<Vec<Row>, String> {
         let lines = text.lines().enumerate().map(|(at, line)| (at + 1, line.split('#').next().unwrap_or("").trim()));
-        lines.filter(|(_, line)| !line.is_empty()).map(|(at, line)| row(line).map_err(|wrong| format!("line {at}: {wrong}"))).collect()
+        lines
+            .filter(|(_, line)| !line.is_empty())
+            .map(|(at, line)| row(line).map_err(|wrong| format!("line {at}: {wrong}")))
+            .collect()
     }
 }
 
 fn row(line: &str) -> Result<Row, String> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let &[subject, way, ranks, limit, condition, name] = words.as_slice() else {
-        return Err(format!("`{line}` has {} words, but a row has six: operation, way, ranks, bytes, condition, algorithm", words.len()));
+        return Err(format!(
+            "`{line}` has {} words, but a row has six: operation, way, ranks, bytes, condition, algorithm",
+            words.len()
+        ));
     };
     let subject = index(&SUBJECTS, subject, "operation")?;
     let way = index(&WAYS, way, "way")?;
@@ -127,9 +140,15 @@ fn row(line: &str) -> Result<Row, String> {
     }
     let known = names(Subject(subject), way);
     if !known.contains(&name) {
-        return Err(format!("`{name}` is no algorithm of {} {}; one of {}", SUBJECTS[subject], WAYS[way], known.join(", ")));
+        return Err(format!(
+            "`{name}` is no algorithm of {} {}; one of {}",
+            SUBJECTS[subject],
+            WAYS[way],
+            known.join(", ")
+        ));
     }
-    let algorithm = algorithms::of(Subject(subject)).find(|algorithm| algorithm.name == name && algorithm.way as usize == way);
+    let algorithm =
+        algorithms::of(Subject(subject)).find(|algorithm| algorithm.name == name && algorithm.way as usize == way);
     if algorithm.is_some_and(|algorithm| algorithm.direct && !direct) {
         return Err(format!("{name} needs the condition `direct`"));
     }
@@ -144,8 +163,10 @@ fn row(line: &str) -> Result<Row, String> {
 
 /// Names that may stand in a row.
 fn names(subject: Subject, way: usize) -> Vec<&'static str> {
-    let mut names: Vec<_> =
-        algorithms::of(subject).filter(|algorithm| algorithm.way as usize == way).map(|algorithm| algorithm.name).collect();
+    let mut names: Vec<_> = algorithms::of(subject)
+        .filter(|algorithm| algorithm.way as usize == way)
+        .map(|algorithm| algorithm.name)
+        .collect();
     if way != Way::Messages as usize {
         names.push("messages");
     }
@@ -153,7 +174,10 @@ fn names(subject: Subject, way: usize) -> Vec<&'static str> {
 }
 
 fn index(words: &[&str], word: &str, what: &str) -> Result<usize, String> {
-    words.iter().position(|known| *known == word).ok_or_else(|| format!("`{word}` is no {what}; one of {}", words.join(", ")))
+    words
+        .iter()
+        .position(|known| *known == word)
+        .ok_or_else(|| format!("`{word}` is no {what}; one of {}", words.join(", ")))
 }
 
 fn range(word: &str) -> Result<(usize, usize), String> {

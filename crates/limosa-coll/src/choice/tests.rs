@@ -32,7 +32,8 @@ fn every_algorithm_by_messages_has_a_plan_of_its_name() {
         let known = algorithms::of(subject(name))
             .filter(|algorithm| algorithm.way == Way::Messages && !algorithm.composed)
             .map(|algorithm| algorithm.name);
-        let (mut known, mut planned): (Vec<_>, Vec<_>) = (known.collect(), plans.iter().map(|(name, _)| *name).collect());
+        let (mut known, mut planned): (Vec<_>, Vec<_>) =
+            (known.collect(), plans.iter().map(|(name, _)| *name).collect());
         known.sort_unstable();
         planned.sort_unstable();
         assert_eq!(known, planned, "{name}");
@@ -50,7 +51,9 @@ fn every_algorithm_by_messages_has_a_plan_of_its_name() {
 #[test]
 fn variables_take_the_names_of_all_algorithms_that_can_be_forced() {
     for variable in VARIABLES {
-        let Some(operation) = variable.name.strip_prefix("LIMOSA_COLL_").filter(|rest| *rest != "TABLE") else { continue };
+        let Some(operation) = variable.name.strip_prefix("LIMOSA_COLL_").filter(|rest| *rest != "TABLE") else {
+            continue;
+        };
         let Form::Choice(words) = variable.form else { panic!("{} takes words", variable.name) };
         let mut words = words.to_vec();
         let mut names: Vec<_> = algorithms::of(subject(&operation.to_lowercase()))
@@ -81,12 +84,16 @@ fn small_messages_are_put_into_shared_memory_and_large_ones_take_the_way_that_su
 #[test]
 fn a_file_changes_the_choice_and_leaves_the_rest() {
     let choices = with(
-        "bcast messages * 1K - binomial # short\nbcast messages * * - scatter_exchange\nreduce shared * 4K - slots\nreduce shared * 1M - rounds",
+        "bcast messages * 1K - binomial # short\nbcast messages * * - scatter_exchange\nreduce shared * 4K - \
+         slots\nreduce shared * 1M - rounds",
     );
     let name = |bytes| choices.by_messages(subject("bcast"), 8, bytes, true, Over::Part).name;
     assert_eq!((name(1024), name(1025)), ("binomial", "scatter_exchange"));
     assert_eq!(with("").by_messages(subject("bcast"), 8, 1025, true, Over::Part).name, "binomial");
-    assert_eq!(choices.resolve(subject("reduce"), found(8, true)), Resolved { put: 4 << 10, rounds: 1 << 20, shared: 1 << 20 });
+    assert_eq!(
+        choices.resolve(subject("reduce"), found(8, true)),
+        Resolved { put: 4 << 10, rounds: 1 << 20, shared: 1 << 20 }
+    );
     assert_eq!(choices.resolve(subject("scan"), found(8, true)), with("").resolve(subject("scan"), found(8, true)));
     assert_ne!(hash(&choices.table, &[]), hash(&with("").table, &[]));
 }
@@ -94,7 +101,8 @@ fn a_file_changes_the_choice_and_leaves_the_rest() {
 #[test]
 fn rows_are_taken_in_order() {
     let choices = with(
-        "reduce messages 2 * - sliced\nreduce messages 3-4 10 commuting binomial_rotated\nreduce messages * 20 - binomial\nreduce messages * * - sliced",
+        "reduce messages 2 * - sliced\nreduce messages 3-4 10 commuting binomial_rotated\nreduce messages * 20 - \
+         binomial\nreduce messages * * - sliced",
     );
     let name = |ranks, bytes, commutes| choices.by_messages(subject("reduce"), ranks, bytes, commutes, Over::Part).name;
     assert_eq!(name(2, 5, true), "sliced");
@@ -107,16 +115,23 @@ fn rows_are_taken_in_order() {
 #[test]
 fn a_forced_algorithm_serves_where_it_can() {
     let rounds = forcing("bcast", "rounds");
-    assert_eq!(rounds.resolve(subject("bcast"), found(2, true)), Resolved { put: 8 << 10, rounds: usize::MAX, shared: usize::MAX });
+    assert_eq!(
+        rounds.resolve(subject("bcast"), found(2, true)),
+        Resolved { put: 8 << 10, rounds: usize::MAX, shared: usize::MAX }
+    );
     assert_eq!(rounds.resolve(subject("reduce"), found(2, true)), with("").resolve(subject("reduce"), found(2, true)));
     let tree = forcing("bcast", "binomial");
     assert_eq!(tree.by_messages(subject("bcast"), 8, 1 << 30, true, Over::Part).name, "binomial");
     assert_eq!(tree.resolve(subject("bcast"), found(2, true)).shared, 0);
     assert_eq!(tree.in_background(subject("bcast"), 2), None);
-    let slots = |operation: &str, ranks| forcing(operation, "slots").resolve(subject(operation), found(ranks, true)).put;
+    let slots =
+        |operation: &str, ranks| forcing(operation, "slots").resolve(subject(operation), found(ranks, true)).put;
     assert_eq!((slots("reduce", 3), slots("allreduce", 2), slots("allreduce", 3)), (1 << 20, 1 << 20, 8 << 10));
     let pieces = forcing("scan", "pieces");
-    assert_eq!(pieces.resolve(subject("exscan"), found(4, true)), Resolved { put: 8 << 10, rounds: 0, shared: usize::MAX });
+    assert_eq!(
+        pieces.resolve(subject("exscan"), found(4, true)),
+        Resolved { put: 8 << 10, rounds: 0, shared: usize::MAX }
+    );
     assert_eq!(
         pieces.resolve(subject("scan"), found(4, false)),
         with("").resolve(subject("scan"), found(4, false)),
@@ -124,7 +139,11 @@ fn a_forced_algorithm_serves_where_it_can() {
     );
     let rotated = forcing("reduce", "binomial_rotated");
     assert_eq!(rotated.by_messages(subject("reduce"), 8, 1 << 20, true, Over::Part).name, "binomial_rotated");
-    assert_eq!(rotated.by_messages(subject("reduce"), 8, 1 << 20, false, Over::Part).name, "sliced", "the operation does not commute");
+    assert_eq!(
+        rotated.by_messages(subject("reduce"), 8, 1 << 20, false, Over::Part).name,
+        "sliced",
+        "the operation does not commute"
+    );
 }
 
 #[test]
@@ -157,10 +176,16 @@ fn a_bad_file_is_told_by_line() {
     let told = |text: &str| Table::parse(text).expect_err("it makes no sense");
     assert_eq!(
         told("\n# fine\nbcast messages * *"),
-        "line 3: `bcast messages * *` has 4 words, but a row has six: operation, way, ranks, bytes, condition, algorithm"
+        "line 3: `bcast messages * *` has 4 words, but a row has six: operation, way, ranks, bytes, condition, \
+         algorithm"
     );
-    assert!(told("bcasst messages * * - binomial").starts_with("line 1: `bcasst` is no operation; one of barrier, bcast,"));
-    assert!(told("bcast mesages * * - binomial").starts_with("line 1: `mesages` is no way; one of shared, background, messages"));
+    assert!(
+        told("bcasst messages * * - binomial").starts_with("line 1: `bcasst` is no operation; one of barrier, bcast,")
+    );
+    assert!(
+        told("bcast mesages * * - binomial")
+            .starts_with("line 1: `mesages` is no way; one of shared, background, messages")
+    );
     assert!(told("bcast messages 4-2 * - binomial").starts_with("line 1: `4-2` is no range of ranks"));
     assert!(told("bcast messages * 64k - binomial").starts_with("line 1: `64k` is no number of bytes"));
     assert!(told("bcast messages * slot - binomial").starts_with("line 1: `slot` is no number of bytes"));
@@ -170,11 +195,19 @@ fn a_bad_file_is_told_by_line() {
         "line 1: `bruck` is no algorithm of bcast messages; one of linear, binomial, scatter_exchange, leaders"
     );
     assert_eq!(told("bcast messages * * - leaders"), "line 1: leaders needs the condition `hosts`");
-    assert!(told("bcast shared * * hosts rounds").starts_with("line 1: `hosts` is no condition of shared; write -, or direct"));
+    assert!(
+        told("bcast shared * * hosts rounds")
+            .starts_with("line 1: `hosts` is no condition of shared; write -, or direct")
+    );
     assert_eq!(told("bcast shared * * - single_copy"), "line 1: single_copy needs the condition `direct`");
     let mut table = Table::builtin();
     table.replace(Table::parse("gather messages 1-8 * - linear").expect("rows"));
-    assert!(table.check().expect_err("nothing for nine ranks").starts_with("the last row of `gather messages` must fit everything"));
+    assert!(
+        table
+            .check()
+            .expect_err("nothing for nine ranks")
+            .starts_with("the last row of `gather messages` must fit everything")
+    );
 }
 
 #[test]
@@ -190,5 +223,8 @@ fn costs_grow_with_ranks_and_bytes() {
         }
     }
     let binomial = algorithms::of(subject("bcast")).find(|algorithm| algorithm.name == "binomial").expect("it exists");
-    assert_eq!((binomial.cost)(8.0, 100.0), algorithms::Cost { latencies: 3.0, transferred: 300.0, combined: 0.0, copied: 0.0 });
+    assert_eq!(
+        (binomial.cost)(8.0, 100.0),
+        algorithms::Cost { latencies: 3.0, transferred: 300.0, combined: 0.0, copied: 0.0 }
+    );
 }

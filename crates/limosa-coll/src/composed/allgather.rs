@@ -1,4 +1,5 @@
-//! Gather to all: each leader collects what its host contributes where all are to get it, leaders exchange that, and each gives the whole to its host.
+//! Gather to all: each leader collects what its host contributes where all are to get it, leaders exchange that, and
+//! each gives the whole to its host.
 //!
 //! Cost between h hosts, for p contributions of n bytes: an allgather of p/h n bytes among h ranks.
 

@@ -1,22 +1,24 @@
 //! Collectives composed of others over subgroups: inside each host, and between one leader per host.
 //!
-//! A composed algorithm is written once, as the *stages* of a rank: parts of the operation, each of them an operation over the members of its host or over
-//! the leaders. Two executors run it:
+//! A composed algorithm is written once, as the *stages* of a rank: parts of the operation, each of them an operation
+//! over the members of its host or over the leaders. Two executors run it:
 //!
-//! - [`Composition::run`], for blocking calls, does the stages inside the host in memory that its members share ([`HostGroup`]), where they have any and
-//!   the table wants it, and those between leaders as schedules;
+//! - [`Composition::run`], for blocking calls, does the stages inside the host in memory that its members share
+//!   ([`HostGroup`]), where they have any and the table wants it, and those between leaders as schedules;
 //! - [`Composition::into_schedule`], for calls in the background, plans them all as one schedule.
 //!
 //! Contract
-//! - All ranks of a host have the same stages over it in the same order, and all leaders the same between them. Which algorithm a stage takes is chosen by
-//!   the table, by what all ranks of the stage know alike.
+//! - All ranks of a host have the same stages over it in the same order, and all leaders the same between them. Which
+//!   algorithm a stage takes is chosen by the table, by what all ranks of the stage know alike.
 //! - Between two hosts go messages of their leaders only.
-//! - Reductions combine first inside hosts, then hosts in the order of their lowest ranks. That is rank order where the ranks of each host follow each
-//!   other; elsewhere only operations that commute are composed. Only one rank of a host combines what comes from other hosts, so that all ranks of
-//!   an allreduce get the same bits.
-//! - A stage that fails does not keep the rank from the stages after it, so that no other rank is left waiting. The first error is returned.
+//! - Reductions combine first inside hosts, then hosts in the order of their lowest ranks. That is rank order where the
+//!   ranks of each host follow each other; elsewhere only operations that commute are composed. Only one rank of a host
+//!   combines what comes from other hosts, so that all ranks of an allreduce get the same bits.
+//! - A stage that fails does not keep the rank from the stages after it, so that no other rank is left waiting. The
+//!   first error is returned.
 //!
-//! Gatherv and scatterv are not composed: only the root knows their lengths, so that a leader could not tell how much passes through it.
+//! Gatherv and scatterv are not composed: only the root knows their lengths, so that a leader could not tell how much
+//! passes through it.
 
 use std::sync::Arc;
 
@@ -120,7 +122,13 @@ enum Way<'a> {
 
 impl Composition {
     fn new(leaders: Leaders<'_>) -> Composition {
-        Composition { here: leaders.here.into(), leaders: leaders.ranks, stages: Vec::new(), temporaries: Vec::new(), reduction: None }
+        Composition {
+            here: leaders.here.into(),
+            leaders: leaders.ranks,
+            stages: Vec::new(),
+            temporaries: Vec::new(),
+            reduction: None,
+        }
     }
 
     fn add(&mut self, over: Over, part: Part) {
@@ -176,7 +184,10 @@ impl Composition {
             return error;
         }
         let ranks = self.here.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
-        Error { detail: format!("among ranks {ranks}, here counted from 0 as they share a host: {}", error.detail).into(), ..error }
+        Error {
+            detail: format!("among ranks {ranks}, here counted from 0 as they share a host: {}", error.detail).into(),
+            ..error
+        }
     }
 
     /// All stages as one schedule.
@@ -218,11 +229,19 @@ impl Part {
                 select_part(Kind::Bcast, select::BCAST, size, buffer.bytes(), None)(s, buffer, *root)?;
             }
             Part::Gather { send, receive, root, most, even } => {
-                let plan = if *even { select_part(Kind::Gather, select::GATHER, size, *most, None) } else { select::GATHER_ANY };
+                let plan = if *even {
+                    select_part(Kind::Gather, select::GATHER, size, *most, None)
+                } else {
+                    select::GATHER_ANY
+                };
                 plan(s, send.as_ref(), receive.as_ref(), *root)?;
             }
             Part::Scatter { send, receive, root, most, even } => {
-                let plan = if *even { select_part(Kind::Scatter, select::SCATTER, size, *most, None) } else { select::SCATTER_ANY };
+                let plan = if *even {
+                    select_part(Kind::Scatter, select::SCATTER, size, *most, None)
+                } else {
+                    select::SCATTER_ANY
+                };
                 plan(s, send.as_ref(), receive.as_ref(), *root)?;
             }
             Part::Allgather { send, receive } => {

@@ -10,7 +10,13 @@ use crate::hosts::Hosts;
 use limosa_mpi::error::Result;
 use limosa_mpi::op::Op;
 
-pub(crate) fn reduce(hosts: &Hosts, input: &Buffer, result: Option<&Buffer>, op: &Arc<Op>, root: usize) -> Result<Composition> {
+pub(crate) fn reduce(
+    hosts: &Hosts,
+    input: &Buffer,
+    result: Option<&Buffer>,
+    op: &Arc<Op>,
+    root: usize,
+) -> Result<Composition> {
     let leaders = hosts.leaders(Some(root));
     let (leader, root, leads, is_alone) = (leaders.leader, leaders.root, leaders.leads, leaders.is_alone());
     let mut composition = Composition::new(leaders);

@@ -1,7 +1,7 @@
 //! Broadcast, gather, scatter: the root leads its host, and the leaders pass on what concerns the others on theirs.
 //!
-//! Cost between h hosts of m ranks, for a message, contributions or parts of n bytes: a broadcast among h ranks; a gather or scatter of m n bytes among h
-//! ranks.
+//! Cost between h hosts of m ranks, for a message, contributions or parts of n bytes: a broadcast among h ranks; a
+//! gather or scatter of m n bytes among h ranks.
 
 use super::{Composition, Over, Part};
 use crate::buffer::{Blocks, Buffer};
@@ -24,10 +24,17 @@ pub(crate) fn bcast(hosts: &Hosts, buffer: &Buffer, root: usize) -> Composition 
 }
 
 /// Contributions of `bytes` bytes each. Those of a host are packed on their way to the root's.
-pub(crate) fn gather(hosts: &Hosts, send: Option<&Buffer>, receive: Option<&Blocks>, root: usize, bytes: usize) -> Result<Composition> {
+pub(crate) fn gather(
+    hosts: &Hosts,
+    send: Option<&Buffer>,
+    receive: Option<&Blocks>,
+    root: usize,
+    bytes: usize,
+) -> Result<Composition> {
     let leaders = hosts.leaders(Some(root));
     let (here, leads, is_alone, at_root) = (hosts.here(), leaders.leads, leaders.is_alone(), hosts.is_at(root));
-    let (leader, root, is_root_host) = (leaders.leader, leaders.root, leaders.ranks[leaders.root] == here[leaders.leader]);
+    let (leader, root, is_root_host) =
+        (leaders.leader, leaders.root, leaders.ranks[leaders.root] == here[leaders.leader]);
     let receive = receive.filter(|_| at_root);
     let mut composition = Composition::new(leaders);
     // What this host's leader sends, or what the root leaves in its place.
@@ -40,20 +47,31 @@ pub(crate) fn gather(hosts: &Hosts, send: Option<&Buffer>, receive: Option<&Bloc
         };
         own = room.as_ref().filter(|_| !at_root).map(|room| room.run(0, here.len()));
         let even = !is_root_host || hosts.is_consecutive_here();
-        composition.add(Over::Host, Part::Gather { send: send.cloned(), receive: room, root: leader, most: bytes, even });
+        composition
+            .add(Over::Host, Part::Gather { send: send.cloned(), receive: room, root: leader, most: bytes, even });
     }
     if leads {
         let receive = receive.map(|receive| receive.joined(hosts.groups(), hosts.each())).transpose()?;
-        composition.add(Over::Leaders, Part::Gather { send: own, receive, root, most: hosts.most() * bytes, even: hosts.each().is_some() });
+        composition.add(
+            Over::Leaders,
+            Part::Gather { send: own, receive, root, most: hosts.most() * bytes, even: hosts.each().is_some() },
+        );
     }
     Ok(composition)
 }
 
 /// Parts of `bytes` bytes each. Those of a host are packed on their way from the root's.
-pub(crate) fn scatter(hosts: &Hosts, send: Option<&Blocks>, receive: Option<&Buffer>, root: usize, bytes: usize) -> Result<Composition> {
+pub(crate) fn scatter(
+    hosts: &Hosts,
+    send: Option<&Blocks>,
+    receive: Option<&Buffer>,
+    root: usize,
+    bytes: usize,
+) -> Result<Composition> {
     let leaders = hosts.leaders(Some(root));
     let (here, leads, is_alone, at_root) = (hosts.here(), leaders.leads, leaders.is_alone(), hosts.is_at(root));
-    let (leader, root, is_root_host) = (leaders.leader, leaders.root, leaders.ranks[leaders.root] == here[leaders.leader]);
+    let (leader, root, is_root_host) =
+        (leaders.leader, leaders.root, leaders.ranks[leaders.root] == here[leaders.leader]);
     let send = send.filter(|_| at_root);
     let mut composition = Composition::new(leaders);
     // Where what comes from the root's host goes first.
@@ -69,12 +87,17 @@ pub(crate) fn scatter(hosts: &Hosts, send: Option<&Blocks>, receive: Option<&Buf
             _ => None,
         };
         let send = send.map(|send| send.joined(hosts.groups(), hosts.each())).transpose()?;
-        composition
-            .add(Over::Leaders, Part::Scatter { send, receive: own, root, most: hosts.most() * bytes, even: hosts.each().is_some() });
+        composition.add(
+            Over::Leaders,
+            Part::Scatter { send, receive: own, root, most: hosts.most() * bytes, even: hosts.each().is_some() },
+        );
     }
     if !is_alone {
         let even = !is_root_host || hosts.is_consecutive_here();
-        composition.add(Over::Host, Part::Scatter { send: arriving, receive: receive.cloned(), root: leader, most: bytes, even });
+        composition.add(
+            Over::Host,
+            Part::Scatter { send: arriving, receive: receive.cloned(), root: leader, most: bytes, even },
+        );
     }
     Ok(composition)
 }

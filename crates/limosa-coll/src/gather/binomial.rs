@@ -1,5 +1,6 @@
-//! Gather of short contributions of equal length along a binomial tree: every rank collects those of its subtree and passes them on in one
-//! message. Contributions travel as plain bytes, since only the root knows how they are to lie in the end.
+//! Gather of short contributions of equal length along a binomial tree: every rank collects those of its subtree and
+//! passes them on in one message. Contributions travel as plain bytes, since only the root knows how they are to lie in
+//! the end.
 //!
 //! Cost for contributions of n bytes: ceil(log2 p) a + (p - 1) n b.
 
@@ -29,7 +30,8 @@ pub(crate) fn plan(s: &mut Schedule, send: Option<&Buffer>, receive: Option<&Blo
     }
     let start = s.temporary(subtree * bytes)?;
     // SAFETY: inside the temporary memory, which has room for the whole subtree.
-    let part = |first: usize, ranks: usize| unsafe { Region::contiguous(start.wrapping_add(first * bytes), ranks * bytes) };
+    let part =
+        |first: usize, ranks: usize| unsafe { Region::contiguous(start.wrapping_add(first * bytes), ranks * bytes) };
     let mut child = 1;
     while child < subtree {
         s.receive((place + child + root) % size, part(child, child.min(subtree - child)));

@@ -1,11 +1,11 @@
-//! Reduce along a binomial tree: in step k every rank whose k lower bits are 0 takes in the partial result of the one 2^k further on, so that
-//! partial results always cover neighbouring ranks.
+//! Reduce along a binomial tree: in step k every rank whose k lower bits are 0 takes in the partial result of the one
+//! 2^k further on, so that partial results always cover neighbouring ranks.
 //!
-//! The tree ends at rank 0, which passes the result on if the root is another one ([`plan`]); or, for operations that commute, at the root, with
-//! ranks counted from there ([`plan_rotated`]).
+//! The tree ends at rank 0, which passes the result on if the root is another one ([`plan`]); or, for operations that
+//! commute, at the root, with ranks counted from there ([`plan_rotated`]).
 //!
-//! Cost for n bytes: ceil(log2 p) (a + n b + n g), where `g` is the time to combine a byte; one message more for the first form if the root is
-//! not rank 0.
+//! Cost for n bytes: ceil(log2 p) (a + n b + n g), where `g` is the time to combine a byte; one message more for the
+//! first form if the root is not rank 0.
 
 use crate::Schedule;
 use crate::buffer::Buffer;
@@ -43,16 +43,17 @@ fn tree(s: &mut Schedule, input: &Buffer, result: Option<&Buffer>, root: usize) 
     while bit < size && place & bit == 0 {
         bit *= 2;
     }
-    let children: Vec<usize> =
-        std::iter::successors(Some(1), |child| Some(child * 2)).take_while(|&child| child < bit && place + child < size).collect();
+    let children: Vec<usize> = std::iter::successors(Some(1), |child| Some(child * 2))
+        .take_while(|&child| child < bit && place + child < size)
+        .collect();
     if children.is_empty() {
         match result {
             Some(result) if place == 0 && input.base != result.base => s.copy(input.region(), result.region())?,
             _ => {}
         }
     }
-    // A child's operand is combined into the memory that it arrived in, `partial op child`: the two buffers take turns, so that the last one is
-    // where the result is wanted.
+    // A child's operand is combined into the memory that it arrived in, `partial op child`: the two buffers take turns,
+    // so that the last one is where the result is wanted.
     let mut partial = input.clone();
     let mut turns: [Option<Buffer>; 2] = [None, result.cloned().filter(|_| place == 0)];
     for (i, child) in children.iter().enumerate() {

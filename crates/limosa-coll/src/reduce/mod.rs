@@ -30,12 +30,20 @@ pub fn run(call: &Call<'_>, send: Option<&Buffer>, receive: Option<&Buffer>, op:
 ///
 /// # Errors
 /// As for [`plan`].
-pub fn background(call: &Call<'_>, send: Option<&Buffer>, receive: Option<&Buffer>, op: &Arc<Op>, root: i32) -> Result<Plan> {
+pub fn background(
+    call: &Call<'_>,
+    send: Option<&Buffer>,
+    receive: Option<&Buffer>,
+    op: &Arc<Op>,
+    root: i32,
+) -> Result<Plan> {
     let (input, result, _) = check(call, send, receive, op, root)?;
     let bytes = input.bytes();
     match call.mailbox_use_to_combine(Kind::Reduce, bytes, op) {
-        Some(mailbox_use) => Exchange::reduction(Kind::Reduce, mailbox_use.limits, op, input, call.size(), 0..bytes, result)
-            .map(|exchange| Plan::at(mailbox_use, exchange)),
+        Some(mailbox_use) => {
+            Exchange::reduction(Kind::Reduce, mailbox_use.limits, op, input, call.size(), 0..bytes, result)
+                .map(|exchange| Plan::at(mailbox_use, exchange))
+        }
         None => plan(call, send, receive, op, root).map(Plan::from),
     }
 }
@@ -46,7 +54,13 @@ pub fn background(call: &Call<'_>, send: Option<&Buffer>, receive: Option<&Buffe
 ///
 /// # Errors
 /// `MPI_ERR_ROOT`, `MPI_ERR_OP`, `MPI_ERR_BUFFER`, `MPI_ERR_NO_MEM`.
-pub fn plan(call: &Call<'_>, send: Option<&Buffer>, receive: Option<&Buffer>, op: &Arc<Op>, root: i32) -> Result<Schedule> {
+pub fn plan(
+    call: &Call<'_>,
+    send: Option<&Buffer>,
+    receive: Option<&Buffer>,
+    op: &Arc<Op>,
+    root: i32,
+) -> Result<Schedule> {
     let (input, receive, root) = check(call, send, receive, op, root)?;
     work(call, input, receive, op, root)?.into_schedule(call)
 }
@@ -75,7 +89,11 @@ fn check<'a>(
         check_apart(send, receive)?;
     }
     let Some(input) = send.or(receive) else {
-        fail!(MPI_ERR_BUFFER, "sendbuf is MPI_IN_PLACE at rank {}, but only the root, rank {root}, may pass it", call.comm.rank());
+        fail!(
+            MPI_ERR_BUFFER,
+            "sendbuf is MPI_IN_PLACE at rank {}, but only the root, rank {root}, may pass it",
+            call.comm.rank()
+        );
     };
     op.check(&input.datatype)?;
     Ok((input, receive, root))

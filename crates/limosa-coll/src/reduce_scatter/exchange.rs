@@ -8,6 +8,7 @@ use crate::slices::combine_slice;
 use limosa_mpi::error::Result;
 
 pub(crate) fn plan(s: &mut Schedule, input: &Buffer, counts: &[usize], own: &Buffer) -> Result<()> {
-    let firsts: Vec<usize> = counts.iter().scan(0, |next, count| Some(std::mem::replace(next, *next + count))).collect();
+    let firsts: Vec<usize> =
+        counts.iter().scan(0, |next, count| Some(std::mem::replace(next, *next + count))).collect();
     combine_slice(s, |to| input.slice(firsts[to], counts[to]), own)
 }

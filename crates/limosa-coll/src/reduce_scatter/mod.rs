@@ -29,7 +29,13 @@ pub fn run(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, counts: &[i
 ///
 /// # Errors
 /// As for [`plan`].
-pub fn background(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, counts: &[i64], op: &Arc<Op>) -> Result<Plan> {
+pub fn background(
+    call: &Call<'_>,
+    send: Option<&Buffer>,
+    receive: &Buffer,
+    counts: &[i64],
+    op: &Arc<Op>,
+) -> Result<Plan> {
     let (input, own, lengths) = check(call, send, receive, counts, op)?;
     match call.mailbox_use_to_combine(Kind::ReduceScatter, input.bytes(), op) {
         Some(mailbox_use) => {
@@ -44,12 +50,18 @@ pub fn background(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, coun
 
 /// Plans that each rank gets its part of the combined operands.
 ///
-/// `counts` has the number of elements of each rank's part. `send` has their sum; in place (`None`) `receive` has, and the result comes to its
-/// beginning.
+/// `counts` has the number of elements of each rank's part. `send` has their sum; in place (`None`) `receive` has, and
+/// the result comes to its beginning.
 ///
 /// # Errors
 /// `MPI_ERR_OP`, `MPI_ERR_COUNT`, `MPI_ERR_BUFFER`, `MPI_ERR_NO_MEM`.
-pub fn plan(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, counts: &[i64], op: &Arc<Op>) -> Result<Schedule> {
+pub fn plan(
+    call: &Call<'_>,
+    send: Option<&Buffer>,
+    receive: &Buffer,
+    counts: &[i64],
+    op: &Arc<Op>,
+) -> Result<Schedule> {
     let (input, own, counts) = check(call, send, receive, counts, op)?;
     let mut schedule = Schedule::new(call);
     schedule.reduce_with(op.clone(), input.datatype.clone());
@@ -87,7 +99,9 @@ pub fn total(counts: &[i64]) -> Result<i64> {
         if count < 0 {
             fail!(MPI_ERR_COUNT, "the count of rank {rank} is {count}, but it must not be negative");
         }
-        let Some(sum) = total.checked_add(count) else { fail!(MPI_ERR_COUNT, "the sum of the counts does not fit in 64 bits") };
+        let Some(sum) = total.checked_add(count) else {
+            fail!(MPI_ERR_COUNT, "the sum of the counts does not fit in 64 bits")
+        };
         total = sum;
     }
     Ok(total)

@@ -1,5 +1,6 @@
-//! Scan by doubling (Hillis and Steele, 1986): before step k a rank holds the operands of the last 2^k ranks up to itself, combined; it passes
-//! them to the rank 2^k further on and puts those of the rank 2^k before in front of its own.
+//! Scan by doubling (Hillis and Steele, 1986): before step k a rank holds the operands of the last 2^k ranks up to
+//! itself, combined; it passes them to the rank 2^k further on and puts those of the rank 2^k before in front of its
+//! own.
 //!
 //! The exclusive form first shifts all operands by one rank.
 //!

@@ -1,4 +1,5 @@
-//! Partial reductions (MPI-5 section 6.11): rank i gets the operands of the ranks up to itself combined, or of those before itself.
+//! Partial reductions (MPI-5 section 6.11): rank i gets the operands of the ranks up to itself combined, or of those
+//! before itself.
 
 mod doubling;
 
@@ -42,8 +43,10 @@ pub fn background(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, op: 
     let input = check(send, receive, op)?;
     let bytes = input.bytes();
     match call.mailbox_use_to_combine(Kind::Scan, bytes, op) {
-        Some(mailbox_use) => Exchange::reduction(Kind::Scan, mailbox_use.limits, op, input, call.rank() + 1, 0..bytes, Some(receive))
-            .map(|exchange| Plan::at(mailbox_use, exchange)),
+        Some(mailbox_use) => {
+            Exchange::reduction(Kind::Scan, mailbox_use.limits, op, input, call.rank() + 1, 0..bytes, Some(receive))
+                .map(|exchange| Plan::at(mailbox_use, exchange))
+        }
         None => plan(call, send, receive, op).map(Plan::from),
     }
 }
@@ -56,8 +59,10 @@ pub fn background_exclusive(call: &Call<'_>, send: Option<&Buffer>, receive: &Bu
     let input = check(send, receive, op)?;
     let bytes = input.bytes();
     match call.mailbox_use_to_combine(Kind::Exscan, bytes, op) {
-        Some(mailbox_use) => Exchange::reduction(Kind::Exscan, mailbox_use.limits, op, input, call.rank(), 0..bytes, Some(receive))
-            .map(|exchange| Plan::at(mailbox_use, exchange)),
+        Some(mailbox_use) => {
+            Exchange::reduction(Kind::Exscan, mailbox_use.limits, op, input, call.rank(), 0..bytes, Some(receive))
+                .map(|exchange| Plan::at(mailbox_use, exchange))
+        }
         None => plan_exclusive(call, send, receive, op).map(Plan::from),
     }
 }

@@ -1,5 +1,6 @@
-//! Scatter of short parts of equal length along a binomial tree: every rank gets the parts of its subtree in one message, keeps its own and
-//! passes the others on. Parts travel as plain bytes, since only the root knows how they lay.
+//! Scatter of short parts of equal length along a binomial tree: every rank gets the parts of its subtree in one
+//! message, keeps its own and passes the others on. Parts travel as plain bytes, since only the root knows how they
+//! lay.
 //!
 //! Cost for parts of n bytes: ceil(log2 p) a + (p - 1) n b.
 
@@ -29,7 +30,8 @@ pub(crate) fn plan(s: &mut Schedule, send: Option<&Blocks>, receive: Option<&Buf
     }
     let start = s.temporary(subtree * bytes)?;
     // SAFETY: inside the temporary memory, which has room for the whole subtree.
-    let part = |first: usize, ranks: usize| unsafe { Region::contiguous(start.wrapping_add(first * bytes), ranks * bytes) };
+    let part =
+        |first: usize, ranks: usize| unsafe { Region::contiguous(start.wrapping_add(first * bytes), ranks * bytes) };
     match send {
         Some(send) => {
             // Place i holds the part of rank (root + i) mod p.

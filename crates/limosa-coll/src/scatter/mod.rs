@@ -45,8 +45,10 @@ pub fn background(call: &Call<'_>, send: Option<&Blocks>, receive: Option<&Buffe
     let rank = check(call, send, receive, root)?;
     let part = bytes_of_one(send, receive, rank);
     match call.mailbox_use_to_move_by_root(Kind::Scatter, part.saturating_mul(call.size()), part) {
-        Some(mailbox_use) => one_step::scatter(Recorder::new(Kind::Scatter, call, mailbox_use.limits), send, receive, rank)
-            .map(|exchange| Plan::at(mailbox_use, exchange)),
+        Some(mailbox_use) => {
+            one_step::scatter(Recorder::new(Kind::Scatter, call, mailbox_use.limits), send, receive, rank)
+                .map(|exchange| Plan::at(mailbox_use, exchange))
+        }
         None => plan(call, send, receive, root).map(Plan::from),
     }
 }
@@ -58,8 +60,10 @@ pub fn background(call: &Call<'_>, send: Option<&Blocks>, receive: Option<&Buffe
 pub fn background_v(call: &Call<'_>, send: Option<&Blocks>, receive: Option<&Buffer>, root: i32) -> Result<Plan> {
     let rank = check(call, send, receive, root)?;
     match call.mailbox_use_for_any(Kind::Scatter) {
-        Some(mailbox_use) => one_step::scatter(Recorder::new(Kind::Scatter, call, mailbox_use.limits), send, receive, rank)
-            .map(|exchange| Plan::at(mailbox_use, exchange)),
+        Some(mailbox_use) => {
+            one_step::scatter(Recorder::new(Kind::Scatter, call, mailbox_use.limits), send, receive, rank)
+                .map(|exchange| Plan::at(mailbox_use, exchange))
+        }
         None => plan_v(call, send, receive, root).map(Plan::from),
     }
 }
@@ -103,7 +107,11 @@ fn bytes_of_one(send: Option<&Blocks>, receive: Option<&Buffer>, root: usize) ->
 fn check(call: &Call<'_>, send: Option<&Blocks>, receive: Option<&Buffer>, root: i32) -> Result<usize> {
     let root = call.comm.check_root(root)? as usize;
     if receive.is_none() && call.comm.rank() as usize != root {
-        fail!(MPI_ERR_BUFFER, "recvbuf is MPI_IN_PLACE at rank {}, but only the root, rank {root}, may pass it", call.comm.rank());
+        fail!(
+            MPI_ERR_BUFFER,
+            "recvbuf is MPI_IN_PLACE at rank {}, but only the root, rank {root}, may pass it",
+            call.comm.rank()
+        );
     }
     if let (Some(send), Some(receive)) = (send, receive) {
         check_apart(&send.of(0), receive)?;

@@ -35,9 +35,22 @@ pub(crate) struct SharedCall<'a> {
 impl<'a> SharedCall<'a> {
     /// Begins call `number` of the communicator.
     #[inline]
-    pub(crate) fn begin(group: &'a SharedGroup, comm: &'a Comm, numbers: &'a Numbers, number: u64, kind: Kind) -> SharedCall<'a> {
-        let shared_call =
-            SharedCall { group, comm, numbers, number: Cell::new(number), kind, finished: Cell::new(false), gave_up: Cell::new(false) };
+    pub(crate) fn begin(
+        group: &'a SharedGroup,
+        comm: &'a Comm,
+        numbers: &'a Numbers,
+        number: u64,
+        kind: Kind,
+    ) -> SharedCall<'a> {
+        let shared_call = SharedCall {
+            group,
+            comm,
+            numbers,
+            number: Cell::new(number),
+            kind,
+            finished: Cell::new(false),
+            gave_up: Cell::new(false),
+        };
         if group.passed() + 1 != number {
             // Collectives in between went by messages, or failed before they began.
             group.pass(number - 1);
@@ -83,7 +96,9 @@ impl<'a> SharedCall<'a> {
 
     /// Where the part of a rank, or of the group, is in this call: half of what it has in all, in turns.
     pub(super) fn part_of(&self, round_buffers: &RoundBuffers, rank: usize) -> *mut u8 {
-        round_buffers.part_of(rank).wrapping_add((self.number() % HALVES) as usize * (round_buffers.part_bytes() / HALVES as usize))
+        round_buffers
+            .part_of(rank)
+            .wrapping_add((self.number() % HALVES) as usize * (round_buffers.part_bytes() / HALVES as usize))
     }
 
     /// Most bytes that a rank puts in the slots in this operation.
@@ -118,8 +133,9 @@ impl<'a> SharedCall<'a> {
         wait::wait(self.group, self.comm, awaited).inspect_err(|_| self.give_up())
     }
 
-    /// After a wait that has failed, because a member has died: the program gets its buffers back although others may be about to read or write them.
-    /// So this rank takes back what it has said of its memory, waits for those that are copying, and copies nothing itself any more.
+    /// After a wait that has failed, because a member has died: the program gets its buffers back although others may
+    /// be about to read or write them. So this rank takes back what it has said of its memory, waits for those that are
+    /// copying, and copies nothing itself any more.
     #[cold]
     fn give_up(&self) {
         if self.gave_up.replace(true) {
@@ -132,7 +148,9 @@ impl<'a> SharedCall<'a> {
             let mut yields = 0u32;
             while slots.is_copying(rank, self.number()) {
                 yields = yields.wrapping_add(1);
-                if yields.is_multiple_of(PATIENCE) && !self.group.engine.expect_host_memory().is_alive(self.group.peers[rank]) {
+                if yields.is_multiple_of(PATIENCE)
+                    && !self.group.engine.expect_host_memory().is_alive(self.group.peers[rank])
+                {
                     break;
                 }
                 std::thread::yield_now();
@@ -198,7 +216,8 @@ impl<'a> SharedCall<'a> {
     #[cold]
     fn make_room_slowly(&self, depth: u64) -> Result<()> {
         if self.group.slots.least_finished() < self.number() - depth {
-            // Not for a single one: who runs ahead of the others would soon be back. Without this rank they come as far as it is now.
+            // Not for a single one: who runs ahead of the others would soon be back. Without this rank they come as far
+            // as it is now.
             self.wait(Awaited::AllFinished(self.number() - depth.div_ceil(2)))?;
         }
         self.group.raise_floor(self.group.slots.least_finished());

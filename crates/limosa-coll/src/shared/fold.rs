@@ -51,8 +51,11 @@ impl<'a> Reducer<'a> {
         }
         let count = bytes / self.element();
         if let Some(place) = self.place {
-            // SAFETY: the elements lie in the blocks as in buffers that begin `place` before them; the rest is the caller's promise.
-            return unsafe { self.op.reduce_local(from.wrapping_offset(-place), into.wrapping_offset(-place), count, self.datatype) };
+            // SAFETY: the elements lie in the blocks as in buffers that begin `place` before them; the rest is the
+            // caller's promise.
+            return unsafe {
+                self.op.reduce_local(from.wrapping_offset(-place), into.wrapping_offset(-place), count, self.datatype)
+            };
         }
         let (_lower, left) = loose_elements(count, self.datatype)?;
         let (_upper, right) = loose_elements(count, self.datatype)?;
@@ -66,7 +69,8 @@ impl<'a> Reducer<'a> {
         Ok(())
     }
 
-    /// Combines what ranks have contributed in the slots, whose notes are there: bytes `part` of `all` bytes each. The result comes to `into`.
+    /// Combines what ranks have contributed in the slots, whose notes are there: bytes `part` of `all` bytes each. The
+    /// result comes to `into`.
     ///
     /// # Errors
     /// `MPI_ERR_TRUNCATE` or `MPI_ERR_COUNT` if a rank has another number of bytes, and those of [`Reducer::combine`].
@@ -92,7 +96,15 @@ impl<'a> Reducer<'a> {
                     Location::There { address, .. } => {
                         let copy = Scratch::take(part.len())?;
                         // SAFETY: scratch memory of as many bytes, kept until the next one comes.
-                        unsafe { transfer::pull(shared_call, rank, address.wrapping_add(part.start as u64), copy.start(), part.len())? };
+                        unsafe {
+                            transfer::pull(
+                                shared_call,
+                                rank,
+                                address.wrapping_add(part.start as u64),
+                                copy.start(),
+                                part.len(),
+                            )?
+                        };
                         fetched.insert(copy).start()
                     }
                     // It has none, as has been checked.

@@ -1,4 +1,5 @@
-//! Memory that those members of a communicator share who are on one host, for the stages there of operations that are composed over hosts.
+//! Memory that those members of a communicator share who are on one host, for the stages there of operations that are
+//! composed over hosts.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,7 +17,8 @@ const STAGES: u64 = 2;
 
 /// Memory that the members on a host share.
 ///
-/// Their stages there are numbered by the operation that they belong to, so that a rank stays in step whose call failed before its first stage.
+/// Their stages there are numbered by the operation that they belong to, so that a rank stays in step whose call failed
+/// before its first stage.
 pub(crate) struct HostGroup {
     group: SharedGroup,
     numbers: Numbers,
@@ -25,7 +27,8 @@ pub(crate) struct HostGroup {
 }
 
 impl HostGroup {
-    /// Sets up what the members on this host share, if they can. All members of the communicator call this, at its first blocking operation.
+    /// Sets up what the members on this host share, if they can. All members of the communicator call this, at its
+    /// first blocking operation.
     pub(crate) fn establish(comm: &Comm, engine: &Arc<Engine>, hosts: &Hosts, numbers: &Numbers) -> Option<HostGroup> {
         let tags = SharedGroup::next_tags(numbers);
         let group = SharedGroup::establish_part(comm, engine, hosts.here(), tags)?;
@@ -42,7 +45,8 @@ impl HostGroup {
         self.group.can_move(kind, bytes)
     }
 
-    /// Does a stage of blocking operation `number`, from 0, of the communicator: the one with this index among those in this memory, from 0.
+    /// Does a stage of blocking operation `number`, from 0, of the communicator: the one with this index among those in
+    /// this memory, from 0.
     ///
     /// # Errors
     /// Those of `run`.

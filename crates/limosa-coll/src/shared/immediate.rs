@@ -1,11 +1,13 @@
 //! The blocking executor of one-step algorithms ([`crate::one_step`]): does at once what a verb says.
 //!
-//! What fits a slot or a part of the ring buffer is put there; what is longer is offered by address and fetched ([`super::rooted`] has what a root and
-//! its partners do for long data). Whoever takes from all begins behind itself, so that no rank is everybody's source at once. After an error this
-//! rank goes on, so that the others are not left waiting, and returns the first error at the end.
+//! What fits a slot or a part of the ring buffer is put there; what is longer is offered by address and fetched
+//! ([`super::rooted`] has what a root and its partners do for long data). Whoever takes from all begins behind itself,
+//! so that no rank is everybody's source at once. After an error this rank goes on, so that the others are not left
+//! waiting, and returns the first error at the end.
 //!
-//! In a barrier with a processor for every rank, each posts a note and looks at all the others: one flag's time. When ranks share processors the last to
-//! arrive posts the note of the group, so that the others look at one line, not at all.
+//! In a barrier with a processor for every rank, each posts a note and looks at all the others: one flag's time. When
+//! ranks share processors the last to arrive posts the note of the group, so that the others look at one line, not at
+//! all.
 
 use limosa_p2p::memory::Region;
 
@@ -145,12 +147,22 @@ pub(crate) fn bcast(call: &SharedCall<'_>, buffer: &Buffer, root: usize) -> Resu
 }
 
 /// Each rank gets its part of what the root has.
-pub(crate) fn scatter(call: &SharedCall<'_>, send: Option<&Blocks>, receive: Option<&Buffer>, root: usize) -> Result<()> {
+pub(crate) fn scatter(
+    call: &SharedCall<'_>,
+    send: Option<&Blocks>,
+    receive: Option<&Buffer>,
+    root: usize,
+) -> Result<()> {
     one_step::scatter(Immediate::new(call), send, receive, root)
 }
 
 /// The root gets what all ranks have.
-pub(crate) fn gather(call: &SharedCall<'_>, send: Option<&Buffer>, receive: Option<&Blocks>, root: usize) -> Result<()> {
+pub(crate) fn gather(
+    call: &SharedCall<'_>,
+    send: Option<&Buffer>,
+    receive: Option<&Blocks>,
+    root: usize,
+) -> Result<()> {
     one_step::gather(Immediate::new(call), send, receive, root)
 }
 

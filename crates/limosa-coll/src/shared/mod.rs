@@ -1,27 +1,33 @@
 //! Blocking collectives straight in shared memory, where all members of a communicator share a machine.
 //!
-//! A communicator's first blocking collective sets up a [`SlotSegment`] for it, by messages, and all members learn together whether it can be used
-//! ([`SharedGroup::establish`]). From then on a blocking collective is a [`SharedCall`] in the slots:
+//! A communicator's first blocking collective sets up a [`SlotSegment`] for it, by messages, and all members learn
+//! together whether it can be used ([`SharedGroup::establish`]). From then on a blocking collective is a [`SharedCall`]
+//! in the slots:
 //!
-//! - what fits a slot of the slots is written there by who has it and read by who needs it: one copy in, one copy out, one flag;
-//! - what is larger, but small enough that a rank can run ahead by several such operations, goes the same way over the rank's own *ring buffer*;
-//! - what is larger still stays where it is; its address is written to the slots, and the bytes are copied once, from one process's memory to another's; in a
-//!   reduction every rank works on the next piece that nobody has taken, and brings the result to those who want it;
+//! - what fits a slot of the slots is written there by who has it and read by who needs it: one copy in, one copy out,
+//!   one flag;
+//! - what is larger, but small enough that a rank can run ahead by several such operations, goes the same way over the
+//!   rank's own *ring buffer*;
+//! - what is larger still stays where it is; its address is written to the slots, and the bytes are copied once, from
+//!   one process's memory to another's; in a reduction every rank works on the next piece that nobody has taken, and
+//!   brings the result to those who want it;
 //! - or it passes through round buffers beside the slots in rounds, where that is cheaper.
 //!
 //! Contract
-//! - All members take a communicator's calls in the same order, and give a call the same number: that of the blocking collective.
-//! - All choose the same protocol, by what is equal on all ranks of a correct program: number of ranks, bytes, and what was found at set-up. Where
-//!   only one rank knows the lengths, what it has written says how.
-//! - Every rank says how many bytes it has, and who reads them checks. Ranks that disagree get an error; none waits for ever because of it.
-//! - Reductions combine from the highest rank to the lowest, `a0 op (a1 op (a2 ...))`, so that all ranks get the same bits whoever computes; scans from
-//!   the lowest, each rank putting its own operand behind what those before it have.
+//! - All members take a communicator's calls in the same order, and give a call the same number: that of the blocking
+//!   collective.
+//! - All choose the same protocol, by what is equal on all ranks of a correct program: number of ranks, bytes, and what
+//!   was found at set-up. Where only one rank knows the lengths, what it has written says how.
+//! - Every rank says how many bytes it has, and who reads them checks. Ranks that disagree get an error; none waits for
+//!   ever because of it.
+//! - Reductions combine from the highest rank to the lowest, `a0 op (a1 op (a2 ...))`, so that all ranks get the same
+//!   bits whoever computes; scans from the lowest, each rank putting its own operand behind what those before it have.
 //! - Nobody returns while another rank still reads or writes its buffer.
 //!
 //! | module | holds |
 //! |---|---|
 //! | `call` | one operation: its number, its steps, its memory in the slots |
-//! | `post`, `posted` | posting notes with what this rank contributes, and taking what others have (`crate::notes` has the format) |
+//! | `post`, `posted` | posting notes with what this rank contributes, taking what others have (see `crate::notes`) |
 //! | `wait` | spinning, yielding and sleeping until something is there |
 //! | `transfer` | copies between processes, done by both partners together |
 //! | `fold`, `pieces` | combining operands: in one go, or by pieces for large ones |
@@ -110,6 +116,45 @@ static SEGMENTS: AtomicUsize = AtomicUsize::new(0);
 /// No area.
 const NOWHERE: u64 = u64::MAX;
 
+/// The slots of a group that is being set up, as one member finds them.
+struct FoundSlots {
+    /// Nothing if this member cannot map them.
+    slots: Option<SlotSegment>,
+    place: u64,
+    slot_bytes: usize,
+    /// Place and bytes of the memory that this member has made for them, as the first one does.
+    made: Option<(u64, usize)>,
+}
+
+impl FoundSlots {
+    /// The first member makes the slots and tells the others where they are, and how large each is.
+    fn find(comm: &Comm, engine: &Engine, members: &[u32], me: usize, tag: i32) -> Option<FoundSlots> {
+        let size = members.len();
+        let memory = engine.expect_host_memory();
+        let map = |place, slot_bytes| {
+            let memory = memory.map_area::<Common>(place, SlotSegment::bytes(size, slot_bytes)).ok()?;
+            Some(SlotSegment::new(memory, size, me, slot_bytes))
+        };
+        let slot_bytes = select::slot_bytes(size, SEGMENTS.load(Ordering::Relaxed));
+        let bytes = SlotSegment::bytes(size, slot_bytes);
+        let made = if me == 0 { memory.create_area(bytes).unwrap_or(NOWHERE) } else { NOWHERE };
+        let mine = if made == NOWHERE { None } else { map(made, slot_bytes) };
+        if let Some(slots) = &mine {
+            slots.open();
+        }
+        let told = [made.to_ne_bytes(), (slot_bytes as u64).to_ne_bytes()].concat();
+        let told = allgather_by_messages(comm, members, tag, &told).ok()?;
+        let place = u64::from_ne_bytes(*told.first_chunk()?);
+        let slot_bytes = u64::from_ne_bytes(*told[8..].first_chunk()?) as usize;
+        let is_sound = place != NOWHERE
+            && slot_bytes.is_multiple_of(64)
+            && slot_bytes >= size * notes::LINE
+            && slot_bytes <= 1 << 20;
+        let slots = mine.or_else(|| if is_sound { map(place, slot_bytes) } else { None });
+        Some(FoundSlots { slots, place, slot_bytes, made: (made != NOWHERE).then_some((made, bytes)) })
+    }
+}
+
 impl SharedGroup {
     /// Sets up what the members of this communicator share, if all do. All members call this.
     pub(super) fn establish(comm: &Comm, engine: &Arc<Engine>, numbers: &Numbers) -> Option<SharedGroup> {
@@ -122,13 +167,16 @@ impl SharedGroup {
         SharedGroup::establish_among(comm, engine, &members, peers, SharedGroup::next_tags(numbers))
     }
 
-    /// Sets up what some members of this communicator share, of which `members` are the ranks, this process's among them, in ascending order. All of them call
-    /// this, with the same tags. Whether there is anything does not concern the other members.
+    /// Sets up what some members of this communicator share, of which `members` are the ranks, this process's among
+    /// them, in ascending order. All of them call this, with the same tags. Whether there is anything does not concern
+    /// the other members.
     fn establish_part(comm: &Comm, engine: &Arc<Engine>, members: &[u32], tags: [i32; 2]) -> Option<SharedGroup> {
         if members.len() == 1 || members.len() > select::MAX_RANKS {
             return None;
         }
-        let group = Group::from_world_ranks(members.iter().map(|member| comm.group().world_rank(*member as usize)).collect::<Option<_>>()?);
+        let group = Group::from_world_ranks(
+            members.iter().map(|member| comm.group().world_rank(*member as usize)).collect::<Option<_>>()?,
+        );
         let peers = comm.world().shared_addresses(&group)?;
         SharedGroup::establish_among(comm, engine, members, peers, tags)
     }
@@ -138,45 +186,41 @@ impl SharedGroup {
         std::array::from_fn(|_| blocking_tag(numbers.next_blocking()))
     }
 
-    fn establish_among(comm: &Comm, engine: &Arc<Engine>, members: &[u32], peers: Box<[Peer]>, tags: [i32; 2]) -> Option<SharedGroup> {
+    fn establish_among(
+        comm: &Comm,
+        engine: &Arc<Engine>,
+        members: &[u32],
+        peers: Box<[Peer]>,
+        tags: [i32; 2],
+    ) -> Option<SharedGroup> {
         let size = members.len();
         let me = members.iter().position(|member| *member == comm.rank())?;
-        let memory = engine.expect_host_memory();
-        let map = |place, slot_bytes| {
-            let memory = memory.map_area::<Common>(place, SlotSegment::bytes(size, slot_bytes)).ok()?;
-            Some(SlotSegment::new(memory, size, me, slot_bytes))
-        };
-        // The first one makes the slots and tells the others where it is, and how large its slots are.
-        let slot_bytes = select::slot_bytes(size, SEGMENTS.load(Ordering::Relaxed));
-        let bytes = SlotSegment::bytes(size, slot_bytes);
-        let made = if me == 0 { memory.create_area(bytes).unwrap_or(NOWHERE) } else { NOWHERE };
-        let mine = if made == NOWHERE { None } else { map(made, slot_bytes) };
-        if let Some(slots) = &mine {
-            slots.open();
-        }
-        let told = [made.to_ne_bytes(), (slot_bytes as u64).to_ne_bytes()].concat();
-        let told = allgather_by_messages(comm, members, tags[0], &told).ok()?;
-        let place = u64::from_ne_bytes(*told.first_chunk()?);
-        let slot_bytes = u64::from_ne_bytes(*told[8..].first_chunk()?) as usize;
-        let is_sound = place != NOWHERE && slot_bytes.is_multiple_of(64) && slot_bytes >= size * notes::LINE && slot_bytes <= 1 << 20;
-        let slots = mine.or_else(|| if is_sound { map(place, slot_bytes) } else { None });
-
-        let can_pull = peers.iter().enumerate().all(|(rank, peer)| rank == me || engine.expect_peer_memory().can_access(*peer));
+        let FoundSlots { slots, place, slot_bytes, made } = FoundSlots::find(comm, engine, members, me, tags[0])?;
+        let can_pull =
+            peers.iter().enumerate().all(|(rank, peer)| rank == me || engine.expect_peer_memory().can_access(*peer));
         let wanted = config::get().coll == config::CollPath::Auto;
         let flag = |is_set, bit| if is_set { bit } else { 0 };
-        let answer = flag(slots.is_some() && wanted, MAPPED) | flag(can_pull, CAN_PULL) | flag(engine.oversubscribed(), OVERSUBSCRIBED);
+        let answer = flag(slots.is_some() && wanted, MAPPED)
+            | flag(can_pull, CAN_PULL)
+            | flag(engine.oversubscribed(), OVERSUBSCRIBED);
         let answers = allgather_by_messages(comm, members, tags[1], &[answer]).ok();
         let all = |bit| answers.as_ref().is_some_and(|answers| answers.iter().all(|answer| answer & bit != 0));
         if !all(MAPPED) {
-            if made != NOWHERE {
-                memory.free_area(made, bytes);
+            if let Some((place, bytes)) = made {
+                engine.expect_host_memory().free_area(place, bytes);
             }
             return None;
         }
         let slots = slots?;
         SEGMENTS.fetch_add(1, Ordering::Relaxed);
         let pull = all(CAN_PULL);
-        let found = choice::Found { ranks: size, direct: pull, slot: slot_bytes, ring: select::ring_bytes(size), speaks: me == 0 };
+        let found = choice::Found {
+            ranks: size,
+            direct: pull,
+            slot: slot_bytes,
+            ring: select::ring_bytes(size),
+            speaks: me == 0,
+        };
         Some(SharedGroup {
             engine: engine.clone(),
             slots,
@@ -184,7 +228,9 @@ impl SharedGroup {
             peers,
             pull,
             choices: choice::resolve(found),
-            oversubscribed: answers.as_ref().is_some_and(|answers| answers.iter().any(|answer| answer & OVERSUBSCRIBED != 0)),
+            oversubscribed: answers
+                .as_ref()
+                .is_some_and(|answers| answers.iter().any(|answer| answer & OVERSUBSCRIBED != 0)),
             floor: AtomicU64::new(0),
             passed: AtomicU64::new(0),
             round_buffers: OnceLock::new(),
@@ -209,7 +255,8 @@ impl SharedGroup {
         &self.choices[kind as usize - 1]
     }
 
-    /// Rings those who sleep until something is the case that is the case now. Called after each change that others may wait for.
+    /// Rings those who sleep until something is the case that is the case now. Called after each change that others may
+    /// wait for.
     #[inline]
     fn tell(&self) {
         if self.slots.anybody_asleep() {
@@ -240,7 +287,9 @@ impl Drop for SharedGroup {
         if self.slots.leave() {
             self.free_round_buffers();
             self.free_rings();
-            self.engine.expect_host_memory().free_area(self.place, SlotSegment::bytes(self.size(), self.slots.slot_bytes()));
+            self.engine
+                .expect_host_memory()
+                .free_area(self.place, SlotSegment::bytes(self.size(), self.slots.slot_bytes()));
         }
     }
 }

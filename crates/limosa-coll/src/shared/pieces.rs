@@ -1,11 +1,12 @@
 //! Reductions of large operands, by pieces.
 //!
-//! Every rank says where its operand is, and where it wants its result. Then each takes the next piece that nobody has taken, copies that piece of
-//! everybody's operand, combines, and brings the result to all who want it, while it is still in its cache. A piece is read and written by nobody
-//! else, so that operand and result may be the same memory. Ranks that share a processor need not take turns: whoever is running works.
+//! Every rank says where its operand is, and where it wants its result. Then each takes the next piece that nobody has
+//! taken, copies that piece of everybody's operand, combines, and brings the result to all who want it, while it is
+//! still in its cache. A piece is read and written by nobody else, so that operand and result may be the same memory.
+//! Ranks that share a processor need not take turns: whoever is running works.
 //!
-//! Cost for n bytes and p ranks on c processors: (p - 1) n (copies in) + (p - 1) n (copies out, when all want all) + (p - 1) n (combining), all
-//! over min(p, c).
+//! Cost for n bytes and p ranks on c processors: (p - 1) n (copies in) + (p - 1) n (copies out, when all want all) + (p
+//! - 1) n (combining), all over min(p, c).
 
 use super::call::{First, SharedCall};
 use super::fold::Reducer;
@@ -41,11 +42,12 @@ struct Rank {
     result: u64,
 }
 
-/// Reduces. `result` is where this rank wants what it gets, if anything; with `apart` it is not written to before all have finished.
+/// Reduces. `result` is where this rank wants what it gets, if anything; with `apart` it is not written to before all
+/// have finished.
 ///
 /// # Errors
-/// `MPI_ERR_TRUNCATE` or `MPI_ERR_COUNT` if ranks have different numbers of bytes (all of them get an error then), `MPI_ERR_NO_MEM`, and errors of
-/// the machine.
+/// `MPI_ERR_TRUNCATE` or `MPI_ERR_COUNT` if ranks have different numbers of bytes (all of them get an error then),
+/// `MPI_ERR_NO_MEM`, and errors of the machine.
 pub(super) fn reduce(
     shared_call: &SharedCall<'_>,
     reducer: &Reducer<'_>,
@@ -55,8 +57,8 @@ pub(super) fn reduce(
     delivery: Delivery<'_>,
 ) -> Result<()> {
     let bytes = input.bytes();
-    let by_rounds =
-        select::in_rounds(shared_call.group, shared_call.kind, bytes) && reducer.element() <= select::part_bytes(shared_call.size()) / 2;
+    let by_rounds = select::in_rounds(shared_call.group, shared_call.kind, bytes)
+        && reducer.element() <= select::part_bytes(shared_call.size()) / 2;
     if by_rounds && let Some(rounds) = Rounds::begin(shared_call, bytes, None)? {
         return rounds::reduce(&rounds, reducer, input, result, apart, delivery);
     }
@@ -178,7 +180,8 @@ impl Work<'_> {
             // SAFETY: two blocks of scratch memory that have room for a piece.
             unsafe {
                 if rank > 0 && !with_own {
-                    // Its own operand is read below, before this rank or anybody else could write there: they may be the same memory.
+                    // Its own operand is read below, before this rank or anybody else could write there: they may be
+                    // the same memory.
                     self.fetch(rank, offset, len, now)?;
                     self.bring(rank, before, offset, len)?;
                 } else {

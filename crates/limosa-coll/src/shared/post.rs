@@ -46,7 +46,8 @@ impl SharedCall<'_> {
         Ok(())
     }
 
-    /// Says that this rank takes no further part, to those who wait for its note or for what it does in the round buffers.
+    /// Says that this rank takes no further part, to those who wait for its note or for what it does in the round
+    /// buffers.
     pub(super) fn decline(&self) -> Result<()> {
         self.make_room(NOTES)?;
         self.advance(Progress::new(self.number(), MAX_STEPS));
@@ -61,8 +62,8 @@ impl SharedCall<'_> {
         Ok(())
     }
 
-    /// Contributes bytes: puts those of the region in the slots if there are few enough, or leaves what is returned where it is until all ranks have
-    /// finished the call. With `copy` the region may be written to before that.
+    /// Contributes bytes: puts those of the region in the slots if there are few enough, or leaves what is returned
+    /// where it is until all ranks have finished the call. With `copy` the region may be written to before that.
     #[inline]
     pub(super) fn contribute(&self, region: &Region, copy: bool) -> Result<Option<Flat>> {
         let len = region.len();
@@ -74,9 +75,13 @@ impl SharedCall<'_> {
         Ok(Some(flat))
     }
 
-    /// Contributes so many bytes, which `fill` writes, as [`SharedCall::contribute`] does; returns where they are, readable until this rank finishes the
-    /// call. If `fill` fails, this rank declines.
-    pub(super) fn contribute_filled(&self, len: usize, fill: impl FnOnce(*mut u8) -> Result<()>) -> Result<(*const u8, Option<Flat>)> {
+    /// Contributes so many bytes, which `fill` writes, as [`SharedCall::contribute`] does; returns where they are,
+    /// readable until this rank finishes the call. If `fill` fails, this rank declines.
+    pub(super) fn contribute_filled(
+        &self,
+        len: usize,
+        fill: impl FnOnce(*mut u8) -> Result<()>,
+    ) -> Result<(*const u8, Option<Flat>)> {
         let fill = |start| match fill(start) {
             Ok(()) => Ok(()),
             Err(error) => {
@@ -110,7 +115,8 @@ impl SharedCall<'_> {
         Ok(())
     }
 
-    /// Puts `all` bytes in the slots, which `fill` writes, and says that there are `len`. False, and nothing done, if there is no room for so many.
+    /// Puts `all` bytes in the slots, which `fill` writes, and says that there are `len`. False, and nothing done, if
+    /// there is no room for so many.
     #[inline]
     fn lay_out(&self, len: usize, all: usize, fill: impl Fn(&mut [u8])) -> Result<bool> {
         if all <= BODY_BYTES {
@@ -141,7 +147,9 @@ impl SharedCall<'_> {
                 return Ok(Kept(Vec::new()));
             }
             if (1..size).all(|rank| parts.bytes(rank) == len) {
-                self.lay_out(len, all, |place| (0..size).for_each(|rank| read(&parts.region(rank), &mut place[rank * len..][..len])))?;
+                self.lay_out(len, all, |place| {
+                    (0..size).for_each(|rank| read(&parts.region(rank), &mut place[rank * len..][..len]))
+                })?;
                 return Ok(Kept(Vec::new()));
             }
         }

@@ -51,7 +51,8 @@ impl SharedCall<'_> {
         match posted.place {
             Location::Nowhere | Location::InRounds | Location::ByMessage => Ok(()),
             Location::Here(start) => {
-                // SAFETY: so many bytes are there, as was checked; their writer leaves them alone until this rank has finished.
+                // SAFETY: so many bytes are there, as was checked; their writer leaves them alone until this rank has
+                // finished.
                 write(region, unsafe { std::slice::from_raw_parts(start, posted.len) });
                 Ok(())
             }

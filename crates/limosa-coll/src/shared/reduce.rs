@@ -1,7 +1,8 @@
 //! Reductions.
 //!
-//! Operands that fit a slot are put in the slots, and who needs a result combines them there. If all need the same result and ranks share processors,
-//! the last one to arrive combines for all. Larger operands are reduced by pieces ([`super::pieces`]).
+//! Operands that fit a slot are put in the slots, and who needs a result combines them there. If all need the same
+//! result and ranks share processors, the last one to arrive combines for all. Larger operands are reduced by pieces
+//! ([`super::pieces`]).
 
 use std::sync::Arc;
 
@@ -77,12 +78,25 @@ fn leave_early(shared_call: &SharedCall<'_>) -> Result<()> {
 }
 
 /// The root gets the operands combined.
-pub(crate) fn reduce(shared_call: &SharedCall<'_>, input: &Buffer, result: Option<&Buffer>, op: &Arc<Op>, root: usize) -> Result<()> {
+pub(crate) fn reduce(
+    shared_call: &SharedCall<'_>,
+    input: &Buffer,
+    result: Option<&Buffer>,
+    op: &Arc<Op>,
+    root: usize,
+) -> Result<()> {
     let (bytes, size) = (input.bytes(), shared_call.size());
     let in_place = result.is_some_and(|result| result.base == input.base);
     let reducer = Reducer::new(op, input, in_place);
     if !select::folds(shared_call.group, shared_call.kind, bytes) {
-        return pieces::reduce(shared_call, &reducer, input, result.map(Buffer::region).as_ref(), false, Delivery::To(root));
+        return pieces::reduce(
+            shared_call,
+            &reducer,
+            input,
+            result.map(Buffer::region).as_ref(),
+            false,
+            Delivery::To(root),
+        );
     }
     let kept = shared_call.contribute(&input.region(), in_place)?;
     let folded = match result {
@@ -137,8 +151,8 @@ pub(crate) fn exscan(shared_call: &SharedCall<'_>, input: &Buffer, result: &Buff
     prefix(shared_call, input, result, op, false)
 }
 
-/// Small operands go along a chain: each rank puts its own to what the one before it has combined, and passes that on. It waits for nobody else, so that
-/// in a row of such operations ranks run ahead of those behind them.
+/// Small operands go along a chain: each rank puts its own to what the one before it has combined, and passes that on.
+/// It waits for nobody else, so that in a row of such operations ranks run ahead of those behind them.
 fn prefix(shared_call: &SharedCall<'_>, input: &Buffer, result: &Buffer, op: &Arc<Op>, with_own: bool) -> Result<()> {
     let (bytes, me) = (input.bytes(), shared_call.me());
     let in_place = input.base == result.base;
@@ -164,8 +178,8 @@ fn prefix(shared_call: &SharedCall<'_>, input: &Buffer, result: &Buffer, op: &Ar
             scratch.start()
         }
     };
-    // SAFETY: memory in the slots, of the result, or temporary memory, of as many bytes; what comes before was posted, and stays until this rank has
-    // finished. An operand that is in place already is left there.
+    // SAFETY: memory in the slots, of the result, or temporary memory, of as many bytes; what comes before was posted,
+    // and stays until this rank has finished. An operand that is in place already is left there.
     let combine = |into: *mut u8| unsafe {
         if own.as_contiguous() != Some(into) {
             read(&own, std::slice::from_raw_parts_mut(into, bytes));

@@ -1,11 +1,13 @@
-//! RingBuffers: memory of each rank's own that it shares, gone through in a circle, for what does not fit a slot but is worth two copies.
+//! RingBuffers: memory of each rank's own that it shares, gone through in a circle, for what does not fit a slot but is
+//! worth two copies.
 //!
-//! A rank makes its ring buffer when it first needs it, and tells nobody: the place is in the slots, and notes say where in the ring buffer something is. So ranks
-//! need not agree on it; who gets no memory for a ring buffer leaves its bytes where they are, and others fetch them there. What was put in a ring buffer stays
-//! until all have finished the call, so that a rank can run ahead by as many operations as fit.
+//! A rank makes its ring buffer when it first needs it, and tells nobody: the place is in the slots, and notes say
+//! where in the ring buffer something is. So ranks need not agree on it; who gets no memory for a ring buffer leaves
+//! its bytes where they are, and others fetch them there. What was put in a ring buffer stays until all have finished
+//! the call, so that a rank can run ahead by as many operations as fit.
 //!
-//! A ring buffer is larger than a processor's own cache, where that is possible: to write cache lines that their last reader still holds takes four times as
-//! long as to write lines that nobody holds.
+//! A ring buffer is larger than a processor's own cache, where that is possible: to write cache lines that their last
+//! reader still holds takes four times as long as to write lines that nobody holds.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -30,7 +32,8 @@ pub(super) struct RingBuffers {
     round: Mutex<Round>,
 }
 
-/// How this rank goes round its ring buffer. Positions only grow; in the ring buffer they are what remains of them after whole rounds.
+/// How this rank goes round its ring buffer. Positions only grow; in the ring buffer they are what remains of them
+/// after whole rounds.
 #[derive(Default)]
 struct Round {
     at: u64,
@@ -39,8 +42,8 @@ struct Round {
 }
 
 impl Round {
-    /// Takes the next `len` bytes of a ring buffer of `ring`, in one piece, for a call. Returns where they begin in the ring buffer, and the call that all must have
-    /// finished before they are written to, if there is any.
+    /// Takes the next `len` bytes of a ring buffer of `ring`, in one piece, for a call. Returns where they begin in the
+    /// ring buffer, and the call that all must have finished before they are written to, if there is any.
     fn take(&mut self, shared_call: u64, len: usize, ring: usize) -> (usize, Option<u64>) {
         let (len, ring) = (len as u64, ring as u64);
         if self.at % ring + len > ring {
@@ -94,7 +97,8 @@ impl SharedGroup {
     }
 
     fn map_ring(&self, place: u64) -> Option<Shared<Bytes>> {
-        let memory: Shared<Bytes> = self.engine.expect_host_memory().map_area(place, select::ring_bytes(self.size())).ok()?;
+        let memory: Shared<Bytes> =
+            self.engine.expect_host_memory().map_area(place, select::ring_bytes(self.size())).ok()?;
         memory.mapping().populate();
         Some(memory)
     }
@@ -116,7 +120,8 @@ impl SharedGroup {
 }
 
 impl SharedCall<'_> {
-    /// Room for `len` bytes on this rank's ring buffer, in use until all have finished the call; `None` if there is no memory for a ring buffer.
+    /// Room for `len` bytes on this rank's ring buffer, in use until all have finished the call; `None` if there is no
+    /// memory for a ring buffer.
     ///
     /// # Errors
     /// Those of waiting.
@@ -127,7 +132,8 @@ impl SharedCall<'_> {
         if len > all {
             return Ok(None);
         }
-        let (offset, before) = self.group.rings.round.lock().unwrap_or_else(PoisonError::into_inner).take(self.number(), len, all);
+        let (offset, before) =
+            self.group.rings.round.lock().unwrap_or_else(PoisonError::into_inner).take(self.number(), len, all);
         debug_assert!(before.is_none_or(|shared_call| shared_call < self.number()), "a shared_call takes room once");
         if let Some(shared_call) = before {
             self.let_finish(shared_call)?;
@@ -149,7 +155,8 @@ impl Notes for SharedGroup {
         let Some(ring) = self.ring_of(rank) else {
             fail!(
                 MPI_ERR_NO_MEM,
-                "the shared memory in which rank {rank} has put its bytes cannot be mapped; LIMOSA_COLL=p2p does without"
+                "the shared memory in which rank {rank} has put its bytes cannot be mapped; LIMOSA_COLL=p2p does \
+                 without"
             );
         };
         let offset = area - 1;

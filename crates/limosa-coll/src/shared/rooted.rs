@@ -1,7 +1,7 @@
 //! What a root and its partners do for long data: one rank sends to all, or receives from all.
 //!
-//! What fits a slot is put in the slots. For larger messages each non-root has a transfer with the root, at which both copy. A root that shares its
-//! processor with others helps those that are there, and leaves the rest to themselves.
+//! What fits a slot is put in the slots. For larger messages each non-root has a transfer with the root, at which both
+//! copy. A root that shares its processor with others helps those that are there, and leaves the rest to themselves.
 
 use limosa_p2p::memory::Region;
 
@@ -45,7 +45,8 @@ pub(super) fn bcast_long(shared_call: &SharedCall<'_>, region: &Region, root: us
     Ok(())
 }
 
-/// The root copies what others want from it too, `(start, bytes)` for each rank that has a transfer, and then waits until all have finished.
+/// The root copies what others want from it too, `(start, bytes)` for each rank that has a transfer, and then waits
+/// until all have finished.
 fn help_all(shared_call: &SharedCall<'_>, sources: impl Iterator<Item = Option<(*mut u8, usize)>>) -> Result<()> {
     let mut trouble = First::default();
     for (rank, source) in sources.enumerate() {
@@ -122,7 +123,8 @@ pub(super) fn contribute_to(shared_call: &SharedCall<'_>, region: &Region, root:
     if let Location::There { address, .. } = posted.place
         && posted.len == region.len()
     {
-        let transfer = Transfer { of: shared_call.me(), partner: root, local: flat.start(), remote: address, len: region.len() };
+        let transfer =
+            Transfer { of: shared_call.me(), partner: root, local: flat.start(), remote: address, len: region.len() };
         // SAFETY: the program's buffer, or a copy of it; the root has offered room for as many bytes.
         let copied = unsafe { transfer.work(shared_call, Way::Push) };
         transfer.wait(shared_call)?;
@@ -141,7 +143,8 @@ pub(super) fn take_each(shared_call: &SharedCall<'_>, own: Option<Region>, recei
         for rank in 0..size {
             rooms.push(if is_large(rank) { Some(Flat::room(&receive.region(rank))?) } else { None });
         }
-        let room = |(rank, room): (usize, &Option<Flat>)| room.as_ref().map(|room| (room.start() as u64, receive.bytes(rank)));
+        let room =
+            |(rank, room): (usize, &Option<Flat>)| room.as_ref().map(|room| (room.start() as u64, receive.bytes(rank)));
         let places = rooms.iter().enumerate().map(room);
         shared_call.offer_places(&places.collect::<Vec<_>>())?;
     }
@@ -158,8 +161,10 @@ pub(super) fn take_each(shared_call: &SharedCall<'_>, own: Option<Region>, recei
         let Some(posted) = trouble.note(posted.check(rank, receive.bytes(rank))) else { continue };
         match (posted.place, rooms.get(rank).and_then(Option::as_ref)) {
             (Location::There { address, .. }, Some(room)) => {
-                let transfer = Transfer { of: rank, partner: rank, local: room.start(), remote: address, len: posted.len };
-                // SAFETY: room for this many bytes, which nobody else uses but the rank; the rank has offered its bytes.
+                let transfer =
+                    Transfer { of: rank, partner: rank, local: room.start(), remote: address, len: posted.len };
+                // SAFETY: room for this many bytes, which nobody else uses but the rank; the rank has offered its
+                // bytes.
                 trouble.note(unsafe { transfer.work(shared_call, Way::Pull) });
                 open.push((rank, transfer));
             }

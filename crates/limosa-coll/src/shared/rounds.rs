@@ -1,16 +1,18 @@
 //! Large collectives through shared memory, in rounds.
 //!
-//! A copy from process to process costs the kernel much for each page, most of all for pages that it has not just seen. When each byte has several
-//! readers, or several writers share a processor, it is cheaper to copy it twice: into round buffers beside the slots, and out of it by whoever wants it.
-//! The round buffers have a part for each rank and one for the group. It is made when a communicator first needs it.
+//! A copy from process to process costs the kernel much for each page, most of all for pages that it has not just seen.
+//! When each byte has several readers, or several writers share a processor, it is cheaper to copy it twice: into round
+//! buffers beside the slots, and out of it by whoever wants it. The round buffers have a part for each rank and one for
+//! the group. It is made when a communicator first needs it.
 //!
-//! Each part has two halves, used by calls of even and of odd number, so that a call can begin while the one before it ends.
+//! Each part has two halves, used by calls of even and of odd number, so that a call can begin while the one before it
+//! ends.
 //!
 //! | operation | a round |
 //! |---|---|
-//! | broadcast | all parts are one ring: the root fills chunks, the others copy them out, and the root goes on when all have |
-//! | reductions | every rank copies in; whoever is running combines the next few kilobytes of all; every rank copies out |
-//! | all to all | every rank copies in, then copies out what it wants; rounds alternate between quarters, so that each takes one wait |
+//! | broadcast | all parts are one ring: the root fills chunks, the others copy them out; all go on when all have |
+//! | reductions | every rank copies in; whoever runs combines the next few kilobytes of all; every rank copies out |
+//! | all to all | every rank copies in, then copies out what it wants; rounds alternate between quarters: a wait each |
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -51,12 +53,18 @@ pub(super) struct Rounds<'a> {
 }
 
 impl<'a> Rounds<'a> {
-    /// Uses the round buffers in this call, in which all ranks are about to do so for `len` bytes. Makes it the first time, for which ranks must come
-    /// together. If only those who agree with a `leader` are about to, the others being ready to decline, it is named. `None` if there is no memory for it, but memory of other processes can be accessed; the call has then been renewed.
+    /// Uses the round buffers in this call, in which all ranks are about to do so for `len` bytes. Makes it the first
+    /// time, for which ranks must come together. If only those who agree with a `leader` are about to, the others being
+    /// ready to decline, it is named. `None` if there is no memory for it, but memory of other processes can be
+    /// accessed; the call has then been renewed.
     ///
     /// # Errors
     /// `MPI_ERR_NO_MEM`, `MPI_ERR_TRUNCATE` or `MPI_ERR_COUNT` if ranks disagree, and those of waiting.
-    pub(super) fn begin(shared_call: &'a SharedCall<'a>, len: usize, leader: Option<usize>) -> Result<Option<Rounds<'a>>> {
+    pub(super) fn begin(
+        shared_call: &'a SharedCall<'a>,
+        len: usize,
+        leader: Option<usize>,
+    ) -> Result<Option<Rounds<'a>>> {
         let is_new = shared_call.group.round_buffers.get().is_none();
         if is_new {
             if let Some(leader) = leader.filter(|leader| *leader != shared_call.me()) {
@@ -67,7 +75,13 @@ impl<'a> Rounds<'a> {
         match shared_call.group.round_buffers.get() {
             Some(Some(round_buffers)) => {
                 shared_call.make_room_in_round_buffers()?;
-                Ok(Some(Rounds { shared_call, round_buffers, half: round_buffers.part_bytes() / 2, len, agreed: Cell::new(is_new) }))
+                Ok(Some(Rounds {
+                    shared_call,
+                    round_buffers,
+                    half: round_buffers.part_bytes() / 2,
+                    len,
+                    agreed: Cell::new(is_new),
+                }))
             }
             _ if shared_call.group.pull => {
                 if is_new {
@@ -75,11 +89,15 @@ impl<'a> Rounds<'a> {
                 }
                 Ok(None)
             }
-            _ => fail!(MPI_ERR_NO_MEM, "there is not enough shared memory for large collectives; LIMOSA_COLL=p2p does without"),
+            _ => fail!(
+                MPI_ERR_NO_MEM,
+                "there is not enough shared memory for large collectives; LIMOSA_COLL=p2p does without"
+            ),
         }
     }
 
-    /// Says that this rank has filled its part for the first round. Its note is posted with that, unless ranks have agreed before.
+    /// Says that this rank has filled its part for the first round. Its note is posted with that, unless ranks have
+    /// agreed before.
     fn show_first(&self) -> Result<()> {
         self.advance(1);
         if self.agreed.get() { Ok(()) } else { self.shared_call.announce(self.len) }
@@ -156,7 +174,8 @@ fn make(shared_call: &SharedCall<'_>) -> Result<Option<RoundBuffers>> {
     shared_call.advance(Progress::new(shared_call.number(), if round_buffers.is_some() { MADE } else { NOT_MADE }));
     shared_call.wait(Awaited::AllProgress(Progress::new(shared_call.number(), MADE)))?;
     // Whoever has gone on already has seen that all have it.
-    let all = (0..size).all(|rank| shared_call.group.slots.progress_of(rank) != Progress::new(shared_call.number(), NOT_MADE));
+    let all = (0..size)
+        .all(|rank| shared_call.group.slots.progress_of(rank) != Progress::new(shared_call.number(), NOT_MADE));
     if all {
         ROUND_BUFFERS.fetch_add(1, Ordering::Relaxed);
         shared_call.group.round_buffers_place.store(place, Ordering::Relaxed);
@@ -173,7 +192,9 @@ impl SharedGroup {
     pub(super) fn free_round_buffers(&self) {
         if self.round_buffers.get().is_some_and(Option::is_some) {
             let place = self.round_buffers_place.load(Ordering::Relaxed);
-            self.engine.expect_host_memory().free_area(place, RoundBuffers::bytes(self.size(), select::part_bytes(self.size())));
+            self.engine
+                .expect_host_memory()
+                .free_area(place, RoundBuffers::bytes(self.size(), select::part_bytes(self.size())));
         }
     }
 }
@@ -197,7 +218,8 @@ pub(super) fn bcast(rounds: &Rounds<'_>, region: &Region, root: usize) -> Result
                 // This rank's own mark is ahead of the others': they alone are waited for.
                 rounds.wait_for_all(index + 1 - ring)?;
             }
-            // SAFETY: a chunk of the round buffers, which all others have copied out, or which was not used in this call.
+            // SAFETY: a chunk of the round buffers, which all others have copied out, or which was not used in this
+            // call.
             region.read(offset, unsafe { std::slice::from_raw_parts_mut(place(index), here) });
             if index == 0 {
                 rounds.show_first()?;
@@ -229,7 +251,10 @@ pub(super) fn reduce(
     let (shared_call, bytes, me) = (rounds.shared_call, input.bytes(), rounds.shared_call.me());
     let element = reducer.element();
     if element > rounds.half {
-        fail!(MPI_ERR_TYPE, "an element of {element} bytes is too large to be reduced through shared memory; LIMOSA_COLL=p2p can do it");
+        fail!(
+            MPI_ERR_TYPE,
+            "an element of {element} bytes is too large to be reduced through shared memory; LIMOSA_COLL=p2p can do it"
+        );
     }
     let operand = input.region();
     let apart = match result {
@@ -294,13 +319,21 @@ pub(super) fn reduce(
 ///
 /// # Safety
 /// The operands must be in the parts, and these bytes used by nobody else.
-unsafe fn combine(rounds: &Rounds<'_>, reducer: &Reducer<'_>, from: usize, len: usize, delivery: Delivery<'_>) -> Result<()> {
+unsafe fn combine(
+    rounds: &Rounds<'_>,
+    reducer: &Reducer<'_>,
+    from: usize,
+    len: usize,
+    delivery: Delivery<'_>,
+) -> Result<()> {
     let at = |rank: usize| rounds.part(rank).wrapping_add(from);
     let size = rounds.shared_call.size();
     // SAFETY: parts of the round buffers of this many bytes, by the caller's promise; scratch memory is this rank's.
     unsafe {
         match delivery {
-            Delivery::Prefixes { with_own: true } => (1..size).try_for_each(|rank| reducer.combine(at(rank - 1), at(rank), len)),
+            Delivery::Prefixes { with_own: true } => {
+                (1..size).try_for_each(|rank| reducer.combine(at(rank - 1), at(rank), len))
+            }
             Delivery::Prefixes { with_own: false } => {
                 // Each part ends up with what those before it had.
                 let scratch = Scratch::take(2 * len)?;
@@ -327,7 +360,14 @@ unsafe fn combine(rounds: &Rounds<'_>, reducer: &Reducer<'_>, from: usize, len: 
 ///
 /// # Safety
 /// The round must be combined.
-unsafe fn copy_out(rounds: &Rounds<'_>, region: &Region, apart: Option<&Flat>, offset: usize, len: usize, delivery: Delivery<'_>) {
+unsafe fn copy_out(
+    rounds: &Rounds<'_>,
+    region: &Region,
+    apart: Option<&Flat>,
+    offset: usize,
+    len: usize,
+    delivery: Delivery<'_>,
+) {
     let me = rounds.shared_call.me();
     let (from, to, len) = match delivery {
         Delivery::All | Delivery::To(_) => (rounds.part(rounds.shared_call.size()), offset, len),
@@ -418,8 +458,8 @@ fn whole_lines(bytes: usize) -> usize {
     if bytes < 64 { bytes } else { bytes / 64 * 64 }
 }
 
-/// Rounds in which every rank copies in and then copies out from all others. `room` is what a rank, or each pair, has of `len` bytes per round if one
-/// is enough; else half of it, so that rounds can alternate.
+/// Rounds in which every rank copies in and then copies out from all others. `room` is what a rank, or each pair, has
+/// of `len` bytes per round if one is enough; else half of it, so that rounds can alternate.
 fn exchange(
     rounds: &Rounds<'_>,
     len: usize,

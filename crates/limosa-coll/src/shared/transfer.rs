@@ -1,7 +1,8 @@
-//! Copies between the memories of two processes: each of the two may copy, in shares of which each takes the next one that is left.
+//! Copies between the memories of two processes: each of the two may copy, in shares of which each takes the next one
+//! that is left.
 //!
-//! A transfer belongs to one of its partners, which must be no rank's partner in another transfer of its own in the same turn. It is complete when
-//! all shares are copied.
+//! A transfer belongs to one of its partners, which must be no rank's partner in another transfer of its own in the
+//! same turn. It is complete when all shares are copied.
 
 use limosa_base::slots::Awaited;
 use limosa_p2p::slice;
@@ -40,8 +41,8 @@ impl Transfer {
     /// That the partner's memory cannot be accessed.
     ///
     /// # Safety
-    /// The local memory must have `len` bytes, readable, or when pulling writable and otherwise unused until the transfer is complete; the partner
-    /// must have offered its memory for this.
+    /// The local memory must have `len` bytes, readable, or when pulling writable and otherwise unused until the
+    /// transfer is complete; the partner must have offered its memory for this.
     pub(super) unsafe fn work(&self, shared_call: &SharedCall<'_>, way: Way) -> Result<()> {
         let share = select::share_bytes(self.len);
         let all = self.len.div_ceil(share);
@@ -79,7 +80,13 @@ impl Transfer {
 ///
 /// # Safety
 /// The target must be memory of this many bytes that nothing else uses.
-pub(super) unsafe fn pull(shared_call: &SharedCall<'_>, from: usize, address: u64, to: *mut u8, len: usize) -> Result<()> {
+pub(super) unsafe fn pull(
+    shared_call: &SharedCall<'_>,
+    from: usize,
+    address: u64,
+    to: *mut u8,
+    len: usize,
+) -> Result<()> {
     let (mut local, mut remote) = ([slice(to as u64, len)], [slice(address, len)]);
     let (memory, peer) = (shared_call.group.engine.expect_peer_memory(), shared_call.group.peers[from]);
     // SAFETY: the caller's promise.
@@ -90,8 +97,15 @@ pub(super) unsafe fn pull(shared_call: &SharedCall<'_>, from: usize, address: u6
 /// Copies to a rank's memory.
 ///
 /// # Safety
-/// The source must be readable memory of this many bytes, and the rank must have offered the target for being written to.
-pub(super) unsafe fn push(shared_call: &SharedCall<'_>, to: usize, from: *const u8, address: u64, len: usize) -> Result<()> {
+/// The source must be readable memory of this many bytes, and the rank must have offered the target for being written
+/// to.
+pub(super) unsafe fn push(
+    shared_call: &SharedCall<'_>,
+    to: usize,
+    from: *const u8,
+    address: u64,
+    len: usize,
+) -> Result<()> {
     let (mut local, mut remote) = ([slice(from as u64, len)], [slice(address, len)]);
     let (memory, peer) = (shared_call.group.engine.expect_peer_memory(), shared_call.group.peers[to]);
     // SAFETY: the caller's promise.
@@ -99,12 +113,15 @@ pub(super) unsafe fn push(shared_call: &SharedCall<'_>, to: usize, from: *const 
     done.map_err(|error| failed(to, len, error.filter(|_| memory.is_alive(peer))))
 }
 
-/// A copy that could not be made. `None`: a process of the communicator has died, so that the other rank, or this one, has given up.
+/// A copy that could not be made. `None`: a process of the communicator has died, so that the other rank, or this one,
+/// has given up.
 #[cold]
 fn failed(rank: usize, len: usize, error: Option<std::io::Error>) -> Error {
     let (class, why) = match error {
         None => (limosa_mpi::consts::MPI_ERR_PROC_ABORTED, "a process of the communicator has died".to_owned()),
-        Some(error) => (limosa_mpi::consts::MPI_ERR_OTHER, format!("{error}; LIMOSA_CMA=0 copies through shared memory instead")),
+        Some(error) => {
+            (limosa_mpi::consts::MPI_ERR_OTHER, format!("{error}; LIMOSA_CMA=0 copies through shared memory instead"))
+        }
     };
     Error::new(class, format!("{len} bytes of rank {rank}'s buffer cannot be accessed from here: {why}"))
 }

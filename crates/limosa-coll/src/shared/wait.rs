@@ -2,10 +2,10 @@
 //!
 //! Three stages, each longer than the one before:
 //! 1. looking, without the engine, for as long as an answer takes whose sender is running;
-//! 2. where processes outnumber processors: giving the processor to others again and again. That is cheaper than sleeping and being woken, as long as it
-//!    does not take long; the engine makes progress meanwhile;
-//! 3. [`Engine::block_on`](limosa_p2p::Engine::block_on), which makes progress and ends up sleeping. The slots then knows what this rank awaits,
-//!    so that it is woken when that is there and not before.
+//! 2. where processes outnumber processors: giving the processor to others again and again. That is cheaper than
+//!    sleeping and being woken, as long as it does not take long; the engine makes progress meanwhile;
+//! 3. [`Engine::block_on`](limosa_p2p::Engine::block_on), which makes progress and ends up sleeping. The slots then
+//!    knows what this rank awaits, so that it is woken when that is there and not before.
 //!
 //! `LIMOSA_WAIT=block` begins with 3.
 
@@ -23,8 +23,9 @@ use limosa_mpi::observe::{Sleeper, Waiting};
 const LOOKS: u32 = 64;
 /// Looks when processes outnumber processors.
 const LOOKS_SCARCE: u32 = 4;
-/// How long processors are given away before sleeping. Once the ranks of an operation have to be woken, that takes a fifth of this for eight of them: if
-/// those that wait for them slept sooner, all of them would go on sleeping and waking.
+/// How long processors are given away before sleeping. Once the ranks of an operation have to be woken, that takes a
+/// fifth of this for eight of them: if those that wait for them slept sooner, all of them would go on sleeping and
+/// waking.
 const YIELDING_NS: u64 = 1_000_000;
 /// Yields between visits to the engine.
 const YIELDS_PER_POLL: u32 = 8;
@@ -32,8 +33,8 @@ const YIELDS_PER_POLL: u32 = 8;
 /// Waits until a condition holds.
 ///
 /// # Errors
-/// That the device failed or a member has died, so that nothing may hold any more. The other members learn of a death too and give up as this one does,
-/// whether the condition is the dead member's to make hold or theirs.
+/// That the device failed or a member has died, so that nothing may hold any more. The other members learn of a death
+/// too and give up as this one does, whether the condition is the dead member's to make hold or theirs.
 #[inline]
 pub(super) fn wait(group: &SharedGroup, comm: &Comm, awaited: Awaited) -> Result<()> {
     if group.slots.holds(awaited) { Ok(()) } else { wait_long(group, comm, awaited) }

@@ -30,7 +30,9 @@ fn buffers_are_checked() {
     derived.commit();
     assert!(Buffer::new(null, 3, derived, "sendbuf").is_ok(), "address 0 is MPI_BOTTOM for derived datatypes");
     assert!(
-        Buffer::or_in_place(in_place, || -> Result<(i64, Arc<Datatype>)> { unreachable!("insignificant") }, "sendbuf").unwrap().is_none()
+        Buffer::or_in_place(in_place, || -> Result<(i64, Arc<Datatype>)> { unreachable!("insignificant") }, "sendbuf")
+            .unwrap()
+            .is_none()
     );
     assert_eq!(error(Blocks::uneven(somewhere, &[1, -2], vec![0, 1], int(), "recvbuf")).0, MPI_ERR_COUNT);
     assert_eq!(error(Blocks::even(somewhere, i64::MAX / 2, int(), 3, "recvbuf")).0, MPI_ERR_COUNT);
@@ -76,7 +78,8 @@ fn send_and_receive_buffers_must_be_apart() {
 fn operations_are_checked_against_the_datatype() {
     let comm = Comm::without_engine(2, 0);
     let memory = Memory::new(1, &Datatype::named(MPI_DOUBLE));
-    let (class, text) = error(allreduce::plan(&Call::begin(&comm), None, &memory.buffer(), &Op::builtin(MPI_BAND).unwrap()));
+    let (class, text) =
+        error(allreduce::plan(&Call::begin(&comm), None, &memory.buffer(), &Op::builtin(MPI_BAND).unwrap()));
     assert_eq!(class, MPI_ERR_OP);
     assert!(text.contains("MPI_BAND") && text.contains("MPI_DOUBLE"), "{text}");
 }

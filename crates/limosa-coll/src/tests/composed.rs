@@ -1,5 +1,5 @@
-//! Operations composed over hosts, with their members placed at random: they bring what the flat ones bring, and between hosts go as few messages as they
-//! say.
+//! Operations composed over hosts, with their members placed at random: they bring what the flat ones bring, and
+//! between hosts go as few messages as they say.
 
 use std::collections::BTreeSet;
 
@@ -32,14 +32,17 @@ fn timings() -> impl Strategy<Value = Timing> {
 /// The schedules of all ranks.
 fn schedules(hosts: &[u32], compose: impl Fn(&Hosts, usize) -> Result<Composition>) -> Vec<Schedule> {
     let member = |rank| Member { rank, size: hosts.len(), tag: 0 };
-    let schedule =
-        |rank| compose(&Hosts::new(rank as u32, hosts.iter().copied()), rank).and_then(|found| found.into_schedule(member(rank)));
+    let schedule = |rank| {
+        compose(&Hosts::new(rank as u32, hosts.iter().copied()), rank)
+            .and_then(|found| found.into_schedule(member(rank)))
+    };
     (0..hosts.len()).map(|rank| schedule(rank).expect("the arguments are right")).collect()
 }
 
 /// `(from, to)` of all messages between hosts.
 fn crossings(hosts: &[u32], schedules: &[Schedule]) -> Vec<(usize, usize)> {
-    let sends = schedules.iter().enumerate().flat_map(|(rank, schedule)| schedule.steps.iter().map(move |step| (rank, step)));
+    let sends =
+        schedules.iter().enumerate().flat_map(|(rank, schedule)| schedule.steps.iter().map(move |step| (rank, step)));
     let between = sends.filter_map(|(rank, step)| match step {
         Step::Send { to, .. } if hosts[rank] != hosts[*to as usize] => Some((rank, *to as usize)),
         _ => None,
@@ -93,7 +96,12 @@ proptest! {
 
     #[test]
     fn what_is_moved_arrives(
-        hosts in placements(), root in 0usize..9, count in 0usize..20, shape in 0usize..3, in_place: bool, timing in timings(),
+        hosts in placements(),
+        root in 0usize..9,
+        count in 0usize..20,
+        shape in 0usize..3,
+        in_place: bool,
+        timing in timings(),
     ) {
         let (size, datatype) = (hosts.len(), &shapes()[shape]);
         let root = root % size;
@@ -101,7 +109,9 @@ proptest! {
 
         let message = content(root, 1, bytes);
         let memories: Vec<Memory> =
-            (0..size).map(|rank| if rank == root { Memory::with(&message, datatype) } else { Memory::new(count, datatype) }).collect();
+            (0..size)
+                .map(|rank| if rank == root { Memory::with(&message, datatype) } else { Memory::new(count, datatype) })
+                .collect();
         run(&hosts, timing, |hosts, rank| Ok(composed::bcast(hosts, &memories[rank].buffer(), root)));
         prop_assert!(memories.iter().all(|memory| memory.data() == message));
 
@@ -139,7 +149,11 @@ proptest! {
 
     #[test]
     fn contributions_of_any_length_find_their_places(
-        hosts in placements(), lengths in prop::collection::vec(0usize..9, 9), shape in 0usize..3, in_place: bool, timing in timings(),
+        hosts in placements(),
+        lengths in prop::collection::vec(0usize..9, 9),
+        shape in 0usize..3,
+        in_place: bool,
+        timing in timings(),
     ) {
         let (size, datatype) = (hosts.len(), &shapes()[shape]);
         let counts = &lengths[..size];
@@ -158,26 +172,35 @@ proptest! {
         }
         // The gaps between the blocks are left alone.
         let marks = |all: &Memory| all.data().iter().filter(|&&byte| byte == MARK).count();
-        let (all, written) = (room(counts, datatype), sends.iter().map(|send| send.data()).collect::<Vec<_>>().concat());
+        let all = room(counts, datatype);
+        let written = sends.iter().map(|send| send.data()).collect::<Vec<_>>().concat();
         prop_assert!(alls.iter().all(|filled| marks(filled) >= marks(&all) - written.len()));
     }
 
     #[test]
     fn operands_are_combined_in_rank_order_where_the_operation_does_not_commute(
-        hosts in placements(), root in 0usize..9, count in 0usize..20, algebra in 0usize..4, in_place: bool, timing in timings(),
+        hosts in placements(),
+        root in 0usize..9,
+        count in 0usize..20,
+        algebra in 0usize..4,
+        in_place: bool,
+        timing in timings(),
     ) {
         let (size, algebra) = (hosts.len(), &algebras()[algebra]);
         let hosts = if algebra.op.is_commutative() { hosts } else { consecutive(&hosts) };
         let root = root % size;
         let expected = algebra.fold(0..size, count);
         let sends: Vec<Memory> = (0..size).map(|rank| algebra.memory(rank, count)).collect();
-        let result = |rank: usize| if in_place { algebra.memory(rank, count) } else { Memory::new(count, &algebra.datatype) };
+        let result = |rank: usize| {
+            if in_place { algebra.memory(rank, count) } else { Memory::new(count, &algebra.datatype) }
+        };
 
         let at_root = result(root);
         run(&hosts, timing, |hosts, rank| {
             let (send, result) = (sends[rank].buffer(), at_root.buffer());
             let is_root = rank == root;
-            composed::reduce(hosts, if is_root && in_place { &result } else { &send }, Some(&result).filter(|_| is_root), &algebra.op, root)
+            let send = if is_root && in_place { &result } else { &send };
+            composed::reduce(hosts, send, Some(&result).filter(|_| is_root), &algebra.op, root)
         });
         prop_assert_eq!(at_root.data(), expected.clone());
 
@@ -187,17 +210,24 @@ proptest! {
             Ok(composed::allreduce(hosts, if in_place { &result } else { &send }, &result, &algebra.op))
         });
         prop_assert!(results.iter().all(|result| result.data() == expected));
-        prop_assert!((0..size).all(|rank| sends[rank].data() == algebra.operand(rank, count)), "a send buffer has changed");
+        prop_assert!(
+            (0..size).all(|rank| sends[rank].data() == algebra.operand(rank, count)),
+            "a send buffer has changed"
+        );
     }
 
     #[test]
     fn all_ranks_get_the_same_bits(hosts in placements(), count in 1usize..50) {
         let (size, double, sum) = (hosts.len(), Datatype::named(MPI_DOUBLE), Op::builtin(MPI_SUM).unwrap());
-        let value = |rank: usize, i: usize| (mix(rank as u64, i as u64) as f64 - 1e19) * 10f64.powi((i % 30) as i32 - 15);
+        let value = |rank: usize, i: usize| {
+            (mix(rank as u64, i as u64) as f64 - 1e19) * 10f64.powi((i % 30) as i32 - 15)
+        };
         let once = |timing| {
             let operand = |rank| (0..count).flat_map(|i| value(rank, i).to_ne_bytes()).collect::<Vec<u8>>();
             let memories: Vec<Memory> = (0..size).map(|rank| Memory::with(&operand(rank), &double)).collect();
-            run(&hosts, timing, |hosts, rank| Ok(composed::allreduce(hosts, &memories[rank].buffer(), &memories[rank].buffer(), &sum)));
+            run(&hosts, timing, |hosts, rank| {
+                Ok(composed::allreduce(hosts, &memories[rank].buffer(), &memories[rank].buffer(), &sum))
+            });
             memories.iter().map(Memory::data).collect::<Vec<_>>()
         };
         let bits = once(Timing::Early);
@@ -230,7 +260,9 @@ fn reached_without(schedules: &[Schedule], absent: usize) -> Vec<bool> {
                 match step {
                     Step::Send { to, .. } => sent[rank * size + *to as usize] += 1,
                     Step::Receive { from, .. } => received[*from as usize * size + rank] += 1,
-                    Step::Wait if (0..size).any(|from| received[from * size + rank] > sent[from * size + rank]) => break,
+                    Step::Wait if (0..size).any(|from| received[from * size + rank] > sent[from * size + rank]) => {
+                        break;
+                    }
                     _ => {}
                 }
                 next[rank] += 1;
@@ -238,7 +270,9 @@ fn reached_without(schedules: &[Schedule], absent: usize) -> Vec<bool> {
         }
         if next == before {
             let waits = |rank: usize| (0..size).any(|from| received[from * size + rank] > sent[from * size + rank]);
-            return (0..size).map(|rank| rank != absent && next[rank] == schedules[rank].steps.len() && !waits(rank)).collect();
+            return (0..size)
+                .map(|rank| rank != absent && next[rank] == schedules[rank].steps.len() && !waits(rank))
+                .collect();
         }
     }
 }
@@ -257,9 +291,18 @@ fn messages_between_hosts_are_few() {
     let all = Some(&eight);
     assert_eq!(crossings_of_eight(|hosts, _| Ok(composed::barrier(hosts))), [(0, 4), (4, 0)]);
     assert_eq!(crossings_of_eight(|hosts, _| Ok(composed::bcast(hosts, &one, 2))), [(2, 4)]);
-    assert_eq!(crossings_of_eight(|hosts, rank| composed::reduce(hosts, &one, Some(&other).filter(|_| rank == 6), sum, 6)), [(0, 6)]);
+    assert_eq!(
+        crossings_of_eight(|hosts, rank| composed::reduce(hosts, &one, Some(&other).filter(|_| rank == 6), sum, 6)),
+        [(0, 6)]
+    );
     assert_eq!(crossings_of_eight(|hosts, _| Ok(composed::allreduce(hosts, &one, &other, sum))), [(0, 4), (4, 0)]);
-    assert_eq!(crossings_of_eight(|hosts, rank| composed::gather(hosts, Some(&one), all.filter(|_| rank == 3), 3, 4000)), [(4, 3)]);
-    assert_eq!(crossings_of_eight(|hosts, rank| composed::scatter(hosts, all.filter(|_| rank == 3), Some(&one), 3, 4000)), [(3, 4)]);
+    assert_eq!(
+        crossings_of_eight(|hosts, rank| composed::gather(hosts, Some(&one), all.filter(|_| rank == 3), 3, 4000)),
+        [(4, 3)]
+    );
+    assert_eq!(
+        crossings_of_eight(|hosts, rank| composed::scatter(hosts, all.filter(|_| rank == 3), Some(&one), 3, 4000)),
+        [(3, 4)]
+    );
     assert_eq!(crossings_of_eight(|hosts, _| composed::allgather(hosts, Some(&one), &eight)), [(0, 4), (4, 0)]);
 }

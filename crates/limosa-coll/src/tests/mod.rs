@@ -1,5 +1,6 @@
-//! Tests of the collectives without an engine: the schedules of all ranks run against each other, and the outcome is compared with what the
-//! standard says in so many words. Every algorithm is tested for every number of ranks, whether the tables would select it or not.
+//! Tests of the collectives without an engine: the schedules of all ranks run against each other, and the outcome is
+//! compared with what the standard says in so many words. Every algorithm is tested for every number of ranks, whether
+//! the tables would select it or not.
 
 mod checks;
 mod composed;

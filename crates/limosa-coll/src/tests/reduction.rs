@@ -33,7 +33,8 @@ fn compose_all(input: *const u8, inout: *mut u8, count: usize, datatype: &Arc<Da
     let (mut left, mut right) = (vec![0; input.len()], vec![0; inout.len()]);
     input.read(0, &mut left);
     inout.read(0, &mut right);
-    let combined: Vec<u8> = left.chunks(16).zip(right.chunks(16)).flat_map(|(left, right)| compose(left, right)).collect();
+    let combined: Vec<u8> =
+        left.chunks(16).zip(right.chunks(16)).flat_map(|(left, right)| compose(left, right)).collect();
     inout.write(0, &combined);
 }
 
@@ -43,7 +44,8 @@ pub(super) fn algebras() -> Vec<Algebra> {
     let gaps = Datatype::resized(&Datatype::vector(2, 1, 2, &word).unwrap(), -8, 40).unwrap();
     let backwards = Datatype::resized(&gaps, -8, -48).unwrap();
     let affine = Op::user(Arc::new(compose_all), false);
-    let mut all = vec![Algebra { op: Op::builtin(MPI_SUM).unwrap(), datatype: Datatype::named(MPI_INT32_T), combine: add }];
+    let mut all =
+        vec![Algebra { op: Op::builtin(MPI_SUM).unwrap(), datatype: Datatype::named(MPI_INT32_T), combine: add }];
     for datatype in [pair, gaps, backwards] {
         datatype.commit();
         all.push(Algebra { op: affine.clone(), datatype, combine: compose });
@@ -99,7 +101,10 @@ fn reduce_combines(plan: select::Reduce, any_order: bool) {
                 plan(s, if at_root && in_place { &result } else { &send }, Some(&result).filter(|_| at_root), root)
             });
             assert_eq!(result.data(), algebra.fold(0..comms.len(), count));
-            assert!((0..comms.len()).all(|rank| sends[rank].data() == algebra.operand(rank, count)), "a send buffer has changed");
+            assert!(
+                (0..comms.len()).all(|rank| sends[rank].data() == algebra.operand(rank, count)),
+                "a send buffer has changed"
+            );
         }
     });
 }
@@ -125,7 +130,10 @@ fn allreduce_combines(plan: select::Allreduce) {
         });
         let expected = algebra.fold(0..comms.len(), count);
         assert!(results.iter().all(|result| result.data() == expected));
-        assert!((0..comms.len()).all(|rank| sends[rank].data() == algebra.operand(rank, count)), "a send buffer has changed");
+        assert!(
+            (0..comms.len()).all(|rank| sends[rank].data() == algebra.operand(rank, count)),
+            "a send buffer has changed"
+        );
     });
 }
 
@@ -172,7 +180,11 @@ fn reduce_scatter_combines(plan: select::ReduceScatter) {
         let total: usize = counts.iter().sum();
         let sends: Vec<Memory> = (0..size).map(|rank| algebra.memory(rank, total)).collect();
         let results: Vec<Memory> = (0..size)
-            .map(|rank| if in_place { algebra.memory(rank, total) } else { Memory::new(counts[rank], &algebra.datatype) })
+            .map(
+                |rank| {
+                    if in_place { algebra.memory(rank, total) } else { Memory::new(counts[rank], &algebra.datatype) }
+                },
+            )
             .collect();
         run_all(comms, timing, |_, s, rank| {
             s.reduce_with(algebra.op.clone(), algebra.datatype.clone());
@@ -203,8 +215,9 @@ fn groups_of_ranks_are_combined_in_order() {
     for size in [32, 33, 34, 70] {
         let sends: Vec<Memory> = (0..size).map(|rank| algebra.memory(rank, size)).collect();
         for in_place in [false, true] {
-            let results: Vec<Memory> =
-                (0..size).map(|rank| if in_place { algebra.memory(rank, size) } else { Memory::new(size, &algebra.datatype) }).collect();
+            let results: Vec<Memory> = (0..size)
+                .map(|rank| if in_place { algebra.memory(rank, size) } else { Memory::new(size, &algebra.datatype) })
+                .collect();
             run_all(&world(size), Timing::Late, |_, s, rank| {
                 s.reduce_with(algebra.op.clone(), algebra.datatype.clone());
                 let (send, result) = (sends[rank].buffer(), results[rank].buffer());
@@ -235,7 +248,11 @@ fn scans_combine_the_ranks_before() {
             simulate(&schedules, timing);
             for (rank, result) in results.iter().enumerate() {
                 let before = if exclusive { rank } else { rank + 1 };
-                let untouched = if in_place { algebra.operand(0, count) } else { vec![MARK; count * algebra.datatype.size() as usize] };
+                let untouched = if in_place {
+                    algebra.operand(0, count)
+                } else {
+                    vec![MARK; count * algebra.datatype.size() as usize]
+                };
                 assert_eq!(result.data(), if before == 0 { untouched } else { algebra.fold(0..before, count) });
             }
         }
@@ -247,7 +264,8 @@ fn a_schedule_runs_again_with_new_operands() {
     let algebra = &algebras()[2];
     let comms = world(5);
     let memories: Vec<Memory> = (0..5).map(|rank| algebra.memory(rank, 300)).collect();
-    let plan = |rank: usize| allreduce::plan(&Call::begin(&comms[rank]), None, &memories[rank].buffer(), &algebra.op).unwrap();
+    let plan =
+        |rank: usize| allreduce::plan(&Call::begin(&comms[rank]), None, &memories[rank].buffer(), &algebra.op).unwrap();
     let schedules: Vec<Schedule> = (0..5).map(plan).collect();
     for _ in 0..3 {
         for (rank, memory) in memories.iter().enumerate() {

@@ -1,6 +1,8 @@
-//! Runs the schedules of all ranks against each other in one thread, without an engine, with a choice of when transfers happen.
+//! Runs the schedules of all ranks against each other in one thread, without an engine, with a choice of when transfers
+//! happen.
 //!
-//! On the way it checks the contract of schedules: until the next wait, nothing changes the memory of a send or touches that of a receive.
+//! On the way it checks the contract of schedules: until the next wait, nothing changes the memory of a send or touches
+//! that of a receive.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -42,7 +44,12 @@ impl Rank {
         let wanted = pieces(region);
         for (range, written) in self.claimed.iter().filter(|(_, written)| writes || *written) {
             let overlap = wanted.iter().any(|wanted| range.start < wanted.end && wanted.start < range.end);
-            assert!(!overlap, "rank {rank}, step {}, disturbs a transfer that {}", self.next, if *written { "writes" } else { "reads" });
+            assert!(
+                !overlap,
+                "rank {rank}, step {}, disturbs a transfer that {}",
+                self.next,
+                if *written { "writes" } else { "reads" }
+            );
         }
     }
 
@@ -111,12 +118,21 @@ pub fn simulate(schedules: &[Schedule], timing: Timing) {
         moved |= deliver(&mut ranks, &mut sends, &mut receives, timing);
     }
     for (rank, state) in ranks.iter().enumerate() {
-        assert!(state.open == 0 && state.next == schedules[rank].steps.len(), "rank {rank} waits for ever at step {}", state.next);
+        assert!(
+            state.open == 0 && state.next == schedules[rank].steps.len(),
+            "rank {rank} waits for ever at step {}",
+            state.next
+        );
     }
     assert!(sends.iter().chain(&receives).all(VecDeque::is_empty), "transfers are left");
 }
 
-fn deliver(ranks: &mut [Rank], sends: &mut [VecDeque<Transfer>], receives: &mut [VecDeque<Transfer>], timing: Timing) -> bool {
+fn deliver(
+    ranks: &mut [Rank],
+    sends: &mut [VecDeque<Transfer>],
+    receives: &mut [VecDeque<Transfer>],
+    timing: Timing,
+) -> bool {
     let mut matched = Vec::new();
     for (sends, receives) in sends.iter_mut().zip(receives) {
         while !sends.is_empty() && !receives.is_empty() {
@@ -128,7 +144,11 @@ fn deliver(ranks: &mut [Rank], sends: &mut [VecDeque<Transfer>], receives: &mut 
     }
     for (send, receive) in &matched {
         let (from, to) = (send.from, receive.to);
-        assert_eq!(send.region.len(), receive.region.len(), "a message from rank {from} to rank {to} has another length than was expected");
+        assert_eq!(
+            send.region.len(),
+            receive.region.len(),
+            "a message from rank {from} to rank {to} has another length than was expected"
+        );
         let mut bytes = vec![0; send.region.len()];
         send.region.read(0, &mut bytes);
         receive.region.write(0, &bytes);

@@ -1,11 +1,12 @@
 //! Learning of the deaths of processes of this host.
 //!
-//! A process watches those whose numbers follow its own, at most [`MOST_WATCHED`] that live: each by a descriptor that becomes readable when the
-//! process ends, so that one sleep covers them all. Who sees a death marks it in the dead one's port. In a larger job the others look at these marks
-//! once in a while ([`LONGEST_PAUSE`]), and so they do where the system has no such descriptors.
+//! A process watches those whose numbers follow its own, at most [`MOST_WATCHED`] that live: each by a descriptor that
+//! becomes readable when the process ends, so that one sleep covers them all. Who sees a death marks it in the dead
+//! one's port. In a larger job the others look at these marks once in a while ([`LONGEST_PAUSE`]), and so they do where
+//! the system has no such descriptors.
 //!
-//! A process that has said that it leaves ([`DeathWatch::leave`]) is not missed when it ends. One that has not joined is not known, and watched once
-//! it has.
+//! A process that has said that it leaves ([`DeathWatch::leave`]) is not missed when it ends. One that has not joined
+//! is not known, and watched once it has.
 
 use super::ports::Ports;
 use crate::Address;
@@ -16,10 +17,12 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Most processes that a process watches: what they cost grows with the square of a host's processes up to here, and then with their number.
+/// Most processes that a process watches: what they cost grows with the square of a host's processes up to here, and
+/// then with their number.
 const MOST_WATCHED: usize = 64;
-/// Time between looks while there is somebody who is not watched: who has not joined yet will soon have, or never will. The first look comes so much
-/// later than the start of the job, which needs the processors, and of which all others have joined by then.
+/// Time between looks while there is somebody who is not watched: who has not joined yet will soon have, or never will.
+/// The first look comes so much later than the start of the job, which needs the processors, and of which all others
+/// have joined by then.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 /// The longest such time; each is twice as long as the one before.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
@@ -102,7 +105,9 @@ impl DeathWatch {
     pub fn look(&self) -> bool {
         let mut found = self.found.lock();
         let before = found.dead.len();
-        for (address, _) in found.watched.extract_if(.., |(_, descriptor)| is_readable(descriptor.as_fd())).collect::<Vec<_>>() {
+        for (address, _) in
+            found.watched.extract_if(.., |(_, descriptor)| is_readable(descriptor.as_fd())).collect::<Vec<_>>()
+        {
             self.ended(&mut found, address);
         }
         let size = found.known.len() as Address;
@@ -254,7 +259,8 @@ mod tests {
         let (child, identity) = sleeper();
         devices[1].deaths.stand_for(identity);
         for len in [0, 8, 1000] {
-            let _ = devices[0].send(1, &Meta::default(), Data::Bytes(&vec![1; len]), Urgency::Normal).expect("it lives");
+            let _ =
+                devices[0].send(1, &Meta::default(), Data::Bytes(&vec![1; len]), Urgency::Normal).expect("it lives");
         }
         assert!(!devices[0].deaths.look());
         end(child);

@@ -1,18 +1,20 @@
 //! Areas that processes find by name, so that they can share memory without having exchanged a message.
 //!
-//! A directory in front of the areas has a line per name: where the area is, how large, and how many still use it. The first user makes
-//! the area and decides its properties; all other announced users get the same area, whenever they come. The last to leave frees it.
+//! A directory in front of the areas has a line per name: where the area is, how large, and how many still use it. The
+//! first user makes the area and decides its properties; all other announced users get the same area, whenever they
+//! come. The last to leave frees it.
 //!
 //! Contract
-//! - A name means the same area from the arrival of its first user until its last user leaves; the result of the first user (also that there is no
-//!   area) is that of all.
+//! - A name means the same area from the arrival of its first user until its last user leaves; the result of the first
+//!   user (also that there is no area) is that of all.
 //! - A full directory takes no further names at all, so that no user finds an area that an earlier one did not.
-//! - Lines are read and written under a lock next to them, which is held while memory is reserved. The lock names its holder; if that process is
-//!   dead, a waiting process takes the lock over and repairs the lines.
+//! - Lines are read and written under a lock next to them, which is held while memory is reserved. The lock names its
+//!   holder; if that process is dead, a waiting process takes the lock over and repairs the lines.
 //! - A process that dies without leaving an area remains its user: the memory is freed when the job ends.
 //!
-//! The lines are a hash table with linear probing. A search passes over lines that were left and ends at a line whose name is 0, behind which no
-//! searched name can be. So that the table is valid whenever its writer dies, a line gets its name last, and a line without users has no name.
+//! The lines are a hash table with linear probing. A search passes over lines that were left and ends at a line whose
+//! name is 0, behind which no searched name can be. So that the table is valid whenever its writer dies, a line gets
+//! its name last, and a line without users has no name.
 
 use super::HostMemory;
 use limosa_base::process_lock::{Locked, ProcessLock};
@@ -112,19 +114,29 @@ impl HostMemory {
         Ok(self.directory.get_or_init(|| mapped))
     }
 
-    /// Joins the area of this name, which `users` processes share, each of which joins once. If this one is the first, it makes the area,
-    /// zeroed, as `wanted` says: how many bytes, and a word about it; `None` is for no area. `None` comes back where there is none.
+    /// Joins the area of this name, which `users` processes share, each of which joins once. If this one is the first,
+    /// it makes the area, zeroed, as `wanted` says: how many bytes, and a word about it; `None` is for no area. `None`
+    /// comes back where there is none.
     ///
     /// # Errors
     /// The operating system's, when the directory cannot be mapped.
-    pub fn join_area(&self, name: u64, users: usize, wanted: impl FnOnce() -> Option<(usize, u64)>) -> io::Result<Option<Found>> {
+    pub fn join_area(
+        &self,
+        name: u64,
+        users: usize,
+        wanted: impl FnOnce() -> Option<(usize, u64)>,
+    ) -> io::Result<Option<Found>> {
         let name = name.max(LEFT + 1);
         let directory = self.directory()?;
         let _locked = self.lock(directory);
         if let (Some(index), _) = directory.find(name) {
             let line = &directory.lines[index];
             let place = line.place.load(Ordering::Relaxed);
-            let found = Found { place, bytes: line.bytes.load(Ordering::Relaxed) as usize, about: line.about.load(Ordering::Relaxed) };
+            let found = Found {
+                place,
+                bytes: line.bytes.load(Ordering::Relaxed) as usize,
+                about: line.about.load(Ordering::Relaxed),
+            };
             return Ok((place != NOWHERE).then_some(found));
         }
         if directory.is_full.load(Ordering::Relaxed) != 0 {
@@ -135,7 +147,8 @@ impl HostMemory {
             return Ok(None);
         };
         let line = &directory.lines[index];
-        let found = wanted().and_then(|(bytes, about)| Some(Found { place: self.create_area(bytes).ok()?, bytes, about }));
+        let found =
+            wanted().and_then(|(bytes, about)| Some(Found { place: self.create_area(bytes).ok()?, bytes, about }));
         line.users.store(users as u64, Ordering::Relaxed);
         line.place.store(found.map_or(NOWHERE, |found| found.place), Ordering::Relaxed);
         line.bytes.store(found.map_or(0, |found| found.bytes as u64), Ordering::Relaxed);
@@ -179,7 +192,12 @@ mod tests {
 
     fn memories(ranks: u32) -> Vec<HostMemory> {
         let file = segment::create(c"limosa-test", PAGE as u64).expect("a memfd");
-        let join = |rank| ShmDevice::join(file.as_fd(), PAGE as u64, rank, ranks, true).expect("joining").host_memory().expect("memory");
+        let join = |rank| {
+            ShmDevice::join(file.as_fd(), PAGE as u64, rank, ranks, true)
+                .expect("joining")
+                .host_memory()
+                .expect("memory")
+        };
         (0..ranks).map(join).collect()
     }
 
@@ -213,7 +231,11 @@ mod tests {
         }
         assert_eq!(all[0].join_area(3, 1, || Some((PAGE, 0))).expect("join"), None);
         all[0].leave_area(100);
-        assert_eq!(all[0].join_area(3, 1, || Some((PAGE, 0))).expect("join"), None, "another process may have found it full");
+        assert_eq!(
+            all[0].join_area(3, 1, || Some((PAGE, 0))).expect("join"),
+            None,
+            "another process may have found it full"
+        );
         assert_eq!(all[0].join_area(107, 1, || Some((PAGE, 0))).expect("join"), None, "as its first user said");
     }
 
@@ -240,7 +262,10 @@ mod tests {
             all[0]
                 .join_area(5, 2, || {
                     scope.spawn(|| {
-                        assert_eq!(all[1].join_area(5, 2, || panic!("it is there")).expect("join").expect("an area").about, 3);
+                        assert_eq!(
+                            all[1].join_area(5, 2, || panic!("it is there")).expect("join").expect("an area").about,
+                            3
+                        );
                         order.lock().unwrap().push("second");
                     });
                     (0..5 * PATIENCE).for_each(|_| std::thread::yield_now());
@@ -258,7 +283,9 @@ mod tests {
         let all = memories(2);
         let name = |number: u64| number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         for number in 0..1_000_000u64 {
-            let made = all[0].join_area(name(number), 2, || number.is_multiple_of(10_000).then_some((PAGE, number))).expect("join");
+            let made = all[0]
+                .join_area(name(number), 2, || number.is_multiple_of(10_000).then_some((PAGE, number)))
+                .expect("join");
             assert_eq!(made.is_some(), number.is_multiple_of(10_000));
             assert_eq!(all[1].join_area(name(number), 2, || panic!("it is there")).expect("join"), made);
             if let Some(old) = number.checked_sub(300) {

@@ -1,4 +1,5 @@
-//! The fast path of the shared-memory device: short packets over lanes that are open already. Every function here does all of its work or none of it.
+//! The fast path of the shared-memory device: short packets over lanes that are open already. Every function here does
+//! all of its work or none of it.
 
 use super::{INLINE_BYTES, ShmDevice};
 use crate::{Address, Data, Device, Meta, Sent, Urgency};
@@ -6,8 +7,8 @@ use limosa_base::copy::copy;
 use limosa_base::fence;
 
 impl ShmDevice {
-    /// Sends a short packet of normal urgency to whom this process has sent before, if there is room for it; false if not, and nothing has
-    /// happened then.
+    /// Sends a short packet of normal urgency to whom this process has sent before, if there is room for it; false if
+    /// not, and nothing has happened then.
     #[inline(always)]
     pub fn try_send(&mut self, to: Address, meta: &Meta, bytes: &[u8]) -> bool {
         if bytes.len() > INLINE_BYTES {
@@ -23,8 +24,9 @@ impl ShmDevice {
         sent
     }
 
-    /// Takes the next packet of `from` if it is there, lies in one cell, is the one that is `wanted`, and fits into `to`: gives its second word, and
-    /// the length of the data, which are then in `to`. It is wanted if it has this kind and first word, and the bits of `mask` in the second one.
+    /// Takes the next packet of `from` if it is there, lies in one cell, is the one that is `wanted`, and fits into
+    /// `to`: gives its second word, and the length of the data, which are then in `to`. It is wanted if it has this
+    /// kind and first word, and the bits of `mask` in the second one.
     #[inline(always)]
     pub fn try_take(&mut self, from: Address, wanted: &Meta, mask: u64, to: &mut [u8]) -> Option<(u64, usize)> {
         let index = *self.lane_of.get(from as usize)? as usize;
@@ -79,7 +81,11 @@ mod tests {
             assert!(a.try_send(1, &meta(i), &bytes));
             assert_eq!(taken(&mut b, i ^ 1, u64::MAX, 40), None, "another one is wanted");
             assert_eq!(b.try_take(0, &Meta { kind: 2, ..meta(i) }, u64::MAX, &mut [0; 40]), None, "another kind");
-            assert_eq!(b.try_take(0, &Meta { kind: 1, words: [4, i] }, u64::MAX, &mut [0; 40]), None, "another first word");
+            assert_eq!(
+                b.try_take(0, &Meta { kind: 1, words: [4, i] }, u64::MAX, &mut [0; 40]),
+                None,
+                "another first word"
+            );
             if !bytes.is_empty() {
                 assert_eq!(taken(&mut b, i, u64::MAX, bytes.len() - 1), None, "there is no room");
             }
@@ -111,7 +117,8 @@ mod tests {
     #[test]
     fn lanes_are_found_after_the_death_of_another_peer() {
         let file = segment::create(c"limosa-test", PAGE as u64).expect("a memfd");
-        let mut all: Vec<_> = (0..3).map(|rank| ShmDevice::join(file.as_fd(), PAGE as u64, rank, 3, true).expect("joining")).collect();
+        let mut all: Vec<_> =
+            (0..3).map(|rank| ShmDevice::join(file.as_fd(), PAGE as u64, rank, 3, true).expect("joining")).collect();
         let meta = Meta { kind: 1, words: [3, 5] };
         for sender in &mut all[..2] {
             assert_eq!(sender.send(2, &meta, Data::Bytes(&[7]), Urgency::Normal).expect("send"), Sent::Done);

@@ -1,9 +1,11 @@
-//! What the processes of a host share besides packets: doorbells, the processor on which each runs, and areas of memory.
+//! What the processes of a host share besides packets: doorbells, the processor on which each runs, and areas of
+//! memory.
 //!
-//! Areas lie behind the lanes in the shared file, and behind their [directory](super::directory). One process reserves an area and sends
-//! its place to the others; each maps it. Places are never used twice: an area that is given back leaves a hole in the file,
-//! which takes no memory. They do not run out: a place is an offset in a file, of which Linux allows 2^63. A job that takes an area of 1 GB a million times uses 2^50. The address
-//! space of a process holds only the areas that it maps at the time.
+//! Areas lie behind the lanes in the shared file, and behind their [directory](super::directory). One process reserves
+//! an area and sends its place to the others; each maps it. Places are never used twice: an area that is given back
+//! leaves a hole in the file, which takes no memory. They do not run out: a place is an offset in a file, of which
+//! Linux allows 2^63. A job that takes an area of 1 GB a million times uses 2^50. The address space of a process holds
+//! only the areas that it maps at the time.
 
 use super::Ports;
 use super::directory::Directory;
@@ -39,12 +41,14 @@ impl HostMemory {
         self.ports.doorbell(peer).ring(false);
     }
 
-    /// Wakes the helper thread of `peer` if no thread of it is looking, after something urgent was put where it will look.
+    /// Wakes the helper thread of `peer` if no thread of it is looking, after something urgent was put where it will
+    /// look.
     pub fn ring_urgently(&self, peer: Address) {
         self.ports.doorbell(peer).ring(true);
     }
 
-    /// After something urgent was put where `peer` will look: true if a thread of it is going to see it, false if only its helper could.
+    /// After something urgent was put where `peer` will look: true if a thread of it is going to see it, false if only
+    /// its helper could.
     pub fn is_attended(&self, peer: Address) -> bool {
         self.ports.doorbell(peer).is_attended()
     }
@@ -85,7 +89,9 @@ impl HostMemory {
     /// # Errors
     /// The operating system's.
     pub fn map_area<T: Foreign>(&self, place: u64, bytes: usize) -> io::Result<Shared<T>> {
-        if !place.is_multiple_of(PAGE as u64) || place.saturating_add(bytes as u64) > self.ports.of(0).areas.load(Ordering::Relaxed) {
+        if !place.is_multiple_of(PAGE as u64)
+            || place.saturating_add(bytes as u64) > self.ports.of(0).areas.load(Ordering::Relaxed)
+        {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "a place that is no area"));
         }
         Shared::new(self.fd.as_fd(), self.first + place, bytes)
@@ -109,7 +115,9 @@ mod tests {
     #[test]
     fn an_area_is_shared_and_its_memory_goes_back() {
         let file = segment::create(c"limosa-test", PAGE as u64).expect("a memfd");
-        let join = |rank| ShmDevice::join(file.as_fd(), PAGE as u64, rank, 2, true).expect("joining").host_memory().expect("memory");
+        let join = |rank| {
+            ShmDevice::join(file.as_fd(), PAGE as u64, rank, 2, true).expect("joining").host_memory().expect("memory")
+        };
         let (a, b) = (join(0), join(1));
         let used = || {
             let copy = std::fs::File::from(file.try_clone().expect("dup"));
@@ -119,7 +127,8 @@ mod tests {
         let place = a.create_area(3 * PAGE).expect("memory");
         let other = b.create_area(PAGE).expect("memory");
         assert!(other >= place + 3 * PAGE as u64);
-        let (here, there) = (a.map_area::<Words>(place, 3 * PAGE).expect("map"), b.map_area::<Words>(place, 3 * PAGE).expect("map"));
+        let (here, there) =
+            (a.map_area::<Words>(place, 3 * PAGE).expect("map"), b.map_area::<Words>(place, 3 * PAGE).expect("map"));
         here.0[1].store(77, Ordering::Relaxed);
         assert_eq!(there.0[1].load(Ordering::Relaxed), 77);
         a.free_area(place, 3 * PAGE);
@@ -131,7 +140,8 @@ mod tests {
     #[test]
     fn places_do_not_run_out() {
         let file = segment::create(c"limosa-test", PAGE as u64).expect("a memfd");
-        let host = ShmDevice::join(file.as_fd(), PAGE as u64, 0, 1, true).expect("joining").host_memory().expect("memory");
+        let host =
+            ShmDevice::join(file.as_fd(), PAGE as u64, 0, 1, true).expect("joining").host_memory().expect("memory");
         // As if a million areas of 1 GB had been taken and given back.
         host.ports.of(0).areas.fetch_add(1_000_000 << 30, Ordering::Relaxed);
         for _ in 0..100 {

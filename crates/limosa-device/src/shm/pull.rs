@@ -87,7 +87,11 @@ impl CrossMemory {
             skip_done(local, &mut l);
             skip_done(remote, &mut r);
             if l == local.len() || r == remote.len() {
-                return if l == local.len() && r == remote.len() { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) };
+                return if l == local.len() && r == remote.len() {
+                    Ok(())
+                } else {
+                    Err(io::ErrorKind::UnexpectedEof.into())
+                };
             }
             let locals = &local[l..local.len().min(l + vm::MAX_SLICES)];
             let remotes = &remote[r..remote.len().min(r + vm::MAX_SLICES)];

@@ -112,7 +112,12 @@ pub fn shm() -> Fabric {
     let file = file();
     let member = |device: ShmDevice| Member { bell: device.doorbell(), device: Box::new(device) };
     let members = joined(&file).into_iter().map(member).collect();
-    Fabric { corrupt: damage_lane, kill: kill_process, file: Some((file.into(), PAGE as u64)), ..Fabric::of(shm, members) }
+    Fabric {
+        corrupt: damage_lane,
+        kill: kill_process,
+        file: Some((file.into(), PAGE as u64)),
+        ..Fabric::of(shm, members)
+    }
 }
 
 pub fn messages() -> Fabric {
@@ -123,12 +128,18 @@ pub fn messages() -> Fabric {
         Member { bell: shm.doorbell(), device: Box::new(MessagesDevice::new(packets)) }
     };
     let members = joined(&file).into_iter().map(member).collect();
-    Fabric { corrupt: damage_lane, kill: kill_process, file: Some((file.into(), offset)), ..Fabric::of(messages, members) }
+    Fabric {
+        corrupt: damage_lane,
+        kill: kill_process,
+        file: Some((file.into(), offset)),
+        ..Fabric::of(messages, members)
+    }
 }
 
 pub fn simulated() -> Fabric {
     let network = Network::new(SIZE, Conditions::default(), 1);
-    let members = (0..SIZE).map(|me| Member { device: Box::new(network.device(me)), bell: network.doorbell(me) }).collect();
+    let members =
+        (0..SIZE).map(|me| Member { device: Box::new(network.device(me)), bell: network.doorbell(me) }).collect();
     let kill = |fabric: &mut Fabric, who| {
         fabric.network.as_ref().expect("it was made with one").kill(who);
     };
@@ -139,7 +150,8 @@ pub fn sockets() -> Fabric {
     let mut devices = SocketDevice::connect(SIZE + 1).expect("sockets");
     // The last process is nobody's member: it writes what no device does.
     let raw = devices.pop();
-    let members = devices.into_iter().map(|device| Member { device: Box::new(device), bell: DoorbellRef::private() }).collect();
+    let members =
+        devices.into_iter().map(|device| Member { device: Box::new(device), bell: DoorbellRef::private() }).collect();
     let kill = |fabric: &mut Fabric, who: Address| {
         fabric.members[who as usize].device = Box::new(Nobody);
     };

@@ -27,7 +27,9 @@ fn bytes(len: usize, seed: usize) -> Vec<u8> {
 
 /// Fills the lane from one member to another; gives the number of packets.
 fn fill(from: &mut Member, to: u32, len: usize) -> usize {
-    (0..100_000).find(|&i| send(from, to, 1, &bytes(len, i), Urgency::Normal) == Sent::NoRoom).expect("no lane takes so many packets")
+    (0..100_000)
+        .find(|&i| send(from, to, 1, &bytes(len, i), Urgency::Normal) == Sent::NoRoom)
+        .expect("no lane takes so many packets")
 }
 
 fn packets_of_all_lengths_arrive_whole_and_in_order(mut f: Fabric) {
@@ -205,7 +207,9 @@ conform!(packets, shm messages simulated sockets, {
     whoever_may_not_have_noticed_a_packet_can_be_alerted
 });
 
-conform!(deaths, shm messages simulated sockets, { a_death_is_reported_once_after_all_that_was_sent_and_others_are_served_on });
+conform!(deaths, shm messages simulated sockets, {
+    a_death_is_reported_once_after_all_that_was_sent_and_others_are_served_on
+});
 
 // Those on which bytes travel.
 conform!(nonsense, shm messages sockets, { bytes_that_make_no_sense_are_errors });

@@ -92,7 +92,8 @@ fn everything_is_deleted_in_reverse_order() {
 #[test]
 fn an_attribute_whose_deletion_fails_stays() {
     let log = Log::default();
-    let (attributes, below, key, above) = (Attributes::new(Kind::Comm), logging_keyval(&log), refusing_keyval(), logging_keyval(&log));
+    let (attributes, below, key, above) =
+        (Attributes::new(Kind::Comm), logging_keyval(&log), refusing_keyval(), logging_keyval(&log));
     for key in [below, key, above] {
         attributes.set(1, key, 5).unwrap();
     }

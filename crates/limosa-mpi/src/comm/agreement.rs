@@ -1,6 +1,7 @@
 //! The exchange of bytes among the members of a communicator that making another communicator needs.
 //!
-//! Collectives do it, and they are a layer above this one. The initialisation of the library registers them before the first communicator is made.
+//! Collectives do it, and they are a layer above this one. The initialisation of the library registers them before the
+//! first communicator is made.
 
 use super::Comm;
 use crate::error::Result;
@@ -9,8 +10,8 @@ use std::sync::OnceLock;
 
 /// How the members of a communicator exchange bytes.
 pub trait Agreement: Send + Sync {
-    /// Gives all members the bytes of each, in rank order; the length is the same on all. All members must call it, in the order
-    /// in which they call collectives.
+    /// Gives all members the bytes of each, in rank order; the length is the same on all. All members must call it, in
+    /// the order in which they call collectives.
     ///
     /// # Errors
     /// Errors of the machine.

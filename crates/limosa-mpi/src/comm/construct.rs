@@ -1,7 +1,7 @@
 //! Making communicators from communicators (MPI-5 section 7.4.2).
 //!
-//! Only a split needs to exchange anything; all other constructors know from their arguments what every member knows. Each one takes its place
-//! among the parent's children before anything can fail.
+//! Only a split needs to exchange anything; all other constructors know from their arguments what every member knows.
+//! Each one takes its place among the parent's children before anything can fail.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -10,8 +10,8 @@ use super::Comm;
 use super::agreement::allgather_bytes;
 use crate::attr::TAG_UB;
 use crate::consts::{
-    MPI_COMM_TYPE_HW_GUIDED, MPI_COMM_TYPE_HW_UNGUIDED, MPI_COMM_TYPE_RESOURCE_GUIDED, MPI_COMM_TYPE_SHARED, MPI_MAX_STRINGTAG_LEN,
-    MPI_UNDEFINED,
+    MPI_COMM_TYPE_HW_GUIDED, MPI_COMM_TYPE_HW_UNGUIDED, MPI_COMM_TYPE_RESOURCE_GUIDED, MPI_COMM_TYPE_SHARED,
+    MPI_MAX_STRINGTAG_LEN, MPI_UNDEFINED,
 };
 use crate::errhandler::{Errhandler, Scope};
 use crate::error::Result;
@@ -39,7 +39,8 @@ pub(crate) struct ChildPlan {
 }
 
 impl Comm {
-    /// Takes the next place among the children of this communicator. All members must call this once per collective constructor.
+    /// Takes the next place among the children of this communicator. All members must call this once per collective
+    /// constructor.
     pub(crate) fn next_child(&self) -> u64 {
         self.children.fetch_add(1, Ordering::Relaxed)
     }
@@ -51,12 +52,21 @@ impl Comm {
 
     fn child_in(&self, context: u64, group: Arc<Group>, topology: Option<Arc<Topology>>) -> Option<Arc<Comm>> {
         let rank = group.rank_of(self.my_world_rank())?;
-        Some(super::registry::enrol(Comm::bare(self.world.clone(), context & !1, group, rank, self.errhandler(), topology)))
+        Some(super::registry::enrol(Comm::bare(
+            self.world.clone(),
+            context & !1,
+            group,
+            rank,
+            self.errhandler(),
+            topology,
+        )))
     }
 
-    /// A communicator with the same members, topology and, as their copy callbacks say, attributes (`MPI_Comm_dup`, `MPI_Comm_idup`).
+    /// A communicator with the same members, topology and, as their copy callbacks say, attributes (`MPI_Comm_dup`,
+    /// `MPI_Comm_idup`).
     ///
-    /// Hints are not passed on; `MPI_Comm_dup_with_info` gives its own in `info`. Takes no message, so the duplicate is complete on return.
+    /// Hints are not passed on; `MPI_Comm_dup_with_info` gives its own in `info`. Takes no message, so the duplicate is
+    /// complete on return.
     pub fn dup(&self, info: Option<&Info>) -> Result<Arc<Comm>> {
         let plan = ChildPlan { group: self.group.clone(), discriminator: 0, topology: self.topology.clone() };
         let copy = self.child(self.next_child(), plan).expect("a member of the parent is a member of its duplicate");
@@ -97,7 +107,8 @@ impl Comm {
         Ok(self.child_in(mix(mix(mix(self.context, BY_GROUP), key), place), group.clone(), None))
     }
 
-    /// The members of `group`, which comes from a session; there is no parent (`MPI_Comm_create_from_group`). `None` for the empty group.
+    /// The members of `group`, which comes from a session; there is no parent (`MPI_Comm_create_from_group`). `None`
+    /// for the empty group.
     ///
     /// Members count their calls per (group, tag), as for [`Comm::create_group`].
     ///
@@ -111,18 +122,27 @@ impl Comm {
         errhandler: &Arc<Errhandler>,
     ) -> Result<Option<Arc<Comm>>> {
         if tag.len() >= MPI_MAX_STRINGTAG_LEN as usize {
-            fail!(MPI_ERR_ARG, "stringtag has {} bytes, but at most {} are allowed", tag.len(), MPI_MAX_STRINGTAG_LEN - 1);
+            fail!(
+                MPI_ERR_ARG,
+                "stringtag has {} bytes, but at most {} are allowed",
+                tag.len(),
+                MPI_MAX_STRINGTAG_LEN - 1
+            );
         }
         errhandler.check_fits(Scope::Comm)?;
         if group.is_empty() {
             return Ok(None);
         }
         let Some(rank) = group.rank_of(world.rank()) else {
-            fail!(MPI_ERR_GROUP, "this process is not a member of the group: only members may make a communicator of it");
+            fail!(
+                MPI_ERR_GROUP,
+                "this process is not a member of the group: only members may make a communicator of it"
+            );
         };
         let key = tag.iter().fold(group.content_hash(), |key, byte| mix(key, u64::from(*byte)));
         let context = mix(mix(world.context(FROM_GROUP), key), world.comms.count_from_group(key)) & !1;
-        let comm = super::registry::enrol(Comm::bare(world.clone(), context, group.clone(), rank, errhandler.clone(), None));
+        let comm =
+            super::registry::enrol(Comm::bare(world.clone(), context, group.clone(), rank, errhandler.clone(), None));
         if let Some(info) = info {
             comm.hints.update(info);
         }
@@ -131,15 +151,17 @@ impl Comm {
 
     fn check_members(&self, group: &Group) -> Result<()> {
         match group.iter().enumerate().find(|(_, world_rank)| self.group.rank_of(*world_rank).is_none()) {
-            Some((rank, _)) => fail!(MPI_ERR_GROUP, "the process at rank {rank} of the group is not a member of {}", self.describe()),
+            Some((rank, _)) => {
+                fail!(MPI_ERR_GROUP, "the process at rank {rank} of the group is not a member of {}", self.describe())
+            }
             None => Ok(()),
         }
     }
 
     /// One communicator per colour, ranked by key and, among equal keys, by rank here (`MPI_Comm_split`).
     ///
-    /// `None` where the colour is `MPI_UNDEFINED`. A process with a wrong colour takes part as if it were `MPI_UNDEFINED`, so that the others do
-    /// not wait for it, and then fails.
+    /// `None` where the colour is `MPI_UNDEFINED`. A process with a wrong colour takes part as if it were
+    /// `MPI_UNDEFINED`, so that the others do not wait for it, and then fails.
     pub fn split(&self, color: i32, key: i32) -> Result<Option<Arc<Comm>>> {
         self.split_with(color, key, allgather_bytes)
     }
@@ -158,21 +180,26 @@ impl Comm {
         mine[4..].copy_from_slice(&key.to_ne_bytes());
         let all = allgather(self, &mine)?;
         if !legal {
-            fail!(MPI_ERR_ARG, "the color is {color}, but colors are non-negative, or MPI_UNDEFINED for taking no part");
+            fail!(
+                MPI_ERR_ARG,
+                "the color is {color}, but colors are non-negative, or MPI_UNDEFINED for taking no part"
+            );
         }
         if color == MPI_UNDEFINED {
             return Ok(None);
         }
         let ranks = members_of_color(&all, color);
-        let group =
-            Group::from_world_ranks(ranks.into_iter().map(|rank| self.group.world_rank(rank).expect("one entry per member")).collect());
+        let group = Group::from_world_ranks(
+            ranks.into_iter().map(|rank| self.group.world_rank(rank).expect("one entry per member")).collect(),
+        );
         let group = group.of_session(self.group.session());
         Ok(self.child(place, ChildPlan { group, discriminator: color as u64, topology: None }))
     }
 
     /// One communicator per set of processes that share the resource `kind` (`MPI_Comm_split_type`).
     ///
-    /// `kind` is the argument `split_type` together with what the info object says. A wrong one fails like a wrong colour.
+    /// `kind` is the argument `split_type` together with what the info object says. A wrong one fails like a wrong
+    /// colour.
     pub fn split_type(&self, kind: Result<SplitKind>, key: i32) -> Result<Option<Arc<Comm>>> {
         let color = match kind {
             Ok(SplitKind::SharedMemory) => self.world.host_of(self.my_world_rank()) as i32,
@@ -199,10 +226,17 @@ impl SplitKind {
             MPI_COMM_TYPE_SHARED => Ok(SplitKind::SharedMemory),
             MPI_COMM_TYPE_HW_GUIDED | MPI_COMM_TYPE_RESOURCE_GUIDED => {
                 let resource = info.and_then(|info| info.lookup(b"mpi_hw_resource_type"));
-                Ok(if resource.as_deref() == Some(b"mpi_shared_memory") { SplitKind::SharedMemory } else { SplitKind::Nothing })
+                Ok(if resource.as_deref() == Some(b"mpi_shared_memory") {
+                    SplitKind::SharedMemory
+                } else {
+                    SplitKind::Nothing
+                })
             }
             MPI_COMM_TYPE_HW_UNGUIDED | MPI_UNDEFINED => Ok(SplitKind::Nothing),
-            other => fail!(MPI_ERR_ARG, "the split type is {other}, which is not one of the MPI_COMM_TYPE_ constants or MPI_UNDEFINED"),
+            other => fail!(
+                MPI_ERR_ARG,
+                "the split type is {other}, which is not one of the MPI_COMM_TYPE_ constants or MPI_UNDEFINED"
+            ),
         }
     }
 }

@@ -39,7 +39,8 @@ impl Hints {
         self.0.load(Ordering::Relaxed) & hint as u8 != 0
     }
 
-    /// Takes over the hints that `info` gives a value of "true" or "false". Other keys and values are ignored, as the standard allows.
+    /// Takes over the hints that `info` gives a value of "true" or "false". Other keys and values are ignored, as the
+    /// standard allows.
     pub fn update(&self, info: &Info) {
         for (hint, key) in KEYS {
             match info.lookup(key.as_bytes()).as_deref() {

@@ -1,4 +1,5 @@
-//! The communicators of a world by context. The engine keeps only the context of an operation under way; here its communicator is found.
+//! The communicators of a world by context. The engine keeps only the context of an operation under way; here its
+//! communicator is found.
 
 use super::Comm;
 use crate::group::Group;
@@ -17,7 +18,8 @@ struct Known {
 #[derive(Default)]
 pub struct Registry {
     known: Arc<Mutex<FxHashMap<u64, Known>>>,
-    /// What remains of freed communicators whose operations are still under way: enough to report these operations' errors. No shared memory.
+    /// What remains of freed communicators whose operations are still under way: enough to report these operations'
+    /// errors. No shared memory.
     lingering: Mutex<Vec<Arc<Comm>>>,
     /// How many communicators were made of groups of sessions, by group and tag.
     from_groups: Mutex<FxHashMap<u64, u64>>,
@@ -29,9 +31,9 @@ impl Registry {
         self.known.lock().get(&context)?.comm.upgrade()
     }
 
-    /// Which operations may need a process: those that name it, those with any member of a communicator that it is a member of, and all that belong
-    /// to a collective of such a communicator. Holds no
-    /// communicator meanwhile, since whoever lets go of the last reference to one calls the engine, which asks this.
+    /// Which operations may need a process: those that name it, those with any member of a communicator that it is a
+    /// member of, and all that belong to a collective of such a communicator. Holds no communicator meanwhile, since
+    /// whoever lets go of the last reference to one calls the engine, which asks this.
     pub(crate) fn concerns(&self) -> Box<Concerns> {
         let known = self.known.clone();
         Box::new(move |context, needs, process| {

@@ -3,8 +3,9 @@
 use super::*;
 use crate::attr::{CopyRule, DeleteRule, create_keyval};
 use crate::consts::{
-    MPI_COMM_TYPE_HW_GUIDED, MPI_COMM_TYPE_HW_UNGUIDED, MPI_COMM_TYPE_SHARED, MPI_ERR_ARG, MPI_ERR_COMM, MPI_ERR_DIMS, MPI_ERR_GROUP,
-    MPI_ERR_KEYVAL, MPI_ERR_OTHER, MPI_ERR_RANK, MPI_ERR_ROOT, MPI_ERR_TAG, MPI_ERR_TOPOLOGY, MPI_UNDEFINED,
+    MPI_COMM_TYPE_HW_GUIDED, MPI_COMM_TYPE_HW_UNGUIDED, MPI_COMM_TYPE_SHARED, MPI_ERR_ARG, MPI_ERR_COMM, MPI_ERR_DIMS,
+    MPI_ERR_GROUP, MPI_ERR_KEYVAL, MPI_ERR_OTHER, MPI_ERR_RANK, MPI_ERR_ROOT, MPI_ERR_TAG, MPI_ERR_TOPOLOGY,
+    MPI_UNDEFINED,
 };
 use crate::error::Error;
 use crate::info::Info;
@@ -23,14 +24,18 @@ fn ranks(comm: &Comm) -> Vec<u32> {
 /// Splits on all ranks at once.
 fn split_all(comms: &[Arc<Comm>], colors: &[(i32, i32)]) -> Vec<Result<Option<Arc<Comm>>>> {
     let legal = |color: i32| if color < 0 { MPI_UNDEFINED } else { color };
-    let all: Vec<u8> = colors.iter().flat_map(|(color, key)| [legal(*color).to_ne_bytes(), key.to_ne_bytes()].concat()).collect();
+    let all: Vec<u8> =
+        colors.iter().flat_map(|(color, key)| [legal(*color).to_ne_bytes(), key.to_ne_bytes()].concat()).collect();
     comms.iter().zip(colors).map(|(comm, &(color, key))| comm.split_with(color, key, |_, _| Ok(all.clone()))).collect()
 }
 
 #[test]
 fn the_predefined_communicators_know_their_members() {
     let world = Comm::without_engine(5, 3);
-    assert_eq!((world.size(), world.rank(), world.my_world_rank(), world.name()), (5, 3, 3, b"MPI_COMM_WORLD".to_vec()));
+    assert_eq!(
+        (world.size(), world.rank(), world.my_world_rank(), world.name()),
+        (5, 3, 3, b"MPI_COMM_WORLD".to_vec())
+    );
     let this = Comm::self_of(&World::without_engine(4, 3));
     assert_eq!((this.size(), this.rank(), this.my_world_rank(), this.name()), (1, 0, 3, b"MPI_COMM_SELF".to_vec()));
     assert_ne!(world.context(), this.context());
@@ -115,7 +120,9 @@ fn contexts_of_a_large_family_are_distinct() {
 
 proptest! {
     #[test]
-    fn a_split_sorts_by_key_then_rank(colors in proptest::collection::vec((prop_oneof![0i32..3, Just(MPI_UNDEFINED)], -2i32..3), 1..9)) {
+    fn a_split_sorts_by_key_then_rank(
+        colors in proptest::collection::vec((prop_oneof![0i32..3, Just(MPI_UNDEFINED)], -2i32..3), 1..9),
+    ) {
         let made = split_all(&worlds(colors.len() as u32), &colors);
         let mut contexts = HashMap::new();
         for (rank, child) in made.into_iter().enumerate() {
@@ -124,7 +131,11 @@ proptest! {
             prop_assert_eq!(child.is_none(), color == MPI_UNDEFINED);
             let Some(child) = child else { continue };
             let mut expected: Vec<(i32, u32)> =
-                colors.iter().enumerate().filter(|(_, entry)| entry.0 == color).map(|(rank, entry)| (entry.1, rank as u32)).collect();
+                colors.iter()
+                    .enumerate()
+                    .filter(|(_, entry)| entry.0 == color)
+                    .map(|(rank, entry)| (entry.1, rank as u32))
+                    .collect();
             expected.sort_unstable();
             prop_assert_eq!(ranks(&child), expected.into_iter().map(|(_, rank)| rank).collect::<Vec<_>>());
             prop_assert_eq!(child.my_world_rank(), rank as u32);
@@ -195,7 +206,11 @@ fn freeing_deletes_attributes_or_fails_with_them() {
     let refuse = Arc::new(AtomicBool::new(true));
     let at_delete = refuse.clone();
     let delete: crate::attr::DeleteFn =
-        Arc::new(move |_, _, _| if at_delete.load(Ordering::Relaxed) { Err(Error::new(MPI_ERR_OTHER, "refused")) } else { Ok(()) });
+        Arc::new(
+            move |_, _, _| {
+                if at_delete.load(Ordering::Relaxed) { Err(Error::new(MPI_ERR_OTHER, "refused")) } else { Ok(()) }
+            },
+        );
     let key = create_keyval(Kind::Comm, CopyRule::Forget, DeleteRule::Tell(delete)).unwrap();
     let comm = Comm::without_engine(1, 0).dup(None).unwrap();
     comm.attributes().set(0, key, 1).unwrap();
@@ -251,7 +266,10 @@ fn a_grid_takes_the_first_processes() {
     assert_eq!(ranks(&grid[4]), [0, 1, 2, 3, 4, 5]);
     assert!(grid.iter().all(|comm| comm.context() == grid[0].context()));
     let columns: Vec<_> = grid.iter().map(|comm| comm.cart_sub(&[true, false]).unwrap()).collect();
-    assert_eq!((ranks(&columns[3]), columns[3].rank(), columns[3].cart().unwrap().dims()), (vec![1, 3, 5], 1, &[3][..]));
+    assert_eq!(
+        (ranks(&columns[3]), columns[3].rank(), columns[3].cart().unwrap().dims()),
+        (vec![1, 3, 5], 1, &[3][..])
+    );
     assert_eq!(columns[1].context(), columns[5].context());
     assert_ne!(columns[0].context(), columns[1].context());
     let points: Vec<_> = grid.iter().map(|comm| comm.cart_sub(&[false, false]).unwrap()).collect();

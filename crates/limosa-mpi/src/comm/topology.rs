@@ -21,7 +21,9 @@ impl Comm {
     pub fn cart(&self) -> Result<&Cart> {
         match self.topology() {
             Some(Topology::Cart(cart)) => Ok(cart),
-            None => fail!(MPI_ERR_TOPOLOGY, "{} has no Cartesian topology; make one with MPI_Cart_create", self.describe()),
+            None => {
+                fail!(MPI_ERR_TOPOLOGY, "{} has no Cartesian topology; make one with MPI_Cart_create", self.describe())
+            }
         }
     }
 

@@ -1,7 +1,8 @@
 //! Arrays: `MPI_Type_create_subarray` and `MPI_Type_create_darray` (MPI-5 sections 5.1.3 and 5.1.4).
 //!
-//! Both are put together dimension by dimension, the fastest first. A dimension of `size` elements selects some of them and gets the bounds
-//! 0 and `size` times the extent of what it is made of, which makes it the element of the next dimension.
+//! Both are put together dimension by dimension, the fastest first. A dimension of `size` elements selects some of them
+//! and gets the bounds 0 and `size` times the extent of what it is made of, which makes it the element of the next
+//! dimension.
 
 use std::sync::Arc;
 
@@ -16,14 +17,20 @@ fn fastest_first(ndims: usize, order: i32) -> Result<Box<dyn Iterator<Item = usi
     match order {
         MPI_ORDER_C => Ok(Box::new((0..ndims).rev())),
         MPI_ORDER_FORTRAN => Ok(Box::new(0..ndims)),
-        _ => fail!(MPI_ERR_ARG, "order is {order}, but it must be MPI_ORDER_C ({MPI_ORDER_C}) or MPI_ORDER_FORTRAN ({MPI_ORDER_FORTRAN})"),
+        _ => fail!(
+            MPI_ERR_ARG,
+            "order is {order}, but it must be MPI_ORDER_C ({MPI_ORDER_C}) or MPI_ORDER_FORTRAN ({MPI_ORDER_FORTRAN})"
+        ),
     }
 }
 
 fn in_bytes(elements: i64, old: &Datatype) -> Result<i64> {
-    elements
-        .checked_mul(old.extent())
-        .ok_or_else(|| Error::new(MPI_ERR_VALUE_TOO_LARGE, format!("{elements} elements of {} bytes do not fit in 64 bits", old.extent())))
+    elements.checked_mul(old.extent()).ok_or_else(|| {
+        Error::new(
+            MPI_ERR_VALUE_TOO_LARGE,
+            format!("{elements} elements of {} bytes do not fit in 64 bits", old.extent()),
+        )
+    })
 }
 
 /// Places `built` at element `first` of a dimension of `size` elements of `old`.
@@ -47,23 +54,31 @@ impl Share {
     fn new(d: usize, size: i64, distribution: i32, argument: i32, processes: i64, place: i64) -> Result<Share> {
         let default = argument == MPI_DISTRIBUTE_DFLT_DARG;
         if !default && argument <= 0 && distribution != MPI_DISTRIBUTE_NONE {
-            fail!(MPI_ERR_ARG, "array_of_dargs[{d}] is {argument}, but it must be positive or MPI_DISTRIBUTE_DFLT_DARG");
+            fail!(
+                MPI_ERR_ARG,
+                "array_of_dargs[{d}] is {argument}, but it must be positive or MPI_DISTRIBUTE_DFLT_DARG"
+            );
         }
         let block = match distribution {
             MPI_DISTRIBUTE_NONE if processes == 1 => size,
             MPI_DISTRIBUTE_NONE => {
-                fail!(MPI_ERR_ARG, "array_of_psizes[{d}] is {processes}, but it must be 1 because the dimension is not distributed")
+                fail!(
+                    MPI_ERR_ARG,
+                    "array_of_psizes[{d}] is {processes}, but it must be 1 because the dimension is not distributed"
+                )
             }
             MPI_DISTRIBUTE_BLOCK if default => size / processes + i64::from(size % processes != 0),
             MPI_DISTRIBUTE_BLOCK if (argument as i128) * (processes as i128) < size as i128 => fail!(
                 MPI_ERR_ARG,
-                "array_of_dargs[{d}] is {argument}, but {processes} blocks of that length do not cover the {size} elements of the dimension"
+                "array_of_dargs[{d}] is {argument}, but {processes} blocks of that length do not cover the {size} \
+                 elements of the dimension"
             ),
             MPI_DISTRIBUTE_CYCLIC if default => 1,
             MPI_DISTRIBUTE_BLOCK | MPI_DISTRIBUTE_CYCLIC => argument as i64,
             _ => fail!(
                 MPI_ERR_ARG,
-                "array_of_distribs[{d}] is {distribution}, but it must be MPI_DISTRIBUTE_NONE, MPI_DISTRIBUTE_BLOCK or MPI_DISTRIBUTE_CYCLIC"
+                "array_of_distribs[{d}] is {distribution}, but it must be MPI_DISTRIBUTE_NONE, MPI_DISTRIBUTE_BLOCK or \
+                 MPI_DISTRIBUTE_CYCLIC"
             ),
         };
         Ok(Share { size, block, processes, place })
@@ -86,7 +101,13 @@ impl Share {
 
 impl Datatype {
     /// `MPI_Type_create_subarray`: the block of `subsizes` elements at `starts` in an array of `sizes` elements.
-    pub fn subarray(sizes: &[i64], subsizes: &[i64], starts: &[i64], order: i32, old: &Arc<Datatype>) -> Result<Arc<Datatype>> {
+    pub fn subarray(
+        sizes: &[i64],
+        subsizes: &[i64],
+        starts: &[i64],
+        order: i32,
+        old: &Arc<Datatype>,
+    ) -> Result<Arc<Datatype>> {
         let ndims = sizes.len();
         assert!(subsizes.len() == ndims && starts.len() == ndims, "arrays of equal length");
         check_ndims(ndims)?;
@@ -96,12 +117,17 @@ impl Datatype {
                 fail!(MPI_ERR_ARG, "array_of_sizes[{d}] is {size}, but it must be at least 1");
             }
             if subsize < 1 || subsize > size {
-                fail!(MPI_ERR_ARG, "array_of_subsizes[{d}] is {subsize}, but it must be between 1 and {size}, the size of the array there");
+                fail!(
+                    MPI_ERR_ARG,
+                    "array_of_subsizes[{d}] is {subsize}, but it must be between 1 and {size}, the size of the array \
+                     there"
+                );
             }
             if start < 0 || start > size - subsize {
                 fail!(
                     MPI_ERR_ARG,
-                    "array_of_starts[{d}] is {start}, but it must be between 0 and {}, so that {subsize} of {size} elements follow",
+                    "array_of_starts[{d}] is {start}, but it must be between 0 and {}, so that {subsize} of {size} \
+                     elements follow",
                     size - subsize
                 );
             }
@@ -118,7 +144,8 @@ impl Datatype {
         Datatype::make(Maker::Array { combiner: MPI_COMBINER_SUBARRAY, arguments, built, old: old.clone() })
     }
 
-    /// `MPI_Type_create_darray`: the part of process `rank` of an array of `gsizes` elements distributed over a grid of `psizes` processes.
+    /// `MPI_Type_create_darray`: the part of process `rank` of an array of `gsizes` elements distributed over a grid of
+    /// `psizes` processes.
     #[allow(clippy::too_many_arguments)] // the standard's list
     pub fn darray(
         size: i32,
@@ -131,7 +158,10 @@ impl Datatype {
         old: &Arc<Datatype>,
     ) -> Result<Arc<Datatype>> {
         let ndims = gsizes.len();
-        assert!(distributions.len() == ndims && arguments.len() == ndims && psizes.len() == ndims, "arrays of equal length");
+        assert!(
+            distributions.len() == ndims && arguments.len() == ndims && psizes.len() == ndims,
+            "arrays of equal length"
+        );
         check_ndims(ndims)?;
         if let Some(d) = (0..ndims).find(|d| psizes[*d] < 1) {
             fail!(MPI_ERR_ARG, "array_of_psizes[{d}] is {}, but it must be at least 1", psizes[d]);
@@ -155,7 +185,8 @@ impl Datatype {
         }
         let mut built = old.clone();
         for d in fastest_first(ndims, order)? {
-            built = Share::new(d, gsizes[d], distributions[d], arguments[d], psizes[d] as i64, places[d])?.of(&built)?;
+            built =
+                Share::new(d, gsizes[d], distributions[d], arguments[d], psizes[d] as i64, places[d])?.of(&built)?;
         }
         let wide = |part: &[i32]| part.iter().map(|v| *v as i64).collect::<Vec<i64>>();
         let arguments = ArrayArguments {

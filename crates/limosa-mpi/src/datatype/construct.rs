@@ -1,6 +1,7 @@
 //! The general constructors (MPI-5 sections 5.1.2, 5.1.7 and 5.1.10).
 //!
-//! Counts and block lengths must not be negative; arrays that belong together must be equally long, which the caller ensures.
+//! Counts and block lengths must not be negative; arrays that belong together must be equally long, which the caller
+//! ensures.
 
 use std::sync::Arc;
 
@@ -55,7 +56,11 @@ impl Datatype {
         let bytes = match stride.checked_mul(old.extent()) {
             Some(bytes) => bytes,
             None if count <= 1 => 0,
-            None => fail!(MPI_ERR_VALUE_TOO_LARGE, "a stride of {stride} elements of {} bytes does not fit in 64 bits", old.extent()),
+            None => fail!(
+                MPI_ERR_VALUE_TOO_LARGE,
+                "a stride of {stride} elements of {} bytes does not fit in 64 bits",
+                old.extent()
+            ),
         };
         Datatype::make(Maker::Vector { count, length, stride, bytes, old: old.clone() })
     }
@@ -70,7 +75,13 @@ impl Datatype {
     /// `MPI_Type_indexed`: displacements count elements.
     pub fn indexed(lengths: &[i64], displacements: &[i64], old: &Arc<Datatype>) -> Result<Arc<Datatype>> {
         check_lengths(lengths, displacements.len())?;
-        Datatype::any_indexed(MPI_COMBINER_INDEXED, BlockLengths::Each(lengths.into()), displacements, old.extent(), old)
+        Datatype::any_indexed(
+            MPI_COMBINER_INDEXED,
+            BlockLengths::Each(lengths.into()),
+            displacements,
+            old.extent(),
+            old,
+        )
     }
 
     /// `MPI_Type_create_hindexed`: displacements count bytes.
@@ -91,15 +102,31 @@ impl Datatype {
         Datatype::any_indexed(MPI_COMBINER_HINDEXED_BLOCK, BlockLengths::All(length), displacements, 1, old)
     }
 
-    fn any_indexed(combiner: i32, lengths: BlockLengths, displacements: &[i64], unit: i64, old: &Arc<Datatype>) -> Result<Arc<Datatype>> {
-        Datatype::make(Maker::Indexed { combiner, lengths, displacements: displacements.into(), unit, old: old.clone() })
+    fn any_indexed(
+        combiner: i32,
+        lengths: BlockLengths,
+        displacements: &[i64],
+        unit: i64,
+        old: &Arc<Datatype>,
+    ) -> Result<Arc<Datatype>> {
+        Datatype::make(Maker::Indexed {
+            combiner,
+            lengths,
+            displacements: displacements.into(),
+            unit,
+            old: old.clone(),
+        })
     }
 
     /// `MPI_Type_create_struct`: displacements count bytes.
     pub fn structure(lengths: &[i64], displacements: &[i64], types: &[Arc<Datatype>]) -> Result<Arc<Datatype>> {
         check_lengths(lengths, displacements.len())?;
         assert_eq!(types.len(), displacements.len(), "as many types as displacements");
-        Datatype::make(Maker::Struct { lengths: lengths.into(), displacements: displacements.into(), types: types.into() })
+        Datatype::make(Maker::Struct {
+            lengths: lengths.into(),
+            displacements: displacements.into(),
+            types: types.into(),
+        })
     }
 
     /// `MPI_Type_create_resized`.

@@ -1,7 +1,8 @@
 //! How a datatype was made: envelope and contents (MPI-5 section 5.1.13).
 //!
 //! Contract
-//! - Every derived type remembers its constructor's arguments; [`Datatype::contents`] gives them back in the standard's order.
+//! - Every derived type remembers its constructor's arguments; [`Datatype::contents`] gives them back in the standard's
+//!   order.
 //! - Arguments of a large-count constructor come back as large counts, those of the others as integers and addresses.
 //! - Named types have no contents.
 
@@ -60,7 +61,8 @@ pub(super) enum Maker {
         displacements: Box<[i64]>,
         types: Box<[Arc<Datatype>]>,
     },
-    /// Both array constructors. `built` is the array put together from simpler types; the arguments are as the contents give them.
+    /// Both array constructors. `built` is the array put together from simpler types; the arguments are as the contents
+    /// give them.
     Array {
         combiner: i32,
         arguments: ArrayArguments,
@@ -80,7 +82,8 @@ pub(super) enum BlockLengths {
     All(i64),
 }
 
-/// Arguments of a subarray or darray: integers before, counts, integers after. Only the counts are large in the large form.
+/// Arguments of a subarray or darray: integers before, counts, integers after. Only the counts are large in the large
+/// form.
 pub(super) struct ArrayArguments {
     pub before: Box<[i64]>,
     pub counts: Box<[i64]>,
@@ -102,6 +105,15 @@ pub struct Contents {
     pub types: Vec<Arc<Datatype>>,
 }
 
+impl Contents {
+    /// The same as arguments of a constructor with large counts: all numbers are of type `MPI_Count`.
+    fn into_large(mut self) -> Contents {
+        self.large_counts.append(&mut self.integers);
+        self.large_counts.append(&mut self.addresses);
+        self
+    }
+}
+
 /// How many arguments of each sort [`Contents`] has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Envelope {
@@ -117,7 +129,8 @@ pub struct Envelope {
     pub types: usize,
 }
 
-/// Drops a type's old types level by level instead of recursively: types may be nested deeper than the stack has room for.
+/// Drops a type's old types level by level instead of recursively: types may be nested deeper than the stack has room
+/// for.
 impl Drop for Maker {
     fn drop(&mut self) {
         let mut open = Vec::new();
@@ -166,8 +179,12 @@ impl Maker {
             Maker::F90 { same, .. } | Maker::Dup(same) => Shape::Same(same),
             Maker::Array { built, .. } => Shape::Same(built),
             Maker::Contiguous { count, old } => Shape::Vector { count: 1, length: *count, stride: 0, old },
-            Maker::Vector { count, length, bytes, old, .. } => Shape::Vector { count: *count, length: *length, stride: *bytes, old },
-            Maker::Hvector { count, length, stride, old } => Shape::Vector { count: *count, length: *length, stride: *stride, old },
+            Maker::Vector { count, length, bytes, old, .. } => {
+                Shape::Vector { count: *count, length: *length, stride: *bytes, old }
+            }
+            Maker::Hvector { count, length, stride, old } => {
+                Shape::Vector { count: *count, length: *length, stride: *stride, old }
+            }
             Maker::Indexed { lengths, displacements, unit, old, .. } => {
                 let lengths = match lengths {
                     BlockLengths::Each(lengths) => Lengths::Each(lengths),
@@ -236,7 +253,9 @@ impl Datatype {
                 }
             }
             Maker::Struct { types, .. } => (1 + types.len(), types.len(), 0, types.len()),
-            Maker::Array { arguments, .. } => (arguments.counts.len(), 0, arguments.before.len() + arguments.after.len(), 1),
+            Maker::Array { arguments, .. } => {
+                (arguments.counts.len(), 0, arguments.before.len() + arguments.after.len(), 1)
+            }
             Maker::Resized { .. } => (0, 2, 0, 1),
         };
         if large {
@@ -252,7 +271,11 @@ impl Datatype {
         match &*self.maker {
             Maker::Basic(_) | Maker::Pair { .. } => {
                 let name = self.name();
-                fail!(MPI_ERR_TYPE, "{name} is a named datatype and has no contents; look at the combiner of MPI_Type_get_envelope first")
+                fail!(
+                    MPI_ERR_TYPE,
+                    "{name} is a named datatype and has no contents; look at the combiner of MPI_Type_get_envelope \
+                     first"
+                )
             }
             Maker::F90 { arguments, .. } => c.integers.extend(arguments.iter().map(|a| *a as i64)),
             Maker::Dup(old) => c.types.push(old.clone()),
@@ -299,10 +322,6 @@ impl Datatype {
                 c.types.push(old.clone());
             }
         }
-        if self.large {
-            c.large_counts.append(&mut c.integers);
-            c.large_counts.append(&mut c.addresses);
-        }
-        Ok(c)
+        Ok(if self.large { c.into_large() } else { c })
     }
 }

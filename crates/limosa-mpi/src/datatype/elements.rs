@@ -19,14 +19,14 @@ impl Datatype {
         self.convert(bytes, Datatype::size, |datatype| datatype.measure.signature.elements)
     }
 
-    /// The bytes of the first `elements` basic elements, for `MPI_Status_set_elements`; `None` if they do not fit in 64 bits, or if the type
-    /// has no elements but some are asked for.
+    /// The bytes of the first `elements` basic elements, for `MPI_Status_set_elements`; `None` if they do not fit in 64
+    /// bits, or if the type has no elements but some are asked for.
     pub fn bytes_of_elements(&self, elements: i64) -> Option<i64> {
         self.convert(elements, |datatype| datatype.measure.signature.elements, Datatype::size)
     }
 
-    /// Follows the type map for `left` units of which a datatype has `from`, and adds up the units of which it has `to`; `None` if it ends
-    /// within a basic element, or if the sum does not fit in 64 bits.
+    /// Follows the type map for `left` units of which a datatype has `from`, and adds up the units of which it has
+    /// `to`; `None` if it ends within a basic element, or if the sum does not fit in 64 bits.
     fn convert(&self, mut left: i64, from: fn(&Datatype) -> i64, to: fn(&Datatype) -> i64) -> Option<i64> {
         let (mut datatype, mut sum) = (self, 0i64);
         // In each turn, whole elements of `datatype` are counted; what is left lies within the next one.
@@ -41,7 +41,10 @@ impl Datatype {
             }
             datatype = match datatype.maker.shape() {
                 Shape::Basic(_) => return None,
-                Shape::Same(old) | Shape::Bounded { old, .. } | Shape::Vector { old, .. } | Shape::Indexed { old, .. } => old,
+                Shape::Same(old)
+                | Shape::Bounded { old, .. }
+                | Shape::Vector { old, .. }
+                | Shape::Indexed { old, .. } => old,
                 Shape::Struct { lengths, types, .. } => {
                     let mut parts = lengths.iter().zip(types);
                     loop {

@@ -1,10 +1,11 @@
 //! The external32 representation: big-endian, IEEE, the same everywhere (MPI-5 sections 5.3 and 15.5.2).
 //!
 //! Contract
-//! - Each basic value takes the bytes that the table of section 15.5.2 gives it; `long` and wide characters are shorter there than here, and
-//!   values that do not fit are an error (`MPI_ERR_CONVERSION`), not cut off.
+//! - Each basic value takes the bytes that the table of section 15.5.2 gives it; `long` and wide characters are shorter
+//!   there than here, and values that do not fit are an error (`MPI_ERR_CONVERSION`), not cut off.
 //! - Truth values of C are 0 or 1 in the packed form; those of Fortran keep their representation.
-//! - `long double` becomes IEEE binary128. On x86-64 that is exact on the way out and rounds to nearest, ties to even, on the way in.
+//! - `long double` becomes IEEE binary128. On x86-64 that is exact on the way out and rounds to nearest, ties to even,
+//!   on the way in.
 
 use std::sync::Arc;
 
@@ -49,7 +50,13 @@ impl Datatype {
     ///
     /// # Safety
     /// The memory of the elements must be readable.
-    pub unsafe fn pack_external(self: &Arc<Self>, base: *const u8, count: i64, packed: &mut [u8], position: &mut i64) -> Result<()> {
+    pub unsafe fn pack_external(
+        self: &Arc<Self>,
+        base: *const u8,
+        count: i64,
+        packed: &mut [u8],
+        position: &mut i64,
+    ) -> Result<()> {
         let range = room(*position, self.external_size(count)?, packed.len(), "the pack buffer")?;
         let end = range.end as i64;
         let mut rest = &mut packed[range];
@@ -58,7 +65,10 @@ impl Datatype {
                 let (to, behind) = std::mem::take(&mut rest).split_at_mut(values.basic.external_size);
                 // SAFETY: the type map of the element leads to this value, which the caller promised to be readable.
                 let from = unsafe {
-                    std::slice::from_raw_parts(values.at.wrapping_offset((i * values.stride) as isize), values.basic.kind.size())
+                    std::slice::from_raw_parts(
+                        values.at.wrapping_offset((i * values.stride) as isize),
+                        values.basic.kind.size(),
+                    )
                 };
                 encode(values.basic, from, to)?;
                 rest = behind;
@@ -73,16 +83,26 @@ impl Datatype {
     ///
     /// # Safety
     /// The memory of the elements must be writable.
-    pub unsafe fn unpack_external(self: &Arc<Self>, packed: &[u8], position: &mut i64, base: *mut u8, count: i64) -> Result<()> {
+    pub unsafe fn unpack_external(
+        self: &Arc<Self>,
+        packed: &[u8],
+        position: &mut i64,
+        base: *mut u8,
+        count: i64,
+    ) -> Result<()> {
         let range = room(*position, self.external_size(count)?, packed.len(), "the packed data")?;
         let end = range.end as i64;
         let mut rest = &packed[range];
         self.for_each_value(base, count, &mut |values| {
             for i in 0..values.count {
                 let (from, behind) = rest.split_at(values.basic.external_size);
-                // SAFETY: the type map of the element leads to this value, which the caller promised to be writable; `packed` is elsewhere.
+                // SAFETY: the type map of the element leads to this value, which the caller promised to be writable;
+                // `packed` is elsewhere.
                 let to = unsafe {
-                    std::slice::from_raw_parts_mut(values.at.wrapping_offset((i * values.stride) as isize), values.basic.kind.size())
+                    std::slice::from_raw_parts_mut(
+                        values.at.wrapping_offset((i * values.stride) as isize),
+                        values.basic.kind.size(),
+                    )
                 };
                 decode(values.basic, from, to)?;
                 rest = behind;
@@ -115,7 +135,13 @@ impl Datatype {
             };
             last.block += 1;
             let at = last.element.wrapping_mul(datatype.extent()).wrapping_add(displacement);
-            open.push(Elements { datatype: old, base: base.wrapping_offset(at as isize), count: length, element: 0, block: 0 });
+            open.push(Elements {
+                datatype: old,
+                base: base.wrapping_offset(at as isize),
+                count: length,
+                element: 0,
+                block: 0,
+            });
         }
         Ok(())
     }
@@ -158,7 +184,9 @@ fn encode(basic: &Basic, from: &[u8], to: &mut [u8]) -> Result<()> {
             to.copy_from_slice(kept);
         }
         Kind::Bool => to[0] = u8::from(from[0] != 0),
-        Kind::Float(Float::Extended) | Kind::Complex(Float::Extended) => by_parts(basic.kind, from, to, extended_to_quad),
+        Kind::Float(Float::Extended) | Kind::Complex(Float::Extended) => {
+            by_parts(basic.kind, from, to, extended_to_quad)
+        }
         _ => by_parts(basic.kind, from, to, turn),
     }
     Ok(())
@@ -178,7 +206,9 @@ fn decode(basic: &Basic, from: &[u8], to: &mut [u8]) -> Result<()> {
             turn(wide, to);
         }
         Kind::Bool => to[0] = u8::from(from[0] != 0),
-        Kind::Float(Float::Extended) | Kind::Complex(Float::Extended) => by_parts(basic.kind, from, to, quad_to_extended),
+        Kind::Float(Float::Extended) | Kind::Complex(Float::Extended) => {
+            by_parts(basic.kind, from, to, quad_to_extended)
+        }
         _ => by_parts(basic.kind, from, to, turn),
     }
     Ok(())

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::Datatype;
 
-/// A reference to a datatype that keeps it alive. Named types always exist and are not counted, which saves the fast path some atomic
-/// operations, each of which waits until everything written before has reached the other processors.
+/// A reference to a datatype that keeps it alive. Named types always exist and are not counted, which saves the fast
+/// path some atomic operations, each of which waits until everything written before has reached the other processors.
 #[derive(Clone)]
 pub enum Held {
     /// It always exists.

@@ -1,13 +1,13 @@
 //! Datatypes (MPI-5 chapter 5).
 //!
-//! A [`Datatype`] is used as `Arc<Datatype>`: derived types hold the types they were made from, operations hold the types of their buffers,
-//! so freeing a handle never pulls a type from under its users. A type never changes, except for its name, attributes, handle and the fact that
-//! it is committed do.
+//! A [`Datatype`] is used as `Arc<Datatype>`: derived types hold the types they were made from, operations hold the
+//! types of their buffers, so freeing a handle never pulls a type from under its users. A type never changes, except
+//! for its name, attributes, handle and the fact that it is committed do.
 //!
 //! | module | holds |
 //! |---|---|
 //! | [`named`] | the table of named types |
-//! | `construct`, `array`, `unnamed` | the constructors: general, arrays, and predefined types found by their properties |
+//! | `construct`, `array`, `unnamed` | the constructors: general, arrays, predefined types found by their properties |
 //! | `shape` | how constructors arrange their old types, and the sizes and bounds that follow |
 //! | [`contents`] | envelope and contents |
 //! | `program`, `walk` | the normalised loop program and how it runs: pack, unpack, pieces |
@@ -18,12 +18,14 @@
 //! | [`signature`] | type signatures |
 //!
 //! Contract
-//! - All sizes, counts and displacements are 64 bits wide; a constructor whose result would not fit fails with `MPI_ERR_VALUE_TOO_LARGE`.
-//! - Bounds follow section 5.1.6: a type with bound markers in its type map (set by resized, subarray and darray types, and inherited by types
-//!   made of them) has the markers' bounds, whatever else is in it. Any other has those that enclose its old types with their bounds, the upper
-//!   one rounded up so that the extent is a multiple of the strictest alignment among the basic types. (Where displacements break alignment,
-//!   the standard's formula leaves out the padding of the last old type; other libraries and mpi4py count it, and so does this one.) Copies
-//!   of length 0 are ignored; a type map without entries has bounds 0.
+//! - All sizes, counts and displacements are 64 bits wide; a constructor whose result would not fit fails with
+//!   `MPI_ERR_VALUE_TOO_LARGE`.
+//! - Bounds follow section 5.1.6: a type with bound markers in its type map (set by resized, subarray and darray types,
+//!   and inherited by types made of them) has the markers' bounds, whatever else is in it. Any other has those that
+//!   enclose its old types with their bounds, the upper one rounded up so that the extent is a multiple of the
+//!   strictest alignment among the basic types. (Where displacements break alignment, the standard's formula leaves out
+//!   the padding of the last old type; other libraries and mpi4py count it, and so does this one.) Copies of length 0
+//!   are ignored; a type map without entries has bounds 0.
 //! - The standard's address `MPI_BOTTOM` is null, and displacements are then absolute addresses.
 
 mod array;
@@ -63,8 +65,8 @@ pub struct Datatype {
     measure: Measure,
     program: OnceLock<Placed>,
     committed: AtomicBool,
-    /// Bytes of an element if the type is committed and any number of elements lie without gaps from the base address on; 0 if not, or if
-    /// nobody has asked.
+    /// Bytes of an element if the type is committed and any number of elements lie without gaps from the base address
+    /// on; 0 if not, or if nobody has asked.
     dense: AtomicUsize,
     name: Mutex<Option<String>>,
     handle: AtomicUsize,
@@ -133,8 +135,8 @@ impl Datatype {
         }))
     }
 
-    /// Another datatype object that is the same in all that constructors decide, for `MPI_Type_get_contents`, whose caller gets a handle of
-    /// its own. Name and attributes stay behind.
+    /// Another datatype object that is the same in all that constructors decide, for `MPI_Type_get_contents`, whose
+    /// caller gets a handle of its own. Name and attributes stay behind.
     pub fn again(&self) -> Arc<Datatype> {
         let again = Datatype {
             maker: self.maker.clone(),
@@ -277,13 +279,16 @@ impl Datatype {
         self.program.get().unwrap_or_else(|| self.work_out_program())
     }
 
-    /// Works out the programs of all types below first, each after those it is made of: types may be nested deeper than the stack has room for.
+    /// Works out the programs of all types below first, each after those it is made of: types may be nested deeper than
+    /// the stack has room for.
     #[cold]
     fn work_out_program(&self) -> &Placed {
         let mut open = vec![self];
         while let Some(&datatype) = open.last() {
             let known = open.len();
-            open.extend(datatype.maker.shape().old_types().iter().map(|old| &**old).filter(|old| old.program.get().is_none()));
+            open.extend(
+                datatype.maker.shape().old_types().iter().map(|old| &**old).filter(|old| old.program.get().is_none()),
+            );
             if open.len() == known {
                 datatype.program.get_or_init(|| datatype.maker.shape().program());
                 open.pop();

@@ -2,10 +2,11 @@
 //!
 //! Contract
 //! - [`BASICS`] lists every named type that is one value of a language; [`PAIRS`] those that are a value and an index.
-//! - A basic type is its representation ([`Kind`]), the group that decides which reduction operations it takes ([`Group`]), and its size in
-//!   the external32 representation.
+//! - A basic type is its representation ([`Kind`]), the group that decides which reduction operations it takes
+//!   ([`Group`]), and its size in the external32 representation.
 //!
-//! Sizes are those of 64-bit Linux: `long` has 8 bytes and `long double` occupies 16. Fortran's default INTEGER, REAL and LOGICAL have 4.
+//! Sizes are those of 64-bit Linux: `long` has 8 bytes and `long double` occupies 16. Fortran's default INTEGER, REAL
+//! and LOGICAL have 4.
 
 use crate::consts::*;
 

@@ -1,18 +1,22 @@
 //! Programs: what a datatype touches, as loops over runs of bytes.
 //!
 //! Contract
-//! - A [`Code`] describes the data bytes of one element in stream order; where the element lies is added when it runs ([`Placed`]).
-//! - Programs are in normal form: touching runs are one run, a loop of one turn is its body, two loops that continue each other are one,
-//!   equal bodies at equal distances are a loop, and small irregular types are one flat list of blocks. So data that are contiguous are
-//!   [`Body::Run`], and evenly spaced blocks are [`Body::Strided`], however the type was put together.
-//! - Places and distances are numbers modulo 2^64, as addresses are: what a type covers fits, but steps on the way there need not.
+//! - A [`Code`] describes the data bytes of one element in stream order; where the element lies is added when it runs
+//!   ([`Placed`]).
+//! - Programs are in normal form: touching runs are one run, a loop of one turn is its body, two loops that continue
+//!   each other are one, equal bodies at equal distances are a loop, and small irregular types are one flat list of
+//!   blocks. So data that are contiguous are [`Body::Run`], and evenly spaced blocks are [`Body::Strided`], however the
+//!   type was put together.
+//! - Places and distances are numbers modulo 2^64, as addresses are: what a type covers fits, but steps on the way
+//!   there need not.
 //! - The stream position of every part is known, so any position is found in logarithmic time per level of nesting.
 
 use std::sync::Arc;
 
 /// Types of at most this many pieces are flattened.
 const FLATTEN_PIECES: usize = 64;
-/// Programs nested no deeper than this are handled by recursion, deeper ones with a list on the heap: the stack may be a helper thread's.
+/// Programs nested no deeper than this are handled by recursion, deeper ones with a list on the heap: the stack may be
+/// a helper thread's.
 pub(super) const DEEP: u32 = 32;
 
 /// The program of one element.
@@ -27,11 +31,13 @@ pub(crate) struct Code {
     pub body: Body,
 }
 
-/// Deep programs are equal to themselves only: a comparison would recurse as deep. That costs no more than a missed simplification.
+/// Deep programs are equal to themselves only: a comparison would recurse as deep. That costs no more than a missed
+/// simplification.
 impl PartialEq for Code {
     fn eq(&self, other: &Code) -> bool {
         let shallow = self.depth == other.depth && self.depth <= DEEP;
-        std::ptr::eq(self, other) || (shallow && self.size == other.size && self.pieces == other.pieces && self.body == other.body)
+        std::ptr::eq(self, other)
+            || (shallow && self.size == other.size && self.pieces == other.pieces && self.body == other.body)
     }
 }
 
@@ -106,7 +112,10 @@ impl Placed {
     /// A run of `size` bytes.
     pub fn run(place: isize, size: usize) -> Placed {
         let pieces = usize::from(size > 0);
-        Placed { place: if size > 0 { place } else { 0 }, code: Arc::new(Code { size, pieces, depth: 0, body: Body::Run }) }
+        Placed {
+            place: if size > 0 { place } else { 0 },
+            code: Arc::new(Code { size, pieces, depth: 0, body: Body::Run }),
+        }
     }
 
     /// Nothing.
@@ -207,7 +216,8 @@ impl Placed {
             }
             Body::Loop { stride, code } => {
                 let turn = Placed { place: 0, code: code.clone() };
-                (0..size / code.size).for_each(|i| turn.for_each_run(base.wrapping_add(stride.wrapping_mul(i as isize)), visit));
+                (0..size / code.size)
+                    .for_each(|i| turn.for_each_run(base.wrapping_add(stride.wrapping_mul(i as isize)), visit));
             }
             Body::Gather { block, places } => places.iter().for_each(|place| visit(base.wrapping_add(*place), *block)),
             Body::Blocks(blocks) => {
@@ -241,7 +251,8 @@ impl Runs {
         if size == 0 {
             return;
         }
-        let touches = self.blocks.last().is_some_and(|last| last.place.wrapping_add((self.size - last.start) as isize) == place);
+        let touches =
+            self.blocks.last().is_some_and(|last| last.place.wrapping_add((self.size - last.start) as isize) == place);
         if !touches {
             self.blocks.push(Block { place, start: self.size });
         }

@@ -63,7 +63,8 @@ pub(super) struct Measure {
     /// The bounds are those of markers in the type map.
     pub marked: bool,
     pub alignment: i64,
-    /// Bytes in the external32 representation. No basic type has more of them than native bytes, so that they fit where `size` does.
+    /// Bytes in the external32 representation. No basic type has more of them than native bytes, so that they fit where
+    /// `size` does.
     pub external: i64,
     pub signature: Signature,
 }
@@ -119,7 +120,8 @@ impl Tally {
     }
 
     fn finish(self) -> Result<Measure> {
-        let cut = |(low, high)| -> Result<Range> { Ok(Range { low: too_large(fits(low))?, high: too_large(fits(high))? }) };
+        let cut =
+            |(low, high)| -> Result<Range> { Ok(Range { low: too_large(fits(low))?, high: too_large(fits(high))? }) };
         let data = self.data.map(cut).transpose()?;
         let bounds = match (self.marked, self.unmarked) {
             (Some(marked), _) => cut(marked)?,
@@ -162,7 +164,16 @@ fn too_large<T>(value: Option<T>) -> Result<T> {
 impl Measure {
     pub fn of(shape: &Shape) -> Result<Measure> {
         let signature = Signature::default();
-        let mut tally = Tally { size: 0, data: None, marked: None, unmarked: None, alignment: 1, external: 0, signature, elements: 0 };
+        let mut tally = Tally {
+            size: 0,
+            data: None,
+            marked: None,
+            unmarked: None,
+            alignment: 1,
+            external: 0,
+            signature,
+            elements: 0,
+        };
         match *shape {
             Shape::Basic(basic) => {
                 tally.size = basic.kind.size() as i128;
@@ -205,21 +216,26 @@ impl<'a> Shape<'a> {
         }
     }
 
-    /// Block `i` of an element, in the order of the type map: its displacement in bytes, its length in elements of its type, and the type.
-    /// `None` behind the last block, and for a basic type.
+    /// Block `i` of an element, in the order of the type map: its displacement in bytes, its length in elements of its
+    /// type, and the type. `None` behind the last block, and for a basic type.
     pub fn block(&self, i: usize) -> Option<(i64, i64, &'a Arc<Datatype>)> {
         match *self {
             Shape::Basic(_) => None,
             Shape::Same(old) | Shape::Bounded { old, .. } => (i == 0).then_some((0, 1, old)),
-            Shape::Vector { count, length, stride, old } => ((i as i64) < count).then(|| (stride.wrapping_mul(i as i64), length, old)),
+            Shape::Vector { count, length, stride, old } => {
+                ((i as i64) < count).then(|| (stride.wrapping_mul(i as i64), length, old))
+            }
             Shape::Indexed { lengths, displacements, unit, old } => {
                 displacements.get(i).map(|displacement| (displacement.wrapping_mul(unit), lengths.get(i), old))
             }
-            Shape::Struct { lengths, displacements, types } => types.get(i).map(|old| (displacements[i], lengths[i], old)),
+            Shape::Struct { lengths, displacements, types } => {
+                types.get(i).map(|old| (displacements[i], lengths[i], old))
+            }
         }
     }
 
-    /// The program of one element. Those of the old types must exist, or this recurses ([`Datatype::program`] sees to that).
+    /// The program of one element. Those of the old types must exist, or this recurses ([`Datatype::program`] sees to
+    /// that).
     ///
     /// The bounds were checked when the type was made, so that no place overflows here.
     pub fn program(&self) -> Placed {
@@ -258,7 +274,15 @@ impl<'a> Shape<'a> {
                 let part = |((length, displacement), old): ((&i64, &i64), &Arc<Datatype>)| {
                     old.program().repeated(*length as usize, old.extent() as isize).moved(*displacement as isize)
                 };
-                Placed::sequence(lengths.iter().zip(displacements).zip(types).filter(|((length, _), _)| **length > 0).map(part).collect())
+                Placed::sequence(
+                    lengths
+                        .iter()
+                        .zip(displacements)
+                        .zip(types)
+                        .filter(|((length, _), _)| **length > 0)
+                        .map(part)
+                        .collect(),
+                )
             }
         }
     }

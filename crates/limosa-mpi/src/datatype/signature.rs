@@ -1,8 +1,9 @@
 //! Type signatures: the sequence of basic types of a message, as a number (MPI-5 section 3.3.1).
 //!
-//! The sequence is read as a polynomial over a prime field, so that the signature of a concatenation, and of billions of repetitions, follows
-//! from the signatures of the parts. Types that are represented alike (`MPI_INT`, `MPI_INT32_T`, `MPI_INTEGER`) count as the same; two
-//! different sequences have the same signature with a probability of about 2^-61 per element.
+//! The sequence is read as a polynomial over a prime field, so that the signature of a concatenation, and of billions
+//! of repetitions, follows from the signatures of the parts. Types that are represented alike (`MPI_INT`,
+//! `MPI_INT32_T`, `MPI_INTEGER`) count as the same; two different sequences have the same signature with a probability
+//! of about 2^-61 per element.
 
 use std::sync::Arc;
 
@@ -79,8 +80,8 @@ impl Datatype {
     }
 }
 
-/// True if a message of `sent.1` elements of `sent.0` may be received as `received.1` elements of `received.0`, judged by their signatures:
-/// they are the same, or one side is bytes or packed data of the same length.
+/// True if a message of `sent.1` elements of `sent.0` may be received as `received.1` elements of `received.0`, judged
+/// by their signatures: they are the same, or one side is bytes or packed data of the same length.
 pub fn matches(sent: (&Arc<Datatype>, u64), received: (&Arc<Datatype>, u64)) -> bool {
     let (a, b) = (sent.0.signature(sent.1), received.0.signature(received.1));
     if a.untyped || b.untyped {

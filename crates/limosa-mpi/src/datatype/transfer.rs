@@ -1,6 +1,7 @@
 //! Moving typed data: message regions, `MPI_Pack`, `MPI_Unpack`, `MPI_Pack_size` (MPI-5 section 5.2).
 //!
-//! The packed form of data is its bytes in type map order without gaps, so that a packed message and a typed message are the same on the way.
+//! The packed form of data is its bytes in type map order without gaps, so that a packed message and a typed message
+//! are the same on the way.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -25,12 +26,20 @@ impl Layout for Datatype {
     }
 
     unsafe fn unpack(&self, base: *mut u8, _count: usize, offset: usize, src: &[u8]) {
-        // SAFETY: the caller's promise covers the memory that the walk reaches; the walk only reads `src`, and no further than its end.
+        // SAFETY: the caller's promise covers the memory that the walk reaches; the walk only reads `src`, and no
+        // further than its end.
         let mut copy = unsafe { Copy::<false>::new(src.as_ptr().cast_mut()) };
         walk_elements(self.program(), self.extent() as isize, base, offset, offset + src.len(), &mut copy);
     }
 
-    fn pieces(&self, base: *mut u8, _count: usize, offset: usize, len: usize, visit: &mut dyn FnMut(*mut u8, usize) -> bool) {
+    fn pieces(
+        &self,
+        base: *mut u8,
+        _count: usize,
+        offset: usize,
+        len: usize,
+        visit: &mut dyn FnMut(*mut u8, usize) -> bool,
+    ) {
         let mut pieces = Pieces::new(visit);
         if walk_elements(self.program(), self.extent() as isize, base, offset, offset + len, &mut pieces) {
             pieces.finish();
@@ -65,8 +74,8 @@ impl Datatype {
         }
     }
 
-    /// Fails if a null buffer (`MPI_BOTTOM`) would be accessed near address 0, where no memory is: the program passed no buffer. `arg` is the
-    /// parameter's name.
+    /// Fails if a null buffer (`MPI_BOTTOM`) would be accessed near address 0, where no memory is: the program passed
+    /// no buffer. `arg` is the parameter's name.
     pub fn check_buffer(&self, base: *const u8, count: i64, arg: &str) -> Result<()> {
         const PAGE: i128 = 4096;
         if !base.is_null() || count <= 0 || self.size() == 0 {
@@ -75,7 +84,11 @@ impl Datatype {
         let last = (count as i128 - 1) * self.extent() as i128;
         let low = self.true_lb() as i128;
         if low.min(low + last) < PAGE {
-            fail!(MPI_ERR_BUFFER, "{arg} is a null pointer, but {count} elements of {} are to be accessed", self.describe());
+            fail!(
+                MPI_ERR_BUFFER,
+                "{arg} is a null pointer, but {count} elements of {} are to be accessed",
+                self.describe()
+            );
         }
         Ok(())
     }
@@ -111,7 +124,13 @@ impl Datatype {
     ///
     /// # Safety
     /// The memory of the elements must be readable.
-    pub unsafe fn pack_elements(self: &Arc<Self>, base: *const u8, count: i64, packed: &mut [u8], position: &mut i64) -> Result<()> {
+    pub unsafe fn pack_elements(
+        self: &Arc<Self>,
+        base: *const u8,
+        count: i64,
+        packed: &mut [u8],
+        position: &mut i64,
+    ) -> Result<()> {
         let range = room(*position, self.pack_size(count)?, packed.len(), "the pack buffer")?;
         *position = range.end as i64;
         // SAFETY: the caller's promise; `read` only reads.
@@ -123,7 +142,13 @@ impl Datatype {
     ///
     /// # Safety
     /// The memory of the elements must be writable.
-    pub unsafe fn unpack_elements(self: &Arc<Self>, packed: &[u8], position: &mut i64, base: *mut u8, count: i64) -> Result<()> {
+    pub unsafe fn unpack_elements(
+        self: &Arc<Self>,
+        packed: &[u8],
+        position: &mut i64,
+        base: *mut u8,
+        count: i64,
+    ) -> Result<()> {
         let range = room(*position, self.pack_size(count)?, packed.len(), "the packed data")?;
         *position = range.end as i64;
         // SAFETY: the caller's promise.
@@ -139,8 +164,10 @@ pub(super) fn room(position: i64, bytes: i64, buffer: usize, what: &str) -> Resu
     }
     let end = position.checked_add(bytes).filter(|end| *end <= buffer as i64);
     let Some(end) = end else {
-        let detail =
-            format!("{bytes} bytes are needed from position {position} on, but {what} has {buffer} bytes; MPI_Pack_size tells the size");
+        let detail = format!(
+            "{bytes} bytes are needed from position {position} on, but {what} has {buffer} bytes; MPI_Pack_size tells \
+             the size"
+        );
         return Err(Error::new(crate::consts::MPI_ERR_TRUNCATE, detail));
     };
     Ok(position as usize..end as usize)

@@ -1,8 +1,8 @@
-//! Predefined datatypes that are found by their properties: parameterised Fortran types, which have no name, value-index pairs, types of a class
-//! and size (MPI-5 sections 6.9.4 and 19.1.5).
+//! Predefined datatypes that are found by their properties: parameterised Fortran types, which have no name,
+//! value-index pairs, types of a class and size (MPI-5 sections 6.9.4 and 19.1.5).
 //!
-//! The same arguments always give the same datatype, which the program cannot free. Only value-index pairs with a name exist: the
-//! standard leaves others open, and programs such as mpi4py 4 do not expect them.
+//! The same arguments always give the same datatype, which the program cannot free. Only value-index pairs with a name
+//! exist: the standard leaves others open, and programs such as mpi4py 4 do not expect them.
 
 use std::sync::Arc;
 
@@ -26,9 +26,15 @@ fn real_size(p: i32, r: i32) -> Result<i32> {
         fail!(MPI_ERR_ARG, "p and r are both MPI_UNDEFINED; at least one must be given");
     }
     let wanted = |value, limit| value == MPI_UNDEFINED || value <= limit;
-    match [(6, 37, 4), (15, 307, 8), (33, 4931, 16)].into_iter().find(|(digits, range, _)| wanted(p, *digits) && wanted(r, *range)) {
+    match [(6, 37, 4), (15, 307, 8), (33, 4931, 16)]
+        .into_iter()
+        .find(|(digits, range, _)| wanted(p, *digits) && wanted(r, *range))
+    {
         Some((_, _, size)) => Ok(size),
-        None => fail!(MPI_ERR_ARG, "no real type has precision {p} and exponent range {r}; the widest has precision 33 and range 4931"),
+        None => fail!(
+            MPI_ERR_ARG,
+            "no real type has precision {p} and exponent range {r}; the widest has precision 33 and range 4931"
+        ),
     }
 }
 
@@ -72,7 +78,8 @@ impl Datatype {
         if let Some((_, datatype)) = made.iter().find(|(k, _)| *k == key) {
             return Ok(datatype.clone());
         }
-        let datatype = Datatype::make(Maker::F90 { combiner, arguments: arguments.into(), same: Datatype::named(same) })?;
+        let datatype =
+            Datatype::make(Maker::F90 { combiner, arguments: arguments.into(), same: Datatype::named(same) })?;
         datatype.commit();
         made.push((key, datatype.clone()));
         Ok(datatype)
@@ -89,11 +96,14 @@ impl Datatype {
     pub fn match_size(class: i32, size: i64) -> Result<Arc<Datatype>> {
         let (name, types): (&str, &[i32]) = match class {
             MPI_TYPECLASS_REAL => ("real", &[MPI_REAL2, MPI_REAL4, MPI_REAL8, MPI_REAL16]),
-            MPI_TYPECLASS_INTEGER => ("integer", &[MPI_INTEGER1, MPI_INTEGER2, MPI_INTEGER4, MPI_INTEGER8, MPI_INTEGER16]),
+            MPI_TYPECLASS_INTEGER => {
+                ("integer", &[MPI_INTEGER1, MPI_INTEGER2, MPI_INTEGER4, MPI_INTEGER8, MPI_INTEGER16])
+            }
             MPI_TYPECLASS_COMPLEX => ("complex", &[MPI_COMPLEX4, MPI_COMPLEX8, MPI_COMPLEX16, MPI_COMPLEX32]),
             _ => fail!(
                 MPI_ERR_ARG,
-                "typeclass is {class}, but it must be MPI_TYPECLASS_REAL, MPI_TYPECLASS_INTEGER or MPI_TYPECLASS_COMPLEX"
+                "typeclass is {class}, but it must be MPI_TYPECLASS_REAL, MPI_TYPECLASS_INTEGER or \
+                 MPI_TYPECLASS_COMPLEX"
             ),
         };
         match types.iter().map(|handle| Datatype::named(*handle)).find(|datatype| datatype.size() == size) {

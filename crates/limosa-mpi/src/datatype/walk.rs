@@ -1,7 +1,8 @@
 //! Running a program: copying a part of the stream, or listing its pieces.
 //!
-//! [`walk`] finds the parts of a program that a range of the stream touches and hands them to a [`Sink`], evenly spaced and equally long
-//! runs as a whole, so that the copying loops ([`Copy`]) can be tight. All address arithmetic wraps; only [`Copy`] touches memory.
+//! [`walk`] finds the parts of a program that a range of the stream touches and hands them to a [`Sink`], evenly spaced
+//! and equally long runs as a whole, so that the copying loops ([`Copy`]) can be tight. All address arithmetic wraps;
+//! only [`Copy`] touches memory.
 
 use super::program::{Body, Code, DEEP, Placed, block_end};
 
@@ -22,7 +23,14 @@ pub(crate) trait Sink {
 }
 
 /// Walks the bytes `[from, to)` of the stream of elements of `part` that lie `extent` bytes apart, the first at `base`.
-pub(crate) fn walk_elements<S: Sink>(part: &Placed, extent: isize, base: *mut u8, from: usize, to: usize, sink: &mut S) -> bool {
+pub(crate) fn walk_elements<S: Sink>(
+    part: &Placed,
+    extent: isize,
+    base: *mut u8,
+    from: usize,
+    to: usize,
+    sink: &mut S,
+) -> bool {
     if from >= to {
         return true;
     }
@@ -69,7 +77,8 @@ fn walk<S: Sink>(code: &Code, base: *mut u8, from: usize, to: usize, sink: &mut 
     }
 }
 
-/// As [`walk`], for a program that may be nested too deep for recursion: what is still to be walked is a list on the heap.
+/// As [`walk`], for a program that may be nested too deep for recursion: what is still to be walked is a list on the
+/// heap.
 fn walk_deep<S: Sink>(code: &Code, base: *mut u8, from: usize, to: usize, sink: &mut S) -> bool {
     let mut open = vec![(code, base, from, to)];
     while let Some((code, base, from, to)) = open.pop() {
@@ -191,7 +200,8 @@ impl<const PACK: bool> Copy<PACK> {
     /// Copies to or from the bytes at `stream`.
     ///
     /// # Safety
-    /// The bytes that the walk asks for must exist at `stream`, and the memory that it names must be readable (`PACK`) or writable.
+    /// The bytes that the walk asks for must exist at `stream`, and the memory that it names must be readable (`PACK`)
+    /// or writable.
     pub unsafe fn new(stream: *mut u8) -> Copy<PACK> {
         Copy { stream }
     }
@@ -251,7 +261,8 @@ impl<const PACK: bool> Sink for Copy<PACK> {
     #[inline]
     fn run(&mut self, at: *mut u8, size: usize) -> bool {
         let (from, to) = if PACK { (at, self.stream) } else { (self.stream, at) };
-        // SAFETY: the creator of `self` promised valid memory on both sides, and message buffers do not overlap user memory.
+        // SAFETY: the creator of `self` promised valid memory on both sides, and message buffers do not overlap user
+        // memory.
         unsafe {
             match size {
                 // Fields of structures: a call would take longer than the copy. The halves overlap.

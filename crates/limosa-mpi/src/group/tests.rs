@@ -6,7 +6,9 @@ use proptest::prelude::*;
 
 /// Distinct world ranks in any order; small numbers, so that two of them overlap.
 fn members() -> impl Strategy<Value = Vec<u32>> {
-    let any_order = proptest::collection::hash_set(0u32..40, 0..30).prop_map(|set| set.into_iter().collect::<Vec<_>>()).prop_shuffle();
+    let any_order = proptest::collection::hash_set(0u32..40, 0..30)
+        .prop_map(|set| set.into_iter().collect::<Vec<_>>())
+        .prop_shuffle();
     let even = (0u32..10, 1i64..4, 0usize..12, any::<bool>()).prop_map(|(first, stride, len, reverse)| {
         let mut ranks: Vec<u32> = (0..len).map(|i| first + i as u32 * stride as u32).collect();
         if reverse {
@@ -49,7 +51,13 @@ proptest! {
     fn comparison_sees_members_and_order(a in members(), b in members()) {
         let (ga, gb) = (Group::from_world_ranks(a.clone()), Group::from_world_ranks(b.clone()));
         let sorted = |v: &Vec<u32>| { let mut v = v.clone(); v.sort_unstable(); v };
-        let expected = if a == b { Comparison::Ident } else if sorted(&a) == sorted(&b) { Comparison::Similar } else { Comparison::Unequal };
+        let expected = if a == b {
+            Comparison::Ident
+        } else if sorted(&a) == sorted(&b) {
+            Comparison::Similar
+        } else {
+            Comparison::Unequal
+        };
         prop_assert_eq!(ga.compare(&gb), expected);
         let reversed = Group::from_world_ranks(a.iter().rev().copied().collect());
         let expected = if a.len() < 2 { Comparison::Ident } else { Comparison::Similar };
@@ -65,7 +73,8 @@ proptest! {
             (Ok(incl), Ok(excl)) => {
                 prop_assert!(legal);
                 prop_assert_eq!(list(&incl), picks.iter().map(|&p| ranks[p as usize]).collect::<Vec<_>>());
-                let kept: Vec<u32> = (0..ranks.len()).filter(|&at| !picks.contains(&(at as i32))).map(|at| ranks[at]).collect();
+                let kept: Vec<u32> =
+                    (0..ranks.len()).filter(|&at| !picks.contains(&(at as i32))).map(|at| ranks[at]).collect();
                 prop_assert_eq!(list(&excl), kept);
             }
             (Err(incl), Err(excl)) => {
@@ -77,7 +86,10 @@ proptest! {
     }
 
     #[test]
-    fn ranges_are_shorthand_for_lists(size in 1u32..30, ranges in proptest::collection::vec((-1i32..30, -1i32..30, -3i32..4), 0..4)) {
+    fn ranges_are_shorthand_for_lists(
+        size in 1u32..30,
+        ranges in proptest::collection::vec((-1i32..30, -1i32..30, -3i32..4), 0..4),
+    ) {
         let group = Group::contiguous(5, size);
         let ranges: Vec<RankRange> = ranges.into_iter().map(|(f, l, s)| [f, l, s]).collect();
         let mut expanded = Vec::new();

@@ -1,7 +1,8 @@
 //! Element-wise loops for the predefined operations.
 //!
-//! [`Combine`] says what an operation does to two values of a type; [`run`] is the one loop over buffers of any alignment. Each pair of them
-//! is compiled twice where that pays: for every processor of the architecture, and for those with AVX2, chosen when it runs.
+//! [`Combine`] says what an operation does to two values of a type; [`run`] is the one loop over buffers of any
+//! alignment. Each pair of them is compiled twice where that pays: for every processor of the architecture, and for
+//! those with AVX2, chosen when it runs.
 
 use half::f16;
 

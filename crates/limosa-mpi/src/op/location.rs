@@ -1,7 +1,7 @@
 //! `MPI_MINLOC` and `MPI_MAXLOC` on value-index pairs (MPI-5 section 6.9.4).
 //!
-//! The pair with the smaller (greater) value wins; among equal values the smaller index. Values that do not compare (NaN) leave `inout` as it
-//! is. Only value and index are written, never the gap that a compiler leaves in a structure.
+//! The pair with the smaller (greater) value wins; among equal values the smaller index. Values that do not compare
+//! (NaN) leave `inout` as it is. Only value and index are written, never the gap that a compiler leaves in a structure.
 
 use super::Kernel;
 use super::wide::Extended;
@@ -35,14 +35,20 @@ fn kernel<V: PartialOrd + Copy, I: PartialOrd + Copy>(max: bool) -> Option<Kerne
 
 /// # Safety
 /// As for [`Kernel`].
-unsafe fn reduce<V: PartialOrd + Copy, I: PartialOrd + Copy, const MAX: bool>(input: *const u8, inout: *mut u8, count: usize) {
+unsafe fn reduce<V: PartialOrd + Copy, I: PartialOrd + Copy, const MAX: bool>(
+    input: *const u8,
+    inout: *mut u8,
+    count: usize,
+) {
     let (input, inout) = (input.cast::<Pair<V, I>>(), inout.cast::<Pair<V, I>>());
     for i in 0..count {
         // SAFETY: both buffers have `count` pairs; no reference to a place that may be unaligned is made.
         unsafe {
             let (from, to) = (input.add(i), inout.add(i));
-            let (value, index) = ((&raw const (*from).value).read_unaligned(), (&raw const (*from).index).read_unaligned());
-            let (old_value, old_index) = ((&raw const (*to).value).read_unaligned(), (&raw const (*to).index).read_unaligned());
+            let (value, index) =
+                ((&raw const (*from).value).read_unaligned(), (&raw const (*from).index).read_unaligned());
+            let (old_value, old_index) =
+                ((&raw const (*to).value).read_unaligned(), (&raw const (*to).index).read_unaligned());
             let better = if MAX { value > old_value } else { value < old_value };
             if better {
                 (&raw mut (*to).value).write_unaligned(value);

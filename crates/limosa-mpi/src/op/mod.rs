@@ -2,14 +2,16 @@
 //!
 //! Contract
 //! - [`Op::reduce_local`] computes `inout[i] = input[i] op inout[i]`, in this order of the operands.
-//! - A predefined operation takes the predefined types that section 6.9.2 (and 6.9.4 for value-index pairs) gives it, whether they have a name
-//!   or were selected by `MPI_Type_create_f90_*`; [`Op::check`] refuses others. One extension: logical operations also take addresses,
-//!   counts and offsets. `MPI_REPLACE` and `MPI_NO_OP` are for one-sided accumulation only (section 12.3.4).
-//! - Integer arithmetic wraps around. `MPI_MIN` and `MPI_MAX` keep the value of `inout` unless that of `input` compares smaller or greater, so
-//!   which NaN or zero of several survives depends on the order of evaluation. Logical results are 0 or 1 for C types; those of Fortran types
-//!   are represented as their operands are.
-//! - A user function gets whatever type the program passes, derived ones too. It runs in threads of the program only, and no lock is held meanwhile:
-//!   background reductions test [`Op::is_predefined`] and leave all other operations to these threads.
+//! - A predefined operation takes the predefined types that section 6.9.2 (and 6.9.4 for value-index pairs) gives it,
+//!   whether they have a name or were selected by `MPI_Type_create_f90_*`; [`Op::check`] refuses others. One extension:
+//!   logical operations also take addresses, counts and offsets. `MPI_REPLACE` and `MPI_NO_OP` are for one-sided
+//!   accumulation only (section 12.3.4).
+//! - Integer arithmetic wraps around. `MPI_MIN` and `MPI_MAX` keep the value of `inout` unless that of `input` compares
+//!   smaller or greater, so which NaN or zero of several survives depends on the order of evaluation. Logical results
+//!   are 0 or 1 for C types; those of Fortran types are represented as their operands are.
+//! - A user function gets whatever type the program passes, derived ones too. It runs in threads of the program only,
+//!   and no lock is held meanwhile: background reductions test [`Op::is_predefined`] and leave all other operations to
+//!   these threads.
 //!
 //! | module | holds |
 //! |---|---|
@@ -67,7 +69,8 @@ const PREDEFINED: [(i32, &str, Reduction); 14] = [
     (MPI_NO_OP, "MPI_NO_OP", Reduction::NoOp),
 ];
 
-/// A user function: (input, inout, count, datatype). It reads `count` elements at `input` and combines them into those at `inout`.
+/// A user function: (input, inout, count, datatype). It reads `count` elements at `input` and combines them into those
+/// at `inout`.
 pub type UserFunction = Arc<dyn Fn(*const u8, *mut u8, usize, &Arc<Datatype>) + Send + Sync>;
 
 enum Action {
@@ -85,7 +88,11 @@ pub struct Op {
 static BUILTIN: LazyLock<Vec<Arc<Op>>> = LazyLock::new(|| {
     let op = |&(handle, name, reduction): &(i32, &'static str, Reduction)| {
         let commutative = !matches!(reduction, Reduction::Replace | Reduction::NoOp);
-        Arc::new(Op { action: Action::Predefined(reduction, name), commutative, handle: AtomicUsize::new(handle as usize) })
+        Arc::new(Op {
+            action: Action::Predefined(reduction, name),
+            commutative,
+            handle: AtomicUsize::new(handle as usize),
+        })
     };
     PREDEFINED.iter().map(op).collect()
 });
@@ -141,7 +148,11 @@ impl Op {
     /// Fails if the operation is not one for reductions, or not defined for the type.
     pub fn check(&self, datatype: &Datatype) -> Result<()> {
         if let Some(Reduction::Replace | Reduction::NoOp) = self.reduction() {
-            fail!(MPI_ERR_OP, "{} is not a reduction: it is for one-sided accumulation only, such as MPI_Get_accumulate", self.name())
+            fail!(
+                MPI_ERR_OP,
+                "{} is not a reduction: it is for one-sided accumulation only, such as MPI_Get_accumulate",
+                self.name()
+            )
         }
         self.check_accumulate(datatype)
     }
@@ -154,11 +165,15 @@ impl Op {
         }
         let what = datatype.describe();
         if datatype.is_predefined() {
-            fail!(MPI_ERR_OP, "{name} is not defined for {what}; section 6.9.2 of the standard lists the types that it takes")
+            fail!(
+                MPI_ERR_OP,
+                "{name} is not defined for {what}; section 6.9.2 of the standard lists the types that it takes"
+            )
         }
         fail!(
             MPI_ERR_OP,
-            "{name} is not defined for {what}, which is a derived type; use a predefined type, or make an operation with MPI_Op_create"
+            "{name} is not defined for {what}, which is a derived type; use a predefined type, or make an operation \
+             with MPI_Op_create"
         )
     }
 
@@ -166,7 +181,13 @@ impl Op {
     ///
     /// # Safety
     /// `input` must be readable and `inout` readable and writable for `count` elements, and they must not overlap.
-    pub unsafe fn reduce_local(&self, input: *const u8, inout: *mut u8, count: usize, datatype: &Arc<Datatype>) -> Result<()> {
+    pub unsafe fn reduce_local(
+        &self,
+        input: *const u8,
+        inout: *mut u8,
+        count: usize,
+        datatype: &Arc<Datatype>,
+    ) -> Result<()> {
         let reduction = match &self.action {
             Action::Predefined(reduction, _) => *reduction,
             Action::User(function) => {

@@ -35,7 +35,12 @@ impl Cart {
     pub(crate) fn fitting(dims: &[i32], periods: &[bool], processes: usize) -> Result<Cart> {
         let cart = Cart::new(dims, periods)?;
         if cart.size > processes {
-            fail!(MPI_ERR_DIMS, "the grid {} needs {} processes, but the communicator has {processes}", cart.describe(), cart.size);
+            fail!(
+                MPI_ERR_DIMS,
+                "the grid {} needs {} processes, but the communicator has {processes}",
+                cart.describe(),
+                cart.size
+            );
         }
         Ok(cart)
     }
@@ -69,20 +74,26 @@ impl Cart {
         Ok(coords)
     }
 
-    /// Rank at these coordinates. A coordinate outside the grid wraps around in a periodic dimension and is an error in another.
+    /// Rank at these coordinates. A coordinate outside the grid wraps around in a periodic dimension and is an error in
+    /// another.
     pub fn rank(&self, coords: &[i32]) -> Result<i32> {
         debug_assert_eq!(coords.len(), self.dims.len());
         let mut rank = 0;
         for (at, ((&coord, &extent), &periodic)) in coords.iter().zip(&self.dims).zip(&self.periods).enumerate() {
             if !periodic && (coord < 0 || coord >= extent) {
-                fail!(MPI_ERR_ARG, "coordinate {at} is {coord}, but that dimension goes from 0 to {} and is not periodic", extent - 1);
+                fail!(
+                    MPI_ERR_ARG,
+                    "coordinate {at} is {coord}, but that dimension goes from 0 to {} and is not periodic",
+                    extent - 1
+                );
             }
             rank = rank * extent + coord.rem_euclid(extent);
         }
         Ok(rank)
     }
 
-    /// Source and destination for a shift of the process at `rank` by `displacement` along a dimension; `MPI_PROC_NULL` beyond an open end.
+    /// Source and destination for a shift of the process at `rank` by `displacement` along a dimension; `MPI_PROC_NULL`
+    /// beyond an open end.
     pub fn shift(&self, rank: i32, direction: i32, displacement: i32) -> Result<(i32, i32)> {
         if direction < 0 || direction as usize >= self.dims.len() {
             fail!(
@@ -107,7 +118,8 @@ impl Cart {
         Ok((neighbour(-i64::from(displacement))?, neighbour(i64::from(displacement))?))
     }
 
-    /// The grid of the dimensions that remain, and the ranks in this grid that share the dropped coordinates of `rank`, in order.
+    /// The grid of the dimensions that remain, and the ranks in this grid that share the dropped coordinates of `rank`,
+    /// in order.
     pub(crate) fn sub(&self, rank: i32, remain: &[bool]) -> Result<SubGrid> {
         debug_assert_eq!(remain.len(), self.dims.len());
         let kept = |at: &usize| remain[*at];
@@ -211,7 +223,10 @@ mod tests {
     #[test]
     fn extreme_shifts_do_not_overflow() {
         let ring = Cart::new(&[7], &[true]).unwrap();
-        assert_eq!(ring.shift(3, 0, i32::MIN).unwrap(), ((3 + (1i64 << 31)).rem_euclid(7) as i32, (3 - (1i64 << 31)).rem_euclid(7) as i32));
+        assert_eq!(
+            ring.shift(3, 0, i32::MIN).unwrap(),
+            ((3 + (1i64 << 31)).rem_euclid(7) as i32, (3 - (1i64 << 31)).rem_euclid(7) as i32)
+        );
         let line = Cart::new(&[7], &[false]).unwrap();
         assert_eq!(line.shift(3, 0, i32::MAX).unwrap(), (MPI_PROC_NULL, MPI_PROC_NULL));
     }

@@ -1,8 +1,8 @@
 //! Balanced factorisation of a number of processes (`MPI_Dims_create`, MPI-5 section 8.5.2).
 //!
-//! The standard wants the sizes "as close to each other as possible". That is read here as: the difference between the largest and the smallest
-//! size is as small as any factorisation allows, and among those with the same difference the largest size is the smallest possible, then the
-//! second largest, and so on. Sizes come out in non-increasing order.
+//! The standard wants the sizes "as close to each other as possible". That is read here as: the difference between the
+//! largest and the smallest size is as small as any factorisation allows, and among those with the same difference the
+//! largest size is the smallest possible, then the second largest, and so on. Sizes come out in non-increasing order.
 
 use crate::error::Result;
 use crate::fail;
@@ -42,8 +42,9 @@ fn balanced(n: u32, count: usize) -> Vec<u32> {
     search.best.expect("n x 1 x ... x 1 is a factorisation").1
 }
 
-/// Depth-first search that places the largest factor first and tries small ones first. Every completed factorisation that is more even than
-/// the best so far narrows the search: factors then lie within the best difference of the first one.
+/// Depth-first search that places the largest factor first and tries small ones first. Every completed factorisation
+/// that is more even than the best so far narrows the search: factors then lie within the best difference of the first
+/// one.
 struct Search {
     divisors: Vec<u32>,
     /// Difference and factors of the best factorisation so far.
@@ -77,8 +78,8 @@ impl Search {
             }
             self.chosen[at] = factor;
             let first = self.chosen[0];
-            // The smallest factor is at most the geometric mean of those after this one. If even that is too far below the first factor for
-            // anything better than the best so far, so it is for every larger factor here.
+            // The smallest factor is at most the geometric mean of those after this one. If even that is too far below
+            // the first factor for anything better than the best so far, so it is for every larger factor here.
             let lowest = self.best.as_ref().map_or(0, |best| (first + 1).saturating_sub(best.0));
             if power(lowest, left - 1) > u64::from(rest / factor) {
                 break;
@@ -102,8 +103,10 @@ fn power(base: u32, exponent: usize) -> u64 {
 
 /// All divisors of `n` in increasing order.
 fn divisors(n: u32) -> Vec<u32> {
-    let small: Vec<u32> = (1..).take_while(|&d| u64::from(d) * u64::from(d) <= u64::from(n)).filter(|&d| n.is_multiple_of(d)).collect();
-    let large: Vec<u32> = small.iter().rev().map(|d| n / d).filter(|&d| u64::from(d) * u64::from(d) > u64::from(n)).collect();
+    let small: Vec<u32> =
+        (1..).take_while(|&d| u64::from(d) * u64::from(d) <= u64::from(n)).filter(|&d| n.is_multiple_of(d)).collect();
+    let large: Vec<u32> =
+        small.iter().rev().map(|d| n / d).filter(|&d| u64::from(d) * u64::from(d) > u64::from(n)).collect();
     [small, large].concat()
 }
 
@@ -151,7 +154,8 @@ mod tests {
     fn every_small_number_is_divided_as_evenly_as_possible() {
         for n in 1..=400 {
             for count in 1..=5 {
-                let best = factorisations(n, count, n).into_iter().min_by_key(|f| (f[0] - f[count - 1], f.clone())).unwrap();
+                let best =
+                    factorisations(n, count, n).into_iter().min_by_key(|f| (f[0] - f[count - 1], f.clone())).unwrap();
                 assert_eq!(balanced(n, count), best, "{n} in {count} dimensions");
             }
         }

@@ -9,8 +9,13 @@ use limosa_p2p::memory::Region;
 use limosa_sim::{Conditions, Network};
 use std::os::fd::AsFd;
 
-const OPTIONS: Options =
-    Options { wait: Wait::Auto, spin_ns: 20_000, eager_limit: 8192, unexpected_limit: 1 << 20, independent_progress: true };
+const OPTIONS: Options = Options {
+    wait: Wait::Auto,
+    spin_ns: 20_000,
+    eager_limit: 8192,
+    unexpected_limit: 1 << 20,
+    independent_progress: true,
+};
 
 /// The worlds of a job of `size` ranks, all in this process.
 fn job(id: u64, size: u32) -> Vec<Arc<World>> {

@@ -6,7 +6,8 @@ use limosa_mpi::consts::*;
 use limosa_mpi::datatype::Datatype;
 use proptest::prelude::*;
 
-/// Basic types that appear in the trees, and their sizes. The last three are made of parts that external32 turns one by one.
+/// Basic types that appear in the trees, and their sizes. The last three are made of parts that external32 turns one by
+/// one.
 const BASICS: [(i32, i64); 8] = [
     (MPI_CHAR, 1),
     (MPI_SHORT, 2),
@@ -85,7 +86,16 @@ impl Spec {
                 let column = |get: fn(&(i64, i32, i32, i32, i32)) -> i32| dims.iter().map(get).collect::<Vec<i32>>();
                 let (rank, size) = dims.iter().fold((0, 1), |(rank, size), d| (rank * d.3 + d.4, size * d.3));
                 let sizes: Vec<i64> = dims.iter().map(|d| d.0).collect();
-                Datatype::darray(size, rank, &sizes, &column(|d| d.1), &column(|d| d.2), &column(|d| d.3), order(*c), &old.build())
+                Datatype::darray(
+                    size,
+                    rank,
+                    &sizes,
+                    &column(|d| d.1),
+                    &column(|d| d.2),
+                    &column(|d| d.3),
+                    order(*c),
+                    &old.build(),
+                )
             }
         };
         built.unwrap()
@@ -97,7 +107,9 @@ impl Spec {
             Spec::Named(_) => 1,
             Spec::Dup(old) | Spec::Resized(_, _, old) => old.entries(),
             Spec::Contiguous(count, old) => count * old.entries(),
-            Spec::Vector(count, length, _, old) | Spec::Hvector(count, length, _, old) => count * length * old.entries(),
+            Spec::Vector(count, length, _, old) | Spec::Hvector(count, length, _, old) => {
+                count * length * old.entries()
+            }
             Spec::Indexed(blocks, _, old) => blocks.iter().map(|block| block.0).sum::<i64>() * old.entries(),
             Spec::IndexedBlock(length, places, _, old) => length * places.len() as i64 * old.entries(),
             Spec::Struct(fields) => fields.iter().map(|field| field.0 * field.2.entries()).sum(),
@@ -114,33 +126,40 @@ pub fn trees() -> impl Strategy<Value = Spec> {
         let old = inner.clone().prop_map(Box::new);
         let length = 0i64..4;
         let place = -40i64..40;
-        let dimension = (1i64..5, any::<prop::sample::Index>(), any::<prop::sample::Index>()).prop_map(|(size, part, start)| {
-            let part = part.index(size as usize) as i64 + 1;
-            (size, part, start.index((size - part + 1) as usize) as i64)
-        });
-        let share = (1i64..7, 0..4, 1i32..4, any::<prop::sample::Index>(), 1i32..3).prop_map(|(size, kind, processes, place, block)| {
-            let place = place.index(processes as usize) as i32;
-            match kind {
-                0 => (size, MPI_DISTRIBUTE_NONE, MPI_DISTRIBUTE_DFLT_DARG, 1, 0),
-                1 => (size, MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_DFLT_DARG, processes, place),
-                2 => (size, MPI_DISTRIBUTE_CYCLIC, block, processes, place),
-                _ => (size, MPI_DISTRIBUTE_BLOCK, size as i32, processes, place),
-            }
-        });
+        let dimension =
+            (1i64..5, any::<prop::sample::Index>(), any::<prop::sample::Index>()).prop_map(|(size, part, start)| {
+                let part = part.index(size as usize) as i64 + 1;
+                (size, part, start.index((size - part + 1) as usize) as i64)
+            });
+        let share = (1i64..7, 0..4, 1i32..4, any::<prop::sample::Index>(), 1i32..3).prop_map(
+            |(size, kind, processes, place, block)| {
+                let place = place.index(processes as usize) as i32;
+                match kind {
+                    0 => (size, MPI_DISTRIBUTE_NONE, MPI_DISTRIBUTE_DFLT_DARG, 1, 0),
+                    1 => (size, MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_DFLT_DARG, processes, place),
+                    2 => (size, MPI_DISTRIBUTE_CYCLIC, block, processes, place),
+                    _ => (size, MPI_DISTRIBUTE_BLOCK, size as i32, processes, place),
+                }
+            },
+        );
         prop_oneof![
             old.clone().prop_map(Spec::Dup),
             (0i64..5, old.clone()).prop_map(|(n, old)| Spec::Contiguous(n, old)),
             (0i64..5, length.clone(), -5i64..6, old.clone()).prop_map(|(n, l, s, old)| Spec::Vector(n, l, s, old)),
-            (0i64..5, length.clone(), place.clone(), old.clone()).prop_map(|(n, l, s, old)| Spec::Hvector(n, l, s, old)),
-            (prop::collection::vec((length.clone(), -6i64..7), 0..5), old.clone()).prop_map(|(b, old)| Spec::Indexed(b, false, old)),
-            (prop::collection::vec((length.clone(), place.clone()), 0..5), old.clone()).prop_map(|(b, old)| Spec::Indexed(b, true, old)),
+            (0i64..5, length.clone(), place.clone(), old.clone())
+                .prop_map(|(n, l, s, old)| Spec::Hvector(n, l, s, old)),
+            (prop::collection::vec((length.clone(), -6i64..7), 0..5), old.clone())
+                .prop_map(|(b, old)| Spec::Indexed(b, false, old)),
+            (prop::collection::vec((length.clone(), place.clone()), 0..5), old.clone())
+                .prop_map(|(b, old)| Spec::Indexed(b, true, old)),
             (length.clone(), prop::collection::vec(-6i64..7, 0..5), old.clone())
                 .prop_map(|(l, p, old)| Spec::IndexedBlock(l, p, false, old)),
             (length.clone(), prop::collection::vec(place.clone(), 0..5), old.clone())
                 .prop_map(|(l, p, old)| Spec::IndexedBlock(l, p, true, old)),
             prop::collection::vec((length.clone(), place.clone(), inner.clone()), 0..4).prop_map(Spec::Struct),
             (place.clone(), -30i64..60, old.clone()).prop_map(|(lb, extent, old)| Spec::Resized(lb, extent, old)),
-            (prop::collection::vec(dimension, 1..4), any::<bool>(), old.clone()).prop_map(|(d, c, old)| Spec::Subarray(d, c, old)),
+            (prop::collection::vec(dimension, 1..4), any::<bool>(), old.clone())
+                .prop_map(|(d, c, old)| Spec::Subarray(d, c, old)),
             (prop::collection::vec(share, 1..3), any::<bool>(), old).prop_map(|(d, c, old)| Spec::Darray(d, c, old)),
         ]
     });
@@ -154,7 +173,8 @@ pub struct Entry {
     pub handle: i32,
 }
 
-/// A type map, and the places of lower and upper bounds in it: those of markers, and those of the old types without markers.
+/// A type map, and the places of lower and upper bounds in it: those of markers, and those of the old types without
+/// markers.
 #[derive(Clone, Debug, Default)]
 pub struct Model {
     pub entries: Vec<Entry>,
@@ -190,7 +210,9 @@ impl Model {
                 let unit = if *bytes { 1 } else { old.extent() };
                 places.iter().for_each(|place| new.add(&old, place * unit, *length));
             }
-            Spec::Struct(fields) => fields.iter().for_each(|(length, place, old)| new.add(&Model::of(old), *place, *length)),
+            Spec::Struct(fields) => {
+                fields.iter().for_each(|(length, place, old)| new.add(&Model::of(old), *place, *length))
+            }
             Spec::Resized(lb, extent, old) => {
                 new = Model { entries: Model::of(old).entries, markers: vec![(*lb, lb + extent)], bounds: vec![] };
             }
@@ -202,7 +224,9 @@ impl Model {
             }
             Spec::Darray(dims, c, old) => {
                 let sizes: Vec<i64> = dims.iter().map(|d| d.0).collect();
-                new.array(&sizes, *c, &Model::of(old), |index| index.iter().zip(dims).all(|(i, d)| owner(*i, *d) == d.4 as i64));
+                new.array(&sizes, *c, &Model::of(old), |index| {
+                    index.iter().zip(dims).all(|(i, d)| owner(*i, *d) == d.4 as i64)
+                });
             }
         }
         new
@@ -225,7 +249,8 @@ impl Model {
         let total: i64 = sizes.iter().product();
         for number in 0..total {
             let (mut index, mut rest) = (vec![0; sizes.len()], number);
-            let fastest_first: Vec<usize> = if c { (0..sizes.len()).rev().collect() } else { (0..sizes.len()).collect() };
+            let fastest_first: Vec<usize> =
+                if c { (0..sizes.len()).rev().collect() } else { (0..sizes.len()).collect() };
             for d in fastest_first {
                 index[d] = rest % sizes[d];
                 rest /= sizes[d];
@@ -269,7 +294,9 @@ impl Model {
     pub fn addresses(&self, count: usize) -> Vec<i64> {
         let element = |i: usize| {
             let shift = i as i64 * self.extent();
-            self.entries.iter().flat_map(move |entry| (0..basic_size(entry.handle)).map(move |byte| shift + entry.at + byte))
+            self.entries
+                .iter()
+                .flat_map(move |entry| (0..basic_size(entry.handle)).map(move |byte| shift + entry.at + byte))
         };
         (0..count).flat_map(element).collect()
     }
@@ -295,7 +322,8 @@ pub struct Memory {
 impl Memory {
     pub fn of(addresses: &[i64]) -> Memory {
         const MARGIN: i64 = 16;
-        let (low, high) = (addresses.iter().min().unwrap_or(&0) - MARGIN, addresses.iter().max().unwrap_or(&0) + MARGIN);
+        let (low, high) =
+            (addresses.iter().min().unwrap_or(&0) - MARGIN, addresses.iter().max().unwrap_or(&0) + MARGIN);
         Memory { bytes: vec![0xaa; (high - low) as usize], low }
     }
 

@@ -1,7 +1,8 @@
-//! What can be done immediately: short messages that are sent or received within one visit to the engine, by the thread that its lock is biased to.
+//! What can be done immediately: short messages that are sent or received within one visit to the engine, by the thread
+//! that its lock is biased to.
 //!
-//! Every function here does all of its work or none of it. Where it does none, for whatever reason, the caller goes the general path, which finds the
-//! reason and reports it if it is an error.
+//! Every function here does all of its work or none of it. Where it does none, for whatever reason, the caller goes the
+//! general path, which finds the reason and reports it if it is an error.
 
 use super::{Core, Engine};
 use crate::matching::{Envelope, Pattern};
@@ -30,19 +31,26 @@ impl Engine {
         peer != self.rank && state.send_now(devices, peer, envelope, bytes)
     }
 
-    /// Receives a message from `peer` as [`Engine::receive_blocking`], if it is there. The pattern's source is that peer's rank.
+    /// Receives a message from `peer` as [`Engine::receive_blocking`], if it is there. The pattern's source is that
+    /// peer's rank.
     #[inline(always)]
     pub fn try_receive(&self, peer: Peer, pattern: &Pattern, to: &mut [u8]) -> Option<Received> {
         self.core.lock_if_biased()?.try_take(peer, pattern, to)
     }
 
-    /// As [`Engine::receive_labelled`]. Takes a message from `peer` if it is there, and posts the receive otherwise. The pattern's source is the rank
-    /// of that peer, if there is one.
+    /// As [`Engine::receive_labelled`]. Takes a message from `peer` if it is there, and posts the receive otherwise.
+    /// The pattern's source is the rank of that peer, if there is one.
     ///
     /// # Safety
     /// The memory must stay writable and otherwise untouched until the receive is done.
     #[inline(always)]
-    pub unsafe fn try_start_receive(&self, peer: Option<Peer>, pattern: &Pattern, to: &mut [u8], label: Label) -> Option<RequestId> {
+    pub unsafe fn try_start_receive(
+        &self,
+        peer: Option<Peer>,
+        pattern: &Pattern,
+        to: &mut [u8],
+        label: Label,
+    ) -> Option<RequestId> {
         let mut core = self.core.lock_if_biased()?;
         if !core.state.requests.is_small() {
             return None;
@@ -55,10 +63,15 @@ impl Engine {
         core.try_post(pattern, region, label)
     }
 
-    /// As [`Engine::wait_each`], if all requests are done and none has failed or was cancelled; false otherwise. `done` is called for all `n`, with
-    /// what a receive has received.
+    /// As [`Engine::wait_each`], if all requests are done and none has failed or was cancelled; false otherwise. `done`
+    /// is called for all `n`, with what a receive has received.
     #[inline(always)]
-    pub fn try_wait(&self, n: usize, awaited: impl Fn(usize) -> Awaited, mut done: impl FnMut(usize, Option<Received>)) -> bool {
+    pub fn try_wait(
+        &self,
+        n: usize,
+        awaited: impl Fn(usize) -> Awaited,
+        mut done: impl FnMut(usize, Option<Received>),
+    ) -> bool {
         let Some(mut core) = self.core.lock_if_biased() else { return false };
         let requests = &mut core.state.requests;
         for i in 0..n {

@@ -2,7 +2,8 @@
 
 use super::Engine;
 
-/// Numbers of what an engine holds. All are 0 when every operation is over and its end was taken, and every message was received.
+/// Numbers of what an engine holds. All are 0 when every operation is over and its end was taken, and every message was
+/// received.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Holdings {
     /// Requests, whether done or not.

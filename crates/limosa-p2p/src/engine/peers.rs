@@ -33,7 +33,8 @@ impl Engine {
         &**self.memory.as_ref().expect("asked for only where memory is shared")
     }
 
-    /// The address of `peer` in [`Engine::host_memory`] and [`Engine::peer_memory`], if it is on this host and shares memory with this process.
+    /// The address of `peer` in [`Engine::host_memory`] and [`Engine::peer_memory`], if it is on this host and shares
+    /// memory with this process.
     pub fn host_address(&self, peer: Peer) -> Option<Address> {
         self.core.lock().devices.host_address(peer)
     }

@@ -1,9 +1,10 @@
-//! Sharing processors that are scarce: waiting threads hand theirs on, and see to it that the processes of the job are spread evenly.
+//! Sharing processors that are scarce: waiting threads hand theirs on, and see to it that the processes of the job are
+//! spread evenly.
 //!
-//! A process says where it runs when it hands a processor on, and that it is nowhere while it sleeps. Every so often it looks where the others are
-//! ([`spread::better`]) and moves if it is one too many. After a move it stays for a while, longer each time that it has to move again soon, so that
-//! it does not fight with a system that has its reasons. It moves only among the processors that its user allows. One thread speaks for the process:
-//! the first that waits here.
+//! A process says where it runs when it hands a processor on, and that it is nowhere while it sleeps. Every so often it
+//! looks where the others are ([`spread::better`]) and moves if it is one too many. After a move it stays for a while,
+//! longer each time that it has to move again soon, so that it does not fight with a system that has its reasons. It
+//! moves only among the processors that its user allows. One thread speaks for the process: the first that waits here.
 
 use super::Engine;
 use limosa_base::{clock, cpu, spread};
@@ -45,7 +46,12 @@ struct Moves {
 
 impl Sharing {
     pub(super) fn new() -> Sharing {
-        Sharing { is_spoken_for: AtomicBool::new(false), told: AtomicU32::new(0), turns: AtomicU32::new(0), moves: Mutex::default() }
+        Sharing {
+            is_spoken_for: AtomicBool::new(false),
+            told: AtomicU32::new(0),
+            turns: AtomicU32::new(0),
+            moves: Mutex::default(),
+        }
     }
 
     /// Whether this thread speaks for the process.

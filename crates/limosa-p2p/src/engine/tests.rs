@@ -10,8 +10,13 @@ use proptest::prelude::*;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::mpsc;
 
-const OPTIONS: Options =
-    Options { wait: Wait::Auto, spin_ns: 20_000, eager_limit: 16384, unexpected_limit: 1 << 28, independent_progress: true };
+const OPTIONS: Options = Options {
+    wait: Wait::Auto,
+    spin_ns: 20_000,
+    eager_limit: 16384,
+    unexpected_limit: 1 << 28,
+    independent_progress: true,
+};
 
 fn device(file: &OwnedFd, rank: u32, n: u32) -> ShmDevice {
     ShmDevice::join(file.as_fd(), PAGE as u64, rank, n, true).expect("joining")
@@ -65,7 +70,9 @@ fn a_panic_in_a_thread_of_the_engine_is_reported() {
     let (report, reported) = mpsc::channel();
     *REPORT.lock() = Some(report);
     let e = engines(2, OPTIONS);
-    e[1].set_panic_hook(|reason| REPORT.lock().as_ref().expect("set above").send(reason.to_owned()).expect("the test waits"));
+    e[1].set_panic_hook(|reason| {
+        REPORT.lock().as_ref().expect("set above").send(reason.to_owned()).expect("the test waits")
+    });
     let id = e[1].receive(&Pattern { context: 2, source: None, tag: None }, Region::empty());
     e[1].then(id, Box::new(|_, _| panic!("too much")));
     let _ = e[0].send(1, &Envelope { context: 2, source: 0, tag: 0 }, Region::empty(), Mode::Standard).expect("send");
@@ -88,7 +95,8 @@ fn more_messages_than_one_look_takes_are_all_received_while_nobody_is_in_the_lib
     // All of them arrive before the alarm thread comes to look.
     let held = e[1].core.lock();
     for _ in 0..MANY {
-        let _ = e[0].send(1, &Envelope { context: 2, source: 0, tag: 0 }, Region::empty(), Mode::Standard).expect("send");
+        let _ =
+            e[0].send(1, &Envelope { context: 2, source: 0, tag: 0 }, Region::empty(), Mode::Standard).expect("send");
     }
     drop(held);
     for k in 0..MANY {
@@ -132,8 +140,16 @@ fn packets_that_make_no_sense_are_errors() {
         ("parts of too much", wire::enveloped(wire::BEGIN, &envelope), words(&[1 << 40])),
         ("a part without a beginning", wire::about(wire::PART, 0, 0), vec![1]),
         ("half an offer", wire::enveloped(wire::OFFER, &envelope), vec![1; 39]),
-        ("too many pieces", wire::enveloped(wire::OFFER, &envelope), Offer { pieces: u64::MAX, ..offer }.encode().to_vec()),
-        ("more pieces than bytes", wire::enveloped(wire::OFFER, &envelope), Offer { len: 2, pieces: 3, ..offer }.encode().to_vec()),
+        (
+            "too many pieces",
+            wire::enveloped(wire::OFFER, &envelope),
+            Offer { pieces: u64::MAX, ..offer }.encode().to_vec(),
+        ),
+        (
+            "more pieces than bytes",
+            wire::enveloped(wire::OFFER, &envelope),
+            Offer { len: 2, pieces: 3, ..offer }.encode().to_vec(),
+        ),
         ("a stream for nobody", about(wire::STREAM), vec![1]),
         ("no length", about(wire::ACCEPT), vec![]),
         ("an unknown send, accepted", about(wire::ACCEPT), words(&[8])),
@@ -144,7 +160,8 @@ fn packets_that_make_no_sense_are_errors() {
     for (what, meta, data) in cases {
         let (mut rogue, victim) = Rogue::with_victim(2);
         rogue.send(meta, &data);
-        let end = victim.receive_blocking(&Pattern { context: 2, source: None, tag: None }, Region::empty(), &Unobserved);
+        let end =
+            victim.receive_blocking(&Pattern { context: 2, source: None, tag: None }, Region::empty(), &Unobserved);
         let failure = end.failure.unwrap_or_else(|| panic!("{what}: taken for a message")).to_string();
         assert!(failure.contains(&format!("kind {}", meta.kind)), "{what}: {failure}");
         victim.stop();
@@ -158,7 +175,9 @@ fn no_peer_ends_a_send_to_another() {
     // SAFETY: the data stay until the end of the test.
     let region = unsafe { Region::contiguous(data.as_ptr().cast_mut(), data.len()) };
     let envelope = Envelope { context: 2, source: 0, tag: 0 };
-    let Ok(Started::Pending(id)) = victim.send(2, &envelope, region, Mode::Synchronous) else { panic!("nobody receives it") };
+    let Ok(Started::Pending(id)) = victim.send(2, &envelope, region, Mode::Synchronous) else {
+        panic!("nobody receives it")
+    };
     rogue.send(wire::about(wire::DONE, id.to_wire(), 0), &[]);
     victim.block_on(&mut |view| view.is_broken() || view.is_done(id), &Unobserved);
     let end = victim.take(id).expect("it has ended");
@@ -180,7 +199,10 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
     #[test]
     fn any_packet_is_a_message_or_an_error(
-        packets in prop::collection::vec((0u8..14, number(), number(), prop::collection::vec(number(), 0..6), 0usize..3), 1..30)
+        packets in prop::collection::vec(
+            (0u8..14, number(), number(), prop::collection::vec(number(), 0..6), 0usize..3),
+            1..30,
+        ),
     ) {
         let (mut rogue, victim) = Rogue::with_victim(2);
         // The packets may write to it as long as the engine lives, and that is longer than this function.
@@ -230,10 +252,11 @@ fn packets_of_other_layers_reach_their_handlers_in_order_and_are_answered() {
         ],
     );
     for i in 0..COUNT {
-        e[0].send_packet(1, Meta { kind: ASK, words: [i, 0] }, &i.to_ne_bytes()[..(i % 9) as usize], Urgency::Urgent).expect("send");
+        e[0].send_packet(1, Meta { kind: ASK, words: [i, 0] }, &i.to_ne_bytes()[..(i % 9) as usize], Urgency::Urgent)
+            .expect("send");
     }
-    // No thread of either process is in the library any more but the helpers. Several threads may have handled packets, and what each does without
-    // the lock is in no order.
+    // No thread of either process is in the library any more but the helpers. Several threads may have handled packets,
+    // and what each does without the lock is in no order.
     let mut answers: Vec<_> = (0..COUNT).map(|_| answers.recv().expect("an answer")).collect();
     answers.sort_by_key(|(_, (handled, ..))| *handled);
     for (i, (rank, (handled, from, words, data))) in (0..COUNT).zip(answers) {

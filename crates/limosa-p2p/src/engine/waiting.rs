@@ -1,5 +1,5 @@
-//! Waiting and progress: what a thread does while it is blocked in the engine and when it leaves it, and what the helper and the alarm thread do
-//! while none is there.
+//! Waiting and progress: what a thread does while it is blocked in the engine and when it leaves it, and what the
+//! helper and the alarm thread do while none is there.
 
 use super::{Core, Engine, Observer, View, Wait};
 use crate::handlers;
@@ -21,22 +21,25 @@ thread_local! {
     static SERVICE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// True on the helper and the alarm thread, which have small stacks and are unknown to the program: no function of the program may run there.
+/// True on the helper and the alarm thread, which have small stacks and are unknown to the program: no function of the
+/// program may run there.
 pub fn in_service() -> bool {
     SERVICE.get()
 }
 
 /// Polls between looks at the clock.
 const POLLS_PER_LOOK: u32 = 64;
-/// Polls before yielding the processor when processes outnumber processors: a partner that is running right now may be about to answer.
+/// Polls before yielding the processor when processes outnumber processors: a partner that is running right now may be
+/// about to answer.
 const POLLS_SCARCE: u32 = 8;
-/// How long a call yields the processor again and again before it sleeps, in nanoseconds. Yielding costs less than sleeping and being woken, and
-/// lets every other process of this processor run.
+/// How long a call yields the processor again and again before it sleeps, in nanoseconds. Yielding costs less than
+/// sleeping and being woken, and lets every other process of this processor run.
 const YIELDING_NS: u64 = 60_000;
-/// How long a sender waits for an offer to be taken before it has the receiver's helper woken, in nanoseconds: a receiver that is in the library
-/// takes about as long to copy a message of 64 KB.
+/// How long a sender waits for an offer to be taken before it has the receiver's helper woken, in nanoseconds: a
+/// receiver that is in the library takes about as long to copy a message of 64 KB.
 const ANNOUNCE_NS: u64 = 8_000;
-/// A sleeping call with a backlog polls again after this time, because the receiver may have left the library when it was asked for room.
+/// A sleeping call with a backlog polls again after this time, because the receiver may have left the library when it
+/// was asked for room.
 const BACKLOG_SLEEP: Duration = Duration::from_millis(1);
 /// Every such sleep in a row that brings nothing is followed by one of twice its length, this many times.
 const MOST_DOUBLINGS: u32 = 7;
@@ -44,11 +47,12 @@ const MOST_DOUBLINGS: u32 = 7;
 const POLL_REPORT_NS: u64 = 100_000_000;
 /// The alarm thread does what a thread has left undone when it left the library, after this time.
 pub(super) const LINGER: Duration = Duration::from_micros(100);
-/// If a thread has come back meanwhile and has left something undone again, the time starts again, this often, and grows up to this many times
-/// its length.
+/// If a thread has come back meanwhile and has left something undone again, the time starts again, this often, and
+/// grows up to this many times its length.
 const MOST_AGAIN: u32 = 16;
 const LONGEST_AGAIN: u32 = 4;
-/// An attendant that wants to be called again is called after this time, then after twice as long, and so on, [`MOST_DOUBLINGS`] times.
+/// An attendant that wants to be called again is called after this time, then after twice as long, and so on,
+/// [`MOST_DOUBLINGS`] times.
 const REMINDER: Duration = Duration::from_millis(1);
 
 /// How long a blocked call has looked in vain.
@@ -80,7 +84,8 @@ impl Engine {
         self.leave(core);
     }
 
-    /// Makes progress until the condition holds. The lock is given up for a while whenever something must be done without it.
+    /// Makes progress until the condition holds. The lock is given up for a while whenever something must be done
+    /// without it.
     pub(super) fn wait_with<'a>(
         &'a self,
         mut core: Guard<'a, Core>,
@@ -218,7 +223,8 @@ impl Engine {
         let sleeps = !moved && !core.state.has_jobs(true) && !condition(&mut core.state);
         if sleeps {
             self.wake_others(&mut core);
-            // Observers may ask the engine, so they run without its lock. A ring in the meantime makes the sleep return at once.
+            // Observers may ask the engine, so they run without its lock. A ring in the meantime makes the sleep return
+            // at once.
             Guard::unlocked(&mut core, || {
                 observer.blocked();
                 self.leave_place();
@@ -246,7 +252,8 @@ impl Engine {
     }
 
     pub(super) fn wake_others(&self, core: &mut Core) {
-        // What was completed here may be what another sleeper waits for; this thread has looked already and sets the state again if need be.
+        // What was completed here may be what another sleeper waits for; this thread has looked already and sets the
+        // state again if need be.
         if std::mem::take(&mut core.state.completed) && core.sleepers > 1 {
             self.doorbell.wake_own();
         }
@@ -289,7 +296,8 @@ impl Engine {
         moved
     }
 
-    /// As [`Engine::progress`], for a visit that waits for nothing: when too much is held already, packets stay on their lanes.
+    /// As [`Engine::progress`], for a visit that waits for nothing: when too much is held already, packets stay on
+    /// their lanes.
     fn progress_unasked(&self, core: &mut Core) -> bool {
         if !core.state.is_full() {
             return self.progress(core);
@@ -357,8 +365,9 @@ impl Engine {
 
     /// Ends a visit to the engine: runs jobs, wakes threads whose requests are done, states who is where.
     ///
-    /// What only matters if no thread comes back soon is left to the alarm: telling others' helpers about offers, and having the own helper see to
-    /// unfinished schedules. Both would cost more than what they are for in a program that goes on communicating.
+    /// What only matters if no thread comes back soon is left to the alarm: telling others' helpers about offers, and
+    /// having the own helper see to unfinished schedules. Both would cost more than what they are for in a program that
+    /// goes on communicating.
     #[inline]
     pub(super) fn leave<'a>(&'a self, mut core: Guard<'a, Core>) {
         if core.is_quiet() && self.doorbell.is(Bell::Away) {
@@ -373,7 +382,8 @@ impl Engine {
     fn leave_something<'a>(&'a self, mut core: Guard<'a, Core>) {
         let Core { devices, state, .. } = &mut *core;
         state.unannounced.retain(|(peer, _)| !devices.is_attended(*peer));
-        let put_off = !core.state.unannounced.is_empty() || (core.state.continuations > 0 && !self.doorbell.is(Bell::AwayAll));
+        let put_off =
+            !core.state.unannounced.is_empty() || (core.state.continuations > 0 && !self.doorbell.is(Bell::AwayAll));
         if put_off && !self.set_alarm_soon(&mut core) {
             return self.leave_for_good(core);
         }
@@ -406,7 +416,8 @@ impl Engine {
         self.set_alarm(core, LINGER)
     }
 
-    /// Sets the alarm, unless it is set to the same or a shorter time already: the sooner alarm wins. False if it cannot be set.
+    /// Sets the alarm, unless it is set to the same or a shorter time already: the sooner alarm wins. False if it
+    /// cannot be set.
     fn set_alarm(&self, core: &mut Core, after: Duration) -> bool {
         if core.alarm.is_some_and(|set| set <= after) {
             return true;
@@ -422,20 +433,24 @@ impl Engine {
     pub(super) fn has_alarm_thread(&self) -> bool {
         let mut running = self.alarm_thread.lock();
         if running.is_none() && self.options.independent_progress {
-            *running = self
-                .this
-                .upgrade()
-                .and_then(|engine| thread::spawn_without_signals("limosa-alarm", move || engine.serve("alarm", Engine::run_alarm)).ok());
+            *running = self.this.upgrade().and_then(|engine| {
+                thread::spawn_without_signals("limosa-alarm", move || engine.serve("alarm", Engine::run_alarm)).ok()
+            });
         }
         running.is_some()
     }
 
-    /// The frame of the engine's own threads. A panic in one of them would end independent progress without a word, so it ends the job.
+    /// The frame of the engine's own threads. A panic in one of them would end independent progress without a word, so
+    /// it ends the job.
     pub(super) fn serve(&self, name: &str, body: impl FnOnce(&Engine)) {
         SERVICE.set(true);
         cpu::take_short_turns();
         let Err(panic) = catch_unwind(AssertUnwindSafe(|| body(self))) else { return };
-        let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied()).unwrap_or("unknown");
+        let text = panic
+            .downcast_ref::<String>()
+            .map(String::as_str)
+            .or(panic.downcast_ref::<&str>().copied())
+            .unwrap_or("unknown");
         let reason = format!("an internal error of Limosa in its {name} thread, please report it: {text}");
         match self.panic_hook.get() {
             Some(end_job) => end_job(&reason),
@@ -448,8 +463,8 @@ impl Engine {
 
     /// The alarm thread: does what a thread that left the library has put off.
     ///
-    /// If a thread has been there again meanwhile, it is not gone: the alarm is put off too, without the lock, since a lock that changes hands and
-    /// woken helpers would cost a program that goes on communicating a third of its time.
+    /// If a thread has been there again meanwhile, it is not gone: the alarm is put off too, without the lock, since a
+    /// lock that changes hands and woken helpers would cost a program that goes on communicating a third of its time.
     fn run_alarm(&self) {
         let mut again = 0;
         loop {
@@ -477,8 +492,8 @@ impl Engine {
         self.leave_for(core, false);
     }
 
-    /// Ends a visit, leaving the doorbell in the state for a process without threads in the library, unless some sleep. `put_off`: the alarm
-    /// is set, and sees to unfinished schedules.
+    /// Ends a visit, leaving the doorbell in the state for a process without threads in the library, unless some sleep.
+    /// `put_off`: the alarm is set, and sees to unfinished schedules.
     #[inline]
     pub(super) fn leave_for<'a>(&'a self, mut core: Guard<'a, Core>, put_off: bool) {
         let by_program = !core.state.for_program.is_empty() && !in_service();
@@ -514,7 +529,8 @@ impl Engine {
                 return;
             }
             self.doorbell.set(rest);
-            // A look takes a part of what has arrived. Nobody rings again for the rest, so this thread looks until it finds nothing.
+            // A look takes a part of what has arrived. Nobody rings again for the rest, so this thread looks until it
+            // finds nothing.
             moved = self.progress_unasked(&mut core);
             if !moved && !core.state.has_jobs(by_program) {
                 return;
@@ -552,6 +568,10 @@ impl Engine {
 /// A packet that makes no sense.
 #[cold]
 fn nonsense_from(peer: Peer, kind: u8, is_known: bool) -> Failure {
-    let why = if is_known || kind < handlers::FIRST_KIND { "that makes no sense" } else { "for which no handler is registered here" };
+    let why = if is_known || kind < handlers::FIRST_KIND {
+        "that makes no sense"
+    } else {
+        "for which no handler is registered here"
+    };
     Failure::Device(format!("process {peer} sent a packet of kind {kind} {why}"))
 }

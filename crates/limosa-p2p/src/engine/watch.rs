@@ -1,5 +1,5 @@
-//! Threads that wait for what does not ring the process's doorbell by itself, and ring it then, so that one sleep covers everything: descriptors of
-//! devices ([`Watch`]), and deaths of processes of this host ([`DeathWatcher`]).
+//! Threads that wait for what does not ring the process's doorbell by itself, and ring it then, so that one sleep
+//! covers everything: descriptors of devices ([`Watch`]), and deaths of processes of this host ([`DeathWatcher`]).
 
 use super::Engine;
 use limosa_base::readiness::{Ready, StopSignal, wait_readable};

@@ -4,10 +4,12 @@
 //! - a send fails: nothing reaches the peer any more, but what it has sent may still be arriving. Sends to it end.
 //! - a poll fails, once, after all that it had sent: the peer is *silent*. Receives end that need it.
 //!
-//! Everything ends with [`Failure::PeerDied`], which names the peer. What has arrived whole stays; what does not need the peer goes on.
+//! Everything ends with [`Failure::PeerDied`], which names the peer. What has arrived whole stays; what does not need
+//! the peer goes on.
 //!
-//! Some contexts are those of a group that acts together (collectives): what happens there needs all members, also the messages between two that
-//! live. Otherwise one of them would wait for another that has given up. The layer above knows which contexts these are ([`Concerns`]).
+//! Some contexts are those of a group that acts together (collectives): what happens there needs all members, also the
+//! messages between two that live. Otherwise one of them would wait for another that has given up. The layer above
+//! knows which contexts these are ([`Concerns`]).
 
 use super::{Deferred, Direct, DirectPhase, Job, State, Unexpected};
 use crate::arriving::{Arrival, Target};
@@ -80,7 +82,8 @@ impl Deaths {
     fn needed(&self, context: u64, needs: Needs) -> Option<Failure> {
         let concerned = |dead: &&Dead| {
             let without_answer = needs != Needs::Living;
-            dead.is_silent && self.concerns.as_ref().map_or(without_answer, |concerns| concerns(context, needs, dead.peer))
+            dead.is_silent
+                && self.concerns.as_ref().map_or(without_answer, |concerns| concerns(context, needs, dead.peer))
         };
         self.dead.iter().find(concerned).map(|dead| dead.failure.clone())
     }
@@ -129,21 +132,26 @@ impl State {
     fn recall_sends(&mut self) {
         let offered = self.requests.in_phase(|phase| matches!(phase, Phase::Unmatched { .. } | Phase::Offered { .. }));
         for id in offered {
-            let Some(Phase::Unmatched { peer, envelope } | Phase::Offered { peer, envelope, .. }) = self.requests.get(id).map(|r| r.phase)
+            let Some(Phase::Unmatched { peer, envelope } | Phase::Offered { peer, envelope, .. }) =
+                self.requests.get(id).map(|r| r.phase)
             else {
                 continue;
             };
             if self.deaths.needed(envelope.context, Needs::Living).is_some() {
-                let (meta, data) = (wire::enveloped(wire::RECALL, &envelope), SmallVec::from_slice(&id.to_wire().to_ne_bytes()));
+                let (meta, data) =
+                    (wire::enveloped(wire::RECALL, &envelope), SmallVec::from_slice(&id.to_wire().to_ne_bytes()));
                 self.deferred.push(Deferred::Packet { to: peer, meta, data, urgency: Urgency::Urgent });
             }
         }
     }
 
-    /// A peer has given a message back; false if it had none. The program has cancelled it, or it is not wanted any more because somebody has died.
+    /// A peer has given a message back; false if it had none. The program has cancelled it, or it is not wanted any
+    /// more because somebody has died.
     pub fn given_back(&mut self, from: Peer, id: RequestId) -> bool {
         let context = match self.requests.get(id).map(|r| r.phase) {
-            Some(Phase::Unmatched { peer, envelope } | Phase::Offered { peer, envelope, .. }) if peer == from => envelope.context,
+            Some(Phase::Unmatched { peer, envelope } | Phase::Offered { peer, envelope, .. }) if peer == from => {
+                envelope.context
+            }
             _ => return self.settle_send_to(from, id, true),
         };
         match self.lost_group(context) {
@@ -228,7 +236,8 @@ impl State {
 
     fn end_receives_from(&mut self, peer: Peer, failure: &Failure) {
         self.end_arrival(peer, failure);
-        for id in self.requests.in_phase(|phase| matches!(phase, Phase::Streaming { peer: from, .. } if *from == peer)) {
+        for id in self.requests.in_phase(|phase| matches!(phase, Phase::Streaming { peer: from, .. } if *from == peer))
+        {
             self.interest -= 1;
             self.complete(id, Completion::failed(failure.clone()));
         }
@@ -269,7 +278,10 @@ impl State {
             Target::Request(id, _) => self.complete(id, Completion::failed(failure.clone())),
             Target::Kept(slot) => {
                 // If a matched probe has taken it, it fails when it is received.
-                let is_it = |u: &Unexpected| matches!(u, Unexpected::Arriving { from, slot: s, .. } if *from == peer && *s == slot);
+                let is_it = |u: &Unexpected| match u {
+                    Unexpected::Arriving { from, slot: s, .. } => *from == peer && *s == slot,
+                    _ => false,
+                };
                 if let Some(message) = self.matcher.take_where(&envelope, is_it) {
                     self.release(&message);
                     drop(self.arrivals.take(peer, slot, || Target::Kept(slot)));

@@ -34,7 +34,8 @@ impl State {
         }
     }
 
-    /// True if no message is held and no receive waits, so that the next packet of a peer may be taken by a receive that begins now.
+    /// True if no message is held and no receive waits, so that the next packet of a peer may be taken by a receive
+    /// that begins now.
     #[inline(always)]
     pub fn is_next_receive(&self) -> bool {
         self.direct.is_none() && self.matcher.posted_len() == 0 && self.matcher.unexpected_len() == 0 && !self.impaired
@@ -86,13 +87,20 @@ impl State {
     /// The direct receive, if it waits for a message with this envelope, which is then its own.
     #[inline]
     pub(super) fn direct_for(&mut self, envelope: &Envelope) -> Option<&mut Direct> {
-        let direct = self.direct.as_mut().filter(|d| matches!(d.phase, DirectPhase::Waiting) && d.pattern.matches(envelope))?;
+        let direct =
+            self.direct.as_mut().filter(|d| matches!(d.phase, DirectPhase::Waiting) && d.pattern.matches(envelope))?;
         self.interest -= usize::from(direct.region.len() > self.eager_limit);
         Some(direct)
     }
 
     /// Receives a message that was taken from the matcher.
-    pub fn receive_matched(&mut self, devices: &mut Devices, envelope: &Envelope, message: Unexpected, region: Region) -> RequestId {
+    pub fn receive_matched(
+        &mut self,
+        devices: &mut Devices,
+        envelope: &Envelope,
+        message: Unexpected,
+        region: Region,
+    ) -> RequestId {
         if let Some(failure) = self.broken.clone() {
             return self.failed(failure);
         }
@@ -114,7 +122,9 @@ impl State {
                 if more {
                     self.requests.get_mut(id).expect("just inserted").phase = Phase::Arriving;
                 } else if data.len() < total {
-                    let failure = self.unreachable(from).expect("the rest of a message can be missing only if its sender has died");
+                    let failure = self
+                        .unreachable(from)
+                        .expect("the rest of a message can be missing only if its sender has died");
                     self.complete(id, Completion::failed(failure));
                 } else {
                     self.complete_receive(id, envelope, total as u64, room as u64);
@@ -125,7 +135,8 @@ impl State {
                 self.run_deferred(devices);
             }
             Unexpected::Local { send, len } => {
-                // The send is there: it ends by being received or cancelled, and both take the message out of the matcher.
+                // The send is there: it ends by being received or cancelled, and both take the message out of the
+                // matcher.
                 if let Some(source) = self.requests.get(send) {
                     copy_region(&source.region, &region, (len as usize).min(region.len()));
                     self.settle_send(send, false);
@@ -151,7 +162,14 @@ impl State {
         let request = self.requests.get_mut(id).expect("the caller's request");
         let bytes = offer.len.min(region.len() as u64);
         request.completion = received(envelope, offer.len, region.len() as u64);
-        self.deferred.push(Deferred::Fetch(Pull { request: id, from, at: Address::default(), offer: *offer, region, bytes }));
+        self.deferred.push(Deferred::Fetch(Pull {
+            request: id,
+            from,
+            at: Address::default(),
+            offer: *offer,
+            region,
+            bytes,
+        }));
     }
 
     /// Does what had to wait until the device was free, in the order in which it was noted.
@@ -195,7 +213,12 @@ impl State {
             Way::Stream
         };
         match way {
-            Way::Pull if self.in_service && pieces == 1 && fetch.region.as_contiguous().is_some() && devices.is_waiting(from) => {
+            Way::Pull
+                if self.in_service
+                    && pieces == 1
+                    && fetch.region.as_contiguous().is_some()
+                    && devices.is_waiting(from) =>
+            {
                 self.accept(devices, fetch, true);
             }
             Way::Pull => self.jobs.push(Job::Pull(fetch)),
@@ -203,7 +226,8 @@ impl State {
         }
     }
 
-    /// Asks for an offered message to be streamed or, if it is `to_be_written`, to be written to its place if that is possible.
+    /// Asks for an offered message to be streamed or, if it is `to_be_written`, to be written to its place if that is
+    /// possible.
     pub fn accept(&mut self, devices: &mut Devices, fetch: Pull, to_be_written: bool) {
         let Pull { request, from, offer, region, bytes, .. } = fetch;
         if bytes == 0 {
@@ -255,7 +279,8 @@ impl State {
         }
     }
 
-    /// Asks for an operation to end before it is matched. A send whose receiver must be asked ends when the answer comes.
+    /// Asks for an operation to end before it is matched. A send whose receiver must be asked ends when the answer
+    /// comes.
     pub fn cancel(&mut self, devices: &mut Devices, id: RequestId) {
         let Some(request) = self.requests.get(id) else { return };
         match &request.phase {

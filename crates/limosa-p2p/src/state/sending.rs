@@ -1,9 +1,11 @@
 //! Sending: how a message begins its journey, and what waits on the way out.
 //!
-//! Packets that find no room wait in a backlog per peer, in order; parts of streamed messages wait apart, so that they hold up nothing else.
+//! Packets that find no room wait in a backlog per peer, in order; parts of streamed messages wait apart, so that they
+//! hold up nothing else.
 //!
-//! The backlog needs no limit of its own. A message in it is not copied: its region is the user's buffer, and it belongs to a request that the program
-//! has started and not seen the end of. Other packets are few per request of this process or of the peer: an offer, an answer, a request to cancel.
+//! The backlog needs no limit of its own. A message in it is not copied: its region is the user's buffer, and it
+//! belongs to a request that the program has started and not seen the end of. Other packets are few per request of this
+//! process or of the peer: an offer, an answer, a request to cancel.
 
 use super::{DirectPhase, MIN_JOINT, MIN_PIECE, Mode, PART_BYTES, STREAM_BYTES, State, Unexpected, received, room_for};
 use crate::matching::Envelope;
@@ -52,7 +54,9 @@ impl Parts {
         while self.sent < len {
             let (offset, part) = (self.sent, PART_BYTES.min(len - self.sent));
             let mut fill = |bytes: &mut [u8]| self.region.read(offset, bytes);
-            if devices.send(to, &wire::about(wire::PART, 0, 0), Data::Fill(part, &mut fill), Urgency::Normal)? == Sent::NoRoom {
+            if devices.send(to, &wire::about(wire::PART, 0, 0), Data::Fill(part, &mut fill), Urgency::Normal)?
+                == Sent::NoRoom
+            {
                 return Ok(false);
             }
             self.sent += part;
@@ -98,8 +102,8 @@ impl State {
         Ok(Some(request))
     }
 
-    /// Sends a short message immediately to whom something has been sent before, if there is room for it; false if there is none, or anything else
-    /// stands in the way.
+    /// Sends a short message immediately to whom something has been sent before, if there is room for it; false if
+    /// there is none, or anything else stands in the way.
     #[inline(always)]
     pub fn send_now(&mut self, devices: &mut Devices, peer: Peer, envelope: &Envelope, bytes: &[u8]) -> bool {
         if bytes.len() > self.whole_limit || self.impaired || !self.behind.is_empty() {
@@ -116,7 +120,9 @@ impl State {
         region: Region,
     ) -> Result<Option<RequestId>, Failure> {
         let mut parts = Parts { begin: Some(wire::enveloped(wire::BEGIN, envelope)), region, sent: 0 };
-        if self.backlog[peer as usize].is_empty() && parts.push(devices, peer).map_err(|error| self.send_failed(error))? {
+        if self.backlog[peer as usize].is_empty()
+            && parts.push(devices, peer).map_err(|error| self.send_failed(error))?
+        {
             return Ok(None);
         }
         let request = self.requests.insert(Phase::Queued, Region::empty());
@@ -171,7 +177,12 @@ impl State {
     }
 
     /// Starts a send to this process itself; `None` if it is done already.
-    pub fn send_local(&mut self, envelope: &Envelope, region: Region, mode: Mode) -> Result<Option<RequestId>, Failure> {
+    pub fn send_local(
+        &mut self,
+        envelope: &Envelope,
+        region: Region,
+        mode: Mode,
+    ) -> Result<Option<RequestId>, Failure> {
         self.check_broken()?;
         let len = region.len();
         if let Some(direct) = self.direct_for(envelope) {
@@ -255,7 +266,9 @@ impl State {
             let sent = match &packet {
                 Waiting::Parts { .. } => unreachable!("parts are sent above"),
                 Waiting::Control { meta, data, urgency } => devices.send(to, meta, Data::Bytes(data), *urgency),
-                Waiting::Eager { request, meta, region, sync } => send_eager(devices, to, meta, region, sync.then_some(request.to_wire())),
+                Waiting::Eager { request, meta, region, sync } => {
+                    send_eager(devices, to, meta, region, sync.then_some(request.to_wire()))
+                }
             };
             match (sent, packet) {
                 (Ok(Sent::Done), Waiting::Eager { request, meta, sync, .. }) => {
@@ -361,7 +374,13 @@ impl State {
 }
 
 #[inline]
-fn send_eager(devices: &mut Devices, to: Peer, meta: &Meta, region: &Region, sync: Option<u64>) -> Result<Sent, DeviceError> {
+fn send_eager(
+    devices: &mut Devices,
+    to: Peer,
+    meta: &Meta,
+    region: &Region,
+    sync: Option<u64>,
+) -> Result<Sent, DeviceError> {
     let len = region.len();
     match sync {
         None => devices.send(to, meta, Data::Fill(len, &mut |bytes| region.read(0, bytes)), Urgency::Normal),

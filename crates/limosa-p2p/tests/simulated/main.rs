@@ -1,9 +1,10 @@
-//! Random programs on many engines over a simulated network, under random schedules: whatever the schedule, every operation completes correctly, or
-//! fails with an error that names a dead process which it needed.
+//! Random programs on many engines over a simulated network, under random schedules: whatever the schedule, every
+//! operation completes correctly, or fails with an error that names a dead process which it needed.
 //!
-//! A process of a run does random operations, none of which waits. The schedule decides after each step who goes on: a process, its helper, or the
-//! network. In runs with faults processes stop for a while or die, and access to a peer's memory fails now and then. At the end everything is
-//! delivered, what was received is judged ([`oracle`]), the rest is received or cancelled, and the engines must hold nothing.
+//! A process of a run does random operations, none of which waits. The schedule decides after each step who goes on: a
+//! process, its helper, or the network. In runs with faults processes stop for a while or die, and access to a peer's
+//! memory fails now and then. At the end everything is delivered, what was received is judged ([`oracle`]), the rest is
+//! received or cancelled, and the engines must hold nothing.
 //!
 //! - `LIMOSA_SIM_SEEDS=n` sets how many seeds are run;
 //! - `LIMOSA_SIM_SEED=n` runs one seed and prints its schedule. A failure prints its seed.
@@ -19,7 +20,9 @@ use world::World;
 const SEEDS: u64 = 20_000;
 
 fn number(variable: &str) -> Option<u64> {
-    std::env::var(variable).ok().map(|value| value.parse().unwrap_or_else(|_| panic!("{variable}={value} is not a number")))
+    std::env::var(variable)
+        .ok()
+        .map(|value| value.parse().unwrap_or_else(|_| panic!("{variable}={value} is not a number")))
 }
 
 /// Runs one seed; gives its schedule, if that is to be noted.
@@ -44,12 +47,18 @@ fn whatever_the_schedule_operations_complete_or_name_the_dead() {
     let failed: Vec<u64> = std::thread::scope(|scope| {
         let work = |first: u64| {
             let mine = (first..seeds).step_by(workers as usize);
-            mine.filter(|&seed| catch_unwind(AssertUnwindSafe(|| run(seed, false))).is_err()).take(5).collect::<Vec<u64>>()
+            mine.filter(|&seed| catch_unwind(AssertUnwindSafe(|| run(seed, false))).is_err())
+                .take(5)
+                .collect::<Vec<u64>>()
         };
         let started: Vec<_> = (0..workers).map(|first| scope.spawn(move || work(first))).collect();
         started.into_iter().flat_map(|worker| worker.join().expect("panics are caught")).collect()
     });
-    assert!(failed.is_empty(), "of {seeds} seeds these failed, among others: {failed:?}; LIMOSA_SIM_SEED={} shows how", failed[0]);
+    assert!(
+        failed.is_empty(),
+        "of {seeds} seeds these failed, among others: {failed:?}; LIMOSA_SIM_SEED={} shows how",
+        failed[0]
+    );
 }
 
 #[test]

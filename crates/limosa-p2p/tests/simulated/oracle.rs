@@ -79,17 +79,26 @@ fn judge_receive(world: &World, who: u32, pattern: &Pattern, op: &Op, context: &
         None => {}
         Some(Failure::Truncated { .. }) => {}
         Some(failure) => {
-            assert!(names_a_dead_one(world, failure, |process| may_need(world, pattern, process)), "{context}: {failure}");
+            assert!(
+                names_a_dead_one(world, failure, |process| may_need(world, pattern, process)),
+                "{context}: {failure}"
+            );
             // What fits into one packet was there, whole, when it was probed.
-            let was_there =
-                op.foreseen.as_ref().is_some_and(|seen| seen.bytes <= 4096 && !may_be_withdrawn(world, who, pattern, seen.bytes));
+            let was_there = op
+                .foreseen
+                .as_ref()
+                .is_some_and(|seen| seen.bytes <= 4096 && !may_be_withdrawn(world, who, pattern, seen.bytes));
             assert!(!was_there, "{context} failed although its message was there: {failure}");
             return None;
         }
     }
     let number = if end.bytes == 0 {
         let is_it = |message: &crate::world::Message| message.bytes.is_empty() && message.envelope.tag == end.tag;
-        world.messages.iter().position(is_it).unwrap_or_else(|| panic!("{context} got an empty message that nobody sent"))
+        world
+            .messages
+            .iter()
+            .position(is_it)
+            .unwrap_or_else(|| panic!("{context} got an empty message that nobody sent"))
     } else {
         u64::from_ne_bytes(op.got[..8].try_into().expect("eight bytes")) as usize
     };
@@ -99,7 +108,10 @@ fn judge_receive(world: &World, who: u32, pattern: &Pattern, op: &Op, context: &
     assert_eq!(message.envelope.tag, end.tag, "{context} got message {number}");
     assert!(pattern.matches(&message.envelope), "{context} got message {number}, which it did not ask for");
     let is_cut = end.bytes < message.bytes.len() as u64;
-    let is_said = matches!(end.failure.as_deref(), Some(Failure::Truncated { sent, room }) if *sent == message.bytes.len() as u64 && *room == end.bytes);
+    let is_said = matches!(
+        end.failure.as_deref(),
+        Some(Failure::Truncated { sent, room }) if *sent == message.bytes.len() as u64 && *room == end.bytes
+    );
     assert_eq!(is_cut, is_said, "{context}, message {number}: {end:?}");
     if let Some(seen) = &op.foreseen
         && !may_be_withdrawn(world, who, pattern, seen.bytes)
@@ -123,7 +135,10 @@ fn judge_order(world: &World, who: u32, process: &Process, received: &HashMap<us
         let envelope = &world.messages[later].envelope;
         for &earlier in &to_me[..at] {
             let other = &world.messages[earlier];
-            if other.from != world.messages[later].from || !pattern.matches(&other.envelope) || is_withdrawn(world, earlier) {
+            if other.from != world.messages[later].from
+                || !pattern.matches(&other.envelope)
+                || is_withdrawn(world, earlier)
+            {
                 continue;
             }
             let by_earlier = mine(&earlier);
@@ -136,7 +151,10 @@ fn judge_order(world: &World, who: u32, process: &Process, received: &HashMap<us
         for (index, op) in process.ops[..by].iter().enumerate() {
             let What::Receive { pattern } = &op.what else { continue };
             let waits = matches!(op.progress, Progress::Pending(_));
-            assert!(!(waits && pattern.matches(envelope)), "operation {by} of process {who} overtook operation {index}");
+            assert!(
+                !(waits && pattern.matches(envelope)),
+                "operation {by} of process {who} overtook operation {index}"
+            );
         }
     }
 }
@@ -153,7 +171,8 @@ fn consumed_by_failure(world: &World, process: &Process, message: usize, before:
         })
 }
 
-/// True if a message was withdrawn by its sender, or may never have left it. Of a dead sender it is not known whether its withdrawal succeeded.
+/// True if a message was withdrawn by its sender, or may never have left it. Of a dead sender it is not known whether
+/// its withdrawal succeeded.
 fn is_withdrawn(world: &World, message: usize) -> bool {
     let sender = &world.processes[world.messages[message].from as usize];
     let is_it = |op: &&Op| matches!(op.what, What::Send { message: number, .. } if number == message as u64);
@@ -172,7 +191,8 @@ fn may_be_withdrawn(world: &World, who: u32, pattern: &Pattern, bytes: u64) -> b
     (0..world.messages.len()).filter(is_it).any(|number| is_withdrawn(world, number))
 }
 
-/// What still waits has good reason: no receive and message that belong together are left, and only sends wait whose messages nobody has received.
+/// What still waits has good reason: no receive and message that belong together are left, and only sends wait whose
+/// messages nobody has received.
 fn judge_what_is_pending(world: &World, process: &Process, received: &HashMap<usize, (u32, usize)>) {
     for (index, op) in process.ops.iter().enumerate() {
         if !matches!(op.progress, Progress::Pending(_)) {
@@ -180,7 +200,10 @@ fn judge_what_is_pending(world: &World, process: &Process, received: &HashMap<us
         }
         match &op.what {
             What::Send { message, .. } => {
-                assert!(!received.contains_key(&(*message as usize)), "message {message} was received, but its send waits");
+                assert!(
+                    !received.contains_key(&(*message as usize)),
+                    "message {message} was received, but its send waits"
+                );
             }
             What::Receive { pattern } => {
                 let is_left = |number: &usize| {
@@ -204,7 +227,9 @@ fn judge_what_is_pending(world: &World, process: &Process, received: &HashMap<us
 fn is_held(process: &Process, message: usize, world: &World) -> bool {
     let envelope = &world.messages[message].envelope;
     process.ops.iter().any(|op| match &op.progress {
-        Progress::Held(matched) => (matched.completion().source, matched.completion().tag) == (envelope.source, envelope.tag),
+        Progress::Held(matched) => {
+            (matched.completion().source, matched.completion().tag) == (envelope.source, envelope.tag)
+        }
         _ => false,
     })
 }

@@ -45,7 +45,14 @@ impl Layout for Strided {
         });
     }
 
-    fn pieces(&self, base: *mut u8, _count: usize, offset: usize, len: usize, visit: &mut dyn FnMut(*mut u8, usize) -> bool) {
+    fn pieces(
+        &self,
+        base: *mut u8,
+        _count: usize,
+        offset: usize,
+        len: usize,
+        visit: &mut dyn FnMut(*mut u8, usize) -> bool,
+    ) {
         self.each(offset, len, &mut |at, _, part| visit(base.wrapping_add(at), part));
     }
 

@@ -7,8 +7,13 @@ use limosa_sim::{Conditions, Network, Random};
 use std::cell::Cell;
 
 /// Options of all engines: messages beyond 6000 bytes are offered. No thread does anything by itself.
-const OPTIONS: Options =
-    Options { wait: Wait::Block, spin_ns: 0, eager_limit: 6000, unexpected_limit: 1 << 30, independent_progress: false };
+const OPTIONS: Options = Options {
+    wait: Wait::Block,
+    spin_ns: 0,
+    eager_limit: 6000,
+    unexpected_limit: 1 << 30,
+    independent_progress: false,
+};
 
 /// Contexts: on the first all processes are members, on the second all but the last.
 pub const CONTEXTS: [u64; 2] = [10, 12];
@@ -74,10 +79,15 @@ impl World {
         };
         let unexpected_limit = random.of(&[1 << 30, 20_000]);
         let network = Network::new(size, conditions, random.number());
-        let process =
-            |rank| Process { engine: engine(&network, rank, size, unexpected_limit), ops: Vec::new(), is_dead: false, stopped_for: 0 };
+        let process = |rank| Process {
+            engine: engine(&network, rank, size, unexpected_limit),
+            ops: Vec::new(),
+            is_dead: false,
+            stopped_for: 0,
+        };
         let processes = (0..size).map(process).collect();
-        let mut world = World { size, processes, messages: Vec::new(), network, random, faults, notes: notes.then(Vec::new) };
+        let mut world =
+            World { size, processes, messages: Vec::new(), network, random, faults, notes: notes.then(Vec::new) };
         world.note(|| format!("{size} processes, {conditions:?}"));
         world
     }
@@ -159,7 +169,8 @@ impl World {
 
     /// Tests or cancels an operation, or receives a message that was taken.
     fn touch(&mut self, who: usize) {
-        let pending: Vec<usize> = (0..self.processes[who].ops.len()).filter(|&i| self.processes[who].is_pending(i)).collect();
+        let pending: Vec<usize> =
+            (0..self.processes[who].ops.len()).filter(|&i| self.processes[who].is_pending(i)).collect();
         if pending.is_empty() {
             return;
         }
@@ -206,7 +217,9 @@ impl World {
         let buffer = Buffer::new(&bytes, self.block());
         self.messages.push(Message { bytes, from: who as u32, to, envelope });
         let index = self.processes[who].ops.len();
-        self.note(|| format!("{who} sends message {number} of {len} bytes to {to}, {mode:?}, {envelope:?}, operation {index}"));
+        self.note(|| {
+            format!("{who} sends message {number} of {len} bytes to {to}, {mode:?}, {envelope:?}, operation {index}")
+        });
         self.processes[who].send(to, envelope, number, buffer, mode);
     }
 
@@ -214,7 +227,11 @@ impl World {
         let context = self.context(who);
         let source = self.random.below(self.members(context) as usize) as i32;
         let tag = self.random.below(TAGS) as i32;
-        Pattern { context, source: (!self.random.one_in(3)).then_some(source), tag: (!self.random.one_in(3)).then_some(tag) }
+        Pattern {
+            context,
+            source: (!self.random.one_in(3)).then_some(source),
+            tag: (!self.random.one_in(3)).then_some(tag),
+        }
     }
 
     fn start_receive(&mut self, who: usize) {

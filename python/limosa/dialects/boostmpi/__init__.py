@@ -33,7 +33,16 @@ from typing import Any
 from mpi4py import MPI
 
 from limosa.dialects import end_job_on_exception
-from limosa.dialects.boostmpi._collectives import all_gather, all_reduce, all_to_all, broadcast, gather, reduce, scan, scatter
+from limosa.dialects.boostmpi._collectives import (
+    all_gather,
+    all_reduce,
+    all_to_all,
+    broadcast,
+    gather,
+    reduce,
+    scan,
+    scatter,
+)
 from limosa.dialects.boostmpi._communicator import Communicator, any_source, any_tag, world
 from limosa.dialects.boostmpi._errors import Error, ObjectWithoutSkeletonError
 from limosa.dialects.boostmpi._requests import (

@@ -93,7 +93,7 @@ def gather(comm: Any = _MISSING, value: Any = _MISSING, root: int = _MISSING) ->
 
 @calls("MPI_Reduce")
 def reduce(comm: Any = _MISSING, value: Any = _MISSING, op: _Operation = _MISSING, root: int = _MISSING) -> Any:
-    """Combine the values of all ranks, in the order of ranks, by ``op(x, y)``; the root gets the result, the others None."""
+    """Combine the values of all ranks, in the order of ranks, by ``op(x, y)``; all but the root get None."""
     channel, value, op, root = _arguments("reduce", ("value", "op", "root"), comm, value, op, root)
     return channel.comm.reduce(value, op, root)
 

@@ -87,9 +87,16 @@ class Communicator:
 
     @calls("MPI_Recv")
     def recv(
-        self, source: int = any_source, tag: int = any_tag, *args: Any, buffer: Content | None = None, return_status: bool = False
+        self,
+        source: int = any_source,
+        tag: int = any_tag,
+        *args: Any,
+        buffer: Content | None = None,
+        return_status: bool = False,
     ) -> Any:
-        """Receive a value: ``recv(source, tag, return_status=False)`` or ``recv(source, tag, buffer, return_status=False)``.
+        """Receive a value.
+
+        Called as ``recv(source, tag, return_status=False)`` or ``recv(source, tag, buffer, return_status=False)``.
 
         Parameters
         ----------
@@ -162,7 +169,7 @@ class Communicator:
 
     @calls("MPI_Comm_split")
     def split(self, color: int, key: int | None = None) -> "Communicator":
-        """Make communicators of the ranks that pass the same `color`, in the order of `key` (by default that of their ranks)."""
+        """Make communicators of the ranks that pass the same `color`, in the order of `key` (by default of ranks)."""
         comm = self._comm.Split(color if color >= 0 else MPI.UNDEFINED, self._rank if key is None else key)
         part = Communicator.__new__(Communicator)
         part._become(None if comm == MPI.COMM_NULL else Channel(comm))

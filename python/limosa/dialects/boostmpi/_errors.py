@@ -41,7 +41,8 @@ class ObjectWithoutSkeletonError(Exception):
     def __init__(self, object: object) -> None:
         self.object = object
         super().__init__(
-            f"an object of type {type(object).__name__} has no skeleton: only NumPy arrays of numbers have one; send the object itself"
+            f"an object of type {type(object).__name__} has no skeleton: only NumPy arrays of numbers have one; send "
+            "the object itself"
         )
 
 
@@ -56,9 +57,13 @@ def calls(routine: str) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
             except MPI.Exception as error:
                 # Limosa's texts begin with the function, as ours do.
                 text = error.Get_error_string()
-                raise Error(routine, error.Get_error_code(), text.removeprefix(f"{routine}: ").removeprefix(f"{routine}_c: ")) from None
+                raise Error(
+                    routine, error.Get_error_code(), text.removeprefix(f"{routine}: ").removeprefix(f"{routine}_c: ")
+                ) from None
             except WrongFormError as error:
-                raise Error(routine, MPI.ERR_TYPE, f"{error}; was it sent as Content? Then receive it with buffer=") from None
+                raise Error(
+                    routine, MPI.ERR_TYPE, f"{error}; was it sent as Content? Then receive it with buffer="
+                ) from None
 
         return translated
 

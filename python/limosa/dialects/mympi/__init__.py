@@ -14,24 +14,24 @@ types and operations are integers::
 
 Differs from upstream on purpose:
 
-======================================= ============================================= =========================================
-what                                    MYMPI                                         here
-======================================= ============================================= =========================================
-types other than INT, FLOAT, DOUBLE,    a message, then treated as INT                carried as what they are
+==================================== ===================================== =============================================
+what                                 MYMPI                                 here
+==================================== ===================================== =============================================
+types other than INT, FLOAT, DOUBLE, a message, then treated as INT        carried as what they are
 CHAR
-a count beyond the data                 reads foreign memory                          `mpi.error`
-rest of a message shorter than asked    whatever the memory held                      zeros
+a count beyond the data              reads foreign memory                  `mpi.error`
+rest of a message shorter than asked whatever the memory held              zeros
 for
-bytes sent as another type than CHAR    reads foreign memory                          as many elements as they make
-str as data                             error                                         its UTF-8 bytes
-MPI starts                              at ``mpi_init``                               at the import
-``mpi_finalize`` forgotten              depends on the library                        done at the end of the script
-error, default handler                  ends the job                                  raises `mpi.error`; uncaught, it ends the job
-uncaught exception on one rank          the others wait                               ends the job
-``mpi_isend``, ``mpi_irecv``,           print that they do not work, and fail         NotImplementedError
+bytes sent as another type than CHAR reads foreign memory                  as many elements as they make
+str as data                          error                                 its UTF-8 bytes
+MPI starts                           at ``mpi_init``                       at the import
+``mpi_finalize`` forgotten           depends on the library                done at the end of the script
+error, default handler               ends the job                          raises `mpi.error`; uncaught, it ends the job
+uncaught exception on one rank       the others wait                       ends the job
+``mpi_isend``, ``mpi_irecv``,        print that they do not work, and fail NotImplementedError
 ``mpi_test``, ``mpi_wait``
-``par_slu``                             optional                                      not there
-======================================= ============================================= =========================================
+``par_slu``                          optional                              not there
+==================================== ===================================== =============================================
 """
 
 from __future__ import annotations
@@ -148,7 +148,11 @@ MPI_LXOR, MPI_BXOR, MPI_MINLOC, MPI_MAXLOC = _MPI.LXOR.handle, _MPI.BXOR.handle,
 
 # Other handles
 MPI_COMM_WORLD, MPI_COMM_NULL, MPI_GROUP_NULL = _MPI.COMM_WORLD.handle, _MPI.COMM_NULL.handle, _MPI.GROUP_NULL.handle
-MPI_OP_NULL, MPI_DATATYPE_NULL, MPI_REQUEST_NULL = _MPI.OP_NULL.handle, _MPI.DATATYPE_NULL.handle, _MPI.REQUEST_NULL.handle
+MPI_OP_NULL, MPI_DATATYPE_NULL, MPI_REQUEST_NULL = (
+    _MPI.OP_NULL.handle,
+    _MPI.DATATYPE_NULL.handle,
+    _MPI.REQUEST_NULL.handle,
+)
 MPI_ERRHANDLER_NULL, MPI_INFO_NULL = _MPI.ERRHANDLER_NULL.handle, _MPI.INFO_NULL.handle
 
 # Numbers
@@ -156,7 +160,11 @@ MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_PROC_NULL, MPI_ROOT = _MPI.ANY_SOURCE, _MPI.ANY
 MPI_UNDEFINED, MPI_KEYVAL_INVALID, MPI_BSEND_OVERHEAD = _MPI.UNDEFINED, _MPI.KEYVAL_INVALID, _MPI.BSEND_OVERHEAD
 MPI_MAX_PROCESSOR_NAME, MPI_MAX_ERROR_STRING = _MPI.MAX_PROCESSOR_NAME, _MPI.MAX_ERROR_STRING
 MPI_TAG_UB, MPI_HOST, MPI_IO = _MPI.TAG_UB, getattr(_MPI, "HOST", _MPI.KEYVAL_INVALID), _MPI.IO
-MPI_WTIME_IS_GLOBAL, MPI_UNIVERSE_SIZE, MPI_COMM_TYPE_SHARED = _MPI.WTIME_IS_GLOBAL, _MPI.UNIVERSE_SIZE, _MPI.COMM_TYPE_SHARED
+MPI_WTIME_IS_GLOBAL, MPI_UNIVERSE_SIZE, MPI_COMM_TYPE_SHARED = (
+    _MPI.WTIME_IS_GLOBAL,
+    _MPI.UNIVERSE_SIZE,
+    _MPI.COMM_TYPE_SHARED,
+)
 MPI_VERSION, MPI_SUBVERSION = _MPI.Get_version()
 MPI_BOTTOM = MPI_ARGV_NULL = 0
 
@@ -169,7 +177,10 @@ DATE_DOC = DATE_SRC = "2024-11"  # of the version that this interface is the one
 
 def copywrite() -> str:
     """Who made this."""
-    return "This is Limosa's module for the calls of MYMPI (pydusa), which is a work of The Regents of the University of California."
+    return (
+        "This is Limosa's module for the calls of MYMPI (pydusa), which is a work of The Regents of the University of "
+        "California."
+    )
 
 
 def pydusa_version() -> str:

@@ -1,4 +1,4 @@
-"""What MYMPI's integers stand for: communicators, data types, operations, groups; and the errors of calls that use them."""
+"""What MYMPI's integers stand for: communicators, data types, operations, groups; and the errors of their use."""
 
 from __future__ import annotations
 
@@ -57,7 +57,9 @@ class Entry:
         if self.handler == 2:
             print(f"mpi generated the error {state.code}", flush=True)
 
-    def __exit__(self, kind: type[BaseException] | None, failure: BaseException | None, trace: TracebackType | None) -> bool:
+    def __exit__(
+        self, kind: type[BaseException] | None, failure: BaseException | None, trace: TracebackType | None
+    ) -> bool:
         if failure is None:
             state.code = MPI.SUCCESS
             return False
@@ -77,7 +79,9 @@ class _Communicators(dict[int, Entry]):
             raise error("MPI has ended: this call comes after mpi_finalize")
         if type(handle) is not int and _whole(handle, "communicator") in self:
             return self[int(handle)]
-        raise error(f"{handle!r} is not a communicator: use mpi.MPI_COMM_WORLD, or what mpi_comm_split, mpi_comm_dup ... gave")
+        raise error(
+            f"{handle!r} is not a communicator: use mpi.MPI_COMM_WORLD, or what mpi_comm_split, mpi_comm_dup ... gave"
+        )
 
     def add(self, comm: MPI.Comm, parent: Entry) -> int:
         """Handle of a new communicator, which inherits how errors are treated."""
@@ -138,7 +142,8 @@ TYPES = {item.datatype.handle: item for item in _ELEMENTS}
 OPERATIONS = {
     op.handle: op
     for op in (
-        MPI.MAX, MPI.MIN, MPI.SUM, MPI.PROD, MPI.LAND, MPI.BAND, MPI.LOR, MPI.BOR, MPI.LXOR, MPI.BXOR, MPI.MINLOC, MPI.MAXLOC,
+        MPI.MAX, MPI.MIN, MPI.SUM, MPI.PROD, MPI.LAND, MPI.BAND, MPI.LOR, MPI.BOR, MPI.LXOR, MPI.BXOR,
+        MPI.MINLOC, MPI.MAXLOC,
     )
 }  # fmt: skip
 
@@ -154,7 +159,9 @@ def element(datatype: Any) -> Element:
     """The element type with this handle."""
     found = TYPES.get(datatype)
     if found is None:
-        raise error(f"{datatype!r} is not a data type: use mpi.MPI_INT, mpi.MPI_FLOAT, mpi.MPI_DOUBLE, mpi.MPI_CHAR ...")
+        raise error(
+            f"{datatype!r} is not a data type: use mpi.MPI_INT, mpi.MPI_FLOAT, mpi.MPI_DOUBLE, mpi.MPI_CHAR ..."
+        )
     return found
 
 

@@ -1,7 +1,7 @@
 """New arrays without new memory.
 
-Fresh memory costs more than many a message: the system hands it out page by page, and clears it. Large results therefore lie in
-blocks that are used again as soon as the script holds no array in them any more.
+Fresh memory costs more than many a message: the system hands it out page by page, and clears it. Large results
+therefore lie in blocks that are used again as soon as the script holds no array in them any more.
 """
 
 from __future__ import annotations

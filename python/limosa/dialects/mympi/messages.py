@@ -55,7 +55,10 @@ def _flat(data: Any, count: int, what: Element) -> Array:
 
 def _from_bytes(data: bytes | bytearray, what: Element) -> Array:
     if len(data) % what.kind.itemsize:
-        raise error(f"{len(data)} bytes are not a whole number of elements of {what.kind.itemsize} bytes; send bytes as MPI_CHAR")
+        raise error(
+            f"{len(data)} bytes are not a whole number of elements of {what.kind.itemsize} bytes; send bytes as "
+            "MPI_CHAR"
+        )
     return np.frombuffer(data, what.kind)
 
 
@@ -76,8 +79,8 @@ def _extent(counts: list[int], displacements: list[int]) -> int:
     return max((start + count for count, start in zip(counts, displacements, strict=True) if count), default=0)
 
 
-# The next four functions are as short as Python lets them be: half a microsecond is as much as a small message takes. An array that is
-# right already is used as it is, and `failed` is called without a context.
+# The next four functions are as short as Python lets them be: half a microsecond is as much as a small message takes.
+# An array that is right already is used as it is, and `failed` is called without a context.
 
 
 def mpi_send(buf: Any, count: int, datatype: int, dest: int, tag: int, comm: int, /) -> int:
@@ -169,7 +172,10 @@ def mpi_barrier(comm: int, /) -> int:
 
 
 def mpi_bcast(buf: Any, count: int, datatype: int, root: int, comm: int, /) -> Any:
-    """Give every process the root's elements, as an array. If the root's data is bytes, the root gets the error code instead."""
+    """Give every process the root's elements, as an array.
+
+    If the root's data is bytes, the root gets the error code instead.
+    """
     entry, what = communicators[comm], TYPES.get(datatype) or element(datatype)
     sends_bytes = False
     if root != entry.root:
@@ -198,7 +204,12 @@ def mpi_reduce(sendbuf: Any, count: int, datatype: int, op: int, root: int, comm
     entry, what = communicators[comm], TYPES.get(datatype) or element(datatype)
     combine = OPERATIONS.get(op) or operation(op)
     array = sendbuf
-    if type(array) is not ndarray or array.dtype is not what.kind or array.size != count * what.width or not array.flags.c_contiguous:
+    if (
+        type(array) is not ndarray
+        or array.dtype is not what.kind
+        or array.size != count * what.width
+        or not array.flags.c_contiguous
+    ):
         array = _flat(sendbuf, count, what) if entry.inter is None or root >= 0 else empty(0, what.kind)
     send = (array, count, what.datatype)
     try:
@@ -215,7 +226,9 @@ def mpi_reduce(sendbuf: Any, count: int, datatype: int, op: int, root: int, comm
     return result
 
 
-def mpi_scatter(sendbuf: Any, sendcount: int, sendtype: int, recvcount: int, recvtype: int, root: int, comm: int, /) -> Array:
+def mpi_scatter(
+    sendbuf: Any, sendcount: int, sendtype: int, recvcount: int, recvtype: int, root: int, comm: int, /
+) -> Array:
     """Give each process its `sendcount` elements of the root's data, as an array."""
     entry, sent, got = communicators[comm], element(sendtype), element(recvtype)
     peers = entry.peers
@@ -241,21 +254,29 @@ def mpi_scatterv(
     return result
 
 
-def mpi_gather(sendbuf: Any, sendcount: int, sendtype: int, recvcount: int, recvtype: int, root: int, comm: int, /) -> Array:
+def mpi_gather(
+    sendbuf: Any, sendcount: int, sendtype: int, recvcount: int, recvtype: int, root: int, comm: int, /
+) -> Array:
     """Join everyone's elements on the root, which gets an array; the others get an empty one."""
     entry, sent, got = communicators[comm], element(sendtype), element(recvtype)
     receives = root == entry.root
-    message = None if entry.inter is not None and root < 0 else (_flat(sendbuf, sendcount, sent), sendcount, sent.datatype)
+    message = (
+        None if entry.inter is not None and root < 0 else (_flat(sendbuf, sendcount, sent), sendcount, sent.datatype)
+    )
     result = np.zeros(recvcount * got.width * entry.peers if receives else 0, got.kind)
     with entry:
         entry.comm.Gather(message, (result, recvcount, got.datatype) if receives else None, root)
     return result
 
 
-def mpi_gatherv(sendbuf: Any, sendcount: int, sendtype: int, recvcounts: Any, displs: Any, recvtype: int, root: int, comm: int, /) -> Array:
+def mpi_gatherv(
+    sendbuf: Any, sendcount: int, sendtype: int, recvcounts: Any, displs: Any, recvtype: int, root: int, comm: int, /
+) -> Array:
     """As `mpi_gather`; the root says for each process how many elements come, and where they go."""
     entry, sent, got = communicators[comm], element(sendtype), element(recvtype)
-    message = None if entry.inter is not None and root < 0 else (_flat(sendbuf, sendcount, sent), sendcount, sent.datatype)
+    message = (
+        None if entry.inter is not None and root < 0 else (_flat(sendbuf, sendcount, sent), sendcount, sent.datatype)
+    )
     receive: Any = None
     result = np.zeros(0, got.kind)
     if root == entry.root:
@@ -279,7 +300,15 @@ def mpi_alltoall(sendbuf: Any, sendcount: int, sendtype: int, recvcount: int, re
 
 
 def mpi_alltoallv(
-    sendbuf: Any, sendcounts: Any, sdispls: Any, sendtype: int, recvcounts: Any, rdispls: Any, recvtype: int, comm: int, /
+    sendbuf: Any,
+    sendcounts: Any,
+    sdispls: Any,
+    sendtype: int,
+    recvcounts: Any,
+    rdispls: Any,
+    recvtype: int,
+    comm: int,
+    /,
 ) -> Array:
     """As `mpi_alltoall`, with a number of elements and a place for each process on both sides."""
     entry, sent, got = communicators[comm], element(sendtype), element(recvtype)

@@ -68,7 +68,8 @@ def _found(things: dict[int, T], handle: Any, what: str) -> T:
     return things[handle]
 
 
-# --- start and end -----------------------------------------------------------------------------------------------------------
+# --- start and end
+# -----------------------------------------------------------------------------------------------------------
 
 
 def mpi_init(argc: int = 0, argv: Sequence[str] = (), /) -> tuple[str, ...]:
@@ -106,7 +107,8 @@ def mpi_wtick() -> float:
     return MPI.Wtick()
 
 
-# --- groups and communicators ------------------------------------------------------------------------------------------------
+# --- groups and communicators
+# ------------------------------------------------------------------------------------------------
 
 
 def mpi_comm_rank(comm: int, /) -> int:
@@ -187,14 +189,15 @@ def mpi_comm_free(comm: int, /) -> int:
 
 
 def mpi_comm_set_errhandler(comm: int, n: int, /) -> int:
-    """Choose what errors do: 0 raises them, which ends the job; 1 leaves the code in ``mpi_error()``; 2 prints it, too."""
+    """Choose what errors do: 0 raises them, which ends the job; 1 leaves the code in ``mpi_error()``; 2 prints it."""
     if n not in {0, 1, 2}:
         raise error(f"error handler {n}: choose 0 (end the job), 1 (return the code) or 2 (print the code)")
     communicators[comm].handler = n
     return MPI.SUCCESS
 
 
-# --- new processes -----------------------------------------------------------------------------------------------------------
+# --- new processes
+# -----------------------------------------------------------------------------------------------------------
 
 
 def mpi_comm_spawn(command: str, argv: Any, maxprocs: int, info_handle: int, root: int, comm: int, /) -> int:
@@ -256,7 +259,8 @@ def mpi_comm_disconnect(comm: int, /) -> int:
     return state.code
 
 
-# --- shared memory -----------------------------------------------------------------------------------------------------------
+# --- shared memory
+# -----------------------------------------------------------------------------------------------------------
 
 
 def mpi_win_allocate_shared(size: int, disp_unit: int, info_handle: int, comm: int, /) -> tuple[int, int]:

@@ -1,7 +1,7 @@
 """pyMPI's interface (version 2): ``import mpi`` in scripts that were run by the ``pyMPI`` interpreter.
 
-Every operation is a method of a communicator (`communicators.Communicator`), and the methods of ``mpi.WORLD`` are functions of this
-module: ``mpi.send`` is ``mpi.WORLD.send``. Messages are any Python objects; results are returned::
+Every operation is a method of a communicator (`communicators.Communicator`), and the methods of ``mpi.WORLD`` are
+functions of this module: ``mpi.send`` is ``mpi.WORLD.send``. Messages are any Python objects; results are returned::
 
     import mpi
 
@@ -15,26 +15,28 @@ Scripts run under any Python: ``limosa run -n 4 script.py``. MPI starts at the i
 
 Differs from upstream on purpose:
 
-===================================== ============================================== ============================================
-what                                  pyMPI                                          here
-===================================== ============================================== ============================================
-keywords of ``bcast``                 dropped: ``root=1`` meant 0                    honoured
-``testall``                           always ``[]``                                  all statuses once all requests are done
-error in a function given to          returned as if it were the value, or None      raised on every rank
+===================================== ========================================= ========================================
+what                                  pyMPI                                     here
+===================================== ========================================= ========================================
+keywords of ``bcast``                 dropped: ``root=1`` meant 0               honoured
+``testall``                           always ``[]``                             all statuses once all requests are done
+error in a function given to          returned as if it were the value, or None raised on every rank
 ``allreduce``, ``scan``
-collectives                           on the script's communicator, could be         apart from messages
+collectives                           on the script's communicator, could be    apart from messages
                                       caught by ``recv`` with wildcards
-``waitany``                           polls                                          sleeps
-too short sequence in ``gather``      an error on one rank, the others wait          an error on that rank and on the root;
-                                                                                     everywhere in ``allgather``
-``MAX``, ``MIN``, ``LAND`` ... of     an error, or the wrong array                   element by element
+``waitany``                           polls                                     sleeps
+too short sequence in ``gather``      an error on one rank, the others wait     an error on that rank and on the root;
+                                                                                everywhere in ``allgather``
+``MAX``, ``MIN``, ``LAND`` ... of     an error, or the wrong array              element by element
 arrays
-uncaught exception on one rank        the others wait                                ends the job
-rank ``PROC_NULL`` (from ``shift``)   not handled                                    sends nothing, receives None
-``mpi.configuration``                 how pyMPI was built                            the version; the rest is None
-``-color=N``                          option of the interpreter                      argument of the script, left in ``sys.argv``
-``map``, ``mapserver``, ``mapstats``  NotImplementedError                            the same; not part of ``from mpi import *``
-===================================== ============================================== ============================================
+uncaught exception on one rank        the others wait                           ends the job
+rank ``PROC_NULL`` (from ``shift``)   not handled                               sends nothing, receives None
+``mpi.configuration``                 how pyMPI was built                       the version; the rest is None
+``-color=N``                          option of the interpreter                 argument of the script, left in
+                                                                                ``sys.argv``
+``map``, ``mapserver``, ``mapstats``  NotImplementedError                       the same; not part of ``from mpi import
+                                                                                *``
+===================================== ========================================= ========================================
 """
 
 from __future__ import annotations

@@ -19,7 +19,9 @@ __all__ = ["CartesianCommunicator", "Communicator", "close_all"]
 
 _FINALIZED = "MPI not ready or already finalized"
 
-_all: weakref.WeakValueDictionary[int, Communicator] = weakref.WeakValueDictionary()  # by identity: several may be equal
+_all: weakref.WeakValueDictionary[int, Communicator] = (
+    weakref.WeakValueDictionary()
+)  # by identity: several may be equal
 _ABSENT: Any = object()
 
 
@@ -55,7 +57,10 @@ class Communicator:
         self._handle = comm.handle
         self._watch = MPI.Wtime()
         if comm == MPI.COMM_NULL:
-            self._comm = cast(MPI.Intracomm, AbsentCommunicator("this is the null communicator: it has no members and cannot communicate"))
+            self._comm = cast(
+                MPI.Intracomm,
+                AbsentCommunicator("this is the null communicator: it has no members and cannot communicate"),
+            )
             self.rank, self.size = MPI.UNDEFINED, 0
             return
         self._comm = cast(MPI.Intracomm, comm)
@@ -68,7 +73,8 @@ class Communicator:
         """Number of processes, under its older name."""
         return self.size
 
-    # --- messages -------------------------------------------------------------------------------------------------------
+    # --- messages
+    # -------------------------------------------------------------------------------------------------------
 
     def send(self, message: Any, destination: int, tag: int = 0) -> None:
         """Send any object that can be pickled."""
@@ -124,7 +130,8 @@ class Communicator:
         with translated():
             return requests.receive(self._comm, source, tag, self.world_rank)
 
-    # --- collectives ----------------------------------------------------------------------------------------------------
+    # --- collectives
+    # ----------------------------------------------------------------------------------------------------
 
     def barrier(self) -> None:
         """Wait until every process has called this."""
@@ -236,7 +243,8 @@ class Communicator:
         if not 0 <= root < self.size:
             raise ValueError(f"invalid root {root}: ranks of this communicator are 0 to {self.size - 1}")
 
-    # --- communicators --------------------------------------------------------------------------------------------------
+    # --- communicators
+    # --------------------------------------------------------------------------------------------------
 
     def comm_create(self, group: Any) -> Communicator | None:
         """Make a communicator of some ranks; collective over this one.
@@ -313,7 +321,8 @@ class Communicator:
         self._comm.Abort(errorcode)
         raise SystemExit(errorcode)
 
-    # --- time and output ------------------------------------------------------------------------------------------------
+    # --- time and output
+    # ------------------------------------------------------------------------------------------------
 
     def time(self) -> float:
         """Time in seconds."""
@@ -340,8 +349,8 @@ class Communicator:
         Parameters
         ----------
         stdout, stderr : str or None
-            Rank 3 writes to the file ``NAME.out.3`` (``NAME.err.3``); ``/dev/null`` drops the text; None: to the terminal again.
-            With neither, what is waiting is shown in the order of ranks.
+            Rank 3 writes to the file ``NAME.out.3`` (``NAME.err.3``); ``/dev/null`` drops the text; None: to the
+            terminal again. With neither, what is waiting is shown in the order of ranks.
         """
         output.flush()
         if stdout is _ABSENT and stderr is _ABSENT:
@@ -371,7 +380,8 @@ class Communicator:
 
     mapserver = mapstats = map
 
-    # --- a sequence of ranks ---------------------------------------------------------------------------------------------
+    # --- a sequence of ranks
+    # ---------------------------------------------------------------------------------------------
 
     def __len__(self) -> int:
         return self.size
@@ -478,7 +488,7 @@ def _world_ranks(comm: MPI.Comm) -> Callable[[int], int]:
 
 
 def _part(message: Any, count: int | None) -> Any:
-    """The first items of a sequence, or the exception that says why there are none; sent to all, so that nobody waits in vain."""
+    """The first items of a sequence, or the exception that says why there are none; all get it, so nobody waits."""
     if not (hasattr(message, "__len__") and hasattr(message, "__getitem__")) or isinstance(message, dict):
         return ValueError(f"the message to gather is not a sequence but {type(message).__name__}: wrap it as [message]")
     if count is None:

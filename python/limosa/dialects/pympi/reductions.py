@@ -1,13 +1,14 @@
 """Reductions of any objects, with MPI's operations or any function of two arguments.
 
-Ranks first tell each other what they have in one small collective of `wire.BLOCK` bytes per rank; what fits travels in it. Then every rank
-knows what all will do:
+Ranks first tell each other what they have in one small collective of `wire.BLOCK` bytes per rank; what fits travels in
+it. Then every rank knows what all will do:
 
 - small objects and one of MPI's operations: each rank folds the values by itself, from rank 0 upwards;
 - large arrays of one form, and an operation that MPI has for their elements: MPI reduces them;
 - anything else: the values are collected whole, and folded.
 
-A function of the script is called on the root only, as pyMPI did, and what it raises is raised on every rank that waits for a result.
+A function of the script is called on the root only, as pyMPI did, and what it raises is raised on every rank that waits
+for a result.
 """
 
 from __future__ import annotations
@@ -57,7 +58,8 @@ _FUNCTIONS: list[tuple[MPI.Op, Function, str]] = [
     (MPI.MINLOC, lambda left, right: right if right[0] < left[0] else left, ""),
 ]
 
-#: From the number a script uses for an operation to the operation, its function, and the array elements for which MPI does it.
+#: From the number a script uses for an operation to the operation, its function, and the array elements for which MPI
+#: does it.
 OPERATIONS = {op.handle: (op, function, elements) for op, function, elements in _FUNCTIONS}
 
 _PAIRS = {
@@ -77,7 +79,9 @@ def _looked_up(operation: Any) -> tuple[MPI.Op | None, Function, str]:
         operation = operation.handle
     if isinstance(operation, int):
         if operation not in OPERATIONS:
-            raise ValueError(f"invalid or unsupported operation {operation}; use mpi.SUM, mpi.MAX ... or a function of two arguments")
+            raise ValueError(
+                f"invalid or unsupported operation {operation}; use mpi.SUM, mpi.MAX ... or a function of two arguments"
+            )
         return OPERATIONS[operation]
     if not callable(operation):
         raise TypeError("invalid reduction operator: use mpi.SUM, mpi.MAX ... or a function of two arguments")
@@ -111,7 +115,9 @@ def _folded(function: Function, values: Sequence[Any], ground: Any) -> Any:
     return fold(function, values) if ground is None else fold(function, values, ground)
 
 
-def _reduced(comm: MPI.Intracomm, rank: int, message: Any, operation: Any, root: int, ground: Any, kind: type | None, how: str) -> Any:
+def _reduced(
+    comm: MPI.Intracomm, rank: int, message: Any, operation: Any, root: int, ground: Any, kind: type | None, how: str
+) -> Any:
     op, function, elements = _looked_up(operation)
     if op is None:
         return _by_function(comm, message, function, root, ground, how)
@@ -169,16 +175,22 @@ def _by_function(comm: MPI.Intracomm, message: Any, function: Function, root: in
     return result
 
 
-def reduce(comm: MPI.Intracomm, rank: int, message: Any, operation: Any, root: int, ground: Any, kind: type | None) -> Any:
+def reduce(
+    comm: MPI.Intracomm, rank: int, message: Any, operation: Any, root: int, ground: Any, kind: type | None
+) -> Any:
     """Result on the root, None elsewhere."""
     return _reduced(comm, rank, message, operation, root, ground, kind, "reduce")
 
 
-def allreduce(comm: MPI.Intracomm, rank: int, message: Any, operation: Any, root: int, ground: Any, kind: type | None) -> Any:
+def allreduce(
+    comm: MPI.Intracomm, rank: int, message: Any, operation: Any, root: int, ground: Any, kind: type | None
+) -> Any:
     """Result everywhere."""
     return _reduced(comm, rank, message, operation, root, ground, kind, "allreduce")
 
 
-def scan(comm: MPI.Intracomm, rank: int, message: Any, operation: Any, root: int, ground: Any, kind: type | None) -> Any:
+def scan(
+    comm: MPI.Intracomm, rank: int, message: Any, operation: Any, root: int, ground: Any, kind: type | None
+) -> Any:
     """Result of the ranks up to one's own."""
     return _reduced(comm, rank, message, operation, root, ground, kind, "scan")

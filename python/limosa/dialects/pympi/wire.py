@@ -1,9 +1,9 @@
 """How a Python object travels: what pyMPI's messages look like on this side.
 
-- Every message of the script is one MPI message of at most `LIMIT` bytes on the script's own communicator and tag. A receive
-  needs no probe and can be posted ahead whatever comes.
-- What does not fit is announced there and follows on a communicator of its own, under a number that the announcement gives.
-  A receive with wildcards can never catch it, and receives may finish in any order.
+- Every message of the script is one MPI message of at most `LIMIT` bytes on the script's own communicator and tag. A
+  receive needs no probe and can be posted ahead whatever comes.
+- What does not fit is announced there and follows on a communicator of its own, under a number that the announcement
+  gives. A receive with wildcards can never catch it, and receives may finish in any order.
 - Plain numeric arrays travel as their bytes, everything else pickled.
 
 ========  =================================================================================
@@ -153,7 +153,7 @@ def unpack_whole(blocks: bytearray) -> list[Any]:
     """Make the objects from messages in consecutive blocks, on none of which something follows."""
     view = memoryview(blocks)
     return [
-        pickle.loads(view[start:]) if blocks[start] == PICKLE else _array(view[start:])  # noqa: S301 - pyMPI's messages are pickles
+        pickle.loads(view[start:]) if blocks[start] == PICKLE else _array(view[start:])  # noqa: S301
         for start in range(0, len(blocks), BLOCK)
     ]
 
@@ -180,7 +180,9 @@ def unpack(first: bytearray | memoryview, fetch: Callable[[Any, int], object]) -
     return message if finish is None else finish()
 
 
-def unpack_later(first: bytearray | memoryview, fetch: Callable[[Any, int], object]) -> tuple[Any, Callable[[], Any] | None]:
+def unpack_later(
+    first: bytearray | memoryview, fetch: Callable[[Any, int], object]
+) -> tuple[Any, Callable[[], Any] | None]:
     """Make the object from a message in two steps, so that `fetch` may only begin to fill the buffer.
 
     Returns

@@ -97,5 +97,6 @@ def check_operation(op: object) -> MPI.Op:
         return OPERATIONS[op]  # type: ignore[index]
     except (KeyError, TypeError):
         raise RuntimeError(
-            f"pypar: operation {op!r} is unknown or not implemented; there are MAX MIN SUM PROD LAND BAND LOR BOR LXOR BXOR"
+            f"pypar: operation {op!r} is unknown or not implemented; there are MAX MIN SUM PROD LAND BAND LOR BOR LXOR "
+            "BXOR"
         ) from None

@@ -38,7 +38,8 @@ __all__ = [
     "scatter_string",
 ]
 
-# --- pypar's functions in C --------------------------------------------------------------------------------------------
+# --- pypar's functions in C
+# --------------------------------------------------------------------------------------------
 
 
 def broadcast_array(buffer: Array, root: int) -> None:
@@ -55,7 +56,8 @@ def broadcast_string(buffer: bytearray, root: int) -> None:
     """Broadcast bytes in place; the bytearray is equally long on every rank."""
     if not isinstance(buffer, bytearray):
         raise TypeError(
-            f"pypar: broadcast_string fills its buffer, so it must be a bytearray, not {type(buffer).__name__}; use broadcast()"
+            f"pypar: broadcast_string fills its buffer, so it must be a bytearray, not {type(buffer).__name__}; use "
+            "broadcast()"
         )
     comm.Bcast(buffer, root)
 
@@ -81,7 +83,9 @@ def gather_array(x: Array, buffer: Array, root: int) -> None:
         comm.Gather(contiguous(x), None, root)
         return
     if buffer.size != x.size * number_of_ranks:
-        raise RuntimeError(f"pypar: gather of {x.size} elements from {number_of_ranks} ranks does not fill a buffer of {buffer.size}")
+        raise RuntimeError(
+            f"pypar: gather of {x.size} elements from {number_of_ranks} ranks does not fill a buffer of {buffer.size}"
+        )
     into = contiguous(buffer)
     comm.Gather(contiguous(x), into, root)
     if into is not buffer:
@@ -96,7 +100,9 @@ def reduce_array(x: Any, buffer: Array, op: int, root: int) -> None:
         comm.Reduce(contiguous(x), None, operation, root)
         return
     if buffer.size != x.size:
-        raise RuntimeError(f"pypar: reduce of {x.size} elements into a buffer of {buffer.size}; they must be equally long")
+        raise RuntimeError(
+            f"pypar: reduce of {x.size} elements into a buffer of {buffer.size}; they must be equally long"
+        )
     into = contiguous(buffer)
     comm.Reduce(MPI.IN_PLACE if x is buffer else contiguous(x), into, operation, root)
     if into is not buffer:
@@ -115,7 +121,8 @@ def gather_string(x: str | bytes | bytearray, buffer: bytearray, root: int) -> N
         buffer[:] = to_bytes(joined)
 
 
-# --- the functions that scripts call -----------------------------------------------------------------------------------
+# --- the functions that scripts call
+# -----------------------------------------------------------------------------------
 
 
 def broadcast(buffer: Any, root: int = 0, vanilla: object = False, bypass: bool = False) -> Any:
@@ -311,17 +318,23 @@ def reduce(x: Any, op: int, root: int = 0, buffer: Any = None, vanilla: object =
 def _unsupported(call: str, x: object) -> TypeError:
     kinds = "arrays of numbers" if call == "reduce" else "arrays of numbers and strings"
     what = f"an array of {x.dtype}" if isinstance(x, np.ndarray) and x.dtype not in NUMBER_TYPES else type(x).__name__
-    return TypeError(f"pypar: {call} works with {kinds} only, not with {what}; make it a numpy.array, or use send, receive and broadcast")
+    return TypeError(
+        f"pypar: {call} works with {kinds} only, not with {what}; make it a numpy.array, or use send, receive and "
+        "broadcast"
+    )
 
 
 def _check_same_type(call: str, x: Array, buffer: Any) -> None:
     if not isinstance(buffer, np.ndarray):
         raise AssertionError(f"pypar: the buffer of {call} must be an array, not {type(buffer).__name__}")
     if x.dtype != buffer.dtype:
-        raise AssertionError(f"pypar: the array and the buffer of {call} must have the same type; they have {x.dtype} and {buffer.dtype}")
+        raise AssertionError(
+            f"pypar: the array and the buffer of {call} must have the same type; they have {x.dtype} and {buffer.dtype}"
+        )
 
 
-# --- names of pypar 1.9 ----------------------------------------------------------------------------------------------------
+# --- names of pypar 1.9
+# ----------------------------------------------------------------------------------------------------
 
 
 def bcast(buffer: Any, root: int = 0, vanilla: object = False) -> Any:

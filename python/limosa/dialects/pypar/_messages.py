@@ -103,7 +103,8 @@ def _status_tuple(status: MPI.Status, dtype: np.dtype[Any] | None = None, nbytes
     return status.source, status.tag, status.error, nbytes // size, size
 
 
-# --- raw messages: pypar's functions in C ------------------------------------------------------------------------------
+# --- raw messages: pypar's functions in C
+# ------------------------------------------------------------------------------
 
 
 def send_array(x: Any, destination: int, tag: int) -> None:
@@ -145,7 +146,10 @@ def bsend_string(x: str | bytes | bytearray, destination: int, tag: int) -> None
 def receive_string(buffer: bytearray, source: int, tag: int) -> StatusTuple:
     """Receive bytes into a bytearray (Python's strings cannot be changed); give (source, tag, error, length, size)."""
     if not isinstance(buffer, bytearray):
-        raise TypeError(f"pypar: receive_string fills its buffer, so it must be a bytearray, not {type(buffer).__name__}; or use receive()")
+        raise TypeError(
+            f"pypar: receive_string fills its buffer, so it must be a bytearray, not {type(buffer).__name__}; or use "
+            "receive()"
+        )
     status = MPI.Status()
     comm.Recv(buffer, source, tag, status)
     return _status_tuple(status)
@@ -158,10 +162,18 @@ def _receive_bytes(source: int, tag: int, status: MPI.Status) -> bytearray:
     return received
 
 
-# --- send and receive --------------------------------------------------------------------------------------------------
+# --- send and receive
+# --------------------------------------------------------------------------------------------------
 
 
-def send(x: Any, destination: int, use_buffer: bool = False, vanilla: object = False, tag: int = default_tag, bypass: bool = False) -> None:
+def send(
+    x: Any,
+    destination: int,
+    use_buffer: bool = False,
+    vanilla: object = False,
+    tag: int = default_tag,
+    bypass: bool = False,
+) -> None:
     """Send x to another rank.
 
     Parameters
@@ -200,7 +212,12 @@ def send(x: Any, destination: int, use_buffer: bool = False, vanilla: object = F
 
 
 def receive(
-    source: int, buffer: Any = None, vanilla: object = False, tag: int = default_tag, return_status: bool = False, bypass: bool = False
+    source: int,
+    buffer: Any = None,
+    vanilla: object = False,
+    tag: int = default_tag,
+    return_status: bool = False,
+    bypass: bool = False,
 ) -> Any:
     """Receive what another rank sends.
 
@@ -209,7 +226,8 @@ def receive(
     source
         Rank of the sender, or `any_source`.
     buffer
-        Something of the kind that will come, for a sender that says ``use_buffer=True``. An array or bytearray is filled.
+        Something of the kind that will come, for a sender that says ``use_buffer=True``. An array or bytearray is
+        filled.
     vanilla
         With `buffer`: what comes is pickled, whatever `buffer` is.
     tag
@@ -263,7 +281,9 @@ def _receive_described(source: int, tag: int, status: MPI.Status) -> tuple[Any, 
     try:
         arrival = channel.receive(source, tag, status)
     except WrongFormError:
-        raise _wrong_form(status, "without a description", "receive it with buffer=, or send it without use_buffer and bypass") from None
+        raise _wrong_form(
+            status, "without a description", "receive it with buffer=, or send it without use_buffer and bypass"
+        ) from None
     return arrival.value, (arrival.description.dtype, arrival.description.nbytes)
 
 
@@ -295,7 +315,8 @@ def _wrong_form(status: MPI.Status, how: str, cure: str) -> RuntimeError:
     return RuntimeError(f"pypar: the message from rank {status.source} with tag {status.tag} was sent {how}: {cure}")
 
 
-# --- control information, for scripts that make their own protocols ------------------------------------------------------
+# --- control information, for scripts that make their own protocols
+# ------------------------------------------------------
 
 
 def create_control_info(x: Any, vanilla: object = 0, return_object: bool = False) -> Any:
@@ -314,7 +335,9 @@ def send_control_info(control_info: ControlInfo, destination: int) -> None:
     """Send control information as a string on `control_tag`."""
     text = control_sep.join(map(str, control_info))
     if len(text) > control_data_max_size:
-        raise ValueError(f"pypar: control information of {len(text)} characters exceeds the maximum of {control_data_max_size}")
+        raise ValueError(
+            f"pypar: control information of {len(text)} characters exceeds the maximum of {control_data_max_size}"
+        )
     send_string(text, destination, control_tag)
 
 
@@ -327,7 +350,8 @@ def receive_control_info(source: int, return_source: bool = False) -> Any:
     return (info, status[0]) if return_source else info
 
 
-# --- buffered sends --------------------------------------------------------------------------------------------------------
+# --- buffered sends
+# --------------------------------------------------------------------------------------------------------
 
 
 class _Attached:
@@ -338,7 +362,12 @@ class _Attached:
 
 
 def bsend(
-    x: Any, destination: int, use_buffer: bool = False, vanilla: object = False, tag: int = default_tag, bypass: bool = False
+    x: Any,
+    destination: int,
+    use_buffer: bool = False,
+    vanilla: object = False,
+    tag: int = default_tag,
+    bypass: bool = False,
 ) -> None:
     """As `send`, but the payload is copied to the attached buffer and the call returns at once.
 
@@ -427,7 +456,8 @@ mpi_alloc, mpi_attach, mpi_detach, mpi_dealloc = alloc, attach, detach, dealloc
 mpi_alloc_and_attach, mpi_detach_and_dealloc = alloc_and_attach, detach_and_dealloc
 
 
-# --- names of pypar 1.9 ----------------------------------------------------------------------------------------------------
+# --- names of pypar 1.9
+# ----------------------------------------------------------------------------------------------------
 
 
 def raw_send(x: Any, destination: int, tag: int = default_tag, vanilla: object = 0) -> None:
@@ -435,6 +465,8 @@ def raw_send(x: Any, destination: int, tag: int = default_tag, vanilla: object =
     send(x, destination, use_buffer=True, vanilla=vanilla, tag=tag)
 
 
-def raw_receive(x: Any, source: int = any_source, tag: int = default_tag, vanilla: object = 0, return_status: bool = False) -> Any:
+def raw_receive(
+    x: Any, source: int = any_source, tag: int = default_tag, vanilla: object = 0, return_status: bool = False
+) -> Any:
     """As in pypar 1.9: `receive` with ``buffer=x``."""
     return receive(source, buffer=x, vanilla=vanilla, tag=tag, return_status=return_status)

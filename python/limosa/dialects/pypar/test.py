@@ -13,8 +13,9 @@
     if __name__ == "__main__":
         main()
 
-Run such a file with plain Python (or pytest): each test method is then run by a job of its own, and fails with the job's output.
-Within a job (``limosa run -n 4 python file.py``) the methods run as they are. As upstream, except that neither tblib nor six is needed.
+Run such a file with plain Python (or pytest): each test method is then run by a job of its own, and fails with the
+job's output. Within a job (``limosa run -n 4 python file.py``) the methods run as they are. As upstream, except that
+neither tblib nor six is needed.
 """
 
 import functools
@@ -40,7 +41,9 @@ def _launcher() -> str:
     beside = str(Path(sys.executable).parent)
     found = shutil.which(MPI_CMD, path=beside) or shutil.which(MPI_CMD)
     if found is None:
-        raise RuntimeError(f"pypar.test: {MPI_CMD} was not found; install Limosa into this environment, or set pypar.test.MPI_CMD")
+        raise RuntimeError(
+            f"pypar.test: {MPI_CMD} was not found; install Limosa into this environment, or set pypar.test.MPI_CMD"
+        )
     return found
 
 
@@ -52,8 +55,12 @@ def _in_job(cls: type, name: str, method: Callable[..., Any], ncpus: int) -> Cal
         script = str(Path(inspect.getsourcefile(method) or "").resolve())
         command = [_launcher(), "-n", str(ncpus), sys.executable, script, f"{cls.__qualname__}.{name}"]
         # The job is a new one, whatever this process is a part of.
-        env = {key: value for key, value in os.environ.items() if not key.startswith(("PMI", "LIMOSA_JOB"))} | {_IN_JOB: "1"}
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", env=env)
+        env = {key: value for key, value in os.environ.items() if not key.startswith(("PMI", "LIMOSA_JOB"))} | {
+            _IN_JOB: "1"
+        }
+        done = subprocess.run(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", env=env
+        )
         if done.returncode != 0:
             self.fail(f"on {ncpus} ranks (exit code {done.returncode}):\n{done.stdout}")
 

@@ -1,1 +1,4 @@
-"""Parts of ScientificPython that parallel programs use: ``Scientific.MPI``, ``Scientific.BSP``, and ``Scientific.N`` for their arrays."""
+"""Parts of ScientificPython that parallel programs use.
+
+They are ``Scientific.MPI``, ``Scientific.BSP``, and ``Scientific.N`` for their arrays.
+"""

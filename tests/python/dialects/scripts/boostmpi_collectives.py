@@ -46,7 +46,9 @@ def check(comm):
             assert mpi.broadcast(comm, mine if rank == root else None, root) == values[root]
             assert mpi.scatter(comm, values if rank == root else None, root) == mine
             assert mpi.scatter(comm, iter([*values, "one more"]) if rank == root else None, root) == mine
-        assert list(mpi.all_to_all(comm, (kind(p + rank) for p in range(size)))) == [kind(p + rank) for p in range(size)]
+        assert list(mpi.all_to_all(comm, (kind(p + rank) for p in range(size)))) == [
+            kind(p + rank) for p in range(size)
+        ]
         folded = [values[0]]
         for value in values[1:]:
             folded.append(folded[-1] + value)  # for strings and lists the order matters
@@ -74,11 +76,20 @@ assert bool(alone) == (world.rank == 0)
 world.barrier()
 
 # Without a communicator it is the world: by keywords, and also as the manual writes it.
-assert mpi.all_reduce(value=1, op=operator.add) == mpi.all_reduce(1, operator.add) == mpi.all_reduce(1, op=operator.add) == world.size
+assert (
+    mpi.all_reduce(value=1, op=operator.add)
+    == mpi.all_reduce(1, operator.add)
+    == mpi.all_reduce(1, op=operator.add)
+    == world.size
+)
 assert mpi.broadcast(value=mpi.rank, root=0) == mpi.broadcast(mpi.rank, 0) == mpi.broadcast(mpi.rank, root=0) == 0
 assert mpi.all_gather(value=None) == mpi.all_gather() == (None,) * world.size
-assert mpi.gather(mpi.rank, 0) == mpi.gather(value=mpi.rank, root=0) == (tuple(range(mpi.size)) if mpi.rank == 0 else None)
-assert mpi.scan(1, operator.add) == mpi.rank + 1 and mpi.reduce(1, operator.add, 0) == (mpi.size if mpi.rank == 0 else None)
+assert (
+    mpi.gather(mpi.rank, 0) == mpi.gather(value=mpi.rank, root=0) == (tuple(range(mpi.size)) if mpi.rank == 0 else None)
+)
+assert mpi.scan(1, operator.add) == mpi.rank + 1 and mpi.reduce(1, operator.add, 0) == (
+    mpi.size if mpi.rank == 0 else None
+)
 for wrong, words in [
     (lambda: mpi.all_reduce(1), "needs op"),
     (lambda: mpi.broadcast(mpi.world, 1), "needs root"),

@@ -24,12 +24,17 @@ def raises(kind, words, function, *args, **kwargs):
     raise AssertionError("no %s" % kind.__name__)
 
 
-# --- one at a time -----------------------------------------------------------------------------------------------------
+# --- one at a time ----------------------------------------------------------------------------------------------------
 
 for tag, value in enumerate(values):
     sending, receiving = world.isend(following, tag, value), world.irecv(previous, tag)
     received, status = receiving.wait()
-    assert same(received, value) and (status.source, status.tag, status.error, status.cancelled) == (previous, tag, 0, False)
+    assert same(received, value) and (status.source, status.tag, status.error, status.cancelled) == (
+        previous,
+        tag,
+        0,
+        False,
+    )
     assert isinstance(sending.wait(), boostmpi.Status)
     assert same(receiving.wait()[0], value), "what is done stays done"
 
@@ -43,7 +48,7 @@ while (result := receiving.test()) is None:
 assert result[0] == values[5] and result[1].source == previous
 sending.wait()
 
-# --- several of the same tag, in order; long ones with blocking sends on both sides --------------------------------------
+# --- several of the same tag, in order; long ones with blocking sends on both sides -----------------------------------
 
 receives = [world.irecv(previous, 5) for _ in values]
 for value in values:
@@ -74,7 +79,7 @@ array[:] = -1  # what is sent is the value of the call
 assert numpy.all(receiving.wait()[0] == previous)
 sending.wait()
 
-# --- lists of requests -------------------------------------------------------------------------------------------------
+# --- lists of requests ------------------------------------------------------------------------------------------------
 
 
 def exchange():
@@ -120,7 +125,7 @@ assert len(found) == 2 * len(values)
 raises(ValueError, "empty request vector", boostmpi.wait_any, RequestList())
 raises(NotImplementedError, "not comparable", lambda: None in RequestList())
 
-# --- probes, wildcards, statuses ---------------------------------------------------------------------------------------
+# --- probes, wildcards, statuses --------------------------------------------------------------------------------------
 
 world.barrier()
 assert world.iprobe(any_source, 99) is None
@@ -137,7 +142,7 @@ elif rank == 1:
     assert value == "tag 3" and (status.source, status.tag) == (0, 3)
     assert world.recv(return_status=True)[0] is None
 
-# --- skeleton and content ----------------------------------------------------------------------------------------------
+# --- skeleton and content ---------------------------------------------------------------------------------------------
 
 if rank == 0:
     a = numpy.arange(6.0).reshape(2, 3)
@@ -167,7 +172,7 @@ else:
 error = raises(boostmpi.ObjectWithoutSkeletonError, "has no skeleton", skeleton, {"a": 1})
 assert error.object == {"a": 1}
 
-# --- errors, and the rest ----------------------------------------------------------------------------------------------
+# --- errors, and the rest ---------------------------------------------------------------------------------------------
 
 error = raises(boostmpi.Error, "(code ", world.send, size, 0, 1)
 assert error.routine == "MPI_Send" and error.result_code > 0 and error.what.startswith("MPI_Send: ")

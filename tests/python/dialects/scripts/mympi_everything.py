@@ -56,7 +56,11 @@ if n > 1:
     if r == 0:
         mpi_send([1, 2, 3], 3, MPI_INT, 1, 9, W)
     if r == 1:
-        assert mpi_probe(MPI_ANY_SOURCE, MPI_ANY_TAG, W) == 0 and list(mpi_status())[:2] == [0, 9] and mpi_get_count(MPI_INT) == 3
+        assert (
+            mpi_probe(MPI_ANY_SOURCE, MPI_ANY_TAG, W) == 0
+            and list(mpi_status())[:2] == [0, 9]
+            and mpi_get_count(MPI_INT) == 3
+        )
         assert mpi_iprobe(0, 9, W) == 1 and mpi_iprobe(0, 8, W) == 0
         assert list(mpi_recv(mpi_get_count(MPI_INT), MPI_INT, 0, 9, W)) == [1, 2, 3]
 assert mpi_send([1], 1, MPI_INT, MPI_PROC_NULL, 0, W) == 0 and list(mpi_recv(2, MPI_INT, MPI_PROC_NULL, 0, W)) == [0, 0]
@@ -98,7 +102,11 @@ assert mpi_group_rank(group) == (0 if r == n - 1 else MPI_UNDEFINED) and mpi_gro
 last = mpi_comm_create(W, group)
 assert (last == MPI_COMM_NULL) == (r != n - 1)
 twin = mpi_comm_dup(W)
-assert twin != W and mpi_comm_rank(twin) == r and mpi_comm_size(mpi_comm_split_type(W, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL)) == n
+assert (
+    twin != W
+    and mpi_comm_rank(twin) == r
+    and mpi_comm_size(mpi_comm_split_type(W, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL)) == n
+)
 assert mpi_attr_get(W, MPI_TAG_UB) >= 32767 and mpi_wtime() > 0 < mpi_wtick() and mpi_get_processor_name()
 assert mpi_comm_get_parent() == MPI_COMM_NULL and len(mpi_array_of_errcodes()) == 0
 assert list(mpi_start(2, "program argument")) == [r, n]
@@ -116,9 +124,15 @@ assert "5 elements" in raises(mpi.error, mpi_send, [1], 5, MPI_INT, 0, 0, W)
 assert "data type" in raises(mpi.error, mpi_recv, 1, 12345, 0, 0, W) and "operation" in raises(
     mpi.error, mpi_reduce, 1, 1, MPI_INT, 999, 0, W
 )
-assert "communicator" in raises(mpi.error, mpi_comm_rank, 99999) and "bytes" in raises(mpi.error, mpi_send, b"abc", 1, MPI_INT, 0, 0, W)
+assert "communicator" in raises(mpi.error, mpi_comm_rank, 99999) and "bytes" in raises(
+    mpi.error, mpi_send, b"abc", 1, MPI_INT, 0, 0, W
+)
 raises(mpi.error, mpi_comm_set_errhandler, W, 7), raises(mpi.error, mpi_attr_get, W, MPI_UNIVERSE_SIZE + 1000)
-assert "2 entries" in raises(mpi.error, mpi_alltoallv, [1], [1, 1][:2], [0, 0], MPI_INT, [1, 1], [0, 0], MPI_INT, W) if n > 2 else True
+assert (
+    "2 entries" in raises(mpi.error, mpi_alltoallv, [1], [1, 1][:2], [0, 0], MPI_INT, [1, 1], [0, 0], MPI_INT, W)
+    if n > 2
+    else True
+)
 print("processor %d of %d is content" % (r, n))
 mpi_finalize()
 assert "mpi_finalize" in raises(mpi.error, mpi_barrier, W)

@@ -1,4 +1,7 @@
-"""What the wave and conjugate gradient programs of pyMPI, MYMPI and Scientific.MPI compute; each brings its own communication."""
+"""What the wave and conjugate gradient programs of pyMPI, MYMPI and Scientific.MPI compute.
+
+Each brings its own communication.
+"""
 
 import numpy as np
 
@@ -43,7 +46,8 @@ def mirror(u):
 def conjugate_gradients(first, last, exchange, total):
     """Solve Poisson's equation in rows `first` to `last` of a square mesh.
 
-    `exchange(padded)` fills the rows padded[0] and padded[-1]; `total(x)` sums a number over the processes. Gives the number of steps.
+    `exchange(padded)` fills the rows padded[0] and padded[-1]; `total(x)` sums a number over the processes. Gives the
+    number of steps.
     """
 
     def inner(x, y):

@@ -30,7 +30,12 @@ def same(a, b):
 
 
 # --- what there is
-assert mpi.procs == n == mpi.WORLD.size == mpi.comm_size() and mpi.comm_rank() == r and mpi.initialized() and not mpi.finalized()
+assert (
+    mpi.procs == n == mpi.WORLD.size == mpi.comm_size()
+    and mpi.comm_rank() == r
+    and mpi.initialized()
+    and not mpi.finalized()
+)
 assert isinstance(mpi.name, str) and mpi.COLOR == 3 and isinstance(mpi.SUM, int) and mpi.persistent
 assert mpi.configuration.PYMPI_MAJOR == "2" and not mpi.COMM_NULL and mpi.COMM_WORLD
 t, w = mpi.stopwatch(), mpi.wtime()
@@ -61,14 +66,20 @@ things += [
 for thing in things:
     got, status = mpi.sendrecv(thing, right, left, 4)
     assert same(got, thing.copy() if isinstance(thing, np.ndarray) else thing), (got, thing)
-    assert (status.source, status.tag, status.error) == (left, 4, 0) == tuple(status) and len(status) == 3 and status[1] == 4
+    assert (
+        (status.source, status.tag, status.error) == (left, 4, 0) == tuple(status)
+        and len(status) == 3
+        and status[1] == 4
+    )
     assert repr(status).startswith("<MPI_Status")
     pending = mpi.irecv(left, 5)
     sent = mpi.isend(thing, right, 5)
     assert pending.wait().tag == 5 and same(pending.message, got) and sent.message is thing
     assert pending.test[0] and pending.test()[0] and pending.ready and pending.status.source == left and sent.wait()
     assert not pending.test_cancelled
-    assert same(mpi.bcast(thing if r == n - 1 else None, root=n - 1), got) and same(mpi.bcast(thing) if r == 0 else mpi.bcast(), got)
+    assert same(mpi.bcast(thing if r == n - 1 else None, root=n - 1), got) and same(
+        mpi.bcast(thing) if r == 0 else mpi.bcast(), got
+    )
 assert mpi.bcast(big, 0) is big or r
 
 # --- several requests; large and small messages may finish in any order
@@ -100,11 +111,17 @@ mpi.barrier()
 # --- cut and join
 items = list(range(2 * n + 1))
 parts = [items[:3]] + [items[2 * i + 1 : 2 * i + 3] for i in range(1, n)]
-assert mpi.scatter(items) == parts[r] and mpi.scatter(tuple(items), n - 1) == tuple(parts[r]) and mpi.scatter("x" * n) == "x"
+assert (
+    mpi.scatter(items) == parts[r]
+    and mpi.scatter(tuple(items), n - 1) == tuple(parts[r])
+    and mpi.scatter("x" * n) == "x"
+)
 assert mpi.scatter(42) is None and same(mpi.scatter(np.array(items)), np.array(parts[r])) and mpi.scatter([]) == []
 assert mpi.gather([r]) == (list(range(n)) if r == 0 else None)
 assert mpi.gather("ab", root=n - 1) == (list("ab" * n) if r == n - 1 else None)
-assert mpi.allgather([r] * 5, r) == [i for i in range(n) for _ in range(i)] and mpi.allgather(np.array([r, r]), count=1) == list(range(n))
+assert mpi.allgather([r] * 5, r) == [i for i in range(n) for _ in range(i)] and mpi.allgather(
+    np.array([r, r]), count=1
+) == list(range(n))
 raises(RuntimeError, mpi.allgather, [1, 2], 3)
 if r == 0:
     raises(ValueError, mpi.gather, 5)
@@ -118,12 +135,22 @@ assert mpi.allreduce(r, mpi.SUM) == sum(ranks) and mpi.reduce(r + 1.0, mpi.PROD)
 )
 assert mpi.allreduce([r], mpi.SUM) == list(ranks) and mpi.allreduce("a%d" % r, mpi.MAX) == "a%d" % (n - 1)
 assert mpi.allreduce(r, mpi.MAXLOC) == (n - 1, n - 1) and mpi.allreduce("same", mpi.MINLOC) == ("same", 0)
-assert mpi.allreduce(1 << r, mpi.BOR) == 2**n - 1 and mpi.allreduce(7, mpi.BAND) == 7 and mpi.allreduce(5, mpi.BXOR) == 5 * (n % 2)
-assert mpi.allreduce(r, mpi.LAND) == 0 and mpi.allreduce(r, mpi.LOR) == (n > 1) and mpi.allreduce(True, mpi.LXOR) == n % 2
+assert (
+    mpi.allreduce(1 << r, mpi.BOR) == 2**n - 1
+    and mpi.allreduce(7, mpi.BAND) == 7
+    and mpi.allreduce(5, mpi.BXOR) == 5 * (n % 2)
+)
+assert (
+    mpi.allreduce(r, mpi.LAND) == 0 and mpi.allreduce(r, mpi.LOR) == (n > 1) and mpi.allreduce(True, mpi.LXOR) == n % 2
+)
 assert mpi.allreduce(r, mpi.SUM, ground=100) == 100 + sum(ranks) and mpi.scan(r, mpi.SUM) == sum(range(r + 1))
-assert mpi.allreduce(r, mpi.SUM, type=float) == float(sum(ranks)) and type(mpi.allreduce(r, mpi.SUM, type=float)) is float
+assert (
+    mpi.allreduce(r, mpi.SUM, type=float) == float(sum(ranks)) and type(mpi.allreduce(r, mpi.SUM, type=float)) is float
+)
 assert mpi.allreduce(2.9, mpi.SUM, type=int) == 2 * n and mpi.allreduce(-r, mpi.MINLOC, type=int) == (1 - n, n - 1)
-assert mpi.scan(1, mpi.SUM, type=int) == r + 1 and mpi.reduce(r, mpi.MAX, n - 1, None, float) == (n - 1.0 if r == n - 1 else None)
+assert mpi.scan(1, mpi.SUM, type=int) == r + 1 and mpi.reduce(r, mpi.MAX, n - 1, None, float) == (
+    n - 1.0 if r == n - 1 else None
+)
 join = lambda a, b: "(%s%s)" % (a, b)  # noqa: E731 - neither commutative nor associative
 left_fold = lambda count: "0" if count == 1 else "(%s%d)" % (left_fold(count - 1), count - 1)  # noqa: E731
 assert mpi.allreduce(str(r), join) == left_fold(n) and mpi.scan(str(r), join) == left_fold(r + 1)
@@ -134,10 +161,14 @@ assert same(mpi.allreduce(big[::2], mpi.MIN), np.arange(0, 100000.0, 2)) and sam
 )
 if n > 1:  # a number on one process, large arrays on the others
     assert same(mpi.allreduce(big if r else 1.0, mpi.SUM), np.arange(100000.0) * (n - 1) + sum(ranks) + 1)
-assert len(mpi.allreduce(list(range(1000)), mpi.SUM)) == 1000 * n and same(mpi.allreduce(big > 5, mpi.LAND), np.arange(100000.0) > 5)
+assert len(mpi.allreduce(list(range(1000)), mpi.SUM)) == 1000 * n and same(
+    mpi.allreduce(big > 5, mpi.LAND), np.arange(100000.0) > 5
+)
 raises(ZeroDivisionError, mpi.allreduce, r, lambda a, b: 1 // 0) if n > 1 else None
 raises(ZeroDivisionError, mpi.scan, r, lambda a, b: 1 // 0) if n > 1 else None
-assert "function" in raises(TypeError, mpi.reduce, 1, "sum") and "operation" in raises(ValueError, mpi.allreduce, 1, 12345)
+assert "function" in raises(TypeError, mpi.reduce, 1, "sum") and "operation" in raises(
+    ValueError, mpi.allreduce, 1, 12345
+)
 raises(TypeError, mpi.allreduce, "text" if r else 1, mpi.SUM) if n > 1 else None
 
 # --- communicators
@@ -201,4 +232,8 @@ raises(TypeError, mpi.wait, 3), raises(AttributeError, getattr, mpi.isend(1, rig
 mpi.recv(left)
 print("processor %d of %d is content" % (r, n))
 mpi.finalize()
-assert mpi.finalized() and "finalized" in raises(RuntimeError, mpi.send, 1, 0) and "finalized" in raises(RuntimeError, mpi.WORLD.barrier)
+assert (
+    mpi.finalized()
+    and "finalized" in raises(RuntimeError, mpi.send, 1, 0)
+    and "finalized" in raises(RuntimeError, mpi.WORLD.barrier)
+)

@@ -19,7 +19,7 @@ def raises(kind, words, function, *args, **kwargs):
         raise AssertionError("no %s" % kind.__name__)
 
 
-# --- messages of every kind, to a neighbour and back -------------------------------------------------------------------
+# --- messages of every kind, to a neighbour and back ------------------------------------------------------------------
 
 things = [
     N.arange(10),
@@ -61,7 +61,7 @@ for x in things:
         elif myid == 1:
             pypar.send(pypar.receive(0, vanilla=vanilla), 0, vanilla=vanilla)
 
-# --- messages into buffers ---------------------------------------------------------------------------------------------
+# --- messages into buffers --------------------------------------------------------------------------------------------
 
 A = N.arange(12.0).reshape(3, 4)
 if myid == 0:
@@ -91,7 +91,7 @@ elif myid == last:
     x, status = pypar.receive(0, buffer=N.zeros(12), return_status=True)
     assert status.length == 8 and list(x[8:]) == [0] * 4, "shorter than the buffer"
 
-# --- tags --------------------------------------------------------------------------------------------------------------
+# --- tags -------------------------------------------------------------------------------------------------------------
 
 if myid == 0:
     for tag in (7, 8, pypar.default_tag):
@@ -105,7 +105,7 @@ elif myid == 1:
     assert value == "tag 7" and status.tag == 7
     assert pypar.receive(0, tag=10)[0] == 10 and pypar.receive(0, tag=9)[0] == 9
 
-# --- broadcast ---------------------------------------------------------------------------------------------------------
+# --- broadcast --------------------------------------------------------------------------------------------------------
 
 for root in range(numproc):
     A = N.arange(8.0).reshape(2, 4) if myid == root else N.zeros((2, 4))
@@ -123,7 +123,7 @@ for root in range(numproc):
     space = bytearray(b"mine" if myid == root else b"....")
     assert pypar.broadcast(space, root) == b"mine" == space
 
-# --- scatter and gather ------------------------------------------------------------------------------------------------
+# --- scatter and gather -----------------------------------------------------------------------------------------------
 
 x = N.arange(3 * numproc + 1.0)
 part = pypar.scatter(x, 0)
@@ -148,7 +148,7 @@ pypar.raw_gather(part, space, last)
 text = pypar.gather("p%d" % (myid % 10), 0)
 assert len(text) == 2 * numproc and (myid or text == "".join("p%d" % (i % 10) for i in range(numproc)))
 
-# --- reduce ------------------------------------------------------------------------------------------------------------
+# --- reduce -----------------------------------------------------------------------------------------------------------
 
 everybody = N.array([N.arange(4) + r + 1 for r in range(numproc)])
 for op, function in [
@@ -177,7 +177,7 @@ for op, function in [
 total = pypar.reduce(N.array(myid + 0.5), pypar.SUM, 0)
 assert myid or total == sum(r + 0.5 for r in range(numproc))
 
-# --- wrong use ---------------------------------------------------------------------------------------------------------
+# --- wrong use --------------------------------------------------------------------------------------------------------
 
 raises(AssertionError, "must be an integer", pypar.send, 1, "0")
 raises(AssertionError, "reserved", pypar.send, 1, 0, tag=pypar.control_tag)
@@ -202,7 +202,7 @@ elif myid == 1:
     raises(RuntimeError, "buffer=", pypar.receive, 0)
     assert pypar.receive(0) == "still here"
 
-# --- the rest ----------------------------------------------------------------------------------------------------------
+# --- the rest ---------------------------------------------------------------------------------------------------------
 
 assert [pypar.balance(29, 4, i) for i in range(5)] == [(0, 8), (8, 15), (15, 22), (22, 29), (29, 29)]
 assert pypar.control_sep == ":" and pypar.control_data_max_size == 64 and pypar.max_tag >= 32767

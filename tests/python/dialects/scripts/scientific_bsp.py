@@ -27,15 +27,28 @@ me = ParData(lambda pid, nprocs: pid)
 right = ParData(lambda pid, nprocs: [(pid + 1) % nprocs])
 left = ParData(lambda pid, nprocs: (pid - 1) % nprocs)
 assert (me.put(right)[0] == left).alltrue() and (me.get(right).value) == right.value
-assert me.fullExchange().value == list(range(numberOfProcessors)) and me.broadcast(numberOfProcessors - 1).value == numberOfProcessors - 1
+assert (
+    me.fullExchange().value == list(range(numberOfProcessors))
+    and me.broadcast(numberOfProcessors - 1).value == numberOfProcessors - 1
+)
 assert me.accumulate(operator.add, 0).value == processorID * (processorID + 1) // 2
-assert not (me > me + 0).anytrue() and (me == processorID).alltrue() and repr(me) == "ParData[%d](%d)" % (processorID, processorID)
+assert (
+    not (me > me + 0).anytrue()
+    and (me == processorID).alltrue()
+    and repr(me) == "ParData[%d](%d)" % (processorID, processorID)
+)
 sent = ParMessages(ParData(lambda pid, nprocs: [((pid + 1) % nprocs, "from %d" % pid)]))
 assert sent.processorIds().value == right.value and sent.exchange().value == ["from %d" % left.value]
 both = ParTuple(me, right).put(right).value
-assert both == [[left.value, [processorID]]] and (-me + me).value == 0 and divmod(me, ParConstant(2))[1].value == processorID % 2
+assert (
+    both == [[left.value, [processorID]]]
+    and (-me + me).value == 0
+    and divmod(me, ParConstant(2))[1].value == processorID % 2
+)
 nothing = ParValue(None, 0)
-assert not (nothing + me).valid and repr(nothing) == "<ParValue object (no valid data)>" and me.real.value == processorID
+assert (
+    not (nothing + me).valid and repr(nothing) == "<ParValue object (no valid data)>" and me.real.value == processorID
+)
 
 
 # a global class: one object whose parts talk to each other

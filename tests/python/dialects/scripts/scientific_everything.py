@@ -34,13 +34,20 @@ for data in [
         got, source, tag, count = world.receive(room, left, 3)
         assert (source, tag, count) == (left, 3, data.size) and got.dtype == data.dtype and sent.wait() is None
         assert got.shape == ((data.size,) if code else data.shape) and (code or got is room)
-        assert N.alltrue(N.ravel(got) == N.ravel(data - r + left if data.dtype.kind == "l" and data.size == 4 else data)) or data.size == 4
+        assert (
+            N.alltrue(N.ravel(got) == N.ravel(data - r + left if data.dtype.kind == "l" and data.size == 4 else data))
+            or data.size == 4
+        )
     pending = world.nonblocking_receive(N.zeros(data.shape, data.dtype.char), left, 4)
     sent = world.nonblocking_send(data, right, 4)
     got = pending.test()
     while not got:
         got = pending.test()
-    assert got[1:] == (left, 4, data.size) and "expired" in raises(MPIError, pending.wait) and "expired" in raises(MPIError, pending.test)
+    assert (
+        got[1:] == (left, 4, data.size)
+        and "expired" in raises(MPIError, pending.wait)
+        and "expired" in raises(MPIError, pending.test)
+    )
     done = sent.test()
     while not done:
         done = sent.test()
@@ -112,7 +119,9 @@ assert "type code" in raises(MPIError, world.receive, "nonsense", left, 0) and "
 assert "shape" in raises(MPIError, world.share, N.ones(2), N.ones(2)) and "elements" in raises(
     MPIError, world.allreduce, N.ones(2), N.ones(1), MPI.sum
 )
-assert "operation" in raises(MPIError, world.allreduce, N.ones(1), N.ones(1), max) and raises(MPIError, world.broadcast, N.ones(1), n)
+assert "operation" in raises(MPIError, world.allreduce, N.ones(1), N.ones(1), max) and raises(
+    MPIError, world.broadcast, N.ones(1), n
+)
 if "MPICH" not in Get_library_version():  # which ends the job by itself
     world.send(N.ones(3, N.Float32), r, 9)
     assert "incompatible" in raises(MPIError, world.receive, N.zeros(3, N.Float), r, 9)

@@ -43,7 +43,9 @@ def exchange_nonblocking(u):
 for way in exchange, exchange_nonblocking:
     mine = numerics.wave(first, last, way)
     if p == 0:
-        parts = [mine] + [comm.receive(N.Float, source, 5)[0].reshape(-1, numerics.NY, numerics.NZ) for source in range(1, P)]
+        parts = [mine] + [
+            comm.receive(N.Float, source, 5)[0].reshape(-1, numerics.NY, numerics.NZ) for source in range(1, P)
+        ]
         assert (N.concatenate(parts) == numerics.wave(0, numerics.NX, numerics.mirror)).all()
         print("same as on one process")
     else:

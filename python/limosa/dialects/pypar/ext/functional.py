@@ -1,7 +1,7 @@
 """Share out an iterable over the ranks, and collect what they make of it.
 
-Rank 0 is the master: the iterable matters there only. As upstream, except that ``distributed_generator`` loses no element
-when their number is no multiple of the number of ranks.
+Rank 0 is the master: the iterable matters there only. As upstream, except that ``distributed_generator`` loses no
+element when their number is no multiple of the number of ranks.
 """
 
 from collections.abc import Iterable, Iterator

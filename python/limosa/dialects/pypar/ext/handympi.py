@@ -47,7 +47,9 @@ class GenericMPI(PyparWork):
 class SimpleMasterSlave(PyparWork):
     """Lets an instance of one class take what instances of another one make."""
 
-    def __init__(self, masterClass: Callable[[], Any], slaveClass: Callable[[], Any], workParams: Sequence[Any]) -> None:
+    def __init__(
+        self, masterClass: Callable[[], Any], slaveClass: Callable[[], Any], workParams: Sequence[Any]
+    ) -> None:
         self.masterClass = masterClass
         self.slaveClass = slaveClass
         self.worklist = workParams
@@ -86,7 +88,11 @@ class SimpleMasterSlave(PyparWork):
 
 
 def RunMasterSlave(
-    masterClass: Callable[[], Any], slaveClass: Callable[[], Any], workParams: Sequence[Any], useMPI: bool = True, finalRun: bool = True
+    masterClass: Callable[[], Any],
+    slaveClass: Callable[[], Any],
+    workParams: Sequence[Any],
+    useMPI: bool = True,
+    finalRun: bool = True,
 ) -> Any:
     """Call ``slave(parameter)`` for each parameter on some rank, and ``master(number, result)`` on the first.
 

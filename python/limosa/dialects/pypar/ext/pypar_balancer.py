@@ -84,7 +84,9 @@ class PyparBalancer:
         self.debug = debug
         self.work = work
         if self.numprocs < 2:
-            raise Exception("PyparBalancer must run on at least 2 processes for the Master Slave paradigm to make sense.")
+            raise Exception(
+                "PyparBalancer must run on at least 2 processes for the Master Slave paradigm to make sense."
+            )
         work.uplink(self, self.myid, self.numprocs, self.node)
         self.numworks = work.getNumWorkItems()
         self._say(f"initialised on proc {self.myid} of {self.numprocs} on node {self.node}")

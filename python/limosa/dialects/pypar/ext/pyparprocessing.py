@@ -4,7 +4,8 @@ All ranks call `start`; it returns on the first one only, where `Pool` is then a
 the pool is closed, and exit. On one rank `Pool` is `multiprocessing.Pool`.
 
 As upstream: ``imap`` gives results in the order in which they are ready, and an exception of the function as a result.
-Differs: functions may use the names that the script has defined before `start`; exceptions while a worker receives are not hidden.
+Differs: functions may use the names that the script has defined before `start`; exceptions while a worker receives are
+not hidden.
 """
 
 import atexit
@@ -47,7 +48,7 @@ def mute_worker_output(f: _F) -> _F:
 
 
 def _pack(function: Callable[..., Any]) -> Any:
-    """Make something of a function that can be sent: Python's functions by their code, because a worker may lack the name."""
+    """Make something of a function that can be sent: Python's functions by code, because a worker may lack the name."""
     if not isinstance(function, types.FunctionType):
         return function
     cells = tuple(cell.cell_contents for cell in function.__closure__ or ())
@@ -59,7 +60,8 @@ def _unpack(packed: Any) -> Callable[..., Any]:
         return packed  # type: ignore[no-any-return]
     code, module, name, defaults, cells = packed
     names = vars(sys.modules.get(module) or sys.modules["__main__"])
-    return types.FunctionType(marshal.loads(code), names, name, defaults, tuple(map(types.CellType, cells)))  # noqa: S302 - from our own job
+    made = marshal.loads(code)  # noqa: S302 - from our own job
+    return types.FunctionType(made, names, name, defaults, tuple(map(types.CellType, cells)))
 
 
 class Singleton(type):
@@ -75,7 +77,7 @@ class Singleton(type):
 
 
 class PyparPool(metaclass=Singleton):
-    """The pool on the first rank; its arguments are those of `multiprocessing.Pool` and have no effect (see `start`)."""
+    """The pool on the first rank; its arguments are those of `multiprocessing.Pool` without effect (see `start`)."""
 
     def __init__(
         self,
@@ -104,7 +106,8 @@ class PyparPool(metaclass=Singleton):
         function = _pack(func)
         tasks: Iterator[Any] = ((i, function, (x,), {}) for i, x in enumerate(iterable))
         pending = 0
-        for worker_rank, task in zip(range(1, pypar.size()), tasks):  # noqa: B905 - the range comes first: no task gets lost
+        # The range comes first: no task gets lost.
+        for worker_rank, task in zip(range(1, pypar.size()), tasks):  # noqa: B905
             pypar.send(task, destination=worker_rank, tag=RUN)
             pending += 1
         while pending:
@@ -157,7 +160,9 @@ class DummyPool(metaclass=Singleton):
         """Do nothing."""
 
 
-def worker(initializer: Callable[..., Any] | None = None, initargs: Iterable[Any] = (), maxtasks: int | None = None) -> None:
+def worker(
+    initializer: Callable[..., Any] | None = None, initargs: Iterable[Any] = (), maxtasks: int | None = None
+) -> None:
     """Work for the first rank, then exit."""
     if maxtasks is not None and maxtasks < 1:
         raise AssertionError(f"maxtasks must be a positive number or None, not {maxtasks}")
@@ -180,7 +185,9 @@ def worker(initializer: Callable[..., Any] | None = None, initargs: Iterable[Any
 Pool: Any = DummyPool
 
 
-def start(initializer: Callable[..., Any] | None = None, initargs: Iterable[Any] = (), maxtasks: int | None = None) -> None:
+def start(
+    initializer: Callable[..., Any] | None = None, initargs: Iterable[Any] = (), maxtasks: int | None = None
+) -> None:
     """Make `Pool` ready on the first rank; the others work from here on.
 
     Parameters

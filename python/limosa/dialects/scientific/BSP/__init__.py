@@ -14,16 +14,16 @@ All communication goes through one exchange of all processors at once, `core.syn
 
 Differs from upstream on purpose:
 
-====================================== ======================================== ================================================
+====================================== ======================================== ========================================
 what                                   Scientific.BSP                           here
-====================================== ======================================== ================================================
+====================================== ======================================== ========================================
 order of received data                 undefined                                by sender
 an exception on one processor          the others wait                          ends the job
 ``broadcast`` of invalid data          an error on one processor, the others    the same, which ends the job
                                        wait
 remote objects, ``Console``,           parts of the package                     not there
 ``Tasks``, ``IO``
-====================================== ======================================== ================================================
+====================================== ======================================== ========================================
 """
 
 from __future__ import annotations

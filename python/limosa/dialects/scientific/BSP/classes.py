@@ -35,11 +35,16 @@ def _argument(value: Any) -> Any:
 
 
 class ParMethod(ParFunction):
-    """Method of a global class; made by `ParClass`. Called also with invalid arguments, which it sees as `ParInvalid`."""
+    """Method of a global class; made by `ParClass`.
+
+    It is called also with invalid arguments, which it sees as `ParInvalid`.
+    """
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call it with the local values."""
-        return global_object(self.value(*map(_argument, args), **{name: _argument(value) for name, value in kwargs.items()}))
+        return global_object(
+            self.value(*map(_argument, args), **{name: _argument(value) for name, value in kwargs.items()})
+        )
 
 
 class _Global:
@@ -76,8 +81,8 @@ class ParClass:
     Parameters
     ----------
     local_class
-        A class derived from `ParBase`. Instead of ``__init__`` its method ``__parinit__`` is called, with the number of the
-        processor, the number of processors, and the local values of the arguments.
+        A class derived from `ParBase`. Instead of ``__init__`` its method ``__parinit__`` is called, with the number of
+        the processor, the number of processors, and the local values of the arguments.
     """
 
     def __init__(self, local_class: type) -> None:

@@ -1,4 +1,7 @@
-"""The exchange on which all of BSP rests: processors leave messages for each other, and get what was left for them at `sync`."""
+"""The exchange on which all of BSP rests.
+
+Processors leave messages for each other, and get what was left for them at `sync`.
+"""
 
 from __future__ import annotations
 

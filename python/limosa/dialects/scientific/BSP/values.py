@@ -1,4 +1,7 @@
-"""Global objects: a local value on each processor, and whether it is valid; what is done with an invalid value is invalid, too."""
+"""Global objects: a local value on each processor, and whether it is valid.
+
+What is done with an invalid value is invalid, too.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +61,8 @@ def _operation(function: Callable[[Any, Any], Any]) -> Callable[[ParValue, Any],
 class ParValue:
     """A global object.
 
-    It calculates and compares like its local values, and passes on attributes and calls to them; all results are global objects.
+    It calculates and compares like its local values, and passes on attributes and calls to them; all results are global
+    objects.
 
     Parameters
     ----------
@@ -88,7 +92,8 @@ class ParValue:
 
     __hash__ = None  # type: ignore[assignment]
 
-    # --- communication ---------------------------------------------------------------------------------------------------
+    # --- communication
+    # ---------------------------------------------------------------------------------------------------
 
     def put(self, pid_list: ParValue) -> ParValue:
         """Send the value to the processors in a global list; gives the list of what was received."""
@@ -148,7 +153,8 @@ class ParValue:
             put(bool(self.value), _everyone())
         return decide(sync())
 
-    # --- what is passed on to the local value ------------------------------------------------------------------------------
+    # --- what is passed on to the local value
+    # ------------------------------------------------------------------------------
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the local values with the local values of the arguments."""
@@ -156,7 +162,9 @@ class ParValue:
         named = {name: local(argument) for name, argument in kwargs.items()}
         if not (self.valid and all(valid for _, valid in (*pairs, *named.values()))):
             return ParValue(None, False)
-        return global_object(self.value(*(value for value, _ in pairs), **{name: value for name, (value, _) in named.items()}))
+        return global_object(
+            self.value(*(value for value, _ in pairs), **{name: value for name, (value, _) in named.items()})
+        )
 
     def __getattr__(self, name: str) -> Any:
         if name in {"value", "valid"} or (name.startswith("__") and name.endswith("__")):
@@ -183,7 +191,9 @@ class ParValue:
             if first:
                 index -= first
                 if index < 0:
-                    raise IndexError(f"item {index + first} is on another processor: this one has those from {first} on")
+                    raise IndexError(
+                        f"item {index + first} is on another processor: this one has those from {first} on"
+                    )
             return global_object(self.value[index])
         start = index.start - first
         if index.skip == 0:
@@ -388,7 +398,10 @@ class ParSlice(ParIndex):
 
 
 class _Steps:
-    """As many steps on every processor as the longest local sequence has items; those without an item get something invalid."""
+    """As many steps on every processor as the longest local sequence has items.
+
+    Those without an item get something invalid.
+    """
 
     def __init__(self, sequence: ParValue) -> None:
         self.n = len(sequence.value)

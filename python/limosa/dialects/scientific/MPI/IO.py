@@ -43,7 +43,10 @@ class LogFile:
         if self.communicator.rank:
             self.communicator.send(self.data, 0, 0)
         else:
-            texts = [self.data, *(self.communicator.receiveString(rank, 0)[0] for rank in range(1, self.communicator.size))]
+            texts = [
+                self.data,
+                *(self.communicator.receiveString(rank, 0)[0] for rank in range(1, self.communicator.size)),
+            ]
             chunk = "".join(f"Rank {rank}:\n\n{text}\n\n" for rank, text in enumerate(texts))
             self._append(chunk if self.first_chunk else _LINE + chunk)
         self.data = ""

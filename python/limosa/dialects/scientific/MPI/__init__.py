@@ -1,6 +1,7 @@
 """ScientificPython's interface (version 2.9): ``from Scientific import MPI`` in scripts that were run by ``mpipython``.
 
-Everything is a method of a communicator; ``world`` is the one of all processes. Arrays are filled in place, strings are returned::
+Everything is a method of a communicator; ``world`` is the one of all processes. Arrays are filled in place, strings are
+returned::
 
     from Scientific.MPI import world
     from Scientific import MPI, N
@@ -14,25 +15,25 @@ Everything is a method of a communicator; ``world`` is the one of all processes.
 
 Scripts run under any Python: ``limosa run -n 4 script.py``. MPI starts at the import.
 
-Strings travel as UTF-8. ``receiveString`` gives ``str`` for what was sent as ``str``, ``bytes`` for what was sent as ``bytes`` (these
-are marked by a byte 0xFF in front, which no UTF-8 text has).
+Strings travel as UTF-8. ``receiveString`` gives ``str`` for what was sent as ``str``, ``bytes`` for what was sent as
+``bytes`` (these are marked by a byte 0xFF in front, which no UTF-8 text has).
 
 Differs from upstream on purpose:
 
-====================================== ================================================== =======================================
-what                                   Scientific.MPI                                     here
-====================================== ================================================== =======================================
-one process, plain Python              a DummyCommunicator without ``reduce`` and more    a real communicator of one process
-messages to oneself                    may wait for ever                                  are copied, and never wait
-arguments                              by position only                                   also by keyword
-ranks and tags as NumPy integers       TypeError                                          accepted
-receiving into a non-contiguous array  ValueError                                         filled
-``prod`` of complex arrays             real and imaginary parts apart                     the product of complex numbers
-second array of ``reduce`` elsewhere   must fit                                           ignored, may be None
+===================================== =============================================== ==================================
+what                                  Scientific.MPI                                  here
+===================================== =============================================== ==================================
+one process, plain Python             a DummyCommunicator without ``reduce`` and more a real communicator of one process
+messages to oneself                   may wait for ever                               are copied, and never wait
+arguments                             by position only                                also by keyword
+ranks and tags as NumPy integers      TypeError                                       accepted
+receiving into a non-contiguous array ValueError                                      filled
+``prod`` of complex arrays            real and imaginary parts apart                  the product of complex numbers
+second array of ``reduce`` elsewhere  must fit                                        ignored, may be None
 than on the root
-uncaught exception on one rank         the others wait                                    ends the job
-``_C_API``                             for extension modules                              None
-====================================== ================================================== =======================================
+uncaught exception on one rank        the others wait                                 ends the job
+``_C_API``                            for extension modules                           None
+===================================== =============================================== ==================================
 """
 
 from __future__ import annotations

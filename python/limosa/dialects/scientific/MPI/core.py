@@ -126,7 +126,8 @@ class MPICommunicator:
         self.size: int = comm.size
         self._to_self: list[MPI.Request] = []  # sends to oneself that have not been received
 
-    # --- communicators --------------------------------------------------------------------------------------------------
+    # --- communicators
+    # --------------------------------------------------------------------------------------------------
 
     def duplicate(self) -> MPICommunicator:
         """Make another communicator of the same processes."""
@@ -150,7 +151,8 @@ class MPICommunicator:
         group.Free()
         return None if made == MPI.COMM_NULL else MPICommunicator(cast(MPI.Intracomm, made))
 
-    # --- messages -------------------------------------------------------------------------------------------------------
+    # --- messages
+    # -------------------------------------------------------------------------------------------------------
 
     def send(self, data: Any, destination: int, tag: int) -> None:
         """Send an array or a string.
@@ -162,7 +164,9 @@ class MPICommunicator:
         """
         if not 0 <= destination < self.size or not 0 <= tag <= _LAST_TAG:
             self._refuse(destination, tag)
-        message = data if type(data) is np.ndarray and data.dtype in _NUMBERS and data.flags.c_contiguous else _message(data)
+        message = (
+            data if type(data) is np.ndarray and data.dtype in _NUMBERS and data.flags.c_contiguous else _message(data)
+        )
         try:
             if destination != self.rank:
                 self._comm.Send(message, destination, tag)
@@ -173,7 +177,9 @@ class MPICommunicator:
 
     def _send_to_self(self, message: Any, tag: int) -> None:
         self._to_self = [request for request in self._to_self if not request.Test()]
-        self._to_self.append(self._comm.Isend(bytes(message) if isinstance(message, bytes) else message.copy(), self.rank, tag))
+        self._to_self.append(
+            self._comm.Isend(bytes(message) if isinstance(message, bytes) else message.copy(), self.rank, tag)
+        )
 
     def nonblockingSend(self, data: Any, destination: int, tag: int) -> MPIRequest:
         """Begin to send an array or a string; see `send`."""
@@ -193,7 +199,8 @@ class MPICommunicator:
         Parameters
         ----------
         data
-            An array to be filled, or a type code such as ``N.Float``, for a new array of one dimension and of the length of the message.
+            An array to be filled, or a type code such as ``N.Float``, for a new array of one dimension and of the
+            length of the message.
         source, tag
             None: any.
 
@@ -232,7 +239,9 @@ class MPICommunicator:
         """Receive a string of any length; gives it, its source and tag. What was sent as bytes comes back as bytes."""
         status = MPI.Status()
         try:
-            incoming = self._comm.Mprobe(MPI.ANY_SOURCE if source is None else source, MPI.ANY_TAG if tag is None else tag, status)
+            incoming = self._comm.Mprobe(
+                MPI.ANY_SOURCE if source is None else source, MPI.ANY_TAG if tag is None else tag, status
+            )
             room = bytearray(status.Get_count(MPI.BYTE))
             incoming.Recv((room, MPI.BYTE), status)
         except MPI.Exception as error:
@@ -243,7 +252,9 @@ class MPICommunicator:
         """Begin to receive into an array; see `receive`."""
         room = _room(data)
         try:
-            request = self._comm.Irecv(room, MPI.ANY_SOURCE if source is None else source, MPI.ANY_TAG if tag is None else tag)
+            request = self._comm.Irecv(
+                room, MPI.ANY_SOURCE if source is None else source, MPI.ANY_TAG if tag is None else tag
+            )
         except (MPI.Exception, *_UNFIT) as error:
             _fail(error)
         return MPIRequest(request, room, data)
@@ -254,12 +265,15 @@ class MPICommunicator:
         """Source and tag of a message that has arrived, or None."""
         status = MPI.Status()
         try:
-            there = self._comm.Iprobe(MPI.ANY_SOURCE if source is None else source, MPI.ANY_TAG if tag is None else tag, status)
+            there = self._comm.Iprobe(
+                MPI.ANY_SOURCE if source is None else source, MPI.ANY_TAG if tag is None else tag, status
+            )
         except MPI.Exception as error:
             _fail(error)
         return (status.source, status.tag) if there else None
 
-    # --- collectives ----------------------------------------------------------------------------------------------------
+    # --- collectives
+    # ----------------------------------------------------------------------------------------------------
 
     def barrier(self) -> None:
         """Wait until every process has called this."""
@@ -287,7 +301,9 @@ class MPICommunicator:
         message, room = _array(send), _room(receive)
         if room.shape != (self.size, *message.shape) or room.dtype != message.dtype:
             shape = (self.size, *message.shape)
-            raise MPIError(f"receive must be an array of shape {shape} and type {message.dtype}, not {room.shape} and {room.dtype}")
+            raise MPIError(
+                f"receive must be an array of shape {shape} and type {message.dtype}, not {room.shape} and {room.dtype}"
+            )
         try:
             self._comm.Allgather(message, room)
         except (MPI.Exception, *_UNFIT) as error:
@@ -329,11 +345,15 @@ class MPICommunicator:
         if root is None or self.rank == root:
             room = _room(receive)
             if room.dtype != message.dtype or room.size != message.size:
-                raise MPIError(f"the result needs {message.size} elements of type {message.dtype}, not {room.size} of {room.dtype}")
+                raise MPIError(
+                    f"the result needs {message.size} elements of type {message.dtype}, not {room.size} of {room.dtype}"
+                )
         if not isinstance(operation, MPI.Op):
             raise MPIError(f"{operation!r} is not an operation: use Scientific.MPI.sum, .max ...")
         out, back = message, room
-        if message.dtype.kind == "c" and operation not in _SUM_OR_PRODUCT:  # real and imaginary parts by themselves, as ever
+        if (
+            message.dtype.kind == "c" and operation not in _SUM_OR_PRODUCT
+        ):  # real and imaginary parts by themselves, as ever
             out, back = _parts(message), None if room is None else _parts(room)
         try:
             if root is None:
@@ -429,7 +449,10 @@ def _received(room: Array, array: Array | None, status: MPI.Status) -> tuple[Arr
     count, rest = divmod(status.Get_count(), room.itemsize)
     if rest:
         size = room.itemsize
-        raise MPIError(f"buffer data type incompatible with message: {status.Get_count()} bytes are no whole number of elements of {size}")
+        raise MPIError(
+            f"buffer data type incompatible with message: {status.Get_count()} bytes are no whole number of elements "
+            f"of {size}"
+        )
     if array is None:
         array = room
     elif array is not room:
