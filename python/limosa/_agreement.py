@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import operator
 import pickle
 import struct
 from collections.abc import Callable, Sequence
@@ -13,7 +14,7 @@ import numpy as np
 from mpi4py import MPI
 
 from limosa import errors
-from limosa._memory import Array, as_array, as_target, spec_of
+from limosa._memory import Array, as_array, as_target, is_array_like, spec_of
 from limosa._ops import NAMES, Op
 from limosa._packet import (
     ARRAY,
@@ -26,17 +27,16 @@ from limosa._packet import (
     WIDE,
     Arrival,
     Encoder,
-    Inbox,
     described,
     has_parts,
     into,
     misfit,
     opened,
 )
-from limosa._transfer import PART_TAG, Transfer, delivered
+from limosa._transfer import PART_TAG, Transfer
 
 SLOT = 256  # bytes that each rank contributes where all hear from all
-BCAST_SLOT = 1024  # the same where all hear from one: it costs little more
+BCAST_SLOT = 1024  # the same where all hear from one
 _FAILURE_BYTES = SLOT - HEAD - 32  # of the reason of a failure; the rest is for the pickle around it
 
 _WHOLE = {ARRAY, OBJECT}  # kinds of first messages without parts
@@ -44,19 +44,27 @@ _loads = pickle.loads
 _PLANS = 256  # that are kept
 
 _CALLS = (
+    "barrier",
     "bcast",
     "gather",
     "scatter",
     "allgather",
     "alltoall",
-    "alltoall of a block",
     "reduce",
     "allreduce",
+    "reduce_scatter",
     "scan",
     "exscan",
+    "split",
+    "dup",
+    "cart",
+    "sub",
 )
+_ROOTED = ("bcast", "gather", "scatter", "reduce")
+_REDUCING = ("reduce", "allreduce", "reduce_scatter", "scan", "exscan")
+_FAILURE = 0x80  # this bit of the call's number is set if the rank cannot take part
 _NUMBER_OF = {name: number + 1 for number, name in enumerate(_CALLS)}
-_MARK = struct.Struct("<Bi36xI")  # call, root, digest of the reduction; see the head in _packet
+_MARK = struct.Struct("<Bi36xI")  # call (and whether it failed), root, digest of the reduction; see the head in _packet
 _CALL, _DIGEST = struct.Struct("<Bi"), struct.Struct("<I")  # its two pieces
 _MARK_OFFSET = 3
 
@@ -137,7 +145,7 @@ class Table:
 
     def failed(self, rank: int) -> bool:
         """Tell whether a rank cannot take part."""
-        return self._head(rank)[0] == OBJECT and self._head(rank)[1] == 1
+        return bool(self._head(rank)[_MARK_OFFSET] & _FAILURE)
 
     def marks(self) -> list[tuple[Any, ...]]:
         """Give call, root and digest of the reduction of each rank."""
@@ -156,14 +164,14 @@ class Table:
     def describe(self) -> str:
         """Say what each rank has."""
         names = []
-        for rank, head in enumerate(self._all_heads()):
+        for head in self._all_heads():
             if head[0] in (ARRAY, ARRAY_APART):
                 dtype, shape = described(head[DESCRIPTION:NUMBER])
                 what = f"{dtype} {shape}"
             else:
                 what = "an array" if head[0] == WIDE else "an object"
-            names.append(f"rank {rank}: {what}")
-        return ", ".join(names)
+            names.append(what)
+        return by_rank(names)
 
 
 class Plan:
@@ -220,9 +228,10 @@ class Agreement(Transfer):
         self._slots = Encoder(0, SLOT - HEAD)
         self._bcast_slots = Encoder(0, BCAST_SLOT - HEAD)
         # Used again and again: at any time at most one thread is in a collective call of a communicator.
-        self._bcast_inbox = Inbox(BCAST_SLOT)
         self._memory = bytearray(SLOT * self.size)
         self._heads_seen = np.ndarray((self.size, HEAD), np.uint8, self._memory, 0, (SLOT, 1))
+        self._calls_seen = np.ndarray((self.size, _CALL.size), np.uint8, self._memory, _MARK_OFFSET, (SLOT, 1))
+        self._bare_slots: dict[tuple[str, int], bytes] = {}
         self._plans: dict[tuple[Any, ...], Plan | None] = {}
 
     # --- agreeing ----------------------------------------------------------------------------------------------------
@@ -238,10 +247,9 @@ class Agreement(Transfer):
             pass
         plan = None
         if not x.dtype.hasobject and (reduction is None or reduction.native(x.dtype) is not None):
-            slots, length = (self._bcast_slots, BCAST_SLOT) if call == "bcast" else (self._slots, SLOT)
-            first, _ = slots.encode(x)
+            first, _ = self._slots.encode(x)
             if first[0] in (ARRAY, ARRAY_APART):
-                slot = marked(first, length, call, root, reduction.digest if reduction is not None else 0)
+                slot = marked(first, SLOT, call, root, reduction.digest if reduction is not None else 0)
                 plan = Plan(bytearray(slot), self._memory, self.size, x)
         if len(self._plans) >= _PLANS:
             self._plans.clear()
@@ -269,7 +277,7 @@ class Agreement(Transfer):
     def _encoded_items(
         self, values: Any, item: Callable[[int], Any]
     ) -> tuple[list[tuple[bytes, Sequence[Array]]], Exception | None]:
-        """Give the packets of one item for each rank, or those of a failure and its reason."""
+        """Give the packets of one item for each rank, none for an array of raw memory; or why that is not possible."""
         try:
             if not isinstance(values, (list, tuple, np.ndarray)):
                 raise errors.BY_CLASS["COUNT"](
@@ -285,13 +293,50 @@ class Agreement(Transfer):
                     f"there are {len(values)} items for {self.size} ranks; hint: numpy.array_split divides an array "
                     "into so many parts"
                 )
+            if block_of(values) is not None:
+                return [], None
             return [self._slots.encode(item(rank)) for rank in range(self.size)], None
         except Exception as error:
-            return [(self._slots.failure(described_error(error)), ())] * self.size, error
+            return [], error
 
-    def _table(self) -> Table:
-        """Give the table of the slots that have arrived."""
-        return Table(bytes(self._memory), self._heads_seen.tobytes(), self.rank)
+    def _table(self, memory: bytearray | None = None) -> Table:
+        """Give the table of the slots that have arrived, in the communicator's memory for them or in another one."""
+        if memory is None:
+            return Table(bytes(self._memory), self._heads_seen.tobytes(), self.rank)
+        heads = np.ndarray((self.size, HEAD), np.uint8, memory, 0, (SLOT, 1)).tobytes()
+        return Table(bytes(memory), heads, self.rank)
+
+    def _meet(self, slot: bytes | bytearray, problem: Exception | None = None) -> None:
+        """Exchange marked slots among all, whatever values are in them.
+
+        Raises on all ranks if one cannot take part, or makes another call or names another root.
+        """
+        self._envelopes.Allgather(slot, self._memory)
+        if problem is not None:
+            raise problem
+        if self._calls_seen.tobytes() != bytes(slot[_MARK_OFFSET : _MARK_OFFSET + _CALL.size]) * self.size:
+            self._report(self._table())
+
+    def _bare_slot(self, call: str, root: int = 0) -> bytes:
+        """Give the slot of a rank that has no value."""
+        found = self._bare_slots.get((call, root))
+        if found is None:
+            found = self._bare_slots[call, root] = marked(self._slots.object_head, SLOT, call, root)
+        return found
+
+    def _agree_on_arguments(self, call: str, arguments: Any, problem: Exception | None = None) -> list[Any]:
+        """Give the arguments of all ranks, which are short; raise on all ranks if one has a problem."""
+        first, _, misuse = self._encoded(arguments)
+        return self._agree(first, call, problem or misuse).values(self.size)
+
+    def _slot_seen(self, rank: int) -> memoryview:
+        """Give a copy of the slot that arrived from a rank."""
+        return memoryview(bytes(memoryview(self._memory)[rank * SLOT : (rank + 1) * SLOT]))
+
+    def _refusal(self, problem: Exception, call: str, root: Any = 0) -> bytes:
+        """Give the slot of a rank that cannot take part in a call."""
+        root = root if type(root) is int and 0 <= root < self.size else 0
+        return marked(self._slots.failure(described_error(problem)), SLOT, call, root)
 
     def _agree(self, first: bytes, call: str, problem: Exception | None, root: int = 0, digest: int = 0) -> Table:
         """Exchange slots among all; raise on all ranks if one cannot take part or takes part in something else."""
@@ -310,21 +355,23 @@ class Agreement(Transfer):
         for rank in range(self.size):
             if table.failed(rank):
                 raise self._peer_error(Failed(opened(table.slot(rank), None), rank))
-        marks = table.marks()
-        if len({_spoken(*mark) for mark in marks}) > 1:
-            calls = ", ".join(f"rank {rank}: {_spoken(*mark)}" for rank, mark in enumerate(marks))
-            raise errors.MismatchError(f"the ranks called different things: {calls}")
+        calls = [_spoken(*mark) for mark in table.marks()]
+        if len(set(calls)) > 1:
+            raise errors.MismatchError(f"the ranks called different things: {by_rank(calls)}")
 
-    def _check_root(self, root: int) -> None:
-        if type(root) is not int or not 0 <= root < self.size:
-            try:
-                number = root.__index__()
-            except (AttributeError, TypeError):
-                raise errors.BY_CLASS["ROOT"](f"root must be a rank, not {root!r}") from None
-            if not 0 <= number < self.size:
-                raise errors.BY_CLASS["ROOT"](
-                    f"root={root} is not in the communicator, whose ranks are 0 to {self.size - 1}"
-                )
+    def _root_or_problem(self, root: Any) -> tuple[int, Exception | None]:
+        """Give the root as a number, or why it is none."""
+        if type(root) is int and 0 <= root < self.size:
+            return root, None
+        try:
+            number = operator.index(root)
+        except TypeError:
+            return 0, errors.BY_CLASS["ROOT"](f"root must be a rank, not {root!r}")
+        if not 0 <= number < self.size:
+            return 0, errors.BY_CLASS["ROOT"](
+                f"root={root} is not in the communicator, whose ranks are 0 to {self.size - 1}"
+            )
+        return number, None
 
     def _target_or_problem(self, out: Any) -> tuple[Array | None, Exception | None]:
         """Give the array to receive into, if there is one, or why it cannot be used."""
@@ -365,23 +412,14 @@ class Agreement(Transfer):
             raise problem
         self._share_parts(parts, root)
 
-    def _shared(self, root: int, target: Array | None) -> Any:
+    def _shared(self, root: int) -> Any:
         """Receive what the root shares."""
-        inbox, first = self._bcast_inbox, self._bcast_inbox.whole
-        self._envelopes.Bcast(inbox.raw, root)
-        if inbox.raw.startswith(inbox.last) or inbox.recognise():  # as `_shared_parts`, but shorter
-            fits = target is not None and target.dtype == inbox.dtype and target.shape == inbox.shape
-            if inbox.view is not None:
-                if target is None or fits:
-                    return delivered(inbox.view, target)
-            elif target is None or (fits and target.flags.carray):
-                value = np.empty(inbox.shape, inbox.dtype) if target is None else target
-                self._envelopes.Bcast([value, value.nbytes, MPI.BYTE], root)
-                return value
+        first = memoryview(bytearray(BCAST_SLOT))
+        self._envelopes.Bcast(first, root)
         if first[0] == OBJECT and first[1] == 1:
             _, rank, _ = _MARK.unpack_from(first, _MARK_OFFSET)
             raise self._peer_error(Failed(opened(first, None), rank))
-        return self._shared_parts(first, target, root)
+        return self._shared_parts(first, None, root)
 
     def _share_parts(self, parts: Sequence[Array], root: int) -> None:
         for part in parts:
@@ -440,22 +478,48 @@ class Agreement(Transfer):
         return out
 
 
+def block_of(values: Any) -> Array | None:
+    """Give items that are an array of raw memory as a contiguous one, None if they are not."""
+    if isinstance(values, np.ndarray) and is_array_like(values):
+        return np.ascontiguousarray(values)
+    return None
+
+
 @functools.lru_cache(maxsize=_PLANS)
-def _mark(call: str, root: int, digest: int) -> tuple[bytes, bytes]:
+def _mark(call: str, root: int, digest: int, failure: bool) -> tuple[bytes, bytes]:
     """Give the pieces of a head that say what the call is."""
-    return _CALL.pack(_NUMBER_OF[call], root), _DIGEST.pack(digest)
+    return _CALL.pack(_NUMBER_OF[call] | (_FAILURE if failure else 0), root), _DIGEST.pack(digest)
 
 
 def marked(first: bytes, length: int, call: str, root: int = 0, digest: int = 0) -> bytes:
     """Make a slot of a first message."""
-    what, how = _mark(call, root, digest)
+    what, how = _mark(call, root, digest, first[0] == OBJECT and first[1] == 1)
     return b"".join((first[:_MARK_OFFSET], what, first[DESCRIPTION:NUMBER], how, first[HEAD:])).ljust(length, b"\0")
 
 
 def _spoken(call: int, root: int, digest: int) -> str:
     """Say what the mark of a slot means."""
-    name = _CALLS[call - 1].removesuffix(" of a block")
-    details = [f"root={root}"] if name in ("gather", "reduce") else []
-    if name in ("reduce", "allreduce", "scan", "exscan"):
+    name = _CALLS[(call & ~_FAILURE) - 1]
+    details = [f"root={root}"] if name in _ROOTED else []
+    if name in _REDUCING:
         details.append(f"op={next((op.name for op in NAMES.values() if op.digest == digest), 'a function')}")
     return f"{name}({', '.join(details)})"
+
+
+def by_rank(texts: Sequence[str]) -> str:
+    """List what is said of each rank, those of which the same is said together."""
+    ranks: dict[str, list[int]] = {}
+    for rank, text in enumerate(texts):
+        ranks.setdefault(text, []).append(rank)
+    return ", ".join(f"rank{'s' * (len(those) > 1)} {_numbers(those)}: {text}" for text, those in ranks.items())
+
+
+def _numbers(ranks: list[int]) -> str:
+    """Write ranks as a list of ranges, such as ``0, 2-5``."""
+    runs: list[list[int]] = []
+    for rank in ranks:
+        if runs and rank == runs[-1][1] + 1:
+            runs[-1][1] = rank
+        else:
+            runs.append([rank, rank])
+    return ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)

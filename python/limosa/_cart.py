@@ -9,7 +9,10 @@ from typing import Any
 from mpi4py import MPI
 
 from limosa import errors
+from limosa._agreement import by_rank
 from limosa._comm import Comm
+
+_ARGUMENT_LENGTH = 150  # of arguments as text, which fit into a slot
 
 
 class Cart(Comm):
@@ -168,10 +171,10 @@ class Cart(Comm):
 
         """
         wrong = [axis for axis in axes if not -len(self.dims) <= axis < len(self.dims)]
+        problem = None
         if wrong:
-            raise errors.BY_CLASS["DIMS"](
-                f"there is no axis {wrong[0]} in {len(self.dims)} dimensions", call="sub", rank=self.rank
-            )
+            problem = errors.BY_CLASS["DIMS"](f"there is no axis {wrong[0]} in {len(self.dims)} dimensions")
+        agree(self, "sub", {"axes": axes}, problem)
         remain = {axis % len(self.dims) for axis in axes}
         assert isinstance(self._cart, MPI.Cartcomm)
         return _owned(self._cart.Sub([axis in remain for axis in range(len(self.dims))]))
@@ -184,22 +187,43 @@ def _owned(mpi: MPI.Cartcomm) -> Cart:
         mpi.Free()
 
 
+def agree(comm: Comm, call: str, arguments: dict[str, Any], problem: errors.Error | None) -> None:
+    """Raise on all ranks if one has a problem, or if they make different calls or give different arguments."""
+    try:
+        shown = ", ".join(f"{name}={value}" for name, value in arguments.items())
+        texts = comm._agree_on_arguments(call, shown[:_ARGUMENT_LENGTH], problem)
+        if len(set(texts)) > 1:
+            calls = by_rank([f"{call}({text})" for text in texts])
+            raise errors.MismatchError(f"the ranks called different things: {calls}")
+    except (MPI.Exception, errors.Error) as error:
+        comm._blame(error, call)
+
+
 def make(comm: Comm, dims: int | Sequence[int], periodic: bool | Sequence[bool], reorder: bool) -> Cart:
     """Make the grid for `Comm.cart`."""
-
-    def refuse(reason: str) -> errors.Error:
-        return errors.BY_CLASS["DIMS"](reason, call="cart", rank=comm.rank)
-
-    wanted: list[Any] = [0] * dims if isinstance(dims, int) else list(dims)
-    if not wanted or any(not hasattr(length, "__index__") or length < 0 for length in wanted):
-        raise refuse(f"dims={dims!r} is not valid; hint: a number of axes, or lengths from 0")
-    cyclic = [bool(periodic)] * len(wanted) if isinstance(periodic, (bool, int)) else [bool(one) for one in periodic]
-    if len(cyclic) != len(wanted):
-        raise refuse(f"periodic={periodic!r} has {len(cyclic)} entries for {len(wanted)} axes")
-    fixed = math.prod(length for length in wanted if length)
-    if comm.size % fixed or (0 not in wanted and fixed != comm.size):
-        raise refuse(f"{comm.size} ranks do not fill a grid of {' x '.join(str(n) if n else 'any' for n in wanted)}")
+    wanted, cyclic, problem = _grid(comm.size, dims, periodic)
+    agree(comm, "cart", {"dims": wanted, "periodic": cyclic, "reorder": bool(reorder)}, problem)
     try:
         return _owned(comm._envelopes.Create_cart(MPI.Compute_dims(comm.size, wanted), cyclic, reorder))
     except MPI.Exception as error:
         raise errors.from_mpi(error, call="cart", rank=comm.rank, tried=f"dims={dims}") from None
+
+
+def _grid(
+    size: int, dims: int | Sequence[int], periodic: bool | Sequence[bool]
+) -> tuple[list[Any], list[bool], errors.Error | None]:
+    """Give the lengths of a grid, 0 for those to be chosen, and which axes are periodic; or why there is none."""
+
+    def refused(reason: str) -> tuple[list[Any], list[bool], errors.Error]:
+        return [], [], errors.BY_CLASS["DIMS"](reason)
+
+    wanted: list[Any] = [0] * dims if isinstance(dims, int) else list(dims)
+    if not wanted or any(not hasattr(length, "__index__") or length < 0 for length in wanted):
+        return refused(f"dims={dims!r} is not valid; hint: a number of axes, or lengths from 0")
+    cyclic = [bool(periodic)] * len(wanted) if isinstance(periodic, (bool, int)) else [bool(one) for one in periodic]
+    if len(cyclic) != len(wanted):
+        return refused(f"periodic={periodic!r} has {len(cyclic)} entries for {len(wanted)} axes")
+    fixed = math.prod(length for length in wanted if length)
+    if size % fixed or (0 not in wanted and fixed != size):
+        return refused(f"{size} ranks do not fill a grid of {' x '.join(str(n) if n else 'any' for n in wanted)}")
+    return wanted, cyclic, None

@@ -1,10 +1,11 @@
 """Collective calls: all ranks of a communicator take part.
 
-How they agree: each call begins with one MPI collective of fixed length, in which every rank gives a *slot*, the first
-message of its value (`limosa._packet`) marked with the call, its root and its reduction. Short values are done with
-that. From the slots the ranks derive the same way to go on: MPI's own collective if all have arrays of the same dtype
-and shape, packets otherwise. A rank that cannot take part, because its argument is wrong or cannot be pickled, fills
-its slot with that fact, so that the others do not wait for it.
+How they agree: each call begins with the same MPI collective, an allgather of fixed length, in which every rank gives
+a *slot*, the first message of its value (`limosa._packet`) marked with the call, its root and its reduction. So ranks
+that make different calls meet all the same, and each of them sees who called what. Short values are done with that.
+From the slots the ranks derive the same way to go on: MPI's own collective if all have arrays of the same dtype and
+shape, packets otherwise. A rank that cannot take part, because its argument is wrong or cannot be pickled, fills its
+slot with that fact, so that the others do not wait for it.
 
 A slot costs each rank of an allgather `SLOT` bytes per rank: 64 KB at 256 ranks.
 """
@@ -12,17 +13,17 @@ A slot costs each rank of an allgather `SLOT` bytes per rank: 64 KB at 256 ranks
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 from mpi4py import MPI
 
 from limosa import errors
-from limosa._agreement import SLOT, Agreement, Failed, Plan, Table, described_error, marked
+from limosa._agreement import SLOT, Agreement, Failed, Plan, Table, block_of, described_error, marked
 from limosa._memory import Array, as_array, is_array_like, spec_of
 from limosa._ops import NAMES, Function, Op, op_of
-from limosa._packet import HEAD, OBJECT, has_parts, into, misfit, opened
+from limosa._packet import ARRAY, HEAD, OBJECT, announced, has_parts, into, misfit, opened
 from limosa._transfer import PART_TAG
 
 P = ParamSpec("P")
@@ -61,7 +62,7 @@ class Collectives(Agreement):
         >>> limosa.world.barrier()
 
         """
-        self._envelopes.Barrier()
+        self._meet(self._bare_slot("barrier"))
 
     def bcast(self, x: Any = None, root: int = 0, *, out: Any = None) -> Any:
         """Give all ranks the value of one.
@@ -84,8 +85,10 @@ class Collectives(Agreement):
         ------
         limosa.errors.RootError
             If the root is not valid.
+        limosa.errors.MismatchError
+            On every rank, if the ranks named different roots or made different calls. So do all collective calls.
         limosa.errors.PeerError
-            If the root could not send its value. The root raises the reason.
+            If the root could not send its value, or another rank could not receive it. That rank raises the reason.
         limosa.errors.Error
             If what arrives does not fit into `out`, as in `recv`, on the ranks where it does not.
 
@@ -97,24 +100,35 @@ class Collectives(Agreement):
 
         """
         try:
-            self._check_root(root)
-            if self.rank == root:
-                plan = self._plan(x, "bcast", root)
-                if plan is None:
-                    self._share(x, root, "bcast")
-                    return x
+            number, problem = self._root_or_problem(root)
+            if self.rank != number:
+                return self._received(number, out, problem)
+            plan = self._plan(x, "bcast", number) if problem is None else None
+            if plan is not None:
                 if plan.data is not None:
                     plan.data[...] = x
-                self._envelopes.Bcast(plan.slot, root)
-                if plan.data is None:
-                    self._share_parts((x,), root)
+                self._meet(plan.slot)
+                self._share_parts((x,) if plan.data is None else (), number)
                 return x
-            target, misuse = self._target_or_problem(out)
-            value = self._shared(root, target)
-            if misuse is not None:
-                raise misuse
+            first, parts, misuse = self._encoded(x)
+            problem = problem or misuse
+            self._meet(
+                marked(first, SLOT, "bcast", number) if problem is None else self._refusal(problem, "bcast", number),
+                problem,
+            )
+            self._share_parts(parts, number)
         except _ERRORS as error:
             self._blame(error, "bcast")
+        return x
+
+    def _received(self, root: int, out: Any, problem: Exception | None) -> Any:
+        """Do the part of the ranks other than the root in `bcast`."""
+        target, misuse = self._target_or_problem(out)
+        problem = problem or misuse
+        self._meet(
+            self._bare_slot("bcast", root) if problem is None else self._refusal(problem, "bcast", root), problem
+        )
+        value = self._shared_parts(self._slot_seen(root), target, root)
         return value if target is None else out
 
     @_collective
@@ -141,7 +155,7 @@ class Collectives(Agreement):
         limosa.errors.RootError
             If the root is not valid.
         limosa.errors.PeerError
-            On the root, if a rank could not send its value. That rank raises the reason.
+            If another rank could not take part. That rank raises the reason.
         limosa.errors.Error
             On the root, if the values do not fit into `out`.
 
@@ -154,24 +168,36 @@ class Collectives(Agreement):
         array([[0, 1, 2]])
 
         """
-        self._check_root(root)
-        first, parts, problem = self._encoded(x)
-        slot = marked(first, SLOT, "gather", root)
-        if self.rank != root:
-            self._envelopes.Gather(slot, None, root)
-            if problem is not None:
-                raise problem
-            self._send_parts(parts, root, PART_TAG)
+        number, problem = self._root_or_problem(root)
+        first, parts, misuse = self._encoded(x)
+        target, unusable = self._target_or_problem(out if self.rank == number else None)
+        table = self._agree(first, "gather", problem or misuse or unusable, number)
+        if table.arrays and table.any_parts:
+            return self._gathered_on(number, as_array(x), target, out)
+        if self.rank != number:
+            self._send_parts(parts, number, PART_TAG)
             return None
-        target, misuse = self._target_or_problem(out)
-        self._envelopes.Gather(slot, self._memory, root)
-        table = self._table()
-        values = self._collected(table, x, target)
-        if problem or misuse:
-            raise problem or misuse  # type: ignore[misc]
-        if not table.uniform:
-            self._report(table)
-        return self._delivered(values, target, out)
+        return self._delivered(self._collected(table, x, target), target, out)
+
+    def _gathered_on(self, root: int, array: Array, target: Array | None, out: Any) -> Any:
+        """Collect the arrays of all ranks, which have the same dtype and shape, on the root."""
+        spec, made = spec_of(array)
+        try:
+            if self.rank != root:
+                self._envelopes.Gather(spec, None, root)
+                return None
+            result = self._rows(array, target)
+            self._envelopes.Gather(spec, [result, MPI.BYTE], root)
+        finally:
+            if made:
+                made.Free()
+        return self._delivered(result, target, out)
+
+    def _rows(self, array: Array, target: Array | None) -> Array:
+        """Give the target if arrays like this one of all ranks can be received there at once, else a new array."""
+        shape = (self.size, *array.shape)
+        direct = target is not None and target.flags.c_contiguous and misfit(target, array.dtype, shape) is None
+        return target if direct and target is not None else np.empty(shape, array.dtype)
 
     def allgather(self, x: Any, *, out: Any = None) -> Any:
         """Collect the values of all ranks on all.
@@ -219,9 +245,7 @@ class Collectives(Agreement):
 
     def _stacked(self, array: Array, target: Array | None) -> Array:
         """Collect the arrays of all ranks, which have the same dtype and shape, on all."""
-        shape = (self.size, *array.shape)
-        direct = target is not None and target.flags.c_contiguous and misfit(target, array.dtype, shape) is None
-        result = target if direct and target is not None else np.empty(shape, array.dtype)
+        result = self._rows(array, target)
         spec, made = spec_of(array)
         try:
             self._envelopes.Allgather(spec, [result, MPI.BYTE])
@@ -293,37 +317,57 @@ class Collectives(Agreement):
         array([0, 1, 2, 3])
 
         """
-        self._check_root(root)
+        number, problem = self._root_or_problem(root)
         target, misuse = self._target_or_problem(out)
-        slot = bytearray(SLOT)
-        first = memoryview(slot)
-        if self.rank != root:
-            self._envelopes.Scatter(None, slot, root)
-            if slot[0] == OBJECT and slot[1] == 1:
-                raise misuse or self._peer_error(Failed(opened(first, None), root))
-            value = self._arrived(first, target, root, PART_TAG, SLOT - HEAD)
-            if misuse:
-                raise misuse
+        problem = problem or misuse
+        if self.rank != number:
+            slot = self._bare_slot("scatter", number)
+            self._meet(slot if problem is None else self._refusal(problem, "scatter", number), problem)
+            value = self._item(self._slot_seen(number), number, target)
             return value if target is None else out
-        packets, problem = self._encoded_items(values, lambda rank: values[rank])
-        slots = b"".join(marked(packet, SLOT, "scatter", root) for packet, _ in packets)
-        self._envelopes.Scatter(slots, slot, root)
-        if problem is not None:
-            raise problem
-        under_way = [
-            request
-            for rank, (_, parts) in enumerate(packets)
-            if rank != root
-            for request in self._start_parts(parts, rank, PART_TAG)
-        ]
-        MPI.Request.Waitall(under_way)
-        if misuse:
-            raise misuse
-        own = values[root]
+        packets, misuse = self._encoded_items(values, lambda rank: values[rank])
+        problem = problem or misuse
+        block = block_of(values) if problem is None else None
+        first = self._slots.encode(block)[0] if block is not None else self._slots.object_head
+        slot = marked(first, SLOT, "scatter", number)
+        self._meet(slot if problem is None else self._refusal(problem, "scatter", number), problem)
+        if block is None:
+            self._scatter_packets(packets)
+        elif slot[0] != ARRAY:
+            self._envelopes.Scatter([block, MPI.BYTE], MPI.IN_PLACE, number)
+        own = values[number]
         if target is None:
             return own.copy() if isinstance(own, np.ndarray) else own
         into(as_array(own) if is_array_like(own) else own, target)
         return out
+
+    def _scatter_packets(self, packets: list[tuple[bytes, Sequence[Array]]]) -> None:
+        """Send each rank its item; this is the root."""
+        slots = b"".join(packet.ljust(SLOT, b"\0") for packet, _ in packets)
+        self._envelopes.Scatter(slots, MPI.IN_PLACE, self.rank)
+        MPI.Request.Waitall(
+            [
+                request
+                for rank, (_, parts) in enumerate(packets)
+                if rank != self.rank
+                for request in self._start_parts(parts, rank, PART_TAG)
+            ]
+        )
+
+    def _item(self, first: memoryview, root: int, target: Array | None) -> Any:
+        """Receive the item of this rank; the first message of the root announces all items."""
+        if first[0] == OBJECT:
+            slot = memoryview(bytearray(SLOT))
+            self._envelopes.Scatter(None, slot, root)
+            return self._arrived(slot, target, root, PART_TAG, SLOT - HEAD)
+        if first[0] == ARRAY:
+            return _scalar_or_array(opened(first, None)[self.rank, ...].copy(), target)
+        dtype, (_, *shape) = announced(first)
+        wrong = misfit(target, dtype, tuple(shape)) if target is not None else None
+        direct = target is not None and target.flags.c_contiguous and wrong is None
+        value = target if direct and target is not None else np.empty(shape, dtype)
+        self._envelopes.Scatter(None, [value, MPI.BYTE], root)
+        return value if direct else _scalar_or_array(value, target)
 
     @_collective
     def alltoall(self, values: Any, *, out: Any = None) -> Any:
@@ -362,25 +406,21 @@ class Collectives(Agreement):
         packets, problem = self._encoded_items(
             values, lambda rank: values[rank, ...] if isinstance(values, np.ndarray) else values[rank]
         )
-        if misuse and not problem:
-            problem = misuse
-            packets = [(self._slots.failure(described_error(misuse)), ())] * self.size
-        block = isinstance(values, np.ndarray) and values.flags.c_contiguous
-        call = "alltoall of a block" if block else "alltoall"
-        slots = b"".join(marked(packet, SLOT, call) for packet, _ in packets)
+        problem = misuse or problem
+        block = block_of(values) if problem is None else None
+        first = self._slots.encode(block)[0] if block is not None else self._slots.object_head
+        table = self._agree(first, "alltoall", problem)
+        if block is not None and table.arrays:
+            if not table.any_parts:
+                return self._delivered(table.stacked()[:, self.rank].copy(), target, out)
+            result = self._rows(block[0, ...], target)
+            self._envelopes.Alltoall([block, MPI.BYTE], [result, MPI.BYTE])
+            return self._delivered(result, target, out)
+        if block is not None:
+            packets = [self._slots.encode(row) for row in block]
+        slots = b"".join(packet.ljust(SLOT, b"\0") for packet, _ in packets)
         self._envelopes.Alltoall(slots, self._memory)
         table = self._table()
-        if problem is not None:
-            raise problem
-        if not table.uniform:
-            self._report(table)
-        if block and table.arrays and table.any_parts:
-            # Each rank sees an item of every other: all see the same dtype and shape, or all see that they differ.
-            wrong = misfit(target, values.dtype, values.shape) if target is not None else None
-            direct = target is not None and target.flags.c_contiguous and not wrong
-            result = target if direct else np.empty(values.shape, values.dtype)
-            self._envelopes.Alltoall([values, MPI.BYTE], [result, MPI.BYTE])
-            return out if direct else self._delivered(result, target, out)
         under_way = [
             request
             for rank, (_, parts) in enumerate(packets)
@@ -434,8 +474,8 @@ class Collectives(Agreement):
 
         """
         try:
-            self._check_root(root)
-            return self._reduced(x, op, root, out, "reduce")
+            number, problem = self._root_or_problem(root)
+            return self._reduced(x, op, number, out, "reduce", problem)
         except _ERRORS as error:
             self._blame(error, "reduce")
 
@@ -533,10 +573,18 @@ class Collectives(Agreement):
         """
         return self._scanned(x, op, out, "exscan")
 
-    def _reduced(self, x: Any, op: str | Op | Function, root: int | None, out: Any, call: str) -> Any:
+    def _reduced(
+        self,
+        x: Any,
+        op: str | Op | Function,
+        root: int | None,
+        out: Any,
+        call: str,
+        problem: Exception | None = None,
+    ) -> Any:
         wanted = root is None or root == self.rank
         target, misuse = self._target_or_problem(out if wanted else None)
-        agreed, reduction = self._agree_on_reduction(x, op, root or 0, call, misuse)
+        agreed, reduction = self._agree_on_reduction(x, op, root or 0, call, problem or misuse)
         if agreed.all_in_slots:
             return self._delivered(agreed.folded(reduction, self.size), target, out) if wanted else None
         native, array = _native(agreed, x, reduction)
@@ -556,7 +604,7 @@ class Collectives(Agreement):
                 if self.rank == 0:
                     self._share(value, 0, call)
                 else:
-                    value = self._shared(0, None)
+                    value = self._shared(0)
             except errors.PeerError:
                 if problem is not None:
                     raise problem from None
@@ -666,6 +714,11 @@ class Collectives(Agreement):
         apart = fits and target is not None and not np.may_share_memory(target, array)
         result = target if apart and target is not None else np.empty(array.shape, array.dtype)
         return result, _reducible(result)
+
+
+def _scalar_or_array(row: Array, target: Array | None) -> Any:
+    """Give the row of an array as indexing would, or copy it into the target."""
+    return into(row, target) if target is not None or row.ndim else row[()]
 
 
 _fromcode = functools.cache(MPI.Datatype.fromcode)

@@ -540,11 +540,15 @@ class Comm(Collectives):
         1
 
         """
-        problem = None
+        problem: str | None = None
         for name, number in (("color", color), ("key", key)):
             if number is not None and (not hasattr(number, "__index__") or (name == "color" and number < 0)):
                 problem = f"{name}={number!r} is not valid; hint: a color is a number from 0 or None, a key is a number"
-        problems = [(rank, text) for rank, text in enumerate(self.allgather(problem)) if text]
+        try:
+            texts = self._agree_on_arguments("split", problem and problem[:150])
+        except (_MPIException, errors.Error) as error:
+            self._blame(error, "split")
+        problems = [(rank, text) for rank, text in enumerate(texts) if text]
         if problems:
             raise errors.BY_CLASS["ARG"](
                 "; ".join(f"rank {rank}: {text}" for rank, text in problems), call="split", rank=self.rank
@@ -568,6 +572,10 @@ class Comm(Collectives):
         1
 
         """
+        try:
+            self._meet(self._bare_slot("dup"))
+        except (_MPIException, errors.Error) as error:
+            self._blame(error, "dup")
         return Comm(self._envelopes)
 
     def free(self) -> None:
@@ -605,6 +613,8 @@ class Comm(Collectives):
         ------
         limosa.errors.DimsError
             If the ranks do not fill such a grid.
+        limosa.errors.MismatchError
+            On every rank, if the ranks ask for different grids.
 
         Examples
         --------

@@ -384,6 +384,15 @@ def described(tail: bytes) -> tuple[np.dtype[Any], tuple[int, ...]]:
     return found
 
 
+def announced(first: memoryview) -> tuple[np.dtype[Any], tuple[int, ...]]:
+    """Give dtype and shape of the array whose first message this is, of whatever length."""
+    if first[0] != WIDE:
+        return described(first[DESCRIPTION:NUMBER].tobytes())
+    length, _, _ = _LENGTHS.unpack_from(first, DESCRIPTION)
+    name, shape = _loads(first[HEAD : HEAD + length])
+    return np.dtype(name), shape
+
+
 def misfit(target: Array, dtype: np.dtype[Any], shape: tuple[int, ...]) -> errors.Error | None:
     """Tell why an array cannot be received into another one."""
     if target.dtype == dtype and target.shape == shape:

@@ -28,7 +28,7 @@ def run() -> None:
 
 
 @contextlib.contextmanager
-def raises(kind: type[BaseException], *words: str):
+def raises(kind: type[BaseException] | tuple[type[BaseException], ...], *words: str):
     """Assert that the block raises an exception of this kind whose text has these words; gives a list to hold it."""
     caught: list[BaseException] = []
     try:
