@@ -36,11 +36,15 @@ class Job:
     def wait(self, limit: float) -> Outcome:
         """The outcome; the test fails if the job is still running after `limit` seconds."""
         try:
-            out, err = self.process.communicate(timeout=limit)
+            return self.outcome(limit)
         except subprocess.TimeoutExpired:
             self.kill()
             out, err = self.process.communicate()
             pytest.fail(f"the job did not end within {limit} s; its output:\n{out}{err}")
+
+    def outcome(self, limit: float) -> Outcome:
+        """The outcome; raises `TimeoutExpired` if the job is still running after `limit` seconds."""
+        out, err = self.process.communicate(timeout=limit)
         return Outcome(self.process.returncode, out or "", err or "", time.monotonic() - self.started)
 
     def read_lines(self, n: int) -> list[str]:
