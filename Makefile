@@ -100,7 +100,7 @@ lint: ## Formatting, clippy, ruff, mypy, shellcheck
 
 .PHONY: bench
 bench: $(STAMPS)/limosa $(STAMPS)/lab ## Measure beside MPICH, Open MPI and Intel MPI (QUICK=1: in short)
-	limosa bench --against mpich,openmpi,intel $(if $(QUICK),--quick) --output bench/$$(date +%Y%m%d-%H%M%S)
+	limosa bench --budgets --against mpich,openmpi,intel $(if $(QUICK),--quick) --output bench/$$(date +%Y%m%d-%H%M%S)
 
 .PHONY: clean
 clean: ## Remove what was built (the cached wheel of mpi4py outside the tree stays)

@@ -2,16 +2,12 @@
 
 Pure functions.
 
-A case is called slower or faster if the medians differ by more than 10 % and the ranges between the quartiles do not
-overlap; everything else is within the noise.
+A case is called slower or faster if the difference is beyond the noise (`stats.differ`).
 """
 
-from limosa_lab.stats import BEFORE, LIMOSA, Case, Results, Summary, geometric_mean
+from limosa_lab.stats import BEFORE, LIMOSA, Case, Results, differ, geometric_mean
 from limosa_lab.tables import Table, cell
 from limosa_lab.wording import number, size
-
-# Medians that differ by less than this factor are called equal.
-NOTICEABLE = 1.1
 
 
 def changes(found: Results) -> dict[Case, float]:
@@ -28,22 +24,12 @@ def changes(found: Results) -> dict[Case, float]:
     return {case: 1 / ratio if case.series.larger_is_better else ratio for case, ratio in ratios.items()}
 
 
-def is_beyond_noise(now: Summary, before: Summary, change: float) -> bool:
-    """Tell whether a change is more than noise."""
-    apart = now.lower > before.upper or now.upper < before.lower
-    return apart and max(change, 1 / change) > NOTICEABLE
-
-
 def table(found: Results) -> Table | None:
     """Give the table of all cases that are slower or faster, the slowest first; None if there was no earlier Limosa."""
     ratios = changes(found)
     if not ratios:
         return None
-    changed = {
-        case: ratio
-        for case, ratio in ratios.items()
-        if is_beyond_noise(found[case][LIMOSA], found[case][BEFORE], ratio)
-    }
+    changed = {case: ratio for case, ratio in ratios.items() if differ(found[case][LIMOSA], found[case][BEFORE])}
     slower = sum(ratio > 1 for ratio in changed.values())
     title = (
         f"Beside the Limosa before: geometric mean of cost {number(geometric_mean(list(ratios.values())))} x over "

@@ -61,6 +61,11 @@ def parser() -> argparse.ArgumentParser:
     )
     made.add_argument("--report", type=Path, metavar="DIR", help="measure nothing; tables and plots of what DIR holds")
     made.add_argument("--no-plots", action="store_true", help="tables only")
+    made.add_argument(
+        "--budgets",
+        action="store_true",
+        help="also judge the project's own budgets, most of them beside other libraries",
+    )
     made.add_argument("--list", action="store_true", help="list the programs and groups")
     return made
 
@@ -170,8 +175,8 @@ def bench(arguments: Sequence[str]) -> int:
         measure(options_of(given), folder, terminal)
     recording = records.read(folder)
     colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-    print(report.text(recording, terminal.width, colour), end="")
-    for file in report.write(recording, folder, with_plots=not given.no_plots):
+    print(report.text(recording, terminal.width, colour, with_budgets=given.budgets), end="")
+    for file in report.write(recording, folder, with_plots=not given.no_plots, with_budgets=given.budgets):
         terminal.say(f"wrote {file}")
     return 1 if any(not sample.verified for sample in recording.samples) else 0
 

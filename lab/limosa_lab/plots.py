@@ -1,5 +1,6 @@
 """Figures of a recording, each as PNG and SVG: what a table shows, for the eye.
 
+* the overview (`overview`), which comes first;
 * time (or rate) against message size, one figure for each benchmark, form and metric, one panel for each number of
   ranks;
 * the ratio of Limosa to the best peer for all collectives and sizes, as a map of colours;
@@ -22,47 +23,50 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from limosa_lab import stats
-from limosa_lab.catalogue import COLLECTIVES
+from limosa_lab import overview, stats
+from limosa_lab.catalogue import COLLECTIVES, GROUPS
 from limosa_lab.records import Recording
 from limosa_lab.stats import Case, Results, Series
-from limosa_lab.wording import number, ranks, size
+from limosa_lab.styles import size_ticks, style, time_ticks
+from limosa_lab.wording import FORMS, bench_title, number, ranks, size
 
-# Colours that people with colour blindness can tell apart (Okabe and Ito), and marks.
-STYLES = {
-    "limosa": ("#D55E00", "o"),
-    "before": ("#E69F00", "."),
-    "mpich": ("#0072B2", "s"),
-    "openmpi": ("#009E73", "^"),
-    "intel": ("#CC79A7", "D"),
-}
-OTHER = ("#555555", "x")
+OVERVIEW = "Overview"
+# The programs in the order of their groups.
+ORDER = [program for group in GROUPS.values() for program in group]
 # Parameters that are an axis of their own, and what is written below it.
 COUNTED = {"posted": "posted receives", "unexpected": "unexpected messages", "partners": "partners talked to"}
 
 
-def draw(recording: Recording, found: Results, folder: Path) -> list[Path]:
-    """Draw everything that the results allow into a folder; give the PNG files."""
+# Units of time, in seconds: their axes show us, ms and s.
+TIMES = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
+
+
+def draw(recording: Recording, found: Results, folder: Path) -> dict[str, Path]:
+    """Draw everything that the results allow into a folder; give the PNG file of each title, the overview first.
+
+    The SVG files lie beside them.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     titles = recording.titles()
-    made: list[Path] = []
+    made: dict[str, Path] = {}
+    first = overview.draw(recording, found)
+    if first is not None:
+        made[OVERVIEW] = _save(first, folder, "overview")
+    for form, words in FORMS.items():
+        figure_or_none = _heat_map(found, form)
+        if figure_or_none is not None:
+            made[f"Blocking collectives beside the best other library, {words}"] = _save(
+                figure_or_none, folder, f"collectives-{form}-ratio"
+            )
     by_series: dict[Series, list[Case]] = {}
     for case in found:
         by_series.setdefault(case.series, []).append(case)
-    for series, cases in by_series.items():
+    for series, cases in sorted(by_series.items(), key=lambda item: ORDER.index(item[0].program)):
         for axis, panels in _curves(cases):
             figure = _lines(series, axis, panels, found, titles)
-            made.append(
-                _save(
-                    figure,
-                    folder,
-                    f"{series.bench}-{series.form}-{series.metric}" + ("" if axis == "bytes" else f"-{axis}"),
-                )
-            )
-    for form in ("hot", "cold"):
-        figure_or_none = _heat_map(found, form)
-        if figure_or_none is not None:
-            made.append(_save(figure_or_none, folder, f"collectives-{form}-ratio"))
+            name = f"{series.bench}-{series.form}-{series.metric}" + ("" if axis == "bytes" else f"-{axis}")
+            title = f"{bench_title(series.bench)}: {series.metric}, {FORMS[series.form]}"
+            made[title if axis == "bytes" else f"{title}, by {COUNTED.get(axis, axis)}"] = _save(figure, folder, name)
     return made
 
 
@@ -110,33 +114,19 @@ def _lines(series: Series, axis: str, panels: Panels, found: Results, titles: di
     )
     for axes, (title, points) in zip(grid.flat, panels.items(), strict=False):
         for name, written in titles.items():
-            colour, mark = STYLES.get(name, OTHER)
+            look = style(name)
             mine = [(at, found[case][name]) for at, case in points if name in found[case]]
             if mine:
                 at = [point[0] for point in mine]
-                axes.plot(
-                    at,
-                    [point[1].median for point in mine],
-                    color=colour,
-                    marker=mark,
-                    markersize=4,
-                    linewidth=1.3,
-                    label=written,
-                )
-                axes.fill_between(
-                    at,
-                    [point[1].lower for point in mine],
-                    [point[1].upper for point in mine],
-                    color=colour,
-                    alpha=0.2,
-                    linewidth=0,
-                )
+                axes.plot(at, [point[1].median for point in mine], markersize=4, label=written, **look)
+                low, high = [point[1].lower for point in mine], [point[1].upper for point in mine]
+                axes.fill_between(at, low, high, color=look["color"], alpha=0.2, linewidth=0)
         _scales(axes, axis, series, [at for at, _ in points])
         axes.set_title(title, fontsize="medium")
     for axes in list(grid.flat)[len(panels) :]:
         axes.set_visible(False)
     grid.flat[0].legend(fontsize="small")
-    figure.suptitle(f"{series.bench}, {series.form}")
+    figure.suptitle(bench_title(series.bench).partition(" (")[0])
     return figure
 
 
@@ -144,14 +134,7 @@ def _scales(axes: Axes, axis: str, series: Series, at: list[float]) -> None:
     """Set up axes: powers of two for sizes and ranks, decades for times."""
     if axis == "bytes":
         axes.set_xscale("symlog", base=2, linthresh=1)
-        ticks = sorted(set(at))
-        if len(ticks) > 8:
-            ticks = [
-                value
-                for value in (0, 1, 8, 64, 512, 4 << 10, 32 << 10, 256 << 10, 2 << 20)
-                if min(at) <= value <= max(at)
-            ]
-        axes.set_xticks(ticks, [size(int(value)).replace(" ", "") for value in ticks], rotation=45, fontsize="small")
+        size_ticks(axes, at)
         axes.set_xlabel("message size")
     else:
         axes.set_xscale("symlog", base=10 if axis in {"posted", "unexpected"} else 2, linthresh=1)
@@ -162,10 +145,13 @@ def _scales(axes: Axes, axis: str, series: Series, at: list[float]) -> None:
         axes.set_ylim(0, 105)
     elif axes.dataLim.ymax > 8 * axes.dataLim.ymin > 0:
         axes.set_yscale("log")
-        axes.yaxis.set_major_formatter("{x:g}")
     else:
         axes.set_ylim(bottom=0)
-    axes.set_ylabel(f"{series.metric} [{series.unit}]")
+    if series.unit in TIMES:
+        time_ticks(axes.yaxis, TIMES[series.unit])
+    else:
+        axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}" if value >= 1000 else number(value))
+    axes.set_ylabel("time" if series.unit in TIMES else f"{series.metric} [{series.unit}]")
     axes.grid(alpha=0.3)
 
 
@@ -200,9 +186,10 @@ def _heat_map(found: Results, form: str) -> Figure | None:
 
 
 def _save(figure: Figure, folder: Path, name: str) -> Path:
-    """Write a figure as PNG and SVG; give the PNG."""
+    """Write a figure as PNG and SVG, the latter the same bytes each time and its text as text; give the PNG."""
     png = folder / f"{name}.png"
     figure.savefig(png, dpi=120)
-    figure.savefig(folder / f"{name}.svg")
+    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": name}):
+        figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
     plt.close(figure)
     return png

@@ -17,6 +17,8 @@ from limosa_lab.records import Sample
 LIMOSA = "limosa"
 # An earlier Limosa, measured beside this one. It is no peer.
 BEFORE = "before"
+# Medians that differ by less than this factor are called equal.
+NOTICEABLE = 1.1
 
 
 @dataclass(frozen=True, order=True)
@@ -122,6 +124,44 @@ def cost(case: Case, by_library: dict[str, Summary]) -> float | None:
     if value is None or not case.series.larger_is_better:
         return value
     return 1 / value if value > 0 else None
+
+
+def differ(one: Summary, other: Summary) -> bool:
+    """Tell whether two sets of samples differ by more than noise.
+
+    The medians differ by more than 10 %, and the ranges between the quartiles do not overlap.
+    """
+    low, high = sorted([one.median, other.median])
+    return (one.lower > other.upper or one.upper < other.lower) and high > NOTICEABLE * low
+
+
+@dataclass(frozen=True)
+class Standing:
+    """In how many cases Limosa is faster than the best peer, slower, and neither beyond the noise."""
+
+    faster: int
+    slower: int
+    alike: int
+
+
+def standing(found: Results) -> Standing:
+    """Compare Limosa with the best peer of each case that both have.
+
+    A bandwidth counts only where nothing else was measured: otherwise it follows from the time or the rate.
+    """
+    with_others = {_bench(case) for case in found if case.series.metric != "bandwidth"}
+    counts = {"faster": 0, "slower": 0, "alike": 0}
+    for case, by in found.items():
+        best, value = best_peer(case, by), cost(case, by)
+        if best is None or value is None or (case.series.metric == "bandwidth" and _bench(case) in with_others):
+            continue
+        apart = differ(by[LIMOSA], by[best[0]])
+        counts["alike" if not apart else "faster" if value < 1 else "slower"] += 1
+    return Standing(**counts)
+
+
+def _bench(case: Case) -> tuple[str, str, str]:
+    return case.series.program, case.series.bench, case.series.form
 
 
 def geometric_mean(values: Sequence[float]) -> float:

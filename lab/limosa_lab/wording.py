@@ -1,5 +1,49 @@
 """How numbers, sizes and numbers of ranks are written, the same everywhere. Pure functions."""
 
+from collections.abc import Sequence
+
+FORMS = {"hot": "same buffers each time", "cold": "buffers out of the caches"}
+"""What the forms of a benchmark mean, for captions."""
+
+BENCHES = {
+    "flag": "Flag between two processors",
+    "pingpong": "Ping-pong (a message there and back, half of the time)",
+    "pingping": "Ping-ping (both ranks send at once)",
+    "rate": "Message rate (64 messages in a row)",
+    "bidirectional": "Both directions at once (16 messages each way)",
+    "multipair_pingpong": "Ping-pong of several pairs at once",
+    "multipair_rate": "Message rate of several pairs at once",
+    "datatype_contiguous": "Ping-pong of contiguous bytes",
+    "datatype_vector": "Ping-pong of a vector datatype",
+    "datatype_indexed": "Ping-pong of an indexed datatype",
+    "datatype_struct": "Ping-pong of a structure datatype",
+    "matching_posted": "A message among many posted receives",
+    "matching_posted_reverse": "A message among many posted receives, the last one fits",
+    "matching_unexpected": "A message among many unexpected ones",
+    "matching_unexpected_reverse": "A message among many unexpected ones, the last one fits",
+    "threads_pingpong": "Ping-pong of threads",
+    "threads_rate": "Message rate of threads",
+    "independence_send": "MPI_Send to a rank that computes",
+    "independence_receive": "MPI_Recv from a rank that computes",
+    "independence_iallreduce": "MPI_Iallreduce with a rank that computes",
+    "independence_ibcast": "MPI_Ibcast whose root computes",
+    "overlap_transfer": "Overlap of a message with computation",
+    "overlap_iallreduce": "Overlap of MPI_Iallreduce with computation",
+    "overlap_ibcast": "Overlap of MPI_Ibcast with computation",
+    "quiet_recv": "Ranks that wait in MPI_Recv",
+    "quiet_barrier": "Ranks that wait in MPI_Barrier",
+    "quiet_wakeup": "Waking a rank that sleeps",
+    "init_finalize": "MPI_Init and MPI_Finalize",
+    "start": "Start and end of a job",
+    "memory": "Memory inside the library",
+}
+"""Titles of the benchmarks; a collective is called as in MPI."""
+
+
+def bench_title(name: str) -> str:
+    """Give the title of a benchmark."""
+    return BENCHES.get(name) or f"MPI_{name.capitalize()}"
+
 
 def number(value: float) -> str:
     """Write a number with three digits, without exponents: 0.0123, 1.23, 123, 12300."""
@@ -30,3 +74,9 @@ def seconds(value: float) -> str:
         if value >= scale:
             return f"{number(value / scale)} {unit}"
     return f"{number(value / 1e-6)} us"
+
+
+def listed(words: Sequence[str]) -> str:
+    """Write a list as in a sentence: A; A and B; A, B and C."""
+    *first, last = words
+    return f"{', '.join(first)} and {last}" if first else last

@@ -110,6 +110,9 @@ def test_a_measurement_with_limosa_alone(tmp_path):
     assert all(line["verified"] and line["form"] == "hot" and len(line["samples"]) == 3 for line in samples)
 
     assert "Limosa" in (tmp_path / "out" / "report.md").read_text()
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert page.index("From one process to another a message of 8 B takes") < page.index("<svg") < page.index("<table")
+    assert "Budgets" not in page + done.stdout
     assert (tmp_path / "out" / "plots" / "pingpong-hot-latency.svg").exists()
     binaries = list((tmp_path / "cache" / "limosa" / "bench").glob("*/pingpong"))
     assert len(binaries) == 1

@@ -193,10 +193,11 @@ def test_the_report_is_written_with_all_its_plots(keep):
     folder = keep(environment(), *lines, END)
     report.write(records.read(folder), folder)
     page = (folder / "report.md").read_text()
-    for words in ["Test Processor 9000", "## Budgets", "## Plots", "bcast, hot: latency in us", "LIMOSA_WAIT=auto"]:
+    for words in ["Test Processor 9000", "## Plots", "bcast, hot: latency in us", "LIMOSA_WAIT=auto"]:
         assert words in page, words
     assert "## Doubts" not in page
     drawn = [
+        "overview",
         "pingpong-hot-latency",
         "collectives-hot-ratio",
         "start-hot-time-ranks",
@@ -206,6 +207,64 @@ def test_the_report_is_written_with_all_its_plots(keep):
         assert f"](plots/{name}.png)" in page
         for kind in ("png", "svg"):
             assert (folder / "plots" / f"{name}.{kind}").stat().st_size > 1000, name
+
+
+def messages(limosa, mpich, spread=0.0):
+    """Ping-pongs of three sizes: times of Limosa and MPICH for each, and how far samples lie from the median."""
+    return [
+        sample(name, "pingpong", [value - spread, value, value + spread], bytes=length)
+        for name, values in (("limosa", limosa), ("mpich", mpich))
+        for length, value in zip((8, 1024, 1 << 20), values)
+    ]
+
+
+def test_the_page_shows_the_answer_and_the_picture_before_anything_else(keep):
+    lines = messages([0.5, 1.0, 50.0], [1.0, 2.0, 40.0])
+    lines += [sample(name, "bcast", [2.0], bytes=1024, ranks=4, program="collectives") for name in ("limosa", "mpich")]
+    folder = keep(environment(libraries=["limosa", "mpich"]), *lines, END)
+    files = report.write(records.read(folder), folder)
+    assert files[0] == folder / "report.html"
+    page = files[0].read_text()
+    first, _, rest = page.partition("</figure>")
+    assert "a message of 8 B takes 0.5 us, one of 1 MB 50 us (21 GB/s)" in first
+    assert "Beside MPICH, Limosa is faster in 2 of 4 measurements and slower in 1; in 1 the difference is" in first
+    assert first.count("<svg") == 1 and "<table" not in first
+    for words in ["MPI_Bcast", "Time of a message", "64 KB" if "64 KB" in first else "1 KB", "10 us"]:
+        assert words in first, words
+    assert rest.count("<svg") == 2 and rest.index("<svg") < rest.index("<table")
+    assert "<img" not in page and "<script" not in page
+
+
+def test_budgets_are_judged_only_when_asked_for(keep):
+    folder = keep(environment(), *every_library("pingpong", [1.0, 2.0, 3.0, 4.0]), END)
+    recording = records.read(folder)
+
+    def told(**options):
+        report.write(recording, folder, **options)
+        return [
+            report.text(recording, **options),
+            *((folder / name).read_text() for name in ("report.html", "report.md")),
+        ]
+
+    assert not any("Budgets" in text or "NOT MET" in text or "not measured" in text for text in told())
+    assert all("Budgets" in text and "not measured" in text for text in told(with_budgets=True))
+
+
+def test_what_lies_within_the_noise_is_no_finding(keep):
+    noisy = keep(
+        environment(libraries=["limosa", "mpich"]), *messages([1, 2, 3], [2, 3, 4], spread=2), END, name="noisy"
+    )
+    clear = keep(environment(libraries=["limosa", "mpich"]), *messages([1, 2, 3], [2, 3, 4]), END, name="clear")
+    assert "faster in 0 of 3 measurements and slower in 0; in 3 the" in report.text(records.read(noisy))
+    assert "faster in 3 of 3 measurements and slower in 0; in 0 the" in report.text(records.read(clear))
+
+
+def test_a_page_without_messages_and_collectives_has_no_picture_but_its_tables(keep):
+    folder = keep(environment(libraries=["limosa"]), sample("limosa", "start", [0.1], program="init_finalize"), END)
+    report.write(records.read(folder), folder)
+    page = (folder / "report.html").read_text()
+    assert "<svg" not in page and "<table" in page
+    assert "limosa bench --against" in page
 
 
 def test_a_measurement_that_was_cut_short_can_be_reported(keep):

@@ -3,25 +3,12 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
 from pathlib import Path
 
+from limosa_lab import html_page
 from limosa_lab.records import Recording
 from limosa_lab.study import results, tables, thesis
 from limosa_lab.tables import Table, environment, troubles
-
-STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem;
-  color: #222; background: #fff; }
-h1 { margin-bottom: 0 } h2 { margin-top: 3rem; border-bottom: 1px solid #ccc }
-.scroll { overflow-x: auto } table { border-collapse: collapse; font-size: .85rem; margin: .5rem 0 1.5rem }
-th, td { padding: .2rem .7rem; text-align: right; border-bottom: 1px solid #e4e4e4; white-space: nowrap }
-th { background: #f4f4f4 } .word { text-align: left }
-caption { text-align: left; font-weight: 600; padding: .3rem 0; white-space: normal }
-figure { margin: 1rem 0 } figcaption { font-weight: 600 } svg { max-width: 100%; height: auto }
-.thesis { color: #555; border-left: 3px solid #ccc; padding-left: .8rem } .doubt { color: #a33 }
-details table td { white-space: normal; text-align: left }
-"""
 
 INTRODUCTION = (
     "The same kernels with different modules for communication, on different MPI libraries; the numbers of a thesis "
@@ -89,14 +76,14 @@ def page(recording: Recording) -> str:
         if bench == "pingpong":
             parts += _optional(tables.ping_pong(found, libraries))
         parts += [
-            element(table)
+            html_page.table(table)
             for table in [*tables.collectives(found, libraries), *tables.applications(found, recording)]
             if _is_about(table, own)
         ]
         if bench == "wave3d":
             parts += _optional(tables.wave_forms(found, recording))
         if bench == "inner":
-            parts.append(element(_thesis_inner()))
+            parts.append(html_page.table(_thesis_inner()))
         parts += [
             f"<figure><figcaption>{html.escape(name)}</figcaption>{svg}</figure>"
             for name, svg in drawn.items()
@@ -105,31 +92,10 @@ def page(recording: Recording) -> str:
     parts += [
         "<h2>Circumstances</h2>",
         "<details><summary>Machine, libraries, settings</summary>",
-        element(environment(recording)),
+        html_page.table(environment(recording)),
         "</details>",
     ]
-    body = "\n".join(parts)
-    head = (
-        '<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Python modules for MPI</title>'
-    )
-    head += f"<style>{STYLE}</style>"
-    return f'<!doctype html>\n<html lang="en"><head>{head}</head><body>\n{body}\n</body></html>\n'
-
-
-def element(table: Table) -> str:
-    """Write a table as HTML."""
-
-    def line(kind: str, cells: Sequence[str]) -> str:
-        made = (
-            f"<{kind}{' class=word' if index < table.words else ''}>{html.escape(cell)}</{kind}>"
-            for index, cell in enumerate(cells)
-        )
-        return f"<tr>{''.join(made)}</tr>"
-
-    rows = "\n".join(line("td", row) for row in table.rows)
-    caption = f"<caption>{html.escape(table.title)}</caption>"
-    head = line("th", table.columns)
-    return f'<div class="scroll"><table>{caption}<thead>{head}</thead><tbody>\n{rows}\n</tbody></table></div>'
+    return html_page.document("Python modules for MPI", parts)
 
 
 def write(recording: Recording, folder: Path) -> list[Path]:
@@ -141,7 +107,7 @@ def write(recording: Recording, folder: Path) -> list[Path]:
 
 
 def _optional(table: Table | None) -> list[str]:
-    return [] if table is None else [element(table)]
+    return [] if table is None else [html_page.table(table)]
 
 
 def _is_about(table: Table, name: str) -> bool:
