@@ -14,7 +14,6 @@ ROOT = Path(__file__).resolve().parents[2]
 WORLD = "a world owns its communicators' registry and its attached buffers, and both reach its engine through it"
 PLANS = "lists every algorithm by messages in one place, from which an operation takes its own"
 LENT = "a note may say that its data are lent, and data are lent by a note"
-ROUNDS = "a round delivers pieces, and pieces are delivered in rounds"
 ALLOWED: dict[tuple[str, str, str, str], str] = {
     ("limosa-mpi", "", "comm", "world"): WORLD,
     ("limosa-mpi", "", "bsend", "world"): WORLD,
@@ -23,7 +22,6 @@ ALLOWED: dict[tuple[str, str, str, str], str] = {
         for operation in ["allgather", "allreduce", "barrier", "bcast", "gather", "reduce", "reduce_scatter", "scatter"]
     },
     ("limosa-coll", "background", "storage", "lent"): LENT,
-    ("limosa-coll", "shared", "rounds", "pieces"): ROUNDS,
 }
 
 # Items that are defined in the crate's root belong to this module.

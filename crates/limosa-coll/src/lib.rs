@@ -27,6 +27,7 @@
 use limosa_mpi::comm::Comm;
 use limosa_mpi::op::Op;
 
+mod access;
 mod agreement;
 pub mod allgather;
 pub mod allreduce;
@@ -45,9 +46,11 @@ mod memory;
 mod notes;
 mod numbers;
 mod one_step;
+mod pieces;
 mod plan;
 pub mod reduce;
 pub mod reduce_scatter;
+mod reducer;
 mod run;
 pub mod scan;
 pub mod scatter;
@@ -123,7 +126,7 @@ impl<'a> Call<'a> {
         self.mailbox_use_on(kind, bytes, None)
     }
 
-    /// As [`Call::mailbox_use`], for an operation that can lend what does not fit.
+    /// As [`Call::mailbox_use`], for an operation that can leave where it is what does not fit.
     fn mailbox_use_to_move(&self, kind: Kind, bytes: usize) -> Option<MailboxUse> {
         self.mailbox_use_on(kind, bytes, Some(bytes))
     }
@@ -133,8 +136,8 @@ impl<'a> Call<'a> {
         self.mailbox_use_on(kind, bytes, Some(message))
     }
 
-    /// As [`Call::mailbox_use`], for a reduction, of which operands that do not fit can be lent if the helper can
-    /// combine them.
+    /// As [`Call::mailbox_use`], for a reduction, of which operands that do not fit can stay where they are if any
+    /// thread may combine them.
     fn mailbox_use_to_combine(&self, kind: Kind, bytes: usize, op: &Op) -> Option<MailboxUse> {
         self.mailbox_use_on(kind, bytes, op.is_predefined().then_some(bytes))
     }

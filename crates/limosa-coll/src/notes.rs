@@ -8,7 +8,8 @@
 //! | 0 to 56 | in the note: so many bytes for all, or so many for each rank | |
 //! | `AREA` | in an area: bytes for all, or as many for each rank | length, area |
 //! | `TABLE` | per rank: a line at the beginning of an area says where and how many | bytes of the area, area |
-//! | `ADDRESS` | in the writer's memory | length, address, address of the result |
+//! | `ADDRESS` | in the writer's memory | length, address |
+//! | `OPERAND` | in the writer's memory, to be combined by pieces | length, address, address of the result, shape (`crate::pieces`) |
 //! | `ROUNDS` | in the round buffers, round by round | length |
 //! | `OF_RANK` | where the note of a rank says (in a note of the group) | rank |
 //! | `NOTHING` | nowhere: the writer takes no further part, or the ranks do not agree | |
@@ -36,9 +37,10 @@ use limosa_mpi::error::{Error, Result};
 const AREA: u8 = 0xff;
 const TABLE: u8 = 0xfe;
 const ADDRESS: u8 = 0xfd;
-const ROUNDS: u8 = 0xfc;
-const OF_RANK: u8 = 0xfb;
-const NOTHING: u8 = 0xfa;
+const OPERAND: u8 = 0xfc;
+const ROUNDS: u8 = 0xfb;
+const OF_RANK: u8 = 0xfa;
+const NOTHING: u8 = 0xf9;
 
 /// Bytes of a line of a table.
 pub(crate) const LINE: usize = 16;
@@ -55,22 +57,22 @@ pub(crate) struct Note {
 
 impl Note {
     #[inline]
-    fn new(form: u8, words: [u64; 3]) -> Note {
-        let [first, second, third] = words;
-        Note { form, body: [first, second, third, 0, 0, 0, 0] }
+    fn new(form: u8, words: [u64; 2]) -> Note {
+        let [first, second] = words;
+        Note { form, body: [first, second, 0, 0, 0, 0, 0] }
     }
 
     /// The writer is in the operation; it has no bytes.
     #[inline]
     pub(crate) fn signal() -> Note {
-        Note::new(0, [0; 3])
+        Note::new(0, [0; 2])
     }
 
     /// `len` bytes for all, at most 56, which are to be written to [`Note::bytes`].
     #[inline]
     pub(crate) fn of_bytes(len: usize) -> Note {
         assert!(len <= BODY_BYTES, "{len} bytes do not fit a note");
-        Note::new(len as u8, [0; 3])
+        Note::new(len as u8, [0; 2])
     }
 
     /// Where the bytes of a note that has them itself are.
@@ -82,32 +84,37 @@ impl Note {
     /// `len` bytes for all, or for each rank, in an area.
     #[inline]
     pub(crate) fn of_area(len: usize, area: &Area) -> Note {
-        Note::new(AREA, [len as u64, area.number, 0])
+        Note::new(AREA, [len as u64, area.number])
     }
 
     /// A table in an area, with or without the bytes.
     pub(crate) fn of_table(area: &Area) -> Note {
-        Note::new(TABLE, [area.bytes as u64, area.number, 0])
+        Note::new(TABLE, [area.bytes as u64, area.number])
     }
 
-    /// `len` bytes in the writer's memory, and where it wants the result.
-    pub(crate) fn of_address(len: usize, address: u64, result: u64) -> Note {
-        Note::new(ADDRESS, [len as u64, address, result])
+    /// `len` bytes in the writer's memory.
+    pub(crate) fn of_address(len: usize, address: u64) -> Note {
+        Note::new(ADDRESS, [len as u64, address])
+    }
+
+    /// `len` bytes in the writer's memory, to be combined by pieces, and where it wants the result.
+    pub(crate) fn of_operand(len: usize, ends: Ends, shape: u64) -> Note {
+        Note { form: OPERAND, body: [len as u64, ends.operand, ends.result, shape, 0, 0, 0] }
     }
 
     /// `len` bytes come through the round buffers.
     pub(crate) fn of_rounds(len: usize) -> Note {
-        Note::new(ROUNDS, [len as u64, 0, 0])
+        Note::new(ROUNDS, [len as u64, 0])
     }
 
     /// For the group: its bytes are where the note of this rank says.
     pub(crate) fn of_rank(rank: usize) -> Note {
-        Note::new(OF_RANK, [rank as u64, 0, 0])
+        Note::new(OF_RANK, [rank as u64, 0])
     }
 
     /// The writer takes no further part, or the ranks do not agree.
     pub(crate) fn of_nothing() -> Note {
-        Note::new(NOTHING, [0; 3])
+        Note::new(NOTHING, [0; 2])
     }
 }
 
@@ -180,6 +187,13 @@ pub(crate) struct Found {
     pub(crate) place: Location,
 }
 
+/// Where a rank has its operand and wants its result.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ends {
+    pub(crate) operand: u64,
+    pub(crate) result: u64,
+}
+
 /// Where contributed bytes are.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Location {
@@ -189,8 +203,13 @@ pub(crate) enum Location {
     There {
         /// Their address.
         address: u64,
-        /// Where that rank wants its result, if it said so.
-        result: u64,
+    },
+    /// In the memory of the rank that posted the note, to be combined by pieces.
+    Operand {
+        /// Their address, and where that rank wants its result.
+        ends: Ends,
+        /// What all ranks must have alike.
+        shape: u64,
     },
     /// They come by message.
     ByMessage,
@@ -281,11 +300,12 @@ pub(crate) trait Notes {
     #[inline(never)]
     fn find_elsewhere(&self, rank: usize, number: u64, kind: Kind, form: u8) -> Result<Found> {
         // SAFETY: the note was posted, and its writer leaves it alone until this rank has finished the operation.
-        let [len, second, result, ..] = unsafe { *self.slots().body_of(rank, number) };
+        let [len, second, result, shape, ..] = unsafe { *self.slots().body_of(rank, number) };
         let size = self.slots().size();
         let place = match form {
             AREA => return Ok(Found::here(len, self.area(rank, number, second, Some(len))?)),
-            ADDRESS => Location::There { address: second, result },
+            ADDRESS => Location::There { address: second },
+            OPERAND => Location::Operand { ends: Ends { operand: second, result }, shape },
             ROUNDS => Location::InRounds,
             NOTHING => return Ok(Found { len: 0, place: Location::Nowhere }),
             OF_RANK if rank == size && len < size as u64 => return self.find(len as usize, number, kind),
@@ -329,7 +349,7 @@ pub(crate) trait Notes {
                     }
                     place if place < first => Err(nonsense(rank)),
                     BY_MESSAGE => Ok(Found { len: len as usize, place: Location::ByMessage }),
-                    address => Ok(Found { len: len as usize, place: Location::There { address, result: 0 } }),
+                    address => Ok(Found { len: len as usize, place: Location::There { address } }),
                 }
             }
             NOTHING => Ok(Found { len: 0, place: Location::Nowhere }),

@@ -343,7 +343,7 @@ impl Operation for ScheduleRun {
         if !self.is_done() {
             self.comm.engine().poll();
         }
-        self.is_done().then(End::empty)
+        self.is_done().then(|| End { error: self.trouble.lock().0.clone(), ..End::empty() })
     }
 
     fn cancel(&self) -> Result<()> {

@@ -334,8 +334,18 @@ pub(crate) fn mpi_testsome(
     some(cx, handles, &requests, found, outcount, array_of_indices, array_of_statuses)
 }
 
+/// Writes the end of an operation that stays to be completed into a status, with its error if it failed: the call
+/// itself has not.
+fn show(cx: &Cx, status: Option<&mut Status>, end: &End) {
+    let Some(status) = status else { return };
+    report(Some(status), end);
+    if let Some(error) = &end.error {
+        status.error = errors::code(cx, error);
+    }
+}
+
 pub(crate) fn mpi_request_get_status(
-    _cx: &Cx,
+    cx: &Cx,
     request: Option<&Arc<kinds::Request>>,
     flag: &mut c_int,
     status: Option<&mut Status>,
@@ -347,7 +357,7 @@ pub(crate) fn mpi_request_get_status(
     let end = request.look();
     *flag = end.is_some().into();
     if let Some(end) = end {
-        report(status, &end);
+        show(cx, status, &end);
     }
     Ok(())
 }
@@ -363,7 +373,7 @@ pub(crate) fn mpi_request_get_status_all(
     let ends: Option<Vec<End>> = requests.iter().map(|r| r.as_ref().map_or(Some(End::empty()), |r| r.look())).collect();
     *flag = ends.is_some().into();
     if let (Some(ends), Some(statuses)) = (ends, statuses(cx, array_of_statuses, requests.len())?) {
-        statuses.iter_mut().zip(&ends).for_each(|(status, end)| report(Some(status), end));
+        statuses.iter_mut().zip(&ends).for_each(|(status, end)| show(cx, Some(status), end));
     }
     Ok(())
 }
@@ -391,7 +401,7 @@ pub(crate) fn mpi_request_get_status_any(
     match ends.into_iter().next() {
         Some((i, end)) => {
             *index = i as c_int;
-            report(status, &end);
+            show(cx, status, &end);
         }
         None => *flag = 0,
     }
@@ -416,7 +426,7 @@ pub(crate) fn mpi_request_get_status_some(
     let mut statuses = statuses(cx, array_of_statuses, ends.len())?;
     for (at, (i, end)) in ends.into_iter().enumerate() {
         indices[at] = i as c_int;
-        report(statuses.as_mut().map(|s| &mut s[at]), &end);
+        show(cx, statuses.as_mut().map(|s| &mut s[at]), &end);
     }
     Ok(())
 }

@@ -6,6 +6,7 @@ pub(super) mod sliced;
 use std::sync::Arc;
 
 use super::buffer::{Buffer, check_apart};
+use super::pieces::Delivery;
 use super::plan::Work;
 use super::select::{self, Selected, select};
 use super::shared::{self, Kind};
@@ -41,10 +42,9 @@ fn check<'a>(send: Option<&'a Buffer>, receive: &'a Buffer, op: &Op) -> Result<&
 /// As for [`plan`].
 pub fn background(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, op: &Arc<Op>) -> Result<Plan> {
     let input = check(send, receive, op)?;
-    let bytes = input.bytes();
-    match call.mailbox_use_to_combine(Kind::Allreduce, bytes, op) {
+    match call.mailbox_use_to_combine(Kind::Allreduce, input.bytes(), op) {
         Some(mailbox_use) => {
-            Exchange::reduction(Kind::Allreduce, mailbox_use.limits, op, input, call.size(), 0..bytes, Some(receive))
+            Exchange::reduction(call, Kind::Allreduce, mailbox_use.limits, op, input, Some(receive), Delivery::All)
                 .map(|exchange| Plan::at(mailbox_use, exchange))
         }
         None => plan(call, send, receive, op).map(Plan::from),

@@ -8,10 +8,12 @@ use limosa_p2p::memory::Region;
 use smallvec::SmallVec;
 
 use super::lent::LentBuffer;
+use super::reduction::Reduction;
 use crate::buffer::{Blocks, Buffer};
 use crate::kind::Kind;
 use crate::notes::LINE;
 use crate::one_step::{Audience, Executor, Share};
+use crate::pieces::Delivery;
 use crate::schedule::{Member, Schedule, check_own};
 use limosa_mpi::error::Result;
 use limosa_mpi::op::Op;
@@ -28,6 +30,8 @@ pub(crate) enum Contribution {
     Parts(Box<Parts>),
     /// Permission to read bytes where they are.
     Lent(Box<LentBuffer>),
+    /// Permission to read the operand of the reduction that is the intake, and to write its result.
+    Operand,
 }
 
 /// What an operation may leave in a set of mailboxes.
@@ -92,6 +96,8 @@ pub(crate) enum Intake {
     Each { into: Blocks, is_part: bool, most: usize },
     /// The operands of the first ranks combined: this part of them.
     Combined { operands: Operands, part: Range<usize>, into: Buffer, for_all: bool },
+    /// The same of operands that are not left: whoever looks combines pieces of them.
+    Pieces(Box<Reduction>),
 }
 
 /// What is combined.
@@ -121,34 +127,40 @@ impl Exchange {
         Exchange { kind, contribution, intake, by_program: false, own: None, by_messages: None }
     }
 
-    /// The operands of the first `ranks` ranks combined; `part` of that comes to `into`, if this rank gets any. What
-    /// does not fit is lent, and a copy of it where the result takes its place.
+    /// Operands combined, of which this rank gets into `into` what the delivery says, if anything. What does not fit
+    /// stays where it is: it is combined by pieces, by whoever looks, or lent, with a copy where the result takes its
+    /// place, if each rank gets but its part of it.
     ///
     /// # Errors
     /// `MPI_ERR_NO_MEM`.
     pub(crate) fn reduction(
+        member: impl Into<Member>,
         kind: Kind,
         limits: Limits,
         op: &Arc<Op>,
         input: &Buffer,
-        ranks: usize,
-        part: Range<usize>,
         into: Option<&Buffer>,
+        delivery: Delivery,
     ) -> Result<Exchange> {
-        let region = input.region();
-        let in_place = into.is_some_and(|into| into.base == input.base);
-        let is_lent = region.len() > limits.most;
-        let contribution = if is_lent {
-            Contribution::Lent(Box::new(LentBuffer::of_block(region, in_place)?))
+        let (member, bytes) = (member.into(), input.bytes());
+        let (ranks, part) = delivery.to(member.rank, member.size, bytes);
+        let into = into.filter(|_| ranks > 0);
+        let (is_long, has_parts) = (bytes > limits.most, matches!(delivery, Delivery::Parts(_)));
+        let (contribution, intake) = if is_long && !has_parts {
+            let reduction = Reduction::new(op, input, into.map(Buffer::region), delivery, member.size)?;
+            (Contribution::Operand, Intake::Pieces(Box::new(reduction)))
         } else {
-            Contribution::Block(region)
-        };
-        let intake = match into {
-            Some(into) if ranks > 0 => {
+            let contribution = if is_long {
+                let in_place = into.is_some_and(|into| into.base == input.base);
+                Contribution::Lent(Box::new(LentBuffer::of_block(input.region(), in_place)?))
+            } else {
+                Contribution::Block(input.region())
+            };
+            let combined = |into: &Buffer| {
                 let operands = Operands { op: op.clone(), like: input.clone(), ranks };
-                Intake::Combined { operands, part, into: into.clone(), for_all: kind == Kind::Allreduce && !is_lent }
-            }
-            _ => Intake::Nothing,
+                Intake::Combined { operands, part, into: into.clone(), for_all: kind == Kind::Allreduce }
+            };
+            (contribution, into.map_or(Intake::Nothing, combined))
         };
         Ok(Exchange { by_program: !op.is_predefined(), ..Exchange::new(kind, contribution, intake) })
     }
@@ -156,7 +168,7 @@ impl Exchange {
     /// Bytes that are left at once.
     pub(super) fn bytes(&self, size: usize, me: usize) -> usize {
         match &self.contribution {
-            Contribution::Nothing | Contribution::Signal => 0,
+            Contribution::Nothing | Contribution::Signal | Contribution::Operand => 0,
             Contribution::Block(region) => region.len(),
             Contribution::Parts(parts) => match parts.even {
                 Some(len) => len * size,
@@ -201,6 +213,9 @@ impl Recorder {
     /// The other ranks whose block is longer than `most`, the next one first.
     fn longer(&self, blocks: &Blocks, most: usize) -> SmallVec<[usize; 8]> {
         let Member { rank, size, .. } = self.member;
+        if most == usize::MAX {
+            return SmallVec::new();
+        }
         (1..size).map(|step| (rank + step) % size).filter(|peer| blocks.bytes(*peer) > most).collect()
     }
 }

@@ -9,16 +9,17 @@
 use limosa_base::clock;
 use limosa_base::slots::BODY_BYTES;
 use limosa_p2p::memory::Region;
-use limosa_p2p::{Engine, Peer, slice};
+use limosa_p2p::{Engine, Peer};
 
 use super::storage::Content;
 use super::{Mailboxes, Pending};
+use crate::access::Access;
 use crate::buffer::Blocks;
 use crate::kind::Kind;
 use crate::memory::Scratch;
 use crate::notes::{LINE, Note, Notes, write_table};
 use crate::schedule::Temporary;
-use limosa_mpi::error::{Error, Result};
+use limosa_mpi::error::Result;
 
 /// Bytes of what is borrowed at once if it does not go to one block.
 pub(super) const CHUNK_BYTES: usize = 64 << 10;
@@ -85,6 +86,23 @@ impl LentBuffer {
         Ok(LentBuffer { what, copies })
     }
 
+    /// For a block: makes the copy, if there is to be one. Gives what [`LentBuffer::start`] does.
+    pub(super) fn prepare(&self) -> *mut u8 {
+        if let What::Block { region, copy } = &self.what {
+            self.place(region, *copy, &mut 0);
+        }
+        self.start()
+    }
+
+    /// Where a block is that others read: in its place, or copied.
+    pub(super) fn start(&self) -> *mut u8 {
+        let own = match &self.what {
+            What::Block { region, copy: false } => region.as_contiguous(),
+            _ => None,
+        };
+        own.or(self.copies.as_ref().map(Temporary::start)).unwrap_or(std::ptr::null_mut())
+    }
+
     /// Bytes that are left in the mailboxes to say where the lent bytes are.
     pub(super) fn note_bytes(&self, size: usize) -> usize {
         match &self.what {
@@ -100,7 +118,7 @@ impl LentBuffer {
         match &self.what {
             What::Block { region, copy } => {
                 let address = self.place(region, *copy, &mut 0);
-                mailboxes.post(number, kind, &Note::of_address(region.len(), address, 0));
+                mailboxes.post(number, kind, &Note::of_address(region.len(), address));
             }
             What::Parts { blocks, copy_all } => {
                 let (size, me) = (mailboxes.size(), mailboxes.slots.me());
@@ -133,34 +151,20 @@ impl LentBuffer {
 /// Reads as many bytes as the region has from a rank's memory, where that lends them.
 ///
 /// # Errors
-/// That the memory cannot be read, and `MPI_ERR_NO_MEM`.
-pub(super) fn read_lent(engine: &Engine, peer: Peer, rank: usize, address: u64, into: &Region) -> Result<()> {
-    let pull = |address, to: *mut u8, len| {
-        let (mut local, mut remote) = ([slice(to as u64, len)], [slice(address, len)]);
-        // SAFETY: memory of this many bytes that nobody else uses: the program's buffer, or scratch memory.
-        unsafe { engine.expect_peer_memory().read(peer, &mut local, &mut remote) }
-            .map_err(|error| failed(rank, len, &error))
-    };
+/// That the memory cannot be accessed, and `MPI_ERR_NO_MEM`.
+pub(super) fn read_lent(access: &impl Access, rank: usize, address: u64, into: &Region) -> Result<()> {
     if let Some(start) = into.as_contiguous() {
-        return pull(address, start, into.len());
+        // SAFETY: the program's buffer, which has this many bytes.
+        return unsafe { access.read(rank, address, start, into.len()) };
     }
     let scratch = Scratch::take(CHUNK_BYTES.min(into.len()))?;
     for offset in (0..into.len()).step_by(CHUNK_BYTES) {
         let len = CHUNK_BYTES.min(into.len() - offset);
-        pull(address.wrapping_add(offset as u64), scratch.start(), len)?;
-        // SAFETY: scratch memory of this many bytes, which were written just now.
-        into.write(offset, unsafe { std::slice::from_raw_parts(scratch.start(), len) });
+        // SAFETY: scratch memory of this many bytes, which have a value then.
+        unsafe {
+            access.read(rank, address.wrapping_add(offset as u64), scratch.start(), len)?;
+            into.write(offset, std::slice::from_raw_parts(scratch.start(), len));
+        }
     }
     Ok(())
-}
-
-#[cold]
-fn failed(rank: usize, len: usize, error: &std::io::Error) -> Error {
-    Error::new(
-        limosa_mpi::consts::MPI_ERR_OTHER,
-        format!(
-            "{len} bytes of rank {rank}'s buffer cannot be read from here ({error}); LIMOSA_CMA=0 copies through \
-             shared memory instead"
-        ),
-    )
 }

@@ -2,10 +2,11 @@
 //! machine.
 //!
 //! Each rank has a *mailbox*. It puts what it contributes there when it calls, and reads the others' mailboxes when it
-//! looks: in a wait, in a test, or when a rank needs the room. No rank needs another rank's processor after that rank's
-//! call, so that operations complete while all ranks compute. Data that are too large for a mailbox are lent, if they
-//! are only to be moved and the memory of others can be read: the mailbox then says where they are. Other operations
-//! that are too large go by messages ([`super::run`]).
+//! looks: in a wait, in a test, or when a rank needs the room. No rank needs another rank's processor after that
+//! rank's call, so that operations complete while all ranks compute. Data that are too large for a mailbox are lent,
+//! if the memory of others can be accessed: the mailbox then says where they are. Who wants them reads them there;
+//! what is to be combined is combined by pieces, by whoever looks. Otherwise, operations that are too large go by
+//! messages ([`super::run`]).
 //!
 //! ```text
 //! let mailbox_use = call.mailbox_use(bytes)?;           // the mailboxes, if so many bytes fit
@@ -31,13 +32,14 @@
 //!   ([`Mailboxes::ask_for_room_if_needed`]); the others' threads that are in the library, or their helpers, finish
 //!   what they can ([`Mailboxes::serve`]), and whoever makes the room has the waiting rank's helper use it. What runs a
 //!   function of the program they leave to the program's threads.
-//! - Reductions combine as blocking ones do, from the highest rank to the lowest.
+//! - Reductions combine as blocking ones do, from the highest rank to the lowest; long scans from the lowest, as there.
 //!
 //! | module | holds |
 //! |---|---|
 //! | `exchange` | what an operation leaves and gets, recorded from a one-step algorithm or a reduction |
 //! | `operation` | an operation under way: posting, getting, waiting |
 //! | `lent` | bytes that stay in a rank's memory, where others read them |
+//! | `reduction` | a long reduction, by pieces of operands that stay in their ranks' memory |
 //! | `storage` | where bytes lie: slots and large slots |
 
 use std::collections::VecDeque;
@@ -57,6 +59,7 @@ use limosa_mpi::mix::mix;
 mod exchange;
 mod lent;
 mod operation;
+mod reduction;
 mod storage;
 #[cfg(test)]
 mod tests;
@@ -105,6 +108,8 @@ pub struct Mailboxes {
     lent: AtomicUsize,
     /// A thread of the program is to finish what the helper must not.
     is_left: AtomicBool,
+    /// Held by the thread that works at a piece of a long reduction.
+    copying: Mutex<()>,
 }
 
 /// Which operations are under way.
@@ -193,6 +198,7 @@ impl Mailboxes {
             sleepers: Mutex::new(0),
             lent: AtomicUsize::new(0),
             is_left: AtomicBool::new(false),
+            copying: Mutex::new(()),
         });
         MAILBOX_SETS.lock().push(Arc::downgrade(&mailboxes));
         engine.set_attendant(serve_all);
@@ -236,6 +242,17 @@ impl Mailboxes {
             let memory = self.engine.expect_host_memory();
             self.slots.for_each_wakeable(|member| memory.ring(self.peers[member]));
             self.slots.for_each_requester(|member| memory.ring_urgently(self.peers[member]));
+        }
+    }
+
+    /// As [`Mailboxes::tell`], after a change that threads of this process may wait for too: it has fetched, or all is
+    /// combined.
+    #[inline]
+    fn tell_all(&self) {
+        self.tell();
+        // Who sleeps here is counted among all.
+        if self.slots.anybody_asleep() && *self.sleepers.lock() > 0 {
+            self.engine.notify();
         }
     }
 
@@ -366,6 +383,7 @@ impl Mailboxes {
     #[cold]
     fn serve(&self) -> bool {
         loop {
+            self.combine_pieces();
             self.finish_ready(self.ready());
             let mut posted: SmallVec<[(Arc<BackgroundOp>, u64); 8]> = SmallVec::new();
             let mut pending = self.pending.lock();
@@ -413,6 +431,14 @@ impl Mailboxes {
 }
 
 impl Mailboxes {
+    /// Combines what is left to be combined of long reductions.
+    fn combine_pieces(&self) {
+        if self.lent.load(Ordering::Relaxed) > 0 {
+            let open: SmallVec<[Arc<BackgroundOp>; 8]> = self.pending.lock().open.iter().flatten().cloned().collect();
+            open.iter().for_each(|operation| operation.combine_pieces());
+        }
+    }
+
     /// Starts of operations for which nothing is left to do but to fetch.
     fn ready(&self) -> SmallVec<[(Arc<BackgroundOp>, u64); 8]> {
         self.pending

@@ -6,9 +6,11 @@
 //! | idle | not started | held back, posted, lent or done, by [`BackgroundOp::start`] |
 //! | held back | there is no room yet for what this rank leaves | posted, by [`Mailboxes::serve`] |
 //! | posted | what this rank leaves is there | fetching, once what it gets is there too; if nothing, lent or done |
-//! | fetching | a thread brings what this rank gets to its buffer | lent, if it lends, or done |
+//! | fetching | a thread brings what this rank gets to its buffer | lent, if others read it then, or done |
 //! | lent | others may still read this rank's memory | done, once all have finished the operation |
 //! | done | nothing is left to do | held back or posted (persistent) |
+//!
+//! While a long reduction is posted, whoever looks combines pieces of it ([`super::reduction`]).
 //!
 //! State and number are one word ([`StateWord`]): every transition says which start it is about. An operation is marked
 //! finished in the list of pending operations before it is lent or done, so that the list never holds one start of it
@@ -26,14 +28,17 @@ use smallvec::SmallVec;
 
 use super::exchange::{Contribution, Exchange, Intake, Limits, Operands, Parts};
 use super::lent::{CHUNK_BYTES, read_lent};
+use super::reduction::Reduction;
 use super::storage::Content;
 use super::{Mailboxes, Pending};
+use crate::access::Access;
 use crate::buffer::{Blocks, Buffer};
 use crate::memory::{Scratch, read, write};
-use crate::notes::{BY_MESSAGE, Found, Location, Note, Notes, failed_for_all, given_up, write_table};
+use crate::notes::{BY_MESSAGE, Found, Location, Note, Notes, failed_for_all, given_up, nonsense, write_table};
+use crate::reducer::Reducer;
 use crate::run::ScheduleRun;
 use crate::schedule::copy;
-use crate::shared::{Reducer, look};
+use crate::shared::look;
 use limosa_mpi::comm::Comm;
 use limosa_mpi::error::{Error, Result, error_of};
 use limosa_mpi::fail;
@@ -117,10 +122,19 @@ impl BackgroundOp {
         }
     }
 
-    /// Whether others read this process's memory.
+    /// Whether others access this process's memory.
     #[inline]
     pub(super) fn lends(&self) -> bool {
-        matches!(self.exchange.contribution, Contribution::Lent(_))
+        matches!(self.exchange.contribution, Contribution::Lent(_) | Contribution::Operand)
+    }
+
+    /// The long reduction that this is, if it is one.
+    #[inline]
+    fn reduction(&self) -> Option<&Reduction> {
+        match &self.exchange.intake {
+            Intake::Pieces(reduction) => Some(reduction),
+            _ => None,
+        }
     }
 
     /// The number of this start.
@@ -151,7 +165,19 @@ impl BackgroundOp {
 
     #[inline]
     fn is_ready_at(&self, now: Moment) -> bool {
-        now.state == POSTED && self.mailboxes.slots.holds(self.awaited(now.number)) && self.messages_are_done()
+        now.state == POSTED
+            && self.mailboxes.slots.holds(self.awaited(now.number))
+            && self.messages_are_done()
+            && self
+                .reduction()
+                .is_none_or(|reduction| reduction.is_combined(&self.mailboxes, now.number, self.exchange.kind))
+    }
+
+    /// There are pieces of a long reduction to be combined.
+    #[inline]
+    fn has_work_at(&self, now: Moment) -> bool {
+        let has_work = |reduction: &Reduction| reduction.has_work(&self.mailboxes, now.number, self.exchange.kind);
+        now.state == POSTED && self.reduction().is_some_and(has_work)
     }
 
     /// It runs a function of the program, which this thread must not do.
@@ -163,6 +189,16 @@ impl BackgroundOp {
     /// It is ready, but not for this thread.
     pub(super) fn is_left_to_program(&self) -> bool {
         self.is_for_program() && self.is_ready_at(self.word.load())
+    }
+
+    /// Combines what is left to be combined of a long reduction.
+    #[inline]
+    pub(super) fn combine_pieces(&self) {
+        let Some(reduction) = self.reduction() else { return };
+        let now = self.word.load();
+        if self.has_work_at(now) {
+            reduction.combine(&self.mailboxes, now.number, self.exchange.kind, &self.trouble);
+        }
     }
 
     /// The number of the start for which nothing is left to do but what [`BackgroundOp::finish_start`] does, if it is
@@ -185,19 +221,25 @@ impl BackgroundOp {
         let now = self.word.load();
         match now.state {
             HELD_BACK => self.mailboxes.slots.least_finished() >= self.mailboxes.room_for(self, now.number),
-            POSTED => self.is_ready_at(now),
+            POSTED => self.is_ready_at(now) || self.has_work_at(now),
+            FETCHING => false,
             LENT => self.mailboxes.slots.holds(Awaited::AllFinished(now.number)),
             _ => true,
         }
     }
 
-    /// Whether who comes last tells all others. That may be the helper: it does not combine for all with a function of
-    /// the program.
-    fn last_publishes(&self) -> bool {
+    /// Whether ranks are counted that arrive. All of them find it so, and who comes last may have something to do for
+    /// all: that may be the helper, which does not combine for all with a function of the program.
+    fn counts_arrivals(&self) -> bool {
         self.mailboxes.oversubscribed
             && !self.exchange.by_program
             && !matches!(self.exchange.contribution, Contribution::Nothing)
             && self.exchange.kind.is_among_all()
+    }
+
+    /// Whether who comes last tells all others. In a long reduction that is who combines the last piece.
+    fn last_publishes(&self) -> bool {
+        self.counts_arrivals() && self.reduction().is_none()
     }
 
     /// What must be there for this rank, when it has posted for this start.
@@ -210,6 +252,7 @@ impl BackgroundOp {
             Intake::Signals | Intake::Each { .. } => Awaited::AllNotes(number),
             Intake::Combined { operands, .. } if operands.ranks == self.mailboxes.size() => Awaited::AllNotes(number),
             Intake::Combined { operands, .. } => Awaited::NotesBelow(operands.ranks, number),
+            Intake::Pieces(reduction) => reduction.awaited(&self.mailboxes, number),
         }
     }
 
@@ -242,6 +285,11 @@ impl BackgroundOp {
                 None => mailboxes.leave(pending, id, Content::Table, all, |place| self.lay_out(parts, place)),
             },
             Contribution::Lent(lent) => lent.post(mailboxes, pending, number, kind),
+            Contribution::Operand => {
+                if let Some(reduction) = self.reduction() {
+                    reduction.post(mailboxes, number, kind);
+                }
+            }
         }
         if let Some((from, to)) = &self.exchange.own {
             copy(from, to);
@@ -256,7 +304,7 @@ impl BackgroundOp {
 
     /// The state after fetching.
     fn end(&self) -> u8 {
-        if self.lends() { LENT } else { DONE }
+        if matches!(self.exchange.contribution, Contribution::Lent(_)) { LENT } else { DONE }
     }
 
     /// A table, and the parts that are left.
@@ -272,10 +320,15 @@ impl BackgroundOp {
     pub(super) fn arrive(&self, number: u64) {
         // An operation that does not meet may be done by now, and started again. No rank is done with one that does
         // before this has returned.
-        if !self.last_publishes() || self.mailboxes.slots.arrive(number) < self.mailboxes.size() as u64 {
+        if !self.counts_arrivals() || self.mailboxes.slots.arrive(number) < self.mailboxes.size() as u64 {
             return;
         }
         let outcome = match &self.exchange.intake {
+            // Those that do not know that it is a long one wait for word.
+            Intake::Pieces(reduction) => match reduction.ends(&self.mailboxes, number, self.exchange.kind) {
+                Ok(_) => return,
+                Err(_) => Ok(Note::of_nothing()),
+            },
             Intake::Combined { operands, part, for_all: true, .. } => self.combine_for_all(operands, part),
             _ => Ok(Note::signal()),
         };
@@ -321,9 +374,10 @@ impl BackgroundOp {
         if now.state == HELD_BACK && self.is_ripe() {
             self.mailboxes.serve();
         }
+        self.combine_pieces();
         let finished = self.ready_start().and_then(|number| self.finish_start(number));
         if let Some(Finished { asks }) = finished {
-            self.mailboxes.tell();
+            self.mailboxes.tell_all();
             if asks || self.mailboxes.slots.is_room_wanted() {
                 self.mailboxes.serve();
             }
@@ -369,6 +423,9 @@ impl BackgroundOp {
             self.trouble.lock().get_or_insert(error);
         }
         let asks = self.mailboxes.count_finished(number);
+        if self.reduction().is_some() {
+            self.mailboxes.count_returned();
+        }
         self.word.set(number, self.end());
         Some(Finished { asks })
     }
@@ -389,6 +446,7 @@ impl BackgroundOp {
                 unsafe { self.bring(*from, place, into) }
             }
             Intake::Each { into, is_part, .. } => self.fetch_each(into, *is_part),
+            Intake::Pieces(reduction) => reduction.finish(&self.mailboxes, self.number(), self.exchange.kind),
             Intake::Combined { operands, part, into, for_all } => {
                 if *for_all && self.last_publishes() {
                     return self.fetch_for_all(into, part.len());
@@ -431,8 +489,8 @@ impl BackgroundOp {
         match place {
             // SAFETY: the caller's promise.
             Some(Location::Here(start)) => write(into, unsafe { std::slice::from_raw_parts(start, into.len()) }),
-            Some(Location::There { address, .. }) => {
-                read_lent(&self.mailboxes.engine, self.mailboxes.peers[rank], rank, address, into)?;
+            Some(Location::There { address }) => {
+                read_lent(&*self.mailboxes, rank, address, into)?;
                 return self.check_lent(rank);
             }
             _ => {}
@@ -483,21 +541,57 @@ impl BackgroundOp {
     /// # Safety
     /// `into` must have room for the part and be used by nobody else.
     unsafe fn combine(&self, operands: &Operands, part: &Range<usize>, into: *mut u8) -> Result<()> {
+        if self.lends() {
+            // SAFETY: the caller's promise.
+            return unsafe { self.combine_lent(operands, part, into) };
+        }
+        let all = operands.like.bytes();
+        let reducer = Reducer::new(&operands.op, &operands.like, true);
+        for rank in (0..operands.ranks).rev() {
+            let from = match self.found(rank, false, all)? {
+                Some(Location::Here(start)) => start.wrapping_add(part.start),
+                None => continue,
+                Some(_) => return Err(nonsense(rank)),
+            };
+            // SAFETY: the part lies within the bytes that the rank has left; the rest is the caller's promise.
+            unsafe {
+                if rank + 1 == operands.ranks {
+                    std::ptr::copy_nonoverlapping(from, into, part.len());
+                } else {
+                    reducer.combine(from, into, part.len())?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// As [`BackgroundOp::combine`], of operands that are lent: by pieces that stay in the cache.
+    ///
+    /// # Errors
+    /// As for [`BackgroundOp::combine`], and that another rank's memory cannot be read.
+    ///
+    /// # Safety
+    /// As for [`BackgroundOp::combine`].
+    unsafe fn combine_lent(&self, operands: &Operands, part: &Range<usize>, into: *mut u8) -> Result<()> {
         let all = operands.like.bytes();
         let reducer = Reducer::new(&operands.op, &operands.like, true);
         let places =
             (0..operands.ranks).map(|rank| self.found(rank, false, all)).collect::<Result<SmallVec<[_; 16]>>>()?;
-        let is_lent = places.iter().any(|place| matches!(place, Some(Location::There { .. })));
-        // What is lent is combined by pieces that stay in the cache.
-        let element = reducer.element();
-        let piece = if is_lent { (CHUNK_BYTES / element).max(1) * element } else { part.len() };
-        let scratch = Scratch::take(if is_lent { piece } else { 0 })?;
-        for offset in (0..part.len()).step_by(piece.max(1)) {
+        let piece = (CHUNK_BYTES / reducer.element()).max(1) * reducer.element();
+        let scratch = Scratch::take(piece)?;
+        for offset in (0..part.len()).step_by(piece) {
             let len = piece.min(part.len() - offset);
             for (rank, place) in places.iter().enumerate().rev() {
-                let Some(from) = self.fetch_piece(rank, *place, part.start + offset, len, &scratch)? else { continue };
-                // SAFETY: the piece lies within the bytes that the rank has left or lent; the rest is the caller's
-                // promise.
+                let Some(Location::There { address }) = *place else { return Err(nonsense(rank)) };
+                let address = address.wrapping_add((part.start + offset) as u64);
+                let mut from = address as *const u8;
+                if rank != self.mailboxes.slots.me() {
+                    // SAFETY: scratch memory of at least this many bytes.
+                    unsafe { self.mailboxes.read(rank, address, scratch.start(), len)? };
+                    self.check_lent(rank)?;
+                    from = scratch.start();
+                }
+                // SAFETY: the piece lies within the bytes that the rank has lent; the rest is the caller's promise.
                 unsafe {
                     if rank + 1 == operands.ranks {
                         std::ptr::copy_nonoverlapping(from, into.add(offset), len);
@@ -510,38 +604,6 @@ impl BackgroundOp {
         Ok(())
     }
 
-    /// Where `len` bytes of a rank's operand are in this process, in scratch memory if they must be fetched; `None` if
-    /// it has none.
-    fn fetch_piece(
-        &self,
-        rank: usize,
-        place: Option<Location>,
-        offset: usize,
-        len: usize,
-        scratch: &Scratch,
-    ) -> Result<Option<*const u8>> {
-        match place {
-            Some(Location::Here(start)) => Ok(Some(start.wrapping_add(offset))),
-            Some(Location::There { address, .. }) if rank == self.mailboxes.slots.me() => {
-                Ok(Some((address as *const u8).wrapping_add(offset)))
-            }
-            Some(Location::There { address, .. }) => {
-                // SAFETY: scratch memory of at least this many bytes, which nobody else uses.
-                let room = unsafe { Region::contiguous(scratch.start(), len) };
-                read_lent(
-                    &self.mailboxes.engine,
-                    self.mailboxes.peers[rank],
-                    rank,
-                    address.wrapping_add(offset as u64),
-                    &room,
-                )?;
-                self.check_lent(rank)?;
-                Ok(Some(scratch.start()))
-            }
-            _ => Ok(None),
-        }
-    }
-
     // ---- waiting ---------------------------------------------------------------------------------------------------
 
     /// Waits until it is done.
@@ -551,11 +613,6 @@ impl BackgroundOp {
             let awaited = match now.state {
                 HELD_BACK => Awaited::AllFinished(self.mailboxes.room_for(self, now.number)),
                 LENT => Awaited::AllFinished(now.number),
-                FETCHING => {
-                    // Another thread is copying.
-                    std::thread::yield_now();
-                    continue;
-                }
                 _ => self.awaited(now.number),
             };
             if let Some(failure) = self.wait_until(awaited, waiting)
@@ -577,6 +634,9 @@ impl BackgroundOp {
         self.trouble.lock().get_or_insert_with(|| error_of(failure));
         // The program gets back what it has lent: what others have read of it from now on, they must not use.
         self.mailboxes.slots.withdraw(now.number);
+        if let Some(reduction) = self.reduction() {
+            reduction.give_up(&self.mailboxes, now.number, self.exchange.kind);
+        }
         if now.state != LENT {
             let _ = self.mailboxes.count_finished(now.number);
         }
@@ -607,9 +667,12 @@ impl BackgroundOp {
     fn wait_until(&self, awaited: Awaited, waiting: &Waiting<'_>) -> Option<Failure> {
         let engine = &self.mailboxes.engine;
         let slots = &self.mailboxes.slots;
-        let holds = || {
-            let is_posted = !self.is_held_back();
-            self.is_done() || (slots.holds(awaited) && (!is_posted || self.messages_are_done()))
+        let holds = || match self.word.load().state {
+            DONE => true,
+            HELD_BACK => slots.holds(awaited),
+            // Another thread is copying.
+            FETCHING => false,
+            _ => slots.holds(awaited) && self.messages_are_done(),
         };
         if look(engine, holds) {
             return None;
@@ -690,7 +753,7 @@ impl Operation for BackgroundOp {
         if !self.advance() {
             self.mailboxes.engine.poll();
         }
-        self.advance().then(End::empty)
+        self.advance().then(|| End { error: self.trouble.lock().clone(), ..End::empty() })
     }
 
     fn cancel(&self) -> Result<()> {

@@ -1,4 +1,4 @@
-//! Two ranks in one process, whose threads' steps the test takes one by one.
+//! Some ranks in one process, whose threads' steps the test takes one by one: no helper takes any.
 
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -14,29 +14,37 @@ use crate::buffer::{Blocks, Buffer};
 use crate::kind::Kind;
 use crate::notes::{Found, Location, Notes};
 use crate::one_step;
+use crate::pieces::Delivery;
 use crate::schedule::Member;
-use limosa_mpi::consts::MPI_INT32_T;
+use limosa_mpi::consts::{MPI_DOUBLE, MPI_INT32_T, MPI_SUM};
 use limosa_mpi::datatype::Datatype;
 use limosa_mpi::error::Result;
+use limosa_mpi::op::Op;
+use limosa_mpi::operation;
 
 const RANKS: u32 = 2;
 
-/// Each rank's mailboxes for one persistent operation.
+/// The mailboxes of two ranks for one persistent operation.
 fn mailbox_sets() -> Vec<Arc<Mailboxes>> {
+    mailbox_sets_of(RANKS)
+}
+
+/// Each rank's mailboxes for one persistent operation.
+fn mailbox_sets_of(ranks: u32) -> Vec<Arc<Mailboxes>> {
     let options = Options {
         wait: Wait::Auto,
         spin_ns: 0,
         eager_limit: 16384,
         unexpected_limit: 1 << 28,
-        independent_progress: true,
+        independent_progress: false,
     };
     let file = segment::create(c"limosa-test", PAGE as u64).expect("a memfd");
     let join = |rank| {
-        let device = ShmDevice::join(file.as_fd(), PAGE as u64, rank, RANKS, false).expect("joining");
+        let device = ShmDevice::join(file.as_fd(), PAGE as u64, rank, ranks, true).expect("joining");
         let engine = Engine::start(Links::from(device), options).expect("starting");
-        Mailboxes::join(&engine, 77, (0..RANKS).collect(), rank as usize, 64, 0).expect("there is memory")
+        Mailboxes::join(&engine, 77, (0..ranks).collect(), rank as usize, 64, 0).expect("there is memory")
     };
-    (0..RANKS).map(join).collect()
+    (0..ranks).map(join).collect()
 }
 
 fn barrier(mailboxes: &Arc<Mailboxes>) -> Arc<BackgroundOp> {
@@ -163,5 +171,178 @@ proptest! {
             prop_assert!(other.detail.contains("form of MPI_Bcast where"), "{}", other.detail);
             prop_assert!(mailbox_sets[1].find(0, number + NOTES, Kind::Bcast).is_err(), "there is no note yet");
         }
+    }
+}
+
+// ---- long reductions -----------------------------------------------------------------------------------------------
+
+/// What a rank has and wants in a long reduction.
+struct Part {
+    operand: Vec<f64>,
+    result: Vec<f64>,
+    operation: Arc<BackgroundOp>,
+}
+
+/// Which reduction, in place or not.
+type Reducing = (Kind, fn() -> Delivery, bool);
+
+fn operand(rank: usize, count: usize) -> Vec<f64> {
+    (0..count).map(|at| 1.0 / (rank * 7 + at % 101 + 1) as f64).collect()
+}
+
+/// A reduction in which rank `rank` has `count` numbers, and gets as many.
+fn reducing(mailboxes: &Arc<Mailboxes>, (kind, delivery, in_place): Reducing, count: usize) -> Part {
+    let (rank, size) = (mailboxes.slots.me(), mailboxes.size());
+    let mut operand = operand(rank, count);
+    let mut result = vec![0.0; count];
+    let buffer = |start: *mut f64| {
+        Buffer::new(start.cast(), count as i64, Datatype::named(MPI_DOUBLE), "buf").expect("a buffer")
+    };
+    let input = buffer(operand.as_mut_ptr());
+    let into = if in_place { input.clone() } else { buffer(result.as_mut_ptr()) };
+    let sum = Op::builtin(MPI_SUM).expect("predefined");
+    let member = Member { rank, size, tag: 0 };
+    let limits = Limits { most: 0, lends: true };
+    let exchange =
+        Exchange::reduction(member, kind, limits, &sum, &input, Some(&into), delivery()).expect("there is memory");
+    Part {
+        operand,
+        result,
+        operation: BackgroundOp::new(MailboxUse { mailboxes: mailboxes.clone(), number: None, limits }, exchange),
+    }
+}
+
+/// What a rank is to have in the end, combined in the order that the contract says.
+fn wanted((kind, ..): Reducing, rank: usize, size: usize, count: usize) -> Vec<f64> {
+    let operands: Vec<_> = (0..size).map(|rank| operand(rank, count)).collect();
+    let number = |at: usize| match kind {
+        Kind::Scan => {
+            (0..=rank).map(|rank| operands[rank][at]).reduce(|before, own| before + own).expect("there is one")
+        }
+        Kind::Reduce if rank != 1 => 0.0,
+        _ => (0..size).rev().map(|rank| operands[rank][at]).reduce(|behind, own| own + behind).expect("there is one"),
+    };
+    (0..count).map(number).collect()
+}
+
+fn error_of(part: &Part) -> String {
+    assert!(part.operation.advance(), "it has ended");
+    let end = operation::Operation::look(&*part.operation).expect("it has ended");
+    let detail = end.error.expect("it has failed").detail.to_string();
+    assert!(
+        operation::Operation::finish(&*part.operation).expect("it has ended").error.is_some(),
+        "a look leaves the error"
+    );
+    detail
+}
+
+const REDUCTIONS: [Reducing; 4] = [
+    (Kind::Allreduce, || Delivery::All, false),
+    (Kind::Allreduce, || Delivery::All, true),
+    (Kind::Reduce, || Delivery::To(1), false),
+    (Kind::Scan, || Delivery::Prefixes { with_own: true }, true),
+];
+
+/// Numbers of some pieces, the last of which is shorter.
+const COUNT: usize = 5000;
+
+#[test]
+fn one_rank_that_looks_combines_a_long_reduction_for_all() {
+    for reduction in REDUCTIONS {
+        for busy in 0..3 {
+            let mailbox_sets = mailbox_sets_of(3);
+            let parts: Vec<_> = mailbox_sets.iter().map(|mailboxes| reducing(mailboxes, reduction, COUNT)).collect();
+            for _ in 0..3 {
+                for part in &parts {
+                    part.operation.start();
+                    assert!(
+                        std::ptr::eq(part, &parts[2]) || !parts[0].operation.advance(),
+                        "not all ranks have started"
+                    );
+                }
+                assert!(parts[busy].operation.advance(), "nobody else is needed");
+                if !reduction.2 {
+                    let got: Vec<_> = parts.iter().map(|part| &part.result).collect();
+                    (0..3).for_each(|rank| assert_eq!(*got[rank], wanted(reduction, rank, 3, COUNT), "rank {rank}"));
+                }
+                assert!(parts.iter().all(|part| part.operation.advance()));
+                for (mailboxes, part) in mailbox_sets.iter().zip(&parts) {
+                    assert!(mailboxes.pending.lock().open.is_empty());
+                    assert_eq!(mailboxes.lent.load(std::sync::atomic::Ordering::Relaxed), 0);
+                    assert!(operation::Operation::finish(&*part.operation).expect("it has ended").error.is_none());
+                }
+                if reduction.2 {
+                    break;
+                }
+            }
+            let got = |rank: usize| if reduction.2 { &parts[rank].operand } else { &parts[rank].result };
+            (0..3).for_each(|rank| assert_eq!(*got(rank), wanted(reduction, rank, 3, COUNT), "rank {rank}"));
+        }
+    }
+}
+
+#[test]
+fn threads_of_all_ranks_share_the_pieces_of_a_long_reduction() {
+    for _ in 0..20 {
+        let mailbox_sets = mailbox_sets_of(4);
+        let parts: Vec<_> = mailbox_sets.iter().map(|mailboxes| reducing(mailboxes, REDUCTIONS[0], COUNT)).collect();
+        std::thread::scope(|scope| {
+            for (part, mailboxes) in parts.iter().zip(&mailbox_sets) {
+                // The helper, and the program.
+                scope.spawn(move || mailboxes.serve());
+                scope.spawn(move || {
+                    part.operation.start();
+                    while !part.operation.advance() {
+                        std::thread::yield_now();
+                    }
+                });
+            }
+        });
+        (0..4).for_each(|rank| assert_eq!(parts[rank].result, wanted(REDUCTIONS[0], rank, 4, COUNT), "rank {rank}"));
+    }
+}
+
+#[test]
+fn ranks_that_disagree_about_a_long_reduction_all_get_an_error() {
+    type Case = fn(usize) -> (Reducing, usize);
+    let lengths: Case = |rank| (REDUCTIONS[0], if rank == 2 { COUNT + 8 } else { COUNT });
+    let roots: Case = |rank| {
+        let delivery: fn() -> Delivery = if rank == 0 { || Delivery::To(0) } else { || Delivery::To(1) };
+        ((Kind::Reduce, delivery, false), COUNT)
+    };
+    let cases = [(lengths, "do not match"), (roots, "another root")];
+    for (case, wanted) in cases {
+        let mailbox_sets = mailbox_sets_of(3);
+        let parts: Vec<_> = mailbox_sets
+            .iter()
+            .enumerate()
+            .map(|(rank, mailboxes)| {
+                let (reduction, count) = case(rank);
+                reducing(mailboxes, reduction, count)
+            })
+            .collect();
+        parts.iter().for_each(|part| part.operation.start());
+        for part in &parts {
+            let detail = error_of(part);
+            assert!(detail.contains(wanted), "{detail}");
+            assert!(part.result.iter().all(|number| *number == 0.0), "nothing was written");
+        }
+    }
+}
+
+#[test]
+fn a_piece_that_fails_is_an_error_at_all_ranks() {
+    let mailbox_sets = mailbox_sets_of(3);
+    let parts: Vec<_> = mailbox_sets.iter().map(|mailboxes| reducing(mailboxes, REDUCTIONS[0], COUNT)).collect();
+    parts.iter().for_each(|part| part.operation.start());
+    // Rank 2 says that its operand is where there is nothing.
+    let slots = &mailbox_sets[2].slots;
+    // SAFETY: the note was posted; its body is not read meanwhile.
+    let [len, _, result, shape, ..] = unsafe { *slots.body_of(2, 1) };
+    slots.post(1, slots.tag_of(2, 1).expect("it was posted"), &[len, 64, result, shape, 0, 0, 0]);
+    let details: Vec<_> = [0, 1, 2].map(|rank| error_of(&parts[rank])).into();
+    assert!(details[0].contains("bytes of rank 2's buffer cannot be accessed from here"), "{}", details[0]);
+    for detail in &details[1..] {
+        assert!(detail.contains("rank 0 could not combine its share of the operands of MPI_Allreduce"), "{detail}");
     }
 }

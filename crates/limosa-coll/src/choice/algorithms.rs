@@ -96,6 +96,8 @@ static MAILBOX: Algorithm = algorithm("mailbox", Way::Background, |p, n| cost(p 
 /// Each rank says where it is, and others read it there.
 static LENT: Algorithm =
     Algorithm { direct: true, ..algorithm("lent", Way::Background, |p, n| cost(p - 1.0, (p - 1.0) * n, 0.0, 0.0)) };
+/// Whoever looks takes the next piece, fetches it from all, combines it, and brings it to who wants it.
+static PIECES_BEHIND: Algorithm = Algorithm { way: Way::Background, ..PIECES };
 
 // ---- by messages ----------------------------------------------------------------------------------------------------
 
@@ -140,10 +142,20 @@ static ALL: [&[&Algorithm]; super::SUBJECTS.len()] = [
     &[&ONE_TO_ALL, &SINGLE_COPY, &MAILBOX, &LENT, &LINEAR, &TREE, &LEADERS_BLOCKS],
     &[&ALL_TO_ALL, &ROUNDS, &SINGLE_COPY, &MAILBOX, &LENT, &EXCHANGE, &BRUCK, &RING, &LEADERS_BLOCKS],
     &[&ALL_TO_ALL, &ROUNDS, &SINGLE_COPY, &MAILBOX, &LENT, &EXCHANGE],
-    &[&FOLD, &ROUNDS_COMBINED, &PIECES, &MAILBOX, &LENT, &REDUCE_TREE, &REDUCE_ROTATED, &SLICED, &LEADERS_REDUCTION],
-    &[&FOLD, &ROUNDS_COMBINED, &PIECES, &MAILBOX, &LENT, &DOUBLING, &SLICED, &LEADERS_REDUCTION],
+    &[
+        &FOLD,
+        &ROUNDS_COMBINED,
+        &PIECES,
+        &MAILBOX,
+        &PIECES_BEHIND,
+        &REDUCE_TREE,
+        &REDUCE_ROTATED,
+        &SLICED,
+        &LEADERS_REDUCTION,
+    ],
+    &[&FOLD, &ROUNDS_COMBINED, &PIECES, &MAILBOX, &PIECES_BEHIND, &DOUBLING, &SLICED, &LEADERS_REDUCTION],
     &[&FOLD, &ROUNDS_COMBINED, &PIECES, &MAILBOX, &LENT, &SCATTERED, &VIA_REDUCE],
-    &[&FOLD, &ROUNDS_COMBINED, &PIECES, &MAILBOX, &LENT, &SCAN_DOUBLING],
-    &[&FOLD, &ROUNDS_COMBINED, &PIECES, &MAILBOX, &LENT, &SCAN_DOUBLING],
+    &[&FOLD, &ROUNDS_COMBINED, &PIECES, &MAILBOX, &PIECES_BEHIND, &SCAN_DOUBLING],
+    &[&FOLD, &ROUNDS_COMBINED, &PIECES, &MAILBOX, &PIECES_BEHIND, &SCAN_DOUBLING],
     &[&EXCHANGE, &RING, &LEADERS_BLOCKS],
 ];

@@ -195,18 +195,16 @@ impl Choices {
         if self.forced[subject.0].is_by_messages() {
             return None;
         }
-        let most = |name: &str| {
+        let most = |is_left: bool| {
             let rows = self
                 .table
                 .rows(subject, Way::Background)
                 .iter()
                 .take_while(|row| row.algorithm != "messages" || !row.takes(ranks));
-            rows.filter(|row| row.takes(ranks) && row.algorithm == name)
-                .map(|row| row.limit.bytes(0, 0))
-                .max()
-                .unwrap_or(0)
+            let rows = rows.filter(|row| row.takes(ranks) && (row.algorithm == "mailbox") == is_left);
+            rows.map(|row| row.limit.bytes(0, 0)).max().unwrap_or(0)
         };
-        Some((most("mailbox"), most("lent")))
+        Some((most(true), most(false)))
     }
 
     fn resolve(&self, subject: Subject, found: Found) -> Resolved {
@@ -251,8 +249,8 @@ pub(super) fn by_messages(
     choices().by_messages(subject.into(), ranks, bytes, commutes, over)
 }
 
-/// Most bytes for which an operation in the background goes by mailboxes, and by lent buffers if all can read each
-/// other's memory; `None` if it goes by messages in any case.
+/// Most bytes for which an operation in the background goes by mailboxes, and straight from memory to memory if all
+/// can access each other's; `None` if it goes by messages in any case.
 pub(super) type Background = Option<(usize, usize)>;
 
 /// Those of all operations, in the order of [`Kind`].

@@ -6,6 +6,7 @@ pub(super) mod sliced;
 use std::sync::Arc;
 
 use super::buffer::{Buffer, check_apart};
+use super::pieces::Delivery;
 use super::plan::Work;
 use super::select::{self, Selected, select};
 use super::shared::{self, Kind};
@@ -37,11 +38,10 @@ pub fn background(
     op: &Arc<Op>,
     root: i32,
 ) -> Result<Plan> {
-    let (input, result, _) = check(call, send, receive, op, root)?;
-    let bytes = input.bytes();
-    match call.mailbox_use_to_combine(Kind::Reduce, bytes, op) {
+    let (input, result, root_rank) = check(call, send, receive, op, root)?;
+    match call.mailbox_use_to_combine(Kind::Reduce, input.bytes(), op) {
         Some(mailbox_use) => {
-            Exchange::reduction(Kind::Reduce, mailbox_use.limits, op, input, call.size(), 0..bytes, result)
+            Exchange::reduction(call, Kind::Reduce, mailbox_use.limits, op, input, result, Delivery::To(root_rank))
                 .map(|exchange| Plan::at(mailbox_use, exchange))
         }
         None => plan(call, send, receive, op, root).map(Plan::from),

@@ -6,6 +6,7 @@ pub(super) mod via_reduce;
 use std::sync::Arc;
 
 use super::buffer::{Buffer, check_apart};
+use super::pieces::Delivery;
 use super::select::{self, select_part};
 use super::shared::{self, Kind};
 use super::{Call, Exchange, Plan, Schedule};
@@ -39,9 +40,8 @@ pub fn background(
     let (input, own, lengths) = check(call, send, receive, counts, op)?;
     match call.mailbox_use_to_combine(Kind::ReduceScatter, input.bytes(), op) {
         Some(mailbox_use) => {
-            let first = lengths[..call.rank()].iter().sum::<usize>() * input.datatype.size() as usize;
-            let part = first..first + own.bytes();
-            Exchange::reduction(Kind::ReduceScatter, mailbox_use.limits, op, input, call.size(), part, Some(&own))
+            let delivery = Delivery::of_parts(&lengths, input.datatype.size() as usize);
+            Exchange::reduction(call, Kind::ReduceScatter, mailbox_use.limits, op, input, Some(&own), delivery)
                 .map(|exchange| Plan::at(mailbox_use, exchange))
         }
         None => plan(call, send, receive, counts, op).map(Plan::from),

@@ -6,6 +6,7 @@ mod doubling;
 use std::sync::Arc;
 
 use super::buffer::{Buffer, check_apart};
+use super::pieces::Delivery;
 use super::shared::{self, Kind};
 use super::{Call, Exchange, Plan, Schedule};
 use limosa_mpi::error::Result;
@@ -41,10 +42,10 @@ pub fn run_exclusive(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, o
 /// As for [`plan`].
 pub fn background(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, op: &Arc<Op>) -> Result<Plan> {
     let input = check(send, receive, op)?;
-    let bytes = input.bytes();
-    match call.mailbox_use_to_combine(Kind::Scan, bytes, op) {
+    match call.mailbox_use_to_combine(Kind::Scan, input.bytes(), op) {
         Some(mailbox_use) => {
-            Exchange::reduction(Kind::Scan, mailbox_use.limits, op, input, call.rank() + 1, 0..bytes, Some(receive))
+            let delivery = Delivery::Prefixes { with_own: true };
+            Exchange::reduction(call, Kind::Scan, mailbox_use.limits, op, input, Some(receive), delivery)
                 .map(|exchange| Plan::at(mailbox_use, exchange))
         }
         None => plan(call, send, receive, op).map(Plan::from),
@@ -57,10 +58,10 @@ pub fn background(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, op: 
 /// As for [`plan`].
 pub fn background_exclusive(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, op: &Arc<Op>) -> Result<Plan> {
     let input = check(send, receive, op)?;
-    let bytes = input.bytes();
-    match call.mailbox_use_to_combine(Kind::Exscan, bytes, op) {
+    match call.mailbox_use_to_combine(Kind::Exscan, input.bytes(), op) {
         Some(mailbox_use) => {
-            Exchange::reduction(Kind::Exscan, mailbox_use.limits, op, input, call.rank(), 0..bytes, Some(receive))
+            let delivery = Delivery::Prefixes { with_own: false };
+            Exchange::reduction(call, Kind::Exscan, mailbox_use.limits, op, input, Some(receive), delivery)
                 .map(|exchange| Plan::at(mailbox_use, exchange))
         }
         None => plan_exclusive(call, send, receive, op).map(Plan::from),

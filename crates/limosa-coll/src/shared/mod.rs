@@ -30,7 +30,7 @@
 //! | `post`, `posted` | posting notes with what this rank contributes, taking what others have (see `crate::notes`) |
 //! | `wait` | spinning, yielding and sleeping until something is there |
 //! | `transfer` | copies between processes, done by both partners together |
-//! | `fold`, `pieces` | combining operands: in one go, or by pieces for large ones |
+//! | `fold`, `pieces` | combining operands: in one go, or by pieces for large ones ([`crate::pieces`]) |
 //! | `ring` | memory of each rank's own, for what does not fit a slot |
 //! | `rounds` | large collectives in rounds through shared memory |
 //! | `host` | members of one host of several, for composed operations |
@@ -72,7 +72,6 @@ mod wait;
 
 pub(super) use crate::kind::Kind;
 pub(super) use call::SharedCall;
-pub(super) use fold::Reducer;
 pub(super) use host::HostGroup;
 pub(super) use immediate::{allgather, alltoall, barrier, bcast, gather, scatter};
 pub(super) use reduce::{allreduce, exscan, reduce, reduce_scatter, scan};

@@ -6,7 +6,7 @@ use limosa_p2p::memory::Region;
 use super::call::SharedCall;
 use crate::buffer::Blocks;
 use crate::memory::{Flat, read};
-use crate::notes::{Area, LINE, Location, Note, Notes, nonsense, write_line, write_table};
+use crate::notes::{Area, Ends, LINE, Location, Note, Notes, nonsense, write_line, write_table};
 use limosa_mpi::error::Result;
 
 /// Parts begin on cache lines.
@@ -71,7 +71,7 @@ impl SharedCall<'_> {
             return Ok(None);
         }
         let flat = if copy { Flat::copied(region)? } else { Flat::packed(region)? };
-        self.offer(len, flat.start(), std::ptr::null())?;
+        self.offer(len, flat.start())?;
         Ok(Some(flat))
     }
 
@@ -104,14 +104,21 @@ impl SharedCall<'_> {
         }
         let flat = Flat::temporary(len)?;
         fill(flat.start())?;
-        self.offer(len, flat.start(), std::ptr::null())?;
+        self.offer(len, flat.start())?;
         Ok((flat.start(), Some(flat)))
     }
 
-    /// Says where bytes are in this process's memory, and where their result is wanted.
-    pub(super) fn offer(&self, len: usize, start: *const u8, result: *const u8) -> Result<()> {
+    /// Says where bytes are in this process's memory.
+    pub(super) fn offer(&self, len: usize, start: *const u8) -> Result<()> {
         self.make_room(NOTES)?;
-        self.post(&Note::of_address(len, start as u64, result as u64));
+        self.post(&Note::of_address(len, start as u64));
+        Ok(())
+    }
+
+    /// Says where an operand is in this process's memory, and where its result is wanted.
+    pub(super) fn offer_operand(&self, len: usize, ends: Ends, shape: u64) -> Result<()> {
+        self.make_room(NOTES)?;
+        self.post(&Note::of_operand(len, ends, shape));
         Ok(())
     }
 
@@ -231,13 +238,13 @@ impl SharedCall<'_> {
 
     /// Tells all where shared memory is.
     pub(super) fn post_place_for_all(&self, place: u64) {
-        self.post_for_all(&Note::of_address(0, place, 0));
+        self.post_for_all(&Note::of_address(0, place));
     }
 
     /// Where shared memory is, once the note of the group is there.
     pub(super) fn place_for_all(&self) -> Result<u64> {
         match self.posted(self.size())?.place {
-            Location::There { address, .. } => Ok(address),
+            Location::There { address } => Ok(address),
             _ => Err(nonsense(0)),
         }
     }

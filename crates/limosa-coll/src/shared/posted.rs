@@ -6,7 +6,7 @@ use limosa_p2p::memory::Region;
 use super::call::SharedCall;
 use super::transfer;
 use crate::memory::{Flat, write};
-use crate::notes::{Found, Location, Notes, withdrawn};
+use crate::notes::{Found, Location, Notes, nonsense, withdrawn};
 use limosa_mpi::error::Result;
 
 impl SharedCall<'_> {
@@ -50,13 +50,14 @@ impl SharedCall<'_> {
     pub(super) fn take(&self, rank: usize, posted: Found, region: &Region) -> Result<()> {
         match posted.place {
             Location::Nowhere | Location::InRounds | Location::ByMessage => Ok(()),
+            Location::Operand { .. } => Err(nonsense(rank)),
             Location::Here(start) => {
                 // SAFETY: so many bytes are there, as was checked; their writer leaves them alone until this rank has
                 // finished.
                 write(region, unsafe { std::slice::from_raw_parts(start, posted.len) });
                 Ok(())
             }
-            Location::There { address, .. } => {
+            Location::There { address } => {
                 let flat = Flat::room(region)?;
                 // SAFETY: the region has this many bytes, which are the program's for this operation.
                 unsafe { transfer::pull(self, rank, address, flat.start(), posted.len)? };

@@ -9,12 +9,13 @@ use std::sync::Arc;
 use limosa_base::slots::BODY_BYTES;
 
 use super::call::SharedCall;
-use super::fold::Reducer;
-use super::pieces::{self, Delivery};
+use super::pieces;
 use super::select;
 use crate::buffer::Buffer;
 use crate::memory::{Flat, Scratch, read, write};
 use crate::notes::{Location, Note, Notes, failed_for_all};
+use crate::pieces::Delivery;
+use crate::reducer::Reducer;
 use crate::schedule::copy_own;
 use limosa_mpi::error::Result;
 use limosa_mpi::op::Op;
@@ -26,7 +27,7 @@ pub(crate) fn allreduce(shared_call: &SharedCall<'_>, input: &Buffer, result: &B
     let in_place = input.base == result.base;
     let reducer = Reducer::new(op, input, in_place);
     if !select::folds(shared_call.group, shared_call.kind, bytes) {
-        let outcome = pieces::reduce(shared_call, &reducer, input, Some(&result.region()), false, Delivery::All);
+        let outcome = pieces::reduce(shared_call, &reducer, input, Some(&result.region()), false, &Delivery::All);
         if outcome.is_err() {
             // Ranks with small operands count who comes.
             leave_early(shared_call)?;
@@ -95,7 +96,7 @@ pub(crate) fn reduce(
             input,
             result.map(Buffer::region).as_ref(),
             false,
-            Delivery::To(root),
+            &Delivery::To(root),
         );
     }
     let kept = shared_call.contribute(&input.region(), in_place)?;
@@ -121,15 +122,8 @@ pub(crate) fn reduce_scatter(
     let (bytes, size, me) = (input.bytes(), shared_call.size(), shared_call.me());
     let reducer = Reducer::new(op, input, in_place);
     if !select::folds(shared_call.group, shared_call.kind, bytes) {
-        let mut end = 0;
-        let ends: Vec<usize> = counts
-            .iter()
-            .map(|count| {
-                end += count * reducer.element();
-                end
-            })
-            .collect();
-        return pieces::reduce(shared_call, &reducer, input, Some(&own.region()), in_place, Delivery::Parts(&ends));
+        let delivery = Delivery::of_parts(counts, reducer.element());
+        return pieces::reduce(shared_call, &reducer, input, Some(&own.region()), in_place, &delivery);
     }
     let kept = shared_call.contribute(&input.region(), in_place)?;
     if own.bytes() == 0 {
@@ -159,7 +153,7 @@ fn prefix(shared_call: &SharedCall<'_>, input: &Buffer, result: &Buffer, op: &Ar
     let reducer = Reducer::new(op, input, in_place);
     if !select::folds(shared_call.group, shared_call.kind, bytes) {
         let region = (with_own || me > 0).then(|| result.region());
-        return pieces::reduce(shared_call, &reducer, input, region.as_ref(), false, Delivery::Prefixes { with_own });
+        return pieces::reduce(shared_call, &reducer, input, region.as_ref(), false, &Delivery::Prefixes { with_own });
     }
     let own = input.region();
     if me == 0 {

@@ -31,10 +31,10 @@ pub(super) fn bcast_long(shared_call: &SharedCall<'_>, region: &Region, root: us
         };
     }
     let flat = Flat::room(region)?;
-    shared_call.offer(len, flat.start(), std::ptr::null())?;
+    shared_call.offer(len, flat.start())?;
     shared_call.wait_for(root)?;
     let posted = shared_call.posted(root)?.check(root, len)?;
-    if let Location::There { address, .. } = posted.place {
+    if let Location::There { address } = posted.place {
         let transfer = Transfer { of: shared_call.me(), partner: root, local: flat.start(), remote: address, len };
         // SAFETY: the program's buffer, or memory of as many bytes; the root has offered its own.
         let copied = unsafe { transfer.work(shared_call, Way::Pull) };
@@ -57,7 +57,7 @@ fn help_all(shared_call: &SharedCall<'_>, sources: impl Iterator<Item = Option<(
         shared_call.wait_for(rank)?;
         // Where that rank has another number of bytes, it knows and says so.
         if let Ok(posted) = shared_call.posted(rank)
-            && let Location::There { address, .. } = posted.place
+            && let Location::There { address } = posted.place
             && posted.len == len
         {
             let transfer = Transfer { of: rank, partner: rank, local: start, remote: address, len };
@@ -96,11 +96,11 @@ pub(super) fn take_part(shared_call: &SharedCall<'_>, root: usize, region: &Regi
         }
     };
     let address = match posted.place {
-        Location::There { address, .. } if len >= select::SCATTER_TOGETHER => address,
+        Location::There { address } if len >= select::SCATTER_TOGETHER => address,
         _ => return shared_call.take(root, posted, region),
     };
     let flat = Flat::room(region)?;
-    shared_call.offer(len, flat.start(), std::ptr::null())?;
+    shared_call.offer(len, flat.start())?;
     let transfer = Transfer { of: me, partner: root, local: flat.start(), remote: address, len };
     // SAFETY: the program's buffer, or memory of as many bytes; the root has offered its own.
     let copied = unsafe { transfer.work(shared_call, Way::Pull) };
@@ -120,7 +120,7 @@ pub(super) fn contribute_to(shared_call: &SharedCall<'_>, region: &Region, root:
     shared_call.wait_for(root)?;
     let posted = shared_call.posted_part(root)?;
     // Where the root has room for another number of bytes, it knows and says so.
-    if let Location::There { address, .. } = posted.place
+    if let Location::There { address } = posted.place
         && posted.len == region.len()
     {
         let transfer =
@@ -160,7 +160,7 @@ pub(super) fn take_each(shared_call: &SharedCall<'_>, own: Option<Region>, recei
         is_waited_for |= matches!(posted.place, Location::There { .. }) && posted.len > shared_call.most_put();
         let Some(posted) = trouble.note(posted.check(rank, receive.bytes(rank))) else { continue };
         match (posted.place, rooms.get(rank).and_then(Option::as_ref)) {
-            (Location::There { address, .. }, Some(room)) => {
+            (Location::There { address }, Some(room)) => {
                 let transfer =
                     Transfer { of: rank, partner: rank, local: room.start(), remote: address, len: posted.len };
                 // SAFETY: room for this many bytes, which nobody else uses but the rank; the rank has offered its

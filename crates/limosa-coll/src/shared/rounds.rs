@@ -22,11 +22,11 @@ use limosa_base::slots::{Awaited, Bytes, MAX_STEPS, Progress, RoundBuffers};
 use limosa_p2p::memory::Region;
 
 use super::call::{First, SharedCall};
-use super::fold::Reducer;
-use super::pieces::Delivery;
 use super::{NOWHERE, SharedGroup, select};
 use crate::buffer::{Blocks, Buffer};
 use crate::memory::{Flat, Scratch};
+use crate::pieces::Delivery;
+use crate::reducer::Reducer;
 use crate::schedule::copy_own;
 use limosa_mpi::error::Result;
 use limosa_mpi::fail;
@@ -246,7 +246,7 @@ pub(super) fn reduce(
     input: &Buffer,
     result: Option<&Region>,
     apart: bool,
-    delivery: Delivery<'_>,
+    delivery: &Delivery,
 ) -> Result<()> {
     let (shared_call, bytes, me) = (rounds.shared_call, input.bytes(), rounds.shared_call.me());
     let element = reducer.element();
@@ -279,7 +279,7 @@ pub(super) fn reduce(
         let everything_is_there = Awaited::AllProgress(rounds.step(round + 1));
         let gets_any = match delivery {
             Delivery::All | Delivery::Prefixes { .. } => true,
-            Delivery::To(root) => root == me,
+            Delivery::To(root) => *root == me,
             Delivery::Parts(ends) => {
                 let start = if me == 0 { 0 } else { ends[me - 1] };
                 start < offset + len && offset < ends[me]
@@ -324,7 +324,7 @@ unsafe fn combine(
     reducer: &Reducer<'_>,
     from: usize,
     len: usize,
-    delivery: Delivery<'_>,
+    delivery: &Delivery,
 ) -> Result<()> {
     let at = |rank: usize| rounds.part(rank).wrapping_add(from);
     let size = rounds.shared_call.size();
@@ -366,7 +366,7 @@ unsafe fn copy_out(
     apart: Option<&Flat>,
     offset: usize,
     len: usize,
-    delivery: Delivery<'_>,
+    delivery: &Delivery,
 ) {
     let me = rounds.shared_call.me();
     let (from, to, len) = match delivery {

@@ -37,11 +37,6 @@ pub(super) fn share_bytes(len: usize) -> usize {
 /// caches.
 pub(super) const SCATTER_TOGETHER: usize = 512 << 10;
 
-/// Bytes of a piece of a reduction of `len` bytes by `ranks` ranks, when operands are copied from process to process.
-pub(super) fn piece_bytes(len: usize, ranks: usize) -> usize {
-    len.div_ceil(ranks).next_multiple_of(1 << 10).clamp(4 << 10, 128 << 10)
-}
-
 /// Bytes of a chunk of a broadcast through the round buffers.
 pub(super) fn chunk_bytes(half: usize) -> usize {
     half.min(64 << 10)

@@ -9,7 +9,8 @@ use limosa_p2p::slice;
 
 use super::call::SharedCall;
 use super::select;
-use limosa_mpi::error::{Error, Result};
+use crate::access::{Access, failed};
+use limosa_mpi::error::Result;
 
 /// One side's view of a transfer.
 pub(super) struct Transfer {
@@ -113,15 +114,18 @@ pub(super) unsafe fn push(
     done.map_err(|error| failed(to, len, error.filter(|_| memory.is_alive(peer))))
 }
 
-/// A copy that could not be made. `None`: a process of the communicator has died, so that the other rank, or this one,
-/// has given up.
-#[cold]
-fn failed(rank: usize, len: usize, error: Option<std::io::Error>) -> Error {
-    let (class, why) = match error {
-        None => (limosa_mpi::consts::MPI_ERR_PROC_ABORTED, "a process of the communicator has died".to_owned()),
-        Some(error) => {
-            (limosa_mpi::consts::MPI_ERR_OTHER, format!("{error}; LIMOSA_CMA=0 copies through shared memory instead"))
-        }
-    };
-    Error::new(class, format!("{len} bytes of rank {rank}'s buffer cannot be accessed from here: {why}"))
+impl Access for SharedCall<'_> {
+    fn me(&self) -> usize {
+        self.comm.rank() as usize
+    }
+
+    unsafe fn read(&self, from: usize, address: u64, to: *mut u8, len: usize) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe { pull(self, from, address, to, len) }
+    }
+
+    unsafe fn write(&self, to: usize, from: *const u8, address: u64, len: usize) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe { push(self, to, from, address, len) }
+    }
 }

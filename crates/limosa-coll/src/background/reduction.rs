@@ -1,0 +1,246 @@
+//! A long reduction in the background: operands and results stay where they are, and whoever looks combines pieces of
+//! them ([`crate::pieces`]).
+//!
+//! | phase | what is in shared memory | who goes on |
+//! |---|---|---|
+//! | posting | notes of some ranks: where they have their operand and want their result | ranks that call |
+//! | combining | the notes of all ranks; pieces are counted as taken and as done | any thread of any rank that looks |
+//! | combined | all pieces are done; who counted the last one has posted the note of the group | each rank by itself |
+//!
+//! A rank neither reads nor writes another one's memory but for a piece that it has taken and not yet counted. So a
+//! rank is done as soon as all pieces are: its result is complete and nobody needs its operand, whatever the other
+//! ranks do. A piece that fails is counted too, and every rank then gets an error. Ranks that do not agree about the
+//! operands all find it so in the notes, and none takes a piece.
+//!
+//! A rank that gives up after a death takes back its note and waits for those that work at a piece.
+//!
+//! The operation is predefined. A thread that works at a piece holds a lock for which all threads of its process that
+//! look may wait, so that no function of the program may run there: such operations go by messages.
+
+use std::sync::Arc;
+
+use limosa_base::slots::Awaited;
+use limosa_p2p::memory::Region;
+use limosa_p2p::slice;
+use parking_lot::Mutex;
+
+use super::Mailboxes;
+use super::lent::LentBuffer;
+use crate::access::{Access, failed};
+use crate::buffer::Buffer;
+use crate::kind::Kind;
+use crate::memory::write;
+use crate::notes::{Ends, Note, Notes, given_up};
+use crate::pieces::{Delivery, Pieces, Work};
+use crate::reducer::Reducer;
+use crate::schedule::Temporary;
+use limosa_mpi::error::{Error, Result};
+use limosa_mpi::op::Op;
+
+/// What a rank has and wants in a long reduction.
+pub(crate) struct Reduction {
+    op: Arc<Op>,
+    /// The operand.
+    operand: Buffer,
+    lent: LentBuffer,
+    delivery: Delivery,
+    pieces: Pieces,
+    shape: u64,
+    /// What this rank gets, and where it is put together if not there.
+    result: Option<(Region, Option<Temporary>)>,
+}
+
+impl Reduction {
+    /// Of an operand at one of so many ranks. `result` is where this rank wants what it gets, if anything.
+    ///
+    /// # Errors
+    /// `MPI_ERR_NO_MEM`.
+    pub(super) fn new(
+        op: &Arc<Op>,
+        operand: &Buffer,
+        result: Option<Region>,
+        delivery: Delivery,
+        ranks: usize,
+    ) -> Result<Reduction> {
+        let pieces = Pieces::new(operand.bytes(), ranks, operand.datatype.size() as usize);
+        let room = |region: &Region| region.as_contiguous().is_none().then(|| Temporary::new(region.len())).transpose();
+        let result = match result {
+            Some(region) => Some((region.clone(), room(&region)?)),
+            None => None,
+        };
+        let lent = LentBuffer::of_block(operand.region(), false)?;
+        Ok(Reduction {
+            op: op.clone(),
+            operand: operand.clone(),
+            lent,
+            shape: pieces.shape(&delivery),
+            delivery,
+            pieces,
+            result,
+        })
+    }
+
+    /// Where the result is put together in this process.
+    fn own_result(&self) -> Option<*mut u8> {
+        let (region, room) = self.result.as_ref()?;
+        room.as_ref().map(Temporary::start).or(region.as_contiguous())
+    }
+
+    /// Says where this rank has its operand and wants its result.
+    pub(super) fn post(&self, mailboxes: &Mailboxes, number: u64, kind: Kind) {
+        let ends =
+            Ends { operand: self.lent.prepare() as u64, result: self.own_result().map_or(0, |result| result as u64) };
+        mailboxes.post(number, kind, &Note::of_operand(self.operand.bytes(), ends, self.shape));
+    }
+
+    /// What operation `number` waits for: the notes of all, then that all pieces are done.
+    pub(super) fn awaited(&self, mailboxes: &Mailboxes, number: u64) -> Awaited {
+        let slots = &mailboxes.slots;
+        if !slots.has_pieces(number, self.pieces.count()) && slots.holds(Awaited::AllNotes(number)) {
+            Awaited::Note(slots.size(), number)
+        } else {
+            Awaited::AllNotes(number)
+        }
+    }
+
+    /// There are pieces to be combined in operation `number`.
+    pub(super) fn has_work(&self, mailboxes: &Mailboxes, number: u64, kind: Kind) -> bool {
+        let slots = &mailboxes.slots;
+        slots.holds(Awaited::AllNotes(number))
+            && slots.has_pieces(number, self.pieces.count())
+            && self.ends(mailboxes, number, kind).is_ok()
+    }
+
+    /// Nothing is left to do but [`Reduction::finish`], where the notes of all are there.
+    pub(super) fn is_combined(&self, mailboxes: &Mailboxes, number: u64, kind: Kind) -> bool {
+        let slots = &mailboxes.slots;
+        let has_pieces = || slots.has_pieces(number, self.pieces.count());
+        slots.holds(Awaited::Note(slots.size(), number))
+            || (has_pieces() && self.ends(mailboxes, number, kind).is_err())
+    }
+
+    /// Where all have their operands and want their results.
+    ///
+    /// # Errors
+    /// Ranks do not agree.
+    pub(super) fn ends(&self, mailboxes: &Mailboxes, number: u64, kind: Kind) -> Result<Vec<Ends>> {
+        self.pieces.ends(self.shape, mailboxes.size(), |rank| mailboxes.find(rank, number, kind))
+    }
+
+    /// Combines pieces until none is left. Several threads may do so at a time, and one may come too late, when the
+    /// operation has ended: it gets no piece. What goes wrong here comes to `trouble`, and all ranks will know that
+    /// something did.
+    pub(super) fn combine(&self, mailboxes: &Mailboxes, number: u64, kind: Kind, trouble: &Mutex<Option<Error>>) {
+        let slots = &mailboxes.slots;
+        // Read before a piece is taken: who has one can rely on the notes, since the operation cannot end before that
+        // piece is counted.
+        let Ok(ends) = self.ends(mailboxes, number, kind) else { return };
+        let reducer = Reducer::new(&self.op, &self.operand, true);
+        let work = Work {
+            access: mailboxes,
+            reducer: &reducer,
+            pieces: self.pieces,
+            ranks: &ends,
+            delivery: &self.delivery,
+            own_operand: self.lent.start(),
+            own_result: self.own_result(),
+        };
+        let mut scratch = None;
+        loop {
+            // One thread of this process at a time, because there is one place to say that it copies.
+            let _copying = mailboxes.copying.lock();
+            let Some(piece) = slots.take_piece(number, self.pieces.count()) else { return };
+            let room = scratch.take().map_or_else(|| self.pieces.scratch(), Ok);
+            slots.begin_copying(number);
+            let withdrawn = (0..slots.size()).find(|rank| slots.is_withdrawn(*rank, number));
+            let done = room.and_then(|room| match withdrawn {
+                Some(rank) => Err(given_up(rank, kind)),
+                None => {
+                    // SAFETY: all ranks have offered their memory, of which this piece is this thread's alone.
+                    unsafe { work.piece(piece, &room)? };
+                    scratch = Some(room);
+                    Ok(())
+                }
+            });
+            slots.end_copying();
+            if let Err(error) = done {
+                trouble.lock().get_or_insert(error);
+                slots.fail_piece(number);
+            }
+            // The operation may end with this.
+            self.count(mailboxes, number, kind);
+        }
+    }
+
+    /// Counts a piece as done; who counts the last one says so to all.
+    fn count(&self, mailboxes: &Mailboxes, number: u64, kind: Kind) {
+        if mailboxes.slots.count_piece(number) == self.pieces.count() {
+            mailboxes.post_for_all(number, kind, &Note::signal());
+            mailboxes.tell_all();
+        }
+    }
+
+    /// This rank has taken back its note, because a member has died: nobody begins with another piece, and when this
+    /// returns nobody accesses this rank's memory any more.
+    #[cold]
+    pub(super) fn give_up(&self, mailboxes: &Mailboxes, number: u64, kind: Kind) {
+        let slots = &mailboxes.slots;
+        drop(mailboxes.copying.lock());
+        while slots.take_piece(number, self.pieces.count()).is_some() {
+            slots.fail_piece(number);
+            self.count(mailboxes, number, kind);
+        }
+        let memory = mailboxes.engine.expect_host_memory();
+        for (rank, peer) in mailboxes.peers.iter().enumerate().filter(|(rank, _)| *rank != slots.me()) {
+            while slots.is_copying(rank, number) && memory.is_alive(*peer) {
+                std::thread::yield_now();
+            }
+        }
+    }
+
+    /// Brings this rank's result to its place, when all is combined.
+    ///
+    /// # Errors
+    /// Ranks do not agree, or a piece has failed somewhere.
+    pub(super) fn finish(&self, mailboxes: &Mailboxes, number: u64, kind: Kind) -> Result<()> {
+        self.ends(mailboxes, number, kind)?;
+        if let Some(rank) = mailboxes.slots.failed_piece(number) {
+            return Err(failed_at(rank, kind));
+        }
+        if let Some((region, Some(room))) = &self.result {
+            // SAFETY: as many bytes as the region has, which all ranks have filled.
+            write(region, unsafe { std::slice::from_raw_parts(room.start(), region.len()) });
+        }
+        Ok(())
+    }
+}
+
+impl Access for Mailboxes {
+    fn me(&self) -> usize {
+        self.slots.me()
+    }
+
+    unsafe fn read(&self, from: usize, address: u64, to: *mut u8, len: usize) -> Result<()> {
+        let (mut local, mut remote) = ([slice(to as u64, len)], [slice(address, len)]);
+        let (memory, peer) = (self.engine.expect_peer_memory(), self.peers[from]);
+        // SAFETY: the caller's promise.
+        let done = unsafe { memory.read(peer, &mut local, &mut remote) };
+        done.map_err(|error| failed(from, len, Some(error).filter(|_| memory.is_alive(peer))))
+    }
+
+    unsafe fn write(&self, to: usize, from: *const u8, address: u64, len: usize) -> Result<()> {
+        let (mut local, mut remote) = ([slice(from as u64, len)], [slice(address, len)]);
+        let (memory, peer) = (self.engine.expect_peer_memory(), self.peers[to]);
+        // SAFETY: the caller's promise.
+        let done = unsafe { memory.write(peer, &mut local, &mut remote) };
+        done.map_err(|error| failed(to, len, Some(error).filter(|_| memory.is_alive(peer))))
+    }
+}
+
+#[cold]
+fn failed_at(rank: usize, kind: Kind) -> Error {
+    let name = kind.name();
+    let detail =
+        format!("rank {rank} could not combine its share of the operands of {name}: the error that it got says why");
+    Error::new(limosa_mpi::consts::MPI_ERR_OTHER, detail)
+}

@@ -1,0 +1,267 @@
+//! Reductions of large operands, by pieces, among ranks that can access each other's memory.
+//!
+//! Every rank says where its operand is, and where it wants its result. Then whoever looks takes the next piece that
+//! nobody has taken, copies that piece of everybody's operand, combines, and brings the result to all who want it,
+//! while it is still in its cache. A piece is read and written by nobody else, so that operand and result may be the
+//! same memory. Ranks that share a processor need not take turns: whoever is running works, and no rank depends on
+//! another one's processor.
+//!
+//! Operands are combined from the highest rank to the lowest; prefixes from the lowest, each rank putting its own
+//! operand behind what those before it have. So all ranks get the same bits, whoever computes, blocking or in the
+//! background.
+//!
+//! Cost for n bytes and p ranks on c processors: (p - 1) n (copies in) + (p - 1) n (copies out, when all want all) +
+//! (p - 1) n (combining), all over min(p, c).
+
+use std::ops::Range;
+
+use crate::access::Access;
+use crate::memory::Scratch;
+use crate::notes::{Ends, Found, Location, nonsense};
+use crate::reducer::Reducer;
+use limosa_mpi::error::{Error, Result};
+use limosa_mpi::mix::mix;
+
+/// Who gets what of the result.
+pub(crate) enum Delivery {
+    /// All ranks, all of it.
+    All,
+    /// One rank.
+    To(usize),
+    /// Each rank its part, which ends at this byte.
+    Parts(Vec<usize>),
+    /// Each rank what those before it have, combined, and perhaps its own.
+    Prefixes {
+        /// With its own operand.
+        with_own: bool,
+    },
+}
+
+impl Delivery {
+    /// Each rank its part, of so many elements.
+    pub(crate) fn of_parts(counts: &[usize], element: usize) -> Delivery {
+        let mut end = 0;
+        let ends = counts.iter().map(|count| {
+            end += count * element;
+            end
+        });
+        Delivery::Parts(ends.collect())
+    }
+
+    /// How many ranks' operands a rank gets combined, the first ones, and which bytes of that.
+    pub(crate) fn to(&self, rank: usize, ranks: usize, bytes: usize) -> (usize, Range<usize>) {
+        match self {
+            Delivery::All => (ranks, 0..bytes),
+            Delivery::To(root) => (if *root == rank { ranks } else { 0 }, 0..bytes),
+            Delivery::Parts(ends) => (ranks, if rank == 0 { 0 } else { ends[rank - 1] }..ends[rank]),
+            Delivery::Prefixes { with_own } => (rank + usize::from(*with_own), 0..bytes),
+        }
+    }
+}
+
+/// How operands are divided. All ranks divide alike, or get an error: each says its [shape](Pieces::shape).
+#[derive(Clone, Copy)]
+pub(crate) struct Pieces {
+    bytes: usize,
+    piece: usize,
+}
+
+impl Pieces {
+    /// Operands of `bytes` bytes, of elements of `element` bytes, at so many ranks.
+    pub(crate) fn new(bytes: usize, ranks: usize, element: usize) -> Pieces {
+        let about = bytes.div_ceil(ranks).next_multiple_of(1 << 10).clamp(4 << 10, 128 << 10);
+        Pieces { bytes, piece: (about / element).max(1) * element }
+    }
+
+    /// How many there are.
+    pub(crate) fn count(self) -> u64 {
+        self.bytes.div_ceil(self.piece) as u64
+    }
+
+    /// A word that is equal where bytes, pieces and delivery are.
+    pub(crate) fn shape(self, delivery: &Delivery) -> u64 {
+        let (form, words): (u64, &[usize]) = match delivery {
+            Delivery::All => (0, &[]),
+            Delivery::To(root) => (1, std::slice::from_ref(root)),
+            Delivery::Parts(ends) => (2, ends),
+            Delivery::Prefixes { with_own } => (3 + u64::from(*with_own), &[]),
+        };
+        words.iter().fold(mix(self.bytes as u64, mix(self.piece as u64, form)), |shape, word| mix(shape, *word as u64))
+    }
+
+    /// Where ranks have their operands and want their results, as their notes say.
+    ///
+    /// # Errors
+    /// `MPI_ERR_TRUNCATE`, `MPI_ERR_COUNT` or `MPI_ERR_ARG`: the ranks do not have as many bytes, or do not divide
+    /// them alike. Then all ranks find it so.
+    pub(crate) fn ends(self, shape: u64, ranks: usize, posted: impl Fn(usize) -> Result<Found>) -> Result<Vec<Ends>> {
+        let of = |rank| match posted(rank)?.check(rank, self.bytes)?.place {
+            Location::Operand { ends, shape: other } if other == shape => Ok(ends),
+            Location::Operand { .. } => Err(differs(rank)),
+            _ => Err(nonsense(rank)),
+        };
+        (0..ranks).map(of).collect()
+    }
+
+    /// Where a piece begins, and how many bytes it has.
+    fn extent(self, piece: u64) -> (usize, usize) {
+        let offset = piece as usize * self.piece;
+        (offset, self.piece.min(self.bytes - offset))
+    }
+
+    /// Scratch memory for working at them.
+    pub(crate) fn scratch(self) -> Result<Scratch> {
+        Scratch::take(2 * self.piece)
+    }
+}
+
+#[cold]
+fn differs(rank: usize) -> Error {
+    Error::new(
+        limosa_mpi::consts::MPI_ERR_ARG,
+        format!(
+            "rank {rank} has other elements, counts or another root in this reduction: all ranks must pass the same"
+        ),
+    )
+}
+
+/// What is needed to work at a piece.
+pub(crate) struct Work<'a, A> {
+    pub(crate) access: &'a A,
+    pub(crate) reducer: &'a Reducer<'a>,
+    pub(crate) pieces: Pieces,
+    pub(crate) ranks: &'a [Ends],
+    pub(crate) delivery: &'a Delivery,
+    /// This rank's operand, in one block, and where its result comes to.
+    pub(crate) own_operand: *mut u8,
+    pub(crate) own_result: Option<*mut u8>,
+}
+
+impl<A: Access> Work<'_, A> {
+    /// Combines a piece and brings it to all who want it.
+    ///
+    /// # Errors
+    /// The memory of a rank cannot be accessed; those of the operation.
+    ///
+    /// # Safety
+    /// The piece must be this thread's alone, at all ranks, which have offered their memory; the scratch memory is
+    /// that of [`Pieces::scratch`].
+    pub(crate) unsafe fn piece(&self, piece: u64, scratch: &Scratch) -> Result<()> {
+        let (offset, len) = self.pieces.extent(piece);
+        let scratch = [scratch.start(), scratch.start().wrapping_add(self.pieces.piece)];
+        // SAFETY: the caller's promise.
+        unsafe {
+            match self.delivery {
+                Delivery::All => {
+                    let combined = self.combined(offset, len, true, scratch)?;
+                    (0..self.ranks.len()).try_for_each(|rank| self.bring(rank, combined, offset, len))
+                }
+                Delivery::To(root) => {
+                    let combined = self.combined(offset, len, *root == self.access.me(), scratch)?;
+                    self.bring(*root, combined, offset, len)
+                }
+                Delivery::Parts(ends) => {
+                    let combined = self.combined(offset, len, false, scratch)?;
+                    let mut start = 0;
+                    for (rank, &end) in ends.iter().enumerate() {
+                        let (from, to) = (start.max(offset), end.min(offset + len));
+                        if from < to {
+                            self.bring(rank, combined.wrapping_add(from - offset), from - start, to - from)?;
+                        }
+                        start = end;
+                    }
+                    Ok(())
+                }
+                Delivery::Prefixes { with_own } => self.prefixes(offset, len, *with_own, scratch),
+            }
+        }
+    }
+
+    /// The operands of all ranks combined; in this rank's result if it gets the same bytes, else in scratch memory.
+    ///
+    /// # Safety
+    /// As for [`Work::piece`].
+    unsafe fn combined(&self, offset: usize, len: usize, own: bool, scratch: [*mut u8; 2]) -> Result<*mut u8> {
+        let own_result = self.own_result.filter(|result| own && *result != self.own_operand);
+        let into = own_result.map_or(scratch[0], |result| result.wrapping_add(offset));
+        let last = self.ranks.len() - 1;
+        for rank in (0..=last).rev() {
+            // SAFETY: `into` and the scratch memory have room for a piece and are this rank's.
+            unsafe {
+                if rank == last {
+                    self.fetch(rank, offset, len, into)?;
+                } else {
+                    let operand = self.look(rank, offset, len, scratch[1])?;
+                    self.reducer.combine(operand, into, len)?;
+                }
+            }
+        }
+        Ok(into)
+    }
+
+    /// Brings each rank what those before it have, combined.
+    ///
+    /// # Safety
+    /// As for [`Work::piece`].
+    unsafe fn prefixes(&self, offset: usize, len: usize, with_own: bool, scratch: [*mut u8; 2]) -> Result<()> {
+        let [mut before, mut now] = scratch;
+        for rank in 0..self.ranks.len() {
+            // SAFETY: two blocks of scratch memory that have room for a piece.
+            unsafe {
+                if rank > 0 && !with_own {
+                    // Its own operand is read below, before this rank or anybody else could write there: they may be
+                    // the same memory.
+                    self.fetch(rank, offset, len, now)?;
+                    self.bring(rank, before, offset, len)?;
+                } else {
+                    self.fetch(rank, offset, len, now)?;
+                }
+                if rank > 0 {
+                    self.reducer.combine(before, now, len)?;
+                }
+                if with_own {
+                    self.bring(rank, now, offset, len)?;
+                }
+            }
+            std::mem::swap(&mut before, &mut now);
+        }
+        Ok(())
+    }
+
+    /// Copies a piece of a rank's operand.
+    unsafe fn fetch(&self, rank: usize, offset: usize, len: usize, to: *mut u8) -> Result<()> {
+        // SAFETY: the operands have these bytes; the caller vouches for the target.
+        unsafe {
+            if rank == self.access.me() {
+                std::ptr::copy_nonoverlapping(self.own_operand.add(offset), to, len);
+                return Ok(());
+            }
+            self.access.read(rank, self.ranks[rank].operand.wrapping_add(offset as u64), to, len)
+        }
+    }
+
+    /// Where a piece of a rank's operand can be read: where it is, or a copy.
+    unsafe fn look(&self, rank: usize, offset: usize, len: usize, copy: *mut u8) -> Result<*const u8> {
+        if rank == self.access.me() {
+            return Ok(self.own_operand.wrapping_add(offset));
+        }
+        // SAFETY: the caller vouches for the place of the copy.
+        unsafe { self.fetch(rank, offset, len, copy)? };
+        Ok(copy)
+    }
+
+    /// Brings bytes to the place `offset` of a rank's result.
+    unsafe fn bring(&self, rank: usize, from: *const u8, offset: usize, len: usize) -> Result<()> {
+        if rank == self.access.me() {
+            if let Some(to) = self.own_result.map(|result| result.wrapping_add(offset))
+                && to.cast_const() != from
+            {
+                // SAFETY: the caller vouches for the piece; it is not there yet, and pieces do not overlap.
+                unsafe { std::ptr::copy_nonoverlapping(from, to, len) };
+            }
+            return Ok(());
+        }
+        // SAFETY: the rank has offered its result, of which this piece is written to by this rank alone.
+        unsafe { self.access.write(rank, from, self.ranks[rank].result.wrapping_add(offset as u64), len) }
+    }
+}

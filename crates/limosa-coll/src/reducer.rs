@@ -1,0 +1,66 @@
+//! Combining elements that lie in one block each.
+
+use std::sync::Arc;
+
+use super::buffer::Buffer;
+use super::schedule::loose_elements;
+use limosa_mpi::datatype::Datatype;
+use limosa_mpi::error::Result;
+use limosa_mpi::op::Op;
+
+/// What to combine with, and elements of which type: packed ones, in blocks.
+pub(crate) struct Reducer<'a> {
+    op: &'a Arc<Op>,
+    datatype: &'a Arc<Datatype>,
+    /// Where in a packed block a buffer of such elements begins, if elements lie in memory as they are packed.
+    place: Option<isize>,
+    /// This rank's operand, if it is one block and no result is written there.
+    pub(crate) own: Option<*const u8>,
+}
+
+impl<'a> Reducer<'a> {
+    /// For operands like this rank's, which is left as it is, or is where the result comes to.
+    pub(crate) fn new(op: &'a Arc<Op>, operand: &'a Buffer, in_place: bool) -> Reducer<'a> {
+        let datatype = &operand.datatype;
+        // Two elements in one block: any number is.
+        let place = datatype.contiguous_at(2);
+        let own = place.filter(|_| !in_place).map(|place| operand.base.wrapping_offset(place).cast_const());
+        Reducer { op, datatype, place, own }
+    }
+
+    /// Bytes of an element.
+    pub(crate) fn element(&self) -> usize {
+        self.datatype.size() as usize
+    }
+
+    /// `into = from op into` for so many bytes of elements.
+    ///
+    /// # Errors
+    /// `MPI_ERR_NO_MEM`, and those of the operation.
+    ///
+    /// # Safety
+    /// Both must be blocks of this many bytes, whole elements; `into` is used by nobody else.
+    pub(crate) unsafe fn combine(&self, from: *const u8, into: *mut u8, bytes: usize) -> Result<()> {
+        if bytes == 0 {
+            return Ok(());
+        }
+        let count = bytes / self.element();
+        if let Some(place) = self.place {
+            // SAFETY: the elements lie in the blocks as in buffers that begin `place` before them; the rest is the
+            // caller's promise.
+            return unsafe {
+                self.op.reduce_local(from.wrapping_offset(-place), into.wrapping_offset(-place), count, self.datatype)
+            };
+        }
+        let (_lower, left) = loose_elements(count, self.datatype)?;
+        let (_upper, right) = loose_elements(count, self.datatype)?;
+        // SAFETY: blocks of this many bytes, by the caller's promise; the elements have memory of their own.
+        unsafe {
+            left.region().write(0, std::slice::from_raw_parts(from, bytes));
+            right.region().write(0, std::slice::from_raw_parts(into, bytes));
+            self.op.reduce_local(left.base, right.base, count, self.datatype)?;
+            right.region().read(0, std::slice::from_raw_parts_mut(into, bytes));
+        }
+        Ok(())
+    }
+}
