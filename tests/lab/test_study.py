@@ -5,6 +5,7 @@ And a small study for real.
 
 import json
 import os
+import re
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -13,8 +14,8 @@ from pathlib import Path
 import made_records as made
 import pytest
 from limosa_lab import records
-from limosa_lab.study import page, plan, results, tables
-from limosa_lab.study.results import Contender, Point, corresponding_times, least_squares, ratio, speedup, times
+from limosa_lab.study import page, plan, results, verdict
+from limosa_lab.study.results import Contender, Point, Spread, corresponding_times, least_squares, ratio, speedup, times
 
 LIMOSA = {"limosa": "Limosa"}
 
@@ -152,13 +153,62 @@ def test_times_are_medians_of_verified_rounds(keep):
 
 
 def test_the_verdict_takes_the_corresponding_calls_of_mpi4py():
-    def bcast(**seconds):
-        return {Point("bcast", 8, 2): {Contender("limosa", module): value for module, value in seconds.items()}}
+    said = verdict.sentences(*broadcasts(mpi4py=1.0, mpi4py_objects=5.0, boostmpi=9.0, pypar=1.9, mympi=2.9), LIMOSA)
+    assert "at most 2 times the time" in said[0] and "pypar, boostmpi" in said[0]
+    assert "MYMPI (2.90 times in broadcast)" in said[1]
+    assert verdict.sentences({}, Spread({}, {}), LIMOSA) == []
 
-    said = tables.verdict(bcast(mpi4py=1.0, mpi4py_objects=5.0, boostmpi=9.0, pypar=1.9, mympi=2.5), LIMOSA)
-    assert "not slower than 2 times" in said[0] and "pypar, boostmpi" in said[0]
-    assert "MYMPI (2.50 times in broadcast)" in said[1]
-    assert tables.verdict({}, LIMOSA) == []
+
+def broadcasts(**seconds):
+    """Times of one broadcast by module, and their spread by the factor that is assumed for few samples."""
+    found = {Point("bcast", 8, 2): {Contender("limosa", module): value for module, value in seconds.items()}}
+    scale = results.ASSUMED**0.5
+    low, high = (
+        {point: {who: value * by for who, value in times.items()} for point, times in found.items()}
+        for by in (1 / scale, scale)
+    )
+    return found, Spread(low, high)
+
+
+def test_a_verdict_is_given_only_beyond_the_noise():
+    """2.5 times may be 1.9 times in the next study, as the spread of one sample is assumed to be."""
+    (said, _) = verdict.sentences(*broadcasts(mpi4py=1.0, mympi=2.5), LIMOSA)
+    assert "at most 2 times the time" in said
+    said = verdict.sentences(*broadcasts(mpi4py=1.0, mympi=2.7), LIMOSA)[0]
+    assert "MYMPI (2.70 times in broadcast)" in said
+
+
+def test_the_spread_is_that_of_the_samples_if_there_are_enough(keep):
+    few = [measured("c", "bcast", 1e-6, size=8)]
+    many = [measured("pypar", "bcast", value * 1e-6, size=8) for value in (1.0, 2.0, 3.0)]
+    spread = results.spread(records.read(keep(environment(), *few, *many)))
+    (low,), (high,) = spread.low.values(), spread.high.values()
+    c, pypar = Contender("limosa", "c"), Contender("limosa", "pypar")
+    assert high[c] / low[c] == pytest.approx(results.ASSUMED)
+    assert (low[pypar], high[pypar]) == (pytest.approx(1.5e-6), pytest.approx(2.5e-6))
+
+
+@pytest.mark.parametrize(
+    ("pypar", "words"),
+    [
+        (1.2, "no module differs from mpi4py by more than the noise"),
+        (2, "pypar (2 times) is slower than mpi4py"),
+        (0.5, "pypar (0.5 times) is faster than mpi4py"),
+    ],
+)
+def test_the_answer_is_one_sentence_about_messages_and_applications(keep, pypar, words):
+    lines = [
+        line
+        for module, factor in (("c", 0.5), ("mpi4py", 1.0), ("pypar", pypar))
+        for line in (
+            measured(module, "cg", factor, ranks=2, n=129),
+            measured(module, "pingpong", factor * 1e-6, size=8),
+        )
+    ]
+    recording = records.read(keep(environment(), *lines))
+    said = verdict.answer(times(recording), results.spread(recording), LIMOSA)
+    assert said.startswith("A message of 8 B on Limosa takes 0.5 us in C, 1 us with mpi4py and ")
+    assert said.endswith(f"in the applications {words}.")
 
 
 # --- the report -------------------------------------------------------------------------------------------------------
@@ -234,7 +284,11 @@ def test_page_is_complete_and_needs_no_other_file(kept):
     parsed.feed(text)
     assert parsed.open == []
     assert all(reference.startswith("#") for reference in parsed.references)
-    assert parsed.seen.count("figure") == parsed.seen.count("svg") >= 13
+    assert parsed.seen.count("figure") == parsed.seen.count("svg") >= 14
+    first, _, _ = text.partition("</figure>")
+    assert "A message of 8 B on Limosa takes 1 us in C, 2 us with mpi4py" in first
+    assert first.count("<svg") == 1 and "<table" not in first and "<h2" not in first
+    assert re.search(r">1 us<|>2 us<", first)
     assert "<script" not in text
     for title in page.SECTIONS.values():
         assert f"<h2>{title}</h2>" in text
@@ -265,7 +319,8 @@ def test_a_small_study_from_beginning_to_end(tmp_path):
     ]
     done = study("thesis", *options, "--output", tmp_path / "out")
     assert done.returncode == 0, done.stderr
-    assert "not slower than" in done.stdout or "slower than" in done.stdout
+    assert "times the time of the corresponding calls of mpi4py" in done.stdout
+    assert "A message of 8 B on Limosa takes" in done.stdout
     found = times(records.read(tmp_path / "out"))
     assert {point.bench for point in found} == {*results.MICRO, "inner"}
     assert {who.module for by in found.values() for who in by} == {"c", "mpi4py", "pypar"}

@@ -12,6 +12,7 @@ module         holds
 ``results``    from records to times, fits and ratios (pure)
 ``thesis``     the thesis's own numbers
 ``tables``     tables of the results (pure)
+``verdict``    what was found, in sentences: only what is beyond the noise (pure)
 ``figures``    figures as SVG
 ``page``       the report: text, and a page of HTML that needs no other file
 =============  ================================================================================

@@ -1,4 +1,4 @@
-"""The figures of a study as SVG, with the thesis's axes: powers of two on both. Pure functions of the results."""
+"""The figures of a study as SVG: the first picture, and the thesis's own figures. Pure functions of the results."""
 
 from __future__ import annotations
 
@@ -14,10 +14,23 @@ import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from limosa_lab import styles
 from limosa_lab.study.plan import MODULES
-from limosa_lab.study.results import MICRO, Contender, Times, contenders, curve, least_squares, micro, speedup
+from limosa_lab.study.results import (
+    MICRO,
+    REFERENCE,
+    Contender,
+    Spread,
+    Times,
+    contenders,
+    curve,
+    least_squares,
+    micro,
+    speedup,
+)
 from limosa_lab.study.tables import TITLES, mesh_of, meshes, step_and_exchange
-from limosa_lab.wording import number, ranks, seconds, size
+from limosa_lab.study.verdict import APPLICATIONS, factor
+from limosa_lab.wording import number, ranks, size
 
 # Colours that people with colour blindness can tell apart (Okabe and Ito), and marks: the same for a module everywhere.
 STYLES = {
@@ -59,6 +72,50 @@ def draw(found: Times, libraries: dict[str, str]) -> dict[str, str]:
                 forms
             )
     return made
+
+
+def overview(found: Times, spread: Spread, libraries: dict[str, str]) -> str | None:
+    """Draw the first picture: what a small message takes by module, and an application beside mpi4py."""
+    modules = [name for name in MODULES if any(who.module == name for who in contenders(found))]
+    small = {who: micro(found, "pingpong", 2, who) for who in contenders(found)}
+    small = {who: times for who, times in small.items() if times}
+    factors = {who: value for who in contenders(found) if (value := factor(found, spread, APPLICATIONS, who))}
+    factors = {who: value for who, value in factors.items() if who.module != REFERENCE}
+    panels = [part for part in (small, factors) if part]
+    if not panels:
+        return None
+    figure, grid = plt.subplots(
+        1, len(panels), figsize=(1.5 + 4.6 * len(panels), 4.2), squeeze=False, sharey=True, layout="constrained"
+    )
+    axes = list(grid.flat)
+    for index, (name, title) in enumerate(libraries.items()):
+        beside = 0.3 * ((index + 0.5) / len(libraries) - 0.5)
+        places = {module: row + beside for row, module in enumerate(modules)}
+        look = {**styles.style(name), "linestyle": "none"}
+        if small:
+            mine = [(times[min(times)], places[who.module]) for who, times in small.items() if who.library == name]
+            axes[0].plot([time for time, _ in mine], [row for _, row in mine], label=title, **look)
+        own = [(value, places[who.module]) for who, value in factors.items() if who.library == name]
+        if own:
+            rows = [row for _, row in own]
+            low, high = [value.low for value, _ in own], [value.high for value, _ in own]
+            axes[-1].hlines(rows, low, high, color=look["color"], alpha=0.4, linewidth=4)
+            axes[-1].plot([value.mean for value, _ in own], rows, label=title, **look)
+    if small:
+        axes[0].set_xscale("log")
+        styles.time_ticks(axes[0].xaxis)
+        length = min(min(times) for times in small.values())
+        axes[0].set_title(f"Time of a message of {size(length)}", fontsize="medium")
+    if factors:
+        axes[-1].axvline(1, color="0.5", linewidth=1)
+        axes[-1].set_xlim(left=0)
+        axes[-1].set_title("Time of the applications, mpi4py = 1 (bars: noise)", fontsize="medium")
+    axes[0].set_yticks(range(len(modules)), [MODULES[name] for name in modules])
+    axes[0].set_ylim(len(modules) - 0.5, -0.5)
+    for each in axes:
+        each.grid(alpha=0.3)
+    _legend(figure, axes)
+    return svg(figure)
 
 
 def svg(figure: Figure) -> str:
@@ -150,21 +207,23 @@ def _micro(bench: str, curves: Curves, libraries: dict[str, str]) -> Figure:
     ticks = sizes[:: max(1, len(sizes) // 6)]
     for axes in panels:
         axes.set_xscale("log", base=2)
-        axes.set_yscale("log", base=2)
-        axes.set_xticks(ticks, [size(at).replace(" ", "") for at in ticks], rotation=45)
+        axes.set_yscale("log")
+        axes.set_xticks(ticks, [size(at) for at in ticks], rotation=45)
         axes.set_xlabel("message size")
-        axes.yaxis.set_major_formatter(lambda value, _: number(value))
-        axes.set_ylabel("MB/s")
+        axes.yaxis.set_major_formatter(lambda value, _: f"{number(value)} MB/s")
     _legend(figure, panels)
     return figure
 
 
 def _rank_axes(axes: Axes, counts: list[int], times: bool) -> None:
     axes.set_xscale("log", base=2)
-    axes.set_yscale("log", base=2)
+    axes.set_yscale("log", base=10 if times else 2)
     axes.set_xticks(counts, [str(count) for count in counts])
     axes.set_xlabel("processes")
-    axes.yaxis.set_major_formatter(lambda value, _: seconds(value) if times else number(value))
+    if times:
+        styles.time_ticks(axes.yaxis)
+    else:
+        axes.yaxis.set_major_formatter(lambda value, _: number(value))
     axes.set_ylabel("time" if times else "speed-up")
 
 

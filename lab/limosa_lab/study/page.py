@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import html
 from pathlib import Path
 
 from limosa_lab import html_page
 from limosa_lab.records import Recording
-from limosa_lab.study import results, tables, thesis
+from limosa_lab.study import results, tables, thesis, verdict
 from limosa_lab.tables import Table, environment, troubles
 
 INTRODUCTION = (
-    "The same kernels with different modules for communication, on different MPI libraries; the numbers of a thesis "
-    "of 2010, which compared the modules of its time on a cluster, stand beside for orientation. Every result was "
-    "verified. Numbers are medians of all rounds; the contenders took turns."
+    "The same programs with different modules for communication, on different MPI libraries. Beside them are the "
+    "numbers of a thesis of 2010, which compared the modules of its time on a cluster. Every result was verified. "
+    "Numbers are medians of all rounds; modules and libraries took turns."
 )
 
 SECTIONS = {
@@ -31,9 +30,11 @@ SECTIONS = {
 def text(recording: Recording, width: int | None = None, colour: bool = False) -> str:
     """Give the report for a terminal of so many columns."""
     found = results.times(recording)
+    spread, libraries = results.spread(recording), recording.titles()
     parts = [table.text(width, colour) for table in _all_tables(found, recording)]
-    parts += ["\n".join(tables.verdict(found, recording.titles())) + "\n"]
+    parts += ["\n".join(verdict.sentences(found, spread, libraries)) + "\n"]
     parts += [f"warning: {trouble}\n" for trouble in troubles(recording)]
+    parts += [f"{verdict.answer(found, spread, libraries)}\n"]
     return "\n".join(part for part in parts if part.strip())
 
 
@@ -55,23 +56,27 @@ def page(recording: Recording) -> str:
 
     found = results.times(recording)
     libraries = recording.titles()
+    spread = results.spread(recording)
     drawn = figures.draw(found, libraries)
+    first = figures.overview(found, spread, libraries)
     parts = [
         "<h1>Python modules for MPI, measured again</h1>",
-        f"<p>{_size_sentence(recording)}</p>",
-        f"<p>{INTRODUCTION}</p>",
+        html_page.paragraph(verdict.answer(found, spread, libraries), "answer"),
+        *([html_page.figure("", first)] if first else []),
+        html_page.paragraph(_size_sentence(recording), "small"),
+        html_page.paragraph(INTRODUCTION, "small"),
     ]
-    parts += [f'<p class="doubt">{html.escape(trouble)}</p>' for trouble in troubles(recording)]
+    parts += [html_page.paragraph(trouble, "doubt") for trouble in troubles(recording)]
     parts += [
         "<h2>How the modules compare</h2>",
-        *(f"<p>{html.escape(line)}</p>" for line in tables.verdict(found, libraries)),
+        *map(html_page.paragraph, verdict.sentences(found, spread, libraries)),
     ]
     parts += _optional(tables.ratios(found, libraries))
     for bench, title in SECTIONS.items():
         if not any(point.bench == bench for point in found):
             continue
         parts.append(f"<h2>{title}</h2>")
-        parts += [f'<p class="thesis">The thesis: {html.escape(said)}</p>' for said in _claims(bench)]
+        parts += [html_page.paragraph(f"The thesis: {said}", "thesis") for said in _claims(bench)]
         own = tables.TITLES[bench].capitalize()
         if bench == "pingpong":
             parts += _optional(tables.ping_pong(found, libraries))
@@ -84,16 +89,10 @@ def page(recording: Recording) -> str:
             parts += _optional(tables.wave_forms(found, recording))
         if bench == "inner":
             parts.append(html_page.table(_thesis_inner()))
-        parts += [
-            f"<figure><figcaption>{html.escape(name)}</figcaption>{svg}</figure>"
-            for name, svg in drawn.items()
-            if name.startswith(f"{own},")
-        ]
+        parts += [html_page.figure(name, svg) for name, svg in drawn.items() if name.startswith(f"{own},")]
     parts += [
-        "<h2>Circumstances</h2>",
-        "<details><summary>Machine, libraries, settings</summary>",
-        html_page.table(environment(recording)),
-        "</details>",
+        "<h2>Machine</h2>",
+        html_page.folded("Machine, libraries, settings", [html_page.table(environment(recording))], "wide"),
     ]
     return html_page.document("Python modules for MPI", parts)
 
@@ -125,11 +124,12 @@ def _claims(bench: str) -> list[str]:
 def _size_sentence(recording: Recording) -> str:
     data = recording.environment
     processors = f"{data['processors']} processor{'s' if data['processors'] != 1 else ''}"
-    name = {"quick": "The quick form", "normal": "The usual form", "full": "The form with the paper's sizes"}[
+    name = {"quick": "Short study", "normal": "Usual study", "full": "Study with the thesis's sizes"}[
         data["options"]["size_name"]
     ]
-    return html.escape(
-        f"{name}, on {data['cpu']} with {processors}, {data['time']}. More processes than processors take turns."
+    return (
+        f"{name}, on {data['cpu']} with {processors}, {data['time']}. Where there are more processes than processors, "
+        "they take turns."
     )
 
 

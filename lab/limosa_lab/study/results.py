@@ -5,7 +5,8 @@ Pure functions.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -53,9 +54,61 @@ Times = dict[Point, dict[Contender, float]]
 """Medians over all rounds, in seconds."""
 
 
+@dataclass(frozen=True)
+class Spread:
+    """Between which times the medians lie that another study of the same kind may find."""
+
+    low: Times
+    high: Times
+
+
+FEW = 3
+"""With fewer samples of a time than this, its spread is not known but assumed."""
+ASSUMED = 1.3
+LEAST = 1.1
+"""By which factor two times differ by chance: what is assumed, and what it is at the least."""
+
+
 def times(recording: Recording) -> Times:
-    """Collect the medians of all verified times."""
-    pooled: dict[Point, dict[Contender, list[float]]] = {}
+    """Give the medians of all verified times."""
+    return _each(_pooled(recording), lambda values: stats.summarize(values).median)
+
+
+def spread(recording: Recording) -> Spread:
+    """Give what noise makes of the times: the quartiles, and never less than `LEAST` or, of few samples, `ASSUMED`.
+
+    Two times whose ranges do not overlap differ beyond the noise.
+    """
+    pooled = _pooled(recording)
+
+    def factor(values: Sequence[float]) -> float:
+        return math.sqrt(LEAST if len(values) >= FEW else ASSUMED)
+
+    def low(values: Sequence[float]) -> float:
+        found = stats.summarize(values)
+        return min(found.lower, found.median / factor(values))
+
+    def high(values: Sequence[float]) -> float:
+        found = stats.summarize(values)
+        return max(found.upper, found.median * factor(values))
+
+    return Spread(_each(pooled, low), _each(pooled, high))
+
+
+Pooled = dict[Point, dict[Contender, list[float]]]
+
+
+def _each(pooled: Pooled, of: Callable[[Sequence[float]], float]) -> Times:
+    """Give a number for the samples of each point and contender, in order."""
+    return {
+        point: {who: of(values) for who, values in sorted(pooled[point].items(), key=lambda item: order(item[0]))}
+        for point in sorted(pooled)
+    }
+
+
+def _pooled(recording: Recording) -> Pooled:
+    """Collect the samples of all verified times, in seconds."""
+    pooled: Pooled = {}
     for sample in recording.samples:
         if sample.metric != "time" or not sample.verified or not sample.samples:
             continue
@@ -64,13 +117,7 @@ def times(recording: Recording) -> Times:
         scale = 1e-6 if sample.unit == "us" else 1.0
         contender = Contender(sample.library, str(x["module"]))
         pooled.setdefault(point, {}).setdefault(contender, []).extend(scale * value for value in sample.samples)
-    return {
-        point: {
-            who: stats.summarize(values).median
-            for who, values in sorted(pooled[point].items(), key=lambda item: order(item[0]))
-        }
-        for point in sorted(pooled)
-    }
+    return pooled
 
 
 def form_of(x: Mapping[str, Any]) -> str:

@@ -6,14 +6,13 @@ from collections.abc import Sequence
 
 from limosa_lab.records import Recording
 from limosa_lab.study import thesis
-from limosa_lab.study.plan import COUNTERPARTS, MODULES
+from limosa_lab.study.plan import MODULES
 from limosa_lab.study.results import (
     MICRO,
     REFERENCE,
     Contender,
     Times,
     contenders,
-    corresponding_times,
     curve,
     least_squares,
     micro,
@@ -23,9 +22,6 @@ from limosa_lab.study.results import (
 )
 from limosa_lab.tables import Table
 from limosa_lab.wording import number, ranks, seconds, size
-
-LIMIT = 2.0
-"""No dialect shall take longer than so many times what mpi4py takes."""
 
 TITLES = {
     "pingpong": "ping-pong",
@@ -227,41 +223,6 @@ def ratios(found: Times, libraries: dict[str, str]) -> Table | None:
             cells = [f"{value.mean:.2f} ({value.worst:.2f})" if value else "-" for value in measured]
             table.rows.append([*_names(who, libraries), *cells])
     return table if table.rows else None
-
-
-def verdict(found: Times, libraries: dict[str, str]) -> list[str]:
-    """Say in sentences which modules keep within the limit against the corresponding calls of mpi4py, by library."""
-    said = []
-    for library, title in libraries.items():
-        slow, good = [], []
-        for who in contenders(found):
-            if who.library != library or who.module not in COUNTERPARTS:
-                continue
-            ratios_ = {
-                bench: ratio(own_times(found, bench, who), corresponding_times(found, bench, who)) for bench in TITLES
-            }
-            means = {bench: value.mean for bench, value in ratios_.items() if value}
-            beyond = [f"{value:.2f} times in {TITLES[bench]}" for bench, value in means.items() if value > LIMIT]
-            if beyond:
-                slow.append(f"{MODULES[who.module]} ({', '.join(beyond)})")
-            elif means:
-                good.append(MODULES[who.module])
-        if good:
-            said.append(
-                f"On {title}, not slower than {LIMIT:g} times the corresponding calls of mpi4py in any kernel: "
-                f"{', '.join(good)}."
-            )
-        if slow:
-            said.append(
-                f"On {title}, slower than {LIMIT:g} times the corresponding calls of mpi4py: {'; '.join(slow)}."
-            )
-    if said:
-        said.append(
-            "Numbers are geometric means over all points. Corresponding calls are those for objects (lower case) for "
-            "pyMPI and boostmpi, those for buffers for the others. pypar and MYMPI have no allreduce; they reduce and "
-            "broadcast, and are compared with that."
-        )
-    return said
 
 
 def mesh_of(bench: str, mesh: int) -> str:
