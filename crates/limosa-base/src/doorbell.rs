@@ -19,7 +19,7 @@ use crate::cpu;
 use crate::fence;
 use crate::futex;
 use crate::sync::{AtomicU32, Ordering, fence as full_fence};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// State of a doorbell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,11 +136,16 @@ impl Doorbell {
         futex::wake_all(&self.service);
     }
 
-    /// The helper thread waits here until it is woken.
-    pub fn helper_wait(&self) {
+    /// The helper thread waits here until it is woken, or until that time; false if it was not woken.
+    pub fn helper_wait(&self, until: Option<Instant>) -> bool {
         while self.service.swap(0, Ordering::Acquire) == 0 {
-            futex::wait(&self.service, 0, None);
+            let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+            if left == Some(Duration::ZERO) {
+                return false;
+            }
+            futex::wait(&self.service, 0, left);
         }
+        true
     }
 
     /// True if it was last rung from the processor that this thread runs on: the partner shares this processor.
@@ -227,7 +232,7 @@ mod model {
             let process = Arc::new(Process::default());
             let ringer = spawn(&process, move |process| process.give(urgent));
             let helper = spawn(&process, |process| {
-                process.doorbell.helper_wait();
+                process.doorbell.helper_wait(None);
                 assert!(process.has(1), "called for nothing");
             });
             process.doorbell.set(state);

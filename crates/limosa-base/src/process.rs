@@ -9,7 +9,7 @@
 //! process ends watches a descriptor ([`Identity::watch`]).
 
 use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 
@@ -82,15 +82,27 @@ const THREADS: usize = 17;
 const STARTED: usize = 19;
 
 fn look(pid: u32) -> Option<Seen> {
-    parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+    // The system makes the text anew for each read from its start, so it is read at once. It has about 300 bytes.
+    let mut stat = [0; 2048];
+    let mut file = fs::File::open(format!("/proc/{pid}/stat")).ok()?;
+    loop {
+        match file.read(&mut stat) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            read => return parse(&stat[..read.ok()?]),
+        }
+    }
 }
 
-fn parse(stat: &str) -> Option<Seen> {
+fn parse(stat: &[u8]) -> Option<Seen> {
     // The name is in parentheses and may contain anything, also parentheses.
-    let fields: Vec<&str> = stat.get(stat.rfind(')')? + 1..)?.split_ascii_whitespace().collect();
+    let behind = stat.iter().rposition(|byte| *byte == b')')? + 1;
+    let mut fields = std::str::from_utf8(&stat[behind..]).ok()?.split_ascii_whitespace();
+    let state = fields.nth(STATE)?;
+    let threads = fields.nth(THREADS - STATE - 1)?;
+    let started = fields.nth(STARTED - THREADS - 1)?;
     // A process whose first thread has ended is a zombie too while others go on.
-    let has_ended = matches!(*fields.get(STATE)?, "Z" | "X") && fields.get(THREADS)?.parse::<u64>().ok()? <= 1;
-    Some(Seen { started: fields.get(STARTED)?.parse().ok()?, has_ended })
+    let has_ended = matches!(state, "Z" | "X") && threads.parse::<u64>().ok()? <= 1;
+    Some(Seen { started: started.parse().ok()?, has_ended })
 }
 
 fn namespace() -> u64 {
@@ -157,10 +169,13 @@ mod tests {
     #[test]
     fn strange_names_do_not_confuse() {
         let stat = "7 (a) Z (b) S 1 7 7 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 3 0 4242 1 1";
+        let parse = |stat: &str| super::parse(stat.as_bytes());
         let seen = parse(stat).expect("a line of stat");
         assert_eq!((seen.started, seen.has_ended), (4242, false));
         assert!(parse(&stat.replace(") S", ") Z")).is_some_and(|seen| !seen.has_ended), "another thread of it runs");
         assert!(parse(&stat.replace(") S", ") Z").replace("0 3 0", "0 1 0")).is_some_and(|seen| seen.has_ended));
         assert!(parse("nonsense").is_none());
+        let no_text: Vec<u8> = stat.bytes().map(|byte| if byte == b'a' { 0xff } else { byte }).collect();
+        assert_eq!(super::parse(&no_text).map(|seen| seen.started), Some(4242));
     }
 }

@@ -337,9 +337,7 @@ impl Engine {
         for watch in &*self.watched.lock() {
             watch.start(&this)?;
         }
-        if let Some(deaths) = &self.deaths {
-            deaths.start(&this)?;
-        }
+        self.deaths.iter().for_each(DeathWatcher::stay);
         *helper =
             Some(thread::spawn_without_signals("limosa-helper", move || this.serve("helper", Engine::run_helper))?);
         Ok(())

@@ -51,9 +51,14 @@ const fn leaders(cost: fn(f64, f64) -> Cost) -> Algorithm {
     Algorithm { composed: true, ..algorithm("leaders", Way::Messages, cost) }
 }
 
+/// Whole doublings of one rank up to at most `p`. Counted in integers: the mathematics library would be one more to load.
+fn doublings(p: f64) -> f64 {
+    f64::from((p as u32).max(1).ilog2())
+}
+
 /// Steps of a doubling.
 fn steps(p: f64) -> f64 {
-    p.log2().ceil()
+    doublings(2.0 * p - 1.0)
 }
 
 fn reduce_tree(p: f64, n: f64) -> Cost {
@@ -117,8 +122,8 @@ static REDUCE_ROTATED: Algorithm =
 static SLICED: Algorithm =
     algorithm("sliced", Way::Messages, |p, n| cost(2.0, 2.0 * (p - 1.0) / p * n, (p - 1.0) / p * n, 0.0));
 static DOUBLING: Algorithm = algorithm("recursive_doubling", Way::Messages, |p, n| {
-    let folded = if p.log2().fract() == 0.0 { 0.0 } else { 1.0 };
-    let whole = p.log2().floor();
+    let whole = doublings(p);
+    let folded = steps(p) - whole;
     cost(whole + 2.0 * folded, (whole + 2.0 * folded) * n, (whole + folded) * n, 0.0)
 });
 static SCATTERED: Algorithm = algorithm("exchange", Way::Messages, |p, n| {

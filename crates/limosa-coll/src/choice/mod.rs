@@ -93,7 +93,7 @@ static CHOICES: OnceLock<Choices> = OnceLock::new();
 /// Subjects of which has been said that what is forced cannot serve, as bits.
 static SAID: AtomicU32 = AtomicU32::new(0);
 
-/// The choices; before [`prepare`], and where there is no job, as in tests of plans, the built-in ones.
+/// The choices: the built-in ones, read when they are asked for first, unless [`prepare`] has found others.
 fn choices() -> &'static Choices {
     CHOICES.get_or_init(|| Choices { table: Table::builtin(), forced: [Forced::No; SUBJECTS.len()] })
 }
@@ -104,8 +104,9 @@ fn choices() -> &'static Choices {
 /// `MPI_ERR_OTHER`: the file of `LIMOSA_COLL_TABLE` cannot be read or makes no sense, or other ranks use another table.
 pub fn prepare() -> Result<()> {
     let config = config::get();
-    let mut table = Table::builtin();
+    let mut changed = None;
     if let Some(path) = &config.coll_table {
+        let mut table = Table::builtin();
         let text = match std::fs::read_to_string(path) {
             Ok(text) => text,
             Err(error) => fail!(MPI_ERR_OTHER, "LIMOSA_COLL_TABLE is `{path}`, which cannot be read: {error}"),
@@ -117,10 +118,11 @@ pub fn prepare() -> Result<()> {
         if let Err(wrong) = table.check() {
             fail!(MPI_ERR_OTHER, "LIMOSA_COLL_TABLE, file {path}: {wrong}");
         }
+        changed = Some(table);
     }
     let forced =
         forced_by(|name| config.coll_forced.iter().find(|(forced, _)| *forced == name).map(|(_, word)| word.as_str()));
-    let number = hash(&table, &config.coll_forced);
+    let number = hash(changed.as_ref(), &config.coll_forced);
     let (rank, others) = Job::current().map_or_else(Default::default, |job| (job.rank(), job.differing(number)));
     if !others.is_empty() {
         let list = others.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
@@ -131,7 +133,9 @@ pub fn prepare() -> Result<()> {
              contents, and the same LIMOSA_COLL_... variables"
         );
     }
-    CHOICES.get_or_init(|| Choices { table, forced });
+    if changed.is_some() || !config.coll_forced.is_empty() {
+        CHOICES.get_or_init(|| Choices { table: changed.unwrap_or_else(Table::builtin), forced });
+    }
     Ok(())
 }
 
@@ -154,12 +158,21 @@ fn forced_by<'w>(word: impl Fn(&str) -> Option<&'w str>) -> [Forced; SUBJECTS.le
     })
 }
 
-/// A number that tells tables apart; not 0.
-fn hash(table: &Table, forced: &[(&'static str, String)]) -> u64 {
-    let text = format!("{table:?} {forced:?}");
-    text.bytes()
-        .fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
-        .max(1)
+/// A number that tells tables apart; not 0. `changed`: the table, if it is not the built-in one.
+fn hash(changed: Option<&Table>, forced: &[(&'static str, String)]) -> u64 {
+    const OF_BUILTIN: u64 = hash_on(0xcbf2_9ce4_8422_2325, table::BUILTIN);
+    let number = changed.map_or(OF_BUILTIN, |table| hash_on(OF_BUILTIN, &format!("{table:?}")));
+    if forced.is_empty() { number.max(1) } else { hash_on(number, &format!("{forced:?}")).max(1) }
+}
+
+/// The hash of a text (FNV-1a) behind one of this hash.
+const fn hash_on(mut hash: u64, text: &str) -> u64 {
+    let (bytes, mut at) = (text.as_bytes(), 0);
+    while at < bytes.len() {
+        hash = (hash ^ bytes[at] as u64).wrapping_mul(0x0100_0000_01b3);
+        at += 1;
+    }
+    hash
 }
 
 impl Choices {
@@ -307,7 +320,7 @@ fn resolve_rows(rows: &[Row], most_put: usize, found: Found) -> Resolved {
     for row in rows.iter().filter(|row| row.takes(found.ranks) && (found.direct || !row.direct)) {
         let limit = row.limit.bytes(found.slot, found.ring);
         let Resolved { put, rounds, shared } = resolved;
-        match row.algorithm.as_str() {
+        match row.algorithm {
             "messages" => break,
             "slots" if shared > put => {}
             "slots" => resolved.put = put.max(limit.min(most_put)),

@@ -5,21 +5,25 @@ use super::{SUBJECTS, Subject, WAYS, Way, algorithms};
 /// The rows of all subjects and ways.
 #[derive(Debug)]
 pub(super) struct Table {
-    rows: [[Vec<Row>; WAYS.len()]; SUBJECTS.len()],
+    /// By subject and way; those of one subject and way in the order of the text.
+    rows: Vec<Row>,
 }
 
+/// The text of the table that is built in.
+pub(super) const BUILTIN: &str = include_str!("builtin.table");
+
 /// One row.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Row {
-    subject: usize,
-    way: usize,
+    subject: u8,
+    way: u8,
     least_ranks: usize,
     most_ranks: usize,
     pub(super) limit: Limit,
     pub(super) direct: bool,
     pub(super) commuting: bool,
     pub(super) hosts: bool,
-    pub(super) algorithm: String,
+    pub(super) algorithm: &'static str,
 }
 
 /// Up to how many bytes a row fits.
@@ -49,9 +53,13 @@ impl Row {
         (self.least_ranks..=self.most_ranks).contains(&ranks)
     }
 
+    fn place(&self) -> (u8, u8) {
+        (self.subject, self.way)
+    }
+
     /// The algorithm of a row by messages.
     pub(super) fn algorithm(&self) -> &'static algorithms::Algorithm {
-        let found = algorithms::of(Subject(self.subject)).find(|algorithm| algorithm.name == self.algorithm);
+        let found = algorithms::of(Subject(self.subject.into())).find(|algorithm| algorithm.name == self.algorithm);
         found.expect("names are checked when a table is read")
     }
 }
@@ -59,27 +67,29 @@ impl Row {
 impl Table {
     /// The table that is built in.
     pub(super) fn builtin() -> Table {
-        let mut table = Table { rows: Default::default() };
-        table.replace(Table::parse(include_str!("builtin.table")).expect("a test reads the built-in table"));
-        table
+        let mut rows = Table::parse(BUILTIN).expect("a test reads the built-in table");
+        rows.sort_by_key(Row::place);
+        Table { rows }
     }
 
     pub(super) fn rows(&self, subject: Subject, way: Way) -> &[Row] {
-        &self.rows[subject.0][way as usize]
+        let place = (subject.0 as u8, way as u8);
+        let first = self.rows.partition_point(|row| row.place() < place);
+        let end = self.rows.partition_point(|row| row.place() <= place);
+        &self.rows[first..end]
     }
 
     /// Puts rows in the place of those of the same subjects and ways.
     pub(super) fn replace(&mut self, rows: Vec<Row>) {
-        for row in &rows {
-            self.rows[row.subject][row.way].clear();
-        }
-        rows.into_iter().for_each(|row| self.rows[row.subject][row.way].push(row));
+        self.rows.retain(|row| rows.iter().all(|new| new.place() != row.place()));
+        self.rows.extend(rows);
+        self.rows.sort_by_key(Row::place);
     }
 
     /// Says what is missing.
     pub(super) fn check(&self) -> Result<(), String> {
-        for (subject, rows) in self.rows.iter().enumerate() {
-            let last = rows[Way::Messages as usize].last();
+        for (subject, name) in SUBJECTS.iter().enumerate() {
+            let last = self.rows(Subject(subject), Way::Messages).last();
             let fits_all = |row: &Row| {
                 row.takes(1)
                     && row.takes(usize::MAX)
@@ -89,7 +99,6 @@ impl Table {
                     && !row.hosts
             };
             if !last.is_some_and(fits_all) {
-                let name = SUBJECTS[subject];
                 return Err(format!(
                     "the last row of `{name} messages` must fit everything: write * for ranks and bytes, and - for the \
                      condition"
@@ -105,21 +114,25 @@ impl Table {
     /// The line that makes no sense, and why.
     pub(super) fn parse(text: &str) -> Result<Vec<Row>, String> {
         let lines = text.lines().enumerate().map(|(at, line)| (at + 1, line.split('#').next().unwrap_or("").trim()));
-        lines
-            .filter(|(_, line)| !line.is_empty())
-            .map(|(at, line)| row(line).map_err(|wrong| format!("line {at}: {wrong}")))
-            .collect()
+        let lines = lines.filter(|(_, line)| !line.is_empty());
+        // Exactly so many, since each process of a job keeps them.
+        let mut rows = Vec::with_capacity(lines.clone().count());
+        for (at, line) in lines {
+            rows.push(row(line).map_err(|wrong| format!("line {at}: {wrong}"))?);
+        }
+        Ok(rows)
     }
 }
 
 fn row(line: &str) -> Result<Row, String> {
-    let words: Vec<&str> = line.split_whitespace().collect();
-    let &[subject, way, ranks, limit, condition, name] = words.as_slice() else {
+    let count = line.split_whitespace().count();
+    if count != 6 {
         return Err(format!(
-            "`{line}` has {} words, but a row has six: operation, way, ranks, bytes, condition, algorithm",
-            words.len()
+            "`{line}` has {count} words, but a row has six: operation, way, ranks, bytes, condition, algorithm"
         ));
-    };
+    }
+    let mut words = line.split_whitespace();
+    let [subject, way, ranks, limit, condition, name] = std::array::from_fn(|_| words.next().unwrap_or_default());
     let subject = index(&SUBJECTS, subject, "operation")?;
     let way = index(&WAYS, way, "way")?;
     let (least_ranks, most_ranks) = range(ranks)?;
@@ -138,15 +151,14 @@ fn row(line: &str) -> Result<Row, String> {
             ));
         }
     }
-    let known = names(Subject(subject), way);
-    if !known.contains(&name) {
+    let Some(known) = names(Subject(subject), way).find(|known| *known == name) else {
         return Err(format!(
             "`{name}` is no algorithm of {} {}; one of {}",
             SUBJECTS[subject],
             WAYS[way],
-            known.join(", ")
+            names(Subject(subject), way).collect::<Vec<_>>().join(", ")
         ));
-    }
+    };
     let algorithm =
         algorithms::of(Subject(subject)).find(|algorithm| algorithm.name == name && algorithm.way as usize == way);
     if algorithm.is_some_and(|algorithm| algorithm.direct && !direct) {
@@ -158,19 +170,16 @@ fn row(line: &str) -> Result<Row, String> {
     if algorithm.is_some_and(|algorithm| algorithm.composed && !hosts) {
         return Err(format!("{name} needs the condition `hosts`"));
     }
-    Ok(Row { subject, way, least_ranks, most_ranks, limit, direct, commuting, hosts, algorithm: name.to_owned() })
+    let (subject, way) = (subject as u8, way as u8);
+    Ok(Row { subject, way, least_ranks, most_ranks, limit, direct, commuting, hosts, algorithm: known })
 }
 
 /// Names that may stand in a row.
-fn names(subject: Subject, way: usize) -> Vec<&'static str> {
-    let mut names: Vec<_> = algorithms::of(subject)
-        .filter(|algorithm| algorithm.way as usize == way)
+fn names(subject: Subject, way: usize) -> impl Iterator<Item = &'static str> {
+    algorithms::of(subject)
+        .filter(move |algorithm| algorithm.way as usize == way)
         .map(|algorithm| algorithm.name)
-        .collect();
-    if way != Way::Messages as usize {
-        names.push("messages");
-    }
-    names
+        .chain((way != Way::Messages as usize).then_some("messages"))
 }
 
 fn index(words: &[&str], word: &str, what: &str) -> Result<usize, String> {

@@ -95,7 +95,11 @@ fn a_file_changes_the_choice_and_leaves_the_rest() {
         Resolved { put: 4 << 10, rounds: 1 << 20, shared: 1 << 20 }
     );
     assert_eq!(choices.resolve(subject("scan"), found(8, true)), with("").resolve(subject("scan"), found(8, true)));
-    assert_ne!(hash(&choices.table, &[]), hash(&with("").table, &[]));
+    let forced = [("bcast", "binomial".to_owned())];
+    let numbers = [(Some(&choices.table), &[][..]), (None, &[]), (Some(&choices.table), &forced), (None, &forced)]
+        .map(|(changed, forced)| hash(changed, forced));
+    assert!((1..4).all(|i| !numbers[..i].contains(&numbers[i])), "{numbers:?}");
+    assert_eq!(hash(Some(&choices.table), &forced), numbers[2]);
 }
 
 #[test]

@@ -21,8 +21,6 @@ use std::time::Duration;
 /// then with their number.
 const MOST_WATCHED: usize = 64;
 /// Time between looks while there is somebody who is not watched: who has not joined yet will soon have, or never will.
-/// The first look comes so much later than the start of the job, which needs the processors, and of which all others
-/// have joined by then.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 /// The longest such time; each is twice as long as the one before.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
@@ -55,6 +53,10 @@ struct Found {
 }
 
 impl DeathWatch {
+    /// The first look should come so much later than the start of the job, which needs the processors, and of which all
+    /// others have joined by then.
+    pub const FIRST_LOOK: Duration = FIRST_PAUSE;
+
     pub(super) fn new(ports: Arc<Ports>, me: Address, size: u32) -> DeathWatch {
         let mut known = vec![Known::Nothing; size as usize];
         known[me as usize] = Known::Ended;
@@ -81,15 +83,15 @@ impl DeathWatch {
     pub fn wait(&self, stop: &StopSignal) -> bool {
         let mut pause = FIRST_PAUSE;
         loop {
+            if self.look() {
+                return true;
+            }
             let (descriptors, timeout) = self.watched(pause);
             let descriptors: Vec<BorrowedFd<'_>> = descriptors.iter().map(|descriptor| descriptor.as_fd()).collect();
             match wait_any(&descriptors, stop, timeout) {
                 Wakened::Stopped => return false,
                 Wakened::Readable => {}
                 Wakened::TooLate => pause = (2 * pause).min(LONGEST_PAUSE),
-            }
-            if self.look() {
-                return true;
             }
         }
     }

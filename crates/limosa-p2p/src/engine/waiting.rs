@@ -9,12 +9,12 @@ use crate::transfer::{self, Pull, Push};
 use limosa_base::biased::Guard;
 use limosa_base::doorbell::State as Bell;
 use limosa_base::{clock, cpu, thread};
-use limosa_device::{Peer, Urgency};
+use limosa_device::{DeathWatch, Peer, Urgency};
 use smallvec::SmallVec;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 thread_local! {
     /// This is the helper or the alarm thread.
@@ -54,6 +54,8 @@ const LONGEST_AGAIN: u32 = 4;
 /// An attendant that wants to be called again is called after this time, then after twice as long, and so on,
 /// [`MOST_DOUBLINGS`] times.
 const REMINDER: Duration = Duration::from_millis(1);
+/// Time between two attempts to start the thread that watches for deaths.
+const AGAIN: Duration = Duration::from_secs(1);
 
 /// How long a blocked call has looked in vain.
 #[derive(Default)]
@@ -538,14 +540,25 @@ impl Engine {
         }
     }
 
-    /// The helper thread: serves what cannot wait while no thread is in the library.
+    /// The helper thread: serves what cannot wait while no thread is in the library. It also starts the thread that
+    /// watches for deaths when the first look is due: a short job has ended by then, and does without.
     pub(super) fn run_helper(&self) {
+        let mut deaths = self.deaths.as_ref().map(|deaths| (Instant::now() + DeathWatch::FIRST_LOOK, deaths));
         loop {
-            self.doorbell.helper_wait();
+            let is_called = self.doorbell.helper_wait(deaths.map(|(due, _)| due));
             if self.stopping.load(Ordering::Acquire) {
                 return;
             }
-            self.help_once();
+            if let Some((due, watcher)) = deaths
+                && Instant::now() >= due
+            {
+                // Where there can be no more threads now there may be later.
+                let is_started = self.this.upgrade().is_some_and(|engine| watcher.start(&engine).is_ok());
+                deaths = (!is_started).then(|| (Instant::now() + AGAIN, watcher));
+            }
+            if is_called {
+                self.help_once();
+            }
         }
     }
 

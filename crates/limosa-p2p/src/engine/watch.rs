@@ -68,7 +68,12 @@ impl DeathWatcher {
         DeathWatcher { watch, watcher: Mutex::new(None) }
     }
 
-    /// Starts the thread. The process is missed from now on if it ends without [`DeathWatcher::stop`].
+    /// The process is missed from now on if it ends without [`DeathWatcher::stop`].
+    pub fn stay(&self) {
+        self.watch.stay();
+    }
+
+    /// Starts the thread.
     pub fn start(&self, engine: &Arc<Engine>) -> io::Result<()> {
         let stop = Arc::new(StopSignal::new()?);
         let (watch, signal, engine) = (self.watch.clone(), stop.clone(), engine.clone());
@@ -80,14 +85,13 @@ impl DeathWatcher {
         };
         let thread = thread::spawn_without_signals("limosa-deaths", move || engine.serve("death watch", body))?;
         *self.watcher.lock() = Some(Watcher { stop, thread });
-        self.watch.stay();
         Ok(())
     }
 
-    /// Ends the thread: the process has finished in good order.
+    /// Ends the thread, if it runs: the process has finished in good order.
     pub fn stop(&self) {
-        let Some(Watcher { stop, thread }) = self.watcher.lock().take() else { return };
         self.watch.leave();
+        let Some(Watcher { stop, thread }) = self.watcher.lock().take() else { return };
         stop.give();
         let _ = thread.join();
     }
