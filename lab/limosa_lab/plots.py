@@ -27,7 +27,7 @@ from limosa_lab import overview, stats
 from limosa_lab.catalogue import COLLECTIVES, GROUPS
 from limosa_lab.records import Recording
 from limosa_lab.stats import Case, Results, Series
-from limosa_lab.styles import size_ticks, style, time_ticks
+from limosa_lab.styles import number_ticks, size_ticks, style, time_ticks
 from limosa_lab.wording import FORMS, bench_title, number, ranks, size
 
 OVERVIEW = "Overview"
@@ -150,7 +150,7 @@ def _scales(axes: Axes, axis: str, series: Series, at: list[float]) -> None:
     if series.unit in TIMES:
         time_ticks(axes.yaxis, TIMES[series.unit])
     else:
-        axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}" if value >= 1000 else number(value))
+        number_ticks(axes.yaxis)
     axes.set_ylabel("time" if series.unit in TIMES else f"{series.metric} [{series.unit}]")
     axes.grid(alpha=0.3)
 
@@ -181,7 +181,7 @@ def _heat_map(found: Results, form: str) -> Figure | None:
     bar = figure.colorbar(image, ax=axes, ticks=[-3, -2, -1, 0, 1, 2, 3])
     bar.ax.set_yticklabels(["1/8", "1/4", "1/2", "1", "2", "4", "8"])
     bar.set_label("time of Limosa / time of the best peer")
-    axes.set_title(f"Blocking collectives and numbers of ranks, {form}")
+    axes.set_title("Blocking collectives", fontsize="medium")
     return figure
 
 

@@ -1,13 +1,13 @@
 """How figures look: colours and marks of the libraries, ticks in units that people read. Pure functions on axes."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from limosa_lab.wording import seconds, size
+from limosa_lab.wording import number, seconds, size
 
 # Colours that people with colour blindness can tell apart (Okabe and Ito), and marks.
 STYLES = {
@@ -38,7 +38,17 @@ def size_ticks(axes: Axes, sizes: Iterable[float]) -> None:
 
 def time_ticks(axis: Axis, unit: float = 1.0) -> None:
     """Mark an axis of times in seconds, or in so many of them: 1 us, 10 us, 1 ms."""
-    axis.set_major_formatter(FuncFormatter(lambda value, _: seconds(unit * value) if value else "0"))
+    _ticks(axis, lambda value: seconds(unit * value) if value else "0")
+
+
+def number_ticks(axis: Axis) -> None:
+    """Mark an axis of numbers: 0.5, 20, 10,000."""
+    _ticks(axis, lambda value: f"{value:,.0f}" if abs(value) >= 1000 else number(value))
+
+
+def _ticks(axis: Axis, written: Callable[[float], str]) -> None:
+    """Write the ticks like this; a logarithmic axis has them at 1, 2 and 5, or at 1 alone if it is long."""
+    axis.set_major_formatter(FuncFormatter(lambda value, _: written(value)))
     if axis.get_scale() != "log":
         return
     low, high = sorted(axis.get_view_interval())

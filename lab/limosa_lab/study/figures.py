@@ -210,7 +210,8 @@ def _micro(bench: str, curves: Curves, libraries: dict[str, str]) -> Figure:
         axes.set_yscale("log")
         axes.set_xticks(ticks, [size(at) for at in ticks], rotation=45)
         axes.set_xlabel("message size")
-        axes.yaxis.set_major_formatter(lambda value, _: f"{number(value)} MB/s")
+        styles.number_ticks(axes.yaxis)
+        axes.set_ylabel("MB/s")
     _legend(figure, panels)
     return figure
 
