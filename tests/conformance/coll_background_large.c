@@ -1,6 +1,8 @@
 /* Large reductions in the background have the bits of the blocking ones: MPI-5 sections 6.9, 6.12 and 6.13. */
 #include "limosa_test.h"
 
+#include <sys/resource.h>
+
 enum { KINDS = 6 };
 
 static double *operands(long n)
@@ -268,5 +270,27 @@ static void disagreement(void)
     OK(MPI_Comm_free(&comm));
 }
 
+/* Operations that have ended do not keep their temporary memory. */
+static void memory_is_given_back(void)
+{
+    enum { N = 512 << 10, OPERATIONS = 32, MOST_MB = 64 };
+    double *mine = operands(N), *got = operands(N);
+    struct rusage before, after;
+    for (int k = 0; k < OPERATIONS; k++) {
+        MPI_Request request;
+        OK(MPI_Iscan(mine, got, N, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, &request));
+        OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+        if (k == 1)
+            getrusage(RUSAGE_SELF, &before);
+    }
+    getrusage(RUSAGE_SELF, &after);
+    /* The address sanitizer keeps what is freed. */
+#ifndef __SANITIZE_ADDRESS__
+    CHECK((after.ru_maxrss - before.ru_maxrss) / 1024 < MOST_MB);
+#endif
+    free(mine);
+    free(got);
+}
+
 LT_MAIN("coll_background_large", TEST(apart), TEST(in_place), TEST(with_gaps), TEST(by_the_program), TEST(prefixes),
-        TEST(disagreement))
+        TEST(disagreement), TEST(memory_is_given_back))

@@ -84,9 +84,9 @@ pub(crate) trait Object: Send + Sync + 'static {
         Self: Sized;
     /// Stores in the object the handle under which it is registered.
     fn set_handle(&self, _handle: Handle) {}
-    /// Whether the object owns shared memory. Once its handle is freed, it is then dropped as soon as it is unused, not
-    /// later together with many others.
-    fn keeps_shared_memory(&self) -> bool {
+    /// Whether the object owns shared memory, or much memory. Once its handle is freed, it is then dropped as soon as it
+    /// is unused, not later together with many others.
+    fn keeps_memory(&self) -> bool {
         false
     }
     /// An object for a request that lives in the engine, for the duration of a call.
@@ -337,7 +337,7 @@ impl<T: Object> HandleTable<T> {
         let object = slot.object.take().ok_or(Miss::Freed)?;
         book.free.push_back(at);
         drop(book);
-        if object.keeps_shared_memory() {
+        if object.keeps_memory() {
             sweep();
         }
         Ok(object)

@@ -168,6 +168,7 @@ pub struct ScheduleRun {
     open: AtomicUsize,
     trouble: Mutex<Trouble>,
     done: AtomicBool,
+    keeps_memory: bool,
 }
 
 /// How far a run has come.
@@ -191,6 +192,7 @@ impl ScheduleRun {
     pub fn new(comm: &Arc<Comm>, schedule: Schedule) -> Arc<ScheduleRun> {
         Arc::new(ScheduleRun {
             comm: comm.clone(),
+            keeps_memory: schedule.keeps_memory(),
             rest: Mutex::new(Some(Box::new(Progress { schedule, next: 0, in_round: false }))),
             open: AtomicUsize::new(0),
             trouble: Mutex::default(),
@@ -355,6 +357,10 @@ impl Operation for ScheduleRun {
             return Ok(());
         }
         fail!(MPI_ERR_REQUEST, "an active collective operation cannot be freed: complete it first")
+    }
+
+    fn keeps_memory(&self) -> bool {
+        self.keeps_memory
     }
 
     fn awaits(&self) -> Option<Awaits<'_>> {

@@ -243,6 +243,12 @@ impl Schedule {
         Ok(start)
     }
 
+    /// Whether it has more temporary memory than should lie idle after its end.
+    pub(super) fn keeps_memory(&self) -> bool {
+        const MUCH: usize = 64 << 10;
+        self.temporaries.iter().map(|temporary| temporary.layout.size()).sum::<usize>() > MUCH
+    }
+
     /// Keeps memory that others use too as long as the schedule lives.
     pub(super) fn keep(&mut self, temporaries: &[Arc<Temporary>]) {
         self.temporaries.extend_from_slice(temporaries);

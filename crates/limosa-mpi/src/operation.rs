@@ -17,7 +17,7 @@
 //! | `end_sleep` | the same thread, once for each `begin_sleep` | no | as above |
 //! | `finish` | the call that completes the request | no | only one thread is in `finish` or `release` |
 //! | `cancel`, `release` | `MPI_Cancel`, `MPI_Request_free` | no | as above |
-//! | `keeps_shared_memory` | `MPI_Request_free` | no | as above |
+//! | `keeps_memory` | the call that retires the request | no | as above |
 //! | `awaits` | the thread that waits, when it is about to sleep | no | as above |
 //!
 //! The request's lock-free state ([`StateWord`]) ensures that `finish` is called until it has returned the end once for
@@ -80,8 +80,8 @@ pub trait Operation: Send + Sync {
     /// It has woken.
     fn end_sleep(&self) {}
 
-    /// Whether it owns shared memory, so that it should be dropped as soon as its request is freed.
-    fn keeps_shared_memory(&self) -> bool {
+    /// Whether it owns shared memory, or much memory, so that it should be dropped as soon as its request is retired.
+    fn keeps_memory(&self) -> bool {
         false
     }
 

@@ -79,10 +79,9 @@ impl Request {
         self.is_persistent
     }
 
-    /// Whether it owns shared memory: persistent collectives do, others use the memory of their communicator.
-    pub fn keeps_shared_memory(&self) -> bool {
-        self.comm.as_ref().is_some_and(|comm| comm.is_freed())
-            || (self.is_persistent && self.operation().keeps_shared_memory())
+    /// Whether it owns shared memory, or much memory: its operation does, or it is the last to use a communicator.
+    pub fn keeps_memory(&self) -> bool {
+        self.comm.as_ref().is_some_and(|comm| comm.is_freed()) || self.operation().keeps_memory()
     }
 
     /// True unless this is a persistent operation that is not started.
@@ -203,7 +202,9 @@ pub fn wait_all(requests: &[Option<Arc<Request>>]) {
     let list = |tell: &mut dyn FnMut(Awaits<'_>)| list_awaits(requests, tell);
     let waiting = Waiting::several(&list, true);
     let active = requests.iter().flatten().filter_map(|request| request.active());
-    let mut open: Open<'_> = active.filter(|operation| !operation.wait(&waiting)).collect();
+    // In its place: a list that is returned is copied, room and all.
+    let mut open: Open<'_> = SmallVec::new();
+    open.extend(active.filter(|operation| !operation.wait(&waiting)));
     if open.is_empty() {
         return;
     }

@@ -45,7 +45,7 @@ macro_rules! objects {
                 builtin(value)
             }
 
-            $(fn keeps_shared_memory(&self) -> bool {
+            $(fn keeps_memory(&self) -> bool {
                 let keeps: fn(&$type) -> bool = $keeps;
                 keeps(self)
             })?
@@ -103,7 +103,7 @@ objects! {
     Request: REQUEST = limosa_mpi::request::Request,
         set |request, handle| request.handle.store(handle.0, Ordering::Relaxed),
         builtin |_| None,
-        keeps |request| request.keeps_shared_memory(),
+        keeps |request| request.keeps_memory(),
         light |handle| match handle.short() {
             Some(short) => light::object(short),
             None => Some(limosa_mpi::request::Request::done(None, End::empty())),

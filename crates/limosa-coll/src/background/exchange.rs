@@ -165,6 +165,16 @@ impl Exchange {
         Ok(Exchange { by_program: !op.is_predefined(), ..Exchange::new(kind, contribution, intake) })
     }
 
+    /// Whether it has memory of its own for data that are too long for a mailbox.
+    #[inline]
+    pub(super) fn keeps_copies(&self) -> bool {
+        match (&self.contribution, &self.intake) {
+            (Contribution::Lent(lent), _) => lent.has_copies(),
+            (_, Intake::Pieces(reduction)) => reduction.has_copies(),
+            _ => false,
+        }
+    }
+
     /// Bytes that are left at once.
     pub(super) fn bytes(&self, size: usize, me: usize) -> usize {
         match &self.contribution {

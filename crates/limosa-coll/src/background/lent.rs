@@ -103,6 +103,11 @@ impl LentBuffer {
         own.or(self.copies.as_ref().map(Temporary::start)).unwrap_or(std::ptr::null_mut())
     }
 
+    /// Whether others read copies, of all that is lent or of a part.
+    pub(super) fn has_copies(&self) -> bool {
+        self.copies.is_some()
+    }
+
     /// Bytes that are left in the mailboxes to say where the lent bytes are.
     pub(super) fn note_bytes(&self, size: usize) -> usize {
         match &self.what {

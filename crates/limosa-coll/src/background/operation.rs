@@ -780,8 +780,11 @@ impl Operation for BackgroundOp {
         self.mailboxes.end_sleep();
     }
 
-    fn keeps_shared_memory(&self) -> bool {
-        true
+    fn keeps_memory(&self) -> bool {
+        // The mailboxes of persistent operations are their own.
+        self.own_number.is_none()
+            || self.exchange.keeps_copies()
+            || self.by_messages.as_ref().is_some_and(|by_messages| by_messages.keeps_memory())
     }
 
     fn awaits(&self) -> Option<Awaits<'_>> {

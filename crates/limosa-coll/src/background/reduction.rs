@@ -80,6 +80,11 @@ impl Reduction {
         })
     }
 
+    /// Whether the operand or the result has a copy.
+    pub(super) fn has_copies(&self) -> bool {
+        self.lent.has_copies() || matches!(self.result, Some((_, Some(_))))
+    }
+
     /// Where the result is put together in this process.
     fn own_result(&self) -> Option<*mut u8> {
         let (region, room) = self.result.as_ref()?;
