@@ -331,8 +331,14 @@ fn inner(table: &Table, function: &Function, glue: Option<&Glue>, out: &mut Stri
             let mut order: Vec<&(Arg, Passing)> = args.iter().collect();
             order
                 .sort_by_key(|(a, _)| !matches!(a.param.kind.as_str(), "COMMUNICATOR" | "WINDOW" | "FILE" | "SESSION"));
+            for (arg, passing) in &order {
+                clear(table, arg, *passing, out);
+            }
             for (arg, passing) in order {
-                decode(arg, *passing, out);
+                match partner(function, arg) {
+                    Some((count, rank)) if *passing == Passing::Object => decode_of_message(arg, &count, &rank, out),
+                    _ => decode(arg, *passing, out),
+                }
             }
             let passed = if glue.plan {
                 to_plan(table, function, &args)
@@ -361,6 +367,42 @@ fn to_plan(table: &Table, function: &Function, args: &[(Arg, Passing)]) -> Vec<S
 fn object_type(kind: &str) -> String {
     let lower = kind.to_lowercase();
     lower[..1].to_uppercase() + &lower[1..]
+}
+
+/// The statement that sets the handle of an object that the call makes to the null handle, which it keeps if the call
+/// fails.
+fn clear(table: &Table, arg: &Arg, passing: Passing, out: &mut String) {
+    let is_handle = table.handles.iter().any(|handle| handle.kind == arg.param.kind);
+    if passing == Passing::Out && arg.param.dir == Direction::Out && is_handle {
+        let (name, object) = (ident(&arg.param.name), object_type(&arg.param.kind));
+        writeln!(
+            out,
+            "        // SAFETY: by the caller's promise a non-null pointer is valid for the duration of the call.\n        \
+             unsafe {{ args::clear::<kinds::{object}>({name}) }};"
+        )
+        .unwrap();
+    }
+}
+
+/// For the datatype of a message: the parameters with the number of elements, and with the rank of the partner.
+fn partner(function: &Function, arg: &Arg) -> Option<(String, String)> {
+    let buffer = function.params.iter().find(|p| p.role.datatype.as_ref() == Some(&arg.param.name))?;
+    let rank = |of: &str| function.params.iter().find(|p| p.role.rank_of.as_deref() == Some(of));
+    let (dest, source) = (rank("destination"), rank("source"));
+    let partner = match (dest, source) {
+        (Some(_), Some(_)) if buffer.name == "sendbuf" => dest,
+        (Some(_), Some(_)) if buffer.name == "recvbuf" => source,
+        (Some(_), Some(_)) => None,
+        _ => dest.or(source),
+    }?;
+    Some((ident(buffer.role.count.as_ref()?), ident(&partner.name)))
+}
+
+/// As [`decode`], for the datatype of a message: without elements and without a partner it may be the null handle.
+fn decode_of_message(arg: &Arg, count: &str, rank: &str, out: &mut String) {
+    let name = ident(&arg.param.name);
+    let quoted = format!("{:?}", arg.param.name);
+    writeln!(out, "        let {name} = cx.get_of_message({name}, {quoted}, {count}, {rank})?;").unwrap();
 }
 
 /// The statement that checks and decodes one argument, if it needs one.

@@ -190,6 +190,34 @@ static void large_count(void)
     free(buffer);
 }
 
+/* A flush that is begun returns at once, also while a message cannot leave the buffer, and is complete when all have. */
+static void begun_flush(void)
+{
+    enum { LONG = 4 << 20 };
+    int to = (lt_rank + 1) % lt_size, from = (lt_rank + lt_size - 1) % lt_size, size, flag;
+    if (lt_size == 1)
+        return;
+    char *out = lt_alloc(LONG), *in = lt_alloc(LONG), *buffer = lt_alloc(LONG + MPI_BSEND_OVERHEAD);
+    void *detached;
+    MPI_Request flush;
+    memset(out, lt_rank + 1, LONG);
+    OK(MPI_Buffer_attach(buffer, LONG + MPI_BSEND_OVERHEAD));
+    OK(MPI_Bsend(out, LONG, MPI_BYTE, to, 5, MPI_COMM_WORLD));
+    OK(MPI_Buffer_iflush(&flush));
+    OK(MPI_Test(&flush, &flag, MPI_STATUS_IGNORE));
+    /* Nobody receives before all have come here. */
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    OK(MPI_Recv(in, LONG, MPI_BYTE, from, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    CHECK_INT(in[LONG - 1], from + 1);
+    OK(MPI_Wait(&flush, MPI_STATUS_IGNORE));
+    CHECK(flush == MPI_REQUEST_NULL);
+    OK(MPI_Bsend(out, LONG, MPI_BYTE, MPI_PROC_NULL, 5, MPI_COMM_WORLD));
+    OK(MPI_Buffer_iflush(&flush));
+    OK(MPI_Wait(&flush, MPI_STATUS_IGNORE));
+    OK(MPI_Buffer_detach(&detached, &size));
+    free(buffer), free(in), free(out);
+}
+
 LT_MAIN("p2p_bsend", TEST(setup), TEST(without_buffer), TEST(exact_size_is_enough), TEST(space_comes_back),
         TEST(too_small), TEST(detach_waits_for_delivery), TEST(automatic), TEST(of_a_communicator), TEST(flush),
-        TEST(large_count))
+        TEST(large_count), TEST(begun_flush))

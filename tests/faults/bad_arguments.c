@@ -361,6 +361,132 @@ static void datatypes(void)
     usable();
 }
 
+/* MPI_IN_PLACE has a meaning in collective operations only. */
+static void in_place(void)
+{
+    int position = 0;
+    char packed[64];
+    MPI_Datatype pair;
+    OK(MPI_Type_vector(2, 1, 2, MPI_INT, &pair));
+    OK(MPI_Type_commit(&pair));
+    for (int n = 0; n < 3; n++) {
+        int count = n == 2 ? 300000 : n;
+        for (int m = 0; m < 4; m++) {
+            FAILS(MPI_ERR_BUFFER, sends[m](MPI_IN_PLACE, count, MPI_INT, 0, 1, MPI_COMM_WORLD));
+            FAILS(MPI_ERR_BUFFER, sends[m](MPI_IN_PLACE, count, pair, 0, 1, MPI_COMM_WORLD));
+        }
+        for (int m = 0; m < 8; m++)
+            FAILS(MPI_ERR_BUFFER, isends[m](MPI_IN_PLACE, count, MPI_INT, 0, 1, MPI_COMM_WORLD, &request));
+        FAILS(MPI_ERR_BUFFER, MPI_Recv(MPI_IN_PLACE, count, MPI_INT, 0, 1, MPI_COMM_WORLD, &status));
+        FAILS(MPI_ERR_BUFFER, MPI_Irecv(MPI_IN_PLACE, count, MPI_INT, 0, 1, MPI_COMM_WORLD, &request));
+        FAILS(MPI_ERR_BUFFER, MPI_Recv_init(MPI_IN_PLACE, count, pair, 0, 1, MPI_COMM_WORLD, &request));
+        FAILS(MPI_ERR_BUFFER, MPI_Sendrecv(MPI_IN_PLACE, count, MPI_INT, lt_rank, 1, value, 8, MPI_INT, lt_rank, 1,
+                                           MPI_COMM_WORLD, &status));
+        FAILS(MPI_ERR_BUFFER, MPI_Sendrecv(value, 1, MPI_INT, lt_rank, 1, MPI_IN_PLACE, count, MPI_INT, lt_rank, 1,
+                                           MPI_COMM_WORLD, &status));
+        FAILS(MPI_ERR_BUFFER, MPI_Sendrecv_replace(MPI_IN_PLACE, count, MPI_INT, lt_rank, 1, lt_rank, 1, MPI_COMM_WORLD,
+                                                   &status));
+        FAILS(MPI_ERR_BUFFER, MPI_Pack(MPI_IN_PLACE, count, MPI_INT, packed, 64, &position, MPI_COMM_WORLD));
+        FAILS(MPI_ERR_BUFFER, MPI_Unpack(packed, 64, &position, MPI_IN_PLACE, count, MPI_INT, MPI_COMM_WORLD));
+        FAILS(MPI_ERR_BUFFER, MPI_Bcast(MPI_IN_PLACE, count, MPI_INT, 0, MPI_COMM_SELF));
+        usable();
+    }
+    OK(MPI_Type_free(&pair));
+}
+
+/* What is sent and what is received must not overlap. */
+static void overlapping(void)
+{
+    int all[64], counts[1] = {4}, zero[1] = {0};
+    MPI_Comm self = MPI_COMM_SELF;
+    for (int shift = -3; shift <= 3; shift++) {
+        int *from = all + 8, *to = from + shift;
+        FAILS(MPI_ERR_BUFFER, MPI_Sendrecv(from, 4, MPI_INT, lt_rank, 1, to, 4, MPI_INT, lt_rank, 1, MPI_COMM_WORLD,
+                                           MPI_STATUS_IGNORE));
+        FAILS(MPI_ERR_BUFFER, MPI_Isendrecv(from, 4, MPI_INT, lt_rank, 1, to, 4, MPI_INT, lt_rank, 1, MPI_COMM_WORLD,
+                                            &request));
+        FAILS(MPI_ERR_BUFFER, MPI_Allreduce(from, to, 4, MPI_INT, MPI_SUM, self));
+        FAILS(MPI_ERR_BUFFER, MPI_Reduce(from, to, 4, MPI_INT, MPI_SUM, 0, self));
+        FAILS(MPI_ERR_BUFFER, MPI_Scan(from, to, 4, MPI_INT, MPI_SUM, self));
+        FAILS(MPI_ERR_BUFFER, MPI_Exscan(from, to, 4, MPI_INT, MPI_SUM, self));
+        FAILS(MPI_ERR_BUFFER, MPI_Reduce_scatter_block(from, to, 4, MPI_INT, MPI_SUM, self));
+        FAILS(MPI_ERR_BUFFER, MPI_Gather(from, 4, MPI_INT, to, 4, MPI_INT, 0, self));
+        FAILS(MPI_ERR_BUFFER, MPI_Scatter(from, 4, MPI_INT, to, 4, MPI_INT, 0, self));
+        FAILS(MPI_ERR_BUFFER, MPI_Allgather(from, 4, MPI_INT, to, 4, MPI_INT, self));
+        FAILS(MPI_ERR_BUFFER, MPI_Alltoall(from, 4, MPI_INT, to, 4, MPI_INT, self));
+        FAILS(MPI_ERR_BUFFER, MPI_Alltoallv(from, counts, zero, MPI_INT, to, counts, zero, MPI_INT, self));
+        FAILS(MPI_ERR_BUFFER, MPI_Gatherv(from, 4, MPI_INT, to, counts, zero, MPI_INT, 0, self));
+        FAILS(MPI_ERR_BUFFER, MPI_Iallreduce(from, to, 4, MPI_INT, MPI_SUM, self, &request));
+        FAILS(MPI_ERR_BUFFER, MPI_Allreduce_init(from, to, 4, MPI_INT, MPI_SUM, self, MPI_INFO_NULL, &request));
+        /* Nothing is sent, and next to each other is not overlapping. */
+        OK(MPI_Allreduce(from, to, 0, MPI_INT, MPI_SUM, self));
+        OK(MPI_Allgather(from, 0, MPI_INT, to, 0, MPI_INT, self));
+        OK(MPI_Sendrecv(from, 0, MPI_INT, lt_rank, 1, to, 4, MPI_INT, lt_rank, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+        OK(MPI_Sendrecv(from, 4, MPI_INT, MPI_PROC_NULL, 1, to, 4, MPI_INT, MPI_PROC_NULL, 1, MPI_COMM_WORLD,
+                        MPI_STATUS_IGNORE));
+    }
+    memset(all, 0, sizeof all);
+    OK(MPI_Allreduce(all, all + 4, 4, MPI_INT, MPI_SUM, self));
+    OK(MPI_Allreduce(all + 4, all, 4, MPI_INT, MPI_SUM, self));
+    OK(MPI_Sendrecv(all + 4, 4, MPI_INT, lt_rank, 1, all, 4, MPI_INT, lt_rank, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    char text[MPI_MAX_ERROR_STRING];
+    int length, code = MPI_Allreduce(all, all + 1, 4, MPI_INT, MPI_SUM, self);
+    OK(MPI_Error_string(code, text, &length));
+    CHECK(strstr(text, "MPI_IN_PLACE") != NULL);
+    usable();
+}
+
+/* Programs set no datatype where they have no neighbour. */
+static void nobody(void)
+{
+    MPI_Datatype none = MPI_DATATYPE_NULL;
+    OK(MPI_Send(NULL, 0, none, MPI_PROC_NULL, 0, MPI_COMM_WORLD));
+    OK(MPI_Recv(NULL, 0, none, MPI_PROC_NULL, 0, MPI_COMM_WORLD, &status));
+    OK(MPI_Isend(NULL, 0, none, MPI_PROC_NULL, 0, MPI_COMM_WORLD, &request));
+    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    OK(MPI_Irecv(NULL, 0, none, MPI_PROC_NULL, 0, MPI_COMM_WORLD, &request));
+    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    OK(MPI_Sendrecv(NULL, 0, none, MPI_PROC_NULL, 0, NULL, 0, none, MPI_PROC_NULL, 0, MPI_COMM_WORLD, &status));
+    FAILS(MPI_ERR_TYPE, MPI_Send(NULL, 0, none, 0, 0, MPI_COMM_WORLD));
+    FAILS(MPI_ERR_TYPE, MPI_Send(value, 1, none, MPI_PROC_NULL, 0, MPI_COMM_WORLD));
+    FAILS(MPI_ERR_TYPE, MPI_Sendrecv(NULL, 0, none, 0, 0, NULL, 0, none, MPI_PROC_NULL, 0, MPI_COMM_WORLD, &status));
+    usable();
+}
+
+/* A call that fails leaves the null handle where the new object's handle would be. */
+static void handles_of_failed_calls(void)
+{
+    MPI_Comm comm = MPI_COMM_WORLD;
+    MPI_Datatype type = MPI_INT;
+    MPI_Group group = MPI_GROUP_EMPTY;
+    MPI_Op op = MPI_SUM;
+    MPI_Info info = MPI_INFO_ENV;
+    FAILS(MPI_ERR_COMM, MPI_Comm_dup(MPI_COMM_NULL, &comm));
+    CHECK(comm == MPI_COMM_NULL);
+    comm = MPI_COMM_WORLD;
+    FAILS(MPI_ERR_ARG, MPI_Comm_split(MPI_COMM_WORLD, -5, 0, &comm));
+    CHECK(comm == MPI_COMM_NULL);
+    FAILS(MPI_ERR_TYPE, MPI_Type_contiguous(2, MPI_DATATYPE_NULL, &type));
+    CHECK(type == MPI_DATATYPE_NULL);
+    FAILS(MPI_ERR_GROUP, MPI_Group_union(MPI_GROUP_NULL, MPI_GROUP_EMPTY, &group));
+    CHECK(group == MPI_GROUP_NULL);
+    FAILS(MPI_ERR_INFO, MPI_Info_dup(MPI_INFO_NULL, &info));
+    CHECK(info == MPI_INFO_NULL);
+    REFUSED(MPI_Op_create(NULL, 1, &op));
+    CHECK(op == MPI_OP_NULL);
+    OK(MPI_Irecv(value, 1, MPI_INT, MPI_PROC_NULL, 0, MPI_COMM_WORLD, &request));
+    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    memset(&request, 0x5a, sizeof request);
+    FAILS(MPI_ERR_RANK, MPI_Irecv(value, 1, MPI_INT, lt_size, 0, MPI_COMM_WORLD, &request));
+    CHECK(request == MPI_REQUEST_NULL);
+    memset(&request, 0x5a, sizeof request);
+    FAILS(MPI_ERR_COUNT, MPI_Isend(value, -1, MPI_INT, 0, 0, MPI_COMM_WORLD, &request));
+    CHECK(request == MPI_REQUEST_NULL);
+    memset(&request, 0x5a, sizeof request);
+    FAILS(MPI_ERR_ROOT, MPI_Ibcast(value, 1, MPI_INT, -7, MPI_COMM_WORLD, &request));
+    CHECK(request == MPI_REQUEST_NULL);
+}
+
 static void communicators(void)
 {
     MPI_Comm comm = MPI_COMM_NULL, world = MPI_COMM_WORLD, self = MPI_COMM_SELF;
@@ -428,4 +554,5 @@ static void other_objects(void)
 }
 
 LT_MAIN("bad_arguments", TEST(sending), TEST(receiving), TEST(requests), TEST(collectives), TEST(datatypes),
-        TEST(communicators), TEST(other_objects))
+        TEST(in_place), TEST(overlapping), TEST(nobody), TEST(handles_of_failed_calls), TEST(communicators),
+        TEST(other_objects))

@@ -88,6 +88,18 @@ int main(int argc, char **argv)
     } else if (strcmp(what, "errors-abort") == 0) {
         MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ABORT);
         MPI_Send(value, 1, MPI_INT, 4711, 0, MPI_COMM_WORLD);
+    } else if (strcmp(what, "world-handler") == 0) {
+        /* A call without a communicator, in a program that was written before MPI-4. */
+        MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+        if (MPI_Type_contiguous(-1, MPI_INT, &type) == MPI_SUCCESS)
+            exit(98);
+        MPI_Barrier(MPI_COMM_WORLD);
+    } else if (strcmp(what, "self-handler") == 0) {
+        MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+        MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ABORT);
+        if (MPI_Type_contiguous(-1, MPI_INT, &type) == MPI_SUCCESS)
+            exit(98);
+        MPI_Barrier(MPI_COMM_WORLD);
     } else if (strcmp(what, "abort") == 0) {
         MPI_Abort(MPI_COMM_WORLD, 42);
     } else if (strcmp(what, "abort-self") == 0) {

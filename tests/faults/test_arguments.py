@@ -46,6 +46,13 @@ def test_a_fatal_error_ends_the_job_and_says_why(job, program, mistake):
         assert [outcome.err.count(sentence) for sentence in sentences] == [1], outcome.err
 
 
+@pytest.mark.parametrize("handler", ["world-handler", "self-handler"])
+def test_errors_without_a_communicator_go_to_the_handler_that_the_program_has_set(job, program, limosa, handler):
+    outcome = job([program("fatal"), handler], n=3).wait(20)
+    assert outcome.out.count("went on") == 1, outcome.text
+    assert "error in" not in outcome.err, outcome.err
+
+
 @pytest.mark.parametrize("mistake", ["before-init", "after-finalize", "init-twice"])
 def test_calls_outside_init_and_finalize_are_fatal(job, program, mistake):
     outcome = job([program("fatal"), mistake], n=2).wait(20)

@@ -46,6 +46,18 @@ pub(crate) unsafe fn out<'a, T>(pointer: *mut T, arg: &str) -> Result<&'a mut T>
     unsafe { pointer.as_mut() }.ok_or_else(|| null(arg))
 }
 
+/// Sets the place of a handle that is to be made to the null handle.
+///
+/// # Safety
+/// As for [`out`].
+#[inline]
+pub(crate) unsafe fn clear<T: Object>(pointer: *mut Handle) {
+    // SAFETY: the caller's promise.
+    if let Some(place) = unsafe { pointer.as_mut() } {
+        *place = Handle::predefined(T::KIND.null);
+    }
+}
+
 /// An argument that is passed by address.
 ///
 /// # Safety

@@ -85,6 +85,29 @@ impl Cx {
         T::table().get(handle).map_err(|miss| bad_handle::<T>(handle, arg, &miss))
     }
 
+    /// The datatype of a message of `count` elements to or from the process `rank`. For no elements and `MPI_PROC_NULL`
+    /// the null handle will do: programs set nothing where they have no neighbour.
+    #[inline(always)]
+    pub(crate) fn get_of_message(
+        &self,
+        handle: Handle,
+        arg: &str,
+        count: i64,
+        rank: c_int,
+    ) -> Result<Ref<kinds::Datatype>> {
+        match kinds::Datatype::table().get(handle) {
+            Ok(datatype) => Ok(datatype),
+            Err(_)
+                if count == 0
+                    && rank == consts::MPI_PROC_NULL
+                    && handle == Handle::predefined(consts::MPI_DATATYPE_NULL) =>
+            {
+                self.get(Handle::predefined(consts::MPI_BYTE), arg)
+            }
+            Err(miss) => Err(bad_handle::<kinds::Datatype>(handle, arg, &miss)),
+        }
+    }
+
     /// The object of a handle, or `None` for the null handle.
     #[inline]
     pub(crate) fn get_or_null<T: Object>(&self, handle: Handle, arg: &str) -> Result<Option<Ref<T>>> {

@@ -1,7 +1,7 @@
 //! What happens to an error (MPI-5 section 9.3): it goes to the error handler of the object that the call was made on.
 //!
 //! - The object is the call's communicator, window, file or session; without one, or with an invalid one,
-//!   `MPI_COMM_SELF`.
+//!   `MPI_COMM_SELF`, or `MPI_COMM_WORLD` if the program has set an error handler there only.
 //! - `MPI_ERRORS_ARE_FATAL`, the default, and `MPI_ERRORS_ABORT` print one block and end the job. `MPI_ERRORS_RETURN`
 //!   returns the code.
 //! - A handler of the program is called with the handle and the code, without any lock held; then the code is returned.

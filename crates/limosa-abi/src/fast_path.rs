@@ -23,7 +23,7 @@ const MANY: u64 = 1 << 16;
 /// Address and length of a buffer without gaps.
 #[inline(always)]
 fn dense(buf: *mut c_void, count: i64, datatype: Handle) -> Option<(*mut u8, usize)> {
-    if buf.is_null() || count as u64 > MANY {
+    if buf as usize <= consts::MPI_IN_PLACE || count as u64 > MANY {
         return None;
     }
     let bytes = match Datatype::table().look(datatype) {

@@ -9,7 +9,7 @@ use limosa_p2p::memory::{Layout, Region};
 
 use limosa_mpi::consts::MPI_IN_PLACE;
 use limosa_mpi::datatype::{Datatype, Held};
-use limosa_mpi::error::Result;
+use limosa_mpi::error::{Error, Result};
 use limosa_mpi::fail;
 
 /// `count` elements of a datatype at an address.
@@ -76,17 +76,19 @@ impl Buffer {
         Buffer { base, count, datatype: self.datatype.clone() }
     }
 
-    /// The address of the first data byte, if there is one.
-    fn first_byte(&self) -> Option<usize> {
+    /// Where the data bytes are, as long as they follow each other: from the first address to the second one. The same
+    /// address twice if there are none.
+    fn span(&self) -> (usize, usize) {
         if let Some(place) = self.datatype.contiguous_at(self.count) {
-            return (self.bytes() > 0).then(|| self.base.wrapping_offset(place) as usize);
+            let start = self.base.wrapping_offset(place) as usize;
+            return (start, start.wrapping_add(self.bytes()));
         }
-        let mut first = None;
-        self.datatype.pieces(self.base, self.count, 0, self.bytes().min(1), &mut |address, _| {
-            first = Some(address as usize);
+        let mut span = (0, 0);
+        self.datatype.pieces(self.base, self.count, 0, self.bytes(), &mut |address, len| {
+            span = (address as usize, address as usize + len);
             false
         });
-        first
+        span
     }
 }
 
@@ -312,19 +314,72 @@ fn check_block(base: *mut u8, count: i64, datatype: &Datatype, arg: &str, rank: 
     check_address(base, count, datatype, arg)
 }
 
-/// Fails if data would be read from and written to the same place.
+/// Fails if data would be read from and written to the same place. Of buffers with gaps the first piece is looked at.
 ///
 /// # Errors
 /// `MPI_ERR_BUFFER`.
+#[inline]
 pub(super) fn check_apart(send: &Buffer, receive: &Buffer) -> Result<()> {
-    match (send.first_byte(), receive.first_byte()) {
-        (Some(read), Some(write)) if read == write => {
-            fail!(
-                MPI_ERR_BUFFER,
-                "the send and receive buffers are the same memory ({read:#x}): pass MPI_IN_PLACE to send from the \
-                 receive buffer"
-            )
+    check_spans(send.span(), receive.span())
+}
+
+#[inline]
+fn check_spans(read: (usize, usize), write: (usize, usize)) -> Result<()> {
+    if overlap(read, write) { Err(not_apart(read, write)) } else { Ok(()) }
+}
+
+/// Whether two spans have a byte in common.
+#[inline]
+fn overlap(one: (usize, usize), other: (usize, usize)) -> bool {
+    one.0.max(other.0) < one.1.min(other.1)
+}
+
+#[cold]
+fn not_apart(read: (usize, usize), write: (usize, usize)) -> Error {
+    let how = if read.0 == write.0 {
+        format!("are the same memory ({:#x})", read.0)
+    } else {
+        format!("overlap: {:#x} to {:#x} and {:#x} to {:#x}", read.0, read.1, write.0, write.1)
+    };
+    Error::new(
+        limosa_mpi::consts::MPI_ERR_BUFFER,
+        format!("the send and receive buffers {how}: pass MPI_IN_PLACE to send from the receive buffer"),
+    )
+}
+
+impl Blocks {
+    /// As [`check_apart`], of the blocks of so many ranks and a buffer.
+    ///
+    /// # Errors
+    /// `MPI_ERR_BUFFER`.
+    pub(super) fn check_apart_from(&self, ranks: usize, buffer: &Buffer) -> Result<()> {
+        let span = buffer.span();
+        self.spans(ranks).try_for_each(|block| check_spans(span, block))
+    }
+
+    /// As [`check_apart`], of the blocks of so many ranks and those that others get.
+    ///
+    /// # Errors
+    /// `MPI_ERR_BUFFER`.
+    pub(super) fn check_apart_from_blocks(&self, ranks: usize, receive: &Blocks) -> Result<()> {
+        let hull = |blocks: &Blocks| {
+            let spans = blocks.spans(ranks).filter(|span| span.0 < span.1);
+            spans.fold((usize::MAX, 0), |hull, span| (hull.0.min(span.0), hull.1.max(span.1)))
+        };
+        if !overlap(hull(self), hull(receive)) {
+            return Ok(());
         }
-        _ => Ok(()),
+        self.spans(ranks).try_for_each(|read| receive.spans(ranks).try_for_each(|write| check_spans(read, write)))
+    }
+
+    /// Where the blocks of so many ranks are.
+    fn spans(&self, ranks: usize) -> impl Iterator<Item = (usize, usize)> + '_ {
+        // Blocks that follow each other without gaps are one.
+        let joined = match &self.shape {
+            Shape::Even { count, datatype } => datatype.contiguous_at(count * ranks).is_some(),
+            _ => false,
+        };
+        let count = if joined { 1 } else { ranks };
+        (0..count).map(move |rank| if joined { self.run(0, ranks).span() } else { self.of(rank).span() })
     }
 }

@@ -276,6 +276,11 @@ pub fn get() -> &'static Config {
     })
 }
 
+/// Number of ranks of the job that this process was launched for, as the launcher says.
+pub fn launched_size() -> Option<u32> {
+    std::env::var(ENV_SIZE).ok()?.parse().ok()
+}
+
 /// The configuration that these environment variables describe, and one sentence for each thing that is wrong with
 /// them.
 pub fn parse(vars: impl IntoIterator<Item = (OsString, OsString)>) -> (Config, Vec<String>) {

@@ -10,11 +10,12 @@ use crate::comm::Comm;
 use crate::consts::{MPI_BSEND_OVERHEAD, MPI_BUFFER_AUTOMATIC};
 use crate::error::{Result, error_of};
 use crate::fail;
-use crate::observe::Waiting;
+use crate::observe::{Awaits, Waiting};
+use crate::operation::{End, Operation};
 use crate::world::World;
 use limosa_p2p::matching::Envelope;
 use limosa_p2p::memory::Region;
-use limosa_p2p::{Mode, Started};
+use limosa_p2p::{Mode, Started, View};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -50,6 +51,41 @@ impl SendBuffer {
     /// Waits until no message of this world is left in it.
     pub fn flush(&self, world: &World) {
         world.engine().block_on(&mut |_| self.is_empty(), &Waiting::nothing_in_particular());
+    }
+}
+
+/// Its flush: every message that leaves it tells the engine, which looks again.
+impl Operation for SendBuffer {
+    fn start(self: Arc<Self>) -> Result<()> {
+        Ok(())
+    }
+
+    fn progress(&self) -> bool {
+        self.is_empty()
+    }
+
+    fn is_ready(&self, _view: &View<'_>) -> bool {
+        self.is_empty()
+    }
+
+    fn finish(&self) -> Option<End> {
+        self.look()
+    }
+
+    fn look(&self) -> Option<End> {
+        self.is_empty().then(End::empty)
+    }
+
+    fn cancel(&self) -> Result<()> {
+        fail!(MPI_ERR_REQUEST, "the flush of a buffer cannot be cancelled")
+    }
+
+    fn release(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn awaits(&self) -> Option<Awaits<'_>> {
+        None
     }
 }
 

@@ -74,6 +74,8 @@ pub struct Comm {
     group_children: Mutex<FxHashMap<u64, u64>>,
     name: Mutex<Vec<u8>>,
     errhandler: RwLock<Arc<Errhandler>>,
+    /// The program has set it.
+    has_own_errhandler: AtomicBool,
     attributes: Attributes,
     hints: Hints,
     attachment: OnceLock<Box<dyn Attachment>>,
@@ -127,6 +129,7 @@ impl Comm {
             group_children: Mutex::default(),
             name: Mutex::default(),
             errhandler: RwLock::new(errhandler),
+            has_own_errhandler: AtomicBool::new(false),
             attributes: Attributes::new(Kind::Comm),
             hints: Hints::default(),
             attachment: OnceLock::new(),
@@ -309,7 +312,13 @@ impl Comm {
     pub fn set_errhandler(&self, errhandler: Arc<Errhandler>) -> Result<()> {
         errhandler.check_fits(Scope::Comm)?;
         *self.errhandler.write() = errhandler;
+        self.has_own_errhandler.store(true, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// Whether the program has set an error handler.
+    pub fn has_own_errhandler(&self) -> bool {
+        self.has_own_errhandler.load(Ordering::Relaxed)
     }
 
     /// The attributes cached on this communicator.

@@ -45,13 +45,13 @@ impl Info {
     /// `argv` is the program's command line; if it is empty, that of the operating system is taken. Unknown values are
     /// left out.
     pub fn environment(argv: &[Vec<u8>]) -> Arc<Info> {
-        Info::with(environment_pairs(argv, MAXPROCS.load(Ordering::Relaxed)), false)
+        Info::with(environment_pairs(argv, maxprocs()), false)
     }
 
     /// The predefined object `MPI_INFO_ENV`, as far as the start of this process is known now: to be made again after
     /// initialisation.
     pub fn predefined_environment() -> Arc<Info> {
-        Info::with(environment_pairs(&[], MAXPROCS.load(Ordering::Relaxed)), true)
+        Info::with(environment_pairs(&[], maxprocs()), true)
     }
 
     fn with(pairs: Vec<Pair>, read_only: bool) -> Arc<Info> {
@@ -160,6 +160,14 @@ fn text(bytes: &[u8]) -> std::borrow::Cow<'_, str> {
 
 /// Number of processes that the launcher was asked for; 0 if not known.
 static MAXPROCS: AtomicU32 = AtomicU32::new(0);
+
+/// The same before initialisation too, as far as the launcher has said it.
+fn maxprocs() -> u32 {
+    match MAXPROCS.load(Ordering::Relaxed) {
+        0 => limosa_job::config::launched_size().unwrap_or(0),
+        known => known,
+    }
+}
 
 /// Notes the number of processes that the launcher was asked for, for info objects about the environment made from now
 /// on.

@@ -122,7 +122,8 @@ none_yet! {
 }
 
 /// The error handler for an error of `target`; that of `MPI_COMM_SELF` if there is no such object, the default before
-/// initialisation.
+/// initialisation. If the program has set only that of `MPI_COMM_WORLD`, that one is taken: until MPI-4 such errors went
+/// there.
 pub(crate) fn handler(target: Target) -> Handler {
     let of_comm = |handle| Communicator::table().get(handle).ok().map(|comm| (comm.errhandler(), handle));
     let named = match target {
@@ -134,7 +135,12 @@ pub(crate) fn handler(target: Target) -> Handler {
     };
     // Asked of the instance: errors after MPI_Finalize go there too, when the handle has no object any more.
     let of_self = || {
-        instance::get().map(|instance| (instance.comm_self().errhandler(), Handle::predefined(consts::MPI_COMM_SELF)))
+        let instance = instance::get()?;
+        let (own, world) = (instance.comm_self(), instance.comm_world());
+        if !own.has_own_errhandler() && world.has_own_errhandler() {
+            return Some((world.errhandler(), Handle::predefined(consts::MPI_COMM_WORLD)));
+        }
+        Some((own.errhandler(), Handle::predefined(consts::MPI_COMM_SELF)))
     };
     let Some((errhandler, object)) = named.or_else(of_self) else {
         // Before MPI starts there is no communicator that could have another handler.

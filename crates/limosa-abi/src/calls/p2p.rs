@@ -22,9 +22,11 @@ use crate::status::Status;
 #[inline(always)]
 pub(crate) fn region(buf: *mut c_void, count: i64, datatype: &Arc<Datatype>) -> Result<Region> {
     match datatype.dense_bytes() {
-        // SAFETY: the program promises that the buffer holds `count` elements of the datatype until the operation is
-        // complete.
-        Some(bytes) if !buf.is_null() => Ok(unsafe { Region::contiguous(buf.cast(), count as usize * bytes) }),
+        Some(bytes) if buf as usize > consts::MPI_IN_PLACE => {
+            // SAFETY: the program promises that the buffer holds `count` elements of the datatype until the operation
+            // is complete.
+            Ok(unsafe { Region::contiguous(buf.cast(), count as usize * bytes) })
+        }
         _ => region_of(buf, count, datatype),
     }
 }
@@ -32,6 +34,12 @@ pub(crate) fn region(buf: *mut c_void, count: i64, datatype: &Arc<Datatype>) -> 
 #[inline(never)]
 fn region_of(buf: *mut c_void, count: i64, datatype: &Arc<Datatype>) -> Result<Region> {
     datatype.check_committed()?;
+    if buf as usize == consts::MPI_IN_PLACE {
+        fail!(
+            MPI_ERR_BUFFER,
+            "the buffer is MPI_IN_PLACE, which has no meaning here: pass the address of the elements"
+        );
+    }
     // Address 0 is MPI_BOTTOM, which makes sense with derived types, whose displacements can be absolute addresses.
     if buf.is_null() && count > 0 && datatype.is_predefined() && datatype.size() > 0 {
         fail!(MPI_ERR_BUFFER, "the buffer is a null pointer, but {count} elements are to be transferred");
@@ -39,6 +47,34 @@ fn region_of(buf: *mut c_void, count: i64, datatype: &Arc<Datatype>) -> Result<R
     // SAFETY: the program promises that the buffer holds `count` elements of the datatype until the operation is
     // complete.
     Ok(unsafe { datatype.region(buf.cast(), count as usize) })
+}
+
+/// Fails if what is sent and what is received would be the same memory (MPI-5 section 3.10). Of buffers with gaps the
+/// first piece is looked at.
+fn check_apart(send: (&Region, c_int), receive: (&Region, c_int)) -> Result<()> {
+    let span = |(region, rank): (&Region, c_int)| {
+        let mut span = (0, 0);
+        if rank != consts::MPI_PROC_NULL {
+            region.pieces(0, region.len(), &mut |start, len| {
+                span = (start as usize, start as usize + len);
+                false
+            });
+        }
+        span
+    };
+    let (read, write) = (span(send), span(receive));
+    if read.0.max(write.0) < read.1.min(write.1) {
+        fail!(
+            MPI_ERR_BUFFER,
+            "sendbuf ({:#x} to {:#x}) and recvbuf ({:#x} to {:#x}) overlap, but must be disjoint: to replace what is sent, \
+             call MPI_Sendrecv_replace (MPI_IN_PLACE is for collective operations)",
+            read.0,
+            read.1,
+            write.0,
+            write.1
+        );
+    }
+    Ok(())
 }
 
 /// Writes the end of an operation into a status.
@@ -135,6 +171,7 @@ pub(crate) fn mpi_sendrecv(
     status: Option<&mut Status>,
 ) -> Result<()> {
     let (send, receive) = (region(sendbuf, sendcount, sendtype)?, region(recvbuf, recvcount, recvtype)?);
+    check_apart((&send, dest), (&receive, source))?;
     finish(
         status,
         p2p::send_receive(comm, Exchange { send, dest, send_tag: sendtag, receive, source, receive_tag: recvtag })?,
@@ -157,6 +194,7 @@ pub(crate) fn mpi_isendrecv(
     request: &mut Handle,
 ) -> Result<()> {
     let (send, receive) = (region(sendbuf, sendcount, sendtype)?, region(recvbuf, recvcount, recvtype)?);
+    check_apart((&send, dest), (&receive, source))?;
     let exchange = Exchange { send, dest, send_tag: sendtag, receive, source, receive_tag: recvtag };
     register(cx, request, p2p::isend_receive(comm, exchange, None)?)
 }
@@ -339,11 +377,10 @@ pub(crate) fn flush(place: BufferOwner<'_>) -> Result<()> {
     Ok(())
 }
 
-/// The flush is complete when the call returns, which the standard allows for any non-blocking operation whose
-/// completion needs no other process to call MPI: messages leave the buffer by this library's own progress.
+/// The request is complete when no message is left in the buffer.
 pub(crate) fn iflush(cx: &Cx, place: BufferOwner<'_>, request: &mut Handle) -> Result<()> {
-    flush(place)?;
-    register(cx, request, Request::done(None, End::empty()))
+    let flush = bsend::find(place).map(|buffer| Request::under_way(None, buffer));
+    register(cx, request, flush.unwrap_or_else(|| Request::done(None, End::empty())))
 }
 
 pub(crate) fn mpi_buffer_attach(_cx: &Cx, buffer: *mut c_void, size: i64) -> Result<()> {

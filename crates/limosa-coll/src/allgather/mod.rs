@@ -3,7 +3,7 @@
 pub(super) mod bruck;
 pub(super) mod ring;
 
-use super::buffer::{Blocks, Buffer, check_apart};
+use super::buffer::{Blocks, Buffer};
 use super::choice::Subject;
 use super::one_step;
 use super::plan::Work;
@@ -18,7 +18,7 @@ use limosa_mpi::error::Result;
 /// # Errors
 /// As for [`plan`], and errors of the machine.
 pub fn run(call: &Call<'_>, send: Option<&Buffer>, receive: &Blocks) -> Result<()> {
-    check(send, receive, call.rank())?;
+    check(send, receive, call.size())?;
     let most = receive.most_bytes(call.size());
     match call.shared_call(Kind::Allgather, most) {
         Some(shared_call) => shared::allgather(&shared_call, send, receive),
@@ -31,7 +31,7 @@ pub fn run(call: &Call<'_>, send: Option<&Buffer>, receive: &Blocks) -> Result<(
 /// # Errors
 /// As for [`plan`].
 pub fn background(call: &Call<'_>, send: Option<&Buffer>, receive: &Blocks) -> Result<Plan> {
-    check(send, receive, call.rank())?;
+    check(send, receive, call.size())?;
     match call.mailbox_use_to_move(Kind::Allgather, receive.most_bytes(call.size())) {
         Some(mailbox_use) => {
             one_step::allgather(Recorder::new(Kind::Allgather, call, mailbox_use.limits), send, receive)
@@ -47,7 +47,7 @@ pub fn background(call: &Call<'_>, send: Option<&Buffer>, receive: &Blocks) -> R
 /// # Errors
 /// `MPI_ERR_BUFFER`, `MPI_ERR_TRUNCATE`, `MPI_ERR_COUNT`, `MPI_ERR_NO_MEM`.
 pub fn plan(call: &Call<'_>, send: Option<&Buffer>, receive: &Blocks) -> Result<Schedule> {
-    check(send, receive, call.rank())?;
+    check(send, receive, call.size())?;
     work(call, send, receive)?.into_schedule(call)
 }
 
@@ -63,10 +63,9 @@ fn work(call: &Call<'_>, send: Option<&Buffer>, receive: &Blocks) -> Result<Work
     }
 }
 
-fn check(send: Option<&Buffer>, receive: &Blocks, rank: usize) -> Result<()> {
+fn check(send: Option<&Buffer>, receive: &Blocks, ranks: usize) -> Result<()> {
     if let Some(send) = send {
-        check_apart(send, &receive.of(0))?;
-        check_apart(send, &receive.of(rank))?;
+        receive.check_apart_from(ranks, send)?;
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! All to all (MPI-5 section 6.8): `MPI_Alltoall`, `MPI_Alltoallv` and `MPI_Alltoallw` differ in how the program
 //! describes the blocks, not in what happens to them.
 
-use super::buffer::{Blocks, check_apart};
+use super::buffer::Blocks;
 use super::exchange::Messages;
 use super::one_step;
 use super::shared::{self, Kind};
@@ -14,7 +14,7 @@ use limosa_mpi::error::Result;
 /// As for [`plan`], and errors of the machine.
 pub fn run(call: &Call<'_>, send: Option<&Blocks>, receive: &Blocks) -> Result<()> {
     if let Some(send) = send {
-        check_apart(&send.of(0), &receive.of(0))?;
+        send.check_apart_from_blocks(call.size(), receive)?;
     }
     // Lengths that are not equal are known to pairs of ranks only: without single copies ranks could not agree.
     let all = if receive.are_even() { receive.bytes(0).saturating_mul(call.size()) } else { shared::ANY_BYTES };
@@ -30,7 +30,7 @@ pub fn run(call: &Call<'_>, send: Option<&Blocks>, receive: &Blocks) -> Result<(
 /// As for [`plan`].
 pub fn background(call: &Call<'_>, send: Option<&Blocks>, receive: &Blocks) -> Result<Plan> {
     if let Some(send) = send {
-        check_apart(&send.of(0), &receive.of(0))?;
+        send.check_apart_from_blocks(call.size(), receive)?;
     }
     let mailbox_use = if receive.are_even() {
         call.mailbox_use_to_move(Kind::Alltoall, receive.bytes(0).saturating_mul(call.size()))
@@ -51,7 +51,7 @@ pub fn background(call: &Call<'_>, send: Option<&Blocks>, receive: &Blocks) -> R
 pub fn plan(call: &Call<'_>, send: Option<&Blocks>, receive: &Blocks) -> Result<Schedule> {
     let mut schedule = Schedule::new(call);
     if let Some(send) = send {
-        check_apart(&send.of(0), &receive.of(0))?;
+        send.check_apart_from_blocks(call.size(), receive)?;
     }
     one_step::alltoall(Messages::new(&mut schedule), send, receive)?;
     Ok(schedule)

@@ -2,7 +2,7 @@
 
 pub(super) mod binomial;
 
-use super::buffer::{Blocks, Buffer, check_apart};
+use super::buffer::{Blocks, Buffer};
 use super::exchange::Messages;
 use super::one_step;
 use super::plan::Work;
@@ -114,8 +114,7 @@ fn check(call: &Call<'_>, send: Option<&Buffer>, receive: Option<&Blocks>, root:
         );
     }
     if let (Some(send), Some(receive)) = (send, receive) {
-        check_apart(send, &receive.of(0))?;
-        check_apart(send, &receive.of(root))?;
+        receive.check_apart_from(call.size(), send)?;
     }
     Ok(root)
 }

@@ -11,6 +11,7 @@ use limosa_p2p::memory::{Layout, Region};
 use super::Datatype;
 use super::program::{Body, Placed};
 use super::walk::{Copy, Pieces, walk_elements};
+use crate::consts::MPI_IN_PLACE;
 use crate::error::{Error, Result};
 use crate::fail;
 
@@ -74,10 +75,14 @@ impl Datatype {
         }
     }
 
+    /// Fails if a buffer is `MPI_IN_PLACE`, which has no meaning here.
     /// Fails if a null buffer (`MPI_BOTTOM`) would be accessed near address 0, where no memory is: the program passed
     /// no buffer. `arg` is the parameter's name.
     pub fn check_buffer(&self, base: *const u8, count: i64, arg: &str) -> Result<()> {
         const PAGE: i128 = 4096;
+        if base as usize == MPI_IN_PLACE {
+            fail!(MPI_ERR_BUFFER, "{arg} is MPI_IN_PLACE, which has no meaning here");
+        }
         if !base.is_null() || count <= 0 || self.size() == 0 {
             return Ok(());
         }
