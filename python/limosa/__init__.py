@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 
     from limosa import errors
     from limosa._cart import Cart
-    from limosa._comm import Comm, Status
+    from limosa._comm import Comm
     from limosa._files import get_include, get_lib_path
+    from limosa._messages import Status
     from limosa._ops import BAND, BOR, BXOR, LAND, LOR, LXOR, MAX, MAXLOC, MIN, MINLOC, PROD, SUM, Op
     from limosa._request import Request, wait_all, wait_any
     from limosa._transfer import ANY
@@ -40,8 +41,9 @@ if TYPE_CHECKING:
 # Where each public name is; a module is imported when a name of it is first used.
 _HOMES = {
     "limosa._cart": ["Cart"],
-    "limosa._comm": ["Comm", "Status"],
+    "limosa._comm": ["Comm"],
     "limosa._files": ["get_include", "get_lib_path"],
+    "limosa._messages": ["Status"],
     "limosa._ops": [
         "BAND",
         "BOR",
@@ -103,7 +105,11 @@ def __getattr__(name: str) -> Any:
 
         value = version("limosa")
     else:
-        raise AttributeError(f"module 'limosa' has no attribute {name!r}")
+        if name.startswith("__"):  # Python asks for some of these
+            raise AttributeError(f"module 'limosa' has no attribute {name!r}")
+        from limosa._names import no_attribute
+
+        raise no_attribute("module 'limosa'", name, __all__)
     globals()[name] = value
     return value
 

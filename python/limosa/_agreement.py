@@ -8,7 +8,7 @@ import operator
 import pickle
 import struct
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar, cast
 
 import numpy as np
 from mpi4py import MPI
@@ -43,7 +43,7 @@ _WHOLE = {ARRAY, OBJECT}  # kinds of first messages without parts
 _loads = pickle.loads
 _PLANS = 256  # that are kept
 
-_CALLS = (
+_BLOCKING = (
     "barrier",
     "bcast",
     "gather",
@@ -55,18 +55,33 @@ _CALLS = (
     "reduce_scatter",
     "scan",
     "exscan",
-    "split",
-    "dup",
-    "cart",
-    "sub",
 )
-_ROOTED = ("bcast", "gather", "scatter", "reduce")
+_CALLS = (*_BLOCKING, *(f"i{name}" for name in _BLOCKING), "split", "dup", "cart", "sub", "map")
+_ROOTED = ("bcast", "gather", "scatter", "reduce", "map")
 _REDUCING = ("reduce", "allreduce", "reduce_scatter", "scan", "exscan")
 _FAILURE = 0x80  # this bit of the call's number is set if the rank cannot take part
 _NUMBER_OF = {name: number + 1 for number, name in enumerate(_CALLS)}
 _MARK = struct.Struct("<Bi36xI")  # call (and whether it failed), root, digest of the reduction; see the head in _packet
 _CALL, _DIGEST = struct.Struct("<Bi"), struct.Struct("<I")  # its two pieces
 _MARK_OFFSET = 3
+
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+FAULTS = (MPI.Exception, errors.Error)
+
+
+def collective(method: Method) -> Method:
+    """Translate the exceptions of mpi4py that leave a method, and say in those of ours where they come from."""
+
+    @functools.wraps(method)
+    def call(self: Agreement, /, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return method(self, *args, **kwargs)
+        except FAULTS as error:
+            self._blame(error, method.__name__)
+
+    return cast("Method", call)
 
 
 class Failed:
@@ -500,8 +515,8 @@ def marked(first: bytes, length: int, call: str, root: int = 0, digest: int = 0)
 def _spoken(call: int, root: int, digest: int) -> str:
     """Say what the mark of a slot means."""
     name = _CALLS[(call & ~_FAILURE) - 1]
-    details = [f"root={root}"] if name in _ROOTED else []
-    if name in _REDUCING:
+    details = [f"root={root}"] if name in _ROOTED or name[1:] in _ROOTED else []
+    if name in _REDUCING or name[1:] in _REDUCING:
         details.append(f"op={next((op.name for op in NAMES.values() if op.digest == digest), 'a function')}")
     return f"{name}({', '.join(details)})"
 
@@ -523,3 +538,19 @@ def _numbers(ranks: list[int]) -> str:
         else:
             runs.append([rank, rank])
     return ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
+
+
+def fitting(
+    target: Array | None, dtype: np.dtype[Any], shape: tuple[int, ...], apart_from: Array | None = None
+) -> Array:
+    """Give the target if such an array can be received there at once, else a new array."""
+    if target is None or not target.flags.carray or misfit(target, dtype, shape) is not None:
+        return np.empty(shape, dtype)
+    if apart_from is not None and np.may_share_memory(target, apart_from):
+        return np.empty(shape, dtype)
+    return target
+
+
+def scalar_or_array(row: Array, target: Array | None) -> Any:
+    """Give the row of an array as indexing would, or copy it into the target."""
+    return into(row, target) if target is not None or row.ndim else row[()]

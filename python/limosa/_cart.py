@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from mpi4py import MPI
 
 from limosa import errors
 from limosa._agreement import by_rank
 from limosa._comm import Comm
+from limosa._memory import Array
+
+Target = TypeVar("Target")
 
 _ARGUMENT_LENGTH = 150  # of arguments as text, which fit into a slot
 
@@ -47,6 +50,10 @@ class Cart(Comm):
         self.periodic = tuple(bool(one) for one in periodic)
         self.coords = tuple(coords)
         self.neighbours = tuple(self.shift(axis) for axis in range(len(self.dims)))
+
+    def __repr__(self) -> str:
+        periodic = f", periodic {self.periodic}" if any(self.periodic) else ""
+        return f"<limosa.Cart: rank {self.rank} of {self.size}, dims {self.dims}, coords {self.coords}{periodic}>"
 
     def shift(self, axis: int, step: int = 1) -> tuple[int | None, int | None]:
         """Give the ranks before and after this one along an axis.
@@ -150,6 +157,90 @@ class Cart(Comm):
             place.append(here)
         return tuple(reversed(place))
 
+    def exchange(self, u: Target, width: int = 1) -> Target:
+        """Exchange the edges of an array with the neighbours: the *halo exchange* of a divided mesh.
+
+        The first axes of `u` are those of the grid. Along each, the outermost `width` layers on either side are ghost
+        layers: they get the neighbour's layers next to its own ghost layers. Beyond an edge of the grid the ghost
+        layers stay as they are. As one axis follows the other, the corners are right, too.
+
+        Parameters
+        ----------
+        u
+            An array, which may be non-contiguous. The neighbours' have the same dtype, and fit along the other axes.
+        width
+            The number of ghost layers on each side.
+
+        Returns
+        -------
+        array
+            `u`.
+
+        Raises
+        ------
+        limosa.errors.DimsError
+            If `u` has fewer axes than the grid, or is too short along one of them.
+        limosa.errors.Error
+            If what arrives does not fit, as in `recv`.
+
+        Examples
+        --------
+        >>> import limosa, numpy as np
+        >>> ring = limosa.world.cart(1, periodic=True)
+        >>> ring.exchange(np.array([0.0, 1.0, 2.0, 3.0, 0.0]))
+        array([3., 1., 2., 3., 1.])
+
+        """
+        array = self._target(u, "exchange")
+        if array is None:
+            raise self._error("BUFFER", "exchange needs an array, not None", "exchange")
+        if type(width) is not int or width < 1:
+            raise self._error("DIMS", f"width={width!r} is not a number from 1", "exchange")
+        if array.ndim < len(self.dims):
+            raise self._error(
+                "DIMS", f"an array with {array.ndim} axes was given for {len(self.dims)} dimensions", "exchange"
+            )
+        for axis, neighbours in enumerate(self.neighbours):
+            length = array.shape[axis]
+            if length < 3 * width and neighbours != (None, None):
+                raise self._error(
+                    "DIMS",
+                    f"axis {axis} has the length {length}: too short for ghost layers of width {width} on both sides",
+                    "exchange",
+                )
+        try:
+            for axis in range(len(self.dims)):
+                self._exchange_axis(array, axis, width)
+        except (MPI.Exception, errors.Error) as error:
+            self._blame(error, "exchange")
+        return u
+
+    def _exchange_axis(self, array: Array, axis: int, width: int) -> None:
+        """Exchange the layers at both ends of an axis.
+
+        What goes up is sent first and received first, so that the two are not confused where both neighbours are the
+        same rank.
+        """
+
+        def layers(start: int, end: int | None) -> Array:
+            return array[(slice(None),) * axis + (slice(start, end), ...)]
+
+        before, after = self.neighbours[axis]
+        under_way = []
+        for to, edge in ((after, layers(-2 * width, -width)), (before, layers(width, 2 * width))):
+            if to is not None:
+                under_way += self._start_push(edge, to)
+        problem = None
+        for source, ghost in ((before, layers(0, width)), (after, layers(-width, None))):
+            if source is not None:
+                try:
+                    self._pull_from(source, ghost)
+                except errors.Error as error:
+                    problem = problem or error
+        MPI.Request.Waitall(under_way)
+        if problem is not None:
+            raise problem
+
     def sub(self, *axes: int) -> Cart:
         """Give the communicator of the ranks that differ from this one along these axes only, as in a row of the grid.
 
@@ -181,10 +272,9 @@ class Cart(Comm):
 
 
 def _owned(mpi: MPI.Cartcomm) -> Cart:
-    try:
-        return Cart(mpi)
-    finally:
-        mpi.Free()
+    made = Cart(mpi)
+    made._owns_mpi = True
+    return made
 
 
 def agree(comm: Comm, call: str, arguments: dict[str, Any], problem: errors.Error | None) -> None:

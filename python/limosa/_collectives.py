@@ -12,47 +12,27 @@ A slot costs each rank of an allgather `SLOT` bytes per rank: 64 KB at 256 ranks
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Sequence
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from collections.abc import Sequence
+from typing import Any, NoReturn, TypeVar, overload
 
 import numpy as np
 from mpi4py import MPI
 
-from limosa import errors
-from limosa._agreement import SLOT, Agreement, Failed, Plan, Table, block_of, described_error, marked
+from limosa._agreement import FAULTS, SLOT, Table, block_of, collective, fitting, marked, scalar_or_array
 from limosa._memory import Array, as_array, is_array_like, spec_of
-from limosa._ops import NAMES, Function, Op, op_of
-from limosa._packet import ARRAY, HEAD, OBJECT, announced, has_parts, into, misfit, opened
+from limosa._names import refuse
+from limosa._packet import ARRAY, HEAD, OBJECT, announced, has_parts, into, opened
+from limosa._reductions import Reductions
 from limosa._transfer import PART_TAG
 
-P = ParamSpec("P")
-R = TypeVar("R")
-C = TypeVar("C", bound="Collectives")
+T = TypeVar("T")
+Out = TypeVar("Out")
 
 
-_ERRORS = (MPI.Exception, errors.Error)
-
-
-def _collective(method: Callable[Concatenate[C, P], R]) -> Callable[Concatenate[C, P], R]:
-    """Translate the exceptions of mpi4py that leave a method, and say in those of ours where they come from."""
-
-    @functools.wraps(method)
-    def call(self: C, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        try:
-            return method(self, *args, **kwargs)
-        except _ERRORS as error:
-            self._blame(error, method.__name__)
-
-    return call
-
-
-class Collectives(Agreement):
+class Collectives(Reductions):
     """The collective calls of `Comm`."""
 
-    # --- movement ----------------------------------------------------------------------------------------------------
-
-    @_collective
+    @collective
     def barrier(self) -> None:
         """Wait until all ranks have called it.
 
@@ -64,7 +44,16 @@ class Collectives(Agreement):
         """
         self._meet(self._bare_slot("barrier"))
 
-    def bcast(self, x: Any = None, root: int = 0, *, out: Any = None) -> Any:
+    @overload
+    def bcast(self, x: None = ..., root: int = ..., *, out: None = ...) -> Any: ...
+
+    @overload
+    def bcast(self, x: T | None, root: int = ..., *, out: None = ...) -> T: ...
+
+    @overload
+    def bcast(self, x: object = ..., root: int = ..., *, out: Any) -> Any: ...
+
+    def bcast(self, x: Any = None, root: int = 0, *, out: Any = None, **wrong: NoReturn) -> Any:
         """Give all ranks the value of one.
 
         Parameters
@@ -99,6 +88,8 @@ class Collectives(Agreement):
         {'steps': 100}
 
         """
+        if wrong:
+            refuse("bcast", wrong)
         try:
             number, problem = self._root_or_problem(root)
             if self.rank != number:
@@ -117,7 +108,7 @@ class Collectives(Agreement):
                 problem,
             )
             self._share_parts(parts, number)
-        except _ERRORS as error:
+        except FAULTS as error:
             self._blame(error, "bcast")
         return x
 
@@ -131,8 +122,17 @@ class Collectives(Agreement):
         value = self._shared_parts(self._slot_seen(root), target, root)
         return value if target is None else out
 
-    @_collective
-    def gather(self, x: Any, root: int = 0, *, out: Any = None) -> Any:
+    @overload
+    def gather(self, x: Array, root: int = ..., *, out: Any = ...) -> Any: ...
+
+    @overload
+    def gather(self, x: T, root: int = ..., *, out: None = ...) -> list[T] | None: ...
+
+    @overload
+    def gather(self, x: object, root: int = ..., *, out: Any) -> Any: ...
+
+    @collective
+    def gather(self, x: Any, root: int = 0, *, out: Any = None, **wrong: NoReturn) -> Any:
         """Collect the values of all ranks on one.
 
         Parameters
@@ -168,6 +168,8 @@ class Collectives(Agreement):
         array([[0, 1, 2]])
 
         """
+        if wrong:
+            refuse("gather", wrong)
         number, problem = self._root_or_problem(root)
         first, parts, misuse = self._encoded(x)
         target, unusable = self._target_or_problem(out if self.rank == number else None)
@@ -195,11 +197,18 @@ class Collectives(Agreement):
 
     def _rows(self, array: Array, target: Array | None) -> Array:
         """Give the target if arrays like this one of all ranks can be received there at once, else a new array."""
-        shape = (self.size, *array.shape)
-        direct = target is not None and target.flags.c_contiguous and misfit(target, array.dtype, shape) is None
-        return target if direct and target is not None else np.empty(shape, array.dtype)
+        return fitting(target, array.dtype, (self.size, *array.shape))
 
-    def allgather(self, x: Any, *, out: Any = None) -> Any:
+    @overload
+    def allgather(self, x: Array, *, out: None = ...) -> Any: ...
+
+    @overload
+    def allgather(self, x: T, *, out: None = ...) -> list[T]: ...
+
+    @overload
+    def allgather(self, x: object, *, out: Out) -> Out: ...
+
+    def allgather(self, x: Any, *, out: Any = None, **wrong: NoReturn) -> Any:
         """Collect the values of all ranks on all.
 
         Parameters
@@ -231,6 +240,8 @@ class Collectives(Agreement):
         array([[1., 1.]])
 
         """
+        if wrong:
+            refuse("allgather", wrong)
         try:
             target, misuse = self._target_or_problem(out)
             plan = self._plan(x, "allgather") if misuse is None else None
@@ -240,7 +251,7 @@ class Collectives(Agreement):
                     stacked = self._stacked(x, target) if plan.stack is None else plan.stack.copy()
                     return self._delivered(stacked, target, out)
             return self._gathered(x, target, misuse, out, table if plan is not None else None)
-        except _ERRORS as error:
+        except FAULTS as error:
             self._blame(error, "allgather")
 
     def _stacked(self, array: Array, target: Array | None) -> Array:
@@ -278,8 +289,17 @@ class Collectives(Agreement):
                 values.append(self._shared_parts(slot, None, rank))
         return self._delivered(values, target, out)
 
-    @_collective
-    def scatter(self, values: Any = None, root: int = 0, *, out: Any = None) -> Any:
+    @overload
+    def scatter(self, values: Array | None = ..., root: int = ..., *, out: None = ...) -> Any: ...
+
+    @overload
+    def scatter(self, values: Sequence[T] | None, root: int = ..., *, out: None = ...) -> T: ...
+
+    @overload
+    def scatter(self, values: Sequence[object] | Array | None = ..., root: int = ..., *, out: Out) -> Out: ...
+
+    @collective
+    def scatter(self, values: Any = None, root: int = 0, *, out: Any = None, **wrong: NoReturn) -> Any:
         """Give each rank its item of a sequence.
 
         Parameters
@@ -317,6 +337,8 @@ class Collectives(Agreement):
         array([0, 1, 2, 3])
 
         """
+        if wrong:
+            refuse("scatter", wrong)
         number, problem = self._root_or_problem(root)
         target, misuse = self._target_or_problem(out)
         problem = problem or misuse
@@ -361,16 +383,23 @@ class Collectives(Agreement):
             self._envelopes.Scatter(None, slot, root)
             return self._arrived(slot, target, root, PART_TAG, SLOT - HEAD)
         if first[0] == ARRAY:
-            return _scalar_or_array(opened(first, None)[self.rank, ...].copy(), target)
+            return scalar_or_array(opened(first, None)[self.rank, ...].copy(), target)
         dtype, (_, *shape) = announced(first)
-        wrong = misfit(target, dtype, tuple(shape)) if target is not None else None
-        direct = target is not None and target.flags.c_contiguous and wrong is None
-        value = target if direct and target is not None else np.empty(shape, dtype)
+        value = fitting(target, dtype, tuple(shape))
         self._envelopes.Scatter(None, [value, MPI.BYTE], root)
-        return value if direct else _scalar_or_array(value, target)
+        return value if value is target else scalar_or_array(value, target)
 
-    @_collective
-    def alltoall(self, values: Any, *, out: Any = None) -> Any:
+    @overload
+    def alltoall(self, values: Array | Sequence[Array], *, out: None = ...) -> Any: ...
+
+    @overload
+    def alltoall(self, values: Sequence[T], *, out: None = ...) -> list[T]: ...
+
+    @overload
+    def alltoall(self, values: Sequence[object] | Array, *, out: Out) -> Out: ...
+
+    @collective
+    def alltoall(self, values: Any, *, out: Any = None, **wrong: NoReturn) -> Any:
         """Give each rank one item, and get one from each.
 
         Parameters
@@ -402,6 +431,8 @@ class Collectives(Agreement):
         ['to rank 0']
 
         """
+        if wrong:
+            refuse("alltoall", wrong)
         target, misuse = self._target_or_problem(out)
         packets, problem = self._encoded_items(
             values, lambda rank: values[rank, ...] if isinstance(values, np.ndarray) else values[rank]
@@ -431,310 +462,3 @@ class Collectives(Agreement):
         result = self._collected(table, own, target)
         MPI.Request.Waitall(under_way)
         return self._delivered(result, target, out)
-
-    # --- reductions --------------------------------------------------------------------------------------------------
-
-    def reduce(self, x: Any, op: str | Op | Function = "sum", root: int = 0, *, out: Any = None) -> Any:
-        """Combine the values of all ranks on one.
-
-        Parameters
-        ----------
-        x
-            The value of this rank. Arrays are combined element by element and must have the same dtype and shape on all
-            ranks.
-        op
-            ``"sum"``, ``"prod"``, ``"max"``, ``"min"``, ``"land"``, ``"lor"``, ``"lxor"``, ``"band"``, ``"bor"``,
-            ``"bxor"``; ``"maxloc"`` or ``"minloc"`` for pairs (value, location); or any associative function of two
-            values. Values are combined in the order of the ranks.
-        root
-            The rank that gets the result.
-        out
-            An array to receive the result into, on the root. It may be `x`.
-
-        Returns
-        -------
-        object
-            The result on the root, None on the others. For arrays it has their dtype.
-
-        Raises
-        ------
-        limosa.errors.RootError, limosa.errors.OpError
-            If the root or the reduction is not valid.
-        limosa.errors.MismatchError
-            On every rank, if the arrays differ in dtype or shape, or the reductions differ.
-        limosa.errors.PeerError
-            If another rank could not take part. That rank raises the reason, such as what a function of the user
-            raised.
-
-        Examples
-        --------
-        >>> import limosa
-        >>> limosa.world.reduce(2, "prod")
-        2
-
-        """
-        try:
-            number, problem = self._root_or_problem(root)
-            return self._reduced(x, op, number, out, "reduce", problem)
-        except _ERRORS as error:
-            self._blame(error, "reduce")
-
-    def allreduce(self, x: Any, op: str | Op | Function = "sum", *, out: Any = None) -> Any:
-        """Combine the values of all ranks on all.
-
-        Parameters
-        ----------
-        x, op
-            As for `reduce`.
-        out
-            An array to receive the result into. It may be `x`.
-
-        Returns
-        -------
-        object
-            The result. For arrays it has their dtype.
-
-        Raises
-        ------
-        limosa.errors.Error
-            As `reduce`.
-
-        Examples
-        --------
-        >>> import limosa, numpy as np
-        >>> limosa.world.allreduce(np.arange(3.0), np.maximum)
-        array([0., 1., 2.])
-        >>> limosa.world.allreduce((0.5, limosa.world.rank), "minloc")
-        (0.5, 0)
-
-        """
-        try:
-            return self._reduced(x, op, None, out, "allreduce")
-        except _ERRORS as error:
-            self._blame(error, "allreduce")
-
-    @_collective
-    def scan(self, x: Any, op: str | Op | Function = "sum", *, out: Any = None) -> Any:
-        """Combine the values of the ranks up to this one.
-
-        Parameters
-        ----------
-        x, op
-            As for `reduce`.
-        out
-            An array to receive the result into.
-
-        Returns
-        -------
-        object
-            The result for ranks 0 to `rank`, this one included.
-
-        Raises
-        ------
-        limosa.errors.Error
-            As `reduce`.
-
-        Examples
-        --------
-        >>> import limosa
-        >>> limosa.world.scan(5)
-        5
-
-        """
-        return self._scanned(x, op, out, "scan")
-
-    @_collective
-    def exscan(self, x: Any, op: str | Op | Function = "sum", *, out: Any = None) -> Any:
-        """Combine the values of the ranks before this one.
-
-        Parameters
-        ----------
-        x, op
-            As for `reduce`.
-        out
-            An array to receive the result into. It is left alone on rank 0.
-
-        Returns
-        -------
-        object
-            The result for ranks 0 to ``rank - 1``; None on rank 0.
-
-        Raises
-        ------
-        limosa.errors.Error
-            As `reduce`.
-
-        Examples
-        --------
-        >>> import limosa
-        >>> print(limosa.world.exscan(5))
-        None
-
-        """
-        return self._scanned(x, op, out, "exscan")
-
-    def _reduced(
-        self,
-        x: Any,
-        op: str | Op | Function,
-        root: int | None,
-        out: Any,
-        call: str,
-        problem: Exception | None = None,
-    ) -> Any:
-        wanted = root is None or root == self.rank
-        target, misuse = self._target_or_problem(out if wanted else None)
-        agreed, reduction = self._agree_on_reduction(x, op, root or 0, call, problem or misuse)
-        if agreed.all_in_slots:
-            return self._delivered(agreed.folded(reduction, self.size), target, out) if wanted else None
-        native, array = _native(agreed, x, reduction)
-        if native is not None:
-            send: Any = _reducible(array)
-            result, receive = self._room(array, target, may_be_same=root is None) if wanted else (None, None)
-            if root is None:
-                if target is array:
-                    send, receive = MPI.IN_PLACE, send
-                self._envelopes.Allreduce(send, receive, native)
-            else:
-                self._envelopes.Reduce(send, receive, native, root)
-            return self._delivered(result, target, out) if wanted else None
-        if root is None:
-            value, problem = self._combined(x, reduction, 0)
-            try:
-                if self.rank == 0:
-                    self._share(value, 0, call)
-                else:
-                    value = self._shared(0)
-            except errors.PeerError:
-                if problem is not None:
-                    raise problem from None
-                raise
-        else:
-            value, problem = self._combined(x, reduction, root)
-        if problem is not None:
-            raise problem
-        if not wanted:
-            return None
-        if isinstance(value, Failed):
-            raise self._peer_error(value)
-        return self._delivered(value, target, out)
-
-    def _combined(self, x: Any, reduction: Op, root: int) -> tuple[Any, Exception | None]:
-        """Combine large values along a binomial tree, in the order of the ranks.
-
-        Gives the result (on the root), or a `Failed` from where the function raised; and what it raised on this rank.
-        """
-        top = root if reduction.commutative else 0
-        place = (self.rank - top) % self.size
-        problem: Exception | None = None
-        distance = 1
-        while distance < self.size:
-            if place & distance:
-                self._push(x, (place - distance + top) % self.size)
-                break
-            if place + distance < self.size:
-                other = self._pull((place + distance + top) % self.size)
-                x, problem = self._applied(reduction, x, other, problem)
-            distance *= 2
-        if top != root:
-            if self.rank == top:
-                self._push(x, root)
-            elif self.rank == root:
-                x = self._pull(top)
-        return x, problem
-
-    def _applied(self, reduction: Op, a: Any, b: Any, problem: Exception | None) -> tuple[Any, Exception | None]:
-        """Combine two values, or pass on that something failed."""
-        for one in (a, b):
-            if isinstance(one, Failed):
-                return one, problem
-        try:
-            return reduction.function(a, b), problem
-        except Exception as error:
-            return Failed(described_error(error), self.rank), error
-
-    def _scanned(self, x: Any, op: str | Op | Function, out: Any, call: str) -> Any:
-        before = call == "exscan"
-        target, misuse = self._target_or_problem(out)
-        agreed, reduction = self._agree_on_reduction(x, op, 0, call, misuse)
-        nothing = before and self.rank == 0
-        if agreed.all_in_slots:
-            return None if nothing else self._delivered(agreed.folded(reduction, self.rank + (not before)), target, out)
-        native, array = _native(agreed, x, reduction)
-        if native is not None:
-            result, receive = self._room(array, None if nothing else target)
-            (self._envelopes.Exscan if before else self._envelopes.Scan)(_reducible(array), receive, native)
-            return None if nothing else self._delivered(result, target, out)
-        problem = None
-        lower = self._pull(self.rank - 1) if self.rank else None
-        own = x
-        if self.rank:
-            own, problem = self._applied(reduction, lower, x, None)
-        if self.rank + 1 < self.size:
-            self._push(own, self.rank + 1)
-        value = lower if before else own
-        if problem is not None:
-            raise problem
-        if isinstance(value, Failed):
-            raise self._peer_error(value)
-        return None if nothing else self._delivered(value, target, out)
-
-    def _agree_on_reduction(
-        self, x: Any, op: str | Op | Function, root: int, call: str, problem: Exception | None
-    ) -> tuple[Plan | Table, Op]:
-        """Exchange slots; raise on all ranks if the values cannot be reduced together."""
-        reduction = NAMES["sum"]
-        try:
-            reduction = op_of(op)
-        except errors.Error as error:
-            problem = problem or error
-        plan = self._plan(x, call, root, reduction) if problem is None else None
-        if plan is not None:
-            table = self._agree_by_plan(plan, x)
-            if table is None:
-                return plan, reduction
-        else:
-            first, _, misuse = self._encoded(x)
-            table = self._agree(first, call, problem or misuse, root, reduction.digest)
-        if not table.uniform and any(table.is_array(rank) for rank in range(self.size)):
-            shown = table.describe()
-            raise errors.MismatchError(
-                f"the ranks have different arrays: {shown}; hint: reductions combine element by element"
-            )
-        return table, reduction
-
-    def _room(self, array: Array, target: Array | None, *, may_be_same: bool = False) -> tuple[Array, list[Any]]:
-        """Give the array for the result of a native reduction, and what mpi4py takes for it."""
-        if target is None:
-            result = np.empty(array.shape, array.dtype)
-            return result, _reducible(result)
-        if target is array and may_be_same:
-            return target, _reducible(target)
-        fits = target is not None and target.flags.carray and misfit(target, array.dtype, array.shape) is None
-        apart = fits and target is not None and not np.may_share_memory(target, array)
-        result = target if apart and target is not None else np.empty(array.shape, array.dtype)
-        return result, _reducible(result)
-
-
-def _scalar_or_array(row: Array, target: Array | None) -> Any:
-    """Give the row of an array as indexing would, or copy it into the target."""
-    return into(row, target) if target is not None or row.ndim else row[()]
-
-
-_fromcode = functools.cache(MPI.Datatype.fromcode)
-
-
-def _reducible(array: Array) -> list[Any]:
-    """Give what mpi4py takes for an array in a reduction."""
-    return [array, array.size, _fromcode(array.dtype.char)]
-
-
-def _native(agreed: Plan | Table, x: Any, reduction: Op) -> tuple[MPI.Op | None, Array]:
-    """Give MPI's own reduction if it serves for these values, and the contiguous array to be reduced."""
-    if not agreed.arrays:
-        return None, _NOTHING
-    array = np.asarray(as_array(x), order="C")
-    return reduction.native(array.dtype), array
-
-
-_NOTHING = np.empty(0)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import builtins
 import operator
 from collections.abc import Callable
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 from zlib import crc32
 
 import numpy as np
@@ -17,6 +17,9 @@ from mpi4py import MPI
 from limosa import errors
 
 Function: TypeAlias = Callable[[Any, Any], Any]
+OpName: TypeAlias = Literal[
+    "sum", "prod", "max", "min", "land", "lor", "lxor", "band", "bor", "bxor", "maxloc", "minloc"
+]
 
 _INTEGERS = "bhilqpBHILQP"
 _FLOATS = "fdg"

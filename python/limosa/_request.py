@@ -1,7 +1,9 @@
 """Requests: transfers that continue while the program does something else.
 
-A request is a list of mpi4py's requests and, for a receive, a generator: whenever the listed ones are complete, the
-generator posts what comes next, or returns the value. State table:
+A request is a list of mpi4py's requests and, for a receive or a collective call, a generator: whenever the listed ones
+are complete, the generator posts what comes next, or returns the value. It gives None while nothing can be posted
+because another request has to go first. What calls functions of the program, such as a reduction of objects, is left to
+`wait`: the generator returns a `Later`. State table:
 
 ========== ==================================== ====================================================
 state      fields                               left by
@@ -10,7 +12,11 @@ under way  `_active` not empty                  `_advance`, once all of `_active
 done       `_done`, `_value` or `_error` set    never
 ========== ==================================== ====================================================
 
-`_lock` guards all fields: a request may be waited for by one thread while the helper (below) looks after it.
+`_lock` guards all fields: a request may be waited for by one thread while another one looks after it.
+
+Requests with a generator are carried on by a helper thread too, so that they need no rank's attention: a rank that
+computes, or waits for something else, still does its share. It looks at them from time to time, the longer nothing
+happens, the more rarely.
 """
 
 from __future__ import annotations
@@ -18,25 +24,35 @@ from __future__ import annotations
 import atexit
 import contextlib
 import threading
-from collections.abc import Generator, Iterable, Sequence
-from typing import Any, Generic, TypeVar
+import time
+from collections.abc import Callable, Generator, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 from mpi4py import MPI
 
 from limosa import errors
+from limosa._names import no_attribute
 
 T = TypeVar("T")
 
-Steps = Generator[list[MPI.Request], None, Any]
+Steps = Generator[list[MPI.Request] | None, None, Any]
+
+
+class Later:
+    """A value that is computed when the program asks for it, in its own thread."""
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self.make = make
 
 
 class Request(Generic[T]):
-    """A transfer under way, as `Comm.isend` and `Comm.irecv` give it.
+    """A transfer under way, as `Comm.isend`, `Comm.irecv` and the non-blocking collective calls give it.
 
     Wait for it in one of three ways: ``value = request.wait()``, ``while not request.test(): ...``, or in a coroutine
-    ``value = await request``. The value of a send is None, that of a receive what was received.
+    ``value = await request``. The value of a send is None, that of a receive what was received, that of a collective
+    call what the blocking call returns.
 
-    A send is completed also if the program never waits for it, at the latest when the program ends.
+    Sends and collective calls are completed also if the program never waits for them, at the latest when it ends.
 
     Examples
     --------
@@ -50,6 +66,8 @@ class Request(Generic[T]):
 
     __slots__ = ("__weakref__", "_active", "_call", "_done", "_error", "_lock", "_rank", "_steps", "_value")
 
+    _active: list[MPI.Request] | None
+
     def __init__(self, active: list[MPI.Request], steps: Steps | None, call: str, rank: int) -> None:
         self._active = active
         self._steps = steps
@@ -60,11 +78,18 @@ class Request(Generic[T]):
         self._value: Any = None
         self._error: BaseException | None = None
         _under_way.add(self)
+        if steps is not None and not _helper.awake:
+            _helper.wake()
         if len(_under_way) >= _limits.sweep:
             _sweep()
 
     def __repr__(self) -> str:
         return f"<limosa.Request of {self._call}: {'done' if self._done else 'under way'}>"
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise no_attribute("limosa.Request", name, (*dir(type(self)), "wait_all", "wait_any"))
 
     @property
     def done(self) -> bool:
@@ -77,7 +102,7 @@ class Request(Generic[T]):
         Returns
         -------
         object
-            What was received; None for a send.
+            What was received, or the result of a collective call; None for a send.
 
         Raises
         ------
@@ -88,6 +113,12 @@ class Request(Generic[T]):
         with self._lock:
             if not self._done:
                 self._advance(blocking=True)
+            if type(self._value) is Later:
+                later, self._value = self._value, None
+                try:
+                    self._value = later.make()
+                except Exception as error:
+                    self._failed(error)
         if self._error is not None:
             raise self._error
         value: T = self._value
@@ -114,7 +145,7 @@ class Request(Generic[T]):
         with self._lock:
             if self._done or self._steps is None or self._call != "irecv":
                 return False
-            (first,) = self._active if len(self._active) == 1 else (None,)
+            (first,) = self._active if self._active and len(self._active) == 1 else (None,)
             if first is None:
                 return False
             first.Cancel()
@@ -150,6 +181,13 @@ class Request(Generic[T]):
         try:
             while not self._done:
                 active = self._active
+                if active is None:
+                    self._continue()
+                    if self._active is None and not self._done:
+                        if not blocking:
+                            return
+                        time.sleep(_FIRST_LOOK)
+                    continue
                 if blocking:
                     if len(active) == 1:
                         active[0].Wait()
@@ -173,9 +211,12 @@ class Request(Generic[T]):
         except MPI.Exception as error:
             self._finish(None, errors.from_mpi(error, call=self._call, rank=self._rank))
         except Exception as error:
-            if isinstance(error, errors.Error) and not error.call:
-                error.call, error.rank = self._call, self._rank
-            self._finish(None, error)
+            self._failed(error)
+
+    def _failed(self, error: Exception) -> None:
+        if isinstance(error, errors.Error) and not error.call:
+            error.call, error.rank = self._call, self._rank
+        self._finish(None, error)
 
     def _finish(self, value: Any, error: BaseException | None = None) -> None:
         self._value, self._error, self._done = value, error, True
@@ -195,6 +236,60 @@ _under_way: set[Request[Any]] = set()
 """All requests that are not done: nothing else may hold the memory of a send whose request was dropped."""
 
 
+_FIRST_LOOK, _LAST_LOOK = 5e-4, 2e-2  # seconds from one look of the helper to the next
+
+
+class _Helper:
+    """The thread that looks after the requests with further steps."""
+
+    def __init__(self) -> None:
+        self.awake = False
+        self._ended = False
+        self._call = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def wake(self) -> None:
+        """Begin to look, or do so more often again."""
+        if self._ended:
+            return
+        if self._thread is None:
+            if MPI.Query_thread() != MPI.THREAD_MULTIPLE:
+                self.awake = True  # the program carries on its requests itself, when it waits for them
+                return
+            self._thread = threading.Thread(target=self._work, name="limosa-requests", daemon=True)
+            self._thread.start()
+        self.awake = True
+        self._call.set()
+
+    def end(self) -> None:
+        """Let the thread end: MPI is about to be finalised."""
+        self._ended = True
+        self._call.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _work(self) -> None:
+        while not self._ended:
+            self._call.wait()
+            delay = _FIRST_LOOK
+            while not self._ended:
+                if self._call.is_set():
+                    self._call.clear()
+                    delay = _FIRST_LOOK
+                time.sleep(delay)
+                open_ = [request for request in list(_under_way) if request._steps is not None]
+                if any([request.test() for request in open_]):
+                    delay = _FIRST_LOOK
+                    continue
+                delay = min(1.5 * delay, _LAST_LOOK)
+                self.awake = bool(open_) and delay < _LAST_LOOK  # if not, the next new request calls
+                if not open_ and not any(request._steps is not None for request in list(_under_way)):
+                    break
+
+
+_helper = _Helper()
+
+
 def _sweep() -> None:
     for request in list(_under_way):
         request.test()
@@ -203,13 +298,14 @@ def _sweep() -> None:
 
 @atexit.register
 def _complete_sends() -> None:
-    """Complete the sends that were not waited for; drop receives that are still open."""
+    """Complete the sends and collective calls that were not waited for; drop receives that are still open."""
+    _helper.end()
     if not _under_way or MPI.Is_finalized():
         return
     for request in list(_under_way):
-        if request._call == "isend":
-            with contextlib.suppress(errors.Error):
-                request.wait()
+        if request._call != "irecv":
+            with contextlib.suppress(Exception), request._lock:
+                request._advance(blocking=True)
 
 
 def wait_all(requests: Iterable[Request[Any]]) -> list[Any]:
@@ -292,10 +388,13 @@ def wait_any(requests: Sequence[Request[T]]) -> tuple[int, T]:
         with contextlib.ExitStack() as locks:
             for request in sorted(set(requests), key=id):
                 locks.enter_context(request._lock)
-            active = [one for request in requests for one in request._active]
+            if any(request._active is None for request in requests):
+                time.sleep(_FIRST_LOOK)
+                continue
+            active = [one for request in requests for one in request._active or ()]
             if active and not any(request._done for request in requests):
                 try:
                     MPI.Request.Waitany(active)
                 except MPI.Exception as error:
-                    request = next(request for request in requests if MPI.REQUEST_NULL in request._active)
+                    request = next(request for request in requests if MPI.REQUEST_NULL in (request._active or ()))
                     request._finish(None, errors.from_mpi(error, call=request._call, rank=request._rank))

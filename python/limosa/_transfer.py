@@ -14,7 +14,7 @@ import numpy as np
 from mpi4py import MPI
 
 from limosa import errors
-from limosa._memory import Array, as_target, spec_of
+from limosa._memory import Array, as_target, is_array_like, spec_of
 from limosa._packet import HEAD, NUMBERS, Arrival, Encoder, Inbox, has_parts, number_of, opened
 
 FIRST_BYTES = 32768
@@ -48,6 +48,8 @@ class Any_:  # noqa: N801 (users see only its one object)
         return "ANY"
 
 
+MISSING: Any = Any_()  # in place of an argument that must be given
+
 ANY: Final = Any_()
 """Any source or any tag, the default of `Comm.recv` and `Comm.probe`."""
 
@@ -63,6 +65,8 @@ class Transfer:
     """
 
     def __init__(self, mpi: MPI.Intracomm) -> None:
+        self.mpi = mpi
+        self._owns_mpi = False
         try:
             self._envelopes = mpi.Dup()
             self._parts = mpi.Dup()
@@ -146,11 +150,21 @@ class Transfer:
         self._parts.Send(first, to, _FIRST_TAG)
         self._send_parts(parts, to, PART_TAG)
 
+    def _start_push(self, x: Any, to: int) -> list[MPI.Request]:
+        """Start to send a value to another rank that pulls it."""
+        first, parts = self._encoder.encode(x)
+        return [self._parts.Isend(first, to, _FIRST_TAG), *self._start_parts(parts, to, PART_TAG)]
+
     def _pull(self, source: int) -> Any:
         """Receive what another rank pushes."""
+        return self._pull_from(source)[0]
+
+    def _pull_from(self, source: int = MPI.ANY_SOURCE, target: Array | None = None) -> tuple[Any, int]:
+        """Receive what some rank pushes, and give that rank."""
         inbox = Inbox(FIRST_BYTES)
-        self._parts.Recv(inbox.raw, source, _FIRST_TAG)
-        return self._arrived(inbox.whole, None, source, PART_TAG)
+        found = MPI.Status()
+        self._parts.Recv(inbox.raw, source, _FIRST_TAG, found)
+        return self._arrived(inbox.whole, target, found.source, PART_TAG), found.source
 
     # --- errors ------------------------------------------------------------------------------------------------------
 
@@ -163,11 +177,16 @@ class Transfer:
         for name, value in tried.items():
             if value is None or value is ANY:
                 continue
+            if value is MISSING:
+                raise TypeError(f"{call}() is missing the argument {name!r}")
             kind = "TAG" if "tag" in name else "RANK"
             try:
                 number = value.__index__()
             except (AttributeError, TypeError):
-                raise self._error(kind, f"{name} must be a whole number, not {value!r}", call) from None
+                hint = ""
+                if is_array_like(value):
+                    hint = "; hint: a value that is received is returned, out= names an array to receive into"
+                raise self._error(kind, f"{name} must be a whole number, not {value!r:.80}{hint}", call) from None
             if kind == "TAG" and number < 0:
                 raise self._error(kind, f"{name}={number} is negative; hint: tags are numbers from 0", call)
             if kind == "RANK" and not 0 <= number < self.size:
@@ -181,7 +200,10 @@ class Transfer:
             if not error.call:
                 error.call, error.rank = call, self.rank
             raise error
-        self._check(call, **tried)
+        try:
+            self._check(call, **tried)
+        except errors.Error as found:
+            raise found from None
         if isinstance(error, MPI.Exception):
             what = ", ".join(f"{name}={value!r}" for name, value in tried.items())
             raise errors.from_mpi(error, call=call, rank=self.rank, tried=what) from None

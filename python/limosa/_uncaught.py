@@ -3,7 +3,9 @@
 With Python alone, the rank prints the traceback and ends, and the other ranks wait for a message that never comes. With
 `install` the traceback is written once, in one piece, each line marked with the rank, and the job is aborted. If
 several ranks fail at the same time, as they do with every error that does not depend on the rank, one of them prints
-its traceback. Used by ``limosa run script.py``, `limosa.world` and the dialects; a second call of `install` changes
+its traceback. Frames of Limosa's package and of mpi4py are left out, so that the last one is the user's; Python's
+development mode (``python -X dev``) shows all. What the library would say of the abort is not shown: the traceback has
+said it. Used by ``limosa run script.py``, `limosa.world` and the dialects; a second call of `install` changes
 nothing.
 
 Not affected: exceptions in other threads (`threading.excepthook`; the job continues, as a program of one process
@@ -12,6 +14,7 @@ their own afterwards. ``KeyboardInterrupt`` reaches every rank; Limosa's launche
 that the job need not be aborted.
 """
 
+import contextlib
 import os
 import sys
 import time
@@ -20,8 +23,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import socket
+    import traceback
 
-__all__ = ["hide_frames_of", "install", "place_in_job"]
+__all__ = ["hide_frames_of", "hide_library", "install", "place_in_job"]
 
 _RANK_AND_SIZE = [
     ("LIMOSA_RANK", "LIMOSA_SIZE"),
@@ -73,13 +77,18 @@ def _show_and_abort(kind: type[BaseException], error: BaseException, trace: Trac
     import traceback
 
     rank, size = place_in_job()
+    if size > 1 and _is_about_a_dead_rank(error):
+        time.sleep(_TIME_TO_ABORT)  # that rank has said why it ended, and the launcher ends this one
     if size > 1 and not issubclass(kind, KeyboardInterrupt) and not _is_first():
         _flush()
         time.sleep(_TIME_TO_ABORT)
         os._exit(1)
     while trace and trace.tb_frame.f_code.co_filename in _hidden:
         trace = trace.tb_next
-    text = "".join(traceback.format_exception(kind, error, trace))
+    shown = traceback.TracebackException(kind, error, trace)
+    if not sys.flags.dev_mode:
+        hide_library(shown)
+    text = "".join(shown.format())
     if size > 1:
         text = "".join(f"[rank {rank}] {line}" for line in text.splitlines(keepends=True))
     _flush()
@@ -91,11 +100,41 @@ def _show_and_abort(kind: type[BaseException], error: BaseException, trace: Trac
     if size == 1 or (by_limosa and issubclass(kind, KeyboardInterrupt)):
         return
     if mpi and mpi.Is_initialized() and not mpi.Is_finalized():
-        if not by_limosa:  # MPICH's launcher may end before it has passed on what was written just before an abort
-            time.sleep(_TIME_TO_READ)
+        if by_limosa:
+            os._exit(1)  # the launcher says so, and ends the other ranks
+        time.sleep(_TIME_TO_READ)  # MPICH's may end before it has passed on what was written just before an abort
+        _silence()
         mpi.COMM_WORLD.Abort(1)
     else:  # others that come to the same end now should not repeat it; Limosa's launcher ends those that come later
         time.sleep(_TIME_TO_READ if by_limosa else _TIME_TO_ABORT)
+
+
+def hide_library(shown: "traceback.TracebackException") -> None:
+    """Leave the frames of the library out of a traceback and of those it is chained to, unless it has no others."""
+    package = os.path.dirname(os.path.abspath(__file__)) + os.sep  # noqa: PTH100, PTH120 - as above
+    one: traceback.TracebackException | None = shown
+    while one is not None:
+        frames = [frame for frame in one.stack if not frame.filename.startswith((package, "src/mpi4py/"))]
+        if frames:
+            one.stack[:] = frames
+        one = one.__cause__ or one.__context__
+
+
+def _is_about_a_dead_rank(error: BaseException) -> bool:
+    """Tell whether an exception says that another rank has ended."""
+    mpi = sys.modules.get("mpi4py.MPI")
+    if getattr(error, "error_class", "") == "MPI_ERR_PROC_ABORTED":
+        return True
+    known = getattr(mpi, "ERR_PROC_ABORTED", None)
+    return bool(mpi and known is not None and isinstance(error, mpi.Exception) and error.Get_error_class() == known)
+
+
+def _silence() -> None:
+    """Drop what is written to standard error from now on."""
+    with contextlib.suppress(OSError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, 2)
+        os.close(nowhere)
 
 
 def _is_first() -> bool:

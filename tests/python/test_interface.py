@@ -23,6 +23,12 @@ PROGRAMS = Path(__file__).parent / "programs"
         ("errors", 3),
         ("requests", 2),
         ("requests", 3),
+        ("nonblocking", 1),
+        ("nonblocking", 2),
+        ("nonblocking", 3),
+        ("helpers", 1),
+        ("helpers", 2),
+        ("helpers", 4),
     ],
 )
 def test_cases(engine, program, n):
@@ -65,6 +71,80 @@ def test_errors_of_the_interface_end_the_job_in_the_same_way(engine):
     assert outcome.code != 0
     words = "[rank 1] limosa.errors.RankError: send on rank 1: to=5 is not in the communicator, whose ranks are 0 to 1"
     assert words in outcome.err.splitlines()
+
+
+def traceback_of(engine, text: str, **options) -> list[str]:
+    """The lines of the one traceback that a job shows, without the rank."""
+    outcome = engine.code(text, limit=20, succeeds=False, **options)
+    assert outcome.code != 0
+    assert outcome.text.count("Traceback") == 1, outcome.text
+    assert "MPI_Abort" not in outcome.text
+    return [line.split("] ", 1)[1] for line in outcome.err.splitlines() if line.startswith("[rank ")]
+
+
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        ("world.send(1, to=99)", "limosa.errors.RankError: send on rank 1: to=99 is not"),
+        ("world.send(lambda: 0, to=0)", "pickle"),
+        ("world.irecv(source=-1)", "limosa.errors.RankError: irecv on rank 1: source=-1"),
+        ("world.recv(out=5)", "limosa.errors.BufferError: recv on rank 1: out is a int"),
+        ("mpi.Send(bytes(1), 99)", "mpi4py.MPI.Exception: "),
+    ],
+)
+def test_a_traceback_has_only_the_frames_of_the_user(engine, call, error):
+    program = """
+        import limosa
+        from mpi4py import MPI
+
+        world, mpi = limosa.world, MPI.COMM_WORLD
+        def work():
+            CALL
+        if world.rank == 1:
+            work()
+        world.recv(tag=5)
+    """
+    lines = traceback_of(engine, program.replace("CALL", call))
+    frames = [line for line in lines if line.startswith("  File")]
+    assert len(frames) == 2, lines
+    assert frames[0].endswith("in <module>") and frames[1].endswith("in work") and "program" in frames[1]
+    assert lines[lines.index(frames[1]) + 1].strip() == call
+    assert any(error in line for line in lines), lines
+
+
+def test_a_function_of_the_user_that_is_called_by_the_library_is_in_the_traceback(engine):
+    program = """
+        import limosa
+        def broken(a, b):
+            return a / 0
+        limosa.world.allreduce(1, broken)
+    """
+    lines = traceback_of(engine, program)
+    assert [line.split(" in ")[1] for line in lines if line.startswith("  File")] == ["<module>", "broken"], lines
+
+
+def test_the_development_mode_shows_the_frames_of_the_library(engine):
+    program = "import limosa\nlimosa.world.send(1, to=99)"
+    lines = traceback_of(engine, program, env={"PYTHONDEVMODE": "1"})
+    assert any("site-packages/limosa/_" in line for line in lines), lines
+
+
+def test_the_error_of_a_receive_by_mpi4py_has_the_sentence(engine):
+    program = """
+        from mpi4py import MPI
+        comm = MPI.COMM_SELF
+        request = comm.Isend(bytes(8), 0)
+        try:
+            comm.Recv(bytearray(4), 0)
+        except MPI.Exception as error:
+            print(error)
+        request.Wait()
+    """
+    said = engine.code(program, n=1).out
+    if engine.name == "limosa":
+        assert said.strip().endswith(": a message of 8 bytes arrived for a receive buffer of 4 bytes")
+    else:
+        assert "truncated" in said
 
 
 MODULES = (

@@ -20,6 +20,7 @@ LANE = (
 LONG: dict[tuple[str, str], str] = {
     ("crates/limosa-device/src/shm.rs", "send"): LANE,
     ("crates/limosa-device/src/shm.rs", "poll"): LANE,
+    ("python/limosa/_messages.py", "recv"): LANE,
     ("crates/limosa-coll/src/shared/rounds.rs", "reduce"): "one algorithm whose steps share most of their state",
 }
 

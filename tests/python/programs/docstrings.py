@@ -11,7 +11,10 @@ MODULES = [
     "limosa._collectives",
     "limosa._comm",
     "limosa._files",
+    "limosa._messages",
+    "limosa._nonblocking",
     "limosa._ops",
+    "limosa._reductions",
     "limosa._request",
     "limosa.errors",
 ]
