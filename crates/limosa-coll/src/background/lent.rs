@@ -4,7 +4,9 @@
 //! What does not lie in one block is copied into one, and so is what others are going to overwrite. A rank that lends
 //! is done when all have finished the operation. If that takes long it asks them to
 //! ([`BackgroundOp::start`](super::BackgroundOp::start) sets an alarm), because they may have nothing else to do in the
-//! library.
+//! library. While a thread of its own has just begun to wait, it spares them.
+
+use std::ops::Range;
 
 use limosa_base::clock;
 use limosa_base::slots::BODY_BYTES;
@@ -18,11 +20,12 @@ use crate::buffer::Blocks;
 use crate::kind::Kind;
 use crate::memory::Scratch;
 use crate::notes::{LINE, Note, Notes, write_table};
+use crate::reducer::Reducer;
 use crate::schedule::Temporary;
 use limosa_mpi::error::Result;
 
 /// Bytes of what is borrowed at once if it does not go to one block.
-pub(super) const CHUNK_BYTES: usize = 64 << 10;
+const CHUNK_BYTES: usize = 64 << 10;
 
 /// How long to wait for another member to join the job, to see whether its memory can be read.
 const PATIENCE_NS: u64 = 1_000_000_000;
@@ -169,6 +172,48 @@ pub(super) fn read_lent(access: &impl Access, rank: usize, address: u64, into: &
         unsafe {
             access.read(rank, address.wrapping_add(offset as u64), scratch.start(), len)?;
             into.write(offset, std::slice::from_raw_parts(scratch.start(), len));
+        }
+    }
+    Ok(())
+}
+
+/// Combines parts of operands that ranks have lent at these addresses, by pieces that stay in the cache. `check` says
+/// whether a rank's operand was still lent after it was read.
+///
+/// # Errors
+/// That the memory cannot be accessed, those of `check` and of the operation, and `MPI_ERR_NO_MEM`.
+///
+/// # Safety
+/// The part must lie within the operands; `into` must have room for it and be used by nobody else.
+pub(super) unsafe fn combine_lent(
+    access: &impl Access,
+    reducer: &Reducer<'_>,
+    addresses: &[u64],
+    part: &Range<usize>,
+    into: *mut u8,
+    check: impl Fn(usize) -> Result<()>,
+) -> Result<()> {
+    let piece = (CHUNK_BYTES / reducer.element()).max(1) * reducer.element();
+    let scratch = Scratch::take(piece)?;
+    for offset in (0..part.len()).step_by(piece) {
+        let len = piece.min(part.len() - offset);
+        for (rank, address) in addresses.iter().enumerate().rev() {
+            let address = address.wrapping_add((part.start + offset) as u64);
+            let mut from = address as *const u8;
+            if rank != access.me() {
+                // SAFETY: scratch memory of at least this many bytes.
+                unsafe { access.read(rank, address, scratch.start(), len)? };
+                check(rank)?;
+                from = scratch.start();
+            }
+            // SAFETY: the piece lies within the bytes that the rank has lent; the rest is the caller's promise.
+            unsafe {
+                if rank + 1 == addresses.len() {
+                    std::ptr::copy_nonoverlapping(from, into.add(offset), len);
+                } else {
+                    reducer.combine(from, into.add(offset), len)?;
+                }
+            }
         }
     }
     Ok(())

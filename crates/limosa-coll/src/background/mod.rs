@@ -106,10 +106,45 @@ pub struct Mailboxes {
     sleepers: Mutex<usize>,
     /// Operations that lend and are not done.
     lent: AtomicUsize,
+    /// Long reductions that are not done here.
+    reductions: AtomicUsize,
+    waits: Waits,
     /// A thread of the program is to finish what the helper must not.
     is_left: AtomicBool,
     /// Held by the thread that works at a piece of a long reduction.
     copying: Mutex<()>,
+}
+
+/// The waits of the program's threads for single operations.
+#[derive(Default)]
+struct Waits {
+    now: AtomicUsize,
+    begun: AtomicUsize,
+    /// How many had begun when somebody looked last.
+    seen: AtomicUsize,
+    /// How often somebody has asked nothing of others because of them, since anything was lent.
+    spared: AtomicUsize,
+}
+
+impl Waits {
+    fn begin(&self) {
+        self.now.fetch_add(1, Ordering::Relaxed);
+        self.begun.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn end(&self) {
+        self.now.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Whether a thread waits now, a wait has begun since this was asked last, and it has been asked only a few times
+    /// since anything was lent.
+    fn are_fresh(&self) -> bool {
+        const MOST: usize = 3;
+        let begun = self.begun.load(Ordering::Relaxed);
+        self.now.load(Ordering::Relaxed) > 0
+            && self.seen.swap(begun, Ordering::Relaxed) != begun
+            && self.spared.fetch_add(1, Ordering::Relaxed) < MOST
+    }
 }
 
 /// Which operations are under way.
@@ -197,6 +232,8 @@ impl Mailboxes {
             finished_by_all: AtomicU64::new(0),
             sleepers: Mutex::new(0),
             lent: AtomicUsize::new(0),
+            reductions: AtomicUsize::new(0),
+            waits: Waits::default(),
             is_left: AtomicBool::new(false),
             copying: Mutex::new(()),
         });
@@ -265,7 +302,8 @@ impl Mailboxes {
     /// Enters an operation and posts what it leaves, if there is room.
     fn enter(&self, operation: &Arc<BackgroundOp>, number: Option<u64>) {
         if operation.lends() {
-            self.lent.fetch_add(1, Ordering::Relaxed);
+            let counter = if operation.is_long_reduction() { &self.reductions } else { &self.lent };
+            counter.fetch_add(1, Ordering::Relaxed);
             BUSY.fetch_add(1, Ordering::Relaxed);
         }
         let mut pending = self.pending.lock();
@@ -308,10 +346,24 @@ impl Mailboxes {
         }
     }
 
-    /// An operation that lent is done.
-    fn count_returned(&self) {
+    /// Asks others to finish what this rank lends, since that has taken a while; true if it is to be called again. While
+    /// a thread of this process waits, the others are probably at it: they are asked only if that wait is long. To ask
+    /// wakes their helpers, which are in the way of threads that work already.
+    fn ask_for_lent(&self) -> bool {
+        let is_early = self.lent.load(Ordering::Relaxed) > 0 && self.waits.are_fresh();
+        let mut pending = self.pending.lock();
+        let for_lent = !is_early || pending.room_wanted;
+        self.ask_for_room_if_needed(&mut pending, for_lent);
+        is_early
+    }
+
+    /// Others do not access this rank's memory for an operation any more.
+    fn count_returned(&self, operation: &BackgroundOp) {
         BUSY.fetch_sub(1, Ordering::Relaxed);
-        if self.lent.fetch_sub(1, Ordering::Relaxed) == 1 {
+        if operation.is_long_reduction() {
+            self.reductions.fetch_sub(1, Ordering::Relaxed);
+        } else if self.lent.fetch_sub(1, Ordering::Relaxed) == 1 {
+            self.waits.spared.store(0, Ordering::Relaxed);
             self.ask_for_room_if_needed(&mut self.pending.lock(), true);
         }
     }
@@ -416,9 +468,13 @@ impl Mailboxes {
                 pending.asks = wanted.is_some();
             }
             drop(pending);
+            let has_posted = !posted.is_empty();
             for (operation, number) in posted {
                 operation.arrive(number);
                 self.engine.notify();
+            }
+            if has_posted {
+                self.combine_pieces();
             }
             self.tell();
             let Some(wanted) = wanted else { return room_wanted };
@@ -433,7 +489,7 @@ impl Mailboxes {
 impl Mailboxes {
     /// Combines what is left to be combined of long reductions.
     fn combine_pieces(&self) {
-        if self.lent.load(Ordering::Relaxed) > 0 {
+        if self.reductions.load(Ordering::Relaxed) > 0 {
             let open: SmallVec<[Arc<BackgroundOp>; 8]> = self.pending.lock().open.iter().flatten().cloned().collect();
             open.iter().for_each(|operation| operation.combine_pieces());
         }
@@ -501,7 +557,8 @@ fn serve_all() -> bool {
     let mailbox_sets: SmallVec<[Arc<Mailboxes>; 8]> = MAILBOX_SETS.lock().iter().filter_map(Weak::upgrade).collect();
     let mut again = false;
     for mailboxes in mailbox_sets {
-        mailboxes.ask_for_room_if_needed(&mut mailboxes.pending.lock(), true);
+        mailboxes.combine_pieces();
+        again |= mailboxes.ask_for_lent();
         let is_wanted = mailboxes.slots.is_room_wanted() || mailboxes.pending.lock().asks;
         if is_wanted && mailboxes.serve() {
             mailboxes.ask_others_for_room();

@@ -27,11 +27,10 @@ use parking_lot::Mutex;
 use smallvec::SmallVec;
 
 use super::exchange::{Contribution, Exchange, Intake, Limits, Operands, Parts};
-use super::lent::{CHUNK_BYTES, read_lent};
+use super::lent::{combine_lent, read_lent};
 use super::reduction::Reduction;
 use super::storage::Content;
 use super::{Mailboxes, Pending};
-use crate::access::Access;
 use crate::buffer::{Blocks, Buffer};
 use crate::memory::{Scratch, read, write};
 use crate::notes::{BY_MESSAGE, Found, Location, Note, Notes, failed_for_all, given_up, nonsense, write_table};
@@ -128,6 +127,11 @@ impl BackgroundOp {
         matches!(self.exchange.contribution, Contribution::Lent(_) | Contribution::Operand)
     }
 
+    /// Whether it is combined by pieces.
+    pub(super) fn is_long_reduction(&self) -> bool {
+        matches!(self.exchange.contribution, Contribution::Operand)
+    }
+
     /// The long reduction that this is, if it is one.
     #[inline]
     fn reduction(&self) -> Option<&Reduction> {
@@ -191,12 +195,14 @@ impl BackgroundOp {
         self.is_for_program() && self.is_ready_at(self.word.load())
     }
 
-    /// Combines what is left to be combined of a long reduction.
+    /// Combines what is left to be combined of a long reduction, if this thread should.
     #[inline]
     pub(super) fn combine_pieces(&self) {
         let Some(reduction) = self.reduction() else { return };
         let now = self.word.load();
-        if self.has_work_at(now) {
+        // The engine's own threads would only be in the way of one that waits.
+        let is_in_the_way = in_service() && self.mailboxes.waits.now.load(Ordering::Relaxed) > 0;
+        if !is_in_the_way && self.has_work_at(now) {
             reduction.combine(&self.mailboxes, now.number, self.exchange.kind, &self.trouble);
         }
     }
@@ -405,7 +411,7 @@ impl BackgroundOp {
         if !is_returned || !self.word.advance(now.number, LENT, DONE) {
             return self.is_done();
         }
-        self.mailboxes.count_returned();
+        self.mailboxes.count_returned(self);
         true
     }
 
@@ -424,7 +430,7 @@ impl BackgroundOp {
         }
         let asks = self.mailboxes.count_finished(number);
         if self.reduction().is_some() {
-            self.mailboxes.count_returned();
+            self.mailboxes.count_returned(self);
         }
         self.word.set(number, self.end());
         Some(Finished { asks })
@@ -541,12 +547,19 @@ impl BackgroundOp {
     /// # Safety
     /// `into` must have room for the part and be used by nobody else.
     unsafe fn combine(&self, operands: &Operands, part: &Range<usize>, into: *mut u8) -> Result<()> {
-        if self.lends() {
-            // SAFETY: the caller's promise.
-            return unsafe { self.combine_lent(operands, part, into) };
-        }
         let all = operands.like.bytes();
         let reducer = Reducer::new(&operands.op, &operands.like, true);
+        if self.lends() {
+            let addresses = (0..operands.ranks).map(|rank| match self.found(rank, false, all)? {
+                Some(Location::There { address }) => Ok(address),
+                _ => Err(nonsense(rank)),
+            });
+            let addresses = addresses.collect::<Result<SmallVec<[u64; 16]>>>()?;
+            // SAFETY: the ranks have lent so many bytes; the rest is the caller's promise.
+            return unsafe {
+                combine_lent(&*self.mailboxes, &reducer, &addresses, part, into, |rank| self.check_lent(rank))
+            };
+        }
         for rank in (0..operands.ranks).rev() {
             let from = match self.found(rank, false, all)? {
                 Some(Location::Here(start)) => start.wrapping_add(part.start),
@@ -559,45 +572,6 @@ impl BackgroundOp {
                     std::ptr::copy_nonoverlapping(from, into, part.len());
                 } else {
                     reducer.combine(from, into, part.len())?;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// As [`BackgroundOp::combine`], of operands that are lent: by pieces that stay in the cache.
-    ///
-    /// # Errors
-    /// As for [`BackgroundOp::combine`], and that another rank's memory cannot be read.
-    ///
-    /// # Safety
-    /// As for [`BackgroundOp::combine`].
-    unsafe fn combine_lent(&self, operands: &Operands, part: &Range<usize>, into: *mut u8) -> Result<()> {
-        let all = operands.like.bytes();
-        let reducer = Reducer::new(&operands.op, &operands.like, true);
-        let places =
-            (0..operands.ranks).map(|rank| self.found(rank, false, all)).collect::<Result<SmallVec<[_; 16]>>>()?;
-        let piece = (CHUNK_BYTES / reducer.element()).max(1) * reducer.element();
-        let scratch = Scratch::take(piece)?;
-        for offset in (0..part.len()).step_by(piece) {
-            let len = piece.min(part.len() - offset);
-            for (rank, place) in places.iter().enumerate().rev() {
-                let Some(Location::There { address }) = *place else { return Err(nonsense(rank)) };
-                let address = address.wrapping_add((part.start + offset) as u64);
-                let mut from = address as *const u8;
-                if rank != self.mailboxes.slots.me() {
-                    // SAFETY: scratch memory of at least this many bytes.
-                    unsafe { self.mailboxes.read(rank, address, scratch.start(), len)? };
-                    self.check_lent(rank)?;
-                    from = scratch.start();
-                }
-                // SAFETY: the piece lies within the bytes that the rank has lent; the rest is the caller's promise.
-                unsafe {
-                    if rank + 1 == operands.ranks {
-                        std::ptr::copy_nonoverlapping(from, into.add(offset), len);
-                    } else {
-                        reducer.combine(from, into.add(offset), len)?;
-                    }
                 }
             }
         }
@@ -641,7 +615,7 @@ impl BackgroundOp {
             let _ = self.mailboxes.count_finished(now.number);
         }
         if self.lends() {
-            self.mailboxes.count_returned();
+            self.mailboxes.count_returned(self);
         }
         self.word.set(now.number, DONE);
         self.mailboxes.tell();
@@ -768,7 +742,14 @@ impl Operation for BackgroundOp {
     }
 
     fn wait(&self, waiting: &Waiting<'_>) -> bool {
+        let has_to_wait = !self.advance();
+        if has_to_wait {
+            self.mailboxes.waits.begin();
+        }
         self.wait_here(waiting);
+        if has_to_wait {
+            self.mailboxes.waits.end();
+        }
         true
     }
 

@@ -12,6 +12,9 @@
 //! ranks do. A piece that fails is counted too, and every rank then gets an error. Ranks that do not agree about the
 //! operands all find it so in the notes, and none takes a piece.
 //!
+//! Nobody asks others to combine. A rank that waits combines all if need be. If all compute, the rank that has called
+//! last has an alarm, whose thread does it; that thread leaves it to a thread of its process that waits.
+//!
 //! A rank that gives up after a death takes back its note and waits for those that work at a piece.
 //!
 //! The operation is predefined. A thread that works at a piece holds a lock for which all threads of its process that

@@ -101,11 +101,15 @@ impl Mailboxes {
     }
 
     /// This rank's slot for operation `number`, or a large one, in which so many bytes fit.
+    #[inline(always)]
     fn own_area(&self, pending: &mut Pending, number: u64, bytes: usize) -> Area {
         let me = self.slots.me();
-        if bytes <= self.slots.slot_bytes() {
-            return self.slot(me, number);
-        }
+        if bytes <= self.slots.slot_bytes() { self.slot(me, number) } else { self.own_large_area(pending, number) }
+    }
+
+    #[inline(never)]
+    fn own_large_area(&self, pending: &mut Pending, number: u64) -> Area {
+        let me = self.slots.me();
         let slot = pending.next_large(number);
         self.large().expect("what does not fit a slot was found to fit a large one").slot(me, slot + 1)
     }

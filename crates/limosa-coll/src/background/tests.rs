@@ -131,6 +131,46 @@ fn one_step_algorithms_move_what_they_say() {
     assert_eq!(all, [[1, 2, 3, 10, 11, 12]; 2]);
 }
 
+#[test]
+fn a_rank_that_waits_asks_others_for_what_it_lends_only_after_a_while() {
+    let mailbox_sets = mailbox_sets();
+    let limits = Limits { most: 0, lends: true };
+    let mut memory = [[1, 2, 3], [0; 3]];
+    let bcast = |(mailboxes, memory): (&Arc<Mailboxes>, &mut [i32; 3])| {
+        let member = Member { rank: mailboxes.slots.me(), size: mailboxes.size(), tag: 0 };
+        let exchange = one_step::bcast(Recorder::new(Kind::Bcast, member, limits), &ints(memory), 0);
+        let mailbox_use = MailboxUse { mailboxes: mailboxes.clone(), number: None, limits };
+        BackgroundOp::new(mailbox_use, exchange.expect("there is memory"))
+    };
+    let bcasts: Vec<_> = mailbox_sets.iter().zip(&mut memory).map(bcast).collect();
+    let (root, is_asked) = (&mailbox_sets[0], || mailbox_sets[1].slots.is_room_wanted());
+    let end = || {
+        bcasts[1].start();
+        assert!(bcasts[1].advance() && bcasts[0].advance());
+        assert!(!is_asked(), "nothing is lent any more");
+    };
+    bcasts[0].start();
+    root.waits.begin();
+    assert!(root.ask_for_lent() && !is_asked(), "the wait has only begun");
+    assert!(!root.ask_for_lent() && is_asked(), "it still waits");
+    end();
+    bcasts[0].start();
+    for _ in 0..3 {
+        root.waits.end();
+        root.waits.begin();
+        assert!(root.ask_for_lent() && !is_asked(), "this wait has only begun");
+    }
+    root.waits.end();
+    root.waits.begin();
+    assert!(!root.ask_for_lent() && is_asked(), "it has lent for long, whatever it waits for");
+    end();
+    root.waits.end();
+    bcasts[0].start();
+    assert!(!root.ask_for_lent() && is_asked(), "nobody waits here: nobody would see that others fall behind");
+    end();
+    assert_eq!(memory[1], [1, 2, 3]);
+}
+
 /// Bytes that a place names lie in the slot or the note of the rank.
 fn is_inside(mailboxes: &Mailboxes, rank: usize, number: u64, start: *const u8, len: usize) -> bool {
     let (slots, start) = (&mailboxes.slots, start as usize);
@@ -268,7 +308,7 @@ fn one_rank_that_looks_combines_a_long_reduction_for_all() {
                 assert!(parts.iter().all(|part| part.operation.advance()));
                 for (mailboxes, part) in mailbox_sets.iter().zip(&parts) {
                     assert!(mailboxes.pending.lock().open.is_empty());
-                    assert_eq!(mailboxes.lent.load(std::sync::atomic::Ordering::Relaxed), 0);
+                    assert_eq!(mailboxes.reductions.load(std::sync::atomic::Ordering::Relaxed), 0);
                     assert!(operation::Operation::finish(&*part.operation).expect("it has ended").error.is_none());
                 }
                 if reduction.2 {
