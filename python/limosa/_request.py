@@ -14,9 +14,9 @@ done       `_done`, `_value` or `_error` set    never
 
 `_lock` guards all fields: a request may be waited for by one thread while another one looks after it.
 
-Requests with a generator are carried on by a helper thread too, so that they need no rank's attention: a rank that
-computes, or waits for something else, still does its share. It looks at them from time to time, the longer nothing
-happens, the more rarely.
+Requests with a generator are carried on by a thread too, so that they need no rank's attention: a rank that computes,
+or waits for something else, still does its share. It looks at them from time to time: the longer nothing has happened,
+the more rarely, every 3 s at last.
 """
 
 from __future__ import annotations
@@ -236,55 +236,72 @@ _under_way: set[Request[Any]] = set()
 """All requests that are not done: nothing else may hold the memory of a send whose request was dropped."""
 
 
-_FIRST_LOOK, _LAST_LOOK = 5e-4, 2e-2  # seconds from one look of the helper to the next
+_FIRST_LOOK, _SOON = 5e-4, 2e-2  # seconds to the next look at requests that are new, or have just gone on
+_LATEST = 3.0  # seconds between looks at requests for which nothing happens
 
 
 class _Helper:
-    """The thread that looks after the requests with further steps."""
+    """What looks after the requests with further steps.
+
+    One thread keeps the time and calls nothing of MPI; it starts another one to look, which ends. A thread that has
+    called MPI and is neither asleep in there nor ended is one that may still act: Limosa's launcher would not recognise
+    a deadlock of the program while there is one.
+    """
 
     def __init__(self) -> None:
         self.awake = False
         self._ended = False
         self._call = threading.Event()
         self._thread: threading.Thread | None = None
+        self._progress = False
 
     def wake(self) -> None:
-        """Begin to look, or do so more often again."""
+        """Look soon."""
         if self._ended:
             return
         if self._thread is None:
             if MPI.Query_thread() != MPI.THREAD_MULTIPLE:
                 self.awake = True  # the program carries on its requests itself, when it waits for them
                 return
-            self._thread = threading.Thread(target=self._work, name="limosa-requests", daemon=True)
+            self._thread = threading.Thread(target=self._keep_time, name="limosa-requests", daemon=True)
             self._thread.start()
         self.awake = True
         self._call.set()
 
     def end(self) -> None:
-        """Let the thread end: MPI is about to be finalised."""
+        """Let the threads end: MPI is about to be finalised."""
         self._ended = True
         self._call.set()
         if self._thread is not None:
             self._thread.join()
 
-    def _work(self) -> None:
+    def _keep_time(self) -> None:
+        delay = _FIRST_LOOK
         while not self._ended:
-            self._call.wait()
-            delay = _FIRST_LOOK
-            while not self._ended:
-                if self._call.is_set():
-                    self._call.clear()
-                    delay = _FIRST_LOOK
-                time.sleep(delay)
-                open_ = [request for request in list(_under_way) if request._steps is not None]
-                if any([request.test() for request in open_]):
-                    delay = _FIRST_LOOK
-                    continue
-                delay = min(1.5 * delay, _LAST_LOOK)
-                self.awake = bool(open_) and delay < _LAST_LOOK  # if not, the next new request calls
-                if not open_ and not any(request._steps is not None for request in list(_under_way)):
-                    break
+            if self._call.wait(delay if _open() else None):
+                self._call.clear()
+                delay = _FIRST_LOOK
+            looking = threading.Thread(target=self._look, args=(delay,), name="limosa-look", daemon=True)
+            looking.start()
+            looking.join()
+            delay = _SOON if self._progress else min(1.3 * max(delay, _SOON), _LATEST)
+
+    def _look(self, delay: float) -> None:
+        """Look once, or again and again if something is to be expected soon."""
+        self._progress = False
+        while True:
+            progress = any([request.test() for request in _open()])
+            self._progress = self._progress or progress
+            delay = _FIRST_LOOK if progress else 1.5 * delay
+            self.awake = delay < _SOON and bool(_open())  # if not, the next new request calls
+            if not self.awake or self._ended:
+                return
+            time.sleep(delay)
+
+
+def _open() -> list[Request[Any]]:
+    """Give the requests with further steps."""
+    return [request for request in list(_under_way) if request._steps is not None]
 
 
 _helper = _Helper()

@@ -101,6 +101,7 @@ def _show_and_abort(kind: type[BaseException], error: BaseException, trace: Trac
         return
     if mpi and mpi.Is_initialized() and not mpi.Is_finalized():
         if by_limosa:
+            _flush_c()
             os._exit(1)  # the launcher says so, and ends the other ranks
         time.sleep(_TIME_TO_READ)  # MPICH's may end before it has passed on what was written just before an abort
         _silence()
@@ -153,6 +154,16 @@ def _is_first() -> bool:
     except OSError as error:
         return error.errno != errno.EADDRINUSE
     return True
+
+
+def _flush_c() -> None:
+    """Write out what C code has printed, unless another thread holds a stream for long."""
+    import ctypes
+    import threading
+
+    flusher = threading.Thread(target=ctypes.CDLL(None).fflush, args=(None,), daemon=True)
+    flusher.start()
+    flusher.join(_TIME_TO_READ)
 
 
 def _flush() -> None:

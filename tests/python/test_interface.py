@@ -112,6 +112,20 @@ def test_a_traceback_has_only_the_frames_of_the_user(engine, call, error):
     assert any(error in line for line in lines), lines
 
 
+def test_what_was_printed_before_an_exception_is_not_lost(engine):
+    program = """
+        import ctypes, limosa
+        world = limosa.world
+        if world.rank == 1:
+            print("by Python", end="")
+            ctypes.CDLL(None).printf(b"by C\\n")
+            raise ValueError
+        world.recv(tag=5)
+    """
+    outcome = engine.code(program, limit=20, succeeds=False)
+    assert "by Python" in outcome.out and ("by C" in outcome.out or engine.name != "limosa"), outcome.text
+
+
 def test_a_function_of_the_user_that_is_called_by_the_library_is_in_the_traceback(engine):
     program = """
         import limosa
@@ -127,6 +141,18 @@ def test_the_development_mode_shows_the_frames_of_the_library(engine):
     program = "import limosa\nlimosa.world.send(1, to=99)"
     lines = traceback_of(engine, program, env={"PYTHONDEVMODE": "1"})
     assert any("site-packages/limosa/_" in line for line in lines), lines
+
+
+@pytest.mark.parametrize("request_", ["irecv(source=1 - world.rank, tag=7)", "ibarrier() if world.rank == 0 else None"])
+def test_a_deadlock_is_reported_although_a_request_is_under_way(tmp_path, request_):
+    script = tmp_path / "script.py"
+    script.write_text(
+        f"import limosa\nworld = limosa.world\nrequest = world.{request_}\nworld.recv(source=1 - world.rank, tag=5)\n"
+    )
+    command = [Path(sys.executable).parent / "limosa", "run", "--on-hang", "abort", "-n", "2", script]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode != 0
+    assert "this job hangs" in done.stderr and "script.py:4" in done.stderr, done.stderr
 
 
 def test_the_error_of_a_receive_by_mpi4py_has_the_sentence(engine):
