@@ -112,7 +112,7 @@ def rows(recording: Recording, found: Results) -> list[Row]:
 
 
 def _flag(found: Results) -> Row:
-    row = Row("8-byte ping-pong beside a flag that bounces between two processors", f"<= {FLAG_FACTOR} x flag")
+    row = Row("8-byte ping-pong, compared with a flag that two processors set in turn", f"<= {FLAG_FACTOR} x flag")
     bounce = [
         by[LIMOSA]
         for case, by in found.items()
@@ -133,12 +133,12 @@ def _faster(found: Results, bench: str, form: str) -> Row:
         found, lambda case: (case.series.bench, case.series.form, case.series.metric) == (bench, form, "latency")
     )
     return _all_below(
-        Row(f"{bench}, {form}, every size", "< 1 x best peer"), chosen, 1.0, lambda case: size(case.bytes), strict=True
+        Row(f"{bench}, {form}, every size", "< 1 x best other"), chosen, 1.0, lambda case: size(case.bytes), strict=True
     )
 
 
 def _bandwidth(found: Results, length: int) -> Row:
-    row = Row(f"bandwidth at {size(length)} (ping-pong, hot)", f">= {BANDWIDTH_FACTOR} x best peer")
+    row = Row(f"bandwidth at {size(length)} (ping-pong, hot)", f">= {BANDWIDTH_FACTOR} x best other")
     for case, by in found.items():
         series = case.series
         if (series.bench, series.form, series.metric, case.bytes) == ("pingpong", "hot", "bandwidth", length):
@@ -163,17 +163,17 @@ def _collectives(found: Results, processors: int) -> list[Row]:
 
     every = _cases(found, blocking)
     crowded = _cases(found, lambda case: blocking(case) and case.ranks == 8 and case.bytes <= SMALL)
-    mean = Row("blocking collectives on 2, 4, 8 ranks, geometric mean of all", f"<= {COLLECTIVES_MEAN} x best peer")
+    mean = Row("blocking collectives on 2, 4, 8 ranks, geometric mean of all", f"<= {COLLECTIVES_MEAN} x best other")
     if every:
         value = stats.geometric_mean([cost for _, cost in every])
         mean.measured, mean.met = f"{number(value)} x ({len(every)} cases)", value <= COLLECTIVES_MEAN
     made = [
-        _all_below(Row("blocking collectives on 2, 4, 8 ranks, each", "<= 1 x best peer"), every, 1.0, label),
+        _all_below(Row("blocking collectives on 2, 4, 8 ranks, each", "<= 1 x best other"), every, 1.0, label),
         mean,
         _all_below(
             Row(
                 f"small collectives (to {size(SMALL)}) of 8 ranks on {processors} processors, each",
-                f"<= {CROWDED} x best peer",
+                f"<= {CROWDED} x best other",
             ),
             crowded,
             CROWDED,
@@ -183,12 +183,12 @@ def _collectives(found: Results, processors: int) -> list[Row]:
     background = _cases(found, lambda case: case.series.program == "icollectives")
     return [
         *made,
-        _all_below(Row("non-blocking and persistent collectives, each", "<= 1 x best peer"), background, 1.0, label),
+        _all_below(Row("non-blocking and persistent collectives, each", "<= 1 x best other"), background, 1.0, label),
     ]
 
 
 def _waiting(found: Results) -> list[Row]:
-    cpu = Row("processor time of all blocked ranks together", f"< {CPU_BLOCKED:.0%} of one")
+    cpu = Row("CPU time of all blocked ranks together", f"< {CPU_BLOCKED:.0%} of one")
     blocked = _cases_of(
         found, lambda case: case.series.bench in {"quiet_recv", "quiet_barrier"} and case.series.metric == "cpu"
     )

@@ -123,7 +123,7 @@ def parse_header(name: str, source: Path, first_line: str) -> Program:
     if even:
         ranks = [number for number in ranks if number % 2 == 0]
     if not ranks:
-        raise LabError(f"{source}: the first line says no number of ranks; write for example /* lab: ranks=2,4,8 */")
+        raise LabError(f"{source}: the first line gives no number of ranks; write for example /* lab: ranks=2,4,8 */")
     return Program(name, source, tuple(ranks), limit)
 
 

@@ -21,12 +21,12 @@ from limosa_lab.terminal import Terminal, names, numbers
 
 EPILOG = """examples:
   limosa bench --quick                                  Limosa alone, a few minutes
-  limosa bench --against mpich,openmpi,intel            everything, beside three other libraries; takes hours
+  limosa bench --against mpich,openmpi,intel            everything, with three other libraries; takes hours
   limosa bench --against openmpi --programs coll --only allreduce,bcast --ranks 8
   limosa bench python --mpi limosa,mpich                ping-pong with C, mpi4py and import limosa (-h: options)
-  limosa bench --report FOLDER                          tables and plots of an earlier measurement
+  limosa bench --report FOLDER                          the report of an earlier measurement
 
-The peers are installed from the Python package index, each into an environment of its own in ~/.cache/limosa/peers.
+The peers are installed from the Python package index, each into its own environment in ~/.cache/limosa/peers.
 """
 
 
@@ -42,7 +42,7 @@ def parser() -> argparse.ArgumentParser:
     """Give the parser of the command line."""
     made = argparse.ArgumentParser(
         prog="limosa bench",
-        description="Measure Limosa, alone or beside other MPI libraries, with the same programs in turn.",
+        description="Measure Limosa, alone or compared with other MPI libraries, with the same programs in turn.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog=EPILOG,
     )
@@ -57,9 +57,11 @@ def parser() -> argparse.ArgumentParser:
         "--before",
         type=Path,
         metavar="DIR",
-        help="environment with an earlier Limosa, to be measured in turn with this one",
+        help="environment with an earlier Limosa, to compare with",
     )
-    made.add_argument("--report", type=Path, metavar="DIR", help="measure nothing; tables and plots of what DIR holds")
+    made.add_argument(
+        "--report", type=Path, metavar="DIR", help="measure nothing; write the report of the measurement in DIR"
+    )
     made.add_argument("--no-plots", action="store_true", help="tables only")
     made.add_argument(
         "--budgets",
@@ -100,20 +102,20 @@ def add_measurement(made: argparse.ArgumentParser) -> None:
         type=forms,
         default=[],
         metavar="FORMS",
-        help="hot: same buffers again; cold: buffers out of the caches",
+        help="hot: the same buffers each time; cold: buffers that are not in the caches",
     )
     made.add_argument("--min-bytes", type=int, metavar="N", help="smallest message")
     made.add_argument("--max-bytes", type=int, metavar="N", help="largest message")
     made.add_argument("--samples", type=int, metavar="N", help="samples of each benchmark in one run")
     made.add_argument(
-        "--quick", action="store_true", help="few sizes and samples, at most 8 ranks: to see that it works"
+        "--quick", action="store_true", help="few sizes and samples, at most 8 ranks: minutes instead of hours"
     )
     made.add_argument(
         "--time-limit",
         type=float,
         default=None,
         metavar="S",
-        help="longest time of one run (default 120 s, with --quick 30 s)",
+        help="time limit of one run (default 120 s, with --quick 30 s)",
     )
 
 

@@ -139,7 +139,7 @@ class Peer(Library):
         try:
             return install(cls.name, cls.title, cls.package, say)
         except InstallError as error:
-            hint = "a connection to the Python package index is needed once; without it leave --against out"
+            hint = "this needs a connection to the Python package index once; without one leave --against out"
             raise LabError(str(error), hint=hint, code=ENVIRONMENT) from None
 
     @property
@@ -260,7 +260,7 @@ def choose_peers(names: list[str]) -> list[type[Peer]]:
     """Give the peers of these names, in the order given, each once."""
     for name in names:
         if name not in PEERS:
-            raise LabError(f"`{name}` is no library that can be measured against", hint=f"known: {', '.join(PEERS)}")
+            raise LabError(f"`{name}` is not a library to compare with", hint=f"known: {', '.join(PEERS)}")
     return [PEERS[name] for name in dict.fromkeys(names)]
 
 

@@ -180,7 +180,7 @@ def _heat_map(found: Results, form: str) -> Figure | None:
             axes.text(column, row, number(float(f"{value:.2g}")), ha="center", va="center", fontsize=6, color=colour)
     bar = figure.colorbar(image, ax=axes, ticks=[-3, -2, -1, 0, 1, 2, 3])
     bar.ax.set_yticklabels(["1/8", "1/4", "1/2", "1", "2", "4", "8"])
-    bar.set_label("time of Limosa / time of the best peer")
+    bar.set_label("time of Limosa / time of the best other library")
     axes.set_title("Blocking collectives", fontsize="medium")
     return figure
 

@@ -190,7 +190,9 @@ def main(arguments: Sequence[str]) -> int:
         metavar="NAMES",
         help=f"libraries to run on: {', '.join(_LIBRARIES)} (default limosa)",
     )
-    parser.add_argument("--turns", type=int, default=25, metavar="N", help="how often the ways take turns (default 25)")
+    parser.add_argument(
+        "--turns", type=int, default=25, metavar="N", help="how often each way is measured, in turn (default 25)"
+    )
     parser.add_argument(
         "--largest",
         type=int,

@@ -136,7 +136,7 @@ def parse_line(line: str, *, library: str, program: str, ranks: int, round_numbe
             x=dict(data.get("x", {})),
         )
     except (ValueError, KeyError, TypeError) as error:
-        raise LabError(f"{program} printed a line that is no measurement ({error!r}): {line[:200]}") from None
+        raise LabError(f"{program} printed a line that is not a measurement ({error!r}): {line[:200]}") from None
 
 
 class Writer:
@@ -187,7 +187,7 @@ def read(folder: Path) -> Recording:
             elif kind == "end":
                 end = data
         except TypeError as error:
-            raise LabError(f"{path}, line {number}: this is no record of kind {kind}: {error}") from None
+            raise LabError(f"{path}, line {number}: this is not a record of kind {kind}: {error}") from None
     if environment is None:
         raise LabError(
             f"{path} has no environment record",
@@ -203,5 +203,5 @@ def _lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
                 data = json.loads(line)
                 kind = data.pop("kind")
             except (ValueError, KeyError, AttributeError):
-                raise LabError(f"{path}, line {number}: this is no record: {line[:80].rstrip()}") from None
+                raise LabError(f"{path}, line {number}: this is not a record: {line[:80].rstrip()}") from None
             yield kind, data

@@ -87,7 +87,7 @@ def _table(series: Series, cases: Sequence[Case], recording: Recording, found: s
         *(titles[name] for name in libraries),
     ]
     compared = len(libraries) > 1
-    table = Table(title, [*columns, "Limosa / best peer"] if compared else columns)
+    table = Table(title, [*columns, "Limosa / best other library"] if compared else columns)
     for case in cases:
         row = [str(case.ranks)] if with_ranks else []
         row += [str(dict(case.x).get(name, "")) for name in shown]
@@ -137,7 +137,7 @@ def troubles(recording: Recording) -> list[str]:
         1e-9, sum(run.seconds for run in recording.runs) * recording.environment["processors_of_the_machine"]
     )
     if share > STOLEN_SHARE:
-        found.append(f"The hypervisor gave {100 * share:.1f} % of the processor time to others.")
+        found.append(f"The hypervisor gave {100 * share:.1f} % of the CPU time to others.")
     if recording.end is None:
         found.append("The measurement was cut short; what was measured until then is shown.")
     wrong = sorted({(s.library, s.bench) for s in recording.samples if not s.verified})

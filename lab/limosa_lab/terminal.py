@@ -71,5 +71,5 @@ def numbers(text: str) -> list[int]:
     except ValueError:
         found = []
     if not found or min(found) < 1:
-        raise argparse.ArgumentTypeError(f"`{text}` is no list of positive numbers such as 2,4,8")
+        raise argparse.ArgumentTypeError(f"`{text}` is not a list of positive integers such as 2,4,8")
     return found

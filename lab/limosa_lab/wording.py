@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-FORMS = {"hot": "same buffers each time", "cold": "buffers out of the caches"}
+FORMS = {"hot": "same buffers each time", "cold": "buffers that are not in the caches"}
 """What the forms of a benchmark mean, for captions."""
 
 BENCHES = {

@@ -186,7 +186,7 @@ class Transfer:
                 hint = ""
                 if is_array_like(value):
                     hint = "; hint: a value that is received is returned, out= names an array to receive into"
-                raise self._error(kind, f"{name} must be a whole number, not {value!r:.80}{hint}", call) from None
+                raise self._error(kind, f"{name} must be an integer, not {value!r:.80}{hint}", call) from None
             if kind == "TAG" and number < 0:
                 raise self._error(kind, f"{name}={number} is negative; hint: tags are numbers from 0", call)
             if kind == "RANK" and not 0 <= number < self.size:

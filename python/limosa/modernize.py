@@ -69,11 +69,13 @@ def modernized(text: str, name: str = "<text>", tool: Any = None) -> str:
         result = str(tool.refactor_string(whole, name))
     except parse.ParseError as error:
         _, (line, column) = error.context
-        raise SourceError(f"{name}:{line}:{column + 1}: this is no Python: {error.msg} at {error.value!r}") from None
+        raise SourceError(
+            f"{name}:{line}:{column + 1}: this is not valid Python: {error.msg} at {error.value!r}"
+        ) from None
     except (old_tokens.TokenError, IndentationError) as error:
         place = error.args[1] if len(error.args) > 1 else (0, 0)
         line = place[0] if isinstance(place[0], int) else place[1]
-        raise SourceError(f"{name}:{line}: this is no Python: {error.args[0]}") from None
+        raise SourceError(f"{name}:{line}: this is not valid Python: {error.args[0]}") from None
     result = _with_spaces(result, name)
     return result if text.endswith("\n") else result[:-1]
 
@@ -252,7 +254,7 @@ def main() -> int:
         prog="limosa modernize", description="Turn Python 2 sources into Python 3; without options only show the diff."
     )
     parser.add_argument(
-        "paths", nargs="+", type=Path, metavar="FILE", help="a source, or a folder with all that are below it"
+        "paths", nargs="+", type=Path, metavar="FILE", help="a source file, or a folder with all sources below it"
     )
     parser.add_argument("-w", "--write", action="store_true", help="change the files; FILE.bak keeps what was there")
     parser.add_argument("-o", "--output", type=Path, metavar="FOLDER", help="write the results there, changed or not")

@@ -101,7 +101,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="NAME",
         help="MPI library for tests marked mpi, as for `limosa run --mpi`",
     )
-    parser.addini("mpi_timeout", "how long a test marked mpi may take, in seconds", default="60")
+    parser.addini("mpi_timeout", "time limit of a test marked mpi, in seconds", default="60")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -167,7 +167,7 @@ def _wish(mark: pytest.Mark, config: pytest.Config) -> Wish:
     try:
         limit = float(timeout)
     except (TypeError, ValueError):
-        raise ValueError(f"@pytest.mark.mpi: the time limit {timeout!r} is no number of seconds") from None
+        raise ValueError(f"@pytest.mark.mpi: the time limit {timeout!r} is not a number of seconds") from None
     return Wish(n, limit, str(given.get("library") or config.getoption("--mpi-library")))
 
 

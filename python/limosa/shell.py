@@ -155,7 +155,7 @@ class Session:
         else:
             word = line.split(maxsplit=1)[0]
             _complain(
-                f"`{word}` is no command of this session; there are %rank RANKS CODE, %%rank RANKS, %restart and %ps"
+                f"`{word}` is not a command of this session; there are %rank RANKS CODE, %%rank RANKS, %restart and %ps"
             )
 
     def complete(self, text: str) -> list[str]:

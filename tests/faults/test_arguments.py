@@ -95,11 +95,11 @@ def test_a_bad_table_of_collectives_is_refused_with_its_line(job, program, limos
     outcome = job([program("bad_arguments")], n=2, env={"LIMOSA_COLL_TABLE": str(table)}).wait(20)
     assert outcome.code != 0
     assert "MPI_Init" in outcome.err, outcome.err
-    assert f"file {table}, line 2: `bruck` is no algorithm of bcast messages" in outcome.err, outcome.err
+    assert f"file {table}, line 2: `bruck` is not an algorithm of bcast messages" in outcome.err, outcome.err
 
 
 def test_ranks_that_choose_differently_are_named(job, program, limosa):
     line = ["env", "LIMOSA_COLL_BCAST=binomial", program("bad_arguments"), ":", "-n", "2", program("bad_arguments")]
     outcome = job(line, n=1).wait(20)
     assert outcome.code != 0
-    assert "chooses algorithms of collectives otherwise than rank" in outcome.err, outcome.err
+    assert "chooses other algorithms of collectives than rank" in outcome.err, outcome.err

@@ -25,7 +25,7 @@ def bench(*arguments, cwd, command=(sys.executable, "-m", "limosa_lab", "bench")
     [
         (
             ["--against", "mpich,lam"],
-            "`lam` is no library that can be measured against\nhint: known: mpich, openmpi, intel",
+            "`lam` is not a library to compare with\nhint: known: mpich, openmpi, intel",
         ),
         (["--programs", "p2q"], "there is no benchmark program or group `p2q`"),
         (["--only", "brast"], "none of the chosen programs has a benchmark `brast`"),
@@ -33,7 +33,7 @@ def bench(*arguments, cwd, command=(sys.executable, "-m", "limosa_lab", "bench")
             ["--programs", "pingpong", "--ranks", "3"],
             "none of the chosen programs runs at 3 ranks\nhint: possible: pingpong at 2",
         ),
-        (["--ranks", "2,many"], "`2,many` is no list of positive numbers such as 2,4,8"),
+        (["--ranks", "2,many"], "`2,many` is not a list of positive integers such as 2,4,8"),
         (["--forms", "warm"], "`warm` is not hot, cold or hot,cold"),
         (["--rounds", "0"], "--rounds 0: at least one round is needed"),
         (["--limosa", "no-such-folder"], "Limosa is not installed in no-such-folder"),

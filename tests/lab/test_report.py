@@ -36,7 +36,7 @@ def test_a_table_shows_median_quartiles_and_the_ratio_to_the_best_peer(keep):
     recording = records.read(folder)
     (table,) = tables.benchmarks(recording, stats.results(recording.samples))
     assert table.title == "pingpong, hot: latency in us, smaller is better; 2 ranks"
-    assert table.columns == ["size", "Limosa", "MPICH", "Open MPI", "Limosa / best peer"]
+    assert table.columns == ["size", "Limosa", "MPICH", "Open MPI", "Limosa / best other library"]
     assert table.rows == [
         ["8 B", "2 (1.5-2.5)", "4 (4-4)", "5 (5-5)", "0.5 x MPICH"],
         ["64 KB", "7 (7-7)", "-", "-", "-"],
@@ -307,7 +307,7 @@ def test_lines_of_programs_are_read_or_refused():
     sample_read = records.parse_line(json.dumps(line), library="mpich", program="p", ranks=2, round_number=1)
     assert (sample_read.form, sample_read.samples, sample_read.x) == ("cold", [1.0, 2.0], {})
     del line["unit"]
-    with pytest.raises(LabError, match=r"p printed a line that is no measurement .*unit"):
+    with pytest.raises(LabError, match=r"p printed a line that is not a measurement .*unit"):
         records.parse_line(json.dumps(line), library="mpich", program="p", ranks=2, round_number=1)
 
 

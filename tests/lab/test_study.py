@@ -352,13 +352,13 @@ def test_a_job_that_takes_too_long_is_stopped_and_said(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["thesis", "--modules", "c,pigeons"], "`pigeons` is no module of the study"),
+        (["thesis", "--modules", "c,pigeons"], "`pigeons` is not a module of the study"),
         (["thesis", "--kernels", "outer"], "there is no kernel `outer`"),
         (["thesis", "--mpi", "nosuch"], "nosuch"),
         (["thesis", "--mpi", "/nowhere/at/all"], "/nowhere/at/all"),
         (["thesis", "--rounds", "0"], "at least one round"),
         (["thesis", "--time-limit", "-1"], "a positive number of seconds"),
-        (["thesis", "--ranks", "two"], "`two` is no list of positive numbers"),
+        (["thesis", "--ranks", "two"], "`two` is not a list of positive integers"),
         (["thesis", "--quick", "--full"], "not allowed with"),
         (["poem"], "invalid choice"),
         (["thesis", "--report", "/nowhere"], "there is no samples.jsonl in /nowhere"),

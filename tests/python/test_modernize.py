@@ -158,7 +158,7 @@ def test_what_is_no_python_is_named_and_the_rest_is_done(tmp_path):
     good.write_text("print 1\n")
     outcome = modernize("-w", bad, good)
     assert outcome.code == 2
-    assert f"limosa: {bad}:2:" in outcome.err and "this is no Python" in outcome.err
+    assert f"limosa: {bad}:2:" in outcome.err and "this is not valid Python" in outcome.err
     assert good.read_text() == "print(1)\n"
 
 

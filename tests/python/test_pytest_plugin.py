@@ -178,7 +178,7 @@ def test_output_is_open_on_request(tmp_path):
         ("n=0", "n is 0 but must be a number of processes, 1 or more"),
         ("n='3'", "n is '3' but must be"),
         ("n=2, time=3", "takes n, timeout and library, not time"),
-        ("n=2, timeout='soon'", "the time limit 'soon' is no number of seconds"),
+        ("n=2, timeout='soon'", "the time limit 'soon' is not a number of seconds"),
         ("n=2, library='nothing'", "there is no MPI library called `nothing`"),
     ],
 )

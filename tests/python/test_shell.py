@@ -94,7 +94,7 @@ def test_one_rank_can_be_spoken_to():
     assert outcome.out.splitlines() == ["[0,2] 0", "[1] 5", "[0,2] 1"], outcome.text
     assert "`5` names a rank that is not there; there are ranks 0 to 2" in outcome.err
     assert "`one` names no ranks" in outcome.err
-    assert "`%magic` is no command of this session" in outcome.err
+    assert "`%magic` is not a command of this session" in outcome.err
 
 
 def test_some_lines_can_be_for_one_rank():

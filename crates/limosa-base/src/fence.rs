@@ -173,8 +173,8 @@ pub fn heavy() {
         let done = membarrier(CMD_GLOBAL_EXPEDITED);
         assert!(
             done == 0,
-            "membarrier, which worked when the library started, is refused now: install filters for system calls \
-             before it starts"
+            "membarrier, which worked when the library started, is refused now: install system call \
+         filters before it starts"
         );
     }
 }

@@ -109,12 +109,13 @@ fn processors() -> Finding {
     match procfs::cpu_quota() {
         Some(quota) if quota < allowed as f64 => warn(
             "processors",
-            format!("{allowed}{of} allowed, but the control group grants the time of {quota:.1} only"),
+            format!("{allowed}{of} allowed, but the control group allows the CPU time of {quota:.1} only"),
             format!("start at most {} ranks, or raise the quota", quota.floor().max(1.0)),
         ),
-        _ => {
-            ok("processors", format!("{allowed}{of} allowed; more ranks than that share them, asleep while they wait"))
-        }
+        _ => ok(
+            "processors",
+            format!("{allowed}{of} allowed; more ranks than that share them and sleep while they wait"),
+        ),
     }
 }
 

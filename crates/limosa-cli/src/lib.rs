@@ -22,7 +22,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
-/// Start MPI programs on this machine, look at them, check the machine.
+/// Run MPI programs on this machine, show what they do, check the machine.
 #[derive(Parser)]
 #[command(name = "limosa", version, arg_required_else_help = true, disable_help_subcommand = true)]
 #[command(after_help = "Called as mpiexec or mpirun, limosa does what `limosa run` does.")]
@@ -45,13 +45,13 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
         args: Vec<OsString>,
     },
-    /// Repeat a published comparison of message passing on this machine
+    /// Repeat a published comparison of Python modules for MPI
     #[command(disable_help_flag = true)]
     Study {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
         args: Vec<OsString>,
     },
-    /// Program several processes interactively: what is typed once runs on all
+    /// Start an interactive session on several processes
     #[command(disable_help_flag = true)]
     Shell {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]

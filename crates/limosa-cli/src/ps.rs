@@ -26,7 +26,7 @@ pub struct Options {
     /// How to write the list
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
-    /// Count processor use, sleeps and wake-ups over the next SECONDS instead of since each rank's start
+    /// Count CPU time, sleeps and wake-ups over the next SECONDS instead of since each rank's start
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     during: Option<f64>,
 }

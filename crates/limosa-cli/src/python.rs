@@ -44,7 +44,7 @@ pub fn ask(called: &str, package: Package, module: &str, args: &[&str]) -> Resul
     command.args(["-m", module]).args(args).stdin(Stdio::null()).stderr(Stdio::inherit());
     match command.output() {
         Ok(output) if output.status.success() => serde_json::from_slice(&output.stdout).map_err(|error| {
-            say(&format!("`{} -m {module}` gave an answer that makes no sense: {error}", python.display()), None);
+            say(&format!("`{} -m {module}` gave an invalid answer: {error}", python.display()), None);
             environment
         }),
         // It has printed why.

@@ -414,10 +414,7 @@ pub(crate) fn given_up(rank: usize, kind: Kind) -> Error {
 /// What a rank says makes no sense.
 #[cold]
 pub(crate) fn nonsense(rank: usize) -> Error {
-    Error::new(
-        limosa_mpi::consts::MPI_ERR_INTERN,
-        format!("rank {rank} has left a note that makes no sense in shared memory"),
-    )
+    Error::new(limosa_mpi::consts::MPI_ERR_INTERN, format!("rank {rank} has left an invalid note in shared memory"))
 }
 
 /// A rank takes no further part.

@@ -78,33 +78,33 @@ pub const VARIABLES: &[Variable] = &[
         "LIMOSA_DEVICE",
         Form::Choice(&["shm", "messages"]),
         "shm",
-        "How processes reach each other: by shared memory, or by messages only, as processes of different hosts do \
-         (for tests)",
+        "How processes reach each other: by shared memory, \
+         or by messages only, as between hosts (for tests)",
     ),
     user(
         "LIMOSA_HOSTS",
         Form::Number { min: 1, max: 4096, unit: "hosts" },
         "1",
-        "On how many hosts the processes pretend to be, in blocks of equal size: only those of one host share memory \
-         (for tests)",
+        "Number of hosts to imitate, in blocks of equal size: \
+         only processes of one host share memory (for tests)",
     ),
     user(
         "LIMOSA_CMA",
         Form::Switch,
         "1",
-        "Copy large messages straight from the partner's memory where the system allows it",
+        "Copy large messages directly from the partner's memory if the system allows it",
     ),
     user(
         "LIMOSA_COLL",
         Form::Choice(&["auto", "p2p"]),
         "auto",
-        "How blocking collectives travel: straight in shared memory where all ranks share it, or as messages",
+        "How blocking collectives communicate: directly in shared memory if all ranks share it, or by messages",
     ),
     user(
         "LIMOSA_COLL_TABLE",
         Form::Path,
         "",
-        "A table of algorithms of collectives, of which the rows take the place of the built-in ones",
+        "File with a table of collective algorithms; its rows replace the built-in ones",
     ),
     forced("LIMOSA_COLL_BARRIER", &["auto", "flags", "messages", "dissemination", "leaders"]),
     forced(
@@ -132,15 +132,15 @@ pub const VARIABLES: &[Variable] = &[
         "LIMOSA_EAGER",
         Form::Number { min: 0, max: 1 << 24, unit: "bytes" },
         "8192",
-        "Largest message that is sent before its receiver asks for it; up to four times as much where processes \
-         outnumber processors",
+        "Largest message that is sent before its receiver asks for it; up to \
+         four times as much if there are more processes than processors",
     ),
     user(
         "LIMOSA_UNEXPECTED_BYTES",
         Form::Number { min: 0, max: 1 << 40, unit: "bytes" },
         "268435456",
-        "How much a rank holds of messages that it has not asked for while it does not wait for any; beyond it their \
-         senders wait",
+        "How many bytes of unexpected messages a rank stores while it \
+         does not wait for a message; beyond that the senders wait",
     ),
     user(
         "LIMOSA_ON_HANG",
@@ -148,13 +148,13 @@ pub const VARIABLES: &[Variable] = &[
         "report",
         "What the launcher does when all ranks wait for each other",
     ),
-    user("LIMOSA_HANG_AFTER", Form::Seconds, "1", "How long nothing must happen before a hang is reported"),
+    user("LIMOSA_HANG_AFTER", Form::Seconds, "1", "Time without any progress after which a hang is reported"),
     user("LIMOSA_TAG_OUTPUT", Form::Switch, "0", "Begin each line of output with its rank"),
     user(
         "LIMOSA_DIALECT",
         Form::Choice(&["auto", "pympi", "mympi"]),
         "auto",
-        "Which of the modules called `mpi` a Python script means; auto: the names that it uses tell",
+        "Which of the modules called `mpi` a Python script means; auto: decided by the names that it uses",
     ),
     rank(ENV_RANK, "Rank of this process in its job"),
     rank(ENV_SIZE, "Number of ranks of the job"),
@@ -349,7 +349,7 @@ impl Form {
             },
             Form::Number { min, max, unit } => match value.parse::<u64>() {
                 Ok(n) if (min..=max).contains(&n) => Ok(n.to_string()),
-                _ => Err(format!("a whole number of {unit} from {min} to {max}")),
+                _ => Err(format!("an integer number of {unit} from {min} to {max}")),
             },
             Form::Seconds => match value.parse::<f64>() {
                 Ok(s) if (0.0..=1e9).contains(&s) => Ok(s.to_string()),
@@ -422,7 +422,7 @@ const fn forced(name: &'static str, names: &'static [&'static str]) -> Variable 
         name,
         Form::Choice(names),
         "auto",
-        "The algorithm of this collective, where it can serve; messages: whichever suits of those by messages",
+        "Algorithm of this collective, where it applies; messages: the best of those that use messages",
     )
 }
 
@@ -485,7 +485,7 @@ mod tests {
         assert_eq!(config.wait, WaitMode::Auto);
         assert_eq!(
             complaints[0],
-            "LIMOSA_EAGER is `-5` but must be a whole number of bytes from 0 to 16777216; using the default, 8192"
+            "LIMOSA_EAGER is `-5` but must be an integer number of bytes from 0 to 16777216; using the default, 8192"
         );
         assert_eq!(
             complaints[1],

@@ -78,7 +78,10 @@ pub fn check_source(comm: &Comm, source: i32, tag: i32) -> Result<(Source, Optio
     let tag = match tag {
         MPI_ANY_TAG => None,
         0.. => Some(tag),
-        _ => fail!(MPI_ERR_TAG, "the tag is {tag}, but the tag of a receive must be MPI_ANY_TAG or not negative"),
+        _ => fail!(
+            MPI_ERR_TAG,
+            "the tag is {tag}, but the tag of a receive must be MPI_ANY_TAG or a non-negative integer"
+        ),
     };
     let source = match source {
         MPI_ANY_SOURCE => Source::Any,

@@ -46,7 +46,7 @@ def parser() -> argparse.ArgumentParser:
         action="append",
         default=[],
         metavar="NAME",
-        help=f"an MPI library, may be given again: limosa, {', '.join(PEERS)} or a folder that holds one "
+        help=f"an MPI library; can be repeated: limosa, {', '.join(PEERS)} or a folder that holds one "
         "(default: all that are found)",
     )
     made.add_argument(
@@ -58,9 +58,11 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--ranks", type=numbers, default=[], metavar="N,...", help="numbers of processes")
     made.add_argument("--rounds", type=int, metavar="N", help="how often everything is run")
     made.add_argument(
-        "--time-limit", type=float, metavar="S", help="longest time of one job; one that takes longer is shown as such"
+        "--time-limit", type=float, metavar="S", help="time limit of one job; a job that takes longer is shown as such"
     )
-    made.add_argument("--report", type=Path, metavar="DIR", help="measure nothing; the report of what DIR holds")
+    made.add_argument(
+        "--report", type=Path, metavar="DIR", help="measure nothing; write the report of the study in DIR"
+    )
     return made
 
 

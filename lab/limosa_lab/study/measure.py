@@ -153,7 +153,7 @@ def choose_modules(names: Sequence[str]) -> list[str]:
     """
     for name in names:
         if name not in MODULES:
-            raise LabError(f"`{name}` is no module of the study", hint=f"known: {', '.join(MODULES)}")
+            raise LabError(f"`{name}` is not a module of the study", hint=f"known: {', '.join(MODULES)}")
         if not _is_installed(name):
             raise LabError(
                 f"module {MODULES[name]} is not installed", hint="it is part of the wheel of limosa", code=ENVIRONMENT

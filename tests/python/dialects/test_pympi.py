@@ -74,7 +74,7 @@ def test_a_bad_color_is_an_error():
         [sys.executable, SCRIPTS / "pympi_hello.py", "-color=red"], capture_output=True, text=True, timeout=60
     )
     assert done.returncode != 0
-    assert "-color=red: the colour must be a whole number" in done.stderr
+    assert "-color=red: the colour must be an integer" in done.stderr
 
 
 def test_messages_that_pympi_did_not_send_are_an_error(engine):

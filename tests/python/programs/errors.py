@@ -68,11 +68,11 @@ def case_ranks_and_tags():
         with cases.raises(errors.RootError):
             world.reduce(1, root=bad)
     for bad in ("0", 1.5, [0]):
-        with cases.raises(errors.RankError, "whole number"):
+        with cases.raises(errors.RankError, "integer"):
             world.send(1, to=bad)
-        with cases.raises(errors.RankError, "whole number"):
+        with cases.raises(errors.RankError, "integer"):
             world.recv(source=bad)
-        with cases.raises(errors.TagError, "whole number"):
+        with cases.raises(errors.TagError, "integer"):
             world.send(1, to=right, tag=bad)
         with cases.raises(errors.RootError):
             world.bcast(1, root=bad)

@@ -457,7 +457,7 @@ pub(crate) fn mpi_status_set_elements(
     let bytes = datatype.bytes_of_elements(count).ok_or_else(|| {
         Error::new(
             consts::MPI_ERR_COUNT,
-            format!("count is {count}, but so many basic elements of {} cannot be", datatype.describe()),
+            format!("count is {count}, but that is not a possible number of basic elements of {}", datatype.describe()),
         )
     })?;
     status.set_bytes(bytes);

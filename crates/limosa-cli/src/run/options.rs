@@ -59,13 +59,13 @@ pub struct Options {
     /// Hosts to run on; for now only this machine
     #[arg(short = 'H', long = "host", alias = "hosts", value_name = "LIST")]
     pub host: Option<String>,
-    /// File that lists hosts, one in a line
+    /// File that lists hosts, one per line
     #[arg(long = "hostfile", aliases = ["machinefile", "f"], value_name = "FILE")]
     pub hostfile: Option<PathBuf>,
     /// Working directory of the processes
     #[arg(long = "wdir", aliases = ["wd", "workdir"], value_name = "DIR")]
     pub wdir: Option<PathBuf>,
-    /// Set or pass on a variable for all programs
+    /// Set a variable, or pass on the present one, for all programs
     #[arg(short = 'x', value_name = "NAME[=VALUE]")]
     pub export: Vec<OsString>,
     /// Set a variable for this program (--genv: for all)
@@ -95,7 +95,7 @@ pub struct Options {
     /// Which of the modules called `mpi` a Python script means: pympi or mympi
     #[arg(long = "dialect", value_name = "NAME", hide_possible_values = true)]
     pub dialect: Option<Dialect>,
-    /// Say what is started
+    /// Print what is started
     #[arg(short = 'v', long = "verbose")]
     pub verbose: bool,
     /// The program and its arguments
@@ -215,7 +215,7 @@ pub fn parse(called: &str, args: &[OsString]) -> Result<Vec<Options>, clap::Erro
     for (i, section) in sections.into_iter().enumerate() {
         if section.is_empty() && multiple {
             let text =
-                format!("section {} of the command line is empty: a program must stand on both sides of `:`\n", i + 1);
+                format!("section {} of the command line is empty: write a program on both sides of `:`\n", i + 1);
             return Err(clap::Error::raw(clap::error::ErrorKind::MissingRequiredArgument, text));
         }
         read.push(Options::try_parse_from(std::iter::once(called.into()).chain(split(section)))?);

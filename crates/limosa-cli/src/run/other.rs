@@ -90,7 +90,7 @@ fn translate(
     let wdir = &plan.apps[0].wdir;
     if family != Family::Prrte && plan.apps.iter().any(|app| app.wdir != *wdir) {
         return refused(
-            "a -wdir of its own for each program",
+            "a different -wdir for each program",
             "give all programs the same one, or let them change it themselves",
         );
     }
@@ -122,7 +122,7 @@ struct JobOptions<'a> {
 }
 
 fn refusal(version: &str, option: &str, why: &str) -> Unusable {
-    Unusable { what: format!("{option} cannot be had from the launcher of {version}"), hint: Some(why.to_owned()) }
+    Unusable { what: format!("{option} is not supported by the launcher of {version}"), hint: Some(why.to_owned()) }
 }
 
 fn hydra(job: &JobOptions, environment: &[(&str, &str)], plan: &Plan) -> Vec<OsString> {
@@ -235,7 +235,7 @@ mod tests {
         ] {
             let what = words(family, line).unwrap_err();
             assert!(
-                what.starts_with(option) && what.ends_with("cannot be had from the launcher of Other 1.0"),
+                what.starts_with(option) && what.ends_with("is not supported by the launcher of Other 1.0"),
                 "{what}"
             );
         }

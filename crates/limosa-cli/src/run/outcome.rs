@@ -118,7 +118,9 @@ impl Cause {
                         Some("the memory limit of this control group was reached: use less memory or fewer ranks")
                     }
                     libc::SIGKILL => Some("if you did not do this, the system may have run out of memory: see `dmesg`"),
-                    libc::SIGBUS => Some("memory that was promised could not be had: see `limosa doctor`"),
+                    libc::SIGBUS => {
+                        Some("the system had no memory left for a page that it had promised: see `limosa doctor`")
+                    }
                     _ => None,
                 };
                 (format!("{subject} was killed by signal {signal} ({}){ending}", signal_name(*signal)), hint)

@@ -128,7 +128,7 @@ pub fn prepare() -> Result<()> {
         let list = others.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
         fail!(
             MPI_ERR_OTHER,
-            "rank {rank} chooses algorithms of collectives otherwise than rank {list}: give all ranks the same \
+            "rank {rank} chooses other algorithms of collectives than rank {list}: give all ranks the same \
              LIMOSA_COLL_TABLE, with the same \
              contents, and the same LIMOSA_COLL_... variables"
         );
@@ -370,7 +370,7 @@ fn say_once(subject: Subject, algorithm: &Algorithm, reason: &str) {
     if SAID.fetch_or(bit, Ordering::Relaxed) & bit == 0 {
         let (variable, name) = (subject.name().to_uppercase(), algorithm.name);
         eprintln!(
-            "limosa: warning: LIMOSA_COLL_{variable}={name} cannot serve here, because {reason}; the table chooses \
+            "limosa: warning: LIMOSA_COLL_{variable}={name} does not apply here, because {reason}; the table chooses \
              instead"
         );
     }

@@ -145,7 +145,7 @@ fn row(line: &str) -> Result<Row, String> {
         "hosts" if way == Way::Messages as usize => hosts = true,
         _ => {
             return Err(format!(
-                "`{condition}` is no condition of {}; write -, or {}",
+                "`{condition}` is not a condition of {}; write -, or {}",
                 WAYS[way],
                 if way == 2 { "commuting, or hosts" } else { "direct" }
             ));
@@ -153,7 +153,7 @@ fn row(line: &str) -> Result<Row, String> {
     }
     let Some(known) = names(Subject(subject), way).find(|known| *known == name) else {
         return Err(format!(
-            "`{name}` is no algorithm of {} {}; one of {}",
+            "`{name}` is not an algorithm of {} {}; use one of {}",
             SUBJECTS[subject],
             WAYS[way],
             names(Subject(subject), way).collect::<Vec<_>>().join(", ")
@@ -186,7 +186,7 @@ fn index(words: &[&str], word: &str, what: &str) -> Result<usize, String> {
     words
         .iter()
         .position(|known| *known == word)
-        .ok_or_else(|| format!("`{word}` is no {what}; one of {}", words.join(", ")))
+        .ok_or_else(|| format!("`{word}` is not a valid {what}; use one of {}", words.join(", ")))
 }
 
 fn range(word: &str) -> Result<(usize, usize), String> {
@@ -197,7 +197,7 @@ fn range(word: &str) -> Result<(usize, usize), String> {
         Some((from, "")) => number(from).map(|from| (from, usize::MAX)),
         Some((from, to)) => number(from).zip(number(to)).filter(|(from, to)| from <= to),
     };
-    found.ok_or_else(|| format!("`{word}` is no range of ranks; write a number, 3-8, 3- or *"))
+    found.ok_or_else(|| format!("`{word}` is not a range of ranks; write a number, 3-8, 3- or *"))
 }
 
 fn limit(word: &str, way: usize) -> Result<Limit, String> {
@@ -209,7 +209,7 @@ fn limit(word: &str, way: usize) -> Result<Limit, String> {
         (_, Some(part)) if in_memory => Ok(Limit::Ring(part)),
         _ => bytes(word).map(Limit::Bytes).ok_or_else(|| {
             let more = if in_memory { ", slot, ring/8" } else { "" };
-            format!("`{word}` is no number of bytes; write one such as 4096, 64K or 1M, or *{more}")
+            format!("`{word}` is not a number of bytes; write one such as 4096, 64K or 1M, or *{more}")
         }),
     }
 }

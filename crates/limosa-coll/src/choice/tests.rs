@@ -190,18 +190,18 @@ fn a_bad_file_is_told_by_line() {
         told("bcast mesages * * - binomial")
             .starts_with("line 1: `mesages` is no way; one of shared, background, messages")
     );
-    assert!(told("bcast messages 4-2 * - binomial").starts_with("line 1: `4-2` is no range of ranks"));
-    assert!(told("bcast messages * 64k - binomial").starts_with("line 1: `64k` is no number of bytes"));
-    assert!(told("bcast messages * slot - binomial").starts_with("line 1: `slot` is no number of bytes"));
-    assert!(told("bcast messages * * direct binomial").starts_with("line 1: `direct` is no condition of messages"));
+    assert!(told("bcast messages 4-2 * - binomial").starts_with("line 1: `4-2` is not a range of ranks"));
+    assert!(told("bcast messages * 64k - binomial").starts_with("line 1: `64k` is not a number of bytes"));
+    assert!(told("bcast messages * slot - binomial").starts_with("line 1: `slot` is not a number of bytes"));
+    assert!(told("bcast messages * * direct binomial").starts_with("line 1: `direct` is not a condition of messages"));
     assert_eq!(
         told("bcast messages * * - bruck"),
-        "line 1: `bruck` is no algorithm of bcast messages; one of linear, binomial, scatter_exchange, leaders"
+        "line 1: `bruck` is not an algorithm of bcast messages; use one of linear, binomial, scatter_exchange, leaders"
     );
     assert_eq!(told("bcast messages * * - leaders"), "line 1: leaders needs the condition `hosts`");
     assert!(
         told("bcast shared * * hosts rounds")
-            .starts_with("line 1: `hosts` is no condition of shared; write -, or direct")
+            .starts_with("line 1: `hosts` is not a condition of shared; write -, or direct")
     );
     assert_eq!(told("bcast shared * * - single_copy"), "line 1: single_copy needs the condition `direct`");
     let mut table = Table::builtin();

@@ -155,8 +155,8 @@ impl Notes for SharedGroup {
         let Some(ring) = self.ring_of(rank) else {
             fail!(
                 MPI_ERR_NO_MEM,
-                "the shared memory in which rank {rank} has put its bytes cannot be mapped; LIMOSA_COLL=p2p does \
-                 without"
+                "the shared memory in which rank {rank} has put its bytes cannot be mapped; LIMOSA_COLL=p2p works \
+         without it"
             );
         };
         let offset = area - 1;

@@ -91,7 +91,7 @@ impl<'a> Rounds<'a> {
             }
             _ => fail!(
                 MPI_ERR_NO_MEM,
-                "there is not enough shared memory for large collectives; LIMOSA_COLL=p2p does without"
+                "there is not enough shared memory for large collectives; LIMOSA_COLL=p2p works without it"
             ),
         }
     }

@@ -182,7 +182,7 @@ impl Comm {
         if !legal {
             fail!(
                 MPI_ERR_ARG,
-                "the color is {color}, but colors are non-negative, or MPI_UNDEFINED for taking no part"
+                "the color is {color}, but a color must be a non-negative integer, or MPI_UNDEFINED to take no part"
             );
         }
         if color == MPI_UNDEFINED {

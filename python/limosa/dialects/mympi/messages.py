@@ -56,8 +56,8 @@ def _flat(data: Any, count: int, what: Element) -> Array:
 def _from_bytes(data: bytes | bytearray, what: Element) -> Array:
     if len(data) % what.kind.itemsize:
         raise error(
-            f"{len(data)} bytes are not a whole number of elements of {what.kind.itemsize} bytes; send bytes as "
-            "MPI_CHAR"
+            f"{len(data)} bytes are not a multiple of the {what.kind.itemsize} bytes of an element; send "
+            "bytes as MPI_CHAR"
         )
     return np.frombuffer(data, what.kind)
 

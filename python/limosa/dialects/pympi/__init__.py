@@ -163,7 +163,7 @@ def _color() -> int:
             try:
                 return int(argument.removeprefix("-color="))
             except ValueError:
-                raise ValueError(f"{argument}: the colour must be a whole number") from None
+                raise ValueError(f"{argument}: the colour must be an integer") from None
     return UNDEFINED
 
 

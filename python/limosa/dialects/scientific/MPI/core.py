@@ -450,8 +450,8 @@ def _received(room: Array, array: Array | None, status: MPI.Status) -> tuple[Arr
     if rest:
         size = room.itemsize
         raise MPIError(
-            f"buffer data type incompatible with message: {status.Get_count()} bytes are no whole number of elements "
-            f"of {size}"
+            f"buffer data type incompatible with message: {status.Get_count()} bytes are not a multiple of the size "
+            f"{size} of its elements"
         )
     if array is None:
         array = room
