@@ -26,7 +26,7 @@ EPILOG = """examples:
   limosa bench python --mpi limosa,mpich                ping-pong with C, mpi4py and import limosa (-h: options)
   limosa bench --report FOLDER                          the report of an earlier measurement
 
-The peers are installed from the Python package index, each into its own environment in ~/.cache/limosa/peers.
+The other libraries are installed from the Python package index, each into its own environment in ~/.cache/limosa/peers.
 """
 
 

@@ -3,7 +3,7 @@
 * the overview (`overview`), which comes first;
 * time (or rate) against message size, one figure for each benchmark, form and metric, one panel for each number of
   ranks;
-* the ratio of Limosa to the best peer for all collectives and sizes, as a map of colours;
+* the ratio of Limosa to the best other library for all collectives and sizes, as a map of colours;
 * time and memory against the number of ranks;
 * time against the number of posted receives and of unexpected messages.
 
@@ -156,7 +156,7 @@ def _scales(axes: Axes, axis: str, series: Series, at: list[float]) -> None:
 
 
 def _heat_map(found: Results, form: str) -> Figure | None:
-    """Draw Limosa's cost relative to the best peer for all blocking collectives, or give None if there is none."""
+    """Draw the cost of all blocking collectives relative to the best other library; None if there is none."""
     costs = {
         (case.series.bench, case.ranks, case.bytes): cost
         for case, by in found.items()

@@ -170,20 +170,20 @@ def _placements(recording: Recording) -> list[str]:
     without = sum(not samples for samples in used.values())
     if without:
         found.append(
-            f"In {without} of {len(cases)} cases the flag's time changed during every run, so that nothing can be "
-            "compared; more rounds may help."
+            f"In {without} of {len(cases)} cases the distance between the processors changed during every run, so that "
+            "nothing can be compared; more rounds may help."
         )
     every, kept = sum(map(len, cases.values())), sum(map(len, used.values()))
     if kept < every:
         times = [time for samples in cases.values() for sample in samples for time in sample.flag or ()]
         span = (
-            f"the flag took {number(min(times))} to {number(max(times))} us"
+            f"a cache line took {number(min(times))} to {number(max(times))} us between them"
             if times
-            else "the flag's time is not known"
+            else "how far is not known"
         )
         found.append(
-            f"The processors were placed differently in {every - kept} of {every} lists of samples, which are left "
-            f"out; {span}."
+            f"{every - kept} of {every} series of samples are left out, because the processors were nearer to each "
+            f"other, or farther apart, than in the rest ({span})."
         )
     return found
 

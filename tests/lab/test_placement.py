@@ -92,9 +92,9 @@ def test_a_report_says_what_was_left_out(keep):
     (table,) = tables.benchmarks(recording, stats.results(recording.samples))
     assert table.rows == [["1 (1-1)", "2 (2-2)", "other placement", "0.5 x MPICH"]]
     text = report.text(recording)
-    assert "placed differently in 3 of 5 lists of samples" in text
+    assert "3 of 5 series of samples are left out" in text
     assert "0.04 to 0.17 us" in text
-    assert "In 1 of 2 cases the flag's time changed during every run" in text
+    assert "In 1 of 2 cases the distance between the processors changed during every run" in text
 
 
 def test_a_recording_of_like_placement_raises_no_doubt(keep):

@@ -161,7 +161,7 @@ def test_waiting_independence_memory_and_start_are_judged(keep):
     lines += every_library("start", [0.06, 0.2, 1.2, 0.5], metric="time", unit="s", ranks=8)
     folder = keep(environment(), *lines, END)
     verdicts = {
-        "processor time": "met",
+        "CPU time": "met",
         "woken": "NOT MET",
         "MPI_Send to a partner": "met",
         "MPI_Recv from a partner": "not measured",
