@@ -68,8 +68,8 @@ class Cart(Comm):
         Returns
         -------
         tuple
-            Source and destination of a shift by `step`: the rank so many steps before, and that after. None beyond an
-            edge.
+            Source and destination of a shift by `step`: the rank `step` places before this one, and the one `step`
+            places after it. None beyond an edge.
 
         Raises
         ------

@@ -24,8 +24,8 @@ Self = TypeVar("Self", bound="Comm")
 class Comm(Messages):
     """A group of processes, the *ranks*, that send each other messages.
 
-    `limosa.world` is the one of all processes of the job. Others are made from it by `split`, `dup` and `grid`, or from
-    a communicator of mpi4py.
+    `limosa.world` holds all processes of the job. Others are made from it with `split`, `dup` and `cart`, or from a
+    communicator of mpi4py.
 
     Parameters
     ----------
@@ -45,9 +45,9 @@ class Comm(Messages):
     Notes
     -----
     One verb serves every value. Arrays (NumPy's, and all with the buffer protocol, ``__array_interface__`` or DLPack)
-    travel as raw memory, also if they are not contiguous; they arrive as NumPy arrays. `bytes`, `bytearray`,
-    `array.array` and NumPy scalars travel so too, and arrive as what they are. Everything else is pickled; the large
-    arrays inside are not copied.
+    are sent as raw memory, also if they are not contiguous; they arrive as NumPy arrays. `bytes`, `bytearray`,
+    `array.array` and NumPy scalars are sent the same way, and keep their type. Everything else is pickled; large arrays
+    inside are not copied.
 
     ``out=`` names an array to receive into; it is returned. It must have the dtype and the shape of what arrives. If
     not, an error is raised, which has what arrived as its attribute `value`: the message is consumed, and the
@@ -225,12 +225,12 @@ class Comm(Messages):
         Parameters
         ----------
         dims
-            The number of axes, or the number of ranks along each, with 0 for those to be chosen. All ranks must find a
-            place.
+            The number of axes, or the number of ranks along each, with 0 for those to be chosen. All ranks must fit
+            in.
         periodic
             Whether the last rank along an axis is followed by the first, for all axes or for each.
         reorder
-            Whether ranks may be numbered anew.
+            Whether ranks may be renumbered.
 
         Returns
         -------
