@@ -229,7 +229,7 @@ mod tests {
         for (family, line, option) in [
             (Family::Hydra, "--mpi other --on-hang=abort /bin/true", "--on-hang"),
             (Family::Hydra, "--mpi other --stdin all /bin/true", "--stdin"),
-            (Family::Hydra, "--mpi other -wdir /tmp /bin/true : -wdir / /bin/true", "a -wdir of its own"),
+            (Family::Hydra, "--mpi other -wdir /tmp /bin/true : -wdir / /bin/true", "a different -wdir"),
             (Family::Unknown, "--mpi other -l /bin/true", "-l"),
             (Family::Unknown, "--mpi other -x A=1 /bin/true", "-x"),
         ] {

@@ -184,11 +184,12 @@ fn a_bad_file_is_told_by_line() {
          algorithm"
     );
     assert!(
-        told("bcasst messages * * - binomial").starts_with("line 1: `bcasst` is no operation; one of barrier, bcast,")
+        told("bcasst messages * * - binomial")
+            .starts_with("line 1: `bcasst` is not a valid operation; use one of barrier, bcast,")
     );
     assert!(
         told("bcast mesages * * - binomial")
-            .starts_with("line 1: `mesages` is no way; one of shared, background, messages")
+            .starts_with("line 1: `mesages` is not a valid way; use one of shared, background, messages")
     );
     assert!(told("bcast messages 4-2 * - binomial").starts_with("line 1: `4-2` is not a range of ranks"));
     assert!(told("bcast messages * 64k - binomial").starts_with("line 1: `64k` is not a number of bytes"));
