@@ -1,0 +1,72 @@
+"""The pages for readers: what they refer to exists, figures come before tables, and words are the usual ones."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = [
+    *ROOT.glob("*.md"),
+    *ROOT.glob("docs/*.md"),
+    *(ROOT / name / "README.md" for name in ("api", "lab", "kernels")),
+]
+HELP = list((ROOT / "crates/limosa-cli/tests/snapshots").glob("*.txt"))
+
+# What a reader knows instead.
+USUAL = {"processor time": "CPU time", "whole number": "integer", "cannot be had": "is not supported"}
+
+
+def without_code(text: str) -> str:
+    """A page without its blocks of code."""
+    return re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
+
+
+def anchors(text: str) -> set[str]:
+    """The anchors of the headings of a page, as they are made from the words."""
+    headings = re.findall(r"^#+ (.*)$", without_code(text), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_and_figures_exist(page: Path) -> None:
+    for link in re.findall(r"\]\(([^)\s]+)\)", without_code(page.read_text())):
+        if re.match(r"[a-z]+:", link):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        assert target.exists(), link
+        assert not anchor or anchor in anchors(target.read_text()), link
+
+
+def test_the_architecture_page_names_files_that_exist() -> None:
+    names = re.findall(r"`([\w/{},.-]+\.(?:rs|py|table|json))`", (ROOT / "ARCHITECTURE.md").read_text())
+    assert len(names) > 50
+    every = [
+        str(file.relative_to(ROOT)) for top in ("api", "crates", "python", "lab") for file in ROOT.glob(f"{top}/**/*")
+    ]
+    for name in names:
+        choices = re.search(r"{(.*)}", name)
+        expanded = [name.replace(choices[0], one) for one in choices[1].split(",")] if choices else [name]
+        for one in expanded:
+            assert any(f"/{file}".endswith(f"/{one}") for file in every), one
+
+
+def test_the_page_on_performance_begins_with_a_figure_and_an_answer_and_ends_with_the_budgets() -> None:
+    parts = (ROOT / "docs/performance.md").read_text().split("\n\n")
+    assert parts[1].startswith("![") and parts[2].startswith("**Where Limosa is ahead:**")
+    assert "**Where it is not:**" in " ".join(parts[2].split())
+    sections = [part for part in parts if part.startswith("## ")]
+    assert sections[-1] == "## Budgets"
+    assert "NOT MET" not in "\n".join(parts[: parts.index("## Budgets")])
+
+
+def test_the_readme_shows_a_figure_and_a_hang_report_before_anything_else() -> None:
+    text = (ROOT / "README.md").read_text()
+    assert text.index("![") < text.index("limosa: this job hangs") < text.index("## Install")
+
+
+@pytest.mark.parametrize("file", [*PAGES, *HELP], ids=lambda file: str(file.relative_to(ROOT)))
+def test_words_are_the_usual_ones(file: Path) -> None:
+    text = " ".join(file.read_text().split())
+    assert {word: usual for word, usual in USUAL.items() if word in text} == {}
