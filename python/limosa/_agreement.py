@@ -306,7 +306,7 @@ class Agreement(Transfer):
             if len(values) != self.size:
                 raise errors.BY_CLASS["COUNT"](
                     f"there are {len(values)} items for {self.size} ranks; hint: numpy.array_split divides an array "
-                    "into so many parts"
+                    "into that many parts"
                 )
             if block_of(values) is not None:
                 return [], None

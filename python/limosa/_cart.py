@@ -309,7 +309,9 @@ def _grid(
 
     wanted: list[Any] = [0] * dims if isinstance(dims, int) else list(dims)
     if not wanted or any(not hasattr(length, "__index__") or length < 0 for length in wanted):
-        return refused(f"dims={dims!r} is not valid; hint: a number of axes, or lengths from 0")
+        return refused(
+            f"dims={dims!r} is not valid; hint: give the number of axes, or a non-negative length for each axis"
+        )
     cyclic = [bool(periodic)] * len(wanted) if isinstance(periodic, (bool, int)) else [bool(one) for one in periodic]
     if len(cyclic) != len(wanted):
         return refused(f"periodic={periodic!r} has {len(cyclic)} entries for {len(wanted)} axes")

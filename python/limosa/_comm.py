@@ -91,7 +91,7 @@ class Comm(Messages):
         Parameters
         ----------
         color
-            A number from 0: ranks with the same one come together. None: this rank is in no new communicator.
+            A non-negative integer: ranks with the same color are in one communicator. None: this rank is in none.
         key
             Ranks are numbered in the order of their keys, those with equal keys in their present order.
 
@@ -116,7 +116,9 @@ class Comm(Messages):
         problem: str | None = None
         for name, number in (("color", color), ("key", key)):
             if number is not None and (not hasattr(number, "__index__") or (name == "color" and number < 0)):
-                problem = f"{name}={number!r} is not valid; hint: a color is a number from 0 or None, a key is a number"
+                problem = (
+                    f"{name}={number!r} is not valid; hint: a color is a non-negative integer or None, a key an integer"
+                )
         try:
             texts = self._agree_on_arguments("split", problem and problem[:150])
         except (MPI.Exception, errors.Error) as error:

@@ -120,7 +120,7 @@ def parse_ranks(text: str, size: int) -> list[int]:
         first, _, last = part.partition("-")
         ranks.update(range(int(first), int(last or first) + 1))
     if not ranks or max(ranks) >= size:
-        raise ValueError(f"`{text}` names a rank that is not there; there are ranks 0 to {size - 1}")
+        raise ValueError(f"`{text}` names a rank that does not exist; there are ranks 0 to {size - 1}")
     return sorted(ranks)
 
 

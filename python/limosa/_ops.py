@@ -55,7 +55,7 @@ class Op:
 
     def __init__(self, function: Function, *, commutative: bool = False, name: str = "") -> None:
         if not callable(function):
-            raise errors.BY_CLASS["OP"](f"{function!r} is no function of two values")
+            raise errors.BY_CLASS["OP"](f"{function!r} is not a function of two values")
         self.function = function
         self.commutative = commutative
         self.name = name or "a function"

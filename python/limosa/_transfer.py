@@ -188,7 +188,7 @@ class Transfer:
                     hint = "; hint: a value that is received is returned, out= names an array to receive into"
                 raise self._error(kind, f"{name} must be an integer, not {value!r:.80}{hint}", call) from None
             if kind == "TAG" and number < 0:
-                raise self._error(kind, f"{name}={number} is negative; hint: tags are numbers from 0", call)
+                raise self._error(kind, f"{name}={number} is negative; hint: tags are non-negative integers", call)
             if kind == "RANK" and not 0 <= number < self.size:
                 hint = "; hint: None stands for no process" if number < 0 else ""
                 ranks = f"whose ranks are 0 to {self.size - 1}" if self.size > 1 else "whose only rank is 0"

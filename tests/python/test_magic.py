@@ -67,7 +67,7 @@ def test_processes_that_died_are_replaced(shell, cell):
     [
         ("-n 0 --new", "1", "-n is 0 but must be 1 or more"),
         ("-n 5", "1", "there are 2 processes on limosa already; --new starts others"),
-        ("--rank 9", "1", "`9` names a rank that is not there"),
+        ("--rank 9", "1", "`9` names a rank that does not exist"),
         ("--what", "1", "unrecognized arguments: --what"),
         ("'", "1", "No closing quotation"),
         ("--pull nothing", None, "rank 0: NameError: name 'nothing' is not defined"),

@@ -92,7 +92,7 @@ def test_a_rank_that_stays_behind_is_named_with_what_it_waits_for():
 def test_one_rank_can_be_spoken_to():
     outcome = session("x = 0\n%rank 1 x = 5\nx\n%rank 0,2 x + 1\n%rank 5 x\n%rank one x\n%magic\n")
     assert outcome.out.splitlines() == ["[0,2] 0", "[1] 5", "[0,2] 1"], outcome.text
-    assert "`5` names a rank that is not there; there are ranks 0 to 2" in outcome.err
+    assert "`5` names a rank that does not exist; there are ranks 0 to 2" in outcome.err
     assert "`one` names no ranks" in outcome.err
     assert "`%magic` is not a command of this session" in outcome.err
 

@@ -30,7 +30,7 @@ _OTHER_NAMES_OF_MYMPI = frozenset(
     {"ARRAY_LIBRARY", "COPYWRITE", "DATE_DOC", "DATE_SRC", "VERSION", "copywrite", "pydusa_version"}
 )
 
-_reason = f"no name that the script uses tells pyMPI from MYMPI, and {VARIABLE} is not set"
+_reason = f"the names that the script uses do not distinguish pyMPI from MYMPI, and {VARIABLE} is not set"
 
 
 def choose() -> str:

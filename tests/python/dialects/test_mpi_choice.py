@@ -81,7 +81,7 @@ def test_a_module_of_the_program_counts_too(tmp_path):
         ("import mpi\nmpi.rank\nprint(getattr(mpi, 'mpi_' + 'init'))", "line 2 of script.py uses 'rank'"),
         (
             "import mpi\nprint(getattr(mpi, 'mpi_' + 'init'))",
-            "no name that the script uses tells pyMPI from MYMPI, and LIMOSA_DIALECT is not set",
+            "the names that the script uses do not distinguish pyMPI from MYMPI, and LIMOSA_DIALECT is not set",
         ),
     ],
 )
