@@ -1,6 +1,6 @@
 """Messages between two ranks.
 
-How a message travels: its first message goes with the user's tag on a private duplicate of the communicator, the
+How a message is sent: its first message goes with the user's tag on a private duplicate of the communicator, the
 *envelopes*, where the receiver takes it, whatever its length is, with a single receive into memory that is long enough
 for all of them. Its parts, if it has any, follow on a second duplicate with the number of the message as their tag. So
 the order of messages, wildcards and threads need no care: whoever took the first message, and nobody else, knows which
@@ -105,7 +105,7 @@ class Messages(Nonblocking):
         to
             The receiving rank, or None for no process.
         tag
-            A number from 0 that the receiver can choose messages by.
+            A non-negative integer by which the receiver can choose messages.
 
         Raises
         ------
