@@ -1,19 +1,21 @@
 """Wrong and correct programs, and what becomes of each: reads the tables, runs cases, judges them.
 
 `wrong.toml` and `right.toml` have one table per file of `wrong/` and `right/`, and in it one row per case of that file.
-The keys of a row:
+`np`, `limit` and `missing` may also stand at the beginning of a table, for all its rows. The keys of a row:
 
 np        number of ranks (default: that of the file, or 2)
-error     the class of the error that ends the job: of MPI, or in Python the name of the exception
+error     the class of the error that ends the job: of MPI, or in Python the name of the exception; a part is enough
 report    a part of what must be on standard error: of a hang report, or, with `code = 0`, of a report at the end
+told      the same, of an error or a hang report, whichever comes first
 accepted  why the program may pass: the standard allows it, or nobody can know
 text      a part of the error's sentence, or a list of parts
 ranks     the ranks that must get the error when it is returned: a list, "all" or "any". Such a case runs once more,
           with an error handler (in Python: an `except`) that records
-check     whether it runs with LIMOSA_CHECK=1
-on        "messages" or "hosts", or a list of both: the case runs there too, with LIMOSA_DEVICE=messages or
-          LIMOSA_HOSTS=2; "here" is the name of the ordinary way
+check     whether it runs with LIMOSA_CHECK=1, and only so
+on        a list of "messages", "hosts" and "check": the case runs there too, with LIMOSA_DEVICE=messages,
+          LIMOSA_HOSTS=2 or LIMOSA_CHECK=1; "here" is the name of the ordinary way
 missing   why Limosa does not do it yet: a reason, or a table of reasons by `on`
+code      the exit code, if it is the program's business (a signal that it sends itself, the code of MPI_Abort)
 limit     seconds after which the case counts as a hang (default 30)
 
 A row of `right.toml` needs none of them: a correct program ends with exit code 0 and is silent on standard error.
@@ -39,13 +41,19 @@ else:
 
 HERE = Path(__file__).resolve().parent
 HANG_CODE = 86
-ENVIRONMENTS = {"here": {}, "messages": {"LIMOSA_DEVICE": "messages"}, "hosts": {"LIMOSA_HOSTS": "2"}}
-EXPECTATIONS = ("error", "report", "accepted")
+ENVIRONMENTS = {
+    "here": {},
+    "messages": {"LIMOSA_DEVICE": "messages"},
+    "hosts": {"LIMOSA_HOSTS": "2"},
+    "check": {"LIMOSA_CHECK": "1"},
+}
+FOR_ALL = ("np", "limit", "missing")  # keys that a file may have, for all its cases
+EXPECTATIONS = {"error": ["error"], "report": ["report"], "told": ["error", "report"], "accepted": ["accepted"]}
 
 
 @dataclass(frozen=True)
 class Case:
-    """One program, on one device."""
+    """One program, in one environment."""
 
     folder: str
     theme: str
@@ -70,7 +78,7 @@ class Case:
 
     @property
     def expected(self) -> str:
-        """What must become of it: error, report or accepted."""
+        """What must become of it: a key of `EXPECTATIONS`."""
         return next((kind for kind in EXPECTATIONS if kind in self.row), "accepted")
 
     @property
@@ -100,9 +108,9 @@ def cases(folder: str) -> list[Case]:
 def rows(table: dict) -> Iterator[tuple[str, str, dict]]:
     """Theme, name and row of each case; what is said for a file as a whole is put into its rows."""
     for theme, entries in table.items():
-        common = {key: value for key, value in entries.items() if not isinstance(value, dict)}
+        common = {key: value for key, value in entries.items() if key in FOR_ALL}
         for name, row in entries.items():
-            if isinstance(row, dict):
+            if name not in FOR_ALL:
                 yield theme, name, common | row
 
 
@@ -147,7 +155,7 @@ class Runner:
         """Run a case as a job; None if it had to be killed."""
         environment = {**os.environ, **ENVIRONMENTS[case.on], **case.row.get("env", {})}
         if case.row.get("check"):
-            environment["LIMOSA_CHECK"] = "1"
+            environment |= ENVIRONMENTS["check"]
         command = [tool("limosa"), "run", "--on-hang=abort", "-n", str(case.row.get("np", 2))]
         job = Job([*command, *self.program(case.folder, case.source), *options, case.name], env=environment)
         try:
@@ -160,6 +168,8 @@ class Runner:
         """Run a case in all its ways."""
         outcome = self.run(case)
         kind = kind_of(outcome)
+        if kind == "crash" and outcome.code == case.row.get("code"):
+            kind = "error"  # the program's own, which the table expects
         fault = fault_as_written(case, kind, outcome)
         if not fault and "ranks" in case.row:
             fault = fault_as_recorded(case, self.run(case, "--record"))
@@ -181,20 +191,20 @@ def kind_of(outcome: Outcome | None) -> str:
 
 def lacking(case: Case, text: str) -> str:
     """The first expected part that a text does not have."""
-    parts = as_list(case.row.get("text", [])) + as_list(case.row.get("report", []))
+    parts = [part for key in ("text", "report", "told") for part in as_list(case.row.get(key, []))]
     return next((part for part in parts if part not in text), "")
 
 
 def fault_as_written(case: Case, kind: str, outcome: Outcome | None) -> str:
     """What is wrong with a job whose error handlers are those that MPI sets."""
     shown = f"\n{outcome.code=}\n{outcome.text}" if outcome else ""
-    if kind != case.expected:
+    if kind not in EXPECTATIONS[case.expected]:
         return f"{case.expected} expected, but it was: {kind}{shown}"
     if outcome.code != case.row.get("code", outcome.code):
         return f"exit code {outcome.code} instead of {case.row['code']}{shown}"
     if part := lacking(case, outcome.err):
         return f"`{part}` is not in what was said{shown}"
-    if case.language == "C" and kind == "error" and case.row["error"] not in outcome.err:
+    if case.language == "C" and case.expected == "error" and case.row["error"] not in outcome.err:
         return f"the error class is not {case.row['error']}{shown}"
     return ""
 
@@ -206,7 +216,7 @@ def fault_as_recorded(case: Case, outcome: Outcome | None) -> str:
         return f"with errors returned: {kind}" + (f"\n{outcome.text}" if outcome else "")
     np = case.row.get("np", 2)
     lines = re.findall(r"^recorded (\d+) (\S+) (.*)", outcome.out, re.MULTILINE)
-    told = {int(rank) for rank, name, text in lines if name == case.row["error"] and not lacking(case, text)}
+    told = {int(rank) for rank, name, text in lines if case.row["error"] in name and not lacking(case, text)}
     ranks = case.row["ranks"]
     wanted = set(range(np)) if ranks == "all" else set() if ranks == "any" else set(ranks)
     if not told or not wanted <= told:
