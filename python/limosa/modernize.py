@@ -77,6 +77,7 @@ def modernized(text: str, name: str = "<text>", tool: Any = None) -> str:
         line = place[0] if isinstance(place[0], int) else place[1]
         raise SourceError(f"{name}:{line}: this is not valid Python: {error.args[0]}") from None
     result = _with_spaces(result, name)
+    result = _with_brackets(result)
     return result if text.endswith("\n") else result[:-1]
 
 
@@ -103,6 +104,63 @@ def _with_spaces(text: str, name: str) -> str:
     except (SyntaxError, ValueError):
         pass  # `complaint` tells what is wrong
     return text
+
+
+def _with_brackets(text: str) -> str:
+    """Write ``[*range(3)]`` for ``list(range(3))`` where ``list`` is a name of the program.
+
+    The fixers put calls of ``list`` around what gave lists in Python 2. In a function with a variable of that name they
+    would call the variable.
+    """
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError):
+        return text
+    calls: list[ast.Call] = []
+    _collect_shadowed(tree, "list", False, calls)
+    lines = text.encode().splitlines(keepends=True)
+    starts = [0]
+    for line in lines:
+        starts.append(starts[-1] + len(line))
+    raw = text.encode()
+    changes: list[tuple[int, int, bytes]] = []
+    for call in calls:
+        inner = call.args[0]
+        begin = starts[call.lineno - 1] + call.col_offset
+        first = starts[inner.lineno - 1] + inner.col_offset
+        end = starts[(call.end_lineno or 0) - 1] + (call.end_col_offset or 0)
+        if not raw[begin + len("list") : first].strip(b"( \t\n\\"):  # no comment is in between
+            changes += [(begin, raw.index(b"(", begin) + 1, b"[*"), (end - 1, end, b"]")]
+    for begin, end, new in sorted(changes, reverse=True):
+        raw = raw[:begin] + new + raw[end:]
+    return raw.decode()
+
+
+def _collect_shadowed(scope: ast.AST, name: str, outside: bool, calls: list[ast.Call]) -> None:
+    """Add the calls of a name with one argument in scopes that bind it themselves, or are inside of such scopes."""
+    inside: list[ast.AST] = []
+    nested: list[ast.AST] = []
+    waiting = list(ast.iter_child_nodes(scope))
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
+            nested.append(node)
+        else:
+            waiting.extend(ast.iter_child_nodes(node))
+        inside.append(node)
+    bound = outside or any(
+        (isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store))
+        or (isinstance(node, ast.arg) and node.arg == name)
+        for node in inside
+    )
+    if bound:
+        for node in inside:
+            if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name):
+                continue
+            if len(node.args) == 1 and not node.keywords and not isinstance(node.args[0], ast.Starred):
+                calls.append(node)
+    for node in nested:
+        _collect_shadowed(node, name, bound, calls)
 
 
 def complaint(text: str) -> str | None:
@@ -201,6 +259,7 @@ def missing(text: str, folder: Path) -> list[str]:
     for node in nodes:
         if isinstance(node, ast.Name) and node.id == "cmp" and "cmp" not in known:
             found.append((node.lineno, "there is no function `cmp` any more"))
+        found += _gone(node)
         if not isinstance(node, ast.Import | ast.ImportFrom):
             continue
         names = [alias.name for alias in node.names]
@@ -220,6 +279,36 @@ def missing(text: str, folder: Path) -> list[str]:
             gone = [name for name in names if name != "*" and not hasattr(string, name)]
             found += [(node.lineno, f"module string has no `{name}` any more") for name in gone]
     return [f"new line {line}: {text}" for line, text in sorted(set(found))]
+
+
+_BUFFER_KEYWORDS = ("buffer", "buf", "recvbuf")
+_FILLING = ("receive", "recv", "receiveString", "raw_receive", "receive_string", "broadcast_string")
+
+
+def _gone(node: ast.AST) -> Iterator[tuple[int, str]]:
+    """Give what an expression uses that has gone, or cannot work any more, with its line."""
+    if isinstance(node, ast.Attribute):
+        if node.attr in ("tostring", "fromstring") and not (
+            isinstance(node.value, ast.Name) and node.value.id in ("ElementTree", "etree", "ET")
+        ):
+            new = "tobytes" if node.attr == "tostring" else "frombytes, or numpy.frombuffer"
+            yield node.lineno, f"arrays have no `{node.attr}` any more: use {new}"
+        if isinstance(node.value, ast.Name) and node.value.id == "string" and not hasattr(string, node.attr):
+            instead = {"atoi": ": use int", "atol": ": use int", "atof": ": use float"}.get(node.attr, "")
+            yield node.lineno, f"module string has no `{node.attr}` any more{instead}"
+    if isinstance(node, ast.Call):
+        named = [keyword.value for keyword in node.keywords if keyword.arg in _BUFFER_KEYWORDS]
+        function = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        first = node.args[:1] if function in _FILLING else []
+        if any(_is_text(value) for value in [*named, *first]):
+            yield node.lineno, "a string is a buffer here, but strings cannot be filled: use a bytearray"
+
+
+def _is_text(value: ast.expr) -> bool:
+    """Tell whether an expression is a literal string, or one that is repeated."""
+    if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult):
+        return _is_text(value.left) or _is_text(value.right)
+    return isinstance(value, ast.Constant) and isinstance(value.value, str | bytes)
 
 
 def _imports(node: ast.ImportFrom, name: str) -> bool:
@@ -266,7 +355,7 @@ def main() -> int:
             raise
         return _fail(
             "`limosa modernize` needs fissix, which is not installed",
-            f"install it: {sys.executable} -m pip install fissix",
+            f"install it: {sys.executable} -m pip install fissix (or: uv pip install fissix)",
         )
     code = 0
     try:

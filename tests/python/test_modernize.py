@@ -178,3 +178,64 @@ def test_without_fissix_it_says_how_to_get_it(old, tmp_path):
     assert outcome.code == 2 and "hint: install it:" in outcome.err and "pip install fissix" in outcome.err, (
         outcome.text
     )
+
+
+SHADOWED = """
+def f(n):
+    list = range(n)
+    for i in map(str, list): pass
+    def g():
+        return filter(None, list)
+    return list, map(str, list), {1: 2}.keys()
+
+def h(n):
+    return range(n) + [1]
+
+print f(3), h(2)
+"""
+
+
+def test_a_variable_called_list_is_not_called(tmp_path):
+    new = modernized(SHADOWED)
+    assert "list(" not in new.split("def h")[0], new
+    assert "list(range(n)) + [1]" in new
+    file = tmp_path / "new.py"
+    file.write_text(new)
+    done = subprocess.run([sys.executable, file], capture_output=True, text=True, check=False)
+    assert done.stdout == "([0, 1, 2], ['0', '1', '2'], [1]) [0, 1, 1]\n", done.stderr
+
+
+def test_a_parameter_called_list_is_not_called():
+    assert (
+        modernized("def f(list):\n    x = map(abs, list)\n    return x\n").splitlines()[1]
+        == "    x = [*map(abs, list)]"
+    )
+    assert modernized("def f(list):\n    return g(range(3), 'é', range(4))\n").count("[*range") == 2
+
+
+@pytest.mark.parametrize(
+    ("source", "says"),
+    [
+        (
+            "import numpy\nx = numpy.zeros(3).tostring()\n",
+            "new line 2: arrays have no `tostring` any more: use tobytes",
+        ),
+        ("import string\nx = map(string.atoi, ['1'])\n", "new line 2: module string has no `atoi` any more: use int"),
+        ("import pypar\npypar.receive(0, buffer=' ' * 9)\n", "new line 2: a string is a buffer here"),
+        ("import pypar\npypar.raw_receive('', 0)\n", "new line 2: a string is a buffer here"),
+    ],
+)
+def test_what_has_gone_is_reported(tmp_path, source, says):
+    file = tmp_path / "old.py"
+    file.write_text(source)
+    assert says in modernize(file).err
+
+
+def test_it_says_when_fissix_is_missing(old):
+    code = "import sys; sys.modules['fissix'] = None; sys.argv[1:] = [sys.argv[1]]; from limosa import modernize; "
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}sys.exit(modernize.main())", old], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert "`limosa modernize` needs fissix, which is not installed" in done.stderr
+    assert "pip install fissix" in done.stderr and "Traceback" not in done.stderr

@@ -103,3 +103,35 @@ def test_a_broadcast_that_fills_arrays_on_some_ranks_only_is_an_error_and_no_han
     )
     assert outcome.code != 0
     assert "pass an array of the same type and size on every rank" in outcome.err
+
+
+def test_a_string_that_cannot_be_filled_is_warned_of(engine):
+    program = """
+        import warnings, pypar
+        rank, size = pypar.rank(), pypar.size()
+        buffer = " " * 5
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            if rank == 0:
+                pypar.send("hello", 1, use_buffer=True)
+                pypar.send("hello", 1, use_buffer=True)
+                pypar.send("hello", 1, use_buffer=True)
+            elif rank == 1:
+                pypar.receive(0, buffer=buffer)
+                assert [str(one.message)[:14] for one in caught] == ["pypar.receive:"], caught
+                assert caught[0].filename == __file__ and "bytearray" in str(caught[0].message)
+                assert pypar.receive(0, buffer=buffer) == "hello"
+                filled = bytearray(5)
+                pypar.receive(0, buffer=filled)
+                assert filled == b"hello" and len(caught) == 1, caught
+            pypar.broadcast(buffer if rank else "12345", 0)
+            assert len(caught) == (rank == 1) + (rank != 0), caught
+            text = pypar.broadcast(buffer if rank else "12345", 0)
+            assert text == "12345"
+            pypar.gather("ab", 0, buffer="    " if rank == 0 else None)
+            assert len(caught) == (rank == 1) + 1, caught
+            assert pypar.scatter("abcd", 0, buffer="  ") == "abcd"[2 * rank : 2 * rank + 2]
+            assert len(caught) == (rank == 1) + 1, caught
+        print("ok")
+    """
+    assert engine.code(program, n=2).out.split() == ["ok", "ok"]

@@ -76,3 +76,61 @@ def test_an_exception_on_one_rank_ends_the_job(engine):
     )
     assert outcome.code != 0
     assert outcome.err.count("ValueError: something is wrong") == 1
+
+
+def test_instances_of_global_classes_have_the_operators_of_the_local_class(engine):
+    program = """
+        from Scientific.BSP import ParClass, ParBase, ParConstant, processorID, numberOfProcessors
+
+        class LocalVector(ParBase):
+            def __parinit__(self, pid, nprocs, value):
+                self.value = value + pid
+            def made(self, value):
+                other = LocalVector.__new__(LocalVector)
+                other.value = value
+                return other
+            def __add__(self, other):
+                if not isinstance(other, LocalVector):
+                    return NotImplemented
+                return self.made(self.value + other.value)
+            def __mul__(self, factor):
+                return self.made(self.value * factor)
+            __rmul__ = __mul__
+            def __neg__(self):
+                return self.made(-self.value)
+            def __abs__(self):
+                return abs(self.value)
+            def __eq__(self, other):
+                return isinstance(other, LocalVector) and self.value == other.value
+            def __lt__(self, other):
+                return self.value < other.value
+            def __iadd__(self, other):
+                self.value += other.value
+                return self
+            def get(self):
+                return self.value
+
+        Vector = ParClass(LocalVector)
+        a, b = Vector(ParConstant(1)), Vector(ParConstant(10))
+        p = processorID
+        assert (a + b).get().value == 11 + 2 * p
+        assert (a * ParConstant(3)).get().value == 3 * (1 + p)
+        assert (3 * a).get().value == 3 * (1 + p)
+        assert (-a).get().value == -1 - p
+        assert abs(-a).value == 1 + p
+        assert (a == Vector(ParConstant(1))).value is True and (a == b).value is False
+        assert (a < b).value is True
+        a += b
+        assert a.get().value == 11 + 2 * p
+        try:
+            a + 1
+        except TypeError:
+            pass
+        else:
+            raise AssertionError("a local class without this operator")
+        try:
+            a - b
+        except TypeError:
+            print("ok")
+    """
+    assert engine.code(program, n=2).out.split() == ["ok", "ok"]

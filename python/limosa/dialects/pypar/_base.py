@@ -4,7 +4,10 @@ pypar sorts data into three *protocols*: ``array`` (NumPy arrays of numbers, sen
 (text and bytes) and ``vanilla`` (everything else, pickled).
 """
 
+import dis
 import operator
+import sys
+import warnings
 
 import numpy as np
 from mpi4py import MPI
@@ -100,3 +103,21 @@ def check_operation(op: object) -> MPI.Op:
             f"pypar: operation {op!r} is unknown or not implemented; there are MAX MIN SUM PROD LAND BAND LOR BOR LXOR "
             "BXOR"
         ) from None
+
+
+def warn_of_string(function: str, buffer: object) -> None:
+    """Warn the caller of a function that was to fill a string, if it makes no use of what the function gives.
+
+    pypar wrote into the string; strings of Python 3 cannot be changed.
+    """
+    if type(buffer) not in {str, bytes}:
+        return
+    caller = sys._getframe(2)
+    after = (one for one in dis.get_instructions(caller.f_code) if one.offset > caller.f_lasti)
+    following = next((one.opname for one in after if one.opname not in {"CACHE", "PRECALL"}), "")
+    if following == "POP_TOP":
+        warnings.warn(
+            f"pypar.{function}: the buffer is a string, which cannot be filled; use what is returned, or pass "
+            "a bytearray",
+            stacklevel=3,
+        )

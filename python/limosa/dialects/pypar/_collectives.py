@@ -18,6 +18,7 @@ from limosa.dialects.pypar._base import (
     number_of_ranks,
     own_rank,
     to_bytes,
+    warn_of_string,
 )
 
 __all__ = [
@@ -156,6 +157,8 @@ def broadcast(buffer: Any, root: int = 0, vanilla: object = False, bypass: bool 
         else:
             broadcast_array(buffer, root)
         return buffer
+    if own_rank != root:
+        warn_of_string("broadcast", buffer)
     value = channel.broadcast(buffer, root, vanilla)
     if type(buffer) is bytearray and type(value) is bytearray and own_rank != root:
         buffer[:] = value
@@ -189,6 +192,7 @@ def scatter(x: Any, root: int = 0, buffer: Any = None, vanilla: object = False) 
         `x` is neither an array of numbers nor a string.
     """
     check_rank(root, "Root")
+    warn_of_string("scatter", buffer)
     if type(x) in TEXT_TYPES:
         part = len(x) // number_of_ranks
         parts = [x[i * part : (i + 1) * part] for i in range(number_of_ranks)] if own_rank == root else None
@@ -237,6 +241,8 @@ def gather(x: Any, root: int = 0, buffer: Any = None, vanilla: object = 0) -> An
         `x` is neither an array of numbers nor a string.
     """
     check_rank(root, "Root")
+    if own_rank == root:
+        warn_of_string("gather", buffer)
     if type(x) in TEXT_TYPES:
         parts = comm.gather(x, root)
         blank = " " if type(x) is str else b" "

@@ -28,6 +28,7 @@ from limosa.dialects.pypar._base import (
     default_tag,
     is_array,
     to_bytes,
+    warn_of_string,
 )
 
 __all__ = [
@@ -258,6 +259,7 @@ def receive(
         else:
             _receive_into(buffer, source, tag, None)
         return buffer
+    warn_of_string("receive", buffer)
     if type(source) is not int:
         check_rank(source, "Source")
     if tag == control_tag or type(tag) is not int:

@@ -65,6 +65,12 @@ class _Global:
         index, valid = local(item)
         return global_object(self.value[index]) if valid else ParValue(None, False)
 
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __bool__(self) -> bool:
+        return bool(self.value)
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return ParValue(self.value)(*args, **kwargs)
 
@@ -73,6 +79,27 @@ class _Global:
 
     def __repr__(self) -> str:
         return f"ParClass{{{self.local_class.__name__}}}[{processorID}]({self.value!r})"
+
+
+def _operator(name: str) -> Callable[..., Any]:
+    """Give the operator of global objects that calls the method of this name of the local class."""
+
+    def operate(self: _Global, *others: Any) -> Any:
+        method = getattr(type(self.value), name, None)
+        if method is None or method is getattr(object, name, None):
+            return NotImplemented
+        result = method(self.value, *map(_argument, others))
+        return NotImplemented if result is NotImplemented else global_object(result)
+
+    operate.__name__ = name
+    return operate
+
+
+_BINARY = "add sub mul truediv floordiv mod divmod pow lshift rshift and or xor matmul".split()
+for _name in (*_BINARY, *(f"r{name}" for name in _BINARY), *(f"i{name}" for name in _BINARY if name != "divmod")):
+    setattr(_Global, f"__{_name}__", _operator(f"__{_name}__"))
+for _name in ("eq", "ne", "lt", "le", "gt", "ge", "neg", "pos", "abs", "invert"):
+    setattr(_Global, f"__{_name}__", _operator(f"__{_name}__"))
 
 
 class ParClass:
