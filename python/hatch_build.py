@@ -9,14 +9,18 @@ in the environment                 from
 ``bin/limosa``                     crate ``limosa-cli``
 ``bin/mpiexec``, ``bin/mpirun``    ``python/scripts/mpiexec``
 ``bin/mpicc``, ``mpicxx`` ...      ``python/scripts/mpicc``
+``limosa/_fast_path*.so``          ``python/compiled/fast_path.c``, where a C compiler and Python's header are there
 =================================  ==========================================================
 
 Wheels hold no symbolic links, hence the copies and the linker's line.
 """
 
 import json
+import os
+import shlex
 import shutil
 import subprocess
+import sys
 import sysconfig
 from pathlib import Path
 from typing import Any
@@ -58,6 +62,9 @@ class LimosaBuildHook(BuildHookInterface[Any]):
                 copy = staging / name
                 shutil.copy(scripts / source, copy)
                 build_data["shared_scripts"][str(copy)] = name
+        module = fast_path(root / "python" / "compiled" / "fast_path.c", staging)
+        if module is not None:
+            build_data["force_include"][str(module)] = f"limosa/{module.name}"
 
 
 def cargo_build(root: Path, packages: list[str]) -> dict[str, Path]:
@@ -77,6 +84,36 @@ def artifact(made: dict[str, Path], name: str) -> Path:
     if name not in made:
         raise SystemExit(f"limosa: Cargo made no {name}; it made {', '.join(sorted(made))}")
     return made[name]
+
+
+def fast_path(source: Path, staging: Path) -> Path | None:
+    """Compile the module that spares `import limosa` time; None, and a warning, where that cannot be done."""
+    # The buffer protocol belongs to the stable ABI from Python 3.11 on.
+    stable = sys.version_info >= (3, 11)
+    made = staging / ("_fast_path.abi3.so" if stable else "_fast_path" + sysconfig.get_config_var("EXT_SUFFIX"))
+    compiler = os.environ.get("CC") or "cc"
+    include = sysconfig.get_paths()["include"]
+    options = [
+        "-O2",
+        "-shared",
+        "-fPIC",
+        *(["-DPy_LIMITED_API=0x030B0000"] if stable else []),
+        f"-I{include}",
+        f"-I{staging}",
+    ]
+    try:
+        done = subprocess.run([*shlex.split(compiler), *options, str(source), "-o", str(made)], capture_output=True)
+        reason = done.stderr.decode(errors="replace").strip() if done.returncode else ""
+    except OSError as error:
+        reason = str(error)
+    if not reason:
+        return made
+    print(
+        f"limosa: {source.name} could not be compiled; `import limosa` works without it, but short messages and "
+        f"collectives of Python take longer. The reason: {reason}",
+        file=sys.stderr,
+    )
+    return None
 
 
 def strip(source: Path, target: Path) -> Path:

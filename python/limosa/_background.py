@@ -18,10 +18,10 @@ import numpy as np
 from mpi4py import MPI
 
 from limosa import errors
-from limosa._agreement import SLOT, Table, block_of, fitting, marked, scalar_or_array
+from limosa._agreement import Table, block_of, fitting, marked, scalar_or_array
 from limosa._collectives import Collectives
 from limosa._memory import Array, as_array, spec_of
-from limosa._packet import ARRAY, HEAD, NUMBERS, OBJECT, Arrival, announced, has_parts, opened
+from limosa._packet import ARRAY, HEAD, NUMBERS, OBJECT, SLOT, Arrival, announced, has_parts, opened
 from limosa._request import Later, Request
 from limosa._transfer import PART_TAG
 

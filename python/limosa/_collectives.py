@@ -18,10 +18,10 @@ from typing import Any, NoReturn, TypeVar, overload
 import numpy as np
 from mpi4py import MPI
 
-from limosa._agreement import FAULTS, SLOT, Table, block_of, collective, fitting, marked, scalar_or_array
+from limosa._agreement import FAULTS, Table, block_of, fitting, marked, scalar_or_array
 from limosa._memory import Array, as_array, is_array_like, spec_of
 from limosa._names import refuse
-from limosa._packet import ARRAY, HEAD, OBJECT, announced, has_parts, into, opened
+from limosa._packet import ARRAY, HEAD, OBJECT, SLOT, announced, has_parts, into, opened
 from limosa._reductions import Reductions
 from limosa._transfer import PART_TAG
 
@@ -32,7 +32,6 @@ Out = TypeVar("Out")
 class Collectives(Reductions):
     """The collective calls of `Comm`."""
 
-    @collective
     def barrier(self) -> None:
         """Wait until all ranks have called it.
 
@@ -42,7 +41,11 @@ class Collectives(Reductions):
         >>> limosa.world.barrier()
 
         """
-        self._meet(self._bare_slot("barrier"))
+        try:
+            if not self._channel.met(self._bare_slot("barrier")):
+                self._report(self._table())
+        except FAULTS as error:
+            self._blame(error, "barrier")
 
     @overload
     def bcast(self, x: None = ..., root: int = ..., *, out: None = ...) -> Any: ...
@@ -91,6 +94,14 @@ class Collectives(Reductions):
         if wrong:
             refuse("bcast", wrong)
         try:
+            if type(root) is int and 0 <= root < self.size:
+                if root != self.rank:
+                    return self._received(root, out, None)
+                same = self._channel.given("bcast", x, root)
+                if same is True:
+                    return x
+                if same is False:
+                    self._report(self._table())
             number, problem = self._root_or_problem(root)
             if self.rank != number:
                 return self._received(number, out, problem)
@@ -114,6 +125,14 @@ class Collectives(Reductions):
 
     def _received(self, root: int, out: Any, problem: Exception | None) -> Any:
         """Do the part of the ranks other than the root in `bcast`."""
+        if problem is None and out is None:
+            value = self._channel.received(self._bare_slot("bcast", root), root)
+            if value is True:
+                self._expect(root)
+                return self._shared_parts(self._slot_seen(root), None, root)
+            if value is False:
+                self._report(self._table())
+            return value
         target, misuse = self._target_or_problem(out)
         problem = problem or misuse
         self._meet(
@@ -131,7 +150,6 @@ class Collectives(Reductions):
     @overload
     def gather(self, x: object, root: int = ..., *, out: Any) -> Any: ...
 
-    @collective
     def gather(self, x: Any, root: int = 0, *, out: Any = None, **wrong: NoReturn) -> Any:
         """Collect the values of all ranks on one.
 
@@ -170,10 +188,27 @@ class Collectives(Reductions):
         """
         if wrong:
             refuse("gather", wrong)
+        try:
+            table = None
+            if out is None and type(root) is int and 0 <= root < self.size:
+                stacked = self._channel.stacked("gather", x, root, self.rank == root)
+                if stacked is False:
+                    table = self._reported()
+                elif stacked is not NotImplemented:
+                    return stacked
+                else:
+                    self._plan(x, "gather", root)
+            return self._gathered_by_one(x, root, out, table)
+        except FAULTS as error:
+            self._blame(error, "gather")
+
+    def _gathered_by_one(self, x: Any, root: Any, out: Any, table: Table | None) -> Any:
+        """Do a `gather` for which there is no shorter way; with the table if slots have been exchanged already."""
         number, problem = self._root_or_problem(root)
         first, parts, misuse = self._encoded(x)
         target, unusable = self._target_or_problem(out if self.rank == number else None)
-        table = self._agree(first, "gather", problem or misuse or unusable, number)
+        if table is None:
+            table = self._agree(first, "gather", problem or misuse or unusable, number)
         if table.arrays and table.any_parts:
             return self._gathered_on(number, as_array(x), target, out)
         if self.rank != number:
@@ -243,14 +278,21 @@ class Collectives(Reductions):
         if wrong:
             refuse("allgather", wrong)
         try:
+            table = None
+            if out is None:
+                stacked = self._channel.stacked("allgather", x, 0, True)
+                if stacked is False:
+                    table = self._reported()
+                elif stacked is not NotImplemented:
+                    return stacked
             target, misuse = self._target_or_problem(out)
-            plan = self._plan(x, "allgather") if misuse is None else None
+            plan = self._plan(x, "allgather") if misuse is None and table is None else None
             if plan is not None:
                 table = self._agree_by_plan(plan, x)
                 if table is None:
                     stacked = self._stacked(x, target) if plan.stack is None else plan.stack.copy()
                     return self._delivered(stacked, target, out)
-            return self._gathered(x, target, misuse, out, table if plan is not None else None)
+            return self._gathered(x, target, misuse, out, table)
         except FAULTS as error:
             self._blame(error, "allgather")
 
@@ -298,7 +340,6 @@ class Collectives(Reductions):
     @overload
     def scatter(self, values: Sequence[object] | Array | None = ..., root: int = ..., *, out: Out) -> Out: ...
 
-    @collective
     def scatter(self, values: Any = None, root: int = 0, *, out: Any = None, **wrong: NoReturn) -> Any:
         """Give each rank its item of a sequence.
 
@@ -339,6 +380,21 @@ class Collectives(Reductions):
         """
         if wrong:
             refuse("scatter", wrong)
+        try:
+            if out is None and type(root) is int and 0 <= root < self.size:
+                if self.rank != root:
+                    return self._received_item(root)
+                same = self._channel.given("scatter", values, root)
+                if same is True:
+                    return values[root].copy()
+                if same is False:
+                    self._report(self._table())
+            return self._scattered(values, root, out)
+        except FAULTS as error:
+            self._blame(error, "scatter")
+
+    def _scattered(self, values: Any, root: Any, out: Any) -> Any:
+        """Do a `scatter` for which there is no shorter way."""
         number, problem = self._root_or_problem(root)
         target, misuse = self._target_or_problem(out)
         problem = problem or misuse
@@ -357,11 +413,23 @@ class Collectives(Reductions):
             self._scatter_packets(packets)
         elif slot[0] != ARRAY:
             self._envelopes.Scatter([block, MPI.BYTE], MPI.IN_PLACE, number)
+        else:
+            self._plan(values, "scatter", number)
         own = values[number]
         if target is None:
             return own.copy() if isinstance(own, np.ndarray) else own
         into(as_array(own) if is_array_like(own) else own, target)
         return out
+
+    def _received_item(self, root: int) -> Any:
+        """Do the part of the ranks other than the root in `scatter` without a target."""
+        value = self._channel.received(self._bare_slot("scatter", root), root)
+        if value is False:
+            self._report(self._table())
+        if value is not True:
+            return value
+        self._expect(root, own_row=True)
+        return self._item(self._slot_seen(root), root, None)
 
     def _scatter_packets(self, packets: list[tuple[bytes, Sequence[Array]]]) -> None:
         """Send each rank its item; this is the root."""
@@ -398,7 +466,6 @@ class Collectives(Reductions):
     @overload
     def alltoall(self, values: Sequence[object] | Array, *, out: Out) -> Out: ...
 
-    @collective
     def alltoall(self, values: Any, *, out: Any = None, **wrong: NoReturn) -> Any:
         """Give each rank one item, and get one from each.
 
@@ -433,6 +500,20 @@ class Collectives(Reductions):
         """
         if wrong:
             refuse("alltoall", wrong)
+        try:
+            table = None
+            if out is None:
+                stacked = self._channel.stacked("alltoall", values, 0, True)
+                if stacked is False:
+                    table = self._reported()
+                elif stacked is not NotImplemented:
+                    return stacked
+            return self._exchanged(values, out, table)
+        except FAULTS as error:
+            self._blame(error, "alltoall")
+
+    def _exchanged(self, values: Any, out: Any, table: Table | None) -> Any:
+        """Do an `alltoall` for which there is no shorter way; with the table if slots have been exchanged already."""
         target, misuse = self._target_or_problem(out)
         packets, problem = self._encoded_items(
             values, lambda rank: values[rank, ...] if isinstance(values, np.ndarray) else values[rank]
@@ -440,9 +521,11 @@ class Collectives(Reductions):
         problem = misuse or problem
         block = block_of(values) if problem is None else None
         first = self._slots.encode(block)[0] if block is not None else self._slots.object_head
-        table = self._agree(first, "alltoall", problem)
+        if table is None:
+            table = self._agree(first, "alltoall", problem)
         if block is not None and table.arrays:
             if not table.any_parts:
+                self._plan(values, "alltoall")
                 return self._delivered(table.stacked()[:, self.rank].copy(), target, out)
             result = self._rows(block[0, ...], target)
             self._envelopes.Alltoall([block, MPI.BYTE], [result, MPI.BYTE])

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NoReturn, TypeVar, overload
 from mpi4py import MPI
 
 from limosa import errors
+from limosa._channel import Channel
 from limosa._messages import Messages
 from limosa._names import no_attribute
 
@@ -218,6 +219,7 @@ class Comm(Messages):
         for comm in (self._envelopes, self._parts, *((self.mpi,) if self._owns_mpi else ())):
             if comm != MPI.COMM_NULL:
                 comm.Free()
+        self._use(Channel(self._envelopes, self._memory))  # whose calls are errors from now on
 
     def cart(
         self, dims: int | Sequence[int], periodic: bool | Sequence[bool] = False, *, reorder: bool = False

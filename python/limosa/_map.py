@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 from mpi4py import MPI
 
 from limosa import errors
-from limosa._agreement import SLOT, described_error, marked
+from limosa._agreement import described_error, marked
+from limosa._packet import SLOT
 
 if TYPE_CHECKING:
     from limosa._comm import Comm, Item, Result

@@ -18,6 +18,7 @@ import numpy as np
 from mpi4py import MPI
 
 from limosa import errors
+from limosa._channel import NOTHING, OTHER
 from limosa._memory import Array
 from limosa._names import refuse
 from limosa._nonblocking import Nonblocking
@@ -39,7 +40,7 @@ from limosa._transfer import ANY, FIRST_BYTES, INLINE_BYTES, MISSING, Any_, inbo
 
 _ndarray = np.ndarray
 _empty = np.empty
-_dumps, _loads = pickle.dumps, pickle.loads
+_loads = pickle.loads
 _BYTE = MPI.BYTE
 _MPIException = MPI.Exception
 _ANY_SOURCE, _ANY_TAG = MPI.ANY_SOURCE, MPI.ANY_TAG
@@ -90,8 +91,14 @@ class Messages(Nonblocking):
         self._trusted = self._encoder.trusted
         self._numbers = self._encoder.numbers
         self._heads, self._heads_apart = self._encoder.heads, self._encoder.heads_apart
-        self._Send = self._envelopes.Send
-        self._Recv = self._envelopes.Recv
+        self._Recv_status = self._envelopes.Recv
+        self._use(self._channel)
+
+    def _use(self, channel: Any) -> None:
+        """Communicate through this channel."""
+        self._channel = channel
+        self._Send, self._Recv, self._value = channel.send, channel.recv, channel.value
+        self._send_array, self._send_pickled = channel.send_array, channel.send_pickled
 
     def send(self, x: Any, to: int | None = MISSING, tag: int = 0, **wrong: NoReturn) -> None:
         """Send a value.
@@ -131,24 +138,27 @@ class Messages(Nonblocking):
             return
         parts: Sequence[Array] = ()
         number = -1
-        if type(x) is _ndarray:  # as `encode`, but shorter
-            kind = x.dtype, x.shape
-            if (head := self._heads.get(kind)) is not None:
-                first = head + x.tobytes()
-            elif (head := self._heads_apart.get(kind)) is not None and x.flags.c_contiguous:
-                number = next(self._numbers) % NUMBERS
-                first = head + packed_number(number)
-            else:
-                first, parts = self._encode(x)
-        elif type(x) in self._trusted:
-            first = _dumps(x, 5)
-            if len(first) > FIRST_BYTES:
-                first, parts = self._encoder.encode_pickled(x, first)
-        else:
-            first, parts = self._encode(x)
         try:
             if type(to) is not int or type(tag) is not int or to < 0:
                 self._check("send", to=to, tag=tag)
+            if type(x) is _ndarray:  # as `encode`, but shorter
+                kind = x.dtype, x.shape
+                if (head := self._heads.get(kind)) is not None:
+                    if self._send_array(head, x, to, tag) is None:
+                        return
+                    first = head + x.tobytes()
+                elif (head := self._heads_apart.get(kind)) is not None and x.flags.c_contiguous:
+                    number = next(self._numbers) % NUMBERS
+                    first = head + packed_number(number)
+                else:
+                    first, parts = self._encode(x)
+            elif type(x) in self._trusted:
+                first = self._send_pickled(x, to, tag, FIRST_BYTES)
+                if first is None:
+                    return
+                first, parts = self._encoder.encode_pickled(x, first)
+            else:
+                first, parts = self._encode(x)
             self._Send(first, to, tag)
             if number >= 0:
                 self._parts.Send([x, x.nbytes, _BYTE], to, number)
@@ -223,6 +233,15 @@ class Messages(Nonblocking):
             refuse("recv", wrong)
         if source is None:
             return out
+        if out is None and status is None:
+            try:
+                value = self._value(source, tag)
+                if value is OTHER:
+                    return self._taken_here()
+            except (_MPIException, errors.Error, OverflowError) as error:
+                self._explain(error, "recv", source=source, tag=tag)
+            if value is not NOTHING:
+                return value
         target = out if out is None or (type(out) is _ndarray and out.flags.carray) else self._target(out, "recv")
         try:
             inbox = inboxes.pop()
@@ -243,7 +262,7 @@ class Messages(Nonblocking):
                 self._Recv(raw, rank, number)
             else:
                 found = MPI.Status()
-                self._Recv(raw, rank, number, found)
+                self._Recv_status(raw, rank, number, found)
                 status.source, status.tag = found.source, found.tag
         except (_MPIException, TypeError, OverflowError) as error:
             self._explain(error, "recv", source=source, tag=tag)
@@ -369,7 +388,7 @@ class Messages(Nonblocking):
                 rest = Request(
                     self._started(first, parts, to, tag), None, "isend", self.rank
                 )  # completes them if an error comes between
-                self._Recv(inbox.raw, *where, found)
+                self._Recv_status(inbox.raw, *where, found)
             else:
                 self._envelopes.Sendrecv(first, to, tag, inbox.raw, *where, found)
             if status is not None and found is not None:

@@ -14,12 +14,12 @@ import numpy as np
 from mpi4py import MPI
 
 from limosa import errors
-from limosa._agreement import SLOT, Table, block_of, fitting
+from limosa._agreement import Table, block_of, fitting
 from limosa._background import Background, Plan, Turn, completed, finished, later_delivered, later_opened
 from limosa._memory import Array, as_array, is_array_like
 from limosa._names import refuse
 from limosa._ops import Function, Op, OpName, op_of
-from limosa._packet import ARRAY, HEAD, Arrival, has_parts, into
+from limosa._packet import ARRAY, HEAD, SLOT, Arrival, has_parts, into
 from limosa._reductions import native_of, reducible
 from limosa._request import Later, Request, Steps
 

@@ -54,7 +54,9 @@ from limosa import errors
 from limosa._memory import Array, Spec, as_array, is_array_like, spec_of
 
 HEAD = 48
+SLOT = 256  # bytes that each rank contributes where all hear from all
 DESCRIPTION, NUMBER = 8, 44  # where dtype and shape begin, where they end
+CALL = slice(3, 8)  # what says which collective call a slot belongs to, and its root
 ARRAY, ARRAY_APART, WIDE, OBJECT, OBJECT_APART = range(1, 6)
 BARE = pickle.PROTO[0]
 _SHORT_KINDS = (ARRAY, ARRAY_APART)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import functools
-from typing import Any, NoReturn, TypeVar, overload
+from typing import Any, NoReturn, TypeVar, cast, overload
 
 import numpy as np
 from mpi4py import MPI
 
 from limosa import errors
-from limosa._agreement import FAULTS, Agreement, Failed, Plan, Table, collective, described_error, fitting
+from limosa._agreement import FAULTS, Agreement, Failed, Plan, Table, described_error, fitting
 from limosa._memory import Array, as_array
 from limosa._names import refuse
 from limosa._ops import NAMES, Function, Op, OpName, op_of
@@ -66,8 +66,14 @@ class Reductions(Agreement):
             refuse("reduce", wrong)
         try:
             number, problem = self._root_or_problem(root)
-            combined: T | None = self._reduced(x, op, number, out, "reduce", problem)
-            return combined
+            table = None
+            if problem is None and out is None:
+                combined: Any = self._channel.reduced("reduce", x, op, number, self.size if self.rank == number else 0)
+                if combined is False:
+                    table = self._reported()
+                elif combined is not NotImplemented:
+                    return cast("T | None", combined)
+            return cast("T | None", self._reduced(x, op, number, out, "reduce", problem, table))
         except FAULTS as error:
             self._blame(error, "reduce")
 
@@ -109,7 +115,14 @@ class Reductions(Agreement):
         if wrong:
             refuse("allreduce", wrong)
         try:
-            return self._reduced(x, op, None, out, "allreduce")
+            table = None
+            if out is None:
+                combined = self._channel.reduced("allreduce", x, op, 0, self.size)
+                if combined is False:
+                    table = self._reported()
+                elif combined is not NotImplemented:
+                    return combined
+            return self._reduced(x, op, None, out, "allreduce", table=table)
         except FAULTS as error:
             self._blame(error, "allreduce")
 
@@ -119,7 +132,6 @@ class Reductions(Agreement):
     @overload
     def scan(self, x: object, op: OpName | Op | Function = ..., *, out: Out) -> Out: ...
 
-    @collective
     def scan(self, x: Any, op: OpName | Op | Function = "sum", *, out: Any = None, **wrong: NoReturn) -> Any:
         """Combine the values of the ranks up to this one.
 
@@ -149,7 +161,17 @@ class Reductions(Agreement):
         """
         if wrong:
             refuse("scan", wrong)
-        return self._scanned(x, op, out, "scan")
+        try:
+            table = None
+            if out is None:
+                combined = self._channel.reduced("scan", x, op, 0, self.rank + 1)
+                if combined is False:
+                    table = self._reported()
+                elif combined is not NotImplemented:
+                    return combined
+            return self._scanned(x, op, out, "scan", table)
+        except FAULTS as error:
+            self._blame(error, "scan")
 
     @overload
     def exscan(self, x: T, op: OpName | Op | Function = ..., *, out: None = ...) -> T | None: ...
@@ -157,7 +179,6 @@ class Reductions(Agreement):
     @overload
     def exscan(self, x: object, op: OpName | Op | Function = ..., *, out: Out) -> Out | None: ...
 
-    @collective
     def exscan(self, x: Any, op: OpName | Op | Function = "sum", *, out: Any = None, **wrong: NoReturn) -> Any:
         """Combine the values of the ranks before this one.
 
@@ -187,7 +208,17 @@ class Reductions(Agreement):
         """
         if wrong:
             refuse("exscan", wrong)
-        return self._scanned(x, op, out, "exscan")
+        try:
+            table = None
+            if out is None:
+                combined = self._channel.reduced("exscan", x, op, 0, self.rank)
+                if combined is False:
+                    table = self._reported()
+                elif combined is not NotImplemented:
+                    return combined
+            return self._scanned(x, op, out, "exscan", table)
+        except FAULTS as error:
+            self._blame(error, "exscan")
 
     def _reduced(
         self,
@@ -197,10 +228,11 @@ class Reductions(Agreement):
         out: Any,
         call: str,
         problem: Exception | None = None,
+        table: Table | None = None,
     ) -> Any:
         wanted = root is None or root == self.rank
         target, misuse = self._target_or_problem(out if wanted else None)
-        agreed, reduction = self._agree_on_reduction(x, op, root or 0, call, problem or misuse)
+        agreed, reduction = self._agree_on_reduction(x, op, root or 0, call, problem or misuse, table)
         if agreed.all_in_slots:
             return self._delivered(agreed.folded(reduction, self.size), target, out) if wanted else None
         native, array = native_of(agreed, x, reduction)
@@ -269,10 +301,10 @@ class Reductions(Agreement):
         except Exception as error:
             return Failed(described_error(error), self.rank), error
 
-    def _scanned(self, x: Any, op: OpName | Op | Function, out: Any, call: str) -> Any:
+    def _scanned(self, x: Any, op: OpName | Op | Function, out: Any, call: str, table: Table | None = None) -> Any:
         before = call == "exscan"
         target, misuse = self._target_or_problem(out)
-        agreed, reduction = self._agree_on_reduction(x, op, 0, call, misuse)
+        agreed, reduction = self._agree_on_reduction(x, op, 0, call, misuse, table)
         nothing = before and self.rank == 0
         if agreed.all_in_slots:
             return None if nothing else self._delivered(agreed.folded(reduction, self.rank + (not before)), target, out)
@@ -296,20 +328,24 @@ class Reductions(Agreement):
         return None if nothing else self._delivered(value, target, out)
 
     def _agree_on_reduction(
-        self, x: Any, op: OpName | Op | Function, root: int, call: str, problem: Exception | None
+        self, x: Any, op: OpName | Op | Function, root: int, call: str, problem: Exception | None, table: Table | None
     ) -> tuple[Plan | Table, Op]:
-        """Exchange slots; raise on all ranks if the values cannot be reduced together."""
+        """Exchange slots; raise on all ranks if the values cannot be reduced together.
+
+        The table is there if the ranks have exchanged their slots already.
+        """
         reduction = NAMES["sum"]
         try:
             reduction = op_of(op)
         except errors.Error as error:
             problem = problem or error
-        plan = self._plan(x, call, root, reduction) if problem is None else None
+        plan = self._plan(x, call, root, reduction) if problem is None and table is None else None
         if plan is not None:
+            self._remember_reduction(plan, call, root, op, x, reduction)
             table = self._agree_by_plan(plan, x)
             if table is None:
                 return plan, reduction
-        else:
+        elif table is None:
             first, _, misuse = self._encoded(x)
             table = self._agree(first, call, problem or misuse, root, reduction.digest)
         self._check_arrays(table)

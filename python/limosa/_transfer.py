@@ -14,8 +14,9 @@ import numpy as np
 from mpi4py import MPI
 
 from limosa import errors
+from limosa._channel import channel_of
 from limosa._memory import Array, as_target, is_array_like, spec_of
-from limosa._packet import HEAD, NUMBERS, Arrival, Encoder, Inbox, has_parts, number_of, opened
+from limosa._packet import HEAD, NUMBERS, SLOT, Arrival, Encoder, Inbox, has_parts, number_of, opened
 
 FIRST_BYTES = 32768
 """The longest first message, and so the longest pickle that needs no second one."""
@@ -77,6 +78,10 @@ class Transfer:
         self.rank: int = self._envelopes.rank
         self.size: int = self._envelopes.size
         self._encoder = Encoder(self.rank, INLINE_BYTES, FIRST_BYTES)
+        # Memory of the channel: for the slots of all ranks, and for a first message.
+        self._memory = bytearray(SLOT * self.size)
+        self._inbox = Inbox(FIRST_BYTES)
+        self._channel = channel_of(self._envelopes, self._memory, self._inbox.raw, ANY)
 
     def _start_parts(self, parts: Sequence[Array], to: int, tag: int) -> list[MPI.Request]:
         """Start to send parts."""
@@ -143,6 +148,21 @@ class Transfer:
         value = self._arrived(inbox.whole, target)
         inboxes.append(inbox)
         return value
+
+    def _taken_here(self) -> Any:
+        """Give the value of a user's message whose first message is in the inbox of the channel, and free that."""
+        inbox, view = self._inbox, None
+        try:
+            if inbox.raw.startswith(inbox.last) or inbox.recognise():
+                view = inbox.view
+                if view is not None:
+                    return view.copy()
+                value = np.empty(inbox.shape, inbox.dtype)
+                self._parts.Recv([value, value.nbytes, _BYTE], inbox.source, number_of(inbox.raw))
+                return value
+            return self._arrived(inbox.whole, None)
+        finally:
+            self._channel.done(view)
 
     def _push(self, x: Any, to: int) -> None:
         """Send a value to another rank that pulls it, within a collective call."""

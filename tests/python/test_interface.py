@@ -29,10 +29,23 @@ PROGRAMS = Path(__file__).parent / "programs"
         ("helpers", 1),
         ("helpers", 2),
         ("helpers", 4),
+        ("repeated", 1),
+        ("repeated", 3),
     ],
 )
 def test_cases(engine, program, n):
     assert f"cases went well on {n} ranks" in engine.run(PROGRAMS / f"{program}.py", n=n).out
+
+
+@pytest.mark.parametrize("program", ["values", "collectives", "errors", "requests", "repeated"])
+def test_the_interface_does_the_same_without_its_compiled_module(engine, program):
+    outcome = engine.run(PROGRAMS / f"{program}.py", n=2, env={"LIMOSA_PYTHON_FAST_PATH": "0"})
+    assert "cases went well on 2 ranks" in outcome.out
+
+
+def test_the_compiled_module_is_there_and_in_use(engine):
+    text = "import limosa; print(type(limosa.world._channel).__module__)"
+    assert engine.code(text, n=1).out.split() == ["limosa._fast_path"]
 
 
 RAISES = """

@@ -149,6 +149,7 @@ pub const VARIABLES: &[Variable] = &[
         "What the launcher does when all ranks wait for each other",
     ),
     user("LIMOSA_HANG_AFTER", Form::Seconds, "1", "Time without any progress after which a hang is reported"),
+    user("LIMOSA_PYTHON_FAST_PATH", Form::Switch, "1", "Use the compiled part of `import limosa` where it was built"),
     user("LIMOSA_TAG_OUTPUT", Form::Switch, "0", "Begin each line of output with its rank"),
     user(
         "LIMOSA_DIALECT",

@@ -168,10 +168,13 @@ def case_the_communicator_of_mpi4py():
     assert world.mpi.Get_size() == size
     with world.split(0, key=-rank) as part:
         assert isinstance(part.mpi, mpi4py.MPI.Intracomm) and part.mpi.rank == part.rank
-        part.send("of limosa", to=0) if part.rank == size - 1 else None
-        part.mpi.send("of mpi4py", dest=0) if part.rank == size - 1 else None
+        sends = []
+        if part.rank == size - 1:
+            sends = [part.isend("of limosa", to=0), part.mpi.isend("of mpi4py", dest=0)]
         if part.rank == 0:
             assert part.mpi.recv() == "of mpi4py" and part.recv() == "of limosa"
+        for request in sends:
+            request.wait()
     for made in (world.dup(), world.cart(1), limosa.Comm(mpi4py.MPI.COMM_SELF)):
         assert made.mpi.rank == made.rank and made.mpi.size == made.size
         made.free()
