@@ -49,7 +49,8 @@ def test_a_fatal_error_ends_the_job_and_says_why(job, program, mistake):
 @pytest.mark.parametrize("handler", ["world-handler", "self-handler"])
 def test_errors_without_a_communicator_go_to_the_handler_that_the_program_has_set(job, program, limosa, handler):
     outcome = job([program("fatal"), handler], n=3).wait(20)
-    assert outcome.out.count("went on") == 1, outcome.text
+    assert outcome.code == 0, outcome.text
+    assert outcome.out.count("went on") == 3, outcome.text
     assert "error in" not in outcome.err, outcome.err
 
 
