@@ -481,11 +481,13 @@ fn exported(table: &Table, function: &Function, large: bool, has_fast_path: bool
         });
     }
     let result = rust_type(table, &table.return_type(function));
-    let function = snake(&function.name);
+    let (function, collective) = (snake(&function.name), function.collective);
     // What is not done by the fast path goes the general path.
     let attempt = match has_fast_path {
         true => format!(
-            "if let Some(code) = fast_path({name:?}, {large}, || crate::fast_path::{function}({})) {{ return code }} ",
+            "if let Some(code) = fast_path({name:?}, {large}, || crate::fast_path::{function}({}{})) {{ return code }} ",
+            // Collective operations may wait, and say in which call.
+            if collective { format!("{name:?}, ") } else { String::new() },
             passed.join(", ")
         ),
         false => String::new(),

@@ -122,4 +122,45 @@ static void everybody_notices_in_time(void)
     free(in);
 }
 
-LT_MAIN("coll_mismatch", TEST(everybody_notices_in_time))
+/* Errors in the arguments of frequent calls are told on a communicator whose members share memory already too, where
+ * calls without errors check little. */
+static void wrong_arguments_are_told_on_a_communicator_in_use(void)
+{
+    MPI_Comm mine;
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &mine));
+    OK(MPI_Comm_set_errhandler(mine, MPI_ERRORS_RETURN));
+    int one = 1, all = 0;
+    char byte = 1, bytes = 0;
+    MPI_Datatype made;
+    OK(MPI_Type_contiguous(1, MPI_INT, &made));
+    for (int i = 0; i < 3; i++) {
+        OK(MPI_Barrier(mine));
+        CHECK_INT(lt_class(MPI_Bcast(&one, 1, MPI_INT, lt_size, mine)), MPI_ERR_ROOT);
+        CHECK_INT(lt_class(MPI_Bcast(&one, 1, MPI_INT, -1, mine)), MPI_ERR_ROOT);
+        CHECK_INT(lt_class(MPI_Bcast(&one, -1, MPI_INT, 0, mine)), MPI_ERR_COUNT);
+        CHECK_INT(lt_class(MPI_Bcast(NULL, 1, MPI_INT, 0, mine)), MPI_ERR_BUFFER);
+        CHECK_INT(lt_class(MPI_Bcast(MPI_IN_PLACE, 1, MPI_INT, 0, mine)), MPI_ERR_BUFFER);
+        CHECK_INT(lt_class(MPI_Bcast(&one, 1, MPI_DATATYPE_NULL, 0, mine)), MPI_ERR_TYPE);
+        CHECK_INT(lt_class(MPI_Bcast(&one, 1, made, 0, mine)), MPI_ERR_TYPE);
+        CHECK_INT(lt_class(MPI_Allreduce(&one, &one, 1, MPI_INT, MPI_SUM, mine)), MPI_ERR_BUFFER);
+        CHECK_INT(lt_class(MPI_Allreduce(&one, MPI_IN_PLACE, 1, MPI_INT, MPI_SUM, mine)), MPI_ERR_BUFFER);
+        CHECK_INT(lt_class(MPI_Allreduce(&byte, &bytes, 1, MPI_BYTE, MPI_SUM, mine)), MPI_ERR_OP);
+        CHECK_INT(lt_class(MPI_Allreduce(&one, &all, 1, MPI_INT, MPI_REPLACE, mine)), MPI_ERR_OP);
+        CHECK_INT(lt_class(MPI_Allreduce(&one, &all, 1, MPI_INT, MPI_OP_NULL, mine)), MPI_ERR_OP);
+        CHECK_INT(lt_class(MPI_Allreduce(&one, &all, 1, MPI_INT, MPI_MINLOC, mine)), MPI_ERR_OP);
+        OK(MPI_Allreduce(&one, &all, 1, MPI_INT, MPI_SUM, mine));
+        CHECK_INT(all, lt_size);
+        OK(MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MAX, mine));
+        CHECK_INT(all, lt_size);
+        OK(MPI_Allreduce(&one, &all, 1, MPI_INT, MPI_PROD, mine));
+        CHECK_INT(all, 1);
+        all = lt_rank == lt_size - 1 ? 7 : 0;
+        OK(MPI_Bcast(&all, 1, MPI_INT, lt_size - 1, mine));
+        CHECK_INT(all, 7);
+    }
+    OK(MPI_Type_free(&made));
+    OK(MPI_Comm_free(&mine));
+    CHECK_INT(lt_class(MPI_Barrier(mine)), MPI_ERR_COMM);
+}
+
+LT_MAIN("coll_mismatch", TEST(everybody_notices_in_time), TEST(wrong_arguments_are_told_on_a_communicator_in_use))

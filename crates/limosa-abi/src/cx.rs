@@ -194,12 +194,34 @@ pub(crate) fn enter(
     }
 }
 
+/// What a fast path has done.
+pub(crate) enum Attempt {
+    /// Nothing.
+    Nothing,
+    /// The whole call.
+    Done,
+    /// The whole call, which has failed.
+    Failed(Target, Error),
+}
+
+impl From<bool> for Attempt {
+    #[inline(always)]
+    fn from(is_done: bool) -> Attempt {
+        if is_done { Attempt::Done } else { Attempt::Nothing }
+    }
+}
+
 /// Tries the fast path of a call; `None` if it has to go the general path, and nothing has happened yet.
 #[inline(always)]
-pub(crate) fn fast_path(name: &'static str, large: bool, fast_path: impl FnOnce() -> bool) -> Option<c_int> {
-    match catch_unwind(AssertUnwindSafe(fast_path)) {
-        Ok(true) => Some(consts::MPI_SUCCESS),
-        Ok(false) => None,
+pub(crate) fn fast_path<A: Into<Attempt>>(
+    name: &'static str,
+    large: bool,
+    fast_path: impl FnOnce() -> A,
+) -> Option<c_int> {
+    match catch_unwind(AssertUnwindSafe(|| fast_path().into())) {
+        Ok(Attempt::Done) => Some(consts::MPI_SUCCESS),
+        Ok(Attempt::Nothing) => None,
+        Ok(Attempt::Failed(target, error)) => Some(fail(&Cx::new(name, large), target, error)),
         Err(panic) => Some(errors::raise(&Cx::new(name, large), Target::Default, internal(&*panic))),
     }
 }

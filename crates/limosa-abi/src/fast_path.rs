@@ -1,17 +1,23 @@
 //! Fast paths through the most frequent calls: they do the whole call if that can be done immediately, or nothing.
 //!
 //! The generator looks for functions of this file by their names: the exported function tries the one here first, and
-//! goes the general path if that returns false: through the checks, the glue in [`crate::calls`] and the error
-//! handlers. So nothing is checked or reported here; whatever is not quite ordinary goes the general path.
+//! goes the general path if that has done nothing: through the checks, the glue in [`crate::calls`] and the error
+//! handlers. So nothing is checked here; whatever is not quite ordinary goes the general path. What goes wrong while a
+//! collective operation is under way is returned.
 
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
+use std::sync::Arc;
 
-use limosa_mpi::consts;
+use limosa_coll::{Buffer, fast_path as coll};
+use limosa_mpi::datatype::Datatype as Named;
 use limosa_mpi::light::{self, Awaited};
+use limosa_mpi::op::Op;
 use limosa_mpi::p2p::{self, Received};
+use limosa_mpi::{Result, consts, observe};
 
 use crate::calls::kinds::{Communicator, Datatype};
+use crate::cx::{Attempt, Target};
 use crate::handles::{Handle, Object};
 use crate::lifecycle;
 use crate::status::Status;
@@ -193,4 +199,80 @@ pub(crate) fn mpi_wait(request: *mut Handle, status: *mut Status) -> bool {
 #[inline(always)]
 pub(crate) fn mpi_waitall(count: c_int, requests: *mut Handle, statuses: *mut Status) -> bool {
     count >= 0 && wait(requests, count as usize, statuses)
+}
+
+// ---- collective operations ------------------------------------------------------------------------------------------
+
+/// What has become of a collective operation on a communicator.
+#[inline(always)]
+fn attempt(comm: Handle, outcome: Option<Result<()>>) -> Attempt {
+    match outcome {
+        None => Attempt::Nothing,
+        Some(Ok(())) => Attempt::Done,
+        Some(Err(error)) => Attempt::Failed(Target::Comm(comm), error),
+    }
+}
+
+#[inline(always)]
+fn barrier(comm: &Communicator, name: &'static str) -> Option<Result<()>> {
+    observe::entering(name);
+    coll::try_barrier(comm)
+}
+
+#[inline(always)]
+pub(crate) fn mpi_barrier(name: &'static str, comm: Handle) -> Attempt {
+    attempt(comm, on!(comm, barrier(name)))
+}
+
+/// A buffer of elements of a named type.
+#[inline(always)]
+fn named(base: *mut c_void, count: i64, datatype: Handle) -> Option<Buffer> {
+    Buffer::dense(base.cast(), count, Named::always(datatype.0)?)
+}
+
+#[inline(always)]
+fn bcast(comm: &Communicator, name: &'static str, buffer: &Buffer, root: c_int) -> Option<Result<()>> {
+    observe::entering(name);
+    coll::try_bcast(comm, buffer, root)
+}
+
+#[inline(always)]
+pub(crate) fn mpi_bcast(
+    name: &'static str,
+    buffer: *mut c_void,
+    count: i64,
+    datatype: Handle,
+    root: c_int,
+    comm: Handle,
+) -> Attempt {
+    let Some(buffer) = named(buffer, count, datatype) else { return Attempt::Nothing };
+    attempt(comm, on!(comm, bcast(name, &buffer, root)))
+}
+
+#[inline(always)]
+fn allreduce(
+    comm: &Communicator,
+    name: &'static str,
+    send: &Buffer,
+    receive: &Buffer,
+    op: &'static Arc<Op>,
+) -> Option<Result<()>> {
+    observe::entering(name);
+    coll::try_allreduce(comm, send, receive, op)
+}
+
+#[inline(always)]
+pub(crate) fn mpi_allreduce(
+    name: &'static str,
+    sendbuf: *mut c_void,
+    recvbuf: *mut c_void,
+    count: i64,
+    datatype: Handle,
+    op: Handle,
+    comm: Handle,
+) -> Attempt {
+    let Some(op) = Op::always(op.0) else { return Attempt::Nothing };
+    let Some(send) = named(sendbuf, count, datatype) else { return Attempt::Nothing };
+    let Some(receive) = named(recvbuf, count, datatype) else { return Attempt::Nothing };
+    attempt(comm, on!(comm, allreduce(name, &send, &receive, op)))
 }

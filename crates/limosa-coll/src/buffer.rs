@@ -12,6 +12,9 @@ use limosa_mpi::datatype::{Datatype, Held};
 use limosa_mpi::error::{Error, Result};
 use limosa_mpi::fail;
 
+/// Most elements of a buffer that [`Buffer::dense`] makes: their bytes can be counted.
+const MANY: u64 = 1 << 16;
+
 /// `count` elements of a datatype at an address.
 ///
 /// Whoever builds one for memory that messages are to move in or out of promises that this memory is what the program
@@ -40,6 +43,14 @@ impl Buffer {
         Ok(Buffer { base, count: count as usize, datatype })
     }
 
+    /// Some elements without gaps between them, for which [`Buffer::new`] would find nothing wrong; `None` if they may
+    /// be anything else.
+    #[inline(always)]
+    pub fn dense(base: *mut u8, count: i64, datatype: Held) -> Option<Buffer> {
+        let is_sound = base as usize > MPI_IN_PLACE && count as u64 <= MANY && datatype.dense_bytes().is_some();
+        is_sound.then(|| Buffer { base, count: count as usize, datatype })
+    }
+
     /// As [`Buffer::new`], or `None` for `MPI_IN_PLACE`. `datatype` is asked for only if it is significant.
     ///
     /// # Errors
@@ -60,6 +71,12 @@ impl Buffer {
     /// Data bytes.
     pub(super) fn bytes(&self) -> usize {
         self.count * self.datatype.size() as usize
+    }
+
+    /// Whether two buffers of as many bytes without gaps may overlap.
+    #[inline]
+    pub(super) fn is_near(&self, other: &Buffer) -> bool {
+        (self.base as usize).abs_diff(other.base as usize) < self.bytes().max(1)
     }
 
     /// The memory, for transfers and copies.

@@ -39,6 +39,7 @@ mod buffer;
 mod choice;
 mod composed;
 mod exchange;
+pub mod fast_path;
 pub mod gather;
 mod hosts;
 mod kind;

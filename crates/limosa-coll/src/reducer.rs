@@ -6,12 +6,14 @@ use super::buffer::Buffer;
 use super::schedule::loose_elements;
 use limosa_mpi::datatype::Datatype;
 use limosa_mpi::error::Result;
-use limosa_mpi::op::Op;
+use limosa_mpi::op::{Kernel, Op};
 
 /// What to combine with, and elements of which type: packed ones, in blocks.
 pub(crate) struct Reducer<'a> {
     op: &'a Arc<Op>,
     datatype: &'a Arc<Datatype>,
+    /// What the operation does, if it is one of the standard's.
+    kernel: Option<Kernel>,
     /// Where in a packed block a buffer of such elements begins, if elements lie in memory as they are packed.
     place: Option<isize>,
     /// This rank's operand, if it is one block and no result is written there.
@@ -25,7 +27,7 @@ impl<'a> Reducer<'a> {
         // Two elements in one block: any number is.
         let place = datatype.contiguous_at(2);
         let own = place.filter(|_| !in_place).map(|place| operand.base.wrapping_offset(place).cast_const());
-        Reducer { op, datatype, place, own }
+        Reducer { op, datatype, kernel: op.kernel(datatype), place, own }
     }
 
     /// Bytes of an element.
@@ -45,6 +47,11 @@ impl<'a> Reducer<'a> {
             return Ok(());
         }
         let count = bytes / self.element();
+        if let (Some(kernel), Some(0)) = (self.kernel, self.place) {
+            // SAFETY: the elements lie in the blocks as they lie in buffers; the rest is the caller's promise.
+            unsafe { kernel(from, into, count) };
+            return Ok(());
+        }
         if let Some(place) = self.place {
             // SAFETY: the elements lie in the blocks as in buffers that begin `place` before them; the rest is the
             // caller's promise.

@@ -43,6 +43,12 @@ impl CommState {
         }
     }
 
+    /// What the members share for blocking collectives, if it was set up.
+    #[inline(always)]
+    pub(super) fn group_if_any(&self) -> Option<&SharedGroup> {
+        self.group.get()?.as_deref()
+    }
+
     #[cold]
     fn first_group(&self, comm: &Comm) -> Option<&SharedGroup> {
         // Without an engine there is nothing to set up, and plans are made for their own sake.

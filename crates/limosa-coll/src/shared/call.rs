@@ -34,7 +34,7 @@ pub(crate) struct SharedCall<'a> {
 
 impl<'a> SharedCall<'a> {
     /// Begins call `number` of the communicator.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn begin(
         group: &'a SharedGroup,
         comm: &'a Comm,

@@ -113,21 +113,22 @@ impl Executor for Immediate<'_, '_> {
     }
 
     #[inline(always)]
-    fn finish(mut self) -> Result<()> {
-        match &self.contributed {
+    fn finish(self) -> Result<()> {
+        let Immediate { call, contributed, mut trouble } = self;
+        match contributed {
             Contributed::Nothing | Contributed::Whole(None) => {}
             // Others read this rank's memory.
-            Contributed::Whole(Some(_)) => {
-                self.trouble.note(self.call.finish_together());
+            Contributed::Whole(Some(_kept)) => {
+                trouble.note(call.finish_together());
             }
             Contributed::Parts(kept) => {
-                if self.call.kind == Kind::Scatter {
-                    self.trouble.note(rooted::help_with_parts(self.call, kept));
+                if call.kind == Kind::Scatter {
+                    trouble.note(rooted::help_with_parts(call, &kept));
                 }
-                self.trouble.note(self.call.settle(kept));
+                trouble.note(call.settle(&kept));
             }
         }
-        self.trouble.end()
+        trouble.end()
     }
 }
 

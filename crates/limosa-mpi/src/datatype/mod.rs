@@ -76,7 +76,7 @@ pub struct Datatype {
 
 /// Predefined types with a name, by the low byte of their handle.
 static NAMED: LazyLock<Vec<Option<Arc<Datatype>>>> = LazyLock::new(|| {
-    let mut table = vec![None; 256];
+    let mut table = vec![None; named::HANDLES];
     for basic in BASICS {
         table[slot(basic.handle)] = Some(named(basic.handle, Maker::Basic(basic)));
     }

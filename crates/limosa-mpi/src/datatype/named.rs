@@ -135,6 +135,17 @@ pub struct Basic {
     pub external_size: usize,
 }
 
+/// There are no more handle values of named types than this.
+pub const HANDLES: usize = 256;
+
+impl Basic {
+    /// Its number among the handle values of named types.
+    #[inline]
+    pub fn number(&self) -> usize {
+        (self.handle - MPI_DATATYPE_NULL) as usize
+    }
+}
+
 /// A named type that is a value and an index, for `MPI_MINLOC` and `MPI_MAXLOC`.
 pub(super) struct NamedPair {
     pub handle: i32,

@@ -23,11 +23,12 @@ mod kernels;
 mod location;
 mod wide;
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock};
 
 use crate::consts::*;
 use crate::datatype::Datatype;
+use crate::datatype::named::{self, Basic};
 use crate::error::Result;
 use crate::fail;
 
@@ -104,6 +105,13 @@ impl Op {
         Some(BUILTIN[at].clone())
     }
 
+    /// The predefined operation of this handle value, which always exists; `None` for any other value.
+    #[inline]
+    pub fn always(handle: usize) -> Option<&'static Arc<Op>> {
+        let at = PREDEFINED.iter().position(|entry| entry.0 as usize == handle)?;
+        BUILTIN.get(at)
+    }
+
     /// `MPI_Op_create`.
     pub fn user(function: UserFunction, commutative: bool) -> Arc<Op> {
         Arc::new(Op { action: Action::User(function), commutative, handle: AtomicUsize::new(0) })
@@ -143,6 +151,15 @@ impl Op {
     /// Remembers the handle.
     pub fn set_handle(&self, handle: usize) {
         self.handle.store(handle, Ordering::Relaxed);
+    }
+
+    /// What combines elements of the type, if this is one of the standard's reductions and defined for it.
+    #[inline]
+    pub fn kernel(&self, datatype: &Datatype) -> Option<Kernel> {
+        match Work::find(self.reduction()?, datatype)? {
+            Work::Elements(kernel) => Some(kernel),
+            Work::Nothing | Work::Replace => None,
+        }
     }
 
     /// Fails if the operation is not one for reductions, or not defined for the type.
@@ -222,7 +239,7 @@ impl Op {
 /// Combines `count` elements at the first address into those at the second.
 ///
 /// Callers promise what [`Op::reduce_local`] asks for.
-type Kernel = unsafe fn(*const u8, *mut u8, usize);
+pub type Kernel = unsafe fn(*const u8, *mut u8, usize);
 
 /// How an operation is done for a type.
 enum Work {
@@ -233,16 +250,33 @@ enum Work {
 
 impl Work {
     fn find(reduction: Reduction, datatype: &Datatype) -> Option<Work> {
-        match (reduction, datatype.as_basic(), datatype.as_pair()) {
-            (_, None, None) => None,
-            (Reduction::NoOp, ..) => Some(Work::Nothing),
-            (Reduction::Replace, ..) => Some(Work::Replace),
-            (Reduction::Minloc | Reduction::Maxloc, _, Some((value, index))) => {
+        match reduction {
+            Reduction::NoOp if datatype.is_predefined() => Some(Work::Nothing),
+            Reduction::Replace if datatype.is_predefined() => Some(Work::Replace),
+            Reduction::NoOp | Reduction::Replace => None,
+            Reduction::Minloc | Reduction::Maxloc => {
+                let (value, index) = datatype.as_pair()?;
                 location::find(reduction == Reduction::Maxloc, value, index).map(Work::Elements)
             }
-            (_, Some(basic), _) => kernels::find(reduction, basic).map(Work::Elements),
-            _ => None,
+            _ => Work::of_basic(reduction, datatype.as_basic()?).map(Work::Elements),
         }
+    }
+
+    /// The kernel of an operation for a basic type. What was found once is kept, since each call asks twice.
+    #[inline]
+    fn of_basic(reduction: Reduction, basic: &'static Basic) -> Option<Kernel> {
+        /// Of each operation and type the kernel, once it was found.
+        static FOUND: [[AtomicPtr<()>; named::HANDLES]; PREDEFINED.len()] =
+            [const { [const { AtomicPtr::new(std::ptr::null_mut()) }; named::HANDLES] }; PREDEFINED.len()];
+        let found = &FOUND[reduction as usize][basic.number()];
+        let kernel = found.load(Ordering::Relaxed);
+        if !kernel.is_null() {
+            // SAFETY: only kernels are stored below, and a function pointer is never null.
+            return Some(unsafe { std::mem::transmute::<*mut (), Kernel>(kernel) });
+        }
+        let kernel = kernels::find(reduction, basic)?;
+        found.store(kernel as *mut (), Ordering::Relaxed);
+        Some(kernel)
     }
 }
 
