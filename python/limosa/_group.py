@@ -12,8 +12,10 @@ front         ``("run", number, source, file name)``        run this piece of co
 front         ``("interrupt",)``                            raise KeyboardInterrupt in it
 front         ``("complete", number, text)``                names that begin like this
 front         ``("pull", number, name)``                    the value of a variable
+front         ``("push", number, name, pickled)``           give a variable this value
 front         ``("end",)``                                  leave (so does the end of the connection)
 rank          ``("text", stream, text)``                    it has written this to ``out`` or ``err``
+rank          ``("figure", image)``                         a figure that its code has drawn, as PNG
 rank          ``("done", number, kind, text)``              the answer to the question of this number; see `Answer`
 ============  ============================================  =====================================================
 
@@ -139,6 +141,18 @@ def folded(texts: Mapping[int, str]) -> str:
     return "".join(line if line.strip() else "\n" for line in lines)
 
 
+def overwritten(text: str) -> str:
+    r"""Give what a terminal would show of lines that are written again and again, such as progress bars.
+
+    >>> overwritten("10 %\r20 %\r30 %\n")
+    '30 %\n'
+    """
+    if "\r" not in text:
+        return text
+    lines = [line.rstrip("\r").rsplit("\r", 1)[-1] for line in text.split("\n")]
+    return "\n".join(lines)
+
+
 def launcher() -> str:
     """Give the launcher of this installation, or else the one in PATH."""
     try:
@@ -165,6 +179,10 @@ class Group:
         Name of the MPI library, as for ``limosa run --mpi``.
     key
         How the user raises KeyboardInterrupt, for messages.
+    figures
+        Is called with a rank and the image of a figure that its code has drawn with Matplotlib, after the code.
+    progress
+        Is called every `TICK` seconds while code runs, with the number of ranks that have answered and of all asked.
 
     Raises
     ------
@@ -172,8 +190,18 @@ class Group:
         If the processes cannot be started; what the launcher said has been shown.
     """
 
-    def __init__(self, size: int, show: Show | None = None, library: str = "limosa", key: str = "Ctrl-C") -> None:
+    def __init__(
+        self,
+        size: int,
+        show: Show | None = None,
+        library: str = "limosa",
+        key: str = "Ctrl-C",
+        figures: Callable[[int, bytes], None] | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> None:
         self.size = size
+        self._figures = figures
+        self._progress = progress
         self._key = key
         self.library = library
         self.version = ""
@@ -195,6 +223,7 @@ class Group:
             "-m",
             "limosa._group_rank",
             address,
+            *(["figures"] if figures is not None else []),
         ]
         with socket.socket(socket.AF_UNIX) as door:
             door.bind(address)
@@ -283,6 +312,24 @@ class Group:
             values.append(pickle.loads(pickled))  # noqa: S301
         return values
 
+    def push(self, name: str, value: object) -> None:
+        """Give a variable this value on all ranks.
+
+        Raises
+        ------
+        GroupError
+            If the processes have ended.
+        LookupError
+            If the value cannot be sent; the message says why.
+        """
+        try:
+            pickled = pickle.dumps(value, protocol=5)
+        except Exception as error:
+            raise LookupError(f"the value of {name} cannot be sent: {error}") from error
+        for rank, answer in sorted(self._ask(None, "push", name, pickled, show=False).items()):
+            if answer.kind != "value":
+                raise LookupError(f"rank {rank}: {str(answer.text).strip().splitlines()[-1]}")
+
     def complete(self, text: str) -> list[str]:
         """Give the names on rank 0 that begin like this; none if it does not answer at once."""
         connection = self._ranks.get(0)
@@ -341,7 +388,9 @@ class Group:
     def __exit__(self, *_: object) -> None:
         self.end()
 
-    def _ask(self, ranks: Sequence[int] | None, kind: str, *details: str, show: bool = True) -> dict[int, Answer]:
+    def _ask(
+        self, ranks: Sequence[int] | None, kind: str, *details: str | bytes, show: bool = True
+    ) -> dict[int, Answer]:
         """Send a question and collect the answers."""
         asked = list(self._ranks) if ranks is None else list(ranks)
         if not self.is_alive:
@@ -357,6 +406,8 @@ class Group:
         while missing := set(asked) - answers.keys():
             try:
                 self._collect(answers, len(asked))
+                if self._progress is not None and show:
+                    self._progress(len(answers), len(asked))
                 asking.look(answers, missing)
             except KeyboardInterrupt:
                 asking.interrupt(missing - answers.keys())
@@ -407,12 +458,15 @@ class Group:
         """Keep what a rank has written."""
         if message[0] == "text":
             self._pending[message[1]].setdefault(rank, []).append(message[2])
+        elif message[0] == "figure" and self._figures is not None:
+            self._flush()
+            self._figures(rank, message[1])
 
     def _flush(self) -> None:
         """Show what ranks have written."""
         for stream, pending in self._pending.items():
             if pending:
-                self._show(stream, folded({rank: "".join(texts) for rank, texts in pending.items()}))
+                self._show(stream, folded({rank: overwritten("".join(texts)) for rank, texts in pending.items()}))
                 pending.clear()
 
     def _relay(self, pipe: int) -> None:

@@ -22,6 +22,7 @@ import signal
 import sys
 import threading
 import traceback
+import warnings
 from multiprocessing.connection import Client, Connection
 from types import CodeType, ModuleType
 from typing import Any
@@ -92,8 +93,9 @@ class Sender:
 class Rank:
     """The state of one rank."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, *, figures: bool = False) -> None:
         self._connection = connection
+        self._figures = figures
         self._tasks: queue.SimpleQueue[tuple[Any, ...]] = queue.SimpleQueue()
         self._busy = False
         self._send = Sender(connection)
@@ -115,10 +117,25 @@ class Rank:
         threading.Thread(target=self._read, name="limosa-front", daemon=True).start()
         while (task := self._next())[0] != "end":
             answer = self._do(task)
+            if self._figures:
+                self._send_figures()
             sys.stdout.flush()
             sys.stderr.flush()
             self._flush_c(None)  # what C code has printed
             self._send("done", task[1], *answer)
+
+    def _send_figures(self) -> None:
+        """Send the figures that are open, and close them."""
+        pyplot: Any = sys.modules.get("matplotlib.pyplot")
+        for number in pyplot.get_fignums() if pyplot is not None else ():
+            image = io.BytesIO()
+            try:
+                pyplot.figure(number).savefig(image, format="png", bbox_inches="tight")
+                self._send("figure", image.getvalue())
+            except Exception as error:
+                sys.stderr.write(f"figure {number} cannot be drawn: {error}\n")
+            finally:
+                pyplot.close(number)
 
     def _next(self) -> tuple[Any, ...]:
         while True:
@@ -158,6 +175,9 @@ class Rank:
                     self._busy = False  # from here on interrupts are ignored
             if task[0] == "complete":
                 return "value", "\n".join(self._complete(task[2]))
+            if task[0] == "push":
+                self._names[task[2]] = pickle.loads(task[3])  # noqa: S301 - the front is the user's own process
+                return "value", ""
             if task[2] not in self._names:
                 return "error", f"NameError: name '{task[2]}' is not defined"
             return "pulled", pickle.dumps(self._names[task[2]], protocol=5)
@@ -208,6 +228,7 @@ def _traceback(error: BaseException) -> str:
     """Give the traceback with the frames of the user's code only."""
     told = traceback.TracebackException.from_exception(error)
     told.stack[:] = [frame for frame in told.stack if frame.filename not in _OURS]
+    _uncaught.hide_library(told)
     return "".join(told.format())
 
 
@@ -229,7 +250,11 @@ def _predefined(mpi: Any) -> dict[str, object]:
 def main() -> None:
     """Connect to the front and serve it."""
     _uncaught.install()
-    Rank(Client(sys.argv[1], "AF_UNIX")).serve()
+    figures = "figures" in sys.argv[2:]
+    if figures:
+        os.environ["MPLBACKEND"] = "agg"  # there is no screen; the front shows the images
+        warnings.filterwarnings("ignore", message=".*is non-interactive")
+    Rank(Client(sys.argv[1], "AF_UNIX"), figures=figures).serve()
 
 
 if __name__ == "__main__":

@@ -7,10 +7,16 @@ package once and keeps the wheel for all environments of this user, in
 
 The built module looks for ``libmpi_abi.so.1`` in ``LD_LIBRARY_PATH`` first and then in the ``lib`` folder
 of the environment it is installed in, so it serves every environment and every MPI library with this ABI.
+
+An environment without pip, as uv makes them, is served by the pip that Python brings along for new environments, else
+by one that uv runs. A cache that cannot be written is replaced by a temporary folder. Without a connection to the
+package index, a wheel or a source package in the cache is enough; if there is none, the error says what to copy.
 """
 
 import argparse
+import functools
 import hashlib
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -25,18 +31,61 @@ from limosa._files import get_include, get_lib_path
 MPI4PY_VERSION = "4.1.2"
 
 
+@functools.cache
 def cache_folder(version: str) -> Path:
     """Give the folder that keeps the source package and the wheels of one version of mpi4py."""
-    return _peers.cache_folder() / "mpi4py" / version
+    folder = _peers.cache_folder() / "mpi4py" / version
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        if any(folder.glob("*/mpi4py-*.whl")):
+            return folder
+        temporary = Path(tempfile.mkdtemp(prefix="limosa-mpi4py-"))
+        say(
+            f"the cache {folder} cannot be written ({error.strerror}), so {temporary} is used once; "
+            "hint: set XDG_CACHE_HOME to a folder that you may write to"
+        )
+        return temporary
+    return folder
 
 
-def pip(*arguments: str, env: dict[str, str] | None = None) -> None:
+def say(text: str) -> None:
+    """Tell the user something."""
+    print(f"install_mpi4py: {text}", file=sys.stderr, flush=True)
+
+
+@functools.cache
+def pip_command() -> tuple[tuple[str, ...], dict[str, str]]:
+    """Give the words that run pip for this Python, and variables for it."""
+    if importlib.util.find_spec("pip") is not None:
+        return (sys.executable, "-m", "pip"), {}
+    ensurepip = importlib.util.find_spec("ensurepip")
+    for place in ensurepip.submodule_search_locations or () if ensurepip is not None else ():
+        for bundled in Path(place).glob("_bundled/pip-*.whl"):
+            return (sys.executable, "-m", "pip"), {"PYTHONPATH": str(bundled)}
+    uv = shutil.which("uv")
+    if uv is not None:
+        return (uv, "tool", "run", "pip", "--python", sys.executable), {}
+    raise SystemExit(
+        f"install_mpi4py: {sys.executable} has no pip, and neither ensurepip nor uv is there to provide one; "
+        "hint: `uv pip install pip`, or on Debian: apt-get install python3-pip"
+    )
+
+
+def pip(*arguments: str, env: dict[str, str] | None = None, hint: str = "") -> None:
     """Run pip for this Python; its output goes to standard error, its failure ends the program."""
-    command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet", *arguments]
-    code = subprocess.run(command, env=env, stdout=sys.stderr, check=False).returncode
+    command, variables = pip_command()
+    code = subprocess.run(
+        [*command, "--disable-pip-version-check", "--quiet", *arguments],
+        env=(os.environ if env is None else env) | variables,
+        stdout=sys.stderr,
+        check=False,
+    ).returncode
     if code != 0:
         raise SystemExit(
-            f"install_mpi4py: `pip {' '.join(arguments)}` failed with exit code {code}; its messages are above"
+            f"install_mpi4py: `pip {' '.join(arguments)}` failed with exit code {code}; its messages are above{hint}"
         )
 
 
@@ -47,7 +96,11 @@ def source_package(version: str) -> Path:
     if not file.exists():
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder) as work:
-            pip("download", "--no-deps", "--no-binary=mpi4py", f"--dest={work}", f"mpi4py=={version}")
+            pip(
+                *("download", "--no-deps", "--no-binary=mpi4py", f"--dest={work}", f"mpi4py=={version}"),
+                hint=f"; without a connection to the package index, copy {file.name} (from a machine that has one: "
+                f"`pip download --no-deps --no-binary=mpi4py mpi4py=={version}`) to {folder}",
+            )
             (Path(work) / file.name).replace(file)
     return file
 
@@ -63,11 +116,7 @@ def wheel(version: str) -> Path:
         return found[0]
 
     check_compiler()
-    print(
-        f"install_mpi4py: building mpi4py {version} for the standard ABI, once; this takes a few minutes",
-        file=sys.stderr,
-        flush=True,
-    )
+    say(f"building mpi4py {version} for the standard ABI, once; this takes a few minutes")
     source = source_package(version)
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder) as work:
@@ -88,7 +137,12 @@ def wheel(version: str) -> Path:
             "MPI4PY_BUILD_MPICFG": str(configuration),
             "CFLAGS": f"{env.get('CFLAGS', '')} -O2 -g0",
         }
-        pip("wheel", "--no-deps", "--no-cache-dir", f"--wheel-dir={work}", str(source), env=env)
+        pip(
+            *("wheel", "--no-deps", "--no-cache-dir", f"--wheel-dir={work}", str(source)),
+            env=env,
+            hint="; without a connection to the package index, build the wheel on a machine of the same kind that has "
+            f"one (`python -m limosa.install_mpi4py --wheel` prints where it is) and copy it to {folder}",
+        )
         (built,) = Path(work).glob("mpi4py-*.whl")
         return built.replace(folder / built.name)
 

@@ -8,13 +8,16 @@
     [0-3] 6
 
 The processes are started by the first such cell and keep their variables; ``-n`` may be left out afterwards. What they
-write, values and tracebacks are marked with their ranks, as in ``limosa shell``. A cell that fails on some rank has
-failed: "run all" stops there. Interrupting the cell interrupts all ranks.
+write, values and tracebacks are marked with their ranks, as in ``limosa shell``. Figures that they draw with Matplotlib
+are shown below the cell. While a cell runs for long, a line says how many ranks are done. A cell that fails on some
+rank has failed: "run all" stops there. Interrupting the cell interrupts all ranks.
 
 =================================  ==============================================================
 ``%%limosa -n 4``                  the cell on 4 processes (at first 2, unless this says otherwise)
 ``%%limosa --rank 0,2``            the cell on some of them
+``%%limosa -n 2``                  if there are others than two processes: two new ones, variables are lost
 ``%%limosa --new``                 new processes: variables are lost
+``%%limosa --push NAME,NAME``      first give the ranks these variables of the notebook; without a cell, only that
 ``%%limosa --mpi mpich``           on another MPI library
 ``%limosa --pull NAME``            the values of a variable: a list by rank
 ``%limosa --end``                  end the processes
@@ -24,12 +27,14 @@ failed: "run all" stops there. Interrupting the cell interrupts all ranks.
 import argparse
 import atexit
 import shlex
+import time
 from typing import TYPE_CHECKING
 
 from IPython.core.error import UsageError
 from IPython.core.magic import Magics, line_cell_magic, magics_class
+from IPython.display import DisplayHandle, Image, display
 
-from limosa._group import Group, GroupError, label, parse_ranks
+from limosa._group import PATIENCE, Group, GroupError, label, parse_ranks
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
@@ -59,8 +64,45 @@ def _options() -> argparse.ArgumentParser:
     parser.add_argument("--new", action="store_true")
     parser.add_argument("--rank", metavar="RANKS")
     parser.add_argument("--pull", metavar="NAME")
+    parser.add_argument("--push", metavar="NAMES")
     parser.add_argument("--end", action="store_true")
     return parser
+
+
+def _show_figure(rank: int, image: bytes) -> None:
+    """Show the figure of a rank below the cell."""
+    print(label([rank]))
+    display(Image(data=image, format="png"))
+
+
+class _Status:
+    """The line that says how far a cell is; it goes when the cell ends."""
+
+    def __init__(self, *, visible: bool) -> None:
+        self._visible = visible
+        self._started = 0.0
+        self._handle: DisplayHandle | None = None
+
+    def begin(self) -> None:
+        """Start the clock."""
+        self._started = time.monotonic()
+
+    def update(self, answered: int, asked: int) -> None:
+        """Say it, once the cell has run for `PATIENCE` seconds."""
+        seconds = time.monotonic() - self._started
+        if not self._visible or seconds < PATIENCE or answered == asked:
+            return
+        text = {"text/plain": f"limosa: {answered} of {asked} ranks are done after {seconds:.0f} s"}
+        if self._handle is None:
+            self._handle = display(text, raw=True, display_id=True)
+        else:
+            self._handle.update(text, raw=True)
+
+    def end(self) -> None:
+        """Take the line away."""
+        if self._handle is not None:
+            self._handle.update({"text/plain": ""}, raw=True)
+            self._handle = None
 
 
 @magics_class
@@ -71,6 +113,7 @@ class LimosaMagics(Magics):  # type: ignore[misc]
         super().__init__(shell)
         self._group: Group | None = None
         self._cells = 0
+        self._status = _Status(visible=getattr(shell, "kernel", None) is not None)
 
     @line_cell_magic  # type: ignore[untyped-decorator]
     def limosa(self, line: str, cell: str | None = None) -> object:
@@ -82,19 +125,28 @@ class LimosaMagics(Magics):  # type: ignore[misc]
         if options.end:
             self.end()
             return None
-        if cell is None and options.pull is None and options.np is None and not options.new:
+        if cell is None and options.pull is None and options.push is None and options.np is None and not options.new:
             raise UsageError(
-                "%limosa takes --pull NAME, --end, --new or -n N; code goes into a cell that begins with %%limosa"
+                "%limosa takes --pull NAME, --push NAMES, --end, --new or -n N; code goes into a cell that begins with "
+                "%%limosa"
             )
         try:
             group = self._processes(options.np, options.mpi, options.new)
+            for name in options.push.split(",") if options.push is not None else ():
+                if name not in self.shell.user_ns:
+                    raise LookupError(f"the notebook has no variable {name!r} to push")
+                group.push(name, self.shell.user_ns[name])
             if options.pull is not None:
                 return group.pull(options.pull)
             if cell is not None:
                 self._cells += 1
-                answers = group.run(
-                    cell, f"<cell {self._cells}>", parse_ranks(options.rank, group.size) if options.rank else None
-                )
+                self._status.begin()
+                try:
+                    answers = group.run(
+                        cell, f"<cell {self._cells}>", parse_ranks(options.rank, group.size) if options.rank else None
+                    )
+                finally:
+                    self._status.end()
                 if failed := [rank for rank, answer in answers.items() if answer.kind == "error"]:
                     raise CellError(
                         f"limosa: the cell failed on rank{'s' if len(failed) > 1 else ''} {label(failed).strip('[]')}"
@@ -111,11 +163,19 @@ class LimosaMagics(Magics):  # type: ignore[misc]
             n, library = n or self._group.size, library or self._group.library
             self.end()
         if self._group is not None:
-            if n not in {None, self._group.size} or library not in {None, self._group.library}:
-                now = f"{self._group.size} processes on {self._group.library}"
-                raise ValueError(f"there are {now} already; --new starts others, and their variables are lost")
-            return self._group
-        self._group = Group(n or 2, library=library or "limosa", key="the stop button")
+            if n in {None, self._group.size} and library in {None, self._group.library}:
+                return self._group
+            before = f"{self._group.size} processes on {self._group.library}"
+            n, library = n or self._group.size, library or self._group.library
+            self.end()
+            print(f"limosa: {n} new processes on {library}; the {before} and their variables are gone")
+        self._group = Group(
+            n or 2,
+            library=library or "limosa",
+            key="the stop button",
+            figures=_show_figure,
+            progress=self._status.update,
+        )
         return self._group
 
     def end(self) -> None:

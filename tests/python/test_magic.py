@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
+from limosa import magic
 from limosa.magic import CellError
 
 
@@ -55,6 +56,61 @@ def test_new_processes_know_nothing_and_may_be_of_another_library(shell, cell):
     assert cell("--new --mpi limosa", "MPI.Get_library_version()[:6]") == ["[0-1] 'Limosa'"]
 
 
+def test_another_number_of_processes_starts_others_and_says_so(shell, cell):
+    cell("-n 4 --new", "x = 1")
+    shown = cell("-n 2", "size, 'x' in globals()")
+    assert shown[0] == "limosa: 2 new processes on limosa; the 4 processes on limosa and their variables are gone"
+    assert shown[1:] == ["[0-1] (2, False)"]
+    assert cell("-n 2", "y = 1; size") == ["[0-1] 2"]
+    assert cell("", "y") == ["[0-1] 1"]
+
+
+def test_variables_of_the_notebook_are_pushed(shell, cell):
+    shell.push({"mesh": [1, 2, 3], "steps": 5})
+    assert cell("-n 3 --new --push mesh,steps", "sum(mesh) + steps + rank") == ["[0] 11", "[1] 12", "[2] 13"]
+    shell.push({"steps": 6})
+    shell.run_line_magic("limosa", "--push steps")
+    assert cell("", "steps") == ["[0-2] 6"]
+
+
+def test_figures_are_shown_below_the_cell(shell, cell, monkeypatch):
+    shown = []
+    monkeypatch.setattr("limosa.magic.display", shown.append)
+    text = "import matplotlib.pyplot as plt\nif rank != 1:\n    plt.plot([1, rank])\n    plt.show()"
+    said = cell("-n 3 --new", text)
+    assert sorted(line for line in said if line.startswith("[")) == ["[0]", "[2]"], said
+    assert [image.format for image in shown] == ["png", "png"]
+    assert all(image.data.startswith(b"\x89PNG") for image in shown)
+    cell("", "rank")
+    assert len(shown) == 2, "a figure is shown once"
+
+
+def test_a_progress_bar_is_one_line(cell):
+    text = "import sys\nfor i in range(100):\n    sys.stdout.write(f'\\r{i} %')\nprint()"
+    shown = cell("-n 2 --new", text)
+    assert len(shown) < 20 and shown[-1].endswith("99 %")
+
+
+def test_a_line_says_how_many_ranks_are_done_while_a_cell_runs_for_long():
+    class Handle:
+        def __init__(self):
+            self.texts = []
+
+        def update(self, data, raw):
+            self.texts.append(data["text/plain"])
+
+    handle = Handle()
+    status = magic._Status(visible=True)
+    status._handle = handle
+    status.begin()
+    status.update(1, 4)
+    assert not handle.texts, "not at once"
+    status._started -= 12
+    status.update(1, 4)
+    status.end()
+    assert handle.texts == ["limosa: 1 of 4 ranks are done after 12 s", ""]
+
+
 def test_processes_that_died_are_replaced(shell, cell):
     cell("-n 2 --new", "x = 1")
     with pytest.raises(UsageError, match="the processes have ended"):
@@ -66,7 +122,8 @@ def test_processes_that_died_are_replaced(shell, cell):
     ("line", "text", "says"),
     [
         ("-n 0 --new", "1", "-n is 0 but must be 1 or more"),
-        ("-n 5", "1", "there are 2 processes on limosa already; --new starts others"),
+        ("--push nothing", "1", "the notebook has no variable 'nothing' to push"),
+        ("--push unsendable", "1", "the value of unsendable cannot be sent: .*pickle"),
         ("--rank 9", "1", "`9` names a rank that does not exist"),
         ("--what", "1", "unrecognized arguments: --what"),
         ("'", "1", "No closing quotation"),
@@ -76,6 +133,7 @@ def test_processes_that_died_are_replaced(shell, cell):
     ],
 )
 def test_wrong_use_is_said(shell, cell, line, text, says):
+    shell.push({"unsendable": lambda: 0})
     if text is None:
         cell("-n 2 --new", "unsendable = lambda: 0")
         with pytest.raises(UsageError, match=says):
