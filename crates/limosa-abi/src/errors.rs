@@ -5,6 +5,7 @@
 //! - `MPI_ERRORS_ARE_FATAL`, the default, and `MPI_ERRORS_ABORT` print one block and end the job. `MPI_ERRORS_RETURN`
 //!   returns the code.
 //! - A handler of the program is called with the handle and the code, without any lock held; then the code is returned.
+//! - That the program itself was interrupted ([`crate::python`]) is no error: no handler hears of it, the code is returned.
 //! - The code carries the function's name and the sentence, which `MPI_Error_string` gives back.
 
 use std::ffi::c_int;
@@ -48,6 +49,9 @@ pub(crate) fn raise(cx: &Cx, target: Target, error: Error) -> c_int {
 /// The same, to a handler that is known.
 #[cold]
 pub(crate) fn raise_to(cx: &Cx, handler: Handler, error: Error) -> c_int {
+    if error.interrupted {
+        return code(cx, &error);
+    }
     match handler {
         Handler::AreFatal => fatal(cx, &error, "MPI_ERRORS_ARE_FATAL"),
         Handler::Abort => fatal(cx, &error, "MPI_ERRORS_ABORT"),

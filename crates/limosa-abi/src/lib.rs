@@ -18,6 +18,7 @@ mod errors;
 mod fast_path;
 mod handles;
 mod lifecycle;
+mod python;
 mod status;
 
 /// Keeps memory in reserve, with which a lack of memory can be reported.

@@ -17,7 +17,7 @@
 
 use crate::cpu;
 use crate::fence;
-use crate::futex;
+use crate::futex::{self, Wakened};
 use crate::sync::{AtomicU32, Ordering, fence as full_fence};
 use std::time::{Duration, Instant};
 
@@ -116,9 +116,9 @@ impl Doorbell {
         self.word.load(Ordering::Relaxed) == state as u32
     }
 
-    /// Sleeps while the state is [`State::Asleep`], at most for `timeout`.
-    pub fn sleep(&self, timeout: Option<Duration>) {
-        futex::wait(&self.word, ASLEEP, timeout);
+    /// Sleeps while the state is [`State::Asleep`], at most for `timeout`; why it has ended.
+    pub fn sleep(&self, timeout: Option<Duration>) -> Wakened {
+        futex::wait(&self.word, ASLEEP, timeout)
     }
 
     /// The owner wakes its own sleeping threads.

@@ -3,16 +3,36 @@
 use crate::sync::AtomicU32;
 use std::time::Duration;
 
+/// Why a sleep has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wakened {
+    /// Somebody has woken it, the word held something else, or there is no reason.
+    Woken,
+    /// A signal handler has run in this thread, which was installed without `SA_RESTART`.
+    BySignal,
+    /// The time is over.
+    TooLate,
+}
+
 /// Sleeps until somebody calls [`wake_all`] on `word`, unless it no longer holds `expected`; or until `timeout` is
 /// over.
 ///
 /// May return without reason: callers look at their condition again.
-pub fn wait(word: &AtomicU32, expected: u32, timeout: Option<Duration>) {
+pub fn wait(word: &AtomicU32, expected: u32, timeout: Option<Duration>) -> Wakened {
     let limit = timeout
         .map(|t| libc::timespec { tv_sec: t.as_secs() as libc::time_t, tv_nsec: t.subsec_nanos() as libc::c_long });
     let limit_ptr = limit.as_ref().map_or(std::ptr::null(), |t| t as *const libc::timespec);
     // SAFETY: the word and the time limit outlive the call; the kernel only reads them.
-    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr_for_futex(), libc::FUTEX_WAIT, expected, limit_ptr) };
+    let code =
+        unsafe { libc::syscall(libc::SYS_futex, word.as_ptr_for_futex(), libc::FUTEX_WAIT, expected, limit_ptr) };
+    if code == 0 {
+        return Wakened::Woken;
+    }
+    match std::io::Error::last_os_error().raw_os_error() {
+        Some(libc::EINTR) => Wakened::BySignal,
+        Some(libc::ETIMEDOUT) => Wakened::TooLate,
+        _ => Wakened::Woken,
+    }
 }
 
 /// Wakes all who sleep on `word`.

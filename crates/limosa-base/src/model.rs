@@ -46,7 +46,7 @@ impl RawLock {
         while *is_held {
             is_held = self.freed.wait(is_held).expect("a model ends with the first panic");
         }
-        *is_held = true;
+        Wakened::Woken * is_held = true;
     }
 
     /// Gives the lock up. Whom to is loom's choice.
@@ -99,11 +99,18 @@ pub mod futex {
         std::ptr::from_ref(word).addr()
     }
 
+    /// As outside models; there are no signals and no time here.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Wakened {
+        /// Somebody has woken it, or the word held something else.
+        Woken,
+    }
+
     /// Sleeps until somebody wakes `word`, unless it no longer holds `expected`. There is no time in a model.
-    pub fn wait(word: &AtomicU32, expected: u32, _timeout: Option<Duration>) {
+    pub fn wait(word: &AtomicU32, expected: u32, _timeout: Option<Duration>) -> Wakened {
         let mut woken = SLEEPERS.woken.lock();
         if word.load(Ordering::Relaxed) != expected {
-            return;
+            return Wakened::Woken;
         }
         let before = woken.get(&key(word)).copied();
         while woken.get(&key(word)).copied() == before {

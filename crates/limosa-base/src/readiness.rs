@@ -41,7 +41,9 @@ impl Ready {
     pub fn wait_taken(&self) -> bool {
         loop {
             match self.0.load(Ordering::Acquire) {
-                SET => futex::wait(&self.0, SET, None),
+                SET => {
+                    futex::wait(&self.0, SET, None);
+                }
                 state => return state == CLEAR,
             }
         }

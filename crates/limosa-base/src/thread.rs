@@ -32,6 +32,12 @@ pub fn without_signals<R>(f: impl FnOnce() -> R) -> R {
     f()
 }
 
+/// True on the first thread of the process, which the system prefers for signals to the process.
+pub fn is_first() -> bool {
+    // SAFETY: two system calls without arguments.
+    unsafe { libc::syscall(libc::SYS_gettid) == libc::c_long::from(libc::getpid()) }
+}
+
 /// Starts a thread that receives no signals: those belong to the program's own threads.
 ///
 /// # Errors

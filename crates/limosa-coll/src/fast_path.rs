@@ -25,7 +25,8 @@ fn perform(
 ) -> Option<Result<()>> {
     let state = CommState::of(comm);
     let group: &SharedGroup = state.group_if_any().filter(|group| group.can_move(kind, bytes))?;
-    Some(run(&SharedCall::begin(group, comm, &state.numbers, state.numbers.next_blocking() + 1, kind)))
+    let shared_call = SharedCall::begin(group, comm, &state.numbers, state.numbers.next_blocking() + 1, kind)?;
+    Some(run(&shared_call))
 }
 
 /// Waits until all members have called.

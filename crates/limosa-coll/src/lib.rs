@@ -209,7 +209,7 @@ impl<'a> Call<'a> {
     #[inline]
     fn shared_call(&self, kind: Kind, bytes: usize) -> Option<SharedCall<'a>> {
         let group = self.group.filter(|group| group.can_move(kind, bytes))?;
-        Some(SharedCall::begin(group, self.comm, &self.state.numbers, self.number + 1, kind))
+        SharedCall::begin(group, self.comm, &self.state.numbers, self.number + 1, kind)
     }
 }
 

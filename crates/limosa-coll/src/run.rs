@@ -88,7 +88,7 @@ fn start_receive(engine: &Engine, comm: &Comm, tag: i32, from: u32, region: &Reg
 /// `MPI_ERR_TRUNCATE` or `MPI_ERR_COUNT` when ranks disagree about the length of a message, and errors of the machine.
 pub fn run(comm: &Comm, schedule: Schedule) -> Result<()> {
     let engine = comm.engine();
-    let mut round = Round { pending: SmallVec::new(), trouble: Trouble::default(), broken: false };
+    let mut round = Round { pending: SmallVec::new(), trouble: Trouble::default(), broken: false, interrupted: false };
     for step in &schedule.steps {
         match step {
             Step::Send { to, region } => match start_send(engine, comm, schedule.tag, *to, region) {
@@ -96,7 +96,7 @@ pub fn run(comm: &Comm, schedule: Schedule) -> Result<()> {
                 Ok(Started::Pending(id)) => round.pending.push((id, None)),
                 Err(failure) => {
                     // After a death the other transfers end by themselves, with their errors.
-                    round.broken = !matches!(failure, Failure::PeerDied(_));
+                    round.broken = !matches!(failure, Failure::PeerDied(_) | Failure::OutOfStep);
                     round.trouble.note(error_of(failure));
                 }
             },
@@ -113,7 +113,7 @@ pub fn run(comm: &Comm, schedule: Schedule) -> Result<()> {
                 }
             }
         }
-        if round.broken {
+        if round.broken || round.interrupted {
             break;
         }
     }
@@ -130,6 +130,7 @@ struct Round {
     pending: SmallVec<[(RequestId, Awaited); 16]>,
     trouble: Trouble,
     broken: bool,
+    interrupted: bool,
 }
 
 impl Round {
@@ -138,7 +139,7 @@ impl Round {
             return;
         }
         let mut left = self.pending.len();
-        engine.block_on(
+        let waited = engine.block_on(
             &mut |view| {
                 while left > 0 && view.is_done(self.pending[left - 1].0) {
                     left -= 1;
@@ -147,6 +148,12 @@ impl Round {
             },
             &Waiting::collective(comm),
         );
+        if let Err(interrupted) = waited {
+            self.interrupted = true;
+            self.trouble.note(interrupted.into());
+            engine.fall_out_of_step(comm.coll_context());
+            engine.withdraw_all(self.pending.iter().map(|(id, _)| *id), &Waiting::collective(comm));
+        }
         for (id, receive) in self.pending.drain(..) {
             match (engine.take(id), receive) {
                 (Some(end), Some((from, expected))) => self.trouble.look(from, expected, end),

@@ -15,7 +15,7 @@ use crate::operation::{End, Operation};
 use crate::world::World;
 use limosa_p2p::matching::Envelope;
 use limosa_p2p::memory::Region;
-use limosa_p2p::{Mode, Started, View};
+use limosa_p2p::{Interrupted, Mode, Started, View};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -49,8 +49,11 @@ impl SendBuffer {
     }
 
     /// Waits until no message of this world is left in it.
-    pub fn flush(&self, world: &World) {
-        world.engine().block_on(&mut |_| self.is_empty(), &Waiting::nothing_in_particular());
+    ///
+    /// # Errors
+    /// [`Interrupted`]: some are.
+    pub fn flush(&self, world: &World) -> std::result::Result<(), Interrupted> {
+        world.engine().block_on(&mut |_| self.is_empty(), &Waiting::nothing_in_particular())
     }
 }
 
@@ -107,9 +110,12 @@ pub struct Buffers(Mutex<FxHashMap<u64, Arc<SendBuffer>>>);
 
 impl Buffers {
     /// Waits until the messages of all buffers have been sent.
-    pub(crate) fn flush_all(&self, world: &World) {
+    ///
+    /// # Errors
+    /// [`Interrupted`]: some have not.
+    pub(crate) fn flush_all(&self, world: &World) -> std::result::Result<(), Interrupted> {
         let all: Vec<_> = self.0.lock().values().cloned().collect();
-        all.iter().for_each(|buffer| buffer.flush(world));
+        all.iter().try_for_each(|buffer| buffer.flush(world))
     }
 }
 
@@ -162,11 +168,14 @@ pub fn attach(place: BufferOwner<'_>, address: usize, bytes: usize) -> Result<()
 
 /// Detaches the buffer, after all messages in it have been sent; gives its address and length, both 0 if there was
 /// none.
-pub fn detach(place: BufferOwner<'_>) -> (usize, usize) {
-    let Some(buffer) = find(place) else { return (0, 0) };
-    buffer.flush(place.world());
+///
+/// # Errors
+/// [`Interrupted`]: it is still attached.
+pub fn detach(place: BufferOwner<'_>) -> std::result::Result<(usize, usize), Interrupted> {
+    let Some(buffer) = find(place) else { return Ok((0, 0)) };
+    buffer.flush(place.world())?;
     place.world().buffers.0.lock().remove(&place.key());
-    buffer.attached()
+    Ok(buffer.attached())
 }
 
 /// The buffer at this place.

@@ -5,6 +5,7 @@ use std::borrow::{Borrow, Cow};
 use std::fmt;
 
 pub use crate::consts::ErrorClass;
+pub use limosa_p2p::Interrupted;
 
 /// What went wrong: the MPI error class, and one sentence that says what is wrong and, where known, what to do.
 ///
@@ -17,6 +18,8 @@ pub struct Error {
     pub detail: Cow<'static, str>,
     /// The program gets `class` itself, not a code of that class that carries the sentence.
     pub verbatim: bool,
+    /// The program itself wanted the call to end ([`limosa_p2p::interrupt`]): no error handler hears of it.
+    pub interrupted: bool,
 }
 
 /// Result of everything that can fail in this crate.
@@ -26,7 +29,7 @@ impl Error {
     /// An error of `class`, described by `detail`.
     #[cold]
     pub fn new(class: ErrorClass, detail: impl Into<Cow<'static, str>>) -> Error {
-        Error { class, detail: detail.into(), verbatim: false }
+        Error { class, detail: detail.into(), verbatim: false, interrupted: false }
     }
 
     /// An error of which the program gets exactly that code: its own, or one that the standard names.
@@ -53,8 +56,16 @@ pub fn error_of(failure: impl Borrow<Failure>) -> Error {
         Failure::NoMemory(_) => crate::consts::MPI_ERR_NO_MEM,
         Failure::Device(_) => crate::consts::MPI_ERR_INTERN,
         Failure::PeerDied(_) => crate::consts::MPI_ERR_PROC_ABORTED,
+        Failure::Interrupted | Failure::OutOfStep => crate::consts::MPI_ERR_OTHER,
     };
-    Error::new(class, failure.to_string())
+    Error { interrupted: *failure == Failure::Interrupted, ..Error::new(class, failure.to_string()) }
+}
+
+impl From<Interrupted> for Error {
+    #[cold]
+    fn from(_: Interrupted) -> Error {
+        error_of(Failure::Interrupted)
+    }
 }
 
 /// Returns early with an [`Error`] of the given class: `fail!(MPI_ERR_COUNT, "count is {n}")`.

@@ -10,6 +10,7 @@ use crate::error::Result;
 use crate::world::{self, World};
 use limosa_base::{clock, fork};
 use limosa_job::Job;
+pub use limosa_p2p::interrupt;
 use parking_lot::Mutex;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};

@@ -10,7 +10,7 @@ use crate::operation::{End, awaits_message};
 use crate::request::Request;
 use crate::transfer::{Direction, Transfer};
 use crate::world::{of_job_if_any, of_light_requests};
-pub use limosa_p2p::Awaited;
+pub use limosa_p2p::{Awaited, NotAwaited};
 use limosa_p2p::{Completion, Received, Short, Unknown};
 use std::sync::Arc;
 
@@ -39,13 +39,13 @@ fn end_of(is_send: bool, completion: Completion) -> End {
 /// for; `done` gets index, the communicator's handle and the end, and must not call the library.
 ///
 /// # Errors
-/// The first `i` whose name is none.
+/// As for [`Engine::wait_each`](limosa_p2p::Engine::wait_each).
 #[inline]
 pub fn wait_each(
     n: usize,
     name: impl Fn(usize) -> Option<Short>,
     mut done: impl FnMut(usize, usize, End),
-) -> Result<(), usize> {
+) -> Result<(), NotAwaited> {
     let list = |tell: &mut dyn FnMut(Awaits<'_>)| list_awaits((0..n).filter_map(&name), tell);
     of_light_requests().engine().wait_each(n, &name, &Waiting::several(&list, true), |i, note, is_send, completion| {
         done(i, note, end_of(is_send, completion))
@@ -68,6 +68,15 @@ pub fn test(short: Short) -> Result<Option<(usize, End)>, Unknown> {
         .engine()
         .test_one(short)?
         .map(|(note, is_send, completion)| (note, end_of(is_send, completion))))
+}
+
+/// Cancels the requests of these names, or waits for their ends if a partner is copying already, so that [`wait_each`]
+/// does not wait for them.
+#[cold]
+pub fn withdraw(shorts: impl Iterator<Item = Short>) {
+    let engine = of_light_requests().engine();
+    let ids: Vec<_> = shorts.filter_map(|short| engine.find(short)).map(|(id, _)| id).collect();
+    engine.withdraw_all(ids.into_iter(), &Waiting::nothing_in_particular());
 }
 
 /// Lists what those of these requests wait for that have not ended.

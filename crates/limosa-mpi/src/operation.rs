@@ -29,7 +29,7 @@ use crate::comm::Comm;
 use crate::error::{Error, Result, error_of};
 use crate::fail;
 use crate::observe::{Awaits, Waiting};
-use limosa_p2p::{Completion, View};
+use limosa_p2p::{Completion, Interrupted, View};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -70,8 +70,11 @@ pub trait Operation: Send + Sync {
 
     /// Waits until it has ended. Returns false at once for a kind that the engine waits for, which must have ended as
     /// soon as it is ready.
-    fn wait(&self, _waiting: &Waiting<'_>) -> bool {
-        false
+    ///
+    /// # Errors
+    /// [`Interrupted`]: it is still under way.
+    fn wait(&self, _waiting: &Waiting<'_>) -> std::result::Result<bool, Interrupted> {
+        Ok(false)
     }
 
     /// The calling thread is about to sleep until this or another operation is ready.
@@ -168,8 +171,8 @@ impl Operation for Completed {
         Ok(())
     }
 
-    fn wait(&self, _waiting: &Waiting<'_>) -> bool {
-        true
+    fn wait(&self, _waiting: &Waiting<'_>) -> std::result::Result<bool, Interrupted> {
+        Ok(true)
     }
 
     fn awaits(&self) -> Option<Awaits<'_>> {

@@ -5,7 +5,7 @@ use crate::comm::Comm;
 use crate::consts::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_PROC_NULL};
 use crate::error::{Result, error_of};
 use crate::fail;
-use crate::light;
+use crate::light::{self, NotAwaited};
 use crate::observe::Waiting;
 use crate::operation::End;
 use crate::request::Request;
@@ -13,7 +13,7 @@ use crate::transfer::{Combined, Direction, Transfer};
 pub use limosa_p2p::Received;
 use limosa_p2p::matching::{Envelope, Pattern};
 use limosa_p2p::memory::Region;
-use limosa_p2p::{Label, Matched, Mode, RequestId, Short, Started};
+use limosa_p2p::{Interrupted, Label, Matched, Mode, RequestId, Short, Started};
 use std::sync::Arc;
 
 /// The four send modes.
@@ -322,8 +322,17 @@ pub fn send_receive(comm: &Arc<Comm>, exchange: Exchange) -> Result<End> {
     let short = |issued: &Issued| if let Issued::Light(short) = issued { Some(*short) } else { None };
     let names = [short(&receive), short(&send)];
     let mut ends = [End::proc_null(), End::empty()];
-    let known = light::wait_each(2, |i| names[i], &mut |i, _, end| ends[i] = end);
-    debug_assert!(known.is_ok(), "both were started a moment ago");
+    let mut taken = 0;
+    let waited = light::wait_each(2, |i| names[i], |i, _, end| (ends[i], taken) = (end, i + 1));
+    if waited == Err(NotAwaited::Interrupted) {
+        let left = |i: usize| names[i].filter(|_| i >= taken);
+        light::withdraw((0..2).filter_map(left));
+        let known = light::wait_each(2, left, |i, _, end| ends[i] = end);
+        debug_assert!(known.is_ok(), "both are done now");
+        if ends.iter().any(|end| end.cancelled) {
+            return Err(Interrupted.into());
+        }
+    }
     let [receive, send] = ends;
     Ok(End { error: receive.error.or(send.error), ..receive })
 }

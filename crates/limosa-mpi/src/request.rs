@@ -17,7 +17,7 @@ use crate::observe::{Awaits, Sleeper, Waiting};
 use crate::operation::{Completed, End, Operation, StateWord};
 use crate::transfer::Transfer;
 use crate::world;
-use limosa_p2p::Engine;
+use limosa_p2p::{Engine, Interrupted};
 use smallvec::SmallVec;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
@@ -198,15 +198,22 @@ fn list_awaits(requests: &[Option<Arc<Request>>], tell: &mut dyn FnMut(Awaits<'_
 type Open<'a> = SmallVec<[&'a dyn Operation; 8]>;
 
 /// Waits until all requests have ended; their ends can then be taken.
-pub fn wait_all(requests: &[Option<Arc<Request>>]) {
+///
+/// # Errors
+/// [`Interrupted`]: some are still under way.
+pub fn wait_all(requests: &[Option<Arc<Request>>]) -> std::result::Result<(), Interrupted> {
     let list = |tell: &mut dyn FnMut(Awaits<'_>)| list_awaits(requests, tell);
     let waiting = Waiting::several(&list, true);
     let active = requests.iter().flatten().filter_map(|request| request.active());
     // In its place: a list that is returned is copied, room and all.
     let mut open: Open<'_> = SmallVec::new();
-    open.extend(active.filter(|operation| !operation.wait(&waiting)));
+    for operation in active {
+        if !operation.wait(&waiting)? {
+            open.push(operation);
+        }
+    }
     if open.is_empty() {
-        return;
+        return Ok(());
     }
     engine_of(requests).block_on(
         &mut |view| {
@@ -219,15 +226,23 @@ pub fn wait_all(requests: &[Option<Arc<Request>>]) {
             true
         },
         &waiting,
-    );
+    )
+}
+
+/// As [`wait_all`], whatever the program wants: for requests that end by themselves.
+pub fn wait_for_certain(requests: &[Option<Arc<Request>>]) {
+    while wait_all(requests).is_err() {}
 }
 
 /// Waits until one of the active requests has ended and returns the first such; `None` if none is active.
-pub fn wait_any(requests: &[Option<Arc<Request>>]) -> Option<usize> {
+///
+/// # Errors
+/// [`Interrupted`]: all are still under way.
+pub fn wait_any(requests: &[Option<Arc<Request>>]) -> std::result::Result<Option<usize>, Interrupted> {
     let open: SmallVec<[Option<&dyn Operation>; 8]> =
         requests.iter().map(|request| request.as_ref()?.active()).collect();
     if open.iter().all(Option::is_none) {
-        return None;
+        return Ok(None);
     }
     let list = |tell: &mut dyn FnMut(Awaits<'_>)| list_awaits(requests, tell);
     let sleeper = Sleeper {
@@ -243,10 +258,10 @@ pub fn wait_any(requests: &[Option<Arc<Request>>]) -> Option<usize> {
                 found.is_some()
             },
             &sleeper,
-        );
+        )?;
         // What is ready may still have to be finished.
         if found.is_some_and(|at| open[at].is_some_and(|operation| operation.progress())) {
-            return found;
+            return Ok(found);
         }
     }
 }

@@ -269,9 +269,10 @@ impl World {
         if *users > 0 {
             return;
         }
-        self.buffers.flush_all(self);
+        // An interrupted program ends without having waited for its last messages.
+        let flushed = self.buffers.flush_all(self);
         if let Some(engine) = &self.engine {
-            engine.drain(&Waiting::nothing_in_particular());
+            let _ = flushed.and_then(|()| engine.drain(&Waiting::nothing_in_particular()));
             engine.stop();
         }
     }

@@ -120,7 +120,7 @@ fn waiting_for_all_of_several_kinds_ends_when_the_last_has_ended() {
             std::thread::sleep(Duration::from_millis(5));
             operation.complete();
         });
-        request::wait_all(&requests);
+        request::wait_all(&requests).expect("not interrupted");
     });
     assert!(requests.iter().flatten().all(|request| request.is_done()));
     let bytes: Vec<u64> =
@@ -139,12 +139,12 @@ fn waiting_for_one_of_several_kinds_finds_the_one_that_has_ended() {
             std::thread::sleep(Duration::from_millis(5));
             operation.complete();
         });
-        assert_eq!(request::wait_any(&requests), Some(1));
+        assert_eq!(request::wait_any(&requests), Ok(Some(1)));
     });
     assert_eq!(request::test_some(&requests), Some(vec![1]));
     let send = [Some(send_to_self(2, &mut sent))];
-    assert_eq!(request::wait_any(&requests[..1]), Some(0));
-    request::wait_all(&send);
+    assert_eq!(request::wait_any(&requests[..1]), Ok(Some(0)));
+    request::wait_all(&send).expect("not interrupted");
     assert_eq!(received, 9);
 }
 
@@ -188,6 +188,6 @@ fn freeing_tells_the_operation_that_nobody_asks_any_more() {
 #[test]
 fn a_request_that_is_done_is_not_waited_for() {
     let request = Request::done(None, End { bytes: 3, ..End::empty() });
-    request::wait_all(&[Some(request.clone())]);
+    request::wait_all(&[Some(request.clone())]).expect("not interrupted");
     assert_eq!(request.take().map(|end| end.bytes), Some(3));
 }

@@ -13,6 +13,7 @@
 //! served twice.
 
 use crate::handlers::{self, Chapter, DeathHook, Handler};
+use crate::interrupt::Interrupted;
 use crate::matching::{Envelope, Pattern};
 use crate::memory::Region;
 use crate::request::{Completion, Continuation, Failure, Label, Owner, Phase, RequestId, Short, Taken, Unknown};
@@ -39,8 +40,10 @@ mod sharing;
 mod tests;
 mod waiting;
 mod watch;
+mod withdrawing;
 
 use watch::{DeathWatcher, Watch};
+use withdrawing::interrupted_if_cancelled;
 
 pub use fast_path::Awaited;
 pub use holdings::Holdings;
@@ -115,6 +118,15 @@ pub struct Unobserved;
 impl Observer for Unobserved {
     fn blocked(&self) {}
     fn resumed(&self) {}
+}
+
+/// Why labelled requests were not awaited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotAwaited {
+    /// There is no request of the name with this index.
+    Unknown(usize),
+    /// The program was interrupted.
+    Interrupted,
 }
 
 /// A send or receive that was started.
@@ -551,7 +563,8 @@ impl Engine {
     /// in turn, under the lock.
     ///
     /// # Errors
-    /// The first `i` whose name is none, before anything is waited for.
+    /// [`NotAwaited::Unknown`], before anything is waited for; [`NotAwaited::Interrupted`], with the requests from the
+    /// first one on whose end was not taken still under way.
     #[inline]
     pub fn wait_each(
         &self,
@@ -559,12 +572,12 @@ impl Engine {
         name: impl Fn(usize) -> Option<Short>,
         observer: &dyn Observer,
         mut done: impl FnMut(usize, usize, bool, Completion),
-    ) -> Result<(), usize> {
+    ) -> Result<(), NotAwaited> {
         let mut core = self.core.lock();
         if let Some(unknown) = (0..n).find(|&i| name(i).is_some_and(|short| core.state.requests.find(short).is_none()))
         {
             self.leave(core);
-            return Err(unknown);
+            return Err(NotAwaited::Unknown(unknown));
         }
         let mut next = 0;
         let mut take = |state: &mut State| {
@@ -580,11 +593,12 @@ impl Engine {
             }
             true
         };
+        let mut waited = Ok(());
         if !take(&mut core.state) {
-            core = self.wait_with(core, &mut take, observer);
+            (core, waited) = self.wait_with(core, &mut take, observer);
         }
         self.leave(core);
-        Ok(())
+        waited.map_err(|Interrupted| NotAwaited::Interrupted)
     }
 
     /// Takes the end of a labelled request if it is done, with its label's note and whether it is a send; makes
@@ -620,13 +634,17 @@ impl Engine {
                 // While it waits for a large one, others have to be told that somebody is looking.
                 let looks = if self.oversubscribed || core.state.interest > 0 { 1 } else { FIRST_LOOKS };
                 if !((0..looks).any(|_| self.progress(&mut core)) && core.state.direct_done()) {
-                    core = self.wait_with(core, &mut |state| state.direct_done(), observer);
+                    let waited;
+                    (core, waited) = self.wait_with(core, &mut |state| state.direct_done(), observer);
+                    if waited.is_err() {
+                        core = self.withdraw_direct(core, observer);
+                    }
                 }
                 end = core.state.take_direct();
             }
             Begun::Request(id) => {
-                core = self.wait_with(core, &mut |state| View(state).is_done(id), observer);
-                end = core.state.requests.remove(id).unwrap_or_default();
+                core = self.wait_or_withdraw(core, id, observer);
+                end = core.state.requests.remove(id).map_or_else(Completion::default, interrupted_if_cancelled);
             }
         }
         core.state.may_stream = false;
@@ -654,8 +672,8 @@ impl Engine {
         let mut failure = None;
         let started = match started {
             Ok(Some(id)) => {
-                core = self.wait_with(core, &mut |state| View(state).is_done(id), observer);
-                failure = core.state.requests.remove(id).and_then(|end| end.failure);
+                core = self.wait_or_withdraw(core, id, observer);
+                failure = core.state.requests.remove(id).and_then(|end| interrupted_if_cancelled(end).failure);
                 Ok(())
             }
             Ok(None) => Ok(()),
@@ -751,10 +769,13 @@ impl Engine {
     }
 
     /// Waits until all messages that this process has started to send are on their way, for leaving in good order.
-    pub fn drain(&self, observer: &dyn Observer) {
+    ///
+    /// # Errors
+    /// [`Interrupted`]: some are not.
+    pub fn drain(&self, observer: &dyn Observer) -> Result<(), Interrupted> {
         self.block_on(
             &mut |view| view.0.broken.is_some() || (!view.0.has_backlog() && view.0.sends_pending() == 0),
             observer,
-        );
+        )
     }
 }

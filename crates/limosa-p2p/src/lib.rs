@@ -7,6 +7,7 @@ mod arriving;
 mod choice;
 mod engine;
 mod handlers;
+pub mod interrupt;
 pub mod matching;
 pub mod memory;
 mod request;
@@ -15,10 +16,11 @@ mod transfer;
 mod wire;
 
 pub use engine::{
-    Attendant, Awaited, Engine, Holdings, Links, Matched, Observer, Options, PanicHook, Started, Unobserved, View,
-    Wait, in_service,
+    Attendant, Awaited, Engine, Holdings, Links, Matched, NotAwaited, Observer, Options, PanicHook, Started,
+    Unobserved, View, Wait, in_service,
 };
 pub use handlers::{Actions, Chapter, DeathHook, Handler};
+pub use interrupt::Interrupted;
 pub use limosa_device::messages::MessagesDevice;
 pub use limosa_device::shm::{Found, HostMemory, ShmDevice};
 pub use limosa_device::{Address, Device, DeviceId, Devices, Meta, Peer, PeerMemory, Slice, Urgency, slice};

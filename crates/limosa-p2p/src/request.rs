@@ -111,6 +111,10 @@ pub enum Failure {
     Device(String),
     /// The partner has died, or cannot be reached any more; says who and how that is known.
     PeerDied(String),
+    /// The program wanted the call to end ([`crate::interrupt`]), and what it waited for was withdrawn.
+    Interrupted,
+    /// A collective call on this context was interrupted here: this process is out of step with the others.
+    OutOfStep,
 }
 
 impl fmt::Display for Failure {
@@ -120,6 +124,11 @@ impl fmt::Display for Failure {
                 write!(f, "a message of {sent} bytes arrived for a receive buffer of {room} bytes")
             }
             Failure::NoMemory(what) | Failure::Device(what) | Failure::PeerDied(what) => f.write_str(what),
+            Failure::Interrupted => f.write_str("the program was interrupted while it waited here"),
+            Failure::OutOfStep => f.write_str(
+                "an earlier collective call on this communicator was interrupted here, so its ranks are out of step: \
+                 go on with a communicator on which none was interrupted, or end the job",
+            ),
         }
     }
 }

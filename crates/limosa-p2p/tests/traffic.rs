@@ -49,7 +49,7 @@ fn room(data: &mut [u8]) -> Region {
 }
 
 fn finish(engine: &Engine, id: RequestId) -> Completion {
-    engine.block_on(&mut |view| view.is_done(id), &Unobserved);
+    engine.block_on(&mut |view| view.is_done(id), &Unobserved).expect("not interrupted");
     engine.take(id).expect("the request is done")
 }
 

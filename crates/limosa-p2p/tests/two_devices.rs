@@ -82,7 +82,7 @@ fn messages_of_all_lengths_travel_on_both_devices() {
                     assert_eq!(receive(&e[me], Some(left as i32), &mut got).bytes, len as u64);
                     assert!(got == data(left, len), "{len} bytes from {left} to {me}");
                     if let Some(id) = pending {
-                        e[me].block_on(&mut |view| view.is_done(id), &Unobserved);
+                        e[me].block_on(&mut |view| view.is_done(id), &Unobserved).expect("not interrupted");
                         e[me].take(id);
                     }
                 }
@@ -147,7 +147,7 @@ fn a_peer_that_is_stopped_holds_up_nobody_on_the_other_device() {
         }
         assert!(e[2].take(id).is_some_and(|end| end.bytes == 4000) && got == data);
     }
-    e[0].block_on(&mut |view| stuck.iter().all(|&id| view.is_done(id)), &Unobserved);
+    e[0].block_on(&mut |view| stuck.iter().all(|&id| view.is_done(id)), &Unobserved).expect("not interrupted");
     e.iter().for_each(|e| e.stop());
 }
 

@@ -9,7 +9,7 @@ use limosa_mpi::{Result, consts, fail, instance};
 use crate::calls::kinds::{Communicator, Info};
 use crate::cx::Cx;
 use crate::handles::{Handle, Object};
-use crate::lifecycle;
+use crate::{lifecycle, python};
 
 static MAIN_THREAD: OnceLock<ThreadId> = OnceLock::new();
 
@@ -24,6 +24,7 @@ fn start() -> Result<()> {
         fail!(MPI_ERR_OTHER, "MPI is initialised already");
     }
     limosa_coll::plug_in();
+    python::watch_for_signals();
     let instance = instance::init()?;
     limosa_coll::prepare()?;
     let _ = MAIN_THREAD.set(thread::current().id());

@@ -327,7 +327,8 @@ pub(crate) fn mpi_mrecv(
     };
     super::request::blame(cx, Some(taken.comm()));
     let requests = [Some(request)];
-    limosa_mpi::request::wait_all(&requests);
+    // The message is there, or its sender is sending it.
+    limosa_mpi::request::wait_for_certain(&requests);
     finish(status, requests[0].as_ref().and_then(|r| r.take()).unwrap_or_else(End::empty))
 }
 
@@ -363,7 +364,7 @@ pub(crate) fn attach(place: BufferOwner<'_>, buffer: *mut c_void, size: i64) -> 
 /// `buffer_addr` is the address of a pointer, as in C's `void *buffer_addr`.
 pub(crate) fn detach(place: BufferOwner<'_>, buffer_addr: *mut c_void, size: OutInt) -> Result<()> {
     args::not_null(buffer_addr, "buffer_addr")?;
-    let (address, bytes) = bsend::detach(place);
+    let (address, bytes) = bsend::detach(place)?;
     // SAFETY: the program passes the address of a pointer, checked for null.
     unsafe { *buffer_addr.cast::<usize>() = address };
     size.set(bytes as i64);
@@ -372,7 +373,7 @@ pub(crate) fn detach(place: BufferOwner<'_>, buffer_addr: *mut c_void, size: Out
 
 pub(crate) fn flush(place: BufferOwner<'_>) -> Result<()> {
     if let Some(buffer) = bsend::find(place) {
-        buffer.flush(place.world());
+        buffer.flush(place.world())?;
     }
     Ok(())
 }

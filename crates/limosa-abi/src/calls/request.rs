@@ -7,7 +7,8 @@ use std::ffi::c_int;
 use std::sync::Arc;
 
 use limosa_mpi::comm::Comm;
-use limosa_mpi::light;
+use limosa_mpi::error::Interrupted;
+use limosa_mpi::light::{self, NotAwaited};
 use limosa_mpi::operation::End;
 use limosa_mpi::request::{self, Request};
 use limosa_mpi::{Error, Result, consts};
@@ -105,15 +106,22 @@ fn wait_light(cx: &Cx, handles: &mut [Handle], mut statuses: Option<&mut [Status
     let mut failed: Vec<(usize, Error)> = Vec::new();
     let known = &*handles;
     let name = |i: usize| if known[i] == NULL { None } else { known[i].short() };
+    let mut taken = 0;
     let waited = light::wait_each(known.len(), name, |i, comm, end| {
+        taken = i + 1;
         report(statuses.as_mut().map(|s| &mut s[i]), &end);
         if let Some(error) = end.error {
             cx.blame(Handle(comm));
             failed.push((i, error));
         }
     });
-    if let Err(unknown) = waited {
-        return Err(stale(handles[unknown]));
+    match waited {
+        Ok(()) => {}
+        Err(NotAwaited::Unknown(index)) => return Err(stale(handles[index])),
+        Err(NotAwaited::Interrupted) => {
+            handles[..taken].fill(NULL);
+            return Err(Interrupted.into());
+        }
     }
     if let Some(statuses) = &mut statuses {
         for (status, handle) in statuses.iter_mut().zip(&*handles) {
@@ -145,15 +153,17 @@ pub(crate) fn mpi_wait(cx: &Cx, request: &mut Handle, status: Option<&mut Status
                 end = ended;
             },
         );
-        if waited.is_err() {
-            return Err(stale(handle));
+        match waited {
+            Ok(()) => {}
+            Err(NotAwaited::Unknown(_)) => return Err(stale(handle)),
+            Err(NotAwaited::Interrupted) => return Err(Interrupted.into()),
         }
         *request = NULL;
         return finish(status, end);
     }
     let requests = [request_of(cx, *request)?];
     let Some(waited) = &requests[0] else { return nothing(status) };
-    request::wait_all(&requests);
+    request::wait_all(&requests)?;
     let end = collect(cx, request, waited)?.unwrap_or_else(End::empty);
     finish(status, end)
 }
@@ -170,7 +180,7 @@ pub(crate) fn mpi_waitall(
         return wait_light(cx, handles, statuses);
     }
     let requests = decode(cx, handles)?;
-    request::wait_all(&requests);
+    request::wait_all(&requests)?;
     collect_all(cx, handles, &requests, array_of_statuses)
 }
 
@@ -199,7 +209,7 @@ pub(crate) fn mpi_waitany(
 ) -> Result<()> {
     let handles = cx.slice_mut(array_of_requests, count as usize, "array_of_requests")?;
     let requests = decode(cx, handles)?;
-    let found = request::wait_any(&requests);
+    let found = request::wait_any(&requests)?;
     any(cx, handles, &requests, found, index, status)
 }
 
@@ -231,7 +241,7 @@ pub(crate) fn mpi_waitsome(
 ) -> Result<()> {
     let handles = cx.slice_mut(array_of_requests, incount as usize, "array_of_requests")?;
     let requests = decode(cx, handles)?;
-    let found = request::wait_any(&requests).and_then(|_| request::test_some(&requests));
+    let found = request::wait_any(&requests)?.and_then(|_| request::test_some(&requests));
     some(cx, handles, &requests, found, outcount, array_of_indices, array_of_statuses)
 }
 

@@ -22,7 +22,7 @@ use std::sync::atomic::Ordering;
 
 use limosa_base::slots::{Awaited, BODY_BYTES};
 use limosa_p2p::memory::Region;
-use limosa_p2p::{Failure, View, in_service};
+use limosa_p2p::{Failure, Interrupted, View, in_service};
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
@@ -581,7 +581,10 @@ impl BackgroundOp {
     // ---- waiting ---------------------------------------------------------------------------------------------------
 
     /// Waits until it is done.
-    fn wait_here(&self, waiting: &Waiting<'_>) {
+    ///
+    /// # Errors
+    /// [`Interrupted`]: it is still under way.
+    fn wait_here(&self, waiting: &Waiting<'_>) -> std::result::Result<(), Interrupted> {
         while !self.advance() {
             let now = self.word.load();
             let awaited = match now.state {
@@ -589,13 +592,14 @@ impl BackgroundOp {
                 LENT => Awaited::AllFinished(now.number),
                 _ => self.awaited(now.number),
             };
-            if let Some(failure) = self.wait_until(awaited, waiting)
+            if let Some(failure) = self.wait_until(awaited, waiting)?
                 && self.fail(&failure)
             {
-                return;
+                return Ok(());
             }
         }
         self.mailboxes.keep_pace(self.number(), self.mailboxes.depth(self.bytes));
+        Ok(())
     }
 
     /// Ends it with an error, because the device has failed or a member has died; false if another thread is at it.
@@ -638,7 +642,7 @@ impl BackgroundOp {
     }
 
     /// Waits until something is the case at the mailboxes and messages have come; why nothing will be any more, if so.
-    fn wait_until(&self, awaited: Awaited, waiting: &Waiting<'_>) -> Option<Failure> {
+    fn wait_until(&self, awaited: Awaited, waiting: &Waiting<'_>) -> std::result::Result<Option<Failure>, Interrupted> {
         let engine = &self.mailboxes.engine;
         let slots = &self.mailboxes.slots;
         let holds = || match self.word.load().state {
@@ -649,7 +653,7 @@ impl BackgroundOp {
             _ => slots.holds(awaited) && self.messages_are_done(),
         };
         if look(engine, holds) {
-            return None;
+            return Ok(None);
         }
         let mut lost = None;
         let (begin_sleep, end_sleep) = (|| self.mailboxes.begin_sleep(awaited), || self.mailboxes.end_sleep());
@@ -660,8 +664,8 @@ impl BackgroundOp {
                 lost.is_some() || holds()
             },
             &sleeper,
-        );
-        lost.filter(|_| !holds())
+        )?;
+        Ok(lost.filter(|_| !holds()))
     }
 }
 
@@ -741,16 +745,16 @@ impl Operation for BackgroundOp {
         fail!(MPI_ERR_REQUEST, "an active collective operation cannot be freed: complete it first")
     }
 
-    fn wait(&self, waiting: &Waiting<'_>) -> bool {
+    fn wait(&self, waiting: &Waiting<'_>) -> std::result::Result<bool, Interrupted> {
         let has_to_wait = !self.advance();
         if has_to_wait {
             self.mailboxes.waits.begin();
         }
-        self.wait_here(waiting);
+        let waited = self.wait_here(waiting);
         if has_to_wait {
             self.mailboxes.waits.end();
         }
-        true
+        waited.map(|()| true)
     }
 
     fn begin_sleep(&self) {

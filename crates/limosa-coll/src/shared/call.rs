@@ -33,7 +33,7 @@ pub(crate) struct SharedCall<'a> {
 }
 
 impl<'a> SharedCall<'a> {
-    /// Begins call `number` of the communicator.
+    /// Begins call `number` of the communicator; `None` if that can no longer be done in shared memory.
     #[inline(always)]
     pub(crate) fn begin(
         group: &'a SharedGroup,
@@ -41,8 +41,15 @@ impl<'a> SharedCall<'a> {
         numbers: &'a Numbers,
         number: u64,
         kind: Kind,
-    ) -> SharedCall<'a> {
-        let shared_call = SharedCall {
+    ) -> Option<SharedCall<'a>> {
+        if group.passed() + 1 != number {
+            // Collectives in between went by messages, or failed before they began or in the middle.
+            if group.engine.is_impaired() && group.engine.lost_group(comm.coll_context()).is_some() {
+                return None;
+            }
+            group.pass(number - 1);
+        }
+        Some(SharedCall {
             group,
             comm,
             numbers,
@@ -50,12 +57,7 @@ impl<'a> SharedCall<'a> {
             kind,
             finished: Cell::new(false),
             gave_up: Cell::new(false),
-        };
-        if group.passed() + 1 != number {
-            // Collectives in between went by messages, or failed before they began.
-            group.pass(number - 1);
-        }
-        shared_call
+        })
     }
 
     /// The number of the call.
@@ -144,6 +146,8 @@ impl<'a> SharedCall<'a> {
         let slots = &self.group.slots;
         slots.withdraw(self.number());
         self.finish();
+        // The next call is to look whether this communicator can still be used.
+        self.group.passed.store(0, Ordering::Relaxed);
         for rank in (0..self.size()).filter(|rank| *rank != self.me()) {
             let mut yields = 0u32;
             while slots.is_copying(rank, self.number()) {

@@ -10,7 +10,7 @@ use super::{Kind, SharedCall, SharedGroup};
 use crate::hosts::Hosts;
 use crate::numbers::Numbers;
 use limosa_mpi::comm::Comm;
-use limosa_mpi::error::Result;
+use limosa_mpi::error::{Result, error_of};
 
 /// Stages inside a host that an operation has at most.
 const STAGES: u64 = 2;
@@ -61,7 +61,12 @@ impl HostGroup {
         debug_assert!(index < STAGES);
         let number = STAGES * number + index + self.renewed.load(Ordering::Relaxed) + 1;
         self.numbers.skip_to(number);
-        let outcome = run(&SharedCall::begin(&self.group, comm, &self.numbers, number, kind));
+        let Some(shared_call) = SharedCall::begin(&self.group, comm, &self.numbers, number, kind) else {
+            let failure = self.group.engine.lost_group(comm.coll_context());
+            return failure.map_or(Ok(()), |failure| Err(error_of(failure)));
+        };
+        let outcome = run(&shared_call);
+        drop(shared_call);
         self.renewed.fetch_add(self.numbers.blocking() - number, Ordering::Relaxed);
         outcome
     }

@@ -33,7 +33,7 @@ const YIELDS_PER_POLL: u32 = 8;
 /// Waits until a condition holds.
 ///
 /// # Errors
-/// That the device failed or a member has died, so that nothing may hold any more. The other members learn of a death
+/// That the program was interrupted; that the device failed or a member has died, so that nothing may hold any more. The other members learn of a death
 /// too and give up as this one does, whether the condition is the dead member's to make hold or theirs.
 #[inline]
 pub(super) fn wait(group: &SharedGroup, comm: &Comm, awaited: Awaited) -> Result<()> {
@@ -78,7 +78,7 @@ fn wait_long(group: &SharedGroup, comm: &Comm, awaited: Awaited) -> Result<()> {
         return Ok(());
     }
     let mut lost = None;
-    group.engine.block_on(
+    let waited = group.engine.block_on(
         &mut |view| {
             lost = view.lost_group(comm.coll_context());
             lost.is_some() || group.slots.holds(awaited)
@@ -89,6 +89,10 @@ fn wait_long(group: &SharedGroup, comm: &Comm, awaited: Awaited) -> Result<()> {
             end_sleep: &|| group.slots.end_sleep(),
         },
     );
+    if let Err(interrupted) = waited {
+        group.engine.fall_out_of_step(comm.coll_context());
+        return Err(interrupted.into());
+    }
     match lost {
         Some(failure) if !group.slots.holds(awaited) => Err(error_of(failure)),
         _ => Ok(()),

@@ -1,6 +1,7 @@
 //! Probes: looking at messages that no receive was posted for, and taking them to be received later.
 
 use super::{Engine, Observer};
+use crate::interrupt::Interrupted;
 use crate::matching::{Envelope, Pattern};
 use crate::memory::Region;
 use crate::request::{Completion, Failure, RequestId};
@@ -44,10 +45,10 @@ impl Engine {
     /// Waits for a message that a receive with this pattern would get; the message stays.
     ///
     /// # Errors
-    /// As for [`Engine::probe`].
+    /// As for [`Engine::probe`], and [`Failure::Interrupted`].
     pub fn block_on_probe(&self, pattern: &Pattern, observer: &dyn Observer) -> Result<Completion, Failure> {
         let mut found = None;
-        self.block_with(
+        let waited = self.block_with(
             &mut |state| {
                 found = match if state.impaired { state.lost(pattern) } else { None } {
                     Some(failure) => Some(Err(failure)),
@@ -57,7 +58,10 @@ impl Engine {
             },
             observer,
         );
-        found.expect("the wait ends when something is found")
+        match waited {
+            Ok(()) => found.expect("the wait ends when something is found"),
+            Err(Interrupted) => Err(Failure::Interrupted),
+        }
     }
 
     /// Takes the message that a receive with this pattern would get now, if there is one (a matched probe).

@@ -179,7 +179,7 @@ fn no_peer_ends_a_send_to_another() {
         panic!("nobody receives it")
     };
     rogue.send(wire::about(wire::DONE, id.to_wire(), 0), &[]);
-    victim.block_on(&mut |view| view.is_broken() || view.is_done(id), &Unobserved);
+    victim.block_on(&mut |view| view.is_broken() || view.is_done(id), &Unobserved).expect("not interrupted");
     let end = victim.take(id).expect("it has ended");
     assert!(end.failure.is_some(), "the send counts as received");
     victim.stop();

@@ -3,11 +3,13 @@
 
 use super::{Core, Engine, Observer, View, Wait};
 use crate::handlers;
+use crate::interrupt::{self, Interrupted};
 use crate::request::Failure;
 use crate::state::{Job, State};
 use crate::transfer::{self, Pull, Push};
 use limosa_base::biased::Guard;
 use limosa_base::doorbell::State as Bell;
+use limosa_base::futex::Wakened;
 use limosa_base::{clock, cpu, thread};
 use limosa_device::{DeathWatch, Peer, Urgency};
 use smallvec::SmallVec;
@@ -65,6 +67,22 @@ struct Idle {
     until: Option<u64>,
     /// A call that polls has told its observer that it waits.
     reported: bool,
+    /// When a call that polls asks whether it is interrupted, in nanoseconds; 0: not yet known.
+    ask_at: u64,
+    /// A call that polls is to ask now.
+    asks_now: bool,
+    /// A call that sleeps has asked whether it was interrupted before.
+    asked: bool,
+}
+
+/// How a sleep has ended.
+enum Slept {
+    /// There was something already.
+    NotAtAll,
+    /// Something may have changed.
+    Woken,
+    /// A signal has come, or may have come before the sleep.
+    Signalled,
 }
 
 impl Idle {
@@ -77,23 +95,56 @@ impl Idle {
 
 impl Engine {
     /// Makes progress until `condition` holds. The condition is evaluated under the lock and must not call the engine.
-    pub fn block_on(&self, condition: &mut dyn FnMut(&View<'_>) -> bool, observer: &dyn Observer) {
-        self.block_with(&mut |state| condition(&View(state)), observer);
+    ///
+    /// # Errors
+    /// [`Interrupted`]: it does not hold.
+    pub fn block_on(
+        &self,
+        condition: &mut dyn FnMut(&View<'_>) -> bool,
+        observer: &dyn Observer,
+    ) -> Result<(), Interrupted> {
+        self.block_with(&mut |state| condition(&View(state)), observer)
     }
 
-    pub(super) fn block_with(&self, condition: &mut dyn FnMut(&mut State) -> bool, observer: &dyn Observer) {
-        let core = self.wait_with(self.core.lock(), condition, observer);
+    pub(super) fn block_with(
+        &self,
+        condition: &mut dyn FnMut(&mut State) -> bool,
+        observer: &dyn Observer,
+    ) -> Result<(), Interrupted> {
+        let (core, waited) = self.wait_with(self.core.lock(), condition, observer);
         self.leave(core);
+        waited
     }
 
-    /// Makes progress until the condition holds. The lock is given up for a while whenever something must be done
-    /// without it.
+    /// Makes progress until the condition holds, or the program wants the call to end. The lock is given up for a while
+    /// whenever something must be done without it.
     pub(super) fn wait_with<'a>(
+        &'a self,
+        core: Guard<'a, Core>,
+        condition: &mut dyn FnMut(&mut State) -> bool,
+        observer: &dyn Observer,
+    ) -> (Guard<'a, Core>, Result<(), Interrupted>) {
+        self.wait_as(core, condition, observer, true)
+    }
+
+    /// As [`Engine::wait_with`], whatever the program wants: for what ends by itself.
+    pub(super) fn wait_for_certain<'a>(
+        &'a self,
+        core: Guard<'a, Core>,
+        condition: &mut dyn FnMut(&mut State) -> bool,
+        observer: &dyn Observer,
+    ) -> Guard<'a, Core> {
+        self.wait_as(core, condition, observer, false).0
+    }
+
+    fn wait_as<'a>(
         &'a self,
         mut core: Guard<'a, Core>,
         condition: &mut dyn FnMut(&mut State) -> bool,
         observer: &dyn Observer,
-    ) -> Guard<'a, Core> {
+        may_be_interrupted: bool,
+    ) -> (Guard<'a, Core>, Result<(), Interrupted>) {
+        let mut outcome = Ok(());
         let mut idle = Idle::default();
         let mut woken = false;
         core.state.may_stream = !self.oversubscribed;
@@ -129,17 +180,39 @@ impl Engine {
             if just_woken {
                 observer.woken_for_nothing();
             }
+            let slept;
             if self.pause(&mut core, &mut idle, observer) {
-                continue;
+                if !std::mem::take(&mut idle.asks_now) {
+                    continue;
+                }
+                slept = Slept::Signalled;
+            } else {
+                let ask = may_be_interrupted && !idle.asked && interrupt::may_come();
+                (core, slept) = self.sleep(core, condition, observer, ask);
+                idle.asked |= matches!(slept, Slept::Signalled);
+                idle.start_again();
             }
-            (core, woken) = self.sleep(core, condition, observer);
-            idle.start_again();
+            woken = !matches!(slept, Slept::NotAtAll);
+            if may_be_interrupted && matches!(slept, Slept::Signalled) && self.is_interrupted(&mut core, condition) {
+                outcome = Err(Interrupted);
+                break;
+            }
         }
         if idle.reported {
             Guard::unlocked(&mut core, || observer.resumed());
         }
         core.state.may_stream = false;
-        core
+        (core, outcome)
+    }
+
+    /// Asks the program whether it wants the call to end, and looks once more whether it need not wait any longer.
+    #[cold]
+    fn is_interrupted(&self, core: &mut Guard<'_, Core>, condition: &mut dyn FnMut(&mut State) -> bool) -> bool {
+        if !Guard::unlocked(core, interrupt::wanted) {
+            return false;
+        }
+        self.progress(core);
+        core.state.has_jobs(true) || !condition(&mut core.state)
     }
 
     /// Helps a receiver to copy an offered message of this process, if one is copying; true if it did.
@@ -197,21 +270,28 @@ impl Engine {
                     idle.reported = true;
                     Guard::unlocked(core, || observer.blocked());
                 }
+                if now > idle.ask_at {
+                    idle.asks_now = idle.ask_at > 0 && interrupt::may_come();
+                    idle.ask_at = now + interrupt::ASK_AFTER.as_nanos() as u64;
+                }
                 true
             }
         }
     }
 
-    /// Sleeps until something may have changed; false if there was something already.
-    pub(super) fn sleep<'a>(
+    /// Sleeps until something may have changed. `ask`: not long, if nobody wakes it, since a signal may have come before.
+    fn sleep<'a>(
         &'a self,
         mut core: Guard<'a, Core>,
         condition: &mut dyn FnMut(&mut State) -> bool,
         observer: &dyn Observer,
-    ) -> (Guard<'a, Core>, bool) {
+        ask: bool,
+    ) -> (Guard<'a, Core>, Slept) {
         let backlog = core.state.has_backlog();
         let longest = backlog.then(|| BACKLOG_SLEEP * (1 << core.sleeps_in_vain.min(MOST_DOUBLINGS)));
         core.sleeps_in_vain += u32::from(backlog);
+        let longest = if ask { Some(longest.unwrap_or(interrupt::ASK_AFTER)) } else { longest };
+        let mut slept = Slept::NotAtAll;
         if backlog {
             let core = &mut *core;
             core.state.want_room(&mut core.devices);
@@ -230,7 +310,11 @@ impl Engine {
             Guard::unlocked(&mut core, || {
                 observer.blocked();
                 self.leave_place();
-                self.doorbell.sleep(longest);
+                slept = match self.doorbell.sleep(longest) {
+                    Wakened::BySignal => Slept::Signalled,
+                    Wakened::TooLate if ask => Slept::Signalled,
+                    _ => Slept::Woken,
+                };
                 self.find_place();
                 if !self.oversubscribed && self.doorbell.rung_from_here() {
                     cpu::step_aside();
@@ -240,7 +324,7 @@ impl Engine {
         }
         observer.retract();
         core.sleepers -= 1;
-        (core, sleeps)
+        (core, slept)
     }
 
     /// Tells the helper threads of receivers about offers, in case that no thread of theirs is in the library.

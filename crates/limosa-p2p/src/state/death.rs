@@ -38,6 +38,8 @@ pub enum Needs {
 #[derive(Default)]
 pub(crate) struct Deaths {
     dead: Vec<Dead>,
+    /// Contexts of groups on which this process is out of step with the others, since it gave up a collective there.
+    out_of_step: Vec<u64>,
     concerns: Option<Box<Concerns>>,
     hooks: Vec<DeathHook>,
 }
@@ -80,6 +82,9 @@ impl Deaths {
 
     /// Why an operation that needs these processes will never end, if so.
     fn needed(&self, context: u64, needs: Needs) -> Option<Failure> {
+        if self.out_of_step.contains(&context) {
+            return Some(Failure::OutOfStep);
+        }
         let concerned = |dead: &&Dead| {
             let without_answer = needs != Needs::Living;
             dead.is_silent
@@ -108,6 +113,16 @@ impl State {
             return failure;
         }
         error.into()
+    }
+
+    /// This process has given up a collective on this context, because the program was interrupted: whatever it does
+    /// there from now on would be taken for something else.
+    #[cold]
+    pub fn fall_out_of_step(&mut self, context: u64) {
+        if !self.deaths.out_of_step.contains(&context) {
+            self.deaths.out_of_step.push(context);
+        }
+        self.impair();
     }
 
     fn peer_died(&mut self, peer: Peer, failure: Failure, is_silent: bool) {

@@ -74,6 +74,15 @@ impl State {
         }
     }
 
+    /// Ends the direct receive this way, unless its message has begun to arrive.
+    #[cold]
+    pub fn end_direct_unless_begun(&mut self, end: Completion) {
+        if let Some(Direct { region, phase: phase @ DirectPhase::Waiting, .. }) = &mut self.direct {
+            self.interest -= usize::from(region.len() > self.eager_limit);
+            *phase = DirectPhase::Done(end);
+        }
+    }
+
     /// Ends the direct receive, which is over.
     #[inline]
     pub fn take_direct(&mut self) -> Completion {

@@ -1,0 +1,276 @@
+//! Signal handlers of Python programs while a rank waits in MPI: this is the only place that knows of Python.
+//!
+//! Python's own handler for a signal only takes a note; what the program has installed (by default for SIGINT, what
+//! raises `KeyboardInterrupt`) runs when the interpreter is back. This hook ([`limosa_p2p::interrupt`]) runs it in the
+//! waiting thread, by `PyErr_CheckSignals`. If it raises an exception, the call ends with an error code.
+//!
+//! mpi4py makes an `MPI.Exception` of that code. So that the program sees the handler's exception instead, the
+//! constructor of `MPI.Exception` is replaced by one that raises it. A call which has succeeded nevertheless (what it
+//! waited for came at the last moment) or whose code nobody looks at makes no `MPI.Exception`; therefore the interpreter
+//! is also asked to raise the exception when it is back (`Py_AddPendingCall`). Whichever comes first does it.
+//!
+//! The constructor is a function in C: one in Python would have a frame of its own, which takes the place of the
+//! program's in tracebacks of Python 3.11 and before.
+//!
+//! The library is not linked with Python: it finds the interpreter of the process it is loaded into. All functions used
+//! here exist in all versions of CPython 3.
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ptr;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use limosa_mpi::instance::interrupt;
+
+/// A reference to a Python object.
+type Object = *mut c_void;
+
+/// The functions of the interpreter.
+struct Python {
+    is_initialized: unsafe extern "C" fn() -> c_int,
+    ensure: unsafe extern "C" fn() -> c_int,
+    release: unsafe extern "C" fn(c_int),
+    check_signals: unsafe extern "C" fn() -> c_int,
+    occurred: unsafe extern "C" fn() -> Object,
+    fetch: unsafe extern "C" fn(*mut Object, *mut Object, *mut Object),
+    normalize: unsafe extern "C" fn(*mut Object, *mut Object, *mut Object),
+    clear: unsafe extern "C" fn(),
+    set_error: unsafe extern "C" fn(Object, Object),
+    type_of: unsafe extern "C" fn(Object) -> Object,
+    modules: unsafe extern "C" fn() -> Object,
+    get_item: unsafe extern "C" fn(Object, *const c_char) -> Object,
+    get_attribute: unsafe extern "C" fn(Object, *const c_char) -> Object,
+    set_attribute: unsafe extern "C" fn(Object, *const c_char, Object) -> c_int,
+    new_method: unsafe extern "C" fn(Object, *const Method) -> Object,
+    pack: unsafe extern "C" fn(isize, ...) -> Object,
+    concatenate: unsafe extern "C" fn(Object, Object) -> Object,
+    call: unsafe extern "C" fn(Object, Object) -> Object,
+    decref: unsafe extern "C" fn(Object),
+    add_pending_call: unsafe extern "C" fn(extern "C" fn(*mut c_void) -> c_int, *mut c_void) -> c_int,
+}
+
+static PYTHON: OnceLock<Option<Python>> = OnceLock::new();
+
+/// The exception that is to be raised, a reference of its own; null if there is none. This and the next one change with
+/// the interpreter's lock held.
+static RAISED: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
+/// The constructor that `MPI.Exception` has by itself, once it is replaced.
+static PLAIN: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
+
+/// `PyMethodDef`.
+#[repr(C)]
+struct Method {
+    name: *const c_char,
+    function: extern "C" fn(Object, Object) -> Object,
+    flags: c_int,
+    doc: *const c_char,
+}
+
+// SAFETY: it points to constants only.
+unsafe impl Sync for Method {}
+
+/// `METH_VARARGS`: the function gets its arguments as a tuple.
+const VARARGS: c_int = 1;
+
+const INIT: &CStr = c"__init__";
+
+static CONSTRUCTOR: Method = Method { name: INIT.as_ptr(), function: construct, flags: VARARGS, doc: ptr::null() };
+
+/// Looks for the interpreter, and asks to be asked if there is one. Called when MPI starts.
+pub(crate) fn watch_for_signals() {
+    if PYTHON.get_or_init(Python::find).is_some() {
+        interrupt::set_hook(is_wanted);
+    }
+}
+
+/// Runs handlers of signals that have come; true if one of them has raised an exception.
+fn is_wanted() -> bool {
+    let Some(Some(python)) = PYTHON.get() else { return false };
+    // Handlers run in the interpreter's main thread only, which is the process's first one in all programs that start
+    // as Python programs. Other threads need not wait for the interpreter's lock.
+    if !limosa_base::thread::is_first() {
+        return false;
+    }
+    // SAFETY: the functions have the types that Python documents. All but the first one are called between `ensure` and
+    // `release`, thus with the interpreter's lock; the interpreter exists until this thread, its main thread, ends it.
+    unsafe {
+        if (python.is_initialized)() == 0 {
+            return false;
+        }
+        let state = (python.ensure)();
+        let raised = python.has_raised();
+        (python.release)(state);
+        raised
+    }
+}
+
+/// The constructor of `MPI.Exception`.
+extern "C" fn construct(this: Object, arguments: Object) -> Object {
+    let Some(Some(python)) = PYTHON.get() else { return ptr::null_mut() };
+    // SAFETY: the interpreter calls this with its lock held, and lends both objects for the call. The two tuples that
+    // are made here are given back.
+    unsafe {
+        if limosa_base::thread::is_first() && python.raise() {
+            return ptr::null_mut();
+        }
+        let first = (python.pack)(1, this);
+        if first.is_null() {
+            return ptr::null_mut();
+        }
+        let all = (python.concatenate)(first, arguments);
+        (python.decref)(first);
+        if all.is_null() {
+            return ptr::null_mut();
+        }
+        let answer = (python.call)(PLAIN.load(Ordering::Relaxed), all);
+        (python.decref)(all);
+        answer
+    }
+}
+
+/// Called by the interpreter's main thread when it is back.
+extern "C" fn raise_when_back(_: *mut c_void) -> c_int {
+    match PYTHON.get() {
+        // SAFETY: the interpreter calls this with its lock held.
+        Some(Some(python)) if unsafe { python.raise() } => -1,
+        _ => 0,
+    }
+}
+
+impl Python {
+    fn find() -> Option<Python> {
+        // SAFETY: Python documents each function with the type of the field that it is stored in.
+        unsafe { Python::find_all() }
+    }
+
+    /// # Safety
+    /// The fields have the types of the functions that they are named for here.
+    unsafe fn find_all() -> Option<Python> {
+        /// The function of this name, of the type that is wanted.
+        unsafe fn find<T: Copy>(name: &CStr) -> Option<T> {
+            const { assert!(size_of::<T>() == size_of::<*mut c_void>()) };
+            // SAFETY: looks up a name; a null pointer says that there is none.
+            let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+            // SAFETY: the caller says that this is the function's type, which is as long as its address.
+            (!found.is_null()).then(|| unsafe { std::mem::transmute_copy::<*mut c_void, T>(&found) })
+        }
+        // SAFETY: see this function's contract.
+        unsafe {
+            Some(Python {
+                is_initialized: find(c"Py_IsInitialized")?,
+                ensure: find(c"PyGILState_Ensure")?,
+                release: find(c"PyGILState_Release")?,
+                check_signals: find(c"PyErr_CheckSignals")?,
+                occurred: find(c"PyErr_Occurred")?,
+                fetch: find(c"PyErr_Fetch")?,
+                normalize: find(c"PyErr_NormalizeException")?,
+                clear: find(c"PyErr_Clear")?,
+                set_error: find(c"PyErr_SetObject")?,
+                type_of: find(c"PyObject_Type")?,
+                modules: find(c"PyImport_GetModuleDict")?,
+                get_item: find(c"PyDict_GetItemString")?,
+                get_attribute: find(c"PyObject_GetAttrString")?,
+                set_attribute: find(c"PyObject_SetAttrString")?,
+                new_method: find(c"PyDescr_NewMethod")?,
+                pack: find(c"PyTuple_Pack")?,
+                concatenate: find(c"PySequence_Concat")?,
+                call: find(c"PyObject_CallObject")?,
+                decref: find(c"Py_DecRef")?,
+                add_pending_call: find(c"Py_AddPendingCall")?,
+            })
+        }
+    }
+
+    /// Runs the handlers. An exception of theirs is kept for the program.
+    ///
+    /// # Safety
+    /// With the interpreter's lock, in its main thread.
+    unsafe fn has_raised(&self) -> bool {
+        // SAFETY: see this function's contract. The three references of `fetch` belong to this function; one is kept.
+        unsafe {
+            // The caller may be handling an error while it frees something.
+            if !(self.occurred)().is_null() || (self.check_signals)() == 0 {
+                return false;
+            }
+            let (mut kind, mut value, mut trace) = (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
+            (self.fetch)(&mut kind, &mut value, &mut trace);
+            (self.normalize)(&mut kind, &mut value, &mut trace);
+            self.give_back(kind);
+            self.give_back(trace);
+            self.give_back(RAISED.swap(value, Ordering::Relaxed));
+            if !self.replace_constructor() {
+                // Not mpi4py: the interpreter raises the exception when it is back.
+                (self.clear)();
+            }
+            // If its list is full, it has enough to raise.
+            (self.add_pending_call)(raise_when_back, ptr::null_mut());
+            true
+        }
+    }
+
+    /// Replaces the constructor of `MPI.Exception`, once; false if that cannot be done.
+    ///
+    /// # Safety
+    /// With the interpreter's lock.
+    unsafe fn replace_constructor(&self) -> bool {
+        if !PLAIN.load(Ordering::Relaxed).is_null() {
+            return true;
+        }
+        // SAFETY: see this function's contract. References from dictionaries are borrowed, the others are given back;
+        // the plain constructor is kept for good.
+        unsafe {
+            let module = (self.get_item)((self.modules)(), c"mpi4py.MPI".as_ptr());
+            if module.is_null() {
+                return false;
+            }
+            let kind = (self.get_attribute)(module, c"Exception".as_ptr());
+            if kind.is_null() {
+                return false;
+            }
+            let plain = (self.get_attribute)(kind, INIT.as_ptr());
+            let ours = (self.new_method)(kind, &CONSTRUCTOR);
+            let is_ready = !plain.is_null() && !ours.is_null();
+            if is_ready {
+                PLAIN.store(plain, Ordering::Relaxed);
+            }
+            let replaced = is_ready && (self.set_attribute)(kind, INIT.as_ptr(), ours) == 0;
+            if !replaced {
+                PLAIN.store(ptr::null_mut(), Ordering::Relaxed);
+                self.give_back(plain);
+            }
+            self.give_back(ours);
+            (self.decref)(kind);
+            replaced
+        }
+    }
+
+    /// Raises the exception that was kept, if there is one; true if so.
+    ///
+    /// # Safety
+    /// With the interpreter's lock.
+    unsafe fn raise(&self) -> bool {
+        let value = RAISED.swap(ptr::null_mut(), Ordering::Relaxed);
+        if value.is_null() {
+            return false;
+        }
+        // SAFETY: see this function's contract. The reference was kept for this; setting the error takes its own.
+        unsafe {
+            let kind = (self.type_of)(value);
+            (self.set_error)(kind, value);
+            self.give_back(kind);
+            self.give_back(value);
+        }
+        true
+    }
+
+    /// Gives a reference back, if it is one.
+    ///
+    /// # Safety
+    /// With the interpreter's lock; it is not used any more.
+    unsafe fn give_back(&self, reference: Object) {
+        if !reference.is_null() {
+            // SAFETY: see this function's contract.
+            unsafe { (self.decref)(reference) };
+        }
+    }
+}

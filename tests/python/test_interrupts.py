@@ -1,0 +1,193 @@
+"""Signals while ranks wait in MPI: Python's handlers run, KeyboardInterrupt ends the call, and a job always ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from jobs import Job
+
+LIMOSA = str(Path(sys.executable).parent / "limosa")
+
+START = """
+import os, signal, threading, time
+import numpy as np
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+rank = world.rank
+say = lambda text: os.write(1, f"{rank}: {text}\\n".encode())
+
+def interrupt_me(number=signal.SIGINT, after=0.3):
+    threading.Timer(after, lambda: os.kill(os.getpid(), number)).start()
+"""
+
+# What rank 0 waits for while it is interrupted; rank 1 waits until it may go on.
+WAITS = {
+    "receive": "world.Recv(np.empty(4), 1, 7)",
+    "receive of a large message": "world.Recv(np.empty(1 << 20), 1, 7)",
+    "receive of an object": "world.recv(source=1, tag=7)",
+    "send": "world.Ssend(np.zeros(4), 1, 7)",
+    "send of a large message": "world.Send(np.zeros(1 << 20), 1, 7)",
+    "send and receive": "world.Sendrecv(np.zeros(1 << 20), 1, 7, np.empty(1 << 20), 1, 7)",
+    "probe": "world.Probe(1, 7)",
+    "wait": "pending.append(world.Irecv(kept, 1, 8)); pending[0].Wait()",
+    "waitall": "pending.append(world.Irecv(kept, 1, 8)); MPI.Request.Waitall(pending)",
+    "waitany": "pending.append(world.Irecv(kept, 1, 8)); MPI.Request.Waitany(pending)",
+    "wait for a collective": "requests = [other.Ibarrier()]; requests[0].Wait()",
+    "barrier": "other.Barrier()",
+    "broadcast": "other.Bcast(np.empty(1 << 18), root=1)",
+    "allreduce": "other.allreduce(1)",
+    "duplicate": "other.Split(0, rank)",
+}
+
+
+@pytest.fixture
+def start(tmp_path: Path):
+    """Start a job of a program; it is killed at the end of the test."""
+    jobs = []
+
+    def started(text: str, n: int = 2, options: tuple[str, ...] = (), **env: str) -> Job:
+        file = tmp_path / "script.py"
+        file.write_text(START + text)
+        jobs.append(Job([LIMOSA, "run", *options, "-n", str(n), str(file)], env=os.environ | env))
+        return jobs[-1]
+
+    yield started
+    for job in jobs:
+        job.kill()
+
+
+@pytest.mark.parametrize("mode", ["auto", "poll", "block", "messages"])
+def test_keyboard_interrupt_ends_every_kind_of_wait(start, mode):
+    text = f"""
+waits = {WAITS!r}
+for name, statement in waits.items():
+    other = world.Dup()
+    other.Barrier()
+    pending, kept = [], np.zeros(4)
+    if rank == 0:
+        interrupt_me()
+        try:
+            exec(statement)
+            say(f"{{name}}: not interrupted")
+        except KeyboardInterrupt:
+            say(name)
+        world.send(name, 1, 1)
+        if pending:
+            pending[0].Wait()  # requests are still under way
+            assert kept.tolist() == [1, 2, 3, 4], kept
+    else:
+        assert world.recv(source=0, tag=1) == name
+        assert not world.Iprobe(0, 7), "a send that was withdrawn does not arrive"
+        if "Irecv" in statement:
+            world.Send(np.arange(1.0, 5.0), 0, 8)
+        if name == "wait for a collective":
+            other.Ibarrier()
+say("done")
+"""
+    env = {"LIMOSA_DEVICE": "messages"} if mode == "messages" else {"LIMOSA_WAIT": mode}
+    outcome = start(text, **env).wait(60)
+    assert outcome.code == 0, outcome.text
+    said = [line.partition(": ")[2] for line in outcome.out.splitlines() if line.startswith("0: ")]
+    assert said == [*WAITS, "done"], outcome.text
+
+
+def test_a_handler_that_raises_nothing_runs_and_the_wait_goes_on(start):
+    text = """
+signal.signal(signal.SIGUSR1, lambda *_: (say("handled"), world.send("go on", 1, 2)))
+if rank == 0:
+    interrupt_me(signal.SIGUSR1)
+    say(world.recv(source=1))
+else:
+    world.recv(source=0, tag=2)
+    world.send("received", 0)
+"""
+    outcome = start(text).wait(20)
+    assert (outcome.code, outcome.out) == (0, "0: handled\n0: received\n"), outcome.text
+
+
+def test_an_exception_of_the_handlers_own_reaches_the_program(start):
+    text = """
+class Late(Exception): pass
+def late(*_): raise Late("too late")
+signal.signal(signal.SIGALRM, late)
+if rank == 0:
+    signal.setitimer(signal.ITIMER_REAL, 0.3)
+    try:
+        world.recv(source=1)
+    except Late as error:
+        say(error)
+    try:
+        world.Recv(np.empty(1), source=1, tag=-5)
+    except MPI.Exception as error:
+        say(error.Get_error_class() == MPI.ERR_TAG)
+world.Barrier()
+"""
+    outcome = start(text).wait(20)
+    assert (outcome.code, outcome.out) == (0, "0: too late\n0: True\n"), outcome.text
+
+
+def test_after_an_interrupt_a_communicator_that_is_out_of_step_says_so_and_others_work(start):
+    text = """
+fresh = world.Dup()
+if rank == 0:
+    interrupt_me()
+    try:
+        world.Barrier()
+    except KeyboardInterrupt:
+        pass
+    add = lambda: world.Allreduce(np.zeros(9), np.zeros(9))
+    for call in (world.Barrier, lambda: world.bcast(1, 0), add, world.Split):
+        try:
+            call()
+        except MPI.Exception as error:
+            say("out of step" in str(error))
+    fresh.send(None, 1, 3)
+else:
+    fresh.recv(source=0, tag=3)
+say(fresh.allreduce(1))
+"""
+    outcome = start(text).wait(20)
+    assert outcome.code == 0, outcome.text
+    assert sorted(outcome.out.splitlines()) == ["0: 2", "0: True", "0: True", "0: True", "0: True", "1: 2"]
+
+
+DEADLOCK = "say('up')\nworld.recv(source=1 - rank, tag=rank)\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_a_deadlocked_job_with_a_report(start, number):
+    job = start(DEADLOCK)
+    job.read_lines(2)
+    time.sleep(1)
+    job.process.send_signal(number)
+    outcome = job.wait(8)
+    assert outcome.code == 128 + number, outcome.text
+    assert "limosa: this job hangs: ranks 0, 1 wait" in outcome.err, outcome.text
+    assert "tag 0" in outcome.err and "tag 1" in outcome.err
+    assert ("KeyboardInterrupt" in outcome.err) == (number == signal.SIGINT)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_that_waiting_ranks_ignore_ends_the_job(start, number):
+    job = start(f"signal.signal({int(number)}, signal.SIG_IGN)\n" + DEADLOCK)
+    job.read_lines(2)
+    time.sleep(1)
+    job.process.send_signal(number)
+    outcome = job.wait(8)
+    assert outcome.code == 128 + number, outcome.text
+    assert "ranks 0, 1 still wait in MPI: ending the job" in outcome.err, outcome.text
+
+
+def test_timeout_ends_a_deadlocked_job(tmp_path: Path):
+    file = tmp_path / "script.py"
+    file.write_text(START + DEADLOCK)
+    command = ["timeout", "-s", "INT", "3", LIMOSA, "run", "-n", "2", str(file)]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30)
+    assert done.returncode == 124, done.stderr
+    assert "this job hangs" in done.stderr
