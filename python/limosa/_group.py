@@ -8,7 +8,7 @@ code every rank sleeps in a read from its socket, on any library.
 direction     message                                       meaning
 ============  ============================================  =====================================================
 rank, first   ``("hello", rank, size, library)``            the rank is ready
-front         ``("run", number, source, file name)``        run this piece of code
+front         ``("run", number, source, file name, epoch)`` run this piece of code; see `Group._epoch`
 front         ``("interrupt",)``                            raise KeyboardInterrupt in it
 front         ``("complete", number, text)``                names that begin like this
 front         ``("pull", number, name)``                    the value of a variable
@@ -52,7 +52,7 @@ TICK = 0.2
 PATIENCE = 1.0
 """How long a rank may take to answer an interrupt, or the others after one has failed.
 
-After that it is said where it is.
+After that it is said where it is, and those that wait in the library for one that has failed are interrupted.
 """
 
 LATE = 0.01
@@ -208,6 +208,9 @@ class Group:
         self._show = show or _show_plainly
         self._pending: dict[str, dict[int, list[str]]] = {"out": {}, "err": {}}
         self._number = 0  # of the latest question
+        # How often the ranks have got out of step with each other. In each epoch `limosa.world` has communicators of
+        # its own, so that what was left half done before does not mix with what comes.
+        self._epoch = 0
         self._ranks: dict[int, Connection] = {}
         self._folder = tempfile.TemporaryDirectory(prefix="limosa-")
         address = str(Path(self._folder.name) / "front")
@@ -398,7 +401,8 @@ class Group:
         self._number += 1
         for rank in asked:
             try:
-                self._ranks[rank].send((kind, self._number, *details))
+                epoch = (self._epoch,) if kind == "run" else ()
+                self._ranks[rank].send((kind, self._number, *details, *epoch))
             except (OSError, KeyError):
                 raise GroupError(self._farewell()) from None
         answers: dict[int, Answer] = {}
@@ -413,6 +417,8 @@ class Group:
                 asking.interrupt(missing - answers.keys())
         self._take_what_comes(LATE)
         self._flush()
+        if asking.is_out_of_step(answers):
+            self._epoch += 1
         if show:
             self._show(
                 "out", folded({rank: str(answer.text) for rank, answer in answers.items() if answer.kind == "value"})
@@ -486,13 +492,21 @@ class Group:
         self._flush()
         return f"the processes have ended (exit code {self.kill()}); their variables are lost"
 
-    def where(self, ranks: Iterable[int]) -> str:
-        """Give a sentence about what these ranks are doing, as far as can be seen from outside."""
+    @property
+    def can_interrupt_waits(self) -> bool:
+        """True if an interrupt ends calls that wait in the library; on other libraries than Limosa it does not."""
+        return self.version.startswith("Limosa")
+
+    def where(self, ranks: Iterable[int]) -> tuple[str, bool]:
+        """Give a sentence about what these ranks are doing, as far as can be seen from outside.
+
+        Give also whether all of them wait in the library.
+        """
         places: dict[str, list[int]] = {}
         seen = self._seen_from_outside()
         for rank in ranks:
             places.setdefault(seen.get(rank, "runs"), []).append(rank)
-        return "; ".join(f"{label(members)} {place}" for place, members in places.items())
+        return "; ".join(f"{label(members)} {place}" for place, members in places.items()), "runs" not in places
 
     def _seen_from_outside(self) -> dict[int, str]:
         """Ask ``limosa ps`` what the ranks wait for."""
@@ -517,6 +531,7 @@ class _Asking:
         self._asked = asked
         self._since: float | None = None
         self._interrupted = False
+        self._released = False  # an interrupt was sent
         self._told = False
 
     def look(self, answers: Mapping[int, Answer], missing: set[int]) -> None:
@@ -535,10 +550,18 @@ class _Asking:
             if answer.kind == "error"
         }
         self._group._show("err", folded(errors))
+        where, all_wait = self._group.where(sorted(missing))
+        if all_wait and not self._interrupted and self._group.can_interrupt_waits:
+            self._group._show("err", f"limosa: interrupting the others: {where}\n")
+            self._pass_on(missing)
+            return
         remedy = "again ends all processes; variables are lost" if self._interrupted else "interrupts"
-        self._group._show(
-            "err", f"limosa: still running: {self._group.where(sorted(missing))}\nhint: {self._group._key} {remedy}\n"
-        )
+        self._group._show("err", f"limosa: still running: {where}\nhint: {self._group._key} {remedy}\n")
+
+    def is_out_of_step(self, answers: Mapping[int, Answer]) -> bool:
+        """Tell whether some ranks may have taken part in a call that others have not."""
+        kinds = {answer.kind == "error" for answer in answers.values()}
+        return self._interrupted or self._released or len(kinds) > 1
 
     def interrupt(self, missing: set[int]) -> None:
         """Pass the first interrupt on; at the second end everything."""
@@ -546,6 +569,10 @@ class _Asking:
             self._group.kill()
             raise GroupError("the processes were ended; their variables are lost")
         self._interrupted, self._told, self._since = True, False, None
+        self._pass_on(missing)
+
+    def _pass_on(self, missing: set[int]) -> None:
+        self._released = True
         for rank in missing:
             try:
                 self._group._ranks[rank].send(("interrupt",))

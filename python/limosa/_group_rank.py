@@ -3,8 +3,8 @@
 usage: ``python -m limosa._group_rank SOCKET``
 
 The main thread runs code; a second thread reads the front's messages, so that an interrupt, and the front's end, are
-noticed at any time. An interrupt becomes a signal to this process, which ends sleeps and reads; a blocked MPI call does
-not return for it.
+noticed at any time. An interrupt becomes a signal to this process, which ends sleeps and reads, and on Limosa blocked
+MPI calls. After that the ranks may be out of step with each other; therefore `limosa.world` gets new communicators.
 
 Code runs in a module ``__main__`` of its own, so objects of classes that are defined there can be sent to other ranks.
 """
@@ -104,6 +104,8 @@ class Rank:
         self._names = vars(self._main)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._flush_c = ctypes.CDLL(None).fflush
+        self._epoch = 0
+        self._base: Any = None  # what the communicators of each epoch are made from; unused otherwise
 
     def serve(self) -> None:
         """Say hello, then do what comes until the end."""
@@ -111,6 +113,8 @@ class Rank:
 
         world = MPI.COMM_WORLD
         self._names.update(_predefined(MPI))
+        if MPI.Get_library_version().startswith("Limosa"):
+            self._base = world.Dup()
         sys.stdout, sys.stderr = Stream("out", 1, self._send), Stream("err", 2, self._send)
         signal.signal(signal.SIGINT, self._on_interrupt)
         self._send("hello", world.rank, world.size, MPI.Get_library_version().splitlines()[0].strip())
@@ -170,7 +174,8 @@ class Rank:
         try:
             if task[0] == "run":
                 try:
-                    return "value", self._run(*task[2:])
+                    self._renew_world(task[4])
+                    return "value", self._run(*task[2:4])
                 finally:
                     self._busy = False  # from here on interrupts are ignored
             if task[0] == "complete":
@@ -185,6 +190,21 @@ class Rank:
             return "exit", str(leaving.code if leaving.code is not None else 0)
         except BaseException as error:
             return "error", _traceback(error)
+
+    def _renew_world(self, epoch: int) -> None:
+        """Give `limosa.world` the communicators of this epoch.
+
+        Limosa makes a duplicate without a message, so that every rank can do this when it is asked to run something.
+        All of them make the same number of duplicates.
+        """
+        if self._base is None or epoch == self._epoch:
+            return
+        import limosa
+
+        while self._epoch < epoch:
+            self._epoch += 1
+            fresh = self._base.Dup()
+        limosa.world.__init__(fresh)  # type: ignore[misc] # in its place, so that all who have it see it
 
     def _run(self, source: str, name: str) -> str:
         """Run a piece of code; give the last expression's value in words, if it has one."""

@@ -25,8 +25,10 @@ goes on.
 Ctrl-C                      interrupt all ranks; once more: end the processes and start new ones
 ==========================  ===================================================================
 
-A Ctrl-C becomes KeyboardInterrupt in Python code, in sleeps and in reads. A rank that waits in an MPI call cannot be
-called back from it: then it is shown where it waits, and the second Ctrl-C helps.
+A Ctrl-C becomes KeyboardInterrupt in Python code, in sleeps, in reads, and in MPI calls that wait; variables are kept.
+When a rank fails while the others wait for it, they are interrupted too. After that `world` can be used as before; a
+communicator of your own, or `MPI.COMM_WORLD`, cannot be if a collective call on it was interrupted. On other libraries
+(``--mpi``) a rank cannot be called back from an MPI call: then it is shown where it waits, and the second Ctrl-C helps.
 
 With IPython installed, its editor, history and completion are used on a terminal; without it, those of Python. If
 standard input is no terminal, lines are taken from there, without a prompt; a block ends with an empty line or where

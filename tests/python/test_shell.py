@@ -69,24 +69,41 @@ def test_exceptions_are_shown_by_rank_and_the_session_goes_on():
     assert "limosa" not in outcome.err, "our own frames are not shown"
 
 
-def test_a_rank_that_stays_behind_is_named_with_what_it_waits_for():
+def test_ranks_that_wait_for_one_that_has_failed_are_interrupted_and_the_session_lives_on():
     text = (
+        "x = 5\n"
         "if rank == 0:\n    raise ValueError('no message')\n"
         "else:\n    MPI.COMM_WORLD.Recv(bytearray(1), source=0, tag=7)\n\n"
+        "if rank == 0:\n    raise ValueError('no sum')\nelse:\n    world.allreduce(1)\n\n"
+        "world.allreduce(x)\n"
     )
+    outcome = session(text, n=2)
+    assert "[0] ValueError: no message" in outcome.err, outcome.text
+    assert "limosa: interrupting the others: [1] waits in MPI_Recv" in outcome.err
+    assert "[0] ValueError: no sum" in outcome.err
+    assert outcome.err.count("[1] KeyboardInterrupt") == 2
+    assert outcome.out == "[0-1] 10\n"
+
+
+def test_an_interrupt_ends_calls_that_wait_and_keeps_variables_and_world():
     job = Job([LIMOSA, "shell", "-n", "2"], stdin=subprocess.PIPE)
-    job.process.stdin.write(text)
-    job.process.stdin.flush()
-    said = "".join(iter(job.process.stderr.readline, "hint: Ctrl-C interrupts\n"))
-    assert "[0] ValueError: no message" in said
-    assert "limosa: still running: [1] waits in MPI_Recv" in said
-    for _ in range(2):
+    calls = (
+        "world.recv(source=1 - rank)",
+        "world.barrier() if rank else None",
+        "world.bcast(x, 1) if not rank else None",
+    )
+    for i, call in enumerate(calls):
+        job.process.stdin.write(f"x = {i}\n%rank 0 print('up')\n{call}\n")
+        job.process.stdin.flush()
+        while "up" not in job.read_lines(1)[0]:
+            pass
+        time.sleep(0.7)
         job.process.send_signal(signal.SIGINT)
-        time.sleep(0.3)
-    job.process.stdin.write("rank\n")
+        job.process.stdin.write("world.allreduce(x + rank)\n")
+        job.process.stdin.flush()
+        assert job.read_lines(1) == [f"[0-1] {2 * i + 1}"], call
     outcome = job.wait(20)
-    assert "the processes were ended; their variables are lost" in outcome.err
-    assert outcome.out == "[0] 0\n[1] 1\n", outcome.text
+    assert outcome.code == 0 and "KeyboardInterrupt" in outcome.err, outcome.text
 
 
 def test_one_rank_can_be_spoken_to():
