@@ -147,7 +147,7 @@ def _is_first() -> bool:
     import errno
     import socket
 
-    job = os.environ.get("LIMOSA_JOB_ID") or os.getppid()  # other launchers have one parent for all ranks
+    job = os.environ.get("LIMOSA_JOB_ID") or _job_of_parent()
     try:
         _word.append(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
         _word[-1].bind(f"\0limosa-uncaught-{job}")
@@ -164,6 +164,22 @@ def _flush_c() -> None:
     flusher = threading.Thread(target=ctypes.CDLL(None).fflush, args=(None,), daemon=True)
     flusher.start()
     flusher.join(_TIME_TO_READ)
+
+
+def _job_of_parent() -> str:
+    """Give a word for the job of another launcher, which all its ranks know and other users cannot guess.
+
+    Such launchers have one parent for all ranks. The addresses of its memory are random, and only its user may read
+    them.
+    """
+    import hashlib
+
+    parent = os.getppid()
+    try:
+        with open(f"/proc/{parent}/auxv", "rb") as vector:  # noqa: PTH123 - pathlib is not needed for this
+            return f"{parent}-{hashlib.sha256(vector.read()).hexdigest()[:32]}"
+    except OSError:
+        return str(parent)
 
 
 def _flush() -> None:

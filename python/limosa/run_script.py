@@ -2,6 +2,7 @@
 
 That is as ``python script.py`` would, but an uncaught exception ends the job.
 
+``python -m limosa.run_script -m module arguments...`` does the same for a module.
 ``python -m limosa.run_script script.py arguments...`` runs the script in ``__main__`` with its own `sys.argv` and
 `sys.path`. What differs from plain Python is described in `limosa._uncaught`, and on libraries other than Limosa, whose
 launchers do not end the job by themselves while a rank that has left waits in ``MPI_Finalize``: there ``sys.exit`` with
@@ -10,6 +11,7 @@ an error aborts it.
 
 import io
 import os
+import runpy
 import sys
 from importlib import import_module
 from importlib.machinery import SourceFileLoader
@@ -30,6 +32,9 @@ def main() -> None:
     if len(sys.argv) < 2:
         sys.exit("usage: python -m limosa.run_script SCRIPT [ARGUMENTS]...")
     del sys.argv[0]
+    if sys.argv[0] == "-m":
+        _run_module()
+        return
     script = os.path.abspath(sys.argv[0])  # noqa: PTH100 - pathlib is not needed to run a script
     if not _is_path_safe():
         sys.path.insert(0, os.path.dirname(os.path.realpath(script)))  # noqa: PTH120
@@ -53,6 +58,19 @@ def main() -> None:
 
             set_abort_status(leaving)
         raise
+
+
+def _run_module() -> None:
+    """Run a module as ``python -m MODULE`` does."""
+    if len(sys.argv) < 2:
+        sys.exit("usage: python -m limosa.run_script -m MODULE [ARGUMENTS]...")
+    del sys.argv[0]
+    if not _is_path_safe():
+        sys.path.insert(0, os.getcwd())  # noqa: PTH109 - pathlib is not needed to run a module
+    for ours in (__file__, "<string>", "<frozen runpy>", runpy.__file__):
+        _uncaught.hide_frames_of(ours)
+    _uncaught.install()
+    runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
 
 
 def _is_path_safe() -> bool:

@@ -137,3 +137,13 @@ def test_a_python_without_limosa_runs_the_script_plainly(script, tmp_path):
         [*script("import sys; print(sys.prefix, *sys.argv[1:])", "limosa", n=1), "word"], env=environment
     ).wait(20)
     assert outcome.out == f"{tmp_path / 'other'} word\n", outcome.text
+
+
+def test_under_other_launchers_the_word_of_a_job_cannot_be_guessed():
+    code = "from limosa._uncaught import _job_of_parent as word; print(word())"
+    here = [subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout for _ in range(2)]
+    assert here[0] == here[1], "all ranks of a launcher agree"
+    assert re.fullmatch(r"\d+-[0-9a-f]{32}\n", here[0])
+    inner = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {code!r}])"
+    other = subprocess.run([sys.executable, "-c", inner], capture_output=True, text=True).stdout
+    assert other.partition("-")[2] != here[0].partition("-")[2]

@@ -40,9 +40,26 @@ pub fn grow(fd: BorrowedFd<'_>, bytes: u64) -> io::Result<()> {
     if unsafe { libc::fstat(fd.as_raw_fd(), &mut stat) } != 0 {
         return Err(io::Error::last_os_error());
     }
+    if stat.st_size as u64 >= bytes {
+        return Ok(());
+    }
+    check_file_size_limit(bytes)?;
     // SAFETY: no memory is involved.
-    if (stat.st_size as u64) < bytes && unsafe { libc::ftruncate(fd.as_raw_fd(), bytes as libc::off_t) } != 0 {
+    if unsafe { libc::ftruncate(fd.as_raw_fd(), bytes as libc::off_t) } != 0 {
         return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}
+
+/// Refuses what is beyond the limit of file sizes: the system would not only refuse it, but send SIGXFSZ.
+fn check_file_size_limit(bytes: u64) -> io::Result<()> {
+    let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
+    // SAFETY: `limit` is valid to write to.
+    if unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) } == 0 && limit.rlim_cur < bytes {
+        return Err(io::Error::other(format!(
+            "the limit of file sizes (`ulimit -f`) is {} bytes, but shared memory of {bytes} bytes counts as a file",
+            limit.rlim_cur
+        )));
     }
     Ok(())
 }

@@ -7,6 +7,8 @@
 //! | 2 | usage: a bad option, or a program or directory that does not exist |
 //! | 3 | environment: the operating system refused something |
 //! | 86 | the hang doctor ended the job (`--on-hang=abort`) |
+//! | 124 | the job took longer than `--timeout` allows |
+//! | 141 | the reader of the job's output has closed it |
 //! | other | the code of the first rank that failed; 128 + n if signal n killed it |
 
 /// A check failed, or a rank left without finalizing.
@@ -15,6 +17,8 @@ pub const FAILED: u8 = 1;
 pub const USAGE: u8 = 2;
 /// The operating system refused something.
 pub const ENVIRONMENT: u8 = 3;
+/// The job took too long.
+pub const TIMED_OUT: u8 = 124;
 /// The hang doctor ended the job.
 pub const HANG: u8 = 86;
 

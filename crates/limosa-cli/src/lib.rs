@@ -82,7 +82,7 @@ enum Format {
 
 /// Runs the command that the arguments of this process name.
 pub fn main() -> ExitCode {
-    let args: Vec<OsString> = std::env::args_os().collect();
+    let args = with_options_for_words(std::env::args_os().collect());
     if let Some(name) = args.first().and_then(|program| launcher_name(program)) {
         return run::main(name, &args[1..]);
     }
@@ -100,6 +100,24 @@ pub fn main() -> ExitCode {
         Command::Env(options) => env::main(&options),
         Command::Ps(options) => ps::main(&options),
     }
+}
+
+/// `limosa help` and `limosa version` as the options of these names, `limosa help run` as `limosa run --help`.
+fn with_options_for_words(mut args: Vec<OsString>) -> Vec<OsString> {
+    let is_launcher = args.first().is_some_and(|program| launcher_name(program).is_some());
+    match args.get(1).and_then(|word| word.to_str()) {
+        Some("help") if !is_launcher => {
+            args.remove(1);
+            args.truncate(2);
+            args.push("--help".into());
+        }
+        Some("version") if !is_launcher => {
+            args.truncate(1);
+            args.push("--version".into());
+        }
+        _ => {}
+    }
+    args
 }
 
 /// A command that the laboratory carries out.

@@ -201,6 +201,59 @@ fn a_second_interrupt_kills_ranks_that_ignore_the_first() {
 }
 
 #[test]
+fn ranks_that_wait_in_mpi_and_ignore_a_signal_are_ended_with_a_report() {
+    for number in [libc::SIGINT, libc::SIGTERM] {
+        let ignore = format!("trap '' INT TERM; exec {RANK} print:up init recv:1:$LIMOSA_RANK");
+        let mut command = limosa(&["run", "-n", "2", "sh", "-c", &ignore]);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = command.spawn().expect("limosa starts");
+        std::thread::sleep(std::time::Duration::from_millis(1500));
+        signal(child.id(), number);
+        let output = wait(child);
+        let err = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(128 + number), "{err}");
+        assert!(err.contains("limosa: this job hangs: ranks 0, 1 wait"), "{err}");
+        assert!(err.contains("ranks 0, 1 still wait in MPI: ending the job"), "{err}");
+    }
+}
+
+#[test]
+fn a_rank_that_never_joins_while_others_wait_ends_the_job() {
+    let done = run(&["-n", "2", "sh", "-c", &format!("test $LIMOSA_RANK = 1 || exec {RANK} init recv:1:0")]);
+    assert_eq!(done.code, Some(1), "{}", done.err);
+    assert!(done.err.contains("limosa: rank 1 (process "), "{}", done.err);
+    assert!(done.err.contains("exited without calling MPI_Init, and all others wait; ending the other rank"));
+    let done = run(&["-n", "2", "sh", "-c", &format!("test $LIMOSA_RANK = 1 || exec {RANK} init sleep:1 finalize")]);
+    assert_eq!((done.code, done.err.as_str()), (Some(0), ""), "nobody waits for it");
+}
+
+#[test]
+fn ranks_that_use_another_mpi_library_are_told_that_none_has_joined() {
+    let dir = directory();
+    let library = dir.path().join("libmpi.so.40");
+    let compiled =
+        std::process::Command::new("cc").args(["-shared", "-x", "c", "/dev/null", "-o"]).arg(&library).status();
+    assert!(compiled.expect("a C compiler").success());
+    let text =
+        format!("import ctypes, time; ctypes.CDLL('{}'); time.sleep(1); print('rank 0 of 1')", library.display());
+    let done = run(&["-n", "2", "python3", "-c", &text]);
+    assert_eq!((done.code, done.out.as_str()), (Some(0), "rank 0 of 1\nrank 0 of 1\n"));
+    assert!(done.err.contains("none of the 2 ranks has joined the job: the program uses another MPI library"));
+    assert!(done.err.contains("libmpi.so.40"), "{}", done.err);
+    let done = run(&["-n", "2", "sh", "-c", "sleep 0.3"]);
+    assert_eq!((done.code, done.err.as_str()), (Some(0), ""), "a program without MPI");
+}
+
+#[test]
+fn a_job_that_takes_too_long_is_ended() {
+    let done = run(&["-n", "2", "--timeout", "0.5", "sleep", "600"]);
+    assert_eq!(done.code, Some(124));
+    assert_eq!(done.err, "limosa: the job has taken longer than 0.5 s: ending it (--timeout)\n");
+    let done = run(&["-n", "1", "--timeout", "50", "echo", "quick"]);
+    assert_eq!((done.code, done.out.as_str()), (Some(0), "quick\n"));
+}
+
+#[test]
 fn user_signals_are_passed_on() {
     use std::io::{BufRead, BufReader};
     let mut command = limosa(&[

@@ -206,13 +206,94 @@ fn called_as_mpiexec_or_mpirun_it_is_the_launcher() {
 }
 
 #[test]
-fn a_reader_that_goes_away_ends_the_job_quietly() {
-    let command =
-        format!("{LIMOSA} run -n 2 sh -c 'while :; do echo y; done' | head -n 3; test ${{PIPESTATUS:-0}} = 0");
-    let mut shell = std::process::Command::new("sh");
+fn a_reader_that_goes_away_ends_the_job_quietly_and_the_status_says_so() {
+    let command = format!("set -o pipefail; {LIMOSA} run -n 2 sh -c 'while :; do echo y; done' | head -n 3");
+    let mut shell = std::process::Command::new("bash");
     shell.args(["-c", &command]).stdin(std::process::Stdio::null());
     let done = finish(shell, b"");
-    assert_eq!((done.out.as_str(), done.err.as_str()), ("y\ny\ny\n", ""));
+    assert_eq!((done.code, done.out.as_str(), done.err.as_str()), (Some(141), "y\ny\ny\n", ""));
+}
+
+/// `limosa run` of a Python text, its output a pipe.
+fn python(options: &[&str], text: &str) -> std::process::Command {
+    limosa(&[&["run"], options, &["python3", "-c", text]].concat())
+}
+
+#[test]
+fn what_python_prints_is_there_at_once_and_not_lost_when_the_rank_is_killed() {
+    use std::io::{BufRead, BufReader};
+    let mut command = python(&["-n", "1"], "import os, sys\nprint('shown')\nsys.stdin.read()\nos.kill(os.getpid(), 9)");
+    command.env_remove("PYTHONUNBUFFERED").stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
+    let mut child = command.spawn().expect("limosa starts");
+    let mut line = String::new();
+    BufReader::new(child.stdout.as_mut().expect("piped")).read_line(&mut line).expect("text");
+    assert_eq!(line, "shown\n", "while the rank still waits for its input");
+    drop(child.stdin.take());
+    wait(child);
+    let mut command = python(&["-n", "2"], "import os\nprint('last words')\nos.kill(os.getpid(), 11)");
+    command.env_remove("PYTHONUNBUFFERED");
+    assert!(finish(command, b"").out.contains("last words\n"));
+}
+
+#[test]
+fn whoever_wants_pythons_buffers_gets_them() {
+    let text = "import os; print(repr(os.environ.get('PYTHONUNBUFFERED')))";
+    for (options, wanted) in [(&["-n", "1"][..], "'1'\n"), (&["-x", "PYTHONUNBUFFERED="], "''\n")] {
+        let mut command = python(options, text);
+        command.env_remove("PYTHONUNBUFFERED");
+        assert_eq!(finish(command, b"").out, wanted);
+    }
+}
+
+#[test]
+fn a_module_runs_with_its_arguments_and_its_exit_code() {
+    let dir = directory();
+    std::fs::write(dir.path().join("wave.py"), "import sys\nprint(__name__, *sys.argv[1:])\nsys.exit(5)\n")
+        .expect("a module");
+    let mut command = limosa(&["run", "-n", "1", "-m", "wave", "-n", "x"]);
+    command.current_dir(dir.path());
+    let done = finish(command, b"");
+    assert_eq!((done.code, done.out.as_str()), (Some(5), "__main__ -n x\n"), "{}", done.err);
+}
+
+#[test]
+fn ranks_are_bound_to_cores_if_asked_and_it_is_said_how() {
+    let text = "import os; print(sorted(os.sched_getaffinity(0)))";
+    let free = finish(python(&["-n", "1"], text), b"").out;
+    let done = finish(python(&["-n", "1", "--bind-to", "core", "--report-bindings"], text), b"");
+    let list = done.err.trim().split_once("processor").expect("a report").1.trim_start_matches(['s', ' ']).to_owned();
+    assert_eq!(done.out, format!("[{list}]\n"), "{}", done.err);
+    let none = finish(python(&["-n", "1", "--bind-to", "none", "--report-bindings"], text), b"");
+    assert_eq!((none.out, none.err.as_str()), (free, "limosa: rank 0 is not bound\n"));
+}
+
+#[test]
+fn help_and_version_are_words_too() {
+    let said = |args: &[&str]| finish(limosa(args), b"");
+    assert_eq!(said(&["help"]).out, said(&["--help"]).out);
+    assert_eq!(said(&["help", "run"]).out, said(&["run", "--help"]).out);
+    assert_eq!(said(&["version"]).out, said(&["--version"]).out);
+    assert!(said(&["version"]).out.starts_with("limosa "));
+}
+
+#[test]
+fn a_limit_of_file_sizes_is_named() {
+    let mut shell = std::process::Command::new("bash");
+    shell.args(["-c", &format!("ulimit -f 1; {LIMOSA} run -n 4 {RANK} init finalize")]);
+    let done = finish(shell, b"");
+    assert_eq!(done.code, Some(3), "{}", done.err);
+    assert!(done.err.contains("`ulimit -f`"), "{}", done.err);
+}
+
+#[test]
+fn a_process_in_a_session_of_its_own_ends_with_the_job() {
+    let mark = Mark::new("session");
+    let mut command = limosa(&["run", "-n", "2", "sh", "-c", "setsid sleep 600 & sleep 0.3; echo done"]);
+    let (name, value) = mark.variable();
+    command.env(name, value);
+    let done = finish(command, b"");
+    assert_eq!((done.code, done.out.as_str()), (Some(0), "done\ndone\n"));
+    until("nothing is left", || mark.survivors().is_empty());
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 
-use rustix::fs::{FallocateFlags, MemfdFlags};
+use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags};
 use rustix::mm::{MapFlags, ProtFlags};
 
 /// A shared, writable mapping of the first bytes of a file. Unmapped when dropped.
@@ -59,9 +59,20 @@ pub(crate) unsafe trait AtomicsOnly {}
 /// signal later.
 pub(crate) fn memory_file(name: &str, len: usize) -> io::Result<OwnedFd> {
     let name = CString::new(name).map_err(|_| io::ErrorKind::InvalidInput)?;
+    // Beyond the limit the system does not only refuse, it sends SIGXFSZ.
+    if let Some(limit) = rustix::process::getrlimit(rustix::process::Resource::Fsize).current
+        && limit < len as u64
+    {
+        return Err(io::Error::other(format!(
+            "the limit of file sizes (`ulimit -f`) is {limit} bytes, but shared memory of {len} bytes counts as a file"
+        )));
+    }
     let fd = rustix::fs::memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
     rustix::fs::ftruncate(&fd, len as u64)?;
     rustix::fs::fallocate(fd.as_fd(), FallocateFlags::empty(), 0, len as u64)?;
+    // Who makes it shorter would end all ranks by SIGBUS.
+    // Sandboxes that have no seals do without.
+    let _ = rustix::fs::fcntl_add_seals(&fd, SealFlags::SHRINK);
     Ok(fd)
 }
 
@@ -88,5 +99,17 @@ pub(crate) fn process_exists(pid: u32) -> bool {
     match i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw) {
         Some(pid) => !matches!(rustix::process::test_kill_process(pid), Err(rustix::io::Errno::SRCH)),
         None => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_can_make_the_memory_of_a_job_shorter() {
+        let fd = memory_file("limosa-test", 8192).expect("a memory file");
+        assert_eq!(rustix::fs::ftruncate(&fd, 4096), Err(rustix::io::Errno::PERM));
+        assert_eq!(rustix::fs::ftruncate(&fd, 16384), Ok(()), "ranks make it longer");
     }
 }

@@ -7,6 +7,7 @@
 //! | phase | begins with | ends with |
 //! |---|---|---|
 //! | running | all ranks started | all ranks ended, or a [`Cause`] |
+//! | asked to end | a signal that was passed on | all ranks ended, or their time is over ([`Patience`]) |
 //! | notice | a [`Cause`] that lets others end by themselves ([`Job::soon`]) | all ranks ended, or the moment is over |
 //! | ending | [`Job::end`]: SIGTERM to every process group | SIGKILL [`TERM_TO_KILL`] later, or when all have ended |
 //! | draining | all ranks ended | their streams have ended, or [`DRAIN`] is over |
@@ -23,16 +24,21 @@ use limosa_job::{Board, RankView, Shape, State, monotonic_ns};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd};
 
 use super::Settings;
+use super::binding;
 use super::guardian::{self, Guardian};
 use super::input::Input;
 use super::outcome::{Cause, Who};
 use super::output::{Lines, Sink, is_terminal, streams_are_one};
+use super::patience::Patience;
 use super::plan::{Plan, Unusable};
 use super::rank::{Ended, Rank};
+use super::strangers::Strangers;
 use crate::hang::explain;
 use crate::hang::stacks::{self, Places};
 use crate::hang::watch::{self, Watch};
 use crate::{procfs, sys};
+
+mod deadlines;
 
 /// Time between SIGTERM and SIGKILL.
 const TERM_TO_KILL: Duration = Duration::from_millis(50);
@@ -73,7 +79,14 @@ struct Job<'a> {
     watch: Watch,
     next_look: Instant,
     hang: Option<Hang>,
+    /// The signal that has asked the job to end, and how long ranks may take.
     interrupted: Option<i32>,
+    patience: Option<Patience>,
+    /// When the job has taken too long.
+    timeout_at: Option<Instant>,
+    /// A rank that has ended without having joined the job, and how long others may wait for it.
+    absent: Option<(u32, Patience)>,
+    strangers: Strangers,
     /// A cause that takes effect at this time, unless all ranks end before.
     soon: Option<(Cause, Instant)>,
     /// The cause that took effect, and when SIGKILL is due (none once it was sent).
@@ -135,8 +148,12 @@ pub fn launch(plan: &Plan, settings: &Settings) -> Result<u8, Unusable> {
         next_look: Instant::now() + watch::PERIOD,
         hang: None,
         interrupted: None,
+        patience: None,
+        timeout_at: settings.timeout.and_then(|timeout| Instant::now().checked_add(timeout)),
         soon: None,
         ending: None,
+        absent: None,
+        strangers: Strangers::new(Instant::now()),
         drained_at: None,
         oom_before: procfs::oom_kills(),
         lines_due: None,
@@ -157,11 +174,12 @@ pub fn launch(plan: &Plan, settings: &Settings) -> Result<u8, Unusable> {
 
 impl Job<'_> {
     fn start_ranks(&mut self, segment: &OwnedFd) -> Option<Cause> {
-        let terminal = is_terminal(false);
+        let none = Vec::new();
         for (rank, app) in self.plan.ranks.iter().enumerate() {
             let rank = rank as u32;
+            let processors = self.settings.bindings.get(rank as usize).unwrap_or(&none);
             let started = self.input.stdin_of(rank).and_then(|stdin| {
-                Rank::start(&self.plan.apps[*app], rank, &self.board, segment.as_fd(), stdin, terminal)
+                Rank::start(&self.plan.apps[*app], rank, &self.board, segment.as_fd(), stdin, processors)
             });
             match started {
                 Ok(started) => {
@@ -200,6 +218,9 @@ impl Job<'_> {
     }
 
     fn announce(&mut self) {
+        if self.settings.report_bindings {
+            self.say(&binding::report(&self.settings.bindings, self.plan.ranks.len()));
+        }
         if !self.settings.verbose {
             return;
         }
@@ -262,7 +283,14 @@ impl Job<'_> {
         let kill = self.ending.as_ref().and_then(|(_, kill)| *kill);
         let soon = self.soon.as_ref().filter(|_| self.ending.is_none() && self.running() > 0).map(|(_, at)| *at);
         let hang = self.hang.as_ref().map(|hang| hang.deadline);
-        [look, kill, soon, hang, self.drained_at, self.lines_due].into_iter().flatten().min()
+        let patience = self.patience.as_ref().filter(|_| self.ending.is_none()).map(Patience::next_look);
+        let timeout = self.timeout_at.filter(|_| self.ending.is_none());
+        let absent = self.absent.as_ref().filter(|_| self.ending.is_none()).map(|(_, patience)| patience.next_look());
+        let strangers = self.may_be_strangers().then(|| self.strangers.next_look());
+        [absent, strangers, look, kill, soon, patience, timeout, hang, self.drained_at, self.lines_due]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     fn handle(&mut self, ready: &[Ready]) {
@@ -302,6 +330,10 @@ impl Job<'_> {
             *kill = None;
             self.kill_everything();
         }
+        self.lose_patience(now);
+        self.end_at_timeout(now);
+        self.end_if_absent_rank_is_awaited(now);
+        self.look_for_strangers(now);
         if self.is_watching() && self.next_look <= now {
             self.next_look = now + watch::PERIOD;
             self.look();
@@ -335,7 +367,11 @@ impl Job<'_> {
                 self.kill_everything();
             }
             _ => {
+                self.report_waiting();
                 self.interrupted = Some(signal);
+                // A single rank on a terminal may be an interpreter: see `Patience`.
+                let is_interactive = signal == libc::SIGINT && self.ranks.len() == 1 && is_stdin_terminal();
+                self.patience = Some(Patience::new(Instant::now(), !is_interactive));
                 self.signal_all(signal);
                 if is_terminal(true) {
                     self.say(&format!(
@@ -412,6 +448,9 @@ impl Job<'_> {
         match (ended, self.interrupted) {
             (Ended::Code(0), _) if matches!(state, State::Starting | State::Running) => {
                 self.soon(Cause::NotFinalized { rank }, UNFINALIZED_GRACE)
+            }
+            (Ended::Code(0), _) if state == State::Empty && self.absent.is_none() => {
+                self.absent = Some((rank, Patience::new(Instant::now(), false)));
             }
             (Ended::Code(0), _) => {}
             (_, Some(signal)) => self.soon(Cause::Interrupted { signal }, ORDERLY_GRACE),
@@ -591,11 +630,8 @@ impl Job<'_> {
 
     /// Cleans up and returns the exit code.
     fn finish(mut self) -> u8 {
-        // Whatever ranks have left running in their process groups ends with the job.
-        self.signal_all(libc::SIGKILL);
-        if self.ending.is_some() || self.soon.is_some() || self.interrupted.is_some() {
-            guardian::sweep(self.board.id());
-        }
+        // Whatever ranks have left running ends with the job, also in sessions of its own.
+        self.kill_everything();
         for index in 0..self.ranks.len() {
             self.drain_rank(index);
             for kind in 0..2 {
@@ -608,6 +644,7 @@ impl Job<'_> {
             }
             self.ranks[index].reap();
         }
+        self.report_strangers();
         let code = match (&self.ending, self.soon.take()) {
             (Some((cause, _)), _) => cause.code(),
             // All ranks ended before the cause took effect. That none has finalized is reported, but it is not a
@@ -647,6 +684,10 @@ fn raise_descriptor_limit(ranks: usize) {
         // If it is still not enough, the start of some rank fails and says why.
         let _ = setrlimit(Resource::Nofile, limit);
     }
+}
+
+fn is_stdin_terminal() -> bool {
+    std::io::IsTerminal::is_terminal(&std::io::stdin())
 }
 
 fn ring(wake: &OwnedFd) {

@@ -2,6 +2,7 @@
 //!
 //! options → [`plan`] (everything that can be wrong is found here) → [`launch`] (processes, streams, signals, the end).
 
+mod binding;
 mod guardian;
 mod input;
 mod launch;
@@ -9,13 +10,17 @@ pub mod options;
 mod other;
 mod outcome;
 pub mod output;
+mod patience;
 pub mod plan;
 mod rank;
+mod strangers;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
 use limosa_job::config::OnHang;
+
+use binding::BindTo;
 
 use crate::exit;
 use crate::message::say;
@@ -27,6 +32,9 @@ struct Settings {
     on_hang: OnHang,
     hang_after: std::time::Duration,
     verbose: bool,
+    timeout: Option<std::time::Duration>,
+    bindings: Vec<Vec<usize>>,
+    report_bindings: bool,
 }
 
 /// Runs the command. `called` is its name as the user knows it.
@@ -58,11 +66,15 @@ pub fn main(called: &str, args: &[OsString]) -> ExitCode {
         say(&format!("warning: {complaint}"), None);
     }
     let (config, _) = limosa_job::config::parse(std::env::vars_os());
+    let bind_to = sections.iter().find_map(|s| s.bind_to).unwrap_or(BindTo::None);
     let settings = Settings {
         tag_output: config.tag_output || sections.iter().any(|s| s.tag_output),
         on_hang: sections.iter().find_map(|s| s.on_hang).map_or(config.on_hang, OnHang::from),
         hang_after: config.hang_after,
         verbose: sections.iter().any(|s| s.verbose),
+        timeout: sections.iter().find_map(|s| s.timeout),
+        bindings: binding::of_ranks(bind_to, plan.ranks.len()),
+        report_bindings: sections.iter().any(|s| s.report_bindings),
     };
     match launch::launch(&plan, &settings) {
         Ok(code) => ExitCode::from(code),

@@ -6,9 +6,12 @@
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{ArgAction, CommandFactory, Parser, ValueEnum};
 use limosa_job::config::OnHang;
+
+use super::binding::BindTo;
 
 const LONG_HELP: &str = "\
 Examples:
@@ -17,22 +20,29 @@ Examples:
   limosa run -n 1 ./master : -n 7 ./worker
                                        one job of two programs
   limosa run -l -x OMP_NUM_THREADS=2 -n 2 ./wave
+  limosa run -n 4 -m package.wave      of a Python module
   limosa run --mpi mpich -n 4 wave.py  on MPICH, which is installed on first use
   limosa run --mpi list                which MPI libraries there are
 
 Usual options of other launchers are understood too, with one dash or two:
   -np, -c, -hosts, -f, -machinefile, -wd, -genv, -genvlist, -genvnone, -env, -envlist, -prepend-rank;
-  --oversubscribe, --allow-run-as-root, --bind-to, --map-by, --mca and the like are ignored.
+  --oversubscribe, --allow-run-as-root, --map-by, --mca and the like are ignored.
 
-Signals INT, TERM, HUP, QUIT, USR1 and USR2 are passed on to all ranks; a second INT or TERM kills them. \
-When a rank fails, the others
-are ended. Nothing that a job has started in its process groups outlives it.
+Signals INT, TERM, HUP, QUIT, USR1 and USR2 are passed on to all ranks. After INT, TERM, HUP or QUIT
+a job whose ranks all wait in MPI is ended within a second, with a report of what they wait for; others
+have 10 seconds to end (a single rank on a terminal any time after INT). A second such signal kills all.
+When a rank fails, the others are ended. Nothing that a job has started outlives it.
+
+Python's output is shown line by line also in files and pipes: ranks run with PYTHONUNBUFFERED=1,
+unless that variable is set (-x PYTHONUNBUFFERED= gives Python its buffers back).
 
 Exit codes:
   0      all ranks exited with 0
   2      bad option, or a program or directory that does not exist
   3      the operating system refused something
   86     the job hung (with --on-hang=abort)
+  124    the job took too long (with --timeout)
+  141    who read the output of the job has closed it, as `| head` does
   128+N  signal N killed a rank or the launcher
   other  the code of the first rank that failed; 1 if it left without MPI_Finalize";
 
@@ -51,6 +61,7 @@ pub struct Options {
         short = 'n',
         long = "np",
         short_alias = 'c',
+        allow_negative_numbers = true,
         value_name = "N",
         default_value_t = 1,
         value_parser = clap::value_parser!(u32).range(1..=i64::from(limosa_job::MAX_RANKS))
@@ -89,6 +100,18 @@ pub struct Options {
     /// When all ranks wait for each other: report, abort or off
     #[arg(long = "on-hang", value_name = "WHAT", hide_possible_values = true)]
     pub on_hang: Option<OnHangArg>,
+    /// End the job after this time
+    #[arg(long = "timeout", allow_negative_numbers = true, value_name = "SECONDS", value_parser = seconds)]
+    pub timeout: Option<Duration>,
+    /// Bind each rank to a core: core or none
+    #[arg(long = "bind-to", value_name = "WHAT", hide_possible_values = true)]
+    pub bind_to: Option<BindTo>,
+    /// Say which processors each rank is bound to
+    #[arg(long = "report-bindings", hide_short_help = true)]
+    pub report_bindings: bool,
+    /// The program is a Python module
+    #[arg(short = 'm')]
+    pub module: bool,
     /// MPI library to run on: mpich, intel, openmpi or a folder that holds one; `list` shows what there is
     #[arg(long = "mpi", value_name = "NAME")]
     pub mpi: Option<String>,
@@ -101,6 +124,14 @@ pub struct Options {
     /// The program and its arguments
     #[arg(required = true, value_name = "PROGRAM", hide = true)]
     pub command: Vec<OsString>,
+}
+
+/// Reads a time in seconds.
+fn seconds(text: &str) -> Result<Duration, String> {
+    let positive = text.parse::<f64>().ok().filter(|seconds| *seconds > 0.0);
+    positive
+        .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+        .ok_or("give a number of seconds above 0".into())
 }
 
 /// Who reads standard input.
@@ -180,7 +211,6 @@ pub fn library(sections: &[Options]) -> Option<&str> {
 /// Options of other launchers that mean nothing on one machine, and how many words follow them.
 const IGNORED: &[(&str, usize)] = &[
     ("allow-run-as-root", 0),
-    ("bind-to", 1),
     ("bind-to-core", 0),
     ("bind-to-none", 0),
     ("display-allocation", 0),
@@ -202,7 +232,6 @@ const IGNORED: &[(&str, usize)] = &[
     ("quiet", 0),
     ("q", 0),
     ("rank-by", 1),
-    ("report-bindings", 0),
     ("rmk", 1),
     ("use-hwthread-cpus", 0),
 ];
@@ -231,6 +260,12 @@ fn split(section: &[OsString]) -> Vec<OsString> {
     let mut rest = section;
     while let Some((first, tail)) = rest.split_first() {
         if first == "--" {
+            rest = tail;
+            break;
+        }
+        if first == "-m" {
+            // As for Python: what follows is the module and its arguments.
+            words.push("-m".into());
             rest = tail;
             break;
         }
@@ -317,11 +352,9 @@ mod tests {
 
     #[test]
     fn options_of_other_launchers_do_no_harm() {
-        let options =
-            &line("--allow-run-as-root --bind-to core -map-by slot --mca btl self --oversubscribe -ppn 2 -np 3 prog")
-                [0];
+        let options = &line("--allow-run-as-root -map-by slot --mca btl self --oversubscribe -ppn 2 -np 3 prog")[0];
         assert_eq!((options.count, options.command.as_slice()), (3, ["prog".into()].as_slice()));
-        assert_eq!(line("--bind-to=core prog")[0].command, ["prog"]);
+        assert_eq!(line("--map-by=core prog")[0].command, ["prog"]);
     }
 
     #[test]
@@ -331,6 +364,24 @@ mod tests {
         assert_eq!(pairs(&options.env).collect::<Vec<_>>(), [(OsStr::new("C"), OsStr::new("2"))]);
         assert_eq!(pairs(&options.genv).count(), 2);
         assert_eq!(options.genvlist.as_deref(), Some("F,G"));
+    }
+
+    #[test]
+    fn a_module_and_its_arguments_follow_its_option() {
+        let options = &line("-n 2 -m package.wave -n 3 -m x")[0];
+        assert_eq!((options.count, options.module), (2, true));
+        assert_eq!(options.command, ["package.wave", "-n", "3", "-m", "x"]);
+        assert!(parse("x", &["-n".into(), "2".into(), "-m".into()]).is_err());
+    }
+
+    #[test]
+    fn a_number_that_cannot_be_is_named() {
+        for (text, wanted) in [("-n -1 a", "-1"), ("-np -4 a", "-4"), ("--timeout -3 a", "-3"), ("--timeout x a", "x")]
+        {
+            let args: Vec<OsString> = text.split_whitespace().map(OsString::from).collect();
+            let error = parse("limosa run", &args).expect_err(text).to_string();
+            assert!(error.contains(&format!("invalid value '{wanted}'")), "{error}");
+        }
     }
 
     #[test]

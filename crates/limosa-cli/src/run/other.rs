@@ -84,6 +84,16 @@ fn translate(
     if sections.iter().any(|s| s.on_hang.is_some()) {
         return refused("--on-hang", "only Limosa notices hangs: leave --on-hang or --mpi out");
     }
+    if sections.iter().any(|s| s.timeout.is_some()) {
+        return refused("--timeout", "write `timeout SECONDS` before the command");
+    }
+    if sections.iter().any(|s| s.report_bindings) {
+        return refused("--report-bindings", "each launcher has an option of its own for that");
+    }
+    let bind_to = sections.iter().find_map(|s| s.bind_to);
+    if bind_to.is_some() && family == Family::Unknown {
+        return refused("--bind-to", "it is not known what that launcher understands");
+    }
     if plan.stdin != Stdin::Rank(0) && family != Family::Prrte {
         return refused("--stdin", "rank 0 reads standard input there");
     }
@@ -104,6 +114,9 @@ fn translate(
         Family::Prrte => prrte(&job, version, plan)?,
         Family::Unknown => unknown(&job, version, plan)?,
     };
+    if let Some(bind_to) = bind_to {
+        args.extend(["--bind-to".into(), bind_to.word().into()]);
+    }
     for (i, (app, section)) in plan.apps.iter().zip(sections).enumerate() {
         args.extend((i > 0).then(|| ":".into()));
         args.extend(["-n".into(), section.count.to_string().into()]);

@@ -32,6 +32,11 @@ pub enum Cause {
         /// Which rank.
         rank: u32,
     },
+    /// A rank ended without having joined the job, and the others wait for it.
+    NeverJoined {
+        /// Which rank.
+        rank: u32,
+    },
     /// The process of a rank ended, but not the wrapper around it that the launcher started.
     Vanished {
         /// Which rank.
@@ -45,6 +50,11 @@ pub enum Cause {
     Interrupted {
         /// By which signal.
         signal: i32,
+    },
+    /// The job took longer than the user allows.
+    TimedOut {
+        /// The time that was allowed.
+        after: std::time::Duration,
     },
     /// The reader of our output has closed it.
     OutputClosed,
@@ -74,9 +84,10 @@ impl Cause {
             Cause::Aborted(abort) => visible(abort.code),
             Cause::Code { code, .. } => visible(*code),
             Cause::Signal { signal, .. } | Cause::Interrupted { signal } => exit::of_signal(*signal),
-            Cause::NotFinalized { .. } | Cause::Vanished { .. } => exit::FAILED,
+            Cause::NotFinalized { .. } | Cause::NeverJoined { .. } | Cause::Vanished { .. } => exit::FAILED,
             Cause::Hang => exit::HANG,
-            Cause::OutputClosed => 0,
+            Cause::TimedOut { .. } => exit::TIMED_OUT,
+            Cause::OutputClosed => exit::of_signal(libc::SIGPIPE),
             Cause::OutputFailed(_) | Cause::NotStarted { .. } => exit::ENVIRONMENT,
         }
     }
@@ -88,9 +99,14 @@ impl Cause {
             Cause::Signal { rank, .. }
             | Cause::Code { rank, .. }
             | Cause::NotFinalized { rank }
+            | Cause::NeverJoined { rank }
             | Cause::Vanished { rank, .. }
             | Cause::NotStarted { rank, .. } => Some(*rank),
-            Cause::Hang | Cause::Interrupted { .. } | Cause::OutputClosed | Cause::OutputFailed(_) => None,
+            Cause::Hang
+            | Cause::Interrupted { .. }
+            | Cause::TimedOut { .. }
+            | Cause::OutputClosed
+            | Cause::OutputFailed(_) => None,
         }
     }
 
@@ -132,15 +148,25 @@ impl Cause {
                 format!("{subject} exited without calling MPI_Finalize{ending}"),
                 Some("every rank must call MPI_Finalize before it exits, or MPI_Abort to end the whole job"),
             ),
+            Cause::NeverJoined { .. } => (
+                format!("{subject} exited without calling MPI_Init, and all others wait{ending}"),
+                Some("every rank of a job must call MPI_Init, and end after MPI_Finalize"),
+            ),
             Cause::Vanished { pid, .. } => {
                 (format!("process {pid}, which was rank {rank}, ended without calling MPI_Finalize{ending}"), None)
             }
             Cause::Hang => ("ending the job because of the hang (--on-hang=abort)".into(), None),
             Cause::Interrupted { .. } | Cause::OutputClosed => return None,
+            Cause::TimedOut { after } => {
+                (format!("the job has taken longer than {} s: ending it (--timeout)", after.as_secs_f64()), None)
+            }
             Cause::OutputFailed(kind) => (format!("cannot write the output of the job: {kind}"), None),
             Cause::NotStarted { why, .. } => (
                 format!("cannot start rank {rank}: {why}"),
-                Some("see `limosa doctor`; the limit may be the number of processes (`ulimit -u`)"),
+                Some(match why.contains("Too many open files") {
+                    true => "each rank takes six descriptors of the launcher: raise their limit (`ulimit -n`)",
+                    false => "see `limosa doctor`; the limit may be the number of processes (`ulimit -u`)",
+                }),
             ),
         };
         Some(message::block(&text, hint))

@@ -105,6 +105,18 @@ fn app(section: &Options, all: &[Options]) -> Result<App> {
     let path = env.iter().rev().find(|(name, _)| name == "PATH").map(|(_, value)| value.clone());
     let path = path.or_else(|| std::env::var_os("PATH")).unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
     let (name, args) = (section.command[0].clone(), &section.command[1..]);
+    if section.module {
+        let Some(python) = find_python(&path) else {
+            return unusable(
+                format!("-m {} means a Python module, but there is no python3 in PATH", name.display()),
+                "activate the virtual environment that the module needs".to_owned(),
+            );
+        };
+        let words = ["-c".into(), RUN_SCRIPT.into(), "-m".into()];
+        let args = words.into_iter().chain(section.command.iter().cloned()).collect();
+        let (name, wdir) = (python.clone().into_os_string(), section.wdir.clone());
+        return Ok(App { name, program: python, args, env, clear_env, wdir });
+    }
     let program = find_program(&name, section.wdir.as_deref(), &path)?;
     if program.extension() == Some(OsStr::new("py")) && !says_how_to_run(&program) {
         let Some(python) = find_python(&path) else {

@@ -1,15 +1,38 @@
 //! The process of one rank, as the launcher sees it.
 
+use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use limosa_job::{Board, ENV_FD, ENV_ID, ENV_PID, ENV_RANK, ENV_SIZE};
 use rustix::process::{Pid, PidfdFlags, WaitId, WaitIdOptions, pidfd_open};
 
+use super::binding;
 use super::plan::App;
 use crate::sys;
+
+/// Where the dynamic linker looks for libraries.
+const LIBRARY_PATH: &str = "LD_LIBRARY_PATH";
+
+/// The value of [`LIBRARY_PATH`] for a program: as it is, with the folder of the library that belongs to this launcher
+/// behind, so that a program which says nothing of where the library is starts too. `None`: as it is.
+fn library_path(app: &App) -> Option<OsString> {
+    let launcher = std::env::current_exe().ok()?.canonicalize().ok()?;
+    let folder = launcher.parent()?.parent()?.join("lib");
+    if !folder.join("libmpi_abi.so.1").exists() {
+        return None;
+    }
+    let given = app.env.iter().rev().find(|(name, _)| name == LIBRARY_PATH).map(|(_, value)| value.clone());
+    let given = given.or_else(|| std::env::var_os(LIBRARY_PATH).filter(|_| !app.clear_env)).unwrap_or_default();
+    let folders: Vec<PathBuf> = std::env::split_paths(&given).filter(|_| !given.is_empty()).collect();
+    if folders.contains(&folder) {
+        return None;
+    }
+    std::env::join_paths(folders.into_iter().chain([folder])).ok()
+}
 
 /// The process of one rank.
 ///
@@ -48,7 +71,7 @@ impl Rank {
         board: &Board,
         segment: BorrowedFd<'_>,
         stdin: Stdio,
-        terminal: bool,
+        processors: &[usize],
     ) -> io::Result<Rank> {
         let launcher = std::process::id();
         let segment = segment.as_raw_fd();
@@ -57,11 +80,14 @@ impl Rank {
         if app.clear_env {
             command.env_clear();
         }
-        if terminal && std::env::var_os("PYTHONUNBUFFERED").is_none() {
-            // On a terminal Python shows lines at once; that it writes to our pipe should make no difference.
+        if app.clear_env || std::env::var_os("PYTHONUNBUFFERED").is_none() {
+            // Python keeps what it prints to a pipe for a while, and loses it when the rank is killed.
             command.env("PYTHONUNBUFFERED", "1");
         }
         command.envs(app.env.iter().map(|(name, value)| (name, value)));
+        if let Some(path) = library_path(app) {
+            command.env(LIBRARY_PATH, path);
+        }
         command
             .env(ENV_ID, format!("{:016x}", board.id()))
             .env(ENV_PID, launcher.to_string())
@@ -71,8 +97,15 @@ impl Rank {
             command.current_dir(dir);
         }
         command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let binding = (!processors.is_empty()).then(|| binding::set_of(processors));
+        let become_rank = move || {
+            if let Some(set) = &binding {
+                rustix::thread::sched_setaffinity(None, set)?;
+            }
+            sys::become_rank(segment, launcher)
+        };
         // SAFETY: the closure makes async-signal-safe system calls only.
-        unsafe { command.pre_exec(move || sys::become_rank(segment, launcher)) };
+        unsafe { command.pre_exec(become_rank) };
         let mut child = command.spawn()?;
         let pid = child.id();
         let pidfd = pidfd_open(Pid::from_child(&child), PidfdFlags::empty())?;
