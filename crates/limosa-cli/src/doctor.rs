@@ -12,7 +12,7 @@ use rustix::fs::{Access, FallocateFlags, MemfdFlags};
 use serde_json::json;
 
 use crate::message::{bytes, coloured, print};
-use crate::{Format, exit, procfs, sys};
+use crate::{Format, exit, installation, procfs, python, sys};
 
 /// Options of `limosa doctor`.
 #[derive(Args)]
@@ -62,6 +62,8 @@ pub fn main(options: &Options) -> ExitCode {
         yama(),
         membarrier(),
         library(),
+        commands(),
+        mpi4py(),
         compiler("mpicc", &["gcc", "cc", "clang"]),
         compiler("mpicxx", &["g++", "c++", "clang++"]),
         py_spy(),
@@ -258,6 +260,53 @@ fn library() -> Finding {
             ),
             "install the limosa package into the environment that your programs use",
         ),
+    }
+}
+
+/// Whether the files beside this command are still those that were installed with it.
+fn commands() -> Finding {
+    let what = "commands";
+    let Some(prefix) = installation::prefix() else { return ok(what, "not installed by pip: not looked at") };
+    let damage = installation::damage(&prefix);
+    if damage.is_empty() {
+        return ok(what, format!("mpiexec, mpicc and the others in {} are Limosa's", prefix.display()));
+    }
+    let (text, cure) = installation::complaint(&prefix, &damage);
+    fail(what, text, cure)
+}
+
+/// Which library Python programs use.
+fn mpi4py() -> Finding {
+    const ASK: &str = "\
+import importlib.util, sys
+if importlib.util.find_spec('mpi4py') is None: sys.exit(3)
+import mpi4py
+mpi4py.rc.initialize = False
+from mpi4py import MPI
+print(MPI.Get_library_version().split(chr(10))[0].strip(chr(0)))";
+    const INSTALL: &str = "`python -m limosa.install_mpi4py` installs one that uses Limosa";
+    let what = "mpi4py";
+    let Some(python) = python::find() else { return ok(what, "there is no python3") };
+    let asked = Command::new(&python).args(["-c", ASK]).stdin(Stdio::null()).output();
+    match asked {
+        Ok(output) if output.status.success() => {
+            let version = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+            match version.starts_with("Limosa") {
+                true => ok(what, format!("that of {} uses {version}", python.display())),
+                false => fail(
+                    what,
+                    format!("that of {} uses {version}: under `limosa run` each rank is alone", python.display()),
+                    INSTALL,
+                ),
+            }
+        }
+        Ok(output) if output.status.code() == Some(3) => ok(what, format!("{} has none; {INSTALL}", python.display())),
+        Ok(output) => {
+            let said = String::from_utf8_lossy(&output.stderr);
+            let last = said.lines().last().unwrap_or("it says nothing").to_owned();
+            fail(what, format!("that of {} cannot be imported: {last}", python.display()), INSTALL)
+        }
+        Err(error) => warn(what, format!("cannot run {}: {error}", python.display()), "repair this Python"),
     }
 }
 

@@ -9,6 +9,7 @@ mod doctor;
 mod env;
 mod exit;
 pub mod hang;
+mod installation;
 mod message;
 mod procfs;
 mod ps;
@@ -63,6 +64,12 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
         args: Vec<OsString>,
     },
+    /// Compile a C program: what `mpicc` does, whoever else has installed a command of that name
+    #[command(disable_help_flag = true)]
+    Cc {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+        args: Vec<OsString>,
+    },
     /// Check whether this machine is ready for MPI programs, and say what to do
     Doctor(doctor::Options),
     /// List the LIMOSA_* variables with their current values
@@ -96,6 +103,7 @@ pub fn main() -> ExitCode {
         Command::Study { args } => laboratory("study", args),
         Command::Shell { args } => python::hand_over("limosa shell", python::LIMOSA, "limosa.shell", &args),
         Command::Modernize { args } => python::hand_over("limosa modernize", python::LIMOSA, "limosa.modernize", &args),
+        Command::Cc { args } => compile(&args),
         Command::Doctor(options) => doctor::main(&options),
         Command::Env(options) => env::main(&options),
         Command::Ps(options) => ps::main(&options),
@@ -118,6 +126,18 @@ fn with_options_for_words(mut args: Vec<OsString>) -> Vec<OsString> {
         _ => {}
     }
     args
+}
+
+/// The compiler wrapper, with what it finds beside itself found beside this command.
+fn compile(args: &[OsString]) -> ExitCode {
+    use std::os::unix::process::CommandExt;
+
+    const WRAPPER: &str = include_str!("../../../python/scripts/mpicc");
+    // A name of no file: what lies there as mpicc may be a link to somewhere else.
+    let name = std::env::current_exe().unwrap_or_default().with_file_name("limosa-cc");
+    let error = std::process::Command::new("sh").args(["-c", WRAPPER]).arg(name).args(args).exec();
+    message::say(&format!("cannot run sh: {error}"), None);
+    ExitCode::from(exit::ENVIRONMENT)
 }
 
 /// A command that the laboratory carries out.

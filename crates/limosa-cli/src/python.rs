@@ -83,7 +83,7 @@ fn prepared(called: &str, package: Package) -> Option<PathBuf> {
 }
 
 /// The Python that this command is installed with, else the one in PATH.
-fn find() -> Option<PathBuf> {
+pub fn find() -> Option<PathBuf> {
     let usable = |file: &PathBuf| rustix::fs::access(file, Access::EXEC_OK).is_ok();
     let beside = std::env::current_exe().ok().map(|exe| exe.with_file_name("python3"));
     let path = std::env::var_os("PATH").unwrap_or_default();

@@ -53,12 +53,28 @@ fn doctor_answers_in_text_and_json() {
     let done = finish(limosa(&["doctor", "--format=json"]), b"");
     let list: serde_json::Value = serde_json::from_str(&done.out).expect("JSON");
     let checks: Vec<&str> = list.as_array().expect("a list").iter().filter_map(|item| item["check"].as_str()).collect();
-    for check in
-        ["processors", "memory", "shared memory", "cross-memory copy", "membarrier", "MPI library", "mpicc", "py-spy"]
-    {
+    for check in [
+        "processors",
+        "memory",
+        "shared memory",
+        "cross-memory copy",
+        "membarrier",
+        "MPI library",
+        "commands",
+        "mpi4py",
+        "mpicc",
+        "py-spy",
+    ] {
         assert!(checks.contains(&check), "{check}");
     }
     assert_eq!(done.code, Some(0));
+}
+
+#[test]
+fn the_compiler_wrapper_has_a_name_that_no_other_package_takes() {
+    let done = finish(limosa(&["cc", "-show", "x.c"]), b"");
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    assert!(done.out.contains(" -lmpi_abi") && done.out.contains("x.c"), "{}", done.out);
 }
 
 #[test]

@@ -24,7 +24,7 @@ use binding::BindTo;
 
 use crate::exit;
 use crate::message::say;
-use crate::python;
+use crate::{installation, python};
 
 /// What the launcher itself does, apart from the plan.
 struct Settings {
@@ -61,6 +61,10 @@ pub fn main(called: &str, args: &[OsString]) -> ExitCode {
     };
     if let Some(name) = options::library(&sections) {
         return other::main(called, name, &sections, &plan);
+    }
+    if let Some(prefix) = installation::damaged_prefix() {
+        let (text, cure) = installation::complaint(&prefix, &installation::damage(&prefix));
+        say(&format!("warning: {text}"), Some(&cure));
     }
     for complaint in plan::complaints(&plan) {
         say(&format!("warning: {complaint}"), None);
