@@ -1,5 +1,5 @@
-"""pyMPI's or MYMPI's interface, which share this name; `limosa.dialects.mpi_choice` decides."""
+"""pyMPI's, MYMPI's or Boost.MPI's interface, which share this name; `limosa.dialects.mpi_choice` decides."""
 
 from limosa.dialects import mpi_choice, stand_in
 
-stand_in(__name__, mpi_choice.choose())
+stand_in(__name__, mpi_choice.MODULES[mpi_choice.choose()])

@@ -153,7 +153,7 @@ pub const VARIABLES: &[Variable] = &[
     user("LIMOSA_TAG_OUTPUT", Form::Switch, "0", "Begin each line of output with its rank"),
     user(
         "LIMOSA_DIALECT",
-        Form::Choice(&["auto", "pympi", "mympi"]),
+        Form::Choice(&["auto", "pympi", "mympi", "boost"]),
         "auto",
         "Which of the modules called `mpi` a Python script means; auto: decided by the names that it uses",
     ),
@@ -220,6 +220,8 @@ pub enum Dialect {
     Pympi,
     /// MYMPI, later pydusa.
     Mympi,
+    /// The Python bindings of Boost.MPI.
+    Boost,
 }
 
 /// How a blocked call waits.
@@ -319,6 +321,7 @@ pub fn parse(vars: impl IntoIterator<Item = (OsString, OsString)>) -> (Config, V
         dialect: match values.word("LIMOSA_DIALECT") {
             "pympi" => Dialect::Pympi,
             "mympi" => Dialect::Mympi,
+            "boost" => Dialect::Boost,
             _ => Dialect::Auto,
         },
     };

@@ -8,7 +8,8 @@ a script says             and gets                                   written for
 ``import pypar``          `limosa.dialects.pypar`                    pypar 1.9, 2.0 and 2.1
 ``import boostmpi``       `limosa.dialects.boostmpi`                 boostmpi 1.38
 ``import boost.mpi``      `limosa.dialects.boost_mpi`                the Python bindings of Boost.MPI
-``import mpi``            `limosa.dialects.pympi` or ``.mympi``      pyMPI 2, MYMPI and pydusa
+``import mpi``            `limosa.dialects.pympi`, ``.mympi`` or     pyMPI 2, MYMPI and pydusa, and the tests
+                          ``.boost_mpi``                             of Boost.MPI's bindings
 ``import Scientific.MPI`` `limosa.dialects.scientific`               ScientificPython 2.9
 ========================  =========================================  ==============================
 

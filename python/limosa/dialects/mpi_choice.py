@@ -1,9 +1,10 @@
-"""Which interface ``import mpi`` means: pyMPI's or MYMPI's, which share the name.
+"""Which interface ``import mpi`` means: pyMPI's, MYMPI's or that of Boost.MPI's bindings, which share the name.
 
-1. The variable ``LIMOSA_DIALECT`` (``pympi`` or ``mympi``; ``auto`` is as if it were not set), which ``limosa run
-   --dialect`` sets.
-2. What the script uses: names of MYMPI begin with ``mpi_`` or ``MPI_`` (``mpi.mpi_send``), those of pyMPI do not
-   (``mpi.send``). The sources of the main program and of the module with the import are looked at.
+1. The variable ``LIMOSA_DIALECT`` (``pympi``, ``mympi`` or ``boost``; ``auto`` is as if it were not set), which
+   ``limosa run --dialect`` sets.
+2. What the script uses: names of MYMPI begin with ``mpi_`` or ``MPI_`` (``mpi.mpi_send``); Boost's are words with an
+   underscore, and some that the others lack (``mpi.all_reduce``, ``mpi.world``); all else is pyMPI's (``mpi.send``).
+   The sources of the main program and of the module with the import are looked at.
 3. pyMPI.
 
 Whoever then uses a name that is not there is told which interface was chosen, why, and how to choose the other.
@@ -20,9 +21,12 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
-__all__ = ["TITLES", "choose", "from_source", "refuse"]
+__all__ = ["MODULES", "TITLES", "choose", "from_source", "refuse"]
 
-TITLES = {"pympi": "pyMPI", "mympi": "MYMPI"}
+MODULES = {"pympi": "pympi", "mympi": "mympi", "boost": "boost_mpi"}
+"""The modules below `limosa.dialects`."""
+
+TITLES = {"pympi": "pyMPI", "mympi": "MYMPI", "boost": "Boost.MPI"}
 VARIABLE = "LIMOSA_DIALECT"
 
 #: Names of MYMPI that do not begin with its prefix.
@@ -30,7 +34,20 @@ _OTHER_NAMES_OF_MYMPI = frozenset(
     {"ARRAY_LIBRARY", "COPYWRITE", "DATE_DOC", "DATE_SRC", "VERSION", "copywrite", "pydusa_version"}
 )
 
-_reason = f"the names that the script uses do not distinguish pyMPI from MYMPI, and {VARIABLE} is not set"
+#: Names of Boost's bindings that pyMPI does not have.
+_NAMES_OF_BOOST = frozenset(
+    {
+        *("Communicator", "Content", "ObjectWithoutSkeleton", "Request", "RequestList", "RequestWithValue"),
+        *("SkeletonProxy", "Status", "Timer", "all_gather", "all_reduce", "all_to_all", "any_source", "any_tag"),
+        *("broadcast", "collectives_tag", "get_content", "host_rank", "io_rank", "max_tag", "processor_name"),
+        *("skeleton", "test_all", "test_any", "test_some", "wait_all", "wait_any", "wait_some", "world"),
+    }
+)
+
+#: Those that a script may well have variables of.
+_COMMON_WORDS = frozenset({"Content", "Request", "Status", "Timer", "broadcast", "skeleton", "world"})
+
+_reason = f"the names that the script uses do not distinguish pyMPI from the others, and {VARIABLE} is not set"
 
 
 def choose() -> str:
@@ -39,7 +56,7 @@ def choose() -> str:
     Returns
     -------
     str
-        ``pympi`` or ``mympi``, the name of the module below `limosa.dialects`.
+        ``pympi``, ``mympi`` or ``boost``.
 
     Raises
     ------
@@ -50,7 +67,7 @@ def choose() -> str:
     wanted = os.environ.get(VARIABLE, "auto")
     if wanted not in {"", "auto"}:
         if wanted not in TITLES:
-            raise ImportError(f"{VARIABLE}={wanted}: the module mpi is known in the dialects {' and '.join(TITLES)}")
+            raise ImportError(f"{VARIABLE}={wanted}: the module mpi is known in the dialects {', '.join(TITLES)}")
         _reason = f"{VARIABLE}={wanted} is set"
         return wanted
     found = None
@@ -59,10 +76,10 @@ def choose() -> str:
         if evidence is None:
             continue
         dialect, used, line = evidence
-        if found is None or dialect == "mympi":
+        if found is None or dialect != "pympi":
             found = dialect
             _reason = f"line {line} of {name} uses {used!r}"
-        if dialect == "mympi":
+        if dialect != "pympi":
             break
     return found or "pympi"
 
@@ -83,6 +100,8 @@ def from_source(source: str) -> tuple[str, str, int] | None:
     for used, line in sorted(_names_from_mpi(tree), key=lambda found: found[1]):
         if used.startswith(("mpi_", "MPI_")) or used in _OTHER_NAMES_OF_MYMPI:
             return "mympi", used, line
+        if used in _NAMES_OF_BOOST:
+            return "boost", used, line
         first = first or ("pympi", used, line)
     return first
 
@@ -101,7 +120,7 @@ def _names_from_mpi(tree: ast.Module) -> Iterator[tuple[str, int]]:
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in aliases:
             if not node.attr.startswith("__"):
                 yield node.attr, node.lineno
-        elif everything and isinstance(node, ast.Name) and node.id.startswith(("mpi_", "MPI_")):
+        elif everything and isinstance(node, ast.Name) and _is_telling(node.id):
             yield node.id, node.lineno
 
 
@@ -132,6 +151,18 @@ def _importer() -> FrameType | None:
     return frame
 
 
+def _is_telling(name: str) -> bool:
+    """Tell whether a bare name can be from nowhere but a module mpi."""
+    return name.startswith(("mpi_", "MPI_")) or name in _NAMES_OF_BOOST - _COMMON_WORDS
+
+
+def _is_name_of(dialect: str, name: str) -> bool:
+    """Tell whether a name shows that an interface is meant that is not pyMPI's."""
+    if dialect == "mympi":
+        return name.startswith(("mpi_", "MPI_")) or name in _OTHER_NAMES_OF_MYMPI
+    return name in _NAMES_OF_BOOST
+
+
 def refuse(missing: str, dialect: str) -> NoReturn:
     """Raise the error for a name that the chosen interface does not have.
 
@@ -141,7 +172,9 @@ def refuse(missing: str, dialect: str) -> NoReturn:
         Says which interface this is, why, and how to get the other; for ``from mpi import missing`` an ImportError with
         the same text.
     """
-    other = "mympi" if dialect == "pympi" else "pympi"
+    other = next((name for name in ("boost", "mympi") if _is_name_of(name, missing)), "pympi")
+    if other == dialect:
+        other = "pympi" if dialect != "pympi" else "mympi"
     text = (
         f"{missing!r} is not a name of {TITLES[dialect]}'s module mpi. {TITLES[dialect]} was chosen because {_reason}; "
         f"for {TITLES[other]} run the script with: limosa run --dialect {other} ..., or set {VARIABLE}={other}"

@@ -27,6 +27,11 @@ MYMPI = "import mpi\nprint(mpi.mpi_comm_rank(mpi.MPI_COMM_WORLD))\n"
         ("import mpi\ndef f():\n    return mpi.pydusa_version()", ("mympi", "pydusa_version", 3)),
         ("import mpi\nprint(mpi.rank)\nmpi.mpi_init(0, [])", ("mympi", "mpi_init", 3)),
         ("import mpi\nprint(mpi.__file__)", None),
+        ("import mpi\nmpi.rank\nmpi.all_reduce(mpi.world, 1, max)", ("boost", "all_reduce", 3)),
+        ("import mpi\nprint(mpi.world.rank)", ("boost", "world", 2)),
+        ("from mpi import Communicator", ("boost", "Communicator", 1)),
+        ("from mpi import *\nx = all_gather(world, 1)", ("boost", "all_gather", 2)),
+        ("from mpi import *\nworld = 1\nprint(world)", None),
         ("import other\nother.mpi_send()", None),
         ("print 'Python 2'\nimport mpi\nmpi.rank", None),
         ("", None),
@@ -57,6 +62,8 @@ WHICH = "print(mpi.__name__)\n"
         ("import mpi\n" + WHICH, "", "pympi"),
         (MYMPI + WHICH, "auto", "mympi"),
         ("import mpi\n" + WHICH + "if 0: mpi.rank\n", "mympi", "mympi"),
+        ("import mpi\nmpi.world\n" + WHICH, None, "boost_mpi"),
+        ("import mpi\n" + WHICH, "boost", "boost_mpi"),
     ],
 )
 def test_the_right_one_is_there(tmp_path, source, variable, name):
@@ -81,7 +88,7 @@ def test_a_module_of_the_program_counts_too(tmp_path):
         ("import mpi\nmpi.rank\nprint(getattr(mpi, 'mpi_' + 'init'))", "line 2 of script.py uses 'rank'"),
         (
             "import mpi\nprint(getattr(mpi, 'mpi_' + 'init'))",
-            "the names that the script uses do not distinguish pyMPI from MYMPI, and LIMOSA_DIALECT is not set",
+            "the names that the script uses do not distinguish pyMPI from the others, and LIMOSA_DIALECT is not set",
         ),
     ],
 )
@@ -92,6 +99,59 @@ def test_a_missing_name_says_what_was_chosen_why_and_how_to_change_it(tmp_path, 
         "for MYMPI run the script with: limosa run --dialect mympi ..., or set LIMOSA_DIALECT=mympi"
     ) in done.stderr
     assert done.returncode == 1
+
+
+def test_a_name_of_boost_leads_to_boost(tmp_path):
+    done = run(tmp_path, "import mpi\nmpi.rank\nprint(getattr(mpi, 'all_' + 'reduce'))")
+    assert "for Boost.MPI run the script with: limosa run --dialect boost ..." in done.stderr
+    done = run(tmp_path, "import mpi\nmpi.world\nmpi.allreduce(1, mpi.SUM)")
+    assert "'allreduce' is not a name of Boost.MPI's module mpi" in done.stderr
+    assert "limosa run --dialect pympi" in done.stderr
+
+
+BOOST = """
+# in the way of the tests of Boost.MPI's bindings
+from __future__ import print_function
+import mpi
+import operator
+from generators import *
+
+def all_reduce_test(comm, generator, kind, op, op_kind):
+    my_value = generator(comm.rank)
+    result = mpi.all_reduce(comm, my_value, op)
+    expected = generator(0)
+    for p in range(1, comm.size):
+        expected = op(expected, generator(p))
+    assert result == expected
+    if comm.rank == 0:
+        print("reduced", kind, op_kind)
+    (comm or mpi.world).barrier()
+
+def ring_test(comm):
+    request = comm.isend((comm.rank + 1) % comm.size, 0, comm.rank)
+    assert comm.recv((comm.rank + comm.size - 1) % comm.size, 0) == (comm.rank + comm.size - 1) % comm.size
+    request.wait()
+    data, status = comm.recv(mpi.any_source, 1, return_status=True) if comm.rank == 0 and comm.size > 1 else (0, None)
+    if comm.rank == comm.size - 1 and comm.size > 1:
+        comm.send(0, 1, "last")
+
+all_reduce_test(mpi.world, int_generator, "integers", lambda x, y: x + y, "sum")
+all_reduce_test(mpi.world, string_generator, "strings", lambda x, y: x + y, "concatenation")
+all_reduce_test(mpi.world, string_list_generator, "list of strings", lambda x, y: x + y, "concatenation")
+ring_test(mpi.world)
+local = mpi.world.split(mpi.world.rank % 2)
+assert list(mpi.all_gather(local, mpi.world.rank)) == [r for r in range(mpi.world.size) if r % 2 == mpi.world.rank % 2]
+"""
+
+
+def test_a_program_like_the_tests_of_boost_runs(engine, tmp_path):
+    (tmp_path / "generators.py").write_text(
+        "def int_generator(p):\n    return 17 + p\n"
+        "def string_generator(p):\n    return 'X' * p\n"
+        "def string_list_generator(p):\n    return [str(i) for i in range(p)]\n"
+    )
+    outcome = engine.code(BOOST, n=3)
+    assert outcome.out.count("reduced") == 3, outcome.text
 
 
 def test_so_does_an_import_of_it(tmp_path):
@@ -111,7 +171,9 @@ def test_scripts_may_ask_whether_a_name_is_there(tmp_path):
 
 def test_an_unknown_interface_is_an_error(tmp_path):
     done = run(tmp_path, PYMPI, LIMOSA_DIALECT="pypar")
-    assert "ImportError: LIMOSA_DIALECT=pypar: the module mpi is known in the dialects pympi and mympi" in done.stderr
+    assert (
+        "ImportError: LIMOSA_DIALECT=pypar: the module mpi is known in the dialects pympi, mympi, boost" in done.stderr
+    )
 
 
 def test_the_launcher_s_option_decides(tmp_path):

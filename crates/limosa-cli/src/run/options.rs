@@ -115,7 +115,7 @@ pub struct Options {
     /// MPI library to run on: mpich, intel, openmpi or a folder that holds one; `list` shows what there is
     #[arg(long = "mpi", value_name = "NAME")]
     pub mpi: Option<String>,
-    /// Which of the modules called `mpi` a Python script means: pympi or mympi
+    /// Which of the modules called `mpi` a Python script means: pympi, mympi or boost
     #[arg(long = "dialect", value_name = "NAME", hide_possible_values = true)]
     pub dialect: Option<Dialect>,
     /// Print what is started
@@ -185,6 +185,8 @@ pub enum Dialect {
     Pympi,
     /// MYMPI, later pydusa
     Mympi,
+    /// The Python bindings of Boost.MPI
+    Boost,
 }
 
 impl Dialect {
@@ -193,6 +195,7 @@ impl Dialect {
         match self {
             Dialect::Pympi => "pympi",
             Dialect::Mympi => "mympi",
+            Dialect::Boost => "boost",
         }
     }
 }
