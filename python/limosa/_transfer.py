@@ -71,8 +71,10 @@ class Transfer:
         try:
             self._envelopes = mpi.Dup()
             self._parts = mpi.Dup()
+            name = "limosa.world" if mpi == MPI.COMM_WORLD else f"a communicator of {mpi.size} ranks"
             for comm in (self._envelopes, self._parts):
                 comm.Set_errhandler(MPI.ERRORS_RETURN)
+                comm.Set_name(name)
         except MPI.Exception as error:
             raise errors.from_mpi(error, call="Comm") from None
         self.rank: int = self._envelopes.rank

@@ -77,3 +77,82 @@ def test_a_python_program_shows_its_source_line(job, python, tmp_path):
     assert outcome.code == HANG_CODE, outcome.text
     assert outcome.err.count("stuck.py:5") >= 1, outcome.err
     assert "exchange" in outcome.err
+
+
+@pytest.mark.parametrize(
+    "scene, sentence",
+    [
+        ("tag", "tag 6 from rank 1 lies unreceived at rank 0 while tag 5 is awaited"),
+        ("source", "tag 5 from rank 0 lies unreceived at rank 0 while it is awaited from rank 1"),
+        (
+            "communicator",
+            "tag 5 from rank 1 lies unreceived at rank 0 on rows, while a message on MPI_COMM_WORLD is awaited",
+        ),
+    ],
+)
+def test_a_message_that_lies_there_unreceived_is_named(job, program, scene, sentence):
+    outcome = job([program("hangs"), scene], n=2, options=ABORT).wait(20)
+    assert outcome.code == HANG_CODE, outcome.text
+    assert f"limosa: {sentence}\n" in outcome.err, outcome.err
+
+
+def test_members_of_one_barrier_do_not_wait_for_each_other(job, program):
+    outcome = job([program("hangs"), "barrier"], n=5, options=ABORT).wait(20)
+    assert outcome.code == HANG_CODE, outcome.text
+    assert "limosa: rank 1 is not in MPI_Barrier on MPI_COMM_WORLD; it waits in MPI_Recv from rank 0" in outcome.err
+    circles = re.findall(r"in a circle: (.*)", outcome.err)
+    assert circles == ["0 -> 1 -> 0"], outcome.err
+
+
+def test_different_collectives_in_the_background_are_named(job, program):
+    outcome = job([program("hangs"), "background"], n=2, options=ABORT).wait(20)
+    assert outcome.code != 0, outcome.text
+    for call in ("MPI_I?[Bb]arrier", "MPI_I?[Bb]cast"):
+        assert re.search(call, outcome.err), outcome.err
+
+
+WRONG_TAG = """
+import numpy as np
+{imports}
+def exchange():
+    {receive}
+exchange()
+"""
+
+
+@pytest.mark.parametrize(
+    "imports, receive, hint",
+    [
+        (
+            "from mpi4py import MPI; comm = MPI.COMM_WORLD",
+            "comm.recv(source=1 - comm.rank, tag=3)",
+            "Sendrecv or Irecv",
+        ),
+        ("import limosa; world = limosa.world", "world.recv(1 - world.rank, tag=3)", "sendrecv or irecv"),
+    ],
+)
+def test_a_python_program_gets_hints_in_its_own_language(job, python, tmp_path, imports, receive, hint):
+    script = tmp_path / "stuck.py"
+    script.write_text(WRONG_TAG.format(imports=imports, receive=receive))
+    outcome = job([python, script], n=2, options=ABORT).wait(30)
+    assert outcome.code == HANG_CODE, outcome.text
+    assert hint in outcome.err, outcome.err
+    assert "hint: each of them" in outcome.err
+    assert "MPI_Sendrecv" not in outcome.err
+    assert "stuck.py:5 in exchange" in outcome.err
+    assert "tag 3" in outcome.err
+
+
+def test_verbs_of_the_python_interface_have_their_names(job, python, tmp_path):
+    script = tmp_path / "sum.py"
+    script.write_text(
+        "import limosa\nworld = limosa.world\nif world.rank == 0:\n    world.recv(1, tag=3)\nworld.allreduce(1.0)\n"
+    )
+    outcome = job([python, script], n=3, options=ABORT).wait(30)
+    assert outcome.code == HANG_CODE, outcome.text
+    assert "ranks 1, 2: limosa.world.allreduce" in outcome.err, outcome.err
+    assert "sum.py:5 in <module>" in outcome.err
+    assert "rank 0: limosa.world.recv from rank 1, tag 3, for" in outcome.err
+    assert "rank 0 is not in limosa.world.allreduce; it waits in limosa.world.recv from rank 1, tag 3" in outcome.err
+    assert "MPI_Allgather" not in outcome.err
+    assert "unnamed" not in outcome.err

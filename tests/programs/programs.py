@@ -17,6 +17,7 @@ on        a list of "messages", "hosts" and "check": the case runs there too, wi
 missing   why Limosa does not do it yet: a reason, or a table of reasons by `on`
 code      the exit code, if it is the program's business (a signal that it sends itself, the code of MPI_Abort)
 limit     seconds after which the case counts as a hang (default 30)
+env       variables of the job's environment
 
 A row of `right.toml` needs none of them: a correct program ends with exit code 0 and is silent on standard error.
 """

@@ -207,9 +207,9 @@ const PYTHON_RANK: &str = r#"import ctypes, mmap, os, struct, time
 
 libc = ctypes.CDLL(None)
 rank = int(os.environ["LIMOSA_RANK"])
-board = mmap.mmap(int(os.environ["LIMOSA_JOB_FD"]), 4096 + 2 * 1664)
-BELL, ENTRY = 640, 4096 + rank * 1664
-PID, STATE, THREADS, ASLEEP, RECORD = (ENTRY + at for at in (0, 4, 16, 20, 128))
+board = mmap.mmap(int(os.environ["LIMOSA_JOB_FD"]), 4096 + 2 * 3776)
+BELL, ENTRY = 640, 4096 + rank * 3776
+PID, STATE, THREADS, ASLEEP, RECORD = (ENTRY + at for at in (0, 4, 16, 20, 192))
 
 
 def write(at, value, form="<I"):

@@ -34,7 +34,7 @@ use super::schedule::{Schedule, Step, broken, mismatch};
 use limosa_mpi::comm::Comm;
 use limosa_mpi::error::{Error, Result, error_of};
 use limosa_mpi::fail;
-use limosa_mpi::observe::{Awaits, Waiting};
+use limosa_mpi::observe::{Awaits, Waiting, current_call};
 use limosa_mpi::operation::{End, Operation};
 
 /// What a transfer is to bring: nothing (a send), or so many bytes from a rank.
@@ -171,6 +171,8 @@ impl Round {
 /// A collective in the background.
 pub struct ScheduleRun {
     comm: Arc<Comm>,
+    /// The call that made it, for the report of a hang.
+    started: &'static str,
     rest: Mutex<Option<Box<Progress>>>,
     open: AtomicUsize,
     trouble: Mutex<Trouble>,
@@ -200,6 +202,7 @@ impl ScheduleRun {
         Arc::new(ScheduleRun {
             comm: comm.clone(),
             keeps_memory: schedule.keeps_memory(),
+            started: current_call(),
             rest: Mutex::new(Some(Box::new(Progress { schedule, next: 0, in_round: false }))),
             open: AtomicUsize::new(0),
             trouble: Mutex::default(),
@@ -371,7 +374,7 @@ impl Operation for ScheduleRun {
     }
 
     fn awaits(&self) -> Option<Awaits<'_>> {
-        Some(Awaits::Collective(&self.comm))
+        Some(Awaits::Collective { comm: &self.comm, started: self.started })
     }
 }
 

@@ -27,11 +27,11 @@ use rustix::thread::futex;
 
 use crate::job::JobError;
 use crate::layout::{
-    Entry, JobHeader, MAGIC, MAX_RANKS, RECORDS, RecordSlot, VERSION, WAITS, device_offset, entry_offset,
+    Entry, JobHeader, LYING, MAGIC, MAX_RANKS, RECORDS, RecordSlot, VERSION, WAITS, device_offset, entry_offset,
 };
 use crate::names::{MEMFD_PREFIX, MEMFD_SINGLE};
 use crate::sys::{Mapping, memory_file, monotonic_ns, random_id, thread_id};
-use crate::view::{Abort, Blocked, Kind, Peer, RankView, Record, State, WaitView};
+use crate::view::{Abort, Blocked, Kind, LyingView, Peer, RankView, Record, State, WaitView};
 
 /// The status board of a job, mapped from its segment.
 pub struct Board {
@@ -53,6 +53,15 @@ pub struct Seat<'a> {
 pub struct Asleep<'a> {
     entry: &'a Entry,
     record: Option<&'a RecordSlot>,
+    /// The record carries the number of the thread that made it.
+    not_send: PhantomData<*const ()>,
+}
+
+/// A thread that polls in vain, as the board shows it. Dropping it says that the thread does so no more.
+#[must_use = "dropping this says that the thread polls no more"]
+pub struct Polling<'a> {
+    entry: &'a Entry,
+    record: &'a RecordSlot,
     /// The record carries the number of the thread that made it.
     not_send: PhantomData<*const ()>,
 }
@@ -245,6 +254,8 @@ impl Board {
             appnum: e.appnum.load(Relaxed),
             threads: e.threads.load(Relaxed),
             asleep: e.asleep.load(Acquire),
+            callers: e.callers.iter().map(|slot| slot.load(Acquire)).filter(|thread| *thread != 0).collect(),
+            finalized: e.finalized.load(Relaxed) != 0,
             epoch,
             sleeps: e.sleeps.load(Relaxed),
             wakeups: e.wakeups.load(Relaxed),
@@ -260,17 +271,21 @@ impl Board {
 }
 
 thread_local! {
-    /// The count of live threads that this thread is part of, if any.
+    /// Where this thread is counted, if it is.
     static COUNTED: ThreadCount = const { ThreadCount(Cell::new(None)) };
 }
 
-/// Takes the thread off the board's count when the thread ends.
-struct ThreadCount(Cell<Option<&'static AtomicU32>>);
+/// Takes the thread off the board's count and list when the thread ends.
+struct ThreadCount(Cell<Option<&'static Entry>>);
 
 impl Drop for ThreadCount {
     fn drop(&mut self) {
-        if let Some(count) = self.0.take() {
-            count.fetch_sub(1, Relaxed);
+        if let Some(entry) = self.0.take() {
+            let me = thread_id();
+            if let Some(slot) = entry.callers.iter().find(|slot| slot.load(Relaxed) == me) {
+                slot.store(0, Release);
+            }
+            entry.threads.fetch_sub(1, Relaxed);
         }
     }
 }
@@ -304,6 +319,7 @@ impl<'a> Seat<'a> {
 
     /// Records that the rank has finalized.
     pub fn finalized(&self) {
+        self.entry.finalized.store(1, Relaxed);
         self.set_state(State::Finalized);
     }
 
@@ -330,15 +346,46 @@ impl<'a> Seat<'a> {
     /// Counts a thread that is about to sleep, and shows what it waits for.
     pub fn blocked(&self, blocked: &Blocked<'_>) -> Asleep<'a> {
         let e = self.entry;
-        let me = thread_id();
-        let record = e.records.iter().find(|slot| slot.owner.compare_exchange(0, me, AcqRel, Relaxed).is_ok());
-        if let Some(slot) = record {
-            slot.write(blocked);
-        }
+        let record = e.claim_record(blocked, 0);
         e.sleeps.fetch_add(1, Relaxed);
         e.asleep.fetch_add(1, AcqRel);
         e.epoch.fetch_add(1, AcqRel);
         Asleep { entry: e, record, not_send: PhantomData }
+    }
+}
+
+impl<'a> Seat<'a> {
+    /// Shows what the calling thread polls for in vain; `None` if as many threads as the board has room for wait.
+    pub fn polling(&self, blocked: &Blocked<'_>) -> Option<Polling<'a>> {
+        let record = self.entry.claim_record(blocked, 1)?;
+        self.entry.epoch.fetch_add(1, AcqRel);
+        Some(Polling { entry: self.entry, record, not_send: PhantomData })
+    }
+}
+
+impl Polling<'_> {
+    /// The thread has polled in vain once more.
+    #[inline]
+    pub fn again(&self) {
+        let polls = self.record.polls.load(Relaxed).wrapping_add(1).max(1);
+        self.record.polls.store(polls, Relaxed);
+    }
+}
+
+impl Drop for Polling<'_> {
+    fn drop(&mut self) {
+        self.record.owner.store(0, Release);
+        self.entry.epoch.fetch_add(1, AcqRel);
+    }
+}
+
+impl Entry {
+    /// Claims a free record for the calling thread and fills it; `None` if there is none.
+    fn claim_record(&self, blocked: &Blocked<'_>, polls: u32) -> Option<&RecordSlot> {
+        let me = thread_id();
+        let slot = self.records.iter().find(|slot| slot.owner.compare_exchange(0, me, AcqRel, Relaxed).is_ok())?;
+        slot.write(blocked, polls);
+        Some(slot)
     }
 }
 
@@ -349,8 +396,11 @@ impl Seat<'static> {
         // When a thread ends, its thread-local values are gone before its last steps; it need not be counted then.
         let _ = COUNTED.try_with(|counted| {
             if counted.0.get().is_none() {
-                counted.0.set(Some(&self.entry.threads));
+                counted.0.set(Some(self.entry));
                 self.entry.threads.fetch_add(1, Relaxed);
+                let me = thread_id();
+                let claims = |slot: &&AtomicU32| slot.compare_exchange(0, me, AcqRel, Relaxed).is_ok();
+                let _ = self.entry.callers.iter().find(claims);
             }
         });
     }
@@ -370,7 +420,7 @@ impl Drop for Asleep<'_> {
 
 impl RecordSlot {
     /// Writes the record under its sequence lock. Only the owner calls this.
-    fn write(&self, blocked: &Blocked<'_>) {
+    fn write(&self, blocked: &Blocked<'_>, polls: u32) {
         let seq = self.seq.load(Relaxed) | 1;
         self.seq.store(seq, Relaxed);
         fence(Release);
@@ -380,6 +430,18 @@ impl RecordSlot {
         self.waits.store(listed as u32, Relaxed);
         self.more.store((blocked.waits.len() - listed) as u32, Relaxed);
         self.all.store(blocked.all.into(), Relaxed);
+        self.polls.store(polls, Relaxed);
+        let lie = blocked.lying.len().min(LYING);
+        self.lie.store(lie as u32, Relaxed);
+        self.more_lie.store((blocked.lying.len() - lie) as u32, Relaxed);
+        for (slot, lying) in self.lying.iter().zip(blocked.lying) {
+            slot.source.store(lying.source, Relaxed);
+            slot.source_world.store(lying.source_world, Relaxed);
+            slot.tag.store(lying.tag, Relaxed);
+            slot.context.store(lying.context, Relaxed);
+            slot.bytes.store(lying.bytes, Relaxed);
+            slot.name.store(lying.comm);
+        }
         for (slot, wait) in self.wait.iter().zip(blocked.waits) {
             let (peer_kind, rank, world) = match wait.peer {
                 Peer::Any => (0, 0, 0),
@@ -395,6 +457,7 @@ impl RecordSlot {
             slot.context.store(wait.context, Relaxed);
             slot.name.store(wait.comm);
             slot.members.store(wait.members, Relaxed);
+            slot.started.store(wait.started);
         }
         self.seq.store(seq.wrapping_add(1), Release);
     }
@@ -432,6 +495,16 @@ impl RecordSlot {
             context: slot.context.load(Relaxed),
             comm: slot.name.load(),
             members: slot.members.load(Relaxed),
+            started: slot.started.load(),
+        });
+        let lie = (self.lie.load(Relaxed) as usize).min(LYING);
+        let lying = self.lying[..lie].iter().map(|slot| LyingView {
+            source: slot.source.load(Relaxed),
+            source_world: slot.source_world.load(Relaxed),
+            tag: slot.tag.load(Relaxed),
+            bytes: slot.bytes.load(Relaxed),
+            context: slot.context.load(Relaxed),
+            comm: slot.name.load(),
         });
         Record {
             thread,
@@ -440,6 +513,9 @@ impl RecordSlot {
             waits: waits.collect(),
             more: self.more.load(Relaxed),
             all: self.all.load(Relaxed) != 0,
+            polls: self.polls.load(Relaxed),
+            lying: lying.collect(),
+            more_lying: self.more_lie.load(Relaxed),
         }
     }
 }
@@ -465,6 +541,7 @@ mod tests {
             context: 6,
             comm: "MPI_COMM_WORLD",
             members: 3,
+            started: "",
         }
     }
 
@@ -480,7 +557,7 @@ mod tests {
         assert_eq!(mine.claim(1, 78).err(), Some(77));
         seat.running();
         let before = theirs.view(1).epoch;
-        let asleep = seat.blocked(&Blocked { call: "MPI_Recv", waits: &[receive(2, 7); 6], all: true });
+        let asleep = seat.blocked(&Blocked { call: "MPI_Recv", waits: &[receive(2, 7); 6], all: true, lying: &[] });
         let view = theirs.view(1);
         assert!(view.is_blocked());
         assert_ne!(view.epoch, before);
@@ -511,7 +588,8 @@ mod tests {
             let (ready, is_ready) = std::sync::mpsc::channel::<()>();
             let other = scope.spawn(move || {
                 seat.thread();
-                let asleep = seat.blocked(&Blocked { call: "MPI_Recv", waits: &[receive(0, 0)], all: true });
+                let asleep =
+                    seat.blocked(&Blocked { call: "MPI_Recv", waits: &[receive(0, 0)], all: true, lying: &[] });
                 ready.send(()).unwrap();
                 wait.recv().unwrap();
                 drop(asleep);
@@ -519,7 +597,7 @@ mod tests {
             is_ready.recv().unwrap();
             assert_eq!((board.view(0).threads, board.view(0).asleep), (2, 1));
             assert!(!board.view(0).is_blocked(), "the main thread computes");
-            let asleep = seat.blocked(&Blocked { call: "MPI_Send", waits: &[receive(0, 0)], all: true });
+            let asleep = seat.blocked(&Blocked { call: "MPI_Send", waits: &[receive(0, 0)], all: true, lying: &[] });
             assert!(board.view(0).is_blocked());
             assert_eq!(board.view(0).records.len(), 2);
             drop(asleep);
@@ -534,7 +612,7 @@ mod tests {
         let (_fd, board) = board(1);
         let seat = board.claim(0, 5).unwrap();
         let asleep: Vec<_> =
-            (0..7).map(|_| seat.blocked(&Blocked { call: "MPI_Wait", waits: &[], all: false })).collect();
+            (0..7).map(|_| seat.blocked(&Blocked { call: "MPI_Wait", waits: &[], all: false, lying: &[] })).collect();
         assert_eq!((board.view(0).asleep, board.view(0).records.len()), (7, 4));
         drop(asleep);
         assert_eq!(board.view(0).asleep, 0);
@@ -561,7 +639,7 @@ mod tests {
             scope.spawn(|| {
                 for i in 0..20_000 {
                     let call = if i % 2 == 0 { "MPI_Even" } else { "MPI_Odd_with_a_long_name" };
-                    drop(seat.blocked(&Blocked { call, waits: &[receive(0, i % 2)], all: true }));
+                    drop(seat.blocked(&Blocked { call, waits: &[receive(0, i % 2)], all: true, lying: &[] }));
                 }
                 stop.store(true, Relaxed);
             });
@@ -591,12 +669,13 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
-        fn a_damaged_board_is_read_without_harm(bytes in proptest::collection::vec(any::<u8>(), 1664)) {
+        fn a_damaged_board_is_read_without_harm(bytes in proptest::collection::vec(any::<u8>(), size_of::<Entry>())) {
             let (fd, board) = board(2);
             rustix::io::pwrite(&fd, &bytes, entry_offset(1) as u64).unwrap();
             let view = board.view(1);
             for record in view.records {
                 prop_assert!(record.waits.len() <= WAITS);
+                prop_assert!(record.lying.len() <= LYING);
                 for wait in record.waits {
                     if let Peer::Rank { world, .. } = wait.peer {
                         prop_assert!(world < 2);

@@ -148,7 +148,18 @@ pub const VARIABLES: &[Variable] = &[
         "report",
         "What the launcher does when all ranks wait for each other",
     ),
-    user("LIMOSA_HANG_AFTER", Form::Seconds, "1", "Time without any progress after which a hang is reported"),
+    user(
+        "LIMOSA_HANG_AFTER",
+        Form::Seconds,
+        "1",
+        "Time without any progress after which a hang is reported; ten times as long if it is in doubt",
+    ),
+    user(
+        "LIMOSA_HANG_GRACE",
+        Form::Seconds,
+        "30",
+        "Time from the report of a possible hang to the end of the job, with LIMOSA_ON_HANG=abort",
+    ),
     user("LIMOSA_PYTHON_FAST_PATH", Form::Switch, "1", "Use the compiled part of `import limosa` where it was built"),
     user("LIMOSA_TAG_OUTPUT", Form::Switch, "0", "Begin each line of output with its rank"),
     user(
@@ -205,6 +216,8 @@ pub struct Config {
     pub on_hang: OnHang,
     /// `LIMOSA_HANG_AFTER`
     pub hang_after: Duration,
+    /// `LIMOSA_HANG_GRACE`
+    pub hang_grace: Duration,
     /// `LIMOSA_TAG_OUTPUT`
     pub tag_output: bool,
     /// `LIMOSA_DIALECT`; read in Python (`limosa.dialects`)
@@ -317,6 +330,7 @@ pub fn parse(vars: impl IntoIterator<Item = (OsString, OsString)>) -> (Config, V
             _ => OnHang::Report,
         },
         hang_after: values.seconds("LIMOSA_HANG_AFTER"),
+        hang_grace: values.seconds("LIMOSA_HANG_GRACE"),
         tag_output: values.switch("LIMOSA_TAG_OUTPUT"),
         dialect: match values.word("LIMOSA_DIALECT") {
             "pympi" => Dialect::Pympi,

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! byte 0        JobHeader   description of the job, abort record, doorbell of the launcher       4096 bytes
-//! byte 4096     Entry[0]    status of rank 0                                             1664 bytes = 26 cache lines
-//!    + 1664     Entry[1]    ...
+//! byte 4096     Entry[0]    status of rank 0                                             3776 bytes = 59 cache lines
+//!    + 3776     Entry[1]    ...
 //! device_offset             the device's part, at the next multiple of 4096
 //! ```
 //!
@@ -17,7 +17,7 @@ use crate::sys::AtomicsOnly;
 /// First eight bytes of a segment.
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"LIMOSAJB");
 /// Version of the layout in this file.
-pub(crate) const VERSION: u32 = 4;
+pub(crate) const VERSION: u32 = 5;
 /// Unit of the segment's parts.
 pub(crate) const PAGE: usize = 4096;
 /// Most ranks a board may have; bounds what a damaged header can make us map.
@@ -26,6 +26,10 @@ pub const MAX_RANKS: u32 = 1 << 16;
 pub(crate) const RECORDS: usize = 4;
 /// Waits recorded per thread.
 pub(crate) const WAITS: usize = 4;
+/// Messages that nobody has received, recorded per thread.
+pub(crate) const LYING: usize = 3;
+/// Threads of one rank whose numbers are recorded when they call the library.
+pub(crate) const CALLERS: usize = 16;
 
 /// Description of the job. The first group is written by the launcher before any rank starts and never changes.
 #[repr(C, align(64))]
@@ -66,7 +70,9 @@ pub(crate) struct Entry {
     pub threads: AtomicU32,
     /// Threads now asleep in the library; may exceed the number of records.
     pub asleep: AtomicU32,
-    reserved: [AtomicU32; 2],
+    /// 1 = the rank has finalized; unlike `state` this stays when the process ends.
+    pub finalized: AtomicU32,
+    reserved: AtomicU32,
     /// CLOCK_MONOTONIC time of the last change of `state`.
     pub state_since: AtomicU64,
     /// A number that must be the same on all ranks; 0 = not published yet.
@@ -79,13 +85,15 @@ pub(crate) struct Entry {
     /// Wake-ups after which there was nothing to do.
     pub idle_wakeups: AtomicU64,
     reserved3: [AtomicU64; 4],
+    /// Kernel numbers of live threads that have called the library, 0 = free. Third cache line.
+    pub callers: [AtomicU32; CALLERS],
     pub records: [RecordSlot; RECORDS],
 }
 
-/// What one sleeping thread waits for.
+/// What one thread waits for, asleep or polling.
 #[repr(C, align(64))]
 pub(crate) struct RecordSlot {
-    /// Kernel number of the sleeping thread; 0 = record is free. Claimed by compare and swap.
+    /// Kernel number of the thread; 0 = record is free. Claimed by compare and swap.
     pub owner: AtomicU32,
     /// Sequence lock of all that follows.
     pub seq: AtomicU32,
@@ -96,8 +104,16 @@ pub(crate) struct RecordSlot {
     pub more: AtomicU32,
     /// 1 = all waits must end, 0 = one of them is enough.
     pub all: AtomicU32,
-    reserved: [AtomicU32; 13],
+    /// 0 = the thread sleeps; otherwise how often it has polled in vain, which changes outside the sequence lock.
+    pub polls: AtomicU32,
+    /// Messages listed in `lying`.
+    pub lie: AtomicU32,
+    /// Messages beyond those listed.
+    pub more_lie: AtomicU32,
+    reserved: [AtomicU32; 10],
     pub wait: [WaitSlot; WAITS],
+    pub lying: [LyingSlot; LYING],
+    reserved2: [AtomicU64; 2],
 }
 
 /// One thing waited for.
@@ -111,9 +127,24 @@ pub(crate) struct WaitSlot {
     pub has_tag: AtomicU32,
     pub tag: AtomicI32,
     pub context: AtomicU64,
-    pub name: Text<3>,
     pub members: AtomicU32,
     reserved: AtomicU32,
+    pub name: Text<6>,
+    /// The call that started it, if that is not the one that waits.
+    pub started: Text<4>,
+    reserved2: AtomicU64,
+}
+
+/// A message that nobody has received.
+#[repr(C)]
+pub(crate) struct LyingSlot {
+    pub source: AtomicU32,
+    pub source_world: AtomicU32,
+    pub tag: AtomicI32,
+    reserved: AtomicU32,
+    pub context: AtomicU64,
+    pub bytes: AtomicU64,
+    pub name: Text<6>,
 }
 
 /// Up to `8 * N` bytes of text, ended by a zero byte if shorter.
@@ -161,9 +192,10 @@ pub(crate) fn device_offset(ranks: u32) -> usize {
 }
 
 const _: () = assert!(size_of::<JobHeader>() <= PAGE);
-const _: () = assert!(size_of::<WaitSlot>() == 64);
-const _: () = assert!(size_of::<RecordSlot>() == 384);
-const _: () = assert!(size_of::<Entry>() == 1664);
+const _: () = assert!(size_of::<WaitSlot>() == 128);
+const _: () = assert!(size_of::<LyingSlot>() == 80);
+const _: () = assert!(size_of::<RecordSlot>() == 896);
+const _: () = assert!(size_of::<Entry>() == 3776);
 
 #[cfg(test)]
 mod tests {

@@ -23,9 +23,9 @@ mod names;
 mod sys;
 mod view;
 
-pub use board::{Asleep, Board, Seat, Shape};
+pub use board::{Asleep, Board, Polling, Seat, Shape};
 pub use job::{Job, JobError};
 pub use layout::MAX_RANKS;
 pub use names::{ENV_FD, ENV_ID, ENV_PID, ENV_RANK, ENV_SIZE, MEMFD_PREFIX, MEMFD_SINGLE};
 pub use sys::{monotonic_ns, thread_id};
-pub use view::{Abort, Blocked, Kind, Peer, RankView, Record, State, Wait, WaitView};
+pub use view::{Abort, Blocked, Kind, Lying, LyingView, Peer, RankView, Record, State, Wait, WaitView};

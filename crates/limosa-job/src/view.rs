@@ -1,6 +1,6 @@
 //! What is written on the board and read from it, as plain values.
 
-/// What a thread that is about to sleep waits for.
+/// What a thread that is about to sleep, or that polls in vain, waits for.
 #[derive(Clone, Debug)]
 pub struct Blocked<'a> {
     /// Name of the call that sleeps, such as `MPI_Recv` (at most 48 bytes are kept).
@@ -9,6 +9,25 @@ pub struct Blocked<'a> {
     pub waits: &'a [Wait<'a>],
     /// True if all waits must end before the call can return, false if one is enough.
     pub all: bool,
+    /// Messages that have arrived and that nobody has received. The first three are recorded, the others are counted.
+    pub lying: &'a [Lying<'a>],
+}
+
+/// A message that has arrived and that nobody has received.
+#[derive(Clone, Copy, Debug)]
+pub struct Lying<'a> {
+    /// The sender's rank in the communicator.
+    pub source: u32,
+    /// The sender's rank in the job.
+    pub source_world: u32,
+    /// Its tag.
+    pub tag: i32,
+    /// Its length.
+    pub bytes: u64,
+    /// Identity of the communicator.
+    pub context: u64,
+    /// Name of the communicator (at most 48 bytes are kept).
+    pub comm: &'a str,
 }
 
 /// One thing waited for.
@@ -22,10 +41,12 @@ pub struct Wait<'a> {
     pub tag: Option<i32>,
     /// Identity of the communicator: two with equal names differ in this.
     pub context: u64,
-    /// Name of the communicator (at most 24 bytes are kept).
+    /// Name of the communicator (at most 48 bytes are kept).
     pub comm: &'a str,
     /// Number of ranks in the communicator.
     pub members: u32,
+    /// The call that started the operation; empty if it is the call that waits (at most 32 bytes are kept).
+    pub started: &'a str,
 }
 
 /// What has to happen for a wait to end.
@@ -95,6 +116,10 @@ pub struct RankView {
     pub threads: u32,
     /// Threads now asleep in the library.
     pub asleep: u32,
+    /// Kernel numbers of live threads that have called the library (the first sixteen).
+    pub callers: Vec<u32>,
+    /// It has finalized, whether its process still runs or not.
+    pub finalized: bool,
     /// Changes with each sleep, wake-up and step of progress.
     pub epoch: u64,
     /// How often a thread has gone to sleep.
@@ -103,11 +128,11 @@ pub struct RankView {
     pub wakeups: u64,
     /// How often a thread woke up although nothing had changed for it.
     pub idle_wakeups: u64,
-    /// What the sleeping threads wait for (the first four of them).
+    /// What the threads wait for that sleep or poll in vain (the first four of them).
     pub records: Vec<Record>,
 }
 
-/// What one sleeping thread waits for.
+/// What one thread waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
     /// Kernel number of the thread.
@@ -122,6 +147,29 @@ pub struct Record {
     pub more: u32,
     /// True if all waits must end, false if one is enough.
     pub all: bool,
+    /// 0 if the thread sleeps, otherwise how often it has polled in vain.
+    pub polls: u32,
+    /// The first three messages that have arrived and that nobody has received.
+    pub lying: Vec<LyingView>,
+    /// Number of such messages that are not listed.
+    pub more_lying: u32,
+}
+
+/// A message that nobody has received, copied out. As [`Lying`].
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct LyingView {
+    /// The sender's rank in the communicator.
+    pub source: u32,
+    /// The sender's rank in the job.
+    pub source_world: u32,
+    /// Its tag.
+    pub tag: i32,
+    /// Its length.
+    pub bytes: u64,
+    /// Identity of the communicator.
+    pub context: u64,
+    /// Name of the communicator.
+    pub comm: String,
 }
 
 /// One thing waited for, copied out. As [`Wait`].
@@ -139,6 +187,8 @@ pub struct WaitView {
     pub comm: String,
     /// Number of ranks in the communicator.
     pub members: u32,
+    /// The call that started the operation; empty if it is the call that waits.
+    pub started: String,
 }
 
 /// The abort record of a job.

@@ -5,7 +5,7 @@
 //! makes an object for the duration of the call.
 
 use crate::consts::MPI_ANY_TAG;
-use crate::observe::{Awaits, Waiting};
+use crate::observe::{self, Awaits, Waiting};
 use crate::operation::{End, awaits_message};
 use crate::request::Request;
 use crate::transfer::{Direction, Transfer};
@@ -64,10 +64,12 @@ pub fn try_wait(n: usize, awaited: impl Fn(usize) -> Awaited, done: impl FnMut(u
 /// # Errors
 /// [`Unknown`].
 pub fn test(short: Short) -> Result<Option<(usize, End)>, Unknown> {
-    Ok(of_light_requests()
-        .engine()
-        .test_one(short)?
-        .map(|(note, is_send, completion)| (note, end_of(is_send, completion))))
+    let tested = of_light_requests().engine().test_one(short)?;
+    if tested.is_none() {
+        let subject = u64::from(short.generation) << 32 | u64::from(short.index);
+        observe::polled(subject, &|tell| list_awaits(std::iter::once(short), tell));
+    }
+    Ok(tested.map(|(note, is_send, completion)| (note, end_of(is_send, completion))))
 }
 
 /// Cancels the requests of these names, or waits for their ends if a partner is copying already, so that [`wait_each`]

@@ -4,16 +4,17 @@
 //! sleep.
 
 use crate::comm::Comm;
-use limosa_job::Asleep;
-use limosa_job::{Blocked, Job, Kind, Peer, Wait};
+use limosa_base::clock;
+use limosa_job::{Asleep, Blocked, Job, Kind, Lying, Peer, Polling, Seat, Wait};
 use limosa_p2p::Observer;
 use std::cell::{Cell, RefCell};
+use std::sync::Arc;
 
 /// What is known about the calling thread.
 struct Caller {
     /// The call that it entered last.
     call: Cell<&'static str>,
-    /// The status board counts it.
+    /// The status board counts it, and says nothing of it that the next call would change.
     counted: Cell<bool>,
 }
 
@@ -30,16 +31,98 @@ pub fn entering(call: &'static str) {
         caller.counted.get()
     });
     if counted == Ok(false) {
-        introduce();
+        introduce(call);
     }
 }
 
-/// Counts this thread on the status board among those that use the library.
+/// The call of the standard that this thread entered last.
+pub fn current_call() -> &'static str {
+    CALLER.try_with(|caller| caller.call.get()).unwrap_or("")
+}
+
+/// Counts this thread on the status board among those that use the library. If the board shows it as polling, that ends
+/// when it enters another call, or when the last poll has not been in vain.
 #[cold]
-fn introduce() {
-    if let Some(job) = Job::current() {
-        job.seat().thread();
-        let _ = CALLER.try_with(|caller| caller.counted.set(true));
+fn introduce(call: &'static str) {
+    let Some(job) = Job::current() else { return };
+    job.seat().thread();
+    let polls = POLLER.try_with(|poller| {
+        let mut poller = poller.borrow_mut();
+        if let Some(shown) = poller.shown.as_mut().filter(|shown| shown.call == call && !shown.under_way) {
+            shown.under_way = true;
+            return true;
+        }
+        poller.shown = None;
+        false
+    });
+    let _ = CALLER.try_with(|caller| caller.counted.set(!polls.unwrap_or(false)));
+}
+
+/// Polls in vain between looks at the clock.
+const POLLS_PER_LOOK: u32 = 8;
+/// A thread that has polled in vain for this time is shown as polling, in nanoseconds.
+const POLLING_NS: u64 = 100_000_000;
+
+/// What is known of a thread that polls (`MPI_Test`, `MPI_Iprobe`).
+struct Poller {
+    /// How often it has polled in vain.
+    polls: u32,
+    /// When it did so first, in nanoseconds.
+    since_ns: Option<u64>,
+    /// What the status board says.
+    shown: Option<Shown>,
+}
+
+/// A thread that the status board shows as polling.
+struct Shown {
+    record: Polling<'static>,
+    call: &'static str,
+    /// What it asks for; `None` once that has changed.
+    subject: Option<u64>,
+    /// It has entered the call again. If it does so once more before [`polled`] is called, the poll was not in vain.
+    under_way: bool,
+}
+
+thread_local! {
+    static POLLER: RefCell<Poller> = const { RefCell::new(Poller { polls: 0, since_ns: None, shown: None }) };
+}
+
+/// Notes that this thread has asked in vain whether something has ended or arrived. `subject` is the same number
+/// whenever it asks for the same; `list` gives what it would wait for.
+pub fn polled(subject: u64, list: &ListAwaits<'_>) {
+    let _ = POLLER.try_with(|poller| poller.borrow_mut().polled(subject, list));
+}
+
+impl Poller {
+    fn polled(&mut self, subject: u64, list: &ListAwaits<'_>) {
+        if let Some(shown) = &mut self.shown {
+            shown.under_way = false;
+            shown.record.again();
+            if shown.subject.is_some_and(|before| before != subject) {
+                self.shown = None;
+                self.show(None, &|_| {});
+            }
+            return;
+        }
+        self.polls = self.polls.wrapping_add(1);
+        if self.polls.is_multiple_of(POLLS_PER_LOOK) {
+            let now = clock::now_ns();
+            let since = *self.since_ns.get_or_insert(now);
+            if now.saturating_sub(since) >= POLLING_NS {
+                self.since_ns = None;
+                self.show(Some(subject), list);
+            }
+        }
+    }
+
+    #[cold]
+    fn show(&mut self, subject: Option<u64>, list: &ListAwaits<'_>) {
+        let record = Waiting::several(list, false).show(|seat, blocked| seat.polling(blocked)).flatten();
+        self.shown = record.map(|record| Shown { record, call: current_call(), subject, under_way: false });
+        if self.shown.is_some() {
+            // So that the next call looks here.
+            let _ = CALLER.try_with(|caller| caller.counted.set(false));
+        }
     }
 }
 
@@ -65,13 +148,18 @@ pub enum Awaits<'a> {
         tag: Option<i32>,
     },
     /// That the other members take part in a collective.
-    Collective(&'a Comm),
+    Collective {
+        /// On this communicator.
+        comm: &'a Comm,
+        /// The call that started it; empty if that is the one that waits.
+        started: &'static str,
+    },
 }
 
 impl Awaits<'_> {
     fn comm(&self) -> &Comm {
         match self {
-            Awaits::Send { comm, .. } | Awaits::Receive { comm, .. } | Awaits::Collective(comm) => comm,
+            Awaits::Send { comm, .. } | Awaits::Receive { comm, .. } | Awaits::Collective { comm, .. } => comm,
         }
     }
 
@@ -82,12 +170,12 @@ impl Awaits<'_> {
             Some(rank) => Peer::Rank { rank: rank as u32, world: comm.world_rank_of(rank).unwrap_or(u32::MAX) },
             None => Peer::Any,
         };
-        let (kind, peer, tag) = match *self {
-            Awaits::Send { dest, tag, .. } => (Kind::Send, member(dest), tag),
-            Awaits::Receive { source, tag, .. } => (Kind::Receive, member(source), tag),
-            Awaits::Collective(_) => (Kind::Collective, Peer::Members, None),
+        let (kind, peer, tag, started) = match *self {
+            Awaits::Send { dest, tag, .. } => (Kind::Send, member(dest), tag, ""),
+            Awaits::Receive { source, tag, .. } => (Kind::Receive, member(source), tag, ""),
+            Awaits::Collective { started, .. } => (Kind::Collective, Peer::Members, None, started),
         };
-        Wait { kind, peer, tag, context: comm.context(), comm: comm_name, members: comm.size() as u32 }
+        Wait { kind, peer, tag, context: comm.context(), comm: comm_name, members: comm.size() as u32, started }
     }
 }
 
@@ -127,7 +215,7 @@ impl<'a> Waiting<'a> {
     /// That the other members take part in a collective.
     #[inline]
     pub fn collective(comm: &'a Comm) -> Waiting<'a> {
-        Waiting::new(What::One(Awaits::Collective(comm)))
+        Waiting::new(What::One(Awaits::Collective { comm, started: "" }))
     }
 
     /// All or any of several operations. `list` is called when the thread is about to sleep.
@@ -140,6 +228,69 @@ impl<'a> Waiting<'a> {
     pub fn nothing_in_particular() -> Waiting<'a> {
         Waiting::new(What::Nothing)
     }
+}
+
+impl Waiting<'_> {
+    /// Passes to `write` what is awaited, and the place on the status board.
+    fn show<T>(&self, write: impl FnOnce(Seat<'static>, &Blocked<'_>) -> T) -> Option<T> {
+        let job = Job::current()?;
+        let mut names: Vec<String> = Vec::new();
+        let mut waits: Vec<Wait<'_>> = Vec::new();
+        let mut messages: Option<Vec<Message>> = None;
+        let mut add = |awaits: Awaits<'_>| {
+            if matches!(awaits, Awaits::Receive { .. }) {
+                messages.get_or_insert_with(|| unreceived(awaits.comm()));
+            }
+            names.push(awaits.comm().describe());
+            waits.push(awaits.record(""));
+        };
+        let all = match &self.what {
+            What::One(awaits) => {
+                add(*awaits);
+                true
+            }
+            What::Several { list, all } => {
+                list(&mut add);
+                *all
+            }
+            What::Nothing => true,
+        };
+        let waits: Vec<Wait<'_>> = waits.into_iter().zip(&names).map(|(wait, comm)| Wait { comm, ..wait }).collect();
+        let lying: Vec<Lying<'_>> = messages.iter().flatten().map(Message::show).collect();
+        Some(write(job.seat(), &Blocked { call: current_call(), waits: &waits, all, lying: &lying }))
+    }
+}
+
+/// A message of the program that nobody has received.
+struct Message {
+    comm: Arc<Comm>,
+    name: String,
+    source: i32,
+    tag: i32,
+    bytes: u64,
+}
+
+impl Message {
+    fn show(&self) -> Lying<'_> {
+        Lying {
+            source: self.source as u32,
+            source_world: self.comm.world_rank_of(self.source).unwrap_or(u32::MAX),
+            tag: self.tag,
+            bytes: self.bytes,
+            context: self.comm.context(),
+            comm: &self.name,
+        }
+    }
+}
+
+/// Some messages of the program in the communicator's world that have arrived and that nobody has received.
+fn unreceived(comm: &Comm) -> Vec<Message> {
+    let Some(engine) = comm.engine_if_any() else { return Vec::new() };
+    let found = engine.some_unreceived().into_iter().filter_map(|(envelope, bytes)| {
+        let comm = comm.world().comms.find(envelope.context)?;
+        Some(Message { name: comm.describe(), comm, source: envelope.source, tag: envelope.tag, bytes })
+    });
+    found.collect()
 }
 
 /// A wait that is reported before the thread sleeps, and taken back when it has woken.
@@ -177,28 +328,8 @@ impl Observer for Sleeper<'_> {
 impl Observer for Waiting<'_> {
     #[cold]
     fn blocked(&self) {
-        let Some(job) = Job::current() else { return };
-        let call = CALLER.try_with(|caller| caller.call.get()).unwrap_or("");
-        let seat = job.seat();
-        let asleep = match &self.what {
-            What::One(awaits) => {
-                let name = awaits.comm().describe();
-                seat.blocked(&Blocked { call, waits: &[awaits.record(&name)], all: true })
-            }
-            What::Several { list, all } => {
-                let mut names: Vec<String> = Vec::new();
-                let mut waits: Vec<Wait<'_>> = Vec::new();
-                list(&mut |awaits| {
-                    names.push(awaits.comm().describe());
-                    waits.push(awaits.record(""));
-                });
-                let waits: Vec<Wait<'_>> =
-                    waits.into_iter().zip(&names).map(|(wait, comm)| Wait { comm, ..wait }).collect();
-                seat.blocked(&Blocked { call, waits: &waits, all: *all })
-            }
-            What::Nothing => seat.blocked(&Blocked { call, waits: &[], all: true }),
-        };
-        *self.asleep.borrow_mut() = Some(asleep);
+        let _ = POLLER.try_with(|poller| poller.borrow_mut().shown = None);
+        *self.asleep.borrow_mut() = self.show(|seat, blocked| seat.blocked(blocked));
     }
 
     #[cold]

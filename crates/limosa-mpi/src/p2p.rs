@@ -6,7 +6,8 @@ use crate::consts::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_PROC_NULL};
 use crate::error::{Result, error_of};
 use crate::fail;
 use crate::light::{self, NotAwaited};
-use crate::observe::Waiting;
+use crate::mix::mix;
+use crate::observe::{self, Awaits, Waiting};
 use crate::operation::End;
 use crate::request::Request;
 use crate::transfer::{Combined, Direction, Transfer};
@@ -369,7 +370,17 @@ pub fn iprobe(comm: &Arc<Comm>, source: i32, tag: i32) -> Result<Option<End>> {
         return Ok(Some(End::proc_null()));
     }
     let pattern = Pattern { context: comm.context(), source: source.pattern(), tag };
-    Ok(comm.engine().probe(&pattern).map_err(error_of)?.map(End::of_receive))
+    let found = comm.engine().probe(&pattern).map_err(error_of)?;
+    if found.is_none() {
+        probed_in_vain(comm, &pattern);
+    }
+    Ok(found.map(End::of_receive))
+}
+
+fn probed_in_vain(comm: &Comm, pattern: &Pattern) {
+    let Pattern { context, source, tag } = *pattern;
+    let envelope = u64::from(source.unwrap_or(-1) as u32) << 32 | u64::from(tag.unwrap_or(-1) as u32);
+    observe::polled(mix(context, envelope), &|tell| tell(Awaits::Receive { comm, source, tag }));
 }
 
 /// Waits for a message that a receive would get (`MPI_Probe`).
@@ -450,13 +461,22 @@ pub enum Found {
 /// # Errors
 /// `MPI_ERR_RANK`, `MPI_ERR_TAG`.
 pub fn improbe(comm: &Arc<Comm>, source: i32, tag: i32) -> Result<Found> {
+    take_probed(comm, source, tag, true)
+}
+
+fn take_probed(comm: &Arc<Comm>, source: i32, tag: i32, polls: bool) -> Result<Found> {
     let (source, tag) = check_source(comm, source, tag)?;
     if source == Source::ProcNull {
         return Ok(Found::NoProc);
     }
     let pattern = Pattern { context: comm.context(), source: source.pattern(), tag };
     Ok(match comm.engine().probe_matched(&pattern) {
-        None => Found::Nothing,
+        None => {
+            if polls {
+                probed_in_vain(comm, &pattern);
+            }
+            Found::Nothing
+        }
         Some(matched) => {
             let (end, message) = Message::new(comm, matched);
             Found::Message(end, message)
@@ -470,7 +490,7 @@ pub fn improbe(comm: &Arc<Comm>, source: i32, tag: i32) -> Result<Found> {
 /// `MPI_ERR_RANK`, `MPI_ERR_TAG`.
 pub fn mprobe(comm: &Arc<Comm>, source: i32, tag: i32) -> Result<Found> {
     loop {
-        let found = improbe(comm, source, tag)?;
+        let found = take_probed(comm, source, tag, false)?;
         if !matches!(found, Found::Nothing) {
             return Ok(found);
         }

@@ -13,7 +13,7 @@
 use crate::comm::Comm;
 use crate::error::Result;
 use crate::fail;
-use crate::observe::{Awaits, Sleeper, Waiting};
+use crate::observe::{self, Awaits, Sleeper, Waiting};
 use crate::operation::{Completed, End, Operation, StateWord};
 use crate::transfer::Transfer;
 use crate::world;
@@ -288,8 +288,15 @@ pub fn test_all(requests: &[Option<Arc<Request>>]) -> bool {
     let all = || requests.iter().flatten().all(|r| r.is_done());
     all() || {
         poll(requests);
-        all()
+        all() || {
+            tested_in_vain(requests);
+            false
+        }
     }
+}
+
+fn tested_in_vain(requests: &[Option<Arc<Request>>]) {
+    observe::polled(requests.len() as u64, &|tell| list_awaits(requests, tell));
 }
 
 /// The active requests that have ended, after making progress if there were none; `None` if none is active.
@@ -306,5 +313,9 @@ pub fn test_some(requests: &[Option<Arc<Request>>]) -> Option<Vec<usize>> {
         return Some(first);
     }
     poll(requests);
-    Some(ended())
+    let found = ended();
+    if found.is_empty() {
+        tested_in_vain(requests);
+    }
+    Some(found)
 }

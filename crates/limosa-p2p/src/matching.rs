@@ -65,6 +65,9 @@ fn generalise(envelope: &Envelope, form: usize) -> Pattern {
     }
 }
 
+/// Entries that [`Matcher::some_unexpected`] looks at.
+const SHORT_LOOK: usize = 256;
+
 const FORMS: usize = 4;
 const NONE: u32 = u32::MAX;
 
@@ -447,6 +450,20 @@ impl<P, U> Matcher<P, U> {
             index = node.links[0].next;
         }
         None
+    }
+
+    /// The unexpected messages, oldest first.
+    pub fn unexpected(&self) -> impl Iterator<Item = (&Envelope, &U)> {
+        let mut held: Vec<_> = self.unexpected.nodes.iter().filter(|node| node.value.is_some()).collect();
+        held.sort_unstable_by_key(|node| node.order);
+        held.into_iter().filter_map(|node| node.value.as_ref()).map(|(envelope, message)| (envelope, message))
+    }
+
+    /// Some unexpected messages, found in a short time.
+    pub fn some_unexpected(&self) -> impl Iterator<Item = (&Envelope, &U)> {
+        let looked_at = if self.unexpected.len == 0 { 0 } else { self.unexpected.nodes.len().min(SHORT_LOOK) };
+        let held = self.unexpected.nodes[..looked_at].iter().filter_map(|node| node.value.as_ref());
+        held.map(|(envelope, message)| (envelope, message))
     }
 
     /// Number of unexpected messages.

@@ -6,6 +6,8 @@ use std::os::unix::ffi::OsStringExt;
 
 use arbitrary::{Result, Unstructured};
 use limosa_cli::hang::explain;
+use limosa_cli::hang::stacks::Places;
+use limosa_cli::hang::watch::Hang;
 use limosa_job::config::{self, Audience, VARIABLES};
 use limosa_job::{Board, Peer, Shape};
 
@@ -74,7 +76,7 @@ fn board(u: &mut Unstructured<'_>) -> Result<()> {
             assert!(world < board.size(), "a wait is for a rank of the job");
         }
     }
-    let report = explain::report(u.arbitrary()?, &views, |_, _| None, &[]);
+    let report = explain::report(u.arbitrary()?, &views, &Hang::default(), &Places::default(), None);
     assert!(report.len() < 100_000, "a report is short");
     Ok(())
 }

@@ -1,52 +1,122 @@
-//! The explanation of a hang: the wait-for graph, its cycles, and the ranks that are missing from a call.
+//! The report of a hang in words: what each rank waits for and where, why, and what to do. Pure.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use std::time::Duration;
 
 use limosa_job::{Kind, Peer, RankView, Record, State, WaitView};
 
+use super::stacks::{Place, Places};
+use super::verdict::{how_it_left, on, verdict};
+use super::watch::Hang;
 use crate::message;
 
 /// Most lines of the graph that are shown.
 const MOST_LINES: usize = 64;
 
-/// Why a job hangs.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Verdict {
-    /// One sentence for each cycle, missing rank or mismatch.
-    pub findings: Vec<String>,
-    /// What to do about it.
-    pub hints: Vec<&'static str>,
+/// The whole report: at the head what hangs, then what each rank waits for, then why. `ends_in`: a hang with a doubt
+/// ends the job after this time.
+pub fn report(now_ns: u64, views: &[RankView], hang: &Hang, places: &Places, ends_in: Option<Duration>) -> String {
+    let views: Vec<RankView> = views.iter().map(|view| in_words(view, places)).collect();
+    let mut text = head(&views, hang);
+    text.push_str(&graph(now_ns, &views, hang, places));
+    let verdict = verdict(&views);
+    for finding in doubts(&views, hang).iter().chain(&verdict.findings) {
+        text.push_str(&format!("limosa: {finding}\n"));
+    }
+    if let Some(after) = ends_in.filter(|_| hang.doubtful) {
+        let after = message::duration(after.as_secs_f64());
+        text.push_str(&format!(
+            "limosa: the job will be ended in {after} if nothing happens (--on-hang=abort, LIMOSA_HANG_GRACE)\n"
+        ));
+    }
+    let language = places.language();
+    for hint in verdict.hints.iter().map(|hint| hint.text(language)).chain(places.notes.iter().cloned()) {
+        text.push_str(&format!("hint: {hint}\n"));
+    }
+    text
 }
 
-/// Looks for cycles, for ranks that have left, and for calls that do not fit together.
-pub fn verdict(views: &[RankView]) -> Verdict {
-    let mut findings = Vec::new();
-    let mut hints = BTreeSet::new();
-    who_has_left(views, &mut findings, &mut hints);
-    who_is_missing(views, &mut findings, &mut hints);
-    cycles(views, &mut findings, &mut hints);
-    tags(views, &mut findings, &mut hints);
-    wildcards(views, &mut findings);
-    Verdict { findings, hints: hints.into_iter().collect() }
+/// A view whose calls have the names by which the program knows them.
+fn in_words(view: &RankView, places: &Places) -> RankView {
+    let mut view = view.clone();
+    for record in &mut view.records {
+        if let Some(verb) = places.find(view.rank, record.thread).and_then(|place| place.verb.as_deref()) {
+            let world = record.waits.first().filter(|wait| wait.comm == "limosa.world");
+            record.call = world.map_or(verb.to_owned(), |wait| format!("{}.{verb}", wait.comm));
+        }
+    }
+    view
 }
 
-/// The whole report. `place` gives the source line of a rank's thread, where known.
-pub fn report(now_ns: u64, views: &[RankView], place: impl Fn(u32, u32) -> Option<String>, notes: &[String]) -> String {
-    let blocked: Vec<u32> = views.iter().filter(|v| v.is_blocked()).map(|v| v.rank).collect();
-    let left = views.len() - blocked.len();
-    let others = match left {
+/// The first line: who hangs.
+fn head(views: &[RankView], hang: &Hang) -> String {
+    let waiting: Vec<u32> = views.iter().filter(|view| view.state == State::Running).map(|view| view.rank).collect();
+    let others = match views.len() - waiting.len() {
         0 => String::new(),
         1 => " (the other one has left)".into(),
         n => format!(" (the other {n} have left)"),
     };
-    let verb = if blocked.len() == 1 { "waits" } else { "wait" };
-    let mut text =
-        format!("limosa: this job hangs: {}{others} {verb} and nothing is under way\n", message::ranks(&blocked));
+    let verb = if waiting.len() == 1 { "waits" } else { "wait" };
+    let ranks = message::ranks(&waiting);
+    if hang.doubtful {
+        let quiet = message::duration(hang.quiet.as_secs_f64());
+        return format!("limosa: this job may hang: {ranks}{others} {verb} and nothing has happened for {quiet}\n");
+    }
+    format!("limosa: this job hangs: {ranks}{others} {verb} and nothing is under way\n")
+}
 
-    // Ranks in the same situation share a line.
+/// Why this may be no hang, and what it depends on.
+fn doubts(views: &[RankView], hang: &Hang) -> Vec<String> {
+    let mut doubts = Vec::new();
+    let mut polling = Vec::new();
+    let mut locked = Vec::new();
+    for view in views.iter().filter(|view| view.state == State::Running) {
+        if view.records.iter().any(|record| record.polls > 0) {
+            polling.push(view.rank);
+        }
+        if view.records.is_empty() {
+            locked.push(view.rank);
+        }
+    }
+    if !polling.is_empty() {
+        let (poll, it) = if polling.len() == 1 { ("polls", "it polls") } else { ("poll", "they poll") };
+        doubts.push(format!(
+            "{} {poll} for what cannot arrive any more, unless another rank polls no longer: as long as {it}, nothing \
+             happens",
+            message::ranks(&polling)
+        ));
+    }
+    if !locked.is_empty() {
+        let (is, its) = if locked.len() == 1 { ("is", "all its threads wait") } else { ("are", "all threads wait") };
+        doubts.push(format!(
+            "{} {is} not in the library, and {its} for locks or for each other: only a signal could end that",
+            message::ranks(&locked)
+        ));
+    }
+    let mut strangers: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
+    for (rank, threads) in &hang.strangers {
+        strangers.entry(threads.len()).or_default().push(*rank);
+    }
+    for (threads, ranks) in strangers {
+        let has = if ranks.len() == 1 { "has" } else { "have" };
+        let (count, it) = match threads {
+            1 => ("another thread, which sleeps".to_owned(), "it does not call it"),
+            n => (format!("{n} other threads, which sleep"), "they do not call it"),
+        };
+        doubts.push(format!(
+            "{} {has} {count} and never called the library: this is a deadlock if {it}",
+            message::ranks(&ranks)
+        ));
+    }
+    doubts
+}
+
+/// What each rank waits for. Ranks in the same situation share a line.
+fn graph(now_ns: u64, views: &[RankView], hang: &Hang, places: &Places) -> String {
+    let mut text = String::new();
     let mut lines: Vec<(Situation, Vec<u32>)> = Vec::new();
     for view in views {
-        for situation in situations(view, &place) {
+        for situation in situations(view, hang, places) {
             match lines.iter_mut().find(|(old, _)| (&old.what, &old.place) == (&situation.what, &situation.place)) {
                 Some((old, ranks)) => {
                     old.since_ns = old.since_ns.min(situation.since_ns);
@@ -59,21 +129,15 @@ pub fn report(now_ns: u64, views: &[RankView], place: impl Fn(u32, u32) -> Optio
         }
     }
     for (situation, ranks) in lines.iter().take(MOST_LINES) {
-        let since = message::duration(now_ns.saturating_sub(situation.since_ns) as f64 / 1e9);
-        text.push_str(&format!("  {}: {}, for {since}\n", message::ranks(ranks), situation.what));
+        let ago = |at: u64| message::duration(now_ns.saturating_sub(at) as f64 / 1e9);
+        let since = situation.since_ns.map_or(String::new(), |at| format!(", for {}", ago(at)));
+        text.push_str(&format!("  {}: {}{since}\n", message::ranks(ranks), situation.what));
         if let Some(place) = &situation.place {
             text.push_str(&format!("      at {place}\n"));
         }
     }
     if lines.len() > MOST_LINES {
         text.push_str(&format!("  and {} more\n", lines.len() - MOST_LINES));
-    }
-    let verdict = verdict(views);
-    for finding in &verdict.findings {
-        text.push_str(&format!("limosa: {finding}\n"));
-    }
-    for hint in verdict.hints.iter().map(|hint| (*hint).to_owned()).chain(notes.iter().cloned()) {
-        text.push_str(&format!("hint: {hint}\n"));
     }
     text
 }
@@ -82,45 +146,60 @@ pub fn report(now_ns: u64, views: &[RankView], place: impl Fn(u32, u32) -> Optio
 struct Situation {
     what: String,
     place: Option<String>,
-    since_ns: u64,
+    since_ns: Option<u64>,
 }
 
-/// What a rank is doing, one entry for each recorded thread.
-fn situations(view: &RankView, place: &impl Fn(u32, u32) -> Option<String>) -> Vec<Situation> {
-    let whole = |what: &str| vec![Situation { what: what.into(), place: None, since_ns: view.state_since_ns }];
-    match view.state {
-        State::Finalized => whole("has left by MPI_Finalize"),
-        State::Exited => whole("has exited"),
-        _ if view.records.is_empty() => whole("waits inside the library"),
-        _ => {
-            let situation =
-                |r: &Record| Situation { what: describe(r), place: place(view.rank, r.thread), since_ns: r.since_ns };
-            view.records.iter().map(situation).collect()
-        }
+/// What a rank is doing, one entry for each thread that waits in the library, and for each one that waits for a lock
+/// and is of interest: it has called the library, or its line is known.
+fn situations(view: &RankView, hang: &Hang, places: &Places) -> Vec<Situation> {
+    let whole = |what: &str| vec![Situation { what: what.into(), place: None, since_ns: Some(view.state_since_ns) }];
+    if matches!(view.state, State::Finalized | State::Exited) {
+        return whole(how_it_left(view));
     }
+    let line = |thread: u32| places.find(view.rank, thread).map(|place: &Place| place.line.clone());
+    let in_library = |r: &Record| Situation { what: describe(r), place: line(r.thread), since_ns: Some(r.since_ns) };
+    let mut all: Vec<Situation> = view.records.iter().map(in_library).collect();
+    let what = if all.is_empty() { "a thread that waits" } else { "another thread, which waits" };
+    let stuck = hang.stuck.get(&view.rank).into_iter().flatten();
+    for thread in stuck.filter(|thread| view.callers.contains(thread) || line(**thread).is_some()) {
+        let what = format!("{what} for a lock or for the end of a thread");
+        all.push(Situation { what, place: line(*thread), since_ns: None });
+    }
+    if all.is_empty() { whole("waits inside the library") } else { all }
 }
 
 /// A record in words: `MPI_Recv from rank 1, tag 7, on MPI_COMM_WORLD`.
 pub fn describe(record: &Record) -> String {
-    let mut parts: Vec<String> = record.waits.iter().map(describe_wait).collect();
+    let mut parts: Vec<String> = record.waits.iter().map(|wait| describe_wait(&record.call, wait)).collect();
     if record.more > 0 {
         parts.push(format!("{} more", record.more));
     }
     let joint = if record.all { " and " } else { " or " };
+    let polls = if record.polls > 0 { "polls with " } else { "" };
     match parts.len() {
-        0 => record.call.clone(),
-        _ => format!("{} {}", record.call, parts.join(joint)),
+        0 => format!("{polls}{}", record.call),
+        _ => {
+            let what = parts.join(joint);
+            let space = if what.starts_with("which ") { ", " } else { " " };
+            format!("{polls}{}{space}{what}", record.call)
+        }
     }
 }
 
-fn describe_wait(wait: &WaitView) -> String {
+fn describe_wait(call: &str, wait: &WaitView) -> String {
+    let on = on(call, &wait.comm);
     let tag = match (wait.kind, wait.tag) {
-        (Kind::Collective, _) => return format!("on {}, which {}", wait.comm, peer(wait)),
+        (Kind::Collective, _) if !wait.started.is_empty() => {
+            return format!("for {}{on}, which {}", wait.started, peer(wait));
+        }
+        (Kind::Collective, _) if on.is_empty() => return format!("which {}", peer(wait)),
+        (Kind::Collective, _) => return format!("{}, which {}", on.trim_start(), peer(wait)),
         (Kind::Other, None) => String::new(),
         (_, Some(tag)) => format!(", tag {tag}"),
         (_, None) => ", any tag".into(),
     };
-    format!("{}{tag}, on {}", peer(wait), wait.comm)
+    let on = if on.is_empty() { on } else { format!(",{on}") };
+    format!("{}{tag}{on}", peer(wait))
 }
 
 /// The peer of a wait, in words.
@@ -139,366 +218,100 @@ pub fn peer(wait: &WaitView) -> String {
     }
 }
 
-/// The ranks that this wait is certainly for.
-fn targets(wait: &WaitView, own: u32, ranks: u32) -> Vec<u32> {
-    match wait.peer {
-        Peer::Rank { world, .. } => vec![world],
-        // All ranks of the job are members of a communicator that has as many.
-        Peer::Members if wait.members == ranks => (0..ranks).filter(|rank| *rank != own).collect(),
-        Peer::Members | Peer::Any => vec![],
-    }
-}
-
-/// All waits of blocked ranks: who, in which record, for what.
-fn waits(views: &[RankView]) -> impl Iterator<Item = (u32, &Record, &WaitView)> {
-    views
-        .iter()
-        .filter(|v| v.is_blocked())
-        .flat_map(|v| v.records.iter().flat_map(move |r| r.waits.iter().map(move |w| (v.rank, r, w))))
-}
-
-fn find(views: &[RankView], rank: u32) -> Option<&RankView> {
-    views.get(rank as usize).filter(|view| view.rank == rank)
-}
-
-fn who_has_left(views: &[RankView], findings: &mut Vec<String>, hints: &mut BTreeSet<&'static str>) {
-    let mut missed: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
-    for (own, _, wait) in waits(views) {
-        for target in targets(wait, own, views.len() as u32) {
-            if find(views, target).is_some_and(|v| matches!(v.state, State::Finalized | State::Exited)) {
-                missed.entry(target).or_default().insert(own);
-            }
-        }
-    }
-    for (gone, waiting) in missed {
-        let waiting: Vec<u32> = waiting.into_iter().collect();
-        let verb = if waiting.len() == 1 { "waits" } else { "wait" };
-        findings.push(format!("rank {gone} has left by MPI_Finalize while {} {verb} for it", message::ranks(&waiting)));
-        hints.insert(
-            "every message needs a send and a receive, and every collective call all ranks of its communicator, before \
-             MPI_Finalize",
-        );
-    }
-}
-
-/// Ranks that are waited for in a collective call but wait somewhere else.
-fn who_is_missing(views: &[RankView], findings: &mut Vec<String>, hints: &mut BTreeSet<&'static str>) {
-    let mut calls: BTreeMap<(&str, u64), &WaitView> = BTreeMap::new();
-    for (_, record, wait) in waits(views).filter(|(_, _, wait)| wait.kind == Kind::Collective) {
-        calls.insert((&record.call, wait.context), wait);
-    }
-    for ((call, context), wait) in calls {
-        let inside: Vec<u32> = views.iter().filter(|view| is_in(view, call, context)).map(|view| view.rank).collect();
-        let mut absent: BTreeSet<u32> = BTreeSet::new();
-        for (own, _, wait) in waits(views).filter(|(_, record, wait)| record.call == call && wait.context == context) {
-            absent.extend(targets(wait, own, views.len() as u32).into_iter().filter(|rank| !inside.contains(rank)));
-        }
-        // Ranks that are missing for the same reason share a sentence. Ranks that have left already have one.
-        let mut reasons: BTreeMap<String, Vec<u32>> = BTreeMap::new();
-        for view in absent.iter().filter_map(|rank| find(views, *rank)).filter(|view| view.is_blocked()) {
-            reasons
-                .entry(view.records.first().map(describe).unwrap_or_else(|| "another call".into()))
-                .or_default()
-                .push(view.rank);
-        }
-        for (place, ranks) in &reasons {
-            let (are, wait_) = if ranks.len() == 1 { ("is", "it waits") } else { ("are", "they wait") };
-            findings.push(format!(
-                "{} {are} not in {call} on {}; {wait_} in {place}",
-                message::ranks(ranks),
-                wait.comm
-            ));
-        }
-        // The board does not list the members of a smaller communicator.
-        let few = absent.is_empty() && wait.peer == Peer::Members && (inside.len() as u32) < wait.members;
-        if few {
-            let text = format!(
-                "only {} of the {} members of {} are in {call}",
-                message::ranks(&inside),
-                wait.members,
-                wait.comm
-            );
-            findings.push(if inside.len() == 1 { text.replace(" are in ", " is in ") } else { text });
-        }
-        if few || !reasons.is_empty() {
-            hints.insert("all ranks of a communicator must make the same collective calls in the same order");
-        }
-    }
-}
-
-/// True if a thread of the rank waits in this collective call, or for one on the same communicator that it has started
-/// before.
-fn is_in(view: &RankView, call: &str, context: u64) -> bool {
-    let started_before = |name: &str| name.starts_with("MPI_Wait");
-    let same = |r: &Record| r.call == call || started_before(&r.call) || started_before(call);
-    view.is_blocked()
-        && view
-            .records
-            .iter()
-            .any(|r| same(r) && r.waits.iter().any(|w| w.kind == Kind::Collective && w.context == context))
-}
-
-/// Circles of ranks that wait for each other.
-fn cycles(views: &[RankView], findings: &mut Vec<String>, hints: &mut BTreeSet<&'static str>) {
-    let mut edges: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
-    for (own, _, wait) in waits(views) {
-        let blocked = targets(wait, own, views.len() as u32)
-            .into_iter()
-            .filter(|t| find(views, *t).is_some_and(RankView::is_blocked));
-        edges.entry(own).or_default().extend(blocked);
-    }
-    let mut named: BTreeSet<u32> = BTreeSet::new();
-    for start in edges.keys().copied() {
-        if named.contains(&start) {
-            continue;
-        }
-        let Some(circle) = shortest_circle(&edges, start) else { continue };
-        named.extend(&circle);
-        if let [only] = circle[..] {
-            findings.push(format!("rank {only} waits for itself"));
-            hints.insert("a rank that sends to itself needs a receive that is posted before, or MPI_Sendrecv");
-            continue;
-        }
-        let names: Vec<String> = circle.iter().chain(circle.first()).map(u32::to_string).collect();
-        findings.push(format!(
-            "{} wait for each other in a circle: {}",
-            message::ranks(&sorted(&circle)),
-            names.join(" -> ")
-        ));
-        let all = |kind: Kind| {
-            let mut waits = waits(views).filter(|(own, _, _)| circle.contains(own)).peekable();
-            waits.peek().is_some() && waits.all(|(_, _, wait)| wait.kind == kind)
-        };
-        if all(Kind::Receive) {
-            hints.insert("each of them receives before it sends: let one send first, or use MPI_Sendrecv or MPI_Irecv");
-        }
-        if all(Kind::Send) {
-            hints.insert(
-                "each of them sends before it receives, which large messages cannot survive: use MPI_Sendrecv, or \
-                 MPI_Isend or MPI_Irecv",
-            );
-        }
-    }
-}
-
-/// The shortest way from `start` back to itself, found by breadth.
-fn shortest_circle(edges: &BTreeMap<u32, BTreeSet<u32>>, start: u32) -> Option<Vec<u32>> {
-    let mut from: BTreeMap<u32, u32> = BTreeMap::new();
-    let mut front = vec![start];
-    while !front.is_empty() {
-        let mut next = Vec::new();
-        for rank in front {
-            for target in edges.get(&rank).into_iter().flatten() {
-                if *target == start {
-                    let mut way = vec![rank];
-                    while let Some(before) = from.get(&way[way.len() - 1]).filter(|_| way[way.len() - 1] != start) {
-                        way.push(*before);
-                    }
-                    way.reverse();
-                    return Some(way);
-                }
-                if !from.contains_key(target) {
-                    from.insert(*target, rank);
-                    next.push(*target);
-                }
-            }
-        }
-        front = next;
-    }
-    None
-}
-
-fn sorted(ranks: &[u32]) -> Vec<u32> {
-    let mut ranks = ranks.to_vec();
-    ranks.sort_unstable();
-    ranks
-}
-
-/// A sender and a receiver that name each other but use different tags or communicators.
-fn tags(views: &[RankView], findings: &mut Vec<String>, hints: &mut BTreeSet<&'static str>) {
-    for (sender, _, send) in waits(views).filter(|(_, _, wait)| wait.kind == Kind::Send) {
-        let Peer::Rank { world: receiver, .. } = send.peer else { continue };
-        let Some(view) = find(views, receiver).filter(|v| v.is_blocked()) else { continue };
-        let receives = view.records.iter().flat_map(|r| &r.waits).filter(|w| w.kind == Kind::Receive);
-        for receive in receives.filter(|w| matches!(w.peer, Peer::Rank { world, .. } if world == sender)) {
-            if receive.context != send.context {
-                findings.push(format!(
-                    "rank {sender} sends to rank {receiver} on {}, but that one receives on {}",
-                    send.comm, receive.comm
-                ));
-                hints.insert("a message is received only on the communicator that it was sent on");
-            } else if let (Some(sent), Some(wanted)) = (send.tag, receive.tag)
-                && sent != wanted
-            {
-                findings.push(format!(
-                    "rank {sender} sends tag {sent} to rank {receiver}, but that one waits for tag {wanted} from it"
-                ));
-                hints.insert("a message is received only with the tag that it was sent with, or with MPI_ANY_TAG");
-            }
-        }
-    }
-}
-
-fn wildcards(views: &[RankView], findings: &mut Vec<String>) {
-    let open: BTreeSet<u32> = waits(views)
-        .filter(|(_, _, wait)| wait.kind == Kind::Receive && wait.peer == Peer::Any)
-        .map(|(own, _, _)| own)
-        .collect();
-    if !open.is_empty() {
-        let open: Vec<u32> = open.into_iter().collect();
-        let verb = if open.len() == 1 { "waits" } else { "wait" };
-        findings.push(format!(
-            "{} {verb} for a message from any rank, but nobody is left who could send one",
-            message::ranks(&open)
-        ));
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::watch::tests::{MS, blocked, rank, wait};
     use super::*;
-    use proptest::prelude::*;
 
-    fn findings(views: &[RankView]) -> Vec<String> {
-        verdict(views).findings
+    fn places(at: &[(u32, &str, Option<&str>)]) -> Places {
+        let place = |(rank, line, verb): &(u32, &str, Option<&str>)| {
+            ((*rank, 1000 + rank), Place { line: (*line).into(), verb: verb.map(str::to_owned) })
+        };
+        Places { threads: at.iter().map(place).collect(), python: !at.is_empty(), ..Places::default() }
+    }
+
+    fn report_at(ms: u64, views: &[RankView]) -> String {
+        report(ms * MS, views, &Hang::default(), &Places::default(), None)
+    }
+
+    fn pair() -> [RankView; 2] {
+        [
+            blocked(0, "MPI_Recv", vec![wait(Kind::Receive, 1, Some(7))]),
+            blocked(1, "MPI_Recv", vec![wait(Kind::Receive, 0, Some(7))]),
+        ]
     }
 
     #[test]
     fn two_receives_facing_each_other_are_a_circle() {
-        let views = [
-            blocked(0, "MPI_Recv", vec![wait(Kind::Receive, 1, Some(7))]),
-            blocked(1, "MPI_Recv", vec![wait(Kind::Receive, 0, Some(7))]),
-        ];
-        let verdict = verdict(&views);
-        assert_eq!(verdict.findings, ["ranks 0, 1 wait for each other in a circle: 0 -> 1 -> 0"]);
-        assert!(verdict.hints[0].contains("receives before it sends"));
-        let place = |rank: u32, _| (rank == 1).then(|| "ring.py:12 in exchange".to_owned());
+        let at = places(&[(1, "ring.py:12 in exchange", None)]);
         assert_eq!(
-            report(1500 * MS, &views, place, &[]),
+            report(1500 * MS, &pair(), &Hang::default(), &at, None),
             "limosa: this job hangs: ranks 0, 1 wait and nothing is under way\n\
              \x20 rank 0: MPI_Recv from rank 1, tag 7, on MPI_COMM_WORLD, for 1.5 s\n\
              \x20 rank 1: MPI_Recv from rank 0, tag 7, on MPI_COMM_WORLD, for 1.5 s\n      at ring.py:12 in exchange\n\
              limosa: ranks 0, 1 wait for each other in a circle: 0 -> 1 -> 0\n\
-             hint: each of them receives before it sends: let one send first, or use MPI_Sendrecv or MPI_Irecv\n"
+             hint: each of them receives before it sends: let one send first, or use Sendrecv or Irecv\n"
         );
+        assert!(report_at(1500, &pair()).ends_with("or use MPI_Sendrecv or MPI_Irecv\n"));
     }
 
     #[test]
-    fn who_left_early_is_named() {
-        let views = [
-            blocked(0, "MPI_Recv", vec![wait(Kind::Receive, 2, None)]),
-            blocked(1, "MPI_Barrier", vec![wait(Kind::Collective, 2, None)]),
-            rank(2, State::Finalized),
-        ];
-        assert_eq!(findings(&views), ["rank 2 has left by MPI_Finalize while ranks 0, 1 wait for it"]);
-        assert!(report(0, &views, |_, _| None, &[]).contains("ranks 0, 1 (the other one has left) wait"));
-    }
-
-    #[test]
-    fn a_rank_missing_from_a_collective_call_is_named() {
-        let barrier = |r, target| blocked(r, "MPI_Barrier", vec![wait(Kind::Collective, target, None)]);
-        let views = [
-            barrier(0, 1),
-            barrier(1, 2),
-            barrier(2, 3),
-            blocked(3, "MPI_Recv", vec![wait(Kind::Receive, 0, Some(1))]),
-        ];
-        let all = findings(&views);
-        assert_eq!(
-            all[0],
-            "rank 3 is not in MPI_Barrier on MPI_COMM_WORLD; it waits in MPI_Recv from rank 0, tag 1, on MPI_COMM_WORLD"
-        );
-        assert_eq!(all[1], "ranks 0-3 wait for each other in a circle: 0 -> 1 -> 2 -> 3 -> 0");
-    }
-
-    #[test]
-    fn a_collective_call_that_needs_everybody_finds_the_missing_one_too() {
-        let everybody = |r| {
-            let all = WaitView { peer: Peer::Members, ..wait(Kind::Collective, 0, None) };
-            blocked(r, "MPI_Allreduce", vec![all])
+    fn calls_of_our_package_have_its_names() {
+        let named = |comm: &str| {
+            let wait = WaitView { peer: Peer::Members, comm: comm.into(), ..wait(Kind::Collective, 0, None) };
+            [blocked(0, "MPI_Allgather_c", vec![WaitView { members: 2, ..wait }]), pair()[1].clone()]
         };
-        let views =
-            [everybody(0), everybody(1), everybody(2), blocked(3, "MPI_Bcast", vec![wait(Kind::Collective, 0, None)])];
-        let all = findings(&views);
-        assert!(
-            all.contains(
-                &"rank 3 is not in MPI_Allreduce on MPI_COMM_WORLD; it waits in MPI_Bcast on MPI_COMM_WORLD, which \
-                  needs rank 0"
-                    .into()
-            ),
-            "{all:?}"
-        );
+        let at = places(&[(0, "sum.py:3 in total", Some("allreduce")), (1, "sum.py:5 in total", None)]);
+        let text = report(0, &named("limosa.world"), &Hang::default(), &at, None);
+        assert!(text.contains("rank 0: limosa.world.allreduce, which needs all other ranks, for"), "{text}");
+        assert!(text.contains("limosa: rank 1 is not in limosa.world.allreduce; it waits in MPI_Recv"), "{text}");
+        assert!(!text.contains("MPI_Allgather"), "{text}");
+        let text = report(0, &named("rows"), &Hang::default(), &at, None);
+        assert!(text.contains("rank 0: allreduce on rows, which needs all other ranks, for"), "{text}");
     }
 
     #[test]
-    fn members_missing_from_a_smaller_communicator_are_counted() {
-        let wait = |members| WaitView {
-            peer: Peer::Members,
-            comm: "rows".into(),
-            context: 8,
-            members,
-            ..wait(Kind::Collective, 0, None)
+    fn a_hang_with_a_doubt_says_what_the_doubt_is_and_when_the_job_ends() {
+        let mut views = pair();
+        views[1].records[0].polls = 9;
+        views[1].records[0].call = "MPI_Iprobe".into();
+        let hang = Hang {
+            strangers: BTreeMap::from([(0, vec![7, 8])]),
+            stuck: BTreeMap::from([(0, vec![5])]),
+            doubtful: true,
+            quiet: Duration::from_secs(10),
         };
-        let views = [
-            blocked(0, "MPI_Barrier", vec![wait(3)]),
-            blocked(1, "MPI_Barrier", vec![wait(3)]),
-            rank(2, State::Exited),
-            rank(3, State::Exited),
-        ];
-        assert_eq!(findings(&views), ["only ranks 0, 1 of the 3 members of rows are in MPI_Barrier"]);
-        let views =
-            [blocked(0, "MPI_Barrier", vec![wait(2)]), blocked(1, "MPI_Wait", vec![wait(2)]), rank(2, State::Exited)];
-        assert_eq!(findings(&views), [""; 0], "a collective that was started before may be the same");
+        views[0].callers = vec![5];
+        let text = report(12_000 * MS, &views, &hang, &Places::default(), Some(Duration::from_secs(30)));
+        for line in [
+            "limosa: this job may hang: ranks 0, 1 wait and nothing has happened for 10 s\n",
+            "  rank 0: another thread, which waits for a lock or for the end of a thread\n",
+            "  rank 1: polls with MPI_Iprobe from rank 0, tag 7, on MPI_COMM_WORLD, for 12 s\n",
+            "limosa: rank 0 has 2 other threads, which sleep and never called the library: this is a deadlock if they \
+             do not call it\n",
+            "limosa: rank 1 polls for what cannot arrive any more",
+            "limosa: the job will be ended in 30 s if nothing happens (--on-hang=abort, LIMOSA_HANG_GRACE)\n",
+        ] {
+            assert!(text.contains(line), "{line}{text}");
+        }
+        assert!(!report(0, &views, &hang, &Places::default(), None).contains("will be ended"));
     }
 
     #[test]
-    fn ranks_missing_for_the_same_reason_share_a_sentence() {
-        let all = WaitView { peer: Peer::Members, members: 6, ..wait(Kind::Collective, 0, None) };
-        let mut views = vec![blocked(0, "MPI_Barrier", vec![all])];
-        views.extend((1..6).map(|r| blocked(r, "MPI_Recv", vec![wait(Kind::Receive, 0, Some(1))])));
-        assert_eq!(
-            findings(&views)[0],
-            "ranks 1-5 are not in MPI_Barrier on MPI_COMM_WORLD; they wait in MPI_Recv from rank 0, tag 1, on \
-             MPI_COMM_WORLD"
-        );
-    }
-
-    #[test]
-    fn tags_and_communicators_that_do_not_match_are_named() {
-        let views = [
-            blocked(0, "MPI_Send", vec![wait(Kind::Send, 1, Some(3))]),
-            blocked(1, "MPI_Recv", vec![wait(Kind::Receive, 0, Some(4))]),
-        ];
-        assert!(
-            findings(&views).contains(&"rank 0 sends tag 3 to rank 1, but that one waits for tag 4 from it".into())
-        );
-        let other = WaitView { context: 8, comm: "rows".into(), ..wait(Kind::Receive, 0, Some(3)) };
-        let views = [views[0].clone(), blocked(1, "MPI_Recv", vec![other])];
-        assert!(
-            findings(&views)
-                .contains(&"rank 0 sends to rank 1 on MPI_COMM_WORLD, but that one receives on rows".into())
-        );
-    }
-
-    #[test]
-    fn a_rank_may_wait_for_itself_or_for_anyone() {
-        assert_eq!(
-            findings(&[blocked(0, "MPI_Ssend", vec![wait(Kind::Send, 0, Some(0))])]),
-            ["rank 0 waits for itself"]
-        );
-        let any = WaitView { peer: Peer::Any, ..wait(Kind::Receive, 0, None) };
-        assert_eq!(
-            findings(&[blocked(0, "MPI_Recv", vec![any])]),
-            ["rank 0 waits for a message from any rank, but nobody is left who could send one"]
-        );
+    fn a_rank_whose_threads_all_wait_for_locks_is_described() {
+        let views = [rank(0, State::Running), pair()[1].clone()];
+        let hang = Hang { stuck: BTreeMap::from([(0, vec![1000])]), doubtful: true, ..Hang::default() };
+        let at = places(&[(0, "pool.py:4 in main", None)]);
+        let text = report(0, &views, &hang, &at, None);
+        assert!(text.contains("rank 0: a thread that waits for a lock or for the end of a thread\n      at pool.py:4"));
+        assert!(text.contains("limosa: rank 0 is not in the library, and all its threads wait for locks"), "{text}");
     }
 
     #[test]
     fn ranks_in_the_same_situation_share_a_line() {
         let mut views = vec![rank(0, State::Finalized)];
         views.extend((1..100).map(|r| blocked(r, "MPI_Recv", vec![wait(Kind::Receive, 0, Some(1))])));
-        let text = report(2000 * MS, &views, |_, _| None, &[]);
+        let text = report_at(2000, &views);
         assert!(text.contains("  ranks 1-99: MPI_Recv from rank 0, tag 1, on MPI_COMM_WORLD, for 2.0 s\n"), "{text}");
     }
 
@@ -506,37 +319,12 @@ mod tests {
     fn a_communicators_own_numbering_is_translated() {
         let view =
             WaitView { peer: Peer::Rank { rank: 0, world: 3 }, comm: "rows".into(), ..wait(Kind::Receive, 0, Some(1)) };
-        assert_eq!(describe_wait(&view), "from rank 0 (world rank 3), tag 1, on rows");
+        assert_eq!(describe_wait("MPI_Recv", &view), "from rank 0 (world rank 3), tag 1, on rows");
     }
 
-    proptest! {
-        #[test]
-        fn a_circle_is_found_exactly_when_there_is_one(
-            edges in proptest::collection::btree_map(
-                0u32..6,
-                proptest::collection::btree_set(0u32..6, 0..4),
-                0..6,
-            ),
-        ) {
-            for start in 0..6 {
-                // Oracle: who can be reached from `start` in any number of steps.
-                let mut reached: BTreeSet<u32> = edges.get(&start).cloned().unwrap_or_default();
-                for _ in 0..6 {
-                    let more: Vec<u32> =
-                        reached.iter().flat_map(|r| edges.get(r).into_iter().flatten().copied()).collect();
-                    reached.extend(more);
-                }
-                match shortest_circle(&edges, start) {
-                    None => prop_assert!(!reached.contains(&start)),
-                    Some(way) => {
-                        prop_assert_eq!(way[0], start);
-                        for (i, rank) in way.iter().enumerate() {
-                            prop_assert!(edges[rank].contains(&way[(i + 1) % way.len()]));
-                        }
-                        prop_assert_eq!(way.iter().collect::<BTreeSet<_>>().len(), way.len());
-                    }
-                }
-            }
-        }
+    #[test]
+    fn who_has_left_is_counted() {
+        let views = [pair()[0].clone(), rank(1, State::Finalized)];
+        assert!(report_at(0, &views).contains("rank 0 (the other one has left) waits and nothing is under way"));
     }
 }

@@ -6,21 +6,48 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use rustix::fs::Access;
 use serde_json::Value;
 
+use super::hints::Language;
 use crate::{procfs, sys};
 
 /// Most processes that are read at the same time; more would slow each other down.
 const MOST: usize = 16;
 
-/// Source lines by rank and thread.
+/// Where the threads of Python ranks are.
 #[derive(Debug, Default)]
 pub struct Places {
-    /// (rank, kernel's thread number) to `file:line in function`.
-    pub lines: BTreeMap<(u32, u32), String>,
+    /// By rank and kernel's thread number.
+    pub threads: BTreeMap<(u32, u32), Place>,
     /// Why source lines are missing, as hints.
     pub notes: Vec<String>,
+    /// Some ranks run Python.
+    pub python: bool,
+}
+
+/// Where a thread is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The user's innermost line: `file:line in function`.
+    pub line: String,
+    /// The function of our package that the user's code has called, if it is in one.
+    pub verb: Option<String>,
+}
+
+impl Places {
+    /// Where this thread of a rank is, if that is known.
+    pub fn find(&self, rank: u32, thread: u32) -> Option<&Place> {
+        self.threads.get(&(rank, thread))
+    }
+
+    /// The language that the program's ranks communicate in.
+    pub fn language(&self) -> Language {
+        match self.python {
+            true if self.threads.values().any(|place| place.verb.is_some()) => Language::Limosa,
+            true => Language::Mpi4py,
+            false => Language::Mpi,
+        }
+    }
 }
 
 /// A rank's process.
@@ -32,6 +59,7 @@ pub fn collect(targets: &[Target]) -> Places {
     let mut places = Places::default();
     let python: Vec<Target> = targets.iter().copied().filter(|(_, pid)| is_python(*pid)).collect();
     let Some((_, first)) = python.first() else { return places };
+    places.python = true;
     let Some(tool) = find_tool(*first) else {
         places.notes.push("to see the source lines of Python ranks here, install py-spy: `pip install py-spy`".into());
         return places;
@@ -42,7 +70,7 @@ pub fn collect(targets: &[Target]) -> Places {
             let output = child.and_then(|child| child.wait_with_output());
             match output {
                 Ok(output) if output.status.success() => {
-                    places.lines.extend(parse(&output.stdout).into_iter().map(|(t, line)| ((rank, t), line)))
+                    places.threads.extend(parse(&output.stdout).into_iter().map(|(t, place)| ((rank, t), place)))
                 }
                 Ok(output) => note(&mut places.notes, &String::from_utf8_lossy(&output.stderr)),
                 Err(error) => note(&mut places.notes, &error.to_string()),
@@ -53,16 +81,24 @@ pub fn collect(targets: &[Target]) -> Places {
 }
 
 fn note(notes: &mut Vec<String>, why: &str) {
-    let why = why.lines().find(|line| !line.trim().is_empty()).unwrap_or("no reason given").trim();
-    let text = format!("py-spy cannot read the source lines of the ranks: {why}");
+    let text = format!("py-spy cannot read the source lines of the ranks: {}", reason(why));
     if !notes.contains(&text) {
         notes.push(text);
     }
 }
 
+/// The first line that says something.
+fn reason(why: &str) -> String {
+    why.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("no reason given").to_owned()
+}
+
 fn dump(tool: &Path, pid: u32) -> io::Result<std::process::Child> {
+    spawn(tool, &["dump", "--json", "--nonblocking", "--pid", &pid.to_string()])
+}
+
+fn spawn(tool: &Path, args: &[&str]) -> io::Result<std::process::Child> {
     let mut command = Command::new(tool);
-    command.args(["dump", "--json", "--nonblocking", "--pid", &pid.to_string()]);
+    command.args(args);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     // SAFETY: the closure makes one async-signal-safe system call.
     unsafe { command.pre_exec(sys::die_with_parent) };
@@ -70,7 +106,7 @@ fn dump(tool: &Path, pid: u32) -> io::Result<std::process::Child> {
 }
 
 /// True if the process runs a Python interpreter, as a program or as a library.
-fn is_python(pid: u32) -> bool {
+pub fn is_python(pid: u32) -> bool {
     let name = procfs::executable(pid).and_then(|exe| Some(exe.file_name()?.to_string_lossy().into_owned()));
     name.is_some_and(|name| name.starts_with("python"))
         || std::fs::read_to_string(format!("/proc/{pid}/maps")).is_ok_and(|maps| maps.contains("/libpython3"))
@@ -85,46 +121,115 @@ fn find_tool(pid: u32) -> Option<PathBuf> {
         candidates.extend(beside(called));
     }
     candidates.extend(procfs::executable(pid).and_then(beside));
-    candidates.extend(std::env::var_os("PATH").iter().flat_map(std::env::split_paths).map(|dir| dir.join("py-spy")));
-    candidates
-        .into_iter()
-        .find(|file| file.is_absolute() && file.is_file() && rustix::fs::access(file, Access::EXEC_OK).is_ok())
+    candidates.into_iter().find(|file| procfs::is_executable(file)).or_else(|| procfs::in_path("py-spy"))
 }
 
-/// The innermost line of the user's own code in each thread of a dump.
-pub fn parse(json: &[u8]) -> BTreeMap<u32, String> {
+/// The stacks of all threads of a Python process, as py-spy writes them for people.
+///
+/// # Errors
+/// Why there are none.
+pub fn dump_text(pid: u32) -> Result<String, String> {
+    let tool = find_tool(pid).ok_or("py-spy is not installed; `pip install py-spy`")?;
+    let output = spawn(&tool, &["dump", "--nonblocking", "--pid", &pid.to_string()])
+        .and_then(std::process::Child::wait_with_output)
+        .map_err(|error| format!("{}: {error}", tool.display()))?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    Err(reason(&String::from_utf8_lossy(&output.stderr)))
+}
+
+/// The place of each thread of a dump: the innermost line of the user's own code, or else the innermost one that is not
+/// ours, and what it has called of ours.
+pub fn parse(json: &[u8]) -> BTreeMap<u32, Place> {
     let Ok(Value::Array(threads)) = serde_json::from_slice(json) else { return BTreeMap::new() };
-    let line = |thread: &Value| {
+    let place = |thread: &Value| {
         let number = u32::try_from(thread["os_thread_id"].as_u64().or_else(|| thread["thread_id"].as_u64())?).ok()?;
         let frames = thread["frames"].as_array()?;
-        let frame = frames.iter().find(|frame| is_users(frame)).or(frames.first())?;
-        let file = frame["filename"].as_str()?;
-        Some((number, format!("{file}:{} in {}", frame["line"].as_u64()?, frame["name"].as_str()?)))
+        let first = |wanted: fn(Owner) -> bool| frames.iter().position(|frame| wanted(owner(frame)));
+        let at = first(|owner| owner == Owner::User).or_else(|| first(|owner| owner == Owner::Installed)).unwrap_or(0);
+        let (frame, inner) = (frames.get(at)?, at.checked_sub(1).and_then(|inner| frames.get(inner)));
+        let verb = inner.filter(|frame| owner(frame) == Owner::Limosa).and_then(|frame| frame["name"].as_str());
+        // The class in front of a method's name says nothing to users.
+        let verb = verb.and_then(|name| name.rsplit('.').next());
+        let line =
+            format!("{}:{} in {}", frame["filename"].as_str()?, frame["line"].as_u64()?, frame["name"].as_str()?);
+        Some((number, Place { line, verb: verb.map(str::to_owned) }))
     };
-    threads.iter().filter_map(line).collect()
+    threads.iter().filter_map(place).collect()
 }
 
-/// True unless the frame belongs to the interpreter's start-up, to the MPI binding or to our own package (installed, or
-/// in its sources).
-fn is_users(frame: &Value) -> bool {
+/// Whose code a frame is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Owner {
+    /// The user's: a script, a cell of a notebook.
+    User,
+    /// Python's own library, or an installed package.
+    Installed,
+    /// Our package's (installed, or in its sources), and the dialects' that it brings.
+    Limosa,
+    /// The interpreter's start-up, or the MPI binding.
+    Machinery,
+}
+
+fn owner(frame: &Value) -> Owner {
     let file = frame["filename"].as_str().unwrap_or("<unknown>");
-    let binding = ["-packages/mpi4py/", "mpi4py/MPI.src/", "-packages/limosa/", "python/limosa/"];
-    !file.starts_with('<') && !binding.iter().any(|part| file.contains(part))
+    let has = |parts: &[&str]| parts.iter().any(|part| file.contains(part));
+    if ["<frozen", "<unknown>", "<shim>"].iter().any(|start| file.starts_with(start))
+        || has(&["-packages/mpi4py/", "mpi4py/MPI.src/"])
+    {
+        Owner::Machinery
+    } else if has(&["-packages/limosa/", "python/limosa/"]) {
+        Owner::Limosa
+    } else if has(&["-packages/", "/lib/python3"]) {
+        Owner::Installed
+    } else {
+        Owner::User
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn places(json: &str) -> Vec<(u32, String, Option<String>)> {
+        parse(json.as_bytes()).into_iter().map(|(thread, place)| (thread, place.line, place.verb)).collect()
+    }
+
     #[test]
     fn the_users_innermost_line_is_found_behind_the_binding() {
-        let json = br#"[{"pid":7,"thread_id":140,"os_thread_id":12,"active":false,"frames":[
+        let json = r#"[{"pid":7,"thread_id":140,"os_thread_id":12,"active":false,"frames":[
             {"name":"recv","filename":"/v/lib/python3.11/site-packages/mpi4py/util/pkl5.py","line":9},
-            {"name":"recv","filename":"/v/lib/python3.11/site-packages/limosa/_comm.py","line":8},
             {"name":"exchange","filename":"/home/u/ring.py","short_filename":"ring.py","line":12},
             {"name":"<module>","filename":"/home/u/ring.py","line":30}]},
             {"thread_id":5,"frames":[]}]"#;
-        assert_eq!(parse(json), BTreeMap::from([(12, "/home/u/ring.py:12 in exchange".to_owned())]));
+        assert_eq!(places(json), [(12, "/home/u/ring.py:12 in exchange".to_owned(), None)]);
         assert!(parse(b"not json").is_empty());
+    }
+
+    #[test]
+    fn the_verb_of_our_package_that_the_user_called_is_found() {
+        let json = r#"[{"os_thread_id":12,"frames":[
+            {"name":"_exchanged","filename":"/v/lib/python3.11/site-packages/limosa/_agreement.py","line":9},
+            {"name":"Collectives.allreduce","filename":"/v/lib/python3.11/site-packages/limosa/_collectives.py","line":8},
+            {"name":"step","filename":"<cell 3>","line":2},
+            {"name":"run","filename":"/v/lib/python3.11/site-packages/limosa/_group_rank.py","line":8}]}]"#;
+        assert_eq!(places(json), [(12, "<cell 3>:2 in step".to_owned(), Some("allreduce".to_owned()))]);
+    }
+
+    #[test]
+    fn lines_of_pythons_library_count_only_if_there_is_none_of_the_user() {
+        let json = r#"[{"os_thread_id":12,"frames":[
+            {"name":"join","filename":"/usr/lib/python3.11/threading.py","line":1119},
+            {"name":"main","filename":"/home/u/pool.py","line":3}]},
+            {"os_thread_id":13,"frames":[
+            {"name":"<module>","filename":"<frozen runpy>","line":3},
+            {"name":"_worker","filename":"/usr/lib/python3.11/concurrent/futures/thread.py","line":81},
+            {"name":"run","filename":"/usr/lib/python3.11/threading.py","line":975}]}]"#;
+        let lines: Vec<String> = places(json).into_iter().map(|(_, line, _)| line).collect();
+        assert_eq!(
+            lines,
+            ["/home/u/pool.py:3 in main", "/usr/lib/python3.11/concurrent/futures/thread.py:81 in _worker"]
+        );
     }
 }

@@ -1,95 +1,196 @@
 //! Detection of hangs.
 //!
-//! [`Watch::look`] is called every [`PERIOD`] with a copy of the status board. It returns true when
-//! - every rank has left (finalized or exited) or is blocked, and at least one is blocked;
-//! - no thread of a blocked rank waits for a disk or has been stopped, and none runs but those that poll for what they
-//!   wait for;
+//! [`Watch::look`] is called every [`PERIOD`] with a copy of the status board. A job hangs when
+//! - every rank has left (finalized or exited) or waits, and at least one waits;
 //! - this has been so, with the same epochs, for at least [`QUIET`] between looks;
-//! - the last rank fell asleep at least the configured time ago;
+//! - the last rank began to wait at least the configured time ago;
 //! - this hang has not been reported yet.
 //!
-//! A rank that tests for messages, computes, sleeps in its own code, or has not called the library yet is not blocked:
-//! there is no hang then.
+//! A rank waits when its threads that use the library wait in it and no other thread of the process could go on
+//! ([`Others`]). Three things leave a doubt:
+//! - a thread of the process sleeps and has never called the library: it may do so yet (if a thread that has called it
+//!   may be waiting for such a thread, there is no hang at all);
+//! - a thread polls (`MPI_Test`, `MPI_Iprobe`) in vain: it may stop polling and do something else;
+//! - no thread of a rank is in the library and all wait for locks: a signal may end that.
 //!
-//! The board does not know threads that have not called the library yet. A program in which all other threads wait for
-//! such a thread gets a false report; this is one reason why the default is to report and keep waiting.
+//! With a doubt the report comes [`DOUBT`] times later and says what the doubt is; the job is not ended before another
+//! time is over, which the report states.
+//!
+//! A rank that computes, sleeps in its own code, or has not called the library yet does not wait: there is no hang.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use limosa_job::{RankView, State};
+
+use crate::procfs::Others;
 
 /// Time between looks.
 pub const PERIOD: Duration = Duration::from_millis(400);
 /// How long nothing must change between looks.
 const QUIET: Duration = Duration::from_millis(800);
+/// How many times longer nothing must change if there is a doubt.
+const DOUBT: u64 = 10;
+/// Whoever polls must do so at least this often to count as polling.
+const POLLS_WITHIN: Duration = Duration::from_millis(2500);
+
+/// What a look has found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Look {
+    /// Nothing to say.
+    Quiet,
+    /// A hang that has not been reported yet.
+    Hang(Hang),
+    /// The hang that was reported with a doubt goes on, and the time to wait for its end is over.
+    Overdue,
+}
+
+/// A hang, beside what the status board says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Hang {
+    /// For each rank its threads that wait for locks or for the end of threads.
+    pub stuck: BTreeMap<u32, Vec<u32>>,
+    /// For each rank its threads that sleep and have never called the library.
+    pub strangers: BTreeMap<u32, Vec<u32>>,
+    /// There is a doubt whether it is one.
+    pub doubtful: bool,
+    /// How long nothing has changed.
+    pub quiet: Duration,
+}
 
 /// Memory of earlier looks.
 pub struct Watch {
     after_ns: u64,
+    grace_ns: u64,
     /// Since when the epochs have not changed.
     quiet: Option<(u64, Vec<u64>)>,
-    reported: Vec<u64>,
+    /// For each rank and thread that polls: how often it has, and when that changed last.
+    polls: BTreeMap<(u32, u32), (u32, u64)>,
+    /// The epochs of the hang that was reported last, and whether with a doubt.
+    reported: (Vec<u64>, bool),
+    /// When a reported hang with a doubt has lasted long enough to end the job.
+    due_ns: Option<u64>,
 }
 
 impl Watch {
-    /// Time after the last rank fell asleep from which on this is a hang.
-    pub fn new(after: Duration) -> Watch {
-        Watch { after_ns: after.as_nanos() as u64, quiet: None, reported: Vec::new() }
+    /// `after`: how long after the last rank began to wait this is a hang. `grace`: how long after the report a hang
+    /// with a doubt is overdue.
+    pub fn new(after: Duration, grace: Duration) -> Watch {
+        Watch {
+            after_ns: after.as_nanos() as u64,
+            grace_ns: grace.as_nanos() as u64,
+            quiet: None,
+            polls: BTreeMap::new(),
+            reported: (Vec::new(), false),
+            due_ns: None,
+        }
     }
 
-    /// Looks at the board. `is_active` tells whether the threads of a rank's process look awake.
-    pub fn look(&mut self, now_ns: u64, views: &[RankView], mut is_active: impl FnMut(&RankView) -> bool) -> bool {
-        let epochs = match all_wait(views) {
-            true => epochs(views),
-            false => {
-                self.quiet = None;
-                return false;
-            }
-        };
-        if views.iter().any(|view| view.is_blocked() && is_active(view)) {
+    /// Looks at the board. `others` tells about the threads of a rank's process of which the board does not say that
+    /// they wait.
+    pub fn look(&mut self, now_ns: u64, views: &[RankView], others: impl FnMut(&RankView) -> Others) -> Look {
+        self.count_polls(now_ns, views);
+        let Some(mut hang) = self.all_wait(now_ns, views, others) else {
             self.quiet = None;
-            return false;
-        }
-        match &self.quiet {
-            Some((since, old)) if *old == epochs => {
-                let quiet_ns = now_ns.saturating_sub(*since);
-                let asleep_ns = now_ns.saturating_sub(last_fell_asleep(views));
-                let hangs =
-                    quiet_ns >= QUIET.as_nanos() as u64 && asleep_ns >= self.after_ns && self.reported != epochs;
-                if hangs {
-                    self.reported = epochs;
-                }
-                hangs
-            }
+            self.due_ns = None;
+            return Look::Quiet;
+        };
+        let epochs = epochs(views);
+        let since = match &self.quiet {
+            Some((since, old)) if *old == epochs => *since,
             _ => {
                 self.quiet = Some((now_ns, epochs));
-                false
+                self.due_ns = None;
+                return Look::Quiet;
             }
+        };
+        let quiet_ns = now_ns.saturating_sub(since);
+        let waits_ns = now_ns.saturating_sub(last_began(views));
+        let lasts = match hang.doubtful {
+            true => quiet_ns >= self.after_ns.saturating_mul(DOUBT),
+            false => waits_ns >= self.after_ns,
+        };
+        if quiet_ns < QUIET.as_nanos() as u64 || !lasts {
+            return Look::Quiet;
+        }
+        let (reported, with_doubt) = &self.reported;
+        if *reported != epochs || (*with_doubt && !hang.doubtful) {
+            self.due_ns = hang.doubtful.then(|| now_ns.saturating_add(self.grace_ns));
+            self.reported = (epochs, hang.doubtful);
+            hang.quiet = Duration::from_nanos(quiet_ns);
+            return Look::Hang(hang);
+        }
+        match self.due_ns {
+            Some(due) if now_ns >= due => {
+                self.due_ns = None;
+                Look::Overdue
+            }
+            _ => Look::Quiet,
         }
     }
 
     /// True if nothing has happened since the hang that was noticed last.
     pub fn still_hangs(&self, views: &[RankView]) -> bool {
-        all_wait(views) && epochs(views) == self.reported
+        views.iter().all(|view| has_left(view) || view.state == State::Running) && epochs(views) == self.reported.0
+    }
+
+    fn count_polls(&mut self, now_ns: u64, views: &[RankView]) {
+        let mut polls = BTreeMap::new();
+        for (view, record) in views.iter().flat_map(|view| view.records.iter().map(move |record| (view, record))) {
+            if record.polls > 0 {
+                let who = (view.rank, record.thread);
+                let before = self.polls.get(&who).filter(|(count, _)| *count == record.polls);
+                polls.insert(who, before.copied().unwrap_or((record.polls, now_ns)));
+            }
+        }
+        self.polls = polls;
+    }
+
+    /// The hang, if every rank has left or waits, and one waits.
+    fn all_wait(&self, now_ns: u64, views: &[RankView], mut others: impl FnMut(&RankView) -> Others) -> Option<Hang> {
+        let staying: Vec<&RankView> = views.iter().filter(|view| !has_left(view)).collect();
+        if staying.is_empty() || staying.iter().any(|view| view.state != State::Running) {
+            return None;
+        }
+        let mut hang = Hang::default();
+        // To ask about ranks that are not in the library first saves asking about the others.
+        let (inside, outside): (Vec<&RankView>, Vec<_>) = staying.iter().partition(|view| !view.records.is_empty());
+        for view in outside.into_iter().chain(inside) {
+            let polls = |thread: u32| self.polls.get(&(view.rank, thread));
+            let is_idle = |at: &u64| now_ns.saturating_sub(*at) > POLLS_WITHIN.as_nanos() as u64;
+            if view.records.iter().any(|record| polls(record.thread).is_some_and(|(_, at)| is_idle(at))) {
+                return None;
+            }
+            let Others { busy, stuck, strangers } = others(view);
+            if busy || (view.records.is_empty() && (view.asleep > 0 || stuck.is_empty())) {
+                return None;
+            }
+            let caller_is_stuck = stuck.iter().any(|thread| view.callers.contains(thread));
+            if !strangers.is_empty() && (view.records.is_empty() || caller_is_stuck) {
+                // A thread that works without the library is waited for by one that uses it: a pool, for example.
+                return None;
+            }
+            let polls = view.records.iter().any(|record| record.polls > 0);
+            hang.doubtful |= polls || view.records.is_empty() || !strangers.is_empty();
+            hang.stuck.extend((!stuck.is_empty()).then_some((view.rank, stuck)));
+            hang.strangers.extend((!strangers.is_empty()).then_some((view.rank, strangers)));
+        }
+        Some(hang)
     }
 }
 
-fn all_wait(views: &[RankView]) -> bool {
-    let waits = |view: &RankView| match view.state {
-        State::Finalized | State::Exited => true,
-        State::Running => view.is_blocked(),
-        State::Empty | State::Starting | State::Aborted => false,
-    };
-    views.iter().all(waits) && views.iter().any(RankView::is_blocked)
+fn has_left(view: &RankView) -> bool {
+    matches!(view.state, State::Finalized | State::Exited)
 }
 
 fn epochs(views: &[RankView]) -> Vec<u64> {
     views.iter().map(|view| view.epoch).collect()
 }
 
-fn last_fell_asleep(views: &[RankView]) -> u64 {
-    let blocked = views.iter().filter(|view| view.is_blocked());
-    blocked.flat_map(|view| view.records.iter().map(|record| record.since_ns)).max().unwrap_or(0)
+/// When the last thread began to wait.
+fn last_began(views: &[RankView]) -> u64 {
+    let waiting = views.iter().filter(|view| view.state == State::Running);
+    waiting.flat_map(|view| view.records.iter().map(|record| record.since_ns)).max().unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -112,6 +213,8 @@ pub(crate) mod tests {
             appnum: 0,
             threads: 1,
             asleep: 0,
+            callers: vec![],
+            finalized: state == State::Finalized,
             epoch: 5,
             sleeps: 0,
             wakeups: 0,
@@ -129,12 +232,23 @@ pub(crate) mod tests {
             context: 2,
             comm: "MPI_COMM_WORLD".into(),
             members: 4,
+            started: String::new(),
         }
     }
 
     /// A rank that sleeps in `call` since 0.
     pub fn blocked(rank_: u32, call: &str, waits: Vec<WaitView>) -> RankView {
-        let record = Record { thread: 1000 + rank_, call: call.into(), since_ns: 0, waits, more: 0, all: true };
+        let record = Record {
+            thread: 1000 + rank_,
+            call: call.into(),
+            since_ns: 0,
+            waits,
+            more: 0,
+            all: true,
+            polls: 0,
+            lying: vec![],
+            more_lying: 0,
+        };
         RankView { asleep: 1, records: vec![record], ..rank(rank_, State::Running) }
     }
 
@@ -145,11 +259,37 @@ pub(crate) mod tests {
         ]
     }
 
-    /// The times, in milliseconds, of the looks that found a hang.
-    fn alarms(until_ms: u64, mut views: impl FnMut(u64) -> Vec<RankView>, active: impl Fn(u64) -> bool) -> Vec<u64> {
-        let mut watch = Watch::new(Duration::from_secs(1));
+    /// The looks that found something until then, with their times in milliseconds.
+    fn looks(
+        until_ms: u64,
+        mut views: impl FnMut(u64) -> Vec<RankView>,
+        others: impl Fn(u64, &RankView) -> Others,
+    ) -> Vec<(u64, Look)> {
+        let mut watch = Watch::new(Duration::from_secs(1), Duration::from_secs(30));
         let looks = (0..=until_ms).step_by(PERIOD.as_millis() as usize);
-        looks.filter(|ms| watch.look(ms * MS, &views(*ms), |_| active(*ms))).collect()
+        let looks = looks.map(|ms| (ms, watch.look(ms * MS, &views(ms), |view| others(ms, view))));
+        looks.filter(|(_, look)| *look != Look::Quiet).collect()
+    }
+
+    /// The times, in milliseconds, of the looks that found a hang without a doubt.
+    fn alarms(until_ms: u64, views: impl FnMut(u64) -> Vec<RankView>, busy: impl Fn(u64) -> bool) -> Vec<u64> {
+        let found = looks(until_ms, views, |ms, _| Others { busy: busy(ms), ..Others::default() });
+        found.iter().for_each(|(_, look)| assert!(matches!(look, Look::Hang(hang) if !hang.doubtful), "{look:?}"));
+        found.into_iter().map(|(ms, _)| ms).collect()
+    }
+
+    /// The times of report and end of a hang with a doubt.
+    fn doubtful(found: &[(u64, Look)]) -> [u64; 2] {
+        match found {
+            [(report, Look::Hang(hang)), (end, Look::Overdue)] if hang.doubtful => [*report, *end],
+            _ => panic!("{found:?}"),
+        }
+    }
+
+    fn polling(rank: u32, polls: u32) -> RankView {
+        let mut view = blocked(rank, "MPI_Iprobe", vec![wait(Kind::Receive, 1, Some(7))]);
+        view.records[0].polls = polls;
+        RankView { asleep: 0, ..view }
     }
 
     #[test]
@@ -187,13 +327,6 @@ pub(crate) mod tests {
 
     #[test]
     fn a_thread_that_computes_prevents_the_alarm() {
-        let mut views = pair();
-        views[0].threads = 2;
-        assert_eq!(
-            alarms(5000, |_| views.clone(), |_| false),
-            NONE,
-            "its other thread uses the library too and is awake"
-        );
         assert_eq!(alarms(5000, |_| pair(), |ms| ms % 800 == 0), NONE, "some thread runs at every other look");
     }
 
@@ -210,11 +343,75 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_wake_up_between_alarm_and_report_withdraws_it() {
-        let mut watch = Watch::new(Duration::ZERO);
+    fn threads_that_wait_for_locks_do_not_prevent_it() {
+        let stuck = |_: u64, view: &RankView| Others { stuck: vec![view.pid], ..Others::default() };
+        let found = looks(5000, |_| pair(), stuck);
+        let Look::Hang(hang) = &found[0].1 else { panic!("{found:?}") };
+        assert_eq!((found.len(), hang.doubtful), (1, false));
+        assert_eq!(hang.stuck, BTreeMap::from([(0, vec![1000]), (1, vec![1001])]));
+    }
+
+    #[test]
+    fn a_thread_that_never_called_the_library_leaves_a_doubt() {
+        let stranger = |_: u64, _: &RankView| Others { strangers: vec![77], ..Others::default() };
+        assert_eq!(doubtful(&looks(60_000, |_| pair(), stranger)), [10_000, 40_000]);
+        // It ends; then nothing is left to hope for.
+        let ends = |ms: u64, view: &RankView| if ms < 20_000 { stranger(ms, view) } else { Others::default() };
+        let found = looks(60_000, |_| pair(), ends);
+        assert_eq!(found.iter().map(|(ms, _)| *ms).collect::<Vec<_>>(), [10_000, 20_000], "{found:?}");
+        assert!(matches!(&found[1].1, Look::Hang(hang) if !hang.doubtful));
+        // It acts.
+        let acts = |ms: u64| {
+            let mut views = pair();
+            views[0].epoch += ms / 20_000;
+            views
+        };
+        let found = looks(45_000, acts, stranger);
+        assert!(found.iter().all(|(_, look)| *look != Look::Overdue), "{found:?}");
+    }
+
+    #[test]
+    fn whoever_polls_leaves_a_doubt_as_long_as_it_polls() {
+        let views = |polls| vec![polling(0, polls), pair().remove(1)];
+        assert_eq!(doubtful(&looks(60_000, |ms| views(1 + ms as u32), |_, _| Others::default())), [10_000, 40_000]);
+        // Now and then is enough.
+        let slow = |ms: u64| views(1 + (ms / 2000) as u32);
+        assert_eq!(doubtful(&looks(60_000, slow, |_, _| Others::default())), [10_000, 40_000]);
+        // It does something else.
+        assert_eq!(looks(60_000, |_| views(1), |_, _| Others::default()), []);
+        // Others may send something.
+        let busy = |_: u64, view: &RankView| Others { busy: view.rank == 1, ..Others::default() };
+        assert_eq!(looks(60_000, |ms| views(1 + ms as u32), busy), []);
+    }
+
+    #[test]
+    fn ranks_that_are_not_in_the_library_hang_if_all_their_threads_wait_for_locks() {
+        let views = || vec![rank(0, State::Running), pair().remove(1)];
+        let stuck = |_: u64, view: &RankView| match view.rank {
+            0 => Others { stuck: vec![1000], ..Others::default() },
+            _ => Others::default(),
+        };
+        assert_eq!(doubtful(&looks(60_000, |_| views(), stuck)), [10_000, 40_000]);
+        assert_eq!(looks(60_000, |_| views(), |_, _| Others::default()), [], "it has no threads that could be seen");
+    }
+
+    #[test]
+    fn whoever_waits_for_a_thread_that_never_called_the_library_may_go_on() {
+        let pool = |_: u64, view: &RankView| Others { stuck: vec![view.pid], strangers: vec![77], busy: false };
         let mut views = pair();
-        assert!(!watch.look(0, &views, |_| false));
-        assert!(watch.look(900 * MS, &views, |_| false));
+        views[0].callers = vec![1000];
+        assert_eq!(looks(60_000, |_| views.clone(), pool), [], "beside a thread that waits in the library");
+        let views = vec![rank(0, State::Running), pair().remove(1)];
+        let of_first = |ms: u64, view: &RankView| if view.rank == 0 { pool(ms, view) } else { Others::default() };
+        assert_eq!(looks(60_000, |_| views.clone(), of_first), [], "no thread waits in the library");
+    }
+
+    #[test]
+    fn a_wake_up_between_alarm_and_report_withdraws_it() {
+        let mut watch = Watch::new(Duration::ZERO, Duration::ZERO);
+        let mut views = pair();
+        assert_eq!(watch.look(0, &views, |_| Others::default()), Look::Quiet);
+        assert!(matches!(watch.look(900 * MS, &views, |_| Others::default()), Look::Hang(_)));
         assert!(watch.still_hangs(&views));
         views[1].epoch += 1;
         assert!(!watch.still_hangs(&views));

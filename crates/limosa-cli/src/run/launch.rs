@@ -12,7 +12,6 @@
 //! | ending | [`Job::end`]: SIGTERM to every process group | SIGKILL [`TERM_TO_KILL`] later, or when all have ended |
 //! | draining | all ranks ended | their streams have ended, or [`DRAIN`] is over |
 
-use std::collections::BTreeMap;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::sync::Arc;
@@ -35,7 +34,7 @@ use super::rank::{Ended, Rank};
 use super::strangers::Strangers;
 use crate::hang::explain;
 use crate::hang::stacks::{self, Places};
-use crate::hang::watch::{self, Watch};
+use crate::hang::watch::{self, Look, Watch};
 use crate::{procfs, sys};
 
 mod deadlines;
@@ -99,6 +98,7 @@ struct Job<'a> {
 
 /// A detected hang whose source lines are being looked up.
 struct Hang {
+    what: watch::Hang,
     places: Receiver<Places>,
     deadline: Instant,
 }
@@ -144,7 +144,7 @@ pub fn launch(plan: &Plan, settings: &Settings) -> Result<u8, Unusable> {
         input: Input::new(plan.stdin),
         route: [0, if streams_are_one() { 0 } else { 1 }],
         sinks: Vec::new(),
-        watch: Watch::new(settings.hang_after),
+        watch: Watch::new(settings.hang_after, settings.hang_grace),
         next_look: Instant::now() + watch::PERIOD,
         hang: None,
         interrupted: None,
@@ -581,22 +581,28 @@ impl Job<'_> {
 
     fn look(&mut self) {
         let views = self.board.views();
-        let is_active = |view: &RankView| {
-            let waiting: Vec<u32> = view.records.iter().map(|record| record.thread).collect();
-            procfs::is_active(view.pid, &waiting)
-        };
-        if self.watch.look(monotonic_ns(), &views, is_active) && self.hang.is_none() {
-            let targets: Vec<stacks::Target> =
-                views.iter().filter(|v| v.is_blocked()).map(|v| (v.rank, v.pid)).collect();
-            let (send, places) = mpsc::channel();
-            let wake = self.wake.clone();
-            // Without the thread the channel is closed, and the report comes without source lines.
-            let _ = std::thread::Builder::new().name("limosa-stacks".into()).spawn(move || {
-                let _ = send.send(stacks::collect(&targets));
-                ring(&wake);
-            });
-            self.hang = Some(Hang { places, deadline: Instant::now() + STACKS_WAIT });
+        let found = self.watch.look(monotonic_ns(), &views, others);
+        match found {
+            Look::Quiet => {}
+            Look::Hang(hang) if self.hang.is_none() => self.find_places(hang, &views),
+            Look::Hang(_) => {}
+            Look::Overdue if self.settings.on_hang == OnHang::Abort => self.end(Cause::Hang),
+            Look::Overdue => {}
         }
+    }
+
+    /// Looks up the source lines for the report of a hang.
+    fn find_places(&mut self, what: watch::Hang, views: &[RankView]) {
+        let targets: Vec<stacks::Target> =
+            views.iter().filter(|v| v.state == State::Running).map(|v| (v.rank, v.pid)).collect();
+        let (send, places) = mpsc::channel();
+        let wake = self.wake.clone();
+        // Without the thread the channel is closed, and the report comes without source lines.
+        let _ = std::thread::Builder::new().name("limosa-stacks".into()).spawn(move || {
+            let _ = send.send(stacks::collect(&targets));
+            ring(&wake);
+        });
+        self.hang = Some(Hang { what, places, deadline: Instant::now() + STACKS_WAIT });
     }
 
     /// Reports the detected hang when its source lines are known, or when the time for them is over.
@@ -607,18 +613,18 @@ impl Job<'_> {
             Err(TryRecvError::Empty) if now < hang.deadline => return,
             Err(_) => Places::default(),
         };
-        self.hang = None;
+        let Some(Hang { what, .. }) = self.hang.take() else { return };
         let views: Vec<RankView> = self.board.views();
         if !self.watch.still_hangs(&views) {
             return;
         }
-        let lines: BTreeMap<(u32, u32), String> = places.lines;
-        let text =
-            explain::report(monotonic_ns(), &views, |rank, thread| lines.get(&(rank, thread)).cloned(), &places.notes);
-        self.say(&text);
-        match self.settings.on_hang {
-            OnHang::Abort => self.end(Cause::Hang),
-            _ => self.say("hint: the job keeps waiting; Ctrl-C ends it, and --on-hang=abort would have\n"),
+        let ends = self.settings.on_hang == OnHang::Abort;
+        let ends_in = ends.then_some(self.settings.hang_grace);
+        self.say(&explain::report(monotonic_ns(), &views, &what, &places, ends_in));
+        match ends {
+            true if what.doubtful => {}
+            true => self.end(Cause::Hang),
+            false => self.say("hint: the job keeps waiting; Ctrl-C ends it, and --on-hang=abort would have\n"),
         }
     }
 
@@ -688,6 +694,19 @@ fn raise_descriptor_limit(ranks: usize) {
 
 fn is_stdin_terminal() -> bool {
     std::io::IsTerminal::is_terminal(&std::io::stdin())
+}
+
+/// What the threads of a rank do of which the board does not say that they wait.
+fn others(view: &RankView) -> procfs::Others {
+    let waiting: Vec<u32> = view.records.iter().map(|record| record.thread).collect();
+    let asleep = view.records.iter().filter(|record| record.polls == 0).count();
+    let known = procfs::Known {
+        waiting: &waiting,
+        callers: &view.callers,
+        more_callers: view.threads as usize > view.callers.len(),
+        unlisted: (view.asleep as usize).saturating_sub(asleep),
+    };
+    procfs::others(view.pid, &known)
 }
 
 fn ring(wake: &OwnedFd) {

@@ -41,7 +41,7 @@ use crate::shared::look;
 use limosa_mpi::comm::Comm;
 use limosa_mpi::error::{Error, Result, error_of};
 use limosa_mpi::fail;
-use limosa_mpi::observe::{Awaits, Sleeper, Waiting};
+use limosa_mpi::observe::{Awaits, Sleeper, Waiting, current_call};
 use limosa_mpi::operation::{End, Moment, Operation, StateWord};
 
 const IDLE: u8 = 0;
@@ -70,6 +70,8 @@ pub struct BackgroundOp {
     pub(super) mailboxes: Arc<Mailboxes>,
     /// For the report of a hang; none in tests of a set of mailboxes alone.
     comm: Option<Arc<Comm>>,
+    /// The call that made it, for the same purpose.
+    started: &'static str,
     word: StateWord,
     /// Bytes that this rank leaves.
     pub(super) bytes: usize,
@@ -90,6 +92,7 @@ impl BackgroundOp {
         let mailboxes = mailbox_use.mailboxes;
         Arc::new(BackgroundOp {
             comm: None,
+            started: "",
             word: StateWord::new(IDLE),
             bytes: exchange.bytes(mailboxes.size(), mailboxes.slots.me()),
             own_number: mailbox_use.number,
@@ -103,6 +106,7 @@ impl BackgroundOp {
     /// Makes ready what goes by message on this communicator; before the first start.
     pub(crate) fn prepare(&mut self, comm: &Arc<Comm>) {
         self.comm = Some(comm.clone());
+        self.started = current_call();
         self.by_messages = self.exchange.by_messages.take().map(|schedule| ScheduleRun::new(comm, *schedule));
     }
 
@@ -773,6 +777,6 @@ impl Operation for BackgroundOp {
     }
 
     fn awaits(&self) -> Option<Awaits<'_>> {
-        self.comm.as_deref().map(Awaits::Collective)
+        self.comm.as_deref().map(|comm| Awaits::Collective { comm, started: self.started })
     }
 }

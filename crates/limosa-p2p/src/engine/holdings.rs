@@ -1,6 +1,8 @@
-//! What an engine holds: for tests, which see to it that nothing is left behind.
+//! What an engine holds: for tests, which see to it that nothing is left behind, and for reports of what nobody has
+//! received.
 
 use super::Engine;
+use crate::matching::Envelope;
 
 /// Numbers of what an engine holds. All are 0 when every operation is over and its end was taken, and every message was
 /// received.
@@ -27,6 +29,18 @@ pub struct Holdings {
 }
 
 impl Engine {
+    /// The messages that have arrived and wait for a receive, with their bytes, oldest first.
+    pub fn unreceived(&self) -> Vec<(Envelope, u64)> {
+        let core = self.core.lock();
+        core.state.matcher.unexpected().map(|(envelope, message)| (*envelope, message.len())).collect()
+    }
+
+    /// Some of the messages that [`Engine::unreceived`] gives, found in a short time.
+    pub fn some_unreceived(&self) -> Vec<(Envelope, u64)> {
+        let core = self.core.lock();
+        core.state.matcher.some_unexpected().map(|(envelope, message)| (*envelope, message.len())).collect()
+    }
+
     /// What the engine holds now.
     pub fn holdings(&self) -> Holdings {
         let core = self.core.lock();

@@ -8,6 +8,8 @@ use limosa_job::{RankView, monotonic_ns};
 
 use super::Job;
 use crate::hang::explain;
+use crate::hang::stacks::Places;
+use crate::hang::watch::Hang;
 use crate::run::outcome::Cause;
 use crate::run::patience::Verdict;
 use crate::{message, sys};
@@ -34,7 +36,7 @@ impl Job<'_> {
             return;
         }
         self.hang = None;
-        let text = explain::report(now, &views, |_, _| None, &[]);
+        let text = explain::report(now, &views, &Hang::default(), &Places::default(), None);
         self.say(&text);
     }
 

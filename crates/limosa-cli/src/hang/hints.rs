@@ -1,0 +1,77 @@
+//! Hints at the end of a hang report, in the language of the program.
+
+/// In which words a program communicates.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Language {
+    /// MPI's names.
+    #[default]
+    Mpi,
+    /// Those of mpi4py.
+    Mpi4py,
+    /// Those of `import limosa`.
+    Limosa,
+}
+
+/// What to do about a hang.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Hint {
+    /// A rank has left too early.
+    BeforeTheEnd,
+    /// Ranks are in different collective calls.
+    SameOrder,
+    /// A rank waits for itself.
+    ToItself,
+    /// All receive first.
+    ReceiveFirst,
+    /// All send first.
+    SendFirst,
+    /// The communicators of a message and its receive differ.
+    Communicator,
+    /// The tags differ.
+    Tag,
+    /// The sources differ.
+    Source,
+}
+
+impl Hint {
+    /// The hint in words.
+    pub fn text(self, language: Language) -> String {
+        let of = |mpi: &str, mpi4py: &str, limosa: &str| match language {
+            Language::Mpi => mpi.to_owned(),
+            Language::Mpi4py => mpi4py.to_owned(),
+            Language::Limosa => limosa.to_owned(),
+        };
+        let sendrecv = of("MPI_Sendrecv", "Sendrecv", "sendrecv");
+        let irecv = of("MPI_Irecv", "Irecv", "irecv");
+        let isend = of("MPI_Isend", "Isend", "isend");
+        match self {
+            Hint::BeforeTheEnd => format!(
+                "every message needs a send and a receive, and every collective call all ranks of its communicator, \
+                 before {}",
+                of("MPI_Finalize", "the script ends", "the script ends")
+            ),
+            Hint::SameOrder => {
+                "all ranks of a communicator must make the same collective calls in the same order".into()
+            }
+            Hint::ToItself => {
+                format!("a rank that sends to itself needs a receive that is posted before, or {sendrecv}")
+            }
+            Hint::ReceiveFirst => {
+                format!("each of them receives before it sends: let one send first, or use {sendrecv} or {irecv}")
+            }
+            Hint::SendFirst => format!(
+                "each of them sends before it receives, which large messages cannot survive: use {sendrecv}, or \
+                 {isend} or {irecv}"
+            ),
+            Hint::Communicator => "a message is received only on the communicator that it was sent on".into(),
+            Hint::Tag => format!(
+                "a message is received only with the tag that it was sent with, or with {}",
+                of("MPI_ANY_TAG", "MPI.ANY_TAG", "limosa.ANY")
+            ),
+            Hint::Source => format!(
+                "a message is received only from the rank that sent it, or from {}",
+                of("MPI_ANY_SOURCE", "MPI.ANY_SOURCE", "limosa.ANY")
+            ),
+        }
+    }
+}
