@@ -15,6 +15,7 @@ mod procfs;
 mod ps;
 mod python;
 pub mod run;
+mod stack;
 mod sys;
 
 use std::ffi::OsString;
@@ -76,6 +77,8 @@ enum Command {
     Env(env::Options),
     /// Show the running jobs and what each rank is doing
     Ps(ps::Options),
+    /// Show where every rank of a job is now: the stacks of all its threads
+    Stack(stack::Options),
 }
 
 /// How to write data.
@@ -107,6 +110,7 @@ pub fn main() -> ExitCode {
         Command::Doctor(options) => doctor::main(&options),
         Command::Env(options) => env::main(&options),
         Command::Ps(options) => ps::main(&options),
+        Command::Stack(options) => stack::main(&options),
     }
 }
 

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use crate::hang::explain;
 use crate::message::{bytes, duration, print, say};
-use crate::{Format, procfs};
+use crate::{Format, exit, procfs, stack};
 
 /// Options of `limosa ps`.
 #[derive(Args)]
@@ -29,6 +29,11 @@ pub struct Options {
     /// Count CPU time, sleeps and wake-ups over the next SECONDS instead of since each rank's start
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     during: Option<f64>,
+    /// Show also the stacks of all threads, as `limosa stack` does
+    #[arg(long, conflicts_with = "format")]
+    stacks: bool,
+    /// The job: the first digits of its id, or the process number of its launcher; without it all jobs
+    job: Option<String>,
 }
 
 /// The longest time that `--during` takes, in seconds: a day.
@@ -42,7 +47,7 @@ fn seconds(text: &str) -> Result<f64, String> {
 }
 
 /// A job that was found.
-struct Found {
+pub struct Found {
     launcher: u32,
     board: Board,
     ranks: Vec<Look>,
@@ -67,7 +72,13 @@ struct Activity {
 
 /// Runs the command.
 pub fn main(options: &Options) -> ExitCode {
-    let mut jobs: Vec<Found> = procfs::processes().into_iter().filter_map(find).collect();
+    let mut jobs = match jobs(options.job.as_deref()) {
+        Ok(jobs) => jobs,
+        Err(text) => {
+            say(&text, Some("`limosa ps` lists the running jobs"));
+            return ExitCode::from(exit::USAGE);
+        }
+    };
     let mut before: Vec<Vec<Look>> = Vec::new();
     if let Some(seconds) = options.during {
         std::thread::sleep(Duration::from_secs_f64(seconds));
@@ -80,9 +91,25 @@ pub fn main(options: &Options) -> ExitCode {
             Value::from(with_before().map(|(job, before)| as_json(job, before)).collect::<Vec<_>>())
         )),
         Format::Text if jobs.is_empty() => say("no job of yours is running on this machine", None),
-        Format::Text => with_before().for_each(|(job, before)| print(&as_text(job, before))),
+        Format::Text => with_before().for_each(|(job, before)| {
+            print(&as_text(job, before));
+            if options.stacks {
+                stack::show(job);
+            }
+        }),
     }
     ExitCode::SUCCESS
+}
+
+/// The running jobs, or the one of this name.
+///
+/// # Errors
+/// A sentence, if there is no such job.
+pub fn jobs(name: Option<&str>) -> Result<Vec<Found>, String> {
+    let all: Vec<Found> = procfs::processes().into_iter().filter_map(find).collect();
+    let Some(name) = name else { return Ok(all) };
+    let wanted: Vec<Found> = all.into_iter().filter(|job| job.is_called(name)).collect();
+    if wanted.is_empty() { Err(format!("no job of yours is called `{name}`")) } else { Ok(wanted) }
 }
 
 fn find(launcher: u32) -> Option<Found> {
@@ -97,6 +124,22 @@ fn find(launcher: u32) -> Option<Found> {
 }
 
 impl Found {
+    fn is_called(&self, name: &str) -> bool {
+        let id = format!("{:016x}", self.board.id());
+        self.launcher.to_string() == name || (!name.is_empty() && id.starts_with(&name.to_lowercase()))
+    }
+
+    /// Id, launcher and command.
+    pub fn title(&self) -> String {
+        let command = procfs::command_line(self.launcher).unwrap_or_default();
+        format!("{:016x}  launcher {}  {} ranks  {command}", self.board.id(), self.launcher, self.board.size())
+    }
+
+    /// What the status board says of the ranks.
+    pub fn views(&self) -> impl Iterator<Item = &RankView> {
+        self.ranks.iter().map(|look| &look.view)
+    }
+
     /// Looks at the ranks once more; gives what they looked like before.
     fn look_again(&mut self) -> Vec<Look> {
         std::mem::replace(&mut self.ranks, self.board.views().into_iter().map(Look::new).collect())
@@ -134,11 +177,11 @@ impl Look {
 }
 
 /// The process of a rank: the one that attached, or else the one that was started.
-fn process(view: &RankView) -> u32 {
+pub fn process(view: &RankView) -> u32 {
     if view.pid != 0 { view.pid } else { view.started }
 }
 
-fn state(view: &RankView) -> &'static str {
+pub fn state(view: &RankView) -> &'static str {
     match view.state {
         State::Running if view.is_blocked() => "blocked",
         State::Running => "running",
@@ -160,9 +203,7 @@ fn since(view: &RankView, now: u64) -> f64 {
 
 fn as_text(job: &Found, before: Option<&[Look]>) -> String {
     let now = monotonic_ns();
-    let command = procfs::command_line(job.launcher).unwrap_or_default();
-    let mut text =
-        format!("job {:016x}  launcher {}  {} ranks  {command}\n", job.board.id(), job.launcher, job.board.size());
+    let mut text = format!("job {}\n", job.title());
     text.push_str(&format!(
         "{:>5} {:>8} {:<9} {:>7} {:>8} {:>7} {:>10} {:>8} {:>8} {:>8}  {}\n",
         "rank", "process", "state", "since", "cpu", "cpu %", "memory", "slept", "woken", "in vain", "waits in"
@@ -245,5 +286,7 @@ fn record_json(record: &Record, now: u64) -> Value {
         "since_seconds": now.saturating_sub(record.since_ns) as f64 / 1e9,
         "waits": waits.collect::<Vec<_>>(),
         "more": record.more,
+        "polls": record.polls > 0,
+        "unreceived": record.lying.len() as u64 + u64::from(record.more_lying),
     })
 }

@@ -84,6 +84,10 @@ impl Rank {
             // Python keeps what it prints to a pipe for a while, and loses it when the rank is killed.
             command.env("PYTHONUNBUFFERED", "1");
         }
+        if std::env::var_os("PYTHONFAULTHANDLER").is_none() {
+            // A Python rank that crashes says in which line.
+            command.env("PYTHONFAULTHANDLER", "1");
+        }
         command.envs(app.env.iter().map(|(name, value)| (name, value)));
         if let Some(path) = library_path(app) {
             command.env(LIBRARY_PATH, path);
