@@ -26,6 +26,7 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 from mpi4py import MPI
@@ -276,6 +277,7 @@ class _Helper:
             self._thread.join()
 
     def _keep_time(self) -> None:
+        _name_thread("limosa-requests")
         delay = _FIRST_LOOK
         while not self._ended:
             if self._call.wait(delay if _open() else None):
@@ -288,6 +290,7 @@ class _Helper:
 
     def _look(self, delay: float) -> None:
         """Look once, or again and again if something is to be expected soon."""
+        _name_thread("limosa-look")
         self._progress = False
         while True:
             progress = any([request.test() for request in _open()])
@@ -297,6 +300,12 @@ class _Helper:
             if not self.awake or self._ended:
                 return
             time.sleep(delay)
+
+
+def _name_thread(name: str) -> None:
+    """Tell the system the name of this thread: Limosa's launcher does not take it for one that may still act."""
+    with contextlib.suppress(OSError):
+        Path(f"/proc/self/task/{threading.get_native_id()}/comm").write_text(name)
 
 
 def _open() -> list[Request[Any]]:

@@ -58,9 +58,10 @@ pub struct Known<'a> {
     pub unlisted: usize,
 }
 
-/// Whether the library calls a thread of its own so.
+/// Whether the library, or the Python package, calls a thread of its own so.
 fn is_ours(name: &str) -> bool {
-    ["limosa-helper", "limosa-alarm", "limosa-watch", "limosa-deaths"].contains(&name)
+    let library = ["limosa-helper", "limosa-alarm", "limosa-watch", "limosa-deaths"];
+    library.contains(&name) || ["limosa-requests", "limosa-look"].contains(&name)
 }
 
 /// Looks at the threads of a process. The library's own ones count only while they run.

@@ -40,15 +40,24 @@ pub fn current_call() -> &'static str {
     CALLER.try_with(|caller| caller.call.get()).unwrap_or("")
 }
 
+/// How the names of calls begin that poll.
+const POLLS: &[&str] = &["MPI_Test", "MPI_Iprobe", "MPI_Improbe"];
+/// The same of local calls that bindings make around them.
+const LOCAL: &[&str] = &["MPI_Status_", "MPI_Get_", "MPI_Comm_rank", "MPI_Comm_size", "MPI_Wti", "MPI_Query_thread"];
+
 /// Counts this thread on the status board among those that use the library. If the board shows it as polling, that ends
-/// when it enters another call, or when the last poll has not been in vain.
+/// when it enters a call of another kind, or when the last poll has not been in vain.
 #[cold]
 fn introduce(call: &'static str) {
     let Some(job) = Job::current() else { return };
     job.seat().thread();
     let polls = POLLER.try_with(|poller| {
         let mut poller = poller.borrow_mut();
-        if let Some(shown) = poller.shown.as_mut().filter(|shown| shown.call == call && !shown.under_way) {
+        let starts_like = |names: &[&str]| names.iter().any(|name| call.starts_with(name));
+        if poller.shown.is_some() && starts_like(LOCAL) {
+            return true;
+        }
+        if let Some(shown) = poller.shown.as_mut().filter(|shown| starts_like(POLLS) && !shown.under_way) {
             shown.under_way = true;
             return true;
         }
@@ -76,7 +85,6 @@ struct Poller {
 /// A thread that the status board shows as polling.
 struct Shown {
     record: Polling<'static>,
-    call: &'static str,
     /// What it asks for; `None` once that has changed.
     subject: Option<u64>,
     /// It has entered the call again. If it does so once more before [`polled`] is called, the poll was not in vain.
@@ -118,7 +126,7 @@ impl Poller {
     #[cold]
     fn show(&mut self, subject: Option<u64>, list: &ListAwaits<'_>) {
         let record = Waiting::several(list, false).show(|seat, blocked| seat.polling(blocked)).flatten();
-        self.shown = record.map(|record| Shown { record, call: current_call(), subject, under_way: false });
+        self.shown = record.map(|record| Shown { record, subject, under_way: false });
         if self.shown.is_some() {
             // So that the next call looks here.
             let _ = CALLER.try_with(|caller| caller.counted.set(false));
