@@ -89,11 +89,9 @@ typedef struct {
     } last, arrived;    /* array that another rank gave to all; array that came with the last message */
 } Channel;
 
-/* Raise what mpi4py would raise. A library that was interrupted by a Python handler gives -1 and has set its error. */
+/* Raise what mpi4py would raise. */
 static PyObject *failure(const Channel *self, int code)
 {
-    if (code == -1 && PyErr_Occurred())
-        return NULL;
     PyObject *number = PyLong_FromLong(code);
     if (number != NULL)
         PyErr_SetObject(self->error, number);

@@ -97,6 +97,44 @@ say("done")
     assert said == [*WAITS, "done"], outcome.text
 
 
+# The same for `import limosa`, of which calls with arrays like before are compiled.
+VERBS = """
+import limosa
+verbs = {
+    "recv": lambda part, x: part.recv(source=1),
+    "barrier": lambda part, x: part.barrier(),
+    "bcast": lambda part, x: part.bcast(x if rank else None, 1),
+    "allgather": lambda part, x: part.allgather(x),
+    "allreduce": lambda part, x: part.allreduce(x),
+    "alltoall": lambda part, x: part.alltoall(x),
+}
+"""
+
+
+@pytest.mark.parametrize("compiled", ["1", "0"])
+def test_keyboard_interrupt_ends_calls_of_the_interface(start, compiled):
+    text = """
+for name, verb in verbs.items():
+    part, x = limosa.world.dup(), np.ones((2, 2))
+    for _ in range(3):
+        part.send(x, 0) if rank and name == "recv" else verb(part, x)
+    if rank == 0:
+        interrupt_me()
+        try:
+            verb(part, x)
+            say(f"{name}: not interrupted")
+        except KeyboardInterrupt:
+            say(name)
+        limosa.world.send(name, to=1)
+    else:
+        assert limosa.world.recv(source=0) == name
+"""
+    outcome = start(VERBS + text, LIMOSA_PYTHON_FAST_PATH=compiled).wait(60)
+    assert outcome.code == 0, outcome.text
+    names = ["recv", "barrier", "bcast", "allgather", "allreduce", "alltoall"]
+    assert outcome.out.splitlines() == [f"0: {name}" for name in names], outcome.text
+
+
 def test_a_handler_that_raises_nothing_runs_and_the_wait_goes_on(start):
     text = """
 signal.signal(signal.SIGUSR1, lambda *_: (say("handled"), world.send("go on", 1, 2)))
