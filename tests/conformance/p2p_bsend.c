@@ -190,7 +190,8 @@ static void large_count(void)
     free(buffer);
 }
 
-/* A flush that is begun returns at once, also while a message cannot leave the buffer, and is complete when all have. */
+/* A flush that is begun returns at once, also while a message cannot leave the buffer, and is complete when all have.
+ */
 static void begun_flush(void)
 {
     enum { LONG = 4 << 20 };

@@ -384,8 +384,8 @@ static void in_place(void)
                                            MPI_COMM_WORLD, &status));
         FAILS(MPI_ERR_BUFFER, MPI_Sendrecv(value, 1, MPI_INT, lt_rank, 1, MPI_IN_PLACE, count, MPI_INT, lt_rank, 1,
                                            MPI_COMM_WORLD, &status));
-        FAILS(MPI_ERR_BUFFER, MPI_Sendrecv_replace(MPI_IN_PLACE, count, MPI_INT, lt_rank, 1, lt_rank, 1, MPI_COMM_WORLD,
-                                                   &status));
+        FAILS(MPI_ERR_BUFFER,
+              MPI_Sendrecv_replace(MPI_IN_PLACE, count, MPI_INT, lt_rank, 1, lt_rank, 1, MPI_COMM_WORLD, &status));
         FAILS(MPI_ERR_BUFFER, MPI_Pack(MPI_IN_PLACE, count, MPI_INT, packed, 64, &position, MPI_COMM_WORLD));
         FAILS(MPI_ERR_BUFFER, MPI_Unpack(packed, 64, &position, MPI_IN_PLACE, count, MPI_INT, MPI_COMM_WORLD));
         FAILS(MPI_ERR_BUFFER, MPI_Bcast(MPI_IN_PLACE, count, MPI_INT, 0, MPI_COMM_SELF));
@@ -403,8 +403,8 @@ static void overlapping(void)
         int *from = all + 8, *to = from + shift;
         FAILS(MPI_ERR_BUFFER, MPI_Sendrecv(from, 4, MPI_INT, lt_rank, 1, to, 4, MPI_INT, lt_rank, 1, MPI_COMM_WORLD,
                                            MPI_STATUS_IGNORE));
-        FAILS(MPI_ERR_BUFFER, MPI_Isendrecv(from, 4, MPI_INT, lt_rank, 1, to, 4, MPI_INT, lt_rank, 1, MPI_COMM_WORLD,
-                                            &request));
+        FAILS(MPI_ERR_BUFFER,
+              MPI_Isendrecv(from, 4, MPI_INT, lt_rank, 1, to, 4, MPI_INT, lt_rank, 1, MPI_COMM_WORLD, &request));
         FAILS(MPI_ERR_BUFFER, MPI_Allreduce(from, to, 4, MPI_INT, MPI_SUM, self));
         FAILS(MPI_ERR_BUFFER, MPI_Reduce(from, to, 4, MPI_INT, MPI_SUM, 0, self));
         FAILS(MPI_ERR_BUFFER, MPI_Scan(from, to, 4, MPI_INT, MPI_SUM, self));

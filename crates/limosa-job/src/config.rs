@@ -218,6 +218,8 @@ pub struct Config {
     pub hang_after: Duration,
     /// `LIMOSA_HANG_GRACE`
     pub hang_grace: Duration,
+    /// `LIMOSA_PYTHON_FAST_PATH`; read in Python (`limosa._channel`)
+    pub python_fast_path: bool,
     /// `LIMOSA_TAG_OUTPUT`
     pub tag_output: bool,
     /// `LIMOSA_DIALECT`; read in Python (`limosa.dialects`)
@@ -331,6 +333,7 @@ pub fn parse(vars: impl IntoIterator<Item = (OsString, OsString)>) -> (Config, V
         },
         hang_after: values.seconds("LIMOSA_HANG_AFTER"),
         hang_grace: values.seconds("LIMOSA_HANG_GRACE"),
+        python_fast_path: values.switch("LIMOSA_PYTHON_FAST_PATH"),
         tag_output: values.switch("LIMOSA_TAG_OUTPUT"),
         dialect: match values.word("LIMOSA_DIALECT") {
             "pympi" => Dialect::Pympi,
