@@ -46,7 +46,7 @@ impl RawLock {
         while *is_held {
             is_held = self.freed.wait(is_held).expect("a model ends with the first panic");
         }
-        Wakened::Woken * is_held = true;
+        *is_held = true;
     }
 
     /// Gives the lock up. Whom to is loom's choice.
@@ -116,6 +116,7 @@ pub mod futex {
         while woken.get(&key(word)).copied() == before {
             woken = SLEEPERS.changed.wait(woken).expect("a model ends with the first panic");
         }
+        Wakened::Woken
     }
 
     /// Wakes all who sleep on `word`.
