@@ -26,7 +26,6 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 from mpi4py import MPI
@@ -304,6 +303,8 @@ class _Helper:
 
 def _name_thread(name: str) -> None:
     """Tell the system the name of this thread: Limosa's launcher does not take it for one that may still act."""
+    from pathlib import Path  # takes long to import, and few programs need this thread
+
     with contextlib.suppress(OSError):
         Path(f"/proc/self/task/{threading.get_native_id()}/comm").write_text(name)
 
