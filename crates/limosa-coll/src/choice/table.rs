@@ -104,6 +104,35 @@ impl Table {
                      condition"
                 ));
             }
+            self.check_order(subject)?;
+        }
+        Ok(())
+    }
+
+    /// Says which row on the shared way never takes effect: with growing lengths these go into slots, then in rounds,
+    /// then from memory to memory, and then by messages, whatever the order of the rows.
+    fn check_order(&self, subject: usize) -> Result<(), String> {
+        let place = |row: &Row| match row.algorithm {
+            "slots" => 0,
+            "rounds" => 1,
+            "messages" => 3,
+            _ => 2,
+        };
+        let rows = self.rows(Subject(subject), Way::Shared);
+        for (at, row) in rows.iter().enumerate() {
+            let hides = |earlier: &&Row| {
+                place(earlier) > place(row)
+                    && earlier.least_ranks <= row.least_ranks
+                    && earlier.most_ranks >= row.most_ranks
+                    && (row.direct || !earlier.direct)
+            };
+            if let Some(earlier) = rows[..at].iter().find(hides) {
+                return Err(format!(
+                    "the row of `{} shared` with {} has no effect, because one with {} comes before it: write slots \
+                     first, then rounds, then what goes from memory to memory, then messages",
+                    SUBJECTS[subject], row.algorithm, earlier.algorithm
+                ));
+            }
         }
         Ok(())
     }

@@ -233,3 +233,28 @@ fn costs_grow_with_ranks_and_bytes() {
         algorithms::Cost { latencies: 3.0, transferred: 300.0, combined: 0.0, copied: 0.0 }
     );
 }
+
+#[test]
+fn a_row_that_never_takes_effect_is_refused() {
+    let told = |text: &str| {
+        let mut table = Table::builtin();
+        table.replace(Table::parse(text).expect("rows"));
+        table.check()
+    };
+    for (rows, ignored) in [
+        ("bcast shared * * - rounds\nbcast shared * slot - slots", "slots"),
+        ("bcast shared * 64K direct single_copy\nbcast shared 2 * direct rounds", "rounds"),
+        ("reduce shared 2-8 4K - messages\nreduce shared 4 1M direct pieces", "pieces"),
+    ] {
+        let wrong = told(rows).expect_err(rows);
+        assert!(wrong.contains(&format!("with {ignored} has no effect")), "{wrong}");
+    }
+    for rows in [
+        "bcast shared * slot - slots\nbcast shared * 1M - rounds\nbcast shared * * direct single_copy",
+        // The second one is for ranks that cannot read each other's memory, or for other numbers of ranks.
+        "bcast shared * * direct single_copy\nbcast shared * * - rounds",
+        "bcast shared 2 * - rounds\nbcast shared 3- slot - slots",
+    ] {
+        assert_eq!(told(rows), Ok(()), "{rows}");
+    }
+}
