@@ -53,14 +53,21 @@ fn measure(parts: &[Copies]) -> Option<Measure> {
         for corner in [0, across, along, across.checked_add(along)?] {
             let at = part.at.checked_add(corner)?;
             if old.size() > 0 {
-                stretch(&mut data, at + old.true_lb() as i128, at + old.true_lb() as i128 + old.true_extent() as i128);
+                let low = at.saturating_add(old.true_lb() as i128);
+                stretch(&mut data, low, low.saturating_add(old.true_extent() as i128));
             }
             if part.old.marked || old.size() > 0 {
                 let bounds = if part.old.marked { &mut marked } else { &mut unmarked };
-                stretch(bounds, at + old.lb() as i128, at + old.lb() as i128 + old.extent() as i128);
+                let low = at.saturating_add(old.lb() as i128);
+                stretch(bounds, low, low.saturating_add(old.extent() as i128));
             }
         }
         alignment = alignment.max(part.old.alignment);
+    }
+    // Numbers of 128 bits are not endless either: what 64 bits do not hold is refused before it is computed with.
+    let fits = |n: i128| i64::try_from(n).is_ok();
+    if ![marked.or(unmarked), data].into_iter().flatten().all(|(low, high)| fits(low) && fits(high)) {
+        return None;
     }
     let (lb, ub) = match (marked, unmarked) {
         (Some(bounds), _) => bounds,
@@ -69,15 +76,7 @@ fn measure(parts: &[Copies]) -> Option<Measure> {
     };
     let (true_lb, true_ub) = data.unwrap_or((0, 0));
     let all = [size, lb, ub, ub - lb, true_lb, true_ub, true_ub - true_lb];
-    all.iter().all(|n| i64::try_from(*n).is_ok()).then_some((
-        size,
-        lb,
-        ub,
-        true_lb,
-        true_ub,
-        marked.is_some(),
-        alignment,
-    ))
+    all.into_iter().all(fits).then_some((size, lb, ub, true_lb, true_ub, marked.is_some(), alignment))
 }
 
 /// Every byte of a type that is made of these copies, if they are few and near.
