@@ -6,13 +6,16 @@ in the environment                 from
 ``lib/libmpi_abi.so.1``            crate ``limosa-abi``
 ``lib/libmpi_abi.so``              one line for the linker that names the file above
 ``include/mpi.h``                  ``limosa-api -- header``
+``lib/limosa/``                    the same two files, in a folder that no other package has
+``include/limosa/mpi.h``           the same header, likewise
 ``bin/limosa``                     crate ``limosa-cli``
 ``bin/mpiexec``, ``bin/mpirun``    ``python/scripts/mpiexec``
 ``bin/mpicc``, ``mpicxx`` ...      ``python/scripts/mpicc``
 ``limosa/_fast_path*.so``          ``python/compiled/fast_path.c``, where a C compiler and Python's header are there
 =================================  ==========================================================
 
-Wheels hold no symbolic links, hence the copies and the linker's line.
+Wheels hold no symbolic links, hence the copies and the linker's line. Packages of other MPI libraries bring files of
+the same names, which replace ours: ``limosa run`` and ``limosa cc`` then use those in folders of our own.
 """
 
 import json
@@ -56,6 +59,11 @@ class LimosaBuildHook(BuildHookInterface[Any]):
             str(linker_line): "lib/libmpi_abi.so",
             str(header): "include/mpi.h",
         }
+        for file, folder in ((library, "lib"), (linker_line, "lib"), (header, "include")):
+            own = staging / "limosa-own" / file.name
+            own.parent.mkdir(exist_ok=True)
+            shutil.copy(file, own)
+            build_data["shared_data"][str(own)] = f"{folder}/limosa/{file.name}"
         build_data["shared_scripts"] |= {str(launcher): "limosa"}
         for source, names in {"mpiexec": ["mpiexec", "mpirun"], "mpicc": ["mpicc", "mpicxx", "mpic++"]}.items():
             for name in names:

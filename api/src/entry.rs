@@ -290,6 +290,16 @@ fn target(table: &Table, function: &Function) -> String {
     "Target::Default".into()
 }
 
+/// When the function may be called: the variant of `When` in the ABI layer.
+fn when(function: &Function) -> &'static str {
+    let is_tool = function.name.starts_with("MPI_T_") && function.name != "MPI_T_init_thread";
+    match function.any_time {
+        true if is_tool => "Tool",
+        true => "AnyTime",
+        false => "Running",
+    }
+}
+
 /// The private function behind all exported forms of `function`.
 fn inner(table: &Table, function: &Function, glue: Option<&Glue>, out: &mut String) {
     let args: Vec<(Arg, Passing)> = table
@@ -326,7 +336,7 @@ fn inner(table: &Table, function: &Function, glue: Option<&Glue>, out: &mut Stri
                 writeln!(out, "    {call}(&Cx::new(call_name, large){names})\n}}").unwrap();
                 return;
             }
-            let time = if function.any_time { "AnyTime" } else { "Running" };
+            let time = when(function);
             writeln!(out, "    enter(call_name, large, When::{time}, {}, |cx| {{", target(table, function)).unwrap();
             let mut order: Vec<&(Arg, Passing)> = args.iter().collect();
             order

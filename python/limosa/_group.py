@@ -50,9 +50,9 @@ TICK = 0.2
 """How long output may wait for the same output of other ranks, in seconds."""
 
 PATIENCE = 1.0
-"""How long a rank may take to answer an interrupt, or the others after one has failed.
+"""How long a rank may take to answer an interrupt, or the others after one has failed; then it is said where it is.
 
-After that it is said where it is, and those that wait in the library for one that has failed are interrupted.
+If all others wait in the library when one has failed, and still do at the next look, they are interrupted at once.
 """
 
 LATE = 0.01
@@ -533,6 +533,7 @@ class _Asking:
         self._interrupted = False
         self._released = False  # an interrupt was sent
         self._told = False
+        self._waits = ""  # where all that are missing waited at the last look, if they did
 
     def look(self, answers: Mapping[int, Answer], missing: set[int]) -> None:
         """Say where ranks are that stay behind after an interrupt, or after others have failed."""
@@ -541,7 +542,12 @@ class _Asking:
         if self._told or not missing or not (failed or self._interrupted):
             return
         self._since = self._since or time.monotonic()
-        if time.monotonic() - self._since < PATIENCE:
+        where, all_wait = "", False
+        if not self._interrupted and self._group.can_interrupt_waits:
+            where, all_wait = self._group.where(sorted(missing))
+            before, self._waits = self._waits, where if all_wait else ""
+            all_wait = all_wait and where == before
+        if not all_wait and time.monotonic() - self._since < PATIENCE:
             return
         self._told = True
         errors = {
@@ -550,11 +556,11 @@ class _Asking:
             if answer.kind == "error"
         }
         self._group._show("err", folded(errors))
-        where, all_wait = self._group.where(sorted(missing))
-        if all_wait and not self._interrupted and self._group.can_interrupt_waits:
+        if all_wait:
             self._group._show("err", f"limosa: interrupting the others: {where}\n")
             self._pass_on(missing)
             return
+        where = where or self._group.where(sorted(missing))[0]
         remedy = "again ends all processes; variables are lost" if self._interrupted else "interrupts"
         self._group._show("err", f"limosa: still running: {where}\nhint: {self._group._key} {remedy}\n")
 

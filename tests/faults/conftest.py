@@ -95,6 +95,12 @@ def limosa() -> str:
     return str(Path(tool("mpiexec")).parent / "limosa")
 
 
+@pytest.fixture(scope="session")
+def prefix() -> Path:
+    """The environment of the compiler wrapper: header and library are in it."""
+    return Path(tool("mpicc")).parents[1]
+
+
 @pytest.fixture
 def python() -> str:
     """The Python that has mpi4py, if there is one."""

@@ -17,8 +17,9 @@ enum { VICTIM = 1, SMALL = 8, LARGE = 3000000 };
 
 static int rank, size;
 static FILE *report;
-static MPI_Comm survivors;
-static char *buffer, *other;
+static MPI_Comm survivors, ring, inter; /* inter: the survivors and the victim */
+static char *buffer, *other, *third;
+static MPI_Win win = MPI_WIN_NULL;
 
 static void fail(const char *format, ...)
 {
@@ -71,6 +72,51 @@ static int bytes_of(const char *what)
     return strstr(what, "large") != NULL ? LARGE : SMALL;
 }
 
+/* The window is `other` of each; the lock of rank 0 is the victim's. */
+static int play_on_window(const char *what)
+{
+    MPI_Group all, dead;
+    int victim = VICTIM, code = MPI_SUCCESS;
+    MPI_Win_get_group(win, &all);
+    MPI_Group_incl(all, 1, &victim, &dead);
+    if (strcmp(what, "win-fence") == 0)
+        return MPI_Win_fence(0, win);
+    if (strcmp(what, "win-lock") == 0)
+        return MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win);
+    if (strcmp(what, "win-start") == 0)
+        return MPI_Win_start(dead, 0, win);
+    if (strcmp(what, "win-wait") == 0) {
+        MPI_Win_post(dead, 0, win);
+        return MPI_Win_wait(win);
+    }
+    if (strcmp(what, "win-get") == 0 || strcmp(what, "win-rget") == 0) {
+        /* The partner lives; its answers may be on their way when the operation fails. */
+        MPI_Request request;
+        int partner = rank == 0 ? 2 : 0;
+        code = MPI_Win_lock(MPI_LOCK_SHARED, partner, 0, win);
+        while (code == MPI_SUCCESS && strcmp(what, "win-get") == 0) {
+            code = MPI_Get(buffer, LARGE, MPI_BYTE, partner, 0, LARGE, MPI_BYTE, win);
+            if (code == MPI_SUCCESS)
+                code = MPI_Win_flush(partner, win);
+        }
+        while (code == MPI_SUCCESS) {
+            code = MPI_Rget(buffer, LARGE, MPI_BYTE, partner, 0, LARGE, MPI_BYTE, win, &request);
+            if (code == MPI_SUCCESS)
+                code = MPI_Wait(&request, MPI_STATUS_IGNORE);
+        }
+        return code;
+    }
+    if (strcmp(what, "win-flush") != 0)
+        fail("no such scene: %s", what);
+    code = MPI_Win_lock(MPI_LOCK_SHARED, VICTIM, 0, win);
+    while (code == MPI_SUCCESS) {
+        code = MPI_Accumulate(buffer, 1000, MPI_INT, VICTIM, 0, 1000, MPI_INT, MPI_SUM, win);
+        if (code == MPI_SUCCESS)
+            code = MPI_Win_flush(VICTIM, win);
+    }
+    return code;
+}
+
 /* Begins and ends one operation. */
 static int play(const char *what)
 {
@@ -80,6 +126,8 @@ static int play(const char *what)
     MPI_Message message;
     int (*end)(MPI_Request *) = strstr(what, "test") != NULL ? test_for : wait_for;
 
+    if (strncmp(what, "win-", 4) == 0)
+        return play_on_window(what);
     if (strncmp(what, "recv-any", 8) == 0)
         return MPI_Recv(buffer, n, MPI_BYTE, MPI_ANY_SOURCE, 7, all, MPI_STATUS_IGNORE);
     if (strncmp(what, "recv", 4) == 0)
@@ -147,6 +195,18 @@ static int play(const char *what)
         code = MPI_Scan(buffer, other, n, MPI_BYTE, MPI_BXOR, all);
         return code == MPI_SUCCESS && rank == 0 ? MPI_Barrier(all) : code;
     }
+    if (strncmp(what, "neighbour", 9) == 0)
+        return MPI_Neighbor_alltoall(buffer, n / 8, MPI_BYTE, other, n / 8, MPI_BYTE, ring);
+    if (strncmp(what, "inter-recv", 10) == 0)
+        return MPI_Recv(buffer, n, MPI_BYTE, 0, 7, inter, MPI_STATUS_IGNORE);
+    if (strncmp(what, "inter-any", 9) == 0)
+        return MPI_Recv(buffer, n, MPI_BYTE, MPI_ANY_SOURCE, 7, inter, MPI_STATUS_IGNORE);
+    if (strncmp(what, "inter-barrier", 13) == 0)
+        return MPI_Barrier(inter);
+    if (strncmp(what, "inter-bcast", 11) == 0)
+        return MPI_Bcast(buffer, n, MPI_BYTE, 0, inter);
+    if (strncmp(what, "inter-allreduce", 15) == 0)
+        return MPI_Allreduce(buffer, other, n, MPI_BYTE, MPI_BXOR, inter);
     if (strncmp(what, "dup", 3) == 0)
         return MPI_Comm_split(all, 0, rank, &(MPI_Comm){MPI_COMM_NULL});
     if (strncmp(what, "ibarrier", 8) == 0)
@@ -192,6 +252,44 @@ static int storm(void)
     return code;
 }
 
+/* The same with long reductions in the background: any rank may be combining for all when another one is killed. */
+static int storm_of_reductions(void)
+{
+    enum { LENGTHS = 3 };
+    static const int bytes[LENGTHS] = {70000, 600000, 2400000};
+    MPI_Request persistent[LENGTHS];
+    int code = MPI_SUCCESS;
+    for (int i = 0; i < LENGTHS; i++)
+        MPI_Allreduce_init(buffer, other, bytes[i], MPI_BYTE, MPI_BXOR, MPI_COMM_WORLD, MPI_INFO_NULL, &persistent[i]);
+    for (unsigned step = 0; code == MPI_SUCCESS; step++) {
+        int i = (int)(step / 4 % LENGTHS), root = (int)(step % (unsigned)size);
+        MPI_Request requests[2];
+        switch (step % 4) {
+        case 0:
+            MPI_Iallreduce(buffer, other, bytes[i], MPI_BYTE, MPI_BXOR, MPI_COMM_WORLD, &requests[0]);
+            code = wait_for(&requests[0]);
+            break;
+        case 1:
+            MPI_Ireduce(buffer, other, bytes[i], MPI_BYTE, MPI_BXOR, root, MPI_COMM_WORLD, &requests[0]);
+            code = test_for(&requests[0]);
+            break;
+        case 2:
+            MPI_Start(&persistent[i]);
+            code = wait_for(&persistent[i]);
+            break;
+        default:
+            /* Two at a time, the later one awaited first. */
+            MPI_Iallreduce(buffer, other, bytes[i], MPI_BYTE, MPI_BXOR, MPI_COMM_WORLD, &requests[0]);
+            MPI_Iallreduce(MPI_IN_PLACE, third, bytes[i], MPI_BYTE, MPI_BXOR, MPI_COMM_WORLD, &requests[1]);
+            code = wait_for(&requests[1]);
+            int first = wait_for(&requests[0]);
+            if (code == MPI_SUCCESS)
+                code = first;
+        }
+    }
+    return code;
+}
+
 /* All that has been used before, so that connections and shared memory are there. */
 static void warm_up(void)
 {
@@ -209,25 +307,32 @@ static void look_at_buffers(void)
 {
     memset(buffer, 'a', LARGE);
     memset(other, 'b', LARGE);
+    memset(third, 'c', LARGE);
     usleep(100000);
     for (int i = 0; i < LARGE; i++)
-        if (buffer[i] != 'a' || other[i] != 'b')
+        if (buffer[i] != 'a' || other[i] != 'b' || third[i] != 'c')
             fail("byte %d was written after the operation had failed", i);
 }
 
 static void survivors_go_on(void)
 {
-    int partner = rank == 0 ? 2 : 0, sum = 0;
+    int next = (rank + 1) % size, before = (rank + size - 1) % size, sum = 0, all = 0, any = 0;
+    next += next == VICTIM;
+    before -= before == VICTIM;
+    for (int i = 0; i < size; i++) {
+        all += i == VICTIM ? 0 : i;
+        any |= i == VICTIM ? 0 : i;
+    }
     memset(buffer, rank, LARGE);
-    if (MPI_Sendrecv(buffer, LARGE, MPI_BYTE, partner, 1, other, LARGE, MPI_BYTE, partner, 1, MPI_COMM_WORLD,
+    if (MPI_Sendrecv(buffer, LARGE, MPI_BYTE, next, 1, other, LARGE, MPI_BYTE, before, 1, MPI_COMM_WORLD,
                      MPI_STATUS_IGNORE) != MPI_SUCCESS)
         fail("a message between survivors failed");
-    if (other[0] != (char)partner || other[LARGE - 1] != (char)partner)
+    if (other[0] != (char)before || other[LARGE - 1] != (char)before)
         fail("a message between survivors has wrong bytes");
     for (int i = 0; i < 100; i++)
-        if (MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, survivors) != MPI_SUCCESS || sum != 2)
+        if (MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, survivors) != MPI_SUCCESS || sum != all)
             fail("a reduction among survivors failed");
-    if (MPI_Allreduce(buffer, other, LARGE, MPI_BYTE, MPI_BOR, survivors) != MPI_SUCCESS || other[LARGE / 2] != 2)
+    if (MPI_Allreduce(buffer, other, LARGE, MPI_BYTE, MPI_BOR, survivors) != MPI_SUCCESS || other[LARGE / 2] != any)
         fail("a large reduction among survivors failed");
 }
 
@@ -260,20 +365,34 @@ int main(int argc, char **argv)
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_split(MPI_COMM_WORLD, rank == VICTIM, rank, &survivors);
+    if (strncmp(argv[1], "neighbour", 9) == 0)
+        MPI_Cart_create(MPI_COMM_WORLD, 1, &size, &(int){1}, 0, &ring);
+    if (strncmp(argv[1], "inter", 5) == 0)
+        MPI_Intercomm_create(survivors, 0, MPI_COMM_WORLD, rank == VICTIM ? 0 : VICTIM, 0, &inter);
     if (strcmp(argv[1], "finish") == 0)
         return finish();
     buffer = calloc(1, LARGE);
     other = calloc(1, LARGE);
+    third = calloc(1, LARGE);
     if (strstr(argv[1], "cold") == NULL)
         warm_up();
+    if (strncmp(argv[1], "win-", 4) == 0) {
+        MPI_Win_create(other, LARGE, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+        MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+        if (rank == VICTIM && strcmp(argv[1], "win-lock") == 0)
+            MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
     snprintf(name, sizeof name, "%s.%d", argv[2], rank);
     report = fopen(name, "w");
-    if (buffer == NULL || other == NULL || report == NULL)
+    if (buffer == NULL || other == NULL || third == NULL || report == NULL)
         return 3;
     printf("pid %d %d\n", rank, (int)getpid());
     fflush(stdout);
     if (strcmp(argv[1], "storm") == 0) {
         code = storm();
+    } else if (strcmp(argv[1], "storm-reductions") == 0) {
+        code = storm_of_reductions();
     } else if (strcmp(argv[1], "abort") == 0 && rank != VICTIM) {
         if (MPI_Barrier(MPI_COMM_WORLD) != MPI_SUCCESS)
             MPI_Abort(MPI_COMM_WORLD, 9);
@@ -290,6 +409,11 @@ int main(int argc, char **argv)
     expect_death("MPI_Send", MPI_Send(buffer, SMALL, MPI_BYTE, VICTIM, 2, MPI_COMM_WORLD));
     expect_death("MPI_Recv", MPI_Recv(buffer, SMALL, MPI_BYTE, VICTIM, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     expect_death("MPI_Barrier", MPI_Barrier(MPI_COMM_WORLD));
+    if (win != MPI_WIN_NULL && strcmp(argv[1], "win-fence") == 0) {
+        expect_death("MPI_Win_free", MPI_Win_free(&win));
+        if (win != MPI_WIN_NULL)
+            fail("the window is still there");
+    }
     fprintf(report, "ok\n");
     fclose(report);
     for (;;)

@@ -149,6 +149,64 @@ static void poll_by_test(void)
     }
 }
 
+static void poll_by_improbe(void)
+{
+    MPI_Message message;
+    for (int found = 0; !found;)
+        MPI_Improbe(1 - rank, 5, MPI_COMM_WORLD, &found, &message, MPI_STATUS_IGNORE);
+}
+
+/* Two receives, of which neither ends. */
+static MPI_Request requests[2];
+
+static void receive_twice(void)
+{
+    static int values[2];
+    for (int i = 0; i < 2; i++)
+        MPI_Irecv(&values[i], 1, MPI_INT, 1 - rank, 5 + i, MPI_COMM_WORLD, &requests[i]);
+}
+
+static void poll_by_testany(void)
+{
+    receive_twice();
+    for (int done = 0, index; !done;)
+        MPI_Testany(2, requests, &index, &done, MPI_STATUS_IGNORE);
+}
+
+static void poll_by_testsome(void)
+{
+    int indices[2];
+    receive_twice();
+    for (int count = 0; count == 0;)
+        MPI_Testsome(2, requests, &count, indices, MPI_STATUSES_IGNORE);
+}
+
+static void poll_by_get_status(void)
+{
+    receive_twice();
+    for (int done = 0; !done;)
+        MPI_Request_get_status(requests[0], &done, MPI_STATUS_IGNORE);
+}
+
+static void poll_by_get_status_any(void)
+{
+    receive_twice();
+    for (int done = 0, index; !done;)
+        MPI_Request_get_status_any(2, requests, &index, &done, MPI_STATUS_IGNORE);
+}
+
+/* Rank 1 has done its part of the reduction, rank 2 has not begun, and rank 0 waits for it. */
+static void reduction(void)
+{
+    MPI_Request request;
+    int sum = 0;
+    if (rank < 2) {
+        MPI_Ireduce(&rank, &sum, 1, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+    receive(0, 5, MPI_COMM_WORLD);
+}
+
 /* Rank 0 polls for what does not come while rank 1 waits for it. */
 static void poll_while_another_waits(void)
 {
@@ -205,6 +263,50 @@ static void barrier(void)
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
+/* One rank of a ring does not exchange with its neighbours; its error is that it waits for a message. */
+static void neighbours(void)
+{
+    MPI_Comm ring;
+    int values[2] = {rank, rank}, received[2];
+    MPI_Cart_create(MPI_COMM_WORLD, 1, &size, &(int){1}, 0, &ring);
+    if (rank == 1)
+        receive(0, 5, ring);
+    MPI_Neighbor_alltoall(values, 1, MPI_INT, received, 1, MPI_INT, ring);
+}
+
+/* The intercommunicator of rank 0 and the others. */
+static MPI_Comm between(void)
+{
+    MPI_Comm local, inter;
+    MPI_Comm_split(MPI_COMM_WORLD, rank > 0, 0, &local);
+    MPI_Intercomm_create(local, 0, MPI_COMM_WORLD, rank > 0 ? 0 : 1, 0, &inter);
+    MPI_Comm_set_name(inter, "bridge");
+    return inter;
+}
+
+/* Both sides receive. */
+static void inter_receive(void)
+{
+    receive(0, 5, between());
+}
+
+/* A member of one group is not in a collective of both. */
+static void inter_barrier(void)
+{
+    MPI_Comm inter = between();
+    if (rank == 0)
+        receive(0, 5, inter);
+    MPI_Barrier(inter);
+}
+
+/* The other group never makes the intercommunicator. */
+static void inter_create(void)
+{
+    if (rank == 0)
+        receive(1, 5, MPI_COMM_WORLD);
+    between();
+}
+
 /* Idle workers wait for their master, which sleeps, in each of its threads. */
 static void *sleep_in_thread(void *unused)
 {
@@ -239,12 +341,22 @@ static const struct {
     {"never-send", never_send},
     {"iprobe", poll_by_iprobe},
     {"test", poll_by_test},
+    {"improbe", poll_by_improbe},
+    {"testany", poll_by_testany},
+    {"testsome", poll_by_testsome},
+    {"get-status", poll_by_get_status},
+    {"get-status-any", poll_by_get_status_any},
+    {"reduction", reduction},
     {"poll-and-wait", poll_while_another_waits},
     {"poll-for-a-while", poll_for_a_while},
     {"compute-after-polling", compute_after_polling},
     {"background", ibarrier_against_ibcast},
     {"barrier", barrier},
     {"idle-pool", idle_pool},
+    {"neighbours", neighbours},
+    {"inter-receive", inter_receive},
+    {"inter-barrier", inter_barrier},
+    {"inter-create", inter_create},
 };
 
 int main(int argc, char **argv)

@@ -21,7 +21,11 @@ BLOCKING = "barrier bcast reduce gather scatter allreduce allgather alltoall sca
 BLOCKING += [f"{name}-large" for name in "bcast reduce gather scatter allreduce allgather alltoall scan".split()]
 BACKGROUND = "ibarrier ibarrier-test ibcast iallreduce ialltoall ilend pallreduce ibarrier-cold iallreduce-test".split()
 BACKGROUND += "ibcast-large iallreduce-large ialltoall-large ilend-large pallreduce-large ilend-large-test".split()
+WINDOWS = "win-fence win-lock win-start win-wait win-flush".split()
+TOPOLOGIES = "neighbour neighbour-large inter-recv inter-any inter-barrier inter-bcast inter-bcast-large".split()
+TOPOLOGIES += ["inter-allreduce"]
 SOME = "recv send ssend probe barrier bcast-large allreduce-large iallreduce ilend-large".split()
+BY_PACKETS = "win-get win-rget".split()
 CARRIERS = [{"LIMOSA_DEVICE": "messages"}, {"LIMOSA_HOSTS": "2"}, {"LIMOSA_CMA": "0"}, {"LIMOSA_COLL": "p2p"}]
 
 
@@ -43,7 +47,7 @@ def survive(job, program, tmp_path: Path, scene: str, env: dict[str, str], settl
     # Long enough to fall asleep, or hardly at all.
     time.sleep(settle)
     os.kill(pids[1], signal.SIGKILL)
-    reports = [end_of(tmp_path / f"report.{rank}") for rank in (0, 2)]
+    reports = [end_of(tmp_path / f"report.{rank}") for rank in range(n) if rank != 1]
     os.kill(running.process.pid, signal.SIGCONT)
     outcome = running.wait(PATIENCE)
     assert all(report.endswith("ok\n") for report in reports), reports
@@ -52,20 +56,32 @@ def survive(job, program, tmp_path: Path, scene: str, env: dict[str, str], settl
 
 
 @pytest.mark.parametrize("wait", ["auto", "block", "poll"])
-@pytest.mark.parametrize("scene", [*POINT_TO_POINT, *BLOCKING, *BACKGROUND])
+@pytest.mark.parametrize("scene", [*POINT_TO_POINT, *BLOCKING, *BACKGROUND, *WINDOWS])
 def test_a_death_ends_what_needs_the_dead(job, program, tmp_path, scene, wait):
     survive(job, program, tmp_path, scene, {"LIMOSA_WAIT": wait}, settle=0.05)
 
 
+@pytest.mark.parametrize("env", [{}, *CARRIERS], ids=str)
+@pytest.mark.parametrize("scene", TOPOLOGIES)
+def test_a_death_ends_what_neighbours_and_the_other_group_need(job, program, tmp_path, scene, env):
+    survive(job, program, tmp_path, scene, env, settle=0.05)
+
+
 @pytest.mark.parametrize("env", CARRIERS, ids=str)
-@pytest.mark.parametrize("scene", SOME)
+@pytest.mark.parametrize("scene", [*SOME, *WINDOWS])
 def test_a_death_is_noticed_whatever_carries_the_messages(job, program, tmp_path, scene, env):
     survive(job, program, tmp_path, scene, env, settle=0.05)
 
 
+@pytest.mark.parametrize("scene", BY_PACKETS)
+def test_nothing_is_written_after_a_death_has_ended_a_get(job, program, tmp_path, scene):
+    survive(job, program, tmp_path, scene, {"LIMOSA_DEVICE": "messages"}, settle=0.05)
+
+
 @pytest.mark.parametrize("settle", [0.003 * i for i in range(12)])
-def test_a_death_in_the_middle_of_anything_ends_everything(job, program, tmp_path, settle):
-    survive(job, program, tmp_path, "storm", {}, settle=settle)
+@pytest.mark.parametrize(("scene", "n"), [("storm", 3), ("storm-reductions", 3), ("storm-reductions", 5)])
+def test_a_death_in_the_middle_of_anything_ends_everything(job, program, tmp_path, scene, n, settle):
+    survive(job, program, tmp_path, scene, {}, settle=settle, n=n)
 
 
 def test_a_fatal_death_is_the_launchers_to_tell(job, program):

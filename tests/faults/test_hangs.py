@@ -96,6 +96,14 @@ def test_a_message_that_lies_there_unreceived_is_named(job, program, scene, sent
     assert f"limosa: {sentence}\n" in outcome.err, outcome.err
 
 
+def test_whoever_has_done_its_part_of_a_collective_is_not_said_to_be_missing(job, program):
+    outcome = job([program("hangs"), "reduction"], n=3, options=["--on-hang=abort"]).wait(20)
+    assert outcome.code == HANG_CODE, outcome.text
+    assert "ranks 1, 2 have not started MPI_Ireduce on MPI_COMM_WORLD, or have done their part of it; they wait in" in (
+        outcome.err
+    )
+
+
 def test_members_of_one_barrier_do_not_wait_for_each_other(job, program):
     outcome = job([program("hangs"), "barrier"], n=5, options=ABORT).wait(20)
     assert outcome.code == HANG_CODE, outcome.text
@@ -109,6 +117,22 @@ def test_different_collectives_in_the_background_are_named(job, program):
     assert outcome.code != 0, outcome.text
     for call in ("MPI_I?[Bb]arrier", "MPI_I?[Bb]cast"):
         assert re.search(call, outcome.err), outcome.err
+
+
+@pytest.mark.parametrize(
+    ("what", "waits"),
+    [
+        ("neighbours", ["MPI_Neighbor_alltoall on ", "rank 1 is not in MPI_Neighbor_alltoall"]),
+        ("inter-receive", [r"rank 0: MPI_Recv from rank 0 \(world rank 1\), tag 5, on bridge"]),
+        ("inter-barrier", ["rank 0 is not in MPI_Barrier on bridge; it waits in MPI_Recv"]),
+        ("inter-create", ["rank 0: MPI_Recv from rank 1, tag 5", "MPI_(Comm_split|Intercomm_create)"]),
+    ],
+)
+def test_topologies_and_intercommunicators_are_named(job, program, what, waits):
+    outcome = job([program("hangs"), what], n=3, options=ABORT).wait(20)
+    assert outcome.code == HANG_CODE, outcome.text
+    for wait in waits:
+        assert re.search(wait, outcome.err), outcome.err
 
 
 WRONG_TAG = """

@@ -192,3 +192,17 @@ def test_wrapper_says_when_there_is_no_compiler(prefix):
 
 def test_wrapper_asked_for_the_compilers_version_does_not_link(prefix):
     assert run(prefix / "bin" / "mpicc", "--version") == run("cc", "--version")
+
+
+def test_limosa_stays_right_where_another_package_has_replaced_its_files(wheel, tmp_path):
+    venv.create(tmp_path / "env", with_pip=False, symlinks=True)
+    python, limosa = tmp_path / "env" / "bin" / "python", tmp_path / "env" / "bin" / "limosa"
+    run(sys.executable, "-m", "pip", "--quiet", "--python", python, "install", "--no-deps", "--no-index", wheel)
+    (tmp_path / "hello.c").write_text(C_PROGRAM)
+    run(limosa, "cc", "hello.c", "-o", "before", cwd=tmp_path)
+    for name in ["bin/mpiexec", "bin/mpirun", "bin/mpicc", "include/mpi.h", "lib/libmpi_abi.so.1", "lib/libmpi_abi.so"]:
+        (tmp_path / "env" / name).write_text("#error of another MPI library\n")
+    run(limosa, "cc", "hello.c", "-o", "after", cwd=tmp_path)
+    for program in ["before", "after"]:
+        output = run(limosa, "run", "-n", 2, tmp_path / program)
+        assert sorted(output.splitlines()) == ["rank 0 of 2, sum 1", "rank 1 of 2, sum 1"]

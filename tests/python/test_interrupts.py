@@ -229,3 +229,17 @@ def test_timeout_ends_a_deadlocked_job(tmp_path: Path):
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30)
     assert done.returncode == 124, done.stderr
     assert "this job hangs" in done.stderr
+
+
+def test_the_report_at_a_signal_and_at_a_timeout_has_the_lines_of_the_program(start):
+    line = f"script.py:{(START + DEADLOCK).splitlines().index(DEADLOCK.splitlines()[-1]) + 1} in <module>"
+    # No other report comes before it.
+    job = start(DEADLOCK, LIMOSA_HANG_AFTER="1000")
+    job.read_lines(2)
+    time.sleep(1)
+    job.process.send_signal(signal.SIGTERM)
+    outcome = job.wait(30)
+    assert outcome.code == 128 + signal.SIGTERM and line in outcome.err, outcome.text
+    outcome = start(DEADLOCK, options=("--timeout", "3"), LIMOSA_HANG_AFTER="1000").wait(30)
+    assert outcome.code == 124 and line in outcome.err, outcome.text
+    assert outcome.err.index(line) < outcome.err.index("the job has taken longer than 3 s")

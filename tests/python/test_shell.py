@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from jobs import Job
+from limosa import _group
 from limosa._group import folded, label, parse_ranks
 from limosa.shell import pieces
 
@@ -83,6 +84,14 @@ def test_ranks_that_wait_for_one_that_has_failed_are_interrupted_and_the_session
     assert "[0] ValueError: no sum" in outcome.err
     assert outcome.err.count("[1] KeyboardInterrupt") == 2
     assert outcome.out == "[0-1] 10\n"
+
+
+def test_no_time_is_lost_before_ranks_are_interrupted_that_wait_for_one_that_has_failed(monkeypatch):
+    monkeypatch.setattr(_group, "PATIENCE", 1000.0)
+    with _group.Group(3) as group:
+        group.run("if rank == 0:\n    raise ValueError('no sum')\nelse:\n    world.allreduce(1)\n")
+        answers = group.run("world.allreduce(rank)")
+    assert [answers[rank].text for rank in range(3)] == ["3", "3", "3"]
 
 
 def test_an_interrupt_ends_calls_that_wait_and_keeps_variables_and_world():

@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use limosa_base::hazard::Ref;
 use limosa_mpi::consts::{self, ErrorClass};
-use limosa_mpi::{Error, Result};
+use limosa_mpi::{Error, Result, check, tool};
 
 use crate::calls::kinds::{self, Errhandler};
 use crate::handles::{Handle, Miss, Object, describe};
-use crate::{errors, lifecycle};
+use crate::{errors, lifecycle, origins};
 
 /// When a function may be called (MPI-5 section 11.4.1).
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -20,6 +20,8 @@ pub(crate) enum When {
     AnyTime,
     /// Between initialisation and finalisation.
     Running,
+    /// Between initialisation and finalisation of the tool interface.
+    Tool,
 }
 
 /// The object whose error handler gets an error.
@@ -152,12 +154,16 @@ impl Cx {
 
     /// Gives an object a handle.
     pub(crate) fn register<T: Object>(&self, object: Arc<T>) -> Result<Handle> {
-        T::table().insert(object).ok_or_else(|| {
+        let handle = T::table().insert(object).ok_or_else(|| {
             Error::new(
                 consts::MPI_ERR_OTHER,
                 format!("no handle is left for {}: free some that are no longer needed", T::KIND.noun),
             )
-        })
+        })?;
+        if check::is_on() {
+            origins::note(handle, self.name);
+        }
+        Ok(handle)
     }
 
     /// Takes the handle away from an object and sets it to the null handle. Predefined objects cannot be freed.
@@ -185,6 +191,9 @@ pub(crate) fn enter(
     let cx = Cx::new(name, large);
     if when == When::Running && !lifecycle::is_running() {
         return errors::raise(&cx, Target::Default, lifecycle::not_running());
+    }
+    if when == When::Tool && !tool::is_initialized() {
+        return consts::MPI_T_ERR_NOT_INITIALIZED;
     }
     limosa_mpi::observe::entering(name);
     match catch_unwind(AssertUnwindSafe(|| body(&cx))) {

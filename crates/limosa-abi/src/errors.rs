@@ -9,10 +9,12 @@
 //! - The code carries the function's name and the sentence, which `MPI_Error_string` gives back.
 
 use std::ffi::c_int;
+use std::fmt;
 use std::io::Write;
 use std::time::Duration;
 
-use limosa_mpi::{Error, consts, error_code};
+use limosa_mpi::tool::event::{self, Event};
+use limosa_mpi::{Error, Result, consts, error_code};
 
 use crate::calls::kinds;
 use crate::cx::{Cx, Target};
@@ -30,11 +32,26 @@ pub(crate) enum Handler {
     Call(Box<dyn FnOnce(c_int)>),
 }
 
+/// What a function of the program returned, which becomes the result of the call that it was called for. `function`:
+/// which one it is, in words.
+pub(crate) fn answer(code: c_int, function: fmt::Arguments<'_>) -> Result<()> {
+    if code == consts::MPI_SUCCESS {
+        return Ok(());
+    }
+    let text = error_code::own_string(code).map_or_else(String::new, |text| format!(": {text}"));
+    Err(Error::verbatim(code, format!("the program's {function} returned error code {code}{text}")))
+}
+
+/// Whether the call is one of the tool interface, which has no error handlers and no other codes than its classes (MPI-5
+/// section 15.3.10).
+fn is_of_tools(cx: &Cx) -> bool {
+    cx.name().starts_with("MPI_T_")
+}
+
 /// The code that this call returns for an error.
 #[cold]
 pub(crate) fn code(cx: &Cx, error: &Error) -> c_int {
-    // The tool interface has no error handlers and no other codes than its classes (MPI-5 section 15.3.10).
-    if error.verbatim || cx.name().starts_with("MPI_T_") {
+    if error.verbatim || is_of_tools(cx) {
         return error.class;
     }
     error_code::carrying(error.class, cx.name(), &error.detail)
@@ -43,6 +60,9 @@ pub(crate) fn code(cx: &Cx, error: &Error) -> c_int {
 /// Calls the handler for an error. Returns the code that the C function returns, if the handler returns.
 #[cold]
 pub(crate) fn raise(cx: &Cx, target: Target, error: Error) -> c_int {
+    if is_of_tools(cx) {
+        return error.class;
+    }
     raise_to(cx, kinds::handler(target), error)
 }
 
@@ -52,6 +72,7 @@ pub(crate) fn raise_to(cx: &Cx, handler: Handler, error: Error) -> c_int {
     if error.interrupted {
         return code(cx, &error);
     }
+    event::happened(Event::Error, (error_code::class_of(error.class).unwrap_or(error.class) as u64, 0));
     match handler {
         Handler::AreFatal => fatal(cx, &error, "MPI_ERRORS_ARE_FATAL"),
         Handler::Abort => fatal(cx, &error, "MPI_ERRORS_ABORT"),

@@ -321,6 +321,17 @@ impl<T: Object> HandleTable<T> {
         Some(handle)
     }
 
+    /// All objects that have handles, without the predefined ones.
+    pub(crate) fn live(&self) -> Vec<(Handle, Arc<T>)> {
+        let used = self.book.lock().used;
+        let object = |at: usize| {
+            let slot = self.slot(at)?;
+            let object = slot.object.get()?;
+            Some((Self::encode(at, slot.generation.load(Ordering::Acquire)), Arc::clone(&object)))
+        };
+        (0..used).filter_map(object).collect()
+    }
+
     /// Frees a handle and returns its object, which lives as long as others hold it.
     pub(crate) fn remove(&self, handle: Handle) -> Result<Arc<T>, Miss> {
         if handle.0 < PREDEFINED_END {

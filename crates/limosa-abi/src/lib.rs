@@ -18,6 +18,7 @@ mod errors;
 mod fast_path;
 mod handles;
 mod lifecycle;
+mod origins;
 mod python;
 mod status;
 

@@ -1,4 +1,5 @@
-//! Signal handlers of Python programs while a rank waits in MPI: this is the only place that knows of Python.
+//! What the library knows of Python: signal handlers of Python programs while a rank waits in MPI, and the line of the
+//! program that has called ([`line`]).
 //!
 //! Python's own handler for a signal only takes a note; what the program has installed (by default for SIGINT, what
 //! raises `KeyboardInterrupt`) runs when the interpreter is back. This hook ([`limosa_p2p::interrupt`]) runs it in the
@@ -15,7 +16,7 @@
 //! The library is not linked with Python: it finds the interpreter of the process it is loaded into. All functions used
 //! here exist in all versions of CPython 3.
 
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{CStr, c_char, c_int, c_long, c_void};
 use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -47,6 +48,9 @@ struct Python {
     call: unsafe extern "C" fn(Object, Object) -> Object,
     decref: unsafe extern "C" fn(Object),
     add_pending_call: unsafe extern "C" fn(extern "C" fn(*mut c_void) -> c_int, *mut c_void) -> c_int,
+    frame: unsafe extern "C" fn() -> Object,
+    as_utf8: unsafe extern "C" fn(Object, *mut isize) -> *const c_char,
+    as_long: unsafe extern "C" fn(Object) -> c_long,
 }
 
 static PYTHON: OnceLock<Option<Python>> = OnceLock::new();
@@ -101,6 +105,58 @@ fn is_wanted() -> bool {
         let raised = python.has_raised();
         (python.release)(state);
         raised
+    }
+}
+
+/// A line of a Python program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Line {
+    /// File and line.
+    pub(crate) place: String,
+    /// It has called our Python package, which has called MPI.
+    pub(crate) in_package: bool,
+}
+
+/// Whose code a file of Python is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Owner {
+    User,
+    /// Python's own library, or an installed package.
+    Installed,
+    /// Our package's.
+    Limosa,
+    /// The interpreter's start-up, or the MPI binding.
+    Machinery,
+}
+
+impl Owner {
+    fn of(file: &str) -> Owner {
+        let has = |parts: &[&str]| parts.iter().any(|part| file.contains(part));
+        if file.is_empty() || file.starts_with("<frozen") || has(&["-packages/mpi4py/", "mpi4py/MPI.src/"]) {
+            Owner::Machinery
+        } else if has(&["-packages/limosa/", "python/limosa/"]) {
+            Owner::Limosa
+        } else if has(&["-packages/", "/lib/python3"]) {
+            Owner::Installed
+        } else {
+            Owner::User
+        }
+    }
+}
+
+/// The line of the program that this thread is in, if it runs Python. This may run code of the program, so no lock may
+/// be held.
+pub(crate) fn line() -> Option<Line> {
+    let python = PYTHON.get()?.as_ref()?;
+    // SAFETY: as in `is_wanted`; an exception that is set belongs to the caller, and then nothing is asked.
+    unsafe {
+        if (python.is_initialized)() == 0 {
+            return None;
+        }
+        let state = (python.ensure)();
+        let line = if (python.occurred)().is_null() { python.line() } else { None };
+        (python.release)(state);
+        line
     }
 }
 
@@ -177,6 +233,9 @@ impl Python {
                 call: find(c"PyObject_CallObject")?,
                 decref: find(c"Py_DecRef")?,
                 add_pending_call: find(c"Py_AddPendingCall")?,
+                frame: find(c"PyEval_GetFrame")?,
+                as_utf8: find(c"PyUnicode_AsUTF8AndSize")?,
+                as_long: find(c"PyLong_AsLong")?,
             })
         }
     }
@@ -205,6 +264,67 @@ impl Python {
             // If its list is full, it has enough to raise.
             (self.add_pending_call)(raise_when_back, ptr::null_mut());
             true
+        }
+    }
+
+    /// The innermost line of the user's own code that this thread is in.
+    ///
+    /// # Safety
+    /// With the interpreter's lock, and no exception set.
+    unsafe fn line(&self) -> Option<Line> {
+        // SAFETY: see this function's contract. The first frame is borrowed, every other object is a reference of this
+        // function's own, which is given back; the text of a string lives as long as the string.
+        unsafe {
+            let mut frame = (self.frame)();
+            let mut owned: Object = ptr::null_mut();
+            let (mut found, mut in_package) = (None, None);
+            while !frame.is_null() && found.is_none() {
+                let code = (self.get_attribute)(frame, c"f_code".as_ptr());
+                let file = self.attribute_text(code, c"co_filename");
+                self.give_back(code);
+                let file = file.unwrap_or_default();
+                match Owner::of(&file) {
+                    Owner::User => {
+                        let number = (self.get_attribute)(frame, c"f_lineno".as_ptr());
+                        let line = if number.is_null() { 0 } else { (self.as_long)(number) };
+                        self.give_back(number);
+                        found = Some(Line { place: format!("{file}:{line}"), in_package: in_package == Some(true) });
+                    }
+                    owner => {
+                        if owner != Owner::Machinery {
+                            in_package.get_or_insert(owner == Owner::Limosa);
+                        }
+                        frame = (self.get_attribute)(frame, c"f_back".as_ptr());
+                        self.give_back(std::mem::replace(&mut owned, frame));
+                    }
+                }
+            }
+            self.give_back(owned);
+            // Behind the outermost frame comes None, which has no code.
+            (self.clear)();
+            found
+        }
+    }
+
+    /// A copy of an attribute that is a string.
+    ///
+    /// # Safety
+    /// With the interpreter's lock; `object` is null or an object.
+    unsafe fn attribute_text(&self, object: Object, name: &CStr) -> Option<String> {
+        // SAFETY: see this function's contract. The text lives as long as the string, and its length is given.
+        unsafe {
+            let string = if object.is_null() { object } else { (self.get_attribute)(object, name.as_ptr()) };
+            if string.is_null() {
+                return None;
+            }
+            let mut bytes = 0;
+            let text = (self.as_utf8)(string, &mut bytes);
+            let copy = (!text.is_null()).then(|| {
+                let text = std::slice::from_raw_parts(text.cast::<u8>(), bytes as usize);
+                String::from_utf8_lossy(text).into_owned()
+            });
+            self.give_back(string);
+            copy
         }
     }
 

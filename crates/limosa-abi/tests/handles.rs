@@ -31,14 +31,18 @@ fn valid(arg: &Arg, table: &Table, function: &Function, n: usize) -> String {
         return format!("(void *)room[{n}]");
     }
     let object = match kind {
+        "COMMUNICATOR" if function.name.to_lowercase().contains("neighbor_") => "some_ring",
         "COMMUNICATOR" => "MPI_COMM_SELF",
         "DATATYPE" => "MPI_INT",
         "OPERATION" => "MPI_SUM",
+        "GROUP" if function.name == "MPI_Intercomm_create_from_groups" => "some_group",
         "GROUP" => "MPI_GROUP_EMPTY",
         "ERRHANDLER" => "MPI_ERRORS_RETURN",
         "MESSAGE" => "MPI_MESSAGE_NO_PROC",
         "INFO" if function.name.starts_with("MPI_Info_") => "some_info",
         "SESSION" => "some_session",
+        "WINDOW" => "some_window",
+        "REQUEST" if function.name == "MPI_Parrived" => "some_receive",
         _ => "",
     };
     if !object.is_empty() {
@@ -167,6 +171,10 @@ static int failures;
 static intptr_t freed_communicator = -2, freed_group = -2, freed_info = -2, freed_datatype = -2, freed_operation = -2,
                 freed_errhandler = -2, freed_session = -2;
 static MPI_Info some_info = MPI_INFO_NULL;
+static MPI_Comm some_ring;
+static MPI_Group some_group;
+static MPI_Win some_window = MPI_WIN_NULL;
+static MPI_Request some_receive = MPI_REQUEST_NULL;
 static MPI_Session some_session = MPI_SESSION_NULL;
 
 static int say(const char *function, const char *what)
@@ -209,6 +217,15 @@ fn a_bad_handle_anywhere_gives_the_class_of_its_kind() {
         "  MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN); MPI_Comm_set_errhandler(MPI_COMM_WORLD, \
          MPI_ERRORS_RETURN);\n",
     );
+    program.push_str("  int one = 1; MPI_Cart_create(MPI_COMM_SELF, 1, &one, &one, 0, &some_ring);\n");
+    program.push_str("  MPI_Comm_group(MPI_COMM_SELF, &some_group);\n");
+    if done("mpi_win_create") && done("mpi_precv_init") {
+        program.push_str(
+            "  MPI_Win_create(0, 0, 1, MPI_INFO_NULL, MPI_COMM_SELF, &some_window);\n  \
+             MPI_Win_set_errhandler(some_window, MPI_ERRORS_RETURN);\n  MPI_Precv_init(&one, 1, 1, MPI_INT, 0, 0, \
+             MPI_COMM_SELF, MPI_INFO_NULL, &some_receive);\n",
+        );
+    }
     for (_, code, needs) in FREED {
         if needs.iter().all(|name| done(name)) {
             writeln!(program, "  {{ {code} }}").unwrap();

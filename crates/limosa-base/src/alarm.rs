@@ -1,12 +1,13 @@
 //! A timer that a thread waits for: set by anybody with one system call, without waking the thread before its time.
 
+use crate::descriptor::Descriptor;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::time::Duration;
 
 /// The timer.
 #[derive(Debug)]
-pub struct Alarm(OwnedFd);
+pub struct Alarm(Descriptor);
 
 impl Alarm {
     /// A timer that is not set.
@@ -20,11 +21,11 @@ impl Alarm {
             return Err(io::Error::last_os_error());
         }
         // SAFETY: the descriptor is new and ours alone.
-        Ok(Alarm(unsafe { OwnedFd::from_raw_fd(fd) }))
+        Ok(Alarm(Descriptor::new(unsafe { OwnedFd::from_raw_fd(fd) })?))
     }
 
-    /// Sets it to go off once, `after` from now; an earlier setting is forgotten.
-    pub fn set(&self, after: Duration) {
+    /// Sets it to go off once, `after` from now; an earlier setting is forgotten. False if the program has closed it.
+    pub fn set(&self, after: Duration) -> bool {
         let zero = libc::timespec { tv_sec: 0, tv_nsec: 0 };
         // A value of zero would switch the timer off.
         let nanoseconds = i64::from(after.subsec_nanos()).max(1);
@@ -32,8 +33,9 @@ impl Alarm {
             it_interval: zero,
             it_value: libc::timespec { tv_sec: after.as_secs() as i64, tv_nsec: nanoseconds },
         };
-        // SAFETY: the descriptor is a timer and `value` is valid; without a place for the old value nothing is written.
-        unsafe { libc::timerfd_settime(self.0.as_raw_fd(), 0, &value, std::ptr::null_mut()) };
+        // A number that has come to mean something else is refused: to ask first would cost as much again.
+        // SAFETY: `value` is valid; without a place for the old value nothing is written.
+        unsafe { libc::timerfd_settime(self.0.number(), 0, &value, std::ptr::null_mut()) == 0 }
     }
 
     /// How long it is until it goes off; nothing if it is not set.
@@ -41,15 +43,17 @@ impl Alarm {
         // SAFETY: an all-zero value is a valid one.
         let mut value: libc::itimerspec = unsafe { std::mem::zeroed() };
         // SAFETY: the descriptor is a timer and `value` is a place for the answer.
-        unsafe { libc::timerfd_gettime(self.0.as_raw_fd(), &raw mut value) };
+        unsafe { libc::timerfd_gettime(self.0.number(), &raw mut value) };
         Duration::new(value.it_value.tv_sec as u64, value.it_value.tv_nsec as u32)
     }
 
-    /// Sleeps until it goes off.
-    pub fn wait(&self) {
+    /// Sleeps until it goes off; false if the program has closed it.
+    pub fn wait(&self) -> bool {
         let mut times = 0u64;
+        let Ok(descriptor) = self.0.get() else { return false };
         // SAFETY: eight bytes are written to `times`.
-        unsafe { libc::read(self.0.as_raw_fd(), (&raw mut times).cast(), 8) };
+        unsafe { libc::read(descriptor.as_raw_fd(), (&raw mut times).cast(), 8) };
+        true
     }
 }
 
@@ -63,13 +67,22 @@ mod tests {
         let alarm = Alarm::new().expect("a timer");
         let start = Instant::now();
         alarm.set(Duration::ZERO);
-        alarm.wait();
+        assert!(alarm.wait());
         assert_eq!(alarm.remaining(), Duration::ZERO);
         alarm.set(Duration::from_secs(1000));
         assert!(alarm.remaining() > Duration::ZERO && alarm.remaining() <= Duration::from_secs(1000));
         alarm.set(Duration::from_millis(1));
         alarm.set(Duration::from_millis(20));
-        alarm.wait();
+        assert!(alarm.wait());
         assert!(start.elapsed() >= Duration::from_millis(20));
+    }
+
+    #[test]
+    fn it_never_reads_what_the_program_has_opened_under_its_number() {
+        let alarm = Alarm::new().expect("a timer");
+        let program = std::fs::File::open("/dev/zero").expect("a file");
+        // SAFETY: both numbers are open; the timer is closed by this, as a program might do it.
+        assert!(unsafe { libc::dup2(program.as_raw_fd(), alarm.0.number()) } >= 0);
+        assert!(!alarm.set(Duration::ZERO) && !alarm.wait());
     }
 }

@@ -12,6 +12,7 @@ pub mod clock;
 pub mod copy;
 #[cfg(not(loom))]
 pub mod cpu;
+pub mod descriptor;
 pub mod doorbell;
 #[cfg(not(loom))]
 pub mod fence;
@@ -23,6 +24,8 @@ pub mod hazard;
 pub mod joint;
 #[cfg(loom)]
 mod model;
+#[cfg(not(loom))]
+pub mod number;
 pub mod pool;
 #[cfg(not(loom))]
 pub mod process;

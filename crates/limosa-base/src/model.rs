@@ -2,7 +2,7 @@
 //!
 //! - loom has no counterpart of `membarrier`. Light and heavy [`fence`]s are both full fences here, which is what they
 //!   are wherever the kernel cannot do better: the models check that the handshakes are right with full fences,
-//!   `tests/fences.rs` that the asymmetric ones go together.
+//!   `tests/fences/` that the asymmetric ones go together.
 //! - A [`futex`] looks at its word under a lock that whoever wakes takes too, as in the kernel. It never wakes without
 //!   reason, so that loom sees a lost wake-up as a deadlock.
 //! - Where one thread stores a word while another exchanges it, loom does not know which came last, and lets a third

@@ -8,6 +8,7 @@
 //! process lives, since giving up a living peer does more harm than waiting for a dead one. Who wants to be told when a
 //! process ends watches a descriptor ([`Identity::watch`]).
 
+use crate::descriptor::Descriptor;
 use std::fs;
 use std::io::{self, Read};
 use std::os::fd::{FromRawFd, OwnedFd};
@@ -52,7 +53,7 @@ impl Identity {
     ///
     /// # Errors
     /// The system does not say who the process is, has no such descriptors, or none left.
-    pub fn watch(&self) -> io::Result<Option<OwnedFd>> {
+    pub fn watch(&self) -> io::Result<Option<Descriptor>> {
         if self.started == 0 || self.namespace == 0 || self.namespace != namespace() {
             return Err(io::ErrorKind::Unsupported.into());
         }
@@ -63,7 +64,7 @@ impl Identity {
             return if self.is_alive() { Err(error) } else { Ok(None) };
         }
         // SAFETY: the descriptor is new and ours alone.
-        let descriptor = unsafe { OwnedFd::from_raw_fd(fd as i32) };
+        let descriptor = Descriptor::new(unsafe { OwnedFd::from_raw_fd(fd as i32) })?;
         // The number may have been another process's by the time it was opened; from now on the descriptor stands for
         // one process.
         Ok(self.is_alive().then_some(descriptor))
@@ -136,14 +137,13 @@ mod tests {
     #[test]
     fn a_watched_process_makes_its_descriptor_readable_when_it_ends() {
         use crate::readiness::{StopSignal, Wakened, wait_any};
-        use std::os::fd::AsFd;
         use std::time::Duration;
         let (mut child, identity) = sleeper();
         let stop = StopSignal::new().expect("an eventfd");
         let descriptor = identity.watch().expect("a descriptor").expect("it lives");
-        assert_eq!(wait_any(&[descriptor.as_fd()], &stop, Some(Duration::ZERO)), Wakened::TooLate);
+        assert_eq!(wait_any(&[descriptor.get().expect("ours")], &stop, Some(Duration::ZERO)), Wakened::TooLate);
         child.kill().expect("our child");
-        assert_eq!(wait_any(&[descriptor.as_fd()], &stop, None), Wakened::Readable);
+        assert_eq!(wait_any(&[descriptor.get().expect("ours")], &stop, None), Wakened::Readable);
         assert!(identity.watch().expect("an answer").is_none(), "nobody has asked how it ended, but it has");
         child.wait().expect("our child");
         assert!(identity.watch().expect("an answer").is_none());

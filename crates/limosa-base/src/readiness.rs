@@ -4,6 +4,7 @@
 //! should read, and waits until the flag was taken ([`Ready::wait_taken`]) before it looks at the descriptor again: a
 //! descriptor that stays readable causes one wake-up only.
 
+use crate::descriptor::Descriptor;
 use crate::futex;
 use crate::sync::{AtomicU32, Ordering};
 use std::io;
@@ -63,8 +64,15 @@ impl Ready {
 }
 
 /// Ends the waits of watchers.
+///
+/// A watcher that waits for descriptors is woken by one, a pipe. If the program has closed that ([`Wakened::Lost`]), it
+/// can still be told while it sleeps without descriptors.
 #[derive(Debug)]
-pub struct StopSignal(OwnedFd);
+pub struct StopSignal {
+    given: AtomicU32,
+    near: Descriptor,
+    far: Descriptor,
+}
 
 impl StopSignal {
     /// A signal that was not given.
@@ -72,24 +80,42 @@ impl StopSignal {
     /// # Errors
     /// The operating system's.
     pub fn new() -> io::Result<StopSignal> {
-        // SAFETY: the call takes two integers.
-        let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC) };
-        if fd < 0 {
+        let mut ends = [0; 2];
+        // SAFETY: the call writes two numbers.
+        if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC | libc::O_NONBLOCK) } != 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the descriptor is new and ours alone.
-        Ok(StopSignal(unsafe { OwnedFd::from_raw_fd(fd) }))
+        // SAFETY: the descriptors are new and ours alone.
+        let [near, far] = ends.map(|end| unsafe { OwnedFd::from_raw_fd(end) });
+        Ok(StopSignal { given: AtomicU32::new(0), near: Descriptor::new(near)?, far: Descriptor::new(far)? })
     }
 
-    /// Gives the signal; it stays.
-    pub fn give(&self) {
-        let one = 1u64;
-        // SAFETY: eight bytes of a local are read.
-        unsafe { libc::write(self.0.as_raw_fd(), (&raw const one).cast(), 8) };
+    /// Gives the signal; it stays. False if the program has closed the pipe: a watcher that waits for descriptors may
+    /// not notice.
+    pub fn give(&self) -> bool {
+        self.given.store(1, Ordering::Release);
+        futex::wake_all(&self.given);
+        let (Ok(_), Ok(far)) = (self.near.get(), self.far.get()) else { return false };
+        // SAFETY: one byte of a literal is read.
+        unsafe { libc::write(far.as_raw_fd(), b"!".as_ptr().cast(), 1) == 1 }
+    }
+
+    /// Whether the signal was given.
+    pub fn is_given(&self) -> bool {
+        self.given.load(Ordering::Acquire) != 0
+    }
+
+    /// Sleeps for this time, or until the signal is given: then true.
+    pub fn sleep(&self, timeout: Duration) -> bool {
+        if !self.is_given() {
+            futex::wait(&self.given, 0, Some(timeout));
+        }
+        self.is_given()
     }
 }
 
-/// Sleeps until the descriptor is readable, or has failed, which reading it will show; false if the signal was given.
+/// Sleeps until the descriptor is readable, or has failed, which reading it will show; false if the signal was given, or
+/// can be given no more.
 pub fn wait_readable(descriptor: BorrowedFd<'_>, stop: &StopSignal) -> bool {
     wait_any(&[descriptor], stop, None) == Wakened::Readable
 }
@@ -108,22 +134,28 @@ pub enum Wakened {
     Readable,
     /// The signal was given.
     Stopped,
+    /// The program has closed the descriptors.
+    Lost,
     /// The time is over.
     TooLate,
 }
 
-/// Sleeps until one of the descriptors is readable, or the signal is given, or the time is over.
+/// Sleeps until one of the descriptors is readable, or the signal is given, or the time is over. Who is told that a
+/// descriptor is readable looks again: the program may have closed it.
 pub fn wait_any(descriptors: &[BorrowedFd<'_>], stop: &StopSignal, timeout: Option<Duration>) -> Wakened {
     let watched = |fd: i32| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
     let mut all: Vec<libc::pollfd> = descriptors.iter().map(|descriptor| watched(descriptor.as_raw_fd())).collect();
-    all.push(watched(stop.0.as_raw_fd()));
+    let Ok(near) = stop.near.get() else { return Wakened::Lost };
+    all.push(watched(near.as_raw_fd()));
     // Rounded up, so that a short time is a sleep.
     let timeout = timeout.map_or(-1, |timeout| i32::try_from(timeout.as_micros().div_ceil(1000)).unwrap_or(i32::MAX));
     loop {
         // SAFETY: so many valid entries, which the call fills in.
         match unsafe { libc::poll(all.as_mut_ptr(), all.len() as libc::nfds_t, timeout) } {
             0 => return Wakened::TooLate,
-            found if found > 0 && all.last().is_some_and(|stop| stop.revents != 0) => return Wakened::Stopped,
+            _ if stop.is_given() => return Wakened::Stopped,
+            // It has closed both ends at once.
+            found if found > 0 && all.last().is_some_and(|stop| stop.revents != 0) => return Wakened::Lost,
             found if found > 0 => return Wakened::Readable,
             // A signal has interrupted it.
             _ => {}
@@ -145,8 +177,27 @@ mod tests {
         far.write_all(&[1]).expect("write");
         assert!(wait_readable(near.as_fd(), &stop));
         near.read_exact(&mut [0]).expect("read");
-        stop.give();
+        assert!(stop.give());
         assert!(!wait_readable(near.as_fd(), &stop));
+        assert!(stop.sleep(Duration::from_secs(1000)));
+    }
+
+    #[test]
+    fn the_signal_reaches_watchers_that_have_lost_their_descriptors() {
+        let stop = StopSignal::new().expect("a pipe");
+        let (mut theirs, ours) = UnixStream::pair().expect("a pair of sockets");
+        for end in [stop.near.number(), stop.far.number()] {
+            // SAFETY: the numbers are open; their files are closed by this, as a program might do it.
+            assert!(unsafe { libc::dup2(ours.as_raw_fd(), end) } >= 0);
+        }
+        assert_eq!(wait_any(&[], &stop, None), Wakened::Lost);
+        std::thread::scope(|scope| {
+            let watcher = scope.spawn(|| stop.sleep(Duration::from_secs(1000)));
+            assert!(!stop.give());
+            assert!(watcher.join().expect("no panic"));
+        });
+        theirs.set_nonblocking(true).expect("a socket");
+        assert!(theirs.read(&mut [0; 8]).is_err(), "nothing was written to what the program has opened");
     }
 
     #[test]

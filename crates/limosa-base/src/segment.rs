@@ -64,6 +64,14 @@ fn check_file_size_limit(bytes: u64) -> io::Result<()> {
     Ok(())
 }
 
+/// Memory that the system could give away now, in bytes, if it says so: [`reserve`] may not find out that there is not
+/// enough before the system ends processes.
+pub fn available() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+}
+
 /// Attempts at a reservation. With signals deferred only stopping and continuing the process interrupts one.
 const ATTEMPTS: usize = 100;
 
@@ -233,6 +241,11 @@ mod tests {
 
     extern "C" fn count(_signal: libc::c_int) {
         SIGNALS.fetch_add(1, Ordering::Relaxed);
+    }
+
+    #[test]
+    fn the_system_says_how_much_memory_there_is() {
+        assert!(available().is_some_and(|bytes| bytes > 1 << 20));
     }
 
     #[test]

@@ -6,8 +6,9 @@
 //!   room of member 0 | ... | n  SLOTS slots each, for what does not fit a note
 //! ```
 //!
-//! Calls are numbered from 1, by all members alike. In a call a member may post one note: one cache line with a tag,
-//! some bytes, and the call's number, written last. The note of the group is posted by one member on behalf of all.
+//! Calls are numbered from 1, by all members alike. In a call a member may post one note: one cache line with some
+//! bytes, the *signature* of the call (what it is, as the layer above encodes it), a tag, and the call's number, which is
+//! written last. The note of the group is posted by one member on behalf of all.
 //!
 //! Contract
 //! - A member performs its calls in order and marks each as finished ([`SlotSegment::finish`]): from then on it reads
@@ -31,6 +32,10 @@
 //! with a [`fence::light`]) and then looks whether the note still stands; who has taken it back executes
 //! [`fence::heavy`] and waits for those who are copying.
 //!
+//! Declaring. A member that has waited for long declares the number and the signature of its call
+//! ([`SlotSegment::declare`]), with a full fence, and then looks at the notes and declarations of the others. So of two
+//! members that declare, at least one sees the other's declaration.
+//!
 //! Sleeping. A member that is going to sleep says so and what it awaits ([`SlotSegment::begin_sleep`]), executes
 //! [`fence::heavy`], and sleeps only if its condition still does not hold. A member that has changed something asks
 //! [`SlotSegment::anybody_asleep`], which has a [`fence::light`] in front. So of the two at least one sees what the
@@ -53,8 +58,8 @@ use std::ptr::NonNull;
 pub const NOTES: u64 = if cfg!(loom) { 2 } else { 64 };
 /// Slots of a member.
 pub const SLOTS: u64 = if cfg!(loom) { 1 } else { 8 };
-/// Bytes of a note beside its tag.
-pub const BODY_BYTES: usize = 56;
+/// Bytes of a note beside its signature and its tag.
+pub const BODY_BYTES: usize = 48;
 /// The bytes of a note.
 pub type Body = [u64; BODY_BYTES / 8];
 /// Most members of a slot segment.
@@ -75,6 +80,7 @@ const COUNT_MASK: u64 = (1 << COUNT_BITS) - 1;
 #[cfg_attr(loom, derive(Default))]
 struct Note {
     body: UnsafeCell<Body>,
+    signature: AtomicU64,
     flag: AtomicU64,
 }
 
@@ -92,6 +98,15 @@ struct Wish {
     value: AtomicU64,
 }
 
+/// Says in which call a waiting member is.
+#[repr(C, align(128))]
+#[cfg_attr(loom, derive(Default))]
+struct Declaration {
+    /// 0: it does not say.
+    number: AtomicU64,
+    signature: AtomicU64,
+}
+
 /// What all members of a group count in a call.
 #[repr(C, align(128))]
 #[cfg_attr(loom, derive(Default))]
@@ -102,7 +117,7 @@ struct Counts {
     taken: AtomicU64,
     /// Pieces that are done.
     done: AtomicU64,
-    /// The last call of which a piece has failed, and at which member.
+    /// The last call of which a piece has failed, whether because somebody has given up, and at which member.
     failed: AtomicU64,
 }
 
@@ -125,6 +140,7 @@ struct Member {
     copying: Mark,
     wish: Wish,
     request: Wish,
+    declaration: Declaration,
     shares: Shares,
 }
 
@@ -169,6 +185,15 @@ pub enum Awaited {
     NotesBelow(usize, u64),
     /// Any change at all.
     Anything,
+}
+
+/// A piece of the work of a call that has failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FailedPiece {
+    /// The member at which it has failed.
+    pub member: usize,
+    /// A member had given up, or had died.
+    pub given_up: bool,
 }
 
 /// A step of a call. Steps of later calls come later.
@@ -311,8 +336,8 @@ impl SlotSegment {
 
     /// Posts this member's note.
     #[inline]
-    pub fn post(&self, number: u64, tag: u16, body: &Body) {
-        self.post_as(self.me, number, tag, |place| {
+    pub fn post(&self, number: u64, signature: u64, tag: u16, body: &Body) {
+        self.post_as(self.me, (number, signature), tag, |place| {
             // SAFETY: by the contract of `post_as`.
             unsafe { *place = *body }
         });
@@ -320,14 +345,14 @@ impl SlotSegment {
 
     /// Posts this member's note, whose bytes `fill` writes where they are to be. The others may be anything.
     #[inline(always)]
-    pub fn post_filled(&self, number: u64, tag: u16, fill: impl FnOnce(*mut Body)) {
-        self.post_as(self.me, number, tag, fill);
+    pub fn post_filled(&self, number: u64, signature: u64, tag: u16, fill: impl FnOnce(*mut Body)) {
+        self.post_as(self.me, (number, signature), tag, fill);
     }
 
     /// Posts the note of the group, on behalf of all.
     #[inline]
-    pub fn post_for_all(&self, number: u64, tag: u16, body: &Body) {
-        self.post_as(self.size, number, tag, |place| {
+    pub fn post_for_all(&self, number: u64, signature: u64, tag: u16, body: &Body) {
+        self.post_as(self.size, (number, signature), tag, |place| {
             // SAFETY: by the contract of `post_as`.
             unsafe { *place = *body }
         });
@@ -336,9 +361,10 @@ impl SlotSegment {
     /// `fill` has the bytes of the note to itself: by the contract of the module nobody reads this note any more, or
     /// before the flag below.
     #[inline(always)]
-    fn post_as(&self, member: usize, number: u64, tag: u16, fill: impl FnOnce(*mut Body)) {
+    fn post_as(&self, member: usize, (number, signature): (u64, u64), tag: u16, fill: impl FnOnce(*mut Body)) {
         let note = self.note(member, number);
         note.body.with_mut(fill);
+        note.signature.store(signature, Ordering::Relaxed);
         // Pairs with the acquire load in `tag_of`, and that in `holds`.
         note.flag.store(number << TAG_BITS | u64::from(tag), Ordering::Release);
     }
@@ -348,6 +374,22 @@ impl SlotSegment {
     pub fn tag_of(&self, member: usize, number: u64) -> Option<u16> {
         let flag = self.note(member, number).flag.load(Ordering::Acquire);
         (flag >> TAG_BITS == number).then_some(flag as u16)
+    }
+
+    /// Whether the notes of all members for a call are there and carry this signature.
+    #[inline]
+    pub fn all_noted(&self, number: u64, signature: u64) -> bool {
+        (0..self.size).all(|member| {
+            let note = self.note(member, number);
+            note.flag.load(Ordering::Acquire) >> TAG_BITS == number
+                && note.signature.load(Ordering::Relaxed) == signature
+        })
+    }
+
+    /// The signature in a note, once [`SlotSegment::tag_of`] has found the note; 0 if it is being taken back.
+    #[inline]
+    pub fn signature_of(&self, member: usize, number: u64) -> u64 {
+        self.note(member, number).signature.load(Ordering::Relaxed)
     }
 
     /// Where the bytes of a note are: readable until this member finishes the call, once [`SlotSegment::tag_of`] has
@@ -449,9 +491,42 @@ impl SlotSegment {
     pub fn withdraw(&self, number: u64) {
         let note = self.note(self.me, number);
         if note.flag.load(Ordering::Relaxed) >> TAG_BITS == number {
+            note.signature.store(0, Ordering::Relaxed);
             note.flag.store(number << TAG_BITS | u64::from(WITHDRAWN), Ordering::Release);
         }
         fence::heavy();
+    }
+
+    // ---- declaring -------------------------------------------------------------------------------------------------
+
+    /// This member waits in a call with this signature.
+    pub fn declare(&self, number: u64, signature: u64) {
+        let declaration = &self.member(self.me).declaration;
+        declaration.signature.store(signature, Ordering::Relaxed);
+        declaration.number.store(number, Ordering::Release);
+        full_fence(Ordering::SeqCst);
+    }
+
+    /// This member waits no more.
+    pub fn end_declaration(&self) {
+        self.member(self.me).declaration.number.store(0, Ordering::Release);
+    }
+
+    /// What a waiting member has declared: the number and the signature of its call.
+    pub fn declared(&self, member: usize) -> Option<(u64, u64)> {
+        let declaration = &self.member(member).declaration;
+        let number = declaration.number.load(Ordering::Acquire);
+        let signature = declaration.signature.load(Ordering::Acquire);
+        // Otherwise it may be the signature of a later call.
+        (number != 0 && declaration.number.load(Ordering::Relaxed) == number).then_some((number, signature))
+    }
+
+    /// What a member, or the group, says of a call by its note, if the note is there.
+    pub fn noted(&self, member: usize, number: u64) -> Option<u64> {
+        let signature = self.tag_of(member, number).map(|_| self.signature_of(member, number))?;
+        // Otherwise it may be that of a later call.
+        full_fence(Ordering::Acquire);
+        (self.tag_of(member, number).is_some() && signature != 0).then_some(signature)
     }
 
     /// This member is going to copy to or from another one's memory in a call. It then asks whether that one has
@@ -513,17 +588,21 @@ impl SlotSegment {
         take(&self.counts(number).done, number).map_or(0, |count| count + 1)
     }
 
-    /// A piece of the work of a call has failed at this member, which is going to count it as done.
+    /// A piece of the work of a call has failed at this member, which is going to count it as done. `given_up`: because
+    /// a member has given up, or has died.
     #[cold]
-    pub fn fail_piece(&self, number: u64) {
-        self.counts(number).failed.store(number << MEMBER_BITS | self.me as u64, Ordering::Relaxed);
+    pub fn fail_piece(&self, number: u64, given_up: bool) {
+        let failed = number << (MEMBER_BITS + 1) | u64::from(given_up) << MEMBER_BITS | self.me as u64;
+        // Of several failures the one counts that all members must hear of.
+        self.counts(number).failed.fetch_max(failed, Ordering::Relaxed);
     }
 
-    /// The member at which a piece of a call has failed, if any has; to be asked when all pieces are known to be done.
-    pub fn failed_piece(&self, number: u64) -> Option<usize> {
+    /// How a piece of a call has failed, if any has; to be asked when all pieces are known to be done.
+    pub fn failed_piece(&self, number: u64) -> Option<FailedPiece> {
         let failed = self.counts(number).failed.load(Ordering::Relaxed);
         let member = failed as usize & MAX_MEMBERS;
-        (failed >> MEMBER_BITS == number && failed != 0 && member < self.size).then_some(member)
+        let is_of_call = failed >> (MEMBER_BITS + 1) == number && failed != 0 && member < self.size;
+        is_of_call.then_some(FailedPiece { member, given_up: failed >> MEMBER_BITS & 1 != 0 })
     }
 
     /// Takes the next piece of a member's transfer in a call, from 0; `None` if `all` have been taken, or the call is
@@ -675,48 +754,10 @@ fn count_in(word: u64, number: u64) -> Option<u64> {
     }
 }
 
-/// More room for the members of a slot segment: as many bytes for each, and for the group.
 #[cfg(not(loom))]
-pub struct RoundBuffers {
-    memory: Shared<Bytes>,
-    part_bytes: usize,
-}
-
-/// Bytes that processes share.
+mod round_buffers;
 #[cfg(not(loom))]
-pub struct Bytes(());
-
-// SAFETY: nothing is read through this type.
-#[cfg(not(loom))]
-unsafe impl Foreign for Bytes {}
-
-#[cfg(not(loom))]
-impl RoundBuffers {
-    /// Bytes of shared memory that round buffers takes.
-    pub fn bytes(size: usize, part_bytes: usize) -> usize {
-        (size + 1) * part_bytes
-    }
-
-    /// The round buffers in `memory`.
-    pub fn new(memory: Shared<Bytes>, part_bytes: usize) -> RoundBuffers {
-        RoundBuffers { memory, part_bytes }
-    }
-
-    /// Bytes of a part.
-    pub fn part_bytes(&self) -> usize {
-        self.part_bytes
-    }
-
-    /// Where the part of a member, or of the group, is.
-    ///
-    /// # Panics
-    /// If there is no such part.
-    pub fn part_of(&self, member: usize) -> *mut u8 {
-        let end = (member + 1) * self.part_bytes;
-        assert!(end <= self.memory.mapping().len(), "no such part of the round_buffers");
-        self.memory.mapping().address(end - self.part_bytes)
-    }
-}
+pub use round_buffers::{Bytes, RoundBuffers};
 
 #[cfg(loom)]
 mod model;

@@ -60,6 +60,12 @@ pub unsafe fn write(pid: u32, local: &[Slice], remote: &[Slice]) -> io::Result<u
     if n < 0 { Err(io::Error::last_os_error()) } else { Ok(n as usize) }
 }
 
+/// Whether an error of [`read`] or [`write`] says that the other process has no memory any more: it has ended, or is
+/// about to. It may still look alive for a moment.
+pub fn has_ended(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(libc::ESRCH)
+}
+
 /// Reads the eight bytes at `address` of process `pid`: the probe whether cross-memory attach works at all.
 ///
 /// # Errors

@@ -50,6 +50,22 @@ fn has_own_mpiexec(prefix: &Path) -> bool {
     std::fs::metadata(&file).is_ok_and(|meta| meta.len() < 1 << 16) && is_ours(&file)
 }
 
+/// The folder of the library that belongs to this command. True if it is not where programs look for it, because the
+/// file there is another package's.
+pub fn library_folder() -> Option<(PathBuf, bool)> {
+    let command = std::env::current_exe().ok()?.canonicalize().ok()?;
+    library_folder_in(command.parent()?.parent()?)
+}
+
+fn library_folder_in(prefix: &Path) -> Option<(PathBuf, bool)> {
+    let (usual, own) = (prefix.join("lib"), prefix.join("lib/limosa"));
+    let has_library = |folder: &PathBuf| folder.join("libmpi_abi.so.1").is_file();
+    if has_library(&own) && !has_own_mpiexec(prefix) {
+        return Some((own, true));
+    }
+    has_library(&usual).then_some((usual, false))
+}
+
 /// What is wrong and what to do about it, in two sentences.
 pub fn complaint(prefix: &Path, damage: &[Damage]) -> (String, String) {
     let mut others: Vec<&str> = damage.iter().flat_map(|damage| &damage.others).map(String::as_str).collect();
@@ -154,6 +170,20 @@ mod tests {
             "{what}"
         );
         assert!(cure.starts_with("`pip uninstall mpich`, then `pip install --force-reinstall"), "{cure}");
+    }
+
+    #[test]
+    fn the_library_is_found_where_no_other_package_has_one() {
+        let dir = environment();
+        let (usual, own) = (dir.path().join("lib"), dir.path().join("lib/limosa"));
+        std::fs::create_dir(&own).expect("a folder");
+        std::fs::write(own.join("libmpi_abi.so.1"), "of LIMOSA").expect("a file");
+        assert_eq!(library_folder_in(dir.path()), Some((usual, false)));
+        std::fs::write(dir.path().join("bin/mpiexec"), "of another").expect("a file");
+        assert_eq!(library_folder_in(dir.path()), Some((own.clone(), true)));
+        std::fs::remove_file(dir.path().join("bin/mpiexec")).expect("a file");
+        assert_eq!(library_folder_in(dir.path()), Some((own, true)));
+        assert_eq!(library_folder_in(Path::new("/no/such")), None);
     }
 
     #[test]

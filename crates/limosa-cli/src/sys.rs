@@ -135,6 +135,11 @@ pub fn stop_self() {
     unsafe { libc::raise(libc::SIGSTOP) };
 }
 
+/// A limit that the system sets this process; `None`: there is none.
+pub fn limit(of: rustix::process::Resource) -> Option<u64> {
+    rustix::process::getrlimit(of).current
+}
+
 /// Name and meaning of a signal.
 pub fn signal_name(signal: i32) -> &'static str {
     match signal {

@@ -312,3 +312,39 @@ fn output_written_after_the_ranks_end_is_not_lost() {
     let done = run(&["-n", "2", "sh", "-c", "(sleep 0.05; echo late) & exit 0"]);
     assert_eq!(done.out, "late\nlate\n");
 }
+
+#[test]
+fn the_output_of_each_rank_goes_to_files_that_grow_while_it_runs() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let out = dir.path().join("a/b");
+    let option = out.to_str().expect("text").to_owned();
+    let script = "printf 'out'; echo err$LIMOSA_RANK >&2; until grep -q out $0/1/rank.1/stdout; do sleep 0.01; done";
+    let done = run(&["--output-filename", &option, "-n", "2", "sh", "-c", script, &option]);
+    assert_eq!((done.code, done.out.as_str()), (Some(0), "out\nout"));
+    assert_eq!(sorted(&done.err), ["err0", "err1"]);
+    let read = |name: &str| std::fs::read_to_string(out.join("1").join(name)).expect(name);
+    assert_eq!((read("rank.0/stdout"), read("rank.1/stderr")), ("out".into(), "err1\n".into()));
+
+    // Files of an earlier job are emptied, and nothing is shown twice.
+    let done = run(&[&format!("-output-filename={option}:nocopy"), "-n", "2", "sh", "-c", "echo $LIMOSA_RANK"]);
+    assert_eq!((done.code, done.out.as_str()), (Some(0), ""));
+    assert_eq!(
+        (read("rank.0/stdout"), read("rank.1/stdout"), read("rank.1/stderr")),
+        ("0\n".into(), "1\n".into(), "".into())
+    );
+}
+
+#[test]
+fn files_for_output_that_cannot_be_written_are_named() {
+    let done = run(&["--output-filename", "/etc/passwd/x", "true"]);
+    assert_eq!(done.code, Some(3));
+    assert!(done.err.starts_with("limosa: cannot make the folder /etc/passwd/x/1/rank.0"), "{}", done.err);
+    let dir = tempfile::tempdir().expect("a folder");
+    std::fs::create_dir_all(dir.path().join("1/rank.1")).expect("a folder");
+    std::os::unix::fs::symlink("/dev/full", dir.path().join("1/rank.1/stdout")).expect("a link");
+    let option = dir.path().to_str().expect("text");
+    let done = run(&["--output-filename", option, "-n", "2", "sh", "-c", "echo line; sleep 600"]);
+    assert_eq!(done.code, Some(3));
+    assert!(done.err.contains("rank.1/stdout: No space left on device"), "{}", done.err);
+    assert_eq!(run(&["--output-filename", ":nocopy", "true"]).code, Some(2));
+}

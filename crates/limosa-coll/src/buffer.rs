@@ -15,6 +15,9 @@ use limosa_mpi::fail;
 /// Most elements of a buffer that [`Buffer::dense`] makes: their bytes can be counted.
 const MANY: u64 = 1 << 16;
 
+/// Bytes from address 0 on in which no buffer can be.
+const FIRST_PAGE: i64 = 4096;
+
 /// `count` elements of a datatype at an address.
 ///
 /// Whoever builds one for memory that messages are to move in or out of promises that this memory is what the program
@@ -172,8 +175,10 @@ impl Blocks {
         arg: &str,
     ) -> Result<Blocks> {
         let mut checked = Vec::with_capacity(counts.len());
-        for (rank, (&count, datatype)) in counts.iter().zip(&datatypes).enumerate() {
-            check_block(base, count, datatype, arg, rank)?;
+        for (block, (&count, datatype)) in counts.iter().zip(&datatypes).enumerate() {
+            // With MPI_BOTTOM the displacements are addresses. The first page of memory is nobody's.
+            let start = if base.is_null() && displs[block] >= FIRST_PAGE { displs[block] as *mut u8 } else { base };
+            check_block(start, count, datatype, arg, block)?;
             checked.push(count as usize);
         }
         let datatypes = datatypes.into_iter().map(Held::from).collect();
@@ -320,12 +325,12 @@ fn check_address(base: *mut u8, count: i64, datatype: &Datatype, arg: &str) -> R
     Ok(())
 }
 
-fn check_block(base: *mut u8, count: i64, datatype: &Datatype, arg: &str, rank: usize) -> Result<()> {
+fn check_block(base: *mut u8, count: i64, datatype: &Datatype, arg: &str, block: usize) -> Result<()> {
     if base as usize == MPI_IN_PLACE {
         fail!(MPI_ERR_BUFFER, "{arg} is MPI_IN_PLACE, which has no meaning here");
     }
     if count < 0 {
-        fail!(MPI_ERR_COUNT, "the count of {arg} for rank {rank} is {count}, but it must not be negative");
+        fail!(MPI_ERR_COUNT, "the count of block {block} of {arg} is {count}, but it must not be negative");
     }
     check_elements(count, datatype, arg)?;
     check_address(base, count, datatype, arg)
@@ -379,14 +384,22 @@ impl Blocks {
     /// # Errors
     /// `MPI_ERR_BUFFER`.
     pub(super) fn check_apart_from_blocks(&self, ranks: usize, receive: &Blocks) -> Result<()> {
-        let hull = |blocks: &Blocks| {
-            let spans = blocks.spans(ranks).filter(|span| span.0 < span.1);
+        self.check_apart_from_others(ranks, receive, ranks)
+    }
+
+    /// As [`check_apart`], of so many blocks here and so many there.
+    ///
+    /// # Errors
+    /// `MPI_ERR_BUFFER`.
+    pub(super) fn check_apart_from_others(&self, here: usize, receive: &Blocks, there: usize) -> Result<()> {
+        let hull = |blocks: &Blocks, count: usize| {
+            let spans = blocks.spans(count).filter(|span| span.0 < span.1);
             spans.fold((usize::MAX, 0), |hull, span| (hull.0.min(span.0), hull.1.max(span.1)))
         };
-        if !overlap(hull(self), hull(receive)) {
+        if !overlap(hull(self, here), hull(receive, there)) {
             return Ok(());
         }
-        self.spans(ranks).try_for_each(|read| receive.spans(ranks).try_for_each(|write| check_spans(read, write)))
+        self.spans(here).try_for_each(|read| receive.spans(there).try_for_each(|write| check_spans(read, write)))
     }
 
     /// Where the blocks of so many ranks are.

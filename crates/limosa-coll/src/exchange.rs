@@ -13,6 +13,7 @@
 use limosa_p2p::memory::Region;
 
 use super::buffer::Blocks;
+use super::kind::Signature;
 use super::one_step::{Audience, Executor, Share};
 use super::run::run;
 use super::schedule::{Member, Schedule};
@@ -145,7 +146,8 @@ impl Executor for Messages<'_> {
 /// Errors of the machine.
 pub(super) fn allgather_by_messages(comm: &Comm, members: &[u32], tag: i32, mine: &[u8]) -> Result<Vec<u8>> {
     let length = mine.len();
-    let mut schedule = Schedule::new(Member { rank: comm.rank() as usize, size: comm.size(), tag });
+    let mut schedule =
+        Schedule::new(Member { rank: comm.rank() as usize, size: comm.size(), tag, signature: Signature::default() });
     let mut all = vec![0; length * members.len()];
     let start = all.as_mut_ptr();
     // SAFETY: the blocks lie in `all`, which lives to the end of this function; no step uses the block of another

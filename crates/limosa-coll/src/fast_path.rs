@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use super::buffer::Buffer;
-use super::kind::Kind;
+use super::kind::{Kind, Signature};
 use super::shared::{self, SharedCall, SharedGroup};
 use super::state::CommState;
 use limosa_mpi::comm::Comm;
@@ -19,27 +19,30 @@ use limosa_mpi::op::Op;
 #[inline(always)]
 fn perform(
     comm: &Comm,
-    kind: Kind,
+    (kind, signature): (Kind, Signature),
     bytes: usize,
     run: impl FnOnce(&SharedCall<'_>) -> Result<()>,
 ) -> Option<Result<()>> {
     let state = CommState::of(comm);
     let group: &SharedGroup = state.group_if_any().filter(|group| group.can_move(kind, bytes))?;
-    let shared_call = SharedCall::begin(group, comm, &state.numbers, state.numbers.next_blocking() + 1, kind)?;
+    let shared_call =
+        SharedCall::begin(group, comm, &state.numbers, state.numbers.next_blocking() + 1, kind, signature)?;
     Some(run(&shared_call))
 }
 
 /// Waits until all members have called.
 #[inline(always)]
 pub fn try_barrier(comm: &Comm) -> Option<Result<()>> {
-    perform(comm, Kind::Barrier, 0, shared::barrier)
+    perform(comm, (Kind::Barrier, Kind::Barrier.into()), 0, shared::barrier)
 }
 
 /// Gives all ranks what the root's buffer holds.
 #[inline(always)]
 pub fn try_bcast(comm: &Comm, buffer: &Buffer, root: i32) -> Option<Result<()>> {
     let root = usize::try_from(root).ok().filter(|root| *root < comm.size())?;
-    perform(comm, Kind::Bcast, buffer.bytes(), |call| shared::bcast(call, buffer, root))
+    perform(comm, (Kind::Bcast, Signature::rooted(Kind::Bcast, root)), buffer.bytes(), |call| {
+        shared::bcast(call, buffer, root)
+    })
 }
 
 /// Gives all ranks the operands of all ranks combined, bit by bit the same.
@@ -48,5 +51,7 @@ pub fn try_allreduce(comm: &Comm, send: &Buffer, receive: &Buffer, op: &Arc<Op>)
     if send.is_near(receive) || op.kernel(&send.datatype).is_none() {
         return None;
     }
-    perform(comm, Kind::Allreduce, send.bytes(), |call| shared::allreduce(call, send, receive, op))
+    perform(comm, (Kind::Allreduce, Signature::reduction(Kind::Allreduce, op)), send.bytes(), |call| {
+        shared::allreduce(call, send, receive, op)
+    })
 }

@@ -1,4 +1,7 @@
-//! The kinds of collective operations.
+//! The kinds of collective operations, and what all ranks must say of an operation alike.
+
+use limosa_mpi::consts::{ErrorClass, MPI_ERR_OP, MPI_ERR_OTHER, MPI_ERR_ROOT};
+use limosa_mpi::op::{Op, Reduction};
 
 /// The operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,11 +33,6 @@ impl Kind {
     }
 }
 
-/// What programs call the operation of this number.
-pub(crate) fn name_of(kind: u16) -> Option<&'static str> {
-    NAMES.get(usize::from(kind).wrapping_sub(1)).copied()
-}
-
 /// What programs call the operations of [`Kind`](Kind).
 const NAMES: [&str; 11] = [
     "MPI_Barrier",
@@ -49,3 +47,123 @@ const NAMES: [&str; 11] = [
     "MPI_Scan",
     "MPI_Exscan",
 ];
+
+/// What all ranks of an operation must say alike: its kind, its root, and the operation of a reduction. 0 for none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Signature(u32);
+
+/// In a signature: the bits of the kind, then those of what it combines with, then the root.
+const KIND_BITS: u32 = 4;
+const OP_BITS: u32 = 5;
+/// In place of what it combines with: a function of the program; the making of a communicator.
+const OF_PROGRAM: u32 = (1 << OP_BITS) - 1;
+const MAKING: u32 = OF_PROGRAM - 1;
+
+impl Signature {
+    /// Of an operation with a root.
+    #[inline(always)]
+    pub(crate) fn rooted(kind: Kind, root: usize) -> Signature {
+        Signature(kind as u32 | (root as u32) << (KIND_BITS + OP_BITS))
+    }
+
+    /// Of a reduction.
+    #[inline(always)]
+    pub(crate) fn reduction(kind: Kind, op: &Op) -> Signature {
+        let code = op.reduction().map_or(OF_PROGRAM, |reduction| reduction as u32 + 1);
+        Signature(kind as u32 | code << KIND_BITS)
+    }
+
+    /// Of a reduction to a root.
+    pub(crate) fn rooted_reduction(op: &Op, root: usize) -> Signature {
+        Signature(Signature::rooted(Kind::Reduce, root).0 | Signature::reduction(Kind::Reduce, op).0)
+    }
+
+    /// Of an operation by which the library makes a communicator.
+    pub(crate) fn making(kind: Kind) -> Signature {
+        Signature(kind as u32 | MAKING << KIND_BITS)
+    }
+
+    /// That in a word that a rank has written; `None` if it has written none.
+    pub(crate) fn of_word(word: u32) -> Option<Signature> {
+        (word != 0).then_some(Signature(word))
+    }
+
+    /// As a word.
+    #[inline(always)]
+    pub(crate) fn word(self) -> u32 {
+        self.0
+    }
+
+    fn op(self) -> u32 {
+        self.0 >> KIND_BITS & OF_PROGRAM
+    }
+
+    fn root(self) -> u32 {
+        self.0 >> (KIND_BITS + OP_BITS)
+    }
+
+    fn kind(self) -> u32 {
+        self.0 & ((1 << KIND_BITS) - 1)
+    }
+
+    /// What the rank calls, in words, as far as it differs from another rank's call.
+    pub(crate) fn describe(self, other: Signature) -> String {
+        if self.op() == MAKING {
+            return "a function that makes a communicator".to_owned();
+        }
+        let Some(name) = NAMES.get((self.kind() as usize).wrapping_sub(1)) else {
+            return "another collective operation".to_owned();
+        };
+        if self.kind() != other.kind() {
+            (*name).to_owned()
+        } else if self.root() != other.root() {
+            format!("{name} with root {}", self.root())
+        } else {
+            let op = match self.op() {
+                OF_PROGRAM => "an operation of the program",
+                code => Reduction::name_of(code.wrapping_sub(1)).unwrap_or("another operation"),
+            };
+            format!("{name} with {op}")
+        }
+    }
+
+    /// The class of the error that another rank's signature differs.
+    pub(crate) fn class_of_difference(self, other: Signature) -> ErrorClass {
+        if self.kind() != other.kind() || self.op() == MAKING || other.op() == MAKING {
+            MPI_ERR_OTHER
+        } else if self.root() != other.root() {
+            MPI_ERR_ROOT
+        } else {
+            MPI_ERR_OP
+        }
+    }
+}
+
+impl From<Kind> for Signature {
+    #[inline(always)]
+    fn from(kind: Kind) -> Signature {
+        Signature(kind as u32)
+    }
+}
+
+/// An operation with the word that its notes carry: its signature, and in the upper half that of the operation before
+/// it, or 0.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Signed {
+    pub(crate) kind: Kind,
+    pub(crate) word: u64,
+}
+
+impl Signed {
+    /// An operation of which nothing is known about the one before it.
+    #[inline]
+    pub(crate) fn alone(kind: Kind, signature: Signature) -> Signed {
+        Signed { kind, word: u64::from(signature.word()) }
+    }
+}
+
+impl From<Kind> for Signed {
+    fn from(kind: Kind) -> Signed {
+        Signed::alone(kind, kind.into())
+    }
+}

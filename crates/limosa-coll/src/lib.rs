@@ -1,4 +1,5 @@
-//! Collective operations (MPI-5 chapter 6) on intracommunicators.
+//! Collective operations (MPI-5 chapter 6) on intracommunicators; [`inter`] has those on intercommunicators,
+//! [`neighbour`] those on topologies (section 8.6).
 //!
 //! An operation is planned and then run. Planning checks the arguments, selects an algorithm ([`choice`]) and lays down
 //! what this rank does as a [`Schedule`]; nothing moves yet. Running is the same for all operations: blocking by
@@ -25,7 +26,9 @@
 //!   arguments are checked, so that a rank whose call fails stays in step with the others.
 
 use limosa_mpi::comm::Comm;
+use limosa_mpi::error::Result;
 use limosa_mpi::op::Op;
+use limosa_mpi::topo::Neighbours;
 
 mod access;
 mod agreement;
@@ -36,14 +39,18 @@ mod background;
 pub mod barrier;
 pub mod bcast;
 mod buffer;
+pub mod check;
 mod choice;
 mod composed;
+mod disagreement;
 mod exchange;
 pub mod fast_path;
 pub mod gather;
 mod hosts;
+pub mod inter;
 mod kind;
 mod memory;
+pub mod neighbour;
 mod notes;
 mod numbers;
 mod one_step;
@@ -67,7 +74,7 @@ pub use agreement::{allgather_bytes, barrier, plug_in};
 use background::{Exchange, Limits, MailboxUse, Mailboxes, Recorder};
 pub use buffer::{Blocks, Buffer};
 pub use choice::prepare;
-use kind::Kind;
+use kind::{Kind, Signature};
 use numbers::{background_tag, blocking_tag};
 pub use plan::Plan;
 pub use run::run;
@@ -84,6 +91,8 @@ pub struct Call<'a> {
     /// For a blocking operation: what the members share.
     group: Option<&'a SharedGroup>,
     sort: Sort,
+    /// What all ranks must say of it alike, once it is known.
+    signature: Signature,
 }
 
 /// How an operation is called.
@@ -101,7 +110,7 @@ impl<'a> Call<'a> {
         let state = CommState::of(comm);
         let group = state.group(comm);
         let number = state.numbers.next_blocking();
-        Call { comm, state, number, group, sort: Sort::Blocking }
+        Call { comm, state, number, group, sort: Sort::Blocking, signature: Signature::default() }
     }
 
     /// Begins a non-blocking collective operation: the next one of these and of persistent ones on this communicator.
@@ -111,14 +120,22 @@ impl<'a> Call<'a> {
     pub fn begin_nonblocking(comm: &'a Comm) -> Call<'a> {
         let state = CommState::of(comm);
         let number = state.numbers.next_background();
-        Call { comm, state, number, group: None, sort: Sort::NonBlocking }
+        Call { comm, state, number, group: None, sort: Sort::NonBlocking, signature: Signature::default() }
     }
 
     /// Begins the making of a persistent collective operation.
     pub fn begin_persistent(comm: &'a Comm) -> Call<'a> {
         let state = CommState::of(comm);
         let number = state.numbers.next_background();
-        Call { comm, state, number, group: None, sort: Sort::Persistent }
+        Call { comm, state, number, group: None, sort: Sort::Persistent, signature: Signature::default() }
+    }
+
+    /// The same call, now that it is known what all ranks must say of it alike.
+    #[inline(always)]
+    fn signed(&self, signature: impl Into<Signature>) -> Call<'a> {
+        // The library's own calls have said already what they are for.
+        let signature = if self.signature == Signature::default() { signature.into() } else { self.signature };
+        Call { signature, ..*self }
     }
 
     /// The mailboxes for an operation in the background of which a rank leaves at most so many bytes there, as all
@@ -190,6 +207,16 @@ impl<'a> Call<'a> {
         Some(mailbox_use)
     }
 
+    /// Notes that the operation goes by messages, whatever the table says of others.
+    fn goes_by_messages(&self) {
+        if self.sort != Sort::Blocking
+            && let Some(mailboxes) = self.state.mailboxes_if_any()
+        {
+            // Mailboxes count from 1.
+            mailboxes.pass_over(self.number + 1);
+        }
+    }
+
     /// Number of ranks.
     pub fn size(&self) -> usize {
         self.comm.size()
@@ -205,17 +232,25 @@ impl<'a> Call<'a> {
         root >= 0 && root as usize == self.rank()
     }
 
+    /// This process's neighbours in the topology of the communicator.
+    ///
+    /// # Errors
+    /// `MPI_ERR_TOPOLOGY`: it has none.
+    pub fn neighbours(&self) -> Result<&'a Neighbours> {
+        self.state.neighbours(self.comm)
+    }
+
     /// Begins the operation in shared memory, if there is any and so many bytes at once can be moved there.
     #[inline]
     fn shared_call(&self, kind: Kind, bytes: usize) -> Option<SharedCall<'a>> {
         let group = self.group.filter(|group| group.can_move(kind, bytes))?;
-        SharedCall::begin(group, self.comm, &self.state.numbers, self.number + 1, kind)
+        SharedCall::begin(group, self.comm, &self.state.numbers, self.number + 1, kind, self.signature)
     }
 }
 
 impl From<&Call<'_>> for Member {
     fn from(call: &Call<'_>) -> Member {
         let tag = if call.sort == Sort::Blocking { blocking_tag(call.number) } else { background_tag(call.number) };
-        Member { rank: call.rank(), size: call.size(), tag }
+        Member { rank: call.rank(), size: call.size(), tag, signature: call.signature }
     }
 }

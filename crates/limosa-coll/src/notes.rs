@@ -1,11 +1,11 @@
 //! Notes in shared memory: what ranks say of what they contribute, in blocking operations and in the background.
 //!
-//! In an operation a rank posts at most one note in a [`SlotSegment`]. Its tag says which operation its writer is in,
-//! and in which form it has what it contributes:
+//! In an operation a rank posts at most one note in a [`SlotSegment`]. It carries the signature of the operation that
+//! its writer is in ([`Signed`]), and its tag says in which form it has what it contributes:
 //!
 //! | form | where the bytes are | words of the note |
 //! |---|---|---|
-//! | 0 to 56 | in the note: so many bytes for all, or so many for each rank | |
+//! | 0 to 48 | in the note: so many bytes for all, or so many for each rank | |
 //! | `AREA` | in an area: bytes for all, or as many for each rank | length, area |
 //! | `TABLE` | per rank: a line at the beginning of an area says where and how many | bytes of the area, area |
 //! | `ADDRESS` | in the writer's memory | length, address |
@@ -25,11 +25,12 @@
 //!   finished the operation.
 //! - Whatever a note says was written by another process: it is checked, and nonsense is an error.
 
-use limosa_base::slots::{BODY_BYTES, Body, SlotSegment, WITHDRAWN};
+use limosa_base::slots::{BODY_BYTES, Body, SlotSegment};
 use limosa_p2p::memory::Region;
 
 use super::buffer::Blocks;
-use super::kind::{Kind, name_of};
+use super::disagreement;
+use super::kind::{Kind, Signed};
 use super::memory::read;
 use super::schedule::mismatch;
 use limosa_mpi::error::{Error, Result};
@@ -59,7 +60,7 @@ impl Note {
     #[inline]
     fn new(form: u8, words: [u64; 2]) -> Note {
         let [first, second] = words;
-        Note { form, body: [first, second, 0, 0, 0, 0, 0] }
+        Note { form, body: [first, second, 0, 0, 0, 0] }
     }
 
     /// The writer is in the operation; it has no bytes.
@@ -68,7 +69,7 @@ impl Note {
         Note::new(0, [0; 2])
     }
 
-    /// `len` bytes for all, at most 56, which are to be written to [`Note::bytes`].
+    /// `len` bytes for all, at most 48, which are to be written to [`Note::bytes`].
     #[inline]
     pub(crate) fn of_bytes(len: usize) -> Note {
         assert!(len <= BODY_BYTES, "{len} bytes do not fit a note");
@@ -99,7 +100,7 @@ impl Note {
 
     /// `len` bytes in the writer's memory, to be combined by pieces, and where it wants the result.
     pub(crate) fn of_operand(len: usize, ends: Ends, shape: u64) -> Note {
-        Note { form: OPERAND, body: [len as u64, ends.operand, ends.result, shape, 0, 0, 0] }
+        Note { form: OPERAND, body: [len as u64, ends.operand, ends.result, shape, 0, 0] }
     }
 
     /// `len` bytes come through the round buffers.
@@ -251,16 +252,16 @@ pub(crate) trait Notes {
 
     /// Posts this rank's note for operation `number`.
     #[inline(always)]
-    fn post(&self, number: u64, kind: Kind, note: &Note) {
-        self.slots().post(number, tag(kind, note.form), &note.body);
+    fn post(&self, number: u64, call: Signed, note: &Note) {
+        self.slots().post(number, call.word, note.form.into(), &note.body);
     }
 
-    /// Posts this rank's note with `len` bytes for all, or for each rank: `all` bytes, at most 56, which `fill` writes
+    /// Posts this rank's note with `len` bytes for all, or for each rank: `all` bytes, at most 48, which `fill` writes
     /// to their place.
     #[inline(always)]
-    fn post_bytes(&self, number: u64, kind: Kind, [len, all]: [usize; 2], fill: impl FnOnce(&mut [u8])) {
+    fn post_bytes(&self, number: u64, call: Signed, [len, all]: [usize; 2], fill: impl FnOnce(&mut [u8])) {
         assert!(all <= BODY_BYTES, "{all} bytes do not fit a note");
-        self.slots().post_filled(number, tag(kind, len as u8), |place| {
+        self.slots().post_filled(number, call.word, len as u16, |place| {
             // SAFETY: the bytes of a note, which this rank has to itself before it is posted.
             fill(unsafe { std::slice::from_raw_parts_mut(place.cast::<u8>(), all) });
         });
@@ -268,8 +269,8 @@ pub(crate) trait Notes {
 
     /// Posts the note of the group, on behalf of all.
     #[inline]
-    fn post_for_all(&self, number: u64, kind: Kind, note: &Note) {
-        self.slots().post_for_all(number, tag(kind, note.form), &note.body);
+    fn post_for_all(&self, number: u64, call: Signed, note: &Note) {
+        self.slots().post_for_all(number, call.word, note.form.into(), &note.body);
     }
 
     /// A rank's slot of an operation.
@@ -282,8 +283,8 @@ pub(crate) trait Notes {
     /// # Errors
     /// The rank is in another operation, has left this one out, or has written nonsense.
     #[inline(always)]
-    fn find(&self, rank: usize, number: u64, kind: Kind) -> Result<Found> {
-        let form = self.form_of(rank, number, kind)?;
+    fn find(&self, rank: usize, number: u64, call: Signed) -> Result<Found> {
+        let form = self.form_of(rank, number, call)?;
         let body = self.slots().body_of(rank, number);
         if usize::from(form) <= BODY_BYTES {
             return Ok(Found { len: form.into(), place: Location::Here(body.cast()) });
@@ -293,12 +294,12 @@ pub(crate) trait Notes {
         if form == AREA && area == 0 && len <= self.slots().slot_bytes() as u64 {
             return Ok(Found::here(len, self.slots().slot_of(rank, number)));
         }
-        self.find_elsewhere(rank, number, kind, form)
+        self.find_elsewhere(rank, number, call, form)
     }
 
     /// What a rank has contributed that is neither in its note nor in its slot.
     #[inline(never)]
-    fn find_elsewhere(&self, rank: usize, number: u64, kind: Kind, form: u8) -> Result<Found> {
+    fn find_elsewhere(&self, rank: usize, number: u64, call: Signed, form: u8) -> Result<Found> {
         // SAFETY: the note was posted, and its writer leaves it alone until this rank has finished the operation.
         let [len, second, result, shape, ..] = unsafe { *self.slots().body_of(rank, number) };
         let size = self.slots().size();
@@ -308,7 +309,7 @@ pub(crate) trait Notes {
             OPERAND => Location::Operand { ends: Ends { operand: second, result }, shape },
             ROUNDS => Location::InRounds,
             NOTHING => return Ok(Found { len: 0, place: Location::Nowhere }),
-            OF_RANK if rank == size && len < size as u64 => return self.find(len as usize, number, kind),
+            OF_RANK if rank == size && len < size as u64 => return self.find(len as usize, number, call),
             _ => return Err(nonsense(rank)),
         };
         Ok(Found { len: len as usize, place })
@@ -318,8 +319,8 @@ pub(crate) trait Notes {
     ///
     /// # Errors
     /// As for [`Notes::find`].
-    fn find_part(&self, rank: usize, number: u64, kind: Kind) -> Result<Found> {
-        let form = self.form_of(rank, number, kind)?;
+    fn find_part(&self, rank: usize, number: u64, call: Signed) -> Result<Found> {
+        let form = self.form_of(rank, number, call)?;
         let (size, me) = (self.slots().size(), self.slots().me());
         let body = self.slots().body_of(rank, number);
         if usize::from(form) <= BODY_BYTES {
@@ -371,35 +372,50 @@ pub(crate) trait Notes {
         }
     }
 
+    /// The form of a rank's note, which is there.
+    ///
+    /// # Errors
+    /// The rank is in another operation, has left this one out, or has taken its note back.
     #[inline(always)]
-    fn form_of(&self, rank: usize, number: u64, kind: Kind) -> Result<u8> {
+    fn form_of(&self, rank: usize, number: u64, call: Signed) -> Result<u8> {
         match self.slots().tag_of(rank, number) {
-            Some(tag) if tag >> 8 == kind as u16 => Ok(tag as u8),
-            other => Err(out_of_step((rank, self.slots().size()), kind, other, Self::FORM)),
+            Some(tag) if self.slots().signature_of(rank, number) == call.word => Ok(tag as u8),
+            _ => self.form_of_other(rank, number, call),
         }
     }
-}
 
-/// The tag of a note.
-fn tag(kind: Kind, form: u8) -> u16 {
-    (kind as u16) << 8 | u16::from(form)
+    /// As [`Notes::form_of`], for a note that does not carry the signatures that this rank has.
+    #[cold]
+    #[inline(never)]
+    fn form_of_other(&self, rank: usize, number: u64, call: Signed) -> Result<u8> {
+        let slots = self.slots();
+        let (tag, word) = (slots.tag_of(rank, number), slots.noted(rank, number));
+        if let Some(word) = word
+            && let Some(difference) = disagreement::between((number, word), (number, call.word))
+        {
+            return Err(self.differ(rank, difference));
+        }
+        match (tag, word) {
+            // What a rank has called before is not known there or here.
+            (Some(tag), Some(_)) => Ok(tag as u8),
+            (Some(_), None) => Err(given_up(rank, call.kind)),
+            (None, _) => Err(left_out((rank, slots.size()), call.kind, Self::FORM)),
+        }
+    }
+
+    /// The error that a rank, or the one on behalf of all, has called something else than this one.
+    fn differ(&self, rank: usize, difference: disagreement::Difference) -> Error;
 }
 
 #[cold]
-fn out_of_step((rank, size): (usize, usize), kind: Kind, tag: Option<u16>, form: &str) -> Error {
+fn left_out((rank, size): (usize, usize), kind: Kind, form: &str) -> Error {
     let who = if rank < size { format!("rank {rank}") } else { "the rank that came last".to_owned() };
-    let does = match tag.and_then(|tag| name_of(tag >> 8)) {
-        Some(name) => format!("is in {form}{name}"),
-        None => "has left this operation out".to_owned(),
-    };
     let own = kind.name();
-    if tag == Some(WITHDRAWN) {
-        return given_up(rank, kind);
-    }
     Error::new(
         limosa_mpi::consts::MPI_ERR_OTHER,
         format!(
-            "{who} {does} where this rank is in {form}{own}: all ranks must call the same collectives in the same order"
+            "{who} has left this operation out where this rank is in {form}{own}: all ranks must call the same \
+             collectives in the same order"
         ),
     )
 }
@@ -407,7 +423,10 @@ fn out_of_step((rank, size): (usize, usize), kind: Kind, tag: Option<u16>, form:
 /// A rank takes no further part, and what it has said is not true any more.
 #[cold]
 pub(crate) fn given_up(rank: usize, kind: Kind) -> Error {
-    let detail = format!("rank {rank} has given up {}, because a process of the communicator has died", kind.name());
+    let detail = format!(
+        "rank {rank} has given up {}, because a process of the communicator has died, or its ranks disagree",
+        kind.name()
+    );
     Error::new(limosa_mpi::consts::MPI_ERR_PROC_ABORTED, detail)
 }
 

@@ -96,7 +96,8 @@ pub fn run(comm: &Comm, schedule: Schedule) -> Result<()> {
                 Ok(Started::Pending(id)) => round.pending.push((id, None)),
                 Err(failure) => {
                     // After a death the other transfers end by themselves, with their errors.
-                    round.broken = !matches!(failure, Failure::PeerDied(_) | Failure::OutOfStep);
+                    round.broken =
+                        !matches!(failure, Failure::PeerDied(_) | Failure::OutOfStep | Failure::Disagreement { .. });
                     round.trouble.note(error_of(failure));
                 }
             },
@@ -281,7 +282,9 @@ impl ScheduleRun {
                 Step::Send { to, region } => match start_send(engine, &self.comm, schedule.tag, *to, region) {
                     Ok(Started::Done) => {}
                     Ok(Started::Pending(id)) => self.expect(engine, id, None),
-                    Err(failure @ Failure::PeerDied(_)) => self.trouble.lock().note(error_of(failure)),
+                    Err(failure @ (Failure::PeerDied(_) | Failure::Disagreement { .. })) => {
+                        self.trouble.lock().note(error_of(failure))
+                    }
                     Err(failure) => return Err(failure),
                 },
                 Step::Receive { from, region } => {

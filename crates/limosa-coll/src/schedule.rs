@@ -32,6 +32,7 @@ use limosa_p2p::Failure;
 use limosa_p2p::memory::Region;
 
 use super::buffer::Buffer;
+use super::kind::{Kind, Signature, Signed};
 use limosa_mpi::datatype::{Datatype, Held};
 use limosa_mpi::error::{Error, Result, error_of};
 use limosa_mpi::fail;
@@ -63,6 +64,15 @@ pub struct Member {
     pub size: usize,
     /// The tag of the operation's messages.
     pub tag: i32,
+    /// What all ranks must say of it alike.
+    pub(super) signature: Signature,
+}
+
+impl Member {
+    /// The operation of this kind with this member's signature.
+    pub(super) fn signed(self, kind: Kind) -> Signed {
+        if self.signature == Signature::default() { kind.into() } else { Signed::alone(kind, self.signature) }
+    }
 }
 
 /// What one rank does in a collective operation.
@@ -85,7 +95,7 @@ unsafe impl Send for Schedule {}
 impl Schedule {
     /// A schedule without steps.
     pub(super) fn new(member: impl Into<Member>) -> Schedule {
-        let Member { rank, size, tag } = member.into();
+        let Member { rank, size, tag, .. } = member.into();
         Schedule {
             rank,
             size,

@@ -9,6 +9,8 @@ use super::kind::Kind;
 use super::numbers::Numbers;
 use super::shared::{HostGroup, SharedGroup};
 use limosa_mpi::comm::{Attachment, Comm};
+use limosa_mpi::error::Result;
+use limosa_mpi::topo::Neighbours;
 
 /// What collectives keep with a communicator, made at the first of them and dropped with it.
 #[derive(Default)]
@@ -24,6 +26,8 @@ pub(super) struct CommState {
     mailboxes: OnceLock<Option<Arc<Mailboxes>>>,
     /// How each kind of operation goes in the background.
     limits: OnceLock<[Background; 11]>,
+    /// This process's neighbours in the communicator's topology.
+    neighbours: OnceLock<Neighbours>,
 }
 
 impl CommState {
@@ -91,6 +95,20 @@ impl CommState {
 }
 
 impl CommState {
+    /// This process's neighbours in the communicator's topology.
+    ///
+    /// # Errors
+    /// `MPI_ERR_TOPOLOGY`: it has none.
+    pub(super) fn neighbours(&self, comm: &Comm) -> Result<&Neighbours> {
+        match self.neighbours.get() {
+            Some(neighbours) => Ok(neighbours),
+            None => {
+                let found = comm.neighbours()?;
+                Ok(self.neighbours.get_or_init(|| found))
+            }
+        }
+    }
+
     /// How an operation goes in the background on this communicator.
     pub(super) fn in_background(&self, kind: Kind, ranks: usize) -> Background {
         self.limits.get_or_init(|| choice::in_background(ranks))[kind as usize - 1]

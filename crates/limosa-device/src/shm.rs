@@ -25,13 +25,14 @@
 //! Memory grows with the pairs that talk: the file is sparse, and so is the address space.
 
 use crate::{Address, Data, Device, DeviceError, Meta, PeerMemory, Sent, Urgency};
+use limosa_base::descriptor::Descriptor;
 use limosa_base::fence;
 use limosa_base::pool::{self, Blocks, GivenBack, POOL_BYTES};
 use limosa_base::ring::{ARENA_UNIT, BODY_BYTES, Body, Consumer, Producer, Ring, TAIL_BYTES};
 use limosa_base::segment::{self, Mapping, PAGE, Shared};
 use limosa_base::sync::Ordering;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::BorrowedFd;
 use std::sync::{Arc, OnceLock};
 
 mod deaths;
@@ -100,7 +101,7 @@ struct OwnPool {
 
 /// The shared-memory device of one process.
 pub struct ShmDevice {
-    fd: OwnedFd,
+    fd: Descriptor,
     offset: u64,
     rank: Address,
     size: u32,
@@ -159,7 +160,7 @@ impl ShmDevice {
     /// # Errors
     /// As for [`ShmDevice::join`].
     pub fn join_beside(&self, offset: u64) -> io::Result<ShmDevice> {
-        ShmDevice::join_with(self.fd.as_fd(), offset, self.rank, self.size, false, Some(self))
+        ShmDevice::join_with(self.fd.get()?, offset, self.rank, self.size, false, Some(self))
     }
 
     /// Bytes of the file that lanes and pools of `size` processes take, without areas.
@@ -180,11 +181,10 @@ impl ShmDevice {
         if size as usize > MAX_PEERS {
             return Err(io::Error::other(format!("at most {MAX_PEERS} processes can share a machine")));
         }
-        let fd = fd.try_clone_to_owned()?;
         let ports_bytes = ports_bytes(size);
-        segment::grow(fd.as_fd(), offset + ShmDevice::bytes_without_areas(size))?;
-        segment::reserve(fd.as_fd(), offset, ports_bytes)?;
-        let ports = Arc::new(Ports::new(fd.as_fd(), offset, ports_bytes, beside.map(|other| other.ports.clone()))?);
+        segment::grow(fd, offset + ShmDevice::bytes_without_areas(size))?;
+        segment::reserve(fd, offset, ports_bytes)?;
+        let ports = Arc::new(Ports::new(fd, offset, ports_bytes, beside.map(|other| other.ports.clone()))?);
         let fences = fence::join(ports.clone(), rank, size);
         ports.of(rank).open();
         let words = (size as usize).div_ceil(64);
@@ -194,7 +194,7 @@ impl ShmDevice {
             deaths_seen: 0,
             dead: Vec::new(),
             dying: Vec::new(),
-            fd,
+            fd: Descriptor::new(fd.try_clone_to_owned()?)?,
             offset: offset + ports_bytes as u64,
             rank,
             size,
@@ -243,7 +243,8 @@ impl ShmDevice {
         let pools_end = (self.pool_offset(0) + u64::from(self.size) * POOL_BYTES as u64).next_multiple_of(PAGE as u64);
         let first = pools_end + directory::BYTES as u64;
         let (me, size, ports) = (self.rank, self.size, self.ports.clone());
-        Ok(HostMemory { fd: self.fd.try_clone()?, ports, first, me, size, directory: OnceLock::new() })
+        let fd = Descriptor::new(self.fd.get()?.try_clone_to_owned()?)?;
+        Ok(HostMemory { fd, ports, first, me, size, directory: OnceLock::new() })
     }
 
     fn lane_offset(&self, from: Address, to: Address) -> u64 {
@@ -263,16 +264,16 @@ impl ShmDevice {
         let head = (POOL_BYTES - pool::SLOTS * pool::SLOT_BYTES) as u64;
         let (from, to) =
             (if start == 0 { 0 } else { head + start }, head + start + (POOL_STEP * pool::SLOT_BYTES) as u64);
-        let grown =
-            segment::reserve(self.fd.as_fd(), offset + from, (to - from) as usize).and_then(|()| {
-                match &mut self.pool {
-                    Some(pool) => Ok(pool),
-                    none => Ok(none.insert(OwnPool {
-                        memory: Shared::new(self.fd.as_fd(), offset, POOL_BYTES)?,
-                        blocks: Blocks::default(),
-                    })),
+        let grown = self.fd.get().and_then(|fd| {
+            segment::reserve(fd, offset + from, (to - from) as usize)?;
+            match &mut self.pool {
+                Some(pool) => Ok(pool),
+                none => {
+                    let memory = Shared::new(fd, offset, POOL_BYTES)?;
+                    Ok(none.insert(OwnPool { memory, blocks: Blocks::default() }))
                 }
-            });
+            }
+        });
         match grown {
             Ok(pool) => {
                 pool.blocks.grow(POOL_STEP);
@@ -331,8 +332,9 @@ impl ShmDevice {
             return Err(died(to));
         }
         let offset = self.lane_offset(self.rank, to);
-        let memory = segment::reserve(self.fd.as_fd(), offset, LANE_BYTES)
-            .and_then(|()| Shared::new(self.fd.as_fd(), offset, LANE_BYTES))
+        let reserved = self.fd.get().and_then(|fd| segment::reserve(fd, offset, LANE_BYTES).map(|()| fd));
+        let memory = reserved
+            .and_then(|fd| Shared::new(fd, offset, LANE_BYTES))
             .map_err(|cause| DeviceError::NoMemory { peer: to, cause })?;
         let doorbell = DoorbellRef::new(&self.ports, to);
         self.outgoing[to as usize] = Some(OutLane { memory, producer: Producer::default(), doorbell });
@@ -373,9 +375,10 @@ impl ShmDevice {
             if peer >= self.size {
                 return Err(DeviceError::Corrupt { peer, what: "the number of a process that does not exist" });
             }
-            let memory = Shared::new(self.fd.as_fd(), self.lane_offset(peer, self.rank), LANE_BYTES)
+            let fd = self.fd.get().map_err(|cause| DeviceError::NoMemory { peer, cause })?;
+            let memory = Shared::new(fd, self.lane_offset(peer, self.rank), LANE_BYTES)
                 .map_err(|cause| DeviceError::NoMemory { peer, cause })?;
-            let pool = Shared::new(self.fd.as_fd(), self.pool_offset(peer), POOL_BYTES)
+            let pool = Shared::new(fd, self.pool_offset(peer), POOL_BYTES)
                 .map_err(|cause| DeviceError::NoMemory { peer, cause })?;
             self.lane_of[peer as usize] = self.incoming.len() as u32;
             self.incoming.push(InLane { peer, memory, consumer: Consumer::default(), pool });

@@ -5,7 +5,7 @@
 //! - To add a variable: a line in `VARIABLES`, a field in [`Config`], a line in [`parse`]. A test compares the three.
 
 use std::ffi::OsString;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 
 use crate::names::{ENV_FD, ENV_ID, ENV_PID, ENV_RANK, ENV_SIZE};
@@ -143,6 +143,12 @@ pub const VARIABLES: &[Variable] = &[
          does not wait for a message; beyond that the senders wait",
     ),
     user(
+        "LIMOSA_CHECK",
+        Form::Switch,
+        "0",
+        "Compare the datatypes of sender and receiver, and say what is left at MPI_Finalize; slower",
+    ),
+    user(
         "LIMOSA_ON_HANG",
         Form::Choice(&["report", "abort", "off"]),
         "report",
@@ -212,6 +218,8 @@ pub struct Config {
     pub eager_bytes: usize,
     /// `LIMOSA_UNEXPECTED_BYTES`
     pub unexpected_bytes: usize,
+    /// `LIMOSA_CHECK`
+    pub check: bool,
     /// `LIMOSA_ON_HANG`
     pub on_hang: OnHang,
     /// `LIMOSA_HANG_AFTER`
@@ -282,9 +290,10 @@ pub enum OnHang {
 /// The configuration of this process, read from its environment at the first call. Says what is wrong with it on
 /// stderr, once, unless a launcher has done so already.
 pub fn get() -> &'static Config {
-    static CONFIG: OnceLock<Config> = OnceLock::new();
     CONFIG.get_or_init(|| {
-        let (config, complaints) = parse(std::env::vars_os());
+        let settings = settings();
+        let (config, complaints) = parse(settings.iter().cloned());
+        let _ = READ.set(settings);
         if std::env::var_os(ENV_ID).is_none() {
             for complaint in complaints {
                 eprintln!("limosa: warning: {complaint}");
@@ -292,6 +301,41 @@ pub fn get() -> &'static Config {
         }
         config
     })
+}
+
+static CONFIG: OnceLock<Config> = OnceLock::new();
+/// What a tool has set before the configuration was read; it counts more than the environment.
+static BY_TOOL: Mutex<Vec<(OsString, OsString)>> = Mutex::new(Vec::new());
+
+/// The settings that were read, from both.
+static READ: OnceLock<Vec<(OsString, OsString)>> = OnceLock::new();
+
+/// The variables that are set, those that a tool has set last first: of several settings the first counts.
+fn settings() -> Vec<(OsString, OsString)> {
+    let by_tool = BY_TOOL.lock().expect("no panic while it is locked");
+    by_tool.iter().rev().cloned().chain(std::env::vars_os()).collect()
+}
+
+/// The value of a variable, in its plain spelling: the one that was read, or would be read now.
+pub fn value(variable: &Variable) -> String {
+    let settings = READ.get().cloned().unwrap_or_else(settings);
+    let set = settings.into_iter().find(|(name, _)| name == variable.name);
+    let text = set.and_then(|(_, value)| value.into_string().ok());
+    text.and_then(|text| variable.form.check(text.trim()).ok()).unwrap_or_else(|| variable.default.to_owned())
+}
+
+/// Sets a variable for this process, if its value is legal and the configuration has not been read yet; false if it has.
+///
+/// # Errors
+/// What the value should have been, in words.
+pub fn set(variable: &Variable, value: &str) -> Result<bool, String> {
+    let value = variable.form.check(value)?;
+    let mut by_tool = BY_TOOL.lock().expect("no panic while it is locked");
+    let in_time = CONFIG.get().is_none();
+    if in_time {
+        by_tool.push((variable.name.into(), value.into()));
+    }
+    Ok(in_time)
 }
 
 /// Number of ranks of the job that this process was launched for, as the launcher says.
@@ -326,6 +370,7 @@ pub fn parse(vars: impl IntoIterator<Item = (OsString, OsString)>) -> (Config, V
             .collect(),
         eager_bytes: values.number("LIMOSA_EAGER") as usize,
         unexpected_bytes: values.number("LIMOSA_UNEXPECTED_BYTES") as usize,
+        check: values.switch("LIMOSA_CHECK"),
         on_hang: match values.word("LIMOSA_ON_HANG") {
             "abort" => OnHang::Abort,
             "off" => OnHang::Off,

@@ -4,7 +4,8 @@ use std::ffi::OsString;
 use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
-use std::path::PathBuf;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::OnceLock;
 use std::sync::mpsc;
@@ -35,6 +36,13 @@ pub enum JobError {
     Environment(String),
     /// The file that the variables name is not a job's segment.
     NoSegment(String),
+    /// This process may not open the memory of a launcher of another user.
+    OtherUser {
+        /// The process's user.
+        user: u32,
+        /// The launcher's.
+        owner: u32,
+    },
     /// Launcher and library are of different versions.
     Version {
         /// Layout version of the segment.
@@ -67,6 +75,12 @@ impl fmt::Display for JobError {
                 f,
                 "cannot find the memory of the job that {ENV_ID} names ({what}); its launcher may have ended: \
                  unset all LIMOSA_JOB_* variables to run without a launcher"
+            ),
+            JobError::OtherUser { user, owner } => write!(
+                f,
+                "this process runs as user {user} and the launcher as user {owner}, and what started the process has \
+                 closed the descriptor of the job's memory: run the whole job as one user, or change the user with \
+                 a command that leaves descriptors open (`setpriv`, `su`)"
             ),
             JobError::Version { segment, library } => write!(
                 f,
@@ -270,7 +284,7 @@ impl Launch {
         }
         let path = PathBuf::from(format!("/proc/{}/fd/{}", self.launcher, self.fd));
         let file = std::fs::OpenOptions::new().read(true).write(true).open(&path);
-        let fd = OwnedFd::from(file.map_err(|error| JobError::NoSegment(format!("{}: {error}", path.display())))?);
+        let fd = OwnedFd::from(file.map_err(|error| not_opened(&path, &error))?);
         let board = self.check(fd.as_fd())?;
         Ok((fd, board))
     }
@@ -294,6 +308,19 @@ impl Launch {
             return Err(JobError::NoSegment("it belongs to another job".into()));
         }
         Ok(board)
+    }
+}
+
+/// Why the launcher's memory cannot be opened. A wrapper that runs a rank as another user (`sudo -u`) closes the
+/// descriptor too; only the launcher's own user may open it again.
+fn not_opened(path: &Path, error: &io::Error) -> JobError {
+    let owner = path.parent().and_then(|folder| std::fs::metadata(folder).ok()).map(|folder| folder.uid());
+    let user = rustix::process::geteuid().as_raw();
+    match owner {
+        Some(owner) if error.kind() == io::ErrorKind::PermissionDenied && owner != user => {
+            JobError::OtherUser { user, owner }
+        }
+        _ => JobError::NoSegment(format!("{}: {error}", path.display())),
     }
 }
 

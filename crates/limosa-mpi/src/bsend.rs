@@ -6,6 +6,7 @@
 //! There is a buffer per process, and one per session and per communicator for those that attach one;
 //! `MPI_BUFFER_AUTOMATIC` is an allowance without limit.
 
+use crate::check;
 use crate::comm::Comm;
 use crate::consts::{MPI_BSEND_OVERHEAD, MPI_BUFFER_AUTOMATIC};
 use crate::error::{Result, error_of};
@@ -188,7 +189,8 @@ pub(crate) fn send(comm: &Comm, world: u32, envelope: &Envelope, region: &Region
     let Some(buffer) = buffer_for(comm) else {
         fail!(MPI_ERR_BUFFER, "no buffer for buffered sends is attached: call MPI_Buffer_attach first");
     };
-    let bytes = region.len() + MPI_BSEND_OVERHEAD as usize;
+    let data = check::without_header(region.len() as u64) as usize;
+    let bytes = data + MPI_BSEND_OVERHEAD as usize;
     let used = buffer.used.fetch_add(bytes, Ordering::AcqRel);
     if !buffer.is_automatic() && used + bytes > buffer.bytes {
         buffer.used.fetch_sub(bytes, Ordering::AcqRel);
@@ -199,9 +201,8 @@ pub(crate) fn send(comm: &Comm, world: u32, envelope: &Envelope, region: &Region
             buffer.used.fetch_sub(bytes, Ordering::AcqRel);
             fail!(
                 MPI_ERR_BUFFER,
-                "a buffered send of {} bytes needs {bytes} bytes of buffer, but {used} of the attached {} bytes are in \
-                 use",
-                region.len(),
+                "a buffered send of {data} bytes needs {bytes} bytes of buffer, but {used} of the attached {} bytes are \
+                 in use",
                 buffer.bytes
             );
         }

@@ -4,7 +4,8 @@
 //! - A [`Comm`] is shared as `Arc<Comm>`. Every operation holds its communicator, so that `MPI_Comm_free` does not
 //!   affect operations under way. Group, rank, context and topology never change; name, error handler, hints and
 //!   attributes have locks of their own.
-//! - All communicators here are intracommunicators.
+//! - Ranks in messages are those of [`Comm::peers`]: the members, and in an intercommunicator the remote group
+//!   (`comm/intercomm.rs`).
 //!
 //! Contexts. A context is a 64-bit number that keeps the messages of one communicator apart from those of all others.
 //! Even numbers carry point to point traffic, the next odd number ([`Comm::coll_context`]) the traffic of collectives.
@@ -35,12 +36,15 @@ use crate::errhandler::{Errhandler, Scope};
 use crate::error::Result;
 use crate::fail;
 use crate::group::{Comparison, Group, ranks_of};
+use crate::mix::mix;
+use crate::tool::event::{self, Event};
 use crate::topo::Topology;
 use crate::world::World;
 
 mod agreement;
 mod construct;
 mod hints;
+mod intercomm;
 mod registry;
 mod topology;
 
@@ -48,10 +52,15 @@ pub use agreement::{Agreement, plug_in};
 pub(crate) use construct::ChildPlan;
 pub use construct::SplitKind;
 pub use hints::{Hint, Hints};
+pub use intercomm::Inter;
 pub use registry::Registry;
 
 /// Number of the context of `MPI_COMM_WORLD` among those of its world.
 const WORLD_CONTEXT: u64 = 0;
+/// Number of the context in which processes wait for each other in `MPI_Finalize`.
+const FINALIZE_CONTEXT: u64 = u64::MAX;
+/// Word that makes the context of a communicator's twin from its own.
+const TWIN_CONTEXT: u64 = 0x7477_696e;
 /// Number of the context of the `MPI_COMM_SELF` of rank 0; those of the others follow.
 const SELF_CONTEXT: u64 = 1;
 
@@ -66,12 +75,18 @@ pub struct Comm {
     world: Arc<World>,
     context: u64,
     group: Arc<Group>,
+    /// The processes that it exchanges messages with, by rank.
+    peers: Arc<Group>,
     rank: u32,
+    /// What makes it an intercommunicator.
+    inter: Option<Inter>,
     topology: Option<Arc<Topology>>,
     predefined: bool,
     freed: AtomicBool,
     children: AtomicU64,
     group_children: Mutex<FxHashMap<u64, u64>>,
+    /// How many partitioned operations were made: as sender or not, with this partner, with this tag.
+    partitioned: Mutex<FxHashMap<(bool, i32, i32), u64>>,
     name: Mutex<Vec<u8>>,
     errhandler: RwLock<Arc<Errhandler>>,
     /// The program has set it.
@@ -79,6 +94,8 @@ pub struct Comm {
     attributes: Attributes,
     hints: Hints,
     attachment: OnceLock<Box<dyn Attachment>>,
+    /// See [`Comm::twin`].
+    twin: OnceLock<Arc<Comm>>,
     /// The handle value under which the ABI layer registered this communicator; 0 if none.
     pub handle: AtomicUsize,
 }
@@ -87,6 +104,13 @@ impl Comm {
     /// `MPI_COMM_WORLD`: all processes of a world.
     pub fn all_of(world: &Arc<World>) -> Arc<Comm> {
         let context = world.context(WORLD_CONTEXT);
+        Comm::predefined(world, context, Group::contiguous(0, world.size()), world.rank(), "MPI_COMM_WORLD")
+    }
+
+    /// All processes of a world once more, for `MPI_Finalize`: what is done there cannot be taken for what the program
+    /// does on `MPI_COMM_WORLD`.
+    pub fn of_finalize(world: &Arc<World>) -> Arc<Comm> {
+        let context = world.context(FINALIZE_CONTEXT);
         Comm::predefined(world, context, Group::contiguous(0, world.size()), world.rank(), "MPI_COMM_WORLD")
     }
 
@@ -120,19 +144,23 @@ impl Comm {
         Comm {
             world,
             context,
+            peers: group.clone(),
             group,
             rank,
+            inter: None,
             topology,
             predefined: false,
             freed: AtomicBool::new(false),
             children: AtomicU64::new(0),
             group_children: Mutex::default(),
+            partitioned: Mutex::default(),
             name: Mutex::default(),
             errhandler: RwLock::new(errhandler),
             has_own_errhandler: AtomicBool::new(false),
             attributes: Attributes::new(Kind::Comm),
             hints: Hints::default(),
             attachment: OnceLock::new(),
+            twin: OnceLock::new(),
             handle: AtomicUsize::new(0),
         }
     }
@@ -140,12 +168,25 @@ impl Comm {
     /// The part of a freed communicator that operations under way still need: the members, the name, and the error
     /// handler.
     fn remnant(&self) -> Comm {
-        let remnant =
+        let mut remnant =
             Comm::bare(self.world.clone(), self.context, self.group.clone(), self.rank, self.errhandler(), None);
+        remnant.peers = self.peers.clone();
         remnant.set_name(&self.name());
         remnant.handle.store(self.handle.load(Ordering::Relaxed), Ordering::Relaxed);
         remnant.freed.store(true, Ordering::Release);
         remnant
+    }
+
+    /// A communicator of the same members that only the checks use; made at the first call. No message is needed for
+    /// that.
+    pub fn twin(&self) -> &Arc<Comm> {
+        self.twin.get_or_init(|| {
+            let context = mix(self.context, TWIN_CONTEXT) & !1;
+            let twin =
+                Comm::bare(self.world.clone(), context, self.group.clone(), self.rank, Errhandler::fatal(), None);
+            twin.set_name(&self.name());
+            registry::enrol(twin)
+        })
     }
 
     /// The world that the members belong to.
@@ -181,13 +222,27 @@ impl Comm {
         self.context | 1
     }
 
+    /// Counts one partitioned operation more; returns how many there were before with this partner and tag.
+    pub(crate) fn count_partitioned(&self, is_send: bool, peer: i32, tag: i32) -> u64 {
+        let mut counts = self.partitioned.lock();
+        let count = counts.entry((is_send, peer, tag)).or_default();
+        *count += 1;
+        *count - 1
+    }
+
     /// The members.
     #[inline]
     pub fn group(&self) -> &Arc<Group> {
         &self.group
     }
 
-    /// Number of members.
+    /// The processes that it exchanges messages with: the members, or those of the remote group.
+    #[inline]
+    pub fn peers(&self) -> &Arc<Group> {
+        &self.peers
+    }
+
+    /// Number of members; of an intercommunicator, in the local group.
     #[inline]
     pub fn size(&self) -> usize {
         self.group.size()
@@ -205,7 +260,7 @@ impl Comm {
         self.group.world_rank(self.rank as usize).expect("this process is a member")
     }
 
-    /// World rank of the member at `rank`. `MPI_PROC_NULL` and `MPI_ANY_SOURCE` are not members: callers test for them
+    /// World rank of the peer at `rank`. `MPI_PROC_NULL` and `MPI_ANY_SOURCE` are not members: callers test for them
     /// first.
     #[inline]
     pub fn world_rank_of(&self, rank: i32) -> Result<u32> {
@@ -216,7 +271,7 @@ impl Comm {
     #[inline]
     pub fn partner(&self, rank: i32, role: &str) -> Result<u32> {
         // A negative rank becomes an index that no group has.
-        match self.group.world_rank(rank as usize) {
+        match self.peers.world_rank(rank as usize) {
             Some(world_rank) => Ok(world_rank),
             None => self.no_such_rank(rank, role),
         }
@@ -233,7 +288,8 @@ impl Comm {
 
     #[cold]
     fn no_such_rank(&self, rank: i32, role: &str) -> Result<u32> {
-        fail!(MPI_ERR_RANK, "the {role} is {rank}, but {} has {}", self.describe(), ranks_of(self.size()))
+        let has = if self.is_inter() { "has in its remote group" } else { "has" };
+        fail!(MPI_ERR_RANK, "the {role} is {rank}, but {} {has} {}", self.describe(), ranks_of(self.peers.size()))
     }
 
     /// Rank of the member with this world rank, if it is one.
@@ -269,17 +325,45 @@ impl Comm {
 
     /// Whether it has memory that its members share.
     pub fn keeps_shared_memory(&self) -> bool {
-        self.attachment.get().is_some_and(|attachment| attachment.keeps_shared_memory())
+        let of_both = self.inter.as_ref().is_some_and(|inter| inter.both().keeps_shared_memory());
+        of_both || self.attachment.get().is_some_and(|attachment| attachment.keeps_shared_memory())
     }
 
     /// Whether this is an intercommunicator.
+    #[inline]
     pub fn is_inter(&self) -> bool {
-        false
+        self.inter.is_some()
     }
 
-    /// The remote group of an intercommunicator; always an error, because all communicators are intracommunicators.
+    /// What makes this an intercommunicator.
+    #[inline]
+    pub fn inter(&self) -> Option<&Inter> {
+        self.inter.as_ref()
+    }
+
+    /// The communicator that carries the collectives of this one: itself, or the one of both groups.
+    #[inline]
+    pub fn carrier(self: &Arc<Comm>) -> &Arc<Comm> {
+        self.inter.as_ref().map_or(self, Inter::both)
+    }
+
+    /// Fails on an intercommunicator.
+    ///
+    /// # Errors
+    /// `MPI_ERR_COMM`.
+    pub fn check_intra(&self) -> Result<()> {
+        if self.is_inter() {
+            fail!(MPI_ERR_COMM, "{} is an intercommunicator, but this needs an intracommunicator", self.describe())
+        }
+        Ok(())
+    }
+
+    /// The remote group of an intercommunicator; an error for others.
     pub fn remote_group(&self) -> Result<Arc<Group>> {
-        fail!(MPI_ERR_COMM, "{} is an intracommunicator and has no remote group", self.describe())
+        if !self.is_inter() {
+            fail!(MPI_ERR_COMM, "{} is an intracommunicator and has no remote group", self.describe())
+        }
+        Ok(self.peers.clone())
     }
 
     /// The name in bytes; empty if none was set.
@@ -291,6 +375,9 @@ impl Comm {
     pub fn set_name(&self, name: &[u8]) {
         let length = name.len().min(MPI_MAX_OBJECT_NAME as usize - 1);
         *self.name.lock() = name[..length].to_vec();
+        if let Some(inter) = &self.inter {
+            inter.both().set_name(name);
+        }
     }
 
     /// The communicator in the words of an error message or a report.
@@ -298,6 +385,9 @@ impl Comm {
         let name = self.name.lock();
         match self.size() {
             _ if !name.is_empty() => String::from_utf8_lossy(&name).into_owned(),
+            size if self.is_inter() => {
+                format!("an unnamed intercommunicator of {size} and {} processes", self.peers.size())
+            }
             1 => "an unnamed communicator of 1 process".to_string(),
             size => format!("an unnamed communicator of {size} processes"),
         }
@@ -336,9 +426,15 @@ impl Comm {
         if std::ptr::eq(self, other) {
             return Comparison::Ident;
         }
-        match self.group.compare(&other.group) {
-            Comparison::Ident => Comparison::Congruent,
-            different => different,
+        if self.is_inter() != other.is_inter() {
+            return Comparison::Unequal;
+        }
+        let local = self.group.compare(&other.group);
+        let remote = if self.is_inter() { self.peers.compare(&other.peers) } else { local };
+        match (local, remote) {
+            (Comparison::Ident, Comparison::Ident) => Comparison::Congruent,
+            (Comparison::Unequal, _) | (_, Comparison::Unequal) => Comparison::Unequal,
+            _ => Comparison::Similar,
         }
     }
 
@@ -353,7 +449,13 @@ impl Comm {
         self.attributes.delete_all(self.handle.load(Ordering::Relaxed))?;
         self.freed.store(true, Ordering::Release);
         registry::retire(self);
+        self.tell(Event::CommFreed);
         Ok(())
+    }
+
+    /// Tells tools what has become of it.
+    fn tell(&self, event: Event) {
+        event::happened(event, (self.context, self.size() as i32));
     }
 }
 

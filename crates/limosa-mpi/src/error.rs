@@ -56,7 +56,10 @@ pub fn error_of(failure: impl Borrow<Failure>) -> Error {
         Failure::NoMemory(_) => crate::consts::MPI_ERR_NO_MEM,
         Failure::Device(_) => crate::consts::MPI_ERR_INTERN,
         Failure::PeerDied(_) => crate::consts::MPI_ERR_PROC_ABORTED,
-        Failure::Interrupted | Failure::OutOfStep => crate::consts::MPI_ERR_OTHER,
+        // Another process has sent the class.
+        Failure::Disagreement { class: crate::consts::MPI_ERR_ROOT, .. } => crate::consts::MPI_ERR_ROOT,
+        Failure::Disagreement { class: crate::consts::MPI_ERR_OP, .. } => crate::consts::MPI_ERR_OP,
+        Failure::Interrupted | Failure::OutOfStep | Failure::Disagreement { .. } => crate::consts::MPI_ERR_OTHER,
     };
     Error { interrupted: *failure == Failure::Interrupted, ..Error::new(class, failure.to_string()) }
 }

@@ -132,7 +132,7 @@ impl Info {
     }
 
     /// The value of a key known to be legal, such as a hint of this library.
-    pub(crate) fn lookup(&self, key: &[u8]) -> Option<Vec<u8>> {
+    pub fn lookup(&self, key: &[u8]) -> Option<Vec<u8>> {
         self.pairs.lock().iter().find(|pair| *pair.key == *key).map(|pair| pair.value.to_vec())
     }
 

@@ -113,14 +113,15 @@ impl Instance {
     }
 
     /// Ends the world model (`MPI_Finalize`): deletes the attributes of `MPI_COMM_SELF`, last set first deleted, then
-    /// those of `MPI_COMM_WORLD`, and leaves the world.
+    /// those of `MPI_COMM_WORLD`, calls `look`, which may see what the program has left, and leaves the world.
     ///
     /// # Errors
     /// Those of delete callbacks.
-    pub fn finalize(&self) -> Result<()> {
+    pub fn finalize(&self, look: impl FnOnce(&Arc<World>)) -> Result<()> {
         let delete_all = |comm: &Comm| comm.attributes().delete_all(comm.handle.load(Ordering::Relaxed));
         let deleted = delete_all(&self.comm_self);
         let deleted = deleted.and(delete_all(&self.comm_world));
+        look(&self.world);
         leave(&self.world);
         deleted
     }

@@ -3,6 +3,7 @@
 //! The fast path costs one thread-local store per call ([`entering`]); everything else is done when a call is about to
 //! sleep.
 
+use crate::check;
 use crate::comm::Comm;
 use limosa_base::clock;
 use limosa_job::{Asleep, Blocked, Job, Kind, Lying, Peer, Polling, Seat, Wait};
@@ -41,7 +42,7 @@ pub fn current_call() -> &'static str {
 }
 
 /// How the names of calls begin that poll.
-const POLLS: &[&str] = &["MPI_Test", "MPI_Iprobe", "MPI_Improbe"];
+const POLLS: &[&str] = &["MPI_Test", "MPI_Iprobe", "MPI_Improbe", "MPI_Request_get_status"];
 /// The same of local calls that bindings make around them.
 const LOCAL: &[&str] = &["MPI_Status_", "MPI_Get_", "MPI_Comm_rank", "MPI_Comm_size", "MPI_Wti", "MPI_Query_thread"];
 
@@ -162,12 +163,22 @@ pub enum Awaits<'a> {
         /// The call that started it; empty if that is the one that waits.
         started: &'static str,
     },
+    /// Something on a window.
+    Window {
+        /// The window's communicator.
+        comm: &'a Comm,
+        /// By this member; `None`: by all.
+        target: Option<i32>,
+    },
 }
 
 impl Awaits<'_> {
     fn comm(&self) -> &Comm {
         match self {
-            Awaits::Send { comm, .. } | Awaits::Receive { comm, .. } | Awaits::Collective { comm, .. } => comm,
+            Awaits::Send { comm, .. }
+            | Awaits::Receive { comm, .. }
+            | Awaits::Collective { comm, .. }
+            | Awaits::Window { comm, .. } => comm,
         }
     }
 
@@ -182,6 +193,8 @@ impl Awaits<'_> {
             Awaits::Send { dest, tag, .. } => (Kind::Send, member(dest), tag, ""),
             Awaits::Receive { source, tag, .. } => (Kind::Receive, member(source), tag, ""),
             Awaits::Collective { started, .. } => (Kind::Collective, Peer::Members, None, started),
+            Awaits::Window { target: None, .. } => (Kind::Other, Peer::Members, None, ""),
+            Awaits::Window { target, .. } => (Kind::Other, member(target), None, ""),
         };
         Wait { kind, peer, tag, context: comm.context(), comm: comm_name, members: comm.size() as u32, started }
     }
@@ -224,6 +237,11 @@ impl<'a> Waiting<'a> {
     #[inline]
     pub fn collective(comm: &'a Comm) -> Waiting<'a> {
         Waiting::new(What::One(Awaits::Collective { comm, started: "" }))
+    }
+
+    /// Something that a member of a window is to do, or all of them.
+    pub fn window(comm: &'a Comm, target: Option<i32>) -> Waiting<'a> {
+        Waiting::new(What::One(Awaits::Window { comm, target }))
     }
 
     /// All or any of several operations. `list` is called when the thread is about to sleep.
@@ -296,6 +314,7 @@ fn unreceived(comm: &Comm) -> Vec<Message> {
     let Some(engine) = comm.engine_if_any() else { return Vec::new() };
     let found = engine.some_unreceived().into_iter().filter_map(|(envelope, bytes)| {
         let comm = comm.world().comms.find(envelope.context)?;
+        let bytes = check::without_header(bytes);
         Some(Message { name: comm.describe(), comm, source: envelope.source, tag: envelope.tag, bytes })
     });
     found.collect()

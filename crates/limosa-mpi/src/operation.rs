@@ -19,22 +19,25 @@
 //! | `cancel`, `release` | `MPI_Cancel`, `MPI_Request_free` | no | as above |
 //! | `keeps_memory` | the call that retires the request | no | as above |
 //! | `awaits` | the thread that waits, when it is about to sleep | no | as above |
+//! | `bytes` | `MPI_Finalize` | no | as above |
 //!
 //! The request's lock-free state ([`StateWord`]) ensures that `finish` is called until it has returned the end once for
 //! each start, and that the next `start` comes after that. The operation ensures that a thread that waits in the engine
 //! wakes when `is_ready` becomes true. A message wakes the thread anyway; an operation that ends in another way calls
 //! [`Engine::notify`](limosa_p2p::Engine::notify).
 
+use crate::check;
 use crate::comm::Comm;
 use crate::error::{Error, Result, error_of};
 use crate::fail;
 use crate::observe::{Awaits, Waiting};
 use limosa_p2p::{Completion, Interrupted, View};
+use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// One kind of operation under a request. The module's documentation says who calls what.
-pub trait Operation: Send + Sync {
+pub trait Operation: Any + Send + Sync {
     /// Starts it: for the first time, or once more after it has ended.
     ///
     /// # Errors
@@ -90,6 +93,11 @@ pub trait Operation: Send + Sync {
 
     /// What it waits for, for the report of a hang; `None` if the standard has no name for it.
     fn awaits(&self) -> Option<Awaits<'_>>;
+
+    /// The bytes of its buffer, for the report of what is left at the end; `None` if they are not known.
+    fn bytes(&self) -> Option<u64> {
+        None
+    }
 }
 
 /// How an operation ended, in the standard's terms.
@@ -125,6 +133,7 @@ impl End {
     }
 
     pub(crate) fn of_receive(completion: Completion) -> End {
+        let completion = if check::is_on() { check::strip(completion) } else { completion };
         End {
             source: completion.source,
             tag: completion.tag,

@@ -1,10 +1,12 @@
 //! Point-to-point communication on communicators (MPI-5 chapter 3): argument rules, and calls to the engine.
 
 use crate::bsend;
+use crate::check;
 use crate::comm::Comm;
 use crate::consts::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_PROC_NULL};
 use crate::error::{Result, error_of};
 use crate::fail;
+use crate::headers;
 use crate::light::{self, NotAwaited};
 use crate::mix::mix;
 use crate::observe::{self, Awaits, Waiting};
@@ -146,7 +148,7 @@ pub fn send(comm: &Arc<Comm>, region: Region, dest: i32, tag: i32, mode: SendMod
 /// ordinary function finds it.
 #[inline(always)]
 pub fn try_send(comm: &Comm, bytes: &[u8], dest: i32, tag: i32) -> bool {
-    let Some(peer) = comm.group().world_rank(dest as usize) else { return false };
+    let Some(peer) = comm.peers().world_rank(dest as usize) else { return false };
     tag >= 0 && comm.engine_if_any().is_some_and(|engine| engine.try_send(peer, &envelope(comm, tag), bytes))
 }
 
@@ -161,7 +163,7 @@ fn fast_pattern(comm: &Comm, source: i32, tag: i32) -> Option<(Pattern, Option<u
     };
     let (source, peer) = match source {
         MPI_ANY_SOURCE => (None, None),
-        rank => (Some(rank), Some(comm.group().world_rank(rank as usize)?)),
+        rank => (Some(rank), Some(comm.peers().world_rank(rank as usize)?)),
     };
     Some((Pattern { context: comm.context(), source, tag }, peer))
 }
@@ -217,6 +219,22 @@ fn label(comm: &Comm, peer: Option<i32>, tag: Option<i32>, is_send: bool) -> Lab
 /// As for [`send`].
 #[inline(always)]
 pub fn isend(comm: &Arc<Comm>, region: Region, dest: i32, tag: i32, mode: SendMode) -> Result<Issued> {
+    if check::is_on() {
+        isend_checked(comm, region, dest, tag, mode)
+    } else {
+        isend_light(comm, region, dest, tag, mode)
+    }
+}
+
+#[cold]
+fn isend_checked(comm: &Arc<Comm>, region: Region, dest: i32, tag: i32, mode: SendMode) -> Result<Issued> {
+    let id = start_send(comm, check_dest(comm, dest, tag)?, tag, region.clone(), mode)?;
+    let transfer = Transfer::checked(comm, id, Direction::To { dest, tag }, region);
+    Ok(Issued::Object(Request::under_way(Some(comm), Arc::new(transfer))))
+}
+
+#[inline(always)]
+fn isend_light(comm: &Arc<Comm>, region: Region, dest: i32, tag: i32, mode: SendMode) -> Result<Issued> {
     let checked = check_dest(comm, dest, tag)?;
     let Some(world) = checked.world else { return Ok(Issued::Sent) };
     let mode = match mode {
@@ -246,11 +264,19 @@ pub fn receive(comm: &Arc<Comm>, region: Region, source: i32, tag: i32) -> Resul
         return Ok(End::proc_null());
     }
     let pattern = Pattern { context: comm.context(), source: source.pattern(), tag };
-    Ok(End::of_receive(comm.engine().receive_blocking(
+    let checked = kept(&region);
+    let end = End::of_receive(comm.engine().receive_blocking(
         &pattern,
         region,
         &Waiting::receive(comm, source.pattern(), tag),
-    )))
+    ));
+    Ok(headers::judged(checked.as_ref(), end))
+}
+
+/// The region once more, while the checks are on: what has been received there is judged at the end.
+#[inline(always)]
+fn kept(region: &Region) -> Option<Region> {
+    check::is_on().then(|| region.clone())
 }
 
 /// Starts a receive.
@@ -259,6 +285,19 @@ pub fn receive(comm: &Arc<Comm>, region: Region, source: i32, tag: i32) -> Resul
 /// As for [`receive`].
 #[inline(always)]
 pub fn ireceive(comm: &Arc<Comm>, region: Region, source: i32, tag: i32) -> Result<Issued> {
+    if check::is_on() { ireceive_checked(comm, region, source, tag) } else { ireceive_light(comm, region, source, tag) }
+}
+
+#[cold]
+fn ireceive_checked(comm: &Arc<Comm>, region: Region, source: i32, tag: i32) -> Result<Issued> {
+    let (source, tag) = check_source(comm, source, tag)?;
+    let id = start_receive(comm, source, tag, region.clone());
+    let transfer = Transfer::checked(comm, id, Direction::From { source: source.pattern(), tag }, region);
+    Ok(Issued::Object(Request::under_way(Some(comm), Arc::new(transfer))))
+}
+
+#[inline(always)]
+fn ireceive_light(comm: &Arc<Comm>, region: Region, source: i32, tag: i32) -> Result<Issued> {
     let (source, tag) = check_source(comm, source, tag)?;
     if source == Source::ProcNull {
         return Ok(Issued::Object(Request::done(Some(comm), End::proc_null())));
@@ -276,8 +315,9 @@ pub fn ireceive(comm: &Arc<Comm>, region: Region, source: i32, tag: i32) -> Resu
 pub fn send_init(comm: &Arc<Comm>, region: Region, dest: i32, tag: i32, mode: SendMode) -> Result<Arc<Request>> {
     let checked = check_dest(comm, dest, tag)?;
     let on = comm.clone();
+    let memory = region.clone();
     let begin = Box::new(move || start_send(&on, checked, tag, region.clone(), mode));
-    Ok(Request::persistent(comm, Arc::new(Transfer::persistent(comm, Direction::To { dest, tag }, begin))))
+    Ok(Request::persistent(comm, Arc::new(Transfer::persistent(comm, Direction::To { dest, tag }, begin, &memory))))
 }
 
 /// Makes a persistent receive.
@@ -287,11 +327,10 @@ pub fn send_init(comm: &Arc<Comm>, region: Region, dest: i32, tag: i32, mode: Se
 pub fn receive_init(comm: &Arc<Comm>, region: Region, source: i32, tag: i32) -> Result<Arc<Request>> {
     let (source, tag) = check_source(comm, source, tag)?;
     let on = comm.clone();
+    let memory = region.clone();
     let begin = Box::new(move || Ok(start_receive(&on, source, tag, region.clone())));
-    Ok(Request::persistent(
-        comm,
-        Arc::new(Transfer::persistent(comm, Direction::From { source: source.pattern(), tag }, begin)),
-    ))
+    let direction = Direction::From { source: source.pattern(), tag };
+    Ok(Request::persistent(comm, Arc::new(Transfer::persistent(comm, direction, begin, &memory))))
 }
 
 /// One message to send and one to receive, for [`send_receive`].
@@ -317,8 +356,9 @@ pub struct Exchange {
 pub fn send_receive(comm: &Arc<Comm>, exchange: Exchange) -> Result<End> {
     // Both sides are checked before either begins, so that an error leaves nothing behind.
     check_dest(comm, exchange.dest, exchange.send_tag)?;
-    let receive = ireceive(comm, exchange.receive, exchange.source, exchange.receive_tag)?;
-    let send = isend(comm, exchange.send, exchange.dest, exchange.send_tag, SendMode::Standard)?;
+    let checked = kept(&exchange.receive);
+    let receive = ireceive_light(comm, exchange.receive, exchange.source, exchange.receive_tag)?;
+    let send = isend_light(comm, exchange.send, exchange.dest, exchange.send_tag, SendMode::Standard)?;
     // What has an object of its own is over: it came from MPI_PROC_NULL.
     let short = |issued: &Issued| if let Issued::Light(short) = issued { Some(*short) } else { None };
     let names = [short(&receive), short(&send)];
@@ -335,6 +375,7 @@ pub fn send_receive(comm: &Arc<Comm>, exchange: Exchange) -> Result<End> {
         }
     }
     let [receive, send] = ends;
+    let receive = headers::judged(checked.as_ref(), receive);
     Ok(End { error: receive.error.or(send.error), ..receive })
 }
 
@@ -346,9 +387,10 @@ pub fn isend_receive(comm: &Arc<Comm>, exchange: Exchange, copy: Option<Box<[u8]
     let Exchange { send, dest, send_tag, receive, source, receive_tag } = exchange;
     let to = check_dest(comm, dest, send_tag)?;
     let (from, tag) = check_source(comm, source, receive_tag)?;
+    let checked = kept(&receive);
     let receive = start_receive(comm, from, tag, receive);
     let send = start_send(comm, to, send_tag, send, SendMode::Standard)?;
-    let combined = Combined { comm: comm.clone(), receive, send, _copy: copy, source: from.pattern(), tag };
+    let combined = Combined { comm: comm.clone(), receive, send, _copy: copy, source: from.pattern(), tag, checked };
     Ok(Request::under_way(Some(comm), Arc::new(combined)))
 }
 
@@ -434,12 +476,11 @@ impl Message {
     pub fn receive(&self, region: Region) -> Arc<Request> {
         match self.matched.lock().take() {
             Some(matched) => {
+                let checked = kept(&region);
                 let id = self.comm.engine().receive_matched(matched, region);
                 let direction = Direction::From { source: self.from, tag: None };
-                Request::light(
-                    Some(self.comm.clone()),
-                    Transfer::under_way(self.comm.engine(), id, Some(self.comm.clone()), direction),
-                )
+                let transfer = Transfer::under_way(self.comm.engine(), id, Some(self.comm.clone()), direction);
+                Request::light(Some(self.comm.clone()), transfer.compared_with(checked))
             }
             None => Request::done(Some(&self.comm), End::proc_null()),
         }

@@ -19,6 +19,7 @@ use crate::transfer::Transfer;
 use crate::world;
 use limosa_p2p::{Engine, Interrupted};
 use smallvec::SmallVec;
+use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
@@ -89,12 +90,29 @@ impl Request {
         matches!(self.word.load().state, ACTIVE | ENDING)
     }
 
+    /// What the operation waits for, or has waited for.
+    pub fn awaits(&self) -> Option<Awaits<'_>> {
+        self.operation().awaits()
+    }
+
+    /// The bytes of its buffer, if they are known.
+    pub fn bytes(&self) -> Option<u64> {
+        self.operation().bytes()
+    }
+
     #[inline]
     fn operation(&self) -> &dyn Operation {
         match &self.held {
             Held::Light(transfer) => transfer,
             Held::Any(operation) => &**operation,
         }
+    }
+
+    /// The operation, if it is one of this kind: for calls that only one kind has.
+    pub fn operation_as<T: Operation>(&self) -> Option<&T> {
+        let Held::Any(operation) = &self.held else { return None };
+        let operation: &dyn Any = &**operation;
+        operation.downcast_ref()
     }
 
     /// The operation, if it is active.
@@ -295,7 +313,8 @@ pub fn test_all(requests: &[Option<Arc<Request>>]) -> bool {
     }
 }
 
-fn tested_in_vain(requests: &[Option<Arc<Request>>]) {
+/// Notes that the program has asked about these requests, none of which has ended.
+pub fn tested_in_vain(requests: &[Option<Arc<Request>>]) {
     observe::polled(requests.len() as u64, &|tell| list_awaits(requests, tell));
 }
 

@@ -1,11 +1,14 @@
 //! Sends and receives as operations of requests: one that is under way in the engine, a persistent one, and a send and
 //! a receive that count as one.
 
+use crate::check;
 use crate::comm::Comm;
 use crate::error::Result;
 use crate::fail;
+use crate::headers;
 use crate::observe::Awaits;
 use crate::operation::{End, Operation, awaits_message};
+use limosa_p2p::memory::Region;
 use limosa_p2p::{Completion, Engine, RequestId, View};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -65,6 +68,8 @@ pub(crate) struct Transfer {
     /// Its name in the engine; [`Transfer::ENDED`] if the engine has nothing to do with it.
     id: AtomicU64,
     begin: Option<Begin>,
+    /// The message's memory, while the checks are on ([`crate::check`]).
+    checked: Option<Region>,
 }
 
 impl Transfer {
@@ -78,13 +83,34 @@ impl Transfer {
         comm: Option<Arc<Comm>>,
         direction: Direction,
     ) -> Transfer {
-        Transfer { engine: engine.clone(), comm, direction, id: AtomicU64::new(id.to_wire()), begin: None }
+        let id = AtomicU64::new(id.to_wire());
+        Transfer { engine: engine.clone(), comm, direction, id, begin: None, checked: None }
     }
 
-    /// A persistent one.
-    pub(crate) fn persistent(comm: &Arc<Comm>, direction: Direction, begin: Begin) -> Transfer {
+    /// One that was started, and is under way unless `id` is `None`, while the checks are on.
+    pub(crate) fn checked(comm: &Arc<Comm>, id: Option<RequestId>, direction: Direction, region: Region) -> Transfer {
+        let (engine, comm) = (comm.engine().clone(), Some(comm.clone()));
+        let id = AtomicU64::new(id.map_or(Transfer::ENDED, RequestId::to_wire));
+        Transfer { engine, comm, direction, id, begin: None, checked: Some(region) }
+    }
+
+    /// A persistent one. `region` is the message's memory.
+    pub(crate) fn persistent(comm: &Arc<Comm>, direction: Direction, begin: Begin, region: &Region) -> Transfer {
         let id = AtomicU64::new(Transfer::ENDED);
-        Transfer { engine: comm.engine().clone(), comm: Some(comm.clone()), direction, id, begin: Some(begin) }
+        let (engine, comm) = (comm.engine().clone(), Some(comm.clone()));
+        let checked = check::is_on().then(|| region.clone());
+        Transfer { engine, comm, direction, id, begin: Some(begin), checked }
+    }
+
+    /// With what the checks have found.
+    fn end_of(&self, completion: Completion) -> End {
+        let end = self.direction.end_of(completion);
+        if matches!(self.direction, Direction::From { .. }) { headers::judged(self.checked.as_ref(), end) } else { end }
+    }
+
+    /// Received messages are compared with this region's types.
+    pub(crate) fn compared_with(self, checked: Option<Region>) -> Transfer {
+        Transfer { checked, ..self }
     }
 
     fn id(&self) -> Option<RequestId> {
@@ -115,14 +141,14 @@ impl Operation for Transfer {
     fn finish(&self) -> Option<End> {
         match self.id() {
             None => Some(self.direction.end_of_nothing()),
-            Some(id) => self.engine.take(id).map(|completion| self.direction.end_of(completion)),
+            Some(id) => self.engine.take(id).map(|completion| self.end_of(completion)),
         }
     }
 
     fn look(&self) -> Option<End> {
         match self.id() {
             None => Some(self.direction.end_of_nothing()),
-            Some(id) => self.engine.test(id).map(|completion| self.direction.end_of(completion)),
+            Some(id) => self.engine.test(id).map(|completion| self.end_of(completion)),
         }
     }
 
@@ -143,6 +169,10 @@ impl Operation for Transfer {
     fn awaits(&self) -> Option<Awaits<'_>> {
         self.direction.awaits(self.comm.as_ref())
     }
+
+    fn bytes(&self) -> Option<u64> {
+        self.checked.as_ref().map(|region| check::without_header(region.len() as u64))
+    }
 }
 
 /// A receive (`None`: from `MPI_PROC_NULL`) and a send (`None`: done) that count as one.
@@ -154,9 +184,15 @@ pub(crate) struct Combined {
     pub(crate) _copy: Option<Box<[u8]>>,
     pub(crate) source: Option<i32>,
     pub(crate) tag: Option<i32>,
+    /// Where the message is received, while the checks are on.
+    pub(crate) checked: Option<Region>,
 }
 
 impl Combined {
+    fn received(&self, completion: Completion) -> End {
+        headers::judged(self.checked.as_ref(), End::of_receive(completion))
+    }
+
     fn both(&self) -> impl Iterator<Item = RequestId> {
         [self.receive, self.send].into_iter().flatten()
     }
@@ -181,14 +217,15 @@ impl Operation for Combined {
         }
         let engine = self.comm.engine();
         let sent = self.send.and_then(|id| engine.take(id)).map_or_else(End::empty, End::of_send);
-        let received = self.receive.and_then(|id| engine.take(id)).map_or_else(End::proc_null, End::of_receive);
+        let received = self.receive.and_then(|id| engine.take(id));
+        let received = received.map_or_else(End::proc_null, |completion| self.received(completion));
         Some(End { error: received.error.or(sent.error), ..received })
     }
 
     fn look(&self) -> Option<End> {
         let engine = self.comm.engine();
         self.send.map_or(Some(Completion::default()), |id| engine.test(id))?;
-        self.receive.map_or_else(|| Some(End::proc_null()), |id| engine.test(id).map(End::of_receive))
+        self.receive.map_or_else(|| Some(End::proc_null()), |id| engine.test(id).map(|end| self.received(end)))
     }
 
     fn cancel(&self) -> Result<()> {

@@ -13,6 +13,7 @@
 //!   under way and then stop. A later user starts them again.
 //! - Contexts begin with the job's id, so that contexts of different jobs do not collide.
 
+use std::any::Any;
 use std::sync::{Arc, OnceLock};
 
 use limosa_job::config::{self, DeviceChoice, WaitMode};
@@ -21,6 +22,7 @@ use limosa_p2p::{Address, DeviceId, Devices, Engine, Links, MessagesDevice, Opti
 use parking_lot::Mutex;
 
 use crate::bsend::Buffers;
+use crate::check;
 use crate::comm::Registry;
 use crate::consts::MPI_ERR_INTERN;
 use crate::error::Result;
@@ -28,6 +30,7 @@ use crate::fail;
 use crate::group::Group;
 use crate::mix::mix;
 use crate::observe::Waiting;
+use crate::tool::performance;
 
 /// The processes that this one can communicate with.
 pub struct World {
@@ -40,6 +43,7 @@ pub struct World {
     users: Mutex<usize>,
     pub(crate) comms: Registry,
     pub(crate) buffers: Buffers,
+    windows: OnceLock<Box<dyn Any + Send + Sync>>,
 }
 
 /// Which process is on which host.
@@ -88,11 +92,12 @@ impl Hosts {
     }
 
     /// The choices that must be the same in all processes of a job, as a word that is not 0.
-    fn word(self) -> u64 {
+    fn word(self, check: bool) -> u64 {
+        let check = u64::from(check) << 63;
         match self {
-            Hosts::One => 1,
-            Hosts::Alone => 2,
-            Hosts::Blocks(hosts) => u64::from(hosts) << 2 | 3,
+            Hosts::One => check | 1,
+            Hosts::Alone => check | 2,
+            Hosts::Blocks(hosts) => check | u64::from(hosts) << 2 | 3,
         }
     }
 
@@ -138,7 +143,9 @@ impl World {
             return Ok(world.clone());
         }
         let made = World::join_job()?;
-        Ok(OF_JOB.get_or_init(|| made).clone())
+        let world = OF_JOB.get_or_init(|| made).clone();
+        world.engine.as_ref().inspect(|engine| performance::read_from(engine));
+        Ok(world)
     }
 
     fn join_job() -> Result<Arc<World>> {
@@ -151,11 +158,15 @@ impl World {
         };
         let config = config::get();
         let hosts = Hosts::of(config);
-        if !job.board().agree_on_devices(hosts.word()) {
+        if !job.board().agree_on_devices(hosts.word(config.check)) {
             fail!(
                 MPI_ERR_OTHER,
-                "LIMOSA_DEVICE or LIMOSA_HOSTS is not the same for all processes of the job: set it for all or for none"
+                "LIMOSA_DEVICE, LIMOSA_HOSTS or LIMOSA_CHECK is not the same for all processes of the job: set it for \
+                 all or for none"
             );
+        }
+        if config.check {
+            check::turn_on();
         }
         let engine = match hosts.links(job, config.cma).and_then(|links| Engine::start(links, options(config))) {
             Ok(engine) => engine,
@@ -180,7 +191,7 @@ impl World {
         if let Some(engine) = &engine {
             engine.set_concerns(comms.concerns());
         }
-        World { engine, id, rank, size, hosts, users, comms, buffers }
+        World { engine, id, rank, size, hosts, users, comms, buffers, windows: OnceLock::new() }
     }
 
     /// A world of `size` processes without communication, as process `rank` sees it: for plans and for tests.
@@ -209,9 +220,23 @@ impl World {
         self.engine.as_ref()
     }
 
+    /// What the layer of windows keeps for this world, made at the first call.
+    ///
+    /// # Panics
+    /// If it is of another type.
+    pub fn windows<T: Any + Send + Sync>(&self, make: impl FnOnce() -> T) -> &T {
+        let windows: &dyn Any = &**self.windows.get_or_init(|| Box::new(make()));
+        windows.downcast_ref().expect("one layer keeps one type")
+    }
+
     /// This process's number.
     pub fn rank(&self) -> u32 {
         self.rank
+    }
+
+    /// The job's number, different in every job.
+    pub(crate) fn id(&self) -> u64 {
+        self.id
     }
 
     /// Number of processes.
@@ -304,7 +329,7 @@ fn options(config: &config::Config) -> Options {
             WaitMode::Block => Wait::Block,
         },
         spin_ns: config.spin.as_nanos() as u64,
-        eager_limit: config.eager_bytes,
+        eager_limit: config.eager_bytes + if config.check { check::HEADER } else { 0 },
         unexpected_limit: config.unexpected_bytes,
         independent_progress: true,
     }

@@ -46,7 +46,7 @@ use watch::{DeathWatcher, Watch};
 use withdrawing::interrupted_if_cancelled;
 
 pub use fast_path::Awaited;
-pub use holdings::Holdings;
+pub use holdings::{Holdings, Traffic, Unreceived};
 pub use probes::Matched;
 pub use waiting::in_service;
 
@@ -366,8 +366,9 @@ impl Engine {
         }
         self.watched.lock().iter().for_each(Watch::stop);
         self.deaths.iter().for_each(DeathWatcher::stop);
-        self.alarm.set(Duration::ZERO);
-        if let Some(thread) = self.alarm_thread.lock().take() {
+        let told = self.alarm.set(Duration::ZERO);
+        // If the program has closed the timer, the thread sleeps until the process ends.
+        if let Some(thread) = self.alarm_thread.lock().take().filter(|_| told) {
             let _ = thread.join();
         }
         self.core.lock().alarm = None;
@@ -407,6 +408,11 @@ impl Engine {
     #[inline]
     pub fn is_impaired(&self) -> bool {
         self.impaired.load(Ordering::Relaxed)
+    }
+
+    /// What [`Engine::is_impaired`] looks at, for who asks often.
+    pub fn impaired_flag(&self) -> Arc<AtomicBool> {
+        self.impaired.clone()
     }
 
     /// As [`View::lost_group`].

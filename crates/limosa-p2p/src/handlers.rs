@@ -65,12 +65,18 @@ pub type DeathHook = Box<dyn FnMut(&mut Actions<'_>, Peer, &Failure) + Send>;
 pub struct Actions<'a> {
     pub(crate) deferred: &'a mut Vec<Deferred>,
     pub(crate) jobs: &'a mut Vec<Job>,
+    pub(crate) completed: &'a mut bool,
 }
 
 impl Actions<'_> {
     /// Has a packet sent to `to` after the poll, behind what waits for that peer.
     pub fn send(&mut self, to: Peer, meta: Meta, data: &[u8], urgency: Urgency) {
         self.deferred.push(Deferred::Packet { to, meta, data: SmallVec::from_slice(data), urgency });
+    }
+
+    /// What threads of this process wait for may be the case now: those that sleep look again.
+    pub fn notify(&mut self) {
+        *self.completed = true;
     }
 
     /// Has this done without the lock, by the thread that polls.

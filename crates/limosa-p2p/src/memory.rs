@@ -9,12 +9,13 @@
 //! - a layout never touches memory outside the pieces that it reports.
 
 use limosa_base::copy::copy;
+use std::any::Any;
 use std::sync::Arc;
 
 /// How the data bytes of `count` equal elements lie around a base address.
 ///
 /// Implemented by committed datatypes. All offsets are bytes of the packed stream.
-pub trait Layout: Send + Sync {
+pub trait Layout: Any + Send + Sync {
     /// Data bytes of one element (the MPI type size).
     fn size(&self) -> usize;
 
@@ -84,6 +85,20 @@ impl Region {
         Region { base: std::ptr::null_mut(), count: 0, bytes: 0, layout: None }
     }
 
+    /// The stream bytes `[offset, offset + len)` as a region of their own.
+    pub fn part(&self, offset: usize, len: usize) -> Region {
+        assert!(offset + len <= self.bytes, "a part beyond the end of a message");
+        match &self.layout {
+            _ if len == 0 => Region::empty(),
+            // Whoever built the whole promised the memory of its parts.
+            None => Region { base: self.base.wrapping_add(offset), count: 1, bytes: len, layout: None },
+            Some(_) => {
+                let part: Arc<dyn Layout> = Arc::new(Part { whole: self.clone(), offset, len });
+                Region { base: self.base, count: 1, bytes: len, layout: Some(part) }
+            }
+        }
+    }
+
     /// Makes it the empty region.
     #[inline]
     pub fn clear(&mut self) {
@@ -102,6 +117,11 @@ impl Region {
     /// True if the stream has no bytes.
     pub fn is_empty(&self) -> bool {
         self.bytes == 0
+    }
+
+    /// The layout, unless the stream is one contiguous block.
+    pub fn layout(&self) -> Option<&dyn Layout> {
+        self.layout.as_deref()
     }
 
     /// The base address, if the stream is one contiguous block.
@@ -170,5 +190,41 @@ impl Region {
             }
             Some(layout) => layout.pieces(self.base, self.count, offset, len, visit),
         }
+    }
+}
+
+/// A part of the stream of a region, as one element.
+struct Part {
+    whole: Region,
+    offset: usize,
+    len: usize,
+}
+
+impl Layout for Part {
+    fn size(&self) -> usize {
+        self.len
+    }
+
+    unsafe fn pack(&self, _base: *const u8, _count: usize, offset: usize, dst: &mut [u8]) {
+        self.whole.read(self.offset + offset, dst);
+    }
+
+    unsafe fn unpack(&self, _base: *mut u8, _count: usize, offset: usize, src: &[u8]) {
+        self.whole.write(self.offset + offset, src);
+    }
+
+    fn pieces(
+        &self,
+        _base: *mut u8,
+        _count: usize,
+        offset: usize,
+        len: usize,
+        visit: &mut dyn FnMut(*mut u8, usize) -> bool,
+    ) {
+        self.whole.pieces(self.offset + offset, len, visit);
+    }
+
+    fn mean_piece(&self) -> usize {
+        self.whole.mean_piece().min(self.len)
     }
 }

@@ -115,6 +115,13 @@ pub enum Failure {
     Interrupted,
     /// A collective call on this context was interrupted here: this process is out of step with the others.
     OutOfStep,
+    /// The members of a group have called different collectives on this context; says who called what.
+    Disagreement {
+        /// What sort of difference it is, as the layer above has numbered it.
+        class: i32,
+        /// Who called what.
+        detail: String,
+    },
 }
 
 impl fmt::Display for Failure {
@@ -124,6 +131,7 @@ impl fmt::Display for Failure {
                 write!(f, "a message of {sent} bytes arrived for a receive buffer of {room} bytes")
             }
             Failure::NoMemory(what) | Failure::Device(what) | Failure::PeerDied(what) => f.write_str(what),
+            Failure::Disagreement { detail, .. } => f.write_str(detail),
             Failure::Interrupted => f.write_str("the program was interrupted while it waited here"),
             Failure::OutOfStep => f.write_str(
                 "an earlier collective call on this communicator was interrupted here, so its ranks are out of step: \

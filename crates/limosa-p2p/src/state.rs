@@ -25,6 +25,7 @@
 
 use crate::arriving::{Arrival, Arrivals, Target};
 use crate::choice::Choice;
+use crate::engine::Traffic;
 use crate::handlers::{Actions, Handlers};
 use crate::matching::{Envelope, Matcher, Pattern};
 use crate::memory::Region;
@@ -99,6 +100,15 @@ impl Unexpected {
             Unexpected::Arriving { total, .. } => *total as u64,
             Unexpected::Offer { offer, .. } => offer.len,
             Unexpected::Local { len, .. } => *len,
+        }
+    }
+
+    /// The sender waits until it is received.
+    pub fn sender_waits(&self) -> bool {
+        match self {
+            Unexpected::Eager { sync, .. } => sync.is_some(),
+            Unexpected::Arriving { .. } => false,
+            Unexpected::Offer { .. } | Unexpected::Local { .. } => true,
         }
     }
 
@@ -180,6 +190,8 @@ pub(crate) struct State {
     feeding: VecDeque<RequestId>,
     /// Posted receives beyond the eager limit and sends that wait for their receiver: a reason to serve urgent traffic.
     pub interest: usize,
+    /// What other layers serve others with: another reason.
+    pub served: usize,
     /// Requests with continuations: a reason to serve all traffic.
     pub continuations: usize,
     /// Something was completed for which another thread may be asleep.
@@ -194,6 +206,8 @@ pub(crate) struct State {
     /// Memory that unexpected messages take.
     pub unexpected_bytes: usize,
     unexpected_limit: usize,
+    /// What was done so far.
+    pub traffic: Traffic,
     /// Packets were left on their lanes because the limit was reached.
     pub held_back: bool,
     /// Offered messages may be streamed although they could be pulled: a thread is here, and stays until what it waits
@@ -255,6 +269,7 @@ impl State {
             behind: Vec::new(),
             feeding: VecDeque::new(),
             interest: 0,
+            served: 0,
             continuations: 0,
             completed: false,
             broken: None,
@@ -263,6 +278,7 @@ impl State {
             deaths: Deaths::default(),
             unexpected_bytes: 0,
             unexpected_limit,
+            traffic: Traffic::default(),
             held_back: false,
             may_stream: false,
             in_service: false,
@@ -343,6 +359,7 @@ impl State {
     }
 
     fn complete_receive(&mut self, id: RequestId, envelope: &Envelope, sent: u64, room: u64) {
+        self.traffic.receive(sent.min(room));
         self.complete(id, received(envelope, sent, room));
     }
 
@@ -438,9 +455,18 @@ impl State {
             // A send that was not given back may have ended meanwhile.
             wire::RECALLED if meta.words[1] == 0 => {}
             wire::RECALLED => return self.given_back(from, RequestId::from_wire(meta.words[0])),
+            wire::END_GROUP => {
+                let Some((context, failure)) = wire::disagreement(meta, data) else { return false };
+                self.end_group(context, failure);
+            }
             kind => {
                 let Some(handler) = self.handlers.find(kind) else { return false };
-                return handler(&mut Actions { deferred: &mut self.deferred, jobs: &mut self.jobs }, from, meta, data);
+                return handler(
+                    &mut Actions { deferred: &mut self.deferred, jobs: &mut self.jobs, completed: &mut self.completed },
+                    from,
+                    meta,
+                    data,
+                );
             }
         }
         true
@@ -525,6 +551,7 @@ impl State {
         let (sent, room) = (data.len(), request.region.len());
         request.region.write(0, &data[..sent.min(room)]);
         self.interest -= usize::from(room > self.eager_limit);
+        self.traffic.receive(sent.min(room) as u64);
         let end = received(envelope, sent as u64, room as u64);
         if let Owner::Waiter = request.owner {
             request.done();

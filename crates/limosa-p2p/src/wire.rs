@@ -14,6 +14,7 @@
 //! | `DONE` | send id, 0 | | the message was matched (and, if offered, fetched) |
 //! | `RECALL` | envelope | send id | give the message back if it is not yet matched |
 //! | `RECALLED` | send id, 1 or 0 | | it was given back, or not |
+//! | `END_GROUP` | context, class | text | the members of this group disagree, in these words: give up what is under way |
 //!
 //! The envelope is the context id, and the source rank and tag in the halves of the second word; neither is negative.
 //!
@@ -22,6 +23,7 @@
 //! - a request id is looked up with its generation, and a packet about a request must come from that request's peer.
 
 use crate::matching::{Envelope, Pattern};
+use crate::request::Failure;
 use limosa_device::Meta;
 
 pub const EAGER: u8 = 1;
@@ -35,9 +37,12 @@ pub const RECALLED: u8 = 8;
 pub const BEGIN: u8 = 9;
 pub const PART: u8 = 10;
 pub const WRITTEN: u8 = 11;
+pub const END_GROUP: u8 = 12;
 
 /// Most pieces that are offered for fetching one by one; more are packed by streaming.
 pub const MAX_PIECES: usize = 4096;
+/// Most bytes of the text of `END_GROUP`.
+pub const MAX_TEXT: usize = 512;
 /// Longest message that travels in parts. Ranks may have different eager limits, none of them greater than this.
 pub const MAX_EAGER: usize = 64 << 20;
 
@@ -96,6 +101,13 @@ pub fn wanted(pattern: &Pattern) -> Option<(Meta, u64)> {
 #[inline]
 pub fn about(kind: u8, request: u64, other: u64) -> Meta {
     Meta { kind, words: [request, other] }
+}
+
+/// The context and the failure in an `END_GROUP`.
+pub fn disagreement(meta: &Meta, data: &[u8]) -> Option<(u64, Failure)> {
+    let [context, class] = meta.words;
+    let (class, detail) = (i32::try_from(class).ok()?, std::str::from_utf8(data).ok()?);
+    (data.len() <= MAX_TEXT).then(|| (context, Failure::Disagreement { class, detail: detail.to_owned() }))
 }
 
 /// The word at byte `8 * index` of the data, if there is one.

@@ -188,11 +188,52 @@ static void errors_abort(void)
     MPI_Finalize();
 }
 
-static void one_sided_not_there(void)
+static MPI_Win window_of_x(void)
 {
     MPI_Win window;
     begin();
     MPI_Win_create(x, sizeof x, 1, MPI_INFO_NULL, WORLD, &window);
+    return window;
+}
+
+static void window_accessed_outside_an_epoch(void)
+{
+    MPI_Win window = window_of_x();
+    MPI_Put(x, 1, MPI_INT, 0, 0, 1, MPI_INT, window);
+    MPI_Win_free(&window);
+    MPI_Finalize();
+}
+
+static void window_too_small(void)
+{
+    MPI_Win window = window_of_x();
+    MPI_Win_fence(0, window);
+    MPI_Put(x, 1, MPI_INT, 1, sizeof x, 1, MPI_INT, window);
+    MPI_Win_fence(0, window);
+    MPI_Win_free(&window);
+    MPI_Finalize();
+}
+
+static void window_lock_is_not_given_back(void)
+{
+    MPI_Win window = window_of_x();
+    if (rank == 0)
+        MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, window);
+    MPI_Barrier(WORLD);
+    if (rank == 0)
+        MPI_Recv(x, 1, MPI_INT, 1, 4, WORLD, MPI_STATUS_IGNORE);
+    else
+        MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, window);
+    MPI_Finalize();
+}
+
+static void window_never_started(void)
+{
+    MPI_Group all;
+    MPI_Win window = window_of_x();
+    MPI_Win_get_group(window, &all);
+    MPI_Win_post(all, 0, window);
+    MPI_Win_wait(window);
     MPI_Finalize();
 }
 
@@ -214,4 +255,5 @@ CASES(-1, CASE(call_before_init), CASE(send_before_init), CASE(call_after_finali
       CASE(abort_with_zero), CASE(null_pointer), CASE(assertion_fails), CASE(error_handler_null),
       CASE(error_code_unknown), CASE(error_class_of_the_standard_changed), CASE(info_key_too_long),
       CASE(info_key_not_there), CASE(info_null), CASE(errors_returned_and_ignored), CASE(errors_abort),
-      CASE(one_sided_not_there), CASE(file_not_there))
+      CASE(window_accessed_outside_an_epoch), CASE(window_too_small), CASE(window_lock_is_not_given_back),
+      CASE(window_never_started), CASE(file_not_there))

@@ -20,6 +20,8 @@ def case_wait_and_test():
     for value in VALUES:
         request = world.irecv(source=left)
         assert not request.done and "under way" in repr(request)
+        # Nobody sends before all have looked.
+        world.barrier()
         sent = world.isend(value, to=right)
         while not request.test():
             pass
@@ -67,19 +69,19 @@ def case_dropped_sends_arrive():
 def case_await():
     async def both(value):
         request = world.irecv(source=left)
-        ticks = 0
+        ticked = asyncio.Event()
 
         async def ticking():
-            nonlocal ticks
             while not request.done:
-                ticks += 1
+                ticked.set()
                 await asyncio.sleep(0.001)
 
         ticker = asyncio.ensure_future(ticking())
-        await asyncio.sleep(0.02)
+        await ticked.wait()
+        # Nothing was sent before all have ticked.
+        world.barrier()
         _, got = await asyncio.gather(world.isend(value, to=right), request)
         await ticker
-        assert ticks > 0
         return got
 
     for value in VALUES:

@@ -6,12 +6,13 @@ use std::sync::atomic::Ordering;
 
 use limosa_mpi::attr::{self, CopyFn, CopyRule, DeleteFn, DeleteRule, Kind, Predefined};
 use limosa_mpi::comm::Comm;
-use limosa_mpi::{Error, Result, consts, error_code};
+use limosa_mpi::{Result, consts};
 
 use crate::args;
 use crate::calls::kinds;
 use crate::cx::Cx;
 use crate::entry::callback;
+use crate::errors::answer;
 use crate::handles::Handle;
 
 /// The C type of the copy callbacks of all kinds of objects.
@@ -39,7 +40,7 @@ fn copy_rule(function: Option<CCopy>, extra_state: *mut c_void) -> CopyRule {
                 &raw mut flag,
             )
         };
-        answer(code, "copy", keyval)?;
+        answer(code, format_args!("copy function of keyval {keyval}"))?;
         Ok((flag != 0).then_some(copied as usize))
     });
     CopyRule::Ask(call)
@@ -51,23 +52,9 @@ fn delete_rule(function: Option<CDelete>, extra_state: *mut c_void) -> DeleteRul
     let call: DeleteFn = Arc::new(move |object, keyval, value| {
         // SAFETY: the program promises a function of this type.
         let code = unsafe { function(Handle(object), keyval, value as *mut c_void, extra_state as *mut c_void) };
-        answer(code, "delete", keyval)
+        answer(code, format_args!("delete function of keyval {keyval}"))
     });
     DeleteRule::Tell(call)
-}
-
-/// What a callback returned becomes the result of the call that it was called for.
-fn answer(code: c_int, callback: &str, keyval: c_int) -> Result<()> {
-    match code {
-        consts::MPI_SUCCESS => Ok(()),
-        code => {
-            let text = error_code::own_string(code).map_or_else(String::new, |text| format!(": {text}"));
-            Err(Error::verbatim(
-                code,
-                format!("the program's {callback} function of keyval {keyval} returned error code {code}{text}"),
-            ))
-        }
-    }
 }
 
 fn create(

@@ -7,20 +7,28 @@
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
+use limosa_coll::check::Types;
 use limosa_coll::{self as coll, Blocks, Buffer, Call};
 use limosa_mpi::Result;
 
 use crate::args::{IntArray, Late, LateCount};
 use crate::calls::form::Form;
+use crate::calls::inter::{self, Between, Elements};
 use crate::calls::kinds::{Communicator, Datatype, Operation};
 use crate::cx::Cx;
 use crate::handles::Handle;
 
-/// `perform!(cx, form, comm, gather::{run, background}(&call, ...))`: performs the operation by one of two functions
-/// that take the same arguments.
+/// `perform!(cx, form, comm, types, gather::{run, background}(&call, ...))`: performs the operation by one of two
+/// functions that take the same arguments. `types` is what the checks compare.
 macro_rules! perform {
-    ($cx:ident, $form:ident, $comm:ident, $module:ident::{$run:ident, $background:ident}($($arg:expr),*)) => {
-        $form.perform($cx, $comm, || coll::$module::$run($($arg),*), || coll::$module::$background($($arg),*))
+    ($cx:ident, $form:ident, $comm:ident, $types:expr, $module:ident::{$run:ident, $background:ident}($($arg:expr),*)) => {
+        $form.perform_compared(
+            $cx,
+            $comm,
+            || $types,
+            || coll::$module::$run($($arg),*),
+            || coll::$module::$background($($arg),*),
+        )
     };
 }
 
@@ -43,41 +51,41 @@ fn or_in_place(
 #[inline]
 fn even(
     cx: &Cx,
-    call: &Call<'_>,
+    ranks: usize,
     base: *mut c_void,
     count: LateCount,
     datatype: &Late<Datatype>,
     arg: &str,
 ) -> Result<Blocks> {
-    Blocks::even(base.cast(), count.get()?, datatype.held(cx)?, call.size(), arg)
+    Blocks::even(base.cast(), count.get()?, datatype.held(cx)?, ranks, arg)
 }
 
 /// Blocks of one datatype; `args` are the names of the arguments.
 fn uneven(
     cx: &Cx,
-    call: &Call<'_>,
+    ranks: usize,
     base: *mut c_void,
     counts: IntArray,
     displs: IntArray,
     datatype: &Late<Datatype>,
     args: [&str; 3],
 ) -> Result<Blocks> {
-    let (counts, displs) = (counts.to_vec(call.size(), args[1])?, displs.to_vec(call.size(), args[2])?);
+    let (counts, displs) = (counts.to_vec(ranks, args[1])?, displs.to_vec(ranks, args[2])?);
     Blocks::uneven(base.cast(), &counts, displs, datatype.held(cx)?, args[0])
 }
 
 /// Blocks of a datatype each; `args` are the names of the arguments.
 fn each(
     cx: &Cx,
-    call: &Call<'_>,
+    ranks: usize,
     base: *mut c_void,
     counts: IntArray,
     displs: IntArray,
     datatypes: *const Handle,
     args: [&str; 4],
 ) -> Result<Blocks> {
-    let (counts, displs) = (counts.to_vec(call.size(), args[1])?, displs.to_vec(call.size(), args[2])?);
-    let datatypes = cx.get_all(datatypes, call.size(), args[3])?;
+    let (counts, displs) = (counts.to_vec(ranks, args[1])?, displs.to_vec(ranks, args[2])?);
+    let datatypes = cx.get_all(datatypes, ranks, args[3])?;
     Blocks::each(base.cast(), &counts, displs, datatypes, args[0])
 }
 
@@ -113,7 +121,8 @@ fn parts(
 }
 
 pub(crate) fn plan_barrier<F: Form>(cx: &Cx, form: F, comm: &Arc<Communicator>) -> Result<()> {
-    form.perform(cx, comm, || coll::barrier(comm), || coll::barrier::background(&F::begin(comm)))
+    let carrier = comm.carrier();
+    form.perform(cx, comm, || coll::barrier(carrier), || coll::barrier::background(&F::begin(carrier)))
 }
 
 pub(crate) fn plan_bcast<F: Form>(
@@ -125,9 +134,14 @@ pub(crate) fn plan_bcast<F: Form>(
     root: c_int,
     comm: &Arc<Communicator>,
 ) -> Result<()> {
+    if let Some(between) = Between::groups(comm) {
+        let message = Elements { base, count, datatype: &datatype, arg: "buffer" };
+        return between.bcast(cx, form, message, root);
+    }
     let call = F::begin(comm);
     let message = buffer(cx, base, count, &datatype, "buffer")?;
-    perform!(cx, form, comm, bcast::{run, background}(&call, &message, root))
+    let types = || Types::bcast(&call, &message, root);
+    perform!(cx, form, comm, types(), bcast::{run, background}(&call, &message, root))
 }
 
 pub(crate) fn plan_gather<F: Form>(
@@ -142,11 +156,22 @@ pub(crate) fn plan_gather<F: Form>(
     root: c_int,
     comm: &Arc<Communicator>,
 ) -> Result<()> {
+    if let Some(between) = Between::groups(comm) {
+        let receive = || even(cx, between.remote_size(), recvbuf, recvcount, &recvtype, "recvbuf");
+        return between.gather(
+            cx,
+            form,
+            Elements { base: sendbuf, count: sendcount, datatype: &sendtype, arg: "sendbuf" },
+            receive,
+            root,
+        );
+    }
     let call = F::begin(comm);
     let receive =
-        if call.is_at(root) { Some(even(cx, &call, recvbuf, recvcount, &recvtype, "recvbuf")?) } else { None };
+        if call.is_at(root) { Some(even(cx, call.size(), recvbuf, recvcount, &recvtype, "recvbuf")?) } else { None };
     let send = or_in_place(cx, sendbuf, sendcount, &sendtype, "sendbuf")?;
-    perform!(cx, form, comm, gather::{run, background}(&call, send.as_ref(), receive.as_ref(), root))
+    let types = || Types::gather(&call, send.as_ref(), receive.as_ref(), root);
+    perform!(cx, form, comm, types(), gather::{run, background}(&call, send.as_ref(), receive.as_ref(), root))
 }
 
 pub(crate) fn plan_gatherv<F: Form>(
@@ -162,14 +187,26 @@ pub(crate) fn plan_gatherv<F: Form>(
     root: c_int,
     comm: &Arc<Communicator>,
 ) -> Result<()> {
+    if let Some(between) = Between::groups(comm) {
+        let args = ["recvbuf", "recvcounts", "displs"];
+        let receive = || uneven(cx, between.remote_size(), recvbuf, recvcounts, displs, &recvtype, args);
+        return between.gather(
+            cx,
+            form,
+            Elements { base: sendbuf, count: sendcount, datatype: &sendtype, arg: "sendbuf" },
+            receive,
+            root,
+        );
+    }
     let call = F::begin(comm);
     let receive = if call.is_at(root) {
-        Some(uneven(cx, &call, recvbuf, recvcounts, displs, &recvtype, ["recvbuf", "recvcounts", "displs"])?)
+        Some(uneven(cx, call.size(), recvbuf, recvcounts, displs, &recvtype, ["recvbuf", "recvcounts", "displs"])?)
     } else {
         None
     };
     let send = or_in_place(cx, sendbuf, sendcount, &sendtype, "sendbuf")?;
-    perform!(cx, form, comm, gather::{run_v, background_v}(&call, send.as_ref(), receive.as_ref(), root))
+    let types = || Types::gather(&call, send.as_ref(), receive.as_ref(), root);
+    perform!(cx, form, comm, types(), gather::{run_v, background_v}(&call, send.as_ref(), receive.as_ref(), root))
 }
 
 pub(crate) fn plan_scatter<F: Form>(
@@ -184,10 +221,22 @@ pub(crate) fn plan_scatter<F: Form>(
     root: c_int,
     comm: &Arc<Communicator>,
 ) -> Result<()> {
+    if let Some(between) = Between::groups(comm) {
+        let send = || even(cx, between.remote_size(), sendbuf, sendcount, &sendtype, "sendbuf");
+        return between.scatter(
+            cx,
+            form,
+            send,
+            Elements { base: recvbuf, count: recvcount, datatype: &recvtype, arg: "recvbuf" },
+            root,
+        );
+    }
     let call = F::begin(comm);
-    let send = if call.is_at(root) { Some(even(cx, &call, sendbuf, sendcount, &sendtype, "sendbuf")?) } else { None };
+    let send =
+        if call.is_at(root) { Some(even(cx, call.size(), sendbuf, sendcount, &sendtype, "sendbuf")?) } else { None };
     let receive = or_in_place(cx, recvbuf, recvcount, &recvtype, "recvbuf")?;
-    perform!(cx, form, comm, scatter::{run, background}(&call, send.as_ref(), receive.as_ref(), root))
+    let types = || Types::scatter(&call, send.as_ref(), receive.as_ref(), root);
+    perform!(cx, form, comm, types(), scatter::{run, background}(&call, send.as_ref(), receive.as_ref(), root))
 }
 
 pub(crate) fn plan_scatterv<F: Form>(
@@ -203,14 +252,26 @@ pub(crate) fn plan_scatterv<F: Form>(
     root: c_int,
     comm: &Arc<Communicator>,
 ) -> Result<()> {
+    if let Some(between) = Between::groups(comm) {
+        let args = ["sendbuf", "sendcounts", "displs"];
+        let send = || uneven(cx, between.remote_size(), sendbuf, sendcounts, displs, &sendtype, args);
+        return between.scatter(
+            cx,
+            form,
+            send,
+            Elements { base: recvbuf, count: recvcount, datatype: &recvtype, arg: "recvbuf" },
+            root,
+        );
+    }
     let call = F::begin(comm);
     let send = if call.is_at(root) {
-        Some(uneven(cx, &call, sendbuf, sendcounts, displs, &sendtype, ["sendbuf", "sendcounts", "displs"])?)
+        Some(uneven(cx, call.size(), sendbuf, sendcounts, displs, &sendtype, ["sendbuf", "sendcounts", "displs"])?)
     } else {
         None
     };
     let receive = or_in_place(cx, recvbuf, recvcount, &recvtype, "recvbuf")?;
-    perform!(cx, form, comm, scatter::{run_v, background_v}(&call, send.as_ref(), receive.as_ref(), root))
+    let types = || Types::scatter(&call, send.as_ref(), receive.as_ref(), root);
+    perform!(cx, form, comm, types(), scatter::{run_v, background_v}(&call, send.as_ref(), receive.as_ref(), root))
 }
 
 pub(crate) fn plan_allgather<F: Form>(
@@ -224,10 +285,20 @@ pub(crate) fn plan_allgather<F: Form>(
     recvtype: Late<Datatype>,
     comm: &Arc<Communicator>,
 ) -> Result<()> {
+    if let Some(between) = Between::groups(comm) {
+        let receive = || even(cx, between.remote_size(), recvbuf, recvcount, &recvtype, "recvbuf");
+        return between.allgather(
+            cx,
+            form,
+            Elements { base: sendbuf, count: sendcount, datatype: &sendtype, arg: "sendbuf" },
+            receive,
+        );
+    }
     let call = F::begin(comm);
-    let receive = even(cx, &call, recvbuf, recvcount, &recvtype, "recvbuf")?;
+    let receive = even(cx, call.size(), recvbuf, recvcount, &recvtype, "recvbuf")?;
     let send = or_in_place(cx, sendbuf, sendcount, &sendtype, "sendbuf")?;
-    perform!(cx, form, comm, allgather::{run, background}(&call, send.as_ref(), &receive))
+    let types = || Types::allgather(&call, send.as_ref(), &receive);
+    perform!(cx, form, comm, types(), allgather::{run, background}(&call, send.as_ref(), &receive))
 }
 
 pub(crate) fn plan_allgatherv<F: Form>(
@@ -242,10 +313,21 @@ pub(crate) fn plan_allgatherv<F: Form>(
     recvtype: Late<Datatype>,
     comm: &Arc<Communicator>,
 ) -> Result<()> {
+    if let Some(between) = Between::groups(comm) {
+        let args = ["recvbuf", "recvcounts", "displs"];
+        let receive = || uneven(cx, between.remote_size(), recvbuf, recvcounts, displs, &recvtype, args);
+        return between.allgather(
+            cx,
+            form,
+            Elements { base: sendbuf, count: sendcount, datatype: &sendtype, arg: "sendbuf" },
+            receive,
+        );
+    }
     let call = F::begin(comm);
-    let receive = uneven(cx, &call, recvbuf, recvcounts, displs, &recvtype, ["recvbuf", "recvcounts", "displs"])?;
+    let receive = uneven(cx, call.size(), recvbuf, recvcounts, displs, &recvtype, ["recvbuf", "recvcounts", "displs"])?;
     let send = or_in_place(cx, sendbuf, sendcount, &sendtype, "sendbuf")?;
-    perform!(cx, form, comm, allgather::{run, background}(&call, send.as_ref(), &receive))
+    let types = || Types::allgather(&call, send.as_ref(), &receive);
+    perform!(cx, form, comm, types(), allgather::{run, background}(&call, send.as_ref(), &receive))
 }
 
 pub(crate) fn plan_alltoall<F: Form>(
@@ -259,10 +341,16 @@ pub(crate) fn plan_alltoall<F: Form>(
     recvtype: Late<Datatype>,
     comm: &Arc<Communicator>,
 ) -> Result<()> {
+    if let Some(between) = Between::groups(comm) {
+        let send = || even(cx, between.remote_size(), sendbuf, sendcount, &sendtype, "sendbuf");
+        let receive = || even(cx, between.remote_size(), recvbuf, recvcount, &recvtype, "recvbuf");
+        return between.alltoall(cx, form, send, receive);
+    }
     let call = F::begin(comm);
-    let receive = even(cx, &call, recvbuf, recvcount, &recvtype, "recvbuf")?;
-    let send = Blocks::or_in_place(sendbuf.cast(), || even(cx, &call, sendbuf, sendcount, &sendtype, "sendbuf"))?;
-    perform!(cx, form, comm, alltoall::{run, background}(&call, send.as_ref(), &receive))
+    let receive = even(cx, call.size(), recvbuf, recvcount, &recvtype, "recvbuf")?;
+    let send = Blocks::or_in_place(sendbuf.cast(), || even(cx, call.size(), sendbuf, sendcount, &sendtype, "sendbuf"))?;
+    let types = || Types::alltoall(&call, send.as_ref(), &receive);
+    perform!(cx, form, comm, types(), alltoall::{run, background}(&call, send.as_ref(), &receive))
 }
 
 pub(crate) fn plan_alltoallv<F: Form>(
@@ -278,12 +366,21 @@ pub(crate) fn plan_alltoallv<F: Form>(
     recvtype: Late<Datatype>,
     comm: &Arc<Communicator>,
 ) -> Result<()> {
+    if let Some(between) = Between::groups(comm) {
+        let ranks = between.remote_size();
+        let (sends, receives) = (["sendbuf", "sendcounts", "sdispls"], ["recvbuf", "recvcounts", "rdispls"]);
+        let send = || uneven(cx, ranks, sendbuf, sendcounts, sdispls, &sendtype, sends);
+        let receive = || uneven(cx, ranks, recvbuf, recvcounts, rdispls, &recvtype, receives);
+        return between.alltoall(cx, form, send, receive);
+    }
     let call = F::begin(comm);
-    let receive = uneven(cx, &call, recvbuf, recvcounts, rdispls, &recvtype, ["recvbuf", "recvcounts", "rdispls"])?;
+    let receive =
+        uneven(cx, call.size(), recvbuf, recvcounts, rdispls, &recvtype, ["recvbuf", "recvcounts", "rdispls"])?;
     let send = Blocks::or_in_place(sendbuf.cast(), || {
-        uneven(cx, &call, sendbuf, sendcounts, sdispls, &sendtype, ["sendbuf", "sendcounts", "sdispls"])
+        uneven(cx, call.size(), sendbuf, sendcounts, sdispls, &sendtype, ["sendbuf", "sendcounts", "sdispls"])
     })?;
-    perform!(cx, form, comm, alltoall::{run, background}(&call, send.as_ref(), &receive))
+    let types = || Types::alltoall(&call, send.as_ref(), &receive);
+    perform!(cx, form, comm, types(), alltoall::{run, background}(&call, send.as_ref(), &receive))
 }
 
 pub(crate) fn plan_alltoallw<F: Form>(
@@ -299,13 +396,37 @@ pub(crate) fn plan_alltoallw<F: Form>(
     recvtypes: *const Handle,
     comm: &Arc<Communicator>,
 ) -> Result<()> {
+    if let Some(between) = Between::groups(comm) {
+        let ranks = between.remote_size();
+        let sends = ["sendbuf", "sendcounts", "sdispls", "sendtypes"];
+        let receives = ["recvbuf", "recvcounts", "rdispls", "recvtypes"];
+        let send = || each(cx, ranks, sendbuf, sendcounts, sdispls, sendtypes, sends);
+        let receive = || each(cx, ranks, recvbuf, recvcounts, rdispls, recvtypes, receives);
+        return between.alltoall(cx, form, send, receive);
+    }
     let call = F::begin(comm);
-    let receive =
-        each(cx, &call, recvbuf, recvcounts, rdispls, recvtypes, ["recvbuf", "recvcounts", "rdispls", "recvtypes"])?;
+    let receive = each(
+        cx,
+        call.size(),
+        recvbuf,
+        recvcounts,
+        rdispls,
+        recvtypes,
+        ["recvbuf", "recvcounts", "rdispls", "recvtypes"],
+    )?;
     let send = Blocks::or_in_place(sendbuf.cast(), || {
-        each(cx, &call, sendbuf, sendcounts, sdispls, sendtypes, ["sendbuf", "sendcounts", "sdispls", "sendtypes"])
+        each(
+            cx,
+            call.size(),
+            sendbuf,
+            sendcounts,
+            sdispls,
+            sendtypes,
+            ["sendbuf", "sendcounts", "sdispls", "sendtypes"],
+        )
     })?;
-    perform!(cx, form, comm, alltoall::{run, background}(&call, send.as_ref(), &receive))
+    let types = || Types::alltoall(&call, send.as_ref(), &receive);
+    perform!(cx, form, comm, types(), alltoall::{run, background}(&call, send.as_ref(), &receive))
 }
 
 pub(crate) fn plan_reduce<F: Form>(
@@ -319,10 +440,16 @@ pub(crate) fn plan_reduce<F: Form>(
     root: c_int,
     comm: &Arc<Communicator>,
 ) -> Result<()> {
+    if let Some(between) = Between::groups(comm) {
+        let send = Elements { base: sendbuf, count, datatype: &datatype, arg: "sendbuf" };
+        let receive = Elements { base: recvbuf, count, datatype: &datatype, arg: "recvbuf" };
+        return between.reduce(cx, form, send, receive, op, root);
+    }
     let call = F::begin(comm);
     let receive = if call.is_at(root) { Some(buffer(cx, recvbuf, count, &datatype, "recvbuf")?) } else { None };
     let send = or_in_place(cx, sendbuf, count, &datatype, "sendbuf")?;
-    perform!(cx, form, comm, reduce::{run, background}(&call, send.as_ref(), receive.as_ref(), op, root))
+    let types = || Types::reduction(&call, send.as_ref(), receive.as_ref());
+    perform!(cx, form, comm, types(), reduce::{run, background}(&call, send.as_ref(), receive.as_ref(), op, root))
 }
 
 pub(crate) fn plan_allreduce<F: Form>(
@@ -335,9 +462,15 @@ pub(crate) fn plan_allreduce<F: Form>(
     op: &Arc<Operation>,
     comm: &Arc<Communicator>,
 ) -> Result<()> {
+    if let Some(between) = Between::groups(comm) {
+        let send = Elements { base: sendbuf, count, datatype: &datatype, arg: "sendbuf" };
+        let receive = Elements { base: recvbuf, count, datatype: &datatype, arg: "recvbuf" };
+        return between.allreduce(cx, form, send, receive, op);
+    }
     let call = F::begin(comm);
     let (send, receive) = operands(cx, sendbuf, recvbuf, count, &datatype)?;
-    perform!(cx, form, comm, allreduce::{run, background}(&call, send.as_ref(), &receive, op))
+    let types = || Types::reduction(&call, send.as_ref(), Some(&receive));
+    perform!(cx, form, comm, types(), allreduce::{run, background}(&call, send.as_ref(), &receive, op))
 }
 
 pub(crate) fn plan_reduce_scatter<F: Form>(
@@ -350,10 +483,15 @@ pub(crate) fn plan_reduce_scatter<F: Form>(
     op: &Arc<Operation>,
     comm: &Arc<Communicator>,
 ) -> Result<()> {
+    if let Some(between) = Between::groups(comm) {
+        let counts = || recvcounts.to_vec(comm.size(), "recvcounts");
+        return between.reduce_scatter(cx, form, sendbuf, recvbuf, counts, &datatype, op);
+    }
     let call = F::begin(comm);
     let counts = recvcounts.to_vec(call.size(), "recvcounts")?;
     let (send, receive) = parts(cx, &call, sendbuf, recvbuf, &counts, &datatype)?;
-    perform!(cx, form, comm, reduce_scatter::{run, background}(&call, send.as_ref(), &receive, &counts, op))
+    let types = || Types::reduction(&call, send.as_ref(), Some(&receive));
+    perform!(cx, form, comm, types(), reduce_scatter::{run, background}(&call, send.as_ref(), &receive, &counts, op))
 }
 
 pub(crate) fn plan_reduce_scatter_block<F: Form>(
@@ -366,10 +504,15 @@ pub(crate) fn plan_reduce_scatter_block<F: Form>(
     op: &Arc<Operation>,
     comm: &Arc<Communicator>,
 ) -> Result<()> {
+    if let Some(between) = Between::groups(comm) {
+        let counts = || Ok(vec![recvcount.get()?; comm.size()]);
+        return between.reduce_scatter(cx, form, sendbuf, recvbuf, counts, &datatype, op);
+    }
     let call = F::begin(comm);
     let counts = vec![recvcount.get()?; call.size()];
     let (send, receive) = parts(cx, &call, sendbuf, recvbuf, &counts, &datatype)?;
-    perform!(cx, form, comm, reduce_scatter::{run, background}(&call, send.as_ref(), &receive, &counts, op))
+    let types = || Types::reduction(&call, send.as_ref(), Some(&receive));
+    perform!(cx, form, comm, types(), reduce_scatter::{run, background}(&call, send.as_ref(), &receive, &counts, op))
 }
 
 pub(crate) fn plan_scan<F: Form>(
@@ -382,9 +525,11 @@ pub(crate) fn plan_scan<F: Form>(
     op: &Arc<Operation>,
     comm: &Arc<Communicator>,
 ) -> Result<()> {
+    inter::refuse(comm)?;
     let call = F::begin(comm);
     let (send, receive) = operands(cx, sendbuf, recvbuf, count, &datatype)?;
-    perform!(cx, form, comm, scan::{run, background}(&call, send.as_ref(), &receive, op))
+    let types = || Types::reduction(&call, send.as_ref(), Some(&receive));
+    perform!(cx, form, comm, types(), scan::{run, background}(&call, send.as_ref(), &receive, op))
 }
 
 pub(crate) fn plan_exscan<F: Form>(
@@ -397,7 +542,9 @@ pub(crate) fn plan_exscan<F: Form>(
     op: &Arc<Operation>,
     comm: &Arc<Communicator>,
 ) -> Result<()> {
+    inter::refuse(comm)?;
     let call = F::begin(comm);
     let (send, receive) = operands(cx, sendbuf, recvbuf, count, &datatype)?;
-    perform!(cx, form, comm, scan::{run_exclusive, background_exclusive}(&call, send.as_ref(), &receive, op))
+    let types = || Types::reduction(&call, send.as_ref(), Some(&receive));
+    perform!(cx, form, comm, types(), scan::{run_exclusive, background_exclusive}(&call, send.as_ref(), &receive, op))
 }

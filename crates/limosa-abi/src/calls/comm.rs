@@ -124,6 +124,31 @@ pub(crate) fn mpi_comm_split_type(
     Ok(())
 }
 
+/// `peer_comm` and `remote_leader` are read at the local leader only.
+pub(crate) fn mpi_intercomm_create(
+    cx: &Cx,
+    local_comm: &Arc<kinds::Communicator>,
+    local_leader: c_int,
+    peer_comm: Handle,
+    remote_leader: c_int,
+    tag: c_int,
+    newintercomm: &mut Handle,
+) -> Result<()> {
+    let peer = || cx.get::<Comm>(peer_comm, "peer_comm").map(|peer| (Arc::clone(&peer), remote_leader));
+    *newintercomm = register_comm(cx, Some(local_comm.intercomm_create(local_leader, peer, tag)?))?;
+    Ok(())
+}
+
+pub(crate) fn mpi_intercomm_merge(
+    cx: &Cx,
+    intercomm: &Arc<kinds::Communicator>,
+    high: bool,
+    newintracomm: &mut Handle,
+) -> Result<()> {
+    *newintracomm = register_comm(cx, Some(intercomm.merge(high)?))?;
+    Ok(())
+}
+
 /// The handle stays valid while delete callbacks run, and if one of them refuses.
 pub(crate) fn mpi_comm_free(cx: &Cx, comm: &mut Handle) -> Result<()> {
     cx.get::<Comm>(*comm, "comm")?.free()?;

@@ -5,9 +5,11 @@
 
 use std::sync::Arc;
 
-use limosa_coll::{Call, Plan};
-use limosa_mpi::Result;
+use limosa_coll::check::{Compared, Types};
+use limosa_coll::{self as coll, Call, Plan};
+use limosa_mpi::operation::Operation;
 use limosa_mpi::request::Request;
+use limosa_mpi::{Result, check};
 
 use crate::calls::kinds::Communicator;
 use crate::cx::Cx;
@@ -27,6 +29,26 @@ pub(crate) trait Form {
         run: impl FnOnce() -> Result<()>,
         background: impl FnOnce() -> Result<Plan>,
     ) -> Result<()>;
+
+    /// As [`Form::perform`]; while the checks are on, the ranks compare their datatypes.
+    fn perform_compared(
+        self,
+        cx: &Cx,
+        comm: &Arc<Communicator>,
+        types: impl FnOnce() -> Types,
+        run: impl FnOnce() -> Result<()>,
+        background: impl FnOnce() -> Result<Plan>,
+    ) -> Result<()>;
+}
+
+/// The operation of a plan.
+fn compared(
+    comm: &Arc<Communicator>,
+    types: impl FnOnce() -> Types,
+    background: impl FnOnce() -> Result<Plan>,
+) -> Result<Arc<dyn Operation>> {
+    let operation = background()?.into_operation(comm.carrier());
+    if check::is_on() { Compared::begin(comm, types(), operation) } else { Ok(operation) }
 }
 
 /// It is complete when the call returns.
@@ -48,6 +70,22 @@ impl Form for Blocking {
     ) -> Result<()> {
         run()
     }
+
+    #[inline(always)]
+    fn perform_compared(
+        self,
+        _cx: &Cx,
+        comm: &Arc<Communicator>,
+        types: impl FnOnce() -> Types,
+        run: impl FnOnce() -> Result<()>,
+        _background: impl FnOnce() -> Result<Plan>,
+    ) -> Result<()> {
+        if !check::is_on() {
+            return run();
+        }
+        let error = coll::check::compare(comm, &types())?;
+        run().and(error.map_or(Ok(()), Err))
+    }
 }
 
 /// It is started, and completed by the request (section 6.12).
@@ -68,7 +106,23 @@ impl Form for Nonblocking<'_> {
         _run: impl FnOnce() -> Result<()>,
         background: impl FnOnce() -> Result<Plan>,
     ) -> Result<()> {
-        let operation = background()?.into_operation(comm);
+        self.issue(cx, comm, background()?.into_operation(comm.carrier()))
+    }
+
+    fn perform_compared(
+        self,
+        cx: &Cx,
+        comm: &Arc<Communicator>,
+        types: impl FnOnce() -> Types,
+        _run: impl FnOnce() -> Result<()>,
+        background: impl FnOnce() -> Result<Plan>,
+    ) -> Result<()> {
+        self.issue(cx, comm, compared(comm, types, background)?)
+    }
+}
+
+impl Nonblocking<'_> {
+    fn issue(self, cx: &Cx, comm: &Arc<Communicator>, operation: Arc<dyn Operation>) -> Result<()> {
         *self.request = cx.register(Request::under_way(Some(comm), operation.clone()))?;
         operation.start()
     }
@@ -92,7 +146,24 @@ impl Form for Persistent<'_> {
         _run: impl FnOnce() -> Result<()>,
         background: impl FnOnce() -> Result<Plan>,
     ) -> Result<()> {
-        *self.request = cx.register(Request::persistent(comm, background()?.into_operation(comm)))?;
+        self.prepare(cx, comm, background()?.into_operation(comm.carrier()))
+    }
+
+    fn perform_compared(
+        self,
+        cx: &Cx,
+        comm: &Arc<Communicator>,
+        types: impl FnOnce() -> Types,
+        _run: impl FnOnce() -> Result<()>,
+        background: impl FnOnce() -> Result<Plan>,
+    ) -> Result<()> {
+        self.prepare(cx, comm, compared(comm, types, background)?)
+    }
+}
+
+impl Persistent<'_> {
+    fn prepare(self, cx: &Cx, comm: &Arc<Communicator>, operation: Arc<dyn Operation>) -> Result<()> {
+        *self.request = cx.register(Request::persistent(comm, operation))?;
         Ok(())
     }
 }

@@ -114,10 +114,13 @@ objects! {
     Session: SESSION = limosa_mpi::session::Session,
         set |session, handle| session.handle.store(handle.0, Ordering::Relaxed),
         builtin |_| None;
+    Window: WINDOW = limosa_rma::Window,
+        set |window, handle| window.handle.store(handle.0, Ordering::Relaxed),
+        builtin |_| None,
+        keeps |_| true;
 }
 
 none_yet! {
-    Window: WINDOW;
     File: FILE;
 }
 
@@ -128,7 +131,7 @@ pub(crate) fn handler(target: Target) -> Handler {
     let of_comm = |handle| Communicator::table().get(handle).ok().map(|comm| (comm.errhandler(), handle));
     let named = match target {
         Target::Comm(handle) => of_comm(handle),
-        Target::Win(handle) => Window::table().get(handle).ok().map(|window| match **window {}),
+        Target::Win(handle) => Window::table().get(handle).ok().map(|window| (window.errhandler(), handle)),
         Target::File(handle) => File::table().get(handle).ok().map(|file| match **file {}),
         Target::Session(handle) => Session::table().get(handle).ok().map(|session| (session.errhandler(), handle)),
         Target::Default => None,

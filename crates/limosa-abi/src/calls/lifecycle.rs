@@ -9,7 +9,7 @@ use limosa_mpi::{Result, consts, fail, instance};
 use crate::calls::kinds::{Communicator, Info};
 use crate::cx::Cx;
 use crate::handles::{Handle, Object};
-use crate::{lifecycle, python};
+use crate::{lifecycle, origins, python};
 
 static MAIN_THREAD: OnceLock<ThreadId> = OnceLock::new();
 
@@ -73,7 +73,7 @@ pub(crate) fn mpi_finalize(_cx: &Cx) -> Result<()> {
         return Err(lifecycle::not_running());
     }
     if let Some(instance) = instance::get() {
-        instance.finalize()?;
+        instance.finalize(origins::report)?;
     }
     for comm in [consts::MPI_COMM_WORLD, consts::MPI_COMM_SELF] {
         Communicator::table().clear_predefined(comm);

@@ -4,7 +4,9 @@ use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
 use limosa_mpi::bsend::{self, BufferOwner};
+use limosa_mpi::check;
 use limosa_mpi::consts;
+use limosa_mpi::headers;
 use limosa_mpi::instance;
 use limosa_mpi::operation::End;
 use limosa_mpi::p2p::{self, Exchange, Found, Issued, Message};
@@ -33,6 +35,12 @@ pub(crate) fn region(buf: *mut c_void, count: i64, datatype: &Arc<Datatype>) -> 
 
 #[inline(never)]
 fn region_of(buf: *mut c_void, count: i64, datatype: &Arc<Datatype>) -> Result<Region> {
+    let region = plain_region(buf, count, datatype)?;
+    Ok(if check::is_on() { headers::region(region, count, datatype) } else { region })
+}
+
+/// The memory of something that is sent without a header ([`headers`]).
+pub(crate) fn plain_region(buf: *mut c_void, count: i64, datatype: &Arc<Datatype>) -> Result<Region> {
     datatype.check_committed()?;
     if buf as usize == consts::MPI_IN_PLACE {
         fail!(
@@ -55,7 +63,8 @@ fn check_apart(send: (&Region, c_int), receive: (&Region, c_int)) -> Result<()> 
     let span = |(region, rank): (&Region, c_int)| {
         let mut span = (0, 0);
         if rank != consts::MPI_PROC_NULL {
-            region.pieces(0, region.len(), &mut |start, len| {
+            let header = headers::header_of(region);
+            region.pieces(header, region.len() - header, &mut |start, len| {
                 span = (start as usize, start as usize + len);
                 false
             });

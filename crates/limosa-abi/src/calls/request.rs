@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use limosa_mpi::comm::Comm;
 use limosa_mpi::error::Interrupted;
+use limosa_mpi::grequest::Generalized;
 use limosa_mpi::light::{self, NotAwaited};
 use limosa_mpi::operation::End;
 use limosa_mpi::request::{self, Request};
@@ -366,8 +367,9 @@ pub(crate) fn mpi_request_get_status(
     };
     let end = request.look();
     *flag = end.is_some().into();
-    if let Some(end) = end {
-        show(cx, status, &end);
+    match end {
+        Some(end) => show(cx, status, &end),
+        None => request::tested_in_vain(&[Some((*request).clone())]),
     }
     Ok(())
 }
@@ -382,6 +384,9 @@ pub(crate) fn mpi_request_get_status_all(
     let requests = decode(cx, cx.slice(array_of_requests, count as usize, "array_of_requests")?)?;
     let ends: Option<Vec<End>> = requests.iter().map(|r| r.as_ref().map_or(Some(End::empty()), |r| r.look())).collect();
     *flag = ends.is_some().into();
+    if ends.is_none() {
+        request::tested_in_vain(&requests);
+    }
     if let (Some(ends), Some(statuses)) = (ends, statuses(cx, array_of_statuses, requests.len())?) {
         statuses.iter_mut().zip(&ends).for_each(|(status, end)| show(cx, Some(status), end));
     }
@@ -394,7 +399,12 @@ fn ended(requests: &[Option<Arc<Request>>]) -> Option<Vec<(usize, End)>> {
     if !(0..requests.len()).any(|i| active(&i)) {
         return None;
     }
-    Some((0..requests.len()).filter(active).filter_map(|i| Some((i, requests[i].as_ref()?.look()?))).collect())
+    let ended: Vec<_> =
+        (0..requests.len()).filter(active).filter_map(|i| Some((i, requests[i].as_ref()?.look()?))).collect();
+    if ended.is_empty() {
+        request::tested_in_vain(requests);
+    }
+    Some(ended)
 }
 
 pub(crate) fn mpi_request_get_status_any(
@@ -447,6 +457,11 @@ pub(crate) fn mpi_request_free(cx: &Cx, request: &mut Handle) -> Result<()> {
         let freed = cx.get::<kinds::Request>(*request, "request")?;
         blame(cx, freed.comm());
         freed.release()?;
+        if freed.operation_as::<Generalized>().is_some_and(|operation| operation.was_abandoned()) {
+            // The program still needs it, to say that the operation is complete.
+            *request = NULL;
+            return Ok(());
+        }
     }
     if request.is_light() {
         *request = NULL;

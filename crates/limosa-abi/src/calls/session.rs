@@ -124,6 +124,31 @@ pub(crate) fn mpi_comm_create_from_group(
     Ok(())
 }
 
+/// `remote_group` and `remote_leader` are read at the local leader only.
+pub(crate) fn mpi_intercomm_create_from_groups(
+    cx: &Cx,
+    local_group: &Arc<kinds::Group>,
+    local_leader: c_int,
+    remote_group: Handle,
+    remote_leader: c_int,
+    stringtag: &CStr,
+    info: Option<&Arc<kinds::Info>>,
+    errhandler: &Arc<kinds::Errhandler>,
+    newintercomm: &mut Handle,
+) -> Result<()> {
+    *newintercomm = Handle::predefined(consts::MPI_COMM_NULL);
+    cx.blame_handler(errhandler);
+    let world = lifecycle::world()?;
+    let remote = || {
+        let group = cx.get::<kinds::Group>(remote_group, "remote_group")?;
+        Ok((Arc::clone(&group), remote_leader))
+    };
+    let (tag, info) = (stringtag.to_bytes(), info.map(|info| &**info));
+    let made = Comm::intercomm_from_groups(&world, local_group, local_leader, remote, tag, info, errhandler)?;
+    *newintercomm = register_comm(cx, made)?;
+    Ok(())
+}
+
 // ---- error handlers -------------------------------------------------------------------------------------------------
 
 pub(crate) fn mpi_session_set_errhandler(

@@ -120,12 +120,12 @@ mod tests {
                     spin_until(slots, Awaited::AllFinished(call.saturating_sub(NOTES.min(SLOTS))));
                     // SAFETY: loom checks that nobody reads the slot now.
                     group.slots[0].with_mut(|slot| unsafe { *slot = call });
-                    slots.post(call, call as u16, &[call; 7]);
+                    slots.post(call, call, call as u16, &[call; 6]);
                 } else {
                     spin_until(slots, Awaited::Note(0, call));
                     assert_eq!(slots.tag_of(0, call), Some(call as u16));
                     // SAFETY: loom checks that nobody writes to the note or to the slot now.
-                    slots.note(0, call).body.with(|body| assert_eq!(unsafe { *body }, [call; 7]));
+                    slots.note(0, call).body.with(|body| assert_eq!(unsafe { *body }, [call; 6]));
                     // SAFETY: as above.
                     group.slots[0].with(|slot| assert_eq!(unsafe { *slot }, call));
                 }
@@ -140,7 +140,7 @@ mod tests {
             if slots.me() == 0 {
                 sleep_until(group, slots, Awaited::Note(1, 1));
             } else {
-                slots.post(1, 0, &[0; 7]);
+                slots.post(1, 0, 0, &[0; 6]);
                 group.tell_sleepers(slots);
             }
         });
@@ -161,7 +161,7 @@ mod tests {
     #[test]
     fn two_who_sleep_for_each_other_both_wake() {
         check::<2>(3, |group, slots| {
-            slots.post(1, 0, &[0; 7]);
+            slots.post(1, 0, 0, &[0; 6]);
             group.tell_sleepers(slots);
             sleep_until(group, slots, Awaited::AllNotes(1));
             slots.finish(1);
@@ -173,7 +173,7 @@ mod tests {
         check::<2>(4, |group, slots| {
             if slots.me() == 0 {
                 let awaited = Awaited::NotesBelow(2, 1);
-                slots.post(1, 0, &[0; 7]);
+                slots.post(1, 0, 0, &[0; 6]);
                 slots.request(Some(awaited));
                 fence::heavy();
                 while !slots.holds(awaited) {
@@ -181,7 +181,7 @@ mod tests {
                 }
                 slots.request(None);
             } else {
-                slots.post(1, 0, &[0; 7]);
+                slots.post(1, 0, 0, &[0; 6]);
                 group.tell_sleepers(slots);
             }
         });
@@ -211,7 +211,7 @@ mod tests {
     fn who_has_withdrawn_has_its_memory_to_itself_once_nobody_copies() {
         check::<2>(4, |group, slots| {
             if slots.me() == 0 {
-                slots.post(1, 0, &[0; 7]);
+                slots.post(1, 0, 0, &[0; 6]);
                 slots.withdraw(1);
                 while slots.is_copying(1, 1) {
                     thread::yield_now();
@@ -263,10 +263,10 @@ mod tests {
                 // SAFETY: loom checks that nobody else uses the piece now.
                 group.slots[piece as usize].with_mut(|slot| unsafe { *slot += 1 });
                 if piece == 1 {
-                    slots.fail_piece(1);
+                    slots.fail_piece(1, false);
                 }
                 if slots.count_piece(1) == 2 {
-                    slots.post_for_all(1, 0, &[0; 7]);
+                    slots.post_for_all(1, 0, 0, &[0; 6]);
                     group.tell_sleepers(slots);
                 }
             }

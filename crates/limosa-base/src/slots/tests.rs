@@ -18,14 +18,15 @@ fn segments(size: usize) -> Vec<SlotSegment> {
 fn a_note_is_seen_by_all_until_another_takes_its_place() {
     let all = segments(3);
     assert_eq!(all[0].tag_of(1, 5), None);
-    all[1].post(5, 7, &[1, 2, 3, 4, 5, 6, 7]);
+    all[1].post(5, 3, 7, &[1, 2, 3, 4, 5, 6]);
     for slots in &all {
         assert_eq!(slots.tag_of(1, 5), Some(7));
         // SAFETY: the note was posted, and nobody writes to it now.
-        assert_eq!(unsafe { *slots.body_of(1, 5) }, [1, 2, 3, 4, 5, 6, 7]);
+        assert_eq!(unsafe { *slots.body_of(1, 5) }, [1, 2, 3, 4, 5, 6]);
+        assert_eq!(slots.signature_of(1, 5), 3);
         assert!(slots.holds(Awaited::Note(1, 5)) && !slots.holds(Awaited::AllNotes(5)));
     }
-    all[1].post(5 + NOTES, 8, &[0; 7]);
+    all[1].post(5 + NOTES, 0, 8, &[0; 6]);
     assert_eq!(all[0].tag_of(1, 5), None);
     assert!(all[0].holds(Awaited::Note(1, 5)), "who waits for a note that is gone must not wait for ever");
 }
@@ -35,7 +36,7 @@ fn a_note_that_was_taken_back_is_not_to_be_used_and_who_copies_is_seen() {
     let all = segments(2);
     all[0].withdraw(5);
     assert!(!all[1].is_withdrawn(0, 5), "there was none");
-    all[0].post(5, 7, &[0; 7]);
+    all[0].post(5, 0, 7, &[0; 6]);
     all[1].begin_copying(5);
     assert!(!all[1].is_withdrawn(0, 5));
     all[0].withdraw(5);
@@ -86,9 +87,16 @@ fn counts_belong_to_their_turn() {
 fn a_failed_piece_is_known_to_all_and_not_in_other_calls() {
     let all = segments(3);
     assert_eq!(all[1].failed_piece(3), None);
-    all[2].fail_piece(3);
+    all[2].fail_piece(3, false);
     assert_eq!((all[1].count_piece(3), all[0].count_piece(3)), (1, 2));
-    assert_eq!((all[1].failed_piece(3), all[1].failed_piece(4), all[1].failed_piece(3 + NOTES)), (Some(2), None, None));
+    let failed = |member, given_up| Some(FailedPiece { member, given_up });
+    assert_eq!(all[1].failed_piece(3), failed(2, false));
+    assert_eq!((all[1].failed_piece(4), all[1].failed_piece(3 + NOTES)), (None, None));
+    all[1].fail_piece(3, true);
+    all[2].fail_piece(3, false);
+    assert_eq!(all[0].failed_piece(3), failed(1, true), "all hear that a member has given up");
+    all[0].fail_piece(3 + NOTES, false);
+    assert_eq!((all[0].failed_piece(3), all[1].failed_piece(3 + NOTES)), (None, failed(0, false)));
 }
 
 #[test]
@@ -104,10 +112,10 @@ fn only_those_are_woken_whose_condition_holds() {
     all[2].begin_sleep(Awaited::AllNotes(1));
     all[3].begin_sleep(Awaited::AllFinished(1));
     assert!(all[0].anybody_asleep());
-    all[0].post(1, 0, &[0; 7]);
+    all[0].post(1, 0, 0, &[0; 6]);
     assert_eq!(woken(0), [1]);
     all[1].end_sleep();
-    (1..4).for_each(|member| all[member].post(1, 0, &[0; 7]));
+    (1..4).for_each(|member| all[member].post(1, 0, 0, &[0; 6]));
     assert_eq!(woken(3), [2]);
     all[2].end_sleep();
     all.iter().for_each(|slots| slots.finish(1));
@@ -126,9 +134,9 @@ fn a_request_is_granted_once_it_holds_and_needs_no_sleep() {
     };
     all[2].request(Some(Awaited::NotesBelow(2, 1)));
     assert!(all[0].anybody_asleep());
-    all[0].post(1, 0, &[0; 7]);
+    all[0].post(1, 0, 0, &[0; 6]);
     assert!(told(0).is_empty());
-    all[1].post(1, 0, &[0; 7]);
+    all[1].post(1, 0, 0, &[0; 6]);
     assert_eq!(told(1), [2]);
     all[2].request(Some(Awaited::AllFinished(1)));
     assert!(told(1).is_empty());
@@ -242,18 +250,18 @@ fn no_wake_up_is_lost() {
                     let leader = (number % MEMBERS as u64) as usize;
                     match number % 5 {
                         0 => {
-                            slots.post(number, 1, &[number; 7]);
+                            slots.post(number, 0, 1, &[number; 6]);
                             bells.changed(slots);
                             bells.sleep_until(slots, Awaited::AllNotes(number));
                         }
                         1 if me == leader => {
-                            slots.post(number, 1, &[number; 7]);
+                            slots.post(number, 0, 1, &[number; 6]);
                             bells.changed(slots);
                         }
                         1 => bells.sleep_until(slots, Awaited::Note(leader, number)),
                         2 => {
                             if slots.arrive(number) == MEMBERS as u64 {
-                                slots.post_for_all(number, 1, &[number; 7]);
+                                slots.post_for_all(number, 0, 1, &[number; 6]);
                                 bells.changed(slots);
                             }
                             bells.sleep_until(slots, Awaited::Note(MEMBERS, number));

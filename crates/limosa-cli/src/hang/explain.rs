@@ -40,9 +40,21 @@ pub fn report(now_ns: u64, views: &[RankView], hang: &Hang, places: &Places, end
 fn in_words(view: &RankView, places: &Places) -> RankView {
     let mut view = view.clone();
     for record in &mut view.records {
+        if places.python {
+            // mpi4py calls the forms for large counts, which its users do not know.
+            let started = record.waits.iter_mut().map(|wait| &mut wait.started);
+            for name in started.chain([&mut record.call]) {
+                name.truncate(name.trim_end_matches("_c").len());
+            }
+        }
         if let Some(verb) = places.find(view.rank, record.thread).and_then(|place| place.verb.as_deref()) {
-            let world = record.waits.first().filter(|wait| wait.comm == "limosa.world");
+            let is_request = record.waits.iter().any(|wait| !wait.started.is_empty());
+            let world = record.waits.first().filter(|wait| wait.comm == "limosa.world" && !is_request);
             record.call = world.map_or(verb.to_owned(), |wait| format!("{}.{verb}", wait.comm));
+            // The package's requests are not those of MPI: the call that started one says nothing to the user.
+            for wait in record.waits.iter_mut().filter(|wait| !wait.started.is_empty()) {
+                wait.started = "a non-blocking collective".into();
+            }
         }
     }
     view
@@ -171,6 +183,14 @@ fn situations(view: &RankView, hang: &Hang, places: &Places) -> Vec<Situation> {
 /// A record in words: `MPI_Recv from rank 1, tag 7, on MPI_COMM_WORLD`.
 pub fn describe(record: &Record) -> String {
     let mut parts: Vec<String> = record.waits.iter().map(|wait| describe_wait(&record.call, wait)).collect();
+    // A communicator that all parts have in common is named once, at the end.
+    for at in 1..parts.len() {
+        let common = format!(",{}", on(&record.call, &record.waits[at].comm));
+        if parts[at].ends_with(&common) && parts[at - 1].ends_with(&common) {
+            let kept = parts[at - 1].len() - common.len() + 1;
+            parts[at - 1].truncate(kept);
+        }
+    }
     if record.more > 0 {
         parts.push(format!("{} more", record.more));
     }
@@ -268,6 +288,25 @@ mod tests {
         assert!(!text.contains("MPI_Allgather"), "{text}");
         let text = report(0, &named("rows"), &Hang::default(), &at, None);
         assert!(text.contains("rank 0: allreduce on rows, which needs all other ranks, for"), "{text}");
+    }
+
+    #[test]
+    fn a_wait_of_our_package_does_not_name_the_call_that_it_is_made_of() {
+        let wait = WaitView { comm: "limosa.world".into(), ..wait(Kind::Collective, 0, None) };
+        let wait = WaitView { peer: Peer::Members, members: 2, started: "MPI_Iallgather_c".into(), ..wait };
+        let views = [blocked(0, "MPI_Wait", vec![wait]), pair()[1].clone()];
+        let at = places(&[(0, "sum.py:3 in total", Some("wait"))]);
+        let text = report(0, &views, &Hang::default(), &at, None);
+        let line = "rank 0: wait for a non-blocking collective on limosa.world, which needs all other ranks, for";
+        assert!(text.contains(line) && !text.contains("MPI_Iallgather"), "{text}");
+        assert!(text.contains("rank 1 has not started a non-blocking collective on limosa.world; it waits"), "{text}");
+    }
+
+    #[test]
+    fn waits_on_one_communicator_name_it_once() {
+        let waits = vec![wait(Kind::Receive, 1, Some(7)), wait(Kind::Receive, 1, Some(8))];
+        let text = describe(&blocked(0, "MPI_Waitall", waits).records[0]);
+        assert_eq!(text, "MPI_Waitall from rank 1, tag 7, and from rank 1, tag 8, on MPI_COMM_WORLD");
     }
 
     #[test]

@@ -100,6 +100,20 @@ pub fn how_it_left(view: &RankView) -> &'static str {
     }
 }
 
+fn its(ranks: &[u32]) -> &'static str {
+    if ranks.len() == 1 { "its" } else { "their" }
+}
+
+/// Whether a member can have done its part of this collective while others have not begun: a rank that only gives, or
+/// one that gets what it needs from a few.
+fn may_be_over_for_some(call: &str) -> bool {
+    // In those of our Python package all members meet.
+    let Some(verb) = call.strip_prefix("MPI_").map(str::to_ascii_lowercase) else { return false };
+    let verb = verb.trim_end_matches("_c").trim_end_matches("_init");
+    let one_sided = ["bcast", "scatter", "scatterv", "gather", "gatherv", "reduce", "scan", "exscan"];
+    one_sided.contains(&verb) || verb.strip_prefix('i').is_some_and(|verb| one_sided.contains(&verb))
+}
+
 /// Ranks that are waited for in a collective call but wait somewhere else.
 fn who_is_missing(views: &[RankView], verdict: &mut Verdict) {
     let mut calls: BTreeMap<(&str, u64), &WaitView> = BTreeMap::new();
@@ -122,10 +136,15 @@ fn who_is_missing(views: &[RankView], verdict: &mut Verdict) {
         let (on, is_started) = (on(call, &wait.comm), !wait.started.is_empty());
         for (place, ranks) in &reasons {
             let (are, it) = if ranks.len() == 1 { ("is", "it") } else { ("are", "they") };
-            let (are, have) =
-                if is_started { (if ranks.len() == 1 { "has" } else { "have" }, "started ") } else { (are, "in ") };
+            let has = if ranks.len() == 1 { "has" } else { "have" };
             let wait = if ranks.len() == 1 { "waits" } else { "wait" };
-            verdict.find(format!("{} {are} not {have}{call}{on}; {it} {wait} in {place}", message::ranks(ranks)));
+            let (are, have) = if is_started { (has, "started ") } else { (are, "in ") };
+            let or = if may_be_over_for_some(call) {
+                format!(", or {has} done {} part of it", its(ranks))
+            } else {
+                "".into()
+            };
+            verdict.find(format!("{} {are} not {have}{call}{on}{or}; {it} {wait} in {place}", message::ranks(ranks)));
         }
         // The board does not list the members of a smaller communicator.
         let few = absent.is_empty() && wait.peer == Peer::Members && (inside.len() as u32) < wait.members;

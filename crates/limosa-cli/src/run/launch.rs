@@ -24,6 +24,7 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd};
 
 use super::Settings;
 use super::binding;
+use super::files::RankFiles;
 use super::guardian::{self, Guardian};
 use super::input::Input;
 use super::outcome::{Cause, Who};
@@ -75,6 +76,7 @@ struct Job<'a> {
     /// For stdout and stderr the index into `sinks`.
     route: [usize; 2],
     sinks: Vec<(Lines, Sink)>,
+    files: Option<RankFiles>,
     watch: Watch,
     next_look: Instant,
     hang: Option<Hang>,
@@ -101,10 +103,22 @@ struct Hang {
     what: watch::Hang,
     places: Receiver<Places>,
     deadline: Instant,
+    then: Then,
+}
+
+/// What follows the report of a hang.
+#[derive(Clone, Copy)]
+enum Then {
+    /// What the user has asked for (`--on-hang`).
+    GoOn,
+    /// This signal, which the report has held back, is passed on: what it ends cannot be asked any more.
+    PassOn(i32),
+    /// The end of the job, which has taken longer than this.
+    TimeIsOver(Duration),
 }
 
 /// Signals that the launcher gets as events, instead of being ended or stopped by them.
-const HANDLED: [i32; 10] = [
+const HANDLED: [i32; 11] = [
     libc::SIGINT,
     libc::SIGTERM,
     libc::SIGHUP,
@@ -115,6 +129,7 @@ const HANDLED: [i32; 10] = [
     libc::SIGCONT,
     libc::SIGTTIN,
     libc::SIGWINCH,
+    libc::SIGXFSZ,
 ];
 
 /// Carries out the plan. Returns the exit code.
@@ -130,6 +145,7 @@ pub fn launch(plan: &Plan, settings: &Settings) -> Result<u8, Unusable> {
         .map_err(|e| refused("cannot get the memory for a job of this size", &e))?;
     guardian.job(board.id());
     raise_descriptor_limit(plan.ranks.len());
+    let files = settings.output.as_ref().map(|to| RankFiles::create(to, plan.ranks.len())).transpose()?;
     let signals = sys::signal_fd(&HANDLED).map_err(|e| refused("cannot receive signals", &e))?;
     let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
         .map_err(|e| refused("cannot make an event descriptor", &e))?;
@@ -144,6 +160,7 @@ pub fn launch(plan: &Plan, settings: &Settings) -> Result<u8, Unusable> {
         input: Input::new(plan.stdin),
         route: [0, if streams_are_one() { 0 } else { 1 }],
         sinks: Vec::new(),
+        files,
         watch: Watch::new(settings.hang_after, settings.hang_grace),
         next_look: Instant::now() + watch::PERIOD,
         hang: None,
@@ -356,8 +373,9 @@ impl Job<'_> {
                 sys::stop_self();
             }
             libc::SIGCONT => self.signal_all(libc::SIGCONT),
-            // These two only interrupt the sleep: before each sleep it is tested whether the terminal may be read.
-            libc::SIGTTIN | libc::SIGWINCH => {}
+            // These only interrupt the sleep: before each sleep it is tested whether the terminal may be read. A file
+            // that has become too large is an error of writing.
+            libc::SIGTTIN | libc::SIGWINCH | libc::SIGXFSZ => {}
             libc::SIGUSR1 | libc::SIGUSR2 => self.signal_all(signal),
             _ if self.interrupted.is_some() => {
                 self.end(Cause::Interrupted { signal });
@@ -367,18 +385,8 @@ impl Job<'_> {
                 self.kill_everything();
             }
             _ => {
-                self.report_waiting();
                 self.interrupted = Some(signal);
-                // A single rank on a terminal may be an interpreter: see `Patience`.
-                let is_interactive = signal == libc::SIGINT && self.ranks.len() == 1 && is_stdin_terminal();
-                self.patience = Some(Patience::new(Instant::now(), !is_interactive));
-                self.signal_all(signal);
-                if is_terminal(true) {
-                    self.say(&format!(
-                        "limosa: passed on {}; once more ends all ranks at once\n",
-                        sys::signal_name(signal)
-                    ));
-                }
+                self.report_and_then(Then::PassOn(signal));
             }
         }
     }
@@ -397,7 +405,7 @@ impl Job<'_> {
         match self.sinks.iter().find_map(|(_, sink)| sink.error()) {
             // stderr is closed too: nothing can be reported.
             Some(std::io::ErrorKind::BrokenPipe) => self.end(Cause::OutputClosed),
-            Some(kind) => self.end(Cause::OutputFailed(kind)),
+            Some(kind) => self.end(Cause::OutputFailed(kind.to_string())),
             None => {}
         }
     }
@@ -510,7 +518,8 @@ impl Job<'_> {
             // A script's name says more than its interpreter's.
             let script =
                 app.args.iter().find(|arg| arg.to_string_lossy().ends_with(".py")).filter(|_| is_python(&app.program));
-            Some(Who { pid: process.pid, program: script.unwrap_or(&app.name).to_string_lossy().into_owned() })
+            let program = script.unwrap_or(&app.name).to_string_lossy().into_owned();
+            Some(Who { pid: process.pid, program, is_python: is_python(&app.program) })
         });
         // The rank that caused the end may still run (it aborts, for example); it is not one of the others.
         let blamed_runs =
@@ -539,8 +548,14 @@ impl Job<'_> {
         let (lines, sink) = &mut self.sinks[self.route[kind]];
         let stream = kind * self.plan.ranks.len() + index;
         let mut out = Vec::new();
+        let mut failed = None;
         match result {
-            Ok(n) if n > 0 => lines.push(stream, &buffer[..n], Instant::now(), &mut out),
+            Ok(n) if n > 0 => {
+                failed = self.files.as_mut().and_then(|files| files.write(index, kind, &buffer[..n]).err());
+                if self.files.as_ref().is_none_or(|files| files.copy) {
+                    lines.push(stream, &buffer[..n], Instant::now(), &mut out);
+                }
+            }
             Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => {}
             Ok(_) | Err(_) => {
                 lines.end(stream, &mut out);
@@ -548,6 +563,9 @@ impl Job<'_> {
             }
         }
         sink.write(out);
+        if let Some(why) = failed {
+            self.end(Cause::OutputFailed(why));
+        }
     }
 
     /// Reads what an ended rank has left in its pipes.
@@ -584,7 +602,7 @@ impl Job<'_> {
         let found = self.watch.look(monotonic_ns(), &views, others);
         match found {
             Look::Quiet => {}
-            Look::Hang(hang) if self.hang.is_none() => self.find_places(hang, &views),
+            Look::Hang(hang) if self.hang.is_none() => self.find_places(hang, &views, STACKS_WAIT, Then::GoOn),
             Look::Hang(_) => {}
             Look::Overdue if self.settings.on_hang == OnHang::Abort => self.end(Cause::Hang),
             Look::Overdue => {}
@@ -592,7 +610,7 @@ impl Job<'_> {
     }
 
     /// Looks up the source lines for the report of a hang.
-    fn find_places(&mut self, what: watch::Hang, views: &[RankView]) {
+    fn find_places(&mut self, what: watch::Hang, views: &[RankView], wait: Duration, then: Then) {
         let targets: Vec<stacks::Target> =
             views.iter().filter(|v| v.state == State::Running).map(|v| (v.rank, v.pid)).collect();
         let (send, places) = mpsc::channel();
@@ -602,7 +620,7 @@ impl Job<'_> {
             let _ = send.send(stacks::collect(&targets));
             ring(&wake);
         });
-        self.hang = Some(Hang { what, places, deadline: Instant::now() + STACKS_WAIT });
+        self.hang = Some(Hang { what, places, deadline: Instant::now() + wait, then });
     }
 
     /// Reports the detected hang when its source lines are known, or when the time for them is over.
@@ -613,8 +631,14 @@ impl Job<'_> {
             Err(TryRecvError::Empty) if now < hang.deadline => return,
             Err(_) => Places::default(),
         };
-        let Some(Hang { what, .. }) = self.hang.take() else { return };
+        let Some(Hang { what, then, .. }) = self.hang.take() else { return };
         let views: Vec<RankView> = self.board.views();
+        if !matches!(then, Then::GoOn) {
+            if self.all_wait(&views) {
+                self.say(&explain::report(monotonic_ns(), &views, &what, &places, None));
+            }
+            return self.go_on(then);
+        }
         if !self.watch.still_hangs(&views) {
             return;
         }
@@ -679,11 +703,11 @@ impl Job<'_> {
     }
 }
 
-/// Raises the limit of descriptors: a rank needs up to six of the launcher's. Programs inherit the higher limit, which
+/// Raises the limit of descriptors: a rank needs up to eight of the launcher's. Programs inherit the higher limit, which
 /// the administrator allows.
 fn raise_descriptor_limit(ranks: usize) {
     use rustix::process::{Resource, getrlimit, setrlimit};
-    let needed = 6 * ranks as u64 + 64;
+    let needed = 8 * ranks as u64 + 64;
     let mut limit = getrlimit(Resource::Nofile);
     if limit.current.is_some_and(|current| current < needed) {
         limit.current = Some(limit.maximum.map_or(needed, |most| most.min(needed)));

@@ -3,6 +3,7 @@
 //! options → [`plan`] (everything that can be wrong is found here) → [`launch`] (processes, streams, signals, the end).
 
 mod binding;
+mod files;
 mod guardian;
 mod input;
 mod launch;
@@ -36,6 +37,7 @@ struct Settings {
     timeout: Option<std::time::Duration>,
     bindings: Vec<Vec<usize>>,
     report_bindings: bool,
+    output: Option<files::Destination>,
 }
 
 /// Runs the command. `called` is its name as the user knows it.
@@ -81,6 +83,7 @@ pub fn main(called: &str, args: &[OsString]) -> ExitCode {
         timeout: sections.iter().find_map(|s| s.timeout),
         bindings: binding::of_ranks(bind_to, plan.ranks.len()),
         report_bindings: sections.iter().any(|s| s.report_bindings),
+        output: sections.iter().find_map(|s| s.output_filename.clone()),
     };
     match launch::launch(&plan, &settings) {
         Ok(code) => ExitCode::from(code),

@@ -12,6 +12,7 @@ use clap::{ArgAction, CommandFactory, Parser, ValueEnum};
 use limosa_job::config::OnHang;
 
 use super::binding::BindTo;
+use super::files::Destination;
 
 const LONG_HELP: &str = "\
 Examples:
@@ -31,10 +32,14 @@ Usual options of other launchers are understood too, with one dash or two:
 Signals INT, TERM, HUP, QUIT, USR1 and USR2 are passed on to all ranks. After INT, TERM, HUP or QUIT
 a job whose ranks all wait in MPI is ended within a second, with a report of what they wait for; others
 have 10 seconds to end (a single rank on a terminal any time after INT). A second such signal kills all.
-When a rank fails, the others are ended. Nothing that a job has started outlives it.
+When a rank fails, the others are ended. Processes that ranks have started end with the job, also those in
+sessions of their own; a service that is to live on must drop the variable LIMOSA_JOB_ID and leave the
+session (env -u LIMOSA_JOB_ID setsid ...).
 
 Python's output is shown line by line also in files and pipes: ranks run with PYTHONUNBUFFERED=1,
 unless that variable is set (-x PYTHONUNBUFFERED= gives Python its buffers back).
+
+--output-filename FOLDER writes FOLDER/1/rank.N/stdout and stderr, as Open MPI does, while the job runs.
 
 Exit codes:
   0      all ranks exited with 0
@@ -94,9 +99,15 @@ pub struct Options {
     /// Begin each line of output with its rank
     #[arg(short = 'l', long = "tag-output", alias = "prepend-rank")]
     pub tag_output: bool,
+    /// Write the output of each rank to files in this folder too; with `:nocopy` only there
+    #[arg(long = "output-filename", value_name = "FOLDER", hide_short_help = true)]
+    pub output_filename: Option<Destination>,
     /// Who reads standard input: a rank, all or none
     #[arg(long = "stdin", value_name = "WHO", default_value = "0")]
     pub stdin: Stdin,
+    /// Compare datatypes between ranks, and say what is left at the end; slower
+    #[arg(long = "check")]
+    pub check: bool,
     /// When all ranks wait for each other: report, abort or off
     #[arg(long = "on-hang", value_name = "WHAT", hide_possible_values = true)]
     pub on_hang: Option<OnHangArg>,
@@ -116,7 +127,7 @@ pub struct Options {
     #[arg(long = "mpi", value_name = "NAME")]
     pub mpi: Option<String>,
     /// Which of the modules called `mpi` a Python script means: pympi, mympi or boost
-    #[arg(long = "dialect", value_name = "NAME", hide_possible_values = true)]
+    #[arg(long = "dialect", value_name = "NAME", hide_possible_values = true, hide_short_help = true)]
     pub dialect: Option<Dialect>,
     /// Print what is started
     #[arg(short = 'v', long = "verbose")]

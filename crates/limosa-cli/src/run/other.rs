@@ -84,8 +84,14 @@ fn translate(
     if sections.iter().any(|s| s.on_hang.is_some()) {
         return refused("--on-hang", "only Limosa notices hangs: leave --on-hang or --mpi out");
     }
+    if sections.iter().any(|s| s.check) {
+        return refused("--check", "only Limosa compares datatypes and says what is left: leave --check or --mpi out");
+    }
     if sections.iter().any(|s| s.timeout.is_some()) {
         return refused("--timeout", "write `timeout SECONDS` before the command");
+    }
+    if sections.iter().any(|s| s.output_filename.is_some()) {
+        return refused("--output-filename", "each launcher has an option of its own for that");
     }
     if sections.iter().any(|s| s.report_bindings) {
         return refused("--report-bindings", "each launcher has an option of its own for that");

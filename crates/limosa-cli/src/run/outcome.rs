@@ -1,10 +1,11 @@
 //! How a job ended: the message about it, and the exit code.
 
 use limosa_job::Abort;
+use rustix::process::Resource;
 
 use crate::exit;
 use crate::message;
-use crate::sys::signal_name;
+use crate::sys::{self, signal_name};
 
 /// Why the job ends before all ranks have left in order. The first cause counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,7 +60,7 @@ pub enum Cause {
     /// The reader of our output has closed it.
     OutputClosed,
     /// Our output cannot be written.
-    OutputFailed(std::io::ErrorKind),
+    OutputFailed(String),
     /// A process could not be started.
     NotStarted {
         /// For which rank.
@@ -75,6 +76,8 @@ pub struct Who {
     pub pid: u32,
     /// The program as the user called it.
     pub program: String,
+    /// It is a Python program, which names the line of a crash itself.
+    pub is_python: bool,
 }
 
 impl Cause {
@@ -129,16 +132,7 @@ impl Cause {
             }
             Cause::Signal { signal: libc::SIGPIPE, .. } => return None,
             Cause::Signal { signal, out_of_memory, .. } => {
-                let hint = match *signal {
-                    libc::SIGKILL if *out_of_memory => {
-                        Some("the memory limit of this control group was reached: use less memory or fewer ranks")
-                    }
-                    libc::SIGKILL => Some("if you did not do this, the system may have run out of memory: see `dmesg`"),
-                    libc::SIGBUS => {
-                        Some("the system had no memory left for a page that it had promised: see `limosa doctor`")
-                    }
-                    _ => None,
-                };
+                let hint = hint_of_signal(*signal, *out_of_memory, who.is_some_and(|who| who.is_python), sys::limit);
                 (format!("{subject} was killed by signal {signal} ({}){ending}", signal_name(*signal)), hint)
             }
             // The exit code of a single rank is passed on without a message.
@@ -146,11 +140,11 @@ impl Cause {
             Cause::Code { code, .. } => (format!("{subject} exited with code {code}{ending}"), None),
             Cause::NotFinalized { .. } => (
                 format!("{subject} exited without calling MPI_Finalize{ending}"),
-                Some("every rank must call MPI_Finalize before it exits, or MPI_Abort to end the whole job"),
+                Some("every rank must call MPI_Finalize before it exits, or MPI_Abort to end the whole job".into()),
             ),
             Cause::NeverJoined { .. } => (
                 format!("{subject} exited without calling MPI_Init, and all others wait{ending}"),
-                Some("every rank of a job must call MPI_Init, and end after MPI_Finalize"),
+                Some("every rank of a job must call MPI_Init, and end after MPI_Finalize".into()),
             ),
             Cause::Vanished { pid, .. } => {
                 (format!("process {pid}, which was rank {rank}, ended without calling MPI_Finalize{ending}"), None)
@@ -160,17 +154,48 @@ impl Cause {
             Cause::TimedOut { after } => {
                 (format!("the job has taken longer than {} s: ending it (--timeout)", after.as_secs_f64()), None)
             }
-            Cause::OutputFailed(kind) => (format!("cannot write the output of the job: {kind}"), None),
+            Cause::OutputFailed(why) => (format!("cannot write the output of the job: {why}{ending}"), None),
             Cause::NotStarted { why, .. } => (
                 format!("cannot start rank {rank}: {why}"),
                 Some(match why.contains("Too many open files") {
-                    true => "each rank takes six descriptors of the launcher: raise their limit (`ulimit -n`)",
-                    false => "see `limosa doctor`; the limit may be the number of processes (`ulimit -u`)",
+                    true => "each rank takes six descriptors of the launcher: raise their limit (`ulimit -n`)".into(),
+                    false => "see `limosa doctor`; the limit may be the number of processes (`ulimit -u`)".into(),
                 }),
             ),
         };
-        Some(message::block(&text, hint))
+        Some(message::block(&text, hint.as_deref()))
     }
+}
+
+/// What may be the reason of a signal. `limit`: the limits of the system for this process, which ranks inherit.
+fn hint_of_signal(
+    signal: i32,
+    out_of_memory: bool,
+    is_python: bool,
+    limit: impl Fn(Resource) -> Option<u64>,
+) -> Option<String> {
+    let text = match signal {
+        libc::SIGKILL if out_of_memory => {
+            "the memory limit of this control group was reached: use less memory or fewer ranks".into()
+        }
+        libc::SIGKILL => "if you did not do this, the system may have run out of memory: see `dmesg`".into(),
+        libc::SIGBUS => "the system had no memory left for a page that it had promised: see `limosa doctor`".into(),
+        libc::SIGSEGV if !is_python => format!(
+            "a wrong address, or a stack that is full (large local arrays, deep recursion): its limit is {} (`ulimit \
+             -s`)",
+            message::bytes(limit(Resource::Stack)?)
+        ),
+        libc::SIGXFSZ => match limit(Resource::Fsize) {
+            Some(bytes) => format!("a file reached the limit of file sizes, {} (`ulimit -f`)", message::bytes(bytes)),
+            None => "a file reached the limit of file sizes (`ulimit -f`), which the program has set".into(),
+        },
+        libc::SIGXCPU => match limit(Resource::Cpu) {
+            Some(seconds) => format!("the process reached the limit of CPU time, {seconds} s (`ulimit -t`)"),
+            None => "the process reached the limit of CPU time (`ulimit -t`), which the program has set".into(),
+        },
+        _ => return None,
+    };
+    Some(text)
 }
 
 /// What an exit code can show, never success.
@@ -186,18 +211,30 @@ mod tests {
     use super::*;
 
     fn who() -> Who {
-        Who { pid: 42, program: "./prog".into() }
+        Who { pid: 42, program: "./prog".into(), is_python: false }
     }
 
     #[test]
     fn a_killed_rank_is_named_with_the_signal() {
         let cause = Cause::Signal { rank: 2, signal: libc::SIGSEGV, out_of_memory: false };
         assert_eq!(cause.code(), 139);
-        assert_eq!(
-            cause.message(Some(&who()), 4, 3).unwrap(),
-            "limosa: rank 2 (process 42, ./prog) was killed by signal 11 (SIGSEGV, segmentation fault); ending the \
-             other 3 ranks\n"
-        );
+        let text = cause.message(Some(&who()), 4, 3).unwrap();
+        let line = "limosa: rank 2 (process 42, ./prog) was killed by signal 11 (SIGSEGV, segmentation fault); ending \
+                    the other 3 ranks\n";
+        assert!(text.starts_with(line), "{text}");
+    }
+
+    #[test]
+    fn limits_that_may_be_the_reason_of_a_signal_are_named_with_their_values() {
+        let hint = |signal, is_python| hint_of_signal(signal, false, is_python, |_| Some(8 << 20));
+        assert!(hint(libc::SIGSEGV, false).is_some_and(|hint| hint.ends_with("its limit is 8.0 MiB (`ulimit -s`)")));
+        assert_eq!(hint(libc::SIGSEGV, true), None, "Python prints the line");
+        assert!(hint(libc::SIGXFSZ, true).is_some_and(|hint| hint.ends_with("file sizes, 8.0 MiB (`ulimit -f`)")));
+        assert!(hint(libc::SIGXCPU, true).is_some_and(|hint| hint.ends_with("CPU time, 8388608 s (`ulimit -t`)")));
+        let unlimited = |signal| hint_of_signal(signal, false, false, |_| None);
+        assert_eq!(unlimited(libc::SIGSEGV), None, "the stack cannot be full");
+        assert!(unlimited(libc::SIGXFSZ).is_some_and(|hint| hint.contains("which the program has set")));
+        assert_eq!(unlimited(libc::SIGABRT), None);
     }
 
     #[test]

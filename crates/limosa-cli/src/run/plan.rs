@@ -221,6 +221,9 @@ fn variables(section: &Options, all: &[Options]) -> Result<(bool, Vec<(OsString,
         }
         env.extend(pairs(&other.genv).map(|(name, value)| (name.to_owned(), value.to_owned())));
     }
+    if all.iter().any(|other| other.check) {
+        env.push(("LIMOSA_CHECK".into(), "1".into()));
+    }
     env.extend(section.dialect.map(|dialect| ("LIMOSA_DIALECT".into(), dialect.word().into())));
     env.extend(pairs(&section.env).map(|(name, value)| (name.to_owned(), value.to_owned())));
     for (name, _) in &env {

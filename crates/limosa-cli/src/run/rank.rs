@@ -12,26 +12,24 @@ use rustix::process::{Pid, PidfdFlags, WaitId, WaitIdOptions, pidfd_open};
 
 use super::binding;
 use super::plan::App;
-use crate::sys;
+use crate::{installation, sys};
 
 /// Where the dynamic linker looks for libraries.
 const LIBRARY_PATH: &str = "LD_LIBRARY_PATH";
 
 /// The value of [`LIBRARY_PATH`] for a program: as it is, with the folder of the library that belongs to this launcher
-/// behind, so that a program which says nothing of where the library is starts too. `None`: as it is.
+/// behind, so that a program which says nothing of where the library is starts too. The folder comes first if programs
+/// would find another package's library at the usual place. `None`: as it is.
 fn library_path(app: &App) -> Option<OsString> {
-    let launcher = std::env::current_exe().ok()?.canonicalize().ok()?;
-    let folder = launcher.parent()?.parent()?.join("lib");
-    if !folder.join("libmpi_abi.so.1").exists() {
-        return None;
-    }
+    let (folder, is_first) = installation::library_folder()?;
     let given = app.env.iter().rev().find(|(name, _)| name == LIBRARY_PATH).map(|(_, value)| value.clone());
     let given = given.or_else(|| std::env::var_os(LIBRARY_PATH).filter(|_| !app.clear_env)).unwrap_or_default();
-    let folders: Vec<PathBuf> = std::env::split_paths(&given).filter(|_| !given.is_empty()).collect();
+    let mut folders: Vec<PathBuf> = std::env::split_paths(&given).filter(|_| !given.is_empty()).collect();
     if folders.contains(&folder) {
         return None;
     }
-    std::env::join_paths(folders.into_iter().chain([folder])).ok()
+    folders.insert(if is_first { 0 } else { folders.len() }, folder);
+    std::env::join_paths(folders).ok()
 }
 
 /// The process of one rank.

@@ -18,6 +18,7 @@ use limosa_mpi::error::Result;
 /// # Errors
 /// As for [`plan`], and errors of the machine.
 pub fn run(call: &Call<'_>, send: Option<&Buffer>, receive: &Blocks) -> Result<()> {
+    let call = &call.signed(Kind::Allgather);
     check(send, receive, call.size())?;
     let most = receive.most_bytes(call.size());
     match call.shared_call(Kind::Allgather, most) {
@@ -31,6 +32,7 @@ pub fn run(call: &Call<'_>, send: Option<&Buffer>, receive: &Blocks) -> Result<(
 /// # Errors
 /// As for [`plan`].
 pub fn background(call: &Call<'_>, send: Option<&Buffer>, receive: &Blocks) -> Result<Plan> {
+    let call = &call.signed(Kind::Allgather);
     check(send, receive, call.size())?;
     match call.mailbox_use_to_move(Kind::Allgather, receive.most_bytes(call.size())) {
         Some(mailbox_use) => {
@@ -47,6 +49,7 @@ pub fn background(call: &Call<'_>, send: Option<&Buffer>, receive: &Blocks) -> R
 /// # Errors
 /// `MPI_ERR_BUFFER`, `MPI_ERR_TRUNCATE`, `MPI_ERR_COUNT`, `MPI_ERR_NO_MEM`.
 pub fn plan(call: &Call<'_>, send: Option<&Buffer>, receive: &Blocks) -> Result<Schedule> {
+    let call = &call.signed(Kind::Allgather);
     check(send, receive, call.size())?;
     work(call, send, receive)?.into_schedule(call)
 }

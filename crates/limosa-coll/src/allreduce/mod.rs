@@ -6,6 +6,7 @@ pub(super) mod sliced;
 use std::sync::Arc;
 
 use super::buffer::{Buffer, check_apart};
+use super::kind::Signature;
 use super::pieces::Delivery;
 use super::plan::Work;
 use super::select::{self, Selected, select};
@@ -20,6 +21,7 @@ use limosa_mpi::op::Op;
 /// As for [`plan`], `MPI_ERR_TRUNCATE`, `MPI_ERR_COUNT`, and errors of the machine.
 pub fn run(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, op: &Arc<Op>) -> Result<()> {
     let input = check(send, receive, op)?;
+    let call = &call.signed(Signature::reduction(Kind::Allreduce, op));
     match call.shared_call(Kind::Allreduce, input.bytes()) {
         Some(shared_call) => shared::allreduce(&shared_call, input, receive, op),
         None => work(call, input, receive, op)?.run(call),
@@ -42,6 +44,7 @@ fn check<'a>(send: Option<&'a Buffer>, receive: &'a Buffer, op: &Op) -> Result<&
 /// As for [`plan`].
 pub fn background(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, op: &Arc<Op>) -> Result<Plan> {
     let input = check(send, receive, op)?;
+    let call = &call.signed(Signature::reduction(Kind::Allreduce, op));
     match call.mailbox_use_to_combine(Kind::Allreduce, input.bytes(), op) {
         Some(mailbox_use) => {
             Exchange::reduction(call, Kind::Allreduce, mailbox_use.limits, op, input, Some(receive), Delivery::All)
@@ -58,6 +61,7 @@ pub fn background(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, op: 
 /// `MPI_ERR_OP`, `MPI_ERR_BUFFER`, `MPI_ERR_NO_MEM`.
 pub fn plan(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, op: &Arc<Op>) -> Result<Schedule> {
     let input = check(send, receive, op)?;
+    let call = &call.signed(Signature::reduction(Kind::Allreduce, op));
     work(call, input, receive, op)?.into_schedule(call)
 }
 

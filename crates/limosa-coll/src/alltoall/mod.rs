@@ -13,6 +13,7 @@ use limosa_mpi::error::Result;
 /// # Errors
 /// As for [`plan`], and errors of the machine.
 pub fn run(call: &Call<'_>, send: Option<&Blocks>, receive: &Blocks) -> Result<()> {
+    let call = &call.signed(Kind::Alltoall);
     if let Some(send) = send {
         send.check_apart_from_blocks(call.size(), receive)?;
     }
@@ -29,6 +30,7 @@ pub fn run(call: &Call<'_>, send: Option<&Blocks>, receive: &Blocks) -> Result<(
 /// # Errors
 /// As for [`plan`].
 pub fn background(call: &Call<'_>, send: Option<&Blocks>, receive: &Blocks) -> Result<Plan> {
+    let call = &call.signed(Kind::Alltoall);
     if let Some(send) = send {
         send.check_apart_from_blocks(call.size(), receive)?;
     }
@@ -49,7 +51,7 @@ pub fn background(call: &Call<'_>, send: Option<&Blocks>, receive: &Blocks) -> R
 /// # Errors
 /// `MPI_ERR_BUFFER`, `MPI_ERR_TRUNCATE`, `MPI_ERR_COUNT`, `MPI_ERR_NO_MEM`.
 pub fn plan(call: &Call<'_>, send: Option<&Blocks>, receive: &Blocks) -> Result<Schedule> {
-    let mut schedule = Schedule::new(call);
+    let mut schedule = Schedule::new(&call.signed(Kind::Alltoall));
     if let Some(send) = send {
         send.check_apart_from_blocks(call.size(), receive)?;
     }

@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 use super::lent::LentBuffer;
 use super::reduction::Reduction;
 use crate::buffer::{Blocks, Buffer};
-use crate::kind::Kind;
+use crate::kind::{Kind, Signed};
 use crate::notes::LINE;
 use crate::one_step::{Audience, Executor, Share};
 use crate::pieces::Delivery;
@@ -111,7 +111,7 @@ pub(crate) struct Operands {
 
 /// What a rank does in an operation.
 pub(crate) struct Exchange {
-    pub(super) kind: Kind,
+    pub(super) call: Signed,
     pub(super) contribution: Contribution,
     pub(super) intake: Intake,
     /// Combining runs a function of the program, which only a thread of the program may do. All ranks say the same.
@@ -123,8 +123,8 @@ pub(crate) struct Exchange {
 }
 
 impl Exchange {
-    fn new(kind: Kind, contribution: Contribution, intake: Intake) -> Exchange {
-        Exchange { kind, contribution, intake, by_program: false, own: None, by_messages: None }
+    fn new(call: Signed, contribution: Contribution, intake: Intake) -> Exchange {
+        Exchange { call, contribution, intake, by_program: false, own: None, by_messages: None }
     }
 
     /// Operands combined, of which this rank gets into `into` what the delivery says, if anything. What does not fit
@@ -162,7 +162,7 @@ impl Exchange {
             };
             (contribution, into.map_or(Intake::Nothing, combined))
         };
-        Ok(Exchange { by_program: !op.is_predefined(), ..Exchange::new(kind, contribution, intake) })
+        Ok(Exchange { by_program: !op.is_predefined(), ..Exchange::new(member.signed(kind), contribution, intake) })
     }
 
     /// Whether it has memory of its own for data that are too long for a mailbox.
@@ -208,10 +208,11 @@ pub(crate) struct Recorder {
 
 impl Recorder {
     pub(crate) fn new(kind: Kind, member: impl Into<Member>, limits: Limits) -> Recorder {
+        let member = member.into();
         Recorder {
-            member: member.into(),
+            member,
             limits,
-            exchange: Exchange::new(kind, Contribution::Nothing, Intake::Nothing),
+            exchange: Exchange::new(member.signed(kind), Contribution::Nothing, Intake::Nothing),
         }
     }
 

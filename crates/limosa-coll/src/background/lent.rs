@@ -17,7 +17,7 @@ use super::storage::Content;
 use super::{Mailboxes, Pending};
 use crate::access::Access;
 use crate::buffer::Blocks;
-use crate::kind::Kind;
+use crate::kind::Signed;
 use crate::memory::Scratch;
 use crate::notes::{LINE, Note, Notes, write_table};
 use crate::reducer::Reducer;
@@ -122,15 +122,15 @@ impl LentBuffer {
 
     /// Makes the copies and says where everything is. Whoever calls has this to itself, and the copies of an earlier
     /// time are not in use.
-    pub(super) fn post(&self, mailboxes: &Mailboxes, pending: &mut Pending, number: u64, kind: Kind) {
+    pub(super) fn post(&self, mailboxes: &Mailboxes, pending: &mut Pending, number: u64, call: Signed) {
         match &self.what {
             What::Block { region, copy } => {
                 let address = self.place(region, *copy, &mut 0);
-                mailboxes.post(number, kind, &Note::of_address(region.len(), address));
+                mailboxes.post(number, call, &Note::of_address(region.len(), address));
             }
             What::Parts { blocks, copy_all } => {
                 let (size, me) = (mailboxes.size(), mailboxes.slots.me());
-                mailboxes.leave(pending, (number, kind), Content::Table, size * LINE, |table| {
+                mailboxes.leave(pending, (number, call), Content::Table, size * LINE, |table| {
                     let mut used = 0;
                     let place = |_, region: &Region, _| Ok(Some(self.place(region, *copy_all, &mut used)));
                     write_table(table, blocks, [size, me], 1, place).expect("saying where parts are cannot fail");

@@ -178,13 +178,13 @@ impl BackgroundOp {
             && self.messages_are_done()
             && self
                 .reduction()
-                .is_none_or(|reduction| reduction.is_combined(&self.mailboxes, now.number, self.exchange.kind))
+                .is_none_or(|reduction| reduction.is_combined(&self.mailboxes, now.number, self.exchange.call))
     }
 
     /// There are pieces of a long reduction to be combined.
     #[inline]
     fn has_work_at(&self, now: Moment) -> bool {
-        let has_work = |reduction: &Reduction| reduction.has_work(&self.mailboxes, now.number, self.exchange.kind);
+        let has_work = |reduction: &Reduction| reduction.has_work(&self.mailboxes, now.number, self.exchange.call);
         now.state == POSTED && self.reduction().is_some_and(has_work)
     }
 
@@ -207,7 +207,7 @@ impl BackgroundOp {
         // The engine's own threads would only be in the way of one that waits.
         let is_in_the_way = in_service() && self.mailboxes.waits.now.load(Ordering::Relaxed) > 0;
         if !is_in_the_way && self.has_work_at(now) {
-            reduction.combine(&self.mailboxes, now.number, self.exchange.kind, &self.trouble);
+            reduction.combine(&self.mailboxes, now.number, self.exchange.call, &self.trouble);
         }
     }
 
@@ -219,10 +219,12 @@ impl BackgroundOp {
         (self.is_ready_at(now) && !self.is_for_program()).then_some(now.number)
     }
 
-    /// What it waits for, if it is posted and waits for nothing but what others leave.
+    /// What it waits for, if it is posted and waits for nothing but what others leave. Pieces that are left to be
+    /// combined are left to a thread that waits.
     pub(super) fn awaited_notes(&self) -> Option<Awaited> {
         let now = self.word.load();
-        (now.state == POSTED && self.messages_are_done()).then(|| self.awaited(now.number))
+        let waits = now.state == POSTED && self.messages_are_done() && !self.has_work_at(now);
+        waits.then(|| self.awaited(now.number))
     }
 
     /// A look would bring it further, or it is done. May be called with the engine's lock, which nobody takes who has
@@ -244,7 +246,7 @@ impl BackgroundOp {
         self.mailboxes.oversubscribed
             && !self.exchange.by_program
             && !matches!(self.exchange.contribution, Contribution::Nothing)
-            && self.exchange.kind.is_among_all()
+            && self.exchange.call.kind.is_among_all()
     }
 
     /// Whether who comes last tells all others. In a long reduction that is who combines the last piece.
@@ -276,7 +278,7 @@ impl BackgroundOp {
     /// Posts what this rank leaves for start `number`, for which there is room. It may then be done already. Otherwise
     /// [`BackgroundOp::arrive`] is to follow.
     pub(super) fn post(&self, pending: &mut Pending, number: u64) {
-        let (mailboxes, kind, all) = (&*self.mailboxes, self.exchange.kind, self.bytes);
+        let (mailboxes, kind, all) = (&*self.mailboxes, self.exchange.call, self.bytes);
         let id = (number, kind);
         match &self.exchange.contribution {
             Contribution::Nothing => {}
@@ -335,7 +337,7 @@ impl BackgroundOp {
         }
         let outcome = match &self.exchange.intake {
             // Those that do not know that it is a long one wait for word.
-            Intake::Pieces(reduction) => match reduction.ends(&self.mailboxes, number, self.exchange.kind) {
+            Intake::Pieces(reduction) => match reduction.ends(&self.mailboxes, number, self.exchange.call) {
                 Ok(_) => return,
                 Err(_) => Ok(Note::of_nothing()),
             },
@@ -346,12 +348,12 @@ impl BackgroundOp {
             self.trouble.lock().get_or_insert(error);
             Note::of_nothing()
         });
-        self.mailboxes.post_for_all(number, self.exchange.kind, &note);
+        self.mailboxes.post_for_all(number, self.exchange.call, &note);
     }
 
     /// Combines the operands, to where this rank's was: all others wait for the result.
     fn combine_for_all(&self, operands: &Operands, part: &Range<usize>) -> Result<Note> {
-        let (mailboxes, number, kind, len) = (&*self.mailboxes, self.number(), self.exchange.kind, part.len());
+        let (mailboxes, number, kind, len) = (&*self.mailboxes, self.number(), self.exchange.call, part.len());
         if len <= BODY_BYTES {
             let mut note = Note::of_bytes(len);
             // SAFETY: the note has room for this many bytes.
@@ -456,7 +458,7 @@ impl BackgroundOp {
                 unsafe { self.bring(*from, place, into) }
             }
             Intake::Each { into, is_part, .. } => self.fetch_each(into, *is_part),
-            Intake::Pieces(reduction) => reduction.finish(&self.mailboxes, self.number(), self.exchange.kind),
+            Intake::Pieces(reduction) => reduction.finish(&self.mailboxes, self.number(), self.exchange.call),
             Intake::Combined { operands, part, into, for_all } => {
                 if *for_all && self.last_publishes() {
                     return self.fetch_for_all(into, part.len());
@@ -510,11 +512,11 @@ impl BackgroundOp {
 
     fn fetch_for_all(&self, into: &Buffer, len: usize) -> Result<()> {
         let (mailboxes, number) = (&*self.mailboxes, self.number());
-        let found = mailboxes.find(mailboxes.size(), number, self.exchange.kind);
+        let found = mailboxes.find(mailboxes.size(), number, self.exchange.call);
         if !matches!(found, Ok(Found { place: Location::Here(_), .. })) {
             // Ranks disagree, or the operation failed: with whom, each finds out by itself.
             (0..mailboxes.size()).try_for_each(|rank| self.found(rank, false, len).map(|_| ()))?;
-            return Err(failed_for_all(self.exchange.kind));
+            return Err(failed_for_all(self.exchange.call.kind));
         }
         if let Location::Here(start) = found?.check(mailboxes.size() - 1, len)?.place {
             // SAFETY: so many bytes are there.
@@ -534,7 +536,7 @@ impl BackgroundOp {
         if expected > most {
             return Ok(None);
         }
-        let (number, kind) = (self.number(), self.exchange.kind);
+        let (number, kind) = (self.number(), self.exchange.call);
         let found = if is_part {
             self.mailboxes.find_part(rank, number, kind)
         } else {
@@ -608,16 +610,18 @@ impl BackgroundOp {
 
     /// Ends it with an error, because the device has failed or a member has died; false if another thread is at it.
     #[cold]
-    fn fail(&self, failure: &Failure) -> bool {
+    pub(super) fn fail(&self, failure: &Failure) -> bool {
         let now = self.word.load();
         if matches!(now.state, IDLE | FETCHING | DONE) || !self.word.advance(now.number, now.state, FETCHING) {
             return false;
         }
         self.trouble.lock().get_or_insert_with(|| error_of(failure));
         // The program gets back what it has lent: what others have read of it from now on, they must not use.
-        self.mailboxes.slots.withdraw(now.number);
-        if let Some(reduction) = self.reduction() {
-            reduction.give_up(&self.mailboxes, now.number, self.exchange.kind);
+        match self.reduction() {
+            Some(reduction) if now.state == POSTED => {
+                reduction.give_up(&self.mailboxes, now.number, self.exchange.call);
+            }
+            _ => self.mailboxes.slots.withdraw(now.number),
         }
         if now.state != LENT {
             let _ = self.mailboxes.count_finished(now.number);
@@ -640,7 +644,7 @@ impl BackgroundOp {
     /// After bytes were read from a rank's memory: they are not what that rank has lent if it has given up meanwhile.
     fn check_lent(&self, rank: usize) -> Result<()> {
         if self.mailboxes.slots.is_withdrawn(rank, self.number()) {
-            return Err(given_up(rank, self.exchange.kind));
+            return Err(given_up(rank, self.exchange.call.kind));
         }
         Ok(())
     }

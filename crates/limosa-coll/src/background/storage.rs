@@ -5,9 +5,10 @@ use limosa_base::slots::{BODY_BYTES, Bytes, NOTES, RoundBuffers, SLOTS, SlotSegm
 use limosa_p2p::{Engine, Peer};
 
 use super::{LARGE_BYTES, Mailboxes, Pending, lent};
-use crate::kind::Kind;
+use crate::disagreement::{self, Difference};
+use crate::kind::Signed;
 use crate::notes::{Area, Note, Notes, nonsense};
-use limosa_mpi::error::Result;
+use limosa_mpi::error::{Error, Result};
 
 /// Large slots of a rank.
 pub(super) const LARGE_SLOTS: usize = 2;
@@ -80,13 +81,13 @@ impl Mailboxes {
     pub(super) fn leave(
         &self,
         pending: &mut Pending,
-        (number, kind): (u64, Kind),
+        (number, call): (u64, Signed),
         content: Content,
         all: usize,
         fill: impl FnOnce(&mut [u8]),
     ) {
         let note = match content {
-            Content::Block { len } if all <= BODY_BYTES => return self.post_bytes(number, kind, [len, all], fill),
+            Content::Block { len } if all <= BODY_BYTES => return self.post_bytes(number, call, [len, all], fill),
             _ => {
                 let area = self.own_area(pending, number, all);
                 // SAFETY: all ranks have finished with what was in this rank's area before.
@@ -97,7 +98,7 @@ impl Mailboxes {
                 }
             }
         };
-        self.post(number, kind, &note);
+        self.post(number, call, &note);
     }
 
     /// This rank's slot for operation `number`, or a large one, in which so many bytes fit.
@@ -121,6 +122,11 @@ impl Notes for Mailboxes {
     #[inline]
     fn slots(&self) -> &SlotSegment {
         &self.slots
+    }
+
+    fn differ(&self, rank: usize, difference: Difference) -> Error {
+        // May be called with the engine's lock: who has posted later ends all collectives.
+        disagreement::error([Some(rank).filter(|rank| *rank < self.size()), Some(self.slots.me())], difference)
     }
 
     /// Areas beside the slots are large slots.

@@ -5,18 +5,18 @@ use std::sync::Arc;
 
 use limosa_base::segment::{self, PAGE};
 use limosa_base::slots::{BODY_BYTES, NOTES};
-use limosa_p2p::{Engine, Links, Options, ShmDevice, Wait};
+use limosa_p2p::{Engine, Failure, Links, Options, ShmDevice, Wait};
 
 use proptest::prelude::*;
 
 use super::{BackgroundOp, Exchange, Limits, MailboxUse, Mailboxes, Recorder};
 use crate::buffer::{Blocks, Buffer};
-use crate::kind::Kind;
+use crate::kind::{Kind, Signature, Signed};
 use crate::notes::{Found, Location, Notes};
 use crate::one_step;
-use crate::pieces::Delivery;
+use crate::pieces::{Delivery, Pieces};
 use crate::schedule::Member;
-use limosa_mpi::consts::{MPI_DOUBLE, MPI_INT32_T, MPI_SUM};
+use limosa_mpi::consts::{MPI_DOUBLE, MPI_ERR_PROC_ABORTED, MPI_INT32_T, MPI_SUM};
 use limosa_mpi::datatype::Datatype;
 use limosa_mpi::error::Result;
 use limosa_mpi::op::Op;
@@ -49,7 +49,7 @@ fn mailbox_sets_of(ranks: u32) -> Vec<Arc<Mailboxes>> {
 
 fn barrier(mailboxes: &Arc<Mailboxes>) -> Arc<BackgroundOp> {
     let limits = Limits { most: usize::MAX, lends: false };
-    let member = Member { rank: mailboxes.slots.me(), size: mailboxes.size(), tag: 0 };
+    let member = Member { rank: mailboxes.slots.me(), size: mailboxes.size(), tag: 0, signature: Signature::default() };
     let exchange = one_step::barrier(Recorder::new(Kind::Barrier, member, limits)).expect("nothing can fail");
     BackgroundOp::new(MailboxUse { mailboxes: mailboxes.clone(), number: None, limits }, exchange)
 }
@@ -102,7 +102,8 @@ fn one_step_algorithms_move_what_they_say() {
     let run = |kind, describe: &mut dyn FnMut(usize, Recorder) -> Result<Exchange>| {
         let limits = Limits { most: usize::MAX, lends: false };
         let operation = |mailboxes: &Arc<Mailboxes>, describe: &mut dyn FnMut(usize, Recorder) -> Result<Exchange>| {
-            let member = Member { rank: mailboxes.slots.me(), size: mailboxes.size(), tag: 0 };
+            let member =
+                Member { rank: mailboxes.slots.me(), size: mailboxes.size(), tag: 0, signature: Signature::default() };
             let exchange = describe(member.rank, Recorder::new(kind, member, limits)).unwrap();
             BackgroundOp::new(MailboxUse { mailboxes: mailboxes.clone(), number: None, limits }, exchange)
         };
@@ -137,7 +138,8 @@ fn a_rank_that_waits_asks_others_for_what_it_lends_only_after_a_while() {
     let limits = Limits { most: 0, lends: true };
     let mut memory = [[1, 2, 3], [0; 3]];
     let bcast = |(mailboxes, memory): (&Arc<Mailboxes>, &mut [i32; 3])| {
-        let member = Member { rank: mailboxes.slots.me(), size: mailboxes.size(), tag: 0 };
+        let member =
+            Member { rank: mailboxes.slots.me(), size: mailboxes.size(), tag: 0, signature: Signature::default() };
         let exchange = one_step::bcast(Recorder::new(Kind::Bcast, member, limits), &ints(memory), 0);
         let mailbox_use = MailboxUse { mailboxes: mailboxes.clone(), number: None, limits };
         BackgroundOp::new(mailbox_use, exchange.expect("there is memory"))
@@ -199,17 +201,17 @@ proptest! {
                 unsafe { slot.cast::<u64>().add(at).write_unaligned(word) };
             }
             let widen = |word: u64| if widening & 2 == 0 { word } else { u64::MAX - word };
-            let tag = (Kind::Bcast as u16) << 8 | u16::from(form);
-            mailbox_sets[0].slots.post(number, tag, &[widen(first), widen(second), 0, 0, 0, 0, 0]);
+            let (bcast, gather) = (Signed::from(Kind::Bcast), Signed::from(Kind::Gather));
+            mailbox_sets[0].slots.post(number, bcast.word, form.into(), &[widen(first), widen(second), 0, 0, 0, 0]);
             let reader = &mailbox_sets[1];
-            for found in [reader.find(0, number, Kind::Bcast), reader.find_part(0, number, Kind::Bcast)] {
+            for found in [reader.find(0, number, bcast), reader.find_part(0, number, bcast)] {
                 if let Ok(Found { len, place: Location::Here(start) }) = found {
                     prop_assert!(is_inside(reader, 0, number, start, len), "form {form:#x}: {len} bytes at {start:?}");
                 }
             }
-            let other = mailbox_sets[1].find(0, number, Kind::Gather).unwrap_err();
-            prop_assert!(other.detail.contains("form of MPI_Bcast where"), "{}", other.detail);
-            prop_assert!(mailbox_sets[1].find(0, number + NOTES, Kind::Bcast).is_err(), "there is no note yet");
+            let other = mailbox_sets[1].find(0, number, gather).unwrap_err();
+            prop_assert!(other.detail.contains("rank 0 called MPI_Bcast, but rank 1 called MPI_Gather(v)"), "{}", other.detail);
+            prop_assert!(mailbox_sets[1].find(0, number + NOTES, bcast).is_err(), "there is no note yet");
         }
     }
 }
@@ -241,7 +243,7 @@ fn reducing(mailboxes: &Arc<Mailboxes>, (kind, delivery, in_place): Reducing, co
     let input = buffer(operand.as_mut_ptr());
     let into = if in_place { input.clone() } else { buffer(result.as_mut_ptr()) };
     let sum = Op::builtin(MPI_SUM).expect("predefined");
-    let member = Member { rank, size, tag: 0 };
+    let member = Member { rank, size, tag: 0, signature: Signature::default() };
     let limits = Limits { most: 0, lends: true };
     let exchange =
         Exchange::reduction(member, kind, limits, &sum, &input, Some(&into), delivery()).expect("there is memory");
@@ -379,10 +381,131 @@ fn a_piece_that_fails_is_an_error_at_all_ranks() {
     let slots = &mailbox_sets[2].slots;
     // SAFETY: the note was posted; its body is not read meanwhile.
     let [len, _, result, shape, ..] = unsafe { *slots.body_of(2, 1) };
-    slots.post(1, slots.tag_of(2, 1).expect("it was posted"), &[len, 64, result, shape, 0, 0, 0]);
+    slots.post(
+        1,
+        slots.signature_of(2, 1),
+        slots.tag_of(2, 1).expect("it was posted"),
+        &[len, 64, result, shape, 0, 0],
+    );
     let details: Vec<_> = [0, 1, 2].map(|rank| error_of(&parts[rank])).into();
     assert!(details[0].contains("bytes of rank 2's buffer cannot be accessed from here"), "{}", details[0]);
     for detail in &details[1..] {
         assert!(detail.contains("rank 0 could not combine its share of the operands of MPI_Allreduce"), "{detail}");
+    }
+}
+
+fn class_of(part: &Part) -> Option<i32> {
+    assert!(part.operation.advance(), "it has ended");
+    operation::Operation::finish(&*part.operation).expect("it has ended").error.map(|error| error.class)
+}
+
+fn death() -> Failure {
+    Failure::PeerDied("process 1 has died".to_owned())
+}
+
+#[test]
+fn all_ranks_hear_that_a_piece_has_failed_because_somebody_has_died() {
+    let mailbox_sets = mailbox_sets_of(3);
+    let parts: Vec<_> = mailbox_sets.iter().map(|mailboxes| reducing(mailboxes, REDUCTIONS[0], COUNT)).collect();
+    parts.iter().for_each(|part| part.operation.start());
+    // Rank 2 cannot access the memory of rank 1, before anybody knows that that one has died.
+    let slots = &mailbox_sets[2].slots;
+    assert!(slots.take_piece(1, u64::MAX).is_some());
+    slots.fail_piece(1, true);
+    slots.count_piece(1);
+    for part in &parts {
+        assert_eq!(class_of(part), Some(MPI_ERR_PROC_ABORTED));
+    }
+}
+
+#[test]
+fn who_finds_that_a_rank_has_given_up_gives_up_too() {
+    let mailbox_sets = mailbox_sets_of(3);
+    let parts: Vec<_> = mailbox_sets.iter().map(|mailboxes| reducing(mailboxes, REDUCTIONS[0], COUNT)).collect();
+    parts.iter().for_each(|part| part.operation.start());
+    // Rank 1 has taken a piece and died. Rank 2 learns of it; rank 0 does not yet.
+    let slots = &mailbox_sets[1].slots;
+    assert!(slots.take_piece(1, u64::MAX).is_some());
+    slots.withdraw(1);
+    assert_eq!(class_of(&parts[0]), Some(MPI_ERR_PROC_ABORTED));
+    assert!(slots.is_withdrawn(0, 1), "nobody may begin to access its memory");
+    assert!(!slots.has_pieces(1, 1));
+    assert!(parts[2].operation.fail(&death()));
+    assert_eq!(class_of(&parts[2]), Some(MPI_ERR_PROC_ABORTED));
+}
+
+/// What is left of an operand or a result when the operation has failed, and the rank uses the memory again.
+const MARK: f64 = -1.0;
+
+/// A rank whose process lives does its part, and learns after so many looks that another one has died. If the operation
+/// fails, it uses its memory again at once; true if it has failed.
+fn survive(part: &mut Part, looks: u64) -> bool {
+    part.operation.start();
+    let mut left = looks;
+    while !part.operation.advance() {
+        std::thread::yield_now();
+        left = left.saturating_sub(1);
+        if left == 0 {
+            part.operation.fail(&death());
+        }
+    }
+    let class = class_of(part);
+    assert!(matches!(class, None | Some(MPI_ERR_PROC_ABORTED)), "class {class:?}");
+    if class.is_some() {
+        part.operand.fill(MARK);
+        part.result.fill(MARK);
+    }
+    class.is_some()
+}
+
+#[test]
+fn a_rank_that_dies_with_a_piece_in_its_hands_ends_the_operation_at_all_others() {
+    const LONG: usize = 40_000;
+    let mailbox_sets = mailbox_sets_of(4);
+    let mut random = 1u64;
+    let mut next = |below: u64| {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (random >> 33) % below
+    };
+    let pieces = Pieces::new(LONG * size_of::<f64>(), 4, size_of::<f64>()).count();
+    let mut parts: Vec<_> = mailbox_sets.iter().map(|mailboxes| reducing(mailboxes, REDUCTIONS[0], LONG)).collect();
+    for number in 1..=150 {
+        for (rank, part) in parts.iter_mut().enumerate() {
+            part.operand.copy_from_slice(&operand(rank, LONG));
+        }
+        let moment = next(20_000);
+        let looks: Vec<u64> = (0..4).map(|_| 1 + next(30)).collect();
+        let failed: Vec<bool> = std::thread::scope(|scope| {
+            let mut threads = Vec::new();
+            for (rank, part) in parts.iter_mut().enumerate() {
+                let (mailboxes, looks) = (&mailbox_sets[rank], looks[rank]);
+                scope.spawn(move || mailboxes.serve());
+                threads.push(scope.spawn(move || {
+                    if rank != 1 {
+                        return survive(part, looks);
+                    }
+                    part.operation.start();
+                    (0..moment).for_each(|_| std::hint::spin_loop());
+                    mailboxes.slots.take_piece(number, pieces).is_some()
+                }));
+            }
+            threads.into_iter().map(|thread| thread.join().expect("no panic")).collect()
+        });
+        // What a process does not do any more, so that the next round can begin.
+        let dead = &parts[1].operation;
+        if failed[1] {
+            assert!(failed.iter().all(|failed| *failed), "nobody can have a result");
+            dead.fail(&death());
+        }
+        assert!(dead.advance());
+        let _ = operation::Operation::finish(&**dead);
+        for (rank, part) in parts.iter().enumerate().filter(|(rank, _)| *rank != 1) {
+            let is_untouched = |numbers: &[f64]| numbers.iter().all(|number| *number == MARK);
+            if failed[rank] {
+                assert!(is_untouched(&part.operand) && is_untouched(&part.result), "rank {rank}, round {number}");
+            } else {
+                assert_eq!(part.result, wanted(REDUCTIONS[0], rank, 4, LONG), "rank {rank}");
+            }
+        }
     }
 }

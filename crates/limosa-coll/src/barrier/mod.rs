@@ -15,6 +15,7 @@ use limosa_mpi::error::Result;
 /// Errors of the machine.
 #[inline]
 pub fn run(call: &Call<'_>) -> Result<()> {
+    let call = &call.signed(Kind::Barrier);
     // One byte stands for none, so that a table can have it go by messages.
     match call.shared_call(Kind::Barrier, 1) {
         Some(shared_call) => shared::barrier(&shared_call),
@@ -27,6 +28,7 @@ pub fn run(call: &Call<'_>) -> Result<()> {
 /// # Errors
 /// As for [`plan`].
 pub fn background(call: &Call<'_>) -> Result<Plan> {
+    let call = &call.signed(Kind::Barrier);
     Ok(match call.mailbox_use(Kind::Barrier, 0) {
         Some(mailbox_use) => {
             let exchange = one_step::barrier(Recorder::new(Kind::Barrier, call, mailbox_use.limits))?;
@@ -41,6 +43,7 @@ pub fn background(call: &Call<'_>) -> Result<Plan> {
 /// # Errors
 /// `MPI_ERR_NO_MEM`.
 pub fn plan(call: &Call<'_>) -> Result<Schedule> {
+    let call = &call.signed(Kind::Barrier);
     work(call)?.into_schedule(call)
 }
 

@@ -4,6 +4,7 @@ pub(super) mod binomial;
 pub(super) mod scatter_exchange;
 
 use super::buffer::Buffer;
+use super::kind::Signature;
 use super::one_step;
 use super::plan::Work;
 use super::select::{self, Selected, select};
@@ -17,6 +18,7 @@ use limosa_mpi::error::Result;
 /// `MPI_ERR_ROOT`, `MPI_ERR_NO_MEM`, `MPI_ERR_TRUNCATE`, `MPI_ERR_COUNT`, and errors of the machine.
 pub fn run(call: &Call<'_>, buffer: &Buffer, root: i32) -> Result<()> {
     let rank = call.comm.check_root(root)? as usize;
+    let call = &call.signed(Signature::rooted(Kind::Bcast, rank));
     match call.shared_call(Kind::Bcast, buffer.bytes()) {
         Some(shared_call) => shared::bcast(&shared_call, buffer, rank),
         None => work(call, buffer, rank)?.run(call),
@@ -29,6 +31,7 @@ pub fn run(call: &Call<'_>, buffer: &Buffer, root: i32) -> Result<()> {
 /// As for [`plan`].
 pub fn background(call: &Call<'_>, buffer: &Buffer, root: i32) -> Result<Plan> {
     let rank = call.comm.check_root(root)? as usize;
+    let call = &call.signed(Signature::rooted(Kind::Bcast, rank));
     match call.mailbox_use_to_move_by_root(Kind::Bcast, buffer.bytes(), buffer.bytes()) {
         Some(mailbox_use) => one_step::bcast(Recorder::new(Kind::Bcast, call, mailbox_use.limits), buffer, rank)
             .map(|exchange| Plan::at(mailbox_use, exchange)),
@@ -42,6 +45,7 @@ pub fn background(call: &Call<'_>, buffer: &Buffer, root: i32) -> Result<Plan> {
 /// `MPI_ERR_ROOT`, `MPI_ERR_NO_MEM`.
 pub fn plan(call: &Call<'_>, buffer: &Buffer, root: i32) -> Result<Schedule> {
     let root = call.comm.check_root(root)? as usize;
+    let call = &call.signed(Signature::rooted(Kind::Bcast, root));
     work(call, buffer, root)?.into_schedule(call)
 }
 

@@ -287,7 +287,7 @@ impl Part {
         let (kind, _) = self.need(host.size());
         let op = || op.expect("a composed reduction has an operation");
         let nothing = Buffer { base: std::ptr::null_mut(), count: 0, datatype: Datatype::named(MPI_BYTE).into() };
-        host.stage(call.comm, call.number, index, kind, |stage| match self {
+        host.stage(call.comm, (call.number, index), (kind, call.signature), |stage| match self {
             Part::Arrive { root } => {
                 let room = Blocks::even(nothing.base, 0, nothing.datatype.clone(), host.size(), "nothing")?;
                 shared::gather(stage, Some(&nothing), Some(&room), *root)

@@ -4,6 +4,7 @@ pub(super) mod binomial;
 
 use super::buffer::{Blocks, Buffer};
 use super::exchange::Messages;
+use super::kind::Signature;
 use super::one_step;
 use super::plan::Work;
 use super::select::{self, Selected, select};
@@ -18,6 +19,7 @@ use limosa_mpi::fail;
 /// As for [`plan`], and errors of the machine.
 pub fn run(call: &Call<'_>, send: Option<&Buffer>, receive: Option<&Blocks>, root: i32) -> Result<()> {
     let rank = check(call, send, receive, root)?;
+    let call = &call.signed(Signature::rooted(Kind::Gather, rank));
     match call.shared_call(Kind::Gather, bytes_of_one(send, receive, rank)) {
         Some(shared_call) => shared::gather(&shared_call, send, receive, rank),
         None => work(call, send, receive, rank)?.run(call),
@@ -30,6 +32,7 @@ pub fn run(call: &Call<'_>, send: Option<&Buffer>, receive: Option<&Blocks>, roo
 /// As for [`plan`], and errors of the machine.
 pub fn run_v(call: &Call<'_>, send: Option<&Buffer>, receive: Option<&Blocks>, root: i32) -> Result<()> {
     let rank = check(call, send, receive, root)?;
+    let call = &call.signed(Signature::rooted(Kind::Gather, rank));
     // Only the root knows all lengths: without single copies ranks could not agree.
     match call.shared_call(Kind::Gather, shared::ANY_BYTES) {
         Some(shared_call) => shared::gather(&shared_call, send, receive, rank),
@@ -43,6 +46,7 @@ pub fn run_v(call: &Call<'_>, send: Option<&Buffer>, receive: Option<&Blocks>, r
 /// As for [`plan`].
 pub fn background(call: &Call<'_>, send: Option<&Buffer>, receive: Option<&Blocks>, root: i32) -> Result<Plan> {
     let rank = check(call, send, receive, root)?;
+    let call = &call.signed(Signature::rooted(Kind::Gather, rank));
     let bytes = bytes_of_one(send, receive, rank);
     match call.mailbox_use_to_move_by_root(Kind::Gather, bytes, bytes) {
         Some(mailbox_use) => {
@@ -59,6 +63,7 @@ pub fn background(call: &Call<'_>, send: Option<&Buffer>, receive: Option<&Block
 /// As for [`plan`].
 pub fn background_v(call: &Call<'_>, send: Option<&Buffer>, receive: Option<&Blocks>, root: i32) -> Result<Plan> {
     let rank = check(call, send, receive, root)?;
+    let call = &call.signed(Signature::rooted(Kind::Gather, rank));
     match call.mailbox_use_for_any(Kind::Gather) {
         Some(mailbox_use) => {
             one_step::gather(Recorder::new(Kind::Gather, call, mailbox_use.limits), send, receive, rank)
@@ -76,6 +81,7 @@ pub fn background_v(call: &Call<'_>, send: Option<&Buffer>, receive: Option<&Blo
 /// `MPI_ERR_ROOT`, `MPI_ERR_BUFFER`, `MPI_ERR_TRUNCATE`, `MPI_ERR_COUNT`, `MPI_ERR_NO_MEM`.
 pub fn plan(call: &Call<'_>, send: Option<&Buffer>, receive: Option<&Blocks>, root: i32) -> Result<Schedule> {
     let root = check(call, send, receive, root)?;
+    let call = &call.signed(Signature::rooted(Kind::Gather, root));
     work(call, send, receive, root)?.into_schedule(call)
 }
 
@@ -93,6 +99,7 @@ fn work(call: &Call<'_>, send: Option<&Buffer>, receive: Option<&Blocks>, root: 
 /// As for [`plan`].
 pub fn plan_v(call: &Call<'_>, send: Option<&Buffer>, receive: Option<&Blocks>, root: i32) -> Result<Schedule> {
     let root = check(call, send, receive, root)?;
+    let call = &call.signed(Signature::rooted(Kind::Gather, root));
     let mut schedule = Schedule::new(call);
     // Only the root knows all lengths, so that there is nothing that ranks could choose by.
     one_step::gather(Messages::new(&mut schedule), send, receive, root)?;

@@ -6,6 +6,7 @@ pub(super) mod sliced;
 use std::sync::Arc;
 
 use super::buffer::{Buffer, check_apart};
+use super::kind::Signature;
 use super::pieces::Delivery;
 use super::plan::Work;
 use super::select::{self, Selected, select};
@@ -21,6 +22,7 @@ use limosa_mpi::op::Op;
 /// As for [`plan`], `MPI_ERR_TRUNCATE`, `MPI_ERR_COUNT`, and errors of the machine.
 pub fn run(call: &Call<'_>, send: Option<&Buffer>, receive: Option<&Buffer>, op: &Arc<Op>, root: i32) -> Result<()> {
     let (input, result, rank) = check(call, send, receive, op, root)?;
+    let call = &call.signed(Signature::rooted_reduction(op, rank));
     match call.shared_call(Kind::Reduce, input.bytes()) {
         Some(shared_call) => shared::reduce(&shared_call, input, result, op, rank),
         None => work(call, input, result, op, rank)?.run(call),
@@ -39,6 +41,7 @@ pub fn background(
     root: i32,
 ) -> Result<Plan> {
     let (input, result, root_rank) = check(call, send, receive, op, root)?;
+    let call = &call.signed(Signature::rooted_reduction(op, root_rank));
     match call.mailbox_use_to_combine(Kind::Reduce, input.bytes(), op) {
         Some(mailbox_use) => {
             Exchange::reduction(call, Kind::Reduce, mailbox_use.limits, op, input, result, Delivery::To(root_rank))
@@ -62,6 +65,7 @@ pub fn plan(
     root: i32,
 ) -> Result<Schedule> {
     let (input, receive, root) = check(call, send, receive, op, root)?;
+    let call = &call.signed(Signature::rooted_reduction(op, root));
     work(call, input, receive, op, root)?.into_schedule(call)
 }
 

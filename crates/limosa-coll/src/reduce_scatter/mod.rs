@@ -6,6 +6,7 @@ pub(super) mod via_reduce;
 use std::sync::Arc;
 
 use super::buffer::{Buffer, check_apart};
+use super::kind::Signature;
 use super::pieces::Delivery;
 use super::select::{self, select_part};
 use super::shared::{self, Kind};
@@ -20,6 +21,7 @@ use limosa_mpi::op::Op;
 /// As for [`plan`], `MPI_ERR_TRUNCATE`, and errors of the machine.
 pub fn run(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, counts: &[i64], op: &Arc<Op>) -> Result<()> {
     let (input, own, lengths) = check(call, send, receive, counts, op)?;
+    let call = &call.signed(Signature::reduction(Kind::ReduceScatter, op));
     match call.shared_call(Kind::ReduceScatter, input.bytes()) {
         Some(shared_call) => shared::reduce_scatter(&shared_call, input, send.is_none(), &lengths, &own, op),
         None => super::run(call.comm, plan(call, send, receive, counts, op)?),
@@ -38,6 +40,7 @@ pub fn background(
     op: &Arc<Op>,
 ) -> Result<Plan> {
     let (input, own, lengths) = check(call, send, receive, counts, op)?;
+    let call = &call.signed(Signature::reduction(Kind::ReduceScatter, op));
     match call.mailbox_use_to_combine(Kind::ReduceScatter, input.bytes(), op) {
         Some(mailbox_use) => {
             let delivery = Delivery::of_parts(&lengths, input.datatype.size() as usize);
@@ -63,6 +66,7 @@ pub fn plan(
     op: &Arc<Op>,
 ) -> Result<Schedule> {
     let (input, own, counts) = check(call, send, receive, counts, op)?;
+    let call = &call.signed(Signature::reduction(Kind::ReduceScatter, op));
     let mut schedule = Schedule::new(call);
     schedule.reduce_with(op.clone(), input.datatype.clone());
     let plan = select_part(Kind::ReduceScatter, select::REDUCE_SCATTER, schedule.size(), input.bytes(), Some(op));

@@ -6,6 +6,7 @@ mod doubling;
 use std::sync::Arc;
 
 use super::buffer::{Buffer, check_apart};
+use super::kind::Signature;
 use super::pieces::Delivery;
 use super::shared::{self, Kind};
 use super::{Call, Exchange, Plan, Schedule};
@@ -18,6 +19,7 @@ use limosa_mpi::op::Op;
 /// As for [`plan`], `MPI_ERR_TRUNCATE`, `MPI_ERR_COUNT`, and errors of the machine.
 pub fn run(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, op: &Arc<Op>) -> Result<()> {
     let input = check(send, receive, op)?;
+    let call = &call.signed(Signature::reduction(Kind::Scan, op));
     match call.shared_call(Kind::Scan, input.bytes()) {
         Some(shared_call) => shared::scan(&shared_call, input, receive, op),
         None => super::run(call.comm, plan(call, send, receive, op)?),
@@ -30,6 +32,7 @@ pub fn run(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, op: &Arc<Op
 /// As for [`run`].
 pub fn run_exclusive(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, op: &Arc<Op>) -> Result<()> {
     let input = check(send, receive, op)?;
+    let call = &call.signed(Signature::reduction(Kind::Exscan, op));
     match call.shared_call(Kind::Exscan, input.bytes()) {
         Some(shared_call) => shared::exscan(&shared_call, input, receive, op),
         None => super::run(call.comm, plan_exclusive(call, send, receive, op)?),
@@ -42,6 +45,7 @@ pub fn run_exclusive(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, o
 /// As for [`plan`].
 pub fn background(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, op: &Arc<Op>) -> Result<Plan> {
     let input = check(send, receive, op)?;
+    let call = &call.signed(Signature::reduction(Kind::Scan, op));
     match call.mailbox_use_to_combine(Kind::Scan, input.bytes(), op) {
         Some(mailbox_use) => {
             let delivery = Delivery::Prefixes { with_own: true };
@@ -58,6 +62,7 @@ pub fn background(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, op: 
 /// As for [`plan`].
 pub fn background_exclusive(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, op: &Arc<Op>) -> Result<Plan> {
     let input = check(send, receive, op)?;
+    let call = &call.signed(Signature::reduction(Kind::Exscan, op));
     match call.mailbox_use_to_combine(Kind::Exscan, input.bytes(), op) {
         Some(mailbox_use) => {
             let delivery = Delivery::Prefixes { with_own: false };
@@ -73,7 +78,7 @@ pub fn background_exclusive(call: &Call<'_>, send: Option<&Buffer>, receive: &Bu
 /// # Errors
 /// `MPI_ERR_OP`, `MPI_ERR_BUFFER`, `MPI_ERR_NO_MEM`.
 pub fn plan(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, op: &Arc<Op>) -> Result<Schedule> {
-    let mut schedule = begin(call, send, receive, op)?;
+    let mut schedule = begin(call, Kind::Scan, send, receive, op)?;
     doubling::inclusive(&mut schedule, send.unwrap_or(receive), receive)?;
     Ok(schedule)
 }
@@ -83,14 +88,14 @@ pub fn plan(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, op: &Arc<O
 /// # Errors
 /// As for [`plan`].
 pub fn plan_exclusive(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, op: &Arc<Op>) -> Result<Schedule> {
-    let mut schedule = begin(call, send, receive, op)?;
+    let mut schedule = begin(call, Kind::Exscan, send, receive, op)?;
     doubling::exclusive(&mut schedule, send.unwrap_or(receive), receive)?;
     Ok(schedule)
 }
 
-fn begin(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, op: &Arc<Op>) -> Result<Schedule> {
+fn begin(call: &Call<'_>, kind: Kind, send: Option<&Buffer>, receive: &Buffer, op: &Arc<Op>) -> Result<Schedule> {
     check(send, receive, op)?;
-    let mut schedule = Schedule::new(call);
+    let mut schedule = Schedule::new(&call.signed(Signature::reduction(kind, op)));
     schedule.reduce_with(op.clone(), receive.datatype.clone());
     Ok(schedule)
 }

@@ -8,10 +8,11 @@ use std::sync::atomic::Ordering;
 use limosa_base::slots::{Awaited, Progress, RoundBuffers, SLOTS};
 
 use super::{SharedGroup, select, wait};
-use crate::kind::Kind;
+use crate::kind::{Kind, Signature, Signed};
 use crate::notes::{Area, Notes};
 use crate::numbers::Numbers;
 use limosa_mpi::comm::Comm;
+use limosa_mpi::consts::MPI_ERR_PROC_ABORTED;
 use limosa_mpi::error::{Error, Result};
 
 /// Times that a rank which gives up looks whether another one is still copying before it asks whether that one lives.
@@ -27,6 +28,8 @@ pub(crate) struct SharedCall<'a> {
     numbers: &'a Numbers,
     number: Cell<u64>,
     pub(super) kind: Kind,
+    /// Its signature, and that of the call before it in the upper half.
+    word: Cell<u64>,
     finished: Cell<bool>,
     /// A wait has failed: this rank takes no further part.
     gave_up: Cell<bool>,
@@ -41,20 +44,19 @@ impl<'a> SharedCall<'a> {
         numbers: &'a Numbers,
         number: u64,
         kind: Kind,
+        signature: Signature,
     ) -> Option<SharedCall<'a>> {
-        if group.passed() + 1 != number {
-            // Collectives in between went by messages, or failed before they began or in the middle.
-            if group.engine.is_impaired() && group.engine.lost_group(comm.coll_context()).is_some() {
-                return None;
-            }
-            group.pass(number - 1);
+        if group.passed() + 1 != number || group.impaired.load(Ordering::Relaxed) {
+            group.resume(number)?;
         }
+        let word = group.next_word(signature);
         Some(SharedCall {
             group,
             comm,
             numbers,
             number: Cell::new(number),
             kind,
+            word: Cell::new(word),
             finished: Cell::new(false),
             gave_up: Cell::new(false),
         })
@@ -70,7 +72,15 @@ impl<'a> SharedCall<'a> {
     pub(super) fn renew(&self) {
         self.finish();
         self.number.set(self.numbers.next_blocking() + 1);
+        // Ranks that differ have found so in the call that ends here, or find it in this one.
+        self.word.set(self.word.get() as u32 as u64);
         self.finished.set(false);
+    }
+
+    /// What this call's notes carry.
+    #[inline(always)]
+    pub(super) fn signed(&self) -> Signed {
+        Signed { kind: self.kind, word: self.word.get() }
     }
 
     /// This rank's place in the group.
@@ -132,14 +142,14 @@ impl<'a> SharedCall<'a> {
 
     #[inline]
     pub(super) fn wait(&self, awaited: Awaited) -> Result<()> {
-        wait::wait(self.group, self.comm, awaited).inspect_err(|_| self.give_up())
+        wait::wait(self.group, self.comm, (self.number(), self.word.get()), awaited).inspect_err(|_| self.give_up())
     }
 
-    /// After a wait that has failed, because a member has died: the program gets its buffers back although others may
-    /// be about to read or write them. So this rank takes back what it has said of its memory, waits for those that are
-    /// copying, and copies nothing itself any more.
+    /// After a wait that has failed, because a member has died or the members disagree: the program gets its buffers
+    /// back although others may be about to read or write them. So this rank takes back what it has said of its
+    /// memory, waits for those that are copying, and copies nothing itself any more.
     #[cold]
-    fn give_up(&self) {
+    pub(super) fn give_up(&self) {
         if self.gave_up.replace(true) {
             return;
         }
@@ -160,6 +170,19 @@ impl<'a> SharedCall<'a> {
                 std::thread::yield_now();
             }
         }
+    }
+
+    /// Gives up too, if that is what an error says of another rank: a third one may be working at this one's memory.
+    #[cold]
+    pub(super) fn give_up_after(&self, error: &Error) {
+        if error.class == MPI_ERR_PROC_ABORTED {
+            self.give_up();
+        }
+    }
+
+    /// This rank takes no further part.
+    pub(super) fn has_given_up(&self) -> bool {
+        self.gave_up.get()
     }
 
     /// Copies between this rank's memory and that of another one, which has said in this call where it is.
@@ -267,6 +290,29 @@ impl SharedGroup {
     #[inline]
     fn passed(&self) -> u64 {
         self.passed.load(Ordering::Relaxed)
+    }
+
+    /// Looks whether call `number` can be done here; `None` if not.
+    #[cold]
+    #[inline(never)]
+    fn resume(&self, number: u64) -> Option<()> {
+        if self.impaired.load(Ordering::Relaxed) && self.engine.lost_group(self.context).is_some() {
+            return None;
+        }
+        if self.passed() + 1 != number {
+            // Collectives in between went by messages, or failed before they began or in the middle.
+            self.pass(number - 1);
+            self.signature.store(0, Ordering::Relaxed);
+        }
+        Some(())
+    }
+
+    /// The word of a call with this signature, which is the next one.
+    #[inline(always)]
+    fn next_word(&self, signature: Signature) -> u64 {
+        let word = self.signature.load(Ordering::Relaxed) << 32 | u64::from(signature.word());
+        self.signature.store(word, Ordering::Relaxed);
+        word
     }
 
     #[inline]

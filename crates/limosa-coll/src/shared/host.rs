@@ -8,6 +8,7 @@ use limosa_p2p::Engine;
 
 use super::{Kind, SharedCall, SharedGroup};
 use crate::hosts::Hosts;
+use crate::kind::Signature;
 use crate::numbers::Numbers;
 use limosa_mpi::comm::Comm;
 use limosa_mpi::error::{Result, error_of};
@@ -53,15 +54,14 @@ impl HostGroup {
     pub(crate) fn stage(
         &self,
         comm: &Comm,
-        number: u64,
-        index: u64,
-        kind: Kind,
+        (number, index): (u64, u64),
+        (kind, signature): (Kind, Signature),
         run: impl FnOnce(&SharedCall<'_>) -> Result<()>,
     ) -> Result<()> {
         debug_assert!(index < STAGES);
         let number = STAGES * number + index + self.renewed.load(Ordering::Relaxed) + 1;
         self.numbers.skip_to(number);
-        let Some(shared_call) = SharedCall::begin(&self.group, comm, &self.numbers, number, kind) else {
+        let Some(shared_call) = SharedCall::begin(&self.group, comm, &self.numbers, number, kind, signature) else {
             let failure = self.group.engine.lost_group(comm.coll_context());
             return failure.map_or(Ok(()), |failure| Err(error_of(failure)));
         };

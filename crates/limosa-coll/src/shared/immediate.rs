@@ -17,7 +17,7 @@ use super::rounds::{self, Rounds};
 use super::{Kind, rooted, select};
 use crate::buffer::{Blocks, Buffer};
 use crate::memory::Flat;
-use crate::notes::Note;
+use crate::notes::{Location, Note, failed_for_all};
 use crate::one_step::{self, Audience, Executor, Share};
 use crate::schedule::copy_own;
 use limosa_mpi::error::Result;
@@ -55,12 +55,21 @@ impl Executor for Immediate<'_, '_> {
     fn meet(&mut self) -> Result<()> {
         if !select::meets_in_the_middle(self.call.group) {
             self.call.sign()?;
-            return self.call.wait_for_all();
+            return self.call.meet_all();
         }
+        // Nobody waits for this note: it says what this rank has called. The last one looks at all.
+        self.call.sign()?;
         if self.call.arrive()? {
-            self.call.post_for_all(&Note::signal());
+            let checked = self.call.check_all();
+            self.call.post_for_all(&if checked.is_ok() { Note::signal() } else { Note::of_nothing() });
+            checked?;
         } else {
-            self.call.wait_for(self.call.size())?;
+            let all = self.call.size();
+            self.call.wait_for(all)?;
+            if matches!(self.call.posted(all)?.place, Location::Nowhere) {
+                self.call.check_all()?;
+                return Err(failed_for_all(self.call.kind));
+            }
         }
         self.call.group.raise_floor(self.call.number() - 1);
         Ok(())

@@ -39,7 +39,7 @@
 //! | `rooted` | its steps where one rank sends to all, or receives from all |
 //! | `reduce` | reductions |
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use limosa_base::fork;
@@ -48,6 +48,7 @@ use limosa_job::config;
 use limosa_p2p::{Engine, Peer};
 
 use super::choice::{self, Resolved};
+use super::disagreement::{self, Difference};
 use super::exchange::allgather_by_messages;
 use super::notes;
 use super::numbers::{Numbers, blocking_tag};
@@ -80,7 +81,14 @@ pub(super) use wait::look;
 /// What a communicator's members share for their collectives.
 pub struct SharedGroup {
     engine: Arc<Engine>,
+    /// The context of the communicator's collectives, and all its members.
+    context: u64,
+    everybody: Arc<Group>,
+    /// The members' ranks in the communicator.
+    ranks: Box<[u32]>,
     slots: SlotSegment,
+    /// Whether a process may have died, or collectives may have ended.
+    impaired: Arc<AtomicBool>,
     /// Where the slots's memory is.
     place: u64,
     /// World ranks of the members.
@@ -95,6 +103,8 @@ pub struct SharedGroup {
     floor: AtomicU64,
     /// The call that this rank has finished last.
     passed: AtomicU64,
+    /// The signature of that call, as far as it is known to have begun on this rank; in the lower half.
+    signature: AtomicU64,
     /// More memory, made when it is first needed; `None` inside if there is not enough.
     round_buffers: OnceLock<Option<RoundBuffers>>,
     round_buffers_place: AtomicU64,
@@ -222,7 +232,11 @@ impl SharedGroup {
         };
         Some(SharedGroup {
             engine: engine.clone(),
+            context: comm.coll_context(),
+            everybody: comm.group().clone(),
+            ranks: members.into(),
             slots,
+            impaired: engine.impaired_flag(),
             place,
             peers,
             pull,
@@ -232,6 +246,7 @@ impl SharedGroup {
                 .is_some_and(|answers| answers.iter().any(|answer| answer & OVERSUBSCRIBED != 0)),
             floor: AtomicU64::new(0),
             passed: AtomicU64::new(0),
+            signature: AtomicU64::new(0),
             round_buffers: OnceLock::new(),
             round_buffers_place: AtomicU64::new(0),
             rings: RingBuffers::new(size),
@@ -259,9 +274,35 @@ impl SharedGroup {
     #[inline]
     fn tell(&self) {
         if self.slots.anybody_asleep() {
-            let memory = self.engine.expect_host_memory();
-            self.slots.for_each_wakeable(|member| memory.ring(self.peers[member]));
+            self.tell_sleepers();
         }
+    }
+
+    #[cold]
+    fn tell_sleepers(&self) {
+        let memory = self.engine.expect_host_memory();
+        self.slots.for_each_wakeable(|member| memory.ring(self.peers[member]));
+        // Who waits for another rank cannot see that this one has called something else.
+        let me = self.slots.me();
+        for member in (0..self.size()).filter(|member| *member != me) {
+            if let Some((number, word)) = self.slots.declared(member)
+                && let Some(own) = self.slots.noted(me, number)
+                && disagreement::between((number, own), (number, word)).is_some()
+            {
+                memory.ring(self.peers[member]);
+            }
+        }
+    }
+
+    /// A member that is known to be in another call than this rank, whose call has this number and word, or was; and
+    /// how it differs.
+    fn find_difference(&self, number: u64, word: u64) -> Option<(usize, Difference)> {
+        let slots = &self.slots;
+        (0..self.size()).filter(|member| *member != slots.me()).find_map(|member| {
+            let said = [number, number + 1].map(|of| Some((of, slots.noted(member, of)?)));
+            let mut said = said.into_iter().chain([slots.declared(member)]).flatten();
+            said.find_map(|said| disagreement::between(said, (number, word))).map(|difference| (member, difference))
+        })
     }
 
     /// All members are known to have finished this call.

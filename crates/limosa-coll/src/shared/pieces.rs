@@ -40,12 +40,13 @@ pub(super) fn reduce(
     let own_result = room.as_ref().map(Flat::start);
     let pieces = Pieces::new(bytes, shared_call.size(), reducer.element());
     let shape = pieces.shape(delivery);
+    let scratch = pieces.scratch()?;
     let ends = Ends { operand: operand.start() as u64, result: own_result.map_or(0, |result| result as u64) };
     shared_call.offer_operand(bytes, ends, shape)?;
     shared_call.wait_for_all()?;
-    let ranks = pieces.ends(shape, shared_call.size(), |rank| shared_call.posted(rank))?;
-
-    let scratch = pieces.scratch()?;
+    let ranks = pieces
+        .ends(shape, shared_call.size(), |rank| shared_call.posted(rank))
+        .inspect_err(|error| shared_call.give_up_after(error))?;
     let work = Work {
         access: shared_call,
         reducer,

@@ -33,7 +33,7 @@ impl Kept {
 impl SharedCall<'_> {
     #[inline(always)]
     fn post(&self, note: &Note) {
-        self.group.post(self.number(), self.kind, note);
+        self.group.post(self.number(), self.signed(), note);
         self.group.tell();
     }
 
@@ -41,7 +41,7 @@ impl SharedCall<'_> {
     #[inline]
     pub(super) fn sign(&self) -> Result<()> {
         self.make_room(NOTES)?;
-        self.group.post_bytes(self.number(), self.kind, [0, 0], |_| ());
+        self.group.post_bytes(self.number(), self.signed(), [0, 0], |_| ());
         self.group.tell();
         Ok(())
     }
@@ -49,6 +49,10 @@ impl SharedCall<'_> {
     /// Says that this rank takes no further part, to those who wait for its note or for what it does in the round
     /// buffers.
     pub(super) fn decline(&self) -> Result<()> {
+        if self.has_given_up() {
+            // They are told why, which a note would keep from them.
+            return Ok(());
+        }
         self.make_room(NOTES)?;
         self.advance(Progress::new(self.number(), MAX_STEPS));
         self.post(&Note::of_nothing());
@@ -128,7 +132,7 @@ impl SharedCall<'_> {
     fn lay_out(&self, len: usize, all: usize, fill: impl Fn(&mut [u8])) -> Result<bool> {
         if all <= BODY_BYTES {
             self.make_room(NOTES)?;
-            self.group.post_bytes(self.number(), self.kind, [len, all], fill);
+            self.group.post_bytes(self.number(), self.signed(), [len, all], fill);
             self.group.tell();
             return Ok(true);
         }
@@ -227,7 +231,7 @@ impl SharedCall<'_> {
 
     /// Posts the note of the group.
     pub(super) fn post_for_all(&self, note: &Note) {
-        self.group.post_for_all(self.number(), self.kind, note);
+        self.group.post_for_all(self.number(), self.signed(), note);
         self.group.tell();
     }
 

@@ -1,5 +1,6 @@
 //! Notes in the slots: waiting for what others have posted, and taking it.
 
+use limosa_base::clock;
 use limosa_base::slots::Awaited;
 use limosa_p2p::memory::Region;
 
@@ -7,7 +8,10 @@ use super::call::SharedCall;
 use super::transfer;
 use crate::memory::{Flat, write};
 use crate::notes::{Found, Location, Notes, nonsense, withdrawn};
-use limosa_mpi::error::Result;
+use limosa_mpi::error::{Error, Result, error_of};
+
+/// How long a rank that sees another one give up waits to be told why.
+const MOST_EXPLAINING_NS: u64 = 1_000_000_000;
 
 impl SharedCall<'_> {
     /// Waits for a rank's note and declines to take part unless it has as many bytes as this rank expects.
@@ -34,7 +38,7 @@ impl SharedCall<'_> {
     /// Those of [`Notes::find`].
     #[inline(always)]
     pub(super) fn posted(&self, rank: usize) -> Result<Found> {
-        self.group.find(rank, self.number(), self.kind)
+        self.group.find(rank, self.number(), self.signed()).map_err(|error| self.explained(error))
     }
 
     /// What a rank, whose note is there, has contributed for this one.
@@ -42,7 +46,55 @@ impl SharedCall<'_> {
     /// # Errors
     /// Those of [`Notes::find_part`].
     pub(super) fn posted_part(&self, rank: usize) -> Result<Found> {
-        self.group.find_part(rank, self.number(), self.kind)
+        self.group.find_part(rank, self.number(), self.signed()).map_err(|error| self.explained(error))
+    }
+
+    /// Waits until all ranks are in this operation.
+    ///
+    /// # Errors
+    /// As for [`SharedCall::posted`].
+    #[inline(always)]
+    pub(super) fn meet_all(&self) -> Result<()> {
+        let all_are_here = || self.group.slots().all_noted(self.number(), self.signed().word);
+        if all_are_here() {
+            // Who is in this call has finished the one before.
+            self.group.raise_floor(self.number() - 1);
+            return Ok(());
+        }
+        self.wait_for_all()?;
+        if all_are_here() { Ok(()) } else { self.check_all() }
+    }
+
+    /// Looks whether all ranks, whose notes are there, are in this operation.
+    ///
+    /// # Errors
+    /// As for [`SharedCall::posted`].
+    #[cold]
+    pub(super) fn check_all(&self) -> Result<()> {
+        (0..self.size()).try_for_each(|rank| match self.group.form_of(rank, self.number(), self.signed()) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(self.explained(error)),
+        })
+    }
+
+    /// What is wrong with a note, or with a copy: where collectives have ended, why; this rank then takes no further part.
+    #[cold]
+    pub(super) fn explained(&self, error: Error) -> Error {
+        let engine = &self.group.engine;
+        // A rank that has taken its note back knows why, and this one is about to be told.
+        let is_given_up = error.class == limosa_mpi::consts::MPI_ERR_PROC_ABORTED;
+        let end = clock::now_ns() + if is_given_up { MOST_EXPLAINING_NS } else { 0 };
+        loop {
+            engine.poll();
+            if let Some(failure) = engine.lost_group(self.comm.coll_context()) {
+                self.give_up();
+                return error_of(failure);
+            }
+            if clock::now_ns() >= end {
+                return error;
+            }
+            std::thread::yield_now();
+        }
     }
 
     /// Brings what a rank has contributed, and was checked, to a region.

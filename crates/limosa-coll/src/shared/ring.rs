@@ -18,8 +18,9 @@ use limosa_base::slots::{Bytes, SlotSegment};
 
 use super::call::SharedCall;
 use super::{SharedGroup, select};
+use crate::disagreement::{self, Difference};
 use crate::notes::{Area, Notes, nonsense};
-use limosa_mpi::error::Result;
+use limosa_mpi::error::{Error, Result};
 use limosa_mpi::fail;
 
 /// RingBuffers that this process has made.
@@ -148,6 +149,12 @@ impl Notes for SharedGroup {
     #[inline]
     fn slots(&self) -> &SlotSegment {
         &self.slots
+    }
+
+    fn differ(&self, rank: usize, difference: Difference) -> Error {
+        let rank_of = |place: usize| self.ranks.get(place).map(|rank| *rank as usize);
+        let error = disagreement::error([rank_of(rank), rank_of(self.slots.me())], difference);
+        disagreement::raise(&self.engine, self.context, &self.everybody, error)
     }
 
     /// Areas beside the slots are places on ring buffers, counted from 1.

@@ -9,7 +9,7 @@ use limosa_p2p::slice;
 
 use super::call::SharedCall;
 use super::select;
-use crate::access::{Access, failed};
+use crate::access::{Access, failed, unless_dead};
 use limosa_mpi::error::Result;
 
 /// One side's view of a transfer.
@@ -92,7 +92,10 @@ pub(super) unsafe fn pull(
     let (memory, peer) = (shared_call.group.engine.expect_peer_memory(), shared_call.group.peers[from]);
     // SAFETY: the caller's promise.
     let done = shared_call.copy_with(from, || unsafe { memory.read(peer, &mut local, &mut remote) });
-    done.map_err(|error| failed(from, len, error.filter(|_| memory.is_alive(peer))))
+    done.map_err(|error| {
+        let error = error.and_then(|error| unless_dead(error, || memory.is_alive(peer)));
+        shared_call.explained(failed(from, len, error))
+    })
 }
 
 /// Copies to a rank's memory.
@@ -111,7 +114,10 @@ pub(super) unsafe fn push(
     let (memory, peer) = (shared_call.group.engine.expect_peer_memory(), shared_call.group.peers[to]);
     // SAFETY: the caller's promise.
     let done = shared_call.copy_with(to, || unsafe { memory.write(peer, &mut local, &mut remote) });
-    done.map_err(|error| failed(to, len, error.filter(|_| memory.is_alive(peer))))
+    done.map_err(|error| {
+        let error = error.and_then(|error| unless_dead(error, || memory.is_alive(peer)));
+        shared_call.explained(failed(to, len, error))
+    })
 }
 
 impl Access for SharedCall<'_> {

@@ -8,6 +8,11 @@
 //!    knows what this rank awaits, so that it is woken when that is there and not before.
 //!
 //! `LIMOSA_WAIT=block` begins with 3.
+//!
+//! In 3 a rank declares which call it is in, and compares with what the others have said: of ranks that wait for each
+//! other because they differ, one sees it.
+
+use std::cell::Cell;
 
 use limosa_base::clock;
 use limosa_base::slots::Awaited;
@@ -15,6 +20,7 @@ use limosa_job::config::{self, WaitMode};
 use limosa_p2p::Engine;
 
 use super::SharedGroup;
+use crate::notes::Notes;
 use limosa_mpi::comm::Comm;
 use limosa_mpi::error::{Result, error_of};
 use limosa_mpi::observe::{Sleeper, Waiting};
@@ -30,14 +36,18 @@ const YIELDING_NS: u64 = 1_000_000;
 /// Yields between visits to the engine.
 const YIELDS_PER_POLL: u32 = 8;
 
-/// Waits until a condition holds.
+/// Evaluations of a condition, while the thread does not sleep, between two looks at what others have called.
+const LOOKS_PER_COMPARISON: u32 = 64;
+
+/// Waits in a call, of which this is the number and the word of its notes, until a condition holds.
 ///
 /// # Errors
-/// That the program was interrupted; that the device failed or a member has died, so that nothing may hold any more. The other members learn of a death
-/// too and give up as this one does, whether the condition is the dead member's to make hold or theirs.
+/// That the program was interrupted; that ranks have called different operations; that the device failed or a member
+/// has died, so that nothing may hold any more. The other members learn of a death too and give up as this one does,
+/// whether the condition is the dead member's to make hold or theirs.
 #[inline]
-pub(super) fn wait(group: &SharedGroup, comm: &Comm, awaited: Awaited) -> Result<()> {
-    if group.slots.holds(awaited) { Ok(()) } else { wait_long(group, comm, awaited) }
+pub(super) fn wait(group: &SharedGroup, comm: &Comm, call: (u64, u64), awaited: Awaited) -> Result<()> {
+    if group.slots.holds(awaited) { Ok(()) } else { wait_long(group, comm, call, awaited) }
 }
 
 /// Looks for a while whether something is the case that others are about to bring about, without sleeping.
@@ -73,28 +83,46 @@ pub(crate) fn look(engine: &Engine, holds: impl Fn() -> bool) -> bool {
 }
 
 #[inline(never)]
-fn wait_long(group: &SharedGroup, comm: &Comm, awaited: Awaited) -> Result<()> {
+fn wait_long(group: &SharedGroup, comm: &Comm, (number, word): (u64, u64), awaited: Awaited) -> Result<()> {
     if look(&group.engine, || group.slots.holds(awaited)) {
         return Ok(());
     }
-    let mut lost = None;
+    group.slots.declare(number, word);
+    let is_asleep = Cell::new(false);
+    let (mut lost, mut difference, mut looks) = (None, None, 0u32);
     let waited = group.engine.block_on(
         &mut |view| {
             lost = view.lost_group(comm.coll_context());
-            lost.is_some() || group.slots.holds(awaited)
+            if lost.is_some() || group.slots.holds(awaited) {
+                return true;
+            }
+            if is_asleep.get() || looks.is_multiple_of(LOOKS_PER_COMPARISON) {
+                difference = group.find_difference(number, word);
+            }
+            looks = looks.wrapping_add(1);
+            difference.is_some()
         },
         &Sleeper {
             waiting: &Waiting::collective(comm),
-            begin_sleep: &|| group.slots.begin_sleep(awaited),
-            end_sleep: &|| group.slots.end_sleep(),
+            begin_sleep: &|| {
+                is_asleep.set(true);
+                group.slots.begin_sleep(awaited);
+            },
+            end_sleep: &|| {
+                is_asleep.set(false);
+                group.slots.end_sleep();
+            },
         },
     );
+    group.slots.end_declaration();
     if let Err(interrupted) = waited {
         group.engine.fall_out_of_step(comm.coll_context());
         return Err(interrupted.into());
     }
-    match lost {
-        Some(failure) if !group.slots.holds(awaited) => Err(error_of(failure)),
-        _ => Ok(()),
+    match (lost, difference) {
+        _ if group.slots.holds(awaited) => Ok(()),
+        (Some(failure), _) => Err(error_of(failure)),
+        (None, Some((rank, difference))) => Err(group.differ(rank, difference)),
+        (None, None) => Ok(()),
     }
 }

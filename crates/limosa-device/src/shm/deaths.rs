@@ -5,15 +5,19 @@
 //! one's port. In a larger job the others look at these marks once in a while ([`LONGEST_PAUSE`]), and so they do where
 //! the system has no such descriptors.
 //!
+//! The program may have closed the descriptors, and opened others of the same numbers: whom one shows to have ended is
+//! asked about, and all are asked about once the descriptors are lost.
+//!
 //! A process that has said that it leaves ([`DeathWatch::leave`]) is not missed when it ends. One that has not joined
 //! is not known, and watched once it has.
 
 use super::ports::Ports;
 use crate::Address;
+use limosa_base::descriptor::Descriptor;
 use limosa_base::process::Identity;
 use limosa_base::readiness::{StopSignal, Wakened, is_readable, wait_any};
 use limosa_base::sync::{Mutex, Ordering};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -47,7 +51,7 @@ enum Known {
 
 struct Found {
     known: Vec<Known>,
-    watched: Vec<(Address, Arc<OwnedFd>)>,
+    watched: Vec<(Address, Arc<Descriptor>)>,
     /// In the order in which they were found.
     dead: Vec<Address>,
 }
@@ -87,17 +91,32 @@ impl DeathWatch {
                 return true;
             }
             let (descriptors, timeout) = self.watched(pause);
-            let descriptors: Vec<BorrowedFd<'_>> = descriptors.iter().map(|descriptor| descriptor.as_fd()).collect();
+            let descriptors: Vec<BorrowedFd<'_>> = descriptors.iter().filter_map(|each| each.get().ok()).collect();
             match wait_any(&descriptors, stop, timeout) {
                 Wakened::Stopped => return false,
+                Wakened::Lost => {
+                    self.ask_about_all();
+                    if stop.sleep(pause) {
+                        return false;
+                    }
+                    pause = (2 * pause).min(LONGEST_PAUSE);
+                }
                 Wakened::Readable => {}
                 Wakened::TooLate => pause = (2 * pause).min(LONGEST_PAUSE),
             }
         }
     }
 
+    /// Nobody is watched any more.
+    fn ask_about_all(&self) {
+        let mut found = self.found.lock();
+        for (address, _) in std::mem::take(&mut found.watched) {
+            found.known[address as usize] = Known::Asked;
+        }
+    }
+
     /// What to sleep on, and for how long at most: for ever, if all processes are watched.
-    fn watched(&self, pause: Duration) -> (Vec<Arc<OwnedFd>>, Option<Duration>) {
+    fn watched(&self, pause: Duration) -> (Vec<Arc<Descriptor>>, Option<Duration>) {
         let found = self.found.lock();
         let is_complete = found.known.iter().all(|known| matches!(known, Known::Watched | Known::Ended));
         (found.watched.iter().map(|(_, descriptor)| descriptor.clone()).collect(), (!is_complete).then_some(pause))
@@ -107,10 +126,13 @@ impl DeathWatch {
     pub fn look(&self) -> bool {
         let mut found = self.found.lock();
         let before = found.dead.len();
-        for (address, _) in
-            found.watched.extract_if(.., |(_, descriptor)| is_readable(descriptor.as_fd())).collect::<Vec<_>>()
-        {
-            self.ended(&mut found, address);
+        let has_ended = |descriptor: &Descriptor| descriptor.get().map_or(true, is_readable);
+        for (address, _) in found.watched.extract_if(.., |(_, each)| has_ended(each)).collect::<Vec<_>>() {
+            match self.ports.of(address).is_alive() {
+                // The descriptor is not ours any more.
+                true => found.known[address as usize] = Known::Asked,
+                false => self.ended(&mut found, address),
+            }
         }
         let size = found.known.len() as Address;
         for address in (0..size).filter(|address| found.known[*address as usize] != Known::Ended).collect::<Vec<_>>() {
@@ -177,6 +199,7 @@ mod tests {
     use super::super::{Device, ShmDevice};
     use super::*;
     use limosa_base::segment::{self, PAGE};
+    use std::os::fd::AsFd;
     use std::process::{Child, Command};
 
     fn joined(size: u32) -> Vec<ShmDevice> {

@@ -21,7 +21,6 @@ use limosa_base::process_lock::{Locked, ProcessLock};
 use limosa_base::segment::{self, Foreign, PAGE, Shared};
 use limosa_base::sync::{AtomicU32, AtomicU64, Ordering};
 use std::io;
-use std::os::fd::AsFd;
 
 /// Names at a time.
 const LINES: usize = 2040;
@@ -109,8 +108,8 @@ impl HostMemory {
             return Ok(directory);
         }
         let place = self.first - BYTES as u64;
-        segment::reserve(self.fd.as_fd(), place, BYTES)?;
-        let mapped = Shared::new(self.fd.as_fd(), place, BYTES)?;
+        segment::reserve(self.fd.get()?, place, BYTES)?;
+        let mapped = Shared::new(self.fd.get()?, place, BYTES)?;
         Ok(self.directory.get_or_init(|| mapped))
     }
 
@@ -189,6 +188,7 @@ mod tests {
     use super::super::ShmDevice;
     use super::*;
     use limosa_base::process_lock::PATIENCE;
+    use std::os::fd::AsFd;
 
     fn memories(ranks: u32) -> Vec<HostMemory> {
         let file = segment::create(c"limosa-test", PAGE as u64).expect("a memfd");

@@ -10,16 +10,16 @@
 use super::Ports;
 use super::directory::Directory;
 use crate::Address;
+use limosa_base::descriptor::Descriptor;
 use limosa_base::segment::{self, Foreign, PAGE, Shared};
 use limosa_base::spread::Processor;
 use limosa_base::sync::Ordering;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, OnceLock};
 
 /// Doorbells and areas.
 pub struct HostMemory {
-    pub(super) fd: OwnedFd,
+    pub(super) fd: Descriptor,
     pub(super) ports: Arc<Ports>,
     /// Where in the file the areas begin.
     pub(super) first: u64,
@@ -80,7 +80,7 @@ impl HostMemory {
     pub fn create_area(&self, bytes: usize) -> io::Result<u64> {
         let bytes = bytes.next_multiple_of(PAGE);
         let place = self.ports.of(0).areas.fetch_add(bytes as u64, Ordering::Relaxed);
-        segment::reserve(self.fd.as_fd(), self.first + place, bytes)?;
+        segment::reserve(self.fd.get()?, self.first + place, bytes)?;
         Ok(place)
     }
 
@@ -94,12 +94,14 @@ impl HostMemory {
         {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "a place that is no area"));
         }
-        Shared::new(self.fd.as_fd(), self.first + place, bytes)
+        Shared::new(self.fd.get()?, self.first + place, bytes)
     }
 
     /// Frees the memory of an area. A process that still maps it reads zeroes.
     pub fn free_area(&self, place: u64, bytes: usize) {
-        segment::release(self.fd.as_fd(), self.first + place, bytes.next_multiple_of(PAGE));
+        if let Ok(fd) = self.fd.get() {
+            segment::release(fd, self.first + place, bytes.next_multiple_of(PAGE));
+        }
     }
 }
 
@@ -107,6 +109,7 @@ impl HostMemory {
 mod tests {
     use super::super::ShmDevice;
     use super::*;
+    use std::os::fd::AsFd;
 
     struct Words([limosa_base::sync::AtomicU64; 2]);
     // SAFETY: atomics only.

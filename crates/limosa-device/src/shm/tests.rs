@@ -2,6 +2,7 @@
 
 use super::*;
 use limosa_base::process::Identity;
+use std::os::fd::AsFd;
 
 pub(super) fn pair() -> (ShmDevice, ShmDevice) {
     let file = segment::create(c"limosa-test", PAGE as u64).expect("a memfd");
@@ -18,6 +19,7 @@ fn a_pool_without_memory_gets_some_once_there_is_some() {
     };
     assert_eq!(a.send(1, &Meta::default(), Data::Bytes(&[]), Urgency::Normal).expect("send"), Sent::Done);
     let nowhere = std::fs::File::open("/dev/null").expect("a file that has no memory").into();
+    let nowhere = Descriptor::new(nowhere).expect("a descriptor");
     let shared = std::mem::replace(&mut a.fd, nowhere);
     (0..3).for_each(|_| exchange(&mut a));
     assert!(a.pool.is_none());

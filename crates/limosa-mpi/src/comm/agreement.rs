@@ -16,6 +16,12 @@ pub trait Agreement: Send + Sync {
     /// # Errors
     /// Errors of the machine.
     fn allgather_bytes(&self, comm: &Comm, mine: &[u8]) -> Result<Vec<u8>>;
+
+    /// Gives each member the part of bytes for it from each, of any length, in rank order. As above.
+    ///
+    /// # Errors
+    /// Errors of the machine.
+    fn alltoall_bytes(&self, comm: &Comm, parts: &[Vec<u8>]) -> Result<Vec<Vec<u8>>>;
 }
 
 static PLUGGED_IN: OnceLock<&'static dyn Agreement> = OnceLock::new();
@@ -27,8 +33,17 @@ pub fn plug_in(agreement: &'static dyn Agreement) {
 
 /// [`Agreement::allgather_bytes`].
 pub(super) fn allgather_bytes(comm: &Comm, mine: &[u8]) -> Result<Vec<u8>> {
+    plugged_in()?.allgather_bytes(comm, mine)
+}
+
+/// [`Agreement::alltoall_bytes`].
+pub(super) fn alltoall_bytes(comm: &Comm, parts: &[Vec<u8>]) -> Result<Vec<Vec<u8>>> {
+    plugged_in()?.alltoall_bytes(comm, parts)
+}
+
+fn plugged_in() -> Result<&'static dyn Agreement> {
     match PLUGGED_IN.get() {
-        Some(agreement) => agreement.allgather_bytes(comm, mine),
+        Some(agreement) => Ok(*agreement),
         None => fail!(MPI_ERR_INTERN, "this library was initialised without collectives"),
     }
 }

@@ -19,6 +19,7 @@ use crate::fail;
 use crate::group::Group;
 use crate::info::Info;
 use crate::mix::mix;
+use crate::tool::event::Event;
 use crate::topo::Topology;
 use crate::world::World;
 
@@ -27,6 +28,9 @@ const BY_GROUP: u64 = 0x6c69_6d6f_7361_0001;
 
 /// Number of the contexts of `MPI_Comm_create_from_group` among those of a world.
 const FROM_GROUP: u64 = u64::MAX;
+/// The same of the communicators that `MPI_Intercomm_create_from_groups` needs itself.
+pub(super) const INTER_FROM_GROUPS: u64 = u64::MAX - 1;
+pub(super) const LEADERS_OF_GROUPS: u64 = u64::MAX - 2;
 
 /// What a child gets besides its members and its place.
 pub(crate) struct ChildPlan {
@@ -50,16 +54,23 @@ impl Comm {
         self.child_in(mix(mix(self.context, place), plan.discriminator), plan.group, plan.topology)
     }
 
-    fn child_in(&self, context: u64, group: Arc<Group>, topology: Option<Arc<Topology>>) -> Option<Arc<Comm>> {
+    pub(super) fn child_in(
+        &self,
+        context: u64,
+        group: Arc<Group>,
+        topology: Option<Arc<Topology>>,
+    ) -> Option<Arc<Comm>> {
         let rank = group.rank_of(self.my_world_rank())?;
-        Some(super::registry::enrol(Comm::bare(
+        let comm = super::registry::enrol(Comm::bare(
             self.world.clone(),
             context & !1,
             group,
             rank,
             self.errhandler(),
             topology,
-        )))
+        ));
+        comm.tell(Event::CommCreated);
+        Some(comm)
     }
 
     /// A communicator with the same members, topology and, as their copy callbacks say, attributes (`MPI_Comm_dup`,
@@ -68,8 +79,14 @@ impl Comm {
     /// Hints are not passed on; `MPI_Comm_dup_with_info` gives its own in `info`. Takes no message, so the duplicate is
     /// complete on return.
     pub fn dup(&self, info: Option<&Info>) -> Result<Arc<Comm>> {
-        let plan = ChildPlan { group: self.group.clone(), discriminator: 0, topology: self.topology.clone() };
-        let copy = self.child(self.next_child(), plan).expect("a member of the parent is a member of its duplicate");
+        let place = self.next_child();
+        let copy = if self.is_inter() {
+            self.inter_child(place, 0, self.group.clone(), self.peers.clone())
+        } else {
+            let plan = ChildPlan { group: self.group.clone(), discriminator: 0, topology: self.topology.clone() };
+            self.child(place, plan)
+        };
+        let copy = copy.expect("a member of the parent is a member of its duplicate");
         if let Some(info) = info {
             copy.hints.update(info);
         }
@@ -82,6 +99,9 @@ impl Comm {
     /// Members may name different groups if these are disjoint.
     pub fn create(&self, group: &Arc<Group>) -> Result<Option<Arc<Comm>>> {
         let place = self.next_child();
+        if self.is_inter() {
+            return self.create_inter(place, group);
+        }
         self.check_members(group)?;
         Ok(self.child(place, ChildPlan { group: group.clone(), discriminator: group.content_hash(), topology: None }))
     }
@@ -90,6 +110,7 @@ impl Comm {
     ///
     /// Members count their calls per (group, tag), which is all that they know to be common.
     pub fn create_group(&self, group: &Arc<Group>, tag: i32) -> Result<Option<Arc<Comm>>> {
+        self.check_intra()?;
         self.check_members(group)?;
         if tag < 0 {
             fail!(MPI_ERR_TAG, "the tag is {tag}, but tags are 0 to {}", TAG_UB.get().unwrap_or(i32::MAX));
@@ -121,6 +142,20 @@ impl Comm {
         info: Option<&Info>,
         errhandler: &Arc<Errhandler>,
     ) -> Result<Option<Arc<Comm>>> {
+        let made = Comm::numbered_from_group(FROM_GROUP, world, group, tag, info, errhandler)?;
+        made.iter().for_each(|comm| comm.tell(Event::CommCreated));
+        Ok(made)
+    }
+
+    /// As [`Comm::from_group`], with a context of one kind among those of communicators without a parent.
+    pub(super) fn numbered_from_group(
+        number: u64,
+        world: &Arc<World>,
+        group: &Arc<Group>,
+        tag: &[u8],
+        info: Option<&Info>,
+        errhandler: &Arc<Errhandler>,
+    ) -> Result<Option<Arc<Comm>>> {
         if tag.len() >= MPI_MAX_STRINGTAG_LEN as usize {
             fail!(
                 MPI_ERR_ARG,
@@ -139,8 +174,8 @@ impl Comm {
                 "this process is not a member of the group: only members may make a communicator of it"
             );
         };
-        let key = tag.iter().fold(group.content_hash(), |key, byte| mix(key, u64::from(*byte)));
-        let context = mix(mix(world.context(FROM_GROUP), key), world.comms.count_from_group(key)) & !1;
+        let key = tag.iter().fold(mix(group.content_hash(), number), |key, byte| mix(key, u64::from(*byte)));
+        let context = mix(mix(world.context(number), key), world.comms.count_from_group(key)) & !1;
         let comm =
             super::registry::enrol(Comm::bare(world.clone(), context, group.clone(), rank, errhandler.clone(), None));
         if let Some(info) = info {
@@ -149,7 +184,7 @@ impl Comm {
         Ok(Some(comm))
     }
 
-    fn check_members(&self, group: &Group) -> Result<()> {
+    pub(super) fn check_members(&self, group: &Group) -> Result<()> {
         match group.iter().enumerate().find(|(_, world_rank)| self.group.rank_of(*world_rank).is_none()) {
             Some((rank, _)) => {
                 fail!(MPI_ERR_GROUP, "the process at rank {rank} of the group is not a member of {}", self.describe())
@@ -160,7 +195,8 @@ impl Comm {
 
     /// One communicator per colour, ranked by key and, among equal keys, by rank here (`MPI_Comm_split`).
     ///
-    /// `None` where the colour is `MPI_UNDEFINED`. A process with a wrong colour takes part as if it were
+    /// `None` where the colour is `MPI_UNDEFINED`, and in an intercommunicator where nobody in the other group has the
+    /// same. A process with a wrong colour takes part as if it were
     /// `MPI_UNDEFINED`, so that the others do not wait for it, and then fails.
     pub fn split(&self, color: i32, key: i32) -> Result<Option<Arc<Comm>>> {
         self.split_with(color, key, allgather_bytes)
@@ -178,7 +214,7 @@ impl Comm {
         let mut mine = [0; 8];
         mine[..4].copy_from_slice(&(if legal { color } else { MPI_UNDEFINED }).to_ne_bytes());
         mine[4..].copy_from_slice(&key.to_ne_bytes());
-        let all = allgather(self, &mine)?;
+        let all = allgather(self.inter.as_ref().map_or(self, |inter| inter.both()), &mine)?;
         if !legal {
             fail!(
                 MPI_ERR_ARG,
@@ -189,6 +225,9 @@ impl Comm {
             return Ok(None);
         }
         let ranks = members_of_color(&all, color);
+        if let Some(inter) = &self.inter {
+            return Ok(self.split_inter(place, color, inter, &ranks));
+        }
         let group = Group::from_world_ranks(
             ranks.into_iter().map(|rank| self.group.world_rank(rank).expect("one entry per member")).collect(),
         );

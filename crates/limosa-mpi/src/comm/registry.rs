@@ -12,6 +12,8 @@ use std::sync::{Arc, Weak};
 struct Known {
     comm: Weak<Comm>,
     group: Arc<Group>,
+    /// [`Comm::peers`].
+    peers: Arc<Group>,
 }
 
 /// The communicators of a world.
@@ -37,13 +39,13 @@ impl Registry {
     pub(crate) fn concerns(&self) -> Box<Concerns> {
         let known = self.known.clone();
         Box::new(move |context, needs, process| {
-            let group = known.lock().get(&(context & !1)).map(|known| known.group.clone());
+            let groups = known.lock().get(&(context & !1)).map(|known| (known.group.clone(), known.peers.clone()));
             let is_collective = context & 1 == 1;
-            let Some(group) = group else { return is_collective || needs != Needs::Living };
+            let Some((group, peers)) = groups else { return is_collective || needs != Needs::Living };
             match needs {
-                Needs::Rank(rank) if !is_collective => group.world_rank(rank as usize) == Some(process),
+                Needs::Rank(rank) if !is_collective => peers.world_rank(rank as usize) == Some(process),
                 Needs::Living if !is_collective => false,
-                _ => group.rank_of(process).is_some(),
+                _ => group.rank_of(process).is_some() || peers.rank_of(process).is_some(),
             }
         })
     }
@@ -68,7 +70,7 @@ impl Registry {
 /// Enters a communicator in its world's registry.
 pub(super) fn enrol(comm: Comm) -> Arc<Comm> {
     let comm = Arc::new(comm);
-    let known = Known { comm: Arc::downgrade(&comm), group: comm.group().clone() };
+    let known = Known { comm: Arc::downgrade(&comm), group: comm.group().clone(), peers: comm.peers().clone() };
     comm.world().comms.known.lock().insert(comm.context(), known);
     comm
 }

@@ -76,7 +76,7 @@ fn duplicates_have_the_same_context_everywhere_and_a_new_one_each_time() {
 
 #[test]
 fn a_duplicate_takes_attributes_errhandler_and_topology_but_neither_name_nor_hints() {
-    let grid = Comm::without_engine(4, 1).cart_create(&[2, 2], &[true, false]).unwrap().unwrap();
+    let grid = Comm::without_engine(4, 1).cart_create(&[2, 2], &[true, false], true).unwrap().unwrap();
     let key = create_keyval(Kind::Comm, CopyRule::Share, DeleteRule::Ignore).unwrap();
     grid.attributes().set(0, key, 99).unwrap();
     grid.set_errhandler(Errhandler::returning()).unwrap();
@@ -260,7 +260,7 @@ fn there_is_no_other_side() {
 
 #[test]
 fn a_grid_takes_the_first_processes() {
-    let made: Vec<_> = worlds(7).iter().map(|comm| comm.cart_create(&[3, 2], &[false, true]).unwrap()).collect();
+    let made: Vec<_> = worlds(7).iter().map(|comm| comm.cart_create(&[3, 2], &[false, true], true).unwrap()).collect();
     assert!(made[6].is_none());
     let grid: Vec<_> = made.into_iter().flatten().collect();
     assert_eq!(ranks(&grid[4]), [0, 1, 2, 3, 4, 5]);
@@ -279,11 +279,11 @@ fn a_grid_takes_the_first_processes() {
 #[test]
 fn grids_that_do_not_fit_or_are_missing_are_errors() {
     let world = Comm::without_engine(4, 3);
-    assert_eq!(world.cart_create(&[5], &[false]).unwrap_err().class, MPI_ERR_DIMS);
+    assert_eq!(world.cart_create(&[5], &[false], true).unwrap_err().class, MPI_ERR_DIMS);
     assert_eq!(world.cart_map(&[5], &[false]).unwrap_err().class, MPI_ERR_DIMS);
     assert_eq!(world.cart().unwrap_err().class, MPI_ERR_TOPOLOGY);
     assert_eq!(world.cart_map(&[4], &[false]).unwrap(), 3);
     assert_eq!(world.cart_map(&[3], &[false]).unwrap(), MPI_UNDEFINED);
-    assert!(world.cart_create(&[], &[]).unwrap().is_none());
+    assert!(world.cart_create(&[], &[], true).unwrap().is_none());
     assert_eq!(world.topo_test(), MPI_UNDEFINED);
 }

@@ -2,10 +2,33 @@
 //!
 //! A pair type has two basic elements, a complex number one.
 
+use std::sync::Arc;
+
+use rustc_hash::FxHashSet;
+
 use super::Datatype;
 use super::shape::Shape;
 
 impl Datatype {
+    /// The predefined type that all data are of, as one-sided accumulation demands (MPI-5 section 12.3.4); `None` if
+    /// there are several, or none.
+    pub fn only_predefined(self: &Arc<Self>) -> Option<Arc<Datatype>> {
+        if self.is_predefined() {
+            return Some(self.clone());
+        }
+        let (mut open, mut seen, mut only) = (vec![self], FxHashSet::default(), None::<&Arc<Datatype>>);
+        while let Some(datatype) = open.pop() {
+            if !datatype.is_predefined() {
+                open.extend(datatype.maker.shape().old_types().iter().filter(|old| seen.insert(Arc::as_ptr(old))));
+            } else if only.is_some_and(|only| !Arc::ptr_eq(only, datatype)) {
+                return None;
+            } else {
+                only = Some(datatype);
+            }
+        }
+        only.cloned()
+    }
+
     /// Whole elements in `bytes` bytes; `None` (`MPI_UNDEFINED`) if something is left over.
     pub fn count_of_bytes(&self, bytes: i64) -> Option<i64> {
         match self.size() {

@@ -15,7 +15,8 @@
 //! | `external` | the external32 representation |
 //! | `held` | a reference for the time of an operation |
 //! | [`elements`] | counting basic elements |
-//! | [`signature`] | type signatures |
+//! | [`signature`] | type signatures, as numbers |
+//! | [`sequence`] | the same, to be compared in words |
 //!
 //! Contract
 //! - All sizes, counts and displacements are 64 bits wide; a constructor whose result would not fit fails with
@@ -36,6 +37,7 @@ mod external;
 mod held;
 pub mod named;
 mod program;
+pub mod sequence;
 mod shape;
 pub mod signature;
 pub mod transfer;
@@ -55,6 +57,7 @@ use contents::Maker;
 pub use held::Held;
 use named::{BASICS, Basic, PAIRS};
 use program::Placed;
+use sequence::Sequence;
 use shape::Measure;
 
 /// An MPI datatype.
@@ -64,6 +67,8 @@ pub struct Datatype {
     large: bool,
     measure: Measure,
     program: OnceLock<Placed>,
+    /// Its basic types, once somebody has asked.
+    sequence: OnceLock<Sequence>,
     committed: AtomicBool,
     /// Bytes of an element if the type is committed and any number of elements lie without gaps from the base address
     /// on; 0 if not, or if nobody has asked.
@@ -127,6 +132,7 @@ impl Datatype {
             large: false,
             measure,
             program: OnceLock::new(),
+            sequence: OnceLock::new(),
             committed: AtomicBool::new(false),
             dense: AtomicUsize::new(0),
             name: Mutex::new(None),
@@ -143,6 +149,7 @@ impl Datatype {
             large: self.large,
             measure: self.measure.clone(),
             program: self.program.clone(),
+            sequence: self.sequence.clone(),
             committed: AtomicBool::new(self.is_committed()),
             dense: AtomicUsize::new(0),
             name: Mutex::new(None),

@@ -11,6 +11,7 @@ use limosa_p2p::memory::{Layout, Region};
 use super::Datatype;
 use super::program::{Body, Placed};
 use super::walk::{Copy, Pieces, walk_elements};
+use crate::check;
 use crate::consts::MPI_IN_PLACE;
 use crate::error::{Error, Result};
 use crate::fail;
@@ -110,7 +111,7 @@ impl Datatype {
         // SAFETY: the caller's promise covers all bytes of the layout, which are these.
         unsafe {
             match self.contiguous_at(count) {
-                Some(0) if size as i64 == self.extent() && self.is_committed() => {
+                Some(0) if size as i64 == self.extent() && self.is_committed() && !check::is_on() => {
                     self.dense.store(size, Ordering::Relaxed);
                     Region::contiguous(base, count * size)
                 }

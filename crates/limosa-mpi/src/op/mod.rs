@@ -70,6 +70,13 @@ const PREDEFINED: [(i32, &str, Reduction); 14] = [
     (MPI_NO_OP, "MPI_NO_OP", Reduction::NoOp),
 ];
 
+impl Reduction {
+    /// The standard's name of the operation with this number, which another process may have sent.
+    pub fn name_of(number: u32) -> Option<&'static str> {
+        PREDEFINED.iter().find(|entry| entry.2 as u32 == number).map(|entry| entry.1)
+    }
+}
+
 /// A user function: (input, inout, count, datatype). It reads `count` elements at `input` and combines them into those
 /// at `inout`.
 pub type UserFunction = Arc<dyn Fn(*const u8, *mut u8, usize, &Arc<Datatype>) + Send + Sync>;
@@ -128,6 +135,7 @@ impl Op {
     }
 
     /// Which of the standard's operations this is, if any.
+    #[inline]
     pub fn reduction(&self) -> Option<Reduction> {
         match self.action {
             Action::Predefined(reduction, _) => Some(reduction),

@@ -138,6 +138,16 @@ impl Cart {
         Ok(SubGrid { cart, ranks })
     }
 
+    /// The edges of the grid, at one end each, for [`super::placement`].
+    pub(crate) fn links(&self) -> Vec<Vec<(usize, i64)>> {
+        let next = |rank: i32, direction: i32| match self.shift(rank, direction, 1) {
+            Ok((_, above)) if above != MPI_PROC_NULL => Some((above as usize, 1)),
+            _ => None,
+        };
+        let directions = self.dims.len() as i32;
+        (0..self.size as i32).map(|rank| (0..directions).filter_map(|along| next(rank, along)).collect()).collect()
+    }
+
     fn describe(&self) -> String {
         match self.dims.len() {
             0 => "without dimensions".to_string(),

@@ -4,19 +4,138 @@
 //! - A topology is fixed when its communicator is made and shared with duplicates. What it knows are ranks of that
 //!   communicator.
 //! - The shapes are pure data; communicators with them are made in `comm/topology.rs`.
-//! - Ranks are not reordered: on one host no order is better than another. Those of several hosts will be
-//!   ([`World::host_of`](crate::world::World::host_of)).
+//! - Where a program allows it, ranks are reordered if that leaves fewer edges between hosts ([`placement`]); inside a
+//!   host no order is better than another.
 
 mod cart;
 mod dims;
+pub mod dist_graph;
+mod graph;
+pub(crate) mod placement;
 
 pub use cart::Cart;
 pub(crate) use cart::SubGrid;
 pub use dims::dims_create;
+pub use dist_graph::Node;
+pub use graph::Graph;
+
+use crate::error::Result;
+use crate::fail;
 
 /// The shape that a communicator has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Topology {
     /// A grid.
     Cart(Cart),
+    /// A graph that all processes know.
+    Graph(Graph),
+    /// What this process knows of a distributed graph.
+    DistGraph(Node),
+}
+
+/// With whom a process exchanges blocks in a neighbourhood collective (section 8.6).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Neighbours {
+    /// By block received: who sends it; `MPI_PROC_NULL` beyond an open end of a grid.
+    pub sources: Vec<i32>,
+    /// By block sent: who gets it.
+    pub destinations: Vec<i32>,
+    /// The blocks received, in the order in which those of one source were sent.
+    pub order: Vec<usize>,
+}
+
+impl Topology {
+    /// The neighbours of the process at `rank`.
+    ///
+    /// In a grid the block sent in one direction arrives as the one that comes from the opposite direction, also where
+    /// both neighbours in a dimension are the same process. In a graph the k-th block to a process is its k-th one from
+    /// here.
+    ///
+    /// # Errors
+    /// `MPI_ERR_TOPOLOGY` for a graph that is not symmetric; all processes find that alike.
+    pub fn neighbours(&self, rank: i32) -> Result<Neighbours> {
+        let listed = |sources: Vec<i32>, destinations: Vec<i32>| {
+            let order = (0..sources.len()).collect();
+            Neighbours { sources, destinations, order }
+        };
+        match self {
+            Topology::Cart(cart) => {
+                let mut peers = Vec::with_capacity(2 * cart.dims().len());
+                for direction in 0..cart.dims().len() {
+                    let (below, above) = cart.shift(rank, direction as i32, 1)?;
+                    peers.extend([below, above]);
+                }
+                let order = (0..peers.len()).map(|block| block ^ 1).collect();
+                Ok(Neighbours { sources: peers.clone(), destinations: peers, order })
+            }
+            Topology::Graph(graph) => {
+                if !graph.is_symmetric() {
+                    fail!(
+                        MPI_ERR_TOPOLOGY,
+                        "the graph is not symmetric: some process is a neighbour of one that is not its neighbour as \
+                         often, so that messages to neighbours would not be received"
+                    );
+                }
+                let peers = graph.neighbours(rank)?.to_vec();
+                Ok(listed(peers.clone(), peers))
+            }
+            Topology::DistGraph(node) => {
+                let ranks = |ends: &[dist_graph::End]| ends.iter().map(|(rank, _)| *rank).collect();
+                Ok(listed(ranks(&node.sources), ranks(&node.destinations)))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::consts::{MPI_ERR_TOPOLOGY, MPI_PROC_NULL};
+    use proptest::prelude::*;
+
+    /// For each block that `to` gets: who sends it, and as which of its own blocks.
+    fn arriving(topologies: &[Topology], to: usize) -> Vec<Option<(i32, usize)>> {
+        let all: Vec<Neighbours> =
+            topologies.iter().enumerate().map(|(rank, topology)| topology.neighbours(rank as i32).unwrap()).collect();
+        let mut blocks = vec![None; all[to].sources.len()];
+        let mut taken = vec![0; all.len()];
+        for &block in &all[to].order {
+            let source = all[to].sources[block];
+            if source != MPI_PROC_NULL {
+                let sent = &all[source as usize].destinations;
+                let mut to_this = (0..sent.len()).filter(|at| sent[*at] == to as i32);
+                blocks[block] = Some((source, to_this.nth(taken[source as usize]).unwrap()));
+                taken[source as usize] += 1;
+            }
+        }
+        blocks
+    }
+
+    proptest! {
+        #[test]
+        fn in_a_grid_a_block_comes_from_the_side_that_it_was_sent_to(
+            shape in proptest::collection::vec((1i32..4, any::<bool>()), 0..4),
+        ) {
+            let (dims, periods): (Vec<i32>, Vec<bool>) = shape.into_iter().unzip();
+            let cart = Cart::new(&dims, &periods).unwrap();
+            let topologies = vec![Topology::Cart(cart.clone()); cart.size()];
+            for rank in 0..cart.size() {
+                for (block, from) in arriving(&topologies, rank).into_iter().enumerate() {
+                    let (below, above) = cart.shift(rank as i32, block as i32 / 2, 1).unwrap();
+                    let peer = if block % 2 == 0 { below } else { above };
+                    prop_assert_eq!(from, (peer != MPI_PROC_NULL).then_some((peer, block ^ 1)));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn in_graphs_repeated_edges_keep_their_order() {
+        let graph = Graph::new(&[3, 5], &[1, 0, 1, 0, 0]).unwrap();
+        let both = vec![Topology::Graph(graph); 2];
+        assert_eq!(arriving(&both, 0), [Some((1, 0)), Some((0, 1)), Some((1, 1))]);
+        assert_eq!(arriving(&both, 1), [Some((0, 0)), Some((0, 2))]);
+        let one_way = Graph::new(&[1, 1], &[1]).unwrap();
+        assert_eq!(Topology::Graph(one_way).neighbours(1).unwrap_err().class, MPI_ERR_TOPOLOGY);
+    }
 }

@@ -97,6 +97,7 @@ impl Core {
         }
         let (wanted, mask) = wire::wanted(pattern)?;
         let (word, len) = self.devices.try_take(peer, &wanted, mask, to)?;
+        self.state.traffic.receive(len as u64);
         let Envelope { source, tag, .. } = wire::envelope(&Meta { words: [pattern.context, word], ..wanted });
         Some(Received { source, tag, bytes: len as u64 })
     }

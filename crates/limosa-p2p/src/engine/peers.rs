@@ -49,6 +49,16 @@ impl Engine {
         self.core.lock().devices.is_alive(peer)
     }
 
+    /// A layer begins, or ceases, to be something for which others send urgent packets unasked, such as the memory of a
+    /// window. While there is any, a thread that leaves the library looks once more after it has said so: otherwise the
+    /// helper would not be woken for a packet that comes just then.
+    pub fn serve_others(&self, begins: bool) {
+        let mut core = self.core.lock();
+        let served = core.state.served;
+        core.state.served = if begins { served + 1 } else { served.saturating_sub(1) };
+        self.leave(core);
+    }
+
     /// Adds a device to an engine that runs, for peers that join later (spawned or connected processes).
     ///
     /// # Errors

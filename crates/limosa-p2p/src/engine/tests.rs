@@ -156,6 +156,9 @@ fn packets_that_make_no_sense_are_errors() {
         ("an unknown send, done", about(wire::DONE), vec![]),
         ("an unknown send, given back", wire::about(wire::RECALLED, 1 << 32, 1), vec![]),
         ("an unknown receive, written", about(wire::WRITTEN), vec![]),
+        ("an end of no class", Meta { kind: wire::END_GROUP, words: [3, u64::MAX] }, vec![b'x']),
+        ("an end in no words", Meta { kind: wire::END_GROUP, words: [3, 1] }, vec![0xff]),
+        ("an end in too many words", Meta { kind: wire::END_GROUP, words: [3, 1] }, vec![b'x'; wire::MAX_TEXT + 1]),
     ];
     for (what, meta, data) in cases {
         let (mut rogue, victim) = Rogue::with_victim(2);
@@ -263,6 +266,49 @@ fn packets_of_other_layers_reach_their_handlers_in_order_and_are_answered() {
         assert_eq!((rank, handled, from, words), (0, i, 1, [i, i % 9]));
         assert_eq!(data, i.to_ne_bytes()[..(i % 9) as usize]);
     }
+    e.iter().for_each(|e| e.stop());
+}
+
+#[test]
+fn what_is_under_way_in_a_group_whose_members_disagree_ends_everywhere() {
+    const GROUP: u64 = 3;
+    let e = engines(3, OPTIONS);
+    let big = vec![0u8; 1 << 20];
+    // SAFETY: the data stay until the end of the test.
+    let region = || unsafe { Region::contiguous(big.as_ptr().cast_mut(), big.len()) };
+    let pattern = |context| Pattern { context, source: Some(2), tag: Some(5) };
+    let envelope = |context, source| Envelope { context, source, tag: 7 };
+    let lost = e[1].receive(&pattern(GROUP), Region::empty());
+    let other = e[1].receive(&pattern(GROUP + 1), Region::empty());
+    let Ok(Started::Pending(sent)) = e[1].send(0, &envelope(GROUP, 1), region(), Mode::Standard) else {
+        panic!("nobody receives so much")
+    };
+    // A message that nobody has received is not received any more.
+    let _ =
+        e[2].send(1, &Envelope { context: GROUP, source: 2, tag: 9 }, Region::empty(), Mode::Standard).expect("send");
+    let text = "rank 0 called one thing, rank 1 another ü".repeat(20);
+    e[0].end_group(GROUP, 0..3, 17, &text);
+    e[0].end_group(GROUP, 0..3, 18, "known");
+    let failure = |failure: Option<Box<Failure>>| match failure.as_deref() {
+        Some(Failure::Disagreement { class: 17, detail }) => {
+            assert!(text.starts_with(detail) && detail.len() > wire::MAX_TEXT - 4);
+        }
+        failure => panic!("{failure:?}"),
+    };
+    for id in [lost, sent] {
+        e[1].block_on(&mut |view| view.is_done(id), &Unobserved).expect("not interrupted");
+        failure(e[1].take(id).expect("it has ended").failure);
+    }
+    let unreceived = Pattern { context: GROUP, source: Some(2), tag: Some(9) };
+    failure(e[1].receive_blocking(&unreceived, Region::empty(), &Unobserved).failure);
+    failure(e[0].send(1, &envelope(GROUP, 0), Region::empty(), Mode::Standard).err().map(Box::new));
+    assert!(e[1].is_impaired() && e[1].lost_group(GROUP).is_some() && e[1].lost_group(GROUP + 2).is_none());
+    // Other contexts do not hear of it.
+    let _ = e[2]
+        .send(1, &Envelope { context: GROUP + 1, source: 2, tag: 5 }, Region::empty(), Mode::Standard)
+        .expect("send");
+    e[1].block_on(&mut |view| view.is_done(other), &Unobserved).expect("not interrupted");
+    assert_eq!(e[1].take(other).expect("it has ended").failure, None);
     e.iter().for_each(|e| e.stop());
 }
 

@@ -230,7 +230,7 @@ impl Engine {
     /// What a blocked call does between two polls that bring nothing, by mode of waiting; false when it is to sleep.
     #[inline]
     fn pause(&self, core: &mut Guard<'_, Core>, idle: &mut Idle, observer: &dyn Observer) -> bool {
-        if idle.polls == 0 && core.state.interest > 0 && core.sleepers == 0 && self.options.wait != Wait::Block {
+        if idle.polls == 0 && core.state.serves_urgently() && core.sleepers == 0 && self.options.wait != Wait::Block {
             // Somebody is looking: no need to wake the helper for what is awaited here.
             self.doorbell.set(Bell::Awake);
         }
@@ -304,6 +304,7 @@ impl Engine {
         let moved = self.progress(&mut core);
         let sleeps = !moved && !core.state.has_jobs(true) && !condition(&mut core.state);
         if sleeps {
+            core.state.traffic.sleeps += 1;
             self.wake_others(&mut core);
             // Observers may ask the engine, so they run without its lock. A ring in the meantime makes the sleep return
             // at once.
@@ -423,6 +424,7 @@ impl Engine {
                     let at = pushed_to.next().flatten();
                     let done = self.memory.as_ref().zip(at).is_some_and(|(memory, at)| push.run(&**memory, at).is_ok());
                     let core = &mut *self.core.lock();
+                    core.state.traffic.copied += u64::from(done);
                     core.state.finish_push(&mut core.devices, push.request, done);
                 }
                 Job::TakePackets => {
@@ -441,6 +443,7 @@ impl Engine {
         let Core { devices, state, .. } = &mut *core;
         for (pull, done) in pulls.drain(..) {
             if done {
+                state.traffic.copied += 1;
                 state.finish_fetch(devices, pull.request, pull.from, pull.offer.send);
             } else {
                 // Not allowed after all, or the sender has gone: streaming works without a right to its memory.
@@ -511,9 +514,9 @@ impl Engine {
         if self.stopping.load(Ordering::Relaxed) || !self.has_alarm_thread() {
             return false;
         }
-        core.alarm = Some(after);
-        self.alarm.set(after);
-        true
+        let is_set = self.alarm.set(after);
+        core.alarm = is_set.then_some(after);
+        is_set
     }
 
     pub(super) fn has_alarm_thread(&self) -> bool {
@@ -554,8 +557,7 @@ impl Engine {
     fn run_alarm(&self) {
         let mut again = 0;
         loop {
-            self.alarm.wait();
-            if self.stopping.load(Ordering::Acquire) {
+            if !self.alarm.wait() || self.stopping.load(Ordering::Acquire) {
                 return;
             }
             let now = self.put_off.load(Ordering::Relaxed);
@@ -610,7 +612,7 @@ impl Engine {
                 core.state.want_room(&mut core.devices);
             } else if self.doorbell.is(rest) && !moved {
                 return;
-            } else if rest == Bell::Away && core.state.interest == 0 {
+            } else if rest == Bell::Away && !core.state.serves_urgently() {
                 self.doorbell.set_away_lazily();
                 return;
             }
@@ -649,6 +651,7 @@ impl Engine {
     /// Does what the helper thread does when it is called.
     pub fn help_once(&self) {
         let mut core = self.core.lock();
+        core.state.traffic.helped += 1;
         self.attend(&mut core);
         loop {
             if !core.state.jobs.is_empty() {

@@ -10,6 +10,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 /// A descriptor that is watched.
 pub(super) struct Watch {
@@ -22,6 +23,24 @@ struct Watcher {
     stop: Arc<StopSignal>,
     thread: JoinHandle<()>,
 }
+
+impl Watcher {
+    /// Ends the thread. If the program has closed the pipe, and has another file under its number or a child that holds
+    /// it open, the thread cannot be told while it sleeps: it is left behind, and ends when it wakes or with the process.
+    fn end(self) {
+        let told = self.stop.give();
+        for _ in 0..PATIENCE_MS {
+            if told || self.thread.is_finished() {
+                let _ = self.thread.join();
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+/// How long a thread may take to end that has perhaps not been told to.
+const PATIENCE_MS: u32 = 100;
 
 impl Watch {
     pub fn new(descriptor: OwnedFd, ready: Arc<Ready>) -> Watch {
@@ -50,10 +69,10 @@ impl Watch {
 
     /// Ends the thread.
     pub fn stop(&self) {
-        let Some(Watcher { stop, thread }) = self.watcher.lock().take() else { return };
-        stop.give();
         self.ready.stop();
-        let _ = thread.join();
+        if let Some(watcher) = self.watcher.lock().take() {
+            watcher.end();
+        }
     }
 }
 
@@ -91,8 +110,8 @@ impl DeathWatcher {
     /// Ends the thread, if it runs: the process has finished in good order.
     pub fn stop(&self) {
         self.watch.leave();
-        let Some(Watcher { stop, thread }) = self.watcher.lock().take() else { return };
-        stop.give();
-        let _ = thread.join();
+        if let Some(watcher) = self.watcher.lock().take() {
+            watcher.end();
+        }
     }
 }

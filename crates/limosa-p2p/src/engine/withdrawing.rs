@@ -1,9 +1,12 @@
-//! What becomes of that for which an interrupted call waits ([`crate::interrupt`]).
+//! What becomes of that for which an interrupted call waits ([`crate::interrupt`]), and of what is under way in a group
+//! whose members disagree.
 
 use super::{Core, Engine, Observer, View};
 use crate::interrupt::Interrupted;
-use crate::request::{Completion, RequestId};
+use crate::request::{Completion, Failure, RequestId};
+use crate::wire;
 use limosa_base::biased::Guard;
+use limosa_device::{Meta, Peer, Urgency};
 
 /// The end of an operation that only an interrupted call can have cancelled.
 pub(super) fn interrupted_if_cancelled(end: Completion) -> Completion {
@@ -51,5 +54,25 @@ impl Engine {
     #[cold]
     pub fn fall_out_of_step(&self, context: u64) {
         self.core.lock().state.fall_out_of_step(context);
+    }
+
+    /// The members of the group of this context disagree, as `detail` says: what is under way there ends with
+    /// [`Failure::Disagreement`], here and at these peers, and nothing begins there any more. Does nothing if that is
+    /// known here.
+    #[cold]
+    pub fn end_group(&self, context: u64, peers: impl Iterator<Item = Peer>, class: i32, detail: &str) {
+        let mut core = self.core.lock();
+        let Core { devices, state, .. } = &mut *core;
+        let end = (0..=detail.len().min(wire::MAX_TEXT)).rev().find(|end| detail.is_char_boundary(*end)).unwrap_or(0);
+        let detail = &detail[..end];
+        if state.end_group(context, Failure::Disagreement { class, detail: detail.to_owned() }) {
+            let meta = Meta { kind: wire::END_GROUP, words: [context, class as u64] };
+            for peer in peers.filter(|peer| *peer != self.rank) {
+                state.control(devices, peer, meta, detail.as_bytes(), Urgency::Urgent);
+            }
+        }
+        self.progress(&mut core);
+        self.leave(core);
+        self.notify();
     }
 }

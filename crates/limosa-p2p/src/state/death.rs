@@ -38,8 +38,9 @@ pub enum Needs {
 #[derive(Default)]
 pub(crate) struct Deaths {
     dead: Vec<Dead>,
-    /// Contexts of groups on which this process is out of step with the others, since it gave up a collective there.
-    out_of_step: Vec<u64>,
+    /// Contexts of groups on which nothing can be done any more, and why: this process gave up a collective there, or
+    /// the members disagree.
+    ended: Vec<(u64, Failure)>,
     concerns: Option<Box<Concerns>>,
     hooks: Vec<DeathHook>,
 }
@@ -75,6 +76,11 @@ impl Deaths {
         self.of(peer).is_some()
     }
 
+    /// Why nothing can be done on this context of a group any more, whether or not messages are there.
+    fn end_of(&self, context: u64) -> Option<&Failure> {
+        self.ended.iter().find(|(ended, _)| *ended == context).map(|(_, failure)| failure)
+    }
+
     /// Why a receive with this pattern may never get a message.
     fn concerning(&self, pattern: &Pattern) -> Option<Failure> {
         self.needed(pattern.context, pattern.source.map_or(Needs::Anybody, Needs::Rank))
@@ -82,8 +88,8 @@ impl Deaths {
 
     /// Why an operation that needs these processes will never end, if so.
     fn needed(&self, context: u64, needs: Needs) -> Option<Failure> {
-        if self.out_of_step.contains(&context) {
-            return Some(Failure::OutOfStep);
+        if let Some(failure) = self.end_of(context) {
+            return Some(failure.clone());
         }
         let concerned = |dead: &&Dead| {
             let without_answer = needs != Needs::Living;
@@ -119,10 +125,31 @@ impl State {
     /// there from now on would be taken for something else.
     #[cold]
     pub fn fall_out_of_step(&mut self, context: u64) {
-        if !self.deaths.out_of_step.contains(&context) {
-            self.deaths.out_of_step.push(context);
+        self.refuse(context, Failure::OutOfStep);
+    }
+
+    /// The members of the group of this context disagree: what is under way there ends, and nothing begins there any
+    /// more. False if that was known.
+    #[cold]
+    pub fn end_group(&mut self, context: u64, failure: Failure) -> bool {
+        if !self.refuse(context, failure) {
+            return false;
         }
-        self.impair();
+        // Threads that wait for a message to be there have to look too.
+        self.completed = true;
+        self.end_lost_receives();
+        self.recall_sends();
+        true
+    }
+
+    /// Nothing begins on this context any more; false if that was known.
+    fn refuse(&mut self, context: u64, failure: Failure) -> bool {
+        let is_new = self.deaths.end_of(context).is_none();
+        if is_new {
+            self.deaths.ended.push((context, failure));
+            self.impair();
+        }
+        is_new
     }
 
     fn peer_died(&mut self, peer: Peer, failure: Failure, is_silent: bool) {
@@ -138,7 +165,11 @@ impl State {
             self.end_receives_from(peer, &failure);
             self.recall_sends();
             for hook in &mut self.deaths.hooks {
-                hook(&mut Actions { deferred: &mut self.deferred, jobs: &mut self.jobs }, peer, &failure);
+                hook(
+                    &mut Actions { deferred: &mut self.deferred, jobs: &mut self.jobs, completed: &mut self.completed },
+                    peer,
+                    &failure,
+                );
             }
         }
     }
@@ -204,6 +235,9 @@ impl State {
         if self.broken.is_some() {
             return self.broken.clone();
         }
+        if let Some(failure) = self.deaths.end_of(pattern.context) {
+            return Some(failure.clone());
+        }
         if self.matcher.probe(pattern).is_some() { None } else { self.deaths.concerning(pattern) }
     }
 
@@ -261,6 +295,11 @@ impl State {
                 self.complete(pull.request, Completion::failed(failure.clone()));
             }
         }
+        self.end_lost_receives();
+    }
+
+    /// Ends the receives that will get no message any more.
+    fn end_lost_receives(&mut self) {
         if let Some(Direct { pattern, region, phase: phase @ DirectPhase::Waiting }) = &mut self.direct
             && let Some(failure) = self.deaths.concerning(pattern)
         {

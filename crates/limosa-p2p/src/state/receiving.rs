@@ -58,6 +58,7 @@ impl State {
                 let Unexpected::Eager { data, .. } = message else { unreachable!("it was matched above") };
                 let n = data.len().min(region.len());
                 region.write(0, &data[..n]);
+                self.traffic.receive(n as u64);
                 Begun::Done(received(&envelope, data.len() as u64, region.len() as u64))
             }
             Some((envelope, message)) => Begun::Request(self.receive_matched(devices, &envelope, message, region)),
@@ -87,7 +88,10 @@ impl State {
     #[inline]
     pub fn take_direct(&mut self) -> Completion {
         match self.direct.take().map(|d| d.phase) {
-            Some(DirectPhase::Done(completion)) => completion,
+            Some(DirectPhase::Done(completion)) => {
+                self.traffic.receive(completion.bytes);
+                completion
+            }
             Some(DirectPhase::Fetching(id)) => self.requests.remove(id).unwrap_or_default(),
             Some(DirectPhase::Waiting | DirectPhase::Arriving) | None => Completion::default(),
         }
@@ -168,8 +172,9 @@ impl State {
     }
 
     pub(super) fn fetch(&mut self, id: RequestId, from: Peer, envelope: &Envelope, offer: &Offer, region: Region) {
-        let request = self.requests.get_mut(id).expect("the caller's request");
         let bytes = offer.len.min(region.len() as u64);
+        self.traffic.receive(bytes);
+        let request = self.requests.get_mut(id).expect("the caller's request");
         request.completion = received(envelope, offer.len, region.len() as u64);
         self.deferred.push(Deferred::Fetch(Pull {
             request: id,

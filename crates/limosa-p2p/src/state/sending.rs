@@ -77,6 +77,7 @@ impl State {
     ) -> Result<Option<RequestId>, Failure> {
         self.check(peer, envelope.context)?;
         let len = region.len();
+        self.traffic.send(len);
         if len > self.eager_limit || (mode == Mode::Synchronous && len > PART_BYTES) {
             return self.send_offer(devices, peer, envelope, region).map(Some);
         }
@@ -109,7 +110,11 @@ impl State {
         if bytes.len() > self.whole_limit || self.impaired || !self.behind.is_empty() {
             return false;
         }
-        devices.try_send(peer, &wire::enveloped(wire::EAGER, envelope), bytes)
+        let sent = devices.try_send(peer, &wire::enveloped(wire::EAGER, envelope), bytes);
+        if sent {
+            self.traffic.send(bytes.len());
+        }
+        sent
     }
 
     pub(super) fn send_parts(
@@ -185,6 +190,7 @@ impl State {
     ) -> Result<Option<RequestId>, Failure> {
         self.check_broken()?;
         let len = region.len();
+        self.traffic.send(len);
         if let Some(direct) = self.direct_for(envelope) {
             // Another thread of this process waits for it.
             let room = direct.region.len();
@@ -353,6 +359,12 @@ impl State {
     /// Packets and streamed messages that wait for room.
     pub fn waiting(&self) -> usize {
         self.feeding.len() + self.behind.iter().map(|&peer| self.backlog[peer as usize].len()).sum::<usize>()
+    }
+
+    /// Whether others may be waiting for this process to serve what they send urgently.
+    #[inline]
+    pub fn serves_urgently(&self) -> bool {
+        self.interest + self.served > 0
     }
 
     /// True if packets or parts wait for room.

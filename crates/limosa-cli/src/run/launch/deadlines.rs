@@ -6,46 +6,67 @@ use std::time::{Duration, Instant};
 use limosa_job::config::OnHang;
 use limosa_job::{RankView, monotonic_ns};
 
-use super::Job;
-use crate::hang::explain;
-use crate::hang::stacks::Places;
+use super::{Job, Then, is_stdin_terminal};
 use crate::hang::watch::Hang;
 use crate::run::outcome::Cause;
-use crate::run::patience::Verdict;
+use crate::run::output::is_terminal;
+use crate::run::patience::{Patience, Verdict};
 use crate::{message, sys};
 
 /// How long all ranks must have waited for a signal to be followed by a report of what they wait for.
 const HANG_AT_SIGNAL: Duration = Duration::from_millis(500);
+/// How long a signal is held back for the source lines of that report.
+const STACKS_AT_SIGNAL: Duration = Duration::from_millis(300);
 
 impl Job<'_> {
-    /// Says what ranks wait for if all have done so for a while: after the signal they may not be there to be asked.
-    pub(super) fn report_waiting(&mut self) {
-        let (now, views) = (monotonic_ns(), self.board.views());
-        let is_left = |view: &&RankView| self.ranks.get(view.rank as usize).is_some_and(|rank| rank.ended.is_none());
-        let wait = |view: &RankView| {
-            let long_ago = |since| now.saturating_sub(since) >= HANG_AT_SIGNAL.as_nanos() as u64;
-            view.is_blocked() && view.records.iter().all(|record| long_ago(record.since_ns))
-        };
-        let left: Vec<&RankView> = views.iter().filter(is_left).collect();
-        if self.settings.on_hang == OnHang::Off
-            || self.ending.is_some()
-            || left.is_empty()
-            || !left.into_iter().all(wait)
-            || self.watch.still_hangs(&views)
-        {
-            return;
+    /// Says what ranks wait for if all have done so for a while, and goes on then. If it were the other way round, they
+    /// might not be there to be asked.
+    pub(super) fn report_and_then(&mut self, then: Then) {
+        let views = self.board.views();
+        let is_told = self.hang.is_none() && self.watch.still_hangs(&views);
+        if self.settings.on_hang == OnHang::Off || is_told || self.ending.is_some() || !self.all_wait(&views) {
+            self.hang = None;
+            return self.go_on(then);
         }
-        self.hang = None;
-        let text = explain::report(now, &views, &Hang::default(), &Places::default(), None);
-        self.say(&text);
+        match &mut self.hang {
+            // The lines are being looked up already.
+            Some(hang) => (hang.then, hang.deadline) = (then, hang.deadline.min(Instant::now() + STACKS_AT_SIGNAL)),
+            None => self.find_places(Hang::default(), &views, STACKS_AT_SIGNAL, then),
+        }
+    }
+
+    /// Whether all ranks that have not ended have waited for a while.
+    pub(super) fn all_wait(&self, views: &[RankView]) -> bool {
+        let now = monotonic_ns();
+        let long_ago = |since| now.saturating_sub(since) >= HANG_AT_SIGNAL.as_nanos() as u64;
+        let wait = |view: &RankView| view.is_blocked() && view.records.iter().all(|record| long_ago(record.since_ns));
+        let is_left = |view: &&RankView| self.ranks.get(view.rank as usize).is_some_and(|rank| rank.ended.is_none());
+        let mut left = views.iter().filter(is_left).peekable();
+        left.peek().is_some() && left.all(wait)
+    }
+
+    pub(super) fn go_on(&mut self, then: Then) {
+        match then {
+            Then::GoOn => {}
+            Then::TimeIsOver(after) => self.end(Cause::TimedOut { after }),
+            Then::PassOn(signal) => {
+                // A single rank on a terminal may be an interpreter: see `Patience`.
+                let is_interactive = signal == libc::SIGINT && self.ranks.len() == 1 && is_stdin_terminal();
+                self.patience = Some(Patience::new(Instant::now(), !is_interactive));
+                self.signal_all(signal);
+                if is_terminal(true) {
+                    let name = sys::signal_name(signal);
+                    self.say(&format!("limosa: passed on {name}; once more ends all ranks at once\n"));
+                }
+            }
+        }
     }
 
     pub(super) fn end_at_timeout(&mut self, now: Instant) {
         let (Some(timeout), Some(at)) = (self.settings.timeout, self.timeout_at) else { return };
         if now >= at && self.ending.is_none() && self.running() > 0 {
             self.timeout_at = None;
-            self.report_waiting();
-            self.end(Cause::TimedOut { after: timeout });
+            self.report_and_then(Then::TimeIsOver(timeout));
         }
     }
 

@@ -243,7 +243,7 @@ fn who_joins_a_further_group_waits_for_its_members_too() {
     assert_eq!(kinds(&mut all), ["asymmetric"; 3]);
 }
 
-fn main() {
+pub fn main() {
     if let Ok(arguments) = std::env::var("LIMOSA_TEST_MEMBER") {
         let (fd, me) = arguments.split_once(' ').expect("two numbers");
         return member(fd.parse().expect("a number"), me.parse().expect("a number"));

@@ -1,0 +1,155 @@
+//! Neighbourhood collectives (MPI-5 section 8.6): one plan for all forms of each, as in [`super::coll`].
+
+use std::ffi::c_void;
+use std::sync::Arc;
+
+use limosa_coll::{self as coll, Blocks, Buffer, Call, Plan, Schedule};
+use limosa_mpi::Result;
+
+use crate::args::{IntArray, Late, LateCount};
+use crate::calls::form::Form;
+use crate::calls::kinds::{Communicator, Datatype};
+use crate::cx::Cx;
+use crate::handles::Handle;
+
+/// One side of an exchange with neighbours: the buffer, how many blocks it has, and the names of its arguments (the
+/// buffer, the counts, the displacements and the datatypes).
+struct Side {
+    base: *mut c_void,
+    blocks: usize,
+    args: [&'static str; 4],
+}
+
+impl Side {
+    fn even(&self, cx: &Cx, count: LateCount, datatype: &Late<Datatype>) -> Result<Blocks> {
+        Blocks::even(self.base.cast(), count.get()?, datatype.held(cx)?, self.blocks, self.args[0])
+    }
+
+    fn uneven(&self, cx: &Cx, counts: IntArray, displs: IntArray, datatype: &Late<Datatype>) -> Result<Blocks> {
+        let [buffer, of_counts, of_displs, _] = self.args;
+        let (counts, displs) = (counts.to_vec(self.blocks, of_counts)?, displs.to_vec(self.blocks, of_displs)?);
+        Blocks::uneven(self.base.cast(), &counts, displs, datatype.held(cx)?, buffer)
+    }
+
+    fn each(&self, cx: &Cx, counts: IntArray, displs: *const i64, datatypes: *const Handle) -> Result<Blocks> {
+        let [buffer, of_counts, of_displs, of_datatypes] = self.args;
+        let counts = counts.to_vec(self.blocks, of_counts)?;
+        let displs = cx.slice(displs, self.blocks, of_displs)?.to_vec();
+        let datatypes = cx.get_all(datatypes, self.blocks, of_datatypes)?;
+        Blocks::each(self.base.cast(), &counts, displs, datatypes, buffer)
+    }
+}
+
+/// Begins the operation; an error for all members where there are no neighbours.
+fn begin<F: Form>(comm: &Arc<Communicator>) -> Result<Call<'_>> {
+    if comm.topology().is_none() {
+        comm.neighbours()?;
+    }
+    Ok(F::begin(comm))
+}
+
+/// What goes to the destinations.
+fn sent(call: &Call<'_>, base: *mut c_void) -> Result<Side> {
+    let blocks = call.neighbours()?.destinations.len();
+    Ok(Side { base, blocks, args: ["sendbuf", "sendcounts", "sdispls", "sendtypes"] })
+}
+
+/// What comes from the sources.
+fn received(call: &Call<'_>, base: *mut c_void) -> Result<Side> {
+    let blocks = call.neighbours()?.sources.len();
+    Ok(Side { base, blocks, args: ["recvbuf", "recvcounts", "rdispls", "recvtypes"] })
+}
+
+fn perform<F: Form>(cx: &Cx, form: F, comm: &Arc<Communicator>, plan: impl Fn() -> Result<Schedule>) -> Result<()> {
+    form.perform(cx, comm, || coll::run(comm, plan()?), || plan().map(Plan::from))
+}
+
+pub(crate) fn plan_neighbor_allgather<F: Form>(
+    cx: &Cx,
+    form: F,
+    sendbuf: *mut c_void,
+    sendcount: LateCount,
+    sendtype: Late<Datatype>,
+    recvbuf: *mut c_void,
+    recvcount: LateCount,
+    recvtype: Late<Datatype>,
+    comm: &Arc<Communicator>,
+) -> Result<()> {
+    let call = begin::<F>(comm)?;
+    let receive = received(&call, recvbuf)?.even(cx, recvcount, &recvtype)?;
+    let send = Buffer::new(sendbuf.cast(), sendcount.get()?, sendtype.held(cx)?, "sendbuf")?;
+    perform(cx, form, comm, || coll::neighbour::allgather(&call, &send, &receive))
+}
+
+pub(crate) fn plan_neighbor_allgatherv<F: Form>(
+    cx: &Cx,
+    form: F,
+    sendbuf: *mut c_void,
+    sendcount: LateCount,
+    sendtype: Late<Datatype>,
+    recvbuf: *mut c_void,
+    recvcounts: IntArray,
+    displs: IntArray,
+    recvtype: Late<Datatype>,
+    comm: &Arc<Communicator>,
+) -> Result<()> {
+    let call = begin::<F>(comm)?;
+    let receive = received(&call, recvbuf)?.uneven(cx, recvcounts, displs, &recvtype)?;
+    let send = Buffer::new(sendbuf.cast(), sendcount.get()?, sendtype.held(cx)?, "sendbuf")?;
+    perform(cx, form, comm, || coll::neighbour::allgather(&call, &send, &receive))
+}
+
+pub(crate) fn plan_neighbor_alltoall<F: Form>(
+    cx: &Cx,
+    form: F,
+    sendbuf: *mut c_void,
+    sendcount: LateCount,
+    sendtype: Late<Datatype>,
+    recvbuf: *mut c_void,
+    recvcount: LateCount,
+    recvtype: Late<Datatype>,
+    comm: &Arc<Communicator>,
+) -> Result<()> {
+    let call = begin::<F>(comm)?;
+    let receive = received(&call, recvbuf)?.even(cx, recvcount, &recvtype)?;
+    let send = sent(&call, sendbuf)?.even(cx, sendcount, &sendtype)?;
+    perform(cx, form, comm, || coll::neighbour::alltoall(&call, &send, &receive))
+}
+
+pub(crate) fn plan_neighbor_alltoallv<F: Form>(
+    cx: &Cx,
+    form: F,
+    sendbuf: *mut c_void,
+    sendcounts: IntArray,
+    sdispls: IntArray,
+    sendtype: Late<Datatype>,
+    recvbuf: *mut c_void,
+    recvcounts: IntArray,
+    rdispls: IntArray,
+    recvtype: Late<Datatype>,
+    comm: &Arc<Communicator>,
+) -> Result<()> {
+    let call = begin::<F>(comm)?;
+    let receive = received(&call, recvbuf)?.uneven(cx, recvcounts, rdispls, &recvtype)?;
+    let send = sent(&call, sendbuf)?.uneven(cx, sendcounts, sdispls, &sendtype)?;
+    perform(cx, form, comm, || coll::neighbour::alltoall(&call, &send, &receive))
+}
+
+pub(crate) fn plan_neighbor_alltoallw<F: Form>(
+    cx: &Cx,
+    form: F,
+    sendbuf: *mut c_void,
+    sendcounts: IntArray,
+    sdispls: *const i64,
+    sendtypes: *const Handle,
+    recvbuf: *mut c_void,
+    recvcounts: IntArray,
+    rdispls: *const i64,
+    recvtypes: *const Handle,
+    comm: &Arc<Communicator>,
+) -> Result<()> {
+    let call = begin::<F>(comm)?;
+    let receive = received(&call, recvbuf)?.each(cx, recvcounts, rdispls, recvtypes)?;
+    let send = sent(&call, sendbuf)?.each(cx, sendcounts, sdispls, sendtypes)?;
+    perform(cx, form, comm, || coll::neighbour::alltoall(&call, &send, &receive))
+}

@@ -1,0 +1,224 @@
+//! Accesses to windows (MPI-5 section 12.3): each in its form without and with a request.
+
+use std::ffi::{c_int, c_void};
+use std::sync::Arc;
+
+use limosa_mpi::Result;
+use limosa_mpi::consts::MPI_NO_OP;
+use limosa_mpi::request::Request;
+use limosa_rma::{At, Origin};
+
+use crate::calls::kinds::{Datatype, Operation, Window};
+use crate::calls::p2p::plain_region;
+use crate::cx::Cx;
+use crate::handles::Handle;
+
+/// The target's side of an access.
+fn at<'a>(rank: c_int, disp: i64, count: i64, datatype: &'a Arc<Datatype>) -> At<'a> {
+    At { rank, disp, count, datatype }
+}
+
+/// The origin's side, which is read.
+fn origin<'a>(addr: *mut c_void, count: i64, datatype: &'a Arc<Datatype>) -> Result<Origin<'a>> {
+    Ok(Origin { region: plain_region(addr, count, datatype)?, datatype })
+}
+
+/// The same; `None` for `MPI_NO_OP`, for which it means nothing.
+fn origin_unless_no_op<'a>(
+    op: &Operation,
+    addr: *mut c_void,
+    count: i64,
+    datatype: &'a Arc<Datatype>,
+) -> Result<Option<Origin<'a>>> {
+    if op.handle() == MPI_NO_OP as usize { Ok(None) } else { origin(addr, count, datatype).map(Some) }
+}
+
+fn register(cx: &Cx, made: Option<Arc<Request>>, request: &mut Handle) -> Result<()> {
+    if let Some(made) = made {
+        *request = cx.register(made)?;
+    }
+    Ok(())
+}
+
+pub(crate) fn mpi_put(
+    _cx: &Cx,
+    origin_addr: *mut c_void,
+    origin_count: i64,
+    origin_datatype: &Arc<Datatype>,
+    target_rank: c_int,
+    target_disp: i64,
+    target_count: i64,
+    target_datatype: &Arc<Datatype>,
+    win: &Arc<Window>,
+) -> Result<()> {
+    let buffer = plain_region(origin_addr, origin_count, origin_datatype)?;
+    win.put(&buffer, &at(target_rank, target_disp, target_count, target_datatype), false).map(|_| ())
+}
+
+pub(crate) fn mpi_get(
+    _cx: &Cx,
+    origin_addr: *mut c_void,
+    origin_count: i64,
+    origin_datatype: &Arc<Datatype>,
+    target_rank: c_int,
+    target_disp: i64,
+    target_count: i64,
+    target_datatype: &Arc<Datatype>,
+    win: &Arc<Window>,
+) -> Result<()> {
+    let buffer = plain_region(origin_addr, origin_count, origin_datatype)?;
+    win.get(&buffer, &at(target_rank, target_disp, target_count, target_datatype), false).map(|_| ())
+}
+
+pub(crate) fn mpi_accumulate(
+    _cx: &Cx,
+    origin_addr: *mut c_void,
+    origin_count: i64,
+    origin_datatype: &Arc<Datatype>,
+    target_rank: c_int,
+    target_disp: i64,
+    target_count: i64,
+    target_datatype: &Arc<Datatype>,
+    op: &Arc<Operation>,
+    win: &Arc<Window>,
+) -> Result<()> {
+    let origin = origin(origin_addr, origin_count, origin_datatype)?;
+    win.accumulate(&origin, &at(target_rank, target_disp, target_count, target_datatype), op, false).map(|_| ())
+}
+
+pub(crate) fn mpi_get_accumulate(
+    _cx: &Cx,
+    origin_addr: *mut c_void,
+    origin_count: i64,
+    origin_datatype: &Arc<Datatype>,
+    result_addr: *mut c_void,
+    result_count: i64,
+    result_datatype: &Arc<Datatype>,
+    target_rank: c_int,
+    target_disp: i64,
+    target_count: i64,
+    target_datatype: &Arc<Datatype>,
+    op: &Arc<Operation>,
+    win: &Arc<Window>,
+) -> Result<()> {
+    let origin = origin_unless_no_op(op, origin_addr, origin_count, origin_datatype)?;
+    let result = plain_region(result_addr, result_count, result_datatype)?;
+    win.get_accumulate(
+        origin.as_ref(),
+        &result,
+        &at(target_rank, target_disp, target_count, target_datatype),
+        op,
+        false,
+    )
+    .map(|_| ())
+}
+
+pub(crate) fn mpi_rput(
+    cx: &Cx,
+    origin_addr: *mut c_void,
+    origin_count: i64,
+    origin_datatype: &Arc<Datatype>,
+    target_rank: c_int,
+    target_disp: i64,
+    target_count: i64,
+    target_datatype: &Arc<Datatype>,
+    win: &Arc<Window>,
+    request: &mut Handle,
+) -> Result<()> {
+    let buffer = plain_region(origin_addr, origin_count, origin_datatype)?;
+    let made = win.put(&buffer, &at(target_rank, target_disp, target_count, target_datatype), true)?;
+    register(cx, made, request)
+}
+
+pub(crate) fn mpi_rget(
+    cx: &Cx,
+    origin_addr: *mut c_void,
+    origin_count: i64,
+    origin_datatype: &Arc<Datatype>,
+    target_rank: c_int,
+    target_disp: i64,
+    target_count: i64,
+    target_datatype: &Arc<Datatype>,
+    win: &Arc<Window>,
+    request: &mut Handle,
+) -> Result<()> {
+    let buffer = plain_region(origin_addr, origin_count, origin_datatype)?;
+    let made = win.get(&buffer, &at(target_rank, target_disp, target_count, target_datatype), true)?;
+    register(cx, made, request)
+}
+
+pub(crate) fn mpi_raccumulate(
+    cx: &Cx,
+    origin_addr: *mut c_void,
+    origin_count: i64,
+    origin_datatype: &Arc<Datatype>,
+    target_rank: c_int,
+    target_disp: i64,
+    target_count: i64,
+    target_datatype: &Arc<Datatype>,
+    op: &Arc<Operation>,
+    win: &Arc<Window>,
+    request: &mut Handle,
+) -> Result<()> {
+    let origin = origin(origin_addr, origin_count, origin_datatype)?;
+    let made = win.accumulate(&origin, &at(target_rank, target_disp, target_count, target_datatype), op, true)?;
+    register(cx, made, request)
+}
+
+pub(crate) fn mpi_rget_accumulate(
+    cx: &Cx,
+    origin_addr: *mut c_void,
+    origin_count: i64,
+    origin_datatype: &Arc<Datatype>,
+    result_addr: *mut c_void,
+    result_count: i64,
+    result_datatype: &Arc<Datatype>,
+    target_rank: c_int,
+    target_disp: i64,
+    target_count: i64,
+    target_datatype: &Arc<Datatype>,
+    op: &Arc<Operation>,
+    win: &Arc<Window>,
+    request: &mut Handle,
+) -> Result<()> {
+    let origin = origin_unless_no_op(op, origin_addr, origin_count, origin_datatype)?;
+    let result = plain_region(result_addr, result_count, result_datatype)?;
+    let made = win.get_accumulate(
+        origin.as_ref(),
+        &result,
+        &at(target_rank, target_disp, target_count, target_datatype),
+        op,
+        true,
+    )?;
+    register(cx, made, request)
+}
+
+pub(crate) fn mpi_fetch_and_op(
+    _cx: &Cx,
+    origin_addr: *mut c_void,
+    result_addr: *mut c_void,
+    datatype: &Arc<Datatype>,
+    target_rank: c_int,
+    target_disp: i64,
+    op: &Arc<Operation>,
+    win: &Arc<Window>,
+) -> Result<()> {
+    let origin = origin_unless_no_op(op, origin_addr, 1, datatype)?;
+    let result = plain_region(result_addr, 1, datatype)?;
+    win.fetch_and_op(origin.as_ref(), &result, &at(target_rank, target_disp, 1, datatype), op)
+}
+
+pub(crate) fn mpi_compare_and_swap(
+    _cx: &Cx,
+    origin_addr: *mut c_void,
+    compare_addr: *mut c_void,
+    result_addr: *mut c_void,
+    datatype: &Arc<Datatype>,
+    target_rank: c_int,
+    target_disp: i64,
+    win: &Arc<Window>,
+) -> Result<()> {
+    let (new, expected) = (plain_region(origin_addr, 1, datatype)?, plain_region(compare_addr, 1, datatype)?);
+    let result = plain_region(result_addr, 1, datatype)?;
+    win.compare_and_swap(&new, &expected, &result, &at(target_rank, target_disp, 1, datatype))
+}

@@ -1,0 +1,166 @@
+//! Which call made an object or a request, and from which line of a Python program; and what of it is left at
+//! `MPI_Finalize`. Kept only while the checks are on ([`limosa_mpi::check`]).
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::sync::Arc;
+
+use limosa_mpi::comm::Comm;
+use limosa_mpi::world::World;
+use limosa_mpi::{check, leftovers};
+use parking_lot::Mutex;
+
+use crate::calls::kinds::{
+    Communicator, Datatype, Errhandler, Group, Info, Message, Operation, Request, Session, Window,
+};
+use crate::handles::{Handle, Object};
+use crate::python::{self, Line};
+
+/// Where an object comes from.
+#[derive(Clone)]
+struct Origin {
+    /// The function that made it.
+    call: &'static str,
+    /// The line of the program.
+    line: Option<Line>,
+}
+
+/// By handle. A handle that is used again has the origin of its present object.
+static ORIGINS: Mutex<Option<HashMap<usize, Origin>>> = Mutex::new(None);
+
+/// Lines of a rank's report that are printed.
+const MOST_LINES: usize = 10;
+
+/// The communicators of our Python package that exist as long as the program. Where the program is started by the
+/// package, they come from no line of the user's.
+const OF_PACKAGE: &[u8] = b"limosa.world";
+
+/// Notes that `call` made the object of this handle.
+#[cold]
+pub(crate) fn note(handle: Handle, call: &'static str) {
+    // Before the lock: this may run code of the program.
+    let line = python::line();
+    // The large-count form of a function is the same to users.
+    let call = call.strip_suffix("_c").unwrap_or(call);
+    ORIGINS.lock().get_or_insert_with(HashMap::new).insert(handle.0, Origin { call, line });
+}
+
+fn origin_of(handle: Handle) -> Origin {
+    let known = ORIGINS.lock().as_ref().and_then(|all| all.get(&handle.0).cloned());
+    known.unwrap_or(Origin { call: "an unknown call", line: None })
+}
+
+/// Prints what the program has left, at `MPI_Finalize`. While the checks are on, this waits for the other ranks, so
+/// that their last messages are here.
+pub(crate) fn report(world: &Arc<World>) {
+    if check::is_on() {
+        // Ranks that have died are not waited for; then messages may be missed.
+        let _ = limosa_coll::barrier(&Comm::of_finalize(world));
+    }
+    let mut all = leftovers::messages(world);
+    if check::is_on() {
+        all.extend(requests());
+        // Objects that come from a session may outlive MPI_Finalize.
+        if Session::table().live().is_empty() {
+            all.extend(objects());
+        }
+    }
+    let text = block(world.rank(), all);
+    if !text.is_empty() {
+        let _ = std::io::stderr().write_all(text.as_bytes());
+    }
+}
+
+/// One line for each of these, those that are the same in one.
+fn block(rank: u32, all: Vec<String>) -> String {
+    let mut counted: Vec<(String, usize)> = Vec::new();
+    for line in all {
+        match counted.iter_mut().find(|(known, _)| *known == line) {
+            Some((_, times)) => *times += 1,
+            None => counted.push((line, 1)),
+        }
+    }
+    let mut text = String::new();
+    for (line, times) in counted.iter().take(MOST_LINES) {
+        let times = if *times > 1 { format!(" ({times} times)") } else { String::new() };
+        let _ = writeln!(text, "limosa: rank {rank}, at MPI_Finalize: {line}{times}");
+    }
+    if let Some(more) = counted.len().checked_sub(MOST_LINES).filter(|more| *more > 0) {
+        let _ = writeln!(text, "limosa: rank {rank}, at MPI_Finalize: and {more} more");
+    }
+    text
+}
+
+/// A line of the program, as the end of a sentence.
+fn at(line: Option<&Line>) -> String {
+    line.map_or_else(String::new, |line| format!(", at {}", line.place))
+}
+
+fn requests() -> Vec<String> {
+    let describe = |(handle, request): (Handle, Arc<Request>)| {
+        let Origin { call, line } = origin_of(handle);
+        leftovers::request(&request, call) + &at(line.as_ref())
+    };
+    Request::table().live().into_iter().map(describe).collect()
+}
+
+/// Objects that the program has made and not freed.
+fn objects() -> Vec<String> {
+    let mut left = Left::default();
+    for (handle, comm) in Communicator::table().live() {
+        if comm.name() != OF_PACKAGE {
+            left.add::<Communicator>(handle, &comm.describe());
+        }
+    }
+    for (handle, datatype) in Datatype::table().live() {
+        left.add::<Datatype>(handle, &datatype.describe());
+    }
+    left.add_all::<Group>();
+    left.add_all::<Operation>();
+    left.add_all::<Info>();
+    left.add_all::<Errhandler>();
+    left.add_all::<Window>();
+    for (handle, _) in Message::table().live() {
+        let Origin { call, line } = origin_of(handle);
+        left.lines.push(format!("a message was matched by {call} and never received{}", at(line.as_ref())));
+    }
+    left.lines
+}
+
+/// Lines about objects that are left.
+#[derive(Default)]
+struct Left {
+    lines: Vec<String>,
+}
+
+impl Left {
+    fn add_all<T: Object>(&mut self) {
+        T::table().live().into_iter().for_each(|(handle, _)| self.add::<T>(handle, ""));
+    }
+
+    /// What our Python package has made is left out: its users need not free anything.
+    fn add<T: Object>(&mut self, handle: Handle, name: &str) {
+        let Origin { call, line } = origin_of(handle);
+        if line.as_ref().is_some_and(|line| line.in_package) {
+            return;
+        }
+        let name = if name.is_empty() { String::new() } else { format!("{name}, ") };
+        self.lines.push(format!("{} was never freed: {name}made by {call}{}", T::KIND.noun, at(line.as_ref())));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_report_is_cut_and_what_is_the_same_is_counted() {
+        assert_eq!(block(1, Vec::new()), "");
+        let lines = (0..13).map(|i| format!("thing {i}")).chain(["thing 0".into()]);
+        let text = block(3, lines.collect());
+        assert!(text.starts_with("limosa: rank 3, at MPI_Finalize: thing 0 (2 times)\n"), "{text}");
+        assert_eq!(text.lines().count(), MOST_LINES + 1);
+        assert!(text.ends_with("and 3 more\n"), "{text}");
+    }
+}

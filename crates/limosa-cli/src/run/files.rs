@@ -1,0 +1,102 @@
+//! `--output-filename`: what each rank writes goes to files of its own, as Open MPI names them:
+//! `FOLDER/1/rank.N/stdout` and `stderr`, where the 1 stands for the job. A file has what the rank has written so far,
+//! unfinished lines too.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use super::plan::Unusable;
+
+/// Where output goes besides, or instead of, the launcher's own streams.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Destination {
+    /// The folder.
+    pub folder: PathBuf,
+    /// Output is shown by the launcher too.
+    pub copy: bool,
+}
+
+impl std::str::FromStr for Destination {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Destination, String> {
+        let (folder, copy) = match text.rsplit_once(':') {
+            Some((folder, "nocopy")) => (folder, false),
+            Some((folder, "copy")) => (folder, true),
+            _ => (text, true),
+        };
+        if folder.is_empty() {
+            return Err("give a folder, with `:nocopy` behind it if output is to go there only".into());
+        }
+        Ok(Destination { folder: folder.into(), copy })
+    }
+}
+
+/// The open files of all ranks.
+pub struct RankFiles {
+    /// For each rank stdout and stderr.
+    files: Vec<[(PathBuf, File); 2]>,
+    /// Output is shown by the launcher too.
+    pub copy: bool,
+}
+
+impl RankFiles {
+    /// Makes folders and files; files of the same names are emptied.
+    pub fn create(to: &Destination, ranks: usize) -> Result<RankFiles, Unusable> {
+        let digits = ranks.saturating_sub(1).to_string().len();
+        let job = to.folder.join("1");
+        let files = (0..ranks).map(|rank| {
+            let folder = job.join(format!("rank.{rank:0digits$}"));
+            fs::create_dir_all(&folder).map_err(|error| unusable("make the folder", &folder, &error))?;
+            let file = |name: &str| {
+                let path = folder.join(name);
+                let file = File::create(&path).map_err(|error| unusable("write the file", &path, &error))?;
+                Ok((path, file))
+            };
+            Ok([file("stdout")?, file("stderr")?])
+        });
+        Ok(RankFiles { files: files.collect::<Result<_, Unusable>>()?, copy: to.copy })
+    }
+
+    /// Adds to the file of a rank's stdout (`kind` 0) or stderr (1). An error names the file.
+    pub fn write(&mut self, rank: usize, kind: usize, bytes: &[u8]) -> Result<(), String> {
+        let (path, file) = &mut self.files[rank][kind];
+        file.write_all(bytes).map_err(|error| format!("{}: {error}", path.display()))
+    }
+}
+
+fn unusable(what: &str, path: &Path, error: &io::Error) -> Unusable {
+    let many = error.raw_os_error() == Some(libc::EMFILE);
+    Unusable {
+        what: format!("cannot {what} {} for the output of a rank: {error}", path.display()),
+        hint: Some(match many {
+            true => "each rank takes eight descriptors of the launcher: raise their limit (`ulimit -n`)".into(),
+            false => "--output-filename takes a folder that can be written".into(),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_may_say_that_output_goes_nowhere_else() {
+        let parse = |text: &str| text.parse::<Destination>().map(|to| (to.folder, to.copy));
+        assert_eq!(parse("out"), Ok(("out".into(), true)));
+        assert_eq!(parse("a:b:nocopy"), Ok(("a:b".into(), false)));
+        assert_eq!(parse("a:b"), Ok(("a:b".into(), true)));
+        assert!(parse("").is_err() && parse(":nocopy").is_err());
+    }
+
+    #[test]
+    fn numbers_of_ranks_have_the_same_length() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let to = Destination { folder: dir.path().join("new"), copy: true };
+        let mut files = RankFiles::create(&to, 11).map_err(|error| error.what).expect("files");
+        files.write(3, 1, b"a").expect("written");
+        assert_eq!(fs::read(dir.path().join("new/1/rank.03/stderr")).expect("a file"), b"a");
+        assert!(dir.path().join("new/1/rank.10/stdout").is_file());
+    }
+}

@@ -1,0 +1,138 @@
+//! Ranks that call different operations, or the same one with another root or another operation of a reduction.
+//!
+//! A rank says what it calls by a [`Signature`]. Whoever finds another rank's to differ ends all collectives of the
+//! communicator ([`raise`]): what is under way on any rank, and what it calls there later, fails with a sentence that
+//! says who called what. So no rank waits for one that does something else, and none goes on with wrong data.
+//!
+//! Contract
+//! - A rank whose call has failed before it began has said nothing of it, and differs from nobody.
+//! - Two words that ranks have written are compared as far as they speak of operations of the same number.
+
+use limosa_p2p::Engine;
+
+use super::kind::Signature;
+use limosa_mpi::error::{Error, error_of};
+use limosa_mpi::group::Group;
+
+/// Two ranks differ: what the first one calls, and what the second one does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Difference {
+    pub(crate) first: Signature,
+    pub(crate) second: Signature,
+}
+
+/// How the words of two ranks differ, each with the number of its operation, if they do.
+pub(crate) fn between(first: (u64, u64), second: (u64, u64)) -> Option<Difference> {
+    let said = |(number, word): (u64, u64), of: u64| {
+        if of == number {
+            Signature::of_word(word as u32)
+        } else if of.wrapping_add(1) == number {
+            Signature::of_word((word >> 32) as u32)
+        } else {
+            None
+        }
+    };
+    // The earlier one first: the later ones may differ only because of it.
+    [second.0.wrapping_sub(1), second.0, second.0.wrapping_add(1)]
+        .into_iter()
+        .filter_map(|of| Some(Difference { first: said(first, of)?, second: said(second, of)? }))
+        .find(|difference| difference.first != difference.second)
+}
+
+/// The error that two ranks differ; `None` for a rank whose number is not known.
+#[cold]
+pub(crate) fn error(ranks: [Option<usize>; 2], difference: Difference) -> Error {
+    let Difference { first, second } = difference;
+    let named = |rank: Option<usize>| rank.map_or_else(|| "another rank".to_owned(), |rank| format!("rank {rank}"));
+    let detail = format!(
+        "{} called {}, but {} called {}: all ranks must call the same collectives in the same order, with the same \
+         root and operation; collectives on this communicator fail from now on",
+        named(ranks[0]),
+        first.describe(second),
+        named(ranks[1]),
+        second.describe(first),
+    );
+    Error::new(first.class_of_difference(second), detail)
+}
+
+/// Ends all collectives on a context of a group, because two of its ranks differ; returns the error of this rank, which
+/// may be about a difference that was found earlier.
+#[cold]
+pub(crate) fn raise(engine: &Engine, context: u64, group: &Group, error: Error) -> Error {
+    let peers = (0..group.size()).filter_map(|rank| group.world_rank(rank));
+    engine.end_group(context, peers, error.class, &error.detail);
+    engine.lost_group(context).map_or(error, error_of)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kind::Kind;
+    use proptest::prelude::*;
+
+    /// The word of a call whose signature stands behind that of the call before it; 0 is a call of which nothing is
+    /// known.
+    fn word(calls: &[u32], number: usize) -> (u64, u64) {
+        (number as u64, u64::from(calls[number]) | u64::from(calls[number - 1]) << 32)
+    }
+
+    proptest! {
+        #[test]
+        fn ranks_that_call_the_same_never_differ_and_others_do_where_they_meet(
+            calls in prop::collection::vec(1u32..4, 8),
+            mut others in prop::collection::vec(1u32..4, 8),
+            failed in prop::collection::vec(prop::bool::weighted(0.1), 8),
+            [at, other_at] in [1usize..8, 1usize..8],
+        ) {
+            let known = |calls: &[u32]| -> Vec<u32> {
+                calls.iter().zip(&failed).map(|(call, failed)| if *failed { 0 } else { *call }).collect()
+            };
+            prop_assert_eq!(between(word(&calls, at), word(&calls, other_at)), None);
+            prop_assert_eq!(between(word(&known(&calls), at), word(&calls, other_at)), None, "a call that failed");
+            let spoken_of = |of: usize| (at == of || at == of + 1) && (other_at == of || other_at == of + 1);
+            let differs = (0..8).any(|of| spoken_of(of) && calls[of] != others[of]);
+            prop_assert_eq!(between(word(&calls, at), word(&others, other_at)).is_some(), differs);
+            others.clone_from(&calls);
+            others[at] += 1;
+            prop_assert!(between(word(&calls, at), word(&others, at)).is_some());
+        }
+
+        #[test]
+        fn any_words_are_compared_and_described(first: (u64, u64), second: (u64, u64), same: bool) {
+            let second = if same { (first.0, second.1) } else { second };
+            if let Some(difference) = between(first, second) {
+                prop_assert!(!error([Some(0), None], difference).detail.is_empty());
+            }
+        }
+    }
+
+    #[test]
+    fn the_sentence_names_what_each_has_called() {
+        let said = |first, second| error([Some(2), Some(0)], Difference { first, second });
+        let roots = said(Signature::rooted(Kind::Bcast, 1), Signature::rooted(Kind::Bcast, 300));
+        assert_eq!(roots.class, limosa_mpi::consts::MPI_ERR_ROOT);
+        assert!(
+            roots.detail.starts_with("rank 2 called MPI_Bcast with root 1, but rank 0 called MPI_Bcast with root 300:"),
+            "{}",
+            roots.detail
+        );
+        let op = |handle| limosa_mpi::op::Op::builtin(handle).expect("it is predefined");
+        let (sum, max) = (op(limosa_mpi::consts::MPI_SUM), op(limosa_mpi::consts::MPI_MAX));
+        let ops = said(Signature::rooted_reduction(&sum, 1), Signature::rooted_reduction(&max, 1));
+        assert_eq!(ops.class, limosa_mpi::consts::MPI_ERR_OP);
+        assert!(
+            ops.detail.starts_with("rank 2 called MPI_Reduce with MPI_SUM, but rank 0 called MPI_Reduce with MPI_MAX:"),
+            "{}",
+            ops.detail
+        );
+        let kinds = said(Kind::Barrier.into(), Signature::making(Kind::Allgather));
+        assert_eq!(kinds.class, limosa_mpi::consts::MPI_ERR_OTHER);
+        assert!(
+            kinds
+                .detail
+                .starts_with("rank 2 called MPI_Barrier, but rank 0 called a function that makes a communicator:"),
+            "{}",
+            kinds.detail
+        );
+    }
+}

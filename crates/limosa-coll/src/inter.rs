@@ -1,0 +1,292 @@
+//! Collective operations on intercommunicators (MPI-5 sections 6.2.2 and 6.2.3).
+//!
+//! All are schedules over the communicator of both groups ([`Inter::both`]): a [`Call`] here is one on that, and blocks
+//! are those for or from the remote group, by rank there. In operations with a root, one group has the root and the
+//! other one has the data or gets them. In the others each group gets what the other one has.
+//!
+//! | operation | how |
+//! |---|---|
+//! | broadcast | by the table, over the root and the other group |
+//! | gather, scatter, all-gather, all to all | a message for each pair that has data |
+//! | reductions | inside each group to its first rank, from there to the root or the first rank of the other group; there a broadcast or scatter |
+//!
+//! A barrier is one over both groups, and needs nothing from here. Scans are not defined.
+
+use std::sync::Arc;
+
+use super::buffer::{Blocks, Buffer, check_apart};
+use super::kind::Kind;
+use super::select::{self, select_part};
+use super::{Call, Schedule};
+use limosa_mpi::comm::{Comm, Inter};
+use limosa_mpi::consts::{MPI_PROC_NULL, MPI_ROOT};
+use limosa_mpi::error::Result;
+use limosa_mpi::fail;
+use limosa_mpi::op::Op;
+
+/// What a process is in an operation with a root, by the argument `root`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// `MPI_ROOT`: it is the root.
+    Root,
+    /// `MPI_PROC_NULL`: it is in the group of the root, and does nothing.
+    Idle,
+    /// The root is this rank of the remote group.
+    Of(usize),
+}
+
+impl Part {
+    /// Reads the argument `root` of a call on an intercommunicator.
+    ///
+    /// # Errors
+    /// `MPI_ERR_ROOT`.
+    pub fn of(comm: &Comm, root: i32) -> Result<Part> {
+        let size = comm.peers().size();
+        match root {
+            MPI_ROOT => Ok(Part::Root),
+            MPI_PROC_NULL => Ok(Part::Idle),
+            rank if usize::try_from(rank).is_ok_and(|rank| rank < size) => Ok(Part::Of(rank as usize)),
+            _ => fail!(
+                MPI_ERR_ROOT,
+                "the root is {root}, but on {} it must be MPI_ROOT, MPI_PROC_NULL, or a rank of the remote group (0 to \
+                 {})",
+                comm.describe(),
+                size - 1
+            ),
+        }
+    }
+}
+
+/// The two groups, as one process sees them.
+struct Sides {
+    /// The ranks of the local group among both.
+    local: Vec<u32>,
+    /// The first rank of the remote group among both.
+    remote: usize,
+    remote_size: usize,
+}
+
+impl Sides {
+    fn of(inter: &Inter) -> Sides {
+        let remote = inter.remote();
+        Sides {
+            local: inter.local().map(|rank| rank as u32).collect(),
+            remote: remote.start,
+            remote_size: remote.len(),
+        }
+    }
+
+    /// Whether this process is the first of its group.
+    fn is_first(&self, s: &Schedule) -> bool {
+        self.local[0] as usize == s.rank()
+    }
+}
+
+fn begin(call: &Call<'_>, inter: &Inter) -> (Schedule, Sides) {
+    call.goes_by_messages();
+    (Schedule::new(call), Sides::of(inter))
+}
+
+/// Plans that the group without the root gets what the root's buffer holds. An idle process has no buffer.
+///
+/// # Errors
+/// `MPI_ERR_NO_MEM`.
+pub fn bcast(call: &Call<'_>, inter: &Inter, buffer: Option<&Buffer>, part: Part) -> Result<Schedule> {
+    let (mut s, sides) = begin(call, inter);
+    let mut members = match part {
+        Part::Idle => return Ok(s),
+        Part::Root => vec![s.rank() as u32],
+        Part::Of(root) => vec![(sides.remote + root) as u32],
+    };
+    match part {
+        Part::Root => members.extend(inter.remote().map(|rank| rank as u32)),
+        _ => members.extend(&sides.local),
+    }
+    let buffer = buffer.expect("only idle processes have none");
+    let plan = select_part(Kind::Bcast, select::BCAST, members.len(), buffer.bytes(), None);
+    s.over(&members, |s| plan(s, buffer, 0))?;
+    Ok(s)
+}
+
+/// Plans that the root gets what the other group has: `receive` is that of the root, `send` that of the others.
+///
+/// # Errors
+/// None so far.
+pub fn gather(
+    call: &Call<'_>,
+    inter: &Inter,
+    send: Option<&Buffer>,
+    receive: Option<&Blocks>,
+    part: Part,
+) -> Result<Schedule> {
+    let (mut s, sides) = begin(call, inter);
+    match (part, send, receive) {
+        (Part::Root, _, Some(receive)) => {
+            (0..sides.remote_size).for_each(|from| s.receive(sides.remote + from, receive.region(from)));
+        }
+        (Part::Of(root), Some(send), _) => s.send(sides.remote + root, send.region()),
+        _ => {}
+    }
+    Ok(s)
+}
+
+/// Plans that each process of the group without the root gets its part of what the root has.
+///
+/// # Errors
+/// None so far.
+pub fn scatter(
+    call: &Call<'_>,
+    inter: &Inter,
+    send: Option<&Blocks>,
+    receive: Option<&Buffer>,
+    part: Part,
+) -> Result<Schedule> {
+    let (mut s, sides) = begin(call, inter);
+    match (part, send, receive) {
+        (Part::Root, Some(send), _) => {
+            (0..sides.remote_size).for_each(|to| s.send(sides.remote + to, send.region(to)));
+        }
+        (Part::Of(root), _, Some(receive)) => s.receive(sides.remote + root, receive.region()),
+        _ => {}
+    }
+    Ok(s)
+}
+
+/// Plans that each process gets what all of the other group have.
+///
+/// # Errors
+/// `MPI_ERR_BUFFER`.
+pub fn allgather(call: &Call<'_>, inter: &Inter, send: &Buffer, receive: &Blocks) -> Result<Schedule> {
+    let (mut s, sides) = begin(call, inter);
+    receive.check_apart_from(sides.remote_size, send)?;
+    for peer in sides.others(&s) {
+        s.receive(sides.remote + peer, receive.region(peer));
+        s.send(sides.remote + peer, send.region());
+    }
+    Ok(s)
+}
+
+/// Plans that each process gets its part of what each of the other group has.
+///
+/// # Errors
+/// `MPI_ERR_BUFFER`.
+pub fn alltoall(call: &Call<'_>, inter: &Inter, send: &Blocks, receive: &Blocks) -> Result<Schedule> {
+    let (mut s, sides) = begin(call, inter);
+    send.check_apart_from_blocks(sides.remote_size, receive)?;
+    for peer in sides.others(&s) {
+        s.receive(sides.remote + peer, receive.region(peer));
+        s.send(sides.remote + peer, send.region(peer));
+    }
+    Ok(s)
+}
+
+impl Sides {
+    /// The ranks of the remote group, from a different one for each process.
+    fn others(&self, s: &Schedule) -> impl Iterator<Item = usize> + use<> {
+        let (first, size) = (s.rank() - self.local[0] as usize, self.remote_size);
+        (0..size).map(move |step| (first + step) % size)
+    }
+}
+
+/// Plans that the first process of the local group has the operands of the group combined; returns where.
+fn reduce_here(s: &mut Schedule, sides: &Sides, send: &Buffer, op: &Arc<Op>) -> Result<Option<Buffer>> {
+    op.check(&send.datatype)?;
+    s.reduce_with(op.clone(), send.datatype.clone());
+    let result = if sides.is_first(s) { Some(s.elements(send.count, &send.datatype)?) } else { None };
+    let plan = select_part(Kind::Reduce, select::REDUCE, sides.local.len(), send.bytes(), Some(op));
+    s.over(&sides.local, |s| plan(s, send, result.as_ref(), 0))?;
+    s.wait();
+    Ok(result)
+}
+
+/// Plans that the root gets the operands of the other group combined: `receive` is that of the root, `send` that of the
+/// others.
+///
+/// # Errors
+/// `MPI_ERR_OP`, `MPI_ERR_NO_MEM`.
+pub fn reduce(
+    call: &Call<'_>,
+    inter: &Inter,
+    send: Option<&Buffer>,
+    receive: Option<&Buffer>,
+    op: &Arc<Op>,
+    part: Part,
+) -> Result<Schedule> {
+    let (mut s, sides) = begin(call, inter);
+    match (part, send, receive) {
+        (Part::Root, _, Some(receive)) => {
+            op.check(&receive.datatype)?;
+            s.receive(sides.remote, receive.region());
+        }
+        (Part::Of(root), Some(send), _) => {
+            if let Some(result) = reduce_here(&mut s, &sides, send, op)? {
+                s.send(sides.remote + root, result.region());
+            }
+        }
+        _ => {}
+    }
+    Ok(s)
+}
+
+/// Plans that each group gets the operands of the other one combined.
+///
+/// # Errors
+/// `MPI_ERR_OP`, `MPI_ERR_BUFFER`, `MPI_ERR_NO_MEM`.
+pub fn allreduce(call: &Call<'_>, inter: &Inter, send: &Buffer, receive: &Buffer, op: &Arc<Op>) -> Result<Schedule> {
+    let (mut s, sides) = begin(call, inter);
+    check_apart(send, receive)?;
+    if let Some(result) = reduce_here(&mut s, &sides, send, op)? {
+        s.receive(sides.remote, receive.region());
+        s.send(sides.remote, result.region());
+        s.wait();
+    }
+    let plan = select_part(Kind::Bcast, select::BCAST, sides.local.len(), receive.bytes(), None);
+    s.over(&sides.local, |s| plan(s, receive, 0))?;
+    Ok(s)
+}
+
+/// Plans that the operands of each group are combined and scattered over the other one. `counts` are the elements of
+/// the result that each process of the local group gets; the operands have their sum, the same in both groups.
+///
+/// # Errors
+/// `MPI_ERR_OP`, `MPI_ERR_BUFFER`, `MPI_ERR_NO_MEM`.
+pub fn reduce_scatter(
+    call: &Call<'_>,
+    inter: &Inter,
+    send: &Buffer,
+    receive: &Buffer,
+    counts: &[i64],
+    op: &Arc<Op>,
+) -> Result<Schedule> {
+    let (mut s, sides) = begin(call, inter);
+    check_apart(send, receive)?;
+    let mut parts = None;
+    if let Some(result) = reduce_here(&mut s, &sides, send, op)? {
+        let whole = s.elements(send.count, &send.datatype)?;
+        s.receive(sides.remote, whole.region());
+        s.send(sides.remote, result.region());
+        s.wait();
+        let starts = counts.iter().scan(0, |end: &mut i64, count| Some(std::mem::replace(end, *end + count)));
+        let datatype = send.datatype.clone();
+        parts = Some(Blocks::uneven(whole.base, counts, starts.collect(), datatype, "temporary memory")?);
+    }
+    s.over(&sides.local, |s| select::SCATTER_ANY(s, parts.as_ref(), Some(receive), 0))?;
+    Ok(s)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use limosa_mpi::consts::MPI_ERR_ROOT;
+
+    #[test]
+    fn the_root_is_of_the_other_group_or_a_constant() {
+        let comm = Comm::without_engine(3, 0);
+        assert_eq!(Part::of(&comm, MPI_ROOT).unwrap(), Part::Root);
+        assert_eq!(Part::of(&comm, MPI_PROC_NULL).unwrap(), Part::Idle);
+        assert_eq!(Part::of(&comm, 2).unwrap(), Part::Of(2));
+        for root in [-1, 3, i32::MIN] {
+            assert_eq!(Part::of(&comm, root).unwrap_err().class, MPI_ERR_ROOT);
+        }
+    }
+}

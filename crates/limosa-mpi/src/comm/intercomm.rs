@@ -1,0 +1,342 @@
+//! Intercommunicators: two groups without common members, whose members exchange messages with those of the other one
+//! (MPI-5 section 7.6).
+//!
+//! Contract
+//! - The *local* group is that of the process, the *remote* one the other. Ranks in messages are those of the remote
+//!   group, and a process is named to its partners by its rank in the local one; so both groups use the same context.
+//! - Each intercommunicator has an intracommunicator of *both* groups, which carries its collectives and the exchange
+//!   that making communicators from it needs. In that the *low* group comes first. Which one is low was agreed when the
+//!   first ancestor was made, and stays so.
+//! - Groups that meet for the first time have no common number to make contexts of: each leader proposes one.
+//! - Processes are named to the other group by job and number in it, not by their place in this process's world.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::agreement::{allgather_bytes, alltoall_bytes};
+use super::construct::{INTER_FROM_GROUPS, LEADERS_OF_GROUPS};
+use super::{Comm, registry};
+use crate::errhandler::Errhandler;
+use crate::error::Result;
+use crate::fail;
+use crate::group::{Group, ranks_of};
+use crate::info::Info;
+use crate::mix::mix;
+use crate::tool::event::Event;
+use crate::world::World;
+
+/// Keeps the contexts of communicators of both groups, of leaders, and of merged groups apart from others.
+const BOTH: u64 = 0x6c69_6d6f_7361_0002;
+const LEADERS: u64 = 0x6c69_6d6f_7361_0003;
+const MERGED: u64 = 0x6c69_6d6f_7361_0004;
+
+/// What makes a communicator an intercommunicator.
+pub struct Inter {
+    both: Arc<Comm>,
+    is_low: bool,
+    low_size: usize,
+}
+
+impl Inter {
+    /// The intracommunicator of both groups.
+    #[inline]
+    pub fn both(&self) -> &Arc<Comm> {
+        &self.both
+    }
+
+    /// The ranks in [`Inter::both`] of the local group.
+    pub fn local(&self) -> Range<usize> {
+        self.side(self.is_low)
+    }
+
+    /// The ranks in [`Inter::both`] of the remote group.
+    pub fn remote(&self) -> Range<usize> {
+        self.side(!self.is_low)
+    }
+
+    fn side(&self, low: bool) -> Range<usize> {
+        if low { 0..self.low_size } else { self.low_size..self.both.size() }
+    }
+}
+
+/// The first word of a leader's message to its group and to the other leader.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u64)]
+enum Word {
+    /// The group, and a proposal for the context, follow.
+    Group = 1,
+    /// There is no remote group.
+    Nobody = 2,
+}
+
+impl Comm {
+    /// An intercommunicator of this context.
+    fn intercommunicator(
+        world: &Arc<World>,
+        context: u64,
+        local: Arc<Group>,
+        remote: Arc<Group>,
+        is_low: bool,
+        errhandler: Arc<Errhandler>,
+    ) -> Option<Arc<Comm>> {
+        let (low, high) = if is_low { (&local, &remote) } else { (&remote, &local) };
+        let low_size = low.size();
+        let all = Group::from_world_ranks(low.iter().chain(high.iter()).collect());
+        let this = world.rank();
+        let carrier = mix(context, BOTH) & !1;
+        let rank_in_both = all.rank_of(this)?;
+        let both = registry::enrol(Comm::bare(world.clone(), carrier, all, rank_in_both, errhandler.clone(), None));
+        let rank = local.rank_of(this)?;
+        let mut comm = Comm::bare(world.clone(), context, local, rank, errhandler, None);
+        comm.peers = remote;
+        comm.inter = Some(Inter { both, is_low, low_size });
+        let comm = registry::enrol(comm);
+        comm.tell(Event::CommCreated);
+        Some(comm)
+    }
+
+    /// The child of this intercommunicator at `place` with these groups; `None` if one of them is empty, or this process
+    /// in none.
+    pub(super) fn inter_child(
+        &self,
+        place: u64,
+        discriminator: u64,
+        local: Arc<Group>,
+        remote: Arc<Group>,
+    ) -> Option<Arc<Comm>> {
+        let inter = self.inter.as_ref().expect("children with two groups are those of intercommunicators");
+        if local.is_empty() || remote.is_empty() {
+            return None;
+        }
+        let context = mix(mix(self.context, place), discriminator) & !1;
+        Comm::intercommunicator(self.world(), context, local, remote, inter.is_low, self.errhandler())
+    }
+
+    /// `MPI_Comm_create` on an intercommunicator: the members of each side name the same part of their own group.
+    ///
+    /// A process with a wrong group takes part as if it had named none, and then fails.
+    pub(super) fn create_inter(&self, place: u64, group: &Arc<Group>) -> Result<Option<Arc<Comm>>> {
+        let inter = self.inter.as_ref().expect("called on intercommunicators only");
+        let checked = self.check_members(group);
+        let mine = group.rank_of(self.my_world_rank()).filter(|_| checked.is_ok());
+        let word = mine.unwrap_or(u32::MAX);
+        let all = allgather_bytes(inter.both(), &word.to_ne_bytes())?;
+        checked?;
+        let places: Vec<u32> =
+            all.chunks_exact(4).map(|word| u32::from_ne_bytes(word.try_into().expect("four bytes"))).collect();
+        let side = |ranks: Range<usize>| -> Result<Arc<Group>> {
+            let mut members: Vec<(u32, usize)> =
+                ranks.map(|rank| (places[rank], rank)).filter(|(place, _)| *place != u32::MAX).collect();
+            members.sort_unstable();
+            if members.iter().enumerate().any(|(at, (place, _))| *place as usize != at) {
+                fail!(MPI_ERR_GROUP, "the members of one side of {} have named different groups", self.describe());
+            }
+            Ok(inter.both.members(&members.iter().map(|(_, rank)| *rank).collect::<Vec<usize>>()))
+        };
+        let (local, remote) = (side(inter.local())?, side(inter.remote())?);
+        if mine.is_none() {
+            return Ok(None);
+        }
+        Ok(self.inter_child(place, 0, local, remote))
+    }
+
+    /// `MPI_Comm_split` on an intercommunicator: `ranks` are the members of this process's colour on both sides.
+    pub(super) fn split_inter(&self, place: u64, color: i32, inter: &Inter, ranks: &[usize]) -> Option<Arc<Comm>> {
+        let side = |side: Range<usize>| {
+            inter.both.members(&ranks.iter().copied().filter(|rank| side.contains(rank)).collect::<Vec<usize>>())
+        };
+        self.inter_child(place, color as u64, side(inter.local()), side(inter.remote()))
+    }
+
+    /// An intracommunicator of both groups (`MPI_Intercomm_merge`). The group that says `high` comes last; if both say
+    /// the same, the low one comes first.
+    pub fn merge(&self, high: bool) -> Result<Arc<Comm>> {
+        let place = self.next_child();
+        let Some(inter) = &self.inter else {
+            fail!(MPI_ERR_COMM, "{} is an intracommunicator, but this needs an intercommunicator", self.describe())
+        };
+        let said = allgather_bytes(inter.both(), &[high.into()])?;
+        let side = |ranks: Range<usize>| -> Result<u8> {
+            let said = &said[ranks];
+            if said.iter().any(|word| *word != said[0]) {
+                fail!(MPI_ERR_ARG, "the members of one group of {} give different values of high", self.describe());
+            }
+            Ok(said[0])
+        };
+        let (low, high) = (side(inter.side(true))?, side(inter.side(false))?);
+        let both = inter.both.group();
+        let group = if low > high {
+            let ranks: Vec<usize> = inter.side(false).chain(inter.side(true)).collect();
+            inter.both.members(&ranks)
+        } else {
+            both.clone()
+        };
+        let merged = self.child_in(mix(mix(self.context, place), MERGED), group, None);
+        Ok(merged.expect("a member of one group is a member of both"))
+    }
+
+    /// An intercommunicator of this communicator's members and those of another one (`MPI_Intercomm_create`). At the
+    /// local leader, `peer` gives the communicator through which it reaches the remote leader, and that one's rank
+    /// there.
+    ///
+    /// A leader that fails tells its group, so that its members do not wait for it.
+    pub fn intercomm_create(
+        &self,
+        local_leader: i32,
+        peer: impl FnOnce() -> Result<(Arc<Comm>, i32)>,
+        tag: i32,
+    ) -> Result<Arc<Comm>> {
+        let place = self.next_child();
+        self.check_intra()?;
+        let leader = self.partner(local_leader, "local leader")?;
+        let proposal = mix(mix(self.context, place), LEADERS);
+        let leaders = (leader == self.my_world_rank()).then(|| {
+            let (peer, remote_leader) = peer()?;
+            peer.with_leader(remote_leader, tag).map(Some)
+        });
+        let made = self.meet(local_leader as usize, proposal, leaders, &self.errhandler())?;
+        Ok(made.expect("there is a remote group, since its leader has answered"))
+    }
+
+    /// The communicator of this process and the leader of another group, who does the same.
+    fn with_leader(&self, remote_leader: i32, tag: i32) -> Result<Arc<Comm>> {
+        if tag < 0 {
+            fail!(MPI_ERR_TAG, "the tag is {tag}, but it must not be negative");
+        }
+        let (this, that) = (self.my_world_rank(), self.partner(remote_leader, "remote leader")?);
+        if this == that {
+            fail!(MPI_ERR_RANK, "the remote leader, rank {remote_leader}, is this process itself");
+        }
+        let (own, other) = (u64::from(self.rank), remote_leader as u64);
+        let is_first = self.inter.as_ref().map_or(own < other, |inter| inter.is_low);
+        let (first, second) = if is_first { (own, other) } else { (other, own) };
+        let key = mix(mix(mix(LEADERS, first), second), tag as u64);
+        let count = {
+            let mut counts = self.group_children.lock();
+            let count = counts.entry(key).or_insert(0);
+            *count += 1;
+            *count
+        };
+        let context = mix(mix(mix(self.context, LEADERS), key), count) & !1;
+        let group = Group::from_world_ranks(if is_first { vec![this, that] } else { vec![that, this] });
+        let rank = u32::from(!is_first);
+        Ok(registry::enrol(Comm::bare(self.world.clone(), context, group, rank, self.errhandler(), None)))
+    }
+
+    /// An intercommunicator of two groups of a session (`MPI_Intercomm_create_from_groups`); `None` if one of them is
+    /// empty. At the local leader, `remote` gives the remote group and the rank of its leader.
+    pub fn intercomm_from_groups(
+        world: &Arc<World>,
+        local: &Arc<Group>,
+        local_leader: i32,
+        remote: impl FnOnce() -> Result<(Arc<Group>, i32)>,
+        tag: &[u8],
+        info: Option<&Info>,
+        errhandler: &Arc<Errhandler>,
+    ) -> Result<Option<Arc<Comm>>> {
+        let own = Comm::numbered_from_group(INTER_FROM_GROUPS, world, local, tag, None, errhandler)?;
+        let Some(own) = own else { return Ok(None) };
+        let leader = own.partner(local_leader, "local leader")?;
+        let proposal = mix(own.context, LEADERS);
+        let leaders = (leader == world.rank()).then(|| {
+            let (remote, remote_leader) = remote()?;
+            if remote.is_empty() {
+                return Ok(None);
+            }
+            let Some(that) = usize::try_from(remote_leader).ok().and_then(|rank| remote.world_rank(rank)) else {
+                let ranks = ranks_of(remote.size());
+                fail!(MPI_ERR_RANK, "the remote leader is {remote_leader}, but the remote group has {ranks}")
+            };
+            if local.rank_of(that).is_some() {
+                fail!(MPI_ERR_GROUP, "the remote leader, rank {remote_leader}, is a member of the local group too");
+            }
+            let pair = Group::from_world_ranks(vec![leader.min(that), leader.max(that)]);
+            Comm::numbered_from_group(LEADERS_OF_GROUPS, world, &pair, tag, None, errhandler)
+        });
+        let made = own.meet(local_leader as usize, proposal, leaders, errhandler)?;
+        if let (Some(made), Some(info)) = (&made, info) {
+            made.hints.update(info);
+        }
+        Ok(made)
+    }
+
+    /// Makes the intercommunicator of this communicator's members and those of the remote leader's. `leaders` is the
+    /// communicator of both leaders at the local one, `Some(Ok(None))` if there is no remote group.
+    fn meet(
+        &self,
+        leader: usize,
+        proposal: u64,
+        leaders: Option<Result<Option<Arc<Comm>>>>,
+        errhandler: &Arc<Errhandler>,
+    ) -> Result<Option<Arc<Comm>>> {
+        let mut parts = vec![Vec::new(); self.size()];
+        let mut outcome = Ok(());
+        if let Some(leaders) = leaders {
+            let answer = leaders.and_then(|leaders| match leaders {
+                Some(leaders) => leaders.exchange(self.introduction(proposal)),
+                None => Ok((Word::Nobody as u64).to_ne_bytes().to_vec()),
+            });
+            match answer {
+                Ok(answer) => parts.fill(answer),
+                Err(error) => outcome = Err(error),
+            }
+        }
+        let answer = alltoall_bytes(self, &parts)?.swap_remove(leader);
+        outcome?;
+        if answer.is_empty() {
+            fail!(MPI_ERR_OTHER, "the leader of this group, rank {leader}, could not reach the other group");
+        }
+        let Some((theirs, remote)) = self.introduced(&answer)? else { return Ok(None) };
+        if let Some(common) = remote.iter().find(|peer| self.group.rank_of(*peer).is_some()) {
+            let rank = self.group.rank_of(common).unwrap_or(0);
+            fail!(MPI_ERR_COMM, "the process at rank {rank} of the local group is in the remote group too");
+        }
+        let context = mix(proposal.min(theirs), proposal.max(theirs)) & !1;
+        let local = self.group.clone();
+        Ok(Comm::intercommunicator(self.world(), context, local, remote, proposal < theirs, errhandler.clone()))
+    }
+
+    /// Gives the other one of two members these bytes, and gets its own.
+    fn exchange(&self, mine: Vec<u8>) -> Result<Vec<u8>> {
+        let other = 1 - self.rank as usize;
+        let mut parts = vec![Vec::new(); 2];
+        parts[other] = mine;
+        Ok(alltoall_bytes(self, &parts)?.swap_remove(other))
+    }
+
+    /// What the other group is to know of this one: a number for the context, and for each member its job and its
+    /// number there.
+    fn introduction(&self, proposal: u64) -> Vec<u8> {
+        let job = self.world().id();
+        let members = self.group.iter().flat_map(|peer| [job, u64::from(peer)]);
+        [Word::Group as u64, proposal].into_iter().chain(members).flat_map(u64::to_ne_bytes).collect()
+    }
+
+    /// Reads what the other leader said of its group; `None` if there is no such group.
+    fn introduced(&self, bytes: &[u8]) -> Result<Option<(u64, Arc<Group>)>> {
+        let words: Vec<u64> =
+            bytes.chunks_exact(8).map(|word| u64::from_ne_bytes(word.try_into().expect("eight bytes"))).collect();
+        if words.first() == Some(&(Word::Nobody as u64)) {
+            return Ok(None);
+        }
+        let (job, size) = (self.world().id(), u64::from(self.world().size()));
+        let is_sound = bytes.len().is_multiple_of(8)
+            && words.len() >= 4
+            && words.len().is_multiple_of(2)
+            && words[0] == Word::Group as u64;
+        let members = words.get(2..).unwrap_or_default();
+        let known = members.chunks_exact(2).all(|member| member[0] == job && member[1] < size);
+        if !is_sound || !known {
+            fail!(MPI_ERR_COMM, "the other group has processes that this one does not know");
+        }
+        let ranks: Vec<u32> = members.chunks_exact(2).map(|member| member[1] as u32).collect();
+        let mut sorted = ranks.clone();
+        sorted.sort_unstable();
+        sorted.dedup();
+        if sorted.len() != ranks.len() {
+            fail!(MPI_ERR_COMM, "the other group has a process twice");
+        }
+        let group = Group::from_world_ranks(ranks).of_session(self.group.session());
+        Ok(Some((words[1], group)))
+    }
+}

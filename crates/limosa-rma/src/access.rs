@@ -1,0 +1,461 @@
+//! Accesses to the memory of a target, on the origin's side (MPI-5 section 12.3).
+
+use std::sync::Arc;
+
+use limosa_base::number::Width;
+use limosa_mpi::Region;
+use limosa_mpi::consts::MPI_PROC_NULL;
+use limosa_mpi::datatype::Datatype;
+use limosa_mpi::error::Result;
+use limosa_mpi::fail;
+use limosa_mpi::op::Op;
+use limosa_mpi::operation::{End, Operation};
+use limosa_mpi::request::Request;
+use limosa_p2p::slice;
+
+use crate::accumulate::{Combine, NumberOp, Piece, Pieces, Swap, packed};
+use crate::fetch::Fetch;
+use crate::packets::Parcel;
+use crate::window::{Reach, Target, Window};
+use crate::wire::{Action, Header};
+
+/// What an access refers to at its target.
+#[derive(Clone, Copy)]
+pub struct At<'a> {
+    /// The target's rank.
+    pub rank: i32,
+    /// Displacement in its units; an address for dynamic windows.
+    pub disp: i64,
+    /// Elements.
+    pub count: i64,
+    /// Their type.
+    pub datatype: &'a Arc<Datatype>,
+}
+
+/// What an access reads at its origin.
+pub struct Origin<'a> {
+    /// The memory.
+    pub region: Region,
+    /// The type of the elements.
+    pub datatype: &'a Arc<Datatype>,
+}
+
+/// The target of an access, found to be legal.
+struct Found<'w> {
+    target: &'w Target,
+    rank: u32,
+    /// Offset in the window, in bytes.
+    offset: i64,
+    /// Bytes of data.
+    bytes: usize,
+}
+
+/// Most slices of memory that the system copies at once.
+const MOST_SLICES: usize = 512;
+
+impl Window {
+    /// `MPI_Put`. `request`: it is `MPI_Rput`.
+    ///
+    /// # Errors
+    /// `MPI_ERR_RANK`, `MPI_ERR_RMA_SYNC`, `MPI_ERR_RMA_RANGE`, `MPI_ERR_TRUNCATE`, `MPI_ERR_TYPE`.
+    pub fn put(&self, origin: &Region, at: &At<'_>, request: bool) -> Result<Option<Arc<Request>>> {
+        let Some(found) = self.find(at, request)? else { return Ok(done(request)) };
+        let len = origin.len();
+        if len > found.bytes {
+            fail!(
+                MPI_ERR_TRUNCATE,
+                "{len} bytes are to be put where the arguments of the target have room for {}",
+                found.bytes
+            )
+        }
+        if let Some(at) = found.direct(at, self)? {
+            move_bytes(origin, &at, len);
+            return Ok(done(request));
+        }
+        if let Reach::Attached(peer, base) = found.target.reach
+            && self.copy_attached(peer, base, &found, at, origin, len, true)
+        {
+            return Ok(done(request));
+        }
+        let header = |pieces| Header::plain(Action::Put, pieces);
+        self.send_parts(found.parcel(at, len, 1), &header, Some(origin), None)?;
+        Ok(done(request))
+    }
+
+    /// `MPI_Get`. `request`: it is `MPI_Rget`.
+    ///
+    /// # Errors
+    /// As for [`Window::put`].
+    pub fn get(&self, origin: &Region, at: &At<'_>, request: bool) -> Result<Option<Arc<Request>>> {
+        let Some(found) = self.find(at, request)? else { return Ok(done(request)) };
+        let len = found.bytes;
+        if len > origin.len() {
+            fail!(MPI_ERR_TRUNCATE, "{len} bytes are to be got, but the origin has room for {}", origin.len())
+        }
+        if let Some(at) = found.direct(at, self)? {
+            move_bytes(&at, origin, len);
+            return Ok(done(request));
+        }
+        if let Reach::Attached(peer, base) = found.target.reach
+            && self.copy_attached(peer, base, &found, at, origin, len, false)
+        {
+            return Ok(done(request));
+        }
+        let fetch = request.then(|| Fetch::new(&self.comm, &self.station, found.rank));
+        let header = |pieces| Header::plain(Action::Get, pieces);
+        self.send_parts(Parcel { fetch: fetch.clone(), ..found.parcel(at, len, 1) }, &header, None, Some(origin))?;
+        Ok(under_way(request, fetch))
+    }
+
+    /// `MPI_Accumulate`. `request`: it is `MPI_Raccumulate`.
+    ///
+    /// # Errors
+    /// As for [`Window::put`]; `MPI_ERR_OP`.
+    pub fn accumulate(
+        &self,
+        origin: &Origin<'_>,
+        at: &At<'_>,
+        op: &Arc<Op>,
+        request: bool,
+    ) -> Result<Option<Arc<Request>>> {
+        self.combine(Some(origin), None, at, op, request)
+    }
+
+    /// `MPI_Get_accumulate`. The origin is not looked at for `MPI_NO_OP`. `request`: it is `MPI_Rget_accumulate`.
+    ///
+    /// # Errors
+    /// As for [`Window::accumulate`].
+    pub fn get_accumulate(
+        &self,
+        origin: Option<&Origin<'_>>,
+        result: &Region,
+        at: &At<'_>,
+        op: &Arc<Op>,
+        request: bool,
+    ) -> Result<Option<Arc<Request>>> {
+        self.combine(origin, Some(result), at, op, request)
+    }
+
+    fn combine(
+        &self,
+        origin: Option<&Origin<'_>>,
+        result: Option<&Region>,
+        at: &At<'_>,
+        op: &Arc<Op>,
+        request: bool,
+    ) -> Result<Option<Arc<Request>>> {
+        let Some(found) = self.find(at, request)? else { return Ok(done(request)) };
+        if found.bytes == 0 && origin.is_none_or(|origin| origin.region.is_empty()) {
+            return Ok(done(request));
+        }
+        let combine = Combine::new(op, at.datatype)?;
+        if combine.only_reads() && result.is_none() {
+            fail!(MPI_ERR_OP, "MPI_NO_OP changes nothing: it is for calls that get what is at the target")
+        }
+        let origin = origin.filter(|_| !combine.only_reads());
+        self.check_operands(&combine, origin, result, found.bytes)?;
+        if let Some(at) = found.direct(at, self)? {
+            let pieces = pieces_of(&at, found.bytes);
+            let mut room = Vec::new();
+            let input = match origin {
+                Some(origin) => packed(&origin.region, &mut room),
+                None => &[],
+            };
+            let mut old = vec![0; if result.is_some() { found.bytes } else { 0 }];
+            let lock = found.target.lock.as_ref().expect("memory that is mapped here has a lock");
+            // SAFETY: memory of the window, found to be in its range; all that accumulate there keep to the same rule.
+            unsafe { combine.apply(&pieces, input, result.is_some().then_some(&mut old[..]), &**lock) };
+            if let Some(result) = result {
+                result.write(0, &old);
+            }
+            return Ok(done(request));
+        }
+        let fetch = (request && result.is_some()).then(|| Fetch::new(&self.comm, &self.station, found.rank));
+        let action = if result.is_some() { Action::Fetch } else { Action::Accumulate };
+        let header = |pieces| Header::typed(action, Some(combine.op()), combine.element(), pieces);
+        let parcel = Parcel { fetch: fetch.clone(), ..found.parcel(at, found.bytes, combine.unit()) };
+        self.send_parts(parcel, &header, origin.map(|origin| &origin.region), result)?;
+        Ok(under_way(request, fetch))
+    }
+
+    /// Operands of accumulation have the target's type and length.
+    fn check_operands(
+        &self,
+        combine: &Combine,
+        origin: Option<&Origin<'_>>,
+        result: Option<&Region>,
+        bytes: usize,
+    ) -> Result<()> {
+        if let Some(origin) = origin {
+            if origin.region.len() != bytes {
+                fail!(
+                    MPI_ERR_COUNT,
+                    "the origin has {} bytes to accumulate, but the arguments of the target have {bytes}",
+                    origin.region.len()
+                )
+            }
+            if !origin.datatype.only_predefined().is_some_and(|element| Arc::ptr_eq(&element, combine.element())) {
+                fail!(
+                    MPI_ERR_TYPE,
+                    "the origin's data ({}) are not {}, of which those of the target are",
+                    origin.datatype.describe(),
+                    combine.element().describe()
+                )
+            }
+        }
+        match result {
+            Some(result) if result.len() != bytes => {
+                fail!(MPI_ERR_COUNT, "the result has {} bytes, but the target has {bytes}", result.len())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// `MPI_Fetch_and_op`, of one element.
+    ///
+    /// # Errors
+    /// As for [`Window::accumulate`].
+    pub fn fetch_and_op(&self, origin: Option<&Origin<'_>>, result: &Region, at: &At<'_>, op: &Arc<Op>) -> Result<()> {
+        self.check_one(at, "MPI_Fetch_and_op")?;
+        if let Some(number) = NumberOp::find(op, at.datatype)
+            && let Some(place) = self.find_number(at, number.width)?
+            && let Some(input) = origin.map_or(Some(&[][..]), |origin| origin.region.as_bytes())
+        {
+            let mut old = [0; 8];
+            let old = &mut old[..number.width.bytes()];
+            // SAFETY: an aligned number in the window; all that accumulate there keep to the same rule.
+            number.width.write(unsafe { number.apply(place, input) }, old);
+            result.write(0, old);
+            return Ok(());
+        }
+        self.combine(origin, Some(result), at, op, false).map(|_| ())
+    }
+
+    /// `MPI_Compare_and_swap`, of one element.
+    ///
+    /// # Errors
+    /// As for [`Window::accumulate`].
+    pub fn compare_and_swap(&self, new: &Region, expected: &Region, result: &Region, at: &At<'_>) -> Result<()> {
+        self.check_one(at, "MPI_Compare_and_swap")?;
+        let swap = Swap::new(at.datatype)?;
+        let Some(found) = self.find(at, false)? else { return Ok(()) };
+        // No element of a type that can be swapped is longer.
+        let (mut operands, mut old, len) = ([0; 32], [0; 16], found.bytes);
+        let operands = &mut operands[..2 * len];
+        expected.read(0, &mut operands[..len]);
+        new.read(0, &mut operands[len..]);
+        if let Some(at) = found.direct(at, self)? {
+            let old = &mut old[..len];
+            let lock = found.target.lock.as_ref().expect("memory that is mapped here has a lock");
+            let start = at.as_contiguous().expect("an element of a basic type has no gaps");
+            // SAFETY: as for accumulation.
+            unsafe { swap.apply(start, &operands[..len], &operands[len..], old, &**lock) };
+            result.write(0, old);
+            return Ok(());
+        }
+        self.send_swap(found.rank, (found.offset as u64, len as u64), swap.element, operands, result)
+    }
+
+    /// The address of a number in memory that is mapped here, if it is aligned.
+    #[inline]
+    fn find_number(&self, at: &At<'_>, width: Width) -> Result<Option<*mut u8>> {
+        if self.station.memory.is_dynamic {
+            return Ok(None);
+        }
+        let Some(found) = self.find(at, false)? else { return Ok(None) };
+        let Reach::Direct(base) = found.target.reach else { return Ok(None) };
+        Ok(Some(base.wrapping_offset(found.offset as isize)).filter(|place| width.is_aligned(*place)))
+    }
+
+    fn check_one(&self, at: &At<'_>, call: &str) -> Result<()> {
+        if !at.datatype.is_predefined() {
+            fail!(MPI_ERR_TYPE, "{call} takes predefined datatypes only, not {}", at.datatype.describe())
+        }
+        Ok(())
+    }
+
+    /// Checks what an access refers to; `None` for `MPI_PROC_NULL`.
+    fn find(&self, at: &At<'_>, passive: bool) -> Result<Option<Found<'_>>> {
+        if at.rank == MPI_PROC_NULL {
+            return Ok(None);
+        }
+        let Some(target) = usize::try_from(at.rank).ok().and_then(|rank| self.targets.get(rank)) else {
+            self.comm.partner(at.rank, "target rank")?;
+            fail!(MPI_ERR_RANK, "the target rank is {}", at.rank)
+        };
+        at.datatype.check_committed()?;
+        let rank = at.rank as u32;
+        self.epochs.lock().access(rank, passive)?;
+        let bytes = at.datatype.bytes_of(at.count)? as usize;
+        let offset = i128::from(at.disp) * i128::from(target.unit);
+        if bytes > 0 && !self.station.memory.is_dynamic {
+            self.check_range(at, target, offset)?;
+        }
+        Ok(Some(Found { target, rank, offset: offset as i64, bytes }))
+    }
+
+    /// All data lie in the window.
+    #[inline]
+    fn check_range(&self, at: &At<'_>, target: &Target, offset: i128) -> Result<()> {
+        let last = (i128::from(at.count) - 1) * i128::from(at.datatype.extent());
+        let low = offset + i128::from(at.datatype.true_lb()) + last.min(0);
+        let high = offset + i128::from(at.datatype.true_lb() + at.datatype.true_extent()) + last.max(0);
+        if low >= 0 && high <= i128::from(target.size) {
+            return Ok(());
+        }
+        fail!(
+            MPI_ERR_RMA_RANGE,
+            "bytes {low} to {high} of the window are to be accessed at rank {}, which has {} bytes (displacement {}, \
+             unit {})",
+            at.rank,
+            target.size,
+            at.disp,
+            target.unit
+        )
+    }
+
+    /// Has the system copy between the origin's memory and the target's; false if it cannot.
+    #[allow(clippy::too_many_arguments)]
+    fn copy_attached(
+        &self,
+        peer: limosa_p2p::Address,
+        base: u64,
+        found: &Found<'_>,
+        at: &At<'_>,
+        origin: &Region,
+        len: usize,
+        writes: bool,
+    ) -> bool {
+        let memory = self.comm.engine().expect_peer_memory();
+        // SAFETY: addresses only, which the system checks.
+        let there =
+            unsafe { at.datatype.region((base as i64).wrapping_add(found.offset) as *mut u8, at.count as usize) };
+        let mut done = 0;
+        while done < len {
+            let (mut local, mut remote) = (Vec::new(), Vec::new());
+            let here = slices(origin, done, len - done, &mut local).min(slices(&there, done, len - done, &mut remote));
+            cut(&mut local, here);
+            cut(&mut remote, here);
+            // SAFETY: the program's memory, which it leaves alone during the call; the target's window.
+            let copied = unsafe {
+                if writes {
+                    memory.write(peer, &mut local, &mut remote)
+                } else {
+                    memory.read(peer, &mut local, &mut remote)
+                }
+            };
+            if copied.is_err() {
+                return false;
+            }
+            done += here;
+        }
+        true
+    }
+}
+
+/// Lists some slices of a region from a byte on; returns their bytes.
+fn slices(region: &Region, from: usize, len: usize, list: &mut Vec<limosa_p2p::Slice>) -> usize {
+    let mut bytes = 0;
+    region.pieces(from, len, &mut |at, n| {
+        list.push(slice(at as u64, n));
+        bytes += n;
+        list.len() < MOST_SLICES
+    });
+    bytes
+}
+
+/// Shortens a list of slices to so many bytes.
+fn cut(list: &mut Vec<limosa_p2p::Slice>, bytes: usize) {
+    let mut left = bytes;
+    list.retain_mut(|slice| {
+        slice.iov_len = slice.iov_len.min(left);
+        left -= slice.iov_len;
+        slice.iov_len > 0
+    });
+}
+
+impl Found<'_> {
+    /// The target's memory, if it is mapped here.
+    fn direct(&self, at: &At<'_>, window: &Window) -> Result<Option<Region>> {
+        let Reach::Direct(base) = self.target.reach else { return Ok(None) };
+        // SAFETY: the range was checked, or is about to be; nothing is accessed before.
+        let region = unsafe { at.datatype.region(base.wrapping_offset(self.offset as isize), at.count as usize) };
+        if window.station.memory.is_dynamic {
+            let mut places = Vec::new();
+            region.pieces(0, region.len(), &mut |at, len| {
+                places.push((at as u64, len as u64));
+                true
+            });
+            window.station.pieces(&places)?;
+        }
+        Ok(Some(region))
+    }
+
+    /// The same for packets: `bytes` of it, of which `unit` belong together.
+    fn parcel(&self, at: &At<'_>, bytes: usize, unit: usize) -> Parcel {
+        // SAFETY: offsets instead of addresses; nothing is accessed.
+        let places = unsafe { at.datatype.region(self.offset as usize as *mut u8, at.count as usize) };
+        Parcel { target: self.rank, places, bytes, unit, fetch: None }
+    }
+}
+
+/// The pieces of some bytes of a region.
+fn pieces_of(region: &Region, bytes: usize) -> Pieces {
+    let mut pieces = Pieces::new();
+    region.pieces(0, bytes, &mut |at, len| {
+        pieces.push(Piece { at, len });
+        true
+    });
+    pieces
+}
+
+/// Copies the first bytes of one region's stream to another's.
+#[inline]
+fn move_bytes(from: &Region, to: &Region, len: usize) {
+    if len == 0 {
+        return;
+    }
+    if let (Some(from), Some(to)) = (from.as_contiguous(), to.as_contiguous()) {
+        // SAFETY: both have at least so many bytes, one the program's and the other the window's. If they overlap, the
+        // program is wrong, but nothing else is touched.
+        return unsafe {
+            if from.addr().abs_diff(to.addr()) < len {
+                std::ptr::copy(from, to, len);
+            } else {
+                limosa_base::copy::copy(from, to, len);
+            }
+        };
+    }
+    let mut done = 0;
+    if from.as_contiguous().is_some() {
+        from.pieces(0, len, &mut |at, n| {
+            // SAFETY: a piece of readable memory.
+            to.write(done, unsafe { std::slice::from_raw_parts(at, n) });
+            done += n;
+            true
+        });
+    } else {
+        to.pieces(0, len, &mut |at, n| {
+            // SAFETY: a piece of writable memory, of which nobody else has a reference.
+            from.read(done, unsafe { std::slice::from_raw_parts_mut(at, n) });
+            done += n;
+            true
+        });
+    }
+}
+
+/// The request of an access that is complete.
+fn done(request: bool) -> Option<Arc<Request>> {
+    request.then(|| Request::done(None, End::empty()))
+}
+
+/// The request of an access whose answers are to come.
+fn under_way(request: bool, fetch: Option<Arc<Fetch>>) -> Option<Arc<Request>> {
+    match fetch {
+        Some(fetch) => {
+            fetch.part_came();
+            Some(Request::under_way(None, fetch as Arc<dyn Operation>))
+        }
+        None => done(request),
+    }
+}

@@ -1,0 +1,420 @@
+//! Accumulation: a predefined operation on elements in a target's memory, each of them atomically (MPI-5 sections
+//! 12.3.4 and 12.7.1).
+//!
+//! One rule for each element, whoever does it (an origin that shares the memory, the target itself, or the target for
+//! an origin elsewhere): if the processor can change a number of that length at that address, it does ([`Width`]);
+//! otherwise the lock of the target's window is held meanwhile ([`ElementLock`]). What an operation does to elements is
+//! the affair of `limosa_mpi::op`.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use limosa_base::number::Width;
+use limosa_base::process_lock::ProcessLock;
+use limosa_mpi::Region;
+use limosa_mpi::consts::{MPI_ERR_TYPE, MPI_NO_OP};
+use limosa_mpi::datatype::Datatype;
+use limosa_mpi::datatype::named::{Group, Kind};
+use limosa_mpi::error::{Error, Result};
+use limosa_mpi::fail;
+use limosa_mpi::op::{Kernel, Op, Reduction};
+use smallvec::SmallVec;
+
+/// Bytes that are combined under one hold of the lock.
+const CHUNK: usize = 16 << 10;
+
+/// A contiguous piece of a target's memory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Piece {
+    pub at: *mut u8,
+    pub len: usize,
+}
+
+/// Pieces, of which there is often one.
+pub(crate) type Pieces = SmallVec<[Piece; 4]>;
+
+/// The lock for elements that the processor cannot change at once.
+pub(crate) trait ElementLock {
+    /// Runs `change` with the lock held.
+    fn hold(&self, change: &mut dyn FnMut());
+}
+
+/// A lock among the threads of one process.
+impl ElementLock for ProcessLock {
+    fn hold(&self, change: &mut dyn FnMut()) {
+        let _locked = self.lock(0, |_| true);
+        change();
+    }
+}
+
+/// An operation on elements that are one number each.
+#[derive(Clone, Copy)]
+pub(crate) struct NumberOp {
+    pub width: Width,
+    reduction: Reduction,
+    kernel: Option<Kernel>,
+    /// The operation adds integers.
+    adds: bool,
+}
+
+impl NumberOp {
+    /// The operation on elements of this predefined type, for which it is defined; `None` if they are not such numbers.
+    fn new(reduction: Reduction, kernel: Option<Kernel>, element: &Datatype) -> Option<NumberOp> {
+        let basic = element.as_basic()?;
+        let width = Width::of(element.size() as usize)?;
+        let adds = reduction == Reduction::Sum && matches!(basic.kind, Kind::Signed(_) | Kind::Unsigned(_));
+        Some(NumberOp { width, reduction, kernel, adds })
+    }
+
+    /// The operation on elements of this type, if it is predefined, and they are such numbers.
+    pub fn find(op: &Op, element: &Datatype) -> Option<NumberOp> {
+        let (reduction, kernel) = (op.reduction()?, op.kernel(element));
+        let is_defined = kernel.is_some() || matches!(reduction, Reduction::Replace | Reduction::NoOp);
+        if is_defined { NumberOp::new(reduction, kernel, element) } else { None }
+    }
+
+    /// Combines a number, given by its bytes, into that at the address; returns what was there.
+    ///
+    /// # Safety
+    /// As for [`Width::load`].
+    #[inline]
+    pub unsafe fn apply(&self, place: *mut u8, input: &[u8]) -> u64 {
+        let width = self.width;
+        // SAFETY: the caller's promise.
+        unsafe {
+            match (self.reduction, self.kernel) {
+                (Reduction::NoOp, _) => width.load(place),
+                (Reduction::Replace, _) | (_, None) => width.swap(place, width.number(input)),
+                _ if self.adds => width.add(place, width.number(input)),
+                (_, Some(kernel)) => width.update(place, |number| {
+                    let mut value = [0; 8];
+                    width.write(number, &mut value[..width.bytes()]);
+                    // SAFETY: one element each.
+                    kernel(input.as_ptr(), value.as_mut_ptr(), 1);
+                    width.number(&value[..width.bytes()])
+                }),
+            }
+        }
+    }
+}
+
+/// An operation on elements of a predefined type.
+pub(crate) struct Combine {
+    element: Arc<Datatype>,
+    op: Arc<Op>,
+    reduction: Reduction,
+    kernel: Option<Kernel>,
+    number: Option<NumberOp>,
+}
+
+impl Combine {
+    /// An operation for data of this type.
+    ///
+    /// # Errors
+    /// `MPI_ERR_OP` for an operation of the program, or one that is not defined for the type; `MPI_ERR_TYPE` for data
+    /// of several types.
+    pub fn new(op: &Arc<Op>, datatype: &Arc<Datatype>) -> Result<Combine> {
+        let Some(reduction) = op.reduction() else {
+            fail!(MPI_ERR_OP, "one-sided accumulation takes predefined operations only, not one made by MPI_Op_create")
+        };
+        let Some(element) = datatype.only_predefined() else {
+            fail!(
+                MPI_ERR_TYPE,
+                "{} is not made of one predefined datatype, as accumulation demands",
+                datatype.describe()
+            )
+        };
+        op.check_accumulate(&element)?;
+        let kernel = op.kernel(&element);
+        let number = NumberOp::new(reduction, kernel, &element);
+        Ok(Combine { element, op: op.clone(), reduction, kernel, number })
+    }
+
+    /// The predefined type of the elements.
+    pub fn element(&self) -> &Arc<Datatype> {
+        &self.element
+    }
+
+    /// The operation.
+    pub fn op(&self) -> &Arc<Op> {
+        &self.op
+    }
+
+    /// True for `MPI_NO_OP`, which reads only.
+    pub fn only_reads(&self) -> bool {
+        self.reduction == Reduction::NoOp
+    }
+
+    /// Bytes of an element.
+    pub fn unit(&self) -> usize {
+        self.element.size() as usize
+    }
+
+    /// Combines the elements in `input`, packed, into those in the pieces, and writes what was there to `old`, packed.
+    /// `input` is empty for `MPI_NO_OP`; otherwise it and `old`, if given, are as long as the pieces together. The
+    /// pieces are whole elements together.
+    ///
+    /// # Safety
+    /// The pieces must be writable memory that others access at the same time atomically only, or with the lock held.
+    pub unsafe fn apply(&self, pieces: &[Piece], input: &[u8], mut old: Option<&mut [u8]>, lock: &dyn ElementLock) {
+        let Some(number) = self.number else {
+            // SAFETY: the caller's promise.
+            return unsafe { self.apply_locked(pieces, input, old, lock) };
+        };
+        let mut done = 0;
+        for piece in pieces {
+            let part = if input.is_empty() { input } else { &input[done..done + piece.len] };
+            let old = old.as_deref_mut().map(|old| &mut old[done..done + piece.len]);
+            done += piece.len;
+            // SAFETY: the caller's promise.
+            unsafe {
+                if number.width.is_aligned(piece.at) {
+                    apply_to_numbers(number, *piece, part, old);
+                } else {
+                    self.apply_locked(&[*piece], part, old, lock);
+                }
+            }
+        }
+    }
+
+    /// # Safety
+    /// As for [`Combine::apply`].
+    unsafe fn apply_locked(&self, pieces: &[Piece], input: &[u8], mut old: Option<&mut [u8]>, lock: &dyn ElementLock) {
+        let total: usize = pieces.iter().map(|piece| piece.len).sum();
+        let step = (CHUNK / self.unit()).max(1) * self.unit();
+        let mut now = vec![0; step.min(total)];
+        for from in (0..total).step_by(step) {
+            let len = step.min(total - from);
+            let now = &mut now[..len];
+            lock.hold(&mut || {
+                each_part(pieces, from, len, |at, range| {
+                    // SAFETY: the caller's promise, and the lock is held.
+                    unsafe { std::ptr::copy(at, now[range.clone()].as_mut_ptr(), range.len()) }
+                });
+                if let Some(old) = old.as_deref_mut() {
+                    old[from..from + len].copy_from_slice(now);
+                }
+                if self.only_reads() {
+                    return;
+                }
+                self.combine(&input[from..from + len], now);
+                each_part(pieces, from, len, |at, range| {
+                    // SAFETY: as above.
+                    unsafe { std::ptr::copy(now[range.clone()].as_ptr(), at, range.len()) }
+                });
+            });
+        }
+    }
+
+    /// Combines packed elements.
+    fn combine(&self, input: &[u8], inout: &mut [u8]) {
+        let Some(kernel) = self.kernel else { return inout.copy_from_slice(input) };
+        let count = inout.len() / self.unit();
+        if self.element.is_dense() {
+            // SAFETY: both have so many elements, which are packed as they lie in memory.
+            return unsafe { kernel(input.as_ptr(), inout.as_mut_ptr(), count) };
+        }
+        // With the gaps that a compiler leaves.
+        let spread = || vec![0u8; count * self.element.extent() as usize];
+        let (mut a, mut b) = (spread(), spread());
+        // SAFETY: the blocks have room for so many elements.
+        unsafe {
+            let region = |block: &mut Vec<u8>| self.element.region(block.as_mut_ptr(), count);
+            region(&mut a).write(0, input);
+            region(&mut b).write(0, inout);
+            kernel(a.as_ptr(), b.as_mut_ptr(), count);
+            region(&mut b).read(0, inout);
+        }
+    }
+}
+
+/// # Safety
+/// As for [`Combine::apply`], and the piece is aligned.
+unsafe fn apply_to_numbers(number: NumberOp, piece: Piece, input: &[u8], mut old: Option<&mut [u8]>) {
+    let bytes = number.width.bytes();
+    for at in (0..piece.len).step_by(bytes) {
+        let input = if input.is_empty() { input } else { &input[at..at + bytes] };
+        // SAFETY: inside the piece; aligned, since the piece is and its elements have this width.
+        let was = unsafe { number.apply(piece.at.add(at), input) };
+        if let Some(old) = old.as_deref_mut() {
+            number.width.write(was, &mut old[at..at + bytes]);
+        }
+    }
+}
+
+/// Calls `visit` for each contiguous part of the bytes `[from, from + len)` of the stream of these pieces, with its
+/// address and its place in the range.
+fn each_part(pieces: &[Piece], from: usize, len: usize, mut visit: impl FnMut(*mut u8, Range<usize>)) {
+    let (mut start, end) = (0, from + len);
+    for piece in pieces {
+        let (low, high) = (from.max(start), end.min(start + piece.len));
+        if low < high {
+            visit(piece.at.wrapping_add(low - start), low - from..high - from);
+        }
+        start += piece.len;
+    }
+}
+
+/// A compare-and-swap on an element.
+pub(crate) struct Swap<'a> {
+    pub element: &'a Datatype,
+    width: Option<Width>,
+}
+
+impl Swap<'_> {
+    /// For elements of this type.
+    ///
+    /// # Errors
+    /// `MPI_ERR_TYPE` for types that it is not defined for (MPI-5 section 12.3.4): it takes integers, logical values,
+    /// and bytes.
+    pub fn new(datatype: &Datatype) -> Result<Swap<'_>> {
+        let allowed = datatype.as_basic().is_some_and(|basic| {
+            matches!(
+                basic.group,
+                Group::CInteger | Group::FortranInteger | Group::Logical | Group::MultiLanguage | Group::Byte
+            )
+        });
+        if !allowed {
+            let detail = format!(
+                "MPI_Compare_and_swap is not defined for {}: it takes integers, logical values, and MPI_BYTE",
+                datatype.describe()
+            );
+            return Err(Error::new(MPI_ERR_TYPE, detail));
+        }
+        Ok(Swap { element: datatype, width: Width::of(datatype.size() as usize) })
+    }
+
+    /// Replaces the element by `new` if it equals `expected`; writes what was there to `old`.
+    ///
+    /// # Safety
+    /// As for [`Combine::apply`], for the bytes of one element at the address.
+    pub unsafe fn apply(&self, at: *mut u8, expected: &[u8], new: &[u8], old: &mut [u8], lock: &dyn ElementLock) {
+        if let Some(width) = self.width.filter(|width| width.is_aligned(at)) {
+            // SAFETY: the caller's promise; it is aligned.
+            let was = unsafe { width.compare_and_swap(at, width.number(expected), width.number(new)) };
+            return width.write(was, old);
+        }
+        // SAFETY: the caller's promise, and the lock is held.
+        lock.hold(&mut || unsafe {
+            std::ptr::copy(at, old.as_mut_ptr(), old.len());
+            if old == expected {
+                std::ptr::copy(new.as_ptr(), at, new.len());
+            }
+        });
+    }
+}
+
+/// `MPI_NO_OP`, for reading elements atomically.
+pub(crate) fn no_op() -> Arc<Op> {
+    Op::builtin(MPI_NO_OP).expect("it is predefined")
+}
+
+/// The bytes of a region in one block: its own, or a copy in `room`.
+pub(crate) fn packed<'a>(region: &'a Region, room: &'a mut Vec<u8>) -> &'a [u8] {
+    match region.as_bytes() {
+        Some(bytes) => bytes,
+        None => {
+            room.resize(region.len(), 0);
+            region.read(0, room);
+            room
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use limosa_mpi::consts::*;
+
+    fn apply(op: i32, datatype: i32, place: &mut [u8], input: &[u8]) -> Vec<u8> {
+        let combine = Combine::new(&Op::builtin(op).unwrap(), &Datatype::named(datatype)).unwrap();
+        let mut old = vec![0; place.len()];
+        let pieces = [Piece { at: place.as_mut_ptr(), len: place.len() }];
+        // SAFETY: the memory is this test's.
+        unsafe { combine.apply(&pieces, input, Some(&mut old), &ProcessLock::default()) };
+        old
+    }
+
+    #[test]
+    fn aligned_and_unaligned_elements_are_combined_alike() {
+        let mut memory = [0u64; 4];
+        // SAFETY: the bytes of an array.
+        let bytes = unsafe { std::slice::from_raw_parts_mut(memory.as_mut_ptr().cast::<u8>(), 32) };
+        for shift in [0, 1, 3] {
+            for (op, datatype, expected) in [
+                (MPI_SUM, MPI_INT64_T, 12i64),
+                (MPI_PROD, MPI_INT64_T, 35),
+                (MPI_MAX, MPI_INT64_T, 7),
+                (MPI_REPLACE, MPI_INT64_T, 7),
+                (MPI_NO_OP, MPI_INT64_T, 5),
+                (MPI_BXOR, MPI_INT64_T, 2),
+            ] {
+                let place = &mut bytes[shift..shift + 8];
+                place.copy_from_slice(&5i64.to_ne_bytes());
+                let input = if op == MPI_NO_OP { Vec::new() } else { 7i64.to_ne_bytes().to_vec() };
+                assert_eq!(apply(op, datatype, place, &input), 5i64.to_ne_bytes());
+                assert_eq!(place, expected.to_ne_bytes(), "op {op}, {shift} bytes from alignment");
+            }
+        }
+    }
+
+    #[test]
+    fn pairs_are_combined_without_their_gaps() {
+        let pair = |value: f64, index: i32| [&value.to_ne_bytes()[..], &index.to_ne_bytes()].concat();
+        let mut place = [pair(1.0, 4), pair(9.0, 2)].concat();
+        let old = apply(MPI_MAXLOC, MPI_DOUBLE_INT, &mut place, &[pair(3.0, 7), pair(9.0, 1)].concat());
+        assert_eq!(old, [pair(1.0, 4), pair(9.0, 2)].concat());
+        assert_eq!(place, [pair(3.0, 7), pair(9.0, 1)].concat());
+    }
+
+    #[test]
+    fn a_stream_may_lie_in_many_pieces() {
+        let mut memory = (0..100u8).collect::<Vec<_>>();
+        let base = memory.as_mut_ptr();
+        let combine =
+            Combine::new(&Op::builtin(MPI_SUM).unwrap(), &Datatype::named(MPI_C_LONG_DOUBLE_COMPLEX)).unwrap();
+        assert_eq!(combine.unit(), 32);
+        let combine = Combine::new(&Op::builtin(MPI_REPLACE).unwrap(), &Datatype::named(MPI_C_DOUBLE_COMPLEX)).unwrap();
+        let pieces = [(1, 5), (20, 11), (40, 16)].map(|(at, len)| Piece { at: base.wrapping_add(at), len });
+        let input = (100..132u8).collect::<Vec<_>>();
+        let mut old = vec![0; 32];
+        // SAFETY: pieces of the vector above.
+        unsafe { combine.apply(&pieces, &input, Some(&mut old), &ProcessLock::default()) };
+        assert_eq!(old, (1..6).chain(20..31).chain(40..56).collect::<Vec<u8>>());
+        assert_eq!(memory[..7], [0, 100, 101, 102, 103, 104, 6]);
+        assert_eq!(memory[40..56], (116..132).collect::<Vec<u8>>());
+    }
+
+    #[test]
+    fn only_elements_of_one_predefined_type_and_predefined_operations_will_do() {
+        let class = |result: Result<Combine>| result.err().unwrap().class;
+        let sum = Op::builtin(MPI_SUM).unwrap();
+        let (int, double) = (Datatype::named(MPI_INT), Datatype::named(MPI_DOUBLE));
+        let mixed = Datatype::structure(&[1, 1], &[0, 8], &[int.clone(), double.clone()]).unwrap();
+        assert_eq!(class(Combine::new(&sum, &mixed)), MPI_ERR_TYPE);
+        let user = Op::user(Arc::new(|_, _, _, _| {}), true);
+        assert_eq!(class(Combine::new(&user, &int)), MPI_ERR_OP);
+        assert_eq!(class(Combine::new(&Op::builtin(MPI_BAND).unwrap(), &double)), MPI_ERR_OP);
+        let nested = Datatype::vector(3, 2, 4, &Datatype::dup(&int)).unwrap();
+        assert!(Arc::ptr_eq(Combine::new(&sum, &nested).unwrap().element(), &int));
+        assert_eq!(Swap::new(&double).err().unwrap().class, MPI_ERR_TYPE);
+    }
+
+    #[test]
+    fn a_swap_happens_if_the_value_is_as_expected() {
+        for shift in [0, 1] {
+            let mut memory = [0u32; 2];
+            let place = memory.as_mut_ptr().cast::<u8>().wrapping_add(shift);
+            let int = Datatype::named(MPI_INT32_T);
+            let swap = Swap::new(&int).unwrap();
+            let mut old = [0; 4];
+            for (expected, new, was) in [(1u32, 5u32, 0u32), (0, 5, 0), (5, 6, 5), (5, 7, 6)] {
+                // SAFETY: inside the array.
+                unsafe {
+                    swap.apply(place, &expected.to_ne_bytes(), &new.to_ne_bytes(), &mut old, &ProcessLock::default());
+                }
+                assert_eq!(u32::from_ne_bytes(old), was);
+            }
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! What the members of a window tell each other when it is made.
+
+use limosa_mpi::comm::Comm;
+use limosa_mpi::consts::MPI_ERR_OTHER;
+use limosa_mpi::error::{Error, Result};
+use limosa_mpi::fail;
+
+use crate::window::{Flavor, Part, check};
+
+/// What a member has announced.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Announced {
+    pub size: u64,
+    pub unit: i64,
+    pub base: u64,
+    /// Its memory need not follow that of the rank before (`alloc_shared_noncontig`).
+    pub apart: bool,
+}
+
+const WORDS: usize = 4;
+
+/// Tells all members the parts of each.
+///
+/// # Errors
+/// That of this process's part; otherwise that of another's, without the sentence.
+pub(crate) fn on_parts(comm: &Comm, part: &Part, apart: bool) -> Result<Vec<Announced>> {
+    let checked = check(part);
+    let class = checked.as_ref().err().map_or(0, |error| error.class);
+    let head = u64::from(class as u32) << 32 | (part.flavor as u64) << 1 | u64::from(apart);
+    let words = [head, part.size as u64, part.unit as u64, part.base as u64];
+    let mine: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+    let all = limosa_coll::allgather_bytes(comm, &mine)?;
+    checked?;
+    let word = |rank: usize, i: usize| {
+        let at = (rank * WORDS + i) * 8;
+        u64::from_ne_bytes(all[at..at + 8].try_into().expect("eight bytes"))
+    };
+    let mut announced = Vec::with_capacity(comm.size());
+    for rank in 0..comm.size() {
+        let head = word(rank, 0);
+        if head >> 32 != 0 {
+            let detail = format!("rank {rank} cannot make its part of the window: its own call says why");
+            return Err(Error::new((head >> 32) as i32, detail));
+        }
+        if head >> 1 & 3 != part.flavor as u64 {
+            fail!(
+                MPI_ERR_RMA_FLAVOR,
+                "rank {rank} makes another flavour of window: all members must make the same call"
+            );
+        }
+        announced.push(Announced {
+            size: word(rank, 1),
+            unit: word(rank, 2) as i64,
+            base: word(rank, 3),
+            apart: head & 1 == 1,
+        });
+    }
+    Ok(announced)
+}
+
+/// Tells all members a word of each.
+///
+/// # Errors
+/// Errors of the machine.
+pub(crate) fn on_words(comm: &Comm, mine: u64) -> Result<Vec<u64>> {
+    let all = limosa_coll::allgather_bytes(comm, &mine.to_ne_bytes())?;
+    if all.len() != 8 * comm.size() {
+        return Err(Error::new(MPI_ERR_OTHER, "the members of the window did not agree"));
+    }
+    Ok(all.chunks_exact(8).map(|word| u64::from_ne_bytes(word.try_into().expect("eight bytes"))).collect())
+}
+
+const _: () = assert!((Flavor::Dynamic as u64) < 4);

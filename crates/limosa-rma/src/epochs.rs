@@ -1,0 +1,343 @@
+//! Epochs: which accesses a process may make to which targets now, and which synchronisation call may follow (MPI-5
+//! section 12.5).
+//!
+//! A pure state machine. It knows what this process has called; what others have, it does not. A call that does not fit
+//! is `MPI_ERR_RMA_SYNC` and changes nothing.
+
+use std::collections::BTreeMap;
+
+use limosa_mpi::error::Result;
+use limosa_mpi::fail;
+
+/// How a target is locked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Held {
+    /// `MPI_MODE_NOCHECK`: nobody was asked, and nobody is to be told.
+    pub unchecked: bool,
+}
+
+/// What this process may do as an origin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Access {
+    /// Nothing.
+    None,
+    /// After a fence. `used`: an access was made.
+    Fence { used: bool },
+    /// `MPI_Win_start` to these targets.
+    Started(Vec<u32>),
+    /// `MPI_Win_lock` of each.
+    Locked(BTreeMap<u32, Held>),
+    /// `MPI_Win_lock_all`.
+    LockedAll(Held),
+}
+
+/// The epochs of a process on a window.
+#[derive(Debug)]
+pub(crate) struct Epochs {
+    access: Access,
+    /// `MPI_Win_post` for these origins.
+    posted: Option<Vec<u32>>,
+}
+
+impl Epochs {
+    pub fn new() -> Epochs {
+        Epochs { access: Access::None, posted: None }
+    }
+
+    /// In words, what is open.
+    fn open(&self) -> String {
+        match &self.access {
+            Access::None => "no access epoch is open".to_owned(),
+            Access::Fence { .. } => "an epoch of MPI_Win_fence is open".to_owned(),
+            Access::Started(_) => "an epoch of MPI_Win_start is open".to_owned(),
+            Access::Locked(held) => {
+                let ranks = held.keys().map(u32::to_string).collect::<Vec<_>>().join(", ");
+                format!("MPI_Win_lock holds rank {ranks}")
+            }
+            Access::LockedAll(_) => "MPI_Win_lock_all holds all ranks".to_owned(),
+        }
+    }
+
+    /// An access to `target` is about to be made. `passive`: one that needs a lock, as those with requests do.
+    pub fn access(&mut self, target: u32, passive: bool) -> Result<()> {
+        let allowed = match &mut self.access {
+            Access::None => false,
+            Access::Fence { used } if !passive => {
+                *used = true;
+                true
+            }
+            Access::Started(targets) if !passive => targets.contains(&target),
+            Access::Fence { .. } | Access::Started(_) => false,
+            Access::Locked(held) => held.contains_key(&target),
+            Access::LockedAll(_) => true,
+        };
+        if allowed {
+            return Ok(());
+        }
+        let open = self.open();
+        if passive {
+            fail!(
+                MPI_ERR_RMA_SYNC,
+                "rank {target} is not locked ({open}): operations with requests need MPI_Win_lock or MPI_Win_lock_all"
+            )
+        }
+        fail!(
+            MPI_ERR_RMA_SYNC,
+            "there is no access epoch for rank {target} ({open}): call MPI_Win_fence, MPI_Win_start or MPI_Win_lock \
+             first"
+        )
+    }
+
+    fn nothing_else(&self, call: &str) -> Result<()> {
+        match &self.access {
+            Access::None | Access::Fence { used: false } => Ok(()),
+            Access::Fence { used: true } => {
+                fail!(
+                    MPI_ERR_RMA_SYNC,
+                    "{call} was called in an epoch of MPI_Win_fence with accesses: end it with another MPI_Win_fence"
+                )
+            }
+            _ => fail!(MPI_ERR_RMA_SYNC, "{call} cannot begin an epoch: {}", self.open()),
+        }
+    }
+
+    /// `MPI_Win_fence` begins.
+    pub fn check_fence(&self) -> Result<()> {
+        if self.posted.is_some() {
+            fail!(MPI_ERR_RMA_SYNC, "MPI_Win_fence was called in an epoch of MPI_Win_post: call MPI_Win_wait first");
+        }
+        match &self.access {
+            Access::None | Access::Fence { .. } => Ok(()),
+            _ => fail!(MPI_ERR_RMA_SYNC, "MPI_Win_fence was called while {}", self.open()),
+        }
+    }
+
+    /// It ends. `succeed`: accesses may follow.
+    pub fn fence(&mut self, succeed: bool) {
+        self.access = if succeed { Access::Fence { used: false } } else { Access::None };
+    }
+
+    pub fn check_lock(&self, target: u32) -> Result<()> {
+        match &self.access {
+            Access::Locked(held) if held.contains_key(&target) => {
+                fail!(MPI_ERR_RMA_SYNC, "rank {target} is locked already: call MPI_Win_unlock first")
+            }
+            Access::Locked(_) => Ok(()),
+            _ => self.nothing_else("MPI_Win_lock"),
+        }
+    }
+
+    pub fn lock(&mut self, target: u32, held: Held) {
+        if let Access::Locked(all) = &mut self.access {
+            all.insert(target, held);
+        } else {
+            self.access = Access::Locked(BTreeMap::from([(target, held)]));
+        }
+    }
+
+    pub fn check_unlock(&self, target: u32) -> Result<Held> {
+        match &self.access {
+            Access::Locked(all) if all.contains_key(&target) => Ok(all[&target]),
+            Access::LockedAll(_) => {
+                fail!(MPI_ERR_RMA_SYNC, "all ranks are locked by MPI_Win_lock_all: call MPI_Win_unlock_all")
+            }
+            _ => fail!(MPI_ERR_RMA_SYNC, "rank {target} is not locked ({})", self.open()),
+        }
+    }
+
+    pub fn unlock(&mut self, target: u32) {
+        if let Access::Locked(all) = &mut self.access {
+            all.remove(&target);
+            if all.is_empty() {
+                self.access = Access::None;
+            }
+        }
+    }
+
+    pub fn check_lock_all(&self) -> Result<()> {
+        self.nothing_else("MPI_Win_lock_all")
+    }
+
+    pub fn lock_all(&mut self, held: Held) {
+        self.access = Access::LockedAll(held);
+    }
+
+    pub fn check_unlock_all(&self) -> Result<Held> {
+        match &self.access {
+            Access::LockedAll(held) => Ok(*held),
+            _ => fail!(MPI_ERR_RMA_SYNC, "MPI_Win_unlock_all needs MPI_Win_lock_all, but {}", self.open()),
+        }
+    }
+
+    pub fn unlock_all(&mut self) {
+        self.access = Access::None;
+    }
+
+    /// `MPI_Win_flush` and its sisters need a lock. `target`: of this rank; otherwise of any.
+    pub fn check_flush(&self, target: Option<u32>) -> Result<()> {
+        let allowed = match &self.access {
+            Access::Locked(all) => target.is_none_or(|target| all.contains_key(&target)),
+            Access::LockedAll(_) => true,
+            _ => false,
+        };
+        if allowed {
+            return Ok(());
+        }
+        let what = target.map_or_else(|| "no rank is locked".to_owned(), |rank| format!("rank {rank} is not locked"));
+        fail!(MPI_ERR_RMA_SYNC, "{what} ({}): flushing is for epochs of MPI_Win_lock or MPI_Win_lock_all", self.open())
+    }
+
+    pub fn check_start(&self) -> Result<()> {
+        self.nothing_else("MPI_Win_start")
+    }
+
+    pub fn start(&mut self, targets: Vec<u32>) {
+        self.access = Access::Started(targets);
+    }
+
+    /// The targets of the epoch that `MPI_Win_complete` ends.
+    pub fn check_complete(&self) -> Result<Vec<u32>> {
+        match &self.access {
+            Access::Started(targets) => Ok(targets.clone()),
+            _ => fail!(MPI_ERR_RMA_SYNC, "MPI_Win_complete needs MPI_Win_start, but {}", self.open()),
+        }
+    }
+
+    pub fn complete(&mut self) {
+        self.access = Access::None;
+    }
+
+    pub fn check_post(&self) -> Result<()> {
+        if self.posted.is_some() {
+            fail!(MPI_ERR_RMA_SYNC, "an epoch of MPI_Win_post is open already: call MPI_Win_wait first");
+        }
+        if self.access == (Access::Fence { used: true }) {
+            self.nothing_else("MPI_Win_post")?;
+        }
+        Ok(())
+    }
+
+    pub fn post(&mut self, origins: Vec<u32>) {
+        self.posted = Some(origins);
+        if matches!(self.access, Access::Fence { .. }) {
+            self.access = Access::None;
+        }
+    }
+
+    /// The origins of the epoch that `MPI_Win_wait` ends.
+    pub fn check_wait(&self) -> Result<Vec<u32>> {
+        match &self.posted {
+            Some(origins) => Ok(origins.clone()),
+            None => fail!(MPI_ERR_RMA_SYNC, "MPI_Win_wait and MPI_Win_test need MPI_Win_post, which was not called"),
+        }
+    }
+
+    pub fn waited(&mut self) {
+        self.posted = None;
+    }
+
+    pub fn check_free(&self) -> Result<()> {
+        if self.posted.is_some() {
+            fail!(MPI_ERR_RMA_SYNC, "the window cannot be freed: an epoch of MPI_Win_post is open");
+        }
+        match &self.access {
+            Access::None | Access::Fence { used: false } => Ok(()),
+            Access::Fence { used: true } => {
+                fail!(MPI_ERR_RMA_SYNC, "the window cannot be freed: accesses were made since the last MPI_Win_fence")
+            }
+            _ => fail!(MPI_ERR_RMA_SYNC, "the window cannot be freed: {}", self.open()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use limosa_mpi::consts::MPI_ERR_RMA_SYNC;
+
+    const HELD: Held = Held { unchecked: false };
+
+    fn refused<T: std::fmt::Debug>(result: Result<T>, words: &str) {
+        let error = result.unwrap_err();
+        assert_eq!(error.class, MPI_ERR_RMA_SYNC);
+        assert!(error.detail.contains(words), "{}", error.detail);
+    }
+
+    #[test]
+    fn accesses_need_an_epoch_for_their_target() {
+        let mut epochs = Epochs::new();
+        refused(epochs.access(0, false), "no access epoch");
+        epochs.start(vec![1, 3]);
+        epochs.access(3, false).unwrap();
+        refused(epochs.access(2, false), "rank 2");
+        refused(epochs.access(3, true), "requests");
+        assert_eq!(epochs.check_complete().unwrap(), [1, 3]);
+        epochs.complete();
+        refused(epochs.access(3, false), "rank 3");
+        epochs.lock(2, HELD);
+        epochs.access(2, true).unwrap();
+        refused(epochs.access(1, false), "rank 1");
+        epochs.unlock(2);
+        epochs.lock_all(HELD);
+        epochs.access(7, true).unwrap();
+    }
+
+    #[test]
+    fn locks_are_of_one_sort_and_end_as_they_began() {
+        let mut epochs = Epochs::new();
+        refused(epochs.check_unlock(0), "not locked");
+        refused(epochs.check_unlock_all(), "MPI_Win_lock_all");
+        epochs.check_lock(0).unwrap();
+        epochs.lock(0, HELD);
+        refused(epochs.check_lock(0), "already");
+        epochs.check_lock(1).unwrap();
+        epochs.lock(1, HELD);
+        refused(epochs.check_lock_all(), "rank 0, 1");
+        refused(epochs.check_start(), "MPI_Win_start");
+        refused(epochs.check_fence(), "MPI_Win_fence");
+        refused(epochs.check_free(), "freed");
+        epochs.check_flush(Some(1)).unwrap();
+        refused(epochs.check_flush(Some(2)), "rank 2");
+        epochs.check_flush(None).unwrap();
+        assert_eq!(epochs.check_unlock(1).unwrap(), HELD);
+        epochs.unlock(1);
+        epochs.unlock(0);
+        refused(epochs.check_flush(None), "no rank");
+        epochs.check_lock_all().unwrap();
+        epochs.lock_all(HELD);
+        refused(epochs.check_unlock(0), "MPI_Win_unlock_all");
+        epochs.check_unlock_all().unwrap();
+        epochs.unlock_all();
+        epochs.check_free().unwrap();
+    }
+
+    #[test]
+    fn a_fence_without_accesses_after_it_leaves_room_for_other_epochs() {
+        let mut epochs = Epochs::new();
+        epochs.check_fence().unwrap();
+        epochs.fence(true);
+        epochs.check_lock(0).unwrap();
+        epochs.check_free().unwrap();
+        epochs.access(0, false).unwrap();
+        refused(epochs.check_lock(0), "MPI_Win_fence");
+        refused(epochs.check_free(), "MPI_Win_fence");
+        refused(epochs.check_flush(Some(0)), "MPI_Win_fence");
+        epochs.fence(false);
+        refused(epochs.access(0, false), "no access epoch");
+    }
+
+    #[test]
+    fn exposure_begins_with_post_and_ends_with_wait() {
+        let mut epochs = Epochs::new();
+        refused(epochs.check_wait(), "MPI_Win_post");
+        epochs.check_post().unwrap();
+        epochs.post(vec![4]);
+        refused(epochs.check_post(), "already");
+        refused(epochs.check_fence(), "MPI_Win_wait");
+        refused(epochs.check_free(), "MPI_Win_post");
+        epochs.check_start().unwrap();
+        assert_eq!(epochs.check_wait().unwrap(), [4]);
+        epochs.waited();
+        epochs.check_free().unwrap();
+    }
+}

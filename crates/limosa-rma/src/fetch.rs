@@ -1,0 +1,97 @@
+//! What arrives from a target in answers: the operation under the request of `MPI_Rget` and `MPI_Rget_accumulate`.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
+
+use limosa_mpi::comm::Comm;
+use limosa_mpi::error::{Error, Result, error_of};
+use limosa_mpi::fail;
+use limosa_mpi::observe::Awaits;
+use limosa_mpi::operation::{End, Operation};
+use limosa_p2p::View;
+use parking_lot::Mutex;
+
+use crate::station::Station;
+
+/// Answers under way.
+pub(crate) struct Fetch {
+    comm: Arc<Comm>,
+    target: u32,
+    station: Weak<Station>,
+    /// Answers that have not come, and one more while they are being asked for.
+    open: AtomicUsize,
+    error: Mutex<Option<Error>>,
+}
+
+impl Fetch {
+    pub fn new(comm: &Arc<Comm>, station: &Arc<Station>, target: u32) -> Arc<Fetch> {
+        let (comm, station) = (comm.clone(), Arc::downgrade(station));
+        Arc::new(Fetch { comm, target, station, open: AtomicUsize::new(1), error: Mutex::new(None) })
+    }
+
+    /// One more answer is to come.
+    pub fn expect_part(&self) {
+        self.open.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// One has come, or all have been asked for.
+    pub fn part_came(&self) {
+        self.open.fetch_sub(1, Ordering::Release);
+    }
+
+    /// It fails.
+    pub fn fail(&self, error: Error) {
+        self.error.lock().get_or_insert(error);
+    }
+
+    fn is_done(&self) -> bool {
+        self.open.load(Ordering::Acquire) == 0
+    }
+
+    /// What makes the rest of it impossible.
+    fn lost(&self) -> Option<Error> {
+        self.comm.engine().lost_group(self.comm.coll_context()).map(error_of)
+    }
+}
+
+impl Operation for Fetch {
+    fn start(self: Arc<Self>) -> Result<()> {
+        fail!(MPI_ERR_REQUEST, "an operation on a window is started by its call and cannot be started again")
+    }
+
+    fn progress(&self) -> bool {
+        self.is_done() || self.comm.engine().is_impaired() && self.lost().is_some()
+    }
+
+    fn is_ready(&self, view: &View<'_>) -> bool {
+        self.is_done() || view.lost_group(self.comm.coll_context()).is_some()
+    }
+
+    fn finish(&self) -> Option<End> {
+        self.look()
+    }
+
+    fn look(&self) -> Option<End> {
+        if !self.is_done() {
+            let error = self.lost()?;
+            // The memory is the program's again: nobody writes there any more.
+            if let Some(station) = self.station.upgrade() {
+                station.state.lock().withdraw();
+            }
+            return Some(End { error: Some(error), ..End::empty() });
+        }
+        Some(End { error: self.error.lock().clone(), ..End::empty() })
+    }
+
+    fn cancel(&self) -> Result<()> {
+        fail!(MPI_ERR_REQUEST, "operations on a window cannot be cancelled")
+    }
+
+    fn release(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn awaits(&self) -> Option<Awaits<'_>> {
+        Some(Awaits::Window { comm: &self.comm, target: Some(self.target as i32) })
+    }
+}

@@ -1,0 +1,48 @@
+//! One-sided communication (MPI-5 chapter 12): windows, accesses to them, and their synchronisation.
+//!
+//! A target's memory is reached in one of three ways, chosen for each target when the window is made
+//! ([`window`](Window)):
+//!
+//! | way | when | put and get | accumulate |
+//! |---|---|---|---|
+//! | direct | it is mapped here: the library's memory, a process's own | copies | atomics, or a lock beside it |
+//! | attached | the program's, on this host, if cross-memory attach is allowed | the system copies | by packets |
+//! | remote | otherwise | by packets | by packets |
+//!
+//! | module | holds |
+//! |---|---|
+//! | `window` | the object, its creation and end |
+//! | `epochs` | which calls are legal now: a pure state machine |
+//! | `access` | put, get, accumulate and the like, on the origin's side |
+//! | `accumulate` | what accumulation does to elements in memory, atomically |
+//! | `packets` | accesses in packets, on the origin's side |
+//! | `station` | handlers of packets: the target's side, and answers |
+//! | `locks` | the queue of a target's lock |
+//! | `sync` | fence, lock, flush, post, start, complete, wait |
+//! | `memory`, `agree`, `hints`, `wire`, `fetch` | what these need |
+//!
+//! Contract
+//! - Data of an access are on their way, or copied, when its call returns: what `MPI_Put` and `MPI_Accumulate` read may
+//!   be changed at once. What `MPI_Get` and its like write is there after a flush, or at the end of the epoch.
+//! - A target that computes delays nobody: packets that somebody waits for wake its helper thread.
+//! - Each element is accumulated atomically, whatever way its origins reach it.
+//! - The death of a member ends whatever waits, as it does in collectives.
+
+mod access;
+mod accumulate;
+mod agree;
+mod epochs;
+mod fetch;
+mod hints;
+mod locks;
+mod memory;
+mod packets;
+mod station;
+mod sync;
+mod window;
+mod wire;
+
+pub use access::{At, Origin};
+pub use hints::Hints;
+pub use sync::LockKind;
+pub use window::{Flavor, Part, Window};

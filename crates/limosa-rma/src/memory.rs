@@ -1,0 +1,158 @@
+//! The memory of windows: what the members of a host share, memory of this process, or the program's own.
+
+use std::alloc::{self, Layout};
+use std::io;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use limosa_base::process_lock::ProcessLock;
+use limosa_base::segment::{Foreign, PAGE, Shared};
+use limosa_p2p::HostMemory;
+
+use crate::accumulate::ElementLock;
+
+/// Alignment of memory that the library allocates.
+const LINE: usize = 64;
+
+/// A lock on a cache line of its own.
+#[repr(C, align(64))]
+struct LockLine(ProcessLock);
+
+// SAFETY: atomics only, for which any bytes are valid.
+unsafe impl Foreign for LockLine {}
+
+/// Memory that the members of a window on one host share: a lock for each, then their parts.
+pub(crate) struct Area {
+    first: Shared<LockLine>,
+    host: Arc<HostMemory>,
+    members: usize,
+    /// If this process is to give the memory back when it is the last to use it: its place and length.
+    owned: Option<(u64, usize)>,
+}
+
+/// How the parts of an area lie.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Plan {
+    /// Of each member, the offset of its part.
+    pub starts: Vec<usize>,
+    /// Bytes of the area.
+    pub bytes: usize,
+}
+
+impl Plan {
+    /// Places parts of these sizes, one directly behind the other if `contiguous`; `None` if they do not fit in the
+    /// address space.
+    pub fn new(sizes: &[usize], contiguous: bool) -> Option<Plan> {
+        let mut end = (sizes.len().checked_mul(size_of::<LockLine>())?).checked_next_multiple_of(PAGE)?;
+        let mut starts = Vec::with_capacity(sizes.len());
+        for &size in sizes {
+            if !contiguous {
+                end = end.checked_next_multiple_of(if size >= PAGE { PAGE } else { LINE })?;
+            }
+            starts.push(end);
+            end = end.checked_add(size)?;
+        }
+        let bytes = end.checked_next_multiple_of(PAGE)?;
+        i64::try_from(bytes).ok().map(|_| Plan { starts, bytes })
+    }
+}
+
+impl Area {
+    /// Maps the area at `place`.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub fn map(host: &Arc<HostMemory>, place: u64, plan: &Plan, is_owner: bool) -> io::Result<Area> {
+        let first = host.map_area::<LockLine>(place, plan.bytes)?;
+        let owned = is_owner.then_some((place, plan.bytes));
+        Ok(Area { first, host: host.clone(), members: plan.starts.len(), owned })
+    }
+
+    /// Where a member's part begins.
+    pub fn address(&self, plan: &Plan, member: usize) -> *mut u8 {
+        self.first.mapping().address(plan.starts[member])
+    }
+}
+
+impl Drop for Area {
+    fn drop(&mut self) {
+        if let Some((place, bytes)) = self.owned {
+            self.host.free_area(place, bytes);
+        }
+    }
+}
+
+/// The lock of one member's part.
+pub(crate) struct AreaLock {
+    pub area: Arc<Area>,
+    pub member: usize,
+}
+
+impl ElementLock for AreaLock {
+    fn hold(&self, change: &mut dyn FnMut()) {
+        let (area, host) = (&*self.area, &*self.area.host);
+        // SAFETY: locks are atomics, for which any bytes are valid.
+        let locks: &[LockLine] = unsafe { area.first.mapping().slice(0, area.members) };
+        // If its holder has died, one element may be half written: there is nobody who could repair it.
+        let is_alive = |holder| (holder as usize) < host.places().len() && host.is_alive(holder);
+        let _locked = locks[self.member].0.lock(host.me(), is_alive);
+        change();
+    }
+}
+
+/// Zeroed memory of this process.
+pub(crate) struct Block {
+    start: NonNull<u8>,
+    layout: Layout,
+}
+
+// SAFETY: an address range, accessed by the rules of windows.
+unsafe impl Send for Block {}
+// SAFETY: as above.
+unsafe impl Sync for Block {}
+
+impl Block {
+    /// `None` if there is not so much memory.
+    pub fn new(bytes: usize) -> Option<Block> {
+        let layout = Layout::from_size_align(bytes.max(1), LINE).ok()?;
+        // SAFETY: the layout is not empty.
+        let start = NonNull::new(unsafe { alloc::alloc_zeroed(layout) })?;
+        Some(Block { start, layout })
+    }
+
+    pub fn address(&self) -> *mut u8 {
+        self.start.as_ptr()
+    }
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        // SAFETY: allocated by `new` with this layout.
+        unsafe { alloc::dealloc(self.start.as_ptr(), self.layout) };
+    }
+}
+
+/// What keeps the memory of a window.
+#[allow(dead_code)] // held, not used
+pub(crate) enum Keeper {
+    Area(Arc<Area>),
+    Block(Block),
+    /// The program does.
+    Program,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_follow_each_other_or_begin_on_lines_and_pages() {
+        let plan = Plan::new(&[10, 0, 20, 5000], true).unwrap();
+        assert_eq!(plan.starts, [PAGE, PAGE + 10, PAGE + 10, PAGE + 30]);
+        assert_eq!(plan.bytes, 3 * PAGE);
+        let plan = Plan::new(&[10, 0, 20, 5000], false).unwrap();
+        assert_eq!(plan.starts, [PAGE, PAGE + LINE, PAGE + LINE, 2 * PAGE]);
+        assert_eq!(Plan::new(&[usize::MAX - 2 * PAGE, PAGE], false), None);
+        assert_eq!(Plan::new(&[usize::MAX / 2], true), None);
+    }
+}

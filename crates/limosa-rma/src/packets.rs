@@ -1,0 +1,238 @@
+//! Accesses in packets, on the origin's side.
+//!
+//! An access goes in parts that fit a packet each. Parts that only write want no answer, but every [`ASK_EVERY`]th one
+//! asks for one, so that no more than some are under way: a thread that would have more waits. Answers of a target come
+//! in the order of what was sent, so that an answer says that all before it is done.
+
+use std::sync::Arc;
+
+use limosa_mpi::Region;
+use limosa_mpi::datatype::Datatype;
+use limosa_mpi::error::{Result, error_of};
+use limosa_mpi::fail;
+use limosa_mpi::observe::Waiting;
+use limosa_p2p::{Meta, Urgency};
+
+use crate::fetch::Fetch;
+use crate::station::{Pending, State};
+use crate::window::Window;
+use crate::wire::{self, Action, HEADER, Header, PIECE, Place};
+
+/// Every so many packets to a target that want no answer one asks for one.
+const ASK_EVERY: u32 = 8;
+/// Most answers of a target that are to come.
+const MOST_ASKED: u64 = 16;
+
+/// What is accessed at a target.
+pub(crate) struct Parcel {
+    pub target: u32,
+    /// Offsets in the window instead of addresses.
+    pub places: Region,
+    pub bytes: usize,
+    /// Bytes that must not be parted.
+    pub unit: usize,
+    pub fetch: Option<Arc<Fetch>>,
+}
+
+impl Window {
+    /// Sends an access in parts. `operands`: what goes there; `result`: where answers go.
+    pub(crate) fn send_parts(
+        &self,
+        parcel: Parcel,
+        header: &dyn Fn(usize) -> Header,
+        operands: Option<&Region>,
+        result: Option<&Region>,
+    ) -> Result<()> {
+        let mut done = 0;
+        while done < parcel.bytes {
+            let (places, len) = part(&parcel, done, self.station.most);
+            if len == 0 {
+                fail!(MPI_ERR_INTERN, "an element of {} bytes does not fit a packet", parcel.unit);
+            }
+            let mut packet = Vec::with_capacity(HEADER + places.len() * PIECE + len);
+            header(places.len()).write(&mut packet);
+            wire::write_places(&mut packet, &places);
+            if let Some(operands) = operands {
+                let start = packet.len();
+                packet.resize(start + len, 0);
+                operands.read(done, &mut packet[start..]);
+            }
+            let into = result.map(|result| (result, done, len));
+            self.send_access(parcel.target, &packet, into, parcel.fetch.as_ref())?;
+            done += len;
+        }
+        Ok(())
+    }
+
+    /// Sends a compare-and-swap.
+    pub(crate) fn send_swap(
+        &self,
+        target: u32,
+        place: Place,
+        element: &Datatype,
+        operands: &[u8],
+        result: &Region,
+    ) -> Result<()> {
+        let mut packet = Vec::new();
+        Header::typed(Action::Swap, None, element, 1).write(&mut packet);
+        wire::write_places(&mut packet, &[place]);
+        packet.extend_from_slice(operands);
+        self.send_access(target, &packet, Some((result, 0, place.1 as usize)), None)
+    }
+
+    /// Sends a part; `into`: where its answer goes, from which byte on, and how many.
+    fn send_access(
+        &self,
+        target: u32,
+        packet: &[u8],
+        into: Option<(&Region, usize, usize)>,
+        fetch: Option<&Arc<Fetch>>,
+    ) -> Result<()> {
+        let place = target as usize;
+        self.wait(Some(target), &|state| {
+            let link = &state.links[place];
+            link.asked - link.answered < MOST_ASKED
+        })?;
+        let number = {
+            let state = &mut *self.station.state.lock();
+            let link = &mut state.links[place];
+            link.silent += 1;
+            if into.is_none() && link.silent < ASK_EVERY {
+                0
+            } else {
+                let (region, offset, len) =
+                    into.map_or((Region::empty(), 0, 0), |(region, offset, len)| (region.clone(), offset, len));
+                if let Some(fetch) = fetch {
+                    fetch.expect_part();
+                }
+                ask(state, Pending { target, into: Some(region), offset, len, fetch: fetch.cloned() })
+            }
+        };
+        let urgency = if number == 0 { Urgency::Normal } else { Urgency::Urgent };
+        self.send(target, wire::ACCESS, number, packet, urgency)
+    }
+
+    /// Waits until all that was sent to a target is done there.
+    pub(crate) fn flush_packets(&self, target: u32) -> Result<()> {
+        let place = target as usize;
+        let number = {
+            let state = &mut *self.station.state.lock();
+            let is_silent = state.links[place].silent > 0;
+            let pending = Pending { target, into: None, offset: 0, len: 0, fetch: None };
+            if is_silent { ask(state, pending) } else { 0 }
+        };
+        if number != 0 {
+            self.send(target, wire::FLUSH, number, &[], Urgency::Urgent)?;
+        }
+        let asked = self.station.state.lock().links[place].asked;
+        self.wait(Some(target), &|state| state.links[place].answered >= asked)?;
+        match self.station.state.lock().links[place].refusal.take() {
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
+    }
+
+    /// Sends a packet to another member.
+    pub(crate) fn send(&self, target: u32, kind: u8, word: u64, data: &[u8], urgency: Urgency) -> Result<()> {
+        let meta = Meta { kind, words: [self.station.context, word] };
+        let peer = self.targets[target as usize].peer;
+        self.comm.engine().send_packet(peer, meta, data, urgency).map_err(error_of)
+    }
+
+    /// Waits until something is the case that a member, or all, are to bring about. The condition must not change the
+    /// state: it may be asked again.
+    pub(crate) fn wait(&self, target: Option<u32>, condition: &dyn Fn(&State) -> bool) -> Result<()> {
+        let holds = || condition(&self.station.state.lock());
+        if holds() {
+            return Ok(());
+        }
+        let mut lost = None;
+        self.comm.engine().block_on(
+            &mut |view| {
+                lost = if holds() { None } else { view.lost_group(self.comm.coll_context()) };
+                lost.is_some() || holds()
+            },
+            &Waiting::window(&self.comm, target.map(|rank| rank as i32)),
+        )?;
+        match lost {
+            None => Ok(()),
+            Some(failure) => {
+                self.station.state.lock().withdraw();
+                Err(error_of(failure))
+            }
+        }
+    }
+}
+
+/// Asks for an answer; returns its number.
+fn ask(state: &mut State, pending: Pending) -> u64 {
+    let link = &mut state.links[pending.target as usize];
+    link.silent = 0;
+    link.asked += 1;
+    state.answers += 1;
+    state.pending.insert(state.answers, pending);
+    state.answers
+}
+
+/// The places of the next part of a parcel, and its bytes.
+fn part(parcel: &Parcel, done: usize, most: usize) -> (Vec<Place>, usize) {
+    let (mut places, mut len, mut room) = (Vec::<Place>::new(), 0, most - HEADER);
+    parcel.places.pieces(done, parcel.bytes - done, &mut |at, n| {
+        if room <= PIECE {
+            return false;
+        }
+        let taken = n.min(room - PIECE);
+        places.push((at as u64, taken as u64));
+        room -= PIECE + taken;
+        len += taken;
+        taken == n
+    });
+    let mut excess = if done + len == parcel.bytes { 0 } else { len % parcel.unit };
+    len -= excess;
+    while excess > 0 {
+        let Some((_, last)) = places.last_mut() else { break };
+        let cut = excess.min(*last as usize);
+        *last -= cut as u64;
+        excess -= cut;
+        if *last == 0 {
+            places.pop();
+        }
+    }
+    (places, len)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use limosa_mpi::consts::{MPI_DOUBLE_INT, MPI_INT};
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn parts_cover_everything_in_order_and_part_no_element(
+            count in 1usize..200, gap in 0i64..3, most in 120usize..2000, pairs in any::<bool>(), start in 0usize..100
+        ) {
+            let old = Datatype::named(if pairs { MPI_DOUBLE_INT } else { MPI_INT });
+            let datatype = Datatype::vector(2, 1, 1 + gap, &old).unwrap();
+            datatype.commit();
+            // SAFETY: nothing is accessed.
+            let places = unsafe { datatype.region(start as *mut u8, count) };
+            let parcel = Parcel { target: 0, bytes: places.len(), places, unit: old.size() as usize, fetch: None };
+            let (mut done, mut bytes) = (0, Vec::new());
+            while done < parcel.bytes {
+                let (places, len) = part(&parcel, done, most);
+                prop_assert!(len > 0 && len.is_multiple_of(parcel.unit));
+                prop_assert!(HEADER + places.len() * PIECE + len <= most);
+                prop_assert_eq!(places.iter().map(|(_, len)| *len as usize).sum::<usize>(), len);
+                bytes.extend(places.iter().flat_map(|&(at, len)| at..at + len));
+                done += len;
+            }
+            let mut expected = Vec::new();
+            parcel.places.pieces(0, parcel.bytes, &mut |at, len| {
+                expected.extend(at as u64..at as u64 + len as u64);
+                true
+            });
+            prop_assert_eq!(bytes, expected);
+        }
+    }
+}

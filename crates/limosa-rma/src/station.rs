@@ -1,0 +1,391 @@
+//! What a process knows of a window while packets come for it, and what it does with them.
+//!
+//! A [`Station`] is both sides of a window in one process: the target's (memory, the queue of its lock) and the
+//! origin's (what is under way to each target). Handlers of packets find it by the context of the window's
+//! communicator. They run on any thread, under the engine's lock; so nobody who holds the lock of a station's state
+//! calls the engine.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use limosa_mpi::Region;
+use limosa_mpi::consts::{MPI_ERR_RMA_ATTACH, MPI_ERR_RMA_RANGE, MPI_ERR_WIN};
+use limosa_mpi::error::{Error, Result};
+use limosa_mpi::fail;
+use limosa_mpi::group::Group;
+use limosa_mpi::world::World;
+use limosa_p2p::{Actions, Chapter, Engine, Handler, Meta, Peer, Urgency};
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
+
+use crate::accumulate::{Combine, ElementLock, Piece, Pieces, Swap, no_op};
+use crate::fetch::Fetch;
+use crate::locks::LockQueue;
+use crate::wire::{self, Action, Header, Place};
+
+/// The memory that a process exposes.
+pub(crate) struct Exposed {
+    pub base: usize,
+    pub size: u64,
+    /// Memory is attached later, and offsets are addresses.
+    pub is_dynamic: bool,
+}
+
+/// A window in this process, as packets see it.
+pub(crate) struct Station {
+    pub context: u64,
+    pub group: Arc<Group>,
+    pub rank: u32,
+    pub memory: Exposed,
+    pub lock: Arc<dyn ElementLock + Send + Sync>,
+    /// Most bytes of a packet.
+    pub most: usize,
+    pub state: Mutex<State>,
+}
+
+/// What is under way to a target.
+#[derive(Default)]
+pub(crate) struct Link {
+    /// Answers asked for, and those that came.
+    pub asked: u64,
+    pub answered: u64,
+    /// Packets since the last that wanted an answer.
+    pub silent: u32,
+    /// The request for its lock that was granted last.
+    pub granted: u64,
+    /// Notices of `MPI_Win_post` and of `MPI_Win_complete` from it that nobody has waited for.
+    pub posts: u32,
+    pub completes: u32,
+    /// What the target refused first.
+    pub refusal: Option<Error>,
+}
+
+/// An answer that is to come.
+pub(crate) struct Pending {
+    pub target: u32,
+    /// Where it goes, unless nobody wants it any more, and how long it is.
+    pub into: Option<Region>,
+    pub offset: usize,
+    pub len: usize,
+    pub fetch: Option<Arc<Fetch>>,
+}
+
+#[derive(Default)]
+pub(crate) struct State {
+    pub links: Vec<Link>,
+    pub pending: FxHashMap<u64, Pending>,
+    /// Number of the last answer asked for, and of the last request for a lock.
+    pub answers: u64,
+    pub tickets: u64,
+    pub locks: LockQueue,
+    /// Attached memory: address, length.
+    pub attached: BTreeMap<usize, usize>,
+}
+
+impl State {
+    pub fn new(ranks: usize) -> State {
+        State { links: (0..ranks).map(|_| Link::default()).collect(), ..State::default() }
+    }
+
+    /// An operation has failed whose answers may still come: none of them is written to memory of the program. A death
+    /// ends all that is under way on a window, so that this concerns nothing that could succeed.
+    pub fn withdraw(&mut self) {
+        self.pending.values_mut().for_each(|pending| pending.into = None);
+    }
+
+    /// Whether these bytes lie in one attached block.
+    pub fn is_attached(&self, at: usize, len: usize) -> bool {
+        let block = self.attached.range(..=at).next_back();
+        block.is_some_and(|(start, bytes)| at.checked_add(len).is_some_and(|end| end <= start + bytes))
+    }
+}
+
+impl Station {
+    /// The memory at these places.
+    ///
+    /// # Errors
+    /// `MPI_ERR_RMA_RANGE`, `MPI_ERR_RMA_ATTACH`.
+    pub fn pieces(&self, places: &[Place]) -> Result<Pieces> {
+        let state = self.memory.is_dynamic.then(|| self.state.lock());
+        places
+            .iter()
+            .map(|&(at, len)| {
+                if let Some(state) = &state {
+                    if !state.is_attached(at as usize, len as usize) {
+                        fail!(
+                            MPI_ERR_RMA_RANGE,
+                            "{len} bytes at address {at:#x} are not attached to the window at rank {}",
+                            self.rank
+                        );
+                    }
+                } else if at.checked_add(len).is_none_or(|end| end > self.memory.size) {
+                    fail!(
+                        MPI_ERR_RMA_RANGE,
+                        "{len} bytes at byte {at} are outside the window of rank {}, which has {} bytes",
+                        self.rank,
+                        self.memory.size
+                    );
+                }
+                Ok(Piece { at: self.memory.base.wrapping_add(at as usize) as *mut u8, len: len as usize })
+            })
+            .collect()
+    }
+
+    /// Does what an access wants; returns its answer. `None` if it makes no sense.
+    fn perform(&self, header: &Header, places: &[Place], operands: &[u8]) -> Option<Result<Vec<u8>>> {
+        let total = places.iter().try_fold(0u64, |sum, (_, len)| sum.checked_add(*len))?;
+        let total = usize::try_from(total).ok().filter(|total| *total <= self.most)?;
+        let pieces = match self.pieces(places) {
+            Ok(pieces) => pieces,
+            Err(error) => return Some(Err(error)),
+        };
+        let expected = match header.action {
+            Action::Get => 0,
+            Action::Swap => total.checked_mul(2)?,
+            Action::Fetch if operands.is_empty() => 0,
+            _ => total,
+        };
+        if operands.len() != expected {
+            return None;
+        }
+        let mut answer = Vec::new();
+        let lock = &*self.lock;
+        match header.action {
+            Action::Put => copy(&pieces, |at, range| {
+                // SAFETY: memory of the window, checked above. That nobody else uses it now the program promises.
+                unsafe { std::ptr::copy(operands[range.clone()].as_ptr(), at, range.len()) }
+            }),
+            Action::Get => {
+                answer.resize(total, 0);
+                copy(&pieces, |at, range| {
+                    // SAFETY: as above.
+                    unsafe { std::ptr::copy(at, answer[range.clone()].as_mut_ptr(), range.len()) }
+                });
+            }
+            Action::Accumulate | Action::Fetch => {
+                let op = if operands.is_empty() { no_op() } else { header.op()? };
+                let combine = Combine::new(&op, &header.element()?).ok()?;
+                if !total.is_multiple_of(combine.unit()) {
+                    return None;
+                }
+                answer.resize(if header.action == Action::Fetch { total } else { 0 }, 0);
+                let old = (header.action == Action::Fetch).then_some(&mut answer[..]);
+                // SAFETY: as above; all that accumulate here keep to the same rule.
+                unsafe { combine.apply(&pieces, operands, old, lock) };
+            }
+            Action::Swap => {
+                let element = header.element()?;
+                let swap = Swap::new(&element).ok()?;
+                let &[Piece { at, len }] = &pieces[..] else { return None };
+                if len != swap.element.size() as usize {
+                    return None;
+                }
+                answer.resize(len, 0);
+                let (expected, new) = operands.split_at(len);
+                // SAFETY: as above.
+                unsafe { swap.apply(at, expected, new, &mut answer, lock) };
+            }
+        }
+        Some(Ok(answer))
+    }
+
+    /// Notes an answer that has come; false if none like it was asked for.
+    fn answered(&self, from: u32, number: u64, data: std::result::Result<&[u8], Error>) -> bool {
+        let state = &mut *self.state.lock();
+        let link = &mut state.links[from as usize];
+        if let Err(error) = &data
+            && link.refusal.is_none()
+        {
+            link.refusal = Some(error.clone());
+        }
+        if number == 0 {
+            return data.is_err();
+        }
+        let Some(pending) = state.pending.remove(&number).filter(|pending| pending.target == from) else {
+            return false;
+        };
+        link.answered += 1;
+        match data {
+            Ok(data) if data.len() != pending.len => return false,
+            Ok(data) => pending.into.iter().for_each(|region| region.write(pending.offset, data)),
+            Err(error) => {
+                if let Some(fetch) = &pending.fetch {
+                    link.refusal = None;
+                    fetch.fail(error);
+                }
+            }
+        }
+        if let Some(fetch) = pending.fetch {
+            fetch.part_came();
+        }
+        true
+    }
+
+    /// Takes the ranks that get this process's lock now.
+    pub fn grants(&self, state: &mut State) -> Vec<(u32, u64)> {
+        let grants: Vec<_> = std::iter::from_fn(|| state.locks.grant()).collect();
+        if let Some((_, ticket)) = grants.iter().find(|(rank, _)| *rank == self.rank) {
+            state.links[self.rank as usize].granted = *ticket;
+        }
+        grants
+    }
+
+    /// The packet that tells a rank that it has this process's lock.
+    pub fn grant(&self, ticket: u64) -> Meta {
+        Meta { kind: wire::GRANT, words: [self.context, ticket] }
+    }
+}
+
+/// Handles a packet from a rank of the window; false if it makes no sense.
+type Handle = fn(&mut Actions<'_>, &Station, u32, &Meta, &[u8]) -> bool;
+
+/// The windows of a world in this process, by context.
+#[derive(Default)]
+pub(crate) struct Stations {
+    by_context: Arc<Mutex<FxHashMap<u64, Arc<Station>>>>,
+}
+
+impl Stations {
+    /// Those of a world, ready for packets.
+    pub fn of(world: &World) -> &Stations {
+        world.windows(|| {
+            let stations = Stations::default();
+            if let Some(engine) = world.engine_if_any() {
+                engine.register(Chapter::Windows, stations.handlers());
+            }
+            stations
+        })
+    }
+
+    /// Packets may come for the station from now on.
+    pub fn enter(&self, station: &Arc<Station>, engine: &Engine) {
+        self.by_context.lock().insert(station.context, station.clone());
+        engine.serve_others(true);
+    }
+
+    /// No packets come for it any more.
+    pub fn leave(&self, station: &Station, engine: &Engine) {
+        if self.by_context.lock().remove(&station.context).is_some() {
+            engine.serve_others(false);
+        }
+    }
+
+    /// The handlers, by kind of packet.
+    fn handlers(&self) -> Vec<Handler> {
+        let handle: [Handle; 9] = [access, flush, answer, refused, lock, grant, unlock, post, complete];
+        let handler = |(kind, handle): (usize, Handle)| {
+            let by_context = self.by_context.clone();
+            Box::new(move |actions: &mut Actions<'_>, from: Peer, meta: &Meta, data: &[u8]| {
+                let station = by_context.lock().get(&meta.words[0]).cloned();
+                match station.and_then(|station| Some((station.group.rank_of(from)?, station))) {
+                    Some((rank, station)) => handle(actions, &station, rank, meta, data),
+                    // Of a window that was freed, or that could not be made.
+                    None => {
+                        if kind <= 1 {
+                            let error = Error::new(MPI_ERR_WIN, "the target has no such window any more");
+                            refuse(actions, from, meta, &error);
+                        }
+                        true
+                    }
+                }
+            }) as Handler
+        };
+        handle.into_iter().enumerate().map(handler).collect()
+    }
+}
+
+/// Calls `piece` with the address and the range in the stream of each piece.
+fn copy(pieces: &[Piece], mut piece: impl FnMut(*mut u8, Range<usize>)) {
+    let mut done = 0;
+    for &Piece { at, len } in pieces {
+        piece(at, done..done + len);
+        done += len;
+    }
+}
+
+fn peer_of(station: &Station, rank: u32) -> Peer {
+    station.group.world_rank(rank as usize).expect("the rank of a member")
+}
+
+fn refuse(actions: &mut Actions<'_>, to: Peer, meta: &Meta, error: &Error) {
+    let data = [&error.class.to_ne_bytes()[..], error.detail.as_bytes()].concat();
+    actions.send(to, Meta { kind: wire::REFUSED, words: meta.words }, &data, Urgency::Normal);
+}
+
+fn access(actions: &mut Actions<'_>, station: &Station, from: u32, meta: &Meta, data: &[u8]) -> bool {
+    let Some((header, places, operands)) = wire::read(data) else { return false };
+    let to = peer_of(station, from);
+    match station.perform(&header, &places, operands) {
+        None => return false,
+        Some(Err(error)) => refuse(actions, to, meta, &error),
+        Some(Ok(answer)) if meta.words[1] != 0 => {
+            actions.send(to, Meta { kind: wire::ANSWER, words: meta.words }, &answer, Urgency::Normal);
+        }
+        Some(Ok(_)) => {}
+    }
+    true
+}
+
+fn flush(actions: &mut Actions<'_>, station: &Station, from: u32, meta: &Meta, _data: &[u8]) -> bool {
+    let meta = Meta { kind: wire::ANSWER, words: meta.words };
+    actions.send(peer_of(station, from), meta, &[], Urgency::Normal);
+    true
+}
+
+fn answer(actions: &mut Actions<'_>, station: &Station, from: u32, meta: &Meta, data: &[u8]) -> bool {
+    actions.notify();
+    station.answered(from, meta.words[1], Ok(data))
+}
+
+fn refused(actions: &mut Actions<'_>, station: &Station, from: u32, meta: &Meta, data: &[u8]) -> bool {
+    let Some((class, detail)) = data.split_first_chunk::<4>() else { return false };
+    let class = match i32::from_ne_bytes(*class) {
+        known @ (MPI_ERR_RMA_RANGE | MPI_ERR_RMA_ATTACH | MPI_ERR_WIN) => known,
+        _ => return false,
+    };
+    actions.notify();
+    station.answered(from, meta.words[1], Err(Error::new(class, String::from_utf8_lossy(detail).into_owned())))
+}
+
+fn send_grants(actions: &mut Actions<'_>, station: &Station, state: &mut State) {
+    for (rank, ticket) in station.grants(state) {
+        if rank == station.rank {
+            actions.notify();
+        } else {
+            actions.send(peer_of(station, rank), station.grant(ticket), &[], Urgency::Normal);
+        }
+    }
+}
+
+fn lock(actions: &mut Actions<'_>, station: &Station, from: u32, meta: &Meta, _data: &[u8]) -> bool {
+    let state = &mut *station.state.lock();
+    let is_asked = state.locks.request(from, meta.words[1] & 1 == 1, meta.words[1] >> 1);
+    send_grants(actions, station, state);
+    is_asked
+}
+
+fn grant(actions: &mut Actions<'_>, station: &Station, from: u32, meta: &Meta, _data: &[u8]) -> bool {
+    station.state.lock().links[from as usize].granted = meta.words[1];
+    actions.notify();
+    true
+}
+
+fn unlock(actions: &mut Actions<'_>, station: &Station, from: u32, _meta: &Meta, _data: &[u8]) -> bool {
+    let state = &mut *station.state.lock();
+    let was_held = state.locks.release(from);
+    send_grants(actions, station, state);
+    was_held
+}
+
+fn post(actions: &mut Actions<'_>, station: &Station, from: u32, _meta: &Meta, _data: &[u8]) -> bool {
+    station.state.lock().links[from as usize].posts += 1;
+    actions.notify();
+    true
+}
+
+fn complete(actions: &mut Actions<'_>, station: &Station, from: u32, _meta: &Meta, _data: &[u8]) -> bool {
+    station.state.lock().links[from as usize].completes += 1;
+    actions.notify();
+    true
+}

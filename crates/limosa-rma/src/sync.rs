@@ -1,0 +1,377 @@
+//! Synchronisation: fence, lock, flush, post, start, complete, wait (MPI-5 section 12.5).
+//!
+//! Locks and notices go by packets, between processes of one host too: the target's lock is kept by the target
+//! ([`LockQueue`](crate::locks::LockQueue)), and whoever holds it there holds it for all ways of access. What a process
+//! asks of itself it does at once.
+
+use std::ffi::c_int;
+use std::sync::atomic::{Ordering, fence};
+
+use limosa_mpi::consts::*;
+use limosa_mpi::error::Result;
+use limosa_mpi::fail;
+use limosa_mpi::group::Group;
+use limosa_p2p::Urgency;
+
+use crate::epochs::Held;
+use crate::window::{Reach, Window};
+use crate::wire;
+
+/// How a lock is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LockKind {
+    /// By several at a time.
+    Shared,
+    /// By one.
+    Exclusive,
+}
+
+impl LockKind {
+    /// The kind that a constant of the standard means.
+    ///
+    /// # Errors
+    /// `MPI_ERR_LOCKTYPE`.
+    pub fn parse(constant: c_int) -> Result<LockKind> {
+        match constant {
+            MPI_LOCK_SHARED => Ok(LockKind::Shared),
+            MPI_LOCK_EXCLUSIVE => Ok(LockKind::Exclusive),
+            _ => fail!(MPI_ERR_LOCKTYPE, "lock_type is {constant}, but must be MPI_LOCK_SHARED or MPI_LOCK_EXCLUSIVE"),
+        }
+    }
+}
+
+fn check_assert(assert: c_int, allowed: c_int, call: &str) -> Result<()> {
+    if assert & !allowed == 0 {
+        return Ok(());
+    }
+    fail!(
+        MPI_ERR_ASSERT,
+        "assert is {assert}, which has bits that mean nothing to {call}: pass 0, or the MPI_MODE_ constants"
+    )
+}
+
+impl Window {
+    /// `MPI_Win_fence`.
+    ///
+    /// # Errors
+    /// `MPI_ERR_ASSERT`, `MPI_ERR_RMA_SYNC`; what a target refused; the death of a member.
+    pub fn fence(&self, assert: c_int) -> Result<()> {
+        let allowed = MPI_MODE_NOSTORE | MPI_MODE_NOPUT | MPI_MODE_NOPRECEDE | MPI_MODE_NOSUCCEED;
+        check_assert(assert, allowed, "MPI_Win_fence")?;
+        self.epochs.lock().check_fence()?;
+        let flushed = self.flush_targets(0..self.targets.len() as u32);
+        if flushed.as_ref().is_err_and(|error| error.interrupted) {
+            return flushed;
+        }
+        limosa_coll::barrier(&self.comm)?;
+        self.epochs.lock().fence(assert & MPI_MODE_NOSUCCEED == 0);
+        flushed
+    }
+
+    /// `MPI_Win_lock`.
+    ///
+    /// # Errors
+    /// `MPI_ERR_RANK`, `MPI_ERR_ASSERT`, `MPI_ERR_RMA_SYNC`; the death of a member.
+    pub fn lock(&self, kind: LockKind, rank: i32, assert: c_int) -> Result<()> {
+        check_assert(assert, MPI_MODE_NOCHECK, "MPI_Win_lock")?;
+        let target = self.target(rank)?;
+        self.epochs.lock().check_lock(target)?;
+        let unchecked = assert & MPI_MODE_NOCHECK != 0;
+        if !unchecked {
+            let ticket = self.ask_for_lock(target, kind)?;
+            self.await_lock(target, ticket)?;
+        }
+        self.epochs.lock().lock(target, Held { unchecked });
+        Ok(())
+    }
+
+    /// `MPI_Win_unlock`.
+    ///
+    /// # Errors
+    /// As for [`Window::fence`].
+    pub fn unlock(&self, rank: i32) -> Result<()> {
+        let target = self.target(rank)?;
+        let held = self.epochs.lock().check_unlock(target)?;
+        let flushed = self.flush_targets(target..target + 1);
+        if flushed.as_ref().is_err_and(|error| error.interrupted) {
+            return flushed;
+        }
+        self.epochs.lock().unlock(target);
+        let given = if held.unchecked { Ok(()) } else { self.give_lock_back(target) };
+        flushed.and(given)
+    }
+
+    /// `MPI_Win_lock_all`.
+    ///
+    /// # Errors
+    /// As for [`Window::lock`].
+    pub fn lock_all(&self, assert: c_int) -> Result<()> {
+        check_assert(assert, MPI_MODE_NOCHECK, "MPI_Win_lock_all")?;
+        self.epochs.lock().check_lock_all()?;
+        let unchecked = assert & MPI_MODE_NOCHECK != 0;
+        if !unchecked {
+            let all = 0..self.targets.len() as u32;
+            let tickets = all.clone().map(|target| self.ask_for_lock(target, LockKind::Shared));
+            let tickets = tickets.collect::<Result<Vec<u64>>>()?;
+            for target in all.clone() {
+                if let Err(error) = self.await_lock(target, tickets[target as usize]) {
+                    all.filter(|other| *other != target).for_each(|other| drop(self.give_lock_back(other)));
+                    return Err(error);
+                }
+            }
+        }
+        self.epochs.lock().lock_all(Held { unchecked });
+        Ok(())
+    }
+
+    /// `MPI_Win_unlock_all`.
+    ///
+    /// # Errors
+    /// As for [`Window::fence`].
+    pub fn unlock_all(&self) -> Result<()> {
+        let held = self.epochs.lock().check_unlock_all()?;
+        let all = 0..self.targets.len() as u32;
+        let flushed = self.flush_targets(all.clone());
+        if flushed.as_ref().is_err_and(|error| error.interrupted) {
+            return flushed;
+        }
+        self.epochs.lock().unlock_all();
+        let mut outcome = flushed;
+        if !held.unchecked {
+            for target in all {
+                outcome = outcome.and(self.give_lock_back(target));
+            }
+        }
+        outcome
+    }
+
+    /// `MPI_Win_flush`.
+    ///
+    /// # Errors
+    /// As for [`Window::fence`].
+    pub fn flush(&self, rank: i32) -> Result<()> {
+        let target = self.target(rank)?;
+        self.epochs.lock().check_flush(Some(target))?;
+        self.flush_targets(target..target + 1)
+    }
+
+    /// `MPI_Win_flush_all`.
+    ///
+    /// # Errors
+    /// As for [`Window::fence`].
+    pub fn flush_all(&self) -> Result<()> {
+        self.epochs.lock().check_flush(None)?;
+        self.flush_targets(0..self.targets.len() as u32)
+    }
+
+    /// `MPI_Win_sync`.
+    pub fn sync(&self) {
+        self.take_accesses();
+        fence(Ordering::SeqCst);
+    }
+
+    /// Does what others have sent to this process's memory. Not all of it wakes the helper, and a program that waits for
+    /// a change of its own memory calls nothing else than this and the flushes.
+    fn take_accesses(&self) {
+        if self.targets.iter().any(|target| !matches!(target.reach, Reach::Direct(_))) {
+            self.comm.engine().poll();
+        }
+    }
+
+    /// Completes all accesses to these targets, there too.
+    fn flush_targets(&self, targets: std::ops::Range<u32>) -> Result<()> {
+        self.take_accesses();
+        fence(Ordering::SeqCst);
+        let mut outcome = Ok(());
+        for target in targets {
+            if !matches!(self.targets[target as usize].reach, Reach::Direct(_)) {
+                outcome = outcome.and(self.flush_packets(target));
+            }
+        }
+        outcome
+    }
+
+    fn target(&self, rank: i32) -> Result<u32> {
+        self.comm.partner(rank, "rank")?;
+        Ok(rank as u32)
+    }
+
+    fn me(&self) -> u32 {
+        self.station.rank
+    }
+
+    /// Asks a target for its lock; returns the number of the request.
+    fn ask_for_lock(&self, target: u32, kind: LockKind) -> Result<u64> {
+        let exclusive = kind == LockKind::Exclusive;
+        let (ticket, grants) = {
+            let state = &mut *self.station.state.lock();
+            state.tickets += 1;
+            let ticket = state.tickets;
+            let mut grants = Vec::new();
+            if target == self.me() {
+                state.locks.request(target, exclusive, ticket);
+                grants = self.station.grants(state);
+            }
+            (ticket, grants)
+        };
+        self.send_grants(grants)?;
+        if target != self.me() {
+            self.send(target, wire::LOCK, ticket << 1 | u64::from(exclusive), &[], Urgency::Urgent)?;
+        }
+        Ok(ticket)
+    }
+
+    /// Waits for a lock; does not want it any more if that fails.
+    fn await_lock(&self, target: u32, ticket: u64) -> Result<()> {
+        let waited = self.wait(Some(target), &|state| state.links[target as usize].granted == ticket);
+        if waited.is_err() {
+            let _ = self.give_lock_back(target);
+        }
+        waited
+    }
+
+    fn give_lock_back(&self, target: u32) -> Result<()> {
+        if target != self.me() {
+            return self.send(target, wire::UNLOCK, 0, &[], Urgency::Urgent);
+        }
+        let grants = {
+            let state = &mut *self.station.state.lock();
+            state.locks.release(target);
+            self.station.grants(state)
+        };
+        self.send_grants(grants)
+    }
+
+    fn send_grants(&self, grants: Vec<(u32, u64)>) -> Result<()> {
+        for (rank, ticket) in grants {
+            if rank == self.me() {
+                self.comm.engine().notify();
+            } else {
+                self.send(rank, wire::GRANT, ticket, &[], Urgency::Normal)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The ranks in this window of a group's members.
+    fn ranks(&self, group: &Group) -> Result<Vec<u32>> {
+        let rank_of = |peer| match self.comm.rank_of_world(peer) {
+            Some(rank) => Ok(rank),
+            None => fail!(MPI_ERR_GROUP, "a process of the group is no member of the window"),
+        };
+        group.iter().map(rank_of).collect()
+    }
+
+    /// `MPI_Win_post`.
+    ///
+    /// # Errors
+    /// `MPI_ERR_GROUP`, `MPI_ERR_ASSERT`, `MPI_ERR_RMA_SYNC`.
+    pub fn post(&self, group: &Group, assert: c_int) -> Result<()> {
+        check_assert(assert, MPI_MODE_NOCHECK | MPI_MODE_NOSTORE | MPI_MODE_NOPUT, "MPI_Win_post")?;
+        let origins = self.ranks(group)?;
+        self.epochs.lock().check_post()?;
+        self.tell(&origins, wire::POST)?;
+        self.epochs.lock().post(origins);
+        Ok(())
+    }
+
+    /// `MPI_Win_start`.
+    ///
+    /// # Errors
+    /// As for [`Window::post`]; the death of a member.
+    pub fn start(&self, group: &Group, assert: c_int) -> Result<()> {
+        check_assert(assert, MPI_MODE_NOCHECK, "MPI_Win_start")?;
+        let targets = self.ranks(group)?;
+        self.epochs.lock().check_start()?;
+        for &target in &targets {
+            self.wait(Some(target), &|state| state.links[target as usize].posts > 0)?;
+        }
+        let mut state = self.station.state.lock();
+        targets.iter().for_each(|target| state.links[*target as usize].posts -= 1);
+        drop(state);
+        self.epochs.lock().start(targets);
+        Ok(())
+    }
+
+    /// `MPI_Win_complete`.
+    ///
+    /// # Errors
+    /// As for [`Window::fence`].
+    pub fn complete(&self) -> Result<()> {
+        let targets = self.epochs.lock().check_complete()?;
+        let mut outcome = Ok(());
+        for &target in &targets {
+            let flushed = self.flush_targets(target..target + 1);
+            if flushed.as_ref().is_err_and(|error| error.interrupted) {
+                return flushed;
+            }
+            outcome = outcome.and(flushed);
+        }
+        self.epochs.lock().complete();
+        outcome.and(self.tell(&targets, wire::COMPLETE))
+    }
+
+    /// `MPI_Win_wait`.
+    ///
+    /// # Errors
+    /// `MPI_ERR_RMA_SYNC`; the death of a member.
+    pub fn wait_for_origins(&self) -> Result<()> {
+        let origins = self.epochs.lock().check_wait()?;
+        for &origin in &origins {
+            self.wait(Some(origin), &|state| state.links[origin as usize].completes > 0)?;
+        }
+        self.end_exposure(&origins);
+        Ok(())
+    }
+
+    /// `MPI_Win_test`: whether the epoch has ended.
+    ///
+    /// # Errors
+    /// As for [`Window::wait_for_origins`].
+    pub fn test_for_origins(&self) -> Result<bool> {
+        let origins = self.epochs.lock().check_wait()?;
+        let all = || {
+            let state = self.station.state.lock();
+            origins.iter().all(|origin| state.links[*origin as usize].completes > 0)
+        };
+        if !all() {
+            let engine = self.comm.engine();
+            engine.poll();
+            if !all() {
+                let lost = engine.lost_group(self.comm.coll_context());
+                return lost.map_or(Ok(false), |failure| Err(limosa_mpi::error::error_of(failure)));
+            }
+        }
+        self.end_exposure(&origins);
+        Ok(true)
+    }
+
+    fn end_exposure(&self, origins: &[u32]) {
+        let mut state = self.station.state.lock();
+        origins.iter().for_each(|origin| state.links[*origin as usize].completes -= 1);
+        drop(state);
+        self.epochs.lock().waited();
+        fence(Ordering::SeqCst);
+    }
+
+    /// Sends a notice to each of these ranks.
+    fn tell(&self, ranks: &[u32], kind: u8) -> Result<()> {
+        fence(Ordering::SeqCst);
+        for &rank in ranks {
+            if rank != self.me() {
+                self.send(rank, kind, 0, &[], Urgency::Normal)?;
+                continue;
+            }
+            {
+                let link = &mut self.station.state.lock().links[rank as usize];
+                if kind == wire::POST {
+                    link.posts += 1;
+                } else {
+                    link.completes += 1;
+                }
+            }
+            self.comm.engine().notify();
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,452 @@
+//! Windows: memory that a process lets the members of a group access (MPI-5 section 12.2).
+//!
+//! Contract
+//! - A window has a communicator of its own, a child of the one that it was made from: for its barriers, and its
+//!   context names it in packets.
+//! - The members agree before anything is kept: if one of them cannot go on, all fail.
+//! - What an access needs to know of a target is fixed when the window is made ([`Target`]).
+
+use std::ffi::c_int;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use limosa_base::process_lock::ProcessLock;
+use limosa_base::segment::available;
+use limosa_mpi::attr::{Attributes, Kind};
+use limosa_mpi::comm::Comm;
+use limosa_mpi::consts::*;
+use limosa_mpi::errhandler::{Errhandler, Scope};
+use limosa_mpi::error::{Error, Result};
+use limosa_mpi::fail;
+use limosa_mpi::group::Group;
+use limosa_mpi::info::Info;
+use limosa_p2p::{Address, Peer};
+use parking_lot::{Mutex, RwLock};
+
+use crate::accumulate::ElementLock;
+use crate::agree;
+use crate::epochs::Epochs;
+use crate::hints::Hints;
+use crate::memory::{Area, AreaLock, Block, Keeper, Plan};
+use crate::station::{Exposed, State, Station, Stations};
+
+/// How the memory of a window comes to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flavor {
+    /// The program's, `MPI_Win_create`.
+    Create,
+    /// The library's, `MPI_Win_allocate`.
+    Allocate,
+    /// The library's, shared, `MPI_Win_allocate_shared`.
+    Shared,
+    /// Attached later, `MPI_Win_create_dynamic`.
+    Dynamic,
+}
+
+impl Flavor {
+    fn constant(self) -> c_int {
+        match self {
+            Flavor::Create => MPI_WIN_FLAVOR_CREATE,
+            Flavor::Allocate => MPI_WIN_FLAVOR_ALLOCATE,
+            Flavor::Shared => MPI_WIN_FLAVOR_SHARED,
+            Flavor::Dynamic => MPI_WIN_FLAVOR_DYNAMIC,
+        }
+    }
+}
+
+/// What this process brings to a window.
+#[derive(Clone, Copy, Debug)]
+pub struct Part {
+    /// How the memory comes to be.
+    pub flavor: Flavor,
+    /// The program's memory; null if the library allocates it.
+    pub base: *mut u8,
+    /// Bytes.
+    pub size: i64,
+    /// Bytes of a unit of displacement.
+    pub unit: i64,
+}
+
+/// How the memory of a target is reached.
+pub(crate) enum Reach {
+    /// It is mapped here, at this address.
+    Direct(*mut u8),
+    /// The system copies from and to it, at this address of that process; everything else goes by packets.
+    Attached(Address, u64),
+    /// By packets.
+    Remote,
+}
+
+/// A target of a window.
+pub(crate) struct Target {
+    pub peer: Peer,
+    pub size: u64,
+    pub unit: i64,
+    pub reach: Reach,
+    /// For elements that the processor cannot change at once, if the memory is mapped here.
+    pub lock: Option<Arc<dyn ElementLock + Send + Sync>>,
+}
+
+/// A window.
+pub struct Window {
+    pub(crate) comm: Arc<Comm>,
+    flavor: Flavor,
+    is_freed: AtomicBool,
+    pub(crate) targets: Box<[Target]>,
+    pub(crate) station: Arc<Station>,
+    pub(crate) epochs: Mutex<Epochs>,
+    /// Memory of the library's lives as long as this.
+    #[allow(dead_code)]
+    keeper: Keeper,
+    attributes: Attributes,
+    hints: Hints,
+    name: Mutex<Vec<u8>>,
+    errhandler: RwLock<Arc<Errhandler>>,
+    /// Values whose addresses `MPI_Win_get_attr` gives.
+    size: i64,
+    unit: c_int,
+    flavor_constant: c_int,
+    model: c_int,
+    /// The handle value under which the ABI layer registered this window; 0 if none.
+    pub handle: AtomicUsize,
+}
+
+// SAFETY: the addresses are of memory that lives as long as the window, which is accessed by the rules of windows.
+unsafe impl Send for Window {}
+// SAFETY: as above.
+unsafe impl Sync for Window {}
+
+/// The memory of all members, as one of them sees it.
+struct Laid {
+    keeper: Keeper,
+    reaches: Vec<(Reach, Option<Arc<dyn ElementLock + Send + Sync>>)>,
+    /// This process's part, and the lock that all use who change it.
+    base: *mut u8,
+    lock: Arc<dyn ElementLock + Send + Sync>,
+}
+
+impl Window {
+    /// Makes a window with all members of a communicator.
+    ///
+    /// # Errors
+    /// `MPI_ERR_DISP`, `MPI_ERR_RMA_SHARED`, `MPI_ERR_RMA_FLAVOR`, `MPI_ERR_NO_MEM`; at all members.
+    pub fn make(comm: &Arc<Comm>, part: Part, info: Option<&Info>) -> Result<Arc<Window>> {
+        let Some(comm) = comm.create(comm.group())? else {
+            fail!(MPI_ERR_INTERN, "this process is no member of its communicator")
+        };
+        comm.set_name(b"a window");
+        let hints = Hints::new(info);
+        let stations = Stations::of(comm.world());
+        let parts = agree::on_parts(&comm, &part, hints.are_apart())?;
+        let laid = lay(&comm, &part, &parts)?;
+        let targets = parts.iter().zip(laid.reaches).enumerate().map(|(rank, (part, (reach, lock)))| Target {
+            peer: comm.group().world_rank(rank).expect("the rank of a member"),
+            size: part.size,
+            unit: part.unit,
+            reach,
+            lock,
+        });
+        let targets = targets.collect();
+        let exposed = Exposed {
+            base: if part.flavor == Flavor::Dynamic { 0 } else { laid.base as usize },
+            size: part.size as u64,
+            is_dynamic: part.flavor == Flavor::Dynamic,
+        };
+        let station = Arc::new(Station {
+            context: comm.context(),
+            group: comm.group().clone(),
+            rank: comm.rank(),
+            memory: exposed,
+            lock: laid.lock,
+            most: comm.engine().eager_limit().max(LEAST_PACKET),
+            state: Mutex::new(State::new(comm.size())),
+        });
+        stations.enter(&station, comm.engine());
+        // Nobody sends packets before all are ready for them.
+        if let Err(error) = limosa_coll::barrier(&comm) {
+            stations.leave(&station, comm.engine());
+            return Err(error);
+        }
+        Ok(Arc::new(Window {
+            comm,
+            flavor: part.flavor,
+            is_freed: AtomicBool::new(false),
+            targets,
+            station,
+            epochs: Mutex::new(Epochs::new()),
+            keeper: laid.keeper,
+            attributes: Attributes::new(Kind::Window),
+            hints,
+            name: Mutex::default(),
+            errhandler: RwLock::new(Errhandler::fatal()),
+            size: part.size,
+            unit: part.unit as c_int,
+            flavor_constant: part.flavor.constant(),
+            model: MPI_WIN_UNIFIED,
+            handle: AtomicUsize::new(0),
+        }))
+    }
+
+    /// Frees the window (`MPI_Win_free`), when all members have called this.
+    ///
+    /// # Errors
+    /// `MPI_ERR_RMA_SYNC` in an epoch, the error of a delete callback: the window stays as it is. The death of a member:
+    /// the window is freed nevertheless ([`Window::is_freed`]).
+    pub fn free(&self) -> Result<()> {
+        self.epochs.lock().check_free()?;
+        self.attributes.delete_all(self.handle.load(Ordering::Relaxed))?;
+        let waited = limosa_coll::barrier(&self.comm);
+        if waited.as_ref().is_err_and(|error| error.interrupted) {
+            return waited;
+        }
+        Stations::of(self.comm.world()).leave(&self.station, self.comm.engine());
+        self.is_freed.store(true, Ordering::Release);
+        self.comm.free()?;
+        waited
+    }
+
+    /// Whether it was freed.
+    pub fn is_freed(&self) -> bool {
+        self.is_freed.load(Ordering::Acquire)
+    }
+
+    /// The members.
+    pub fn group(&self) -> &Arc<Group> {
+        self.comm.group()
+    }
+
+    /// How its memory came to be.
+    pub fn flavor(&self) -> Flavor {
+        self.flavor
+    }
+
+    /// The start of this process's memory.
+    pub fn base(&self) -> *mut u8 {
+        self.station.memory.base as *mut u8
+    }
+
+    /// Bytes, unit of displacement and address here of a member's memory (`MPI_Win_shared_query`); of the first member
+    /// with memory if `rank` is `MPI_PROC_NULL`. No bytes and null if it is not mapped here.
+    ///
+    /// # Errors
+    /// `MPI_ERR_RANK`, `MPI_ERR_RMA_FLAVOR`.
+    pub fn query(&self, rank: i32) -> Result<(i64, i64, *mut u8)> {
+        if self.flavor == Flavor::Dynamic {
+            fail!(
+                MPI_ERR_RMA_FLAVOR,
+                "the window was made by MPI_Win_create_dynamic: its memory is not shared, only attached"
+            );
+        }
+        let of = |target: &Target| match target.reach {
+            Reach::Direct(at) => Some((target.size as i64, target.unit, at)),
+            _ => None,
+        };
+        if rank == MPI_PROC_NULL {
+            let first = self.targets.iter().find(|target| target.size > 0);
+            return Ok(first.and_then(of).unwrap_or((0, self.targets[0].unit, std::ptr::null_mut())));
+        }
+        self.comm.partner(rank, "rank")?;
+        let target = &self.targets[rank as usize];
+        Ok(of(target).unwrap_or((0, target.unit, std::ptr::null_mut())))
+    }
+
+    /// Attaches memory of the program to a dynamic window.
+    ///
+    /// # Errors
+    /// `MPI_ERR_RMA_FLAVOR`, `MPI_ERR_RMA_ATTACH`.
+    pub fn attach(&self, base: *mut u8, size: i64) -> Result<()> {
+        self.check_dynamic("attached")?;
+        let (start, bytes) = (base as usize, size as usize);
+        if bytes == 0 {
+            return Ok(());
+        }
+        if base.is_null() || start.checked_add(bytes).is_none() {
+            fail!(MPI_ERR_RMA_ATTACH, "{bytes} bytes at {base:p} are no memory that could be attached");
+        }
+        let attached = &mut self.station.state.lock().attached;
+        let overlaps = attached.range(..start + bytes).next_back().is_some_and(|(at, len)| at + len > start);
+        if overlaps {
+            fail!(MPI_ERR_RMA_ATTACH, "some of the {bytes} bytes at {base:p} are attached already");
+        }
+        attached.insert(start, bytes);
+        Ok(())
+    }
+
+    /// Detaches memory.
+    ///
+    /// # Errors
+    /// `MPI_ERR_RMA_FLAVOR`, `MPI_ERR_RMA_ATTACH`.
+    pub fn detach(&self, base: *mut u8) -> Result<()> {
+        self.check_dynamic("detached")?;
+        if self.station.state.lock().attached.remove(&(base as usize)).is_none() {
+            fail!(MPI_ERR_RMA_ATTACH, "no memory was attached at {base:p}");
+        }
+        Ok(())
+    }
+
+    fn check_dynamic(&self, what: &str) -> Result<()> {
+        if self.flavor == Flavor::Dynamic {
+            return Ok(());
+        }
+        fail!(MPI_ERR_RMA_FLAVOR, "memory can be {what} only with a window made by MPI_Win_create_dynamic")
+    }
+
+    /// The value of an attribute, if it has one: an address, or what the program has set.
+    ///
+    /// # Errors
+    /// `MPI_ERR_KEYVAL`.
+    pub fn attribute(&self, keyval: i32) -> Result<Option<usize>> {
+        let int = |value: &c_int| Some(&raw const *value as usize);
+        Ok(match keyval {
+            MPI_WIN_BASE => Some(self.base() as usize),
+            MPI_WIN_SIZE => Some(&raw const self.size as usize),
+            MPI_WIN_DISP_UNIT => int(&self.unit),
+            MPI_WIN_CREATE_FLAVOR => int(&self.flavor_constant),
+            MPI_WIN_MODEL => int(&self.model),
+            _ => self.attributes.get(keyval)?,
+        })
+    }
+
+    /// The attributes that the program has set.
+    pub fn attributes(&self) -> &Attributes {
+        &self.attributes
+    }
+
+    /// The hints in use.
+    pub fn hints(&self) -> &Hints {
+        &self.hints
+    }
+
+    /// The name in bytes; empty if none was set.
+    pub fn name(&self) -> Vec<u8> {
+        self.name.lock().clone()
+    }
+
+    /// Names the window; a longer name than the ABI allows is cut off.
+    pub fn set_name(&self, name: &[u8]) {
+        *self.name.lock() = name[..name.len().min(MPI_MAX_OBJECT_NAME as usize - 1)].to_vec();
+    }
+
+    /// The error handler in force.
+    pub fn errhandler(&self) -> Arc<Errhandler> {
+        self.errhandler.read().clone()
+    }
+
+    /// Sets another error handler.
+    ///
+    /// # Errors
+    /// `MPI_ERR_ERRHANDLER`.
+    pub fn set_errhandler(&self, errhandler: Arc<Errhandler>) -> Result<()> {
+        errhandler.check_fits(Scope::Window)?;
+        *self.errhandler.write() = errhandler;
+        Ok(())
+    }
+}
+
+/// Bytes that a packet of any device can have.
+const LEAST_PACKET: usize = 512;
+
+/// Provides the memory of all members.
+fn lay(comm: &Arc<Comm>, part: &Part, parts: &[agree::Announced]) -> Result<Laid> {
+    let me = comm.rank() as usize;
+    let neighbours = neighbours(comm);
+    if part.flavor == Flavor::Shared && neighbours.len() < parts.len() {
+        fail!(
+            MPI_ERR_RMA_SHARED,
+            "the processes of the communicator do not all share memory: split it with MPI_COMM_TYPE_SHARED first"
+        );
+    }
+    let own = || -> Arc<dyn ElementLock + Send + Sync> { Arc::new(ProcessLock::default()) };
+    let remote = || (0..parts.len()).map(|_| (Reach::Remote, None)).collect::<Vec<_>>();
+    if let Flavor::Create | Flavor::Dynamic = part.flavor {
+        let (lock, mut reaches) = (own(), remote());
+        if part.flavor == Flavor::Create {
+            attach(comm, parts, &neighbours, &mut reaches);
+        }
+        let base = if part.flavor == Flavor::Create { part.base } else { std::ptr::null_mut() };
+        reaches[me] = (Reach::Direct(base), Some(lock.clone()));
+        return Ok(Laid { keeper: Keeper::Program, reaches, base, lock });
+    }
+    // One member of a host makes what its members share; no member makes anything that the others cannot use.
+    let sizes: Vec<usize> = neighbours.iter().map(|rank| parts[*rank].size as usize).collect();
+    let plan = Plan::new(&sizes, part.flavor == Flavor::Shared && !parts[0].apart);
+    let shared = neighbours.len() > 1;
+    let is_owner = shared && neighbours[0] == me;
+    let host = comm.engine().host_memory();
+    let created = match (&plan, host) {
+        (Some(plan), Some(host)) if is_owner && available().is_none_or(|room| plan.bytes as u64 <= room) => {
+            host.create_area(plan.bytes).ok()
+        }
+        _ => None,
+    };
+    let places = agree::on_words(comm, created.unwrap_or(u64::MAX))?;
+    let place = places[neighbours[0]];
+    let area = match (&plan, host) {
+        (Some(plan), Some(host)) if shared && place != u64::MAX => Area::map(host, place, plan, is_owner).ok(),
+        _ => None,
+    };
+    let block = if shared { None } else { Block::new(part.size as usize) };
+    let is_made = area.is_some() || block.is_some();
+    if agree::on_words(comm, is_made.into())?.contains(&0) {
+        fail!(MPI_ERR_NO_MEM, "there is not enough memory for the window: {} bytes are wanted here", part.size);
+    }
+    let mut reaches = remote();
+    let Some((area, plan)) = area.map(Arc::new).zip(plan) else {
+        let block = block.expect("what is not shared is a block");
+        let (base, lock) = (block.address(), own());
+        reaches[me] = (Reach::Direct(base), Some(lock.clone()));
+        return Ok(Laid { keeper: Keeper::Block(block), reaches, base, lock });
+    };
+    let lock_of = |member| -> Arc<dyn ElementLock + Send + Sync> { Arc::new(AreaLock { area: area.clone(), member }) };
+    for (member, &rank) in neighbours.iter().enumerate() {
+        reaches[rank] = (Reach::Direct(area.address(&plan, member)), Some(lock_of(member)));
+    }
+    let member = neighbours.iter().position(|rank| *rank == me).expect("a process is on its own host");
+    let (base, lock) = (area.address(&plan, member), lock_of(member));
+    Ok(Laid { keeper: Keeper::Area(area), reaches, base, lock })
+}
+
+/// The ranks that share memory with this one, itself among them, in order.
+fn neighbours(comm: &Comm) -> Vec<usize> {
+    let (engine, me) = (comm.engine(), comm.rank() as usize);
+    let is_near = |&rank: &usize| {
+        let peer = comm.group().world_rank(rank).expect("the rank of a member");
+        rank == me || engine.host_memory().is_some() && engine.host_address(peer).is_some()
+    };
+    (0..comm.size()).filter(is_near).collect()
+}
+
+/// Reaches the program's own memory in other processes of this host by having the system copy, where that is allowed.
+fn attach(
+    comm: &Comm,
+    parts: &[agree::Announced],
+    neighbours: &[usize],
+    reaches: &mut [(Reach, Option<Arc<dyn ElementLock + Send + Sync>>)],
+) {
+    let Some(memory) = comm.engine().peer_memory() else { return };
+    for &rank in neighbours {
+        let peer = comm.group().world_rank(rank).expect("the rank of a member");
+        if let Some(address) = comm.engine().host_address(peer)
+            && memory.can_access(address)
+        {
+            reaches[rank].0 = Reach::Attached(address, parts[rank].base);
+        }
+    }
+}
+
+/// The error of a part that cannot be.
+pub(crate) fn check(part: &Part) -> Result<()> {
+    if part.unit <= 0 || part.unit > i64::from(c_int::MAX) {
+        fail!(MPI_ERR_DISP, "disp_unit is {}, but it must be positive and fit an int", part.unit);
+    }
+    if part.size < 0 {
+        fail!(MPI_ERR_SIZE, "size is {}, but it must not be negative", part.size);
+    }
+    if part.flavor == Flavor::Create && part.base.is_null() && part.size > 0 {
+        return Err(Error::new(
+            MPI_ERR_BASE,
+            format!("base is a null pointer, but the window has {} bytes", part.size),
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,297 @@
+"""What a rank says at MPI_Finalize about things that are left, and the other checks of `limosa run --check`."""
+
+from __future__ import annotations
+
+import pytest
+
+pytestmark = pytest.mark.usefixtures("limosa")
+
+CHECK = ["--check"]
+WORLD = "MPI_COMM_WORLD"
+
+
+def script(tmp_path, text: str):
+    path = tmp_path / "script.py"
+    begin = "import numpy as np\nfrom mpi4py import MPI\nworld, rank = MPI.COMM_WORLD, MPI.COMM_WORLD.rank\n"
+    path.write_text(begin + text)
+    return path
+
+
+def test_a_message_whose_sender_waits_is_told_without_being_asked(job, python, tmp_path):
+    """Rank 0 has given up its request, so that only rank 1 can say what is wrong."""
+    path = script(
+        tmp_path,
+        "if rank == 0:\n"
+        "    world.issend(b'', 1, tag=7).test()\n"
+        "    world.send(None, 1, tag=8)\n"
+        "else:\n"
+        "    world.recv(source=0, tag=8)\n",
+    )
+    outcome = job([python, path]).wait(30)
+    assert "limosa: rank 1, at MPI_Finalize: a message from rank 0 was never received: tag 7, " in outcome.err
+    assert "on MPI_COMM_WORLD" in outcome.err
+    assert outcome.code == 0
+
+
+def test_a_message_that_nobody_waits_for_is_told_only_when_asked(job, python, tmp_path):
+    path = script(tmp_path, "if rank == 0:\n    world.Send(np.zeros(3), 1, tag=7)\n")
+    outcome = job([python, path]).wait(30)
+    assert (outcome.code, outcome.err) == (0, "")
+    outcome = job([python, path], options=CHECK).wait(30)
+    assert outcome.code == 0
+    told = "a message from rank 0 was never received: tag 7, 24 bytes, on MPI_COMM_WORLD"
+    assert outcome.err == f"limosa: rank 1, at MPI_Finalize: {told}\n"
+
+
+def test_requests_and_objects_are_told_with_the_line_of_the_program(job, python, tmp_path):
+    path = script(
+        tmp_path,
+        "request = world.Irecv(np.zeros(2), 0, tag=5)\n"  # line 4
+        "persistent = world.Send_init(np.zeros(2), 0, tag=6)\n"
+        "part = world.Dup()\n"
+        "part.Set_name('part')\n"
+        "row = MPI.DOUBLE.Create_contiguous(3)\n"
+        "group = world.Get_group()\n"
+        "info = MPI.Info.Create()\n"
+        "op = MPI.Op.Create(lambda a, b, t: None)\n",
+    )
+    outcome = job([python, path], n=1, options=CHECK).wait(30)
+    assert outcome.code == 0, outcome.text
+    begin = "limosa: rank 0, at MPI_Finalize: "
+    for told in [
+        f"a request was never completed: MPI_Irecv from rank 0, tag 5, 16 bytes, on {WORLD}, at {path}:4",
+        f"a persistent request was never freed: MPI_Send_init to rank 0, tag 6, 16 bytes, on {WORLD}, at {path}:5",
+        f"a communicator was never freed: part, made by MPI_Comm_dup, at {path}:6",
+        "a datatype was never freed: an unnamed contiguous datatype of 24 bytes, made by MPI_Type_contiguous, "
+        f"at {path}:8",
+        f"a group was never freed: made by MPI_Comm_group, at {path}:9",
+        f"an info was never freed: made by MPI_Info_create, at {path}:10",
+        f"an operation was never freed: made by MPI_Op_create, at {path}:11",
+    ]:
+        assert begin + told in outcome.err
+    assert len(outcome.err.splitlines()) == 7
+    quiet = job([python, path], n=1).wait(30)
+    assert (quiet.code, quiet.err) == (0, "")
+
+
+def test_many_things_take_few_lines(job, python, tmp_path):
+    path = script(
+        tmp_path,
+        "for tag in range(40):\n    world.Isend(np.zeros(2), 0, tag=tag)\nkept = [world.Dup() for i in range(90)]\n",
+    )
+    outcome = job([python, path], n=1, options=CHECK).wait(30)
+    lines = outcome.err.splitlines()
+    assert outcome.code == 0, outcome.text
+    assert len(lines) == 11
+    assert lines[0].endswith("tag 0, 16 bytes, on MPI_COMM_WORLD")
+    assert lines[-1] == "limosa: rank 0, at MPI_Finalize: and 71 more"
+
+
+def test_what_the_package_keeps_for_itself_is_not_told(job, python, tmp_path):
+    path = tmp_path / "script.py"
+    path.write_text("import limosa\npart = limosa.world.split(0)\nlimosa.world.allreduce(1)\npart.bcast({'a': 1})\n")
+    outcome = job([python, path], options=CHECK).wait(30)
+    assert (outcome.code, outcome.err) == (0, "")
+
+
+def test_a_job_whose_ranks_disagree_about_the_checks_does_not_start(job, python, tmp_path):
+    path = script(tmp_path, "")
+    options = ["-n", "1", "-env", "LIMOSA_CHECK", "1", str(python), str(path), ":"]
+    outcome = job([python, path], n=1, options=options).wait(30)
+    assert outcome.code != 0
+    assert "LIMOSA_CHECK is not the same for all processes of the job" in outcome.err
+
+
+WAYS = [{}, {"LIMOSA_DEVICE": "messages"}, {"LIMOSA_HOSTS": "2"}]
+
+POINT_TO_POINT = """
+other = 1 - rank
+def run(name, send, receive):
+    '''Rank 1 must get the error, and the next message must be right.'''
+    for count in (2, 200_000):
+        buf = np.ones(count)
+        room = np.zeros(count, "i8")
+        text = "nothing"
+        try:
+            send(buf) if rank == 0 else receive(room)
+        except MPI.Exception as error:
+            text = f"{error.Get_error_class() == MPI.ERR_TYPE} {error}"
+        world.sendrecv(0, other, 9, None, other, 9)
+        if rank == 1:
+            print(name, count, text, flush=True)
+
+def started(make):
+    def work(buf):
+        request = make(buf)
+        request.Start()
+        request.Wait()
+        request.Free()
+    return work
+
+def matched(buf):
+    world.Mprobe(0, 3).Recv(buf)
+
+def imatched(buf):
+    world.Mprobe(0, 3).Irecv(buf).Wait()
+
+def any_of(buf):
+    MPI.Request.Waitany([world.Irecv(buf, 0, 3)])
+
+send = lambda buf: world.Send(buf, 1, 3)
+receive = lambda buf: world.Recv(buf, 0, 3)
+run("blocking", send, receive)
+run("synchronous", lambda buf: world.Ssend(buf, 1, 3), receive)
+run("ready", lambda buf: world.Rsend(buf, 1, 3), receive)
+run("background", lambda buf: world.Isend(buf, 1, 3).Wait(), lambda buf: world.Irecv(buf, 0, 3).Wait())
+run("any", send, any_of)
+run("wildcards", send, lambda buf: world.Recv(buf))
+run("persistent", started(lambda buf: world.Send_init(buf, 1, 3)), started(lambda buf: world.Recv_init(buf, 0, 3)))
+run("matched", send, matched)
+run("imatched", send, imatched)
+run("exchange", lambda buf: world.Sendrecv(buf, 1, 3, None, MPI.PROC_NULL),
+    lambda buf: world.Sendrecv(None, MPI.PROC_NULL, 0, buf, 0, 3))
+run("replace", lambda buf: world.Sendrecv_replace(buf, 1, 3, MPI.PROC_NULL),
+    lambda buf: world.Sendrecv_replace(buf, MPI.PROC_NULL, 3, 0, 3))
+MPI.Attach_buffer(MPI.Alloc_mem(1 << 22))
+run("buffered", lambda buf: world.Bsend(buf, 1, 3), receive)
+run("itself", lambda buf: None, lambda buf: MPI.COMM_SELF.Sendrecv(np.ones(len(buf)), 0, 3, buf, 0, 3))
+MPI.Detach_buffer()
+"""
+
+
+@pytest.mark.parametrize("way", WAYS, ids=["here", "messages", "hosts"])
+def test_datatypes_that_differ_between_sender_and_receiver(job, python, tmp_path, way):
+    outcome = job([python, script(tmp_path, POINT_TO_POINT)], options=CHECK, env=way).wait(60)
+    assert outcome.code == 0, outcome.text
+    lines = outcome.out.splitlines()
+    assert len(lines) == 26, outcome.text
+    for line in lines:
+        assert " True " in line, line
+        assert "the message holds MPI_DOUBLE, the receive expects MPI_INT64_T" in line or "MPI_LONG" in line, line
+
+
+COLLECTIVES = """
+size = world.size
+mine = np.ones(4 * size, "i4" if rank == 1 else "f4")
+room = np.zeros(4 * size, mine.dtype)
+part = np.ones(4, mine.dtype)
+def run(name, call):
+    text = "nothing"
+    try:
+        call()
+    except MPI.Exception as error:
+        text = f"{error.Get_error_class() == MPI.ERR_TYPE} {error}"
+    told = world.gather(text)
+    if rank == 0:
+        print(name, sum("True" in text and "do not match" in text for text in told), flush=True)
+
+def completed(request):
+    request.Wait()
+
+def started(request):
+    request.Start()
+    try:
+        request.Wait()
+    finally:
+        request.Free()
+
+run("bcast", lambda: world.Bcast(mine))
+run("gather", lambda: world.Gather(part, room))
+run("gatherv", lambda: world.Gatherv(part, room))
+run("scatter", lambda: world.Scatter(mine, part))
+run("scatterv", lambda: world.Scatterv(mine, part))
+run("allgather", lambda: world.Allgather(part, room))
+run("alltoall", lambda: world.Alltoall(mine, room))
+run("reduce", lambda: world.Reduce(mine, room))
+run("allreduce", lambda: world.Allreduce(mine, room))
+run("in_place", lambda: world.Allreduce(MPI.IN_PLACE, room))
+run("scan", lambda: world.Scan(mine, room))
+run("exscan", lambda: world.Exscan(mine, room))
+run("reduce_scatter_block", lambda: world.Reduce_scatter_block(mine, part))
+run("ibcast", lambda: completed(world.Ibcast(mine)))
+run("iallreduce", lambda: completed(world.Iallreduce(mine, room)))
+run("igather", lambda: completed(world.Igather(part, room)))
+run("ialltoall", lambda: completed(world.Ialltoall(mine, room)))
+run("bcast_init", lambda: started(world.Bcast_init(mine)))
+run("allreduce_init", lambda: started(world.Allreduce_init(mine, room)))
+"""
+
+
+@pytest.mark.parametrize("way", WAYS, ids=["here", "messages", "hosts"])
+def test_datatypes_that_differ_in_collectives(job, python, tmp_path, way):
+    outcome = job([python, script(tmp_path, COLLECTIVES)], n=4, options=CHECK, env=way).wait(60)
+    assert outcome.code == 0, outcome.text
+    told = dict(line.split() for line in outcome.out.splitlines())
+    assert len(told) == 19, outcome.text
+    assert {name for name, ranks in told.items() if ranks == "0"} == set(), outcome.text
+    # Who finds it: those that receive from rank 1, and rank 1 itself if it receives.
+    assert [told[name] for name in ("bcast", "gather", "scatter", "allreduce", "ibcast")] == ["1", "1", "1", "4", "1"]
+
+
+CORRECT = """
+other = 1 - rank
+world.Barrier()
+
+def exchange(out, room):
+    world.Sendrecv(out, other, 1, room, other, 1)
+
+exchange([np.zeros(2, "i8"), MPI.LONG], [np.zeros(2, "i8"), MPI.INT64_T])
+exchange([np.zeros(2, "i4"), MPI.INT], [np.zeros(9, "i4"), MPI.INTEGER])
+exchange([np.zeros(8, "i1"), MPI.CHAR], [np.zeros(8, "i1"), MPI.UINT8_T])
+exchange([np.zeros(2, "c16"), MPI.C_DOUBLE_COMPLEX], [np.zeros(4), MPI.DOUBLE])
+exchange([np.zeros(2), 16, MPI.BYTE], [np.zeros(2), 2, MPI.DOUBLE])
+exchange([np.zeros(2), 2, MPI.DOUBLE], [np.zeros(2), 16, MPI.PACKED])
+exchange([np.zeros(0), MPI.DOUBLE], [np.zeros(3, "i4"), MPI.INT])
+exchange([np.zeros(3, bool), MPI.C_BOOL], [np.zeros(3, "u1"), MPI.BYTE])
+
+pair = MPI.Datatype.Create_struct([1, 1], [0, 8], [MPI.INT, MPI.DOUBLE]).Commit()
+pairs = MPI.Datatype.Create_contiguous(pair, 3).Commit()
+column = MPI.DOUBLE.Create_vector(4, 1, 4).Commit()
+square = np.zeros((4, 4))
+exchange([np.zeros(48, "u1"), 3, pair], [np.zeros(48, "u1"), 1, pairs])
+exchange([np.zeros(16, "u1"), 1, pair], [np.zeros(48, "u1"), 1, pairs])
+exchange([square, 1, column], [np.zeros(4), MPI.DOUBLE])
+packed = np.zeros(100, "u1")
+end = MPI.DOUBLE.Pack(np.ones(3), packed, 0, world)
+exchange([packed, end, MPI.PACKED], [np.zeros(3), MPI.DOUBLE])
+for each in (pair, pairs, column):
+    each.Free()
+
+if rank == 0:
+    world.Send(np.zeros(5), 1, 4)
+    world.send({"a": 1}, 1, 5)
+else:
+    status = MPI.Status()
+    world.Probe(0, 4, status)
+    assert status.Get_count(MPI.DOUBLE) == 5, status.Get_count(MPI.DOUBLE)
+    world.Recv(np.zeros(9), 0, 4, status)
+    assert status.Get_elements(MPI.DOUBLE) == 5
+    assert world.recv(source=0, tag=5) == {"a": 1}
+try:
+    if rank == 0:
+        world.Send(np.zeros(5), 1, 4)
+    else:
+        world.Recv(np.zeros(3), 0, 4)
+except MPI.Exception as error:
+    assert "40 bytes arrived for a receive buffer of 24 bytes" in str(error), error
+
+total = np.zeros(1)
+world.Allreduce(np.ones(1), total)
+world.Bcast([total, 8, MPI.BYTE] if rank == 0 else [total, 1, MPI.DOUBLE])
+objects = world.allgather({"rank": rank})
+request = world.Ibcast(total)
+world.sendrecv(1, other, 0, None, other, 0)  # before the broadcast is waited for
+request.Wait()
+room = np.zeros(3 * world.size)
+counts = [3, 1]
+world.Gatherv(np.ones(counts[rank]), [room, counts, [0, 3], MPI.DOUBLE] if rank == 0 else None)
+world.Gather(MPI.IN_PLACE if rank == 0 else np.ones(3), room if rank == 0 else None)
+print("right", flush=True)
+"""
+
+
+@pytest.mark.parametrize("way", WAYS, ids=["here", "messages", "hosts"])
+def test_nothing_is_said_of_types_that_match(job, python, tmp_path, way):
+    outcome = job([python, script(tmp_path, CORRECT)], options=CHECK, env=way).wait(60)
+    assert (outcome.code, outcome.err) == (0, ""), outcome.text
+    assert outcome.out.count("right") == 2

@@ -1,0 +1,227 @@
+"""What surrounds a program: the user it runs as, how it finds the library, limits, and services that it starts."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.usefixtures("limosa")
+
+#: Two ranks that exchange short and long messages and say who they are.
+EXCHANGE = """
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+int main(void) {
+    int rank, count = 1 << 20;
+    MPI_Init(NULL, NULL);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    double *own = malloc(count * sizeof(double)), *other = malloc(count * sizeof(double));
+    for (int i = 0; i < count; i++) own[i] = rank + 1;
+    MPI_Sendrecv(own, count, MPI_DOUBLE, 1 - rank, 1, other, count, MPI_DOUBLE, 1 - rank, 1, MPI_COMM_WORLD,
+                 MPI_STATUS_IGNORE);
+    int wrong = other[count - 1] != 2 - rank;
+    MPI_Allreduce(own, other, count, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    wrong += other[0] != 3 || other[count - 1] != 3;
+    printf("user %d wrong %d\\n", (int)geteuid(), wrong);
+    MPI_Finalize();
+    return 0;
+}
+"""
+
+#: A rank that fills its stack.
+RECURSION = """
+#include <mpi.h>
+#include <stddef.h>
+
+static int deep(volatile char *above, int n) {
+    volatile char local[4096];
+    local[0] = (char)n;
+    return deep(local, n + 1) + local[0] + above[0];
+}
+
+int main(void) {
+    char first = 0;
+    MPI_Init(NULL, NULL);
+    int n = deep(&first, 0);
+    MPI_Finalize();
+    return n;
+}
+"""
+
+
+@pytest.fixture
+def folder(prefix):
+    """A folder that other users may enter, with a copy of the library."""
+    made = Path(tempfile.mkdtemp(prefix="limosa-test-"))
+    made.chmod(0o755)
+    shutil.copy(prefix / "lib" / "libmpi_abi.so.1", made)
+    yield made
+    shutil.rmtree(made)
+
+
+@pytest.fixture
+def compiled(folder, prefix):
+    """Compiles programs that say nothing of where the library is."""
+    return lambda source: compile_program(folder, prefix, source)
+
+
+def compile_program(folder: Path, prefix: Path, source: str) -> Path:
+    (folder / "program.c").write_text(source)
+    program = folder / "program"
+    library = ["-I", prefix / "include", "-L", prefix / "lib", "-l:libmpi_abi.so.1"]
+    subprocess.run(["cc", "-O0", folder / "program.c", *library, "-o", program], check=True)
+    return program
+
+
+def without_library_path() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name != "LD_LIBRARY_PATH"}
+
+
+def test_a_program_that_does_not_say_where_the_library_is_starts(compiled, limosa):
+    program = compiled(EXCHANGE)
+    alone = subprocess.run([program], env=without_library_path(), capture_output=True, text=True)
+    assert "libmpi_abi.so.1" in alone.stderr and alone.returncode == 127
+    done = subprocess.run(
+        [limosa, "run", "-n", "2", program], env=without_library_path(), capture_output=True, text=True, timeout=60
+    )
+    assert (done.stdout.count("wrong 0"), done.stderr, done.returncode) == (2, "", 0)
+
+
+def as_user(number: int) -> list[str]:
+    return ["setpriv", "--reuid", str(number), "--regid", str(number), "--clear-groups", "--bounding-set=-all"]
+
+
+def run_as_users(compiled, folder: Path, limosa: str, *ranks: list[str]) -> subprocess.CompletedProcess[str]:
+    if os.geteuid() != 0:
+        pytest.skip("only root may run programs as other users")
+    program = compiled(EXCHANGE)
+    words: list[str] = []
+    for rank in ranks:
+        words += [":"] * bool(words) + ["-n", "1", *rank, str(program)]
+    env = {**os.environ, "LD_LIBRARY_PATH": str(folder)}
+    return subprocess.run([limosa, "run", *words], env=env, capture_output=True, text=True, timeout=60)
+
+
+@pytest.mark.parametrize("users", [(0, 65534), (65534, 0), (65534, 1000)])
+def test_ranks_of_different_users_work_together(compiled, folder, limosa, users):
+    done = run_as_users(compiled, folder, limosa, *(as_user(user) if user else [] for user in users))
+    assert (sorted(done.stdout.splitlines()), done.stderr) == (sorted(f"user {user} wrong 0" for user in users), "")
+
+
+def test_a_rank_of_another_user_without_the_jobs_memory_is_refused_in_clear_words(compiled, folder, limosa):
+    closing = ["sh", "-c", 'exec 3>&- 4>&- 5>&- 6>&-; exec "$0"']
+    done = run_as_users(compiled, folder, limosa, [], [*as_user(65534), *closing])
+    assert done.returncode != 0
+    assert "this process runs as user 65534 and the launcher as user 0" in done.stderr
+    assert "run the whole job as one user" in done.stderr
+
+
+def test_a_full_stack_is_suspected_where_a_program_crashes(compiled, limosa):
+    program = compiled(RECURSION)
+    done = subprocess.run([limosa, "run", "-n", "2", program], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 128 + signal.SIGSEGV
+    assert re.search(r"hint: .*a stack that is full.*: its limit is [0-9.]+ .iB \(`ulimit -s`\)", done.stderr)
+
+
+def test_a_file_that_becomes_too_large_is_named_as_the_reason(folder, limosa):
+    # 20 MB are enough for the job's memory, which counts as a file.
+    script = f"ulimit -f 20000; exec {limosa} run -n 2 head -c 30000000 /dev/zero > {folder}/out"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr.count("file too large")) == (3, 1), done.stderr
+    script = f"ulimit -f 20000; exec {limosa} run sh -c 'head -c 30000000 /dev/zero > {folder}/out; kill -XFSZ $$'"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 128 + signal.SIGXFSZ
+    assert "hint: a file reached the limit of file sizes, 19.5 MiB (`ulimit -f`)" in done.stderr
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+@pytest.mark.parametrize(("starts", "lives"), [("setsid", False), ("env -u LIMOSA_JOB_ID setsid", True)])
+def test_only_a_service_that_has_left_the_job_outlives_it(folder, limosa, starts, lives):
+    script = f"{starts} sh -c 'setsid sleep 600 & echo $! > {folder}/pid' >/dev/null 2>&1; sleep 0.2"
+    done = subprocess.run([limosa, "run", "sh", "-c", script], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+    pid = int((folder / "pid").read_text())
+    end = time.monotonic() + 10
+    while not lives and is_alive(pid) and time.monotonic() < end:
+        time.sleep(0.02)
+    assert is_alive(pid) == lives
+    if lives:
+        os.kill(pid, signal.SIGKILL)
+
+
+#: A program that closes all descriptors that it has not opened, as services do, and opens files under their numbers.
+CLOSES = """
+#include <mpi.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int rank, files[60];
+
+static void exchange(void) {
+    static double own[1 << 16], other[1 << 16];
+    MPI_Sendrecv(own, 1 << 16, MPI_DOUBLE, 1 - rank, 1, other, 1 << 16, MPI_DOUBLE, 1 - rank, 1, MPI_COMM_WORLD,
+                 MPI_STATUS_IGNORE);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+int main(int argc, char **argv) {
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    exchange();
+    usleep(200 * 1000);
+    for (int fd = 3; fd < 60; fd++) close(fd);
+    for (int fd = 3; fd < 60 && argc > 1; fd++) {
+        char name[] = "/tmp/limosa-test-XXXXXX";
+        files[fd] = mkstemp(name);
+        unlink(name);
+        if (files[fd] != fd) return 1;
+    }
+    exchange();
+    /* Long enough for every thread that looks now and then. */
+    if (rank == 0) sleep(2);
+    exchange();
+    MPI_Finalize();
+    for (int fd = 3; fd < 60 && argc > 1; fd++) {
+        struct stat stat;
+        if (fstat(fd, &stat) != 0 || stat.st_size != 0 || lseek(fd, 0, SEEK_CUR) != 0) {
+            printf("descriptor %d was closed, written or read\\n", fd);
+            return 1;
+        }
+    }
+    puts("in order");
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("reuses", [[], ["reuse"]])
+@pytest.mark.parametrize("variables", [{}, {"LIMOSA_HOSTS": "2"}])
+def test_a_program_may_close_all_descriptors_and_use_their_numbers(compiled, folder, limosa, reuses, variables):
+    program = compiled(CLOSES)
+    env = {**os.environ, "LD_LIBRARY_PATH": str(folder), **variables}
+    done = subprocess.run(
+        [limosa, "run", "-n", "2", program, *reuses], env=env, capture_output=True, text=True, timeout=60
+    )
+    assert (done.stdout, done.stderr, done.returncode) == ("in order\n" * 2, "", 0)
