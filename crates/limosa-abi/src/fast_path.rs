@@ -15,8 +15,9 @@ use limosa_mpi::light::{self, Awaited};
 use limosa_mpi::op::Op;
 use limosa_mpi::p2p::{self, Received};
 use limosa_mpi::{Result, consts, observe};
+use limosa_rma::Spot;
 
-use crate::calls::kinds::{Communicator, Datatype};
+use crate::calls::kinds::{Communicator, Datatype, Operation, Window};
 use crate::cx::{Attempt, Target};
 use crate::handles::{Handle, Object};
 use crate::lifecycle;
@@ -29,14 +30,23 @@ const MANY: u64 = 1 << 16;
 /// Address and length of a buffer without gaps.
 #[inline(always)]
 fn dense(buf: *mut c_void, count: i64, datatype: Handle) -> Option<(*mut u8, usize)> {
-    if buf as usize <= consts::MPI_IN_PLACE || count as u64 > MANY {
+    if buf as usize <= consts::MPI_IN_PLACE {
+        return None;
+    }
+    Some((buf.cast(), dense_length(count, datatype)?))
+}
+
+/// Bytes of so many elements without gaps.
+#[inline(always)]
+fn dense_length(count: i64, datatype: Handle) -> Option<usize> {
+    if count as u64 > MANY {
         return None;
     }
     let bytes = match Datatype::table().look(datatype) {
         Some(datatype) => datatype.dense_bytes()?,
         None => dense_bytes(datatype)?,
     };
-    Some((buf.cast(), bytes.checked_mul(count as usize)?))
+    bytes.checked_mul(count as usize)
 }
 
 #[inline(never)]
@@ -275,4 +285,126 @@ pub(crate) fn mpi_allreduce(
     let Some(send) = named(sendbuf, count, datatype) else { return Attempt::Nothing };
     let Some(receive) = named(recvbuf, count, datatype) else { return Attempt::Nothing };
     attempt(comm, on!(comm, allreduce(name, &send, &receive, op)))
+}
+
+// ---- one-sided communication ----------------------------------------------------------------------------------------
+
+/// Does something on a window, while MPI is running.
+#[inline(always)]
+fn on_window(win: Handle, act: impl FnOnce(&Window) -> bool) -> bool {
+    lifecycle::is_running() && Window::table().get(win).is_ok_and(|window| act(&window))
+}
+
+/// Dense data in a window.
+#[inline(always)]
+fn spot(rank: c_int, disp: i64, count: i64, datatype: Handle) -> Option<Spot> {
+    Some(Spot { rank, disp, bytes: dense_length(count, datatype)? })
+}
+
+#[inline(always)]
+#[allow(clippy::too_many_arguments)]
+pub(crate) fn mpi_put(
+    origin: *mut c_void,
+    origin_count: i64,
+    origin_type: Handle,
+    rank: c_int,
+    disp: i64,
+    count: i64,
+    datatype: Handle,
+    win: Handle,
+) -> bool {
+    let Some((start, len)) = dense(origin, origin_count, origin_type) else { return false };
+    let Some(spot) = spot(rank, disp, count, datatype) else { return false };
+    // SAFETY: the program promises that the buffer holds so many elements.
+    on_window(win, |window| unsafe { window.try_put(start, len, spot) })
+}
+
+#[inline(always)]
+#[allow(clippy::too_many_arguments)]
+pub(crate) fn mpi_get(
+    origin: *mut c_void,
+    origin_count: i64,
+    origin_type: Handle,
+    rank: c_int,
+    disp: i64,
+    count: i64,
+    datatype: Handle,
+    win: Handle,
+) -> bool {
+    let Some((start, len)) = dense(origin, origin_count, origin_type) else { return false };
+    let Some(spot) = spot(rank, disp, count, datatype) else { return false };
+    // SAFETY: the program promises that the buffer has room for so many elements.
+    on_window(win, |window| unsafe { window.try_get(start, len, spot) })
+}
+
+#[inline(always)]
+#[allow(clippy::too_many_arguments)]
+pub(crate) fn mpi_accumulate(
+    origin: *mut c_void,
+    origin_count: i64,
+    origin_type: Handle,
+    rank: c_int,
+    disp: i64,
+    count: i64,
+    datatype: Handle,
+    op: Handle,
+    win: Handle,
+) -> bool {
+    let Some(element) = Named::always(datatype.0).filter(|_| origin_type == datatype) else { return false };
+    let Some(op) = Operation::table().look(op) else { return false };
+    let Some((start, len)) = dense(origin, origin_count, origin_type) else { return false };
+    let Some(spot) = spot(rank, disp, count, datatype) else { return false };
+    // SAFETY: the program promises that the buffer holds so many elements.
+    let input = unsafe { std::slice::from_raw_parts(start, len) };
+    on_window(win, |window| window.try_accumulate(input, &element, spot, op))
+}
+
+#[inline(always)]
+pub(crate) fn mpi_fetch_and_op(
+    origin: *mut c_void,
+    result: *mut c_void,
+    datatype: Handle,
+    rank: c_int,
+    disp: i64,
+    op: Handle,
+    win: Handle,
+) -> bool {
+    let Some(element) = Named::always(datatype.0) else { return false };
+    let Some((result, bytes)) = dense(result, 1, datatype) else { return false };
+    // An origin that means nothing may be null: such a call goes the general path.
+    let Some((origin, _)) = dense(origin, 1, datatype) else { return false };
+    let Some(op) = Operation::table().look(op) else { return false };
+    let spot = Spot { rank, disp, bytes };
+    // SAFETY: the program promises that there is an element in each buffer.
+    on_window(win, |window| unsafe { window.try_fetch_and_op(origin, result, &element, spot, op) })
+}
+
+#[inline(always)]
+pub(crate) fn mpi_compare_and_swap(
+    new: *mut c_void,
+    expected: *mut c_void,
+    result: *mut c_void,
+    datatype: Handle,
+    rank: c_int,
+    disp: i64,
+    win: Handle,
+) -> bool {
+    let Some(element) = Named::always(datatype.0) else { return false };
+    let Some((result, bytes)) = dense(result, 1, datatype) else { return false };
+    let (Some((new, _)), Some((expected, _))) = (dense(new, 1, datatype), dense(expected, 1, datatype)) else {
+        return false;
+    };
+    let spot = Spot { rank, disp, bytes };
+    // SAFETY: the program promises that there is an element in each buffer.
+    on_window(win, |window| unsafe { window.try_compare_and_swap(new, expected, result, &element, spot) })
+}
+
+#[inline(always)]
+pub(crate) fn mpi_win_flush(rank: c_int, win: Handle) -> bool {
+    on_window(win, |window| window.try_flush(rank))
+}
+
+#[inline(always)]
+pub(crate) fn mpi_win_flush_local(rank: c_int, win: Handle) -> bool {
+    on_window(win, |window| window.try_flush_local(rank))
 }

@@ -15,6 +15,7 @@ use limosa_p2p::slice;
 
 use crate::accumulate::{Combine, NumberOp, Piece, Pieces, Swap, packed};
 use crate::fetch::Fetch;
+use crate::guard::Guard;
 use crate::packets::Parcel;
 use crate::window::{Reach, Target, Window};
 use crate::wire::{Action, Header};
@@ -162,9 +163,8 @@ impl Window {
                 None => &[],
             };
             let mut old = vec![0; if result.is_some() { found.bytes } else { 0 }];
-            let lock = found.target.lock.as_ref().expect("memory that is mapped here has a lock");
             // SAFETY: memory of the window, found to be in its range; all that accumulate there keep to the same rule.
-            unsafe { combine.apply(&pieces, input, result.is_some().then_some(&mut old[..]), &**lock) };
+            unsafe { combine.apply(&pieces, input, result.is_some().then_some(&mut old[..]), found.guard()) };
             if let Some(result) = result {
                 result.write(0, &old);
             }
@@ -218,13 +218,13 @@ impl Window {
     pub fn fetch_and_op(&self, origin: Option<&Origin<'_>>, result: &Region, at: &At<'_>, op: &Arc<Op>) -> Result<()> {
         self.check_one(at, "MPI_Fetch_and_op")?;
         if let Some(number) = NumberOp::find(op, at.datatype)
-            && let Some(place) = self.find_number(at, number.width)?
+            && let Some((place, guard)) = self.find_number(at, number.width)?
             && let Some(input) = origin.map_or(Some(&[][..]), |origin| origin.region.as_bytes())
         {
             let mut old = [0; 8];
             let old = &mut old[..number.width.bytes()];
             // SAFETY: an aligned number in the window; all that accumulate there keep to the same rule.
-            number.width.write(unsafe { number.apply(place, input) }, old);
+            number.width.write(guard.number(|| unsafe { number.apply(place, input) }), old);
             result.write(0, old);
             return Ok(());
         }
@@ -246,25 +246,25 @@ impl Window {
         new.read(0, &mut operands[len..]);
         if let Some(at) = found.direct(at, self)? {
             let old = &mut old[..len];
-            let lock = found.target.lock.as_ref().expect("memory that is mapped here has a lock");
             let start = at.as_contiguous().expect("an element of a basic type has no gaps");
             // SAFETY: as for accumulation.
-            unsafe { swap.apply(start, &operands[..len], &operands[len..], old, &**lock) };
+            unsafe { swap.apply(start, &operands[..len], &operands[len..], old, found.guard()) };
             result.write(0, old);
             return Ok(());
         }
         self.send_swap(found.rank, (found.offset as u64, len as u64), swap.element, operands, result)
     }
 
-    /// The address of a number in memory that is mapped here, if it is aligned.
+    /// The address of a number in memory that is mapped here, if it is aligned, and its guard.
     #[inline]
-    fn find_number(&self, at: &At<'_>, width: Width) -> Result<Option<*mut u8>> {
+    fn find_number(&self, at: &At<'_>, width: Width) -> Result<Option<(*mut u8, &Guard)>> {
         if self.station.memory.is_dynamic {
             return Ok(None);
         }
         let Some(found) = self.find(at, false)? else { return Ok(None) };
         let Reach::Direct(base) = found.target.reach else { return Ok(None) };
-        Ok(Some(base.wrapping_offset(found.offset as isize)).filter(|place| width.is_aligned(*place)))
+        let place = base.wrapping_offset(found.offset as isize);
+        Ok(width.is_aligned(place).then(|| (place, found.guard())))
     }
 
     fn check_one(&self, at: &At<'_>, call: &str) -> Result<()> {
@@ -374,7 +374,12 @@ fn cut(list: &mut Vec<limosa_p2p::Slice>, bytes: usize) {
     });
 }
 
-impl Found<'_> {
+impl<'w> Found<'w> {
+    /// What guards the target's memory, which is mapped here.
+    fn guard(&self) -> &'w Guard {
+        self.target.guard.as_ref().expect("memory that is mapped here has a guard")
+    }
+
     /// The target's memory, if it is mapped here.
     fn direct(&self, at: &At<'_>, window: &Window) -> Result<Option<Region>> {
         let Reach::Direct(base) = self.target.reach else { return Ok(None) };

@@ -2,15 +2,14 @@
 //! 12.3.4 and 12.7.1).
 //!
 //! One rule for each element, whoever does it (an origin that shares the memory, the target itself, or the target for
-//! an origin elsewhere): if the processor can change a number of that length at that address, it does ([`Width`]);
-//! otherwise the lock of the target's window is held meanwhile ([`ElementLock`]). What an operation does to elements is
-//! the affair of `limosa_mpi::op`.
+//! an origin elsewhere): if the processor can change a number of that length at that address, it does ([`Width`]), or
+//! many such numbers are changed in bulk while nobody else changes any; otherwise a lock is held meanwhile. [`Guard`]
+//! keeps these ways apart. What an operation does to elements is the affair of `limosa_mpi::op`.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use limosa_base::number::Width;
-use limosa_base::process_lock::ProcessLock;
 use limosa_mpi::Region;
 use limosa_mpi::consts::{MPI_ERR_TYPE, MPI_NO_OP};
 use limosa_mpi::datatype::Datatype;
@@ -20,8 +19,14 @@ use limosa_mpi::fail;
 use limosa_mpi::op::{Kernel, Op, Reduction};
 use smallvec::SmallVec;
 
+use crate::guard::Guard;
+
 /// Bytes that are combined under one hold of the lock.
 const CHUNK: usize = 16 << 10;
+/// Numbers from which on they are changed in bulk: one by one they would take longer than it takes to keep others away.
+const BULK_FROM: usize = 32;
+/// Bytes that are changed in bulk before others get their turn: a few microseconds.
+const BULK: usize = 64 << 10;
 
 /// A contiguous piece of a target's memory.
 #[derive(Clone, Copy, Debug)]
@@ -32,20 +37,6 @@ pub(crate) struct Piece {
 
 /// Pieces, of which there is often one.
 pub(crate) type Pieces = SmallVec<[Piece; 4]>;
-
-/// The lock for elements that the processor cannot change at once.
-pub(crate) trait ElementLock {
-    /// Runs `change` with the lock held.
-    fn hold(&self, change: &mut dyn FnMut());
-}
-
-/// A lock among the threads of one process.
-impl ElementLock for ProcessLock {
-    fn hold(&self, change: &mut dyn FnMut()) {
-        let _locked = self.lock(0, |_| true);
-        change();
-    }
-}
 
 /// An operation on elements that are one number each.
 #[derive(Clone, Copy)]
@@ -67,10 +58,17 @@ impl NumberOp {
     }
 
     /// The operation on elements of this type, if it is predefined, and they are such numbers.
+    #[inline]
     pub fn find(op: &Op, element: &Datatype) -> Option<NumberOp> {
         let (reduction, kernel) = (op.reduction()?, op.kernel(element));
         let is_defined = kernel.is_some() || matches!(reduction, Reduction::Replace | Reduction::NoOp);
         if is_defined { NumberOp::new(reduction, kernel, element) } else { None }
+    }
+
+    /// True for `MPI_NO_OP`.
+    #[inline]
+    pub fn only_reads(&self) -> bool {
+        self.reduction == Reduction::NoOp
     }
 
     /// Combines a number, given by its bytes, into that at the address; returns what was there.
@@ -93,6 +91,51 @@ impl NumberOp {
                     kernel(input.as_ptr(), value.as_mut_ptr(), 1);
                     width.number(&value[..width.bytes()])
                 }),
+            }
+        }
+    }
+
+    /// Combines numbers into those of a piece, one by one or in bulk; writes what was there to `old`. The numbers are
+    /// packed; there are none for `MPI_NO_OP`.
+    ///
+    /// # Safety
+    /// The piece must be writable memory, aligned for the numbers, that others access at the same time under the same
+    /// guard only.
+    pub unsafe fn apply_to(&self, piece: Piece, input: &[u8], mut old: Option<&mut [u8]>, guard: &Guard) {
+        let is_bulk = piece.len >= BULK_FROM * self.width.bytes();
+        let step = if is_bulk { BULK } else { self.width.bytes() };
+        let mut from = 0;
+        while from < piece.len {
+            let range = from..piece.len.min(from + step);
+            let place = piece.at.wrapping_add(from);
+            let input = if input.is_empty() { input } else { &input[range.clone()] };
+            let old = old.as_deref_mut().map(|old| &mut old[range.clone()]);
+            if is_bulk {
+                // SAFETY: inside the piece; nobody else is there now.
+                guard.bulk(|| unsafe { self.apply_plainly(place, range.len(), input, old) });
+            } else {
+                // SAFETY: inside the piece, and aligned, since the piece is.
+                let was = guard.number(|| unsafe { self.apply(place, input) });
+                if let Some(old) = old {
+                    self.width.write(was, old);
+                }
+            }
+            from = range.end;
+        }
+    }
+
+    /// # Safety
+    /// The memory must be writable, and nobody else may use it meanwhile.
+    unsafe fn apply_plainly(&self, place: *mut u8, len: usize, input: &[u8], old: Option<&mut [u8]>) {
+        // SAFETY: the caller's promise; `input` and `old` have so many bytes if they are used.
+        unsafe {
+            if let Some(old) = old {
+                std::ptr::copy(place, old.as_mut_ptr(), len);
+            }
+            match (self.reduction, self.kernel) {
+                (Reduction::NoOp, _) => {}
+                (Reduction::Replace, _) | (_, None) => std::ptr::copy(input.as_ptr(), place, len),
+                (_, Some(kernel)) => kernel(input.as_ptr(), place, len / self.width.bytes()),
             }
         }
     }
@@ -155,11 +198,11 @@ impl Combine {
     /// pieces are whole elements together.
     ///
     /// # Safety
-    /// The pieces must be writable memory that others access at the same time atomically only, or with the lock held.
-    pub unsafe fn apply(&self, pieces: &[Piece], input: &[u8], mut old: Option<&mut [u8]>, lock: &dyn ElementLock) {
+    /// The pieces must be writable memory that others access at the same time under the same guard only.
+    pub unsafe fn apply(&self, pieces: &[Piece], input: &[u8], mut old: Option<&mut [u8]>, guard: &Guard) {
         let Some(number) = self.number else {
             // SAFETY: the caller's promise.
-            return unsafe { self.apply_locked(pieces, input, old, lock) };
+            return unsafe { self.apply_locked(pieces, input, old, guard) };
         };
         let mut done = 0;
         for piece in pieces {
@@ -169,9 +212,9 @@ impl Combine {
             // SAFETY: the caller's promise.
             unsafe {
                 if number.width.is_aligned(piece.at) {
-                    apply_to_numbers(number, *piece, part, old);
+                    number.apply_to(*piece, part, old, guard);
                 } else {
-                    self.apply_locked(&[*piece], part, old, lock);
+                    self.apply_locked(&[*piece], part, old, guard);
                 }
             }
         }
@@ -179,14 +222,14 @@ impl Combine {
 
     /// # Safety
     /// As for [`Combine::apply`].
-    unsafe fn apply_locked(&self, pieces: &[Piece], input: &[u8], mut old: Option<&mut [u8]>, lock: &dyn ElementLock) {
+    unsafe fn apply_locked(&self, pieces: &[Piece], input: &[u8], mut old: Option<&mut [u8]>, guard: &Guard) {
         let total: usize = pieces.iter().map(|piece| piece.len).sum();
         let step = (CHUNK / self.unit()).max(1) * self.unit();
         let mut now = vec![0; step.min(total)];
         for from in (0..total).step_by(step) {
             let len = step.min(total - from);
             let now = &mut now[..len];
-            lock.hold(&mut || {
+            guard.hold(|| {
                 each_part(pieces, from, len, |at, range| {
                     // SAFETY: the caller's promise, and the lock is held.
                     unsafe { std::ptr::copy(at, now[range.clone()].as_mut_ptr(), range.len()) }
@@ -224,20 +267,6 @@ impl Combine {
             region(&mut b).write(0, inout);
             kernel(a.as_ptr(), b.as_mut_ptr(), count);
             region(&mut b).read(0, inout);
-        }
-    }
-}
-
-/// # Safety
-/// As for [`Combine::apply`], and the piece is aligned.
-unsafe fn apply_to_numbers(number: NumberOp, piece: Piece, input: &[u8], mut old: Option<&mut [u8]>) {
-    let bytes = number.width.bytes();
-    for at in (0..piece.len).step_by(bytes) {
-        let input = if input.is_empty() { input } else { &input[at..at + bytes] };
-        // SAFETY: inside the piece; aligned, since the piece is and its elements have this width.
-        let was = unsafe { number.apply(piece.at.add(at), input) };
-        if let Some(old) = old.as_deref_mut() {
-            number.width.write(was, &mut old[at..at + bytes]);
         }
     }
 }
@@ -288,14 +317,14 @@ impl Swap<'_> {
     ///
     /// # Safety
     /// As for [`Combine::apply`], for the bytes of one element at the address.
-    pub unsafe fn apply(&self, at: *mut u8, expected: &[u8], new: &[u8], old: &mut [u8], lock: &dyn ElementLock) {
+    pub unsafe fn apply(&self, at: *mut u8, expected: &[u8], new: &[u8], old: &mut [u8], guard: &Guard) {
         if let Some(width) = self.width.filter(|width| width.is_aligned(at)) {
             // SAFETY: the caller's promise; it is aligned.
-            let was = unsafe { width.compare_and_swap(at, width.number(expected), width.number(new)) };
+            let was = guard.number(|| unsafe { width.compare_and_swap(at, width.number(expected), width.number(new)) });
             return width.write(was, old);
         }
         // SAFETY: the caller's promise, and the lock is held.
-        lock.hold(&mut || unsafe {
+        guard.hold(|| unsafe {
             std::ptr::copy(at, old.as_mut_ptr(), old.len());
             if old == expected {
                 std::ptr::copy(new.as_ptr(), at, new.len());
@@ -331,7 +360,7 @@ mod tests {
         let mut old = vec![0; place.len()];
         let pieces = [Piece { at: place.as_mut_ptr(), len: place.len() }];
         // SAFETY: the memory is this test's.
-        unsafe { combine.apply(&pieces, input, Some(&mut old), &ProcessLock::default()) };
+        unsafe { combine.apply(&pieces, input, Some(&mut old), &Guard::own()) };
         old
     }
 
@@ -379,7 +408,7 @@ mod tests {
         let input = (100..132u8).collect::<Vec<_>>();
         let mut old = vec![0; 32];
         // SAFETY: pieces of the vector above.
-        unsafe { combine.apply(&pieces, &input, Some(&mut old), &ProcessLock::default()) };
+        unsafe { combine.apply(&pieces, &input, Some(&mut old), &Guard::own()) };
         assert_eq!(old, (1..6).chain(20..31).chain(40..56).collect::<Vec<u8>>());
         assert_eq!(memory[..7], [0, 100, 101, 102, 103, 104, 6]);
         assert_eq!(memory[40..56], (116..132).collect::<Vec<u8>>());
@@ -411,7 +440,7 @@ mod tests {
             for (expected, new, was) in [(1u32, 5u32, 0u32), (0, 5, 0), (5, 6, 5), (5, 7, 6)] {
                 // SAFETY: inside the array.
                 unsafe {
-                    swap.apply(place, &expected.to_ne_bytes(), &new.to_ne_bytes(), &mut old, &ProcessLock::default());
+                    swap.apply(place, &expected.to_ne_bytes(), &new.to_ne_bytes(), &mut old, &Guard::own());
                 }
                 assert_eq!(u32::from_ne_bytes(old), was);
             }

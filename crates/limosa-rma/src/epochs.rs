@@ -2,12 +2,53 @@
 //! section 12.5).
 //!
 //! A pure state machine. It knows what this process has called; what others have, it does not. A call that does not fit
-//! is `MPI_ERR_RMA_SYNC` and changes nothing.
+//! is `MPI_ERR_RMA_SYNC` and changes nothing. Which targets may be accessed now it also keeps in [`Gates`], for the fast
+//! paths, which do not ask the state machine.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use limosa_mpi::error::Result;
 use limosa_mpi::fail;
+
+/// Of each target, whether accesses to it are legal without any change of the epochs. Closed where in doubt.
+pub(crate) struct Gates(Box<[AtomicU8]>);
+
+const CLOSED: u8 = 0;
+/// In an epoch of a fence, or of `MPI_Win_start`.
+const ACTIVE: u8 = 1;
+/// Locked.
+const PASSIVE: u8 = 2;
+
+impl Gates {
+    fn new(targets: usize) -> Gates {
+        Gates((0..targets).map(|_| AtomicU8::new(CLOSED)).collect())
+    }
+
+    /// Whether accesses to a target are legal now. Another thread's call may end the epoch meanwhile, but a program that
+    /// does so is wrong.
+    #[inline(always)]
+    pub fn is_open(&self, target: usize) -> bool {
+        self.0[target].load(Ordering::Relaxed) != CLOSED
+    }
+
+    /// Whether a target is locked.
+    #[inline(always)]
+    pub fn is_locked(&self, target: usize) -> bool {
+        self.0[target].load(Ordering::Relaxed) == PASSIVE
+    }
+
+    fn set(&self, target: u32, state: u8) {
+        if let Some(gate) = self.0.get(target as usize) {
+            gate.store(state, Ordering::Relaxed);
+        }
+    }
+
+    fn set_all(&self, state: u8) {
+        self.0.iter().for_each(|gate| gate.store(state, Ordering::Relaxed));
+    }
+}
 
 /// How a target is locked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,16 +73,22 @@ enum Access {
 }
 
 /// The epochs of a process on a window.
-#[derive(Debug)]
 pub(crate) struct Epochs {
+    gates: Arc<Gates>,
     access: Access,
     /// `MPI_Win_post` for these origins.
     posted: Option<Vec<u32>>,
 }
 
 impl Epochs {
-    pub fn new() -> Epochs {
-        Epochs { access: Access::None, posted: None }
+    /// None yet, on a window with so many targets.
+    pub fn new(targets: usize) -> Epochs {
+        Epochs { gates: Arc::new(Gates::new(targets)), access: Access::None, posted: None }
+    }
+
+    /// Which targets may be accessed.
+    pub fn gates(&self) -> &Arc<Gates> {
+        &self.gates
     }
 
     /// In words, what is open.
@@ -63,6 +110,9 @@ impl Epochs {
         let allowed = match &mut self.access {
             Access::None => false,
             Access::Fence { used } if !passive => {
+                if !*used {
+                    self.gates.set_all(ACTIVE);
+                }
                 *used = true;
                 true
             }
@@ -114,6 +164,7 @@ impl Epochs {
 
     /// It ends. `succeed`: accesses may follow.
     pub fn fence(&mut self, succeed: bool) {
+        self.gates.set_all(CLOSED);
         self.access = if succeed { Access::Fence { used: false } } else { Access::None };
     }
 
@@ -128,6 +179,7 @@ impl Epochs {
     }
 
     pub fn lock(&mut self, target: u32, held: Held) {
+        self.gates.set(target, PASSIVE);
         if let Access::Locked(all) = &mut self.access {
             all.insert(target, held);
         } else {
@@ -146,6 +198,7 @@ impl Epochs {
     }
 
     pub fn unlock(&mut self, target: u32) {
+        self.gates.set(target, CLOSED);
         if let Access::Locked(all) = &mut self.access {
             all.remove(&target);
             if all.is_empty() {
@@ -159,6 +212,7 @@ impl Epochs {
     }
 
     pub fn lock_all(&mut self, held: Held) {
+        self.gates.set_all(PASSIVE);
         self.access = Access::LockedAll(held);
     }
 
@@ -170,6 +224,7 @@ impl Epochs {
     }
 
     pub fn unlock_all(&mut self) {
+        self.gates.set_all(CLOSED);
         self.access = Access::None;
     }
 
@@ -192,6 +247,7 @@ impl Epochs {
     }
 
     pub fn start(&mut self, targets: Vec<u32>) {
+        targets.iter().for_each(|target| self.gates.set(*target, ACTIVE));
         self.access = Access::Started(targets);
     }
 
@@ -204,6 +260,7 @@ impl Epochs {
     }
 
     pub fn complete(&mut self) {
+        self.gates.set_all(CLOSED);
         self.access = Access::None;
     }
 
@@ -265,7 +322,7 @@ mod tests {
 
     #[test]
     fn accesses_need_an_epoch_for_their_target() {
-        let mut epochs = Epochs::new();
+        let mut epochs = Epochs::new(5);
         refused(epochs.access(0, false), "no access epoch");
         epochs.start(vec![1, 3]);
         epochs.access(3, false).unwrap();
@@ -284,7 +341,7 @@ mod tests {
 
     #[test]
     fn locks_are_of_one_sort_and_end_as_they_began() {
-        let mut epochs = Epochs::new();
+        let mut epochs = Epochs::new(5);
         refused(epochs.check_unlock(0), "not locked");
         refused(epochs.check_unlock_all(), "MPI_Win_lock_all");
         epochs.check_lock(0).unwrap();
@@ -311,9 +368,41 @@ mod tests {
         epochs.check_free().unwrap();
     }
 
+    /// The targets that may be accessed.
+    fn open(epochs: &Epochs) -> Vec<usize> {
+        (0..5).filter(|target| epochs.gates().is_open(*target)).collect()
+    }
+
+    #[test]
+    fn the_gates_are_open_where_accesses_are_legal() {
+        let mut epochs = Epochs::new(5);
+        assert_eq!(open(&epochs), []);
+        epochs.fence(true);
+        assert_eq!(open(&epochs), [], "the first access is noted");
+        epochs.access(2, false).unwrap();
+        assert_eq!(open(&epochs), [0, 1, 2, 3, 4]);
+        assert!(!epochs.gates().is_locked(2));
+        epochs.fence(false);
+        assert_eq!(open(&epochs), []);
+        epochs.lock(1, HELD);
+        epochs.lock(3, HELD);
+        assert_eq!(open(&epochs), [1, 3]);
+        assert!(epochs.gates().is_locked(3) && !epochs.gates().is_locked(0));
+        epochs.unlock(3);
+        assert_eq!(open(&epochs), [1]);
+        epochs.unlock(1);
+        epochs.lock_all(HELD);
+        assert_eq!(open(&epochs), [0, 1, 2, 3, 4]);
+        epochs.unlock_all();
+        epochs.start(vec![0, 4]);
+        assert_eq!(open(&epochs), [0, 4]);
+        epochs.complete();
+        assert_eq!(open(&epochs), []);
+    }
+
     #[test]
     fn a_fence_without_accesses_after_it_leaves_room_for_other_epochs() {
-        let mut epochs = Epochs::new();
+        let mut epochs = Epochs::new(5);
         epochs.check_fence().unwrap();
         epochs.fence(true);
         epochs.check_lock(0).unwrap();
@@ -328,7 +417,7 @@ mod tests {
 
     #[test]
     fn exposure_begins_with_post_and_ends_with_wait() {
-        let mut epochs = Epochs::new();
+        let mut epochs = Epochs::new(5);
         refused(epochs.check_wait(), "MPI_Win_post");
         epochs.check_post().unwrap();
         epochs.post(vec![4]);

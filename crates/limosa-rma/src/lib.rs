@@ -5,7 +5,7 @@
 //!
 //! | way | when | put and get | accumulate |
 //! |---|---|---|---|
-//! | direct | it is mapped here: the library's memory, a process's own | copies | atomics, or a lock beside it |
+//! | direct | it is mapped here: the library's memory, a process's own | copies | under a guard beside it |
 //! | attached | the program's, on this host, if cross-memory attach is allowed | the system copies | by packets |
 //! | remote | otherwise | by packets | by packets |
 //!
@@ -17,7 +17,10 @@
 //! | `accumulate` | what accumulation does to elements in memory, atomically |
 //! | `packets` | accesses in packets, on the origin's side |
 //! | `station` | handlers of packets: the target's side, and answers |
-//! | `locks` | the queue of a target's lock |
+//! | `guard` | what keeps accumulation atomic in memory that others share |
+//! | `shared_lock` | the locks of targets, where all members share memory |
+//! | `locks` | the queue of a target's lock, kept by the target where not |
+//! | `fast_path` | frequent accesses that need no check: straight in memory |
 //! | `sync` | fence, lock, flush, post, start, complete, wait |
 //! | `memory`, `agree`, `hints`, `wire`, `fetch` | what these need |
 //!
@@ -32,17 +35,21 @@ mod access;
 mod accumulate;
 mod agree;
 mod epochs;
+mod fast_path;
 mod fetch;
+mod guard;
 mod hints;
 mod locks;
 mod memory;
 mod packets;
+mod shared_lock;
 mod station;
 mod sync;
 mod window;
 mod wire;
 
 pub use access::{At, Origin};
+pub use fast_path::Spot;
 pub use hints::Hints;
 pub use sync::LockKind;
 pub use window::{Flavor, Part, Window};

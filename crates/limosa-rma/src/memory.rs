@@ -5,25 +5,19 @@ use std::io;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use limosa_base::process_lock::ProcessLock;
-use limosa_base::segment::{Foreign, PAGE, Shared};
+use limosa_base::segment::{PAGE, Shared};
 use limosa_p2p::HostMemory;
 
-use crate::accumulate::ElementLock;
+use crate::guard::Member;
+use crate::shared_lock::Waiter;
 
 /// Alignment of memory that the library allocates.
 const LINE: usize = 64;
 
-/// A lock on a cache line of its own.
-#[repr(C, align(64))]
-struct LockLine(ProcessLock);
-
-// SAFETY: atomics only, for which any bytes are valid.
-unsafe impl Foreign for LockLine {}
-
-/// Memory that the members of a window on one host share: a lock for each, then their parts.
+/// Memory that the members of a window on one host share: a few lines for each ([`Member`]), the places of each in the
+/// queue of each one's lock ([`Waiter`]), then their parts of the window.
 pub(crate) struct Area {
-    first: Shared<LockLine>,
+    first: Shared<Member>,
     host: Arc<HostMemory>,
     members: usize,
     /// If this process is to give the memory back when it is the last to use it: its place and length.
@@ -40,10 +34,16 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
+    /// Where the places in queues begin.
+    fn waiters(members: usize) -> Option<usize> {
+        members.checked_mul(size_of::<Member>())
+    }
+
     /// Places parts of these sizes, one directly behind the other if `contiguous`; `None` if they do not fit in the
     /// address space.
     pub fn new(sizes: &[usize], contiguous: bool) -> Option<Plan> {
-        let mut end = (sizes.len().checked_mul(size_of::<LockLine>())?).checked_next_multiple_of(PAGE)?;
+        let mut end = Self::waiters(sizes.len())?.checked_add(sizes.len().checked_mul(sizes.len())? * size_of::<Waiter>())?;
+        end = end.checked_next_multiple_of(PAGE)?;
         let mut starts = Vec::with_capacity(sizes.len());
         for &size in sizes {
             if !contiguous {
@@ -63,7 +63,7 @@ impl Area {
     /// # Errors
     /// The operating system's.
     pub fn map(host: &Arc<HostMemory>, place: u64, plan: &Plan, is_owner: bool) -> io::Result<Area> {
-        let first = host.map_area::<LockLine>(place, plan.bytes)?;
+        let first = host.map_area::<Member>(place, plan.bytes)?;
         let owned = is_owner.then_some((place, plan.bytes));
         Ok(Area { first, host: host.clone(), members: plan.starts.len(), owned })
     }
@@ -72,6 +72,25 @@ impl Area {
     pub fn address(&self, plan: &Plan, member: usize) -> *mut u8 {
         self.first.mapping().address(plan.starts[member])
     }
+
+    /// What each member has beside its part.
+    #[inline(always)]
+    pub fn lines(&self) -> &[Member] {
+        // SAFETY: they consist of atomics, for which any bytes are valid.
+        unsafe { self.first.mapping().slice(0, self.members) }
+    }
+
+    /// The places of the members in the queue of one member's lock.
+    pub fn waiters(&self, member: usize) -> &[Waiter] {
+        let start = Plan::waiters(self.members).expect("the area exists") + member * self.members * size_of::<Waiter>();
+        // SAFETY: as above.
+        unsafe { self.first.mapping().slice(start, self.members) }
+    }
+
+    /// The host whose memory it is.
+    pub fn host(&self) -> &HostMemory {
+        &self.host
+    }
 }
 
 impl Drop for Area {
@@ -79,24 +98,6 @@ impl Drop for Area {
         if let Some((place, bytes)) = self.owned {
             self.host.free_area(place, bytes);
         }
-    }
-}
-
-/// The lock of one member's part.
-pub(crate) struct AreaLock {
-    pub area: Arc<Area>,
-    pub member: usize,
-}
-
-impl ElementLock for AreaLock {
-    fn hold(&self, change: &mut dyn FnMut()) {
-        let (area, host) = (&*self.area, &*self.area.host);
-        // SAFETY: locks are atomics, for which any bytes are valid.
-        let locks: &[LockLine] = unsafe { area.first.mapping().slice(0, area.members) };
-        // If its holder has died, one element may be half written: there is nobody who could repair it.
-        let is_alive = |holder| (holder as usize) < host.places().len() && host.is_alive(holder);
-        let _locked = locks[self.member].0.lock(host.me(), is_alive);
-        change();
     }
 }
 

@@ -19,8 +19,9 @@ use limosa_p2p::{Actions, Chapter, Engine, Handler, Meta, Peer, Urgency};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
-use crate::accumulate::{Combine, ElementLock, Piece, Pieces, Swap, no_op};
+use crate::accumulate::{Combine, Piece, Pieces, Swap, no_op};
 use crate::fetch::Fetch;
+use crate::guard::Guard;
 use crate::locks::LockQueue;
 use crate::wire::{self, Action, Header, Place};
 
@@ -38,7 +39,7 @@ pub(crate) struct Station {
     pub group: Arc<Group>,
     pub rank: u32,
     pub memory: Exposed,
-    pub lock: Arc<dyn ElementLock + Send + Sync>,
+    pub guard: Arc<Guard>,
     /// Most bytes of a packet.
     pub most: usize,
     pub state: Mutex<State>,
@@ -150,7 +151,7 @@ impl Station {
             return None;
         }
         let mut answer = Vec::new();
-        let lock = &*self.lock;
+        let guard = &*self.guard;
         match header.action {
             Action::Put => copy(&pieces, |at, range| {
                 // SAFETY: memory of the window, checked above. That nobody else uses it now the program promises.
@@ -172,7 +173,7 @@ impl Station {
                 answer.resize(if header.action == Action::Fetch { total } else { 0 }, 0);
                 let old = (header.action == Action::Fetch).then_some(&mut answer[..]);
                 // SAFETY: as above; all that accumulate here keep to the same rule.
-                unsafe { combine.apply(&pieces, operands, old, lock) };
+                unsafe { combine.apply(&pieces, operands, old, guard) };
             }
             Action::Swap => {
                 let element = header.element()?;
@@ -184,7 +185,7 @@ impl Station {
                 answer.resize(len, 0);
                 let (expected, new) = operands.split_at(len);
                 // SAFETY: as above.
-                unsafe { swap.apply(at, expected, new, &mut answer, lock) };
+                unsafe { swap.apply(at, expected, new, &mut answer, guard) };
             }
         }
         Some(Ok(answer))
@@ -365,8 +366,12 @@ fn lock(actions: &mut Actions<'_>, station: &Station, from: u32, meta: &Meta, _d
     is_asked
 }
 
-fn grant(actions: &mut Actions<'_>, station: &Station, from: u32, meta: &Meta, _data: &[u8]) -> bool {
-    station.state.lock().links[from as usize].granted = meta.words[1];
+/// A lock is granted: that of the rank in the packet, or the sender's.
+fn grant(actions: &mut Actions<'_>, station: &Station, from: u32, meta: &Meta, data: &[u8]) -> bool {
+    let target = data.try_into().map_or(from, u32::from_ne_bytes);
+    let state = &mut *station.state.lock();
+    let Some(link) = state.links.get_mut(target as usize) else { return false };
+    link.granted = meta.words[1];
     actions.notify();
     true
 }

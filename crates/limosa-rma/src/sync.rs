@@ -1,8 +1,9 @@
 //! Synchronisation: fence, lock, flush, post, start, complete, wait (MPI-5 section 12.5).
 //!
-//! Locks and notices go by packets, between processes of one host too: the target's lock is kept by the target
-//! ([`LockQueue`](crate::locks::LockQueue)), and whoever holds it there holds it for all ways of access. What a process
-//! asks of itself it does at once.
+//! Where all members share memory, the locks lie there ([`SharedLocks`](crate::shared_lock::SharedLocks)). Otherwise
+//! they go by packets, between processes of one host too: the target's lock is kept by the target
+//! ([`LockQueue`](crate::locks::LockQueue)), and whoever holds it there holds it for all ways of access. Notices go by
+//! packets. What a process asks of itself it does at once.
 
 use std::ffi::c_int;
 use std::sync::atomic::{Ordering, fence};
@@ -14,6 +15,7 @@ use limosa_mpi::group::Group;
 use limosa_p2p::Urgency;
 
 use crate::epochs::Held;
+use crate::shared_lock::Grants;
 use crate::window::{Reach, Window};
 use crate::wire;
 
@@ -80,6 +82,7 @@ impl Window {
         if !unchecked {
             let ticket = self.ask_for_lock(target, kind)?;
             self.await_lock(target, ticket)?;
+            fence(Ordering::SeqCst);
         }
         self.epochs.lock().lock(target, Held { unchecked });
         Ok(())
@@ -112,13 +115,15 @@ impl Window {
         if !unchecked {
             let all = 0..self.targets.len() as u32;
             let tickets = all.clone().map(|target| self.ask_for_lock(target, LockKind::Shared));
-            let tickets = tickets.collect::<Result<Vec<u64>>>()?;
+            let tickets = tickets.collect::<Result<Vec<Option<u64>>>>()?;
             for target in all.clone() {
                 if let Err(error) = self.await_lock(target, tickets[target as usize]) {
-                    all.filter(|other| *other != target).for_each(|other| drop(self.give_lock_back(other)));
+                    let others = all.filter(|other| *other != target);
+                    others.for_each(|other| self.leave_lock(other, tickets[other as usize]));
                     return Err(error);
                 }
             }
+            fence(Ordering::SeqCst);
         }
         self.epochs.lock().lock_all(Held { unchecked });
         Ok(())
@@ -173,7 +178,7 @@ impl Window {
     /// Does what others have sent to this process's memory. Not all of it wakes the helper, and a program that waits for
     /// a change of its own memory calls nothing else than this and the flushes.
     fn take_accesses(&self) {
-        if self.targets.iter().any(|target| !matches!(target.reach, Reach::Direct(_))) {
+        if !self.is_direct {
             self.comm.engine().poll();
         }
     }
@@ -200,9 +205,21 @@ impl Window {
         self.station.rank
     }
 
-    /// Asks a target for its lock; returns the number of the request.
-    fn ask_for_lock(&self, target: u32, kind: LockKind) -> Result<u64> {
+    /// Asks for a target's lock; returns the number of the request, `None` if the lock is there already.
+    fn ask_for_lock(&self, target: u32, kind: LockKind) -> Result<Option<u64>> {
         let exclusive = kind == LockKind::Exclusive;
+        if let Some(locks) = &self.locks {
+            if locks.try_take(target, exclusive) {
+                return Ok(None);
+            }
+            let ticket = {
+                let state = &mut *self.station.state.lock();
+                state.tickets += 1;
+                state.tickets
+            };
+            self.give_turns(target, locks.take_or_wait(target, exclusive, ticket))?;
+            return Ok(Some(ticket));
+        }
         let (ticket, grants) = {
             let state = &mut *self.station.state.lock();
             state.tickets += 1;
@@ -218,19 +235,44 @@ impl Window {
         if target != self.me() {
             self.send(target, wire::LOCK, ticket << 1 | u64::from(exclusive), &[], Urgency::Urgent)?;
         }
-        Ok(ticket)
+        Ok(Some(ticket))
+    }
+
+    /// Tells those who get a target's lock.
+    fn give_turns(&self, target: u32, grants: Grants) -> Result<()> {
+        for (rank, ticket) in grants {
+            if rank == self.me() {
+                self.station.state.lock().links[target as usize].granted = ticket;
+                self.comm.engine().notify();
+            } else {
+                self.send(rank, wire::GRANT, ticket, &target.to_ne_bytes(), Urgency::Normal)?;
+            }
+        }
+        Ok(())
     }
 
     /// Waits for a lock; does not want it any more if that fails.
-    fn await_lock(&self, target: u32, ticket: u64) -> Result<()> {
+    fn await_lock(&self, target: u32, ticket: Option<u64>) -> Result<()> {
+        let Some(ticket) = ticket else { return Ok(()) };
         let waited = self.wait(Some(target), &|state| state.links[target as usize].granted == ticket);
         if waited.is_err() {
-            let _ = self.give_lock_back(target);
+            self.leave_lock(target, Some(ticket));
         }
         waited
     }
 
+    /// Does not want a lock any more that it has, or waits for if it has a ticket.
+    fn leave_lock(&self, target: u32, ticket: Option<u64>) {
+        let _ = match &self.locks {
+            Some(locks) if ticket.is_some() => self.give_turns(target, locks.withdraw(target)),
+            _ => self.give_lock_back(target),
+        };
+    }
+
     fn give_lock_back(&self, target: u32) -> Result<()> {
+        if let Some(locks) = &self.locks {
+            return self.give_turns(target, locks.give_back(target));
+        }
         if target != self.me() {
             return self.send(target, wire::UNLOCK, 0, &[], Urgency::Urgent);
         }

@@ -10,7 +10,6 @@ use std::ffi::c_int;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use limosa_base::process_lock::ProcessLock;
 use limosa_base::segment::available;
 use limosa_mpi::attr::{Attributes, Kind};
 use limosa_mpi::comm::Comm;
@@ -23,11 +22,12 @@ use limosa_mpi::info::Info;
 use limosa_p2p::{Address, Peer};
 use parking_lot::{Mutex, RwLock};
 
-use crate::accumulate::ElementLock;
 use crate::agree;
-use crate::epochs::Epochs;
+use crate::epochs::{Epochs, Gates};
+use crate::guard::Guard;
 use crate::hints::Hints;
-use crate::memory::{Area, AreaLock, Block, Keeper, Plan};
+use crate::memory::{Area, Block, Keeper, Plan};
+use crate::shared_lock::SharedLocks;
 use crate::station::{Exposed, State, Station, Stations};
 
 /// How the memory of a window comes to be.
@@ -83,8 +83,8 @@ pub(crate) struct Target {
     pub size: u64,
     pub unit: i64,
     pub reach: Reach,
-    /// For elements that the processor cannot change at once, if the memory is mapped here.
-    pub lock: Option<Arc<dyn ElementLock + Send + Sync>>,
+    /// For accumulation, if the memory is mapped here.
+    pub guard: Option<Arc<Guard>>,
 }
 
 /// A window.
@@ -95,6 +95,12 @@ pub struct Window {
     pub(crate) targets: Box<[Target]>,
     pub(crate) station: Arc<Station>,
     pub(crate) epochs: Mutex<Epochs>,
+    /// What the epochs allow.
+    pub(crate) gates: Arc<Gates>,
+    /// The locks of the members, if all share memory.
+    pub(crate) locks: Option<SharedLocks>,
+    /// All memory is mapped here.
+    pub(crate) is_direct: bool,
     /// Memory of the library's lives as long as this.
     #[allow(dead_code)]
     keeper: Keeper,
@@ -116,13 +122,17 @@ unsafe impl Send for Window {}
 // SAFETY: as above.
 unsafe impl Sync for Window {}
 
+/// How the memory of each member is reached, with its guard if it is mapped here.
+type Reaches = Vec<(Reach, Option<Arc<Guard>>)>;
+
 /// The memory of all members, as one of them sees it.
 struct Laid {
     keeper: Keeper,
-    reaches: Vec<(Reach, Option<Arc<dyn ElementLock + Send + Sync>>)>,
-    /// This process's part, and the lock that all use who change it.
+    reaches: Reaches,
+    /// This process's part, and the guard that all use who change it.
     base: *mut u8,
-    lock: Arc<dyn ElementLock + Send + Sync>,
+    guard: Arc<Guard>,
+    locks: Option<SharedLocks>,
 }
 
 impl Window {
@@ -139,14 +149,14 @@ impl Window {
         let stations = Stations::of(comm.world());
         let parts = agree::on_parts(&comm, &part, hints.are_apart())?;
         let laid = lay(&comm, &part, &parts)?;
-        let targets = parts.iter().zip(laid.reaches).enumerate().map(|(rank, (part, (reach, lock)))| Target {
+        let targets = parts.iter().zip(laid.reaches).enumerate().map(|(rank, (part, (reach, guard)))| Target {
             peer: comm.group().world_rank(rank).expect("the rank of a member"),
             size: part.size,
             unit: part.unit,
             reach,
-            lock,
+            guard,
         });
-        let targets = targets.collect();
+        let targets = targets.collect::<Box<[Target]>>();
         let exposed = Exposed {
             base: if part.flavor == Flavor::Dynamic { 0 } else { laid.base as usize },
             size: part.size as u64,
@@ -157,7 +167,7 @@ impl Window {
             group: comm.group().clone(),
             rank: comm.rank(),
             memory: exposed,
-            lock: laid.lock,
+            guard: laid.guard,
             most: comm.engine().eager_limit().max(LEAST_PACKET),
             state: Mutex::new(State::new(comm.size())),
         });
@@ -167,13 +177,17 @@ impl Window {
             stations.leave(&station, comm.engine());
             return Err(error);
         }
+        let epochs = Epochs::new(comm.size());
         Ok(Arc::new(Window {
             comm,
             flavor: part.flavor,
             is_freed: AtomicBool::new(false),
+            is_direct: targets.iter().all(|target| matches!(target.reach, Reach::Direct(_))),
             targets,
             station,
-            epochs: Mutex::new(Epochs::new()),
+            gates: epochs.gates().clone(),
+            epochs: Mutex::new(epochs),
+            locks: laid.locks,
             keeper: laid.keeper,
             attributes: Attributes::new(Kind::Window),
             hints,
@@ -356,54 +370,74 @@ fn lay(comm: &Arc<Comm>, part: &Part, parts: &[agree::Announced]) -> Result<Laid
             "the processes of the communicator do not all share memory: split it with MPI_COMM_TYPE_SHARED first"
         );
     }
-    let own = || -> Arc<dyn ElementLock + Send + Sync> { Arc::new(ProcessLock::default()) };
-    let remote = || (0..parts.len()).map(|_| (Reach::Remote, None)).collect::<Vec<_>>();
     if let Flavor::Create | Flavor::Dynamic = part.flavor {
-        let (lock, mut reaches) = (own(), remote());
-        if part.flavor == Flavor::Create {
-            attach(comm, parts, &neighbours, &mut reaches);
-        }
-        let base = if part.flavor == Flavor::Create { part.base } else { std::ptr::null_mut() };
-        reaches[me] = (Reach::Direct(base), Some(lock.clone()));
-        return Ok(Laid { keeper: Keeper::Program, reaches, base, lock });
+        return lay_own(comm, part, parts, &neighbours);
     }
-    // One member of a host makes what its members share; no member makes anything that the others cannot use.
     let sizes: Vec<usize> = neighbours.iter().map(|rank| parts[*rank].size as usize).collect();
     let plan = Plan::new(&sizes, part.flavor == Flavor::Shared && !parts[0].apart);
+    let area = share(comm, &neighbours, plan.as_ref())?;
+    let block = if neighbours.len() > 1 { None } else { Block::new(part.size as usize) };
+    let is_made = area.is_some() || block.is_some();
+    if agree::on_words(comm, is_made.into())?.contains(&0) {
+        fail!(MPI_ERR_NO_MEM, "there is not enough memory for the window: {} bytes are wanted here", part.size);
+    }
+    let mut reaches = all_remote(parts.len());
+    let Some((area, plan)) = area.zip(plan) else {
+        let block = block.expect("what is not shared is a block");
+        let (base, guard) = (block.address(), Arc::new(Guard::own()));
+        reaches[me] = (Reach::Direct(base), Some(guard.clone()));
+        return Ok(Laid { keeper: Keeper::Block(block), reaches, base, guard, locks: None });
+    };
+    let mine = neighbours.iter().position(|rank| *rank == me).expect("a process is on its own host");
+    for (member, &rank) in neighbours.iter().enumerate() {
+        let guard = Arc::new(Guard::shared(&area, member, mine));
+        reaches[rank] = (Reach::Direct(area.address(&plan, member)), Some(guard));
+    }
+    let (base, guard) = (area.address(&plan, mine), reaches[me].1.clone().expect("set above"));
+    let locks = (neighbours.len() == parts.len()).then(|| SharedLocks::new(&area, mine));
+    Ok(Laid { keeper: Keeper::Area(area), reaches, base, guard, locks })
+}
+
+/// The memory is the program's; where all share memory, they share locks.
+fn lay_own(comm: &Arc<Comm>, part: &Part, parts: &[agree::Announced], neighbours: &[usize]) -> Result<Laid> {
+    let me = comm.rank() as usize;
+    let (guard, mut reaches) = (Arc::new(Guard::own()), all_remote(parts.len()));
+    if part.flavor == Flavor::Create {
+        attach(comm, parts, neighbours, &mut reaches);
+    }
+    let base = if part.flavor == Flavor::Create { part.base } else { std::ptr::null_mut() };
+    reaches[me] = (Reach::Direct(base), Some(guard.clone()));
+    let plan = if neighbours.len() == parts.len() { Plan::new(&vec![0; parts.len()], true) } else { None };
+    let area = share(comm, neighbours, plan.as_ref())?;
+    let locks = area.as_ref().map(|area| SharedLocks::new(area, me));
+    // One way for all: those who cannot have this one go by packets.
+    let locks = if agree::on_words(comm, locks.is_some().into())?.contains(&0) { None } else { locks };
+    Ok(Laid { keeper: Keeper::Program, reaches, base, guard, locks })
+}
+
+fn all_remote(ranks: usize) -> Reaches {
+    (0..ranks).map(|_| (Reach::Remote, None)).collect()
+}
+
+/// Memory that the members of a host share: one of them makes it. No member makes anything that the others cannot use.
+/// `None` if that is not possible, or if there is only one.
+fn share(comm: &Arc<Comm>, neighbours: &[usize], plan: Option<&Plan>) -> Result<Option<Arc<Area>>> {
     let shared = neighbours.len() > 1;
-    let is_owner = shared && neighbours[0] == me;
+    let is_owner = shared && neighbours[0] == comm.rank() as usize;
     let host = comm.engine().host_memory();
-    let created = match (&plan, host) {
+    let created = match (plan, host) {
         (Some(plan), Some(host)) if is_owner && available().is_none_or(|room| plan.bytes as u64 <= room) => {
             host.create_area(plan.bytes).ok()
         }
         _ => None,
     };
-    let places = agree::on_words(comm, created.unwrap_or(u64::MAX))?;
-    let place = places[neighbours[0]];
-    let area = match (&plan, host) {
-        (Some(plan), Some(host)) if shared && place != u64::MAX => Area::map(host, place, plan, is_owner).ok(),
+    let place = agree::on_words(comm, created.unwrap_or(u64::MAX))?[neighbours[0]];
+    Ok(match (plan, host) {
+        (Some(plan), Some(host)) if shared && place != u64::MAX => {
+            Area::map(host, place, plan, is_owner).ok().map(Arc::new)
+        }
         _ => None,
-    };
-    let block = if shared { None } else { Block::new(part.size as usize) };
-    let is_made = area.is_some() || block.is_some();
-    if agree::on_words(comm, is_made.into())?.contains(&0) {
-        fail!(MPI_ERR_NO_MEM, "there is not enough memory for the window: {} bytes are wanted here", part.size);
-    }
-    let mut reaches = remote();
-    let Some((area, plan)) = area.map(Arc::new).zip(plan) else {
-        let block = block.expect("what is not shared is a block");
-        let (base, lock) = (block.address(), own());
-        reaches[me] = (Reach::Direct(base), Some(lock.clone()));
-        return Ok(Laid { keeper: Keeper::Block(block), reaches, base, lock });
-    };
-    let lock_of = |member| -> Arc<dyn ElementLock + Send + Sync> { Arc::new(AreaLock { area: area.clone(), member }) };
-    for (member, &rank) in neighbours.iter().enumerate() {
-        reaches[rank] = (Reach::Direct(area.address(&plan, member)), Some(lock_of(member)));
-    }
-    let member = neighbours.iter().position(|rank| *rank == me).expect("a process is on its own host");
-    let (base, lock) = (area.address(&plan, member), lock_of(member));
-    Ok(Laid { keeper: Keeper::Area(area), reaches, base, lock })
+    })
 }
 
 /// The ranks that share memory with this one, itself among them, in order.
@@ -421,7 +455,7 @@ fn attach(
     comm: &Comm,
     parts: &[agree::Announced],
     neighbours: &[usize],
-    reaches: &mut [(Reach, Option<Arc<dyn ElementLock + Send + Sync>>)],
+    reaches: &mut Reaches,
 ) {
     let Some(memory) = comm.engine().peer_memory() else { return };
     for &rank in neighbours {

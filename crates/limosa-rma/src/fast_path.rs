@@ -1,0 +1,165 @@
+//! Fast paths of frequent calls: an access straight to memory that is mapped here, in an epoch that is known to allow
+//! it, with dense data in the window.
+//!
+//! Contract: each function does the whole call, or nothing (`false`); the caller then goes the general path, which
+//! checks everything and reports what is wrong. None takes a lock, calls the system, or sends anything.
+
+use std::sync::atomic::{Ordering, fence};
+
+use limosa_base::copy::copy;
+use limosa_mpi::datatype::Datatype;
+use limosa_mpi::op::Op;
+
+use crate::accumulate::{NumberOp, Piece, Swap};
+use crate::guard::Guard;
+use crate::window::{Reach, Target, Window};
+
+/// Where dense data lie in a window.
+#[derive(Clone, Copy)]
+pub struct Spot {
+    /// The target's rank.
+    pub rank: i32,
+    /// Displacement in its units.
+    pub disp: i64,
+    /// Bytes.
+    pub bytes: usize,
+}
+
+/// Copies between memory of the program and of a window.
+///
+/// # Safety
+/// The bytes must be readable and writable.
+#[inline(always)]
+unsafe fn move_bytes(from: *const u8, to: *mut u8, bytes: usize) {
+    // SAFETY: the caller's promise. If they overlap, the program is wrong, but nothing else is touched.
+    unsafe {
+        if from.addr().abs_diff(to.addr()) < bytes { std::ptr::copy(from, to, bytes) } else { copy(from, to, bytes) }
+    }
+}
+
+impl Window {
+    /// The target of an access, and the address.
+    #[inline(always)]
+    fn look(&self, spot: Spot) -> Option<(&Target, *mut u8)> {
+        let target = self.targets.get(spot.rank as usize)?;
+        if !self.gates.is_open(spot.rank as usize) {
+            return None;
+        }
+        let Reach::Direct(base) = target.reach else { return None };
+        let offset = u64::try_from(spot.disp.checked_mul(target.unit)?).ok()?;
+        let is_inside = offset.checked_add(spot.bytes as u64)? <= target.size;
+        is_inside.then(|| (target, base.wrapping_add(offset as usize)))
+    }
+
+    /// The same for numbers that the operation combines.
+    #[inline(always)]
+    fn look_for_numbers(&self, spot: Spot, number: &NumberOp) -> Option<(*mut u8, &Guard)> {
+        let (target, place) = self.look(spot)?;
+        let guard = target.guard.as_deref()?;
+        number.width.is_aligned(place).then_some((place, guard))
+    }
+
+    /// `MPI_Put`.
+    ///
+    /// # Safety
+    /// `len` bytes must be readable at `from`.
+    #[inline(always)]
+    pub unsafe fn try_put(&self, from: *const u8, len: usize, spot: Spot) -> bool {
+        let Some((_, place)) = self.look(spot).filter(|_| len <= spot.bytes) else { return false };
+        // SAFETY: the caller's promise; the bytes are in the window.
+        unsafe { move_bytes(from, place, len) };
+        true
+    }
+
+    /// `MPI_Get`.
+    ///
+    /// # Safety
+    /// `len` bytes must be writable at `to`.
+    #[inline(always)]
+    pub unsafe fn try_get(&self, to: *mut u8, len: usize, spot: Spot) -> bool {
+        let Some((_, place)) = self.look(spot).filter(|_| spot.bytes <= len) else { return false };
+        // SAFETY: the caller's promise; the bytes are in the window.
+        unsafe { move_bytes(place, to, spot.bytes) };
+        true
+    }
+
+    /// `MPI_Accumulate` of elements of a named type.
+    #[inline(always)]
+    pub fn try_accumulate(&self, input: &[u8], element: &Datatype, spot: Spot, op: &Op) -> bool {
+        let Some(number) = NumberOp::find(op, element).filter(|number| !number.only_reads()) else { return false };
+        let Some((at, guard)) = self.look_for_numbers(spot, &number).filter(|_| input.len() == spot.bytes) else {
+            return false;
+        };
+        // SAFETY: aligned numbers in the window; all that accumulate there keep to the same rule.
+        unsafe { number.apply_to(Piece { at, len: spot.bytes }, input, None, guard) };
+        true
+    }
+
+    /// `MPI_Fetch_and_op` of an element of a named type. `input` is not read for `MPI_NO_OP`.
+    ///
+    /// # Safety
+    /// An element must be readable at `input`, unless it is not read, and writable at `result`.
+    #[inline(always)]
+    pub unsafe fn try_fetch_and_op(
+        &self,
+        input: *const u8,
+        result: *mut u8,
+        element: &Datatype,
+        spot: Spot,
+        op: &Op,
+    ) -> bool {
+        let Some(number) = NumberOp::find(op, element) else { return false };
+        let Some((place, guard)) = self.look_for_numbers(spot, &number) else { return false };
+        let len = number.width.bytes();
+        // SAFETY: the caller's promise; an aligned number in the window, and all that accumulate there keep to the same
+        // rule.
+        unsafe {
+            let input = if number.only_reads() { &[][..] } else { std::slice::from_raw_parts(input, len) };
+            let old = guard.number(|| number.apply(place, input));
+            number.width.write(old, std::slice::from_raw_parts_mut(result, len));
+        }
+        true
+    }
+
+    /// `MPI_Compare_and_swap` of an element of a named type.
+    ///
+    /// # Safety
+    /// An element must be readable at `new` and `expected`, and writable at `result`.
+    #[inline(always)]
+    pub unsafe fn try_compare_and_swap(
+        &self,
+        new: *const u8,
+        expected: *const u8,
+        result: *mut u8,
+        element: &Datatype,
+        spot: Spot,
+    ) -> bool {
+        let Ok(swap) = Swap::new(element) else { return false };
+        let Some((target, place)) = self.look(spot) else { return false };
+        let Some(guard) = target.guard.as_deref() else { return false };
+        // SAFETY: the caller's promise; an element in the window, and all that accumulate there keep to the same rule.
+        unsafe {
+            let read = |at| std::slice::from_raw_parts(at, spot.bytes);
+            let old = std::slice::from_raw_parts_mut(result, spot.bytes);
+            swap.apply(place, read(expected), read(new), old, guard);
+        }
+        true
+    }
+
+    /// `MPI_Win_flush`: of memory that is mapped here, what was written is there already, but perhaps not yet for all
+    /// to see.
+    #[inline(always)]
+    pub fn try_flush(&self, rank: i32) -> bool {
+        let can = self.is_direct && (rank as usize) < self.targets.len() && self.gates.is_locked(rank as usize);
+        if can {
+            fence(Ordering::SeqCst);
+        }
+        can
+    }
+
+    /// `MPI_Win_flush_local`.
+    #[inline(always)]
+    pub fn try_flush_local(&self, rank: i32) -> bool {
+        self.is_direct && (rank as usize) < self.targets.len() && self.gates.is_locked(rank as usize)
+    }
+}
