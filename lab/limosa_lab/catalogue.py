@@ -31,6 +31,8 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "threads_single",
     ),
     "coll": ("collectives", "icollectives"),
+    "rma": ("rma",),
+    "neighbour": ("neighbour",),
     "independence": ("independence", "overlap"),
     "quiet": ("quiet",),
     "scale": ("init_finalize", "memory"),

@@ -146,6 +146,40 @@ static void an_exclusive_lock_excludes(void)
     }
 }
 
+/* Writers alone, readers together, in any order: nobody sees half of what a writer does, and all get their turns. */
+static void readers_share_a_lock_and_see_whole_writes(void)
+{
+    for (int flavor = 0; flavor < FLAVORS; flavor++) {
+        window w;
+        if (!make(&w, flavor, 2 * sizeof(long)))
+            continue;
+        const int turns = 60;
+        for (int i = 0; i < turns; i++) {
+            const int writes = (i + lt_rank) % 3 == 0;
+            const int target = i % lt_size;
+            long pair[2] = {-1, -2};
+            OK(MPI_Win_lock(writes ? MPI_LOCK_EXCLUSIVE : MPI_LOCK_SHARED, target, 0, w.win));
+            OK(MPI_Get(&pair[0], 1, MPI_LONG, target, w.at[target], 1, MPI_LONG, w.win));
+            OK(MPI_Win_flush(target, w.win));
+            OK(MPI_Get(&pair[1], 1, MPI_LONG, target, w.at[target] + (MPI_Aint)sizeof(long), 1, MPI_LONG, w.win));
+            OK(MPI_Win_flush(target, w.win));
+            CHECK_INT(pair[0], pair[1]);
+            pair[0]++, pair[1]++;
+            for (int k = 0; writes && k < 2; k++) {
+                OK(MPI_Put(&pair[k], 1, MPI_LONG, target, w.at[target] + k * (MPI_Aint)sizeof(long), 1, MPI_LONG,
+                           w.win));
+                OK(MPI_Win_flush(target, w.win));
+            }
+            OK(MPI_Win_unlock(target, w.win));
+            if (i % 10 == 0) {
+                OK(MPI_Win_lock_all(0, w.win));
+                OK(MPI_Win_unlock_all(w.win));
+            }
+        }
+        unmake(&w);
+    }
+}
+
 static void locks_of_several_targets_and_of_all(void)
 {
     for (int flavor = 0; flavor < FLAVORS; flavor++) {
@@ -514,7 +548,8 @@ static void who_looks_sees_accesses(void)
 }
 
 LT_MAIN("rma", TEST(fences_separate_puts_and_gets), TEST(derived_types_on_both_sides), TEST(an_exclusive_lock_excludes),
-        TEST(locks_of_several_targets_and_of_all), TEST(a_target_that_computes_delays_nobody),
-        TEST(post_start_complete_and_wait), TEST(requests_complete), TEST(long_transfers),
-        TEST(shared_memory_is_one_block_or_not), TEST(attributes_names_info_and_group), TEST(error_handlers_of_windows),
-        TEST(several_windows_on_parts_of_the_world), TEST(windows_come_and_go), TEST(who_looks_sees_accesses))
+        TEST(readers_share_a_lock_and_see_whole_writes), TEST(locks_of_several_targets_and_of_all),
+        TEST(a_target_that_computes_delays_nobody), TEST(post_start_complete_and_wait), TEST(requests_complete),
+        TEST(long_transfers), TEST(shared_memory_is_one_block_or_not), TEST(attributes_names_info_and_group),
+        TEST(error_handlers_of_windows), TEST(several_windows_on_parts_of_the_world), TEST(windows_come_and_go),
+        TEST(who_looks_sees_accesses))

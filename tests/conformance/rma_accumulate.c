@@ -271,6 +271,46 @@ static void counters_lose_nothing(void)
     }
 }
 
+/* Long accumulations and single ones of the same elements, all at once. */
+static void long_and_single_accumulations_lose_nothing(void)
+{
+    enum { ELEMENTS = 3000, TURNS = 60 };
+    static long ones[ELEMENTS], found[ELEMENTS];
+    for (int flavor = 0; flavor < FLAVORS; flavor++) {
+        long singles = 0, total = 0;
+        window w;
+        make(&w, flavor, sizeof ones);
+        for (int i = 0; i < ELEMENTS; i++)
+            ones[i] = 1;
+        OK(MPI_Win_lock_all(0, w.win));
+        for (int i = 0; i < TURNS; i++) {
+            OK(MPI_Accumulate(ones, ELEMENTS, MPI_LONG, 0, 0, ELEMENTS, MPI_LONG, MPI_SUM, w.win));
+            for (int k = 0; k < 50; k++, singles++) {
+                const long one = 1;
+                long was, expected = -1;
+                MPI_Aint at = (MPI_Aint)((i * 50 + k * 7) % ELEMENTS) * (MPI_Aint)sizeof(long);
+                OK(MPI_Fetch_and_op(&one, &was, MPI_LONG, 0, at, MPI_SUM, w.win));
+                OK(MPI_Compare_and_swap(&one, &expected, &found[0], MPI_LONG, 0, at, w.win));
+            }
+            OK(MPI_Get_accumulate(NULL, 0, MPI_LONG, found, ELEMENTS, MPI_LONG, 0, 0, ELEMENTS, MPI_LONG, MPI_NO_OP,
+                                  w.win));
+            OK(MPI_Win_flush(0, w.win));
+            CHECK(found[ELEMENTS - 1] > i && found[0] > i);
+        }
+        OK(MPI_Win_unlock_all(w.win));
+        OK(MPI_Barrier(MPI_COMM_WORLD));
+        if (lt_rank == 0) {
+            for (int i = 0; i < ELEMENTS; i++) {
+                CHECK(((long *)w.base)[i] >= TURNS * lt_size);
+                total += ((long *)w.base)[i];
+            }
+            CHECK_INT(total, lt_size * (TURNS * ELEMENTS + singles));
+        }
+        OK(MPI_Barrier(MPI_COMM_WORLD));
+        unmake(&w);
+    }
+}
+
 static void compare_and_swap_makes_a_lock(void)
 {
     for (int flavor = 0; flavor < FLAVORS; flavor++) {
@@ -304,4 +344,5 @@ static void compare_and_swap_makes_a_lock(void)
 }
 
 LT_MAIN("rma_accumulate", TEST(every_operation_on_every_type), TEST(derived_types_are_accumulated_element_by_element),
-        TEST(counters_lose_nothing), TEST(compare_and_swap_makes_a_lock))
+        TEST(counters_lose_nothing), TEST(long_and_single_accumulations_lose_nothing),
+        TEST(compare_and_swap_makes_a_lock))

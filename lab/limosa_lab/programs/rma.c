@@ -38,21 +38,13 @@ static void access_once(const struct work *w, int target)
 {
     long *swapped = (long *)buffer;
     switch (w->access) {
-    case Put:
-        MPI_Put(buffer, w->bytes, MPI_BYTE, target, 0, w->bytes, MPI_BYTE, window);
-        break;
-    case Get:
-        MPI_Get(result, w->bytes, MPI_BYTE, target, 0, w->bytes, MPI_BYTE, window);
-        break;
+    case Put: MPI_Put(buffer, w->bytes, MPI_BYTE, target, 0, w->bytes, MPI_BYTE, window); break;
+    case Get: MPI_Get(result, w->bytes, MPI_BYTE, target, 0, w->bytes, MPI_BYTE, window); break;
     case Accumulate:
         MPI_Accumulate(buffer, w->bytes / 8, MPI_DOUBLE, target, 0, w->bytes / 8, MPI_DOUBLE, MPI_SUM, window);
         break;
-    case Fetch_and_op:
-        MPI_Fetch_and_op(buffer, result, MPI_LONG, target, 0, MPI_SUM, window);
-        break;
-    case Compare_and_swap:
-        MPI_Compare_and_swap(&swapped[0], &swapped[1], result, MPI_LONG, target, 0, window);
-        break;
+    case Fetch_and_op: MPI_Fetch_and_op(buffer, result, MPI_LONG, target, 0, MPI_SUM, window); break;
+    case Compare_and_swap: MPI_Compare_and_swap(&swapped[0], &swapped[1], result, MPI_LONG, target, 0, window); break;
     }
 }
 
