@@ -153,7 +153,7 @@ static void readers_share_a_lock_and_see_whole_writes(void)
         window w;
         if (!make(&w, flavor, 2 * sizeof(long)))
             continue;
-        const int turns = 60;
+        const int turns = 24;
         for (int i = 0; i < turns; i++) {
             const int writes = (i + lt_rank) % 3 == 0;
             const int target = i % lt_size;

@@ -82,6 +82,41 @@ static void bcast(void)
     COUNT(MPI_Bcast(&value, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD));
 }
 
+/* One-sided, to the memory of the other rank. */
+static MPI_Win win;
+
+static void put(void)
+{
+    long value = 1;
+    COUNT(MPI_Put(&value, 8, MPI_BYTE, 1 - rank, 0, 8, MPI_BYTE, win));
+}
+
+static void get(void)
+{
+    long value = 1;
+    COUNT(MPI_Get(&value, 8, MPI_BYTE, 1 - rank, 0, 8, MPI_BYTE, win));
+}
+
+static void fetch_and_op(void)
+{
+    long value = 1, old = 0;
+    COUNT(MPI_Fetch_and_op(&value, &old, MPI_LONG, 1 - rank, 8, MPI_SUM, win));
+}
+
+static void flush(void)
+{
+    COUNT(MPI_Win_flush(1 - rank, win));
+}
+
+static void lock_and_unlock(void)
+{
+    if (counting)
+        COUNT({
+            MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 1 - rank, 0, win);
+            MPI_Win_unlock(1 - rank, win);
+        });
+}
+
 /* Repeats a case and counts it at one rank, which begins when the other has. */
 static void repeat(const char *name, void (*calls)(void), int counted)
 {
@@ -98,6 +133,7 @@ static void repeat(const char *name, void (*calls)(void), int counted)
 
 int main(int argc, char **argv)
 {
+    void *memory;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     repeat("send", eight_bytes, 0);
@@ -110,6 +146,15 @@ int main(int argc, char **argv)
     repeat("allreduce_last_rank", allreduce, 1);
     repeat("bcast_root", bcast, 0);
     repeat("bcast_other", bcast, 1);
+    MPI_Win_allocate(64, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
+    MPI_Win_lock_all(0, win);
+    repeat("put", put, 0);
+    repeat("get", get, 0);
+    repeat("fetch_and_op", fetch_and_op, 0);
+    repeat("flush", flush, 0);
+    MPI_Win_unlock_all(win);
+    repeat("lock_and_unlock", lock_and_unlock, 0);
+    MPI_Win_free(&win);
     MPI_Finalize();
     return 0;
 }

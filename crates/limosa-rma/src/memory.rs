@@ -42,7 +42,8 @@ impl Plan {
     /// Places parts of these sizes, one directly behind the other if `contiguous`; `None` if they do not fit in the
     /// address space.
     pub fn new(sizes: &[usize], contiguous: bool) -> Option<Plan> {
-        let mut end = Self::waiters(sizes.len())?.checked_add(sizes.len().checked_mul(sizes.len())? * size_of::<Waiter>())?;
+        let mut end =
+            Self::waiters(sizes.len())?.checked_add(sizes.len().checked_mul(sizes.len())? * size_of::<Waiter>())?;
         end = end.checked_next_multiple_of(PAGE)?;
         let mut starts = Vec::with_capacity(sizes.len());
         for &size in sizes {

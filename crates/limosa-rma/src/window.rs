@@ -451,12 +451,7 @@ fn neighbours(comm: &Comm) -> Vec<usize> {
 }
 
 /// Reaches the program's own memory in other processes of this host by having the system copy, where that is allowed.
-fn attach(
-    comm: &Comm,
-    parts: &[agree::Announced],
-    neighbours: &[usize],
-    reaches: &mut Reaches,
-) {
+fn attach(comm: &Comm, parts: &[agree::Announced], neighbours: &[usize], reaches: &mut Reaches) {
     let Some(memory) = comm.engine().peer_memory() else { return };
     for &rank in neighbours {
         let peer = comm.group().world_rank(rank).expect("the rank of a member");
