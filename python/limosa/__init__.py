@@ -28,11 +28,14 @@ if TYPE_CHECKING:
     from limosa import errors
     from limosa._cart import Cart
     from limosa._comm import Comm
+    from limosa._executor import Executor
     from limosa._files import get_include, get_lib_path
+    from limosa._graph import Graph
     from limosa._messages import Status
     from limosa._ops import BAND, BOR, BXOR, LAND, LOR, LXOR, MAX, MAXLOC, MIN, MINLOC, PROD, SUM, Op
     from limosa._request import Request, wait_all, wait_any
     from limosa._transfer import ANY
+    from limosa._windows import Remote, SharedArray, Window
 
     __version__: str
     world: Comm
@@ -42,7 +45,9 @@ if TYPE_CHECKING:
 _HOMES = {
     "limosa._cart": ["Cart"],
     "limosa._comm": ["Comm"],
+    "limosa._executor": ["Executor"],
     "limosa._files": ["get_include", "get_lib_path"],
+    "limosa._graph": ["Graph"],
     "limosa._messages": ["Status"],
     "limosa._ops": [
         "BAND",
@@ -61,6 +66,7 @@ _HOMES = {
     ],
     "limosa._request": ["Request", "wait_all", "wait_any"],
     "limosa._transfer": ["ANY"],
+    "limosa._windows": ["Remote", "SharedArray", "Window"],
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -80,9 +86,14 @@ __all__ = [
     "SUM",
     "Cart",
     "Comm",
+    "Executor",
+    "Graph",
     "Op",
+    "Remote",
     "Request",
+    "SharedArray",
     "Status",
+    "Window",
     "__version__",
     "errors",
     "get_include",

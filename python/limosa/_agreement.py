@@ -57,7 +57,11 @@ _BLOCKING = (
     "scan",
     "exscan",
 )
-_CALLS = (*_BLOCKING, *(f"i{name}" for name in _BLOCKING), "split", "dup", "cart", "sub", "map")
+_CALLS = (
+    *_BLOCKING,
+    *(f"i{name}" for name in _BLOCKING),
+    *("split", "dup", "cart", "sub", "map", "graph", "split_by_host", "shared_array", "window", "fence", "executor"),
+)
 _ROOTED = ("bcast", "gather", "scatter", "reduce", "map")
 _REDUCING = ("reduce", "allreduce", "reduce_scatter", "scan", "exscan")
 _FAILURE = 0x80  # this bit of the call's number is set if the rank cannot take part

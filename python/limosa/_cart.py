@@ -8,11 +8,12 @@ from typing import Any, TypeVar
 
 from mpi4py import MPI
 
-from limosa import errors
+from limosa import _neighbours, errors
 from limosa._agreement import by_rank
 from limosa._comm import Comm
 from limosa._memory import Array
 
+T = TypeVar("T")
 Target = TypeVar("Target")
 
 _ARGUMENT_LENGTH = 150  # of arguments as text, which fit into a slot
@@ -240,6 +241,65 @@ class Cart(Comm):
         MPI.Request.Waitall(under_way)
         if problem is not None:
             raise problem
+
+    def neighbour_allgather(self, x: T) -> list[T | None]:
+        """Send all neighbours the same value, and get one from each.
+
+        Parameters
+        ----------
+        x
+            The value of this rank.
+
+        Returns
+        -------
+        list
+            What was received: from the neighbours before and after this rank along the first axis, then along the
+            next. None beyond an edge.
+
+        Examples
+        --------
+        >>> import limosa
+        >>> limosa.world.cart([0], periodic=True).neighbour_allgather("me")
+        ['me', 'me']
+
+        """
+        return self._exchanged_with_neighbours("neighbour_allgather", [x] * (2 * len(self.dims)))
+
+    def neighbour_alltoall(self, values: Sequence[T]) -> list[T | None]:
+        """Send each neighbour its item of a sequence, and get one from each.
+
+        Parameters
+        ----------
+        values
+            One item for each neighbour: before and after this rank along the first axis, then along the next. Items
+            beyond an edge are not used.
+
+        Returns
+        -------
+        list
+            What was received, in the same order. None beyond an edge.
+
+        Raises
+        ------
+        limosa.errors.CountError
+            If there are not two items for each axis. The neighbours raise `limosa.errors.PeerError`.
+
+        Examples
+        --------
+        >>> import limosa
+        >>> ring = limosa.world.cart([0], periodic=True)
+        >>> ring.neighbour_alltoall(["to the one before", "to the one after"])
+        ['to the one after', 'to the one before']
+
+        """
+        ranks = [rank for pair in self.neighbours for rank in pair]
+        return self._exchanged_with_neighbours("neighbour_alltoall", _neighbours.items(values, ranks))
+
+    def _exchanged_with_neighbours(self, call: str, values: list[Any] | Exception) -> list[Any]:
+        ranks = [rank for pair in self.neighbours for rank in pair]
+        # Where the neighbours along an axis are one rank, what it sends first, to the one before it, comes from after.
+        order = [place ^ 1 for place in range(len(ranks))]
+        return _neighbours.exchange(self, call, values, ranks, ranks, order)
 
     def sub(self, *axes: int) -> Cart:
         """Give the communicator of the ranks that differ from this one along these axes only, as in a row of the grid.

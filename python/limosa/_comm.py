@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, NoReturn, TypeVar, overload
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, overload
 
 from mpi4py import MPI
 
@@ -15,7 +15,11 @@ from limosa._names import no_attribute
 if TYPE_CHECKING:
     from types import TracebackType
 
+    from numpy.typing import DTypeLike
+
     from limosa._cart import Cart
+    from limosa._graph import Graph
+    from limosa._windows import SharedArray, Window
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -259,6 +263,127 @@ class Comm(Messages):
         from limosa._cart import make
 
         return make(self, dims, periodic, reorder)
+
+    def graph(self, neighbours: Iterable[int], *, sources: Iterable[int] | None = None) -> Graph:
+        """Tell the neighbours of each rank, for exchanges between them.
+
+        Parameters
+        ----------
+        neighbours
+            The ranks that this one sends to; it also receives from them, unless `sources` says otherwise.
+        sources
+            The ranks that this one receives from, if these are others.
+
+        Returns
+        -------
+        Graph
+            The communicator with these neighbours.
+
+        Raises
+        ------
+        limosa.errors.RankError
+            If a neighbour is no rank. The others raise `limosa.errors.PeerError`.
+        limosa.errors.MismatchError
+            On every rank, if a rank has a neighbour that does not expect it.
+
+        Examples
+        --------
+        >>> import limosa
+        >>> mesh = limosa.world.graph([])
+        >>> mesh.neighbours
+        ()
+
+        """
+        from limosa._graph import make
+
+        return make(self, neighbours, sources)
+
+    def split_by_host(self, key: int = 0) -> Comm:
+        """Give the communicator of the ranks that share this rank's memory.
+
+        Parameters
+        ----------
+        key
+            Ranks are numbered in the order of their keys, those with equal keys in their present order.
+
+        Examples
+        --------
+        >>> import limosa
+        >>> with limosa.world.split_by_host() as host:
+        ...     host.size
+        1
+
+        """
+        if not hasattr(key, "__index__"):
+            raise self._error("ARG", f"key={key!r} is not an integer", "split_by_host")
+        try:
+            self._meet(self._bare_slot("split_by_host"))
+            return _owned(self._envelopes.Split_type(MPI.COMM_TYPE_SHARED, key))  # type: ignore[arg-type]
+        except (MPI.Exception, errors.Error) as error:
+            self._blame(error, "split_by_host")
+
+    def shared_array(self, shape: int | Sequence[int], dtype: DTypeLike = float, fill: Any = None) -> SharedArray:
+        """Make an array that all ranks share: each reads and writes the same memory. They must be on one host.
+
+        Parameters
+        ----------
+        shape, dtype
+            Those of the array, the same on all ranks.
+        fill
+            Its elements at first, as rank 0 gives them; zero by default.
+
+        Returns
+        -------
+        SharedArray
+            The array, to be used in a ``with`` block, or to be freed by all ranks.
+
+        Raises
+        ------
+        limosa.errors.RmaSharedError
+            On every rank, if the ranks are on several hosts.
+        limosa.errors.MismatchError
+            On every rank, if the ranks ask for different arrays.
+
+        Examples
+        --------
+        >>> import limosa
+        >>> with limosa.world.shared_array((2, 3), fill=1.5) as table:
+        ...     float(table.array.sum())
+        9.0
+
+        """
+        from limosa._windows import shared_array
+
+        return shared_array(self, shape, dtype, fill)
+
+    def window(self, array: Any) -> Window:
+        """Let all ranks reach an array of this one, wherever they are.
+
+        All ranks must call this together.
+
+        Parameters
+        ----------
+        array
+            A contiguous array, of any shape and dtype on each rank, or None. It stays the memory of this rank.
+
+        Returns
+        -------
+        Window
+            The arrays of all ranks, to be used in a ``with`` block, or to be freed by all ranks.
+
+        Examples
+        --------
+        >>> import limosa, numpy as np
+        >>> with limosa.world.window(np.arange(4.0)) as window:
+        ...     with window.lock(0) as there:
+        ...         there[1:] *= 10
+        ...         there[:]
+        array([ 0., 10., 20., 30.])
+
+        """
+        from limosa._windows import window
+
+        return window(self, array)
 
     def abort(self, code: int = 1) -> NoReturn:
         """End all processes of the job at once.

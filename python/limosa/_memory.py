@@ -6,6 +6,9 @@ derived datatype and never copied here. No other module computes an address.
 
 from __future__ import annotations
 
+import math
+import weakref
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -97,19 +100,73 @@ def spec_of(array: Array) -> tuple[Spec, MPI.Datatype | None]:
     """
     if array.flags.c_contiguous:
         return [array, array.nbytes, _BYTE], None
-    block = array.itemsize
+    made = pattern_of(array)
+    address = array.__array_interface__["data"][0]
+    return [MPI.buffer.fromaddress(address, array.itemsize), 1, made], made
+
+
+def pattern_of(array: Array, element: MPI.Datatype | None = None) -> MPI.Datatype:
+    """Give the datatype of an array, from its first element on; it is to be freed.
+
+    Parameters
+    ----------
+    array
+        An array, which may be non-contiguous. Its memory is not looked at.
+    element
+        The datatype of an element; by default its bytes.
+
+    """
+    block = array.itemsize if element is None else 1  # in units of the basic datatype
+    size = 1 if element is None else array.itemsize
     dims: list[tuple[int, int]] = []
     for length, stride in zip(reversed(array.shape), reversed(array.strides), strict=True):
         if length == 1:
             continue
-        if stride == block and not dims:
+        if stride == block * size and not dims:
             block *= length
         else:
             dims.append((length, stride))
-    made = _BYTE.Create_contiguous(block)
+    made = (_BYTE if element is None else element).Create_contiguous(block)
     for length, stride in dims:
         inner, made = made, made.Create_hvector(length, 1, stride)
         inner.Free()
-    made.Commit()
-    address = array.__array_interface__["data"][0]
-    return [MPI.buffer.fromaddress(address, block), 1, made], made
+    return made.Commit()
+
+
+def place_in(shape: tuple[int, ...], dtype: np.dtype[Any], index: Any) -> tuple[Array, int]:
+    """Give what an index selects of a contiguous array somewhere else, as an array without memory, and its offset.
+
+    Only the shape and the strides of the result may be used.
+
+    Raises
+    ------
+    IndexError
+        If the index selects nothing, or is not made of numbers and slices.
+
+    """
+    indices = index if isinstance(index, tuple) else (index,)
+    for one in indices:
+        if not (one is None or one is Ellipsis or isinstance(one, slice)) and (
+            isinstance(one, (bool, np.bool_)) or not hasattr(one, "__index__") or np.ndim(one)
+        ):
+            raise IndexError(f"only numbers, slices, ... and None select parts of a window, not {one!r:.60}")
+    if not any(one is Ellipsis for one in indices):
+        indices = (*indices, Ellipsis)  # so that a single element is an array, too
+    strides = np.cumprod([dtype.itemsize, *shape[:0:-1]], dtype=np.intp)[::-1] if shape else ()
+    base = np.empty((), dtype)
+    selected = np.lib.stride_tricks.as_strided(base, shape, strides)[indices]
+    start = selected.__array_interface__["data"][0] - base.__array_interface__["data"][0] if selected.size else 0
+    return selected, start
+
+
+class _Memory:
+    """Memory of MPI, as NumPy takes it; lives as long as an array over it."""
+
+    def __init__(self, memory: MPI.buffer, length: int) -> None:
+        self.__array_interface__ = {"version": 3, "data": (memory.address, False), "shape": (length,), "typestr": "|u1"}
+
+
+def array_over(memory: MPI.buffer, dtype: np.dtype[Any], shape: tuple[int, ...]) -> tuple[Array, Callable[[], object]]:
+    """Give an array over memory of MPI, and a function that gives None once no array over it is left."""
+    owner = _Memory(memory, dtype.itemsize * math.prod(shape))
+    return np.asarray(owner).view(dtype).reshape(shape), weakref.ref(owner)

@@ -31,10 +31,22 @@ PROGRAMS = Path(__file__).parent / "programs"
         ("helpers", 4),
         ("repeated", 1),
         ("repeated", 3),
+        *((program, n) for program in ("neighbours", "windows", "executor") for n in (1, 2, 4)),
     ],
 )
 def test_cases(engine, program, n):
     assert f"cases went well on {n} ranks" in engine.run(PROGRAMS / f"{program}.py", n=n).out
+
+
+@pytest.mark.parametrize("variable", ["LIMOSA_HOSTS=2", "LIMOSA_DEVICE=messages", "LIMOSA_CMA=0", "LIMOSA_WAIT=block"])
+@pytest.mark.parametrize("program", ["neighbours", "windows", "executor"])
+def test_cases_in_all_ways_that_ranks_reach_each_other(program, variable):
+    apart = ["apart"] if variable.startswith(("LIMOSA_HOSTS", "LIMOSA_DEVICE")) else []
+    command = [Path(sys.executable).parent / "limosa", "run", "-n", "3", "-x", variable]
+    done = subprocess.run(
+        [*command, sys.executable, PROGRAMS / f"{program}.py", *apart], capture_output=True, text=True, timeout=60
+    )
+    assert "cases went well on 3 ranks" in done.stdout, done.stderr
 
 
 @pytest.mark.parametrize("program", ["values", "collectives", "errors", "requests", "repeated"])

@@ -10,12 +10,15 @@ MODULES = [
     "limosa._cart",
     "limosa._collectives",
     "limosa._comm",
+    "limosa._executor",
     "limosa._files",
+    "limosa._graph",
     "limosa._messages",
     "limosa._nonblocking",
     "limosa._ops",
     "limosa._reductions",
     "limosa._request",
+    "limosa._windows",
     "limosa.errors",
 ]
 

@@ -1,0 +1,311 @@
+"""`limosa.Executor`: the interface of `concurrent.futures.Executor` on the ranks of a job.
+
+Rank 0, the root, hands out the calls; the others make them, one at a time each. A call is sent to a rank that has
+nothing to do by the thread that submits it, if there is one, otherwise by the root's receiving thread as soon as a rank
+has answered. That thread is in MPI only while an answer is due. A job of one rank makes the calls in a thread.
+
+State of a rank other than the root: idle (in `_Pool.idle`), or busy with one call (in `_Pool.busy`).
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import pickle
+import threading
+import traceback
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from mpi4py import MPI
+
+from limosa import errors
+from limosa._agreement import described_error
+from limosa._cart import agree
+from limosa._map import RemoteError
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from typing_extensions import ParamSpec
+
+    from limosa._comm import Comm
+
+    P = ParamSpec("P")
+
+T = TypeVar("T")
+Self = TypeVar("Self", bound="Executor")
+
+_Call = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
+
+
+@dataclass
+class _Answer:
+    """What a call gave, or the exception that it raised, with its traceback."""
+
+    value: Any = None
+    error: Exception | None = None
+    trace: str = ""
+
+
+class Executor(concurrent.futures.Executor):
+    """A pool of ranks that make calls for one of them, with the interface of `concurrent.futures.Executor`.
+
+    All ranks enter the block together. Rank 0 has the pool; the others make the calls that it submits, and leave the
+    block when it does. ``pool.is_root`` tells whether this rank is the one that submits. In a job of one rank, the
+    calls are made by a thread.
+
+    Parameters
+    ----------
+    max_workers
+        How many ranks make calls at most; by default all but rank 0.
+    comm
+        The communicator of the ranks; by default `limosa.world`. It cannot be used for other things within the block.
+
+    Attributes
+    ----------
+    is_root : bool
+        Whether this rank submits calls.
+
+    Raises
+    ------
+    limosa.errors.UnsupportedOperationError
+        If the library does not let several threads call MPI.
+
+    Examples
+    --------
+    >>> import limosa
+    >>> with limosa.Executor() as pool:
+    ...     if pool.is_root:
+    ...         print(list(pool.map(pow, [2, 3], [5, 2])))
+    [32, 9]
+
+    """
+
+    def __init__(self, max_workers: int | None = None, comm: Comm | None = None) -> None:
+        if comm is None:
+            import limosa
+
+            comm = limosa.world
+        self._comm = comm
+        self.is_root: bool = comm.rank == 0
+        problem: errors.Error | None = None
+        if max_workers is not None and (type(max_workers) is not int or max_workers < 1):
+            problem = errors.BY_CLASS["ARG"](f"max_workers={max_workers!r} is not a number from 1")
+        elif comm.size > 1 and MPI.Query_thread() != MPI.THREAD_MULTIPLE:
+            problem = errors.BY_CLASS["UNSUPPORTED_OPERATION"]("an executor needs a library with MPI_THREAD_MULTIPLE")
+        agree(comm, "executor", {"max_workers": max_workers}, problem)
+        workers = min(comm.size - 1, max_workers or comm.size)
+        self._pool = _Pool(comm, workers) if self.is_root else None
+        if 0 < comm.rank <= workers:
+            _serve(comm)
+
+    def __repr__(self) -> str:
+        return f"<limosa.Executor: rank {self._comm.rank} of {self._comm.size}>"
+
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """Have a call made; gives its `concurrent.futures.Future`.
+
+        Parameters
+        ----------
+        fn
+            A function that can be pickled, as functions of a module can. It must not use the pool's communicator.
+        *args, **kwargs
+            Its arguments.
+
+        Raises
+        ------
+        RuntimeError
+            If the pool has been shut down.
+        limosa.errors.RankError
+            If this rank is not the root.
+
+        Examples
+        --------
+        >>> import limosa
+        >>> with limosa.Executor() as pool:
+        ...     if pool.is_root:
+        ...         print(pool.submit(divmod, 7, 2).result())
+        (3, 1)
+
+        """
+        if self._pool is None:
+            raise self._comm._error(
+                "RANK", "only rank 0 submits calls; hint: `if pool.is_root:` in the block of the executor", "submit"
+            )
+        future: Future[T] = Future()
+        self._pool.submit(future, (fn, args, kwargs))
+        return future
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Let the other ranks go when the calls submitted so far have been made; the block's end does it.
+
+        Parameters
+        ----------
+        wait
+            Whether to wait for the calls.
+        cancel_futures
+            Whether calls that no rank has begun are cancelled.
+
+        """
+        if self._pool is not None:
+            self._pool.shut_down(wait, cancel_futures)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        # An exception on the root should not wait for calls that nobody needs.
+        self.shutdown(wait=True, cancel_futures=kind is not None)
+        return None
+
+
+class _Pool:
+    """The root's side: what is to be done, and who does what."""
+
+    def __init__(self, comm: Comm, workers: int) -> None:
+        self._comm = comm
+        self._changed = threading.Condition()
+        self._waiting: deque[tuple[Future[Any], _Call]] = deque()
+        self._idle = deque(range(1, workers + 1))
+        self._busy: dict[int, Future[Any]] = {}
+        self._closed = False
+        target = self._receive if workers else self._work
+        self._thread = threading.Thread(target=target, name="limosa-executor", daemon=True)
+        self._thread.start()
+
+    def submit(self, future: Future[Any], call: _Call) -> None:
+        with self._changed:
+            if self._closed:
+                raise RuntimeError("cannot schedule new futures after shutdown")
+            self._waiting.append((future, call))
+            self._hand_out()
+            self._changed.notify()
+
+    def shut_down(self, wait: bool, cancel: bool) -> None:
+        with self._changed:
+            self._closed = True
+            if cancel:
+                for future, _ in self._waiting:
+                    future.cancel()
+            self._changed.notify()
+        if wait:
+            self._thread.join()
+
+    def _next(self) -> tuple[Future[Any], _Call] | None:
+        """Give a call that has not been cancelled."""
+        while self._waiting:
+            future, call = self._waiting.popleft()
+            if future.set_running_or_notify_cancel():
+                return future, call
+        return None
+
+    def _hand_out(self) -> None:
+        """Send calls to ranks that have nothing to do."""
+        while self._idle and (found := self._next()) is not None:
+            future, call = found
+            try:
+                self._comm._push(call, self._idle[0])
+            except Exception as error:  # it cannot be pickled
+                future.set_exception(error)
+            else:
+                self._busy[self._idle.popleft()] = future
+
+    def _receive(self) -> None:
+        """Take the answers; at the end, let the ranks go."""
+        comm = self._comm
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._busy or (self._closed and not self._waiting))
+                if not self._busy:
+                    for rank in self._idle:
+                        comm._push(None, rank)
+                    return
+            try:
+                answer, source = comm._pull_from()
+            except MPI.Exception as error:
+                self._give_up(errors.from_mpi(error, call="submit", rank=comm.rank))
+                return
+            with self._changed:
+                future = self._busy.pop(source)
+                self._idle.append(source)
+                self._hand_out()
+            _conclude(future, answer, source)
+
+    def _give_up(self, error: errors.Error) -> None:
+        """Tell all who wait that there will be no answer."""
+        with self._changed:
+            self._closed = True
+            for future in [*self._busy.values(), *(future for future, _ in self._waiting)]:
+                if not future.done():
+                    future.set_exception(error)
+            self._waiting.clear()
+
+    def _work(self) -> None:
+        """Make the calls here: there is no other rank."""
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._waiting or self._closed)
+                found = self._next()
+                if found is None:
+                    if self._closed:
+                        return
+                    continue
+            future, call = found
+            _conclude(future, _made(call), self._comm.rank)
+
+
+def _conclude(future: Future[Any], answer: _Answer, source: int) -> None:
+    if answer.error is None:
+        future.set_result(answer.value)
+        return
+    if hasattr(answer.error, "add_note"):
+        answer.error.add_note(f"limosa.Executor: raised on rank {source}")
+    if answer.trace:
+        answer.error.__cause__ = RemoteError(f"\n{answer.trace}")
+    future.set_exception(answer.error)
+
+
+def _made(call: _Call) -> _Answer:
+    """Make a call."""
+    function, args, kwargs = call
+    try:
+        return _Answer(function(*args, **kwargs))
+    except Exception as error:
+        return _Answer(error=error)
+
+
+def _serve(comm: Comm) -> None:
+    """Make the calls that the root sends; this is another rank."""
+    while True:
+        try:
+            call = comm._pull(0)
+        except MPI.Exception as error:
+            comm._blame(error, "executor")
+        except Exception as error:  # it cannot be unpickled
+            answer = _Answer(error=error, trace=traceback.format_exc())
+        else:
+            if call is None:
+                return
+            answer = _made(call)
+        if answer.error is not None:
+            answer = _sendable(answer)
+        try:
+            comm._push(answer, 0)
+        except MPI.Exception as error:
+            comm._blame(error, "executor")
+        except Exception as error:  # its value cannot be pickled
+            comm._push(_sendable(_Answer(error=error)), 0)
+
+
+def _sendable(answer: _Answer) -> _Answer:
+    """Give an answer with an exception that can be pickled, and its traceback."""
+    error = answer.error
+    assert error is not None
+    trace = answer.trace or "".join(traceback.format_exception(error))
+    try:
+        pickle.loads(pickle.dumps(error))  # noqa: S301 - what this process has made itself
+    except Exception:
+        error = errors.PeerError(described_error(error))
+    return _Answer(error=error, trace=trace)
