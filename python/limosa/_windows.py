@@ -239,8 +239,8 @@ class Window(_Freed):
 
     Attributes
     ----------
-    array : numpy.ndarray or None
-        The array of this rank.
+    array : numpy.ndarray
+        The array of this rank; an error if it has given none.
 
     Examples
     --------
@@ -257,15 +257,21 @@ class Window(_Freed):
     def __init__(self, comm: Comm, array: Array | None, shapes: list[tuple[tuple[int, ...], str] | None]) -> None:
         self._comm = comm
         self._shapes = [None if one is None else (one[0], np.dtype(one[1])) for one in shapes]
-        self.array = array
+        self._array = array
         memory = None if array is None or not array.size else array.reshape(-1).view(np.uint8)
         self._window = _created(comm, "window", lambda: MPI.Win.Create(memory, 1, MPI.INFO_NULL, comm._envelopes))
 
     def __repr__(self) -> str:
         if self._window == MPI.WIN_NULL:
             return "<limosa.Window: freed>"
-        what = "no array" if self.array is None else f"shape {self.array.shape}, {self.array.dtype}"
+        what = "no array" if self._array is None else f"shape {self._array.shape}, {self._array.dtype}"
         return f"<limosa.Window: {what}, rank {self._comm.rank} of {self._comm.size}>"
+
+    @property
+    def array(self) -> Array:
+        if self._array is None:
+            raise self._comm._error("WIN", f"rank {self._comm.rank} has given no array to this window", "window")
+        return self._array
 
     @contextlib.contextmanager
     def lock(self, rank: int, *, shared: bool = False) -> Iterator[Remote]:

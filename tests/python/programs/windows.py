@@ -221,6 +221,9 @@ def case_wrong_use_of_windows():
         if size > 1:
             with cases.raises(errors.RankError, "given no array"), window.lock(1):
                 pass
+        if rank == 1:
+            with cases.raises(errors.WindowError, "given no array"):
+                window.array  # noqa: B018
         with window.lock(0, shared=True) as there:
             with cases.raises(errors.OpError, "average"):
                 there.accumulate(0, 1, "average")
