@@ -219,7 +219,7 @@ impl Job<'_> {
                 rustix::io::fcntl_dupfd_cloexec(std::io::stdout(), 3)?
             };
             let wake = self.wake.clone();
-            let sink = Sink::start(fd, move || ring(&wake))?;
+            let sink = Sink::new(fd, move || ring(&wake));
             let eager = size == 1 || is_terminal(is_stderr);
             self.sinks.push((Lines::new(size, self.settings.tag_output, eager), sink));
         }

@@ -3,7 +3,8 @@
 //! - [`Lines`] (pure) cuts what ranks write into lines, so that lines of different ranks never mix, and puts tags
 //!   before them;
 //! - [`Sink`] is our stdout or stderr with a thread that writes to it, so that a reader who pauses never stops the
-//!   launcher itself.
+//!   launcher itself. The thread is started by the first write: before, it would take a processor from ranks that
+//!   initialise.
 //!
 //! An unfinished line is held until it is finished, its stream ends, or it is [`LONG`]; on a terminal, or with one rank
 //! only, just for a moment, because it may be a prompt or a progress bar. If another rank writes in the middle of a
@@ -132,7 +133,16 @@ impl Lines {
 /// Our stdout or stderr.
 pub struct Sink {
     shared: Arc<Shared>,
-    writer: Option<JoinHandle<()>>,
+    writer: Writer,
+}
+
+/// The thread that writes.
+enum Writer {
+    /// Not yet needed: where it will write, and whom it will wake.
+    Idle(OwnedFd, Box<dyn Fn() + Send>),
+    Running(JoinHandle<()>),
+    /// It could not be started, or has ended.
+    None,
 }
 
 struct Shared {
@@ -155,26 +165,37 @@ impl Shared {
 }
 
 impl Sink {
-    /// Starts the thread that writes to `fd`. It calls `wake` when there is room again, and when writing has failed.
-    pub fn start(fd: OwnedFd, wake: impl Fn() + Send + 'static) -> io::Result<Sink> {
-        let shared = Arc::new(Shared { queue: Mutex::default(), changed: Condvar::new() });
-        let theirs = shared.clone();
-        let writer = std::thread::Builder::new()
-            .name("limosa-out".into())
-            .spawn(move || write_loop(fd.into(), &theirs, wake))?;
-        Ok(Sink { shared, writer: Some(writer) })
+    /// Will write to `fd`, and call `wake` when there is room again, and when writing has failed.
+    pub fn new(fd: OwnedFd, wake: impl Fn() + Send + 'static) -> Sink {
+        Sink {
+            shared: Arc::new(Shared { queue: Mutex::default(), changed: Condvar::new() }),
+            writer: Writer::Idle(fd, Box::new(wake)),
+        }
     }
 
     /// Has `bytes` written. Never blocks.
-    pub fn write(&self, bytes: Vec<u8>) {
+    pub fn write(&mut self, bytes: Vec<u8>) {
         if bytes.is_empty() {
             return;
+        }
+        if matches!(self.writer, Writer::Idle(..)) {
+            self.start();
         }
         let mut queue = self.shared.lock();
         if queue.error.is_none() {
             queue.bytes += bytes.len();
             queue.parts.push_back(bytes);
             self.shared.changed.notify_one();
+        }
+    }
+
+    fn start(&mut self) {
+        let Writer::Idle(fd, wake) = std::mem::replace(&mut self.writer, Writer::None) else { return };
+        let theirs = self.shared.clone();
+        let thread = std::thread::Builder::new().name("limosa-out".into());
+        match thread.spawn(move || write_loop(fd.into(), &theirs, wake)) {
+            Ok(writer) => self.writer = Writer::Running(writer),
+            Err(error) => self.shared.lock().error = Some(error.kind()),
         }
     }
 
@@ -192,7 +213,7 @@ impl Sink {
     pub fn finish(mut self) {
         self.shared.lock().closed = true;
         self.shared.changed.notify_one();
-        if let Some(writer) = self.writer.take() {
+        if let Writer::Running(writer) = std::mem::replace(&mut self.writer, Writer::None) {
             let _ = writer.join();
         }
     }
