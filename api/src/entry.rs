@@ -267,6 +267,10 @@ fn callbacks(table: &Table, out: &mut String) {
 
 /// The object whose error handler hears of an error in this function.
 fn target(table: &Table, function: &Function) -> String {
+    // Errors of calls that have no file yet are raised on MPI_FILE_NULL (section 14.7).
+    if matches!(function.name.as_str(), "MPI_File_open" | "MPI_File_delete" | "MPI_Register_datarep") {
+        return "Target::File(Handle::default())".into();
+    }
     for arg in table.args(function, true) {
         let variant = match arg.param.kind.as_str() {
             "COMMUNICATOR" => "Comm",

@@ -22,7 +22,8 @@ MAY_USE: dict[str, set[str]] = {
     "limosa-mpi": {"limosa-p2p", "limosa-job", "limosa-base", "limosa-api"},
     "limosa-coll": {"limosa-mpi", "limosa-p2p", "limosa-job", "limosa-base"},
     "limosa-rma": {"limosa-coll", "limosa-mpi", "limosa-p2p", "limosa-base"},
-    "limosa-abi": {"limosa-rma", "limosa-coll", "limosa-mpi", "limosa-base", "limosa-api"},
+    "limosa-io": {"limosa-rma", "limosa-coll", "limosa-mpi", "limosa-p2p", "limosa-base"},
+    "limosa-abi": {"limosa-io", "limosa-rma", "limosa-coll", "limosa-mpi", "limosa-base", "limosa-api"},
     "limosa-cli": {"limosa-job", "limosa-base"},
     "limosa-fuzz": {"limosa-base", "limosa-device", "limosa-p2p", "limosa-job", "limosa-mpi", "limosa-cli"},
 }

@@ -51,6 +51,8 @@ pub(crate) struct Cx {
 enum Blamed {
     /// The error handler of that communicator.
     Comm(Handle),
+    /// The error handler of that file.
+    File(Handle),
     /// That error handler.
     Handler(Arc<Errhandler>),
 }
@@ -74,6 +76,11 @@ impl Cx {
     /// (`MPI_Wait`).
     pub(crate) fn blame(&self, comm: Handle) {
         *self.blamed.borrow_mut() = Some(Blamed::Comm(comm));
+    }
+
+    /// As [`Cx::blame`], with a file.
+    pub(crate) fn blame_file(&self, file: Handle) {
+        *self.blamed.borrow_mut() = Some(Blamed::File(file));
     }
 
     /// Sends an error of this call to that error handler, for calls that make an object and are given its handler.
@@ -241,6 +248,7 @@ fn fail(cx: &Cx, target: Target, error: Error) -> ErrorClass {
     match blamed {
         None => errors::raise(cx, target, error),
         Some(Blamed::Comm(comm)) => errors::raise(cx, Target::Comm(comm), error),
+        Some(Blamed::File(file)) => errors::raise(cx, Target::File(file), error),
         Some(Blamed::Handler(errhandler)) => {
             errors::raise_to(cx, kinds::running(&errhandler, Handle::default()), error)
         }

@@ -12,7 +12,7 @@ use limosa_mpi::{check, leftovers};
 use parking_lot::Mutex;
 
 use crate::calls::kinds::{
-    Communicator, Datatype, Errhandler, Group, Info, Message, Operation, Request, Session, Window,
+    Communicator, Datatype, Errhandler, File, Group, Info, Message, Operation, Request, Session, Window,
 };
 use crate::handles::{Handle, Object};
 use crate::python::{self, Line};
@@ -121,6 +121,9 @@ fn objects() -> Vec<String> {
     left.add_all::<Info>();
     left.add_all::<Errhandler>();
     left.add_all::<Window>();
+    for (handle, file) in File::table().live() {
+        left.add::<File>(handle, &format!("\"{}\"", file.path().display()));
+    }
     for (handle, _) in Message::table().live() {
         let Origin { call, line } = origin_of(handle);
         left.lines.push(format!("a message was matched by {call} and never received{}", at(line.as_ref())));
@@ -146,7 +149,8 @@ impl Left {
             return;
         }
         let name = if name.is_empty() { String::new() } else { format!("{name}, ") };
-        self.lines.push(format!("{} was never freed: {name}made by {call}{}", T::KIND.noun, at(line.as_ref())));
+        let ended = if T::KIND.tag == File::KIND.tag { "closed" } else { "freed" };
+        self.lines.push(format!("{} was never {ended}: {name}made by {call}{}", T::KIND.noun, at(line.as_ref())));
     }
 }
 

@@ -42,6 +42,7 @@ fn valid(arg: &Arg, table: &Table, function: &Function, n: usize) -> String {
         "INFO" if function.name.starts_with("MPI_Info_") => "some_info",
         "SESSION" => "some_session",
         "WINDOW" => "some_window",
+        "FILE" => "some_file",
         "REQUEST" if function.name == "MPI_Parrived" => "some_receive",
         _ => "",
     };
@@ -174,6 +175,7 @@ static MPI_Info some_info = MPI_INFO_NULL;
 static MPI_Comm some_ring;
 static MPI_Group some_group;
 static MPI_Win some_window = MPI_WIN_NULL;
+static MPI_File some_file = MPI_FILE_NULL;
 static MPI_Request some_receive = MPI_REQUEST_NULL;
 static MPI_Session some_session = MPI_SESSION_NULL;
 
@@ -224,6 +226,12 @@ fn a_bad_handle_anywhere_gives_the_class_of_its_kind() {
             "  MPI_Win_create(0, 0, 1, MPI_INFO_NULL, MPI_COMM_SELF, &some_window);\n  \
              MPI_Win_set_errhandler(some_window, MPI_ERRORS_RETURN);\n  MPI_Precv_init(&one, 1, 1, MPI_INT, 0, 0, \
              MPI_COMM_SELF, MPI_INFO_NULL, &some_receive);\n",
+        );
+    }
+    if done("mpi_file_open") {
+        program.push_str(
+            "  MPI_File_open(MPI_COMM_SELF, \"some_file\", MPI_MODE_RDWR | MPI_MODE_CREATE | MPI_MODE_DELETE_ON_CLOSE, \
+             MPI_INFO_NULL, &some_file);\n",
         );
     }
     for (_, code, needs) in FREED {

@@ -17,6 +17,8 @@ pub mod doorbell;
 #[cfg(not(loom))]
 pub mod fence;
 #[cfg(not(loom))]
+pub mod file;
+#[cfg(not(loom))]
 pub mod fork;
 #[cfg(not(loom))]
 pub mod futex;

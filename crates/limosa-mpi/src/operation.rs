@@ -19,6 +19,7 @@
 //! | `cancel`, `release` | `MPI_Cancel`, `MPI_Request_free` | no | as above |
 //! | `keeps_memory` | the call that retires the request | no | as above |
 //! | `awaits` | the thread that waits, when it is about to sleep | no | as above |
+//! | `file` | the call that takes an end with an error | no | as above |
 //! | `bytes` | `MPI_Finalize` | no | as above |
 //!
 //! The request's lock-free state ([`StateWord`]) ensures that `finish` is called until it has returned the end once for
@@ -93,6 +94,11 @@ pub trait Operation: Any + Send + Sync {
 
     /// What it waits for, for the report of a hang; `None` if the standard has no name for it.
     fn awaits(&self) -> Option<Awaits<'_>>;
+
+    /// The handle of the file whose error handler gets the errors; `None` if that is a communicator's.
+    fn file(&self) -> Option<usize> {
+        None
+    }
 
     /// The bytes of its buffer, for the report of what is left at the end; `None` if they are not known.
     fn bytes(&self) -> Option<u64> {

@@ -95,6 +95,11 @@ impl Request {
         self.operation().awaits()
     }
 
+    /// The handle of the file whose error handler gets the errors, if it is a file's.
+    pub fn file(&self) -> Option<usize> {
+        self.operation().file()
+    }
+
     /// The bytes of its buffer, if they are known.
     pub fn bytes(&self) -> Option<u64> {
         self.operation().bytes()

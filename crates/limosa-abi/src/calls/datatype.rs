@@ -29,6 +29,12 @@ fn predefined(cx: &Cx, datatype: Arc<Datatype>) -> Result<Handle> {
     }
 }
 
+/// The handle of a type that a call returns which has not made it: its own if it is predefined, otherwise that of a
+/// copy, which the program is to free.
+pub(crate) fn handle_of_part(cx: &Cx, datatype: Arc<Datatype>) -> Result<Handle> {
+    if datatype.is_predefined() { predefined(cx, datatype) } else { cx.register(datatype.again()) }
+}
+
 pub(crate) fn mpi_type_contiguous(
     cx: &Cx,
     count: i64,
@@ -351,7 +357,7 @@ pub(crate) fn mpi_type_get_contents(
     addresses.copy_from_slice(&contents.addresses);
     large_counts.copy_from_slice(&contents.large_counts);
     for (place, datatype) in datatypes.iter_mut().zip(contents.types) {
-        *place = if datatype.is_predefined() { predefined(cx, datatype)? } else { cx.register(datatype.again())? };
+        *place = handle_of_part(cx, datatype)?;
     }
     Ok(())
 }

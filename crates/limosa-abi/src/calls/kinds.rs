@@ -1,7 +1,6 @@
 //! Which Rust types handles stand for.
 //!
-//! Every kind of handle of the ABI has an alias here. A kind whose objects do not exist yet has an empty placeholder:
-//! any handle but the null handle is then invalid.
+//! Every kind of handle of the ABI has an alias here.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -58,23 +57,6 @@ macro_rules! objects {
     )*};
 }
 
-/// Placeholders for kinds without objects.
-macro_rules! none_yet {
-    ($($alias:ident: $kind:ident;)*) => {$(
-        #[doc = concat!("No object of kind ", stringify!($kind), " exists yet.")]
-        pub(crate) enum $alias {}
-
-        impl Object for $alias {
-            const KIND: Kind = kind::$kind;
-
-            fn table() -> &'static HandleTable<Self> {
-                static TABLE: HandleTable<$alias> = HandleTable::new();
-                &TABLE
-            }
-        }
-    )*};
-}
-
 objects! {
     Communicator: COMMUNICATOR = Comm,
         set |comm, handle| comm.handle.store(handle.0, Ordering::Relaxed),
@@ -118,10 +100,10 @@ objects! {
         set |window, handle| window.handle.store(handle.0, Ordering::Relaxed),
         builtin |_| None,
         keeps |_| true;
-}
-
-none_yet! {
-    File: FILE;
+    File: FILE = limosa_io::File,
+        set |file, handle| file.handle.store(handle.0, Ordering::Relaxed),
+        builtin |_| None,
+        keeps |_| true; // a descriptor
 }
 
 /// The error handler for an error of `target`; that of `MPI_COMM_SELF` if there is no such object, the default before
@@ -132,7 +114,11 @@ pub(crate) fn handler(target: Target) -> Handler {
     let named = match target {
         Target::Comm(handle) => of_comm(handle),
         Target::Win(handle) => Window::table().get(handle).ok().map(|window| (window.errhandler(), handle)),
-        Target::File(handle) => File::table().get(handle).ok().map(|file| match **file {}),
+        // Without a file, the handler of MPI_FILE_NULL (MPI-5 section 14.7).
+        Target::File(handle) => Some(File::table().get(handle).map_or_else(
+            |_| (limosa_io::default_errhandler(), Handle::predefined(consts::MPI_FILE_NULL)),
+            |file| (file.errhandler(), handle),
+        )),
         Target::Session(handle) => Session::table().get(handle).ok().map(|session| (session.errhandler(), handle)),
         Target::Default => None,
     };

@@ -60,6 +60,8 @@ pub(crate) mod datatype;
 pub(crate) mod environment;
 pub(crate) mod errhandler;
 pub(crate) mod error;
+pub(crate) mod file;
+pub(crate) mod file_access;
 pub(crate) mod form;
 pub(crate) mod grequest;
 pub(crate) mod group;

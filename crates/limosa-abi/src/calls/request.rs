@@ -49,7 +49,10 @@ fn collect(cx: &Cx, handle: &mut Handle, request: &Request) -> Result<Option<End
         cx.free::<kinds::Request>(handle, "request")?;
     }
     if end.error.is_some() {
-        blame(cx, request.comm());
+        match request.file() {
+            Some(file) => cx.blame_file(Handle(file)),
+            None => blame(cx, request.comm()),
+        }
     }
     Ok(Some(end))
 }

@@ -1,0 +1,106 @@
+//! Files: reading and writing at offsets, straight from and to raw memory, and locks on ranges of bytes.
+//!
+//! A lock belongs to the open file description, not to the process: two descriptions exclude each other also within
+//! one process, and closing another descriptor of the same file does not release it. Threads that share a description
+//! do not exclude each other.
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use crate::vm::Slice;
+
+/// Most slices that one call takes.
+pub const MAX_SLICES: usize = crate::vm::MAX_SLICES;
+
+/// How a range of bytes is locked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RangeLock {
+    /// Others may lock it in the same way.
+    Shared,
+    /// Nobody else may.
+    Exclusive,
+    /// Not at all.
+    Unlocked,
+}
+
+fn again(mut call: impl FnMut() -> libc::ssize_t) -> io::Result<usize> {
+    loop {
+        let n = call();
+        if n >= 0 {
+            return Ok(n as usize);
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+}
+
+/// Reads up to `len` bytes at `offset`; returns how many, 0 at the end of the file.
+///
+/// # Errors
+/// The operating system's.
+///
+/// # Safety
+/// The memory must be writable, and nothing else may use it during the call.
+pub unsafe fn read_at(fd: BorrowedFd<'_>, to: *mut u8, len: usize, offset: u64) -> io::Result<usize> {
+    // SAFETY: the caller vouches for the memory.
+    again(|| unsafe { libc::pread64(fd.as_raw_fd(), to.cast(), len, offset as i64) })
+}
+
+/// Writes up to `len` bytes at `offset`; returns how many.
+///
+/// # Errors
+/// The operating system's.
+///
+/// # Safety
+/// The memory must be readable.
+pub unsafe fn write_at(fd: BorrowedFd<'_>, from: *const u8, len: usize, offset: u64) -> io::Result<usize> {
+    // SAFETY: the caller vouches for the memory.
+    again(|| unsafe { libc::pwrite64(fd.as_raw_fd(), from.cast(), len, offset as i64) })
+}
+
+/// As [`read_at`], into several slices, at most [`MAX_SLICES`].
+///
+/// # Errors
+/// The operating system's.
+///
+/// # Safety
+/// As for [`read_at`].
+pub unsafe fn read_slices_at(fd: BorrowedFd<'_>, to: &[Slice], offset: u64) -> io::Result<usize> {
+    // SAFETY: the caller vouches for the memory.
+    again(|| unsafe { libc::preadv64(fd.as_raw_fd(), to.as_ptr(), to.len() as libc::c_int, offset as i64) })
+}
+
+/// As [`write_at`], from several slices, at most [`MAX_SLICES`].
+///
+/// # Errors
+/// The operating system's.
+///
+/// # Safety
+/// As for [`write_at`].
+pub unsafe fn write_slices_at(fd: BorrowedFd<'_>, from: &[Slice], offset: u64) -> io::Result<usize> {
+    // SAFETY: the caller vouches for the memory.
+    again(|| unsafe { libc::pwritev64(fd.as_raw_fd(), from.as_ptr(), from.len() as libc::c_int, offset as i64) })
+}
+
+/// Locks `len` bytes from `start` on, which replaces the lock that this description has there. Waits for others.
+///
+/// # Errors
+/// The operating system's: no permission (a shared lock needs a description that can read, an exclusive one that can
+/// write), or a file system without locks.
+pub fn lock_range(fd: BorrowedFd<'_>, lock: RangeLock, start: u64, len: u64) -> io::Result<()> {
+    // SAFETY: all zeros is a valid value of this plain structure.
+    let mut request: libc::flock64 = unsafe { std::mem::zeroed() };
+    request.l_type = match lock {
+        RangeLock::Shared => libc::F_RDLCK,
+        RangeLock::Exclusive => libc::F_WRLCK,
+        RangeLock::Unlocked => libc::F_UNLCK,
+    } as libc::c_short;
+    request.l_whence = libc::SEEK_SET as libc::c_short;
+    request.l_start = start as i64;
+    request.l_len = len as i64;
+    // SAFETY: the structure is valid for the call.
+    again(|| unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_OFD_SETLKW, &raw const request) } as libc::ssize_t)?;
+    Ok(())
+}

@@ -1,0 +1,299 @@
+//! Moving data between memory and the pieces of a view, by one process.
+//!
+//! | pieces of the file | memory | how |
+//! |---|---|---|
+//! | one | contiguous, or in pieces that are not small | the system reads and writes it there |
+//! | one | small pieces | by way of a buffer |
+//! | several, long or far apart | any | each by itself, from a buffer if the memory has gaps |
+//! | several, short and close together | any | *data sieving*: what encloses them is read as a whole; to write, it is changed and written back under a lock |
+//!
+//! Data sieving writes bytes back that are not its own. So that it never undoes what another process has written there
+//! meanwhile, plain writes hold a shared lock on what they write as long as the view of any process has gaps (all
+//! processes know that since `MPI_File_set_view`).
+//!
+//! In atomic mode an access holds a lock from its first to its last byte (section 14.6.1).
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use limosa_base::file::RangeLock;
+use limosa_mpi::error::Result;
+use limosa_mpi::fail;
+use limosa_p2p::memory::Region;
+use parking_lot::RwLock;
+
+use crate::datarep::room;
+use crate::hints::Values;
+use crate::system::{Locked, SystemFile};
+use crate::view::{Piece, View};
+
+/// Pieces of memory of at least this mean length are given to the system as they are.
+const LEAST_SLICE: usize = 1024;
+/// Bytes of the stream that are moved at once where a buffer is needed.
+const CHUNK: usize = 1 << 20;
+/// The same where none is.
+const LONG_CHUNK: usize = 64 << 20;
+/// Most pieces of a file that are looked at together.
+const MOST_PIECES: usize = 1 << 15;
+/// A system call costs as much as copying so many bytes.
+const CALL_BYTES: u64 = 4096;
+
+/// A file, as all that access data need it.
+pub(crate) struct Core {
+    pub system: SystemFile,
+    pub can_read: bool,
+    pub is_atomic: AtomicBool,
+    /// Some process may read more than it needs and write it back.
+    pub may_sieve: AtomicBool,
+    pub hints: RwLock<Values>,
+    /// Accesses in the background that the program has not completed.
+    pub outstanding: AtomicUsize,
+}
+
+impl Core {
+    /// Moves the stream of `region` to or from the stream of `view` from `from` on. Returns the bytes that were moved:
+    /// fewer than the region has if the file ends before.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn transfer(&self, view: &View, is_write: bool, from: u64, region: &Region) -> Result<u64> {
+        if region.is_empty() {
+            return Ok(0);
+        }
+        if view.is_empty() {
+            if is_write {
+                fail!(MPI_ERR_IO, "the view of the file has no data, so that nothing can be written there");
+            }
+            return Ok(0);
+        }
+        let last = view.byte_of(from + region.len() as u64 - 1);
+        if last >= i64::MAX as u64 {
+            fail!(MPI_ERR_ARG, "the access reaches beyond the largest offset that a file can have");
+        }
+        let is_atomic = self.is_atomic.load(Ordering::Relaxed);
+        let _locked = if is_atomic {
+            let first = view.byte_of(from);
+            let lock = if is_write { RangeLock::Exclusive } else { RangeLock::Shared };
+            Some(self.system.lock(lock, first.min(last), first.max(last) - first.min(last) + 1)?)
+        } else {
+            None
+        };
+        let job = Transfer { core: self, is_write, is_locked: is_atomic };
+        match view.start {
+            Some(start) => job.dense(start + from, region).map(|n| n as u64),
+            None => job.scattered(view, from, region).map(|n| n as u64),
+        }
+    }
+}
+
+/// One access.
+struct Transfer<'a> {
+    core: &'a Core,
+    is_write: bool,
+    /// All of it is locked.
+    is_locked: bool,
+}
+
+impl Transfer<'_> {
+    /// The lock for writing `len` bytes as they are.
+    fn plain_lock(&self, offset: u64, len: u64) -> Result<Option<Locked<'_>>> {
+        if self.is_write && !self.is_locked && self.core.may_sieve.load(Ordering::Relaxed) {
+            return self.core.system.lock_for_plain_write(offset, len);
+        }
+        Ok(None)
+    }
+
+    /// To or from one piece of the file.
+    fn dense(&self, offset: u64, region: &Region) -> Result<usize> {
+        let (system, len) = (&self.core.system, region.len());
+        let _locked = self.plain_lock(offset, len as u64)?;
+        if region.mean_piece() >= LEAST_SLICE.min(len) {
+            return system.move_region(self.is_write, region, 0, len, offset);
+        }
+        let mut buffer = room(len.min(CHUNK) as i64)?;
+        let mut done = 0;
+        while done < len {
+            let part = &mut buffer[..(len - done).min(CHUNK)];
+            let moved = if self.is_write {
+                region.read(done, part);
+                system.write(part, offset + done as u64)?
+            } else {
+                let n = system.read(part, offset + done as u64)?;
+                region.write(done, &part[..n]);
+                n
+            };
+            done += moved;
+            if moved < part.len() {
+                break;
+            }
+        }
+        Ok(done)
+    }
+
+    /// To or from several pieces.
+    fn scattered(&self, view: &View, from: u64, region: &Region) -> Result<usize> {
+        let len = region.len();
+        let mut buffer = Vec::new();
+        let mut done = 0;
+        while done < len {
+            let pieces = next_pieces(view, from + done as u64, (len - done).min(self.chunk(view)));
+            let bytes = pieces.iter().map(|piece| piece.1 as usize).sum();
+            let part = region.part(done, bytes);
+            let moved = if self.is_long(&pieces) {
+                self.one_by_one(&pieces, &part)?
+            } else {
+                if buffer.len() < bytes {
+                    buffer = room(bytes as i64)?;
+                }
+                self.by_buffer(&pieces, &part, &mut buffer[..bytes])?
+            };
+            done += moved;
+            if moved < bytes {
+                break;
+            }
+        }
+        Ok(done)
+    }
+
+    /// Bytes that are moved at once.
+    fn chunk(&self, view: &View) -> usize {
+        if view.mean_piece() as u64 >= 4 * CALL_BYTES { LONG_CHUNK } else { CHUNK }
+    }
+
+    /// Whether these pieces are so long that it does not matter what one system call costs.
+    fn is_long(&self, pieces: &[Piece]) -> bool {
+        pieces.iter().map(|piece| piece.1).sum::<u64>() >= pieces.len() as u64 * 4 * CALL_BYTES
+    }
+
+    /// Each piece straight to or from memory.
+    fn one_by_one(&self, pieces: &[Piece], region: &Region) -> Result<usize> {
+        let mut done = 0;
+        for &(offset, len) in pieces {
+            let n = self.dense(offset, &region.part(done, len as usize))?;
+            done += n;
+            if n < len as usize {
+                break;
+            }
+        }
+        Ok(done)
+    }
+
+    /// By way of a buffer that holds the bytes of all pieces.
+    fn by_buffer(&self, pieces: &[Piece], region: &Region, buffer: &mut [u8]) -> Result<usize> {
+        if self.is_write {
+            region.read(0, buffer);
+            self.move_pieces(pieces, buffer)
+        } else {
+            let n = self.move_pieces(pieces, buffer)?;
+            region.write(0, &buffer[..n]);
+            Ok(n)
+        }
+    }
+
+    /// The bytes of all pieces, which follow each other in the buffer.
+    fn move_pieces(&self, pieces: &[Piece], buffer: &mut [u8]) -> Result<usize> {
+        let (mut done, mut first) = (0, 0);
+        while first < pieces.len() {
+            let group = self.group(&pieces[first..]);
+            let group = &pieces[first..first + group];
+            let bytes = group.iter().map(|piece| piece.1 as usize).sum::<usize>();
+            let part = &mut buffer[done..done + bytes];
+            let n = match (group, self.is_write) {
+                ([(offset, len)], true) => {
+                    let _locked = self.plain_lock(*offset, *len)?;
+                    self.core.system.write(part, *offset)?
+                }
+                ([(offset, _)], false) => self.core.system.read(part, *offset)?,
+                (group, true) => self.sieve_write(group, part)?,
+                (group, false) => self.sieve_read(group, part)?,
+            };
+            done += n;
+            if n < bytes {
+                break;
+            }
+            first += group.len();
+        }
+        Ok(done)
+    }
+
+    /// How many of these pieces are best moved together.
+    fn group(&self, pieces: &[Piece]) -> usize {
+        let hints = self.core.hints.read();
+        let (sieves, most) = if self.is_write {
+            (hints.sieves_writes, hints.write_buffer)
+        } else {
+            (hints.sieves_reads, hints.read_buffer)
+        };
+        // What is to be written back must be read before.
+        if !sieves || self.is_write && !self.core.can_read {
+            return 1;
+        }
+        let (start, mut end) = (pieces[0].0, pieces[0].0 + pieces[0].1);
+        let mut count = 1;
+        for &(offset, len) in &pieces[1..] {
+            if offset < end || offset + len - start > most {
+                break;
+            }
+            // What a hole costs more than a call.
+            let hole = (offset - end) * if self.is_write { 2 } else { 1 };
+            if hole + if self.is_write { len } else { 0 } > CALL_BYTES {
+                break;
+            }
+            end = offset + len;
+            count += 1;
+        }
+        // To write, reading what is there must pay as well.
+        if self.is_write && !self.is_locked && count < 4 { 1 } else { count }
+    }
+
+    fn sieve_read(&self, pieces: &[Piece], buffer: &mut [u8]) -> Result<usize> {
+        let (start, span) = enclosing(pieces);
+        let mut whole = room(span as i64)?;
+        let there = self.core.system.read(&mut whole, start)?;
+        let mut done = 0;
+        for &(offset, len) in pieces {
+            let at = (offset - start) as usize;
+            let n = there.saturating_sub(at).min(len as usize);
+            buffer[done..done + n].copy_from_slice(&whole[at..at + n]);
+            done += n;
+            if n < len as usize {
+                break;
+            }
+        }
+        Ok(done)
+    }
+
+    fn sieve_write(&self, pieces: &[Piece], buffer: &[u8]) -> Result<usize> {
+        let (start, span) = enclosing(pieces);
+        let mut whole = room(span as i64)?;
+        let _locked = match self.is_locked {
+            true => None,
+            false => Some(self.core.system.lock(RangeLock::Exclusive, start, span)?),
+        };
+        // What is not there yet reads as zeros, as holes of files do.
+        self.core.system.read(&mut whole, start)?;
+        let mut done = 0;
+        for &(offset, len) in pieces {
+            let (at, len) = ((offset - start) as usize, len as usize);
+            whole[at..at + len].copy_from_slice(&buffer[done..done + len]);
+            done += len;
+        }
+        self.core.system.write(&whole, start)?;
+        Ok(done)
+    }
+}
+
+/// Start and length of what encloses some pieces in order.
+fn enclosing(pieces: &[Piece]) -> (u64, u64) {
+    let (last, len) = pieces[pieces.len() - 1];
+    (pieces[0].0, last + len - pieces[0].0)
+}
+
+/// The next pieces of a view, of at most so many bytes.
+fn next_pieces(view: &View, from: u64, len: usize) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    view.pieces(from, len as u64, &mut |at, len| {
+        pieces.push((at, len));
+        pieces.len() < MOST_PIECES
+    });
+    pieces
+}

@@ -1,0 +1,460 @@
+//! Files: opening and closing, what they are, what is seen of them (MPI-5 sections 14.2, 14.3 and 14.6).
+//!
+//! Contract
+//! - A file has a communicator of its own, a child of the one that it was opened with, named after the file: reports of
+//!   hangs show it.
+//! - The first process creates the file, the others open it when that has succeeded.
+//! - Changes of the file's size are made by the first process; nobody goes on before.
+
+use std::ffi::{CStr, OsStr, c_int};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use limosa_base::file::RangeLock;
+use limosa_mpi::comm::Comm;
+use limosa_mpi::consts::*;
+use limosa_mpi::datatype::Datatype;
+use limosa_mpi::errhandler::{Errhandler, Scope};
+use limosa_mpi::error::{Error, Result};
+use limosa_mpi::fail;
+use limosa_mpi::group::Group;
+use limosa_mpi::info::Info;
+use parking_lot::{Mutex, RwLock};
+use rustix::fs::{FallocateFlags, Mode};
+use rustix::io::Errno;
+
+use crate::access::Core;
+use crate::agree;
+use crate::amode::Amode;
+use crate::calls::Begun;
+use crate::datarep::{Datarep, room};
+use crate::hints::Values;
+use crate::pointers::SharedPointer;
+use crate::system::{SystemFile, error_of};
+use crate::view::View;
+
+/// An open file.
+pub struct File {
+    pub(crate) comm: Arc<Comm>,
+    pub(crate) core: Arc<Core>,
+    amode: Amode,
+    view: RwLock<Arc<View>>,
+    /// The individual file pointer, in etypes.
+    pub(crate) position: Mutex<i64>,
+    pub(crate) shared: SharedPointer,
+    pub(crate) begun: Mutex<Option<Begun>>,
+    errhandler: RwLock<Arc<Errhandler>>,
+    is_closed: AtomicBool,
+    /// The handle value under which the ABI layer registered this file; 0 if none.
+    pub handle: AtomicUsize,
+}
+
+/// The error handler of files that are opened from now on; `None`: `MPI_ERRORS_RETURN`.
+static DEFAULT: RwLock<Option<Arc<Errhandler>>> = RwLock::new(None);
+
+/// The error handler of `MPI_FILE_NULL`, which new files get.
+pub fn default_errhandler() -> Arc<Errhandler> {
+    DEFAULT.read().clone().unwrap_or_else(Errhandler::returning)
+}
+
+/// Sets it.
+///
+/// # Errors
+/// `MPI_ERR_ERRHANDLER`.
+pub fn set_default_errhandler(errhandler: Arc<Errhandler>) -> Result<()> {
+    errhandler.check_fits(Scope::File)?;
+    *DEFAULT.write() = Some(errhandler);
+    Ok(())
+}
+
+fn path_of(name: &CStr) -> Result<&Path> {
+    if name.is_empty() {
+        fail!(MPI_ERR_BAD_FILE, "the file name is empty");
+    }
+    Ok(Path::new(OsStr::from_bytes(name.to_bytes())))
+}
+
+/// `MPI_File_delete`.
+///
+/// # Errors
+/// Those of the system.
+pub fn delete(name: &CStr) -> Result<()> {
+    let path = path_of(name)?;
+    rustix::fs::unlink(path).map_err(|error| error_of("deleting", path, error))
+}
+
+fn open_here(path: &Path, amode: Amode, is_first: bool, hints: &Values) -> Result<SystemFile> {
+    let mode = Mode::from_raw_mode(hints.permissions);
+    let fd = loop {
+        match rustix::fs::open(path, amode.flags(is_first), mode) {
+            Ok(fd) => break fd,
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error_of("opening", path, error)),
+        }
+    };
+    let stat = rustix::fs::fstat(&fd).map_err(|error| error_of("opening", path, error))?;
+    if rustix::fs::FileType::from_raw_mode(stat.st_mode).is_dir() {
+        return Err(error_of("opening", path, Errno::ISDIR));
+    }
+    Ok(SystemFile::new(fd, path.to_path_buf(), amode.can_read()))
+}
+
+impl File {
+    /// `MPI_File_open`, by all members of a communicator.
+    ///
+    /// # Errors
+    /// `MPI_ERR_AMODE`, `MPI_ERR_NOT_SAME`, `MPI_ERR_COMM`, and those of the system; at all members.
+    pub fn open(comm: &Arc<Comm>, name: &CStr, amode: c_int, info: Option<&Info>) -> Result<Arc<File>> {
+        comm.check_intra()?;
+        let Some(comm) = comm.create(comm.group())? else {
+            fail!(MPI_ERR_INTERN, "this process is no member of its communicator")
+        };
+        comm.set_name(&[b"file ", name.to_bytes()].concat());
+        let opened = File::open_on(&comm, name, amode, info);
+        if opened.is_err() {
+            // Nothing else uses it.
+            let _ = comm.free();
+        }
+        opened
+    }
+
+    fn open_on(comm: &Arc<Comm>, name: &CStr, amode: c_int, info: Option<&Info>) -> Result<Arc<File>> {
+        let mut hints = Values::new(info);
+        let checked = path_of(name).and_then(|path| Ok((path, Amode::new(amode)?)));
+        let common = hints.common();
+        let words = [amode as u64, common[0], common[1], common[2]];
+        let ((path, amode), all) = agree::on(comm, checked, words)?;
+        if let Some(rank) = all.iter().position(|words| words[0] != all[0][0]) {
+            fail!(
+                MPI_ERR_NOT_SAME,
+                "amode must be the same at all processes, but is {:#x} at rank 0 and {:#x} at rank {rank}",
+                all[0][0],
+                all[rank][0]
+            );
+        }
+        hints.set_common([all[0][1], all[0][2], all[0][3]]);
+        let is_first = comm.rank() == 0;
+        let first = if is_first { open_here(path, amode, true, &hints).map(Some) } else { Ok(None) };
+        let system = match agree::on_outcome(comm, first)? {
+            Some(system) if comm.size() == 1 => system,
+            first => agree::on_outcome(comm, first.map_or_else(|| open_here(path, amode, false, &hints), Ok))?,
+        };
+        let end = if amode.has(MPI_MODE_APPEND) { system.size()? as i64 } else { 0 };
+        let shared = SharedPointer::make(comm)?;
+        if is_first && end > 0 {
+            shared.set(end)?;
+        }
+        if end > 0 {
+            limosa_coll::barrier(comm)?;
+        }
+        let core = Core {
+            system,
+            can_read: amode.can_read(),
+            is_atomic: AtomicBool::new(false),
+            may_sieve: AtomicBool::new(false),
+            hints: RwLock::new(hints),
+            outstanding: AtomicUsize::new(0),
+        };
+        Ok(Arc::new(File {
+            comm: comm.clone(),
+            core: Arc::new(core),
+            amode,
+            view: RwLock::new(Arc::new(View::bytes())),
+            position: Mutex::new(end),
+            shared,
+            begun: Mutex::new(None),
+            errhandler: RwLock::new(default_errhandler()),
+            is_closed: AtomicBool::new(false),
+            handle: AtomicUsize::new(0),
+        }))
+    }
+
+    /// `MPI_File_close`, by all processes. It stays open if one of them has accesses under way ([`File::is_closed`]).
+    ///
+    /// # Errors
+    /// `MPI_ERR_REQUEST`, and those of the system.
+    pub fn close(&self) -> Result<()> {
+        agree::on_outcome(&self.comm, self.check_nothing_under_way())?;
+        self.is_closed.store(true, Ordering::Release);
+        let freed = self.shared.free();
+        let deleted = if self.amode.has(MPI_MODE_DELETE_ON_CLOSE) {
+            let path = self.core.system.path();
+            // All have ended their accesses.
+            let deleted = match self.comm.rank() {
+                0 => rustix::fs::unlink(path).map_err(|error| error_of("deleting", path, error)),
+                _ => Ok(()),
+            };
+            agree::on_outcome(&self.comm, deleted)
+        } else {
+            Ok(())
+        };
+        self.comm.free()?;
+        freed.and(deleted)
+    }
+
+    fn check_nothing_under_way(&self) -> Result<()> {
+        if self.begun.lock().is_some() {
+            fail!(
+                MPI_ERR_REQUEST,
+                "a split collective access to \"{}\" has begun and not ended: call the function that ends it first",
+                self.core.system.path().display()
+            );
+        }
+        match self.core.outstanding.load(Ordering::Relaxed) {
+            0 => Ok(()),
+            n => fail!(
+                MPI_ERR_REQUEST,
+                "{n} non-blocking accesses to \"{}\" have not been completed: wait for their requests first",
+                self.core.system.path().display()
+            ),
+        }
+    }
+
+    /// Whether it was closed.
+    pub fn is_closed(&self) -> bool {
+        self.is_closed.load(Ordering::Acquire)
+    }
+
+    /// The name under which it was opened.
+    pub fn path(&self) -> PathBuf {
+        self.core.system.path().to_path_buf()
+    }
+
+    /// The processes that have opened it.
+    pub fn group(&self) -> &Arc<Group> {
+        self.comm.group()
+    }
+
+    /// The access mode.
+    pub fn amode(&self) -> c_int {
+        self.amode.bits()
+    }
+
+    /// `MPI_File_get_size`.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn size(&self) -> Result<i64> {
+        self.core.system.size().map(|size| size as i64)
+    }
+
+    /// `MPI_File_set_size`, by all processes.
+    ///
+    /// # Errors
+    /// `MPI_ERR_READ_ONLY`, `MPI_ERR_ARG`, `MPI_ERR_NOT_SAME`, and those of the system.
+    pub fn set_size(&self, size: i64) -> Result<()> {
+        self.change_size(size, |file| {
+            rustix::fs::ftruncate(file.fd(), size as u64).map_err(|error| file.error("setting the size of", error))
+        })
+    }
+
+    /// `MPI_File_preallocate`, by all processes.
+    ///
+    /// # Errors
+    /// As for [`File::set_size`].
+    pub fn preallocate(&self, size: i64) -> Result<()> {
+        self.change_size(size, |file| match rustix::fs::fallocate(file.fd(), FallocateFlags::empty(), 0, size as u64) {
+            Ok(()) => Ok(()),
+            Err(Errno::INVAL) if size == 0 => Ok(()),
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) => fill(file, size as u64),
+            Err(error) => Err(file.error("reserving space for", error)),
+        })
+    }
+
+    fn change_size(&self, size: i64, change: impl FnOnce(&SystemFile) -> Result<()>) -> Result<()> {
+        let checked = self.check_writes().and_then(|()| match size {
+            0.. => Ok(()),
+            _ => fail!(MPI_ERR_ARG, "size is {size}, but it must not be negative"),
+        });
+        let checked = checked.and_then(|()| self.check_nothing_under_way());
+        agree::on_same(&self.comm, checked, size as u64, "size")?;
+        let changed = if self.comm.rank() == 0 { change(&self.core.system) } else { Ok(()) };
+        agree::on_outcome(&self.comm, changed)
+    }
+
+    /// `MPI_File_sync`, by all processes: what any of them has written is on the disk.
+    ///
+    /// # Errors
+    /// The system's, and `MPI_ERR_REQUEST` if accesses are under way.
+    pub fn sync(&self) -> Result<()> {
+        let system = &self.core.system;
+        let synced = self.check_nothing_under_way().and_then(|()| {
+            rustix::fs::fsync(system.fd())
+                .map_err(|error| system.error("bringing to the disk what was written to", error))
+        });
+        agree::on_outcome(&self.comm, synced)
+    }
+
+    /// `MPI_File_set_atomicity`, by all processes.
+    ///
+    /// # Errors
+    /// `MPI_ERR_NOT_SAME`, and those of a file system without locks.
+    pub fn set_atomicity(&self, is_atomic: bool) -> Result<()> {
+        // Whether there are locks is found out now, not at the first access.
+        let lock = if self.amode.can_read() { RangeLock::Shared } else { RangeLock::Exclusive };
+        let tried = if is_atomic { self.core.system.lock(lock, 0, 1).map(drop) } else { Ok(()) };
+        agree::on_same(&self.comm, tried, u64::from(is_atomic), "flag")?;
+        self.core.is_atomic.store(is_atomic, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// `MPI_File_get_atomicity`.
+    pub fn atomicity(&self) -> bool {
+        self.core.is_atomic.load(Ordering::Relaxed)
+    }
+
+    /// What is seen of it.
+    pub(crate) fn view(&self) -> Arc<View> {
+        self.view.read().clone()
+    }
+
+    /// `MPI_File_get_view`: displacement, etype, filetype, name of the data representation.
+    pub fn view_parts(&self) -> (i64, Arc<Datatype>, Arc<Datatype>, String) {
+        let view = self.view();
+        (view.disp as i64, view.etype.clone(), view.filetype.clone(), view.datarep.name().to_owned())
+    }
+
+    /// `MPI_File_get_type_extent`.
+    ///
+    /// # Errors
+    /// Those of the functions of a data representation.
+    pub fn type_extent(&self, datatype: &Arc<Datatype>) -> Result<i64> {
+        Ok(self.view().datarep.in_file(datatype)?.extent())
+    }
+
+    /// `MPI_File_set_view`, by all processes.
+    ///
+    /// # Errors
+    /// `MPI_ERR_ARG`, `MPI_ERR_TYPE`, `MPI_ERR_UNSUPPORTED_DATAREP`, `MPI_ERR_NOT_SAME`.
+    pub fn set_view(
+        &self,
+        disp: i64,
+        etype: &Arc<Datatype>,
+        filetype: &Arc<Datatype>,
+        datarep: &str,
+        info: Option<&Info>,
+    ) -> Result<()> {
+        let made = self.check_nothing_under_way().and_then(|()| self.make_view(disp, etype, filetype, datarep));
+        let mut hints = self.core.hints.read().clone();
+        hints.update(info);
+        let name = datarep.bytes().fold(7u64, |hash, byte| hash.wrapping_mul(31).wrapping_add(u64::from(byte)));
+        let (extent, gaps) = made.as_ref().map_or((0, 0), |view| (view.etype_extent, u64::from(view.start.is_none())));
+        let [a, b, c] = hints.common();
+        let (view, all) = agree::on(&self.comm, made, [extent as u64, name, gaps, a, b, c])?;
+        if let Some(rank) = all.iter().position(|words| words[..2] != all[0][..2]) {
+            fail!(
+                MPI_ERR_NOT_SAME,
+                "data representation and extent of the etype must be the same at all processes of the file, but those of \
+                 ranks 0 and {rank} differ"
+            );
+        }
+        hints.set_common([all[0][3], all[0][4], all[0][5]]);
+        *self.core.hints.write() = hints;
+        self.core.may_sieve.store(all.iter().any(|words| words[2] != 0), Ordering::Relaxed);
+        *self.view.write() = Arc::new(view);
+        *self.position.lock() = 0;
+        // All have come here, so nobody uses the pointer; nobody goes on before it is 0.
+        let set = if self.comm.rank() == 0 { self.shared.set(0) } else { Ok(()) };
+        agree::on_outcome(&self.comm, set)
+    }
+
+    fn make_view(&self, disp: i64, etype: &Arc<Datatype>, filetype: &Arc<Datatype>, datarep: &str) -> Result<View> {
+        let sequential = self.amode.is_sequential();
+        let disp = match disp {
+            MPI_DISPLACEMENT_CURRENT if sequential => self.view().byte_of(self.shared.get()? as u64) as i64,
+            _ if sequential => fail!(
+                MPI_ERR_ARG,
+                "disp is {disp}, but a file that was opened with MPI_MODE_SEQUENTIAL needs MPI_DISPLACEMENT_CURRENT"
+            ),
+            0.. => disp,
+            _ => fail!(MPI_ERR_ARG, "disp is {disp}, but it must not be negative"),
+        };
+        View::new(disp as u64, etype, filetype, Datarep::find(datarep)?)
+    }
+
+    /// `MPI_File_set_info`, by all processes.
+    ///
+    /// # Errors
+    /// Errors of the machine.
+    pub fn set_info(&self, info: Option<&Info>) -> Result<()> {
+        let mut hints = self.core.hints.read().clone();
+        hints.update(info);
+        let all = agree::words(&self.comm, hints.common())?;
+        hints.set_common(all[0]);
+        *self.core.hints.write() = hints;
+        Ok(())
+    }
+
+    /// `MPI_File_get_info`.
+    ///
+    /// # Errors
+    /// None that can happen here.
+    pub fn info(&self) -> Result<Arc<Info>> {
+        self.core.hints.read().to_info()
+    }
+
+    /// The error handler in force.
+    pub fn errhandler(&self) -> Arc<Errhandler> {
+        self.errhandler.read().clone()
+    }
+
+    /// Sets another error handler.
+    ///
+    /// # Errors
+    /// `MPI_ERR_ERRHANDLER`.
+    pub fn set_errhandler(&self, errhandler: Arc<Errhandler>) -> Result<()> {
+        errhandler.check_fits(Scope::File)?;
+        *self.errhandler.write() = errhandler;
+        Ok(())
+    }
+
+    /// Fails if nothing may be written.
+    pub(crate) fn check_writes(&self) -> Result<()> {
+        if self.amode.can_write() {
+            return Ok(());
+        }
+        fail!(
+            MPI_ERR_READ_ONLY,
+            "\"{}\" was opened with MPI_MODE_RDONLY, so it cannot be changed",
+            self.core.system.path().display()
+        )
+    }
+
+    /// Fails if nothing may be read.
+    pub(crate) fn check_reads(&self) -> Result<()> {
+        if self.amode.can_read() {
+            return Ok(());
+        }
+        fail!(
+            MPI_ERR_ACCESS,
+            "\"{}\" was opened with MPI_MODE_WRONLY, so nothing can be read there",
+            self.core.system.path().display()
+        )
+    }
+
+    /// Fails if only the shared file pointer may be used.
+    pub(crate) fn check_not_sequential(&self) -> Result<()> {
+        if !self.amode.is_sequential() {
+            return Ok(());
+        }
+        Err(Error::new(
+            MPI_ERR_UNSUPPORTED_OPERATION,
+            format!(
+                "\"{}\" was opened with MPI_MODE_SEQUENTIAL, which allows accesses with the shared file pointer only",
+                self.core.system.path().display()
+            ),
+        ))
+    }
+}
+
+/// Writes zeros behind the end of a file until it has so many bytes, where the system cannot reserve space.
+fn fill(file: &SystemFile, size: u64) -> Result<()> {
+    let zeros = room(1 << 20)?;
+    let mut at = file.size()?;
+    while at < size {
+        at += file.write(&zeros[..zeros.len().min((size - at) as usize)], at)? as u64;
+    }
+    Ok(())
+}

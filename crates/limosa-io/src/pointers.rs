@@ -1,0 +1,177 @@
+//! File pointers (MPI-5 section 14.4): one of each process, and one that all share. Both count etypes of the view.
+//!
+//! The shared pointer is a number in a window at the first process. Every process moves it by one atomic operation,
+//! which needs nothing of that process's program.
+
+use std::ffi::c_int;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use limosa_mpi::comm::Comm;
+use limosa_mpi::consts::*;
+use limosa_mpi::datatype::Datatype;
+use limosa_mpi::error::Result;
+use limosa_mpi::fail;
+use limosa_mpi::op::Op;
+use limosa_p2p::memory::Region;
+use limosa_rma::{At, Flavor, Origin, Part, Window};
+
+use crate::agree;
+use crate::file::File;
+
+/// The shared file pointer.
+pub(crate) enum SharedPointer {
+    /// The file has one process.
+    Own(AtomicI64),
+    /// It is in this window, for which every process holds a lock that everybody else may hold too.
+    InWindow(Arc<Window>),
+}
+
+impl SharedPointer {
+    /// One that is 0, made by all processes.
+    ///
+    /// # Errors
+    /// Those of windows.
+    pub fn make(comm: &Arc<Comm>) -> Result<SharedPointer> {
+        if comm.size() == 1 {
+            return Ok(SharedPointer::Own(AtomicI64::new(0)));
+        }
+        let size = if comm.rank() == 0 { 8 } else { 0 };
+        let part = Part { flavor: Flavor::Allocate, base: std::ptr::null_mut(), size, unit: 1 };
+        let window = Window::make(comm, part, None)?;
+        window.lock_all(MPI_MODE_NOCHECK)?;
+        Ok(SharedPointer::InWindow(window))
+    }
+
+    /// Frees it, when all processes do.
+    ///
+    /// # Errors
+    /// Those of windows.
+    pub fn free(&self) -> Result<()> {
+        match self {
+            SharedPointer::Own(_) => Ok(()),
+            SharedPointer::InWindow(window) => {
+                window.unlock_all()?;
+                window.free()
+            }
+        }
+    }
+
+    /// Applies `op` to it; returns what it was before.
+    fn apply(&self, op: c_int, mut operand: i64) -> Result<i64> {
+        match self {
+            SharedPointer::Own(pointer) => Ok(match op {
+                MPI_SUM => pointer.fetch_add(operand, Ordering::AcqRel),
+                MPI_REPLACE => pointer.swap(operand, Ordering::AcqRel),
+                _ => pointer.load(Ordering::Acquire),
+            }),
+            SharedPointer::InWindow(window) => {
+                let (datatype, mut before) = (Datatype::named(MPI_INT64_T), 0i64);
+                let op = Op::builtin(op).expect("a predefined operation");
+                let at = At { rank: 0, disp: 0, count: 1, datatype: &datatype };
+                // SAFETY: two numbers of this function, until the flush below has ended.
+                let [operand, result] = [&raw mut operand, &raw mut before]
+                    .map(|place| unsafe { Region::contiguous(place.cast(), size_of::<i64>()) });
+                window.fetch_and_op(Some(&Origin { region: operand, datatype: &datatype }), &result, &at, &op)?;
+                window.flush(0)?;
+                Ok(before)
+            }
+        }
+    }
+
+    /// Moves it on; returns where it was.
+    ///
+    /// # Errors
+    /// Those of windows.
+    pub fn advance(&self, by: i64) -> Result<i64> {
+        self.apply(MPI_SUM, by)
+    }
+
+    /// Where it is.
+    ///
+    /// # Errors
+    /// Those of windows.
+    pub fn get(&self) -> Result<i64> {
+        self.apply(MPI_NO_OP, 0)
+    }
+
+    /// Sets it.
+    ///
+    /// # Errors
+    /// Those of windows.
+    pub fn set(&self, to: i64) -> Result<()> {
+        self.apply(MPI_REPLACE, to).map(|_| ())
+    }
+}
+
+impl File {
+    /// Where a seek leads.
+    fn target(&self, offset: i64, whence: c_int, current: impl FnOnce() -> Result<i64>) -> Result<i64> {
+        let base = match whence {
+            MPI_SEEK_SET => 0,
+            MPI_SEEK_CUR => current()?,
+            MPI_SEEK_END => self.view().end(self.core.system.size()?),
+            _ => fail!(MPI_ERR_ARG, "whence is {whence}, but must be MPI_SEEK_SET, MPI_SEEK_CUR or MPI_SEEK_END"),
+        };
+        match base.checked_add(offset) {
+            Some(to) if to >= 0 => Ok(to),
+            _ => fail!(MPI_ERR_ARG, "the offset {offset} from {base} lies before the beginning of the view"),
+        }
+    }
+
+    /// `MPI_File_seek`.
+    ///
+    /// # Errors
+    /// `MPI_ERR_ARG`, `MPI_ERR_UNSUPPORTED_OPERATION`.
+    pub fn seek(&self, offset: i64, whence: c_int) -> Result<()> {
+        self.check_not_sequential()?;
+        let mut position = self.position.lock();
+        *position = self.target(offset, whence, || Ok(*position))?;
+        Ok(())
+    }
+
+    /// `MPI_File_get_position`.
+    ///
+    /// # Errors
+    /// `MPI_ERR_UNSUPPORTED_OPERATION`.
+    pub fn position(&self) -> Result<i64> {
+        self.check_not_sequential()?;
+        Ok(*self.position.lock())
+    }
+
+    /// `MPI_File_seek_shared`, by all processes.
+    ///
+    /// # Errors
+    /// `MPI_ERR_ARG`, `MPI_ERR_NOT_SAME`, `MPI_ERR_UNSUPPORTED_OPERATION`.
+    pub fn seek_shared(&self, offset: i64, whence: c_int) -> Result<()> {
+        let checked = self.check_not_sequential();
+        let value = (offset as u64).rotate_left(16) ^ u64::from(whence as u32);
+        agree::on_same(&self.comm, checked, value, "offset and whence")?;
+        let sought = if self.comm.rank() == 0 {
+            self.target(offset, whence, || self.shared.get()).and_then(|to| self.shared.set(to))
+        } else {
+            Ok(())
+        };
+        agree::on_outcome(&self.comm, sought)
+    }
+
+    /// `MPI_File_get_position_shared`.
+    ///
+    /// # Errors
+    /// `MPI_ERR_UNSUPPORTED_OPERATION`.
+    pub fn shared_position(&self) -> Result<i64> {
+        self.check_not_sequential()?;
+        self.shared.get()
+    }
+
+    /// `MPI_File_get_byte_offset`.
+    ///
+    /// # Errors
+    /// `MPI_ERR_ARG`, `MPI_ERR_UNSUPPORTED_OPERATION`.
+    pub fn byte_offset(&self, offset: i64) -> Result<i64> {
+        self.check_not_sequential()?;
+        let view = self.view();
+        let at = self.stream_offset(&view, offset)?;
+        Ok(view.byte_of(at) as i64)
+    }
+}

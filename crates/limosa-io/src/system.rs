@@ -1,0 +1,182 @@
+//! The file of the operating system: its errors in the standard's terms, reads and writes that go on until all is done,
+//! and locks on ranges.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use limosa_base::file::{self, MAX_SLICES, RangeLock};
+use limosa_base::vm;
+use limosa_mpi::consts::*;
+use limosa_mpi::error::{Error, ErrorClass, Result};
+use limosa_p2p::memory::Region;
+use parking_lot::{Mutex, MutexGuard};
+use rustix::io::Errno;
+
+/// A file that this process has opened.
+pub(crate) struct SystemFile {
+    fd: OwnedFd,
+    path: PathBuf,
+    can_lock_shared: bool,
+    /// Held while a range is locked: threads of a process share the description and its locks.
+    serial: Mutex<()>,
+}
+
+/// A range that is locked until this is dropped.
+pub(crate) struct Locked<'a> {
+    file: &'a SystemFile,
+    start: u64,
+    len: u64,
+    _serial: MutexGuard<'a, ()>,
+}
+
+impl Drop for Locked<'_> {
+    fn drop(&mut self) {
+        // Nothing can be done if this fails; closing the file unlocks it too.
+        let _ = file::lock_range(self.file.fd(), RangeLock::Unlocked, self.start, self.len);
+    }
+}
+
+/// The class of an error of the operating system.
+fn class_of(error: &io::Error) -> ErrorClass {
+    let Some(errno) = Errno::from_io_error(error) else { return MPI_ERR_IO };
+    match errno {
+        Errno::NOENT => MPI_ERR_NO_SUCH_FILE,
+        Errno::EXIST => MPI_ERR_FILE_EXISTS,
+        Errno::ACCESS | Errno::PERM => MPI_ERR_ACCESS,
+        Errno::ROFS => MPI_ERR_READ_ONLY,
+        Errno::NOSPC => MPI_ERR_NO_SPACE,
+        Errno::DQUOT => MPI_ERR_QUOTA,
+        Errno::NAMETOOLONG | Errno::NOTDIR | Errno::ISDIR | Errno::LOOP => MPI_ERR_BAD_FILE,
+        Errno::TXTBSY | Errno::BUSY => MPI_ERR_FILE_IN_USE,
+        Errno::NOMEM => MPI_ERR_NO_MEM,
+        _ => MPI_ERR_IO,
+    }
+}
+
+/// An error of the operating system, about what was to be done with a file.
+pub(crate) fn error_of(what: &str, path: &Path, error: impl Into<io::Error>) -> Error {
+    let error = error.into();
+    let words = error.to_string();
+    let words = words.split(" (os error").next().unwrap_or_default();
+    Error::new(class_of(&error), format!("{what} \"{}\" failed: {words}", path.display()))
+}
+
+impl SystemFile {
+    pub fn new(fd: OwnedFd, path: PathBuf, can_read: bool) -> SystemFile {
+        SystemFile { fd, path, can_lock_shared: can_read, serial: Mutex::new(()) }
+    }
+
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub fn error(&self, what: &str, error: impl Into<io::Error>) -> Error {
+        error_of(what, &self.path, error)
+    }
+
+    /// Its length in bytes.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn size(&self) -> Result<u64> {
+        let stat = rustix::fs::fstat(&self.fd).map_err(|e| self.error("looking at the size of", e))?;
+        Ok(u64::try_from(stat.st_size).unwrap_or(0))
+    }
+
+    /// Locks a range for writing, or for reading only.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn lock(&self, lock: RangeLock, start: u64, len: u64) -> Result<Locked<'_>> {
+        let serial = self.serial.lock();
+        file::lock_range(self.fd(), lock, start, len).map_err(|e| self.error("locking a part of", e))?;
+        Ok(Locked { file: self, start, len, _serial: serial })
+    }
+
+    /// Keeps those who read a range and write it back from doing so while this process writes there, if the descriptor
+    /// allows such a lock.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn lock_for_plain_write(&self, start: u64, len: u64) -> Result<Option<Locked<'_>>> {
+        if self.can_lock_shared { self.lock(RangeLock::Shared, start, len).map(Some) } else { Ok(None) }
+    }
+
+    /// Reads to the end of the slice, or of the file; returns the bytes read.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn read(&self, to: &mut [u8], offset: u64) -> Result<usize> {
+        let mut done = 0;
+        while done < to.len() {
+            let rest = &mut to[done..];
+            // SAFETY: a slice that is borrowed for this.
+            let n = unsafe { file::read_at(self.fd(), rest.as_mut_ptr(), rest.len(), offset + done as u64) };
+            match n.map_err(|e| self.error("reading", e))? {
+                0 => break,
+                n => done += n,
+            }
+        }
+        Ok(done)
+    }
+
+    /// Writes all of the slice.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn write(&self, from: &[u8], offset: u64) -> Result<usize> {
+        let mut done = 0;
+        while done < from.len() {
+            let rest = &from[done..];
+            // SAFETY: a slice that is borrowed for this.
+            let n = unsafe { file::write_at(self.fd(), rest.as_ptr(), rest.len(), offset + done as u64) };
+            done += self.written(n)?;
+        }
+        Ok(done)
+    }
+
+    fn written(&self, n: io::Result<usize>) -> Result<usize> {
+        match n.map_err(|e| self.error("writing", e))? {
+            // A file system must not do this; going on would never end.
+            0 => Err(self.error("writing", Errno::NOSPC)),
+            n => Ok(n),
+        }
+    }
+
+    /// Moves the bytes `[from, from + len)` of a region's stream to or from one piece of the file, as many as there are.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn move_region(&self, is_write: bool, region: &Region, from: usize, len: usize, offset: u64) -> Result<usize> {
+        let mut done = 0;
+        let mut slices = Vec::new();
+        while done < len {
+            slices.clear();
+            region.pieces(from + done, len - done, &mut |at, len| {
+                slices.push(vm::slice(at as u64, len));
+                slices.len() < MAX_SLICES
+            });
+            let offset = offset + done as u64;
+            // SAFETY: whoever built the region promised memory that can be read, or written, during the operation.
+            let n = unsafe {
+                match is_write {
+                    true => file::write_slices_at(self.fd(), &slices, offset),
+                    false => file::read_slices_at(self.fd(), &slices, offset),
+                }
+            };
+            done += match is_write {
+                true => self.written(n)?,
+                false => match n.map_err(|e| self.error("reading", e))? {
+                    0 => break,
+                    n => n,
+                },
+            };
+        }
+        Ok(done)
+    }
+}

@@ -1,0 +1,238 @@
+//! Views: which bytes of a file a process sees (MPI-5 section 14.3).
+//!
+//! A process sees its part of a file as a *stream* of bytes: the data of the filetype, repeated without end from the
+//! displacement on. Offsets of the standard count etypes of this stream. A view maps a part of the stream to *pieces*
+//! of the file: offset and length, merged where they touch. It does so by walking the filetype's loop program as if the
+//! file were memory that begins at address 0; so a type of a million blocks takes no more room here than elsewhere.
+
+use std::sync::Arc;
+
+use limosa_mpi::consts::*;
+use limosa_mpi::datatype::Datatype;
+use limosa_mpi::error::Result;
+use limosa_mpi::fail;
+use limosa_p2p::memory::Layout;
+
+use crate::datarep::Datarep;
+
+/// A piece of the file: offset and length in bytes.
+pub(crate) type Piece = (u64, u64);
+
+/// What a process sees of a file.
+pub(crate) struct View {
+    pub disp: u64,
+    pub etype: Arc<Datatype>,
+    pub filetype: Arc<Datatype>,
+    pub datarep: Arc<Datarep>,
+    /// The filetype as it lies in the file.
+    layout: Arc<Datatype>,
+    /// Bytes of an etype in the file.
+    pub etype_size: u64,
+    /// Extent of an etype in the file.
+    pub etype_extent: i64,
+    /// If all that is seen is one piece: its offset in the file.
+    pub start: Option<u64>,
+    /// Later bytes of the stream lie later in the file.
+    pub is_ordered: bool,
+}
+
+impl View {
+    /// The view of a file that was just opened: all its bytes.
+    pub fn bytes() -> View {
+        let byte = Datatype::named(MPI_BYTE);
+        View::new(0, &byte, &byte, Datarep::native()).expect("bytes can always be seen")
+    }
+
+    /// Checks the program's arguments.
+    ///
+    /// # Errors
+    /// `MPI_ERR_TYPE`, `MPI_ERR_ARG`, and those of the functions of a data representation.
+    pub fn new(disp: u64, etype: &Arc<Datatype>, filetype: &Arc<Datatype>, datarep: Arc<Datarep>) -> Result<View> {
+        etype.check_committed()?;
+        filetype.check_committed()?;
+        let (etype_in_file, layout) = (datarep.in_file(etype)?, datarep.in_file(filetype)?);
+        let size = etype_in_file.size() as u64;
+        if size == 0 {
+            fail!(MPI_ERR_TYPE, "the etype has no data");
+        }
+        if layout.size() as u64 % size != 0 {
+            fail!(
+                MPI_ERR_TYPE,
+                "the filetype has {} bytes of data, which is no multiple of the {size} bytes of the etype",
+                layout.size()
+            );
+        }
+        if layout.size() > 0 && (layout.true_lb() < 0 || layout.extent() <= 0) {
+            fail!(
+                MPI_ERR_TYPE,
+                "the filetype begins at {} and has the extent {}, but what is seen of a file must lie at offsets that \
+                 grow from 0",
+                layout.true_lb(),
+                layout.extent()
+            );
+        }
+        let is_dense = layout.size() > 0 && layout.is_dense();
+        let mut view = View {
+            disp,
+            etype: etype.clone(),
+            filetype: filetype.clone(),
+            datarep,
+            start: is_dense.then(|| disp + layout.true_lb() as u64),
+            layout,
+            etype_size: size,
+            etype_extent: etype_in_file.extent(),
+            is_ordered: true,
+        };
+        view.is_ordered = is_dense || view.check_order()?;
+        Ok(view)
+    }
+
+    /// Walks one filetype, and the first byte of the next one.
+    fn check_order(&self) -> Result<bool> {
+        let (mut last, mut end, mut goes_back, mut overlaps) = (0, 0, false, false);
+        let tile = self.layout.size() as u64;
+        self.pieces(0, tile, &mut |at, len| {
+            goes_back |= at < last;
+            overlaps |= at < end;
+            (last, end) = (at, at + len);
+            true
+        });
+        let overlaps_next = tile > 0 && self.byte_of(tile) < end;
+        if goes_back {
+            fail!(
+                MPI_ERR_TYPE,
+                "the displacements in the filetype must not decrease: what comes later in a file is seen later"
+            );
+        }
+        Ok(!overlaps && !overlaps_next)
+    }
+
+    /// True if nothing is seen at all.
+    pub fn is_empty(&self) -> bool {
+        self.layout.size() == 0
+    }
+
+    /// Mean length of a piece.
+    pub fn mean_piece(&self) -> usize {
+        if self.start.is_some() { usize::MAX } else { self.layout.mean_piece() }
+    }
+
+    /// Shows the pieces of `len` bytes of the stream from `from` on, until `visit` returns false.
+    pub fn pieces(&self, from: u64, len: u64, visit: &mut dyn FnMut(u64, u64) -> bool) {
+        if len == 0 || self.is_empty() {
+            return;
+        }
+        // Addresses are computed only: nothing is there.
+        let base = std::ptr::without_provenance_mut(self.disp as usize);
+        self.layout.pieces(base, usize::MAX, from as usize, len as usize, &mut |at, len| visit(at as u64, len as u64));
+    }
+
+    /// Where byte `at` of the stream lies in the file.
+    pub fn byte_of(&self, at: u64) -> u64 {
+        let mut found = self.disp;
+        self.pieces(at, 1, &mut |at, _| {
+            found = at;
+            false
+        });
+        found
+    }
+
+    /// Bytes of the stream that lie in a file of `size` bytes. For filetypes that overlap their repetition it is an
+    /// estimate.
+    pub fn bytes_within(&self, size: u64) -> u64 {
+        if self.is_empty() || size <= self.disp {
+            return 0;
+        }
+        if let Some(start) = self.start {
+            return size.saturating_sub(start);
+        }
+        let tile = self.layout.size() as u64;
+        let full = (size - self.disp) / self.layout.extent() as u64;
+        // The tile in which the file ends, and the one before, whose data may reach behind its extent.
+        let mut count = full.saturating_sub(1) * tile;
+        for tile_number in full.saturating_sub(1)..=full {
+            self.pieces(tile_number * tile, tile, &mut |at, len| {
+                count += len.min(size.saturating_sub(at));
+                true
+            });
+        }
+        count
+    }
+
+    /// The end of the file in etypes of this view, rounded up.
+    pub fn end(&self, size: u64) -> i64 {
+        self.bytes_within(size).div_ceil(self.etype_size) as i64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The file offsets of the first `n` bytes of the stream, one by one.
+    fn model(disp: u64, blocks: &[(i64, i64)], extent: i64, n: usize) -> Vec<u64> {
+        let in_tile = || blocks.iter().flat_map(|(at, len)| *at..*at + *len);
+        (0i64..).flat_map(|tile| in_tile().map(move |at| disp + (tile * extent + at) as u64)).take(n).collect()
+    }
+
+    fn bytes_of(view: &View, from: u64, len: u64) -> Vec<u64> {
+        let mut bytes = Vec::new();
+        view.pieces(from, len, &mut |at, len| {
+            bytes.extend(at..at + len);
+            true
+        });
+        bytes
+    }
+
+    /// Blocks that do not overlap, in order, and an extent behind them.
+    fn blocks() -> impl Strategy<Value = (Vec<(i64, i64)>, i64)> {
+        (prop::collection::vec((0i64..9, 1i64..9), 1..7), 0i64..9).prop_map(|(gaps, rest)| {
+            let mut end = 0;
+            let blocks = gaps.into_iter().map(|(gap, len)| {
+                let at = end + gap;
+                end = at + len;
+                (at, len)
+            });
+            let blocks: Vec<_> = blocks.collect();
+            (blocks, end + rest)
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn the_stream_is_mapped_byte_by_byte(
+            (blocks, extent) in blocks(), disp in 0u64..99, from in 0u64..99, len in 0u64..99, size in 0u64..400
+        ) {
+            let (lengths, displacements): (Vec<i64>, Vec<i64>) = blocks.iter().map(|(at, len)| (*len, *at)).unzip();
+            let byte = Datatype::named(MPI_BYTE);
+            let indexed = Datatype::hindexed(&lengths, &displacements, &byte).unwrap();
+            let filetype = Datatype::resized(&indexed, 0, extent).unwrap();
+            filetype.commit();
+            let view = View::new(disp, &byte, &filetype, Datarep::native()).unwrap();
+            prop_assert!(view.is_ordered);
+            let slow = model(disp, &blocks, extent, 800);
+            let (from_index, end) = (from as usize, (from + len) as usize);
+            prop_assert_eq!(&bytes_of(&view, from, len)[..], &slow[from_index..end]);
+            prop_assert_eq!(view.byte_of(from), slow[from_index]);
+            prop_assert_eq!(view.bytes_within(size) as usize, slow.iter().filter(|at| **at < size).count());
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_a_view_is_refused() {
+        let (byte, int) = (Datatype::named(MPI_BYTE), Datatype::named(MPI_INT));
+        let class = |etype: &Arc<Datatype>, filetype: &Arc<Datatype>| {
+            etype.commit();
+            filetype.commit();
+            View::new(0, etype, filetype, Datarep::native()).err().map(|error| error.class)
+        };
+        assert_eq!(class(&int, &byte), Some(MPI_ERR_TYPE), "no whole etype in the filetype");
+        assert_eq!(class(&Datatype::contiguous(0, &byte).unwrap(), &byte), Some(MPI_ERR_TYPE), "an empty etype");
+        let before = Datatype::hindexed(&[1, 1], &[-4, 4], &byte).unwrap();
+        assert_eq!(class(&byte, &before), Some(MPI_ERR_TYPE), "bytes before the displacement");
+        let back = Datatype::hindexed(&[1, 1], &[8, 0], &byte).unwrap();
+        assert_eq!(class(&byte, &back), Some(MPI_ERR_TYPE), "displacements that decrease");
+        assert_eq!(class(&byte, &Datatype::contiguous(0, &byte).unwrap()), None, "seeing nothing is allowed");
+    }
+}
