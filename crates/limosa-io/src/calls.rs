@@ -11,8 +11,9 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use limosa_mpi::consts::MPI_ERR_IO;
 use limosa_mpi::datatype::Datatype;
-use limosa_mpi::error::Result;
+use limosa_mpi::error::{Error, Result};
 use limosa_mpi::fail;
 use limosa_mpi::request::{self, Request};
 use limosa_p2p::memory::Region;
@@ -100,6 +101,18 @@ pub(crate) struct Begun {
     request: Arc<Request>,
 }
 
+impl Begun {
+    fn is_in_the_way(&self) -> Error {
+        let detail = format!(
+            "MPI_File_{}_{}_begin was called before, and has not been ended: until then no other collective access to \
+             the file is allowed",
+            self.direction.noun(),
+            self.split.name()
+        );
+        Error::new(MPI_ERR_IO, detail)
+    }
+}
+
 /// The data of an access as they are in the file: those of the program's buffer, or converted ones.
 struct Stream {
     region: Region,
@@ -154,7 +167,7 @@ impl File {
             true => buffer.region.len() as u64,
             false => view.datarep.in_file(&buffer.datatype)?.bytes_of(buffer.count)? as u64,
         };
-        if bytes % view.etype_size != 0 {
+        if !bytes.is_multiple_of(view.etype_size) {
             fail!(
                 MPI_ERR_TYPE,
                 "{bytes} bytes are to be accessed, but an etype of the view has {}: only whole ones can be accessed",
@@ -206,7 +219,7 @@ impl File {
     /// `MPI_ERR_CONVERSION`, and those of the system.
     pub fn access(&self, direction: Direction, place: Place, together: bool, buffer: &Buffer) -> Result<u64> {
         let view = self.view();
-        let located = self.locate(&view, direction, place, buffer);
+        let located = self.check_not_begun(together).and_then(|()| self.locate(&view, direction, place, buffer));
         let begun = located.and_then(|(at, from)| Ok((at, from, Stream::new(&view, direction, buffer)?)));
         let moved = if together {
             let mine = begun.as_ref().map(|(_, from, stream)| (*from, &stream.region)).map_err(Clone::clone);
@@ -238,11 +251,24 @@ impl File {
         }
     }
 
-    /// A non-blocking access.
+    /// A non-blocking access. `together`: by all processes.
     ///
     /// # Errors
     /// As for [`File::access`], except those of the system.
-    pub fn start(&self, direction: Direction, place: Place, buffer: Buffer) -> Result<Arc<Request>> {
+    pub fn start(&self, direction: Direction, place: Place, together: bool, buffer: Buffer) -> Result<Arc<Request>> {
+        self.check_not_begun(together)?;
+        self.start_unchecked(direction, place, buffer)
+    }
+
+    /// Fails if a split collective access has begun, and this is to be one by all processes too.
+    fn check_not_begun(&self, together: bool) -> Result<()> {
+        match &*self.begun.lock() {
+            Some(open) if together => Err(open.is_in_the_way()),
+            _ => Ok(()),
+        }
+    }
+
+    fn start_unchecked(&self, direction: Direction, place: Place, buffer: Buffer) -> Result<Arc<Request>> {
         let view = self.view();
         let (_, from) = self.locate(&view, direction, place, &buffer)?;
         let stream = Stream::new(&view, direction, &buffer)?;
@@ -272,14 +298,8 @@ impl File {
     /// `MPI_ERR_IO` if another one has begun, and those of [`File::start`].
     pub fn begin(&self, direction: Direction, split: Split, offset: i64, buffer: Buffer) -> Result<()> {
         let mut begun = self.begun.lock();
-        if let Some(other) = &*begun {
-            fail!(
-                MPI_ERR_IO,
-                "MPI_File_{}_{}_begin was called before, and has not been ended: a file has at most one split \
-                 collective access at a time",
-                other.direction.noun(),
-                other.split.name()
-            );
+        if let Some(open) = &*begun {
+            return Err(open.is_in_the_way());
         }
         let place = match split {
             Split::All => Place::Individual,
@@ -287,7 +307,7 @@ impl File {
             Split::Ordered => Place::Ordered,
         };
         let base = buffer.base as usize;
-        let request = self.start(direction, place, buffer)?;
+        let request = self.start_unchecked(direction, place, buffer)?;
         *begun = Some(Begun { split, direction, base, request });
         Ok(())
     }

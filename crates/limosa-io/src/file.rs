@@ -371,7 +371,14 @@ impl File {
             0.. => disp,
             _ => fail!(MPI_ERR_ARG, "disp is {disp}, but it must not be negative"),
         };
-        View::new(disp as u64, etype, filetype, Datarep::find(datarep)?)
+        let view = View::new(disp as u64, etype, filetype, Datarep::find(datarep)?)?;
+        if self.amode.can_write() && !view.is_ordered {
+            fail!(
+                MPI_ERR_TYPE,
+                "the filetype overlaps itself or its repetition, which is allowed for files that are only read"
+            );
+        }
+        Ok(view)
     }
 
     /// `MPI_File_set_info`, by all processes.

@@ -55,7 +55,7 @@ impl View {
         if size == 0 {
             fail!(MPI_ERR_TYPE, "the etype has no data");
         }
-        if layout.size() as u64 % size != 0 {
+        if !(layout.size() as u64).is_multiple_of(size) {
             fail!(
                 MPI_ERR_TYPE,
                 "the filetype has {} bytes of data, which is no multiple of the {size} bytes of the etype",

@@ -49,11 +49,11 @@ fn access(
 fn start(
     cx: &Cx,
     fh: &Arc<File>,
-    (direction, place): (Direction, Place),
+    (direction, place, who): (Direction, Place, Who),
     buffer: Result<Buffer>,
     request: &mut Handle,
 ) -> Result<()> {
-    *request = cx.register(fh.start(direction, place, buffer?)?)?;
+    *request = cx.register(fh.start(direction, place, who == Who::All, buffer?)?)?;
     Ok(())
 }
 
@@ -86,7 +86,7 @@ pub(crate) fn mpi_file_iread(
     datatype: &Arc<Datatype>,
     request: &mut Handle,
 ) -> Result<()> {
-    start(cx, fh, (Read, Place::Individual), buffer(buf, count, datatype), request)
+    start(cx, fh, (Read, Place::Individual, Who::One), buffer(buf, count, datatype), request)
 }
 
 pub(crate) fn mpi_file_read_at(
@@ -110,7 +110,7 @@ pub(crate) fn mpi_file_iread_at(
     datatype: &Arc<Datatype>,
     request: &mut Handle,
 ) -> Result<()> {
-    start(cx, fh, (Read, Place::At(offset)), buffer(buf, count, datatype), request)
+    start(cx, fh, (Read, Place::At(offset), Who::One), buffer(buf, count, datatype), request)
 }
 
 pub(crate) fn mpi_file_read_shared(
@@ -132,7 +132,7 @@ pub(crate) fn mpi_file_iread_shared(
     datatype: &Arc<Datatype>,
     request: &mut Handle,
 ) -> Result<()> {
-    start(cx, fh, (Read, Place::Shared), buffer(buf, count, datatype), request)
+    start(cx, fh, (Read, Place::Shared, Who::One), buffer(buf, count, datatype), request)
 }
 
 pub(crate) fn mpi_file_read_all(
@@ -154,7 +154,7 @@ pub(crate) fn mpi_file_iread_all(
     datatype: &Arc<Datatype>,
     request: &mut Handle,
 ) -> Result<()> {
-    start(cx, fh, (Read, Place::Individual), buffer(buf, count, datatype), request)
+    start(cx, fh, (Read, Place::Individual, Who::All), buffer(buf, count, datatype), request)
 }
 
 pub(crate) fn mpi_file_read_all_begin(
@@ -197,7 +197,7 @@ pub(crate) fn mpi_file_iread_at_all(
     datatype: &Arc<Datatype>,
     request: &mut Handle,
 ) -> Result<()> {
-    start(cx, fh, (Read, Place::At(offset)), buffer(buf, count, datatype), request)
+    start(cx, fh, (Read, Place::At(offset), Who::All), buffer(buf, count, datatype), request)
 }
 
 pub(crate) fn mpi_file_read_at_all_begin(
@@ -269,7 +269,7 @@ pub(crate) fn mpi_file_iwrite(
     datatype: &Arc<Datatype>,
     request: &mut Handle,
 ) -> Result<()> {
-    start(cx, fh, (Write, Place::Individual), buffer(buf, count, datatype), request)
+    start(cx, fh, (Write, Place::Individual, Who::One), buffer(buf, count, datatype), request)
 }
 
 pub(crate) fn mpi_file_write_at(
@@ -293,7 +293,7 @@ pub(crate) fn mpi_file_iwrite_at(
     datatype: &Arc<Datatype>,
     request: &mut Handle,
 ) -> Result<()> {
-    start(cx, fh, (Write, Place::At(offset)), buffer(buf, count, datatype), request)
+    start(cx, fh, (Write, Place::At(offset), Who::One), buffer(buf, count, datatype), request)
 }
 
 pub(crate) fn mpi_file_write_shared(
@@ -315,7 +315,7 @@ pub(crate) fn mpi_file_iwrite_shared(
     datatype: &Arc<Datatype>,
     request: &mut Handle,
 ) -> Result<()> {
-    start(cx, fh, (Write, Place::Shared), buffer(buf, count, datatype), request)
+    start(cx, fh, (Write, Place::Shared, Who::One), buffer(buf, count, datatype), request)
 }
 
 pub(crate) fn mpi_file_write_all(
@@ -337,7 +337,7 @@ pub(crate) fn mpi_file_iwrite_all(
     datatype: &Arc<Datatype>,
     request: &mut Handle,
 ) -> Result<()> {
-    start(cx, fh, (Write, Place::Individual), buffer(buf, count, datatype), request)
+    start(cx, fh, (Write, Place::Individual, Who::All), buffer(buf, count, datatype), request)
 }
 
 pub(crate) fn mpi_file_write_all_begin(
@@ -380,7 +380,7 @@ pub(crate) fn mpi_file_iwrite_at_all(
     datatype: &Arc<Datatype>,
     request: &mut Handle,
 ) -> Result<()> {
-    start(cx, fh, (Write, Place::At(offset)), buffer(buf, count, datatype), request)
+    start(cx, fh, (Write, Place::At(offset), Who::All), buffer(buf, count, datatype), request)
 }
 
 pub(crate) fn mpi_file_write_at_all_begin(
