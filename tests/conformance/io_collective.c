@@ -97,9 +97,7 @@ static int put(MPI_File file, int form, const void *from, int n, MPI_Datatype ty
         OK(MPI_File_write_at_all_end(file, from, &status));
         break;
     case 6: code = MPI_File_write(file, from, n, type, &status); break;
-    default:
-        code = MPI_File_iwrite_at(file, 0, from, n, type, &request);
-        OK(MPI_Wait(&request, &status));
+    default: code = MPI_File_iwrite_at(file, 0, from, n, type, &request); OK(MPI_Wait(&request, &status));
     }
     CHECK_COUNT(&status, type, n);
     return code;
@@ -130,9 +128,7 @@ static int get(MPI_File file, int form, void *to, int n, MPI_Datatype type)
         OK(MPI_File_read_at_all_end(file, to, &status));
         break;
     case 6: code = MPI_File_read(file, to, n, type, &status); break;
-    default:
-        code = MPI_File_iread_at(file, 0, to, n, type, &request);
-        OK(MPI_Wait(&request, &status));
+    default: code = MPI_File_iread_at(file, 0, to, n, type, &request); OK(MPI_Wait(&request, &status));
     }
     CHECK_COUNT(&status, type, n);
     return code;

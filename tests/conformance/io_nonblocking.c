@@ -249,6 +249,6 @@ static void a_thousand(void)
     OK(MPI_File_close(&file));
 }
 
-IO_MAIN("io_nonblocking", TEST(explicit_offsets_on_several_files), TEST(individual_pointers),
-        TEST(types_and_computing), TEST(ends_of_files), TEST(collectives_in_different_orders),
-        TEST(collectives_in_a_row), TEST(starting_waits_for_nobody), TEST(a_thousand))
+IO_MAIN("io_nonblocking", TEST(explicit_offsets_on_several_files), TEST(individual_pointers), TEST(types_and_computing),
+        TEST(ends_of_files), TEST(collectives_in_different_orders), TEST(collectives_in_a_row),
+        TEST(starting_waits_for_nobody), TEST(a_thousand))
