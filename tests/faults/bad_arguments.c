@@ -7,6 +7,7 @@
 #include "limosa_test.h"
 
 #include <limits.h>
+#include <unistd.h>
 
 static int value[8];
 static MPI_Request request;
@@ -553,6 +554,82 @@ static void other_objects(void)
     usable();
 }
 
+typedef int file_fn(MPI_File, void *, int, MPI_Datatype, MPI_Status *);
+typedef int file_at_fn(MPI_File, MPI_Offset, void *, int, MPI_Datatype, MPI_Status *);
+typedef int ifile_fn(MPI_File, void *, int, MPI_Datatype, MPI_Request *);
+typedef int ifile_at_fn(MPI_File, MPI_Offset, void *, int, MPI_Datatype, MPI_Request *);
+
+static int begin_and_end(MPI_File file, void *buffer, int count, MPI_Datatype type, MPI_Status *result)
+{
+    int code = MPI_File_read_all_begin(file, buffer, count, type);
+    return code != MPI_SUCCESS ? code : MPI_File_read_all_end(file, buffer, result);
+}
+
+/* What is wrong in each way to access a file; what is written is read only here, which is legal. */
+static void accesses_to_file(int error, MPI_File file, MPI_Offset at, void *buffer, int count, MPI_Datatype type)
+{
+    static file_fn *const plain[] = {MPI_File_read,
+                                     MPI_File_read_all,
+                                     MPI_File_read_shared,
+                                     MPI_File_read_ordered,
+                                     begin_and_end,
+                                     (file_fn *)MPI_File_write,
+                                     (file_fn *)MPI_File_write_all,
+                                     (file_fn *)MPI_File_write_shared,
+                                     (file_fn *)MPI_File_write_ordered};
+    static file_at_fn *const placed[] = {MPI_File_read_at, MPI_File_read_at_all, (file_at_fn *)MPI_File_write_at,
+                                         (file_at_fn *)MPI_File_write_at_all};
+    static ifile_fn *const started[] = {MPI_File_iread,
+                                        MPI_File_iread_all,
+                                        MPI_File_iread_shared,
+                                        (ifile_fn *)MPI_File_iwrite,
+                                        (ifile_fn *)MPI_File_iwrite_all,
+                                        (ifile_fn *)MPI_File_iwrite_shared};
+    static ifile_at_fn *const started_at[] = {MPI_File_iread_at, MPI_File_iread_at_all,
+                                              (ifile_at_fn *)MPI_File_iwrite_at, (ifile_at_fn *)MPI_File_iwrite_at_all};
+    for (int i = 0; i < 9 && at == 0; i++)
+        FAILS(error, plain[i](file, buffer, count, type, &status));
+    for (int i = 0; i < 6 && at == 0; i++)
+        FAILS(error, started[i](file, buffer, count, type, &request));
+    for (int i = 0; i < 4; i++) {
+        FAILS(error, placed[i](file, at, buffer, count, type, &status));
+        FAILS(error, started_at[i](file, at, buffer, count, type, &request));
+    }
+}
+
+static void files(void)
+{
+    char path[] = "/tmp/limosa-arguments-XXXXXX";
+    MPI_Datatype uncommitted, freed;
+    MPI_File file, closed;
+    MPI_Offset bytes = -1;
+    if (lt_rank == 0)
+        CHECK(close(mkstemp(path)) == 0);
+    OK(MPI_Bcast(path, sizeof path, MPI_CHAR, 0, MPI_COMM_WORLD));
+    OK(MPI_Type_contiguous(2, MPI_INT, &uncommitted));
+    OK(MPI_Type_contiguous(2, MPI_INT, &freed));
+    MPI_Datatype freed_value = freed;
+    OK(MPI_Type_free(&freed));
+    OK(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_RDWR, MPI_INFO_NULL, &closed));
+    file = closed;
+    OK(MPI_File_close(&file));
+    OK(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &file));
+    accesses_to_file(MPI_ERR_COUNT, file, 0, value, -1, MPI_INT);
+    accesses_to_file(MPI_ERR_COUNT, file, 0, value, INT_MIN, MPI_INT);
+    accesses_to_file(MPI_ERR_TYPE, file, 0, value, 1, MPI_DATATYPE_NULL);
+    accesses_to_file(MPI_ERR_TYPE, file, 0, value, 1, uncommitted);
+    accesses_to_file(MPI_ERR_TYPE, file, 0, value, 1, freed_value);
+    accesses_to_file(MPI_ERR_BUFFER, file, 0, NULL, 1, MPI_INT);
+    accesses_to_file(MPI_ERR_ARG, file, -1, value, 1, MPI_INT);
+    accesses_to_file(MPI_ERR_FILE, closed, 0, value, 1, MPI_INT);
+    accesses_to_file(MPI_ERR_FILE, MPI_FILE_NULL, 0, value, 1, MPI_INT);
+    OK(MPI_File_get_size(file, &bytes));
+    CHECK_INT(bytes, 0);
+    OK(MPI_File_close(&file));
+    OK(MPI_Type_free(&uncommitted));
+    usable();
+}
+
 LT_MAIN("bad_arguments", TEST(sending), TEST(receiving), TEST(requests), TEST(collectives), TEST(datatypes),
         TEST(in_place), TEST(overlapping), TEST(nobody), TEST(handles_of_failed_calls), TEST(communicators),
-        TEST(other_objects))
+        TEST(other_objects), TEST(files))
