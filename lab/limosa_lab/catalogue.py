@@ -32,6 +32,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     ),
     "coll": ("collectives", "icollectives"),
     "rma": ("rma",),
+    "io": ("io",),
     "neighbour": ("neighbour",),
     "independence": ("independence", "overlap"),
     "quiet": ("quiet",),
