@@ -180,7 +180,7 @@ class Group:
     key
         How the user raises KeyboardInterrupt, for messages.
     figures
-        Is called with a rank and the image of a figure that its code has drawn with Matplotlib, after the code.
+        Is called with a rank and the image of a figure that its code has drawn with Matplotlib, when all have answered.
     progress
         Is called every `TICK` seconds while code runs, with the number of ranks that have answered and of all asked.
 
@@ -207,6 +207,7 @@ class Group:
         self.version = ""
         self._show = show or _show_plainly
         self._pending: dict[str, dict[int, list[str]]] = {"out": {}, "err": {}}
+        self._drawn: list[tuple[int, bytes]] = []  # figures that are not yet shown
         self._number = 0  # of the latest question
         # How often the ranks have got out of step with each other. In each epoch `limosa.world` has communicators of
         # its own, so that what was left half done before does not mix with what comes.
@@ -312,7 +313,10 @@ class Group:
             if answer.kind != "pulled":
                 raise LookupError(f"rank {rank}: {str(answer.text).strip().splitlines()[-1]}")
             pickled = bytes(answer.text, "latin-1") if isinstance(answer.text, str) else answer.text
-            values.append(pickle.loads(pickled))  # noqa: S301
+            try:
+                values.append(pickle.loads(pickled))  # noqa: S301
+            except Exception as error:
+                raise LookupError(f"the value of {name} on rank {rank} cannot be received here: {error}") from error
         return values
 
     def push(self, name: str, value: object) -> None:
@@ -417,6 +421,7 @@ class Group:
                 asking.interrupt(missing - answers.keys())
         self._take_what_comes(LATE)
         self._flush()
+        self._show_figures()
         if asking.is_out_of_step(answers):
             self._epoch += 1
         if show:
@@ -464,9 +469,15 @@ class Group:
         """Keep what a rank has written."""
         if message[0] == "text":
             self._pending[message[1]].setdefault(rank, []).append(message[2])
-        elif message[0] == "figure" and self._figures is not None:
-            self._flush()
-            self._figures(rank, message[1])
+        elif message[0] == "figure":
+            self._drawn.append((rank, message[1]))
+
+    def _show_figures(self) -> None:
+        """Show what ranks have drawn, in the order of the ranks."""
+        drawn, self._drawn = sorted(self._drawn, key=lambda one: one[0]), []
+        for rank, image in drawn:
+            if self._figures is not None:
+                self._figures(rank, image)
 
     def _flush(self) -> None:
         """Show what ranks have written."""
@@ -490,6 +501,7 @@ class Group:
         while (left := deadline - time.monotonic()) > 0 and (self._pipes or self._ranks):
             self._take_what_comes(left)
         self._flush()
+        self._show_figures()
         return f"the processes have ended (exit code {self.kill()}); their variables are lost"
 
     @property

@@ -28,13 +28,14 @@ import argparse
 import atexit
 import shlex
 import time
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from IPython.core.error import UsageError
 from IPython.core.magic import Magics, line_cell_magic, magics_class
 from IPython.display import DisplayHandle, Image, display
 
-from limosa._group import PATIENCE, Group, GroupError, label, parse_ranks
+from limosa._group import PATIENCE, Answer, Group, GroupError, label, parse_ranks
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
@@ -48,6 +49,23 @@ class CellError(Exception):
     def _render_traceback_(self) -> list[str]:
         """Give the lines that IPython shows."""
         return [str(self)]
+
+
+def _failure(answers: Mapping[int, Answer]) -> str:
+    """Say where a cell has failed; nothing if it has not."""
+    kinds: dict[str, list[int]] = {}
+    for rank, answer in answers.items():
+        if answer.kind == "exit":
+            kinds.setdefault("called exit()", []).append(rank)
+        elif answer.kind == "error":
+            interrupted = str(answer.text).rstrip().endswith("KeyboardInterrupt")
+            kinds.setdefault("was interrupted" if interrupted else "failed", []).append(rank)
+    parts = []
+    for what in ("failed", "was interrupted", "called exit()"):
+        if ranks := kinds.get(what):
+            parts.append(f"{what} on rank{'s' if len(ranks) > 1 else ''} {label(ranks).strip('[]')}")
+    hint = "; the processes and their variables are still there" if "called exit()" in kinds else ""
+    return f"limosa: the cell {', '.join(parts)}{hint}" if parts else ""
 
 
 class _Options(argparse.ArgumentParser):
@@ -101,7 +119,7 @@ class _Status:
     def end(self) -> None:
         """Take the line away."""
         if self._handle is not None:
-            self._handle.update({"text/plain": ""}, raw=True)
+            self._handle.update({"text/plain": "", "text/html": ""}, raw=True)  # of no height
             self._handle = None
 
 
@@ -147,10 +165,8 @@ class LimosaMagics(Magics):  # type: ignore[misc]
                     )
                 finally:
                     self._status.end()
-                if failed := [rank for rank, answer in answers.items() if answer.kind == "error"]:
-                    raise CellError(
-                        f"limosa: the cell failed on rank{'s' if len(failed) > 1 else ''} {label(failed).strip('[]')}"
-                    )
+                if said := _failure(answers):
+                    raise CellError(said)
         except (GroupError, LookupError, ValueError) as error:
             raise UsageError(f"%%limosa: {error}") from None
         return None
@@ -190,6 +206,8 @@ LimosaMagics.limosa.__doc__ = __doc__  # what %limosa? shows
 
 def load(shell: "InteractiveShell") -> None:
     """Register the magic: what ``%load_ext limosa`` does."""
+    if type(getattr(shell.find_line_magic("limosa"), "__self__", None)) is LimosaMagics:
+        return  # loaded again: the processes go on
     magics = LimosaMagics(shell)
     shell.register_magics(magics)
     atexit.register(magics.end)

@@ -111,6 +111,40 @@ def test_a_line_says_how_many_ranks_are_done_while_a_cell_runs_for_long():
     assert handle.texts == ["limosa: 1 of 4 ranks are done after 12 s", ""]
 
 
+def test_figures_come_in_the_order_of_the_ranks(shell, cell, monkeypatch):
+    monkeypatch.setattr("limosa.magic.display", lambda image: print("a figure"))
+    text = "import matplotlib.pyplot as plt\nworld.recv(source=rank + 1) if rank < 2 else None\nplt.plot([1, rank])\n"
+    text += "plt.close('all') if rank == 1 else None\nworld.send(0, to=rank - 1) if rank else None"
+    assert cell("-n 3 --new", text) == ["[0]", "a figure", "[2]", "a figure"]
+
+
+def test_the_extension_may_be_loaded_again(shell, cell):
+    cell("-n 2 --new", "x = 5")
+    shell.run_line_magic("reload_ext", "limosa")
+    assert cell("", "x") == ["[0-1] 5"]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (
+            "if rank == 2:\n    raise ValueError('bad')\nworld.barrier()",
+            "failed on rank 2, was interrupted on ranks 0-1",
+        ),
+        ("raise KeyboardInterrupt", "the cell was interrupted on ranks 0-2"),
+        (
+            "exit(3) if rank else None",
+            r"called exit\(\) on ranks 1-2; the processes and their variables are still there",
+        ),
+    ],
+)
+def test_it_is_said_what_became_of_the_cell_on_each_rank(shell, cell, text, says):
+    cell("-n 3", "x = 1")
+    with pytest.raises(CellError, match=says):
+        shell.run_cell_magic("limosa", "", text)
+    assert cell("", "x") == ["[0-2] 1"]
+
+
 def test_processes_that_died_are_replaced(shell, cell):
     cell("-n 2 --new", "x = 1")
     with pytest.raises(UsageError, match="the processes have ended"):
