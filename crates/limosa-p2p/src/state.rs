@@ -393,6 +393,7 @@ impl State {
 
     /// Holds a message until it is asked for.
     fn hold(&mut self, envelope: &Envelope, message: Unexpected) {
+        self.completed = true; // a thread that is asleep in a probe may be waiting for it
         self.unexpected_bytes += message.held_bytes();
         self.matcher.store(envelope, message);
     }
