@@ -19,12 +19,13 @@ MAY_USE: dict[str, set[str]] = {
     "limosa-p2p": {"limosa-device", "limosa-base"},
     "limosa-sim": {"limosa-device", "limosa-base"},
     "limosa-job": {"limosa-base"},
-    "limosa-mpi": {"limosa-p2p", "limosa-job", "limosa-base", "limosa-api"},
+    "limosa-hang": {"limosa-job", "limosa-base"},
+    "limosa-mpi": {"limosa-p2p", "limosa-hang", "limosa-job", "limosa-base", "limosa-api"},
     "limosa-coll": {"limosa-mpi", "limosa-p2p", "limosa-job", "limosa-base"},
     "limosa-rma": {"limosa-coll", "limosa-mpi", "limosa-p2p", "limosa-base"},
     "limosa-io": {"limosa-rma", "limosa-coll", "limosa-mpi", "limosa-p2p", "limosa-base"},
     "limosa-abi": {"limosa-io", "limosa-rma", "limosa-coll", "limosa-mpi", "limosa-base", "limosa-api"},
-    "limosa-cli": {"limosa-job", "limosa-base"},
+    "limosa-cli": {"limosa-hang", "limosa-job", "limosa-base"},
     "limosa-fuzz": {"limosa-base", "limosa-device", "limosa-p2p", "limosa-job", "limosa-mpi", "limosa-cli"},
 }
 

@@ -20,7 +20,7 @@ pub const ENVIRONMENT: u8 = 3;
 /// The job took too long.
 pub const TIMED_OUT: u8 = 124;
 /// The hang doctor ended the job.
-pub const HANG: u8 = 86;
+pub const HANG: u8 = limosa_hang::alone::EXIT_CODE;
 
 /// The exit code of a process killed by this signal.
 pub fn of_signal(signal: i32) -> u8 {

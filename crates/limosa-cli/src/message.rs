@@ -2,6 +2,8 @@
 
 use std::io::{IsTerminal, Write};
 
+pub use limosa_hang::words::{duration, ranks};
+
 /// Prints `limosa: text` and the hint, if there is one, on stderr.
 pub fn say(text: &str, hint: Option<&str>) {
     // Nothing can be done about a closed stderr.
@@ -28,33 +30,6 @@ pub fn print(text: &str) {
     let _ = std::io::stdout().write_all(text.as_bytes());
 }
 
-/// Ranks as people write them: `0-2, 5`.
-pub fn ranks(ranks: &[u32]) -> String {
-    let mut parts: Vec<String> = Vec::new();
-    let mut rest = ranks;
-    while let Some(first) = rest.first() {
-        let run = rest.iter().zip(*first..).take_while(|(rank, expected)| **rank == *expected).count();
-        parts.push(match run {
-            1 => first.to_string(),
-            2 => format!("{first}, {}", first + 1),
-            _ => format!("{first}-{}", rest[run - 1]),
-        });
-        rest = &rest[run..];
-    }
-    let word = if ranks.len() == 1 { "rank" } else { "ranks" };
-    format!("{word} {}", parts.join(", "))
-}
-
-/// A duration as people write it: `0.4 s`, `75 s`, `12 min`, `3.0 h`.
-pub fn duration(seconds: f64) -> String {
-    match seconds {
-        s if s < 10.0 => format!("{s:.1} s"),
-        s if s < 120.0 => format!("{s:.0} s"),
-        s if s < 7200.0 => format!("{:.0} min", s / 60.0),
-        s => format!("{:.1} h", s / 3600.0),
-    }
-}
-
 /// Bytes as people write them, in powers of 1024.
 pub fn bytes(n: u64) -> String {
     let units = ["B", "KiB", "MiB", "GiB", "TiB"];
@@ -70,13 +45,6 @@ pub fn bytes(n: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn lists_of_ranks_are_short() {
-        assert_eq!(ranks(&[3]), "rank 3");
-        assert_eq!(ranks(&[0, 1]), "ranks 0, 1");
-        assert_eq!(ranks(&[0, 1, 2, 5, 7, 8, 9]), "ranks 0-2, 5, 7-9");
-    }
 
     #[test]
     fn sizes_and_times_read_well() {

@@ -263,7 +263,9 @@ impl Waiting<'_> {
         let mut names: Vec<String> = Vec::new();
         let mut waits: Vec<Wait<'_>> = Vec::new();
         let mut messages: Option<Vec<Message>> = None;
+        let mut accompanied = matches!(self.what, What::Nothing);
         let mut add = |awaits: Awaits<'_>| {
+            accompanied |= awaits.comm().is_inter() || awaits.comm().size() > 1;
             if matches!(awaits, Awaits::Receive { .. }) {
                 messages.get_or_insert_with(|| unreceived(awaits.comm()));
             }
@@ -283,7 +285,11 @@ impl Waiting<'_> {
         };
         let waits: Vec<Wait<'_>> = waits.into_iter().zip(&names).map(|(wait, comm)| Wait { comm, ..wait }).collect();
         let lying: Vec<Lying<'_>> = messages.iter().flatten().map(Message::show).collect();
-        Some(write(job.seat(), &Blocked { call: current_call(), waits: &waits, all, lying: &lying }))
+        let written = write(job.seat(), &Blocked { call: current_call(), waits: &waits, all, lying: &lying });
+        if !job.launched() && job.size() == 1 && job.is_own_process() {
+            limosa_hang::alone::about_to_wait(job, accompanied);
+        }
+        Some(written)
     }
 }
 

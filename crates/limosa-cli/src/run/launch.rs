@@ -33,6 +33,7 @@ use super::patience::Patience;
 use super::plan::{Plan, Unusable};
 use super::rank::{Ended, Rank};
 use super::strangers::Strangers;
+use crate::hang::alone::others_of;
 use crate::hang::explain;
 use crate::hang::stacks::{self, Places};
 use crate::hang::watch::{self, Look, Watch};
@@ -599,7 +600,7 @@ impl Job<'_> {
 
     fn look(&mut self) {
         let views = self.board.views();
-        let found = self.watch.look(monotonic_ns(), &views, others);
+        let found = self.watch.look(monotonic_ns(), &views, others_of);
         match found {
             Look::Quiet => {}
             Look::Hang(hang) if self.hang.is_none() => self.find_places(hang, &views, STACKS_WAIT, Then::GoOn),
@@ -718,19 +719,6 @@ fn raise_descriptor_limit(ranks: usize) {
 
 fn is_stdin_terminal() -> bool {
     std::io::IsTerminal::is_terminal(&std::io::stdin())
-}
-
-/// What the threads of a rank do of which the board does not say that they wait.
-fn others(view: &RankView) -> procfs::Others {
-    let waiting: Vec<u32> = view.records.iter().map(|record| record.thread).collect();
-    let asleep = view.records.iter().filter(|record| record.polls == 0).count();
-    let known = procfs::Known {
-        waiting: &waiting,
-        callers: &view.callers,
-        more_callers: view.threads as usize > view.callers.len(),
-        unlisted: (view.asleep as usize).saturating_sub(asleep),
-    };
-    procfs::others(view.pid, &known)
 }
 
 fn ring(wake: &OwnedFd) {

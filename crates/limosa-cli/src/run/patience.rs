@@ -72,7 +72,7 @@ impl Patience {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::hang::watch::tests::{blocked, rank};
+    use limosa_hang::samples::{blocked, rank};
     use limosa_job::State;
 
     /// What is said at looks every 100 ms, and when, until something is said or the time is over.

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use limosa_job::{Kind, Peer, RankView, Record, State, WaitView};
 
-use super::stacks::{Place, Places};
+use super::places::{Place, Places};
 use super::verdict::{how_it_left, on, verdict};
 use super::watch::Hang;
-use crate::message;
+use crate::words;
 
 /// Most lines of the graph that are shown.
 const MOST_LINES: usize = 64;
@@ -24,7 +24,7 @@ pub fn report(now_ns: u64, views: &[RankView], hang: &Hang, places: &Places, end
         text.push_str(&format!("limosa: {finding}\n"));
     }
     if let Some(after) = ends_in.filter(|_| hang.doubtful) {
-        let after = message::duration(after.as_secs_f64());
+        let after = words::duration(after.as_secs_f64());
         text.push_str(&format!(
             "limosa: the job will be ended in {after} if nothing happens (--on-hang=abort, LIMOSA_HANG_GRACE)\n"
         ));
@@ -69,9 +69,9 @@ fn head(views: &[RankView], hang: &Hang) -> String {
         n => format!(" (the other {n} have left)"),
     };
     let verb = if waiting.len() == 1 { "waits" } else { "wait" };
-    let ranks = message::ranks(&waiting);
+    let ranks = words::ranks(&waiting);
     if hang.doubtful {
-        let quiet = message::duration(hang.quiet.as_secs_f64());
+        let quiet = words::duration(hang.quiet.as_secs_f64());
         return format!("limosa: this job may hang: {ranks}{others} {verb} and nothing has happened for {quiet}\n");
     }
     format!("limosa: this job hangs: {ranks}{others} {verb} and nothing is under way\n")
@@ -95,14 +95,14 @@ fn doubts(views: &[RankView], hang: &Hang) -> Vec<String> {
         doubts.push(format!(
             "{} {poll} for what cannot arrive any more, unless another rank polls no longer: as long as {it}, nothing \
              happens",
-            message::ranks(&polling)
+            words::ranks(&polling)
         ));
     }
     if !locked.is_empty() {
         let (is, its) = if locked.len() == 1 { ("is", "all its threads wait") } else { ("are", "all threads wait") };
         doubts.push(format!(
             "{} {is} not in the library, and {its} for locks or for each other: only a signal could end that",
-            message::ranks(&locked)
+            words::ranks(&locked)
         ));
     }
     let mut strangers: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
@@ -117,7 +117,7 @@ fn doubts(views: &[RankView], hang: &Hang) -> Vec<String> {
         };
         doubts.push(format!(
             "{} {has} {count} and never called the library: this is a deadlock if {it}",
-            message::ranks(&ranks)
+            words::ranks(&ranks)
         ));
     }
     doubts
@@ -141,9 +141,9 @@ fn graph(now_ns: u64, views: &[RankView], hang: &Hang, places: &Places) -> Strin
         }
     }
     for (situation, ranks) in lines.iter().take(MOST_LINES) {
-        let ago = |at: u64| message::duration(now_ns.saturating_sub(at) as f64 / 1e9);
+        let ago = |at: u64| words::duration(now_ns.saturating_sub(at) as f64 / 1e9);
         let since = situation.since_ns.map_or(String::new(), |at| format!(", for {}", ago(at)));
-        text.push_str(&format!("  {}: {}{since}\n", message::ranks(ranks), situation.what));
+        text.push_str(&format!("  {}: {}{since}\n", words::ranks(ranks), situation.what));
         if let Some(place) = &situation.place {
             text.push_str(&format!("      at {place}\n"));
         }
@@ -240,8 +240,8 @@ pub fn peer(wait: &WaitView) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::watch::tests::{MS, blocked, rank, wait};
     use super::*;
+    use crate::samples::{MS, blocked, rank, wait};
 
     fn places(at: &[(u32, &str, Option<&str>)]) -> Places {
         let place = |(rank, line, verb): &(u32, &str, Option<&str>)| {

@@ -7,7 +7,7 @@ use limosa_job::{Kind, LyingView, Peer, RankView, Record, State, WaitView};
 
 use super::explain::describe;
 use super::hints::Hint;
-use crate::message;
+use crate::words;
 
 /// Why a job hangs.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -86,7 +86,7 @@ fn who_has_left(views: &[RankView], verdict: &mut Verdict) {
         let waiting: Vec<u32> = waiting.into_iter().collect();
         let verb = if waiting.len() == 1 { "waits" } else { "wait" };
         let how = find(views, gone).map_or("has left", how_it_left);
-        verdict.find(format!("rank {gone} {how} while {} {verb} for it", message::ranks(&waiting)));
+        verdict.find(format!("rank {gone} {how} while {} {verb} for it", words::ranks(&waiting)));
         verdict.hints.insert(Hint::BeforeTheEnd);
     }
 }
@@ -144,14 +144,14 @@ fn who_is_missing(views: &[RankView], verdict: &mut Verdict) {
             } else {
                 "".into()
             };
-            verdict.find(format!("{} {are} not {have}{call}{on}{or}; {it} {wait} in {place}", message::ranks(ranks)));
+            verdict.find(format!("{} {are} not {have}{call}{on}{or}; {it} {wait} in {place}", words::ranks(ranks)));
         }
         // The board does not list the members of a smaller communicator.
         let few = absent.is_empty() && wait.peer == Peer::Members && (inside.len() as u32) < wait.members;
         if few {
             let (are, to) = if inside.len() == 1 { ("is", "has") } else { ("are", "have") };
             let what = if is_started { format!("{to} started") } else { format!("{are} in") };
-            let ranks = message::ranks(&inside);
+            let ranks = words::ranks(&inside);
             verdict.find(format!("only {ranks} of the {} members of {} {what} {call}", wait.members, wait.comm));
         }
         if few || !reasons.is_empty() {
@@ -241,7 +241,7 @@ fn cycles(views: &[RankView], verdict: &mut Verdict) {
             continue;
         }
         let names: Vec<String> = circle.iter().chain(circle.first()).map(u32::to_string).collect();
-        let ranks = message::ranks(&sorted(&circle));
+        let ranks = words::ranks(&sorted(&circle));
         verdict.find(format!("{ranks} wait for each other in a circle: {}", names.join(" -> ")));
         let all = |kind: Kind| {
             let mut waits = waits(views).filter(|(own, _, _)| circle.contains(own)).peekable();
@@ -342,15 +342,15 @@ fn wildcards(views: &[RankView], verdict: &mut Verdict) {
         let verb = if open.len() == 1 { "waits" } else { "wait" };
         verdict.find(format!(
             "{} {verb} for a message from any rank, but nobody is left who could send one",
-            message::ranks(&open)
+            words::ranks(&open)
         ));
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::watch::tests::{blocked, rank, wait};
     use super::*;
+    use crate::samples::{blocked, rank, wait};
     use proptest::prelude::*;
 
     fn findings(views: &[RankView]) -> Vec<String> {

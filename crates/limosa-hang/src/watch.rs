@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use limosa_job::{RankView, State};
 
-use crate::procfs::Others;
+use crate::threads::Others;
 
 /// Time between looks.
 pub const PERIOD: Duration = Duration::from_millis(400);
@@ -194,63 +194,12 @@ fn last_began(views: &[RankView]) -> u64 {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
     use super::*;
+    use crate::samples::{MS, blocked, rank, wait};
     use limosa_job::{Kind, Peer, Record, WaitView};
 
-    pub const MS: u64 = 1_000_000;
     const NONE: [u64; 0] = [];
-
-    /// A rank in this state.
-    pub fn rank(rank: u32, state: State) -> RankView {
-        let (pid, started) = (1000 + rank, 1000 + rank);
-        RankView {
-            rank,
-            pid,
-            started,
-            state,
-            state_since_ns: 0,
-            appnum: 0,
-            threads: 1,
-            asleep: 0,
-            callers: vec![],
-            finalized: state == State::Finalized,
-            epoch: 5,
-            sleeps: 0,
-            wakeups: 0,
-            idle_wakeups: 0,
-            records: vec![],
-        }
-    }
-
-    /// A wait for one rank in a communicator of four that is numbered like the job.
-    pub fn wait(kind: Kind, world: u32, tag: Option<i32>) -> WaitView {
-        WaitView {
-            kind,
-            peer: Peer::Rank { rank: world, world },
-            tag,
-            context: 2,
-            comm: "MPI_COMM_WORLD".into(),
-            members: 4,
-            started: String::new(),
-        }
-    }
-
-    /// A rank that sleeps in `call` since 0.
-    pub fn blocked(rank_: u32, call: &str, waits: Vec<WaitView>) -> RankView {
-        let record = Record {
-            thread: 1000 + rank_,
-            call: call.into(),
-            since_ns: 0,
-            waits,
-            more: 0,
-            all: true,
-            polls: 0,
-            lying: vec![],
-            more_lying: 0,
-        };
-        RankView { asleep: 1, records: vec![record], ..rank(rank_, State::Running) }
-    }
 
     fn pair() -> Vec<RankView> {
         vec![

@@ -1,0 +1,160 @@
+//! What the threads of a process do, as the kernel tells in /proc.
+
+use std::fs;
+
+/// The state in the text of a `stat` file: R running, S sleeping, D in I/O, T stopped, t traced, Z ended, ...
+fn state_of(text: &str) -> Option<char> {
+    // The name is in parentheses and may itself contain some; the last one ends it.
+    text.rsplit_once(')')?.1.split_whitespace().next()?.chars().next()
+}
+
+/// What a process's threads do of which the status board does not say that they wait.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Others {
+    /// A thread runs, waits for a disk, has been stopped, or sleeps in code of its own and has called the library
+    /// before.
+    pub busy: bool,
+    /// Threads that nobody but another thread of the process can wake: they wait for a lock, or for a thread to end.
+    pub stuck: Vec<u32>,
+    /// Threads that sleep in another way and have never called the library.
+    pub strangers: Vec<u32>,
+}
+
+/// What the status board says of a process's threads.
+pub struct Known<'a> {
+    /// Those that wait. That one of them runs does not count: it may wait by polling.
+    pub waiting: &'a [u32],
+    /// Those that have called the library.
+    pub callers: &'a [u32],
+    /// More threads have called the library than the board lists.
+    pub more_callers: bool,
+    /// Threads that wait, too, but are not listed.
+    pub unlisted: usize,
+}
+
+/// Whether the library, or the Python package, calls a thread of its own so.
+fn is_ours(name: &str) -> bool {
+    let library = ["limosa-helper", "limosa-alarm", "limosa-watch", "limosa-deaths"];
+    library.contains(&name) || ["limosa-requests", "limosa-look"].contains(&name)
+}
+
+/// Looks at the threads of a process. The library's own ones count only while they run.
+pub fn others(pid: u32, known: &Known<'_>) -> Others {
+    let mut others = Others::default();
+    let threads = threads(pid);
+    let mut away = 0;
+    // Who looks runs, and says nothing about the others.
+    for &thread in threads.iter().filter(|thread| **thread != limosa_job::thread_id()) {
+        let read = |file: &str| fs::read_to_string(format!("/proc/{pid}/task/{thread}/{file}")).ok();
+        // A thread that has ended meanwhile says nothing.
+        let Some(state) = read("stat").and_then(|text| state_of(&text)) else { continue };
+        let waits = known.waiting.contains(&thread);
+        if "DTt".contains(state) || state == 'R' && !waits {
+            others.busy = true;
+            return others;
+        }
+        if waits || "ZX".contains(state) || (thread != pid && read("comm").is_some_and(|name| is_ours(name.trim_end())))
+        {
+            continue;
+        }
+        if read("syscall").is_some_and(|text| is_stuck(&text, &threads)) {
+            others.stuck.push(thread);
+        } else if known.more_callers || known.callers.contains(&thread) {
+            away += 1;
+        } else {
+            others.strangers.push(thread);
+        }
+    }
+    others.busy = away > known.unlisted;
+    others
+}
+
+/// Whether this line of /proc/<pid>/task/<thread>/syscall is that of a thread that waits without a time limit for a
+/// lock of its process, or for one of these threads to end.
+fn is_stuck(line: &str, threads: &[u32]) -> bool {
+    let mut words = line.split_whitespace();
+    let number = words.next().and_then(|word| word.parse::<i64>().ok());
+    let arguments: Vec<u64> =
+        words.map_while(|word| u64::from_str_radix(word.strip_prefix("0x")?, 16).ok()).take(4).collect();
+    let (Some(libc::SYS_futex), &[_, operation, value, limit]) = (number, &arguments[..]) else { return false };
+    let operation = operation as i32;
+    let waits = matches!(
+        operation & libc::FUTEX_CMD_MASK,
+        libc::FUTEX_WAIT | libc::FUTEX_WAIT_BITSET | libc::FUTEX_LOCK_PI | libc::FUTEX_WAIT_REQUEUE_PI
+    );
+    // The kernel tells of a thread's end at the word that holds its number, as if other processes could wait there.
+    let is_private = operation & libc::FUTEX_PRIVATE_FLAG != 0;
+    waits && limit == 0 && (is_private || threads.iter().any(|thread| u64::from(*thread) == value))
+}
+
+/// The numbers of a process's threads.
+pub fn threads(pid: u32) -> Vec<u32> {
+    let Ok(tasks) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
+    tasks.flatten().filter_map(|task| task.file_name().to_str()?.parse().ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn state(pid: u32) -> char {
+        state_of(&fs::read_to_string(format!("/proc/{pid}/stat")).unwrap()).unwrap()
+    }
+
+    fn signal(pid: u32, name: &str) {
+        std::process::Command::new("kill").args(["-s", name, &pid.to_string()]).status().unwrap();
+    }
+
+    fn known(waiting: &[u32]) -> Known<'_> {
+        Known { waiting, callers: &[], more_callers: false, unlisted: 0 }
+    }
+
+    #[test]
+    fn a_thread_that_polls_for_what_it_waits_for_is_not_busy_unless_it_is_stopped() {
+        let mut poller = std::process::Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
+        let pid = poller.id();
+        assert!(others(pid, &known(&[])).busy);
+        assert!(!others(pid, &known(&[pid])).busy);
+        signal(pid, "STOP");
+        while state(pid) != 'T' {}
+        assert!(others(pid, &known(&[pid])).busy);
+        poller.kill().unwrap();
+        poller.wait().unwrap();
+    }
+
+    #[test]
+    fn a_sleeping_thread_is_busy_if_it_has_called_the_library_and_a_stranger_otherwise() {
+        let mut sleeper = std::process::Command::new("sleep").arg("600").spawn().unwrap();
+        let pid = sleeper.id();
+        while !fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name == "sleep\n") || state(pid) != 'S'
+        {
+        }
+        assert_eq!(others(pid, &known(&[])), Others { strangers: vec![pid], ..Others::default() });
+        assert!(others(pid, &Known { callers: &[pid], ..known(&[]) }).busy);
+        assert!(others(pid, &Known { more_callers: true, ..known(&[]) }).busy);
+        assert!(!others(pid, &Known { more_callers: true, unlisted: 1, ..known(&[]) }).busy);
+        sleeper.kill().unwrap();
+        sleeper.wait().unwrap();
+    }
+
+    #[test]
+    fn who_waits_for_a_lock_or_a_thread_without_a_time_limit_is_stuck() {
+        let line = |operation: i32, value: u32, limit: u32| {
+            format!("{} 0x7f00 {operation:#x} {value:#x} {limit:#x} 0x0 0xffffffff 0x7ffc 0x7f01", libc::SYS_futex)
+        };
+        let private = libc::FUTEX_WAIT_BITSET | libc::FUTEX_PRIVATE_FLAG;
+        assert!(is_stuck(&line(private, 2, 0), &[12]));
+        assert!(!is_stuck(&line(private, 2, 0x7ffc), &[12]), "it wakes by itself");
+        assert!(is_stuck(&line(libc::FUTEX_WAIT, 12, 0), &[12]), "it joins a thread");
+        assert!(!is_stuck(&line(libc::FUTEX_WAIT, 2, 0), &[12]), "another process may wake it");
+        assert!(!is_stuck(&line(libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG, 2, 0), &[12]));
+        for other in ["running", "", "0 0x3 0x55 0x20 0x0 0x0 0x0 0x7f 0x7f", "x y", "202 0x1"] {
+            assert!(!is_stuck(other, &[12]), "{other}");
+        }
+    }
+
+    #[test]
+    fn a_process_that_is_not_there_has_no_threads() {
+        assert_eq!(others(u32::MAX, &known(&[])), Others::default());
+    }
+}
