@@ -197,7 +197,7 @@ fn last_began(views: &[RankView]) -> u64 {
 mod tests {
     use super::*;
     use crate::samples::{MS, blocked, rank, wait};
-    use limosa_job::{Kind, Peer, Record, WaitView};
+    use limosa_job::Kind;
 
     const NONE: [u64; 0] = [];
 
