@@ -82,4 +82,4 @@ def test_a_message_from_a_thread_of_the_same_rank_ends_a_probe(engine, receive):
         {receive}
         print("arrived")
     """
-    assert engine.code(text, n=2, limit=30).out.split() == ["arrived"] * 2
+    assert engine.code(text, n=2, limit=30).out.count("arrived") == 2
