@@ -59,6 +59,7 @@ mod plan;
 pub mod reduce;
 pub mod reduce_scatter;
 mod reducer;
+pub mod regions;
 mod run;
 pub mod scan;
 pub mod scatter;
@@ -70,7 +71,7 @@ mod state;
 #[cfg(test)]
 mod tests;
 
-pub use agreement::{allgather_bytes, barrier, plug_in};
+pub use agreement::{allgather_bytes, alltoall_bytes, barrier, plug_in};
 use background::{Exchange, Limits, MailboxUse, Mailboxes, Recorder};
 pub use buffer::{Blocks, Buffer};
 pub use choice::prepare;

@@ -45,6 +45,8 @@ pub struct File {
     pub(crate) position: Mutex<i64>,
     pub(crate) shared: SharedPointer,
     pub(crate) begun: Mutex<Option<Begun>>,
+    /// The buffer of an aggregator, kept from one collective access to the next.
+    pub(crate) strip_buffer: Mutex<Vec<u8>>,
     errhandler: RwLock<Arc<Errhandler>>,
     is_closed: AtomicBool,
     /// The handle value under which the ABI layer registered this file; 0 if none.
@@ -165,6 +167,7 @@ impl File {
             position: Mutex::new(end),
             shared,
             begun: Mutex::new(None),
+            strip_buffer: Mutex::default(),
             errhandler: RwLock::new(default_errhandler()),
             is_closed: AtomicBool::new(false),
             handle: AtomicUsize::new(0),
