@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | one | contiguous, or in pieces that are not small | the system reads and writes it there |
 //! | one | small pieces | by way of a buffer |
-//! | several, long or far apart | any | each by itself, from a buffer if the memory has gaps |
+//! | several, long or far apart | any | each by itself |
 //! | several, short and close together | any | *data sieving*: what encloses them is read as a whole; to write, it is changed and written back under a lock |
 //!
 //! Data sieving writes bytes back that are not its own. So that it never undoes what another process has written there
@@ -28,10 +28,8 @@ use crate::view::{Piece, View};
 
 /// Pieces of memory of at least this mean length are given to the system as they are.
 const LEAST_SLICE: usize = 1024;
-/// Bytes of the stream that are moved at once where a buffer is needed.
-const CHUNK: usize = 1 << 20;
-/// The same where none is.
-const LONG_CHUNK: usize = 64 << 20;
+/// Bytes that are moved at once where a buffer is needed for the sake of the memory.
+const CHUNK: usize = 256 << 10;
 /// Most pieces of a file that are looked at together.
 const MOST_PIECES: usize = 1 << 15;
 /// A system call costs as much as copying so many bytes.
@@ -132,85 +130,25 @@ impl Transfer<'_> {
     /// To or from several pieces.
     fn scattered(&self, view: &View, from: u64, region: &Region) -> Result<usize> {
         let len = region.len();
-        let mut buffer = Vec::new();
-        let mut done = 0;
+        let (mut done, mut scratch) = (0, Vec::new());
         while done < len {
-            let pieces = next_pieces(view, from + done as u64, (len - done).min(self.chunk(view)));
-            let bytes = pieces.iter().map(|piece| piece.1 as usize).sum();
-            let part = region.part(done, bytes);
-            let moved = if self.is_long(&pieces) {
-                self.one_by_one(&pieces, &part)?
-            } else {
-                if buffer.len() < bytes {
-                    buffer = room(bytes as i64)?;
+            let pieces = next_pieces(view, from + done as u64, len - done);
+            let mut first = 0;
+            while first < pieces.len() {
+                let group = &pieces[first..first + self.group(&pieces[first..])];
+                let bytes = group.iter().map(|piece| piece.1 as usize).sum::<usize>();
+                let part = region.part(done, bytes);
+                let moved = match group {
+                    [(offset, _)] => self.dense(*offset, &part)?,
+                    group if self.is_write => self.sieve_write(group, &part, &mut scratch)?,
+                    group => self.sieve_read(group, &part, &mut scratch)?,
+                };
+                done += moved;
+                if moved < bytes {
+                    return Ok(done);
                 }
-                self.by_buffer(&pieces, &part, &mut buffer[..bytes])?
-            };
-            done += moved;
-            if moved < bytes {
-                break;
+                first += group.len();
             }
-        }
-        Ok(done)
-    }
-
-    /// Bytes that are moved at once.
-    fn chunk(&self, view: &View) -> usize {
-        if view.mean_piece() as u64 >= 4 * CALL_BYTES { LONG_CHUNK } else { CHUNK }
-    }
-
-    /// Whether these pieces are so long that it does not matter what one system call costs.
-    fn is_long(&self, pieces: &[Piece]) -> bool {
-        pieces.iter().map(|piece| piece.1).sum::<u64>() >= pieces.len() as u64 * 4 * CALL_BYTES
-    }
-
-    /// Each piece straight to or from memory.
-    fn one_by_one(&self, pieces: &[Piece], region: &Region) -> Result<usize> {
-        let mut done = 0;
-        for &(offset, len) in pieces {
-            let n = self.dense(offset, &region.part(done, len as usize))?;
-            done += n;
-            if n < len as usize {
-                break;
-            }
-        }
-        Ok(done)
-    }
-
-    /// By way of a buffer that holds the bytes of all pieces.
-    fn by_buffer(&self, pieces: &[Piece], region: &Region, buffer: &mut [u8]) -> Result<usize> {
-        if self.is_write {
-            region.read(0, buffer);
-            self.move_pieces(pieces, buffer)
-        } else {
-            let n = self.move_pieces(pieces, buffer)?;
-            region.write(0, &buffer[..n]);
-            Ok(n)
-        }
-    }
-
-    /// The bytes of all pieces, which follow each other in the buffer.
-    fn move_pieces(&self, pieces: &[Piece], buffer: &mut [u8]) -> Result<usize> {
-        let (mut done, mut first) = (0, 0);
-        while first < pieces.len() {
-            let group = self.group(&pieces[first..]);
-            let group = &pieces[first..first + group];
-            let bytes = group.iter().map(|piece| piece.1 as usize).sum::<usize>();
-            let part = &mut buffer[done..done + bytes];
-            let n = match (group, self.is_write) {
-                ([(offset, len)], true) => {
-                    let _locked = self.plain_lock(*offset, *len)?;
-                    self.core.system.write(part, *offset)?
-                }
-                ([(offset, _)], false) => self.core.system.read(part, *offset)?,
-                (group, true) => self.sieve_write(group, part)?,
-                (group, false) => self.sieve_read(group, part)?,
-            };
-            done += n;
-            if n < bytes {
-                break;
-            }
-            first += group.len();
         }
         Ok(done)
     }
@@ -245,15 +183,15 @@ impl Transfer<'_> {
         if self.is_write && !self.is_locked && count < 4 { 1 } else { count }
     }
 
-    fn sieve_read(&self, pieces: &[Piece], buffer: &mut [u8]) -> Result<usize> {
+    fn sieve_read(&self, pieces: &[Piece], region: &Region, scratch: &mut Vec<u8>) -> Result<usize> {
         let (start, span) = enclosing(pieces);
-        let mut whole = room(span as i64)?;
-        let there = self.core.system.read(&mut whole, start)?;
+        let whole = at_least(scratch, span as usize)?;
+        let there = self.core.system.read(whole, start)?;
         let mut done = 0;
         for &(offset, len) in pieces {
             let at = (offset - start) as usize;
             let n = there.saturating_sub(at).min(len as usize);
-            buffer[done..done + n].copy_from_slice(&whole[at..at + n]);
+            region.write(done, &whole[at.min(there)..][..n]);
             done += n;
             if n < len as usize {
                 break;
@@ -262,24 +200,33 @@ impl Transfer<'_> {
         Ok(done)
     }
 
-    fn sieve_write(&self, pieces: &[Piece], buffer: &[u8]) -> Result<usize> {
+    fn sieve_write(&self, pieces: &[Piece], region: &Region, scratch: &mut Vec<u8>) -> Result<usize> {
         let (start, span) = enclosing(pieces);
-        let mut whole = room(span as i64)?;
+        let whole = at_least(scratch, span as usize)?;
         let _locked = match self.is_locked {
             true => None,
             false => Some(self.core.system.lock(RangeLock::Exclusive, start, span)?),
         };
+        let there = self.core.system.read(whole, start)?;
         // What is not there yet reads as zeros, as holes of files do.
-        self.core.system.read(&mut whole, start)?;
+        whole[there..].fill(0);
         let mut done = 0;
         for &(offset, len) in pieces {
             let (at, len) = ((offset - start) as usize, len as usize);
-            whole[at..at + len].copy_from_slice(&buffer[done..done + len]);
+            region.read(done, &mut whole[at..at + len]);
             done += len;
         }
-        self.core.system.write(&whole, start)?;
+        self.core.system.write(whole, start)?;
         Ok(done)
     }
+}
+
+/// The first `len` bytes of a buffer, which is made as long if need be.
+fn at_least(scratch: &mut Vec<u8>, len: usize) -> Result<&mut [u8]> {
+    if scratch.len() < len {
+        *scratch = room(len as i64)?;
+    }
+    Ok(&mut scratch[..len])
 }
 
 /// Start and length of what encloses some pieces in order.

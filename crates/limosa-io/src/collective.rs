@@ -15,7 +15,8 @@
 //! of equally long pieces at equal distances; so an array of many dimensions takes a few numbers.
 //!
 //! Otherwise each process moves its own data ([`crate::access`]): where the ranges of the processes do not overlap, or
-//! the pieces are long, or there is little in a wide range, and always in atomic mode.
+//! the pieces are long, or there is little in a wide range, and always in atomic mode. Processes of one host also read for
+//! themselves what is not too scattered: what lies between their pieces is in memory, since others read it.
 //!
 //! The two phases take one more copy of the data than plain accesses, and two small collective operations at the start
 //! and one at the end, which tells all processes of an error.
@@ -46,6 +47,8 @@ const LEAST_STRIP: u64 = 64 << 10;
 const BLOCK: u64 = 4096;
 /// If less than this part of the range is accessed, most strips would be empty.
 const SPARSE: u64 = 64;
+/// A process that reads at least this part of its range does so alone.
+const DENSE: u64 = 8;
 /// Segments of a strip that are shorter than this are written together with what lies between them.
 const SHORT_SEGMENT: u64 = 8 << 10;
 
@@ -98,7 +101,8 @@ struct Plan {
 
 impl Plan {
     /// `None` if each process had better move its own data.
-    fn new(wishes: &[Wish], buffering: Buffering, wanted: u64, buffer: u64, stripe: u64, hosts: u64) -> Option<Plan> {
+    fn new(wishes: &[Wish], use_of: &Use) -> Option<Plan> {
+        let Use { is_write, buffering, wanted, buffer, stripe, hosts } = *use_of;
         let total: u64 = wishes.iter().map(|wish| wish.bytes).sum();
         let busy: Vec<&Wish> = wishes.iter().filter(|wish| wish.bytes > 0).collect();
         let first = busy.iter().map(|wish| wish.first).min()?;
@@ -109,7 +113,10 @@ impl Plan {
             let mut ranges: Vec<(u64, u64)> = busy.iter().map(|wish| (wish.first, wish.end)).collect();
             ranges.sort_unstable();
             let interleaved = ranges.windows(2).any(|pair| pair[1].0 < pair[0].1);
-            interleaved && total / busy.iter().map(|wish| wish.pieces).sum::<u64>().max(1) < LONG_PIECE
+            // On one host the others have brought what this process does not want into memory: reading it is a copy.
+            let reads_alone =
+                !is_write && hosts == 1 && busy.iter().all(|wish| (wish.end - wish.first) / DENSE <= wish.bytes);
+            interleaved && !reads_alone && total / busy.iter().map(|wish| wish.pieces).sum::<u64>().max(1) < LONG_PIECE
         };
         if !can || wishes.len() == 1 || buffering == Buffering::Automatic && !pays() {
             return None;
@@ -138,6 +145,19 @@ impl Plan {
     fn start_of(&self, strip: u64) -> u64 {
         self.start + strip * self.strip
     }
+}
+
+/// What hints and the job say about a collective access.
+struct Use {
+    is_write: bool,
+    buffering: Buffering,
+    /// Aggregators; 0: as many as are good.
+    wanted: u64,
+    /// Most bytes of a strip.
+    buffer: u64,
+    /// What strips are aligned to; 0: as is good.
+    stripe: u64,
+    hosts: u64,
 }
 
 /// Equally long pieces at equal distances. The first one begins at an offset in its strip.
@@ -316,7 +336,7 @@ impl File {
         let mut hosts: Vec<u32> = self.comm.group().iter().map(|peer| self.comm.world().host_of(peer)).collect();
         hosts.sort_unstable();
         hosts.dedup();
-        Plan::new(wishes, buffering, wanted, buffer, stripe, hosts.len() as u64)
+        Plan::new(wishes, &Use { is_write, buffering, wanted, buffer, stripe, hosts: hosts.len() as u64 })
     }
 
     fn two_phases(&self, view: &View, is_write: bool, from: u64, region: &Region, plan: &Plan) -> Result<()> {
@@ -459,8 +479,11 @@ mod tests {
         Wish { first, end, bytes, pieces, is_ordered: true, processors: 2, size: 0 }
     }
 
+    const WRITE: Use =
+        Use { is_write: true, buffering: Buffering::Automatic, wanted: 0, buffer: 1 << 20, stripe: 0, hosts: 1 };
+
     fn plan(wishes: &[Wish]) -> Option<Plan> {
-        Plan::new(wishes, Buffering::Automatic, 0, 1 << 20, 0, 1)
+        Plan::new(wishes, &WRITE)
     }
 
     #[test]
@@ -478,8 +501,12 @@ mod tests {
         let sparse = short.map(|wish| Wish { end: wish.end << 10, ..wish });
         assert_eq!(plan(&sparse), None);
         assert_eq!(plan(&[wish(0, 0, 0, 0); 3]), None);
-        assert!(Plan::new(&apart, Buffering::Always, 1, 1 << 20, 0, 1).is_some());
-        assert_eq!(Plan::new(&short, Buffering::Never, 0, 1 << 20, 0, 1), None);
+        let read = Use { is_write: false, ..WRITE };
+        assert_eq!(Plan::new(&short.map(|wish| Wish { bytes: 2 << 20, ..wish }), &read), None);
+        assert!(Plan::new(&short.map(|wish| Wish { bytes: 1 << 19, ..wish }), &read).is_some());
+        assert!(Plan::new(&short.map(|wish| Wish { bytes: 2 << 20, ..wish }), &Use { hosts: 2, ..read }).is_some());
+        assert!(Plan::new(&apart, &Use { buffering: Buffering::Always, wanted: 1, ..WRITE }).is_some());
+        assert_eq!(Plan::new(&short, &Use { buffering: Buffering::Never, ..WRITE }), None);
     }
 
     /// What one process accesses: displacement, blocks, first byte of the stream and length.
@@ -512,7 +539,8 @@ mod tests {
             }).collect();
             let wishes: Vec<Wish> =
                 views.iter().zip(&all).map(|(view, (.., from, len))| Wish::new(view, *from, *len, 0)).collect();
-            let Some(mut plan) = Plan::new(&wishes, Buffering::Always, wanted, 1 << 20, 0, 1) else { return Ok(()) };
+            let always = Use { buffering: Buffering::Always, wanted, ..WRITE };
+            let Some(mut plan) = Plan::new(&wishes, &always) else { return Ok(()) };
             // Strips as short as these make many rounds.
             plan.strip = 512;
             plan.strips = (wishes.iter().map(|wish| wish.end).max().unwrap() - plan.start).div_ceil(512);
