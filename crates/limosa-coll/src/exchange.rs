@@ -140,14 +140,14 @@ impl Executor for Messages<'_> {
 }
 
 /// Tells some ranks, of which this is one, the bytes of each, which have the same length everywhere; returns them in
-/// the order of `members`. The messages have this tag.
+/// the order of `members`. They are those of the blocking operation with this number.
 ///
 /// # Errors
 /// Errors of the machine.
-pub(super) fn allgather_by_messages(comm: &Comm, members: &[u32], tag: i32, mine: &[u8]) -> Result<Vec<u8>> {
+pub(super) fn allgather_by_messages(comm: &Comm, members: &[u32], number: u64, mine: &[u8]) -> Result<Vec<u8>> {
     let length = mine.len();
     let mut schedule =
-        Schedule::new(Member { rank: comm.rank() as usize, size: comm.size(), tag, signature: Signature::default() });
+        Schedule::new(Member { rank: comm.rank() as usize, size: comm.size(), number, signature: Signature::default() });
     let mut all = vec![0; length * members.len()];
     let start = all.as_mut_ptr();
     // SAFETY: the blocks lie in `all`, which lives to the end of this function; no step uses the block of another

@@ -82,9 +82,10 @@ impl Sides {
     }
 }
 
-fn begin(call: &Call<'_>, inter: &Inter) -> (Schedule, Sides) {
+/// The root is not compared: each group names it in its own way.
+fn begin(call: &Call<'_>, inter: &Inter, kind: Kind) -> (Schedule, Sides) {
     call.goes_by_messages();
-    (Schedule::new(call), Sides::of(inter))
+    (Schedule::new(&call.signed(kind)), Sides::of(inter))
 }
 
 /// Plans that the group without the root gets what the root's buffer holds. An idle process has no buffer.
@@ -92,7 +93,7 @@ fn begin(call: &Call<'_>, inter: &Inter) -> (Schedule, Sides) {
 /// # Errors
 /// `MPI_ERR_NO_MEM`.
 pub fn bcast(call: &Call<'_>, inter: &Inter, buffer: Option<&Buffer>, part: Part) -> Result<Schedule> {
-    let (mut s, sides) = begin(call, inter);
+    let (mut s, sides) = begin(call, inter, Kind::Bcast);
     let mut members = match part {
         Part::Idle => return Ok(s),
         Part::Root => vec![s.rank() as u32],
@@ -119,7 +120,7 @@ pub fn gather(
     receive: Option<&Blocks>,
     part: Part,
 ) -> Result<Schedule> {
-    let (mut s, sides) = begin(call, inter);
+    let (mut s, sides) = begin(call, inter, Kind::Gather);
     match (part, send, receive) {
         (Part::Root, _, Some(receive)) => {
             (0..sides.remote_size).for_each(|from| s.receive(sides.remote + from, receive.region(from)));
@@ -141,7 +142,7 @@ pub fn scatter(
     receive: Option<&Buffer>,
     part: Part,
 ) -> Result<Schedule> {
-    let (mut s, sides) = begin(call, inter);
+    let (mut s, sides) = begin(call, inter, Kind::Scatter);
     match (part, send, receive) {
         (Part::Root, Some(send), _) => {
             (0..sides.remote_size).for_each(|to| s.send(sides.remote + to, send.region(to)));
@@ -157,7 +158,7 @@ pub fn scatter(
 /// # Errors
 /// `MPI_ERR_BUFFER`.
 pub fn allgather(call: &Call<'_>, inter: &Inter, send: &Buffer, receive: &Blocks) -> Result<Schedule> {
-    let (mut s, sides) = begin(call, inter);
+    let (mut s, sides) = begin(call, inter, Kind::Allgather);
     receive.check_apart_from(sides.remote_size, send)?;
     for peer in sides.others(&s) {
         s.receive(sides.remote + peer, receive.region(peer));
@@ -171,7 +172,7 @@ pub fn allgather(call: &Call<'_>, inter: &Inter, send: &Buffer, receive: &Blocks
 /// # Errors
 /// `MPI_ERR_BUFFER`.
 pub fn alltoall(call: &Call<'_>, inter: &Inter, send: &Blocks, receive: &Blocks) -> Result<Schedule> {
-    let (mut s, sides) = begin(call, inter);
+    let (mut s, sides) = begin(call, inter, Kind::Alltoall);
     send.check_apart_from_blocks(sides.remote_size, receive)?;
     for peer in sides.others(&s) {
         s.receive(sides.remote + peer, receive.region(peer));
@@ -212,7 +213,7 @@ pub fn reduce(
     op: &Arc<Op>,
     part: Part,
 ) -> Result<Schedule> {
-    let (mut s, sides) = begin(call, inter);
+    let (mut s, sides) = begin(call, inter, Kind::Reduce);
     match (part, send, receive) {
         (Part::Root, _, Some(receive)) => {
             op.check(&receive.datatype)?;
@@ -233,7 +234,7 @@ pub fn reduce(
 /// # Errors
 /// `MPI_ERR_OP`, `MPI_ERR_BUFFER`, `MPI_ERR_NO_MEM`.
 pub fn allreduce(call: &Call<'_>, inter: &Inter, send: &Buffer, receive: &Buffer, op: &Arc<Op>) -> Result<Schedule> {
-    let (mut s, sides) = begin(call, inter);
+    let (mut s, sides) = begin(call, inter, Kind::Allreduce);
     check_apart(send, receive)?;
     if let Some(result) = reduce_here(&mut s, &sides, send, op)? {
         s.receive(sides.remote, receive.region());
@@ -258,7 +259,7 @@ pub fn reduce_scatter(
     counts: &[i64],
     op: &Arc<Op>,
 ) -> Result<Schedule> {
-    let (mut s, sides) = begin(call, inter);
+    let (mut s, sides) = begin(call, inter, Kind::ReduceScatter);
     check_apart(send, receive)?;
     let mut parts = None;
     if let Some(result) = reduce_here(&mut s, &sides, send, op)? {

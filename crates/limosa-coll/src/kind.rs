@@ -33,8 +33,21 @@ impl Kind {
     }
 }
 
-/// What programs call the operations of [`Kind`](Kind).
-const NAMES: [&str; 11] = [
+/// How an operation is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)] // named as in the standard
+pub(crate) enum Sort {
+    Blocking,
+    NonBlocking,
+    Persistent,
+}
+
+impl Sort {
+    pub(crate) const ALL: [Sort; 3] = [Sort::Blocking, Sort::NonBlocking, Sort::Persistent];
+}
+
+/// What programs call the operations of [`Kind`](Kind), and those with neighbours.
+const NAMES: [&str; 13] = [
     "MPI_Barrier",
     "MPI_Bcast",
     "MPI_Gather(v)",
@@ -46,15 +59,26 @@ const NAMES: [&str; 11] = [
     "MPI_Reduce_scatter(_block)",
     "MPI_Scan",
     "MPI_Exscan",
+    "MPI_Neighbor_allgather(v)",
+    "MPI_Neighbor_alltoall(v,w)",
 ];
 
-/// What all ranks of an operation must say alike: its kind, its root, and the operation of a reduction. 0 for none.
+/// What all ranks of an operation must say alike: its kind, its root, the operation of a reduction, and how it is
+/// called. 0 for none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Signature(u32);
 
-/// In a signature: the bits of the kind, then those of what it combines with, then the root.
+/// In a signature: the bits of the kind, then those of what it combines with, then the root, then how it is called.
 const KIND_BITS: u32 = 4;
 const OP_BITS: u32 = 5;
+const ROOT_BITS: u32 = 21;
+const SORT_SHIFT: u32 = KIND_BITS + OP_BITS + ROOT_BITS;
+const ROOTS: u32 = 1 << ROOT_BITS;
+/// In place of a root: the root or the operation is another one; which, is not known.
+const NOT_KNOWN: u32 = ROOTS - 1;
+/// In a code: the bits behind those of the kind, for root and operation.
+const CODE_BITS: u32 = 10;
+const CODES: u32 = 1 << CODE_BITS;
 /// In place of what it combines with: a function of the program; the making of a communicator.
 const OF_PROGRAM: u32 = (1 << OP_BITS) - 1;
 const MAKING: u32 = OF_PROGRAM - 1;
@@ -63,7 +87,7 @@ impl Signature {
     /// Of an operation with a root.
     #[inline(always)]
     pub(crate) fn rooted(kind: Kind, root: usize) -> Signature {
-        Signature(kind as u32 | (root as u32) << (KIND_BITS + OP_BITS))
+        Signature(kind as u32 | (root as u32 % ROOTS) << (KIND_BITS + OP_BITS))
     }
 
     /// Of a reduction.
@@ -83,9 +107,59 @@ impl Signature {
         Signature(kind as u32 | MAKING << KIND_BITS)
     }
 
+    /// Of an exchange with neighbours.
+    pub(crate) fn neighbours(is_alltoall: bool) -> Signature {
+        Signature(Kind::Exscan as u32 + 1 + u32::from(is_alltoall))
+    }
+
     /// That in a word that a rank has written; `None` if it has written none.
     pub(crate) fn of_word(word: u32) -> Option<Signature> {
-        (word != 0).then_some(Signature(word))
+        Some(Signature(word)).filter(|signature| signature.is_known())
+    }
+
+    /// The same, called so.
+    #[inline(always)]
+    pub(crate) fn called(self, sort: Sort) -> Signature {
+        Signature(self.0 & ((1 << SORT_SHIFT) - 1) | (sort as u32) << SORT_SHIFT)
+    }
+
+    /// How it is called.
+    #[inline]
+    pub(crate) fn sort(self) -> Sort {
+        match self.0 >> SORT_SHIFT {
+            0 => Sort::Blocking,
+            1 => Sort::NonBlocking,
+            _ => Sort::Persistent,
+        }
+    }
+
+    /// Whether it says what is called.
+    #[inline]
+    pub(crate) fn is_known(self) -> bool {
+        self.kind() != 0
+    }
+
+    /// Fourteen bits that are the same for the same operation, root and kind, and 0 if these are not known. If only
+    /// one of them differs, they differ; roots up to 1023.
+    #[inline]
+    pub(crate) fn code(self) -> u32 {
+        self.kind() | ((self.root() + (self.op() << OP_BITS)) % CODES) << KIND_BITS
+    }
+
+    /// What another rank's code says, as far as that can be known, which is called so as this rank's own among so many
+    /// ranks.
+    pub(crate) fn of_code(code: u32, sort: Sort, own: Signature, ranks: usize) -> Signature {
+        const RANKS: usize = 1 << OP_BITS;
+        let (kind, rest) = (code & ((1 << KIND_BITS) - 1), code >> KIND_BITS);
+        let rooted = [Kind::Bcast, Kind::Gather, Kind::Scatter].map(|kind| kind as u32);
+        let (op, root) = if kind == Kind::Reduce as u32 {
+            if ranks <= RANKS { (rest >> OP_BITS, rest % RANKS as u32) } else { (own.op(), NOT_KNOWN) }
+        } else if rooted.contains(&kind) {
+            (0, if ranks <= CODES as usize { rest } else { NOT_KNOWN })
+        } else {
+            (rest >> OP_BITS, 0)
+        };
+        Signature(kind | op << KIND_BITS | root << (KIND_BITS + OP_BITS)).called(sort)
     }
 
     /// As a word.
@@ -99,7 +173,7 @@ impl Signature {
     }
 
     fn root(self) -> u32 {
-        self.0 >> (KIND_BITS + OP_BITS)
+        self.0 >> (KIND_BITS + OP_BITS) & (ROOTS - 1)
     }
 
     fn kind(self) -> u32 {
@@ -114,8 +188,15 @@ impl Signature {
         let Some(name) = NAMES.get((self.kind() as usize).wrapping_sub(1)) else {
             return "another collective operation".to_owned();
         };
-        if self.kind() != other.kind() {
-            (*name).to_owned()
+        let name = match self.sort() {
+            Sort::Blocking => (*name).to_owned(),
+            Sort::NonBlocking => format!("MPI_I{}", name["MPI_".len()..].to_lowercase()),
+            Sort::Persistent => format!("{name}_init"),
+        };
+        if self.kind() != other.kind() || self.sort() != other.sort() {
+            name
+        } else if self.root() == NOT_KNOWN {
+            format!("{name} with another root or operation")
         } else if self.root() != other.root() {
             format!("{name} with root {}", self.root())
         } else {
@@ -129,7 +210,8 @@ impl Signature {
 
     /// The class of the error that another rank's signature differs.
     pub(crate) fn class_of_difference(self, other: Signature) -> ErrorClass {
-        if self.kind() != other.kind() || self.op() == MAKING || other.op() == MAKING {
+        let one_is = |op| self.op() == op || other.op() == op;
+        if self.kind() != other.kind() || self.sort() != other.sort() || one_is(MAKING) {
             MPI_ERR_OTHER
         } else if self.root() != other.root() {
             MPI_ERR_ROOT

@@ -39,6 +39,7 @@ mod background;
 pub mod barrier;
 pub mod bcast;
 mod buffer;
+mod call_log;
 pub mod check;
 mod choice;
 mod composed;
@@ -75,8 +76,7 @@ pub use agreement::{allgather_bytes, alltoall_bytes, barrier, plug_in};
 use background::{Exchange, Limits, MailboxUse, Mailboxes, Recorder};
 pub use buffer::{Blocks, Buffer};
 pub use choice::prepare;
-use kind::{Kind, Signature};
-use numbers::{background_tag, blocking_tag};
+use kind::{Kind, Signature, Sort};
 pub use plan::Plan;
 pub use run::run;
 pub use schedule::{Member, Schedule};
@@ -94,14 +94,6 @@ pub struct Call<'a> {
     sort: Sort,
     /// What all ranks must say of it alike, once it is known.
     signature: Signature,
-}
-
-/// How an operation is called.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Sort {
-    Blocking,
-    NonBlocking,
-    Persistent,
 }
 
 impl<'a> Call<'a> {
@@ -208,6 +200,13 @@ impl<'a> Call<'a> {
         Some(mailbox_use)
     }
 
+    /// Has others know what this rank calls, as far as that is not by notes in the memory that they share.
+    fn enter(&self) {
+        if let (Some(engine), Some(log)) = (self.comm.engine_if_any(), self.state.log(self.comm)) {
+            log.enter(engine, self.number, self.signature.called(self.sort));
+        }
+    }
+
     /// Notes that the operation goes by messages, whatever the table says of others.
     fn goes_by_messages(&self) {
         if self.sort != Sort::Blocking
@@ -251,7 +250,8 @@ impl<'a> Call<'a> {
 
 impl From<&Call<'_>> for Member {
     fn from(call: &Call<'_>) -> Member {
-        let tag = if call.sort == Sort::Blocking { blocking_tag(call.number) } else { background_tag(call.number) };
-        Member { rank: call.rank(), size: call.size(), tag, signature: call.signature }
+        call.enter();
+        let signature = call.signature.called(call.sort);
+        Member { rank: call.rank(), size: call.size(), number: call.number, signature }
     }
 }

@@ -10,6 +10,7 @@
 use limosa_p2p::memory::Region;
 
 use super::buffer::{Blocks, Buffer};
+use super::kind::Signature;
 use super::{Call, Schedule};
 use limosa_mpi::consts::MPI_PROC_NULL;
 use limosa_mpi::error::Result;
@@ -21,7 +22,7 @@ use limosa_mpi::fail;
 /// `MPI_ERR_TOPOLOGY`, `MPI_ERR_BUFFER`, `MPI_ERR_TRUNCATE`, `MPI_ERR_COUNT`.
 pub fn allgather(call: &Call<'_>, send: &Buffer, receive: &Blocks) -> Result<Schedule> {
     receive.check_apart_from(call.neighbours()?.sources.len(), send)?;
-    exchange(call, |_| send.region(), |block| receive.region(block))
+    exchange(&call.signed(Signature::neighbours(false)), |_| send.region(), |block| receive.region(block))
 }
 
 /// Plans that every process sends a block to each of its neighbours. `send` has one block per destination, `receive`
@@ -32,7 +33,7 @@ pub fn allgather(call: &Call<'_>, send: &Buffer, receive: &Blocks) -> Result<Sch
 pub fn alltoall(call: &Call<'_>, send: &Blocks, receive: &Blocks) -> Result<Schedule> {
     let neighbours = call.neighbours()?;
     send.check_apart_from_others(neighbours.destinations.len(), receive, neighbours.sources.len())?;
-    exchange(call, |block| send.region(block), |block| receive.region(block))
+    exchange(&call.signed(Signature::neighbours(true)), |block| send.region(block), |block| receive.region(block))
 }
 
 fn exchange(call: &Call<'_>, send: impl Fn(usize) -> Region, receive: impl Fn(usize) -> Region) -> Result<Schedule> {

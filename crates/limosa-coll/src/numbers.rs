@@ -1,6 +1,18 @@
-//! The numbers of a communicator's collectives.
+//! The numbers of a communicator's collectives, and the tags of their messages.
+//!
+//! | bits of a tag | hold |
+//! |---|---|
+//! | 30 | 0: blocking, 1: in the background |
+//! | 16 to 29 | the code of the signature ([`Signature::code`]); 0 for what the library exchanges for itself |
+//! | 0 to 15 | the number of a blocking operation |
+//! | 15, 0 to 14 | in the background: whether it is persistent, and its number |
+//!
+//! Messages of one rank to another one are received in order, so that short numbers suffice for blocking operations. In
+//! the background, 32768 operations can be under way at a time.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::kind::{Signature, Sort};
 
 /// How many collectives were begun on a communicator, which tells their messages and what they leave in shared memory
 /// apart.
@@ -10,8 +22,19 @@ pub(super) struct Numbers {
     background: AtomicU64,
 }
 
-/// Collectives of a sort are numbered modulo this: half of the tags, which are not negative, for each of two sorts.
-const TAGS: u64 = 1 << 30;
+/// How many collectives a rank has begun.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Counts {
+    pub(super) blocking: u64,
+    pub(super) background: u64,
+}
+
+impl Counts {
+    /// Of those that are counted with this sort.
+    pub(super) fn of(self, sort: Sort) -> u64 {
+        if sort == Sort::Blocking { self.blocking } else { self.background }
+    }
+}
 
 impl Numbers {
     /// The number of the next blocking collective, from 0.
@@ -38,15 +61,80 @@ impl Numbers {
     pub(super) fn blocking(&self) -> u64 {
         self.blocking.load(Ordering::Relaxed)
     }
+
+    /// How many were begun.
+    pub(super) fn begun(&self) -> Counts {
+        Counts { blocking: self.blocking(), background: self.background.load(Ordering::Relaxed) }
+    }
 }
 
-/// The tag of a blocking collective's messages.
+const BACKGROUND: u64 = 1 << 30;
+const CODE_SHIFT: u32 = 16;
+const PERSISTENT: u64 = 1 << 15;
+
+/// Numbers of a sort in tags are modulo this.
+fn modulus(sort: Sort) -> u64 {
+    if sort == Sort::Blocking { 1 << CODE_SHIFT } else { PERSISTENT }
+}
+
+/// The tag of the messages of a collective.
 #[inline]
-pub(super) fn blocking_tag(number: u64) -> i32 {
-    (number % TAGS) as i32
+pub(super) fn tag(number: u64, signature: Signature) -> i32 {
+    let sort = signature.sort();
+    let bits = match sort {
+        Sort::Blocking => 0,
+        Sort::NonBlocking => BACKGROUND,
+        Sort::Persistent => BACKGROUND | PERSISTENT,
+    };
+    (bits | u64::from(signature.code()) << CODE_SHIFT | number % modulus(sort)) as i32
 }
 
-/// The tag of the messages of a non-blocking or persistent collective.
-pub(super) fn background_tag(number: u64) -> i32 {
-    (TAGS + number % TAGS) as i32
+/// What a tag says.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Tagged {
+    pub(super) sort: Sort,
+    /// The last bits of the number.
+    pub(super) number: u64,
+    pub(super) code: u32,
+}
+
+/// Reads a tag.
+pub(super) fn read_tag(tag: i32) -> Tagged {
+    let bits = tag as u64;
+    let sort = match (bits & BACKGROUND != 0, bits & PERSISTENT != 0) {
+        (false, _) => Sort::Blocking,
+        (true, false) => Sort::NonBlocking,
+        (true, true) => Sort::Persistent,
+    };
+    Tagged { sort, number: bits % modulus(sort), code: (bits & (BACKGROUND - 1)) as u32 >> CODE_SHIFT }
+}
+
+/// The number next to `latest` that ends as a tag says.
+pub(super) fn whole(sort: Sort, number: u64, latest: u64) -> u64 {
+    let modulus = modulus(sort);
+    let ahead = number.wrapping_sub(latest) % modulus;
+    if ahead >= modulus / 2 && latest + ahead >= modulus { latest + ahead - modulus } else { latest + ahead }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kind::Kind;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn tags_are_read_as_they_were_written(number: u64, root in 0usize..5000, sort in 0usize..3) {
+            let number = number >> 8;
+            let sort = Sort::ALL[sort];
+            let signature = Signature::rooted(Kind::Bcast, root).called(sort);
+            let tag = tag(number, signature);
+            prop_assert!(tag >= 0);
+            let read = read_tag(tag);
+            prop_assert_eq!((read.sort, read.code), (sort, signature.code()));
+            for latest in [number, number + 100, number.saturating_sub(100)] {
+                prop_assert_eq!(whole(sort, read.number, latest), number);
+            }
+        }
+    }
 }

@@ -30,11 +30,12 @@ use limosa_p2p::{Completion, Engine, Failure, Mode, RequestId, Started, View, in
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
+use super::call_log::{self, Inquirer, LoggedCall};
 use super::schedule::{Schedule, Step, broken, mismatch};
 use limosa_mpi::comm::Comm;
 use limosa_mpi::error::{Error, Result, error_of};
 use limosa_mpi::fail;
-use limosa_mpi::observe::{Awaits, Waiting, current_call};
+use limosa_mpi::observe::{Awaits, Inquiry, Waiting, current_call};
 use limosa_mpi::operation::{End, Operation};
 
 /// What a transfer is to bring: nothing (a send), or so many bytes from a rank.
@@ -82,6 +83,19 @@ fn start_receive(engine: &Engine, comm: &Comm, tag: i32, from: u32, region: &Reg
     engine.receive(&pattern, region.clone())
 }
 
+impl Schedule {
+    /// The ranks with which the round exchanges messages whose steps end before this one, or with it.
+    fn partners(&self, next: usize, tell: &mut dyn FnMut(usize)) {
+        let steps = &self.steps[..next];
+        let steps = if let Some((Step::Wait, before)) = steps.split_last() { before } else { steps };
+        for step in steps.iter().rev().take_while(|step| !matches!(step, Step::Wait)) {
+            if let Step::Send { to: rank, .. } | Step::Receive { from: rank, .. } = step {
+                tell(*rank as usize);
+            }
+        }
+    }
+}
+
 /// Runs a schedule in the calling thread.
 ///
 /// # Errors
@@ -89,7 +103,7 @@ fn start_receive(engine: &Engine, comm: &Comm, tag: i32, from: u32, region: &Reg
 pub fn run(comm: &Comm, schedule: Schedule) -> Result<()> {
     let engine = comm.engine();
     let mut round = Round { pending: SmallVec::new(), trouble: Trouble::default(), broken: false, interrupted: false };
-    for step in &schedule.steps {
+    for (index, step) in schedule.steps.iter().enumerate() {
         match step {
             Step::Send { to, region } => match start_send(engine, comm, schedule.tag, *to, region) {
                 Ok(Started::Done) => {}
@@ -105,7 +119,7 @@ pub fn run(comm: &Comm, schedule: Schedule) -> Result<()> {
                 let id = start_receive(engine, comm, schedule.tag, *from, region);
                 round.pending.push((id, Some((*from, region.len()))));
             }
-            Step::Wait => round.finish(engine, comm),
+            Step::Wait => round.finish(engine, comm, &schedule, index),
             Step::Copy { .. } | Step::Reduce { .. } => {
                 if !round.trouble.is_there()
                     && let Err(error) = schedule.do_local(step)
@@ -118,7 +132,7 @@ pub fn run(comm: &Comm, schedule: Schedule) -> Result<()> {
             break;
         }
     }
-    round.finish(engine, comm);
+    round.finish(engine, comm, &schedule, schedule.steps.len());
     if round.broken {
         // The device failed with transfers under way, which may still touch this memory.
         std::mem::forget(schedule);
@@ -135,10 +149,12 @@ struct Round {
 }
 
 impl Round {
-    fn finish(&mut self, engine: &Engine, comm: &Comm) {
+    fn finish(&mut self, engine: &Engine, comm: &Comm, schedule: &Schedule, next: usize) {
         if self.pending.is_empty() || self.broken {
             return;
         }
+        let inquirer = Inquirer::new(comm, schedule.call, |tell| schedule.partners(next, tell));
+        let waiting = Waiting::collective(comm, Some(&inquirer));
         let mut left = self.pending.len();
         let waited = engine.block_on(
             &mut |view| {
@@ -147,13 +163,13 @@ impl Round {
                 }
                 left == 0 || view.is_broken()
             },
-            &Waiting::collective(comm),
+            &waiting,
         );
         if let Err(interrupted) = waited {
             self.interrupted = true;
             self.trouble.note(interrupted.into());
             engine.fall_out_of_step(comm.coll_context());
-            engine.withdraw_all(self.pending.iter().map(|(id, _)| *id), &Waiting::collective(comm));
+            engine.withdraw_all(self.pending.iter().map(|(id, _)| *id), &waiting);
         }
         for (id, receive) in self.pending.drain(..) {
             match (engine.take(id), receive) {
@@ -179,6 +195,9 @@ pub struct ScheduleRun {
     trouble: Mutex<Trouble>,
     done: AtomicBool,
     keeps_memory: bool,
+    call: LoggedCall,
+    /// Others were asked what keeps them.
+    has_inquired: AtomicBool,
 }
 
 /// How far a run has come.
@@ -203,6 +222,8 @@ impl ScheduleRun {
         Arc::new(ScheduleRun {
             comm: comm.clone(),
             keeps_memory: schedule.keeps_memory(),
+            call: schedule.call,
+            has_inquired: AtomicBool::new(false),
             started: current_call(),
             rest: Mutex::new(Some(Box::new(Progress { schedule, next: 0, in_round: false }))),
             open: AtomicUsize::new(0),
@@ -331,8 +352,23 @@ impl ScheduleRun {
     }
 
     fn finish(&self, engine: &Engine) {
+        if self.has_inquired.swap(false, Ordering::Relaxed) {
+            call_log::end_inquiries(&self.comm, self.call);
+        }
         self.done.store(true, Ordering::Release);
         engine.notify();
+    }
+}
+
+impl Inquiry for ScheduleRun {
+    fn inquire(&self) {
+        let mut partners: SmallVec<[usize; 16]> = SmallVec::new();
+        if let Some(progress) = &*self.rest.lock() {
+            progress.schedule.partners(progress.next, &mut |rank| partners.push(rank));
+        }
+        // Set first: it may end meanwhile.
+        self.has_inquired.store(true, Ordering::Relaxed);
+        call_log::inquire(&self.comm, self.call, &|tell| partners.iter().for_each(|rank| tell(*rank)));
     }
 }
 
@@ -377,7 +413,7 @@ impl Operation for ScheduleRun {
     }
 
     fn awaits(&self) -> Option<Awaits<'_>> {
-        Some(Awaits::Collective { comm: &self.comm, started: self.started })
+        Some(Awaits::Collective { comm: &self.comm, started: self.started, inquiry: Some(self) })
     }
 }
 

@@ -32,7 +32,9 @@ use limosa_p2p::Failure;
 use limosa_p2p::memory::Region;
 
 use super::buffer::Buffer;
+use super::call_log::LoggedCall;
 use super::kind::{Kind, Signature, Signed};
+use super::numbers;
 use limosa_mpi::datatype::{Datatype, Held};
 use limosa_mpi::error::{Error, Result, error_of};
 use limosa_mpi::fail;
@@ -62,8 +64,8 @@ pub struct Member {
     pub rank: usize,
     /// Number of ranks.
     pub size: usize,
-    /// The tag of the operation's messages.
-    pub tag: i32,
+    /// The number of the operation among those that are counted with it.
+    pub number: u64,
     /// What all ranks must say of it alike.
     pub(super) signature: Signature,
 }
@@ -71,7 +73,7 @@ pub struct Member {
 impl Member {
     /// The operation of this kind with this member's signature.
     pub(super) fn signed(self, kind: Kind) -> Signed {
-        if self.signature == Signature::default() { kind.into() } else { Signed::alone(kind, self.signature) }
+        if self.signature.is_known() { Signed::alone(kind, self.signature) } else { kind.into() }
     }
 }
 
@@ -80,6 +82,7 @@ pub struct Schedule {
     rank: usize,
     size: usize,
     pub(super) tag: i32,
+    pub(super) call: LoggedCall,
     pub(super) steps: Vec<Step>,
     /// While steps over a subgroup are planned: the ranks of its members.
     members: Option<Box<[u32]>>,
@@ -95,11 +98,12 @@ unsafe impl Send for Schedule {}
 impl Schedule {
     /// A schedule without steps.
     pub(super) fn new(member: impl Into<Member>) -> Schedule {
-        let Member { rank, size, tag, .. } = member.into();
+        let Member { rank, size, number, signature } = member.into();
         Schedule {
             rank,
             size,
-            tag,
+            tag: numbers::tag(number, signature),
+            call: LoggedCall { number, signature },
             steps: Vec::with_capacity(8),
             members: None,
             temporaries: Vec::new(),

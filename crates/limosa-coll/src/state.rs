@@ -3,6 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use super::background::Mailboxes;
+use super::call_log::CallLog;
 use super::choice::{self, Background};
 use super::hosts::Hosts;
 use super::kind::Kind;
@@ -28,6 +29,8 @@ pub(super) struct CommState {
     limits: OnceLock<[Background; 11]>,
     /// This process's neighbours in the communicator's topology.
     neighbours: OnceLock<Neighbours>,
+    /// What this rank has called, opened at the first collective.
+    log: OnceLock<Arc<CallLog>>,
 }
 
 impl CommState {
@@ -57,6 +60,7 @@ impl CommState {
     fn first_group(&self, comm: &Comm) -> Option<&SharedGroup> {
         // Without an engine there is nothing to set up, and plans are made for their own sake.
         let engine = comm.engine_if_any()?;
+        self.log(comm);
         let group =
             self.group.get_or_init(|| SharedGroup::establish(comm, engine, &self.numbers).map(Box::new)).as_deref();
         // Here, where all members are, whatever becomes of their first operation.
@@ -65,6 +69,17 @@ impl CommState {
                 .get_or_init(|| HostGroup::establish(comm, engine, self.hosts(comm), &self.numbers).map(Box::new));
         }
         group
+    }
+
+    /// What this rank has called; `None` where nothing can move.
+    pub(super) fn log(&self, comm: &Comm) -> Option<&Arc<CallLog>> {
+        match self.log.get() {
+            Some(log) => Some(log),
+            None => {
+                let engine = comm.engine_if_any().filter(|_| comm.size() > 1)?;
+                Some(self.log.get_or_init(|| CallLog::open(comm, engine)))
+            }
+        }
     }
 
     /// Where the members are.

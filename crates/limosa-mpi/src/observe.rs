@@ -10,6 +10,7 @@ use limosa_job::{Asleep, Blocked, Job, Kind, Lying, Peer, Polling, Seat, Wait};
 use limosa_p2p::Observer;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// What is known about the calling thread.
 struct Caller {
@@ -119,6 +120,7 @@ impl Poller {
             let since = *self.since_ns.get_or_insert(now);
             if now.saturating_sub(since) >= POLLING_NS {
                 self.since_ns = None;
+                list(&mut |awaits| awaits.inquire());
                 self.show(Some(subject), list);
             }
         }
@@ -162,6 +164,8 @@ pub enum Awaits<'a> {
         comm: &'a Comm,
         /// The call that started it; empty if that is the one that waits.
         started: &'static str,
+        /// How to find out what keeps the others.
+        inquiry: Option<&'a dyn Inquiry>,
     },
     /// Something on a window.
     Window {
@@ -172,7 +176,19 @@ pub enum Awaits<'a> {
     },
 }
 
+/// Asks other members what they do instead of what is awaited of them, when that takes long.
+pub trait Inquiry {
+    /// Asks. The answer may end what is awaited.
+    fn inquire(&self);
+}
+
 impl Awaits<'_> {
+    fn inquire(&self) {
+        if let Awaits::Collective { inquiry: Some(inquiry), .. } = self {
+            inquiry.inquire();
+        }
+    }
+
     fn comm(&self) -> &Comm {
         match self {
             Awaits::Send { comm, .. }
@@ -207,6 +223,24 @@ pub type ListAwaits<'a> = dyn Fn(&mut dyn FnMut(Awaits<'_>)) + 'a;
 pub struct Waiting<'a> {
     what: What<'a>,
     asleep: RefCell<Option<Asleep<'static>>>,
+    inquiries: Cell<Inquiries>,
+}
+
+/// The inquiries of a thread that waits.
+#[derive(Clone, Copy)]
+struct Inquiries {
+    /// How many there were.
+    made: u32,
+    /// When it began to wait, in nanoseconds.
+    since_ns: u64,
+}
+
+impl Inquiries {
+    const NONE: Inquiries = Inquiries { made: 0, since_ns: 0 };
+    /// A thread that has waited for so long inquires, and again whenever it has waited for twice as long.
+    const AFTER: Duration = Duration::from_millis(10);
+    /// So often: others keep in mind what they were asked.
+    const MOST: u32 = 7;
 }
 
 enum What<'a> {
@@ -218,7 +252,7 @@ enum What<'a> {
 impl<'a> Waiting<'a> {
     #[inline]
     fn new(what: What<'a>) -> Waiting<'a> {
-        Waiting { what, asleep: RefCell::new(None) }
+        Waiting { what, asleep: RefCell::new(None), inquiries: Cell::new(Inquiries::NONE) }
     }
 
     /// A message from `source` (`None`: anybody) with `tag` (`None`: any).
@@ -235,8 +269,8 @@ impl<'a> Waiting<'a> {
 
     /// That the other members take part in a collective.
     #[inline]
-    pub fn collective(comm: &'a Comm) -> Waiting<'a> {
-        Waiting::new(What::One(Awaits::Collective { comm, started: "" }))
+    pub fn collective(comm: &'a Comm, inquiry: Option<&'a dyn Inquiry>) -> Waiting<'a> {
+        Waiting::new(What::One(Awaits::Collective { comm, started: "", inquiry }))
     }
 
     /// Something that a member of a window is to do, or all of them.
@@ -257,6 +291,21 @@ impl<'a> Waiting<'a> {
 }
 
 impl Waiting<'_> {
+    /// Calls its argument with each wait.
+    fn each(&self, tell: &mut dyn FnMut(Awaits<'_>)) {
+        match &self.what {
+            What::One(awaits) => tell(*awaits),
+            What::Several { list, .. } => list(tell),
+            What::Nothing => {}
+        }
+    }
+
+    fn can_inquire(&self) -> bool {
+        let mut can = false;
+        self.each(&mut |awaits| can |= matches!(awaits, Awaits::Collective { inquiry: Some(_), .. }));
+        can
+    }
+
     /// Passes to `write` what is awaited, and the place on the status board.
     fn show<T>(&self, write: impl FnOnce(Seat<'static>, &Blocked<'_>) -> T) -> Option<T> {
         let job = Job::current()?;
@@ -272,17 +321,8 @@ impl Waiting<'_> {
             names.push(awaits.comm().describe());
             waits.push(awaits.record(""));
         };
-        let all = match &self.what {
-            What::One(awaits) => {
-                add(*awaits);
-                true
-            }
-            What::Several { list, all } => {
-                list(&mut add);
-                *all
-            }
-            What::Nothing => true,
-        };
+        self.each(&mut add);
+        let all = !matches!(self.what, What::Several { all: false, .. });
         let waits: Vec<Wait<'_>> = waits.into_iter().zip(&names).map(|(wait, comm)| Wait { comm, ..wait }).collect();
         let lying: Vec<Lying<'_>> = messages.iter().flatten().map(Message::show).collect();
         let written = write(job.seat(), &Blocked { call: current_call(), waits: &waits, all, lying: &lying });
@@ -356,6 +396,14 @@ impl Observer for Sleeper<'_> {
     fn woken_for_nothing(&self) {
         self.waiting.woken_for_nothing();
     }
+
+    fn patience(&self) -> Option<Duration> {
+        self.waiting.patience()
+    }
+
+    fn overdue(&self) {
+        self.waiting.overdue();
+    }
 }
 
 impl Observer for Waiting<'_> {
@@ -375,5 +423,25 @@ impl Observer for Waiting<'_> {
         if let Some(job) = Job::current() {
             job.seat().woken_for_nothing();
         }
+    }
+
+    fn patience(&self) -> Option<Duration> {
+        let Inquiries { made, mut since_ns } = self.inquiries.get();
+        let now = clock::now_ns();
+        if since_ns == 0 {
+            since_ns = now;
+            let made = if self.can_inquire() { 0 } else { Inquiries::MOST };
+            self.inquiries.set(Inquiries { made, since_ns });
+        }
+        let after = Inquiries::AFTER * (1 << made);
+        (self.inquiries.get().made < Inquiries::MOST)
+            .then(|| after.saturating_sub(Duration::from_nanos(now.saturating_sub(since_ns))))
+    }
+
+    #[cold]
+    fn overdue(&self) {
+        let inquiries = self.inquiries.get();
+        self.inquiries.set(Inquiries { made: inquiries.made + 1, ..inquiries });
+        self.each(&mut |awaits| awaits.inquire());
     }
 }

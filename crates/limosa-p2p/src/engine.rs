@@ -33,6 +33,7 @@ use std::time::Duration;
 
 mod fast_path;
 mod holdings;
+mod listening;
 mod peers;
 mod probes;
 mod sharing;
@@ -47,6 +48,8 @@ use withdrawing::interrupted_if_cancelled;
 
 pub use fast_path::Awaited;
 pub use holdings::{Holdings, Traffic, Unreceived};
+pub(crate) use listening::Listeners;
+pub use listening::{Listener, Words};
 pub use probes::Matched;
 pub use waiting::in_service;
 
@@ -110,6 +113,12 @@ pub trait Observer {
     fn resumed(&self);
     /// It has looked: nothing moved, and its condition does not hold. Called with the engine's lock; for counting only.
     fn woken_for_nothing(&self) {}
+    /// After how long it wants [`Observer::overdue`] called if the call waits on; asked while it is reported as blocked.
+    fn patience(&self) -> Option<Duration> {
+        None
+    }
+    /// The call has waited for that long.
+    fn overdue(&self) {}
 }
 
 /// An observer that does nothing.

@@ -25,7 +25,7 @@
 
 use crate::arriving::{Arrival, Arrivals, Target};
 use crate::choice::Choice;
-use crate::engine::Traffic;
+use crate::engine::{Listeners, Traffic};
 use crate::handlers::{Actions, Handlers};
 use crate::matching::{Envelope, Matcher, Pattern};
 use crate::memory::Region;
@@ -218,6 +218,8 @@ pub(crate) struct State {
     choice: Choice,
     /// Of the packets that are no messages.
     pub handlers: Handlers,
+    /// Of contexts of groups.
+    pub listeners: Listeners,
     /// Which offered sends this process can help to copy, by joint.
     pub joints: Joints,
     /// Offers of which the receivers' helper threads have not been told: a sender that waits anyway tells them only
@@ -284,6 +286,7 @@ impl State {
             in_service: false,
             choice: Choice::default(),
             handlers: Handlers::default(),
+            listeners: Listeners::default(),
             joints: Joints::default(),
             unannounced: SmallVec::new(),
         }
@@ -396,6 +399,7 @@ impl State {
         self.completed = true; // a thread that is asleep in a probe may be waiting for it
         self.unexpected_bytes += message.held_bytes();
         self.matcher.store(envelope, message);
+        self.jobs.extend(self.listeners.unasked(envelope));
     }
 
     /// A message that was held is held no more.
@@ -459,6 +463,10 @@ impl State {
             wire::END_GROUP => {
                 let Some((context, failure)) = wire::disagreement(meta, data) else { return false };
                 self.end_group(context, failure);
+            }
+            wire::SAY => {
+                let Some((context, words)) = wire::saying(meta, data) else { return false };
+                self.jobs.extend(self.listeners.told(from, context, words));
             }
             kind => {
                 let Some(handler) = self.handlers.find(kind) else { return false };

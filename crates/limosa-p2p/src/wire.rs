@@ -15,6 +15,7 @@
 //! | `RECALL` | envelope | send id | give the message back if it is not yet matched |
 //! | `RECALLED` | send id, 1 or 0 | | it was given back, or not |
 //! | `END_GROUP` | context, class | text | the members of this group disagree, in these words: give up what is under way |
+//! | `SAY` | context, word | words | what a member of this group says of itself ([`Listener`](crate::Listener)) |
 //!
 //! The envelope is the context id, and the source rank and tag in the halves of the second word; neither is negative.
 //!
@@ -38,11 +39,14 @@ pub const BEGIN: u8 = 9;
 pub const PART: u8 = 10;
 pub const WRITTEN: u8 = 11;
 pub const END_GROUP: u8 = 12;
+pub const SAY: u8 = 13;
 
 /// Most pieces that are offered for fetching one by one; more are packed by streaming.
 pub const MAX_PIECES: usize = 4096;
 /// Most bytes of the text of `END_GROUP`.
 pub const MAX_TEXT: usize = 512;
+/// Words that a member says at a time.
+pub const SAID: usize = 4;
 /// Longest message that travels in parts. Ranks may have different eager limits, none of them greater than this.
 pub const MAX_EAGER: usize = 64 << 20;
 
@@ -110,6 +114,24 @@ pub fn disagreement(meta: &Meta, data: &[u8]) -> Option<(u64, Failure)> {
     (data.len() <= MAX_TEXT).then(|| (context, Failure::Disagreement { class, detail: detail.to_owned() }))
 }
 
+/// A `SAY`.
+pub fn said(context: u64, words: [u64; SAID]) -> (Meta, [u8; 8 * (SAID - 1)]) {
+    let mut data = [0; 8 * (SAID - 1)];
+    for (bytes, word) in data.chunks_exact_mut(8).zip(&words[1..]) {
+        bytes.copy_from_slice(&word.to_ne_bytes());
+    }
+    (Meta { kind: SAY, words: [context, words[0]] }, data)
+}
+
+/// The context and the words of a `SAY`.
+pub fn saying(meta: &Meta, data: &[u8]) -> Option<(u64, [u64; SAID])> {
+    let mut words = [meta.words[1]; SAID];
+    for (index, place) in words[1..].iter_mut().enumerate() {
+        *place = word(data, index)?;
+    }
+    (data.len() == 8 * (SAID - 1)).then_some((meta.words[0], words))
+}
+
 /// The word at byte `8 * index` of the data, if there is one.
 #[inline]
 pub fn word(data: &[u8], index: usize) -> Option<u64> {
@@ -153,6 +175,14 @@ mod tests {
         let offer = Offer { send: 1, len: u64::MAX, address: 3, pieces: 4, joint: 5 };
         assert_eq!(Offer::decode(&offer.encode()), Some(offer));
         assert_eq!(Offer::decode(&offer.encode()[..39]), None);
+    }
+
+    #[test]
+    fn what_a_member_says_survives_the_journey() {
+        let (meta, data) = said(7, [1, 2, u64::MAX, 4]);
+        assert_eq!(saying(&meta, &data), Some((7, [1, 2, u64::MAX, 4])));
+        assert_eq!(saying(&meta, &data[1..]), None);
+        assert_eq!(saying(&meta, &[0; 32]), None);
     }
 
     #[test]

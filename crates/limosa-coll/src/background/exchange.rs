@@ -10,6 +10,7 @@ use smallvec::SmallVec;
 use super::lent::LentBuffer;
 use super::reduction::Reduction;
 use crate::buffer::{Blocks, Buffer};
+use crate::call_log::LoggedCall;
 use crate::kind::{Kind, Signed};
 use crate::notes::LINE;
 use crate::one_step::{Audience, Executor, Share};
@@ -112,6 +113,7 @@ pub(crate) struct Operands {
 /// What a rank does in an operation.
 pub(crate) struct Exchange {
     pub(super) call: Signed,
+    pub(super) logged: LoggedCall,
     pub(super) contribution: Contribution,
     pub(super) intake: Intake,
     /// Combining runs a function of the program, which only a thread of the program may do. All ranks say the same.
@@ -123,8 +125,10 @@ pub(crate) struct Exchange {
 }
 
 impl Exchange {
-    fn new(call: Signed, contribution: Contribution, intake: Intake) -> Exchange {
-        Exchange { call, contribution, intake, by_program: false, own: None, by_messages: None }
+    fn new(kind: Kind, member: Member, contribution: Contribution, intake: Intake) -> Exchange {
+        let logged = LoggedCall { number: member.number, signature: member.signature };
+        let call = member.signed(kind);
+        Exchange { call, logged, contribution, intake, by_program: false, own: None, by_messages: None }
     }
 
     /// Operands combined, of which this rank gets into `into` what the delivery says, if anything. What does not fit
@@ -162,7 +166,7 @@ impl Exchange {
             };
             (contribution, into.map_or(Intake::Nothing, combined))
         };
-        Ok(Exchange { by_program: !op.is_predefined(), ..Exchange::new(member.signed(kind), contribution, intake) })
+        Ok(Exchange { by_program: !op.is_predefined(), ..Exchange::new(kind, member, contribution, intake) })
     }
 
     /// Whether it has memory of its own for data that are too long for a mailbox.
@@ -212,7 +216,7 @@ impl Recorder {
         Recorder {
             member,
             limits,
-            exchange: Exchange::new(member.signed(kind), Contribution::Nothing, Intake::Nothing),
+            exchange: Exchange::new(kind, member, Contribution::Nothing, Intake::Nothing),
         }
     }
 

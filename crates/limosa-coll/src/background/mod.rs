@@ -36,6 +36,7 @@
 //!
 //! | module | holds |
 //! |---|---|
+//! | `compare` | what becomes of ranks that differ |
 //! | `exchange` | what an operation leaves and gets, recorded from a one-step algorithm or a reduction |
 //! | `operation` | an operation under way: posting, getting, waiting |
 //! | `lent` | bytes that stay in a rank's memory, where others read them |
@@ -56,6 +57,7 @@ use smallvec::SmallVec;
 use limosa_mpi::comm::Comm;
 use limosa_mpi::mix::mix;
 
+mod compare;
 mod exchange;
 mod lent;
 mod operation;
@@ -326,6 +328,7 @@ impl Mailboxes {
         drop(pending);
         if posted {
             operation.arrive(number);
+            operation.compare_if_unread(number);
         }
         self.tell();
         if !posted && first_held_back {
@@ -471,6 +474,7 @@ impl Mailboxes {
             let has_posted = !posted.is_empty();
             for (operation, number) in posted {
                 operation.arrive(number);
+                operation.compare_if_unread(number);
                 self.engine.notify();
             }
             if has_posted {

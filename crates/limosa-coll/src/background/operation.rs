@@ -18,7 +18,7 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use limosa_base::slots::{Awaited, BODY_BYTES};
 use limosa_p2p::memory::Region;
@@ -69,14 +69,16 @@ pub(super) struct Finished {
 pub struct BackgroundOp {
     pub(super) mailboxes: Arc<Mailboxes>,
     /// For the report of a hang; none in tests of a set of mailboxes alone.
-    comm: Option<Arc<Comm>>,
+    pub(super) comm: Option<Arc<Comm>>,
     /// The call that made it, for the same purpose.
     started: &'static str,
     word: StateWord,
     /// Bytes that this rank leaves.
     pub(super) bytes: usize,
     own_number: Option<u64>,
-    exchange: Exchange,
+    pub(super) exchange: Exchange,
+    /// Others were asked what keeps them.
+    pub(super) has_inquired: AtomicBool,
     by_messages: Option<Arc<ScheduleRun>>,
     trouble: Mutex<Option<Error>>,
 }
@@ -100,6 +102,7 @@ impl BackgroundOp {
             exchange,
             mailboxes,
             trouble: Mutex::default(),
+            has_inquired: AtomicBool::new(false),
         })
     }
 
@@ -432,8 +435,10 @@ impl BackgroundOp {
         let trouble =
             outcome.err().or_else(|| self.by_messages.as_ref().and_then(|by_messages| by_messages.take_error()));
         if let Some(error) = trouble {
+            let error = self.raise_if_another_differs(number).unwrap_or(error);
             self.trouble.lock().get_or_insert(error);
         }
+        self.end_inquiries();
         let asks = self.mailboxes.count_finished(number);
         if self.reduction().is_some() {
             self.mailboxes.count_returned(self);
@@ -629,6 +634,7 @@ impl BackgroundOp {
         if self.lends() {
             self.mailboxes.count_returned(self);
         }
+        self.end_inquiries();
         self.word.set(now.number, DONE);
         self.mailboxes.tell();
         true
@@ -781,6 +787,6 @@ impl Operation for BackgroundOp {
     }
 
     fn awaits(&self) -> Option<Awaits<'_>> {
-        self.comm.as_deref().map(|comm| Awaits::Collective { comm, started: self.started })
+        self.comm.as_deref().map(|comm| Awaits::Collective { comm, started: self.started, inquiry: Some(self) })
     }
 }

@@ -49,7 +49,7 @@ fn mailbox_sets_of(ranks: u32) -> Vec<Arc<Mailboxes>> {
 
 fn barrier(mailboxes: &Arc<Mailboxes>) -> Arc<BackgroundOp> {
     let limits = Limits { most: usize::MAX, lends: false };
-    let member = Member { rank: mailboxes.slots.me(), size: mailboxes.size(), tag: 0, signature: Signature::default() };
+    let member = Member { rank: mailboxes.slots.me(), size: mailboxes.size(), number: 0, signature: Signature::default() };
     let exchange = one_step::barrier(Recorder::new(Kind::Barrier, member, limits)).expect("nothing can fail");
     BackgroundOp::new(MailboxUse { mailboxes: mailboxes.clone(), number: None, limits }, exchange)
 }
@@ -103,7 +103,7 @@ fn one_step_algorithms_move_what_they_say() {
         let limits = Limits { most: usize::MAX, lends: false };
         let operation = |mailboxes: &Arc<Mailboxes>, describe: &mut dyn FnMut(usize, Recorder) -> Result<Exchange>| {
             let member =
-                Member { rank: mailboxes.slots.me(), size: mailboxes.size(), tag: 0, signature: Signature::default() };
+                Member { rank: mailboxes.slots.me(), size: mailboxes.size(), number: 0, signature: Signature::default() };
             let exchange = describe(member.rank, Recorder::new(kind, member, limits)).unwrap();
             BackgroundOp::new(MailboxUse { mailboxes: mailboxes.clone(), number: None, limits }, exchange)
         };
@@ -139,7 +139,7 @@ fn a_rank_that_waits_asks_others_for_what_it_lends_only_after_a_while() {
     let mut memory = [[1, 2, 3], [0; 3]];
     let bcast = |(mailboxes, memory): (&Arc<Mailboxes>, &mut [i32; 3])| {
         let member =
-            Member { rank: mailboxes.slots.me(), size: mailboxes.size(), tag: 0, signature: Signature::default() };
+            Member { rank: mailboxes.slots.me(), size: mailboxes.size(), number: 0, signature: Signature::default() };
         let exchange = one_step::bcast(Recorder::new(Kind::Bcast, member, limits), &ints(memory), 0);
         let mailbox_use = MailboxUse { mailboxes: mailboxes.clone(), number: None, limits };
         BackgroundOp::new(mailbox_use, exchange.expect("there is memory"))
@@ -243,7 +243,7 @@ fn reducing(mailboxes: &Arc<Mailboxes>, (kind, delivery, in_place): Reducing, co
     let input = buffer(operand.as_mut_ptr());
     let into = if in_place { input.clone() } else { buffer(result.as_mut_ptr()) };
     let sum = Op::builtin(MPI_SUM).expect("predefined");
-    let member = Member { rank, size, tag: 0, signature: Signature::default() };
+    let member = Member { rank, size, number: 0, signature: Signature::default() };
     let limits = Limits { most: 0, lends: true };
     let exchange =
         Exchange::reduction(member, kind, limits, &sum, &input, Some(&into), delivery()).expect("there is memory");

@@ -155,6 +155,7 @@ impl Composition {
     /// # Errors
     /// The first error of a stage.
     pub(super) fn run(&self, call: &Call<'_>) -> Result<()> {
+        call.enter();
         let host = call.state.host_group();
         // What fails here fails before anything moves.
         let mut ways: SmallVec<[Way<'_>; 3]> = SmallVec::new();

@@ -31,8 +31,8 @@ impl HostGroup {
     /// Sets up what the members on this host share, if they can. All members of the communicator call this, at its
     /// first blocking operation.
     pub(crate) fn establish(comm: &Comm, engine: &Arc<Engine>, hosts: &Hosts, numbers: &Numbers) -> Option<HostGroup> {
-        let tags = SharedGroup::next_tags(numbers);
-        let group = SharedGroup::establish_part(comm, engine, hosts.here(), tags)?;
+        let first = SharedGroup::next_numbers(numbers);
+        let group = SharedGroup::establish_part(comm, engine, hosts.here(), first)?;
         Some(HostGroup { group, numbers: Numbers::default(), renewed: AtomicU64::new(0) })
     }
 

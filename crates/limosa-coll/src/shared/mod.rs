@@ -48,10 +48,13 @@ use limosa_job::config;
 use limosa_p2p::{Engine, Peer};
 
 use super::choice::{self, Resolved};
+use super::call_log::{Inquirer, LoggedCall};
 use super::disagreement::{self, Difference};
 use super::exchange::allgather_by_messages;
+use super::kind::Signature;
 use super::notes;
-use super::numbers::{Numbers, blocking_tag};
+use super::numbers::Numbers;
+use super::state::CommState;
 use limosa_mpi::comm::Comm;
 use limosa_mpi::group::Group;
 use ring::RingBuffers;
@@ -137,7 +140,7 @@ struct FoundSlots {
 
 impl FoundSlots {
     /// The first member makes the slots and tells the others where they are, and how large each is.
-    fn find(comm: &Comm, engine: &Engine, members: &[u32], me: usize, tag: i32) -> Option<FoundSlots> {
+    fn find(comm: &Comm, engine: &Engine, members: &[u32], me: usize, number: u64) -> Option<FoundSlots> {
         let size = members.len();
         let memory = engine.expect_host_memory();
         let map = |place, slot_bytes| {
@@ -152,7 +155,7 @@ impl FoundSlots {
             slots.open();
         }
         let told = [made.to_ne_bytes(), (slot_bytes as u64).to_ne_bytes()].concat();
-        let told = allgather_by_messages(comm, members, tag, &told).ok()?;
+        let told = allgather_by_messages(comm, members, number, &told).ok()?;
         let place = u64::from_ne_bytes(*told.first_chunk()?);
         let slot_bytes = u64::from_ne_bytes(*told[8..].first_chunk()?) as usize;
         let is_sound = place != NOWHERE
@@ -173,13 +176,13 @@ impl SharedGroup {
         }
         let peers = comm.world().shared_addresses(comm.group())?;
         let members: Vec<u32> = (0..size as u32).collect();
-        SharedGroup::establish_among(comm, engine, &members, peers, SharedGroup::next_tags(numbers))
+        SharedGroup::establish_among(comm, engine, &members, peers, SharedGroup::next_numbers(numbers))
     }
 
     /// Sets up what some members of this communicator share, of which `members` are the ranks, this process's among
-    /// them, in ascending order. All of them call this, with the same tags. Whether there is anything does not concern
+    /// them, in ascending order. All of them call this, with the same numbers. Whether there is anything does not concern
     /// the other members.
-    fn establish_part(comm: &Comm, engine: &Arc<Engine>, members: &[u32], tags: [i32; 2]) -> Option<SharedGroup> {
+    fn establish_part(comm: &Comm, engine: &Arc<Engine>, members: &[u32], numbers: [u64; 2]) -> Option<SharedGroup> {
         if members.len() == 1 || members.len() > select::MAX_RANKS {
             return None;
         }
@@ -187,12 +190,12 @@ impl SharedGroup {
             members.iter().map(|member| comm.group().world_rank(*member as usize)).collect::<Option<_>>()?,
         );
         let peers = comm.world().shared_addresses(&group)?;
-        SharedGroup::establish_among(comm, engine, members, peers, tags)
+        SharedGroup::establish_among(comm, engine, members, peers, numbers)
     }
 
-    /// The tags of the messages that set up a group.
-    fn next_tags(numbers: &Numbers) -> [i32; 2] {
-        std::array::from_fn(|_| blocking_tag(numbers.next_blocking()))
+    /// The numbers of the operations that set up a group.
+    fn next_numbers(numbers: &Numbers) -> [u64; 2] {
+        std::array::from_fn(|_| numbers.next_blocking())
     }
 
     fn establish_among(
@@ -200,11 +203,11 @@ impl SharedGroup {
         engine: &Arc<Engine>,
         members: &[u32],
         peers: Box<[Peer]>,
-        tags: [i32; 2],
+        numbers: [u64; 2],
     ) -> Option<SharedGroup> {
         let size = members.len();
         let me = members.iter().position(|member| *member == comm.rank())?;
-        let FoundSlots { slots, place, slot_bytes, made } = FoundSlots::find(comm, engine, members, me, tags[0])?;
+        let FoundSlots { slots, place, slot_bytes, made } = FoundSlots::find(comm, engine, members, me, numbers[0])?;
         let can_pull =
             peers.iter().enumerate().all(|(rank, peer)| rank == me || engine.expect_peer_memory().can_access(*peer));
         let wanted = config::get().coll == config::CollPath::Auto;
@@ -212,7 +215,7 @@ impl SharedGroup {
         let answer = flag(slots.is_some() && wanted, MAPPED)
             | flag(can_pull, CAN_PULL)
             | flag(engine.oversubscribed(), OVERSUBSCRIBED);
-        let answers = allgather_by_messages(comm, members, tags[1], &[answer]).ok();
+        let answers = allgather_by_messages(comm, members, numbers[1], &[answer]).ok();
         let all = |bit| answers.as_ref().is_some_and(|answers| answers.iter().all(|answer| answer & bit != 0));
         if !all(MAPPED) {
             if let Some((place, bytes)) = made {
@@ -302,6 +305,17 @@ impl SharedGroup {
             let said = [number, number + 1].map(|of| Some((of, slots.noted(member, of)?)));
             let mut said = said.into_iter().chain([slots.declared(member)]).flatten();
             said.find_map(|said| disagreement::between(said, (number, word))).map(|difference| (member, difference))
+        })
+    }
+
+    /// Asks those whose note is missing what they do, in a wait of a call with this number and word.
+    fn inquirer<'a>(&'a self, comm: &'a Comm, number: u64, word: u64) -> impl limosa_mpi::observe::Inquiry + 'a {
+        // The blocking operation that the communicator has begun last is the one that waits.
+        let begun = CommState::of(comm).numbers.blocking().saturating_sub(1);
+        let call = LoggedCall { number: begun, signature: Signature::of_word(word as u32).unwrap_or_default() };
+        Inquirer::new(comm, call, move |tell| {
+            let is_missing = |place: &usize| self.slots.noted(*place, number).is_none();
+            (0..self.size()).filter(is_missing).for_each(|place| tell(self.ranks[place] as usize));
         })
     }
 

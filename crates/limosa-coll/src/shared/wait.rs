@@ -90,6 +90,7 @@ fn wait_long(group: &SharedGroup, comm: &Comm, (number, word): (u64, u64), await
     group.slots.declare(number, word);
     let is_asleep = Cell::new(false);
     let (mut lost, mut difference, mut looks) = (None, None, 0u32);
+    let inquirer = group.inquirer(comm, number, word);
     let waited = group.engine.block_on(
         &mut |view| {
             lost = view.lost_group(comm.coll_context());
@@ -103,7 +104,7 @@ fn wait_long(group: &SharedGroup, comm: &Comm, (number, word): (u64, u64), await
             difference.is_some()
         },
         &Sleeper {
-            waiting: &Waiting::collective(comm),
+            waiting: &Waiting::collective(comm, Some(&inquirer)),
             begin_sleep: &|| {
                 is_asleep.set(true);
                 group.slots.begin_sleep(awaited);

@@ -32,7 +32,7 @@ fn timings() -> impl Strategy<Value = Timing> {
 
 /// The schedules of all ranks.
 fn schedules(hosts: &[u32], compose: impl Fn(&Hosts, usize) -> Result<Composition>) -> Vec<Schedule> {
-    let member = |rank| Member { rank, size: hosts.len(), tag: 0, signature: Signature::default() };
+    let member = |rank| Member { rank, size: hosts.len(), number: 0, signature: Signature::default() };
     let schedule = |rank| {
         compose(&Hosts::new(rank as u32, hosts.iter().copied()), rank)
             .and_then(|found| found.into_schedule(member(rank)))

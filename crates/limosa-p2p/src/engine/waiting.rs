@@ -273,6 +273,9 @@ impl Engine {
                 if now > idle.ask_at {
                     idle.asks_now = idle.ask_at > 0 && interrupt::may_come();
                     idle.ask_at = now + interrupt::ASK_AFTER.as_nanos() as u64;
+                    if idle.reported && observer.patience().is_some_and(|patience| patience.is_zero()) {
+                        Guard::unlocked(core, || observer.overdue());
+                    }
                 }
                 true
             }
@@ -311,7 +314,7 @@ impl Engine {
             Guard::unlocked(&mut core, || {
                 observer.blocked();
                 self.leave_place();
-                slept = match self.doorbell.sleep(longest) {
+                slept = match self.sleep_patiently(longest, observer) {
                     Wakened::BySignal => Slept::Signalled,
                     Wakened::TooLate if ask => Slept::Signalled,
                     _ => Slept::Woken,
@@ -326,6 +329,18 @@ impl Engine {
         observer.retract();
         core.sleepers -= 1;
         (core, slept)
+    }
+
+    /// Sleeps on the doorbell, and tells the observer when it has run out of patience.
+    fn sleep_patiently(&self, longest: Option<Duration>, observer: &dyn Observer) -> Wakened {
+        loop {
+            let patience = observer.patience().filter(|patience| longest.is_none_or(|longest| *patience < longest));
+            let wakened = self.doorbell.sleep(patience.or(longest));
+            if patience.is_none() || !matches!(wakened, Wakened::TooLate) {
+                return wakened;
+            }
+            observer.overdue();
+        }
     }
 
     /// Tells the helper threads of receivers about offers, in case that no thread of theirs is in the library.

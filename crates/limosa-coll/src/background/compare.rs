@@ -1,0 +1,84 @@
+//! Ranks that differ in an operation in the background ([`crate::disagreement`]): who finds it has the collectives of
+//! the communicator end everywhere.
+//!
+//! - A rank that reads another one's note compares it.
+//! - A rank that reads nobody's, such as the root of a broadcast, looks when it has posted whether others have: of two
+//!   that take themselves for the root, one sees the other.
+//! - A rank that waits for long compares the notes that are there, and asks those who have posted none.
+
+use std::sync::atomic::{Ordering, fence};
+
+use super::exchange::Intake;
+use super::operation::BackgroundOp;
+use crate::call_log;
+use crate::disagreement;
+use crate::kind::Kind;
+use crate::notes::Notes;
+use limosa_mpi::error::Error;
+use limosa_mpi::observe::Inquiry;
+use smallvec::SmallVec;
+
+impl BackgroundOp {
+    /// The error of a rank that has called something else than this one, which then concerns all ranks.
+    #[cold]
+    pub(super) fn raise_if_another_differs(&self, number: u64) -> Option<Error> {
+        let comm = self.comm.as_ref()?;
+        let (mailboxes, word) = (&*self.mailboxes, self.exchange.call.word);
+        let differs = |member| {
+            let said = mailboxes.slots.noted(member, number)?;
+            Some((member, disagreement::between((number, said), (number, word))?))
+        };
+        let me = mailboxes.slots.me();
+        let (rank, difference) = (0..mailboxes.size()).filter(|member| *member != me).find_map(differs)?;
+        let error = mailboxes.differ(rank, difference);
+        Some(disagreement::raise(&mailboxes.engine, comm.coll_context(), comm.group(), error))
+    }
+
+    /// After posting for start `number`, by a root whose note might be read by nobody.
+    #[inline]
+    pub(super) fn compare_if_unread(&self, number: u64) {
+        let is_from_root = matches!(self.exchange.call.kind, Kind::Bcast | Kind::Scatter);
+        if is_from_root && matches!(self.exchange.intake, Intake::Nothing) {
+            // Of two that have posted, one sees the other's note.
+            fence(Ordering::SeqCst);
+            let (mailboxes, me) = (&*self.mailboxes, self.mailboxes.slots.me());
+            let has_posted = |member| mailboxes.slots.noted(member, number).is_some();
+            if (0..mailboxes.size()).any(|member| member != me && has_posted(member)) {
+                let _ = self.raise_if_another_differs(number);
+            }
+        }
+    }
+
+    /// It has ended.
+    #[inline]
+    pub(super) fn end_inquiries(&self) {
+        if self.has_inquired.load(Ordering::Relaxed) {
+            self.forget_inquiries();
+        }
+    }
+
+    #[cold]
+    fn forget_inquiries(&self) {
+        if let Some(comm) = self.comm.as_ref().filter(|_| self.has_inquired.swap(false, Ordering::Relaxed)) {
+            call_log::end_inquiries(comm, self.exchange.logged);
+        }
+    }
+}
+
+impl Inquiry for BackgroundOp {
+    fn inquire(&self) {
+        let number = self.number();
+        if self.is_done() || self.raise_if_another_differs(number).is_some() {
+            return;
+        }
+        let Some(comm) = &self.comm else { return };
+        let slots = &self.mailboxes.slots;
+        let missing: SmallVec<[usize; 16]> =
+            (0..slots.size()).filter(|member| slots.noted(*member, number).is_none()).collect();
+        self.has_inquired.store(true, Ordering::Relaxed);
+        call_log::inquire(comm, self.exchange.logged, &|tell| missing.iter().for_each(|rank| tell(*rank)));
+        if self.is_done() {
+            self.forget_inquiries();
+        }
+    }
+}

@@ -1,0 +1,342 @@
+//! What this rank has called on a communicator, and what it has heard of the calls of others: for finding ranks that
+//! differ where operations go by messages, and those in the background ([`crate::disagreement`]).
+//!
+//! The tag of a collective's messages holds the number and the signature of its call ([`crate::numbers`]), so that
+//! messages of calls that differ never match. They are found in two ways:
+//! 1. *A message comes for which nobody has posted a receive.* Its tag is compared with what this rank has called under
+//!    that number. If it has not come so far, that is noted, and compared when it calls.
+//! 2. *A rank waits for long.* It tells those for whom it waits what it has called ([`Inquirer`]); they compare it in
+//!    the same way. A rank that is merely late has nothing to compare, and answers nothing.
+//!
+//! Ranks that wait for each other, one of them in a blocking operation and one in the background, are found by what
+//! each has begun: neither has come to the other one's operation.
+//!
+//! Contract
+//! - A call that has failed before its signature was known is not in the log: it differs from nobody.
+//! - The log holds the last [`KEPT`] calls of a sort, and all persistent ones.
+//! - It may be used with the engine's lock, and does not call the engine while it holds its own.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use limosa_p2p::matching::Envelope;
+use limosa_p2p::{Engine, Listener, Peer, ProgramJob, Words};
+use parking_lot::Mutex;
+
+use super::disagreement::{self, Difference};
+use super::kind::{Signature, Sort};
+use super::numbers::{self, Counts, Tagged};
+use super::state::CommState;
+use limosa_mpi::comm::Comm;
+use limosa_mpi::error::Error;
+use limosa_mpi::group::Group;
+use limosa_mpi::observe::Inquiry;
+
+/// Calls of a sort that are kept.
+const KEPT: usize = 64;
+
+/// The calls of a communicator.
+pub(super) struct CallLog {
+    context: u64,
+    group: Arc<Group>,
+    me: usize,
+    entries: Mutex<Entries>,
+}
+
+#[derive(Default)]
+struct Entries {
+    own: [Recent<Signature>; 2],
+    persistent: BTreeMap<u64, Signature>,
+    heard: [Recent<Heard>; 3],
+    waits: Vec<Wait>,
+}
+
+/// The last calls of a sort, by number.
+struct Recent<T>(Vec<Option<(u64, T)>>);
+
+impl<T> Default for Recent<T> {
+    fn default() -> Recent<T> {
+        Recent(Vec::new())
+    }
+}
+
+impl<T: Copy> Recent<T> {
+    fn get(&self, number: u64) -> Option<T> {
+        let (of, value) = (*self.0.get(number as usize % KEPT)?)?;
+        (of == number).then_some(value)
+    }
+
+    fn set(&mut self, number: u64, value: T) {
+        self.0.resize(KEPT, None);
+        self.0[number as usize % KEPT] = Some((number, value));
+    }
+}
+
+/// What another rank has called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Said {
+    /// As it says.
+    Whole(Signature),
+    /// As the tag of its message says.
+    Code(u32),
+}
+
+impl Said {
+    fn code(self) -> u32 {
+        match self {
+            Said::Whole(signature) => signature.code(),
+            Said::Code(code) => code,
+        }
+    }
+
+    /// What is called, as far as that can be known, as opposed to another call.
+    fn signature(self, sort: Sort, other: Signature, ranks: usize) -> Signature {
+        match self {
+            Said::Whole(signature) => signature,
+            Said::Code(code) => Signature::of_code(code, sort, other, ranks),
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Heard {
+    said: Said,
+    from: usize,
+}
+
+/// This rank has waited for long in an operation.
+struct Wait {
+    number: u64,
+    signature: Signature,
+    /// What it had begun then.
+    begun: Counts,
+}
+
+/// Two ranks differ.
+#[derive(Debug, PartialEq, Eq)]
+struct Found {
+    ranks: [usize; 2],
+    difference: Difference,
+}
+
+impl Entries {
+    fn own(&self, sort: Sort, number: u64) -> Option<Signature> {
+        match sort {
+            Sort::Persistent => self.persistent.get(&number).copied(),
+            _ => self.own[sort as usize].get(number),
+        }
+    }
+
+    /// What this rank has called under a number, given what another one has called under it. Non-blocking and
+    /// persistent calls are counted together.
+    fn counterpart(&self, sort: Sort, number: u64) -> Option<Signature> {
+        let other = match sort {
+            Sort::Blocking => None,
+            Sort::NonBlocking => Some(Sort::Persistent),
+            Sort::Persistent => Some(Sort::NonBlocking),
+        };
+        self.own(sort, number).or_else(|| self.own(other?, number))
+    }
+}
+
+impl CallLog {
+    /// That of a communicator, which listens to what others call there from now on.
+    pub(super) fn open(comm: &Comm, engine: &Arc<Engine>) -> Arc<CallLog> {
+        let log = Arc::new(CallLog {
+            context: comm.coll_context(),
+            group: comm.group().clone(),
+            me: comm.rank() as usize,
+            entries: Mutex::default(),
+        });
+        let listener: Arc<dyn Listener> = log.clone();
+        engine.listen(log.context, &listener);
+        log
+    }
+
+    /// This rank has begun a call. If others are known to differ, this ends the communicator's collectives.
+    pub(super) fn enter(&self, engine: &Engine, number: u64, signature: Signature) {
+        if !signature.is_known() {
+            return;
+        }
+        let mut entries = self.entries.lock();
+        let sort = signature.sort();
+        match sort {
+            Sort::Persistent => drop(entries.persistent.insert(number, signature)),
+            _ => entries.own[sort as usize].set(number, signature),
+        }
+        let found = Sort::ALL
+            .into_iter()
+            .filter(|of| (*of == Sort::Blocking) == (sort == Sort::Blocking))
+            .filter_map(|of| Some((of, entries.heard[of as usize].get(number)?)))
+            .find_map(|(of, heard)| self.compare(of, heard, signature));
+        drop(entries);
+        if let Some(found) = found {
+            disagreement::raise(engine, self.context, &self.group, found.error());
+        }
+    }
+
+    /// How what was heard of a call of a sort differs from this rank's call of that number, if it does.
+    fn compare(&self, sort: Sort, Heard { said, from }: Heard, own: Signature) -> Option<Found> {
+        let differs = match said {
+            Said::Whole(signature) => signature != own,
+            // Numbers in tags are short, and those of persistent calls may be old.
+            Said::Code(code) => code != own.code() && sort == own.sort(),
+        };
+        let first = said.signature(sort, own, self.group.size());
+        differs.then(|| Found { ranks: [from, self.me], difference: Difference { first, second: own } })
+    }
+
+    /// Another rank has called something.
+    fn hear(&self, sort: Sort, number: u64, heard: Heard) -> Option<Found> {
+        let mut entries = self.entries.lock();
+        if let Some(own) = entries.counterpart(sort, number) {
+            return self.compare(sort, heard, own);
+        }
+        let place = &mut entries.heard[sort as usize];
+        let Some(before) = place.get(number) else {
+            place.set(number, heard);
+            return None;
+        };
+        if matches!(heard.said, Said::Whole(_)) {
+            place.set(number, heard);
+        }
+        // Two others may differ, whatever this rank is going to call.
+        let second = heard.said.signature(sort, Signature::default(), self.group.size());
+        let first = before.said.signature(sort, second, self.group.size());
+        (before.said.code() != heard.said.code()).then(|| Found {
+            ranks: [before.from, heard.from],
+            difference: Difference { first, second },
+        })
+    }
+
+    /// A rank waits in an operation and has begun this: it is for ever if this rank waits in one that the other has not
+    /// come to, and has not come to the other one's.
+    fn find_circle(&self, from: usize, number: u64, signature: Signature, begun: Counts) -> Option<Found> {
+        let is_blocking = |signature: Signature| signature.sort() == Sort::Blocking;
+        let entries = self.entries.lock();
+        let wait = entries.waits.iter().find(|wait| {
+            is_blocking(wait.signature) != is_blocking(signature)
+                && wait.begun.of(signature.sort()) <= number
+                && begun.of(wait.signature.sort()) <= wait.number
+        })?;
+        let difference = Difference { first: signature, second: wait.signature };
+        Some(Found { ranks: [from, self.me], difference })
+    }
+
+    fn job(&self, found: Found) -> ProgramJob {
+        let (context, group) = (self.context, self.group.clone());
+        Box::new(move |engine| drop(disagreement::raise(engine, context, &group, found.error())))
+    }
+}
+
+impl Found {
+    #[cold]
+    fn error(&self) -> Error {
+        disagreement::error(self.ranks.map(Some), self.difference)
+    }
+}
+
+impl Listener for CallLog {
+    fn unasked(&self, envelope: &Envelope) -> Option<ProgramJob> {
+        let Tagged { sort, number, code } = numbers::read_tag(envelope.tag);
+        if code == 0 {
+            return None;
+        }
+        let latest = {
+            let entries = self.entries.lock();
+            let latest = |recent: &Recent<Signature>| recent.0.iter().flatten().map(|(of, _)| *of).max().unwrap_or(0);
+            match sort {
+                Sort::Persistent => entries.persistent.last_key_value().map_or(0, |(of, _)| *of),
+                _ => latest(&entries.own[sort as usize]),
+            }
+        };
+        let number = numbers::whole(sort, number, latest);
+        let heard = Heard { said: Said::Code(code), from: envelope.source as usize };
+        self.hear(sort, number, heard).map(|found| self.job(found))
+    }
+
+    fn told(&self, from: Peer, words: Words) -> Option<ProgramJob> {
+        let [number, word, blocking, background] = words;
+        let signature = u32::try_from(word).ok().and_then(Signature::of_word)?;
+        let from = self.group.rank_of(from)? as usize;
+        let begun = Counts { blocking, background };
+        self.hear(signature.sort(), number, Heard { said: Said::Whole(signature), from })
+            .or_else(|| self.find_circle(from, number, signature, begun))
+            .map(|found| self.job(found))
+    }
+}
+
+/// Asks others what they do, for an operation in which this rank waits.
+pub(super) struct Inquirer<'a, F> {
+    comm: &'a Comm,
+    call: LoggedCall,
+    is_entered: AtomicBool,
+    /// Gives the ranks for whom it waits.
+    awaited: F,
+}
+
+/// A call in the log.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LoggedCall {
+    pub(super) number: u64,
+    pub(super) signature: Signature,
+}
+
+impl<'a, F: Fn(&mut dyn FnMut(usize))> Inquirer<'a, F> {
+    pub(super) fn new(comm: &'a Comm, call: LoggedCall, awaited: F) -> Inquirer<'a, F> {
+        Inquirer { comm, call, is_entered: AtomicBool::new(false), awaited }
+    }
+}
+
+impl<F: Fn(&mut dyn FnMut(usize))> Inquiry for Inquirer<'_, F> {
+    fn inquire(&self) {
+        if inquire(self.comm, self.call, &self.awaited) {
+            self.is_entered.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+impl<F> Drop for Inquirer<'_, F> {
+    fn drop(&mut self) {
+        if self.is_entered.load(Ordering::Relaxed) {
+            end_inquiries(self.comm, self.call);
+        }
+    }
+}
+
+/// Tells those for whom this rank waits in a call what that is; false if it is not known. [`end_inquiries`] is to follow
+/// once it waits no more.
+#[cold]
+pub(super) fn inquire(comm: &Comm, call: LoggedCall, awaited: &dyn Fn(&mut dyn FnMut(usize))) -> bool {
+    let state = CommState::of(comm);
+    let (Some(engine), Some(log), true) = (comm.engine_if_any(), state.log(comm), call.signature.is_known()) else {
+        return false;
+    };
+    let LoggedCall { number, signature } = call;
+    let begun = state.numbers.begun();
+    {
+        let waits = &mut log.entries.lock().waits;
+        if !waits.iter().any(|wait| wait.number == number && wait.signature == signature) {
+            waits.push(Wait { number, signature, begun });
+        }
+    }
+    // Of more messages than the log keeps in mind some were forgotten.
+    engine.overhear_again(log.context, &**log);
+    awaited(&mut |rank| {
+        if let Some(peer) = log.group.world_rank(rank).filter(|_| rank != log.me) {
+            let words = [number, u64::from(signature.word()), begun.blocking, begun.background];
+            engine.say(peer, log.context, words);
+        }
+    });
+    true
+}
+
+/// This rank does not wait any more in a call about which it has inquired.
+#[cold]
+pub(super) fn end_inquiries(comm: &Comm, call: LoggedCall) {
+    if let Some(log) = CommState::of(comm).log(comm) {
+        let LoggedCall { number, signature } = call;
+        log.entries.lock().waits.retain(|wait| wait.number != number || wait.signature != signature);
+    }
+}
