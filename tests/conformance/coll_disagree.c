@@ -1,4 +1,4 @@
-/* Ranks that share memory and call different collectives, or one with different roots or operations: every rank gets an
+/* Ranks that call different collectives, or one with different roots or operations: every rank gets an
  * error that says who called what, in that call or in a later one on the communicator; all later ones fail; nothing
  * hangs. The standard calls such programs erroneous; this is the library's promise. */
 #include "coll.h"
@@ -91,31 +91,22 @@ static void disagree(const char *what, action *most, int which, action *other, i
 #define OPERATIONS(name) disagree(#name, name, 0, name, 1, n, odd, "with MPI_MAX")
 #define KINDS(one, two) disagree(#one " and " #two, one, 0, two, 0, n, odd, " called ")
 
-/* Whether all that is tried goes through shared memory, not only what is short and of equal length on all ranks. */
-static int all_is_shared(void)
-{
-    const char *cma = getenv("LIMOSA_CMA");
-    return !cma || strcmp(cma, "0") != 0;
-}
-
 static void everybody_is_told(void)
 {
     rank = lt_rank, size = lt_size;
-    if (size == 1 || !lt_one_host())
+    if (size == 1)
         return;
     size_t bytes = sizeof(int) * MOST * (size_t)size;
     out = memset(lt_alloc(bytes), 0, bytes);
     in = memset(lt_alloc(bytes), 0, bytes);
-    for (int l = 0; l < (all_is_shared() ? N_LENGTHS : 2); l++) {
+    for (int l = 0; l < N_LENGTHS; l++) {
         int n = lengths[l];
         for (int odd = 0; odd < size; odd += size - 1) {
             ROOTS(bcast);
             ROOTS(gather);
             ROOTS(scatter);
-            if (all_is_shared()) {
-                ROOTS(gatherv);
-                ROOTS(scatterv);
-            }
+            ROOTS(gatherv);
+            ROOTS(scatterv);
             ROOTS(reduce);
             OPERATIONS(reduce_op);
             OPERATIONS(allreduce);
@@ -142,7 +133,7 @@ static void everybody_is_told(void)
 static void all_roots_are_told(void)
 {
     int value = 0, told = 0;
-    if (size == 1 || !lt_one_host())
+    if (size == 1)
         return;
     OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
     OK(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));

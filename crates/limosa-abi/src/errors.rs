@@ -19,6 +19,7 @@ use limosa_mpi::{Error, Result, consts, error_code};
 use crate::calls::kinds;
 use crate::cx::{Cx, Target};
 use crate::lifecycle;
+use crate::python;
 
 /// The error handler that applies to an error.
 pub(crate) enum Handler {
@@ -54,7 +55,7 @@ pub(crate) fn code(cx: &Cx, error: &Error) -> c_int {
     if error.verbatim || is_of_tools(cx) {
         return error.class;
     }
-    error_code::carrying(error.class, cx.name(), &error.detail)
+    error_code::carrying(error.class, python::known_name(cx.name()), &error.detail)
 }
 
 /// Calls the handler for an error. Returns the code that the C function returns, if the handler returns.
@@ -96,9 +97,10 @@ fn fatal(cx: &Cx, error: &Error, handler: &str) -> ! {
     if error_code::class_of(error.class) == Ok(consts::MPI_ERR_PROC_ABORTED) {
         std::thread::sleep(LAUNCHER_TIME);
     }
-    let _ = std::io::stderr().write_all(report(cx.name(), lifecycle::rank(), error, handler).as_bytes());
+    let name = python::known_name(cx.name());
+    let _ = std::io::stderr().write_all(report(name, lifecycle::rank(), error, handler).as_bytes());
     // The launcher prints a line of its own, which does not repeat the block.
-    lifecycle::abort(EXIT_CODE, &format!("error in {}", cx.name()))
+    lifecycle::abort(EXIT_CODE, &format!("error in {name}"))
 }
 
 /// The block that the default handler prints.

@@ -52,11 +52,14 @@ fn origin_of(handle: Handle) -> Origin {
 }
 
 /// Prints what the program has left, at `MPI_Finalize`. While the checks are on, this waits for the other ranks, so
-/// that their last messages are here.
+/// that their last messages are here. Nothing is said of a Python program that an exception or a signal has ended.
 pub(crate) fn report(world: &Arc<World>) {
     if check::is_on() {
         // Ranks that have died are not waited for; then messages may be missed.
         let _ = limosa_coll::barrier(&Comm::of_finalize(world));
+    }
+    if python::was_cut_short() {
+        return;
     }
     let mut all = leftovers::messages(world);
     if check::is_on() {

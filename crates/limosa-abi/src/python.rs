@@ -19,7 +19,7 @@
 use std::ffi::{CStr, c_char, c_int, c_long, c_void};
 use std::ptr;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use limosa_mpi::instance::interrupt;
 
@@ -58,6 +58,8 @@ static PYTHON: OnceLock<Option<Python>> = OnceLock::new();
 /// The exception that is to be raised, a reference of its own; null if there is none. This and the next one change with
 /// the interpreter's lock held.
 static RAISED: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
+/// A handler of a signal has ended a wait.
+static CUT_SHORT: AtomicBool = AtomicBool::new(false);
 /// The constructor that `MPI.Exception` has by itself, once it is replaced.
 static PLAIN: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
 
@@ -104,6 +106,7 @@ fn is_wanted() -> bool {
         let state = (python.ensure)();
         let raised = python.has_raised();
         (python.release)(state);
+        CUT_SHORT.fetch_or(raised, Ordering::Relaxed);
         raised
     }
 }
@@ -157,6 +160,40 @@ pub(crate) fn line() -> Option<Line> {
         let line = if (python.occurred)().is_null() { python.line() } else { None };
         (python.release)(state);
         line
+    }
+}
+
+/// The name by which users know the function in which an error was found: mpi4py calls the large-count forms.
+pub(crate) fn known_name(name: &'static str) -> &'static str {
+    // SAFETY: asks the interpreter's state, at any time.
+    let is_python = || matches!(PYTHON.get(), Some(Some(python)) if unsafe { (python.is_initialized)() } != 0);
+    name.strip_suffix("_c").filter(|_| is_python()).unwrap_or(name)
+}
+
+/// The program is at its end because of an exception, or a handler of a signal has ended a wait: what it leaves undone
+/// says nothing of the program.
+pub(crate) fn was_cut_short() -> bool {
+    let Some(Some(python)) = PYTHON.get() else { return false };
+    if CUT_SHORT.load(Ordering::Relaxed) {
+        return true;
+    }
+    // SAFETY: as in `line`. What `get_item` returns is borrowed.
+    unsafe {
+        if (python.is_initialized)() == 0 {
+            return false;
+        }
+        let state = (python.ensure)();
+        let mut is_set = false;
+        if (python.occurred)().is_null() {
+            let system = (python.get_item)((python.modules)(), c"sys".as_ptr());
+            // Set when an exception is printed that nobody has caught.
+            let last = if system.is_null() { system } else { (python.get_attribute)(system, c"last_type".as_ptr()) };
+            is_set = !last.is_null();
+            python.give_back(last);
+            (python.clear)();
+        }
+        (python.release)(state);
+        is_set
     }
 }
 

@@ -154,6 +154,11 @@ impl CallLog {
         log
     }
 
+    /// What this rank has called, blocking, under a number, as far as the log says.
+    pub(super) fn blocking(&self, number: u64) -> Option<Signature> {
+        self.entries.lock().own(Sort::Blocking, number)
+    }
+
     /// This rank has begun a call. If others are known to differ, this ends the communicator's collectives.
     pub(super) fn enter(&self, engine: &Engine, number: u64, signature: Signature) {
         if !signature.is_known() {
@@ -204,10 +209,8 @@ impl CallLog {
         // Two others may differ, whatever this rank is going to call.
         let second = heard.said.signature(sort, Signature::default(), self.group.size());
         let first = before.said.signature(sort, second, self.group.size());
-        (before.said.code() != heard.said.code()).then(|| Found {
-            ranks: [before.from, heard.from],
-            difference: Difference { first, second },
-        })
+        (before.said.code() != heard.said.code())
+            .then(|| Found { ranks: [before.from, heard.from], difference: Difference { first, second } })
     }
 
     /// A rank waits in an operation and has begun this: it is for ever if this rank waits in one that the other has not

@@ -146,8 +146,12 @@ impl Executor for Messages<'_> {
 /// Errors of the machine.
 pub(super) fn allgather_by_messages(comm: &Comm, members: &[u32], number: u64, mine: &[u8]) -> Result<Vec<u8>> {
     let length = mine.len();
-    let mut schedule =
-        Schedule::new(Member { rank: comm.rank() as usize, size: comm.size(), number, signature: Signature::default() });
+    let mut schedule = Schedule::new(Member {
+        rank: comm.rank() as usize,
+        size: comm.size(),
+        number,
+        signature: Signature::setting_up(),
+    });
     let mut all = vec![0; length * members.len()];
     let start = all.as_mut_ptr();
     // SAFETY: the blocks lie in `all`, which lives to the end of this function; no step uses the block of another

@@ -47,7 +47,7 @@ impl Sort {
 }
 
 /// What programs call the operations of [`Kind`](Kind), and those with neighbours.
-const NAMES: [&str; 13] = [
+const NAMES: [&str; 14] = [
     "MPI_Barrier",
     "MPI_Bcast",
     "MPI_Gather(v)",
@@ -61,6 +61,7 @@ const NAMES: [&str; 13] = [
     "MPI_Exscan",
     "MPI_Neighbor_allgather(v)",
     "MPI_Neighbor_alltoall(v,w)",
+    "its first blocking collective operation",
 ];
 
 /// What all ranks of an operation must say alike: its kind, its root, the operation of a reduction, and how it is
@@ -110,6 +111,11 @@ impl Signature {
     /// Of an exchange with neighbours.
     pub(crate) fn neighbours(is_alltoall: bool) -> Signature {
         Signature(Kind::Exscan as u32 + 1 + u32::from(is_alltoall))
+    }
+
+    /// Of the setting-up at the first blocking operation, whatever that is.
+    pub(crate) fn setting_up() -> Signature {
+        Signature(NAMES.len() as u32)
     }
 
     /// That in a word that a rank has written; `None` if it has written none.
@@ -172,7 +178,7 @@ impl Signature {
         self.0 >> KIND_BITS & OF_PROGRAM
     }
 
-    fn root(self) -> u32 {
+    pub(crate) fn root(self) -> u32 {
         self.0 >> (KIND_BITS + OP_BITS) & (ROOTS - 1)
     }
 

@@ -16,8 +16,8 @@ mod transfer;
 mod wire;
 
 pub use engine::{
-    Attendant, Awaited, Engine, Holdings, Links, Listener, Matched, NotAwaited, Observer, Options, PanicHook, Started, Traffic,
-    Unobserved, Unreceived, View, Wait, Words, in_service,
+    Attendant, Awaited, Engine, Holdings, Links, Listener, Matched, NotAwaited, Observer, Options, PanicHook, Started,
+    Traffic, Unobserved, Unreceived, View, Wait, Words, in_service,
 };
 pub use handlers::{Actions, Chapter, DeathHook, Handler};
 pub use interrupt::Interrupted;

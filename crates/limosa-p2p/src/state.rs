@@ -494,6 +494,7 @@ impl State {
             };
         match receive {
             Some((id, region)) => self.fetch(id, from, envelope, &offer, region),
+            None if self.impaired && self.deaths.disagree(envelope.context) => self.give_back(from, offer.send),
             None if self.can_hold() => self.hold(envelope, Unexpected::Offer { from, offer }),
             None => self.no_memory(from, offer.len),
         }

@@ -2,8 +2,8 @@
 //! the communicator end everywhere.
 //!
 //! - A rank that reads another one's note compares it.
-//! - A rank that reads nobody's, such as the root of a broadcast, looks when it has posted whether others have: of two
-//!   that take themselves for the root, one sees the other.
+//! - A rank that reads nobody's looks when it has posted: the root of a broadcast or scatter whether others have, another
+//!   rank of a gather or reduction at the note of its root. So of ranks of which nobody reads notes, one sees another's.
 //! - A rank that waits for long compares the notes that are there, and asks those who have posted none.
 
 use std::sync::atomic::{Ordering, fence};
@@ -14,7 +14,8 @@ use crate::call_log;
 use crate::disagreement;
 use crate::kind::Kind;
 use crate::notes::Notes;
-use limosa_mpi::error::Error;
+use limosa_mpi::consts::MPI_ERR_PROC_ABORTED;
+use limosa_mpi::error::{Error, error_of};
 use limosa_mpi::observe::Inquiry;
 use smallvec::SmallVec;
 
@@ -34,19 +35,41 @@ impl BackgroundOp {
         Some(disagreement::raise(&mailboxes.engine, comm.coll_context(), comm.group(), error))
     }
 
-    /// After posting for start `number`, by a root whose note might be read by nobody.
+    /// After posting for start `number`, by a rank that reads nobody's note.
     #[inline]
     pub(super) fn compare_if_unread(&self, number: u64) {
-        let is_from_root = matches!(self.exchange.call.kind, Kind::Bcast | Kind::Scatter);
-        if is_from_root && matches!(self.exchange.intake, Intake::Nothing) {
-            // Of two that have posted, one sees the other's note.
-            fence(Ordering::SeqCst);
-            let (mailboxes, me) = (&*self.mailboxes, self.mailboxes.slots.me());
-            let has_posted = |member| mailboxes.slots.noted(member, number).is_some();
-            if (0..mailboxes.size()).any(|member| member != me && has_posted(member)) {
-                let _ = self.raise_if_another_differs(number);
-            }
+        if matches!(self.exchange.intake, Intake::Nothing) {
+            self.compare_with_posted(number);
         }
+    }
+
+    fn compare_with_posted(&self, number: u64) {
+        // Of two that have posted, one sees the other's note.
+        fence(Ordering::SeqCst);
+        let (mailboxes, me) = (&*self.mailboxes, self.mailboxes.slots.me());
+        let (size, root) = (mailboxes.size(), self.exchange.logged.signature.root() as usize);
+        let others = match self.exchange.call.kind {
+            Kind::Bcast | Kind::Scatter => 0..size,
+            Kind::Gather | Kind::Reduce if root < size => root..root + 1,
+            _ => 0..0,
+        };
+        let has_posted = |member| mailboxes.slots.noted(member, number).is_some();
+        if others.into_iter().any(|member| member != me && has_posted(member)) {
+            let _ = self.raise_if_another_differs(number);
+        }
+    }
+
+    /// What is to be said of an error: how another rank differs from this one, or why the group has ended; otherwise
+    /// the error itself.
+    #[cold]
+    pub(super) fn explained(&self, number: u64, error: Error) -> Error {
+        if let Some(difference) = self.raise_if_another_differs(number) {
+            return difference;
+        }
+        let Some(comm) = self.comm.as_ref().filter(|_| error.class == MPI_ERR_PROC_ABORTED) else { return error };
+        // Whoever has given up was told why, and so is this rank.
+        self.mailboxes.engine.poll();
+        self.mailboxes.engine.lost_group(comm.coll_context()).map_or(error, error_of)
     }
 
     /// It has ended.

@@ -213,11 +213,7 @@ pub(crate) struct Recorder {
 impl Recorder {
     pub(crate) fn new(kind: Kind, member: impl Into<Member>, limits: Limits) -> Recorder {
         let member = member.into();
-        Recorder {
-            member,
-            limits,
-            exchange: Exchange::new(kind, member, Contribution::Nothing, Intake::Nothing),
-        }
+        Recorder { member, limits, exchange: Exchange::new(kind, member, Contribution::Nothing, Intake::Nothing) }
     }
 
     fn by_messages(&mut self) -> &mut Schedule {

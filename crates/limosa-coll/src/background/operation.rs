@@ -435,7 +435,7 @@ impl BackgroundOp {
         let trouble =
             outcome.err().or_else(|| self.by_messages.as_ref().and_then(|by_messages| by_messages.take_error()));
         if let Some(error) = trouble {
-            let error = self.raise_if_another_differs(number).unwrap_or(error);
+            let error = self.explained(number, error);
             self.trouble.lock().get_or_insert(error);
         }
         self.end_inquiries();

@@ -49,7 +49,8 @@ fn mailbox_sets_of(ranks: u32) -> Vec<Arc<Mailboxes>> {
 
 fn barrier(mailboxes: &Arc<Mailboxes>) -> Arc<BackgroundOp> {
     let limits = Limits { most: usize::MAX, lends: false };
-    let member = Member { rank: mailboxes.slots.me(), size: mailboxes.size(), number: 0, signature: Signature::default() };
+    let member =
+        Member { rank: mailboxes.slots.me(), size: mailboxes.size(), number: 0, signature: Signature::default() };
     let exchange = one_step::barrier(Recorder::new(Kind::Barrier, member, limits)).expect("nothing can fail");
     BackgroundOp::new(MailboxUse { mailboxes: mailboxes.clone(), number: None, limits }, exchange)
 }
@@ -102,8 +103,12 @@ fn one_step_algorithms_move_what_they_say() {
     let run = |kind, describe: &mut dyn FnMut(usize, Recorder) -> Result<Exchange>| {
         let limits = Limits { most: usize::MAX, lends: false };
         let operation = |mailboxes: &Arc<Mailboxes>, describe: &mut dyn FnMut(usize, Recorder) -> Result<Exchange>| {
-            let member =
-                Member { rank: mailboxes.slots.me(), size: mailboxes.size(), number: 0, signature: Signature::default() };
+            let member = Member {
+                rank: mailboxes.slots.me(),
+                size: mailboxes.size(),
+                number: 0,
+                signature: Signature::default(),
+            };
             let exchange = describe(member.rank, Recorder::new(kind, member, limits)).unwrap();
             BackgroundOp::new(MailboxUse { mailboxes: mailboxes.clone(), number: None, limits }, exchange)
         };

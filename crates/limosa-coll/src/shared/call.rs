@@ -11,6 +11,7 @@ use super::{SharedGroup, select, wait};
 use crate::kind::{Kind, Signature, Signed};
 use crate::notes::{Area, Notes};
 use crate::numbers::Numbers;
+use crate::state::CommState;
 use limosa_mpi::comm::Comm;
 use limosa_mpi::consts::MPI_ERR_PROC_ABORTED;
 use limosa_mpi::error::{Error, Result};
@@ -47,7 +48,7 @@ impl<'a> SharedCall<'a> {
         signature: Signature,
     ) -> Option<SharedCall<'a>> {
         if group.passed() + 1 != number || group.impaired.load(Ordering::Relaxed) {
-            group.resume(number)?;
+            group.resume(comm, number)?;
         }
         let word = group.next_word(signature);
         Some(SharedCall {
@@ -295,16 +296,27 @@ impl SharedGroup {
     /// Looks whether call `number` can be done here; `None` if not.
     #[cold]
     #[inline(never)]
-    fn resume(&self, number: u64) -> Option<()> {
+    fn resume(&self, comm: &Comm, number: u64) -> Option<()> {
         if self.impaired.load(Ordering::Relaxed) && self.engine.lost_group(self.context).is_some() {
             return None;
         }
         if self.passed() + 1 != number {
             // Collectives in between went by messages, or failed before they began or in the middle.
             self.pass(number - 1);
-            self.signature.store(0, Ordering::Relaxed);
+            self.signature.store(self.signature_by_messages(comm, number), Ordering::Relaxed);
         }
         Some(())
+    }
+
+    /// The signature of the call before call `number`, if that went by messages; 0 if it is not known.
+    fn signature_by_messages(&self, comm: &Comm, number: u64) -> u64 {
+        if self.size() != comm.size() {
+            // A stage among some of the members is numbered in its own way.
+            return 0;
+        }
+        // Calls here count from 1.
+        let before = number.checked_sub(2).and_then(|before| CommState::of(comm).log(comm)?.blocking(before));
+        before.map_or(0, |signature| signature.word().into())
     }
 
     /// The word of a call with this signature, which is the next one.

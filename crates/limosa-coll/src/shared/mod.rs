@@ -47,8 +47,8 @@ use limosa_base::slots::{Common, RoundBuffers, SlotSegment};
 use limosa_job::config;
 use limosa_p2p::{Engine, Peer};
 
-use super::choice::{self, Resolved};
 use super::call_log::{Inquirer, LoggedCall};
+use super::choice::{self, Resolved};
 use super::disagreement::{self, Difference};
 use super::exchange::allgather_by_messages;
 use super::kind::Signature;

@@ -70,6 +70,7 @@ impl Engine {
             for peer in peers.filter(|peer| *peer != self.rank) {
                 state.control(devices, peer, meta, detail.as_bytes(), Urgency::Urgent);
             }
+            state.run_deferred(devices);
         }
         self.progress(&mut core);
         self.leave(core);

@@ -81,6 +81,11 @@ impl Deaths {
         self.ended.iter().find(|(ended, _)| *ended == context).map(|(_, failure)| failure)
     }
 
+    /// The members of the group of this context are known to disagree.
+    pub fn disagree(&self, context: u64) -> bool {
+        matches!(self.end_of(context), Some(Failure::Disagreement { .. }))
+    }
+
     /// Why a receive with this pattern may never get a message.
     fn concerning(&self, pattern: &Pattern) -> Option<Failure> {
         self.needed(pattern.context, pattern.source.map_or(Needs::Anybody, Needs::Rank))
@@ -139,7 +144,32 @@ impl State {
         self.completed = true;
         self.end_lost_receives();
         self.recall_sends();
+        self.give_back_held(context);
         true
+    }
+
+    /// Gives back the messages of this context that nobody will receive here and that wait at their senders: this
+    /// process may not be there any more when they ask.
+    fn give_back_held(&mut self, context: u64) {
+        let held = self.matcher.unexpected().filter(|(envelope, _)| envelope.context == context);
+        let offered = held.filter_map(|(envelope, message)| match message {
+            Unexpected::Offer { from, offer } => Some((*envelope, *from, offer.send)),
+            _ => None,
+        });
+        for (envelope, from, send) in offered.collect::<Vec<_>>() {
+            let is_it =
+                |u: &Unexpected| matches!(u, Unexpected::Offer { from: f, offer } if *f == from && offer.send == send);
+            if let Some(message) = self.matcher.take_where(&envelope, is_it) {
+                self.release(&message);
+                self.give_back(from, send);
+            }
+        }
+    }
+
+    /// Gives back a message that a peer has offered and nobody will receive.
+    pub fn give_back(&mut self, to: Peer, send: u64) {
+        let meta = wire::about(wire::RECALLED, send, 1);
+        self.deferred.push(Deferred::Packet { to, meta, data: SmallVec::new(), urgency: Urgency::Urgent });
     }
 
     /// Nothing begins on this context any more; false if that was known.
