@@ -2,8 +2,8 @@
 //! the communicator end everywhere.
 //!
 //! - A rank that reads another one's note compares it.
-//! - A rank that reads nobody's looks when it has posted: the root of a broadcast or scatter whether others have, another
-//!   rank of a gather or reduction at the note of its root. So of ranks of which nobody reads notes, one sees another's.
+//! - A rank that reads nobody's looks when it has posted: the root of a broadcast or scatter at the notes of all others,
+//!   any other rank at those of its root and its neighbours. So of ranks whose notes nobody reads, one sees another's.
 //! - A rank that waits for long compares the notes that are there, and asks those who have posted none.
 
 use std::sync::atomic::{Ordering, fence};
@@ -48,13 +48,14 @@ impl BackgroundOp {
         fence(Ordering::SeqCst);
         let (mailboxes, me) = (&*self.mailboxes, self.mailboxes.slots.me());
         let (size, root) = (mailboxes.size(), self.exchange.logged.signature.root() as usize);
-        let others = match self.exchange.call.kind {
-            Kind::Bcast | Kind::Scatter => 0..size,
-            Kind::Gather | Kind::Reduce if root < size => root..root + 1,
-            _ => 0..0,
+        let word = self.exchange.call.word;
+        let differs = |member| member != me && mailboxes.slots.noted(member, number).is_some_and(|said| said != word);
+        // Of ranks that differ, two are neighbours.
+        let found = match self.exchange.call.kind {
+            Kind::Bcast | Kind::Scatter => (0..size).any(differs),
+            _ => [root % size, (me + 1) % size, (me + size - 1) % size].into_iter().any(differs),
         };
-        let has_posted = |member| mailboxes.slots.noted(member, number).is_some();
-        if others.into_iter().any(|member| member != me && has_posted(member)) {
+        if found {
             let _ = self.raise_if_another_differs(number);
         }
     }

@@ -302,10 +302,25 @@ impl SharedGroup {
         }
         if self.passed() + 1 != number {
             // Collectives in between went by messages, or failed before they began or in the middle.
+            self.compare_last(comm)?;
             self.pass(number - 1);
             self.signature.store(self.signature_by_messages(comm, number), Ordering::Relaxed);
         }
         Some(())
+    }
+
+    /// Compares the last call here, which the next one will not speak of; `None` if ranks differ.
+    fn compare_last(&self, comm: &Comm) -> Option<()> {
+        let (last, word) = (self.passed(), self.signature.load(Ordering::Relaxed));
+        if last == 0 || self.size() != comm.size() {
+            return Some(());
+        }
+        let (rank, difference) = match self.find_difference(last, word) {
+            Some(found) => found,
+            None => return Some(()),
+        };
+        let _ = self.differ(rank, difference);
+        None
     }
 
     /// The signature of the call before call `number`, if that went by messages; 0 if it is not known.

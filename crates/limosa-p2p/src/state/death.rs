@@ -137,9 +137,10 @@ impl State {
     /// more. False if that was known.
     #[cold]
     pub fn end_group(&mut self, context: u64, failure: Failure) -> bool {
-        if !self.refuse(context, failure) {
+        if !self.refuse(context, failure.clone()) {
             return false;
         }
+        self.end_queued(context, &failure);
         // Threads that wait for a message to be there have to look too.
         self.completed = true;
         self.end_lost_receives();

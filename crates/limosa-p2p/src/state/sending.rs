@@ -28,7 +28,17 @@ impl Waiting {
     pub fn request(&self) -> Option<RequestId> {
         match self {
             Waiting::Control { .. } => None,
+            Waiting::Parts { parts, .. } if parts.kept.is_some() => None,
             Waiting::Eager { request, .. } | Waiting::Parts { request, .. } => Some(*request),
+        }
+    }
+
+    /// The context of the message that it is, or is a part of.
+    fn context(&self) -> Option<u64> {
+        match self {
+            Waiting::Control { .. } => None,
+            Waiting::Eager { meta, .. } => Some(wire::envelope(meta).context),
+            Waiting::Parts { parts, .. } => Some(parts.context),
         }
     }
 }
@@ -36,11 +46,29 @@ impl Waiting {
 /// The parts of an eager message that are still to be sent.
 pub(super) struct Parts {
     begin: Option<Meta>,
+    context: u64,
     region: Region,
     sent: usize,
+    /// A copy of the message, whose send has ended: the rest goes after it.
+    kept: Option<Box<[u8]>>,
 }
 
 impl Parts {
+    /// Copies the message, so that the program can have its buffer back; false if there is no memory for that.
+    fn keep(&mut self) -> bool {
+        let mut copy = Vec::new();
+        if copy.try_reserve_exact(self.region.len()).is_err() {
+            return false;
+        }
+        copy.resize(self.region.len(), 0);
+        self.region.read(0, &mut copy);
+        let mut copy = copy.into_boxed_slice();
+        // SAFETY: the copy stays where it is, and is kept beside the region.
+        self.region = unsafe { Region::contiguous(copy.as_mut_ptr(), copy.len()) };
+        self.kept = Some(copy);
+        true
+    }
+
     /// Sends as many as there is room for; true if these were all.
     #[inline]
     fn push(&mut self, devices: &mut Devices, to: Peer) -> Result<bool, DeviceError> {
@@ -124,7 +152,8 @@ impl State {
         envelope: &Envelope,
         region: Region,
     ) -> Result<Option<RequestId>, Failure> {
-        let mut parts = Parts { begin: Some(wire::enveloped(wire::BEGIN, envelope)), region, sent: 0 };
+        let (begin, context) = (Some(wire::enveloped(wire::BEGIN, envelope)), envelope.context);
+        let mut parts = Parts { begin, context, region, sent: 0, kept: None };
         if self.backlog[peer as usize].is_empty()
             && parts.push(devices, peer).map_err(|error| self.send_failed(error))?
         {
@@ -251,11 +280,13 @@ impl State {
         let mut any = false;
         while let Some(mut packet) = self.backlog[to as usize].pop_front() {
             if let Waiting::Parts { request, parts } = &mut packet {
-                let (request, before) = (*request, parts.sent);
+                let (request, before, is_open) = (*request, parts.sent, parts.kept.is_none());
                 match parts.push(devices, to) {
                     Ok(true) => {
                         any = true;
-                        self.complete_send(request);
+                        if is_open {
+                            self.complete_send(request);
+                        }
                     }
                     Ok(false) => {
                         any |= parts.sent > before;
@@ -264,7 +295,9 @@ impl State {
                     }
                     Err(error) => {
                         let failure = self.send_failed(error);
-                        self.complete(request, Completion::failed(failure));
+                        if is_open {
+                            self.complete(request, Completion::failed(failure));
+                        }
                     }
                 }
                 continue;
@@ -301,6 +334,33 @@ impl State {
             }
         }
         any
+    }
+
+    /// Ends the sends on this context that wait for room, which nobody may make any more. What has begun to go goes on.
+    #[cold]
+    pub(super) fn end_queued(&mut self, context: u64, failure: &Failure) {
+        for peer in 0..self.backlog.len() {
+            // The peer stays on the list of those with a backlog, where the next look may find nothing for it.
+            for mut packet in std::mem::take(&mut self.backlog[peer]) {
+                let ended = packet.request().filter(|_| packet.context() == Some(context));
+                let goes_on = match &mut packet {
+                    Waiting::Parts { parts, .. } if ended.is_some() && parts.begin.is_none() => {
+                        if !parts.keep() {
+                            self.backlog[peer].push_back(packet);
+                            continue;
+                        }
+                        true
+                    }
+                    _ => ended.is_none(),
+                };
+                if let Some(request) = ended {
+                    self.complete(request, Completion::failed(failure.clone()));
+                }
+                if goes_on {
+                    self.backlog[peer].push_back(packet);
+                }
+            }
+        }
     }
 
     /// Sends what waits, as far as there is room; true if anything went.

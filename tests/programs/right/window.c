@@ -1,0 +1,111 @@
+/* Correct programs: windows (MPI-5 chapter 12). */
+#include "cases.h"
+
+#define WORLD MPI_COMM_WORLD
+
+static int x[64], y[64];
+static MPI_Win window;
+
+static void make(void)
+{
+    MPI_Win_create(x, sizeof x, sizeof(int), MPI_INFO_NULL, WORLD, &window);
+}
+
+static void puts_between_fences(void)
+{
+    make();
+    y[0] = 100 + rank;
+    MPI_Win_fence(0, window);
+    MPI_Put(y, 1, MPI_INT, (rank + 1) % size, 0, 1, MPI_INT, window);
+    MPI_Win_fence(0, window);
+    EXPECT(x[0], 100 + (rank + size - 1) % size);
+    MPI_Win_free(&window);
+}
+
+static void a_counter_under_locks(void)
+{
+    int one = 1, before;
+    make();
+    for (int i = 0; i < 50; i++) {
+        MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, window);
+        MPI_Fetch_and_op(&one, &before, MPI_INT, 0, 0, MPI_SUM, window);
+        MPI_Win_unlock(0, window);
+    }
+    MPI_Barrier(WORLD);
+    if (rank == 0) {
+        MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, window);
+        EXPECT(x[0], 50 * size);
+        MPI_Win_unlock(0, window);
+    }
+    MPI_Win_free(&window);
+}
+
+static void one_rank_waits_long_for_a_lock(void)
+{
+    make();
+    if (rank == 0) {
+        MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, window);
+        MPI_Barrier(WORLD);
+        nap(0.3);
+        MPI_Win_unlock(0, window);
+    } else {
+        MPI_Barrier(WORLD);
+        MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, window);
+        MPI_Win_unlock(0, window);
+    }
+    MPI_Win_free(&window);
+}
+
+static void posts_and_starts(void)
+{
+    MPI_Group all, other;
+    int to = (rank + 1) % size, from = (rank + size - 1) % size;
+    MPI_Group origins;
+    make();
+    MPI_Comm_group(WORLD, &all);
+    MPI_Group_incl(all, 1, &to, &other);
+    MPI_Group_incl(all, 1, &from, &origins);
+    for (int i = 0; i < 5; i++) {
+        y[0] = i;
+        MPI_Win_post(origins, 0, window);
+        MPI_Win_start(other, 0, window);
+        MPI_Put(y, 1, MPI_INT, to, 0, 1, MPI_INT, window);
+        MPI_Win_complete(window);
+        MPI_Win_wait(window);
+        EXPECT(x[0], i);
+    }
+    MPI_Group_free(&origins);
+    MPI_Group_free(&other);
+    MPI_Group_free(&all);
+    MPI_Win_free(&window);
+}
+
+static void flushes_under_one_lock_of_all(void)
+{
+    int got = -1;
+    make();
+    x[1] = 7 * rank;
+    MPI_Barrier(WORLD);
+    MPI_Win_lock_all(0, window);
+    for (int target = 0; target < size; target++) {
+        MPI_Get(&got, 1, MPI_INT, target, 1, 1, MPI_INT, window);
+        MPI_Win_flush(target, window);
+        EXPECT(got, 7 * target);
+    }
+    MPI_Win_unlock_all(window);
+    MPI_Barrier(WORLD);
+    MPI_Win_free(&window);
+}
+
+static void nothing_to_nobody(void)
+{
+    make();
+    MPI_Win_fence(0, window);
+    MPI_Put(NULL, 0, MPI_INT, (rank + 1) % size, 64, 0, MPI_INT, window);
+    MPI_Put(y, 1, MPI_INT, MPI_PROC_NULL, 1000, 1, MPI_INT, window);
+    MPI_Win_fence(0, window);
+    MPI_Win_free(&window);
+}
+
+CASES(MPI_THREAD_SINGLE, CASE(puts_between_fences), CASE(a_counter_under_locks), CASE(one_rank_waits_long_for_a_lock),
+      CASE(posts_and_starts), CASE(flushes_under_one_lock_of_all), CASE(nothing_to_nobody))
