@@ -16,9 +16,9 @@
 //! - The log holds the last [`KEPT`] calls of a sort, and all persistent ones.
 //! - It may be used with the engine's lock, and does not call the engine while it holds its own.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use limosa_p2p::matching::Envelope;
 use limosa_p2p::{Engine, Listener, Peer, ProgramJob, Words};
@@ -26,8 +26,7 @@ use parking_lot::Mutex;
 
 use super::disagreement::{self, Difference};
 use super::kind::{Signature, Sort};
-use super::numbers::{self, Counts, Tagged};
-use super::state::CommState;
+use super::numbers::{self, Counts, Numbers, Tagged};
 use limosa_mpi::comm::Comm;
 use limosa_mpi::error::Error;
 use limosa_mpi::group::Group;
@@ -41,6 +40,7 @@ pub(super) struct CallLog {
     context: u64,
     group: Arc<Group>,
     me: usize,
+    numbers: Arc<Numbers>,
     entries: Mutex<Entries>,
 }
 
@@ -142,16 +142,23 @@ impl Entries {
 
 impl CallLog {
     /// That of a communicator, which listens to what others call there from now on.
-    pub(super) fn open(comm: &Comm, engine: &Arc<Engine>) -> Arc<CallLog> {
+    pub(super) fn open(comm: &Comm, engine: &Engine, numbers: &Arc<Numbers>) -> Arc<CallLog> {
         let log = Arc::new(CallLog {
             context: comm.coll_context(),
             group: comm.group().clone(),
             me: comm.rank() as usize,
+            numbers: numbers.clone(),
             entries: Mutex::default(),
         });
         let listener: Arc<dyn Listener> = log.clone();
         engine.listen(log.context, &listener);
         log
+    }
+
+    /// That of a communicator, if it was opened.
+    #[cold]
+    pub(super) fn of(comm: &Comm) -> Option<Arc<CallLog>> {
+        comm.engine_if_any()?.listener(comm.coll_context())
     }
 
     /// What this rank has called, blocking, under a number, as far as the log says.
@@ -189,7 +196,7 @@ impl CallLog {
             Said::Code(code) => code != own.code() && sort == own.sort(),
         };
         let first = said.signature(sort, own, self.group.size());
-        differs.then(|| Found { ranks: [from, self.me], difference: Difference { first, second: own } })
+        differs.then_some(Found { ranks: [from, self.me], difference: Difference { first, second: own } })
     }
 
     /// Another rank has called something.
@@ -210,7 +217,7 @@ impl CallLog {
         let second = heard.said.signature(sort, Signature::default(), self.group.size());
         let first = before.said.signature(sort, second, self.group.size());
         (before.said.code() != heard.said.code())
-            .then(|| Found { ranks: [before.from, heard.from], difference: Difference { first, second } })
+            .then_some(Found { ranks: [before.from, heard.from], difference: Difference { first, second } })
     }
 
     /// A rank waits in an operation and has begun this: it is for ever if this rank waits in one that the other has not
@@ -270,11 +277,16 @@ impl Listener for CallLog {
     }
 }
 
-/// Asks others what they do, for an operation in which this rank waits.
+/// Calls its argument with some ranks.
+pub(super) type ListRanks<'a> = dyn Fn(&mut dyn FnMut(usize)) + 'a;
+
+/// Asks others what they do, for an operation in which this thread waits.
 pub(super) struct Inquirer<'a, F> {
     comm: &'a Comm,
-    call: LoggedCall,
-    is_entered: AtomicBool,
+    signature: Signature,
+    /// Its number; `None` for the blocking operation that was begun last.
+    number: Option<u64>,
+    inquired: Cell<Option<LoggedCall>>,
     /// Gives the ranks for whom it waits.
     awaited: F,
 }
@@ -287,37 +299,35 @@ pub(super) struct LoggedCall {
 }
 
 impl<'a, F: Fn(&mut dyn FnMut(usize))> Inquirer<'a, F> {
-    pub(super) fn new(comm: &'a Comm, call: LoggedCall, awaited: F) -> Inquirer<'a, F> {
-        Inquirer { comm, call, is_entered: AtomicBool::new(false), awaited }
+    pub(super) fn new(comm: &'a Comm, signature: Signature, number: Option<u64>, awaited: F) -> Inquirer<'a, F> {
+        Inquirer { comm, signature, number, inquired: Cell::new(None), awaited }
     }
 }
 
 impl<F: Fn(&mut dyn FnMut(usize))> Inquiry for Inquirer<'_, F> {
     fn inquire(&self) {
-        if inquire(self.comm, self.call, &self.awaited) {
-            self.is_entered.store(true, Ordering::Relaxed);
-        }
+        let latest = || Some(CallLog::of(self.comm)?.numbers.begun().blocking.saturating_sub(1));
+        let Some(number) = self.number.or_else(latest) else { return };
+        let call = LoggedCall { number, signature: self.signature };
+        self.inquired.set(Some(call));
+        inquire(self.comm, call, &self.awaited);
     }
 }
 
 impl<F> Drop for Inquirer<'_, F> {
     fn drop(&mut self) {
-        if self.is_entered.load(Ordering::Relaxed) {
-            end_inquiries(self.comm, self.call);
+        if let Some(call) = self.inquired.get() {
+            end_inquiries(self.comm, call);
         }
     }
 }
 
-/// Tells those for whom this rank waits in a call what that is; false if it is not known. [`end_inquiries`] is to follow
-/// once it waits no more.
+/// Tells those for whom this rank waits in a call what that is. [`end_inquiries`] is to follow once it waits no more.
 #[cold]
-pub(super) fn inquire(comm: &Comm, call: LoggedCall, awaited: &dyn Fn(&mut dyn FnMut(usize))) -> bool {
-    let state = CommState::of(comm);
-    let (Some(engine), Some(log), true) = (comm.engine_if_any(), state.log(comm), call.signature.is_known()) else {
-        return false;
-    };
+pub(super) fn inquire(comm: &Comm, call: LoggedCall, awaited: &ListRanks<'_>) {
     let LoggedCall { number, signature } = call;
-    let begun = state.numbers.begun();
+    let Some(log) = CallLog::of(comm).filter(|_| signature.is_known()) else { return };
+    let (engine, begun) = (comm.engine(), log.numbers.begun());
     {
         let waits = &mut log.entries.lock().waits;
         if !waits.iter().any(|wait| wait.number == number && wait.signature == signature) {
@@ -325,20 +335,19 @@ pub(super) fn inquire(comm: &Comm, call: LoggedCall, awaited: &dyn Fn(&mut dyn F
         }
     }
     // Of more messages than the log keeps in mind some were forgotten.
-    engine.overhear_again(log.context, &**log);
+    engine.overhear_again(log.context, &*log);
     awaited(&mut |rank| {
         if let Some(peer) = log.group.world_rank(rank).filter(|_| rank != log.me) {
             let words = [number, u64::from(signature.word()), begun.blocking, begun.background];
             engine.say(peer, log.context, words);
         }
     });
-    true
 }
 
 /// This rank does not wait any more in a call about which it has inquired.
 #[cold]
 pub(super) fn end_inquiries(comm: &Comm, call: LoggedCall) {
-    if let Some(log) = CommState::of(comm).log(comm) {
+    if let Some(log) = CallLog::of(comm) {
         let LoggedCall { number, signature } = call;
         log.entries.lock().waits.retain(|wait| wait.number != number || wait.signature != signature);
     }

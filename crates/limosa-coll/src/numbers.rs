@@ -86,7 +86,7 @@ pub(super) fn tag(number: u64, signature: Signature) -> i32 {
         Sort::NonBlocking => BACKGROUND,
         Sort::Persistent => BACKGROUND | PERSISTENT,
     };
-    (bits | u64::from(signature.code()) << CODE_SHIFT | number % modulus(sort)) as i32
+    (bits | u64::from(signature.code()) << CODE_SHIFT | (number % modulus(sort))) as i32
 }
 
 /// What a tag says.

@@ -153,7 +153,9 @@ impl Round {
         if self.pending.is_empty() || self.broken {
             return;
         }
-        let inquirer = Inquirer::new(comm, schedule.call, |tell| schedule.partners(next, tell));
+        let inquirer = Inquirer::new(comm, schedule.call.signature, Some(schedule.call.number), |tell| {
+            schedule.partners(next, tell);
+        });
         let waiting = Waiting::collective(comm, Some(&inquirer));
         let mut left = self.pending.len();
         let waited = engine.block_on(

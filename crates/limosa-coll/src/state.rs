@@ -16,7 +16,7 @@ use limosa_mpi::topo::Neighbours;
 /// What collectives keep with a communicator, made at the first of them and dropped with it.
 #[derive(Default)]
 pub(super) struct CommState {
-    pub(super) numbers: Numbers,
+    pub(super) numbers: Arc<Numbers>,
     /// What the members share for blocking collectives, made at the first of them.
     group: OnceLock<Option<Box<SharedGroup>>>,
     /// Where the members are.
@@ -77,7 +77,7 @@ impl CommState {
             Some(log) => Some(log),
             None => {
                 let engine = comm.engine_if_any().filter(|_| comm.size() > 1)?;
-                Some(self.log.get_or_init(|| CallLog::open(comm, engine)))
+                Some(self.log.get_or_init(|| CallLog::open(comm, engine, &self.numbers)))
             }
         }
     }

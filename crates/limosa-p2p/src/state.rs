@@ -460,14 +460,8 @@ impl State {
             // A send that was not given back may have ended meanwhile.
             wire::RECALLED if meta.words[1] == 0 => {}
             wire::RECALLED => return self.given_back(from, RequestId::from_wire(meta.words[0])),
-            wire::END_GROUP => {
-                let Some((context, failure)) = wire::disagreement(meta, data) else { return false };
-                self.end_group(context, failure);
-            }
-            wire::SAY => {
-                let Some((context, words)) = wire::saying(meta, data) else { return false };
-                self.jobs.extend(self.listeners.told(from, context, words));
-            }
+            wire::END_GROUP => return self.group_ended(meta, data),
+            wire::SAY => return self.told(from, meta, data),
             kind => {
                 let Some(handler) = self.handlers.find(kind) else { return false };
                 return handler(
@@ -478,6 +472,20 @@ impl State {
                 );
             }
         }
+        true
+    }
+
+    /// Another member has found that the members of a group disagree.
+    fn group_ended(&mut self, meta: &Meta, data: &[u8]) -> bool {
+        let Some((context, failure)) = wire::disagreement(meta, data) else { return false };
+        self.end_group(context, failure);
+        true
+    }
+
+    /// Another member says something about a group.
+    fn told(&mut self, from: Peer, meta: &Meta, data: &[u8]) -> bool {
+        let Some((context, words)) = wire::saying(meta, data) else { return false };
+        self.jobs.extend(self.listeners.told(from, context, words));
         true
     }
 

@@ -7,6 +7,7 @@
 //! - A rank that waits for long compares the notes that are there, and asks those who have posted none.
 
 use std::sync::atomic::{Ordering, fence};
+use std::time::{Duration, Instant};
 
 use super::exchange::Intake;
 use super::operation::BackgroundOp;
@@ -18,6 +19,9 @@ use limosa_mpi::consts::MPI_ERR_PROC_ABORTED;
 use limosa_mpi::error::{Error, error_of};
 use limosa_mpi::observe::Inquiry;
 use smallvec::SmallVec;
+
+/// How long a rank waits for the reason why another one has given up.
+const SOON: Duration = Duration::from_millis(20);
 
 impl BackgroundOp {
     /// The error of a rank that has called something else than this one, which then concerns all ranks.
@@ -68,9 +72,18 @@ impl BackgroundOp {
             return difference;
         }
         let Some(comm) = self.comm.as_ref().filter(|_| error.class == MPI_ERR_PROC_ABORTED) else { return error };
-        // Whoever has given up was told why, and so is this rank.
-        self.mailboxes.engine.poll();
-        self.mailboxes.engine.lost_group(comm.coll_context()).map_or(error, error_of)
+        // Whoever has given up was told why, and so is this rank, if not yet then soon.
+        let end = Instant::now() + SOON;
+        loop {
+            self.mailboxes.engine.poll();
+            if let Some(failure) = self.mailboxes.engine.lost_group(comm.coll_context()) {
+                return error_of(failure);
+            }
+            if Instant::now() > end {
+                return error;
+            }
+            std::thread::yield_now();
+        }
     }
 
     /// It has ended.

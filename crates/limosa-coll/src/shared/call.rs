@@ -8,10 +8,10 @@ use std::sync::atomic::Ordering;
 use limosa_base::slots::{Awaited, Progress, RoundBuffers, SLOTS};
 
 use super::{SharedGroup, select, wait};
+use crate::call_log::CallLog;
 use crate::kind::{Kind, Signature, Signed};
 use crate::notes::{Area, Notes};
 use crate::numbers::Numbers;
-use crate::state::CommState;
 use limosa_mpi::comm::Comm;
 use limosa_mpi::consts::MPI_ERR_PROC_ABORTED;
 use limosa_mpi::error::{Error, Result};
@@ -330,7 +330,7 @@ impl SharedGroup {
             return 0;
         }
         // Calls here count from 1.
-        let before = number.checked_sub(2).and_then(|before| CommState::of(comm).log(comm)?.blocking(before));
+        let before = number.checked_sub(2).and_then(|before| CallLog::of(comm)?.blocking(before));
         before.map_or(0, |signature| signature.word().into())
     }
 

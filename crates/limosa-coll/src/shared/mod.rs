@@ -47,14 +47,13 @@ use limosa_base::slots::{Common, RoundBuffers, SlotSegment};
 use limosa_job::config;
 use limosa_p2p::{Engine, Peer};
 
-use super::call_log::{Inquirer, LoggedCall};
+use super::call_log::Inquirer;
 use super::choice::{self, Resolved};
 use super::disagreement::{self, Difference};
 use super::exchange::allgather_by_messages;
 use super::kind::Signature;
 use super::notes;
 use super::numbers::Numbers;
-use super::state::CommState;
 use limosa_mpi::comm::Comm;
 use limosa_mpi::group::Group;
 use ring::RingBuffers;
@@ -310,10 +309,8 @@ impl SharedGroup {
 
     /// Asks those whose note is missing what they do, in a wait of a call with this number and word.
     fn inquirer<'a>(&'a self, comm: &'a Comm, number: u64, word: u64) -> impl limosa_mpi::observe::Inquiry + 'a {
-        // The blocking operation that the communicator has begun last is the one that waits.
-        let begun = CommState::of(comm).numbers.blocking().saturating_sub(1);
-        let call = LoggedCall { number: begun, signature: Signature::of_word(word as u32).unwrap_or_default() };
-        Inquirer::new(comm, call, move |tell| {
+        let signature = Signature::of_word(word as u32).unwrap_or_default();
+        Inquirer::new(comm, signature, None, move |tell| {
             let is_missing = |place: &usize| self.slots.noted(*place, number).is_none();
             (0..self.size()).filter(is_missing).for_each(|place| tell(self.ranks[place] as usize));
         })

@@ -5,6 +5,7 @@
 //! A context without a listener hears nothing: what members say of it is dropped, and its messages are told to the
 //! listener that comes later.
 
+use std::any::Any;
 use std::sync::{Arc, Weak};
 
 use super::{Core, Engine};
@@ -16,7 +17,7 @@ use rustc_hash::FxHashMap;
 
 /// Listens to a context. Its functions are called with the engine's lock: they are short, do not block, and do not call
 /// the engine. What they return is done without the lock.
-pub trait Listener: Send + Sync {
+pub trait Listener: Any + Send + Sync {
     /// A message is there for which no receive was posted.
     fn unasked(&self, envelope: &Envelope) -> Option<ProgramJob>;
 
@@ -68,6 +69,12 @@ impl Engine {
         core.state.listeners.add(context, listener);
         self.leave(core);
         self.overhear_again(context, &**listener);
+    }
+
+    /// The listener of a context, if it is of this type.
+    pub fn listener<T: Listener>(&self, context: u64) -> Option<Arc<T>> {
+        let listener: Arc<dyn Any + Send + Sync> = self.core.lock().state.listeners.all.get(&context)?.upgrade()?;
+        listener.downcast().ok()
     }
 
     /// Tells the listener once more of all messages of its context that nobody has asked for.
