@@ -273,8 +273,13 @@ impl Engine {
                 if now > idle.ask_at {
                     idle.asks_now = idle.ask_at > 0 && interrupt::may_come();
                     idle.ask_at = now + interrupt::ASK_AFTER.as_nanos() as u64;
-                    if idle.reported && observer.patience().is_some_and(|patience| patience.is_zero()) {
-                        Guard::unlocked(core, || observer.overdue());
+                    if idle.reported {
+                        // Observers may ask the engine.
+                        Guard::unlocked(core, || {
+                            if observer.patience().is_some_and(|patience| patience.is_zero()) {
+                                observer.overdue();
+                            }
+                        });
                     }
                 }
                 true
