@@ -370,6 +370,7 @@ static void shared_memory_is_one_block_or_not(void)
             OK(MPI_Win_shared_query(win, peer, &bytes, &unit, &theirs));
             CHECK_INT(bytes, 4 * peer);
             CHECK_INT(unit, 4);
+            CHECK_INT(theirs == NULL, peer == 0);
             for (int i = 0; i < peer; i++)
                 CHECK_INT(theirs[i], 100 * peer + i);
             if (!apart && peer > 0) {

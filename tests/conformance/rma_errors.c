@@ -69,7 +69,17 @@ static void arguments_of_accesses(void)
     FAILS(MPI_ERR_TYPE, MPI_Fetch_and_op(many, many + 4, pair, 0, 0, MPI_SUM, win));
     OK(MPI_Type_free(&pair));
     OK(MPI_Put(&one, 1, MPI_INT, MPI_PROC_NULL, 99, 1, MPI_INT, win));
+    /* For MPI_NO_OP alone the origin means nothing. */
+    OK(MPI_Get_accumulate(NULL, 0, MPI_DATATYPE_NULL, many, 1, MPI_INT, 0, 0, 1, MPI_INT, MPI_NO_OP, win));
+    FAILS(MPI_ERR_TYPE,
+          MPI_Get_accumulate(NULL, 0, MPI_DATATYPE_NULL, many, 1, MPI_INT, 0, 0, 1, MPI_INT, MPI_SUM, win));
     OK(MPI_Win_unlock_all(win));
+    /* No process, no lock, nothing to wait for. */
+    OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, MPI_PROC_NULL, 0, win));
+    OK(MPI_Put(&one, 1, MPI_INT, MPI_PROC_NULL, 0, 1, MPI_INT, win));
+    OK(MPI_Win_flush(MPI_PROC_NULL, win));
+    OK(MPI_Win_flush_local(MPI_PROC_NULL, win));
+    OK(MPI_Win_unlock(MPI_PROC_NULL, win));
     end();
 }
 
@@ -133,19 +143,30 @@ static void memory_of_dynamic_windows(void)
     FAILS(MPI_ERR_RMA_ATTACH, MPI_Win_detach(dynamic, memory + 3));
     OK(MPI_Get_address(memory, &mine));
     OK(MPI_Allgather(&mine, 1, MPI_AINT, at, 1, MPI_AINT, MPI_COMM_WORLD));
-    int next = (lt_rank + 1) % lt_size, refused;
+    int next = (lt_rank + 1) % lt_size, refused, six[6] = {0};
     OK(MPI_Win_lock(MPI_LOCK_SHARED, next, 0, dynamic));
     /* The target knows: the origin is told by this call, or when it flushes. */
     refused = lt_class(MPI_Put(&one, 1, MPI_INT, next, at[next] + (MPI_Aint)sizeof memory, 1, MPI_INT, dynamic));
     if (refused == MPI_SUCCESS)
         refused = lt_class(MPI_Win_flush(next, dynamic));
     CHECK_INT(refused, MPI_ERR_RMA_RANGE);
+    /* Pieces that adjoin are as good as one. */
+    OK(MPI_Win_unlock(next, dynamic));
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    OK(MPI_Win_detach(dynamic, memory));
+    OK(MPI_Win_attach(dynamic, memory, 4 * sizeof(int)));
+    OK(MPI_Win_attach(dynamic, memory + 4, sizeof memory - 4 * sizeof(int)));
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    OK(MPI_Win_lock(MPI_LOCK_SHARED, next, 0, dynamic));
+    OK(MPI_Put(six, 6, MPI_INT, next, at[next] + (MPI_Aint)sizeof(int), 6, MPI_INT, dynamic));
+    OK(MPI_Win_flush(next, dynamic));
     memory[7] = 0;
     OK(MPI_Put(&one, 1, MPI_INT, next, at[next] + 7 * (MPI_Aint)sizeof(int), 1, MPI_INT, dynamic));
     OK(MPI_Win_unlock(next, dynamic));
     OK(MPI_Barrier(MPI_COMM_WORLD));
     OK(MPI_Win_detach(dynamic, memory));
     FAILS(MPI_ERR_RMA_ATTACH, MPI_Win_detach(dynamic, memory));
+    OK(MPI_Win_detach(dynamic, memory + 4));
     OK(MPI_Win_free(&dynamic));
     begin();
     FAILS(MPI_ERR_RMA_FLAVOR, MPI_Win_attach(win, memory, 4));

@@ -325,11 +325,18 @@ impl Incoming {
         let (sender, mine) = (self.sender.lock(), self.partitions.bytes());
         match sender.known {
             Some((_, bytes)) if bytes > 0 && mine > 0 => {
-                let (first, last) = (index * mine / bytes, ((index + 1) * mine - 1) / bytes);
-                sender.arrived.get(first..=last).is_some_and(|arrived| arrived.iter().all(|arrived| *arrived))
+                // The sender may have less than there is room for.
+                let first = index * mine / bytes;
+                let behind = (((index + 1) * mine - 1) / bytes + 1).min(sender.arrived.len());
+                sender.arrived.get(first..behind).is_some_and(|arrived| arrived.iter().all(|arrived| *arrived))
             }
             _ => false,
         }
+    }
+
+    /// Bytes that the sender sends in one start, once that is known.
+    fn bytes(&self) -> usize {
+        self.sender.lock().known.map_or(0, |(count, bytes)| count * bytes)
     }
 
     /// Asks how the sender divides its buffer. Until that is known, one thing is left.
@@ -361,16 +368,14 @@ impl Incoming {
     fn receive_partitions(self: &Arc<Self>, count: usize, bytes: usize) {
         let total = self.partitions.region.len();
         self.sender.lock().arrived = vec![false; count];
-        if count * bytes != total {
-            let class =
-                if count * bytes > total { crate::consts::MPI_ERR_TRUNCATE } else { crate::consts::MPI_ERR_COUNT };
+        if count * bytes > total {
             let detail = format!(
-                "the sender has {count} partitions of {bytes} bytes, this receive {} of {}: both sides must have the \
-                 same number of bytes",
+                "the sender has {count} partitions of {bytes} bytes, which is more than the {} of {} bytes of this \
+                 receive",
                 self.partitions.count,
                 self.partitions.bytes()
             );
-            self.round.fail(Error::new(class, detail));
+            self.round.fail(Error::new(crate::consts::MPI_ERR_TRUNCATE, detail));
         }
         for index in 0..count {
             // What does not fit is received into nothing, so that the sender ends.
@@ -426,7 +431,7 @@ impl Operation for PartitionedReceive {
         incoming.round.is_over().then(|| End {
             source: incoming.pair.peer,
             tag: incoming.pair.tag,
-            bytes: self.partitions.region.len() as u64,
+            bytes: incoming.bytes().min(self.partitions.region.len()) as u64,
             cancelled: false,
             error: incoming.round.error(),
         })

@@ -95,10 +95,17 @@ impl State {
         self.pending.values_mut().for_each(|pending| pending.into = None);
     }
 
-    /// Whether these bytes lie in one attached block.
+    /// Whether all these bytes are attached, in one block or in several that adjoin.
     pub fn is_attached(&self, at: usize, len: usize) -> bool {
-        let block = self.attached.range(..=at).next_back();
-        block.is_some_and(|(start, bytes)| at.checked_add(len).is_some_and(|end| end <= start + bytes))
+        let Some(end) = at.checked_add(len) else { return false };
+        let mut from = at;
+        loop {
+            match self.attached.range(..=from).next_back() {
+                Some((start, bytes)) if end <= start + bytes => return true,
+                Some((start, bytes)) if from < start + bytes => from = start + bytes,
+                _ => return false,
+            }
+        }
     }
 }
 

@@ -76,7 +76,7 @@ impl Window {
     /// `MPI_ERR_RANK`, `MPI_ERR_ASSERT`, `MPI_ERR_RMA_SYNC`; the death of a member.
     pub fn lock(&self, kind: LockKind, rank: i32, assert: c_int) -> Result<()> {
         check_assert(assert, MPI_MODE_NOCHECK, "MPI_Win_lock")?;
-        let target = self.target(rank)?;
+        let Some(target) = self.target(rank)? else { return Ok(()) };
         self.epochs.lock().check_lock(target)?;
         let unchecked = assert & MPI_MODE_NOCHECK != 0;
         if !unchecked {
@@ -93,7 +93,7 @@ impl Window {
     /// # Errors
     /// As for [`Window::fence`].
     pub fn unlock(&self, rank: i32) -> Result<()> {
-        let target = self.target(rank)?;
+        let Some(target) = self.target(rank)? else { return Ok(()) };
         let held = self.epochs.lock().check_unlock(target)?;
         let flushed = self.flush_targets(target..target + 1);
         if flushed.as_ref().is_err_and(|error| error.interrupted) {
@@ -155,7 +155,7 @@ impl Window {
     /// # Errors
     /// As for [`Window::fence`].
     pub fn flush(&self, rank: i32) -> Result<()> {
-        let target = self.target(rank)?;
+        let Some(target) = self.target(rank)? else { return Ok(()) };
         self.epochs.lock().check_flush(Some(target))?;
         self.flush_targets(target..target + 1)
     }
@@ -196,9 +196,13 @@ impl Window {
         outcome
     }
 
-    fn target(&self, rank: i32) -> Result<u32> {
+    /// The target of a call with a rank; `None` for `MPI_PROC_NULL`, which nothing is done for.
+    fn target(&self, rank: i32) -> Result<Option<u32>> {
+        if rank == MPI_PROC_NULL {
+            return Ok(None);
+        }
         self.comm.partner(rank, "rank")?;
-        Ok(rank as u32)
+        Ok(Some(rank as u32))
     }
 
     fn me(&self) -> u32 {

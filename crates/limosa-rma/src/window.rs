@@ -240,7 +240,7 @@ impl Window {
     }
 
     /// Bytes, unit of displacement and address here of a member's memory (`MPI_Win_shared_query`); of the first member
-    /// with memory if `rank` is `MPI_PROC_NULL`. No bytes and null if it is not mapped here.
+    /// with memory if `rank` is `MPI_PROC_NULL`. No bytes and null if it is not mapped here, or there are none.
     ///
     /// # Errors
     /// `MPI_ERR_RANK`, `MPI_ERR_RMA_FLAVOR`.
@@ -252,7 +252,7 @@ impl Window {
             );
         }
         let of = |target: &Target| match target.reach {
-            Reach::Direct(at) => Some((target.size as i64, target.unit, at)),
+            Reach::Direct(at) if target.size > 0 => Some((target.size as i64, target.unit, at)),
             _ => None,
         };
         if rank == MPI_PROC_NULL {

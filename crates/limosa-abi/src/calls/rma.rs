@@ -3,9 +3,9 @@
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
-use limosa_mpi::Result;
 use limosa_mpi::consts::MPI_NO_OP;
 use limosa_mpi::request::Request;
+use limosa_mpi::{Result, fail};
 use limosa_rma::{At, Origin};
 
 use crate::calls::kinds::{Datatype, Operation, Window};
@@ -28,9 +28,13 @@ fn origin_unless_no_op<'a>(
     op: &Operation,
     addr: *mut c_void,
     count: i64,
-    datatype: &'a Arc<Datatype>,
+    datatype: Option<&'a Arc<Datatype>>,
 ) -> Result<Option<Origin<'a>>> {
-    if op.handle() == MPI_NO_OP as usize { Ok(None) } else { origin(addr, count, datatype).map(Some) }
+    match datatype {
+        _ if op.handle() == MPI_NO_OP as usize => Ok(None),
+        Some(datatype) => origin(addr, count, datatype).map(Some),
+        None => fail!(MPI_ERR_TYPE, "origin_datatype is MPI_DATATYPE_NULL, which is allowed with MPI_NO_OP only"),
+    }
 }
 
 fn register(cx: &Cx, made: Option<Arc<Request>>, request: &mut Handle) -> Result<()> {
@@ -90,7 +94,7 @@ pub(crate) fn mpi_get_accumulate(
     _cx: &Cx,
     origin_addr: *mut c_void,
     origin_count: i64,
-    origin_datatype: &Arc<Datatype>,
+    origin_datatype: Option<&Arc<Datatype>>,
     result_addr: *mut c_void,
     result_count: i64,
     result_datatype: &Arc<Datatype>,
@@ -169,7 +173,7 @@ pub(crate) fn mpi_rget_accumulate(
     cx: &Cx,
     origin_addr: *mut c_void,
     origin_count: i64,
-    origin_datatype: &Arc<Datatype>,
+    origin_datatype: Option<&Arc<Datatype>>,
     result_addr: *mut c_void,
     result_count: i64,
     result_datatype: &Arc<Datatype>,
@@ -203,7 +207,7 @@ pub(crate) fn mpi_fetch_and_op(
     op: &Arc<Operation>,
     win: &Arc<Window>,
 ) -> Result<()> {
-    let origin = origin_unless_no_op(op, origin_addr, 1, datatype)?;
+    let origin = origin_unless_no_op(op, origin_addr, 1, Some(datatype))?;
     let result = plain_region(result_addr, 1, datatype)?;
     win.fetch_and_op(origin.as_ref(), &result, &at(target_rank, target_disp, 1, datatype), op)
 }
