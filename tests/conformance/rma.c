@@ -3,11 +3,12 @@
 #include "limosa_test.h"
 #include <sched.h>
 
-enum { CREATE, ALLOCATE, SHARED, DYNAMIC, FLAVORS };
+enum { CREATE, CREATE_ALLOCATED, ALLOCATE, SHARED, DYNAMIC, FLAVORS };
 
 typedef struct {
     MPI_Win win;
     char *base;
+    char *block;     /* of MPI_Alloc_mem */
     MPI_Aint at[64]; /* the displacement of the start of each rank's memory */
     int flavor;
 } window;
@@ -22,6 +23,12 @@ static int make(window *w, int flavor, MPI_Aint bytes)
     switch (flavor) {
     case CREATE:
         w->base = lt_alloc((size_t)bytes);
+        OK(MPI_Win_create(w->base, bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &w->win));
+        break;
+    case CREATE_ALLOCATED:
+        /* In the middle of a block; on some ranks only, so that there are both sorts in a window. */
+        OK(MPI_Alloc_mem(bytes + 40, MPI_INFO_NULL, &w->block));
+        w->base = lt_rank % 3 == 2 ? lt_alloc((size_t)bytes) : w->block + 24;
         OK(MPI_Win_create(w->base, bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &w->win));
         break;
     case ALLOCATE: OK(MPI_Win_allocate(bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &w->base, &w->win)); break;
@@ -48,8 +55,10 @@ static void unmake(window *w)
     }
     OK(MPI_Win_free(&w->win));
     CHECK_INT(w->win == MPI_WIN_NULL, 1);
-    if (w->flavor == CREATE || w->flavor == DYNAMIC)
+    if (w->flavor == CREATE || w->flavor == DYNAMIC || (w->flavor == CREATE_ALLOCATED && lt_rank % 3 == 2))
         free(w->base);
+    if (w->block)
+        OK(MPI_Free_mem(w->block));
 }
 
 static void fences_separate_puts_and_gets(void)

@@ -3,7 +3,7 @@
 #include "limosa_test.h"
 #include <complex.h>
 
-enum { CREATE, ALLOCATE, FLAVORS };
+enum { CREATE, CREATE_ALLOCATED, ALLOCATE, FLAVORS };
 
 typedef struct {
     MPI_Win win;
@@ -16,6 +16,9 @@ static void make(window *w, int flavor, MPI_Aint bytes)
     w->flavor = flavor;
     if (flavor == CREATE) {
         w->base = lt_alloc((size_t)bytes);
+        OK(MPI_Win_create(w->base, bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &w->win));
+    } else if (flavor == CREATE_ALLOCATED) {
+        OK(MPI_Alloc_mem(bytes, MPI_INFO_NULL, &w->base));
         OK(MPI_Win_create(w->base, bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &w->win));
     } else {
         OK(MPI_Win_allocate(bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &w->base, &w->win));
@@ -30,6 +33,8 @@ static void unmake(window *w)
     OK(MPI_Win_free(&w->win));
     if (w->flavor == CREATE)
         free(w->base);
+    if (w->flavor == CREATE_ALLOCATED)
+        OK(MPI_Free_mem(w->base));
 }
 
 static const MPI_Op ops[] = {MPI_SUM,  MPI_PROD, MPI_MIN,  MPI_MAX,    MPI_BAND,   MPI_BOR,     MPI_BXOR,

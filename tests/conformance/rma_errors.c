@@ -150,6 +150,20 @@ static void memory_of_dynamic_windows(void)
     if (refused == MPI_SUCCESS)
         refused = lt_class(MPI_Win_flush(next, dynamic));
     CHECK_INT(refused, MPI_ERR_RMA_RANGE);
+    /* An error of a request is the window's: it gets no other error handler. */
+    MPI_Request request;
+    int got;
+    refused =
+        lt_class(MPI_Rget(&got, 1, MPI_INT, next, at[next] + (MPI_Aint)sizeof memory, 1, MPI_INT, dynamic, &request));
+    if (refused == MPI_SUCCESS) {
+        MPI_Errhandler of_self;
+        OK(MPI_Comm_get_errhandler(MPI_COMM_SELF, &of_self));
+        OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL));
+        refused = lt_class(MPI_Wait(&request, MPI_STATUS_IGNORE));
+        OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, of_self));
+        OK(MPI_Errhandler_free(&of_self));
+    }
+    CHECK_INT(refused, MPI_ERR_RMA_RANGE);
     /* Pieces that adjoin are as good as one. */
     OK(MPI_Win_unlock(next, dynamic));
     OK(MPI_Barrier(MPI_COMM_WORLD));

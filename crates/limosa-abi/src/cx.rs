@@ -49,10 +49,8 @@ pub(crate) struct Cx {
 
 /// Who hears of an error instead of the error handler of the call's target.
 enum Blamed {
-    /// The error handler of that communicator.
-    Comm(Handle),
-    /// The error handler of that file.
-    File(Handle),
+    /// The error handler of that communicator, window or file.
+    Object(Target),
     /// That error handler.
     Handler(Arc<Errhandler>),
 }
@@ -75,12 +73,17 @@ impl Cx {
     /// Sets the communicator whose error handler gets an error of this call, for calls that find it out late
     /// (`MPI_Wait`).
     pub(crate) fn blame(&self, comm: Handle) {
-        *self.blamed.borrow_mut() = Some(Blamed::Comm(comm));
+        *self.blamed.borrow_mut() = Some(Blamed::Object(Target::Comm(comm)));
+    }
+
+    /// The same for a window.
+    pub(crate) fn blame_window(&self, window: Handle) {
+        *self.blamed.borrow_mut() = Some(Blamed::Object(Target::Win(window)));
     }
 
     /// As [`Cx::blame`], with a file.
     pub(crate) fn blame_file(&self, file: Handle) {
-        *self.blamed.borrow_mut() = Some(Blamed::File(file));
+        *self.blamed.borrow_mut() = Some(Blamed::Object(Target::File(file)));
     }
 
     /// Sends an error of this call to that error handler, for calls that make an object and are given its handler.
@@ -247,8 +250,7 @@ fn fail(cx: &Cx, target: Target, error: Error) -> ErrorClass {
     let blamed = cx.blamed.borrow_mut().take();
     match blamed {
         None => errors::raise(cx, target, error),
-        Some(Blamed::Comm(comm)) => errors::raise(cx, Target::Comm(comm), error),
-        Some(Blamed::File(file)) => errors::raise(cx, Target::File(file), error),
+        Some(Blamed::Object(object)) => errors::raise(cx, object, error),
         Some(Blamed::Handler(errhandler)) => {
             errors::raise_to(cx, kinds::running(&errhandler, Handle::default()), error)
         }

@@ -92,6 +92,11 @@ pub trait Operation: Any + Send + Sync {
         false
     }
 
+    /// The handle of the window that it belongs to: the window's error handler gets its error.
+    fn window(&self) -> Option<usize> {
+        None
+    }
+
     /// What it waits for, for the report of a hang; `None` if the standard has no name for it.
     fn awaits(&self) -> Option<Awaits<'_>>;
 

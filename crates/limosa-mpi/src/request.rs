@@ -75,6 +75,11 @@ impl Request {
         self.comm.as_ref()
     }
 
+    /// The handle of the window whose error handler gets the errors, for operations on windows.
+    pub fn window(&self) -> Option<usize> {
+        self.operation().window()
+    }
+
     /// True for persistent operations: they become inactive when they end, and the request stays.
     pub fn is_persistent(&self) -> bool {
         self.is_persistent

@@ -102,7 +102,7 @@ impl Window {
         {
             return Ok(done(request));
         }
-        let fetch = request.then(|| Fetch::new(&self.comm, &self.station, found.rank));
+        let fetch = request.then(|| Fetch::new(self, found.rank));
         let header = |pieces| Header::plain(Action::Get, pieces);
         self.send_parts(Parcel { fetch: fetch.clone(), ..found.parcel(at, len, 1) }, &header, None, Some(origin))?;
         Ok(under_way(request, fetch))
@@ -170,7 +170,7 @@ impl Window {
             }
             return Ok(done(request));
         }
-        let fetch = (request && result.is_some()).then(|| Fetch::new(&self.comm, &self.station, found.rank));
+        let fetch = (request && result.is_some()).then(|| Fetch::new(self, found.rank));
         let action = if result.is_some() { Action::Fetch } else { Action::Accumulate };
         let header = |pieces| Header::typed(action, Some(combine.op()), combine.element(), pieces);
         let parcel = Parcel { fetch: fetch.clone(), ..found.parcel(at, found.bytes, combine.unit()) };

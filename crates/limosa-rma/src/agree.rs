@@ -5,6 +5,7 @@ use limosa_mpi::consts::MPI_ERR_OTHER;
 use limosa_mpi::error::{Error, Result};
 use limosa_mpi::fail;
 
+use crate::allocated::{self, Lies};
 use crate::window::{Flavor, Part, check};
 
 /// What a member has announced.
@@ -15,9 +16,13 @@ pub(crate) struct Announced {
     pub base: u64,
     /// Its memory need not follow that of the rank before (`alloc_shared_noncontig`).
     pub apart: bool,
+    /// Where the program's memory lies in the host's, if it does.
+    pub lies: Option<Lies>,
 }
 
-const WORDS: usize = 4;
+const WORDS: usize = 7;
+/// Instead of a place: the memory lies nowhere in the host's.
+const NOWHERE: u64 = u64::MAX;
 
 /// Tells all members the parts of each.
 ///
@@ -27,7 +32,14 @@ pub(crate) fn on_parts(comm: &Comm, part: &Part, apart: bool) -> Result<Vec<Anno
     let checked = check(part);
     let class = checked.as_ref().err().map_or(0, |error| error.class);
     let head = u64::from(class as u32) << 32 | (part.flavor as u64) << 1 | u64::from(apart);
-    let words = [head, part.size as u64, part.unit as u64, part.base as u64];
+    let lies = match comm.engine().host_memory() {
+        Some(host) if part.flavor == Flavor::Create && checked.is_ok() => {
+            allocated::find(host, part.base, part.size as usize)
+        }
+        _ => None,
+    };
+    let (place, bytes, offset) = lies.map_or((NOWHERE, 0, 0), |lies| (lies.place, lies.bytes, lies.offset));
+    let words = [head, part.size as u64, part.unit as u64, part.base as u64, place, bytes, offset];
     let mine: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
     let all = limosa_coll::allgather_bytes(comm, &mine)?;
     checked?;
@@ -53,6 +65,11 @@ pub(crate) fn on_parts(comm: &Comm, part: &Part, apart: bool) -> Result<Vec<Anno
             unit: word(rank, 2) as i64,
             base: word(rank, 3),
             apart: head & 1 == 1,
+            lies: (word(rank, 4) != NOWHERE).then(|| Lies {
+                place: word(rank, 4),
+                bytes: word(rank, 5),
+                offset: word(rank, 6),
+            }),
         });
     }
     Ok(announced)

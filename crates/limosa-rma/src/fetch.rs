@@ -12,10 +12,13 @@ use limosa_p2p::View;
 use parking_lot::Mutex;
 
 use crate::station::Station;
+use crate::window::Window;
 
 /// Answers under way.
 pub(crate) struct Fetch {
     comm: Arc<Comm>,
+    /// The handle of the window.
+    window: usize,
     target: u32,
     station: Weak<Station>,
     /// Answers that have not come, and one more while they are being asked for.
@@ -24,9 +27,11 @@ pub(crate) struct Fetch {
 }
 
 impl Fetch {
-    pub fn new(comm: &Arc<Comm>, station: &Arc<Station>, target: u32) -> Arc<Fetch> {
-        let (comm, station) = (comm.clone(), Arc::downgrade(station));
-        Arc::new(Fetch { comm, target, station, open: AtomicUsize::new(1), error: Mutex::new(None) })
+    /// Of a window's memory at a target.
+    pub fn new(window: &Window, target: u32) -> Arc<Fetch> {
+        let (comm, station) = (window.comm.clone(), Arc::downgrade(&window.station));
+        let window = window.handle.load(Ordering::Relaxed);
+        Arc::new(Fetch { comm, window, target, station, open: AtomicUsize::new(1), error: Mutex::new(None) })
     }
 
     /// One more answer is to come.
@@ -89,6 +94,10 @@ impl Operation for Fetch {
 
     fn release(&self) -> Result<()> {
         Ok(())
+    }
+
+    fn window(&self) -> Option<usize> {
+        Some(self.window)
     }
 
     fn awaits(&self) -> Option<Awaits<'_>> {

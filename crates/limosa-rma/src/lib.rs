@@ -5,7 +5,7 @@
 //!
 //! | way | when | put and get | accumulate |
 //! |---|---|---|---|
-//! | direct | it is mapped here: the library's memory, a process's own | copies | under a guard beside it |
+//! | direct | it is mapped here: the library's memory, that of `MPI_Alloc_mem`, a process's own | copies | under a guard beside it |
 //! | attached | the program's, on this host, if cross-memory attach is allowed | the system copies | by packets |
 //! | remote | otherwise | by packets | by packets |
 //!
@@ -22,6 +22,7 @@
 //! | `locks` | the queue of a target's lock, kept by the target where not |
 //! | `fast_path` | frequent accesses that need no check: straight in memory |
 //! | `sync` | fence, lock, flush, post, start, complete, wait |
+//! | `allocated` | memory of `MPI_Alloc_mem` that others can map |
 //! | `memory`, `agree`, `hints`, `wire`, `fetch` | what these need |
 //!
 //! Contract
@@ -34,6 +35,7 @@
 mod access;
 mod accumulate;
 mod agree;
+pub mod allocated;
 mod epochs;
 mod fast_path;
 mod fetch;

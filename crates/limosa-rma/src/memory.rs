@@ -8,6 +8,7 @@ use std::sync::Arc;
 use limosa_base::segment::{PAGE, Shared};
 use limosa_p2p::HostMemory;
 
+use crate::allocated::Bytes;
 use crate::guard::Member;
 use crate::shared_lock::Waiter;
 
@@ -139,8 +140,8 @@ impl Drop for Block {
 pub(crate) enum Keeper {
     Area(Arc<Area>),
     Block(Block),
-    /// The program does.
-    Program,
+    /// The program does. Memory of others that is mapped here.
+    Program(Vec<Shared<Bytes>>),
 }
 
 #[cfg(test)]

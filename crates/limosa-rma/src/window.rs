@@ -23,6 +23,7 @@ use limosa_p2p::{Address, Peer};
 use parking_lot::{Mutex, RwLock};
 
 use crate::agree;
+use crate::allocated;
 use crate::epochs::{Epochs, Gates};
 use crate::guard::Guard;
 use crate::hints::Hints;
@@ -398,21 +399,32 @@ fn lay(comm: &Arc<Comm>, part: &Part, parts: &[agree::Announced]) -> Result<Laid
     Ok(Laid { keeper: Keeper::Area(area), reaches, base, guard, locks })
 }
 
-/// The memory is the program's; where all share memory, they share locks.
+/// The memory is the program's. Where all share memory, they share locks, and map what lies in the host's.
 fn lay_own(comm: &Arc<Comm>, part: &Part, parts: &[agree::Announced], neighbours: &[usize]) -> Result<Laid> {
     let me = comm.rank() as usize;
-    let (guard, mut reaches) = (Arc::new(Guard::own()), all_remote(parts.len()));
+    let mut reaches = all_remote(parts.len());
     if part.flavor == Flavor::Create {
         attach(comm, parts, neighbours, &mut reaches);
     }
     let base = if part.flavor == Flavor::Create { part.base } else { std::ptr::null_mut() };
-    reaches[me] = (Reach::Direct(base), Some(guard.clone()));
     let plan = if neighbours.len() == parts.len() { Plan::new(&vec![0; parts.len()], true) } else { None };
     let area = share(comm, neighbours, plan.as_ref())?;
-    let locks = area.as_ref().map(|area| SharedLocks::new(area, me));
     // One way for all: those who cannot have this one go by packets.
-    let locks = if agree::on_words(comm, locks.is_some().into())?.contains(&0) { None } else { locks };
-    Ok(Laid { keeper: Keeper::Program, reaches, base, guard, locks })
+    let area = if agree::on_words(comm, area.is_some().into())?.contains(&0) { None } else { area };
+    let guard = Arc::new(area.as_ref().map_or_else(Guard::own, |area| Guard::shared(area, me, me)));
+    let mut mapped = Vec::new();
+    if let (Some(area), Some(host)) = (&area, comm.engine().host_memory()) {
+        for (rank, part) in parts.iter().enumerate().filter(|(rank, _)| *rank != me) {
+            let Some(lies) = part.lies else { continue };
+            let Some(memory) = allocated::map(host, lies, part.size) else { continue };
+            let there = memory.mapping().address(lies.offset as usize);
+            reaches[rank] = (Reach::Direct(there), Some(Arc::new(Guard::shared(area, rank, me))));
+            mapped.push(memory);
+        }
+    }
+    reaches[me] = (Reach::Direct(base), Some(guard.clone()));
+    let locks = area.as_ref().map(|area| SharedLocks::new(area, me));
+    Ok(Laid { keeper: Keeper::Program(mapped), reaches, base, guard, locks })
 }
 
 fn all_remote(ranks: usize) -> Reaches {

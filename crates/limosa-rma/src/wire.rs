@@ -8,8 +8,9 @@
 //! | [`FLUSH`] | number of the answer | |
 //! | [`ANSWER`] | number | what was read |
 //! | [`REFUSED`] | number, 0 if none was wanted | error class (4 bytes), and the sentence |
-//! | [`LOCK`] | 1 for exclusive | |
-//! | [`GRANT`], [`UNLOCK`], [`POST`], [`COMPLETE`] | | |
+//! | [`LOCK`] | the request's number, and 1 for exclusive in the lowest bit | |
+//! | [`GRANT`] | the request's number | the rank whose lock it is (4 bytes), if it is not the sender's |
+//! | [`UNLOCK`], [`POST`], [`COMPLETE`] | | |
 //!
 //! Packets of a pair are handled in order, and so are their answers. Numbers in data are in the byte order of the
 //! machine.

@@ -93,14 +93,19 @@ static void fill(struct lab_case *c, size_t slot, size_t message)
     memset(lab_receive_slot(&c->pool, slot), LAB_UNRECEIVED, c->pool.receive_bytes);
 }
 
+/* What comes from one direction was sent in the opposite one. Where both lead to the same rank, some libraries give the
+ * blocks in the other order (MPI-4.1 says which; older versions did not), which costs the same. */
 static bool check(struct lab_case *c, size_t slot, size_t message)
 {
     const struct work *w = c->more;
     bool well = true;
     for (int block = 0; block < NEIGHBOURS; block++) {
-        /* What comes from one direction was sent in the opposite one. */
-        uint64_t key = lab_key(neighbours[block], w->alltoall ? block ^ 1 : 0, message);
-        well = well && lab_check(lab_receive_slot(&c->pool, slot) + block * w->bytes, (size_t)w->bytes, key);
+        const char *in = lab_receive_slot(&c->pool, slot) + block * w->bytes;
+        int sent = w->alltoall ? block ^ 1 : 0;
+        uint64_t first = lab_word(lab_key(neighbours[block], block, message), 0);
+        if (w->alltoall && neighbours[block] == neighbours[block ^ 1] && !memcmp(in, &first, sizeof first))
+            sent = block;
+        well = well && lab_check(in, (size_t)w->bytes, lab_key(neighbours[block], sent, message));
     }
     return well;
 }

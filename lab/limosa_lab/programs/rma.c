@@ -9,7 +9,8 @@
  *   rma_computing_put, rma_computing_get, rma_computing_fetch_and_op
  *                    ten operations with a flush each while rank 1 is in MPI (`undisturbed`) and while it computes
  *                    (`disturbed`); `ratio`: each disturbed time by the median undisturbed one
- * `memory`: the window's is the library's (`allocate`, MPI_Win_allocate) or the program's (`create`, MPI_Win_create).
+ * `memory`: the window's is the library's (`allocate`, MPI_Win_allocate), the program's (`create`, MPI_Win_create), or
+ * the program's from MPI_Alloc_mem (`alloc_mem`, MPI_Win_create).
  * MPI_DOUBLE is accumulated, MPI_LONG is fetched and swapped, everything else is MPI_BYTE. Only the hot form.
  * Verified: all bytes at the target, and what is fetched. */
 #include "lab.h"
@@ -295,6 +296,12 @@ int main(int argc, char **argv)
         measure_window("create");
         MPI_Win_free(&window);
         free(memory);
+        MPI_Alloc_mem(bytes, MPI_INFO_NULL, &memory);
+        memset(memory, 0, (size_t)bytes);
+        MPI_Win_create(memory, bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+        measure_window("alloc_mem");
+        MPI_Win_free(&window);
+        MPI_Free_mem(memory);
     }
     MPI_Group_free(&partner);
     MPI_Group_free(&world);

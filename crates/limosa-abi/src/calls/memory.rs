@@ -4,7 +4,8 @@ use std::alloc::{self, Layout};
 use std::ffi::c_void;
 use std::sync::Arc;
 
-use limosa_mpi::{Error, Result, consts};
+use limosa_mpi::{Error, Result, consts, instance};
+use limosa_rma::allocated;
 
 use super::kinds::Info;
 use crate::args;
@@ -26,8 +27,18 @@ pub(crate) fn mpi_aint_diff(_cx: &Cx, addr1: i64, addr2: i64) -> i64 {
     addr1.wrapping_sub(addr2)
 }
 
+/// Memory that other processes of this host can map, if there are any: windows of it are accessed directly.
+fn shared(size: i64) -> Option<*mut u8> {
+    allocated::allocate(instance::world()?.engine_if_any()?, usize::try_from(size).ok()?)
+}
+
 pub(crate) fn mpi_alloc_mem(_cx: &Cx, size: i64, _info: Option<&Arc<Info>>, baseptr: *mut c_void) -> Result<()> {
     args::not_null(baseptr, "baseptr")?;
+    if let Some(start) = shared(size) {
+        // SAFETY: as below.
+        unsafe { baseptr.cast::<*mut u8>().write_unaligned(start) };
+        return Ok(());
+    }
     let no_memory = || Error::new(consts::MPI_ERR_NO_MEM, format!("{size} bytes could not be allocated"));
     let total = usize::try_from(size).ok().and_then(|n| n.checked_add(LINE)).ok_or_else(no_memory)?;
     let layout = Layout::from_size_align(total, LINE).map_err(|_| no_memory())?;
@@ -49,6 +60,9 @@ pub(crate) fn mpi_alloc_mem(_cx: &Cx, size: i64, _info: Option<&Arc<Info>>, base
 pub(crate) fn mpi_free_mem(_cx: &Cx, base: *mut c_void) -> Result<()> {
     if base.is_null() {
         return Err(Error::new(consts::MPI_ERR_BASE, "base is a null pointer"));
+    }
+    if allocated::free(base.cast()) {
+        return Ok(());
     }
     if !(base as usize).is_multiple_of(LINE) {
         return Err(Error::new(consts::MPI_ERR_BASE, format!("base {base:p} was not allocated by MPI_Alloc_mem")));

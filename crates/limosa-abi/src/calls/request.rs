@@ -49,9 +49,10 @@ fn collect(cx: &Cx, handle: &mut Handle, request: &Request) -> Result<Option<End
         cx.free::<kinds::Request>(handle, "request")?;
     }
     if end.error.is_some() {
-        match request.file() {
-            Some(file) => cx.blame_file(Handle(file)),
-            None => blame(cx, request.comm()),
+        match (request.window(), request.file()) {
+            (Some(window), _) => cx.blame_window(Handle(window)),
+            (_, Some(file)) => cx.blame_file(Handle(file)),
+            _ => blame(cx, request.comm()),
         }
     }
     Ok(Some(end))
