@@ -26,7 +26,15 @@ MAY_USE: dict[str, set[str]] = {
     "limosa-io": {"limosa-rma", "limosa-coll", "limosa-mpi", "limosa-p2p", "limosa-base"},
     "limosa-abi": {"limosa-io", "limosa-rma", "limosa-coll", "limosa-mpi", "limosa-base", "limosa-api"},
     "limosa-cli": {"limosa-hang", "limosa-job", "limosa-base"},
-    "limosa-fuzz": {"limosa-base", "limosa-device", "limosa-p2p", "limosa-job", "limosa-mpi", "limosa-cli"},
+    "limosa-fuzz": {
+        "limosa-base",
+        "limosa-device",
+        "limosa-p2p",
+        "limosa-job",
+        "limosa-mpi",
+        "limosa-rma",
+        "limosa-cli",
+    },
 }
 
 # Longer files, each with its reason.

@@ -20,6 +20,7 @@ use limosa_rma::Spot;
 use crate::calls::kinds::{Communicator, Datatype, Operation, Window};
 use crate::cx::{Attempt, Target};
 use crate::handles::{Handle, Object};
+use crate::latest;
 use crate::lifecycle;
 use crate::status::Status;
 
@@ -292,7 +293,7 @@ pub(crate) fn mpi_allreduce(
 /// Does something on a window, while MPI is running.
 #[inline(always)]
 fn on_window(win: Handle, act: impl FnOnce(&Window) -> bool) -> bool {
-    lifecycle::is_running() && Window::table().get(win).is_ok_and(|window| act(&window))
+    lifecycle::is_running() && latest::window(win).is_some_and(act)
 }
 
 /// Dense data in a window.
@@ -407,4 +408,16 @@ pub(crate) fn mpi_win_flush(rank: c_int, win: Handle) -> bool {
 #[inline(always)]
 pub(crate) fn mpi_win_flush_local(rank: c_int, win: Handle) -> bool {
     on_window(win, |window| window.try_flush_local(rank))
+}
+
+#[inline(always)]
+pub(crate) fn mpi_win_lock(kind: c_int, rank: c_int, assert: c_int, win: Handle) -> bool {
+    let exclusive = kind == consts::MPI_LOCK_EXCLUSIVE;
+    let can = assert == 0 && (exclusive || kind == consts::MPI_LOCK_SHARED);
+    can && on_window(win, |window| window.try_lock(exclusive, rank))
+}
+
+#[inline(always)]
+pub(crate) fn mpi_win_unlock(rank: c_int, win: Handle) -> bool {
+    on_window(win, |window| window.try_unlock(rank))
 }

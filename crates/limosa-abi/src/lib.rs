@@ -17,6 +17,7 @@ mod cx;
 mod errors;
 mod fast_path;
 mod handles;
+mod latest;
 mod lifecycle;
 mod origins;
 mod python;

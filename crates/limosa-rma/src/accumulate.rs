@@ -65,6 +65,18 @@ impl NumberOp {
         if is_defined { NumberOp::new(reduction, kernel, element) } else { None }
     }
 
+    /// The same for [`NumberOp::apply`] only, which can add integers, replace and read without a kernel.
+    #[inline]
+    pub fn find_for_one(op: &Op, element: &Datatype) -> Option<NumberOp> {
+        let (reduction, basic) = (op.reduction()?, element.as_basic()?);
+        let is_integer = matches!(basic.group, Group::CInteger | Group::FortranInteger | Group::MultiLanguage);
+        let adds = reduction == Reduction::Sum && is_integer;
+        if adds || matches!(reduction, Reduction::Replace | Reduction::NoOp) {
+            return Some(NumberOp { width: Width::of(element.size() as usize)?, reduction, kernel: None, adds });
+        }
+        NumberOp::find(op, element)
+    }
+
     /// True for `MPI_NO_OP`.
     #[inline]
     pub fn only_reads(&self) -> bool {
@@ -81,9 +93,9 @@ impl NumberOp {
         // SAFETY: the caller's promise.
         unsafe {
             match (self.reduction, self.kernel) {
+                _ if self.adds => width.add(place, width.number(input)),
                 (Reduction::NoOp, _) => width.load(place),
                 (Reduction::Replace, _) | (_, None) => width.swap(place, width.number(input)),
-                _ if self.adds => width.add(place, width.number(input)),
                 (_, Some(kernel)) => width.update(place, |number| {
                     let mut value = [0; 8];
                     width.write(number, &mut value[..width.bytes()]);

@@ -5,12 +5,12 @@
 //! is `MPI_ERR_RMA_SYNC` and changes nothing. Which targets may be accessed now it also keeps in [`Gates`], for the fast
 //! paths, which do not ask the state machine.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use limosa_mpi::error::Result;
 use limosa_mpi::fail;
+use smallvec::{SmallVec, smallvec};
 
 /// Of each target, whether accesses to it are legal without any change of the epochs. Closed where in doubt.
 pub(crate) struct Gates(Box<[AtomicU8]>);
@@ -57,6 +57,14 @@ pub(crate) struct Held {
     pub unchecked: bool,
 }
 
+/// Locked targets.
+type Locks = SmallVec<[(u32, Held); 4]>;
+
+/// How a target is held, if it is.
+fn held(locks: &Locks, target: u32) -> Option<Held> {
+    locks.iter().find(|(rank, _)| *rank == target).map(|(_, held)| *held)
+}
+
 /// What this process may do as an origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Access {
@@ -66,8 +74,8 @@ enum Access {
     Fence { used: bool },
     /// `MPI_Win_start` to these targets.
     Started(Vec<u32>),
-    /// `MPI_Win_lock` of each.
-    Locked(BTreeMap<u32, Held>),
+    /// `MPI_Win_lock` of each of these, by rank.
+    Locked(Locks),
     /// `MPI_Win_lock_all`.
     LockedAll(Held),
 }
@@ -98,7 +106,7 @@ impl Epochs {
             Access::Fence { .. } => "an epoch of MPI_Win_fence is open".to_owned(),
             Access::Started(_) => "an epoch of MPI_Win_start is open".to_owned(),
             Access::Locked(held) => {
-                let ranks = held.keys().map(u32::to_string).collect::<Vec<_>>().join(", ");
+                let ranks = held.iter().map(|(rank, _)| rank.to_string()).collect::<Vec<_>>().join(", ");
                 format!("MPI_Win_lock holds rank {ranks}")
             }
             Access::LockedAll(_) => "MPI_Win_lock_all holds all ranks".to_owned(),
@@ -118,7 +126,7 @@ impl Epochs {
             }
             Access::Started(targets) if !passive => targets.contains(&target),
             Access::Fence { .. } | Access::Started(_) => false,
-            Access::Locked(held) => held.contains_key(&target),
+            Access::Locked(locks) => held(locks, target).is_some(),
             Access::LockedAll(_) => true,
         };
         if allowed {
@@ -170,7 +178,7 @@ impl Epochs {
 
     pub fn check_lock(&self, target: u32) -> Result<()> {
         match &self.access {
-            Access::Locked(held) if held.contains_key(&target) => {
+            Access::Locked(locks) if held(locks, target).is_some() => {
                 fail!(MPI_ERR_RMA_SYNC, "rank {target} is locked already: call MPI_Win_unlock first")
             }
             Access::Locked(_) => Ok(()),
@@ -180,16 +188,20 @@ impl Epochs {
 
     pub fn lock(&mut self, target: u32, held: Held) {
         self.gates.set(target, PASSIVE);
-        if let Access::Locked(all) = &mut self.access {
-            all.insert(target, held);
+        if let Access::Locked(locks) = &mut self.access {
+            locks.insert(locks.partition_point(|(rank, _)| *rank < target), (target, held));
         } else {
-            self.access = Access::Locked(BTreeMap::from([(target, held)]));
+            self.access = Access::Locked(smallvec![(target, held)]);
         }
     }
 
     pub fn check_unlock(&self, target: u32) -> Result<Held> {
+        if let Access::Locked(locks) = &self.access
+            && let Some(held) = held(locks, target)
+        {
+            return Ok(held);
+        }
         match &self.access {
-            Access::Locked(all) if all.contains_key(&target) => Ok(all[&target]),
             Access::LockedAll(_) => {
                 fail!(MPI_ERR_RMA_SYNC, "all ranks are locked by MPI_Win_lock_all: call MPI_Win_unlock_all")
             }
@@ -199,9 +211,9 @@ impl Epochs {
 
     pub fn unlock(&mut self, target: u32) {
         self.gates.set(target, CLOSED);
-        if let Access::Locked(all) = &mut self.access {
-            all.remove(&target);
-            if all.is_empty() {
+        if let Access::Locked(locks) = &mut self.access {
+            locks.retain(|(rank, _)| *rank != target);
+            if locks.is_empty() {
                 self.access = Access::None;
             }
         }
@@ -231,7 +243,7 @@ impl Epochs {
     /// `MPI_Win_flush` and its sisters need a lock. `target`: of this rank; otherwise of any.
     pub fn check_flush(&self, target: Option<u32>) -> Result<()> {
         let allowed = match &self.access {
-            Access::Locked(all) => target.is_none_or(|target| all.contains_key(&target)),
+            Access::Locked(locks) => target.is_none_or(|target| held(locks, target).is_some()),
             Access::LockedAll(_) => true,
             _ => false,
         };

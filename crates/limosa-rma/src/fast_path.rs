@@ -2,7 +2,7 @@
 //! it, with dense data in the window.
 //!
 //! Contract: each function does the whole call, or nothing (`false`); the caller then goes the general path, which
-//! checks everything and reports what is wrong. None takes a lock, calls the system, or sends anything.
+//! checks everything and reports what is wrong. None waits for another process, calls the system, or sends anything.
 
 use std::sync::atomic::{Ordering, fence};
 
@@ -11,6 +11,7 @@ use limosa_mpi::datatype::Datatype;
 use limosa_mpi::op::Op;
 
 use crate::accumulate::{NumberOp, Piece, Swap};
+use crate::epochs::Held;
 use crate::guard::Guard;
 use crate::window::{Reach, Target, Window};
 
@@ -86,12 +87,20 @@ impl Window {
     /// `MPI_Accumulate` of elements of a named type.
     #[inline(always)]
     pub fn try_accumulate(&self, input: &[u8], element: &Datatype, spot: Spot, op: &Op) -> bool {
-        let Some(number) = NumberOp::find(op, element).filter(|number| !number.only_reads()) else { return false };
+        let is_one = spot.bytes == element.size() as usize;
+        let found = if is_one { NumberOp::find_for_one(op, element) } else { NumberOp::find(op, element) };
+        let Some(number) = found.filter(|number| !number.only_reads()) else { return false };
         let Some((at, guard)) = self.look_for_numbers(spot, &number).filter(|_| input.len() == spot.bytes) else {
             return false;
         };
         // SAFETY: aligned numbers in the window; all that accumulate there keep to the same rule.
-        unsafe { number.apply_to(Piece { at, len: spot.bytes }, input, None, guard) };
+        unsafe {
+            if is_one {
+                guard.number(|| number.apply(at, input));
+            } else {
+                number.apply_to(Piece { at, len: spot.bytes }, input, None, guard);
+            }
+        }
         true
     }
 
@@ -108,7 +117,7 @@ impl Window {
         spot: Spot,
         op: &Op,
     ) -> bool {
-        let Some(number) = NumberOp::find(op, element) else { return false };
+        let Some(number) = NumberOp::find_for_one(op, element) else { return false };
         let Some((place, guard)) = self.look_for_numbers(spot, &number) else { return false };
         let len = number.width.bytes();
         // SAFETY: the caller's promise; an aligned number in the window, and all that accumulate there keep to the same
@@ -144,6 +153,30 @@ impl Window {
             swap.apply(place, read(expected), read(new), old, guard);
         }
         true
+    }
+
+    /// `MPI_Win_lock` of a lock that is free.
+    pub fn try_lock(&self, exclusive: bool, rank: i32) -> bool {
+        let Some(locks) = self.locks.as_ref().filter(|_| (rank as usize) < self.targets.len()) else { return false };
+        let (target, mut epochs) = (rank as u32, self.epochs.lock());
+        let is_taken = epochs.check_lock(target).is_ok() && locks.try_take(target, exclusive);
+        if is_taken {
+            epochs.lock(target, Held { unchecked: false });
+        }
+        is_taken
+    }
+
+    /// `MPI_Win_unlock` of a lock that nobody waits for.
+    pub fn try_unlock(&self, rank: i32) -> bool {
+        let can = self.is_direct && (rank as usize) < self.targets.len();
+        let Some(locks) = self.locks.as_ref().filter(|_| can) else { return false };
+        let (target, mut epochs) = (rank as u32, self.epochs.lock());
+        let is_given_back =
+            epochs.check_unlock(target).is_ok_and(|held| !held.unchecked) && locks.try_give_back(target);
+        if is_given_back {
+            epochs.unlock(target);
+        }
+        is_given_back
     }
 
     /// `MPI_Win_flush`: of memory that is mapped here, what was written is there already, but perhaps not yet for all

@@ -53,5 +53,6 @@ mod wire;
 pub use access::{At, Origin};
 pub use fast_path::Spot;
 pub use hints::Hints;
+pub use station::perform_access;
 pub use sync::LockKind;
 pub use window::{Flavor, Part, Window};

@@ -81,7 +81,7 @@ impl SharedLocks {
     /// Takes the lock, if it is free and nobody waits for it.
     pub fn try_take(&self, target: u32, exclusive: bool) -> bool {
         let change = |word: u32| if word & QUEUED == 0 { taken(word, exclusive) } else { None };
-        // Pairs with the release in `give_back`.
+        // Pairs with the release in `try_give_back`.
         self.word(target).word.fetch_update(Ordering::SeqCst, Ordering::Relaxed, change).is_ok()
     }
 
@@ -101,10 +101,15 @@ impl SharedLocks {
         self.give_turns(target)
     }
 
+    /// Gives the lock back, if nobody waits for it.
+    pub fn try_give_back(&self, target: u32) -> bool {
+        let change = |word: u32| (word & QUEUED == 0).then(|| given_back(word));
+        self.word(target).word.fetch_update(Ordering::SeqCst, Ordering::Relaxed, change).is_ok()
+    }
+
     /// Gives the lock back; returns who gets a turn.
     pub fn give_back(&self, target: u32) -> Grants {
-        let change = |word: u32| (word & QUEUED == 0).then(|| given_back(word));
-        if self.word(target).word.fetch_update(Ordering::SeqCst, Ordering::Relaxed, change).is_ok() {
+        if self.try_give_back(target) {
             return Grants::new();
         }
         let _locked = self.queue(target);

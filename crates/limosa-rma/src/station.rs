@@ -245,6 +245,23 @@ impl Station {
     }
 }
 
+/// Does to some memory what a packet of an access says, as the target of a window of this memory does; for tests that
+/// make packets up. Gives the answer, or why it is refused; `None` if the packet makes no sense.
+pub fn perform_access(memory: &mut [u8], packet: &[u8]) -> Option<Result<Vec<u8>>> {
+    let (header, places, operands) = wire::read(packet)?;
+    let memory = Exposed { base: memory.as_mut_ptr() as usize, size: memory.len() as u64, is_dynamic: false };
+    let station = Station {
+        context: 0,
+        group: Group::empty(),
+        rank: 0,
+        memory,
+        guard: Arc::new(Guard::own()),
+        most: 1 << 16,
+        state: Mutex::new(State::new(0)),
+    };
+    station.perform(&header, &places, operands)
+}
+
 /// Handles a packet from a rank of the window; false if it makes no sense.
 type Handle = fn(&mut Actions<'_>, &Station, u32, &Meta, &[u8]) -> bool;
 

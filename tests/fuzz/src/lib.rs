@@ -9,6 +9,7 @@ pub mod datatypes;
 pub mod jobs;
 pub mod launcher;
 pub mod packets;
+pub mod windows;
 
 use arbitrary::Unstructured;
 

@@ -36,3 +36,8 @@ fn odd_command_lines_and_output_are_read_without_harm() {
 fn any_packet_is_a_message_or_an_error() {
     replay("packets", limosa_fuzz::packets::target);
 }
+
+#[test]
+fn any_access_stays_in_its_window_or_is_refused() {
+    replay("windows", limosa_fuzz::windows::target);
+}

@@ -15,6 +15,7 @@ use crate::calls::kinds::{self, Window};
 use crate::cx::{Cx, Target};
 use crate::errors;
 use crate::handles::Handle;
+use crate::latest;
 
 fn make(
     cx: &Cx,
@@ -130,7 +131,9 @@ pub(crate) fn mpi_win_free(cx: &Cx, win: &mut Handle) -> Result<()> {
     let freed = window.free();
     if window.is_freed() {
         drop(window);
-        cx.free::<Window>(win, "win")?;
+        let gone = cx.free::<Window>(win, "win")?;
+        latest::forget();
+        drop(gone);
     }
     freed
 }
