@@ -25,6 +25,7 @@
 //! word also sees all that was stored before the heavy fence.
 
 use crate::sync::{AtomicBool, AtomicU32, Mutex, Ordering, compiler_fence, fence};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// This process is registered.
@@ -60,19 +61,21 @@ pub trait Members: Send + Sync {
 
 struct Group {
     members: Arc<dyn Members>,
-    size: u32,
+    end: u32,
     /// All members before this one are registered.
     known: u32,
+    /// A member that came later is not registered.
+    refused: bool,
     number: u64,
 }
 
 impl Group {
     fn is_complete(&mut self) -> bool {
         // Pairs with the release store in `join`.
-        while self.known < self.size && self.members.word(self.known).0.load(Ordering::Acquire) != 0 {
+        while self.known < self.end && self.members.word(self.known).0.load(Ordering::Acquire) != 0 {
             self.known += 1;
         }
-        self.known == self.size
+        self.known == self.end && !self.refused
     }
 }
 
@@ -80,6 +83,22 @@ impl Group {
 /// more.
 #[derive(Debug)]
 pub struct Membership(u64);
+
+impl Membership {
+    /// A process has come to the group and has said whether it is registered, or never will. To be called before any
+    /// handshake with it. If it is not registered, light fences are full ones from now on.
+    pub fn admit(&self, member: u32) {
+        let mut groups = GROUPS.lock();
+        let Some(group) = groups.iter_mut().find(|group| group.number == self.0) else { return };
+        if group.members.word(member).0.load(Ordering::Acquire) == 0 {
+            group.refused = true;
+            if ASYMMETRIC.swap(false, Ordering::SeqCst) {
+                // As in `join_among`.
+                heavy();
+            }
+        }
+    }
+}
 
 impl Drop for Membership {
     fn drop(&mut self) {
@@ -94,10 +113,15 @@ impl Drop for Membership {
 /// Joins a group as member `me` of `size`, before any handshake with another member. A member's word is used by one
 /// process only.
 pub fn join(members: Arc<impl Members + 'static>, me: u32, size: u32) -> Membership {
+    join_among(members, me, 0..size)
+}
+
+/// As [`join`], for a group whose members have these numbers; others may come to it later ([`Membership::admit`]).
+pub fn join_among(members: Arc<impl Members + 'static>, me: u32, numbers: Range<u32>) -> Membership {
     let number = {
         let mut groups = GROUPS.lock();
         let number = groups.iter().map(|group| group.number + 1).max().unwrap_or(0);
-        groups.push(Group { members: members.clone(), size, known: 0, number });
+        groups.push(Group { members: members.clone(), end: numbers.end, known: numbers.start, refused: false, number });
         if ASYMMETRIC.swap(false, Ordering::SeqCst) {
             // Light fences that are still compiler fences end before this does, or are made full by it.
             heavy();

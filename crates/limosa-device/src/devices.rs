@@ -265,6 +265,23 @@ impl Devices {
         self.others.iter_mut().for_each(|other| other.device.notice_deaths());
     }
 
+    /// Makes ready what devices need for a process that is to join this host as number `next`.
+    ///
+    /// # Errors
+    /// The operating system's, when there is not enough memory.
+    pub fn prepare(&self, next: Peer) -> io::Result<()> {
+        self.shm.iter().try_for_each(|shm| shm.prepare(next))?;
+        self.others.iter().try_for_each(|other| other.device.prepare(next))
+    }
+
+    /// Gets to know a process that has joined this host as number `peer`; `knew_another`: this process knew another one
+    /// of this number, of which everything is forgotten.
+    pub fn meet(&mut self, peer: Peer, knew_another: bool) {
+        self.shm.iter_mut().for_each(|shm| shm.meet(peer, knew_another));
+        self.others.iter_mut().for_each(|other| other.device.meet(peer, knew_another));
+        self.death_watch().iter().for_each(|watch| watch.meet(peer));
+    }
+
     /// The memory that the processes of this host share, if a device offers it.
     ///
     /// # Errors

@@ -241,4 +241,15 @@ pub trait Device: Send {
     fn is_alive(&self, _peer: Address) -> bool {
         true
     }
+
+    /// Makes ready what a process needs that is to join as number `next`, if this device has room for it.
+    ///
+    /// # Errors
+    /// The operating system's.
+    fn prepare(&self, _next: Address) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Gets to know the process that has joined as number `peer`, and forgets one that had this number before.
+    fn meet(&mut self, _peer: Address, _knew_another: bool) {}
 }

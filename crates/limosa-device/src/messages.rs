@@ -7,6 +7,7 @@
 
 use crate::shm::ShmDevice;
 use crate::{Address, Data, DeathWatch, Device, DeviceError, Meta, Sent, Urgency};
+use std::io;
 use std::sync::Arc;
 
 /// The messages-only device of one process.
@@ -59,5 +60,13 @@ impl Device for MessagesDevice {
 
     fn is_alive(&self, peer: Address) -> bool {
         self.0.is_alive(peer)
+    }
+
+    fn prepare(&self, next: Address) -> io::Result<()> {
+        self.0.prepare(next)
+    }
+
+    fn meet(&mut self, peer: Address, knew_another: bool) {
+        self.0.meet(peer, knew_another);
     }
 }

@@ -3,7 +3,7 @@
 //! The device's part of the job's shared file, from `offset` on:
 //!
 //! ```text
-//!   port of process 0 | port of process 1 | ...         PORT_BYTES each, reserved at start
+//!   port of process 0 | port of process 1 | ...         PORT_BYTES each, reserved before the process starts
 //!   lane 0->0 | lane 1->0 | ... | lane 0->1 | ...       LANE_BYTES each, reserved and mapped on first use
 //!   pool of process 0 | pool of process 1 | ...         POOL_BYTES each, mapped on first use, reserved in steps
 //!   names of areas | areas                              see `directory` and `host_memory`
@@ -23,6 +23,11 @@
 //! where a cell says position and length in the arena, it then says `first slot | generation << 32` and length.
 //!
 //! Memory grows with the pairs that talk: the file is sparse, and so is the address space.
+//!
+//! There is room for more processes than there are ([`Seats`]). One that joins later takes a free number, whose part of
+//! the file a process that knows of it makes ready ([`ShmDevice::prepare`]). Whoever is to exchange packets with it
+//! forgets what it knew of the process that had the number before ([`ShmDevice::meet`]), and only then may either of
+//! them send.
 
 use crate::{Address, Data, Device, DeviceError, Meta, PeerMemory, Sent, Urgency};
 use limosa_base::descriptor::Descriptor;
@@ -32,6 +37,7 @@ use limosa_base::ring::{ARENA_UNIT, BODY_BYTES, Body, Consumer, Producer, Ring, 
 use limosa_base::segment::{self, Mapping, PAGE, Shared};
 use limosa_base::sync::Ordering;
 use std::io;
+use std::ops::Range;
 use std::os::fd::BorrowedFd;
 use std::sync::{Arc, OnceLock};
 
@@ -78,6 +84,24 @@ const CHAIN_BYTES: usize = INLINE_BYTES + CHAIN * BODY_BYTES;
 /// Packets taken from one lane before the next lane has its turn.
 const BURST: usize = 16;
 
+/// The processes that share the memory of a host.
+#[derive(Clone, Debug)]
+pub struct Seats {
+    /// This process.
+    pub me: Address,
+    /// Those that are known from the start, this one among them.
+    pub known: Range<Address>,
+    /// How many there is room for.
+    pub capacity: u32,
+}
+
+impl Seats {
+    /// Process `me` of `size`, to which no other ones come.
+    pub fn all(me: Address, size: u32) -> Seats {
+        Seats { me, known: 0..size, capacity: size }
+    }
+}
+
 struct OutLane {
     memory: Shared<Ring<CELLS>>,
     producer: Producer,
@@ -103,6 +127,7 @@ struct OwnPool {
 pub struct ShmDevice {
     fd: Descriptor,
     offset: u64,
+    seats: Seats,
     rank: Address,
     size: u32,
     ports: Arc<Ports>,
@@ -135,23 +160,17 @@ pub struct ShmDevice {
     /// Lane polled first: the one that last had something.
     favourite: usize,
     memory: Arc<CrossMemory>,
-    _fences: fence::Membership,
+    fences: fence::Membership,
 }
 
 impl ShmDevice {
-    /// Joins: process `rank` of `size` of this host in the file `fd`, whose bytes from `offset` (page-aligned) on
-    /// belong to the device. `cross_memory`: whether peers' memory may be read directly where possible.
+    /// Joins the processes of this host in the file `fd`, whose bytes from `offset` (page-aligned) on belong to the
+    /// device. `cross_memory`: whether peers' memory may be read directly where possible.
     ///
     /// # Errors
     /// The operating system's, among them lack of memory.
-    pub fn join(
-        fd: BorrowedFd<'_>,
-        offset: u64,
-        rank: Address,
-        size: u32,
-        cross_memory: bool,
-    ) -> io::Result<ShmDevice> {
-        ShmDevice::join_with(fd, offset, rank, size, cross_memory, None)
+    pub fn join(fd: BorrowedFd<'_>, offset: u64, seats: &Seats, cross_memory: bool) -> io::Result<ShmDevice> {
+        ShmDevice::join_with(fd, offset, seats, cross_memory, None)
     }
 
     /// Joins a second device between the same processes, at `offset` in the same file, which rings the doorbells of
@@ -160,7 +179,7 @@ impl ShmDevice {
     /// # Errors
     /// As for [`ShmDevice::join`].
     pub fn join_beside(&self, offset: u64) -> io::Result<ShmDevice> {
-        ShmDevice::join_with(self.fd.get()?, offset, self.rank, self.size, false, Some(self))
+        ShmDevice::join_with(self.fd.get()?, offset, &self.seats, false, Some(self))
     }
 
     /// Bytes of the file that lanes and pools of `size` processes take, without areas.
@@ -173,29 +192,33 @@ impl ShmDevice {
     fn join_with(
         fd: BorrowedFd<'_>,
         offset: u64,
-        rank: Address,
-        size: u32,
+        seats: &Seats,
         cross_memory: bool,
         beside: Option<&ShmDevice>,
     ) -> io::Result<ShmDevice> {
-        if size as usize > MAX_PEERS {
+        let (rank, size, known) = (seats.me, seats.capacity, seats.known.clone());
+        if size as usize > MAX_PEERS || known.end > size || !known.contains(&rank) {
             return Err(io::Error::other(format!("at most {MAX_PEERS} processes can share a machine")));
         }
         let ports_bytes = ports_bytes(size);
         segment::grow(fd, offset + ShmDevice::bytes_without_areas(size))?;
-        segment::reserve(fd, offset, ports_bytes)?;
+        let (from, to) = ports_of(&known);
+        segment::reserve(fd, offset + from, (to - from) as usize)?;
         let ports = Arc::new(Ports::new(fd, offset, ports_bytes, beside.map(|other| other.ports.clone()))?);
-        let fences = fence::join(ports.clone(), rank, size);
+        let fences = fence::join_among(ports.clone(), rank, known.clone());
         ports.of(rank).open();
-        let words = (size as usize).div_ceil(64);
+        let words = (known.end as usize).div_ceil(64);
         Ok(ShmDevice {
-            deaths: beside
-                .map_or_else(|| Arc::new(DeathWatch::new(ports.clone(), rank, size)), |other| other.deaths.clone()),
+            deaths: beside.map_or_else(
+                || Arc::new(DeathWatch::new(ports.clone(), rank, known, size)),
+                |other| other.deaths.clone(),
+            ),
             deaths_seen: 0,
             dead: Vec::new(),
             dying: Vec::new(),
             fd: Descriptor::new(fd.try_clone_to_owned()?)?,
             offset: offset + ports_bytes as u64,
+            seats: seats.clone(),
             rank,
             size,
             memory: Arc::new(CrossMemory::new(ports.clone(), size, cross_memory)),
@@ -211,7 +234,7 @@ impl ShmDevice {
             expected: vec![0; words],
             lane_of: vec![u32::MAX; size as usize],
             favourite: 0,
-            _fences: fences,
+            fences,
         })
     }
 
@@ -245,6 +268,54 @@ impl ShmDevice {
         let (me, size, ports) = (self.rank, self.size, self.ports.clone());
         let fd = Descriptor::new(self.fd.get()?.try_clone_to_owned()?)?;
         Ok(HostMemory { fd, ports, first, me, size, directory: OnceLock::new() })
+    }
+
+    /// Makes the part of the file ready for a process that is to join as number `next`: one that has never been used, or
+    /// whose process has ended.
+    ///
+    /// # Errors
+    /// The operating system's, when there is not enough memory for it.
+    pub fn prepare(&self, next: Address) -> io::Result<()> {
+        let fd = self.fd.get()?;
+        let (from, to) = ports_of(&(next..next + 1));
+        segment::reserve(fd, self.offset - ports_bytes(self.size) as u64 + from, (to - from) as usize)?;
+        self.ports.of(next).clear();
+        segment::release(fd, self.lane_offset(0, next), self.size as usize * LANE_BYTES);
+        for peer in 0..self.size {
+            segment::release(fd, self.lane_offset(next, peer), LANE_BYTES);
+        }
+        segment::release(fd, self.pool_offset(next), POOL_BYTES);
+        Ok(())
+    }
+
+    /// Gets to know the process that has joined as number `peer`. If this process knew another one by this number, it
+    /// forgets all of that one; neither of the two may have sent anything yet.
+    pub fn meet(&mut self, peer: Address, knew_another: bool) {
+        let words = self.accepted.len().max(peer as usize / 64 + 1);
+        self.accepted.resize(words, 0);
+        self.expected.resize(words, 0);
+        self.fences.admit(peer);
+        if knew_another {
+            self.forget(peer);
+        }
+    }
+
+    fn forget(&mut self, peer: Address) {
+        self.outgoing[peer as usize] = None;
+        if let Some(pool) = &mut self.pool {
+            pool.blocks.take_back(peer);
+        }
+        self.dead.retain(|dead| *dead != peer);
+        self.dying.retain(|dead| *dead != peer);
+        self.close_lane(peer);
+        self.memory.forget(peer);
+        let (word, bit) = (peer as usize / 64, 1u64 << (peer % 64));
+        self.accepted[word] &= !bit;
+        self.ports.of(self.rank).senders[word].fetch_and(!bit, Ordering::AcqRel);
+        self.expected.clone_from(&self.accepted);
+        if !self.dying.is_empty() {
+            self.expected[0] = !self.accepted[0];
+        }
     }
 
     fn lane_offset(&self, from: Address, to: Address) -> u64 {
@@ -396,13 +467,18 @@ impl ShmDevice {
         };
         let at = self.dying.iter().position(is_empty)?;
         let peer = self.dying.remove(at);
+        self.close_lane(peer);
+        Some(peer)
+    }
+
+    /// Takes nothing from this process any more.
+    fn close_lane(&mut self, peer: Address) {
         self.incoming.retain(|lane| lane.peer != peer);
         self.lane_of.fill(u32::MAX);
         for (index, lane) in self.incoming.iter().enumerate() {
             self.lane_of[lane.peer as usize] = index as u32;
         }
         self.favourite = 0;
-        Some(peer)
     }
 }
 
@@ -412,6 +488,12 @@ fn died(peer: Address) -> DeviceError {
 
 fn ports_bytes(size: u32) -> usize {
     (size as usize * PORT_BYTES).next_multiple_of(PAGE)
+}
+
+/// The pages that have the ports of these processes: from where to where behind the first port.
+fn ports_of(processes: &Range<Address>) -> (u64, u64) {
+    let end = (processes.end as usize * PORT_BYTES).next_multiple_of(PAGE);
+    ((processes.start as usize * PORT_BYTES / PAGE * PAGE) as u64, end as u64)
 }
 
 fn arena_bytes(mapping: &Mapping, position: u64) -> *mut u8 {

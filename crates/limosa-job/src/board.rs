@@ -23,6 +23,7 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use std::sync::atomic::{AtomicU32, fence};
 use std::time::Duration;
 
+use rustix::fs::FallocateFlags;
 use rustix::thread::futex;
 
 use crate::job::JobError;
@@ -36,7 +37,8 @@ use crate::view::{Abort, Blocked, Kind, LyingView, Peer, RankView, Record, State
 /// The status board of a job, mapped from its segment.
 pub struct Board {
     map: Mapping,
-    ranks: u32,
+    /// Ranks that there is room for.
+    capacity: u32,
 }
 
 /// One rank's place on the board.
@@ -66,11 +68,22 @@ pub struct Polling<'a> {
     not_send: PhantomData<*const ()>,
 }
 
+/// Who spawned a rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spawner {
+    /// The rank that asked for it.
+    pub rank: u32,
+    /// Number of the spawn among those of the job, from 1.
+    pub number: u64,
+}
+
 /// Description of a job to be made.
 #[derive(Clone, Debug)]
 pub struct Shape {
     /// For each rank the number of its application.
     pub appnums: Vec<u32>,
+    /// Ranks that may be added later.
+    pub spare: u32,
     /// Number of processes that the machine is asked to hold.
     pub universe: u32,
     /// Process id of the launcher; 0 in a job of one without launcher.
@@ -86,17 +99,22 @@ impl Board {
             .ok_or(io::ErrorKind::InvalidInput)?;
         let id = random_id()?;
         let name = if shape.launcher_pid == 0 { MEMFD_SINGLE.to_owned() } else { format!("{MEMFD_PREFIX}{id:016x}") };
-        let len = device_offset(ranks);
-        let fd = memory_file(&name, len)?;
-        let board = Board { map: Mapping::new(fd.as_fd(), len)?, ranks };
+        let capacity = ranks.saturating_add(shape.spare).min(MAX_RANKS);
+        let len = device_offset(capacity);
+        let fd = memory_file(&name, len, entry_offset(ranks))?;
+        let board = Board { map: Mapping::new(fd.as_fd(), len)?, capacity };
         let header = board.header();
         header.version.store(VERSION, Relaxed);
-        header.ranks.store(ranks, Relaxed);
+        header.capacity.store(capacity, Relaxed);
+        header.started.store(ranks, Relaxed);
+        header.used.store(ranks, Relaxed);
         header.id.store(id, Relaxed);
         header.universe.store(shape.universe, Relaxed);
         header.launcher_pid.store(shape.launcher_pid, Relaxed);
         for (rank, appnum) in shape.appnums.iter().enumerate() {
-            board.seat(rank as u32).entry.appnum.store(*appnum, Relaxed);
+            let entry = board.seat(rank as u32).entry;
+            entry.appnum.store(*appnum, Relaxed);
+            entry.group_size.store(ranks, Relaxed);
         }
         header.magic.store(MAGIC, Release);
         Ok((fd, board))
@@ -117,11 +135,11 @@ impl Board {
         if version != VERSION {
             return Err(JobError::Version { segment: version, library: VERSION });
         }
-        let ranks = header.ranks.load(Relaxed);
-        if ranks == 0 || ranks > MAX_RANKS || device_offset(ranks) > len {
-            return Err(JobError::NoSegment(format!("it claims {ranks} ranks in {len} bytes")));
+        let capacity = header.capacity.load(Relaxed);
+        if capacity == 0 || capacity > MAX_RANKS || device_offset(capacity) > len {
+            return Err(JobError::NoSegment(format!("it claims {capacity} ranks in {len} bytes")));
         }
-        Ok(Board { map: Mapping::new(fd, device_offset(ranks))?, ranks })
+        Ok(Board { map: Mapping::new(fd, device_offset(capacity))?, capacity })
     }
 
     fn header(&self) -> &JobHeader {
@@ -129,9 +147,46 @@ impl Board {
         self.map.at(0).expect("the header is mapped")
     }
 
-    /// Number of ranks of the job.
+    /// Number of ranks that the job was started with.
     pub fn size(&self) -> u32 {
-        self.ranks
+        self.header().started.load(Relaxed).clamp(1, self.capacity)
+    }
+
+    /// Number of ranks that there is room for.
+    pub fn capacity(&self) -> u32 {
+        self.capacity
+    }
+
+    /// One more than the highest rank that there has been.
+    pub fn used(&self) -> u32 {
+        self.header().used.load(Acquire).clamp(1, self.capacity)
+    }
+
+    /// For the launcher: makes ready the places of the `size` ranks from `first` on, which the rank `parent` spawns, as
+    /// the spawn of this number. Nobody uses these places any more.
+    ///
+    /// # Errors
+    /// The operating system's, when there is not enough memory.
+    pub fn prepare(&self, segment: BorrowedFd<'_>, first: u32, appnums: &[u32], by: &Spawner) -> io::Result<()> {
+        let size = appnums.len() as u32;
+        let (from, to) = (entry_offset(first), entry_offset(first + size));
+        rustix::fs::fallocate(segment, FallocateFlags::empty(), from as u64, (to - from) as u64)?;
+        for (rank, appnum) in (first..).zip(appnums) {
+            self.map.clear::<Entry>(entry_offset(rank));
+            let entry = self.seat_of(rank).entry;
+            entry.appnum.store(*appnum, Relaxed);
+            entry.group_first.store(first, Relaxed);
+            entry.group_size.store(size, Relaxed);
+            entry.parent.store(by.rank, Relaxed);
+            entry.spawn.store(by.number, Release);
+        }
+        self.header().used.fetch_max(first + size, AcqRel);
+        Ok(())
+    }
+
+    /// For a launcher that takes the job over: it is its launcher from now on.
+    pub fn set_launcher(&self, pid: u32) {
+        self.header().launcher_pid.store(pid, Relaxed);
     }
 
     /// The job's id: random, never 0.
@@ -159,7 +214,7 @@ impl Board {
 
     /// Byte of the segment at which the device's part begins; a multiple of 4096.
     pub fn device_offset(&self) -> u64 {
-        device_offset(self.ranks) as u64
+        device_offset(self.capacity) as u64
     }
 
     /// The place of `rank`.
@@ -176,12 +231,12 @@ impl Board {
         // Of two ranks that do this at the same time, one sees the other.
         fence(SeqCst);
         let other = |rank: &u32| ![0, number].contains(&self.seat_of(*rank).entry.common.load(Acquire));
-        (0..self.ranks).filter(other).collect()
+        (0..self.used()).filter(other).collect()
     }
 
     fn seat_of(&self, rank: u32) -> Seat<'_> {
-        assert!(rank < self.ranks, "rank {rank} of a board of {} ranks", self.ranks);
-        // INVARIANT: entries of all ranks lie before `device_offset(ranks)`, which is mapped.
+        assert!(rank < self.capacity, "rank {rank} of a board of {} ranks", self.capacity);
+        // INVARIANT: entries of all ranks lie before `device_offset(capacity)`, which is mapped.
         let entry = self.map.at(entry_offset(rank)).expect("the entry is mapped");
         Seat { entry, rank }
     }
@@ -216,7 +271,7 @@ impl Board {
     pub fn aborted(&self) -> Option<Abort> {
         let header = self.header();
         (header.abort_state.load(Acquire) == 2).then(|| Abort {
-            rank: header.abort_rank.load(Relaxed).min(self.ranks - 1),
+            rank: header.abort_rank.load(Relaxed).min(self.used() - 1),
             code: header.abort_code.load(Relaxed),
             message: header.abort_text.load(),
         })
@@ -260,13 +315,13 @@ impl Board {
             sleeps: e.sleeps.load(Relaxed),
             wakeups: e.wakeups.load(Relaxed),
             idle_wakeups: e.idle_wakeups.load(Relaxed),
-            records: e.records.iter().filter_map(|slot| slot.read(self.ranks)).collect(),
+            records: e.records.iter().filter_map(|slot| slot.read(self.used())).collect(),
         }
     }
 
-    /// Copies out what the board says of every rank.
+    /// Copies out what the board says of every rank that there has been.
     pub fn views(&self) -> Vec<RankView> {
-        (0..self.ranks).map(|rank| self.view(rank)).collect()
+        (0..self.used()).map(|rank| self.view(rank)).collect()
     }
 }
 
@@ -310,6 +365,17 @@ impl<'a> Seat<'a> {
     /// Number of the rank's application.
     pub fn appnum(&self) -> u32 {
         self.entry.appnum.load(Relaxed)
+    }
+
+    /// The group with which this rank was started: its first rank and its size.
+    pub fn group(&self) -> (u32, u32) {
+        (self.entry.group_first.load(Relaxed), self.entry.group_size.load(Relaxed))
+    }
+
+    /// Who spawned this rank; `None` if it was started with the job.
+    pub fn spawner(&self) -> Option<Spawner> {
+        let number = self.entry.spawn.load(Acquire);
+        (number != 0).then(|| Spawner { rank: self.entry.parent.load(Relaxed), number })
     }
 
     /// Records that initialisation is complete.
@@ -530,7 +596,7 @@ mod tests {
     use std::sync::atomic::AtomicBool;
 
     fn board(ranks: usize) -> (OwnedFd, Board) {
-        Board::create(&Shape { appnums: (0..ranks as u32).collect(), universe: 9, launcher_pid: 1 }).unwrap()
+        Board::create(&Shape { appnums: (0..ranks as u32).collect(), spare: 2, universe: 9, launcher_pid: 1 }).unwrap()
     }
 
     fn receive(world: u32, tag: i32) -> Wait<'static> {
@@ -654,15 +720,15 @@ mod tests {
 
     #[test]
     fn a_file_that_is_no_segment_is_refused() {
-        let fd = memory_file("x", 8192).unwrap();
+        let fd = memory_file("x", 8192, 0).unwrap();
         assert!(matches!(Board::open(fd.as_fd()), Err(JobError::NoSegment(_))));
-        let short = memory_file("x", 10).unwrap();
+        let short = memory_file("x", 10, 0).unwrap();
         assert!(matches!(Board::open(short.as_fd()), Err(JobError::NoSegment(_))));
         let (fd, board) = board(1);
         board.header().version.store(VERSION + 1, Relaxed);
         assert!(matches!(Board::open(fd.as_fd()), Err(JobError::Version { .. })));
         board.header().version.store(VERSION, Relaxed);
-        board.header().ranks.store(60_000, Relaxed);
+        board.header().capacity.store(60_000, Relaxed);
         assert!(matches!(Board::open(fd.as_fd()), Err(JobError::NoSegment(_))));
     }
 

@@ -131,11 +131,11 @@ impl Job {
         allow_partners();
         let Some(launch) = Launch::from_env()? else { return Job::single() };
         let (segment, board) = launch.open()?;
-        if launch.rank >= board.size() {
+        if launch.rank >= board.used() {
             return Err(JobError::Environment(format!(
                 "{ENV_RANK} is {} in a job of {} ranks",
                 launch.rank,
-                board.size()
+                board.used()
             )));
         }
         let pid = std::process::id();
@@ -147,7 +147,12 @@ impl Job {
     }
 
     fn single() -> Result<Job, JobError> {
-        let (segment, board) = Board::create(&Shape { appnums: vec![0], universe: 1, launcher_pid: 0 })?;
+        let (segment, board) = Board::create(&Shape {
+            appnums: vec![0],
+            spare: spare_ranks(1, processors()),
+            universe: processors(),
+            launcher_pid: 0,
+        })?;
         let pid = std::process::id();
         // INVARIANT: nobody else knows the new board.
         assert!(board.claim(0, pid).is_ok(), "a new board is unclaimed");
@@ -159,9 +164,14 @@ impl Job {
         self.rank
     }
 
-    /// Number of ranks of the job. All of them share this machine and the segment.
+    /// Number of ranks that were started together with this one; they follow [`Job::first`].
     pub fn size(&self) -> u32 {
-        self.board.size()
+        self.seat().group().1.clamp(1, self.board.capacity())
+    }
+
+    /// The first rank of those that were started together with this one.
+    pub fn first(&self) -> u32 {
+        self.seat().group().0.min(self.rank)
     }
 
     /// Number of this rank's application in a job of several programs.
@@ -218,7 +228,7 @@ impl Job {
 
     /// Process id of `rank`, once it has attached.
     pub fn pid_of(&self, rank: u32) -> Option<u32> {
-        if rank < self.size() { self.board.seat(rank).pid() } else { None }
+        if rank < self.board.capacity() { self.board.seat(rank).pid() } else { None }
     }
 
     /// Ends the whole job. The launcher ends the other ranks and its exit code is `code` (1 if `code` has no bits that
@@ -243,6 +253,23 @@ impl Job {
         // SAFETY: ends the process; no destructor is needed, since all state is the kernel's or the launcher's.
         unsafe { libc::_exit(code) }
     }
+}
+
+/// The processors that this process may use: how many processes such a machine is asked to hold, unless the user says
+/// otherwise.
+pub fn processors() -> u32 {
+    std::thread::available_parallelism().map_or(1, |number| u32::try_from(number.get()).unwrap_or(u32::MAX))
+}
+
+/// The least room that a job has for ranks that join later.
+const LEAST_SPARE: u32 = 60;
+
+/// Most ranks that share a machine.
+const MOST_RANKS: u32 = 4096;
+
+/// How many ranks more than `started` a job has room for, on a machine that is asked to hold `universe`.
+pub fn spare_ranks(started: u32, universe: u32) -> u32 {
+    LEAST_SPARE.max(started).max(universe.saturating_mul(2)).min(MOST_RANKS.saturating_sub(started))
 }
 
 /// What an exit code can show of `code`: its low eight bits, and never 0, which would look like success.

@@ -4,6 +4,7 @@
 //! byte 0        JobHeader   description of the job, abort record, doorbell of the launcher       4096 bytes
 //! byte 4096     Entry[0]    status of rank 0                                             3776 bytes = 59 cache lines
 //!    + 3776     Entry[1]    ...
+//!               ...         ranks that may be spawned later: no memory until then
 //! device_offset             the device's part, at the next multiple of 4096
 //! ```
 //!
@@ -17,7 +18,7 @@ use crate::sys::AtomicsOnly;
 /// First eight bytes of a segment.
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"LIMOSAJB");
 /// Version of the layout in this file.
-pub(crate) const VERSION: u32 = 5;
+pub(crate) const VERSION: u32 = 6;
 /// Unit of the segment's parts.
 pub(crate) const PAGE: usize = 4096;
 /// Most ranks a board may have; bounds what a damaged header can make us map.
@@ -36,13 +37,18 @@ pub(crate) const CALLERS: usize = 16;
 pub(crate) struct JobHeader {
     pub magic: AtomicU64,
     pub version: AtomicU32,
-    pub ranks: AtomicU32,
+    /// Ranks that there is room for.
+    pub capacity: AtomicU32,
     pub id: AtomicU64,
     pub universe: AtomicU32,
     pub launcher_pid: AtomicU32,
     /// The choice of devices, which must be the same on all ranks; 0 = no rank has joined yet.
     pub devices: AtomicU64,
-    reserved: [AtomicU64; 3],
+    /// Ranks that the launcher started at first.
+    pub started: AtomicU32,
+    /// One more than the highest rank that there has been.
+    pub used: AtomicU32,
+    reserved: [AtomicU64; 2],
     /// 0 = nobody aborted, 1 = record is being written, 2 = written. The first rank to abort wins.
     pub abort_state: AtomicU32,
     pub abort_rank: AtomicU32,
@@ -72,12 +78,18 @@ pub(crate) struct Entry {
     pub asleep: AtomicU32,
     /// 1 = the rank has finalized; unlike `state` this stays when the process ends.
     pub finalized: AtomicU32,
-    reserved: AtomicU32,
+    /// Ranks of the group with which this one was started, its own `MPI_COMM_WORLD`.
+    pub group_size: AtomicU32,
     /// CLOCK_MONOTONIC time of the last change of `state`.
     pub state_since: AtomicU64,
     /// A number that must be the same on all ranks; 0 = not published yet.
     pub common: AtomicU64,
-    reserved2: [AtomicU64; 2],
+    /// First rank of that group.
+    pub group_first: AtomicU32,
+    /// Rank that spawned the group.
+    pub parent: AtomicU32,
+    /// Number of the spawn among those of the job, from 1; 0 = started with the job.
+    pub spawn: AtomicU64,
     /// Changes with each sleep, wake-up and step of progress. Second cache line.
     pub epoch: AtomicU64,
     pub sleeps: AtomicU64,

@@ -17,14 +17,15 @@
 
 mod board;
 pub mod config;
+pub mod control;
 mod job;
 mod layout;
 mod names;
 mod sys;
 mod view;
 
-pub use board::{Asleep, Board, Polling, Seat, Shape};
-pub use job::{Job, JobError};
+pub use board::{Asleep, Board, Polling, Seat, Shape, Spawner};
+pub use job::{Job, JobError, processors, spare_ranks};
 pub use layout::MAX_RANKS;
 pub use names::{ENV_FD, ENV_ID, ENV_PID, ENV_RANK, ENV_SIZE, MEMFD_PREFIX, MEMFD_SINGLE};
 pub use sys::{monotonic_ns, thread_id};

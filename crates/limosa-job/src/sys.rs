@@ -4,6 +4,7 @@ use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags};
 use rustix::mm::{MapFlags, ProtFlags};
@@ -40,6 +41,17 @@ impl Mapping {
         // pattern is valid and which others may change at any time.
         Some(unsafe { &*self.base.as_ptr().add(offset).cast::<T>() })
     }
+
+    /// Sets the object of type `T` at byte `offset`, if there is one, to zeroes.
+    pub(crate) fn clear<T: AtomicsOnly>(&self, offset: usize) {
+        if self.at::<T>(offset).is_none() {
+            return;
+        }
+        for at in (offset..offset + size_of::<T>()).step_by(8) {
+            // SAFETY: in bounds and aligned by the check above; atomics of smaller sizes may be written as one word.
+            unsafe { (*self.base.as_ptr().add(at).cast::<AtomicU64>()).store(0, Ordering::Relaxed) };
+        }
+    }
 }
 
 impl Drop for Mapping {
@@ -55,9 +67,9 @@ impl Drop for Mapping {
 /// Every field must be an atomic integer or an array or struct of such, without padding that anyone reads.
 pub(crate) unsafe trait AtomicsOnly {}
 
-/// A new anonymous memory file of `len` bytes whose memory is reserved, so that a lack of it is an error here and not a
-/// signal later.
-pub(crate) fn memory_file(name: &str, len: usize) -> io::Result<OwnedFd> {
+/// A new anonymous memory file of `len` bytes. The memory of the first `reserved` ones is reserved, so that a lack of it
+/// is an error here and not a signal later.
+pub(crate) fn memory_file(name: &str, len: usize, reserved: usize) -> io::Result<OwnedFd> {
     let name = CString::new(name).map_err(|_| io::ErrorKind::InvalidInput)?;
     // Beyond the limit the system does not only refuse, it sends SIGXFSZ.
     if let Some(limit) = rustix::process::getrlimit(rustix::process::Resource::Fsize).current
@@ -69,7 +81,7 @@ pub(crate) fn memory_file(name: &str, len: usize) -> io::Result<OwnedFd> {
     }
     let fd = rustix::fs::memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
     rustix::fs::ftruncate(&fd, len as u64)?;
-    rustix::fs::fallocate(fd.as_fd(), FallocateFlags::empty(), 0, len as u64)?;
+    rustix::fs::fallocate(fd.as_fd(), FallocateFlags::empty(), 0, reserved as u64)?;
     // Who makes it shorter would end all ranks by SIGBUS.
     // Sandboxes that have no seals do without.
     let _ = rustix::fs::fcntl_add_seals(&fd, SealFlags::SHRINK);
@@ -108,7 +120,7 @@ mod tests {
 
     #[test]
     fn nobody_can_make_the_memory_of_a_job_shorter() {
-        let fd = memory_file("limosa-test", 8192).expect("a memory file");
+        let fd = memory_file("limosa-test", 8192, 8192).expect("a memory file");
         assert_eq!(rustix::fs::ftruncate(&fd, 4096), Err(rustix::io::Errno::PERM));
         assert_eq!(rustix::fs::ftruncate(&fd, 16384), Ok(()), "ranks make it longer");
     }

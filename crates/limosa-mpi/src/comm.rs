@@ -59,6 +59,8 @@ pub use registry::Registry;
 const WORLD_CONTEXT: u64 = 0;
 /// Number of the context in which processes wait for each other in `MPI_Finalize`.
 const FINALIZE_CONTEXT: u64 = u64::MAX;
+/// Number of the context in which spawned processes meet those that have spawned them.
+const PARENT_CONTEXT: u64 = u64::MAX - 3;
 /// Word that makes the context of a communicator's twin from its own.
 const TWIN_CONTEXT: u64 = 0x7477_696e;
 /// Number of the context of the `MPI_COMM_SELF` of rank 0; those of the others follow.
@@ -103,20 +105,29 @@ pub struct Comm {
 impl Comm {
     /// `MPI_COMM_WORLD`: all processes of a world.
     pub fn all_of(world: &Arc<World>) -> Arc<Comm> {
-        let context = world.context(WORLD_CONTEXT);
-        Comm::predefined(world, context, Group::contiguous(0, world.size()), world.rank(), "MPI_COMM_WORLD")
+        Comm::of_members(world, WORLD_CONTEXT)
     }
 
     /// All processes of a world once more, for `MPI_Finalize`: what is done there cannot be taken for what the program
     /// does on `MPI_COMM_WORLD`.
     pub fn of_finalize(world: &Arc<World>) -> Arc<Comm> {
-        let context = world.context(FINALIZE_CONTEXT);
-        Comm::predefined(world, context, Group::contiguous(0, world.size()), world.rank(), "MPI_COMM_WORLD")
+        Comm::of_members(world, FINALIZE_CONTEXT)
+    }
+
+    /// All processes of a world once more, for meeting those that have spawned them.
+    pub(crate) fn of_spawned(world: &Arc<World>) -> Arc<Comm> {
+        Comm::of_members(world, PARENT_CONTEXT)
+    }
+
+    fn of_members(world: &Arc<World>, number: u64) -> Arc<Comm> {
+        let group = world.members();
+        let rank = group.rank_of(world.rank()).expect("a process is a member of its own world");
+        Comm::predefined(world, world.own_context(number), group, rank, "MPI_COMM_WORLD")
     }
 
     /// `MPI_COMM_SELF`: this process of a world.
     pub fn self_of(world: &Arc<World>) -> Arc<Comm> {
-        let context = world.context(SELF_CONTEXT + u64::from(world.rank()));
+        let context = world.own_context(SELF_CONTEXT + u64::from(world.rank()));
         Comm::predefined(world, context, Group::contiguous(world.rank(), 1), 0, "MPI_COMM_SELF")
     }
 

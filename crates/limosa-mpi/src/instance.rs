@@ -36,7 +36,7 @@ pub fn init() -> Result<&'static Instance> {
     attr::WTIME_IS_GLOBAL.set(1);
     if let Some(job) = Job::current() {
         attr::UNIVERSE_SIZE.set(job.universe_size() as i32);
-        if job.launched() {
+        if job.launched() || job.seat().spawner().is_some() {
             attr::APPNUM.set(job.appnum() as i32);
             crate::info::set_maxprocs(job.size());
         }

@@ -6,6 +6,7 @@ pub mod check;
 pub mod comm;
 pub mod consts;
 pub mod datatype;
+pub mod dynamic;
 pub mod errhandler;
 pub mod error;
 pub mod error_code;

@@ -174,6 +174,11 @@ pub enum Awaits<'a> {
         /// By this member; `None`: by all.
         target: Option<i32>,
     },
+    /// That another group connects, or accepts.
+    Connection {
+        /// The communicator of this group.
+        comm: &'a Comm,
+    },
 }
 
 /// Asks other members what they do instead of what is awaited of them, when that takes long.
@@ -194,7 +199,8 @@ impl Awaits<'_> {
             Awaits::Send { comm, .. }
             | Awaits::Receive { comm, .. }
             | Awaits::Collective { comm, .. }
-            | Awaits::Window { comm, .. } => comm,
+            | Awaits::Window { comm, .. }
+            | Awaits::Connection { comm } => comm,
         }
     }
 
@@ -209,6 +215,7 @@ impl Awaits<'_> {
             Awaits::Send { dest, tag, .. } => (Kind::Send, member(dest), tag, ""),
             Awaits::Receive { source, tag, .. } => (Kind::Receive, member(source), tag, ""),
             Awaits::Collective { started, .. } => (Kind::Collective, Peer::Members, None, started),
+            Awaits::Connection { .. } => (Kind::Other, Peer::Any, None, ""),
             Awaits::Window { target: None, .. } => (Kind::Other, Peer::Members, None, ""),
             Awaits::Window { target, .. } => (Kind::Other, member(target), None, ""),
         };
@@ -276,6 +283,11 @@ impl<'a> Waiting<'a> {
     /// Something that a member of a window is to do, or all of them.
     pub fn window(comm: &'a Comm, target: Option<i32>) -> Waiting<'a> {
         Waiting::new(What::One(Awaits::Window { comm, target }))
+    }
+
+    /// That another group connects, or accepts.
+    pub fn connection(comm: &'a Comm) -> Waiting<'a> {
+        Waiting::new(What::One(Awaits::Connection { comm }))
     }
 
     /// All or any of several operations. `list` is called when the thread is about to sleep.

@@ -139,7 +139,7 @@ impl Session {
             fail!(MPI_ERR_ARG, "there is no process set `{}`; this session has {known}", String::from_utf8_lossy(name))
         };
         let group = match set {
-            ProcessSet::World => Group::contiguous(0, self.world.size()),
+            ProcessSet::World => self.world.members(),
             ProcessSet::Own => Group::contiguous(self.world.rank(), 1),
         };
         Ok(group.of_session(self.number))

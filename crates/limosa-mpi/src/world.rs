@@ -14,12 +14,14 @@
 //! - Contexts begin with the job's id, so that contexts of different jobs do not collide.
 
 use std::any::Any;
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use limosa_job::config::{self, DeviceChoice, WaitMode};
 use limosa_job::{Job, JobError};
-use limosa_p2p::{Address, DeviceId, Devices, Engine, Links, MessagesDevice, Options, Peer, ShmDevice, Wait};
+use limosa_p2p::{Address, DeviceId, Devices, Engine, Links, MessagesDevice, Options, Peer, Seats, ShmDevice, Wait};
 use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
 
 use crate::bsend::Buffers;
 use crate::check;
@@ -32,14 +34,26 @@ use crate::mix::mix;
 use crate::observe::Waiting;
 use crate::tool::performance;
 
+/// Keep contexts of spawned processes apart from others.
+const SPAWNED: u64 = 0x6c69_6d6f_7361_0005;
+const MEETING: u64 = 0x6c69_6d6f_7361_0006;
+
 /// The processes that this one can communicate with.
 pub struct World {
     /// `None` in a world without communication, for which collectives are only planned.
     engine: Option<Arc<Engine>>,
     id: u64,
     rank: u32,
-    size: u32,
+    /// The processes of this one's `MPI_COMM_WORLD`.
+    members: Range<u32>,
+    /// How many processes there is room for, and how many the job was started with.
+    capacity: u32,
+    started: u32,
+    /// The number of the spawn that started this process; 0 if none did.
+    spawn: u64,
     hosts: Hosts,
+    /// The processes that this one knows: for each the number of the spawn that started it.
+    known: Mutex<FxHashMap<Peer, u64>>,
     users: Mutex<usize>,
     pub(crate) comms: Registry,
     pub(crate) buffers: Buffers,
@@ -79,11 +93,13 @@ impl Hosts {
         }
     }
 
-    /// Host and number on it of process `rank` of `size`.
+    /// Host and number on it of process `rank` in a job that was started with `size`. Those that are spawned are each
+    /// alone if there are several hosts.
     fn find(self, rank: u32, size: u32) -> (u32, u32) {
         match self {
             Hosts::One => (0, rank),
             Hosts::Alone => (rank, 0),
+            Hosts::Blocks(hosts) if rank >= size => (hosts + rank - size, 0),
             Hosts::Blocks(hosts) => {
                 let block = size.div_ceil(hosts.min(size));
                 (rank / block, rank % block)
@@ -103,10 +119,13 @@ impl Hosts {
 
     /// Joins the devices that reach the processes of the job.
     fn links(self, job: &Job, cross_memory: bool) -> std::io::Result<Links> {
-        let (rank, size, offset) = (job.rank(), job.size(), job.device_offset());
-        let join = |offset| ShmDevice::join(job.segment(), offset, rank, size, cross_memory);
+        let (rank, started, offset) = (job.rank(), job.board().size(), job.device_offset());
+        let (known, size) = (job.first()..job.first() + job.size(), job.board().capacity());
+        let seats = Seats { me: rank, known, capacity: size };
+        let join = |offset| ShmDevice::join(job.segment(), offset, &seats, cross_memory);
+        let processes_here = job.board().used();
         if self == Hosts::One {
-            return join(offset).map(Links::from);
+            return join(offset).map(|device| Links { processes_here, ..Links::from(device) });
         }
         // The two devices' parts of the file lie one behind the other.
         let (shm, packets) = match self {
@@ -120,13 +139,13 @@ impl Hosts {
         let doorbell = packets.doorbell();
         let mut devices = Devices::new(shm);
         let messages = devices.add_device(Box::new(MessagesDevice::new(packets)));
-        let here = self.find(rank, size).0;
+        let here = self.find(rank, started).0;
         for peer in 0..size {
-            let is_here = self != Hosts::Alone && self.find(peer, size).0 == here;
+            let is_here = self != Hosts::Alone && self.find(peer, started).0 == here;
             devices.add_peer(if is_here { DeviceId::SHM } else { messages }, peer);
         }
         // Also ranks that act as if they were on several hosts share this machine's processors.
-        Ok(Links { devices, doorbell, rank, peers: size, processes_here: size })
+        Ok(Links { devices, doorbell, rank, peers: size, processes_here })
     }
 }
 
@@ -183,7 +202,13 @@ impl World {
             Some(job) => job.abort(MPI_ERR_INTERN, reason),
             None => std::process::abort(),
         });
-        Ok(Arc::new(World::new(Some(engine), job.id(), job.rank(), job.size(), hosts)))
+        let mut world = World::new(Some(engine), job.id(), job.rank(), job.size(), hosts);
+        world.members = job.first()..job.first() + job.size();
+        world.capacity = job.board().capacity();
+        world.spawn = job.seat().spawner().map_or(0, |spawner| spawner.number);
+        world.started = job.board().size();
+        world.known = Mutex::new(world.members.clone().map(|peer| (peer, world.spawn)).collect());
+        Ok(Arc::new(world))
     }
 
     fn new(engine: Option<Arc<Engine>>, id: u64, rank: u32, size: u32, hosts: Hosts) -> World {
@@ -191,7 +216,22 @@ impl World {
         if let Some(engine) = &engine {
             engine.set_concerns(comms.concerns());
         }
-        World { engine, id, rank, size, hosts, users, comms, buffers, windows: OnceLock::new() }
+        let known = Mutex::default();
+        World {
+            engine,
+            id,
+            rank,
+            members: 0..size,
+            capacity: size,
+            started: size,
+            spawn: 0,
+            hosts,
+            known,
+            users,
+            comms,
+            buffers,
+            windows: OnceLock::new(),
+        }
     }
 
     /// A world of `size` processes without communication, as process `rank` sees it: for plans and for tests.
@@ -239,24 +279,80 @@ impl World {
         self.id
     }
 
-    /// Number of processes.
+    /// Number of processes of its `MPI_COMM_WORLD`.
     pub fn size(&self) -> u32 {
-        self.size
+        self.members.end - self.members.start
     }
 
-    /// The context with this number among the world's own ones; an even number, different in every job.
+    /// The processes of its `MPI_COMM_WORLD`.
+    pub fn members(&self) -> Arc<Group> {
+        Group::contiguous(self.members.start, self.size())
+    }
+
+    /// How many processes there is room for: every process has a smaller number.
+    pub(crate) fn capacity(&self) -> u32 {
+        self.capacity
+    }
+
+    /// Whether processes of this group may be unknown to others of the job: some were spawned.
+    pub(crate) fn has_spawned(&self, group: &Group) -> bool {
+        group.iter().any(|peer| peer >= self.started)
+    }
+
+    /// Makes ready the place of a process that is to be spawned as number `next`.
+    pub(crate) fn prepare(&self, next: Peer) -> std::io::Result<()> {
+        self.engine.as_ref().map_or(Ok(()), |engine| engine.prepare(next))
+    }
+
+    /// Gets to know the members of a group of this job, as far as this process does not know them. Where it knew others
+    /// by the same numbers, the members may not have sent it anything yet.
+    ///
+    /// # Errors
+    /// `MPI_ERR_OTHER` when there can be no more threads.
+    pub(crate) fn acquaint(&self, group: &Group) -> Result<()> {
+        let (Some(engine), Some(job)) = (&self.engine, Job::current().filter(|job| job.id() == self.id)) else {
+            return Ok(());
+        };
+        let mut known = self.known.lock();
+        let mut met = Vec::new();
+        for peer in group.iter().filter(|peer| *peer < self.capacity) {
+            let number = job.board().seat(peer).spawner().map_or(0, |spawner| spawner.number);
+            let before = known.insert(peer, number);
+            if before != Some(number) {
+                met.push((peer, before.is_some()));
+            }
+        }
+        if !met.is_empty()
+            && let Err(error) = engine.meet(&met)
+        {
+            fail!(MPI_ERR_OTHER, "a thread that watches for deaths of processes cannot be started: {error}");
+        }
+        Ok(())
+    }
+
+    /// The context with this number among those of the job; an even number, different in every job.
     pub(crate) fn context(&self, number: u64) -> u64 {
         mix(mix(self.id, number), 0) & !1
     }
 
+    /// The same among those of the processes that were started together with this one.
+    pub(crate) fn own_context(&self, number: u64) -> u64 {
+        if self.spawn == 0 { self.context(number) } else { mix(mix(mix(self.id, SPAWNED), self.spawn), number) & !1 }
+    }
+
+    /// The context in which the leader of spawned processes and their spawner meet.
+    pub(crate) fn meeting_context(&self, spawn: u64) -> u64 {
+        mix(mix(mix(self.id, MEETING), spawn), 0) & !1
+    }
+
     /// The host of a process, counted from 0.
     pub fn host_of(&self, peer: Peer) -> u32 {
-        self.hosts.find(peer, self.size).0
+        self.hosts.find(peer, self.started).0
     }
 
     /// What is known about a process.
     pub fn process(&self, peer: Peer) -> Process {
-        let (host, rank_on_host) = self.hosts.find(peer, self.size);
+        let (host, rank_on_host) = self.hosts.find(peer, self.started);
         let (device, is_alive) =
             self.engine.as_ref().map_or(("", true), |engine| (engine.device_name(peer), engine.is_alive(peer)));
         Process { host, rank_on_host, device, is_alive }

@@ -262,6 +262,8 @@ pub struct Engine {
     /// Descriptors of devices that do not ring the doorbell.
     watched: Mutex<Vec<Watch>>,
     deaths: Option<DeathWatcher>,
+    /// There are other processes on this host from the start.
+    has_company: bool,
     alarm: Alarm,
     /// Counts how often a thread left something to the alarm. Written under the lock, read by the alarm thread without
     /// it.
@@ -302,7 +304,7 @@ impl Engine {
             .into_iter()
             .map(|(descriptor, ready)| Watch::new(descriptor, ready))
             .collect::<Vec<_>>();
-        let deaths = devices.death_watch().filter(|_| processes_here > 1).map(DeathWatcher::new);
+        let deaths = devices.death_watch().map(DeathWatcher::new);
         let core = Core {
             devices,
             state: State::new(rank, peers, eager_limit, options.unexpected_limit),
@@ -330,6 +332,7 @@ impl Engine {
             helper: Mutex::new(None),
             watched: Mutex::new(watched),
             deaths,
+            has_company: processes_here > 1,
             alarm,
             put_off: AtomicU32::new(0),
             put_off_then: AtomicU32::new(0),

@@ -36,7 +36,7 @@ impl Interrupted {
 }
 
 /// When a call that sleeps or polls asks without having been woken by a signal.
-pub(crate) const ASK_AFTER: Duration = Duration::from_millis(100);
+pub const ASK_AFTER: Duration = Duration::from_millis(100);
 
 /// Registers the hook. The first one stays.
 pub fn set_hook(hook: Hook) {
@@ -44,12 +44,12 @@ pub fn set_hook(hook: Hook) {
 }
 
 /// A signal may be meant for what this thread waits for: there is a hook, and handlers run in a process's first thread.
-pub(crate) fn may_come() -> bool {
+pub fn may_come() -> bool {
     HOOK.get().is_some() && thread::is_first()
 }
 
 /// Asks the program whether the calling thread's call is to end.
 #[cold]
-pub(crate) fn wanted() -> bool {
+pub fn wanted() -> bool {
     HOOK.get().is_some_and(|hook| hook())
 }

@@ -2,7 +2,7 @@
 //! against a model.
 
 use limosa_base::segment::{self, PAGE};
-use limosa_device::shm::ShmDevice;
+use limosa_device::shm::{Seats, ShmDevice};
 use limosa_p2p::matching::{Envelope, Pattern};
 use limosa_p2p::memory::Region;
 use limosa_p2p::{Awaited, Engine, Label, Mode, Options, Received, RequestId, Short, Started, Unobserved, Wait};
@@ -23,7 +23,7 @@ const ROOM: usize = 5000;
 fn pair() -> [Arc<Engine>; 2] {
     let file = segment::create(c"limosa-test", PAGE as u64).expect("a memfd");
     [0, 1].map(|rank| {
-        let device = ShmDevice::join(file.as_fd(), PAGE as u64, rank, 2, true).expect("joining");
+        let device = ShmDevice::join(file.as_fd(), PAGE as u64, &Seats::all(rank, 2), true).expect("joining");
         Engine::start(device.into(), OPTIONS).expect("an engine")
     })
 }

@@ -1,7 +1,7 @@
 //! Several engines in one process, each with its own device over the same segment, exchanging messages.
 
 use limosa_base::segment::{self, PAGE};
-use limosa_device::shm::ShmDevice;
+use limosa_device::shm::{Seats, ShmDevice};
 use limosa_p2p::matching::{Envelope, Pattern};
 use limosa_p2p::memory::Region;
 use limosa_p2p::{Completion, Engine, Failure, Mode, Options, RequestId, Started, Unobserved, Wait};
@@ -20,7 +20,8 @@ fn engines(n: u32, cross_memory: bool, options: Options) -> Vec<Arc<Engine>> {
     let file = segment::create(c"limosa-test", PAGE as u64).expect("a memfd");
     (0..n)
         .map(|rank| {
-            let device = ShmDevice::join(file.as_fd(), PAGE as u64, rank, n, cross_memory).expect("joining");
+            let device =
+                ShmDevice::join(file.as_fd(), PAGE as u64, &Seats::all(rank, n), cross_memory).expect("joining");
             Engine::start(device.into(), options).expect("an engine")
         })
         .collect()

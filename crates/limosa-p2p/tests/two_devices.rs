@@ -3,7 +3,7 @@
 
 use limosa_base::segment::{self, PAGE};
 use limosa_device::DeviceId;
-use limosa_device::shm::{DoorbellRef, ShmDevice};
+use limosa_device::shm::{DoorbellRef, Seats, ShmDevice};
 use limosa_p2p::matching::{Envelope, Pattern};
 use limosa_p2p::memory::Region;
 use limosa_p2p::{
@@ -22,7 +22,8 @@ fn engines(third: Options) -> Vec<Arc<Engine>> {
     let file = segment::create(c"limosa-test", PAGE as u64).expect("a memfd");
     let sockets = SocketDevice::connect(3).expect("sockets");
     let start = |(rank, socket): (u32, SocketDevice)| {
-        let shm = (rank < 2).then(|| ShmDevice::join(file.as_fd(), PAGE as u64, rank, 2, true).expect("joining"));
+        let shm = (rank < 2)
+            .then(|| ShmDevice::join(file.as_fd(), PAGE as u64, &Seats::all(rank, 2), true).expect("joining"));
         let doorbell = shm.as_ref().map_or_else(DoorbellRef::private, ShmDevice::doorbell);
         let mut devices = Devices::new(shm);
         let by_socket = devices.add_device(Box::new(socket));
@@ -182,7 +183,7 @@ fn a_death_on_one_device_ends_a_blocked_receive_and_leaves_the_other_device_alon
 fn peers_that_join_later_are_reached_by_a_device_that_is_added() {
     let file = segment::create(c"limosa-test", PAGE as u64).expect("a memfd");
     let mut sockets = SocketDevice::connect(3).expect("sockets").into_iter();
-    let join = |rank| ShmDevice::join(file.as_fd(), PAGE as u64, rank, 2, true).expect("joining");
+    let join = |rank| ShmDevice::join(file.as_fd(), PAGE as u64, &Seats::all(rank, 2), true).expect("joining");
     let early: Vec<_> = (0..2).map(|rank| Engine::start(join(rank).into(), OPTIONS).expect("an engine")).collect();
     let mut before = [0];
     send(&early[0], 1, &[1]);

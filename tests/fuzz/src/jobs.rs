@@ -53,7 +53,7 @@ fn variables(u: &mut Unstructured<'_>) -> Result<()> {
 
 fn board(u: &mut Unstructured<'_>) -> Result<()> {
     let ranks = u.int_in_range(1..=4u32)?;
-    let (fd, _own) = Board::create(&Shape { appnums: vec![0; ranks as usize], universe: 1, launcher_pid: 1 })
+    let (fd, _own) = Board::create(&Shape { appnums: vec![0; ranks as usize], spare: 3, universe: 1, launcher_pid: 1 })
         .expect("memory for a board");
     let end = rustix::fs::fstat(&fd).expect("a file").st_size as u64;
     for _ in 0..u.int_in_range(0..=60usize)? {
@@ -67,13 +67,13 @@ fn board(u: &mut Unstructured<'_>) -> Result<()> {
     let file = shorter.as_ref().map_or(fd.as_fd(), AsFd::as_fd);
     let Ok(board) = Board::open(file) else { return Ok(()) };
     if let Some(abort) = board.aborted() {
-        assert!(abort.rank < board.size(), "an abort names a rank of the job");
+        assert!(abort.rank < board.used(), "an abort names a rank of the job");
     }
     let views = board.views();
-    assert_eq!(views.len(), board.size() as usize);
+    assert_eq!(views.len(), board.used() as usize);
     for wait in views.iter().flat_map(|view| &view.records).flat_map(|record| &record.waits) {
         if let Peer::Rank { world, .. } = wait.peer {
-            assert!(world < board.size(), "a wait is for a rank of the job");
+            assert!(world < board.used(), "a wait is for a rank of the job");
         }
     }
     let report = explain::report(u.arbitrary()?, &views, &Hang::default(), &Places::default(), None);

@@ -213,9 +213,3 @@ pub(crate) fn mpi_comm_get_info(cx: &Cx, comm: &Arc<kinds::Communicator>, info_u
     *info_used = cx.register(comm.hints().to_info()?)?;
     Ok(())
 }
-
-/// No process is spawned yet: none has a parent.
-pub(crate) fn mpi_comm_get_parent(_cx: &Cx, parent: &mut Handle) -> Result<()> {
-    *parent = Handle::predefined(consts::MPI_COMM_NULL);
-    Ok(())
-}

@@ -6,6 +6,7 @@ use std::thread::{self, ThreadId};
 
 use limosa_mpi::{Result, consts, fail, instance};
 
+use crate::calls::dynamic;
 use crate::calls::kinds::{Communicator, Info};
 use crate::cx::Cx;
 use crate::handles::{Handle, Object};
@@ -13,7 +14,7 @@ use crate::{lifecycle, origins, python};
 
 static MAIN_THREAD: OnceLock<ThreadId> = OnceLock::new();
 
-fn start() -> Result<()> {
+fn start(cx: &Cx) -> Result<()> {
     if instance::in_forked_child() {
         return Err(lifecycle::not_running());
     }
@@ -32,15 +33,15 @@ fn start() -> Result<()> {
     Communicator::table().set_predefined(consts::MPI_COMM_SELF, instance.comm_self().clone(), true);
     Info::table().set_predefined(consts::MPI_INFO_ENV, limosa_mpi::info::Info::predefined_environment(), true);
     lifecycle::started();
-    Ok(())
+    dynamic::meet_parent(cx)
 }
 
-pub(crate) fn mpi_init(_cx: &Cx, _argc: *mut c_int, _argv: *mut *mut *mut c_char) -> Result<()> {
-    start()
+pub(crate) fn mpi_init(cx: &Cx, _argc: *mut c_int, _argv: *mut *mut *mut c_char) -> Result<()> {
+    start(cx)
 }
 
 pub(crate) fn mpi_init_thread(
-    _cx: &Cx,
+    cx: &Cx,
     _argc: *mut c_int,
     _argv: *mut *mut *mut c_char,
     required: c_int,
@@ -58,7 +59,7 @@ pub(crate) fn mpi_init_thread(
             "required is {required}, which is none of the thread levels MPI_THREAD_SINGLE to MPI_THREAD_MULTIPLE"
         );
     }
-    start()?;
+    start(cx)?;
     *provided = consts::MPI_THREAD_MULTIPLE;
     Ok(())
 }

@@ -57,6 +57,7 @@ pub(crate) mod attr;
 pub(crate) mod coll;
 pub(crate) mod comm;
 pub(crate) mod datatype;
+pub(crate) mod dynamic;
 pub(crate) mod environment;
 pub(crate) mod errhandler;
 pub(crate) mod error;

@@ -37,6 +37,9 @@ impl std::str::FromStr for Destination {
 pub struct RankFiles {
     /// For each rank stdout and stderr.
     files: Vec<[(PathBuf, File); 2]>,
+    /// Where the folders of ranks are, and how many digits their numbers have.
+    job: PathBuf,
+    digits: usize,
     /// Output is shown by the launcher too.
     pub copy: bool,
 }
@@ -45,18 +48,24 @@ impl RankFiles {
     /// Makes folders and files; files of the same names are emptied.
     pub fn create(to: &Destination, ranks: usize) -> Result<RankFiles, Unusable> {
         let digits = ranks.saturating_sub(1).to_string().len();
-        let job = to.folder.join("1");
-        let files = (0..ranks).map(|rank| {
-            let folder = job.join(format!("rank.{rank:0digits$}"));
+        let mut files = RankFiles { files: Vec::new(), job: to.folder.join("1"), digits, copy: to.copy };
+        files.add(ranks)?;
+        Ok(files)
+    }
+
+    /// Makes those of further ranks, up to `ranks` in all.
+    pub fn add(&mut self, ranks: usize) -> Result<(), Unusable> {
+        for rank in self.files.len()..ranks {
+            let folder = self.job.join(format!("rank.{rank:0digits$}", digits = self.digits));
             fs::create_dir_all(&folder).map_err(|error| unusable("make the folder", &folder, &error))?;
             let file = |name: &str| {
                 let path = folder.join(name);
                 let file = File::create(&path).map_err(|error| unusable("write the file", &path, &error))?;
                 Ok((path, file))
             };
-            Ok([file("stdout")?, file("stderr")?])
-        });
-        Ok(RankFiles { files: files.collect::<Result<_, Unusable>>()?, copy: to.copy })
+            self.files.push([file("stdout")?, file("stderr")?]);
+        }
+        Ok(())
     }
 
     /// Adds to the file of a rank's stdout (`kind` 0) or stderr (1). An error names the file.

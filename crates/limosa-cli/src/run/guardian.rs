@@ -29,6 +29,7 @@ pub struct Guardian {
 enum Note {
     Job(u64),
     Group(u64),
+    Gone(u64),
     Done,
 }
 
@@ -54,6 +55,11 @@ impl Guardian {
         self.tell(Note::Group(leader.into()));
     }
 
+    /// A rank's process group is no more.
+    pub fn gone(&self, leader: u32) {
+        self.tell(Note::Gone(leader.into()));
+    }
+
     /// The job has ended: the guardian ends too, and kills nothing.
     pub fn dismiss(self) {
         self.tell(Note::Done);
@@ -68,6 +74,7 @@ impl Guardian {
             Note::Job(id) => (1u64, id),
             Note::Group(leader) => (2, leader),
             Note::Done => (3, 0),
+            Note::Gone(leader) => (4, leader),
         };
         let mut bytes = [0u8; 16];
         bytes[..8].copy_from_slice(&kind.to_ne_bytes());
@@ -91,6 +98,7 @@ fn watch(pipe: &OwnedFd) {
         match kind {
             1 => id = Some(value),
             2 => groups.push(value as u32),
+            4 => groups.retain(|group| u64::from(*group) != value),
             _ => return,
         }
     }

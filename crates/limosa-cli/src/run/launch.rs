@@ -12,14 +12,16 @@
 //! | ending | [`Job::end`]: SIGTERM to every process group | SIGKILL [`TERM_TO_KILL`] later, or when all have ended |
 //! | draining | all ranks ended | their streams have ended, or [`DRAIN`] is over |
 
+use std::collections::HashMap;
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, TryRecvError};
 use std::time::{Duration, Instant};
 
 use limosa_job::config::OnHang;
-use limosa_job::{Board, RankView, Shape, State, monotonic_ns};
+use limosa_job::{Board, RankView, Shape, State, control, monotonic_ns, processors, spare_ranks};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd};
 
 use super::Settings;
@@ -30,7 +32,7 @@ use super::input::Input;
 use super::outcome::{Cause, Who};
 use super::output::{Lines, Sink, is_terminal, streams_are_one};
 use super::patience::Patience;
-use super::plan::{Plan, Unusable};
+use super::plan::{App, Plan, Unusable};
 use super::rank::{Ended, Rank};
 use super::strangers::Strangers;
 use crate::hang::alone::others_of;
@@ -39,7 +41,11 @@ use crate::hang::stacks::{self, Places};
 use crate::hang::watch::{self, Look, Watch};
 use crate::{procfs, sys};
 
+pub mod adopt;
 mod deadlines;
+mod spawn;
+
+use spawn::Spawning;
 
 /// Time between SIGTERM and SIGKILL.
 const TERM_TO_KILL: Duration = Duration::from_millis(50);
@@ -63,12 +69,23 @@ enum Ready {
     End(usize),
     InputSource,
     InputPipe,
+    Control,
+    Spawning(u64),
 }
 
 struct Job<'a> {
     plan: &'a Plan,
     settings: &'a Settings,
+    apps: Vec<Arc<App>>,
+    segment: OwnedFd,
     board: Arc<Board>,
+    /// Where ranks ask for something.
+    control: Option<UnixListener>,
+    /// Spawns under way, and how many there have been.
+    spawning: Vec<Spawning>,
+    spawns: u64,
+    /// Published names and their ports.
+    names: HashMap<Vec<u8>, Vec<u8>>,
     guardian: Guardian,
     signals: OwnedFd,
     wake: Arc<OwnedFd>,
@@ -141,63 +158,89 @@ pub fn launch(plan: &Plan, settings: &Settings) -> Result<u8, Unusable> {
     };
     let guardian = Guardian::start().map_err(|e| refused("cannot start the guardian process", &e))?;
     let appnums = plan.ranks.iter().map(|app| *app as u32).collect();
-    let universe = plan.ranks.len() as u32;
-    let (segment, board) = Board::create(&Shape { appnums, universe, launcher_pid: std::process::id() })
+    let started = plan.ranks.len() as u32;
+    let universe = settings.universe.unwrap_or_else(processors).max(started);
+    let spare = spare_ranks(started, universe);
+    let (segment, board) = Board::create(&Shape { appnums, spare, universe, launcher_pid: std::process::id() })
         .map_err(|e| refused("cannot get the memory for a job of this size", &e))?;
-    guardian.job(board.id());
-    raise_descriptor_limit(plan.ranks.len());
-    let files = settings.output.as_ref().map(|to| RankFiles::create(to, plan.ranks.len())).transpose()?;
-    let signals = sys::signal_fd(&HANDLED).map_err(|e| refused("cannot receive signals", &e))?;
-    let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
-        .map_err(|e| refused("cannot make an event descriptor", &e))?;
-    let mut job = Job {
-        plan,
-        settings,
-        board: Arc::new(board),
-        guardian,
-        signals,
-        wake: Arc::new(wake),
-        ranks: Vec::new(),
-        input: Input::new(plan.stdin),
-        route: [0, if streams_are_one() { 0 } else { 1 }],
-        sinks: Vec::new(),
-        files,
-        watch: Watch::new(settings.hang_after, settings.hang_grace),
-        next_look: Instant::now() + watch::PERIOD,
-        hang: None,
-        interrupted: None,
-        patience: None,
-        timeout_at: settings.timeout.and_then(|timeout| Instant::now().checked_add(timeout)),
-        soon: None,
-        ending: None,
-        absent: None,
-        strangers: Strangers::new(Instant::now()),
-        drained_at: None,
-        oom_before: procfs::oom_kills(),
-        lines_due: None,
-    };
+    let mut job = Job::new(plan, settings, guardian, segment, board)?;
     // Processes first, threads after: forking a process with one thread is simple and fast.
-    let failure = job.start_ranks(&segment);
+    let failure = job.start_ranks();
     job.start_threads().map_err(|e| refused("cannot start a thread", &e))?;
     if let Some(cause) = failure {
         job.end(cause);
     }
     job.announce();
-    while !job.is_over() {
-        let ready = job.sleep();
-        job.handle(&ready);
-    }
-    Ok(job.finish())
+    Ok(job.run())
 }
 
-impl Job<'_> {
-    fn start_ranks(&mut self, segment: &OwnedFd) -> Option<Cause> {
+impl<'a> Job<'a> {
+    fn new(
+        plan: &'a Plan,
+        settings: &'a Settings,
+        guardian: Guardian,
+        segment: OwnedFd,
+        board: Board,
+    ) -> Result<Job<'a>, Unusable> {
+        let refused = |what: &str, error: &dyn std::fmt::Display| Unusable {
+            what: format!("{what}: {error}"),
+            hint: Some("see `limosa doctor`".into()),
+        };
+        guardian.job(board.id());
+        raise_descriptor_limit(plan.ranks.len());
+        let files = settings.output.as_ref().map(|to| RankFiles::create(to, plan.ranks.len())).transpose()?;
+        let signals = sys::signal_fd(&HANDLED).map_err(|e| refused("cannot receive signals", &e))?;
+        let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
+            .map_err(|e| refused("cannot make an event descriptor", &e))?;
+        Ok(Job {
+            plan,
+            settings,
+            apps: plan.apps.iter().cloned().map(Arc::new).collect(),
+            segment,
+            control: control::listen(board.id()).ok(),
+            spawning: Vec::new(),
+            spawns: 0,
+            names: HashMap::new(),
+            board: Arc::new(board),
+            guardian,
+            signals,
+            wake: Arc::new(wake),
+            ranks: Vec::new(),
+            input: Input::new(plan.stdin),
+            route: [0, if streams_are_one() { 0 } else { 1 }],
+            sinks: Vec::new(),
+            files,
+            watch: Watch::new(settings.hang_after, settings.hang_grace),
+            next_look: Instant::now() + watch::PERIOD,
+            hang: None,
+            interrupted: None,
+            patience: None,
+            timeout_at: settings.timeout.and_then(|timeout| Instant::now().checked_add(timeout)),
+            soon: None,
+            ending: None,
+            absent: None,
+            strangers: Strangers::new(Instant::now()),
+            drained_at: None,
+            oom_before: procfs::oom_kills(),
+            lines_due: None,
+        })
+    }
+
+    fn run(mut self) -> u8 {
+        while !self.is_over() {
+            let ready = self.sleep();
+            self.handle(&ready);
+        }
+        self.finish()
+    }
+
+    fn start_ranks(&mut self) -> Option<Cause> {
         let none = Vec::new();
         for (rank, app) in self.plan.ranks.iter().enumerate() {
             let rank = rank as u32;
             let processors = self.settings.bindings.get(rank as usize).unwrap_or(&none);
             let started = self.input.stdin_of(rank).and_then(|stdin| {
-                Rank::start(&self.plan.apps[*app], rank, &self.board, segment.as_fd(), stdin, processors)
+                Rank::start(&self.apps[*app], rank, &self.board, self.segment.as_fd(), stdin, processors)
             });
             match started {
                 Ok(started) => {
@@ -249,8 +292,11 @@ impl Job<'_> {
             std::process::id()
         );
         for (rank, process) in self.ranks.iter().enumerate() {
-            let app = &self.plan.apps[self.plan.ranks[rank]];
-            text.push_str(&format!("limosa: rank {rank} is process {}: {}\n", process.pid, app.program.display()));
+            text.push_str(&format!(
+                "limosa: rank {rank} is process {}: {}\n",
+                process.pid,
+                process.app.program.display()
+            ));
         }
         self.say(&text);
     }
@@ -277,6 +323,14 @@ impl Job<'_> {
                 what.push(Ready::Inner(i));
                 fds.push(PollFd::new(fd, PollFlags::IN));
             }
+        }
+        if let Some(control) = &self.control {
+            what.push(Ready::Control);
+            fds.push(PollFd::new(control, PollFlags::IN));
+        }
+        for spawning in &self.spawning {
+            what.push(Ready::Spawning(spawning.number));
+            fds.push(PollFd::new(&spawning.stream, PollFlags::IN));
         }
         let stdin = std::io::stdin();
         if self.input.wants_read() {
@@ -329,6 +383,8 @@ impl Job<'_> {
                 Ready::End(rank) => self.on_end(rank),
                 Ready::InputSource => self.input.read(),
                 Ready::InputPipe => self.input.write(),
+                Ready::Control => self.on_control(),
+                Ready::Spawning(number) => self.on_spawner(number),
             }
         }
         self.on_time(Instant::now());
@@ -403,6 +459,7 @@ impl Job<'_> {
             }
         }
         self.check_abort();
+        self.check_joined();
         match self.sinks.iter().find_map(|(_, sink)| sink.error()) {
             // stderr is closed too: nothing can be reported.
             Some(std::io::ErrorKind::BrokenPipe) => self.end(Cause::OutputClosed),
@@ -446,12 +503,12 @@ impl Job<'_> {
         // What the rank said last comes before what we say about its end.
         self.drain_rank(index);
         self.input.forget(rank);
-        let state = self.board.view(rank).state;
+        let (state, app) = (self.board.view(rank).state, self.ranks[index].app.clone());
         self.board.seat(rank).exited();
         if self.running() == 0 {
             self.drained_at = Some(Instant::now() + DRAIN);
         }
-        if self.check_abort() || self.ending.is_some() {
+        if self.check_abort() || self.ending.is_some() || self.spawned_ended(index, ended, &app) {
             return;
         }
         match (ended, self.interrupted) {
@@ -515,7 +572,7 @@ impl Job<'_> {
     fn message_for(&self, cause: &Cause, running: usize) -> Option<String> {
         let who = cause.rank().and_then(|rank| {
             let process = self.ranks.get(rank as usize)?;
-            let app = &self.plan.apps[self.plan.ranks[rank as usize]];
+            let app = &process.app;
             // A script's name says more than its interpreter's.
             let script =
                 app.args.iter().find(|arg| arg.to_string_lossy().ends_with(".py")).filter(|_| is_python(&app.program));
@@ -525,7 +582,7 @@ impl Job<'_> {
         // The rank that caused the end may still run (it aborts, for example); it is not one of the others.
         let blamed_runs =
             cause.rank().is_some_and(|rank| self.ranks.get(rank as usize).is_some_and(|r| r.ended.is_none()));
-        cause.message(who.as_ref(), self.plan.ranks.len(), running - usize::from(blamed_runs && running > 0))
+        cause.message(who.as_ref(), self.ranks.len(), running - usize::from(blamed_runs && running > 0))
     }
 
     fn running(&self) -> usize {
@@ -547,7 +604,7 @@ impl Job<'_> {
         let Some(fd) = &self.ranks[index].streams[kind] else { return };
         let result = rustix::io::read(fd, &mut buffer);
         let (lines, sink) = &mut self.sinks[self.route[kind]];
-        let stream = kind * self.plan.ranks.len() + index;
+        let stream = lines.stream(index, kind);
         let mut out = Vec::new();
         let mut failed = None;
         match result {
@@ -669,7 +726,8 @@ impl Job<'_> {
                 if self.ranks[index].streams[kind].take().is_some() {
                     let (lines, sink) = &mut self.sinks[self.route[kind]];
                     let mut out = Vec::new();
-                    lines.end(kind * self.plan.ranks.len() + index, &mut out);
+                    let stream = lines.stream(index, kind);
+                    lines.end(stream, &mut out);
                     sink.write(out);
                 }
             }

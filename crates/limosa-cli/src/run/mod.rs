@@ -38,10 +38,15 @@ struct Settings {
     bindings: Vec<Vec<usize>>,
     report_bindings: bool,
     output: Option<files::Destination>,
+    /// MPI_UNIVERSE_SIZE.
+    universe: Option<u32>,
 }
 
 /// Runs the command. `called` is its name as the user knows it.
 pub fn main(called: &str, args: &[OsString]) -> ExitCode {
+    if args.iter().eq(["--adopt"].iter()) {
+        return adopt();
+    }
     if options::asks_for_libraries(args) {
         return list_libraries(called);
     }
@@ -84,8 +89,33 @@ pub fn main(called: &str, args: &[OsString]) -> ExitCode {
         bindings: binding::of_ranks(bind_to, plan.ranks.len()),
         report_bindings: sections.iter().any(|s| s.report_bindings),
         output: sections.iter().find_map(|s| s.output_filename.clone()),
+        universe: sections.iter().find_map(|s| s.universe_size),
     };
     match launch::launch(&plan, &settings) {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => {
+            say(&error.what, error.hint.as_deref());
+            ExitCode::from(exit::ENVIRONMENT)
+        }
+    }
+}
+
+/// Takes over the job of one that has started this process, and starts what it spawns.
+fn adopt() -> ExitCode {
+    let (config, _) = limosa_job::config::parse(std::env::vars_os());
+    let settings = Settings {
+        tag_output: config.tag_output,
+        on_hang: config.on_hang,
+        hang_after: config.hang_after,
+        hang_grace: config.hang_grace,
+        verbose: false,
+        timeout: None,
+        bindings: Vec::new(),
+        report_bindings: false,
+        output: None,
+        universe: None,
+    };
+    match launch::adopt::adopt(&settings) {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
             say(&error.what, error.hint.as_deref());

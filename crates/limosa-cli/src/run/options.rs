@@ -102,6 +102,9 @@ pub struct Options {
     /// Write the output of each rank to files in this folder too; with `:nocopy` only there
     #[arg(long = "output-filename", value_name = "FOLDER", hide_short_help = true)]
     pub output_filename: Option<Destination>,
+    /// How many processes the program may have in all: MPI_UNIVERSE_SIZE
+    #[arg(long = "universe-size", value_name = "N", hide_short_help = true, value_parser = clap::value_parser!(u32).range(1..))]
+    pub universe_size: Option<u32>,
     /// Who reads standard input: a rank, all or none
     #[arg(long = "stdin", value_name = "WHO", default_value = "0")]
     pub stdin: Stdin,

@@ -57,6 +57,8 @@ pub enum Cause {
         /// The time that was allowed.
         after: std::time::Duration,
     },
+    /// The program whose job this launcher has taken over has ended.
+    ProgramEnded,
     /// The reader of our output has closed it.
     OutputClosed,
     /// Our output cannot be written.
@@ -88,6 +90,7 @@ impl Cause {
             Cause::Code { code, .. } => visible(*code),
             Cause::Signal { signal, .. } | Cause::Interrupted { signal } => exit::of_signal(*signal),
             Cause::NotFinalized { .. } | Cause::NeverJoined { .. } | Cause::Vanished { .. } => exit::FAILED,
+            Cause::ProgramEnded => 0,
             Cause::Hang => exit::HANG,
             Cause::TimedOut { .. } => exit::TIMED_OUT,
             Cause::OutputClosed => exit::of_signal(libc::SIGPIPE),
@@ -106,6 +109,7 @@ impl Cause {
             | Cause::Vanished { rank, .. }
             | Cause::NotStarted { rank, .. } => Some(*rank),
             Cause::Hang
+            | Cause::ProgramEnded
             | Cause::Interrupted { .. }
             | Cause::TimedOut { .. }
             | Cause::OutputClosed
@@ -150,7 +154,7 @@ impl Cause {
                 (format!("process {pid}, which was rank {rank}, ended without calling MPI_Finalize{ending}"), None)
             }
             Cause::Hang => ("ending the job because of the hang (--on-hang=abort)".into(), None),
-            Cause::Interrupted { .. } | Cause::OutputClosed => return None,
+            Cause::Interrupted { .. } | Cause::OutputClosed | Cause::ProgramEnded => return None,
             Cause::TimedOut { after } => {
                 (format!("the job has taken longer than {} s: ending it (--timeout)", after.as_secs_f64()), None)
             }

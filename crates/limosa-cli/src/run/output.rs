@@ -47,6 +47,22 @@ impl Lines {
         Lines { ranks, streams: vec![Stream::default(); 2 * ranks], tagged, eager, open: None }
     }
 
+    /// The stream of a rank's stdout (`kind` 0) or stderr (1). Ranks may be added: their streams follow the first ones.
+    pub fn stream(&mut self, rank: usize, kind: usize) -> usize {
+        if rank < self.ranks {
+            return kind * self.ranks + rank;
+        }
+        let index = 2 * rank + kind;
+        if index >= self.streams.len() {
+            self.streams.resize(index + 1, Stream::default());
+        }
+        index
+    }
+
+    fn rank_of(&self, index: usize) -> usize {
+        if index < 2 * self.ranks { index % self.ranks } else { index / 2 }
+    }
+
     /// Takes what was written to `stream` and appends to `out` what is to be shown now.
     pub fn push(&mut self, index: usize, bytes: &[u8], now: Instant, out: &mut Vec<u8>) {
         let stream = &mut self.streams[index];
@@ -117,7 +133,7 @@ impl Lines {
         }
         for (i, line) in bytes.split_inclusive(|b| *b == b'\n').enumerate() {
             if i > 0 || !continues {
-                out.extend_from_slice(format!("[{}] ", index % self.ranks).as_bytes());
+                out.extend_from_slice(format!("[{}] ", self.rank_of(index)).as_bytes());
             }
             out.extend_from_slice(line);
         }

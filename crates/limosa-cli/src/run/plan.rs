@@ -8,6 +8,7 @@ use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use limosa_job::control::Program;
 use limosa_job::{MAX_RANKS, config};
 use rustix::fs::Access;
 
@@ -25,7 +26,7 @@ pub struct Plan {
 }
 
 /// One program.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct App {
     /// The file to execute.
     pub program: PathBuf,
@@ -91,7 +92,34 @@ pub fn plan(sections: &[Options]) -> Result<Plan> {
     Ok(Plan { apps, ranks, stdin })
 }
 
+/// The program of a spawn, by a rank that runs `spawner` in `folder`.
+pub fn spawned(program: &Program, spawner: &App, folder: &Path) -> Result<App> {
+    let words: Vec<OsString> = vec!["x".into()];
+    let Ok(Some(mut section)) = options::parse("limosa run", &words).map(|sections| sections.into_iter().next()) else {
+        return unusable("the program of the spawn cannot be read", None);
+    };
+    let text = |bytes: &[u8]| OsStr::from_bytes(bytes).to_owned();
+    let value = |key: &[u8]| program.info.iter().find(|(known, _)| known == key).map(|(_, value)| text(value));
+    section.command = program.words.iter().map(|word| text(word)).collect();
+    section.wdir = Some(value(b"wdir").map_or_else(|| folder.to_owned(), |dir| folder.join(dir)));
+    section.host = value(b"host").map(|host| host.to_string_lossy().into_owned());
+    check_hosts(&section)?;
+    let own = value(b"env").unwrap_or_default();
+    let own: Vec<OsString> =
+        own.as_bytes().split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).map(text).collect();
+    section.export = own;
+    let mut app = app_in(&section, std::slice::from_ref(&section), value(b"path").as_deref())?;
+    app.env.splice(0..0, spawner.env.iter().cloned());
+    app.clear_env = spawner.clear_env;
+    Ok(app)
+}
+
 fn app(section: &Options, all: &[Options]) -> Result<App> {
+    app_in(section, all, None)
+}
+
+/// The program of a section, looked for in these folders first.
+fn app_in(section: &Options, all: &[Options], first: Option<&OsStr>) -> Result<App> {
     if let Some(dir) = &section.wdir {
         match fs::metadata(dir) {
             Ok(meta) if meta.is_dir() => {}
@@ -104,6 +132,7 @@ fn app(section: &Options, all: &[Options]) -> Result<App> {
     let (clear_env, env) = variables(section, all)?;
     let path = env.iter().rev().find(|(name, _)| name == "PATH").map(|(_, value)| value.clone());
     let path = path.or_else(|| std::env::var_os("PATH")).unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
+    let path = first.map_or_else(|| path.clone(), |first| [first, OsStr::new(":"), &path].into_iter().collect());
     let (name, args) = (section.command[0].clone(), &section.command[1..]);
     if section.module {
         let Some(python) = find_python(&path) else {

@@ -6,8 +6,10 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 
 use limosa_job::{Board, ENV_FD, ENV_ID, ENV_PID, ENV_RANK, ENV_SIZE};
+use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::{Pid, PidfdFlags, WaitId, WaitIdOptions, pidfd_open};
 
 use super::binding;
@@ -49,6 +51,16 @@ pub struct Rank {
     pub inner: Option<(u32, OwnedFd)>,
     /// True once the claim has been looked at.
     pub seen_claim: bool,
+    /// Its program.
+    pub app: Arc<App>,
+    /// The number of the spawn that started it; 0 if none did.
+    pub spawn: u64,
+    /// It was not started by this launcher, which has taken its job over.
+    pub is_adopted: bool,
+    /// It has ended and been waited for: its number may be that of another process.
+    pub is_gone: bool,
+    /// Its spawn has failed: how it ends does not matter.
+    pub is_unwanted: bool,
 }
 
 /// How a process ended.
@@ -64,7 +76,7 @@ impl Rank {
     /// Starts the process of `rank`: in a process group of its own, tied to the life of the launcher, with the job's
     /// segment open.
     pub fn start(
-        app: &App,
+        app: &Arc<App>,
         rank: u32,
         board: &Board,
         segment: BorrowedFd<'_>,
@@ -94,7 +106,7 @@ impl Rank {
             .env(ENV_ID, format!("{:016x}", board.id()))
             .env(ENV_PID, launcher.to_string())
             .env(ENV_FD, segment.to_string());
-        command.env(ENV_RANK, rank.to_string()).env(ENV_SIZE, board.size().to_string());
+        command.env(ENV_RANK, rank.to_string()).env(ENV_SIZE, board.seat(rank).group().1.to_string());
         if let Some(dir) = &app.wdir {
             command.current_dir(dir);
         }
@@ -116,11 +128,41 @@ impl Rank {
             rustix::io::ioctl_fionbio(stream, true)?;
         }
         board.seat(rank).set_started(pid);
-        Ok(Rank { pid, pidfd, streams, ended: None, inner: None, seen_claim: false })
+        let spawn = board.seat(rank).spawner().map_or(0, |spawner| spawner.number);
+        Ok(Rank { spawn, streams, ..Rank::new(pid, pidfd, app.clone()) })
+    }
+
+    fn new(pid: u32, pidfd: OwnedFd, app: Arc<App>) -> Rank {
+        Rank {
+            pid,
+            pidfd,
+            streams: [None, None],
+            ended: None,
+            inner: None,
+            seen_claim: false,
+            app,
+            spawn: 0,
+            is_adopted: false,
+            is_gone: false,
+            is_unwanted: false,
+        }
+    }
+
+    /// The process of a job of one, which this launcher takes over.
+    pub fn adopt(app: &Arc<App>, pid: u32) -> io::Result<Rank> {
+        let number = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::InvalidInput)?;
+        let pidfd = pidfd_open(number, PidfdFlags::empty())?;
+        Ok(Rank { seen_claim: true, is_adopted: true, ..Rank::new(pid, pidfd, app.clone()) })
     }
 
     /// How the process ended, if it has; it stays a zombie.
     pub fn poll_end(&self) -> Option<Ended> {
+        if self.is_adopted {
+            // Its parent alone learns how it ended.
+            let mut end = [PollFd::new(&self.pidfd, PollFlags::IN)];
+            let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+            return matches!(rustix::event::poll(&mut end, Some(&now)), Ok(1)).then_some(Ended::Code(0));
+        }
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         let status = rustix::process::waitid(WaitId::PidFd(self.pidfd.as_fd()), options).ok()??;
         match (status.exit_status(), status.terminating_signal()) {
@@ -149,11 +191,22 @@ impl Rank {
 
     /// Sends a signal to the rank and everything in its process group.
     pub fn signal(&self, signal: i32) {
-        sys::signal_group(self.pid, signal);
+        if self.is_adopted {
+            // The program's user has the other signals sent as he likes.
+            if self.ended.is_none() && [libc::SIGTERM, libc::SIGKILL].contains(&signal) {
+                sys::signal_process(self.pid, signal);
+            }
+        } else if !self.is_gone {
+            sys::signal_group(self.pid, signal);
+        }
     }
 
     /// Lets the ended process go.
-    pub fn reap(&self) {
+    pub fn reap(&mut self) {
+        if self.is_adopted || self.is_gone {
+            return;
+        }
+        self.is_gone = true;
         let _ = rustix::process::waitid(WaitId::PidFd(self.pidfd.as_fd()), WaitIdOptions::EXITED);
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use limosa_base::segment::{self, PAGE};
 use limosa_base::slots::{BODY_BYTES, NOTES};
-use limosa_p2p::{Engine, Failure, Links, Options, ShmDevice, Wait};
+use limosa_p2p::{Engine, Failure, Links, Options, Seats, ShmDevice, Wait};
 
 use proptest::prelude::*;
 
@@ -40,7 +40,7 @@ fn mailbox_sets_of(ranks: u32) -> Vec<Arc<Mailboxes>> {
     };
     let file = segment::create(c"limosa-test", PAGE as u64).expect("a memfd");
     let join = |rank| {
-        let device = ShmDevice::join(file.as_fd(), PAGE as u64, rank, ranks, true).expect("joining");
+        let device = ShmDevice::join(file.as_fd(), PAGE as u64, &Seats::all(rank, ranks), true).expect("joining");
         let engine = Engine::start(Links::from(device), options).expect("starting");
         Mailboxes::join(&engine, 77, (0..ranks).collect(), rank as usize, 64, 0).expect("there is memory")
     };

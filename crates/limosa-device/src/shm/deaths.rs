@@ -17,6 +17,7 @@ use limosa_base::descriptor::Descriptor;
 use limosa_base::process::Identity;
 use limosa_base::readiness::{StopSignal, Wakened, is_readable, wait_any};
 use limosa_base::sync::{Mutex, Ordering};
+use std::ops::Range;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::Duration;
@@ -45,7 +46,7 @@ enum Known {
     Watched,
     /// It has to be asked about, since there is no descriptor for it.
     Asked,
-    /// It has ended, or is this process.
+    /// It has ended, is this process, or is not known to this one.
     Ended,
 }
 
@@ -61,10 +62,18 @@ impl DeathWatch {
     /// others have joined by then.
     pub const FIRST_LOOK: Duration = FIRST_PAUSE;
 
-    pub(super) fn new(ports: Arc<Ports>, me: Address, size: u32) -> DeathWatch {
-        let mut known = vec![Known::Nothing; size as usize];
+    pub(super) fn new(ports: Arc<Ports>, me: Address, there: Range<Address>, size: u32) -> DeathWatch {
+        let mut known: Vec<Known> =
+            (0..size).map(|each| if there.contains(&each) { Known::Nothing } else { Known::Ended }).collect();
         known[me as usize] = Known::Ended;
         DeathWatch { ports, me, found: Mutex::new(Found { known, watched: Vec::new(), dead: Vec::new() }) }
+    }
+
+    /// Another process has this number now, and is watched.
+    pub fn meet(&self, peer: Address) {
+        let mut found = self.found.lock();
+        found.watched.retain(|(watched, _)| *watched != peer);
+        found.known[peer as usize] = Known::Nothing;
     }
 
     /// For tests: this process is another one, as others see it.
@@ -196,7 +205,7 @@ impl DeathWatch {
 #[cfg(test)]
 mod tests {
     use super::super::tests::killed;
-    use super::super::{Device, ShmDevice};
+    use super::super::{Device, Seats, ShmDevice};
     use super::*;
     use limosa_base::segment::{self, PAGE};
     use std::os::fd::AsFd;
@@ -204,7 +213,9 @@ mod tests {
 
     fn joined(size: u32) -> Vec<ShmDevice> {
         let file = segment::create(c"limosa-test", PAGE as u64).expect("a memfd");
-        (0..size).map(|rank| ShmDevice::join(file.as_fd(), PAGE as u64, rank, size, true).expect("joining")).collect()
+        (0..size)
+            .map(|rank| ShmDevice::join(file.as_fd(), PAGE as u64, &Seats::all(rank, size), true).expect("joining"))
+            .collect()
     }
 
     fn sleeper() -> (Child, Identity) {

@@ -185,7 +185,7 @@ impl HostMemory {
 
 #[cfg(test)]
 mod tests {
-    use super::super::ShmDevice;
+    use super::super::{Seats, ShmDevice};
     use super::*;
     use limosa_base::process_lock::PATIENCE;
     use std::os::fd::AsFd;
@@ -193,7 +193,7 @@ mod tests {
     fn memories(ranks: u32) -> Vec<HostMemory> {
         let file = segment::create(c"limosa-test", PAGE as u64).expect("a memfd");
         let join = |rank| {
-            ShmDevice::join(file.as_fd(), PAGE as u64, rank, ranks, true)
+            ShmDevice::join(file.as_fd(), PAGE as u64, &Seats::all(rank, ranks), true)
                 .expect("joining")
                 .host_memory()
                 .expect("memory")

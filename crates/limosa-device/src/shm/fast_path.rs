@@ -52,8 +52,8 @@ impl ShmDevice {
 
 #[cfg(test)]
 mod tests {
-    use super::super::CELLS;
     use super::super::tests::{pair, received};
+    use super::super::{CELLS, Seats};
     use super::*;
     use crate::DeviceError;
     use limosa_base::segment::{self, PAGE};
@@ -117,8 +117,9 @@ mod tests {
     #[test]
     fn lanes_are_found_after_the_death_of_another_peer() {
         let file = segment::create(c"limosa-test", PAGE as u64).expect("a memfd");
-        let mut all: Vec<_> =
-            (0..3).map(|rank| ShmDevice::join(file.as_fd(), PAGE as u64, rank, 3, true).expect("joining")).collect();
+        let mut all: Vec<_> = (0..3)
+            .map(|rank| ShmDevice::join(file.as_fd(), PAGE as u64, &Seats::all(rank, 3), true).expect("joining"))
+            .collect();
         let meta = Meta { kind: 1, words: [3, 5] };
         for sender in &mut all[..2] {
             assert_eq!(sender.send(2, &meta, Data::Bytes(&[7]), Urgency::Normal).expect("send"), Sent::Done);

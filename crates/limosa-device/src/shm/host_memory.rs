@@ -107,7 +107,7 @@ impl HostMemory {
 
 #[cfg(test)]
 mod tests {
-    use super::super::ShmDevice;
+    use super::super::{Seats, ShmDevice};
     use super::*;
     use std::os::fd::AsFd;
 
@@ -119,7 +119,10 @@ mod tests {
     fn an_area_is_shared_and_its_memory_goes_back() {
         let file = segment::create(c"limosa-test", PAGE as u64).expect("a memfd");
         let join = |rank| {
-            ShmDevice::join(file.as_fd(), PAGE as u64, rank, 2, true).expect("joining").host_memory().expect("memory")
+            ShmDevice::join(file.as_fd(), PAGE as u64, &Seats::all(rank, 2), true)
+                .expect("joining")
+                .host_memory()
+                .expect("memory")
         };
         let (a, b) = (join(0), join(1));
         let used = || {
@@ -143,8 +146,10 @@ mod tests {
     #[test]
     fn places_do_not_run_out() {
         let file = segment::create(c"limosa-test", PAGE as u64).expect("a memfd");
-        let host =
-            ShmDevice::join(file.as_fd(), PAGE as u64, 0, 1, true).expect("joining").host_memory().expect("memory");
+        let host = ShmDevice::join(file.as_fd(), PAGE as u64, &Seats::all(0, 1), true)
+            .expect("joining")
+            .host_memory()
+            .expect("memory");
         // As if a million areas of 1 GB had been taken and given back.
         host.ports.of(0).areas.fetch_add(1_000_000 << 30, Ordering::Relaxed);
         for _ in 0..100 {

@@ -53,6 +53,15 @@ impl Port {
         self.is_that_of(Identity::own());
     }
 
+    /// Makes it the port of a process that has not joined yet.
+    pub(super) fn clear(&self) {
+        let words = (&raw const *self).cast::<AtomicU64>();
+        for at in 0..size_of::<Port>() / size_of::<AtomicU64>() {
+            // SAFETY: inside this port, which consists of atomics that are zero at first; nobody uses it now.
+            unsafe { (*words.add(at)).store(0, Ordering::Relaxed) };
+        }
+    }
+
     /// Says whose port this is.
     pub(super) fn is_that_of(&self, process: Identity) {
         self.started.store(process.started, Ordering::Relaxed);

@@ -64,6 +64,11 @@ impl CrossMemory {
         CrossMemory { ports, enabled, known: (0..peers).map(|_| AtomicU8::new(UNKNOWN)).collect() }
     }
 
+    /// Another process has this number now.
+    pub(super) fn forget(&self, peer: Address) {
+        self.known[peer as usize].store(UNKNOWN, Ordering::Relaxed);
+    }
+
     #[cold]
     fn find_out(&self, peer: Address) -> bool {
         // A peer that has not joined yet may be accessible later.

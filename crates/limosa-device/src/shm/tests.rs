@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 
 pub(super) fn pair() -> (ShmDevice, ShmDevice) {
     let file = segment::create(c"limosa-test", PAGE as u64).expect("a memfd");
-    let join = |rank| ShmDevice::join(file.as_fd(), PAGE as u64, rank, 2, true).expect("joining");
+    let join = |rank| ShmDevice::join(file.as_fd(), PAGE as u64, &Seats::all(rank, 2), true).expect("joining");
     (join(0), join(1))
 }
 
@@ -40,8 +40,9 @@ pub(super) fn killed() -> Identity {
 #[test]
 fn what_a_dead_receiver_keeps_of_the_pool_comes_back() {
     let file = segment::create(c"limosa-test", PAGE as u64).expect("a memfd");
-    let mut all: Vec<_> =
-        (0..4).map(|rank| ShmDevice::join(file.as_fd(), PAGE as u64, rank, 4, true).expect("joining")).collect();
+    let mut all: Vec<_> = (0..4)
+        .map(|rank| ShmDevice::join(file.as_fd(), PAGE as u64, &Seats::all(rank, 4), true).expect("joining"))
+        .collect();
     let bytes = [7u8; 16384];
     let send = |all: &mut [ShmDevice], to| {
         all[0].send(to, &Meta::default(), Data::Bytes(&bytes), Urgency::Normal).expect("send")
@@ -72,7 +73,7 @@ fn what_a_dead_receiver_keeps_of_the_pool_comes_back() {
 #[test]
 fn a_peer_that_joins_late_can_be_pulled_from() {
     let file = segment::create(c"limosa-test", PAGE as u64).expect("a memfd");
-    let join = |rank| ShmDevice::join(file.as_fd(), PAGE as u64, rank, 2, true).expect("joining");
+    let join = |rank| ShmDevice::join(file.as_fd(), PAGE as u64, &Seats::all(rank, 2), true).expect("joining");
     let early = join(0).peer_memory();
     assert!(!early.can_access(1), "there is nobody yet");
     let _late = join(1);
@@ -163,7 +164,7 @@ fn a_full_lane_says_so_and_takes_packets_again_later() {
 #[test]
 fn memory_grows_with_the_pairs_that_talk() {
     let file = segment::create(c"limosa-test", PAGE as u64).expect("a memfd");
-    let mut a = ShmDevice::join(file.as_fd(), PAGE as u64, 0, 64, true).expect("joining");
+    let mut a = ShmDevice::join(file.as_fd(), PAGE as u64, &Seats::all(0, 64), true).expect("joining");
     let used = || {
         let copy = std::fs::File::from(file.try_clone().expect("dup"));
         std::os::unix::fs::MetadataExt::blocks(&copy.metadata().expect("stat")) * 512

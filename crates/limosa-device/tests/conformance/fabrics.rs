@@ -5,7 +5,7 @@ use limosa_base::pool::POOL_BYTES;
 use limosa_base::process::Identity;
 use limosa_base::segment::{self, PAGE};
 use limosa_device::messages::MessagesDevice;
-use limosa_device::shm::{DoorbellRef, ShmDevice};
+use limosa_device::shm::{DoorbellRef, Seats, ShmDevice};
 use limosa_device::{Address, Data, Device, DeviceError, Meta, Sent, Urgency};
 use limosa_sim::{Conditions, Network, Random, SocketDevice};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -75,7 +75,9 @@ impl Fabric {
 }
 
 fn joined(file: &OwnedFd) -> Vec<ShmDevice> {
-    (0..SIZE).map(|rank| ShmDevice::join(file.as_fd(), PAGE as u64, rank, SIZE, true).expect("joining")).collect()
+    (0..SIZE)
+        .map(|rank| ShmDevice::join(file.as_fd(), PAGE as u64, &Seats::all(rank, SIZE), true).expect("joining"))
+        .collect()
 }
 
 fn file() -> OwnedFd {

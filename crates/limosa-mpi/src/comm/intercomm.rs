@@ -17,7 +17,7 @@ use super::agreement::{allgather_bytes, alltoall_bytes};
 use super::construct::{INTER_FROM_GROUPS, LEADERS_OF_GROUPS};
 use super::{Comm, registry};
 use crate::errhandler::Errhandler;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::fail;
 use crate::group::{Group, ranks_of};
 use crate::info::Info;
@@ -260,9 +260,50 @@ impl Comm {
         Ok(made)
     }
 
+    /// The communicator of this process and `that`, of this context.
+    pub(crate) fn of_two(world: &Arc<World>, that: u32, is_first: bool, context: u64) -> Arc<Comm> {
+        let this = world.rank();
+        let group = Group::from_world_ranks(if is_first { vec![this, that] } else { vec![that, this] });
+        let comm = Comm::bare(world.clone(), context & !1, group, u32::from(!is_first), Errhandler::fatal(), None);
+        registry::enrol(comm)
+    }
+
+    /// The leader, at rank `leader`, does `work`; all members get the bytes that it returns, or its error.
+    pub(crate) fn led(&self, leader: usize, work: impl FnOnce() -> Result<Vec<u8>>) -> Result<Vec<u8>> {
+        const FINE: u8 = 0;
+        const FAILED: u8 = 1;
+        let mut parts = vec![Vec::new(); self.size()];
+        let mut own = None;
+        if self.rank as usize == leader {
+            let word = match work() {
+                Ok(mut bytes) => {
+                    bytes.insert(0, FINE);
+                    bytes
+                }
+                Err(error) => {
+                    let word = [&[FAILED][..], &error.class.to_ne_bytes(), error.detail.as_bytes()].concat();
+                    own = Some(error);
+                    word
+                }
+            };
+            parts.fill(word);
+        }
+        let word = alltoall_bytes(self, &parts)?.swap_remove(leader);
+        if let Some(error) = own {
+            return Err(error);
+        }
+        match word.split_first() {
+            Some((&FINE, bytes)) => Ok(bytes.to_vec()),
+            Some((_, rest)) if let Some((class, text)) = rest.split_first_chunk() => {
+                Err(Error::new(i32::from_ne_bytes(*class), String::from_utf8_lossy(text).into_owned()))
+            }
+            _ => fail!(MPI_ERR_INTERN, "the root has said nothing of what it has done"),
+        }
+    }
+
     /// Makes the intercommunicator of this communicator's members and those of the remote leader's. `leaders` is the
     /// communicator of both leaders at the local one, `Some(Ok(None))` if there is no remote group.
-    fn meet(
+    pub(crate) fn meet(
         &self,
         leader: usize,
         proposal: u64,
@@ -271,9 +312,10 @@ impl Comm {
     ) -> Result<Option<Arc<Comm>>> {
         let mut parts = vec![Vec::new(); self.size()];
         let mut outcome = Ok(());
+        let mut both = None;
         if let Some(leaders) = leaders {
             let answer = leaders.and_then(|leaders| match leaders {
-                Some(leaders) => leaders.exchange(self.introduction(proposal)),
+                Some(leaders) => both.insert(leaders).exchange(self.introduction(proposal)),
                 None => Ok((Word::Nobody as u64).to_ne_bytes().to_vec()),
             });
             match answer {
@@ -291,9 +333,23 @@ impl Comm {
             let rank = self.group.rank_of(common).unwrap_or(0);
             fail!(MPI_ERR_COMM, "the process at rank {rank} of the local group is in the remote group too");
         }
+        if self.world().has_spawned(&self.group) || self.world().has_spawned(&remote) {
+            self.acquaint(&remote, both.as_ref())?;
+        }
         let context = mix(proposal.min(theirs), proposal.max(theirs)) & !1;
         let local = self.group.clone();
         Ok(Comm::intercommunicator(self.world(), context, local, remote, proposal < theirs, errhandler.clone()))
+    }
+
+    /// All members of this group and of the remote one get to know each other. Nobody sends anything to the other group
+    /// before all have.
+    fn acquaint(&self, remote: &Group, leaders: Option<&Arc<Comm>>) -> Result<()> {
+        let known = self.world().acquaint(remote);
+        allgather_bytes(self, &[0])?;
+        let told = leaders.map_or(Ok(Vec::new()), |leaders| leaders.exchange(vec![0]));
+        allgather_bytes(self, &[0])?;
+        known?;
+        told.map(drop)
     }
 
     /// Gives the other one of two members these bytes, and gets its own.
@@ -319,7 +375,7 @@ impl Comm {
         if words.first() == Some(&(Word::Nobody as u64)) {
             return Ok(None);
         }
-        let (job, size) = (self.world().id(), u64::from(self.world().size()));
+        let (job, size) = (self.world().id(), u64::from(self.world().capacity()));
         let is_sound = bytes.len().is_multiple_of(8)
             && words.len() >= 4
             && words.len().is_multiple_of(2)

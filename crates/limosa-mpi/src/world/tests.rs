@@ -21,7 +21,7 @@ const OPTIONS: Options = Options {
 fn job(id: u64, size: u32) -> Vec<Arc<World>> {
     let file = segment::create(c"limosa-test", PAGE as u64).expect("a memfd");
     let world = |rank| {
-        let device = ShmDevice::join(file.as_fd(), PAGE as u64, rank, size, true).expect("joining");
+        let device = ShmDevice::join(file.as_fd(), PAGE as u64, &Seats::all(rank, size), true).expect("joining");
         let options = Options { independent_progress: false, ..OPTIONS };
         World::with_engine(Engine::start(device.into(), options).expect("an engine"), id, size)
     };

@@ -59,6 +59,35 @@ impl Engine {
         self.leave(core);
     }
 
+    /// Makes ready what a process needs that is to join this host as number `next`.
+    ///
+    /// # Errors
+    /// The operating system's, when there is not enough memory.
+    pub fn prepare(&self, next: Peer) -> io::Result<()> {
+        self.core.lock().devices.prepare(next)
+    }
+
+    /// Gets to know processes that have joined this host. `true`: this process knew another one by this number, of which
+    /// it forgets everything; neither of the two may have sent anything yet.
+    ///
+    /// # Errors
+    /// The operating system's, when there can be no more threads.
+    pub fn meet(&self, peers: &[(Peer, bool)]) -> io::Result<()> {
+        let mut core = self.core.lock();
+        for (peer, knew_another) in peers {
+            if *knew_another {
+                core.state.forget(*peer);
+            }
+            core.devices.meet(*peer, *knew_another);
+        }
+        self.leave(core);
+        let helper = self.helper.lock();
+        match (self.this.upgrade().filter(|_| helper.is_some()), &self.deaths) {
+            (Some(this), Some(deaths)) => deaths.restart(&this),
+            _ => Ok(()),
+        }
+    }
+
     /// Adds a device to an engine that runs, for peers that join later (spawned or connected processes).
     ///
     /// # Errors

@@ -5,6 +5,7 @@ use super::*;
 use crate::memory::Region;
 use crate::wire::{self, Offer};
 use limosa_base::segment::{self, PAGE};
+use limosa_device::shm::Seats;
 use limosa_device::{Data, Device, Sent, Urgency};
 use proptest::prelude::*;
 use std::os::fd::{AsFd, OwnedFd};
@@ -19,7 +20,7 @@ const OPTIONS: Options = Options {
 };
 
 fn device(file: &OwnedFd, rank: u32, n: u32) -> ShmDevice {
-    ShmDevice::join(file.as_fd(), PAGE as u64, rank, n, true).expect("joining")
+    ShmDevice::join(file.as_fd(), PAGE as u64, &Seats::all(rank, n), true).expect("joining")
 }
 
 fn engine(file: &OwnedFd, rank: u32, n: u32, options: Options) -> Arc<Engine> {

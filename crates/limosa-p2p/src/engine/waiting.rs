@@ -649,7 +649,11 @@ impl Engine {
     /// The helper thread: serves what cannot wait while no thread is in the library. It also starts the thread that
     /// watches for deaths when the first look is due: a short job has ended by then, and does without.
     pub(super) fn run_helper(&self) {
-        let mut deaths = self.deaths.as_ref().map(|deaths| (Instant::now() + DeathWatch::FIRST_LOOK, deaths));
+        let mut deaths = self
+            .deaths
+            .as_ref()
+            .filter(|_| self.has_company)
+            .map(|deaths| (Instant::now() + DeathWatch::FIRST_LOOK, deaths));
         loop {
             let is_called = self.doorbell.helper_wait(deaths.map(|(due, _)| due));
             if self.stopping.load(Ordering::Acquire) {

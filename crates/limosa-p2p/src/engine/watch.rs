@@ -92,8 +92,12 @@ impl DeathWatcher {
         self.watch.stay();
     }
 
-    /// Starts the thread.
+    /// Starts the thread, unless it runs.
     pub fn start(&self, engine: &Arc<Engine>) -> io::Result<()> {
+        let mut watcher = self.watcher.lock();
+        if watcher.is_some() {
+            return Ok(());
+        }
         let stop = Arc::new(StopSignal::new()?);
         let (watch, signal, engine) = (self.watch.clone(), stop.clone(), engine.clone());
         let body = move |engine: &Engine| {
@@ -103,8 +107,16 @@ impl DeathWatcher {
             }
         };
         let thread = thread::spawn_without_signals("limosa-deaths", move || engine.serve("death watch", body))?;
-        *self.watcher.lock() = Some(Watcher { stop, thread });
+        *watcher = Some(Watcher { stop, thread });
         Ok(())
+    }
+
+    /// Has the thread look whom it is to watch.
+    pub fn restart(&self, engine: &Arc<Engine>) -> io::Result<()> {
+        if let Some(watcher) = self.watcher.lock().take() {
+            watcher.end();
+        }
+        self.start(engine)
     }
 
     /// Ends the thread, if it runs: the process has finished in good order.

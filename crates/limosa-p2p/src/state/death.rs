@@ -375,6 +375,14 @@ impl State {
         }
     }
 
+    /// Another process has this peer's number now.
+    pub fn forget(&mut self, peer: Peer) {
+        let failure = Failure::from(DeviceError::Died { peer, what: "another process has its number now" });
+        self.end_sends_to(peer, &failure);
+        self.end_arrival(peer, &failure);
+        self.deaths.dead.retain(|dead| dead.peer != peer);
+    }
+
     /// Takes out the jobs that nobody has begun and for which `wanted` holds.
     fn take_jobs(&mut self, wanted: impl Fn(&Job) -> bool) -> Vec<Job> {
         let (taken, left) = std::mem::take(&mut self.jobs).into_iter().partition(wanted);

@@ -1,0 +1,246 @@
+//! Groups that meet by a port, or by a socket of the program (MPI-5 sections 11.9 and 11.10).
+//!
+//! A port is a socket in the abstract namespace with a name that nobody can guess. The roots of two groups say over it
+//! who they are; everything else goes by messages.
+//!
+//! ```text
+//!   connects:  hello (job, process)                       ready
+//!   accepts:                       welcome (process, context)
+//! ```
+//!
+//! Each of them gets to know the other one before it answers, so that neither sends a message before that.
+
+use std::collections::HashMap;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
+use std::sync::Arc;
+
+use limosa_job::control;
+use parking_lot::Mutex;
+
+use super::{job, receive, wait_readable};
+use crate::comm::Comm;
+use crate::error::Result;
+use crate::fail;
+use crate::group::Group;
+use crate::mix::mix;
+use crate::world::World;
+
+/// How names of ports begin.
+const PREFIX: &str = "limosa-port-";
+
+/// The ports of this process that are open.
+static OPEN: Mutex<Option<HashMap<Vec<u8>, Arc<UnixListener>>>> = Mutex::new(None);
+
+fn random() -> Result<u64> {
+    let mut bytes = [0; 8];
+    match rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()) {
+        Ok(8) => Ok(u64::from_ne_bytes(bytes)),
+        Ok(_) => fail!(MPI_ERR_OTHER, "the operating system has no random numbers"),
+        Err(error) => fail!(MPI_ERR_OTHER, "the operating system has no random numbers: {error}"),
+    }
+}
+
+/// Opens a port (`MPI_Open_port`); returns its name.
+///
+/// # Errors
+/// `MPI_ERR_OTHER` when the system refuses.
+pub fn open() -> Result<Vec<u8>> {
+    let name = format!("{PREFIX}{:016x}-{:016x}{:016x}", job()?.id(), random()?, random()?);
+    let bound = SocketAddr::from_abstract_name(&name).and_then(|address| UnixListener::bind_addr(&address));
+    match bound.and_then(|listener| listener.set_nonblocking(true).map(|()| listener)) {
+        Ok(listener) => {
+            OPEN.lock().get_or_insert_default().insert(name.clone().into_bytes(), Arc::new(listener));
+            Ok(name.into_bytes())
+        }
+        Err(error) => fail!(MPI_ERR_OTHER, "the operating system refused a port: {error}"),
+    }
+}
+
+/// Closes a port (`MPI_Close_port`): who is about to connect to it fails.
+///
+/// # Errors
+/// `MPI_ERR_PORT` if this process has no such port.
+pub fn close(name: &[u8]) -> Result<()> {
+    match OPEN.lock().as_mut().and_then(|open| open.remove(name)) {
+        Some(_) => Ok(()),
+        None => no_port(name),
+    }
+}
+
+fn no_port<T>(name: &[u8]) -> Result<T> {
+    let name = String::from_utf8_lossy(name);
+    fail!(MPI_ERR_PORT, "this process has no open port `{name}`: only the process that has opened a port can use it")
+}
+
+/// Waits for another group to connect (`MPI_Comm_accept`). The root's `name` is that of one of its ports.
+///
+/// # Errors
+/// `MPI_ERR_PORT` if there is no such port; that the program was interrupted.
+pub fn accept(comm: &Arc<Comm>, root: i32, name: impl FnOnce() -> Result<Vec<u8>>) -> Result<Arc<Comm>> {
+    meet(comm, root, false, |world| {
+        let name = name()?;
+        let listener = OPEN.lock().as_ref().and_then(|open| open.get(&name).cloned());
+        let Some(listener) = listener else { return no_port(&name) };
+        loop {
+            wait_readable(listener.as_fd(), Some(comm))?;
+            let stream = match listener.accept() {
+                Ok((stream, _)) => stream,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
+                Err(error) => fail!(MPI_ERR_PORT, "the port cannot be used any more: {error}"),
+            };
+            // Strangers, and who goes away again, have not connected.
+            if control::check_user(stream.as_fd()).is_ok()
+                && let Ok(Some(found)) = welcome(world, comm, stream)
+            {
+                return Ok(found);
+            }
+        }
+    })
+}
+
+/// Connects to a group that accepts (`MPI_Comm_connect`).
+///
+/// # Errors
+/// `MPI_ERR_PORT` if there is no such port; that the program was interrupted.
+pub fn connect(comm: &Arc<Comm>, root: i32, name: impl FnOnce() -> Result<Vec<u8>>) -> Result<Arc<Comm>> {
+    meet(comm, root, true, |world| {
+        let name = name()?;
+        let shown = String::from_utf8_lossy(&name);
+        if !name.starts_with(PREFIX.as_bytes()) {
+            fail!(MPI_ERR_PORT, "`{shown}` is not the name of a port: MPI_Open_port gives names");
+        }
+        let stream = match SocketAddr::from_abstract_name(&name).and_then(|to| UnixStream::connect_addr(&to)) {
+            Ok(stream) if control::check_user(stream.as_fd()).is_err() => {
+                fail!(MPI_ERR_PORT, "the port `{shown}` belongs to another user")
+            }
+            Ok(stream) => stream,
+            Err(error) => fail!(MPI_ERR_PORT, "there is no open port `{shown}`: {error}"),
+        };
+        greet(world, comm, stream)
+    })
+}
+
+/// Meets the process at the other end of a socket, which does the same (`MPI_Comm_join`). `None` if it cannot be met,
+/// being another job's.
+///
+/// # Errors
+/// `MPI_ERR_ARG` for what is no connected socket; errors of `comm`, which has this process as its only member.
+pub fn join(comm: &Arc<Comm>, socket: i32) -> Result<Arc<Comm>> {
+    if socket < 0 {
+        fail!(MPI_ERR_ARG, "the descriptor is {socket}, but it must be that of a connected socket");
+    }
+    // SAFETY: only duplicated; if the number is not open that fails.
+    let borrowed = unsafe { BorrowedFd::borrow_raw(socket) };
+    let stream = match rustix::io::fcntl_dupfd_cloexec(borrowed, 3) {
+        Ok(own) => UnixStream::from(own),
+        Err(error) => fail!(MPI_ERR_ARG, "descriptor {socket} cannot be used: {error}"),
+    };
+    // The program's socket may be a non-blocking one, and is shared with it.
+    let stream = Quiet(stream);
+    let mine = random()?;
+    let theirs = match stream.exchange(comm, mine)? {
+        Some(theirs) if theirs != mine => theirs,
+        _ => fail!(MPI_ERR_ARG, "descriptor {socket} is not a connected socket with MPI_Comm_join at the other end"),
+    };
+    let own = stream.0;
+    let is_first = mine < theirs;
+    meet(comm, 0, is_first, |world| {
+        if is_first {
+            return greet(world, comm, own);
+        }
+        match welcome(world, comm, own)? {
+            Some(found) => Ok(found),
+            None => fail!(MPI_ERR_OTHER, "the process at the other end of the socket belongs to another job"),
+        }
+    })
+}
+
+/// A socket of the program.
+struct Quiet(UnixStream);
+
+impl Quiet {
+    /// Gives the other end a number, and gets its own; `None` if there is no other end.
+    fn exchange(&self, comm: &Comm, mine: u64) -> Result<Option<u64>> {
+        if control::send(&self.0, &[mine.to_ne_bytes().to_vec()]).is_err() {
+            return Ok(None);
+        }
+        let fields = receive(&self.0, Some(comm))?.unwrap_or_default();
+        Ok(fields.first().and_then(|field| field[..].try_into().ok()).map(u64::from_ne_bytes))
+    }
+}
+
+fn words(fields: io::Result<Vec<Vec<u8>>>) -> Option<Vec<u64>> {
+    fields.ok()?.iter().map(|field| field[..].try_into().ok().map(u64::from_ne_bytes)).collect()
+}
+
+fn send_words(stream: &UnixStream, words: &[u64]) -> io::Result<()> {
+    control::send(stream, &words.iter().map(|word| word.to_ne_bytes().to_vec()).collect::<Vec<_>>())
+}
+
+/// The part of the root that connects. Returns the other root and a number for the context.
+fn greet(world: &Arc<World>, comm: &Comm, stream: UnixStream) -> Result<(u32, u64)> {
+    let sent = send_words(&stream, &[world.id(), u64::from(world.rank())]);
+    let answer = match sent {
+        Ok(()) => words(receive(&stream, Some(comm))?),
+        Err(_) => None,
+    };
+    match answer.as_deref() {
+        Some([job, peer, context]) if *job == world.id() && *peer < u64::from(world.capacity()) => {
+            world.acquaint(&Group::contiguous(*peer as u32, 1))?;
+            if send_words(&stream, &[1]).is_err() {
+                fail!(MPI_ERR_PORT, "the process that has accepted has gone away");
+            }
+            Ok((*peer as u32, *context))
+        }
+        Some([job, ..]) if *job != world.id() => fail!(
+            MPI_ERR_PORT,
+            "the port belongs to another job: processes of different jobs cannot be connected yet; start both programs \
+             as one job (`limosa run PROGRAM : PROGRAM`)"
+        ),
+        _ => fail!(MPI_ERR_PORT, "the port was closed before the connection was accepted"),
+    }
+}
+
+/// The part of the root that accepts; `None` if the other one is no process of this job, or goes away.
+fn welcome(world: &Arc<World>, comm: &Comm, stream: UnixStream) -> Result<Option<(u32, u64)>> {
+    let hello = words(receive(&stream, Some(comm))?);
+    let peer = match hello.as_deref() {
+        Some([job, peer]) if *job == world.id() && *peer < u64::from(world.capacity()) => *peer as u32,
+        _ => {
+            let _ = send_words(&stream, &[world.id(), 0]);
+            return Ok(None);
+        }
+    };
+    world.acquaint(&Group::contiguous(peer, 1))?;
+    let context = random()?;
+    let told = send_words(&stream, &[world.id(), u64::from(world.rank()), context]);
+    let is_ready = told.is_ok() && words(receive(&stream, Some(comm))?).is_some();
+    Ok(is_ready.then_some((peer, context)))
+}
+
+/// Makes the intercommunicator of two groups whose roots have found each other.
+fn meet(
+    comm: &Arc<Comm>,
+    root: i32,
+    connects: bool,
+    find: impl FnOnce(&Arc<World>) -> Result<(u32, u64)>,
+) -> Result<Arc<Comm>> {
+    comm.check_intra()?;
+    let root = comm.check_root(root)? as usize;
+    let world = comm.world();
+    let bytes = comm.led(root, || {
+        let (peer, context) = find(world)?;
+        Ok([u64::from(peer).to_ne_bytes(), context.to_ne_bytes()].concat())
+    })?;
+    let word = |at: usize| bytes.get(at..at + 8).and_then(|word| word.try_into().ok()).map(u64::from_ne_bytes);
+    let (Some(peer), Some(context)) = (word(0), word(8)) else {
+        fail!(MPI_ERR_INTERN, "the root has told its group nothing of the group that it has met")
+    };
+    let leaders = (comm.rank() as usize == root).then(|| Ok(Some(Comm::of_two(world, peer as u32, connects, context))));
+    let proposal = mix(context, u64::from(connects));
+    let made = comm.meet(root, proposal, leaders, &comm.errhandler())?;
+    Ok(made.expect("there is a remote group, since its leader has answered"))
+}
