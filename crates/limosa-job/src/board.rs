@@ -720,9 +720,9 @@ mod tests {
 
     #[test]
     fn a_file_that_is_no_segment_is_refused() {
-        let fd = memory_file("x", 8192, 0).unwrap();
+        let fd = memory_file("x", 8192, 8192).unwrap();
         assert!(matches!(Board::open(fd.as_fd()), Err(JobError::NoSegment(_))));
-        let short = memory_file("x", 10, 0).unwrap();
+        let short = memory_file("x", 10, 10).unwrap();
         assert!(matches!(Board::open(short.as_fd()), Err(JobError::NoSegment(_))));
         let (fd, board) = board(1);
         board.header().version.store(VERSION + 1, Relaxed);

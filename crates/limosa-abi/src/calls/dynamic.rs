@@ -96,15 +96,20 @@ fn perform(
     comm: &Arc<kinds::Communicator>,
     root: c_int,
     counts: &[c_int],
-    codes: *mut c_int,
+    all: *mut c_int,
     programs: impl FnOnce() -> Result<Vec<Program>>,
 ) -> Result<Handle> {
     let is_root = comm.rank() as c_int == root;
     let asked = counts.iter().map(|count| (*count).max(0) as usize);
-    let room = if is_root && !codes.is_null() { asked.clone().sum() } else { 0 };
-    let codes = cx.slice_mut(codes, room, "array_of_errcodes")?;
+    let room = if is_root && !all.is_null() { asked.clone().sum() } else { 0 };
+    let codes = cx.slice_mut(all, room, "array_of_errcodes")?;
     codes.fill(consts::MPI_ERR_SPAWN);
     let (made, started) = spawn::spawn(comm, root, programs)?;
+    if !is_root && !all.is_null() {
+        // Those that were started are what all members know of.
+        let count = started.iter().map(|count| *count as usize).sum();
+        cx.slice_mut(all, count, "array_of_errcodes")?.fill(consts::MPI_SUCCESS);
+    }
     let mut rest = codes;
     for (asked, started) in asked.zip(started) {
         let (own, behind) = rest.split_at_mut(asked.min(rest.len()));
