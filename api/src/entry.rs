@@ -102,7 +102,7 @@ fn passing(table: &Table, function: &Function, arg: &Arg) -> Passing {
         (true, _) => Passing::Out,
         _ if late => Passing::LateCount,
         _ if poly || c_type != "int" => Passing::Wide,
-        _ if role.least.is_some() => Passing::Bounded,
+        _ if role.least.is_some() && !elsewhere => Passing::Bounded,
         _ => Passing::Plain,
     }
 }

@@ -33,7 +33,7 @@ use super::outcome::{Cause, Who};
 use super::output::{Lines, Sink, is_terminal, streams_are_one};
 use super::patience::Patience;
 use super::plan::{App, Plan, Unusable};
-use super::rank::{Ended, Rank};
+use super::rank::{Ended, Rank, raise_descriptor_limit};
 use super::strangers::Strangers;
 use crate::hang::alone::others_of;
 use crate::hang::explain;
@@ -759,19 +759,6 @@ impl<'a> Job<'a> {
         }
         self.guardian.dismiss();
         code
-    }
-}
-
-/// Raises the limit of descriptors: a rank needs up to eight of the launcher's. Programs inherit the higher limit, which
-/// the administrator allows.
-fn raise_descriptor_limit(ranks: usize) {
-    use rustix::process::{Resource, getrlimit, setrlimit};
-    let needed = 8 * ranks as u64 + 64;
-    let mut limit = getrlimit(Resource::Nofile);
-    if limit.current.is_some_and(|current| current < needed) {
-        limit.current = Some(limit.maximum.map_or(needed, |most| most.min(needed)));
-        // If it is still not enough, the start of some rank fails and says why.
-        let _ = setrlimit(Resource::Nofile, limit);
     }
 }
 

@@ -210,3 +210,16 @@ impl Rank {
         let _ = rustix::process::waitid(WaitId::PidFd(self.pidfd.as_fd()), WaitIdOptions::EXITED);
     }
 }
+
+/// Raises the limit of descriptors: a rank needs up to eight of the launcher's. Programs inherit the higher limit, which
+/// the administrator allows.
+pub fn raise_descriptor_limit(ranks: usize) {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let needed = 8 * ranks as u64 + 64;
+    let mut limit = getrlimit(Resource::Nofile);
+    if limit.current.is_some_and(|current| current < needed) {
+        limit.current = Some(limit.maximum.map_or(needed, |most| most.min(needed)));
+        // If it is still not enough, the start of some rank fails and says why.
+        let _ = setrlimit(Resource::Nofile, limit);
+    }
+}
