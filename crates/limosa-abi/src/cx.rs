@@ -269,6 +269,7 @@ fn internal(panic: &(dyn std::any::Any + Send)) -> Error {
 
 /// The body of a function that is not implemented yet.
 #[cold]
+#[allow(dead_code, reason = "the generator uses it for functions that are not done")]
 pub(crate) fn unsupported(name: &'static str, large: bool, target: Target) -> c_int {
     let detail = "this function is not implemented yet in this version of Limosa";
     errors::raise(&Cx::new(name, large), target, Error::new(consts::MPI_ERR_UNSUPPORTED_OPERATION, detail))

@@ -39,7 +39,9 @@ mod entry {
 
     use crate::args::{self, AnyFn, IntArray, Late, LateCount, OutInt};
     use crate::calls::{form, kinds};
-    use crate::cx::{Cx, Target, When, enter, fast_path, unsupported};
+    #[allow(unused_imports, reason = "only functions that are not done need it")]
+    use crate::cx::unsupported;
+    use crate::cx::{Cx, Target, When, enter, fast_path};
     use crate::handles::{Handle, Kind};
     use crate::status::Status;
 

@@ -155,8 +155,17 @@ pub(crate) fn mpi_comm_free(cx: &Cx, comm: &mut Handle) -> Result<()> {
     cx.free::<Comm>(comm, "comm").map(|_| ())
 }
 
-/// There is nothing to wait for: pending operations do not need the handle, and complete before finalisation.
+/// Waits for all members: when it returns, nobody needs anything of another one any more, who may then end. Members that
+/// have died are not waited for.
 pub(crate) fn mpi_comm_disconnect(cx: &Cx, comm: &mut Handle) -> Result<()> {
+    let object = cx.get::<Comm>(*comm, "comm")?;
+    if !object.is_predefined()
+        && let Err(error) = limosa_coll::barrier(object.carrier())
+        && error.interrupted
+    {
+        return Err(error);
+    }
+    drop(object);
     mpi_comm_free(cx, comm)
 }
 

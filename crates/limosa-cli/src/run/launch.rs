@@ -84,6 +84,8 @@ struct Job<'a> {
     /// Spawns under way, and how many there have been.
     spawning: Vec<Spawning>,
     spawns: u64,
+    /// Where the next spawn looks for free numbers first.
+    next_number: u32,
     /// Published names and their ports.
     names: HashMap<Vec<u8>, Vec<u8>>,
     guardian: Guardian,
@@ -200,6 +202,7 @@ impl<'a> Job<'a> {
             control: control::listen(board.id()).ok(),
             spawning: Vec::new(),
             spawns: 0,
+            next_number: 0,
             names: HashMap::new(),
             board: Arc::new(board),
             guardian,

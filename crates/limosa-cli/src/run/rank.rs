@@ -148,6 +148,11 @@ impl Rank {
         }
     }
 
+    /// In the place of a rank that was never started. `descriptor` is any one.
+    pub fn absent(app: &Arc<App>, descriptor: OwnedFd) -> Rank {
+        Rank { ended: Some(Ended::Code(0)), is_gone: true, spawn: u64::MAX, ..Rank::new(0, descriptor, app.clone()) }
+    }
+
     /// The process of a job of one, which this launcher takes over.
     pub fn adopt(app: &Arc<App>, pid: u32) -> io::Result<Rank> {
         let number = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::InvalidInput)?;

@@ -137,10 +137,11 @@ impl DeathWatch {
         let before = found.dead.len();
         let has_ended = |descriptor: &Descriptor| descriptor.get().map_or(true, is_readable);
         for (address, _) in found.watched.extract_if(.., |(_, each)| has_ended(each)).collect::<Vec<_>>() {
+            let has_left = self.ports.of(address).has_left.load(Ordering::Acquire) != 0;
             match self.ports.of(address).is_alive() {
                 // The descriptor is not ours any more.
                 true => found.known[address as usize] = Known::Asked,
-                false => self.ended(&mut found, address),
+                false => self.ended(&mut found, address, has_left),
             }
         }
         let size = found.known.len() as Address;
@@ -148,9 +149,10 @@ impl DeathWatch {
             let (port, known) = (self.ports.of(address), found.known[address as usize]);
             // A mark is another process's word; the system's counts.
             let is_suspect = known == Known::Asked || port.has_died.load(Ordering::Relaxed) != 0;
+            let has_left = port.has_left.load(Ordering::Acquire) != 0;
             if is_suspect && !port.is_alive() {
                 found.watched.retain(|(watched, _)| *watched != address);
-                self.ended(&mut found, address);
+                self.ended(&mut found, address, has_left);
             }
         }
         self.watch_more(&mut found);
@@ -162,10 +164,10 @@ impl DeathWatch {
         self.found.lock().dead.get(known..).map_or(Vec::new(), <[Address]>::to_vec)
     }
 
-    fn ended(&self, found: &mut Found, address: Address) {
+    fn ended(&self, found: &mut Found, address: Address, has_left: bool) {
         found.known[address as usize] = Known::Ended;
         let port = self.ports.of(address);
-        if port.has_left.load(Ordering::Acquire) == 0 {
+        if !has_left {
             port.has_died.store(1, Ordering::Relaxed);
             found.dead.push(address);
         }
@@ -192,7 +194,10 @@ impl DeathWatch {
                     found.watched.push((address, Arc::new(descriptor)));
                     count += 1;
                 }
-                Ok(None) => self.ended(found, address),
+                Ok(None) => {
+                    let has_left = self.ports.of(address).has_left.load(Ordering::Acquire) != 0;
+                    self.ended(found, address, has_left);
+                }
                 Err(_) => {
                     found.known[address as usize] = Known::Asked;
                     count += 1;

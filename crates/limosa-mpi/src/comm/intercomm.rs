@@ -268,6 +268,11 @@ impl Comm {
         registry::enrol(comm)
     }
 
+    /// Waits until all members have called.
+    pub(crate) fn wait_for_all(&self) -> Result<()> {
+        allgather_bytes(self, &[0]).map(drop)
+    }
+
     /// The leader, at rank `leader`, does `work`; all members get the bytes that it returns, or its error.
     pub(crate) fn led(&self, leader: usize, work: impl FnOnce() -> Result<Vec<u8>>) -> Result<Vec<u8>> {
         const FINE: u8 = 0;

@@ -59,6 +59,8 @@ pub fn spawn(
     comm.check_intra()?;
     let root = comm.check_root(root)? as usize;
     let world = comm.world();
+    // Nobody waits any more for something of processes whose numbers are used again.
+    comm.wait_for_all()?;
     let bytes = comm.led(root, || start(world, programs()?).map(|places| places.to_bytes()))?;
     let Some(places) = Places::from_bytes(&bytes) else {
         fail!(MPI_ERR_INTERN, "the root has told its group nothing of the processes that it has spawned")

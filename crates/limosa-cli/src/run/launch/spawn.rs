@@ -7,6 +7,7 @@
 //!
 //! The numbers of spawned ranks are used again when all ranks of a spawn have ended.
 
+use std::ops::Range;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::net::UnixStream;
@@ -135,6 +136,7 @@ impl Job<'_> {
         let numbered = || counts.iter().enumerate().flat_map(|(app, count)| std::iter::repeat_n(app, *count as usize));
         let appnums: Vec<u32> = numbered().map(|app| app as u32).collect();
         let apps: Vec<Arc<App>> = numbered().map(|app| found[app].clone()).collect();
+        self.next_number = first + appnums.len() as u32;
         self.spawns += 1;
         let number = self.spawns;
         if let Err(error) = self.board.prepare(self.segment.as_fd(), first, &appnums, &Spawner { rank, number }) {
@@ -161,9 +163,15 @@ impl Job<'_> {
     }
 
     fn free_numbers(&self, size: u32) -> Option<u32> {
-        let started = self.board.size();
+        let (started, capacity) = (self.board.size(), self.board.capacity());
+        // Those that were freed longest ago first: what their processes sent last has been taken by then.
+        let after = self.next_number.clamp(started, capacity);
+        self.free_in_a_row(after..capacity, size).or_else(|| self.free_in_a_row(started..capacity, size))
+    }
+
+    fn free_in_a_row(&self, numbers: Range<u32>, size: u32) -> Option<u32> {
         let mut run = 0;
-        for number in started..self.board.capacity() {
+        for number in numbers {
             run = if self.is_free(number as usize) { run + 1 } else { 0 };
             if run >= size.max(1) {
                 return Some(number + 1 - run);
@@ -218,9 +226,12 @@ impl Job<'_> {
             let text = format!("limosa: rank {rank} is process {}: {}\n", started.pid, app.program.display());
             self.say(&text);
         }
+        // A spawn that was placed before this one may start later, or never.
+        while self.ranks.len() < rank {
+            self.ranks.push(Rank::absent(app, self.wake.try_clone()?));
+        }
         match self.ranks.get_mut(rank) {
             Some(old) => *old = started,
-            // The numbers before this one are in use, or were.
             None => self.ranks.push(started),
         }
         self.drained_at = None;
