@@ -13,7 +13,7 @@ use limosa_base::segment::{self, PAGE};
 use limosa_device::{Address, Data, Device, DeviceError, Devices, Meta, Sent, Urgency};
 use limosa_p2p::matching::{Envelope, Pattern};
 use limosa_p2p::memory::Region;
-use limosa_p2p::{Engine, Links, Mode, Options, RequestId, ShmDevice, Started, Wait};
+use limosa_p2p::{Engine, Links, Mode, Options, RequestId, Seats, ShmDevice, Started, Wait};
 
 const PEERS: u32 = 4;
 const MARGIN: usize = 64;
@@ -74,7 +74,7 @@ fn engine(wire: &Arc<Mutex<Wire>>) -> Arc<Engine> {
     static HOST: OnceLock<(OwnedFd, Mutex<ShmDevice>)> = OnceLock::new();
     let (_, host) = HOST.get_or_init(|| {
         let file = segment::create(c"limosa-fuzz", PAGE as u64).expect("a memory file");
-        let device = ShmDevice::join(file.as_fd(), PAGE as u64, 0, 1, false).expect("a device");
+        let device = ShmDevice::join(file.as_fd(), PAGE as u64, &Seats::all(0, 1), false).expect("a device");
         (file, Mutex::new(device))
     });
     let doorbell = host.lock().expect("one thread").doorbell();

@@ -37,6 +37,14 @@ pub(super) struct Spawning {
     is_starting: bool,
 }
 
+/// Places for a spawn, and the answer that says so.
+struct Placed {
+    reply: Reply,
+    number: u64,
+    first: usize,
+    apps: Vec<Arc<App>>,
+}
+
 type Outcome<T> = Result<T, (Refusal, String)>;
 
 fn refuse<T>(why: Refusal, text: impl Into<String>) -> Outcome<T> {
@@ -57,9 +65,8 @@ impl Job<'_> {
         let reply = match control::receive(&stream).and_then(Request::read) {
             Ok(Request::Spawn { rank, folder, programs }) => {
                 match self.place(rank, &PathBuf::from(std::ffi::OsString::from_vec(folder)), &programs) {
-                    Ok((reply, spawn)) => {
+                    Ok(Placed { reply, number, first, apps }) => {
                         if control::send(&stream, &reply.fields()).is_ok() {
-                            let (number, first, apps) = spawn;
                             self.spawning.push(Spawning { stream, number, first, apps, is_starting: false });
                         }
                         return;
@@ -99,12 +106,7 @@ impl Job<'_> {
     }
 
     /// Finds programs and numbers for a spawn.
-    fn place(
-        &mut self,
-        rank: u32,
-        folder: &std::path::Path,
-        programs: &[Program],
-    ) -> Outcome<(Reply, (u64, usize, Vec<Arc<App>>))> {
+    fn place(&mut self, rank: u32, folder: &std::path::Path, programs: &[Program]) -> Outcome<Placed> {
         let Some(spawner) = self.ranks.get(rank as usize).map(|rank| rank.app.clone()) else {
             return refuse(Refusal::Request, format!("there is no rank {rank} that could spawn processes"));
         };
@@ -142,7 +144,7 @@ impl Job<'_> {
         if let Err(error) = self.board.prepare(self.segment.as_fd(), first, &appnums, &Spawner { rank, number }) {
             return refuse(Refusal::Spawn, format!("there is not enough memory for more processes: {error}"));
         }
-        Ok((Reply::Places { first, number, counts }, (number, first as usize, apps)))
+        Ok(Placed { reply: Reply::Places { first, number, counts }, number, first: first as usize, apps })
     }
 
     /// The first of enough free numbers in a row, and how many processes of each program there will be.
