@@ -152,6 +152,9 @@ pub(crate) fn mpi_comm_spawn_multiple(
     let counts: &[c_int] = if array_of_maxprocs.is_null() { &[] } else { cx.slice(array_of_maxprocs, all, "")? };
     let programs = || {
         args::at_least(count.into(), 1, "count", consts::MPI_ERR_ARG)?;
+        for info in cx.slice(array_of_info, all, "array_of_info")? {
+            cx.get_or_null::<kinds::Info>(*info, "array_of_info")?;
+        }
         let commands = cx.slice(array_of_commands.cast_const(), all, "array_of_commands")?;
         let counts = cx.slice(array_of_maxprocs, all, "array_of_maxprocs")?;
         let infos = cx.slice(array_of_info, all, "array_of_info")?;
@@ -187,12 +190,15 @@ pub(crate) fn mpi_close_port(_cx: &Cx, port_name: &CStr) -> Result<()> {
 pub(crate) fn mpi_comm_accept(
     cx: &Cx,
     port_name: *const c_char,
-    _info: Handle,
+    info: Handle,
     root: c_int,
     comm: &Arc<kinds::Communicator>,
     newcomm: &mut Handle,
 ) -> Result<()> {
-    let name = || text(port_name, "port_name").map(|name| name.to_bytes().to_vec());
+    let name = || {
+        cx.get_or_null::<kinds::Info>(info, "info")?;
+        text(port_name, "port_name").map(|name| name.to_bytes().to_vec())
+    };
     *newcomm = register_comm(cx, Some(port::accept(comm, root, name)?))?;
     Ok(())
 }
@@ -200,12 +206,15 @@ pub(crate) fn mpi_comm_accept(
 pub(crate) fn mpi_comm_connect(
     cx: &Cx,
     port_name: *const c_char,
-    _info: Handle,
+    info: Handle,
     root: c_int,
     comm: &Arc<kinds::Communicator>,
     newcomm: &mut Handle,
 ) -> Result<()> {
-    let name = || text(port_name, "port_name").map(|name| name.to_bytes().to_vec());
+    let name = || {
+        cx.get_or_null::<kinds::Info>(info, "info")?;
+        text(port_name, "port_name").map(|name| name.to_bytes().to_vec())
+    };
     *newcomm = register_comm(cx, Some(port::connect(comm, root, name)?))?;
     Ok(())
 }
