@@ -255,6 +255,46 @@ static void etypes(void)
     OK(MPI_Type_free(&etype));
 }
 
+/* The repetition of a filetype may overlap it, as of a structure of a header and an array behind it, whose extent is
+ * that of the array (section 5.1.6): what is accessed does not reach so far. */
+static void short_extents(void)
+{
+    enum { HEADER = 512, N = 10 };
+    int sizes[] = {2, N * lt_size}, parts[] = {2, N}, starts[] = {0, N * lt_rank}, blocks[] = {lt_rank ? 0 : HEADER, 1};
+    MPI_Aint places[] = {0, HEADER};
+    MPI_Datatype types[] = {MPI_BYTE, MPI_DATATYPE_NULL}, both;
+    char out[HEADER + 2 * N * sizeof(int)], in[sizeof out];
+    MPI_Status status;
+    size_t from = lt_rank ? HEADER : 0, n = sizeof out - from;
+    int count = (int)n;
+    lt_fill(out, HEADER, 7);
+    for (int i = 0; i < 2 * N; i++) {
+        int number = i / N * N * lt_size + N * lt_rank + i % N;
+        memcpy(out + HEADER + 4 * i, &number, 4);
+    }
+    OK(MPI_Type_create_subarray(2, sizes, parts, starts, MPI_ORDER_C, MPI_INT, &types[1]));
+    OK(MPI_Type_create_struct(2, blocks, places, types, &both));
+    OK(MPI_Type_commit(&both));
+    MPI_File file = io_new("short");
+    OK(MPI_File_set_view(file, 0, MPI_BYTE, both, "native", MPI_INFO_NULL));
+    OK(MPI_File_write_all(file, out + from, count, MPI_BYTE, &status));
+    CHECK_COUNT(&status, MPI_BYTE, count);
+    io_settle(file);
+    OK(MPI_File_read_at_all(file, 0, in, count, MPI_BYTE, &status));
+    CHECK_COUNT(&status, MPI_BYTE, count);
+    CHECK_BYTES(in, out + from, n);
+    OK(MPI_File_close(&file));
+    size_t all = HEADER + 2 * N * sizeof(int) * (size_t)lt_size;
+    char *expected = lt_alloc(all);
+    lt_fill(expected, HEADER, 7);
+    for (int i = 0; i < 2 * N * lt_size; i++)
+        memcpy(expected + HEADER + 4 * i, &i, 4);
+    CHECK_FILE(io_path("short"), expected, all);
+    free(expected);
+    OK(MPI_Type_free(&types[1]));
+    OK(MPI_Type_free(&both));
+}
+
 typedef struct {
     int n, lengths[MOST], places[MOST]; /* in units */
     int units, extent;                  /* units of data in a tile, units from one tile to the next */
@@ -383,4 +423,4 @@ static void random_views(void)
 }
 
 IO_MAIN("io_view", TEST(defaults), TEST(interleaved), TEST(holes), TEST(blocks_of_arrays), TEST(cyclic),
-        TEST(changing_views), TEST(etypes), TEST(random_views))
+        TEST(changing_views), TEST(etypes), TEST(short_extents), TEST(random_views))

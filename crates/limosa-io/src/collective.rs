@@ -75,7 +75,7 @@ impl Wish {
             _ => (view.byte_of(from), view.byte_of(from + bytes - 1) + 1),
         };
         let pieces = bytes.div_ceil((view.mean_piece() as u64).max(1));
-        Wish { first, end, bytes, pieces, is_ordered: view.is_ordered, processors, size }
+        Wish { first, end, bytes, pieces, is_ordered: view.is_ordered_in(from, bytes), processors, size }
     }
 
     fn words(&self) -> [u64; WORDS] {

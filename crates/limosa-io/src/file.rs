@@ -375,11 +375,8 @@ impl File {
             _ => fail!(MPI_ERR_ARG, "disp is {disp}, but it must not be negative"),
         };
         let view = View::new(disp as u64, etype, filetype, Datarep::find(datarep)?)?;
-        if self.amode.can_write() && !view.is_ordered {
-            fail!(
-                MPI_ERR_TYPE,
-                "the filetype overlaps itself or its repetition, which is allowed for files that are only read"
-            );
+        if self.amode.can_write() && view.overlaps {
+            fail!(MPI_ERR_TYPE, "the filetype overlaps itself, which is allowed for files that are only read");
         }
         Ok(view)
     }
