@@ -357,6 +357,37 @@ static void reproducible(void)
     CHECK_BYTES(in, theirs, sizeof in);
 }
 
+/* Long operands in communicators whose ranks have another order than those of the job, on hosts too. */
+static void long_operands_in_any_order(void)
+{
+    enum { N = 200000 };
+    int world, all, *out = lt_alloc(sizeof(int) * N), *in = lt_alloc(sizeof(int) * N);
+    MPI_Comm_rank(MPI_COMM_WORLD, &world);
+    MPI_Comm_size(MPI_COMM_WORLD, &all);
+    for (int order = 0; order < 3; order++) {
+        MPI_Comm other;
+        int keys[] = {world, -world, (world + 1) % all}, me;
+        OK(MPI_Comm_split(MPI_COMM_WORLD, 0, keys[order], &other));
+        OK(MPI_Comm_rank(other, &me));
+        for (int root = -1; root < all; root++) {
+            for (int i = 0; i < N; i++) {
+                out[i] = (me + 1) * (i % 1000 + 1);
+                in[i] = -1;
+            }
+            OK(root < 0 ? MPI_Allreduce(out, in, N, MPI_INT, MPI_SUM, other)
+                        : MPI_Reduce(out, in, N, MPI_INT, MPI_SUM, root, other));
+            lt_count_check();
+            for (int i = 0; i < N && (root < 0 || root == me); i++) {
+                if (!same(__FILE__, __LINE__, in, 0, i, all * (all + 1) / 2 * (i % 1000 + 1)))
+                    break;
+            }
+        }
+        OK(MPI_Comm_free(&other));
+    }
+    free(out);
+    free(in);
+}
+
 #define ON_ALL(name)                                                                                                   \
     static void name##_on_all(void)                                                                                    \
     {                                                                                                                  \
@@ -376,4 +407,4 @@ ON_ALL(reproducible)
 LT_MAIN("coll_reduce", TEST(make_shapes), TEST(reduce_on_all), TEST(allreduce_on_all),
         TEST(reduce_scatter_block_on_all), TEST(reduce_scatter_on_all), TEST(scans_on_all), TEST(order_is_kept_on_all),
         TEST(user_operation_with_gaps_on_all), TEST(in_a_row_on_all), TEST(running_ahead_on_all),
-        TEST(reproducible_on_all), TEST(free_shapes))
+        TEST(reproducible_on_all), TEST(long_operands_in_any_order), TEST(free_shapes))

@@ -122,7 +122,8 @@ pub(super) unsafe fn push(
 
 impl Access for SharedCall<'_> {
     fn me(&self) -> usize {
-        self.comm.rank() as usize
+        // Not the rank in the communicator: the members of a host's group are counted by their places.
+        SharedCall::me(self)
     }
 
     unsafe fn read(&self, from: usize, address: u64, to: *mut u8, len: usize) -> Result<()> {
