@@ -55,7 +55,8 @@ static void close_file(struct way *w)
         unlink(path);
 }
 
-/* The array: its blocks have 2^n doubles, with sides as equal as can be. */
+/* The array: its blocks have 2^n doubles, with sides as equal as can be. It is cut along its last dimension first, so
+ * that rows of different ranks lie side by side in the file. */
 static void make_cube(struct way *w, size_t bytes)
 {
     int grid[3] = {0, 0, 0}, side[3] = {1, 1, 1};
@@ -63,6 +64,9 @@ static void make_cube(struct way *w, size_t bytes)
     size_t doubles = bytes / sizeof(double);
     for (int d = 2; doubles > 1; doubles /= 2, d = d ? d - 1 : 2)
         side[d] *= 2;
+    int most = grid[0]; /* the largest comes first */
+    grid[0] = grid[2];
+    grid[2] = most;
     int at[3] = {lab.rank / (grid[1] * grid[2]), lab.rank / grid[2] % grid[1], lab.rank % grid[2]};
     for (int d = 0; d < 3; d++) {
         w->parts[d] = side[d];
