@@ -212,7 +212,9 @@ impl Combine {
     /// # Safety
     /// The pieces must be writable memory that others access at the same time under the same guard only.
     pub unsafe fn apply(&self, pieces: &[Piece], input: &[u8], mut old: Option<&mut [u8]>, guard: &Guard) {
-        let Some(number) = self.number else {
+        // Pieces from a packet may divide an element; then no piece alone can be combined.
+        let is_whole = |piece: &Piece| piece.len.is_multiple_of(self.unit());
+        let Some(number) = self.number.as_ref().filter(|_| pieces.iter().all(is_whole)) else {
             // SAFETY: the caller's promise.
             return unsafe { self.apply_locked(pieces, input, old, guard) };
         };
