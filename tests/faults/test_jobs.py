@@ -29,7 +29,7 @@ def is_alive(pid: int) -> bool:
     return state not in "ZX"
 
 
-def survivors(pids, patience: float = 5.0) -> list[int]:
+def survivors(pids, patience: float = 30.0) -> list[int]:
     """The processes that are still alive when there was time to end them."""
     end = time.monotonic() + patience
     while any(map(is_alive, pids)) and time.monotonic() < end:

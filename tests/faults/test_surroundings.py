@@ -158,7 +158,7 @@ def test_only_a_service_that_has_left_the_job_outlives_it(folder, limosa, starts
     done = subprocess.run([limosa, "run", "sh", "-c", script], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (0, "")
     pid = int((folder / "pid").read_text())
-    end = time.monotonic() + 10
+    end = time.monotonic() + 30
     while not lives and is_alive(pid) and time.monotonic() < end:
         time.sleep(0.02)
     assert is_alive(pid) == lives
