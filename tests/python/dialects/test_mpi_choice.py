@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from limosa.dialects.mpi_choice import from_source
@@ -180,7 +181,7 @@ def test_the_launcher_s_option_decides(tmp_path):
     script = tmp_path / "script.py"
     script.write_text("import mpi\n" + WHICH)
     done = subprocess.run(
-        ["limosa", "run", "-n", "1", "--dialect", "mympi", sys.executable, script],
+        [Path(sys.executable).parent / "limosa", "run", "-n", "1", "--dialect", "mympi", sys.executable, script],
         capture_output=True,
         text=True,
         timeout=60,
