@@ -195,9 +195,69 @@ static void performance_variables(void)
     CHECK_INT(MPI_T_pvar_session_free(&session), MPI_T_ERR_INVALID_SESSION);
 }
 
+/* What the counts of one operation's algorithms add up to, those by one way alone if it is given. */
+static unsigned long long chosen(MPI_T_pvar_session session, const char *operation, const char *way, int create)
+{
+    static MPI_T_pvar_handle handles[300];
+    char prefix[60], name[100];
+    int n;
+    unsigned long long sum = 0, value;
+    snprintf(prefix, sizeof prefix, "limosa_coll_%s_%s", operation, way);
+    OK(MPI_T_pvar_get_num(&n));
+    CHECK(n <= 300);
+    for (int i = 0; i < n; i++) {
+        int len = sizeof name, count, var_class;
+        OK(MPI_T_pvar_get_info(i, name, &len, NULL, &var_class, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL));
+        if (create) {
+            OK(MPI_T_pvar_handle_alloc(session, i, NULL, &handles[i], &count));
+            if (var_class != MPI_T_PVAR_CLASS_LEVEL)
+                OK(MPI_T_pvar_start(session, handles[i]));
+        } else if (strncmp(name, prefix, strlen(prefix)) == 0) {
+            OK(MPI_T_pvar_read(session, handles[i], &value));
+            sum += value;
+        }
+    }
+    return sum;
+}
+
+static void algorithms_of_collectives(void)
+{
+    MPI_T_pvar_session own;
+    MPI_Request request;
+    int one = 1, sum;
+    OK(MPI_T_pvar_session_create(&own));
+    chosen(own, "", "", 1);
+    for (int i = 0; i < 5; i++)
+        OK(MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
+    OK(MPI_Bcast(&sum, 1, MPI_INT, 0, MPI_COMM_WORLD));
+    OK(MPI_Scan(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
+    for (int i = 0; i < 3; i++) {
+        OK(MPI_Iallreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request));
+        OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    }
+    const char *coll = getenv("LIMOSA_COLL");
+    if (lt_size > 1 && lt_one_host() && (coll == NULL || strcmp(coll, "auto") == 0)) {
+        CHECK_INT(chosen(own, "allreduce", "shared_slots", 0), 5);
+        CHECK_INT(chosen(own, "allreduce", "background_mailbox", 0), 3);
+        CHECK_INT(chosen(own, "allreduce", "", 0), 8);
+        CHECK_INT(chosen(own, "bcast", "", 0), 1);
+        CHECK_INT(chosen(own, "scan", "", 0), 1);
+    } else if (lt_one_host()) {
+        CHECK(chosen(own, "allreduce", "messages", 0) >= 5);
+        CHECK(chosen(own, "allreduce", "", 0) >= 8);
+    } else {
+        /* Parts of an operation are counted, too. */
+        CHECK(chosen(own, "allreduce", "messages", 0) >= 8);
+        CHECK(chosen(own, "bcast", "messages", 0) >= 1);
+        CHECK(chosen(own, "scan", "messages", 0) >= 1);
+        CHECK_INT(chosen(own, "allreduce", "background", 0), 0);
+    }
+    OK(MPI_T_pvar_session_free(&own));
+}
+
 static void categories(void)
 {
-    int n, found, cvars, pvars, subs, events, total[3] = {0}, all[3], list[100], changed = -1;
+    int n, found, cvars, pvars, subs, events, total[3] = {0}, all[3], list[300], changed = -1;
     OK(MPI_T_category_get_num(&n));
     for (int i = 0; i < n; i++) {
         char name[100];
@@ -207,7 +267,7 @@ static void categories(void)
         OK(MPI_T_category_get_index(name, &found));
         CHECK_INT(found, i);
         OK(MPI_T_category_get_cvars(i, 100, list));
-        OK(MPI_T_category_get_pvars(i, 100, list));
+        OK(MPI_T_category_get_pvars(i, 300, list));
         OK(MPI_T_category_get_events(i, 100, list));
         OK(MPI_T_category_get_categories(i, 100, list));
         total[0] += cvars, total[1] += pvars, total[2] += events;
@@ -303,8 +363,9 @@ static void events(void)
 
 int main(int argc, char **argv)
 {
-    static const lt_test tests[] = {TEST(names_and_lengths), TEST(control_variables), TEST(performance_variables),
-                                    TEST(categories), TEST(events)};
+    static const lt_test tests[] = {
+        TEST(names_and_lengths),         TEST(control_variables), TEST(performance_variables),
+        TEST(algorithms_of_collectives), TEST(categories),        TEST(events)};
     int provided, count, n, outside = 0;
     unsigned long long eager = 5000;
     /* Before MPI_Init: not initialised, then usable, and variables can be set. */

@@ -27,6 +27,7 @@ fn perform(
     let group: &SharedGroup = state.group_if_any().filter(|group| group.can_move(kind, bytes))?;
     let shared_call =
         SharedCall::begin(group, comm, &state.numbers, state.numbers.next_blocking() + 1, kind, signature)?;
+    group.count(kind, bytes);
     Some(run(&shared_call))
 }
 

@@ -75,6 +75,7 @@ mod tests;
 pub use agreement::{allgather_bytes, alltoall_bytes, barrier, plug_in};
 use background::{Exchange, Limits, MailboxUse, Mailboxes, Recorder};
 pub use buffer::{Blocks, Buffer};
+pub use choice::counts::offer as offer_counts;
 pub use choice::prepare;
 use kind::{Kind, Signature, Sort};
 pub use plan::Plan;
@@ -161,6 +162,9 @@ impl<'a> Call<'a> {
             let fits = fits && bytes <= most_left;
             let may_lend = !fits && message.is_some_and(|message| message <= most_lent);
             let lends = may_lend && self.state.mailboxes(self.comm).is_some_and(|mailboxes| mailboxes.lends());
+            if fits || lends {
+                choice::counts::count(kind, || choice::behind(kind, lends));
+            }
             (fits || lends).then_some(Limits { most: if fits { usize::MAX } else { 0 }, lends })
         };
         // Mailboxes count from 1.
@@ -245,6 +249,7 @@ impl<'a> Call<'a> {
     fn shared_call(&self, kind: Kind, bytes: usize) -> Option<SharedCall<'a>> {
         let group = self.group.filter(|group| group.can_move(kind, bytes))?;
         SharedCall::begin(group, self.comm, &self.state.numbers, self.number + 1, kind, self.signature)
+            .inspect(|_| group.count(kind, bytes))
     }
 }
 

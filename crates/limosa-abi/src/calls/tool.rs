@@ -80,6 +80,7 @@ pub(crate) fn mpi_t_init_thread(_cx: &Cx, required: c_int, provided: *mut c_int)
         return Err(invalid());
     }
     put(provided, consts::MPI_THREAD_MULTIPLE);
+    limosa_coll::offer_counts();
     tool::init();
     Ok(())
 }

@@ -122,7 +122,7 @@ pub(crate) fn mpi_t_cvar_write(_cx: &Cx, handle: *mut c_void, buf: *mut c_void) 
 // ---- performance variables ------------------------------------------------------------------------------------------
 
 pub(crate) fn mpi_t_pvar_get_num(_cx: &Cx, num_pvar: *mut c_int) -> Result<()> {
-    put(num_pvar, performance::ALL.len() as c_int);
+    put(num_pvar, performance::all().count() as c_int);
     Ok(())
 }
 
@@ -143,8 +143,8 @@ pub(crate) fn mpi_t_pvar_get_info(
     atomic: *mut c_int,
 ) -> Result<()> {
     let variable = performance::at(pvar_index)?;
-    put_text(name, name_len, variable.name);
-    put_text(desc, desc_len, variable.text);
+    put_text(name, name_len, &variable.name);
+    put_text(desc, desc_len, &variable.text);
     put(verbosity, consts::MPI_T_VERBOSITY_USER_BASIC);
     put(var_class, variable.class.number());
     put(datatype, Handle::predefined(consts::MPI_UNSIGNED_LONG_LONG));
@@ -164,9 +164,9 @@ pub(crate) fn mpi_t_pvar_get_index(
     pvar_index: *mut c_int,
 ) -> Result<()> {
     let name_in_class = |variable: &'static Variable| {
-        if variable.class.number() == var_class { variable.name } else { "" }
+        if variable.class.number() == var_class { &*variable.name } else { "" }
     };
-    find(name, performance::ALL.iter().map(name_in_class), pvar_index)
+    find(name, performance::all().map(name_in_class), pvar_index)
 }
 
 pub(crate) fn mpi_t_pvar_session_create(_cx: &Cx, pe_session: *mut *mut c_void) -> Result<()> {

@@ -2,6 +2,7 @@
 //! describes the blocks, not in what happens to them.
 
 use super::buffer::Blocks;
+use super::choice::counts::count_messages;
 use super::exchange::Messages;
 use super::one_step;
 use super::shared::{self, Kind};
@@ -55,6 +56,7 @@ pub fn plan(call: &Call<'_>, send: Option<&Blocks>, receive: &Blocks) -> Result<
     if let Some(send) = send {
         send.check_apart_from_blocks(call.size(), receive)?;
     }
+    count_messages(Kind::Alltoall, "exchange");
     one_step::alltoall(Messages::new(&mut schedule), send, receive)?;
     Ok(schedule)
 }

@@ -24,6 +24,13 @@ pub(crate) struct Algorithm {
     pub(crate) cost: fn(f64, f64) -> Cost,
 }
 
+impl Algorithm {
+    /// The name of its way.
+    pub(crate) fn way_name(&self) -> &'static str {
+        super::WAYS[self.way as usize]
+    }
+}
+
 /// How often each term of a time occurs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[allow(dead_code, reason = "as for `Algorithm::cost`")]

@@ -22,6 +22,7 @@ use limosa_mpi::error::Result;
 use limosa_mpi::fail;
 
 pub(super) mod algorithms;
+pub(super) mod counts;
 mod table;
 
 use algorithms::Algorithm;
@@ -50,7 +51,17 @@ pub(super) const SUBJECTS: [&str; 12] = [
 impl Subject {
     pub(super) const ALLGATHERV: Subject = Subject(11);
 
-    fn name(self) -> &'static str {
+    /// All there are.
+    pub(super) fn all() -> impl Iterator<Item = Subject> {
+        (0..SUBJECTS.len()).map(Subject)
+    }
+
+    /// Its place among all.
+    pub(super) fn index(self) -> usize {
+        self.0
+    }
+
+    pub(super) fn name(self) -> &'static str {
         SUBJECTS[self.0]
     }
 }
@@ -259,7 +270,10 @@ pub(super) fn by_messages(
     commutes: bool,
     over: Over,
 ) -> &'static Algorithm {
-    choices().by_messages(subject.into(), ranks, bytes, commutes, over)
+    let subject = subject.into();
+    let algorithm = choices().by_messages(subject, ranks, bytes, commutes, over);
+    counts::count(subject, || Some(algorithm));
+    algorithm
 }
 
 /// Most bytes for which an operation in the background goes by mailboxes, and straight from memory to memory if all
@@ -293,6 +307,25 @@ pub(super) struct Resolved {
     pub(super) rounds: usize,
     /// Most bytes that go without messages.
     pub(super) shared: usize,
+}
+
+impl Resolved {
+    /// The algorithm for so many bytes of this subject, which go without messages.
+    pub(super) fn algorithm(&self, subject: impl Into<Subject>, bytes: usize) -> Option<&'static Algorithm> {
+        let is_this = |algorithm: &&Algorithm| match algorithm.name {
+            "slots" => bytes <= self.put,
+            "rounds" => bytes > self.put && bytes <= self.rounds,
+            "flags" => true,
+            _ => bytes > self.put.max(self.rounds),
+        };
+        algorithms::of(subject.into()).filter(|algorithm| algorithm.way == Way::Shared).find(is_this)
+    }
+}
+
+/// The algorithm for an operation in the background, whose operands are lent to the others, or left in the mailboxes.
+pub(super) fn behind(subject: impl Into<Subject>, is_lent: bool) -> Option<&'static Algorithm> {
+    algorithms::of(subject.into())
+        .find(|algorithm| algorithm.way == Way::Background && (algorithm.name != "mailbox") == is_lent)
 }
 
 /// What was found when the members' shared memory was set up.

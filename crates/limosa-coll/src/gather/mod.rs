@@ -3,6 +3,7 @@
 pub(super) mod binomial;
 
 use super::buffer::{Blocks, Buffer};
+use super::choice::counts::count_messages;
 use super::exchange::Messages;
 use super::kind::Signature;
 use super::one_step;
@@ -102,6 +103,7 @@ pub fn plan_v(call: &Call<'_>, send: Option<&Buffer>, receive: Option<&Blocks>, 
     let call = &call.signed(Signature::rooted(Kind::Gather, root));
     let mut schedule = Schedule::new(call);
     // Only the root knows all lengths, so that there is nothing that ranks could choose by.
+    count_messages(Kind::Gather, "linear");
     one_step::gather(Messages::new(&mut schedule), send, receive, root)?;
     Ok(schedule)
 }

@@ -6,6 +6,7 @@ mod doubling;
 use std::sync::Arc;
 
 use super::buffer::{Buffer, check_apart};
+use super::choice::counts::count_messages;
 use super::kind::Signature;
 use super::pieces::Delivery;
 use super::shared::{self, Kind};
@@ -95,6 +96,7 @@ pub fn plan_exclusive(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, 
 
 fn begin(call: &Call<'_>, kind: Kind, send: Option<&Buffer>, receive: &Buffer, op: &Arc<Op>) -> Result<Schedule> {
     check(send, receive, op)?;
+    count_messages(kind, "doubling");
     let mut schedule = Schedule::new(&call.signed(Signature::reduction(kind, op)));
     schedule.reduce_with(op.clone(), receive.datatype.clone());
     Ok(schedule)

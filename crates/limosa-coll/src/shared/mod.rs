@@ -48,7 +48,7 @@ use limosa_job::config;
 use limosa_p2p::{Engine, Peer};
 
 use super::call_log::Inquirer;
-use super::choice::{self, Resolved};
+use super::choice::{self, Resolved, counts};
 use super::disagreement::{self, Difference};
 use super::exchange::allgather_by_messages;
 use super::kind::Signature;
@@ -264,6 +264,12 @@ impl SharedGroup {
     #[inline]
     pub(super) fn can_move(&self, kind: Kind, bytes: usize) -> bool {
         bytes <= self.choice(kind).shared
+    }
+
+    /// Counts an operation on so many bytes that is moved so.
+    #[inline(always)]
+    pub(super) fn count(&self, kind: Kind, bytes: usize) {
+        counts::count(kind, || self.choice(kind).algorithm(kind, bytes));
     }
 
     #[inline]

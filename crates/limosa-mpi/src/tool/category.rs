@@ -60,9 +60,13 @@ impl Category {
     pub fn performances(self) -> Vec<usize> {
         let of = |name: &str| {
             let is_of_waiting = ["limosa_sleeps", "limosa_wakeups", "limosa_helper_wakeups"].contains(&name);
-            if is_of_waiting { Category::Waiting } else { Category::Messages }
+            match name.strip_prefix("limosa_coll_") {
+                Some(_) => Category::Collectives,
+                None if is_of_waiting => Category::Waiting,
+                None => Category::Messages,
+            }
         };
-        (0..performance::ALL.len()).filter(|&i| of(performance::ALL[i].name) == self).collect()
+        performance::all().enumerate().filter(|(_, variable)| of(&variable.name) == self).map(|(i, _)| i).collect()
     }
 
     /// The events in it, by index.

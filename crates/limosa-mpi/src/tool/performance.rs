@@ -2,7 +2,7 @@
 //!
 //! A counter counts for a handle from the handle's start to its stop, which leaves the engine's own counting alone: the
 //! handle keeps what the engine's count was when it was started. Levels say what is the case now; they always run.
-//! Before `MPI_Init` everything is 0.
+//! Before `MPI_Init` everything is 0. Layers above the engine add variables of their own ([`offer`]).
 
 use super::{error, index, next_handle};
 use crate::consts::{self, ErrorClass};
@@ -10,6 +10,7 @@ use crate::error::Result;
 use limosa_p2p::{Engine, Holdings, Traffic};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
+use std::borrow::Cow;
 use std::sync::{Arc, LazyLock, OnceLock};
 
 /// What a variable says.
@@ -42,12 +43,27 @@ impl Class {
 /// A variable.
 pub struct Variable {
     /// Its name.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// What it says, in one sentence.
-    pub text: &'static str,
+    pub text: Cow<'static, str>,
     /// Its class.
     pub class: Class,
-    read: fn(&Reading) -> u64,
+    origin: Origin,
+}
+
+/// Where its value comes from.
+enum Origin {
+    Engine(fn(&Reading) -> u64),
+    Other(&'static dyn Source, usize),
+}
+
+/// Something else than the engine that has values of variables.
+pub trait Source: Sync {
+    /// A tool is going to read it. Nothing has to be counted before.
+    fn begin(&self);
+
+    /// The value with this number.
+    fn read(&self, which: usize) -> u64;
 }
 
 /// What the engine says.
@@ -58,11 +74,11 @@ struct Reading {
 }
 
 const fn variable(name: &'static str, class: Class, text: &'static str, read: fn(&Reading) -> u64) -> Variable {
-    Variable { name, text, class, read }
+    Variable { name: Cow::Borrowed(name), text: Cow::Borrowed(text), class, origin: Origin::Engine(read) }
 }
 
-/// All, by index.
-pub static ALL: [Variable; 12] = [
+/// Those of the engine, in the order of their indices.
+static OF_ENGINE: [Variable; 12] = [
     variable(
         "limosa_messages_sent",
         Class::Counter,
@@ -110,6 +126,19 @@ pub static ALL: [Variable; 12] = [
     ),
 ];
 
+/// Those behind them.
+static OFFERED: OnceLock<Vec<Variable>> = OnceLock::new();
+
+/// Adds variables, if none were added yet. Before a tool asks for any: indices do not change.
+pub fn offer(variables: impl FnOnce() -> Vec<Variable>) {
+    OFFERED.get_or_init(variables);
+}
+
+/// All, by index.
+pub fn all() -> impl Iterator<Item = &'static Variable> {
+    OF_ENGINE.iter().chain(OFFERED.get().into_iter().flatten())
+}
+
 static ENGINE: OnceLock<Arc<Engine>> = OnceLock::new();
 
 /// From now on variables say what this engine does: that of the job.
@@ -118,14 +147,23 @@ pub(crate) fn read_from(engine: &Arc<Engine>) {
 }
 
 impl Variable {
-    /// What the engine says now.
+    /// One whose value is that of a source with this number.
+    pub fn new(name: String, class: Class, text: String, source: &'static dyn Source, which: usize) -> Variable {
+        Variable { name: name.into(), text: text.into(), class, origin: Origin::Other(source, which) }
+    }
+
+    /// What its source says now.
     fn now(&self) -> u64 {
+        let read = match self.origin {
+            Origin::Engine(read) => read,
+            Origin::Other(source, which) => return source.read(which),
+        };
         let reading = ENGINE.get().map(|engine| Reading {
             traffic: engine.traffic(),
             holdings: engine.holdings(),
             rings: engine.rings().into(),
         });
-        reading.map_or(0, |reading| (self.read)(&reading))
+        reading.map_or(0, |reading| read(&reading))
     }
 }
 
@@ -179,7 +217,8 @@ impl Sessions {
 /// # Errors
 /// `MPI_T_ERR_INVALID_INDEX`.
 pub fn at(pvar_index: i32) -> Result<&'static Variable> {
-    Ok(&ALL[index(pvar_index, ALL.len())?])
+    let place = index(pvar_index, all().count())?;
+    all().nth(place).ok_or_else(|| error(consts::MPI_T_ERR_INVALID_INDEX))
 }
 
 /// Makes a session.
@@ -209,6 +248,9 @@ pub fn allocate(session: usize, pvar_index: i32) -> Result<usize> {
     let variable = at(pvar_index)?;
     let mut sessions = SESSIONS.lock();
     sessions.check(session)?;
+    if let Origin::Other(source, _) = variable.origin {
+        source.begin();
+    }
     let handle = next_handle();
     sessions.handles.insert(handle, Handle { session, variable, counted: 0, since: None });
     Ok(handle)
