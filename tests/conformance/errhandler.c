@@ -82,6 +82,49 @@ static void called_by_hand(void)
     OK(MPI_Errhandler_free(&mine));
 }
 
+static void pardon(MPI_Comm *comm, int *code, ...)
+{
+    (void)comm;
+    last_code = *code;
+    *code = MPI_SUCCESS;
+}
+
+static void pardon_file(MPI_File *file, int *code, ...)
+{
+    (void)file;
+    last_code = *code;
+    *code = MPI_ERR_OTHER;
+}
+
+/* The handler gets the place of the code that the call returns, and may put another one there. */
+static void code_of_the_handler(void)
+{
+    MPI_Errhandler mine;
+    MPI_Comm comm;
+    MPI_File file;
+    MPI_Request request;
+    int value;
+    OK(MPI_Comm_create_errhandler(pardon, &mine));
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    OK(MPI_Comm_set_errhandler(comm, mine));
+    OK(MPI_Errhandler_free(&mine));
+    OK(wrong(comm));
+    CHECK_INT(lt_class(last_code), MPI_ERR_RANK);
+    /* Also that of a request. */
+    last_code = MPI_SUCCESS;
+    OK(MPI_Irecv(&value, 0, MPI_INT, lt_rank, 1, comm, &request));
+    OK(MPI_Send(&value, 1, MPI_INT, lt_rank, 1, comm));
+    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    CHECK_INT(lt_class(last_code), MPI_ERR_TRUNCATE);
+    OK(MPI_Comm_free(&comm));
+    OK(MPI_File_create_errhandler(pardon_file, &mine));
+    OK(MPI_File_set_errhandler(MPI_FILE_NULL, mine));
+    OK(MPI_Errhandler_free(&mine));
+    CHECK_INT(MPI_File_open(MPI_COMM_SELF, "/no/such/file", MPI_MODE_RDONLY, MPI_INFO_NULL, &file), MPI_ERR_OTHER);
+    CHECK_INT(lt_class(last_code), MPI_ERR_NO_SUCH_FILE);
+    OK(MPI_File_set_errhandler(MPI_FILE_NULL, MPI_ERRORS_RETURN));
+}
+
 /* Errors of requests go to the handler of the request's communicator, and are returned by the call that completes it.
  */
 static void of_requests(void)
@@ -252,5 +295,6 @@ static void usable_afterwards(void)
     CHECK_INT(sum, lt_size);
 }
 
-LT_MAIN("errhandler", TEST(returns), TEST(of_the_user), TEST(called_by_hand), TEST(of_requests), TEST(strings),
-        TEST(of_the_users_own), TEST(user_codes_through_handlers), TEST(usable_afterwards))
+LT_MAIN("errhandler", TEST(returns), TEST(of_the_user), TEST(called_by_hand), TEST(code_of_the_handler),
+        TEST(of_requests), TEST(strings), TEST(of_the_users_own), TEST(user_codes_through_handlers),
+        TEST(usable_afterwards))

@@ -4,7 +4,8 @@
 //!   `MPI_COMM_SELF`, or `MPI_COMM_WORLD` if the program has set an error handler there only.
 //! - `MPI_ERRORS_ARE_FATAL`, the default, and `MPI_ERRORS_ABORT` print one block and end the job. `MPI_ERRORS_RETURN`
 //!   returns the code.
-//! - A handler of the program is called with the handle and the code, without any lock held; then the code is returned.
+//! - A handler of the program is called with the handle and the code, without any lock held; then the code is returned,
+//!   as the handler has left it.
 //! - That the program itself was interrupted ([`crate::python`]) is no error: no handler hears of it, the code is returned.
 //! - The code carries the function's name and the sentence, which `MPI_Error_string` gives back.
 
@@ -29,8 +30,8 @@ pub(crate) enum Handler {
     Abort,
     /// `MPI_ERRORS_RETURN`
     Return,
-    /// A function of the program. It gets the code.
-    Call(Box<dyn FnOnce(c_int)>),
+    /// A function of the program. It gets the code, and gives the code that the call returns.
+    Call(Box<dyn FnOnce(c_int) -> c_int>),
 }
 
 /// What a function of the program returned, which becomes the result of the call that it was called for. `function`:
@@ -78,11 +79,7 @@ pub(crate) fn raise_to(cx: &Cx, handler: Handler, error: Error) -> c_int {
         Handler::AreFatal => fatal(cx, &error, "MPI_ERRORS_ARE_FATAL"),
         Handler::Abort => fatal(cx, &error, "MPI_ERRORS_ABORT"),
         Handler::Return => code(cx, &error),
-        Handler::Call(function) => {
-            let code = code(cx, &error);
-            function(code);
-            code
-        }
+        Handler::Call(function) => function(code(cx, &error)),
     }
 }
 

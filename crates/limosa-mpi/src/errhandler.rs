@@ -39,8 +39,8 @@ impl Scope {
     }
 }
 
-/// A program's own handler: (handle of the object, error code).
-pub type UserHandler = Arc<dyn Fn(usize, ErrorClass) + Send + Sync>;
+/// A program's own handler: (handle of the object, error code). It gives the code that the call returns.
+pub type UserHandler = Arc<dyn Fn(usize, ErrorClass) -> ErrorClass + Send + Sync>;
 
 /// What a handler does.
 pub enum Action {
@@ -50,7 +50,7 @@ pub enum Action {
     Abort,
     /// Return the error code to the caller (`MPI_ERRORS_RETURN`).
     Return,
-    /// Call the program, then return the error code.
+    /// Call the program, then return the error code that it leaves.
     User(Scope, UserHandler),
 }
 

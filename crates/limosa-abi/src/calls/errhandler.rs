@@ -27,7 +27,8 @@ fn create(cx: &Cx, scope: Scope, function: Option<HandlerFn>, arg: &str, errhand
         let (mut object, mut code) = (Handle(object), code);
         // SAFETY: the program promises a function of this type, which may read and write the two places during the
         // call.
-        unsafe { function(&raw mut object, &raw mut code) }
+        unsafe { function(&raw mut object, &raw mut code) };
+        code
     };
     *errhandler = handle_of(cx, &Errhandler::user(scope, Arc::new(call)))?;
     Ok(())
