@@ -8,8 +8,6 @@
 #pragma GCC diagnostic ignored "-Wstringop-overread"
 #pragma GCC diagnostic ignored "-Wstringop-overflow"
 
-#define UNTOUCHED (-77)
-
 static int in_low(void)
 {
     return lt_rank % 2 == 0;
@@ -237,33 +235,6 @@ static void attributes_hints_and_handlers(void)
 }
 
 /* ---- collectives ------------------------------------------------------------------------------------------------- */
-
-/* Does an operation in one of its forms; the persistent one twice. */
-#define COLLECTIVE(form, op, iop, comm, ...)                                                                           \
-    do {                                                                                                               \
-        MPI_Request lt_request;                                                                                        \
-        if (form == 0) {                                                                                               \
-            OK(MPI_##op(__VA_ARGS__, comm));                                                                           \
-        } else if (form == 1) {                                                                                        \
-            OK(MPI_##iop(__VA_ARGS__, comm, &lt_request));                                                             \
-            OK(MPI_Wait(&lt_request, MPI_STATUS_IGNORE));                                                              \
-        } else {                                                                                                       \
-            OK(MPI_##op##_init(__VA_ARGS__, comm, MPI_INFO_NULL, &lt_request));                                        \
-            for (int lt_i = 0; lt_i < 2; lt_i++) {                                                                     \
-                OK(MPI_Start(&lt_request));                                                                            \
-                OK(MPI_Wait(&lt_request, MPI_STATUS_IGNORE));                                                          \
-            }                                                                                                          \
-            OK(MPI_Request_free(&lt_request));                                                                         \
-        }                                                                                                              \
-    } while (0)
-
-static int *fresh(size_t n)
-{
-    int *buffer = malloc(sizeof(int) * (n + 1));
-    for (size_t i = 0; i <= n; i++)
-        buffer[i] = UNTOUCHED;
-    return buffer;
-}
 
 /* Element i of what the process of this world rank sends to place `to`. */
 static int value(int world, int to, int i)

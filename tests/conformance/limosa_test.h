@@ -228,6 +228,38 @@ static LT_UNUSED void lt_status(const char *file, int line, const MPI_Status *st
         CHECK_INT(lt_cancelled, 0);                                                                                    \
     } while (0)
 
+/* Does a collective operation in one of its forms: blocking, non-blocking, persistent (twice). `iop` is its name with
+ * the I. */
+#define COLLECTIVE(form, op, iop, comm, ...)                                                                           \
+    do {                                                                                                               \
+        MPI_Request lt_request;                                                                                        \
+        if (form == 0) {                                                                                               \
+            OK(MPI_##op(__VA_ARGS__, comm));                                                                           \
+        } else if (form == 1) {                                                                                        \
+            OK(MPI_##iop(__VA_ARGS__, comm, &lt_request));                                                             \
+            OK(MPI_Wait(&lt_request, MPI_STATUS_IGNORE));                                                              \
+        } else {                                                                                                       \
+            OK(MPI_##op##_init(__VA_ARGS__, comm, MPI_INFO_NULL, &lt_request));                                        \
+            for (int lt_i = 0; lt_i < 2; lt_i++) {                                                                     \
+                OK(MPI_Start(&lt_request));                                                                            \
+                OK(MPI_Wait(&lt_request, MPI_STATUS_IGNORE));                                                          \
+            }                                                                                                          \
+            OK(MPI_Request_free(&lt_request));                                                                         \
+        }                                                                                                              \
+    } while (0)
+
+/* What a buffer of integers holds where nothing was received. */
+#define UNTOUCHED (-77)
+
+/* `n` integers and one behind them, all UNTOUCHED. */
+static LT_UNUSED int *fresh(size_t n)
+{
+    int *buffer = lt_alloc(sizeof(int) * (n + 1));
+    for (size_t i = 0; i <= n; i++)
+        buffer[i] = UNTOUCHED;
+    return buffer;
+}
+
 /* Runs `tests` between an MPI_Init already done and an MPI_Finalize yet to come; returns the number of failures of this
  * rank. */
 static LT_UNUSED long lt_run(const char *name, const lt_test *tests, size_t n)

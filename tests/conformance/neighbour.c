@@ -9,7 +9,6 @@
 #pragma GCC diagnostic ignored "-Wstringop-overflow"
 
 #define MOST 64
-#define UNTOUCHED (-77)
 
 /* What one process has: for each block its edge, or -1 if there is no neighbour, and who is at the other end. */
 typedef struct {
@@ -27,33 +26,6 @@ static int value(int edge, int i)
 static int length(int edge, int count)
 {
     return edge < 0 ? count : edge % 3 * count / 2;
-}
-
-/* Does an operation in one of its forms; the persistent one twice. */
-#define NEIGHBOUR(form, op, comm, ...)                                                                                 \
-    do {                                                                                                               \
-        MPI_Request lt_request;                                                                                        \
-        if (form == 0) {                                                                                               \
-            OK(MPI_Neighbor_##op(__VA_ARGS__, comm));                                                                  \
-        } else if (form == 1) {                                                                                        \
-            OK(MPI_Ineighbor_##op(__VA_ARGS__, comm, &lt_request));                                                    \
-            OK(MPI_Wait(&lt_request, MPI_STATUS_IGNORE));                                                              \
-        } else {                                                                                                       \
-            OK(MPI_Neighbor_##op##_init(__VA_ARGS__, comm, MPI_INFO_NULL, &lt_request));                               \
-            for (int lt_i = 0; lt_i < 2; lt_i++) {                                                                     \
-                OK(MPI_Start(&lt_request));                                                                            \
-                OK(MPI_Wait(&lt_request, MPI_STATUS_IGNORE));                                                          \
-            }                                                                                                          \
-            OK(MPI_Request_free(&lt_request));                                                                         \
-        }                                                                                                              \
-    } while (0)
-
-static int *fresh(size_t n)
-{
-    int *buffer = malloc(sizeof(int) * (n + 1));
-    for (size_t i = 0; i <= n; i++)
-        buffer[i] = UNTOUCHED;
-    return buffer;
 }
 
 static void check_block(const int *block, int edge, int count, const char *what)
@@ -75,7 +47,7 @@ static void even_blocks(const place *p, int form, int count)
     for (int b = 0; b < p->out; b++)
         for (int i = 0; i < count; i++)
             send[b * count + i] = value(p->out_edge[b], i);
-    NEIGHBOUR(form, alltoall, p->comm, send, count, MPI_INT, receive, count, MPI_INT);
+    COLLECTIVE(form, Neighbor_alltoall, Ineighbor_alltoall, p->comm, send, count, MPI_INT, receive, count, MPI_INT);
     for (int b = 0; b < p->in; b++)
         check_block(receive + b * count, p->in_edge[b], count, "alltoall");
     CHECK_INT(receive[p->in * count], UNTOUCHED);
@@ -89,7 +61,7 @@ static void even_blocks(const place *p, int form, int count)
     receive = fresh((size_t)p->in * count);
     for (int i = 0; i < count; i++)
         send[i] = value(rank, i);
-    NEIGHBOUR(form, allgather, p->comm, send, count, MPI_INT, receive, count, MPI_INT);
+    COLLECTIVE(form, Neighbor_allgather, Ineighbor_allgather, p->comm, send, count, MPI_INT, receive, count, MPI_INT);
     for (int b = 0; b < p->in; b++)
         check_block(receive + b * count, p->in_edge[b] < 0 ? -1 : p->in_rank[b], count, "allgather");
     free(receive);
@@ -100,7 +72,8 @@ static void even_blocks(const place *p, int form, int count)
         counts[b] = count;
         displs[b] = (p->in - 1 - b) * (count + 2);
     }
-    NEIGHBOUR(form, allgatherv, p->comm, send, count, MPI_INT, receive, counts, displs, MPI_INT);
+    COLLECTIVE(form, Neighbor_allgatherv, Ineighbor_allgatherv, p->comm, send, count, MPI_INT, receive, counts, displs,
+               MPI_INT);
     for (int b = 0; b < p->in; b++) {
         check_block(receive + displs[b], p->in_edge[b] < 0 ? -1 : p->in_rank[b], count, "allgatherv");
         CHECK_INT(receive[displs[b] + count], UNTOUCHED);
@@ -131,12 +104,14 @@ static void uneven_blocks(const place *p, int form, int count)
         to_bytes[b] = (MPI_Aint)sizeof(int) * 2 * to[b];
         receive_types[b] = spread;
     }
-    NEIGHBOUR(form, alltoallv, p->comm, send, sends, from, MPI_INT, receive, receives, to, MPI_INT);
+    COLLECTIVE(form, Neighbor_alltoallv, Ineighbor_alltoallv, p->comm, send, sends, from, MPI_INT, receive, receives,
+               to, MPI_INT);
     for (int b = 0; b < p->in; b++) {
         check_block(receive + to[b], p->in_edge[b], receives[b], "alltoallv");
         CHECK_INT(receive[to[b] + receives[b]], UNTOUCHED);
     }
-    NEIGHBOUR(form, alltoallw, p->comm, send, sends, from_bytes, send_types, wide, receives, to_bytes, receive_types);
+    COLLECTIVE(form, Neighbor_alltoallw, Ineighbor_alltoallw, p->comm, send, sends, from_bytes, send_types, wide,
+               receives, to_bytes, receive_types);
     for (int b = 0; b < p->in; b++) {
         int *block = fresh(receives[b]);
         for (int i = 0; i < receives[b]; i++) {
