@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn a_users_handler_fits_its_kind_only() {
-        let handler = Errhandler::user(Scope::Window, Arc::new(|_, _| ()));
+        let handler = Errhandler::user(Scope::Window, Arc::new(|_, code| code));
         handler.check_fits(Scope::Window).unwrap();
         assert_eq!(handler.check_fits(Scope::Comm).unwrap_err().class, MPI_ERR_ERRHANDLER);
     }
