@@ -11,7 +11,7 @@ in the environment                 from
 ``bin/limosa``                     crate ``limosa-cli``
 ``bin/mpiexec``, ``bin/mpirun``    ``python/scripts/mpiexec``
 ``bin/mpicc``, ``mpicxx`` ...      ``python/scripts/mpicc``
-``limosa/_fast_path*.so``          ``python/compiled/fast_path.c``, where a C compiler and Python's header are there
+``limosa/_fast_path*.so``          ``python/compiled/``, where a C compiler and Python's header are there
 =================================  ==========================================================
 
 Wheels hold no symbolic links, hence the copies and the linker's line. Packages of other MPI libraries bring files of
@@ -70,7 +70,7 @@ class LimosaBuildHook(BuildHookInterface[Any]):
                 copy = staging / name
                 shutil.copy(scripts / source, copy)
                 build_data["shared_scripts"][str(copy)] = name
-        module = fast_path(root / "python" / "compiled" / "fast_path.c", staging)
+        module = fast_path(root / "python" / "compiled", staging)
         if module is not None:
             build_data["force_include"][str(module)] = f"limosa/{module.name}"
 
@@ -101,6 +101,7 @@ def fast_path(source: Path, staging: Path) -> Path | None:
     made = staging / ("_fast_path.abi3.so" if stable else "_fast_path" + sysconfig.get_config_var("EXT_SUFFIX"))
     compiler = os.environ.get("CC") or "cc"
     include = sysconfig.get_paths()["include"]
+    sources = [str(file) for file in sorted(source.glob("*.c"))]
     options = [
         "-O2",
         "-shared",
@@ -110,14 +111,14 @@ def fast_path(source: Path, staging: Path) -> Path | None:
         f"-I{staging}",
     ]
     try:
-        done = subprocess.run([*shlex.split(compiler), *options, str(source), "-o", str(made)], capture_output=True)
+        done = subprocess.run([*shlex.split(compiler), *options, *sources, "-o", str(made)], capture_output=True)
         reason = done.stderr.decode(errors="replace").strip() if done.returncode else ""
     except OSError as error:
         reason = str(error)
     if not reason:
         return made
     print(
-        f"limosa: {source.name} could not be compiled; `import limosa` works without it, but short messages and "
+        f"limosa: what is in {source} could not be compiled; `import limosa` works without it, but short messages and "
         f"collectives of Python take longer. The reason: {reason}",
         file=sys.stderr,
     )

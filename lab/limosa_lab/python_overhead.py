@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from limosa_lab import python_verbs
 from limosa_lab.errors import LabError
 from limosa_lab.libraries import PEERS, Library, Limosa, output_of
 from limosa_lab.runner import variables
@@ -200,6 +201,9 @@ def main(arguments: Sequence[str]) -> int:
         metavar="BYTES",
         help="largest array (default 67108864); 1073741824 needs 10 GB of memory",
     )
+    parser.add_argument(
+        "--verbs", action="store_true", help="measure collective calls and messages with short values, beside mpi4py's"
+    )
     given = parser.parse_args(arguments)
     unknown = [name for name in given.mpi if name not in _LIBRARIES]
     if unknown or given.turns < 1:
@@ -211,6 +215,10 @@ def main(arguments: Sequence[str]) -> int:
     terminal = Terminal("limosa bench python")
     for name in given.mpi:
         library = Limosa() if name == "limosa" else PEERS[name].install(terminal.say)
+        if given.verbs:
+            print(f"mpi4py, import limosa in microseconds, and their ratio, on {library.title}, two ranks:\n")
+            print(python_verbs.table(python_verbs.run(library, 2, given.turns)), end="\n\n")
+            continue
         print(f"Half a round trip in microseconds on {library.title}, median of {given.turns} turns:\n")
         print(table(run(library, given.turns, given.largest)), end="\n\n")
     return 0

@@ -14,12 +14,12 @@ import numpy as np
 from mpi4py import MPI
 
 from limosa import errors
-from limosa._channel import FOLDS, KINDS
 from limosa._memory import Array, as_array, as_target, is_array_like, spec_of
 from limosa._ops import NAMES, Op
 from limosa._packet import (
     ARRAY,
     ARRAY_APART,
+    CALL,
     DESCRIPTION,
     HEAD,
     NUMBER,
@@ -249,6 +249,7 @@ class Agreement(Transfer):
         self._bcast_slots = Encoder(0, BCAST_SLOT - HEAD)
         # Used again and again: at any time at most one thread is in a collective call of a communicator.
         self._heads_seen = np.ndarray((self.size, HEAD), np.uint8, self._memory, 0, (SLOT, 1))
+        self._calls_seen = self._heads_seen[:, CALL]
         self._bare_slots: dict[tuple[str, int], bytes] = {}
         self._plans: dict[tuple[Any, ...], Plan | None] = {}
 
@@ -269,9 +270,6 @@ class Agreement(Transfer):
             if first[0] in (ARRAY, ARRAY_APART):
                 slot = marked(first, SLOT, call, root, reduction.digest if reduction is not None else 0)
                 plan = Plan(bytearray(slot), self._memory, self.size, x)
-                if reduction is None and plan.stack is not None:
-                    stack = plan.stack[:, self.rank] if call == "alltoall" else plan.stack
-                    self._channel.remember(call, root, None, x, plan.slot, stack, "-", "-")
         if len(self._plans) >= _PLANS:
             self._plans.clear()
         self._plans[key] = plan
@@ -332,29 +330,16 @@ class Agreement(Transfer):
 
         Raises on all ranks if one cannot take part, or makes another call or names another root.
         """
-        same = self._channel.met(slot)
+        self._envelopes.Allgather(slot, self._memory)
         if problem is not None:
             raise problem
-        if not same:
+        if self._calls_seen.tobytes() != bytes(slot[CALL]) * self.size:
             self._report(self._table())
 
-    def _remember_reduction(self, plan: Plan, call: str, root: int, op: Any, x: Array, reduction: Op) -> None:
-        """Make the next such call a short one, if elements of this kind are combined there."""
-        kind, fold = KINDS.get(x.dtype.char), FOLDS.get(reduction.name)
-        if kind and fold and reduction is NAMES[reduction.name] and plan.stack is not None:
-            self._channel.remember(call, root, op, x, plan.slot, plan.stack, kind, fold)
-
-    def _expect(self, root: int, *, own_row: bool = False) -> None:
-        """Make the next call short that brings such an array as is now in the slot of the root, or this rank's row."""
-        raw = memoryview(self._memory)[root * SLOT : (root + 1) * SLOT]
-        if raw[0] != ARRAY or raw[1] or raw[2]:
-            return
-        dtype, shape = described(raw[DESCRIPTION:NUMBER].tobytes())
-        view = np.ndarray(shape, dtype, self._memory, root * SLOT + HEAD)
-        if not own_row:
-            self._channel.expected(root, view)
-        elif len(shape) > 1:  # else the row is a scalar
-            self._channel.expected(root, view[self.rank])
+    def _begin(self, call: str) -> None:
+        """Agree on a call that has no values."""
+        self._channel.announce()
+        self._meet(self._bare_slot(call))
 
     def _bare_slot(self, call: str, root: int = 0) -> bytes:
         """Give the slot of a rank that has no value."""
@@ -366,6 +351,7 @@ class Agreement(Transfer):
     def _agree_on_arguments(self, call: str, arguments: Any, problem: Exception | None = None) -> list[Any]:
         """Give the arguments of all ranks, which are short; raise on all ranks if one has a problem."""
         first, _, misuse = self._encoded(arguments)
+        self._channel.announce()
         return self._agree(first, call, problem or misuse).values(self.size)
 
     def _slot_seen(self, rank: int) -> memoryview:
@@ -397,12 +383,6 @@ class Agreement(Transfer):
         calls = [_spoken(*mark) for mark in table.marks()]
         if len(set(calls)) > 1:
             raise errors.MismatchError(f"the ranks called different things: {by_rank(calls)}")
-
-    def _reported(self) -> Table:
-        """Give the table of the slots that have arrived; raise what they say is wrong."""
-        table = self._table()
-        self._report(table)
-        return table
 
     def _root_or_problem(self, root: Any) -> tuple[int, Exception | None]:
         """Give the root as a number, or why it is none."""

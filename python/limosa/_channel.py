@@ -1,4 +1,4 @@
-"""The exchange of slots and of first messages: compiled where that is possible, in Python elsewhere.
+"""The first messages of users' messages, and the first exchange of collective calls: compiled where that is possible.
 
 `channel_of` gives a `limosa._fast_path.Channel` if mpi4py runs on a library with the standard's ABI and the module was
 built, else the `Channel` of this module, which does the same with mpi4py and leaves more to its callers. Setting
@@ -19,30 +19,14 @@ Contract
 ``done(view)``
     Gives the inbox back; `view` is the array that is in it, or None.
 
-All others but `remember` and `expected` exchange the slots of a collective call. They give
+The others have the names of collective calls and take their arguments, without ``out=``. Each exchanges what the ranks
+call, with their values if these are short, and gives
 
 * the result of the call, or
-* NotImplemented: nothing has been exchanged, because the arguments are not those of a call that is known; or
-* False: the slots have been exchanged, and the ranks differ; or
-* True: they have been exchanged and do not differ, but the result is still to be made.
+* NotImplemented, on all ranks: something is long or unusual, or the ranks differ. Then the general way follows.
 
-``met(slot)``
-    Exchanges slots whatever is in them; compares call and root.
-``given(call, x, root)``
-    The same with the slot of an array, which this rank gives to others.
-``received(slot, root)``
-    The same; gives the array that the root has given if `expected` has described such arrays.
-``reduced(call, x, op, root, number)``
-    Compares heads; gives the reduction over the first ranks, None if their number is 0.
-``stacked(call, x, root, wanted)``
-    Compares heads; gives the arrays of all ranks, one above the other, None if they are not wanted.
-``remember(call, root, op, x, slot, stack, kind, fold)``
-    Makes calls with arrays like `x` known to `given`, `reduced` and `stacked`. `slot` is the marked slot of such an
-    array, `stack` what the call gives of the slots of all ranks. `kind` and `fold` say how elements are combined, for
-    `reduced`: a letter of `KINDS`, a character of `FOLDS`.
-``expected(root, view)``
-    Makes arrays known to `received` whose slots begin as the one that the root has just given; `view` is the array in
-    that slot, or the part of it that this rank gets.
+``announce()`` takes part in this exchange for a call that goes the general way anyway; it gives NotImplemented. So
+every collective call begins with this exchange.
 
 At most one thread at a time is in a collective call of a communicator.
 """
@@ -52,23 +36,31 @@ from __future__ import annotations
 import importlib
 import os
 import pickle
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from mpi4py import MPI
 
-from limosa._packet import CALL, SLOT
-
-KINDS = {"d": "d", "f": "f", "l": "l", "q": "l", "L": "L", "Q": "L", "i": "i", "I": "I"}
-"""Characters of the dtypes whose elements are combined by the fast path, and the letters it has for them."""
-
-FOLDS = {"sum": "+", "prod": "*", "max": ">", "min": "<"}
-"""Names of the reductions that are done there, and their characters."""
+from limosa._ops import KNOWN, NAMES
+from limosa._packet import PICKLED
 
 OTHER = object()
 """What `value` gives if it has received a message of another kind."""
 NOTHING = object()
 """What `value` gives if it has received no message."""
+
+_ANNOUNCEMENT = bytes(48)
+"""The slot of a rank that goes the general way; see ``python/compiled/collectives.c``."""
+
+_DTYPES = tuple(map(np.dtype, "?bBhHiIlLfdFD"))
+_SCALARS = tuple(dtype.type for dtype in _DTYPES)
+_REDUCTIONS: dict[Any, tuple[int, Callable[[Any, Any], Any]]] = {
+    name: (number, op.function)
+    for number, op in enumerate(NAMES.values(), 1)
+    for name in (op.name, op, *(function for function, known in KNOWN.items() if known is op))
+}
+"""Numbers and functions of the reductions that have names."""
 
 
 class Channel:
@@ -78,33 +70,21 @@ class Channel:
     ----------
     comm
         The communicator.
-    memory
-        Where the slots of all ranks arrive, one behind the other.
-
     """
 
-    def __init__(self, comm: MPI.Intracomm, memory: bytearray) -> None:
+    def __init__(self, comm: MPI.Intracomm) -> None:
         self.send = comm.Send
         self.recv = comm.Recv
         self._allgather = comm.Allgather
-        self._memory = memory
-        self._size = len(memory) // SLOT
-        self._calls = np.ndarray((self._size, CALL.stop - CALL.start), np.uint8, memory, CALL.start, (SLOT, 1))
+        self._heard = bytearray(comm.size * len(_ANNOUNCEMENT)) if comm != MPI.COMM_NULL else bytearray()
 
-    def met(self, slot: bytes | bytearray) -> bool:
-        """Exchange slots; tell whether all ranks make the same call with the same root."""
-        self._allgather(slot, self._memory)
-        return self._calls.tobytes() == bytes(slot[CALL]) * self._size
-
-    def received(self, slot: bytes, _root: int) -> bool:
-        """As `met`."""
-        return self.met(slot)
-
-    def given(self, *_arguments: Any) -> Any:
-        """Do nothing."""
+    def announce(self, *_arguments: Any) -> Any:
+        """Take part in the exchange at the beginning of a collective call."""
+        self._allgather(_ANNOUNCEMENT, self._heard)
         return NotImplemented
 
-    reduced = stacked = given
+    barrier = bcast = gather = allgather = scatter = alltoall = announce
+    reduce = allreduce = scan = exscan = reduce_scatter = announce
 
     def value(self, *_arguments: Any) -> Any:
         """Do nothing."""
@@ -122,21 +102,17 @@ class Channel:
         self.send(stream, to, tag)
         return None
 
-    def remember(self, *_arguments: Any) -> None:
+    def done(self, *_arguments: Any) -> None:
         """Do nothing."""
 
-    expected = done = remember
 
-
-def channel_of(comm: MPI.Intracomm, memory: bytearray, inbox: bytearray, anything: object) -> Any:
+def channel_of(comm: MPI.Intracomm, inbox: bytearray, anything: object) -> Any:
     """Give the fastest channel for a communicator.
 
     Parameters
     ----------
     comm
         The communicator.
-    memory
-        Room for a slot of each rank.
     inbox
         Room for a first message.
     anything
@@ -144,9 +120,25 @@ def channel_of(comm: MPI.Intracomm, memory: bytearray, inbox: bytearray, anythin
 
     """
     if _Fast is None:
-        return Channel(comm, memory)
-    handle = MPI._handleof(comm)
-    return _Fast(handle, comm.rank, comm.size, memory, inbox, MPI.Exception, np.ndarray, anything, OTHER, NOTHING)
+        return Channel(comm)
+    try:
+        return _Fast(
+            MPI._handleof(comm),
+            comm.rank,
+            comm.size,
+            inbox,
+            MPI.Exception,
+            np.ndarray,
+            anything,
+            OTHER,
+            NOTHING,
+            _DTYPES,
+            _SCALARS,
+            _REDUCTIONS,
+            PICKLED,
+        )
+    except ImportError:  # NumPy's arrays are not as expected
+        return Channel(comm)
 
 
 def _fast() -> Any:

@@ -1,11 +1,12 @@
 """Collective calls: all ranks of a communicator take part.
 
-How they agree: each call begins with the same MPI collective, an allgather of fixed length, in which every rank gives
-a *slot*, the first message of its value (`limosa._packet`) marked with the call, its root and its reduction. So ranks
-that make different calls meet all the same, and each of them sees who called what. Short values are done with that.
-From the slots the ranks derive the same way to go on: MPI's own collective if all have arrays of the same dtype and
-shape, packets otherwise. A rank that cannot take part, because its argument is wrong or cannot be pickled, fills its
-slot with that fact, so that the others do not wait for it.
+How they agree: each call begins with an exchange in the channel (`limosa._channel`), which does calls with short values
+and without ``out=`` whole. Where it does not, on all ranks, an allgather of fixed length follows, in which every rank
+gives a *slot*, the first message of its value (`limosa._packet`) marked with the call, its root and its reduction. So
+ranks that make different calls meet all the same, and each of them sees who called what. From the slots the ranks
+derive the same way to go on: MPI's own collective if all have arrays of the same dtype and shape, packets otherwise. A
+rank that cannot take part, because its argument is wrong or cannot be pickled, fills its slot with that fact, so that
+the others do not wait for it.
 
 A slot costs each rank of an allgather `SLOT` bytes per rank: 64 KB at 256 ranks.
 """
@@ -42,8 +43,8 @@ class Collectives(Reductions):
 
         """
         try:
-            if not self._channel.met(self._bare_slot("barrier")):
-                self._report(self._table())
+            if self._channel.barrier() is NotImplemented:
+                self._meet(self._bare_slot("barrier"))
         except FAULTS as error:
             self._blame(error, "barrier")
 
@@ -94,14 +95,12 @@ class Collectives(Reductions):
         if wrong:
             refuse("bcast", wrong)
         try:
-            if type(root) is int and 0 <= root < self.size:
-                if root != self.rank:
-                    return self._received(root, out, None)
-                same = self._channel.given("bcast", x, root)
-                if same is True:
-                    return x
-                if same is False:
-                    self._report(self._table())
+            if out is None:
+                value = self._channel.bcast(x, root)
+                if value is not NotImplemented:
+                    return value
+            else:
+                self._channel.announce()
             number, problem = self._root_or_problem(root)
             if self.rank != number:
                 return self._received(number, out, problem)
@@ -125,14 +124,6 @@ class Collectives(Reductions):
 
     def _received(self, root: int, out: Any, problem: Exception | None) -> Any:
         """Do the part of the ranks other than the root in `bcast`."""
-        if problem is None and out is None:
-            value = self._channel.received(self._bare_slot("bcast", root), root)
-            if value is True:
-                self._expect(root)
-                return self._shared_parts(self._slot_seen(root), None, root)
-            if value is False:
-                self._report(self._table())
-            return value
         target, misuse = self._target_or_problem(out)
         problem = problem or misuse
         self._meet(
@@ -189,26 +180,22 @@ class Collectives(Reductions):
         if wrong:
             refuse("gather", wrong)
         try:
-            table = None
-            if out is None and type(root) is int and 0 <= root < self.size:
-                stacked = self._channel.stacked("gather", x, root, self.rank == root)
-                if stacked is False:
-                    table = self._reported()
-                elif stacked is not NotImplemented:
-                    return stacked
-                else:
-                    self._plan(x, "gather", root)
-            return self._gathered_by_one(x, root, out, table)
+            if out is None:
+                gathered = self._channel.gather(x, root)
+                if gathered is not NotImplemented:
+                    return gathered
+            else:
+                self._channel.announce()
+            return self._gathered_by_one(x, root, out)
         except FAULTS as error:
             self._blame(error, "gather")
 
-    def _gathered_by_one(self, x: Any, root: Any, out: Any, table: Table | None) -> Any:
-        """Do a `gather` for which there is no shorter way; with the table if slots have been exchanged already."""
+    def _gathered_by_one(self, x: Any, root: Any, out: Any) -> Any:
+        """Do a `gather` for which there is no shorter way."""
         number, problem = self._root_or_problem(root)
         first, parts, misuse = self._encoded(x)
         target, unusable = self._target_or_problem(out if self.rank == number else None)
-        if table is None:
-            table = self._agree(first, "gather", problem or misuse or unusable, number)
+        table = self._agree(first, "gather", problem or misuse or unusable, number)
         if table.arrays and table.any_parts:
             return self._gathered_on(number, as_array(x), target, out)
         if self.rank != number:
@@ -278,21 +265,21 @@ class Collectives(Reductions):
         if wrong:
             refuse("allgather", wrong)
         try:
-            table = None
             if out is None:
-                stacked = self._channel.stacked("allgather", x, 0, True)
-                if stacked is False:
-                    table = self._reported()
-                elif stacked is not NotImplemented:
-                    return stacked
+                gathered = self._channel.allgather(x)
+                if gathered is not NotImplemented:
+                    return gathered
+            else:
+                self._channel.announce()
             target, misuse = self._target_or_problem(out)
-            plan = self._plan(x, "allgather") if misuse is None and table is None else None
-            if plan is not None:
-                table = self._agree_by_plan(plan, x)
-                if table is None:
-                    stacked = self._stacked(x, target) if plan.stack is None else plan.stack.copy()
-                    return self._delivered(stacked, target, out)
-            return self._gathered(x, target, misuse, out, table)
+            plan = self._plan(x, "allgather") if misuse is None else None
+            if plan is None:
+                return self._gathered(x, target, misuse, out)
+            table = self._agree_by_plan(plan, x)
+            if table is not None:
+                return self._gathered(x, target, misuse, out, table)
+            stacked = self._stacked(x, target) if plan.stack is None else plan.stack.copy()
+            return self._delivered(stacked, target, out)
         except FAULTS as error:
             self._blame(error, "allgather")
 
@@ -307,7 +294,9 @@ class Collectives(Reductions):
                 made.Free()
         return result
 
-    def _gathered(self, x: Any, target: Array | None, misuse: Exception | None, out: Any, table: Table | None) -> Any:
+    def _gathered(
+        self, x: Any, target: Array | None, misuse: Exception | None, out: Any, table: Table | None = None
+    ) -> Any:
         """Do an `allgather` for which there is no shorter way.
 
         The table is there if the ranks have exchanged their slots already.
@@ -381,14 +370,12 @@ class Collectives(Reductions):
         if wrong:
             refuse("scatter", wrong)
         try:
-            if out is None and type(root) is int and 0 <= root < self.size:
-                if self.rank != root:
-                    return self._received_item(root)
-                same = self._channel.given("scatter", values, root)
-                if same is True:
-                    return values[root].copy()
-                if same is False:
-                    self._report(self._table())
+            if out is None:
+                item = self._channel.scatter(values, root)
+                if item is not NotImplemented:
+                    return item
+            else:
+                self._channel.announce()
             return self._scattered(values, root, out)
         except FAULTS as error:
             self._blame(error, "scatter")
@@ -413,23 +400,11 @@ class Collectives(Reductions):
             self._scatter_packets(packets)
         elif slot[0] != ARRAY:
             self._envelopes.Scatter([block, MPI.BYTE], MPI.IN_PLACE, number)
-        else:
-            self._plan(values, "scatter", number)
         own = values[number]
         if target is None:
             return own.copy() if isinstance(own, np.ndarray) else own
         into(as_array(own) if is_array_like(own) else own, target)
         return out
-
-    def _received_item(self, root: int) -> Any:
-        """Do the part of the ranks other than the root in `scatter` without a target."""
-        value = self._channel.received(self._bare_slot("scatter", root), root)
-        if value is False:
-            self._report(self._table())
-        if value is not True:
-            return value
-        self._expect(root, own_row=True)
-        return self._item(self._slot_seen(root), root, None)
 
     def _scatter_packets(self, packets: list[tuple[bytes, Sequence[Array]]]) -> None:
         """Send each rank its item; this is the root."""
@@ -501,19 +476,18 @@ class Collectives(Reductions):
         if wrong:
             refuse("alltoall", wrong)
         try:
-            table = None
             if out is None:
-                stacked = self._channel.stacked("alltoall", values, 0, True)
-                if stacked is False:
-                    table = self._reported()
-                elif stacked is not NotImplemented:
-                    return stacked
-            return self._exchanged(values, out, table)
+                exchanged = self._channel.alltoall(values)
+                if exchanged is not NotImplemented:
+                    return exchanged
+            else:
+                self._channel.announce()
+            return self._exchanged(values, out)
         except FAULTS as error:
             self._blame(error, "alltoall")
 
-    def _exchanged(self, values: Any, out: Any, table: Table | None) -> Any:
-        """Do an `alltoall` for which there is no shorter way; with the table if slots have been exchanged already."""
+    def _exchanged(self, values: Any, out: Any) -> Any:
+        """Do an `alltoall` for which there is no shorter way."""
         target, misuse = self._target_or_problem(out)
         packets, problem = self._encoded_items(
             values, lambda rank: values[rank, ...] if isinstance(values, np.ndarray) else values[rank]
@@ -521,18 +495,16 @@ class Collectives(Reductions):
         problem = misuse or problem
         block = block_of(values) if problem is None else None
         first = self._slots.encode(block)[0] if block is not None else self._slots.object_head
-        if table is None:
-            table = self._agree(first, "alltoall", problem)
+        table = self._agree(first, "alltoall", problem)
         if block is not None and table.arrays:
             if not table.any_parts:
-                self._plan(values, "alltoall")
                 return self._delivered(table.stacked()[:, self.rank].copy(), target, out)
             result = self._rows(block[0, ...], target)
             self._envelopes.Alltoall([block, MPI.BYTE], [result, MPI.BYTE])
             return self._delivered(result, target, out)
         if block is not None:
             packets = [self._slots.encode(row) for row in block]
-        slots = b"".join(packet.ljust(SLOT, b"\0") for packet, _ in packets)
+        slots = b"".join(marked(packet, SLOT, "alltoall") for packet, _ in packets)
         self._envelopes.Alltoall(slots, self._memory)
         table = self._table()
         under_way = [

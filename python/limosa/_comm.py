@@ -153,7 +153,7 @@ class Comm(Messages):
 
         """
         try:
-            self._meet(self._bare_slot("dup"))
+            self._begin("dup")
         except (MPI.Exception, errors.Error) as error:
             self._blame(error, "dup")
         return _owned(self._envelopes.Dup())
@@ -223,7 +223,7 @@ class Comm(Messages):
         for comm in (self._envelopes, self._parts, *((self.mpi,) if self._owns_mpi else ())):
             if comm != MPI.COMM_NULL:
                 comm.Free()
-        self._use(Channel(self._envelopes, self._memory))  # whose calls are errors from now on
+        self._use(Channel(self._envelopes))  # whose calls are errors from now on
 
     def cart(
         self, dims: int | Sequence[int], periodic: bool | Sequence[bool] = False, *, reorder: bool = False
@@ -317,7 +317,7 @@ class Comm(Messages):
         if not hasattr(key, "__index__"):
             raise self._error("ARG", f"key={key!r} is not an integer", "split_by_host")
         try:
-            self._meet(self._bare_slot("split_by_host"))
+            self._begin("split_by_host")
             return _owned(self._envelopes.Split_type(MPI.COMM_TYPE_SHARED, key))  # type: ignore[arg-type]
         except (MPI.Exception, errors.Error) as error:
             self._blame(error, "split_by_host")

@@ -104,6 +104,7 @@ def run(
             except Exception as error:
                 problem = error
         slot = marked(comm._slots.object_head, SLOT, "map", number)
+        comm._channel.announce()
         comm._meet(slot if problem is None else comm._refusal(problem, "map", number), problem)
         if tasks is None:
             _work_for(comm, function, number)

@@ -571,6 +571,12 @@ class Nonblocking(Background):
         if wrong:
             refuse("reduce_scatter", wrong)
         try:
+            if out is None:
+                combined = self._channel.reduce_scatter(values, op)
+                if combined is not NotImplemented:
+                    return combined
+            else:
+                self._channel.announce()
             first, digest, problem, then = self._reduce_scatter(values, op, out)
             table = self._agree(first, "reduce_scatter", problem, digest=digest)
             return completed(self._in_turn(table, self._next_turn(), then))

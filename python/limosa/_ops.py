@@ -128,7 +128,7 @@ NAMES: Final[dict[str, Op]] = {
 for _op in (MAXLOC, MINLOC):
     _op.digest = crc32(_op.name.encode())
 
-_KNOWN: dict[Any, Op] = {
+KNOWN: dict[Any, Op] = {
     np.add: SUM,
     np.multiply: PROD,
     np.maximum: MAX,
@@ -172,7 +172,7 @@ def op_of(op: str | Op | Function) -> Op:
         found = next((known for name, known in NAMES.items() if op == getattr(MPI, name.upper())), None)
     else:
         try:
-            found = _KNOWN.get(op)
+            found = KNOWN.get(op)
         except TypeError:  # not hashable
             found = None
     return found or Op(op, name=getattr(op, "__name__", ""))

@@ -87,6 +87,9 @@ _CACHED = 1024  # entries of each cache
 PLAIN: frozenset[type] = frozenset((int, float, complex, bool, str, type(None)))
 """Types of objects that have no buffers inside."""
 
+PICKLED: set[type] = {dict, list, tuple, set, *PLAIN}
+"""Types of objects that are pickled, as far as they have been met, and whose pickles are not long."""
+
 _dumps, _loads = pickle.dumps, pickle.loads
 
 
@@ -301,6 +304,8 @@ def _maker_of(x: object) -> Callable[[Encoder, Any], tuple[bytes, Sequence[Array
         make = Encoder._like if is_array_like(x) else Encoder._object
     if len(_makers) < _CACHED:
         _makers[type(x)] = make
+        if make is Encoder._object:
+            PICKLED.add(type(x))
     return make
 
 

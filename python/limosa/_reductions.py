@@ -65,15 +65,14 @@ class Reductions(Agreement):
         if wrong:
             refuse("reduce", wrong)
         try:
-            number, problem = self._root_or_problem(root)
-            table = None
-            if problem is None and out is None:
-                combined: Any = self._channel.reduced("reduce", x, op, number, self.size if self.rank == number else 0)
-                if combined is False:
-                    table = self._reported()
-                elif combined is not NotImplemented:
+            if out is None:
+                combined = self._channel.reduce(x, op, root)
+                if combined is not NotImplemented:
                     return cast("T | None", combined)
-            return cast("T | None", self._reduced(x, op, number, out, "reduce", problem, table))
+            else:
+                self._channel.announce()
+            number, problem = self._root_or_problem(root)
+            return cast("T | None", self._reduced(x, op, number, out, "reduce", problem))
         except FAULTS as error:
             self._blame(error, "reduce")
 
@@ -115,14 +114,13 @@ class Reductions(Agreement):
         if wrong:
             refuse("allreduce", wrong)
         try:
-            table = None
             if out is None:
-                combined = self._channel.reduced("allreduce", x, op, 0, self.size)
-                if combined is False:
-                    table = self._reported()
-                elif combined is not NotImplemented:
+                combined = self._channel.allreduce(x, op)
+                if combined is not NotImplemented:
                     return combined
-            return self._reduced(x, op, None, out, "allreduce", table=table)
+            else:
+                self._channel.announce()
+            return self._reduced(x, op, None, out, "allreduce")
         except FAULTS as error:
             self._blame(error, "allreduce")
 
@@ -162,14 +160,13 @@ class Reductions(Agreement):
         if wrong:
             refuse("scan", wrong)
         try:
-            table = None
             if out is None:
-                combined = self._channel.reduced("scan", x, op, 0, self.rank + 1)
-                if combined is False:
-                    table = self._reported()
-                elif combined is not NotImplemented:
+                combined = self._channel.scan(x, op)
+                if combined is not NotImplemented:
                     return combined
-            return self._scanned(x, op, out, "scan", table)
+            else:
+                self._channel.announce()
+            return self._scanned(x, op, out, "scan")
         except FAULTS as error:
             self._blame(error, "scan")
 
@@ -209,14 +206,13 @@ class Reductions(Agreement):
         if wrong:
             refuse("exscan", wrong)
         try:
-            table = None
             if out is None:
-                combined = self._channel.reduced("exscan", x, op, 0, self.rank)
-                if combined is False:
-                    table = self._reported()
-                elif combined is not NotImplemented:
+                combined = self._channel.exscan(x, op)
+                if combined is not NotImplemented:
                     return combined
-            return self._scanned(x, op, out, "exscan", table)
+            else:
+                self._channel.announce()
+            return self._scanned(x, op, out, "exscan")
         except FAULTS as error:
             self._blame(error, "exscan")
 
@@ -228,11 +224,10 @@ class Reductions(Agreement):
         out: Any,
         call: str,
         problem: Exception | None = None,
-        table: Table | None = None,
     ) -> Any:
         wanted = root is None or root == self.rank
         target, misuse = self._target_or_problem(out if wanted else None)
-        agreed, reduction = self._agree_on_reduction(x, op, root or 0, call, problem or misuse, table)
+        agreed, reduction = self._agree_on_reduction(x, op, root or 0, call, problem or misuse)
         if agreed.all_in_slots:
             return self._delivered(agreed.folded(reduction, self.size), target, out) if wanted else None
         native, array = native_of(agreed, x, reduction)
@@ -301,10 +296,10 @@ class Reductions(Agreement):
         except Exception as error:
             return Failed(described_error(error), self.rank), error
 
-    def _scanned(self, x: Any, op: OpName | Op | Function, out: Any, call: str, table: Table | None = None) -> Any:
+    def _scanned(self, x: Any, op: OpName | Op | Function, out: Any, call: str) -> Any:
         before = call == "exscan"
         target, misuse = self._target_or_problem(out)
-        agreed, reduction = self._agree_on_reduction(x, op, 0, call, misuse, table)
+        agreed, reduction = self._agree_on_reduction(x, op, 0, call, misuse)
         nothing = before and self.rank == 0
         if agreed.all_in_slots:
             return None if nothing else self._delivered(agreed.folded(reduction, self.rank + (not before)), target, out)
@@ -328,24 +323,20 @@ class Reductions(Agreement):
         return None if nothing else self._delivered(value, target, out)
 
     def _agree_on_reduction(
-        self, x: Any, op: OpName | Op | Function, root: int, call: str, problem: Exception | None, table: Table | None
+        self, x: Any, op: OpName | Op | Function, root: int, call: str, problem: Exception | None
     ) -> tuple[Plan | Table, Op]:
-        """Exchange slots; raise on all ranks if the values cannot be reduced together.
-
-        The table is there if the ranks have exchanged their slots already.
-        """
+        """Exchange slots; raise on all ranks if the values cannot be reduced together."""
         reduction = NAMES["sum"]
         try:
             reduction = op_of(op)
         except errors.Error as error:
             problem = problem or error
-        plan = self._plan(x, call, root, reduction) if problem is None and table is None else None
+        plan = self._plan(x, call, root, reduction) if problem is None else None
         if plan is not None:
-            self._remember_reduction(plan, call, root, op, x, reduction)
             table = self._agree_by_plan(plan, x)
             if table is None:
                 return plan, reduction
-        elif table is None:
+        else:
             first, _, misuse = self._encoded(x)
             table = self._agree(first, call, problem or misuse, root, reduction.digest)
         self._check_arrays(table)

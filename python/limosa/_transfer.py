@@ -80,10 +80,9 @@ class Transfer:
         self.rank: int = self._envelopes.rank
         self.size: int = self._envelopes.size
         self._encoder = Encoder(self.rank, INLINE_BYTES, FIRST_BYTES)
-        # Memory of the channel: for the slots of all ranks, and for a first message.
-        self._memory = bytearray(SLOT * self.size)
-        self._inbox = Inbox(FIRST_BYTES)
-        self._channel = channel_of(self._envelopes, self._memory, self._inbox.raw, ANY)
+        self._memory = bytearray(SLOT * self.size)  # for the slots of all ranks
+        self._inbox = Inbox(FIRST_BYTES)  # of the channel
+        self._channel = channel_of(self._envelopes, self._inbox.raw, ANY)
 
     def _start_parts(self, parts: Sequence[Array], to: int, tag: int) -> list[MPI.Request]:
         """Start to send parts."""

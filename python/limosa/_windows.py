@@ -133,7 +133,7 @@ class SharedArray(_Freed):
             self.array  # noqa: B018 - raises
         try:
             self._window.Sync()
-            self._comm._meet(self._comm._bare_slot("fence"))
+            self._comm._begin("fence")
             self._window.Sync()
         except (MPI.Exception, errors.Error) as error:
             self._comm._blame(error, "fence")
@@ -332,7 +332,7 @@ class Window(_Freed):
         """
         try:
             self._synchronise()
-            self._comm._meet(self._comm._bare_slot("fence"))
+            self._comm._begin("fence")
             self._synchronise()
         except (MPI.Exception, errors.Error) as error:
             self._comm._blame(error, "fence")
@@ -351,7 +351,7 @@ class Window(_Freed):
         if self._window == MPI.WIN_NULL:
             return
         try:
-            self._comm._meet(self._comm._bare_slot("fence"))
+            self._comm._begin("fence")
             self._window.Free()
         except (MPI.Exception, errors.Error) as error:
             self._comm._blame(error, "free")

@@ -31,6 +31,9 @@ PROGRAMS = Path(__file__).parent / "programs"
         ("helpers", 4),
         ("repeated", 1),
         ("repeated", 3),
+        ("short", 1),
+        ("short", 2),
+        ("short", 4),
         *((program, n) for program in ("neighbours", "windows", "executor") for n in (1, 2, 4)),
     ],
 )
@@ -39,7 +42,7 @@ def test_cases(engine, program, n):
 
 
 @pytest.mark.parametrize("variable", ["LIMOSA_HOSTS=2", "LIMOSA_DEVICE=messages", "LIMOSA_CMA=0", "LIMOSA_WAIT=block"])
-@pytest.mark.parametrize("program", ["neighbours", "windows", "executor"])
+@pytest.mark.parametrize("program", ["neighbours", "windows", "executor", "short"])
 def test_cases_in_all_ways_that_ranks_reach_each_other(program, variable):
     apart = ["apart"] if variable.startswith(("LIMOSA_HOSTS", "LIMOSA_DEVICE")) else []
     command = [Path(sys.executable).parent / "limosa", "run", "-n", "3", "-x", variable]
@@ -49,7 +52,7 @@ def test_cases_in_all_ways_that_ranks_reach_each_other(program, variable):
     assert "cases went well on 3 ranks" in done.stdout, done.stderr
 
 
-@pytest.mark.parametrize("program", ["values", "collectives", "errors", "requests", "repeated"])
+@pytest.mark.parametrize("program", ["values", "collectives", "errors", "requests", "repeated", "short"])
 def test_the_interface_does_the_same_without_its_compiled_module(engine, program):
     outcome = engine.run(PROGRAMS / f"{program}.py", n=2, env={"LIMOSA_PYTHON_FAST_PATH": "0"})
     assert "cases went well on 2 ranks" in outcome.out
