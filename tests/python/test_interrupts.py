@@ -71,8 +71,8 @@ for name, statement in waits.items():
     other.Barrier()
     pending, kept = [], np.zeros(4)
     if rank == 0:
-        interrupt_me()
         try:
+            interrupt_me()
             exec(statement)
             say(f"{{name}}: not interrupted")
         except KeyboardInterrupt:
@@ -119,8 +119,8 @@ for name, verb in verbs.items():
     for _ in range(3):
         part.send(x, 0) if rank and name == "recv" else verb(part, x)
     if rank == 0:
-        interrupt_me()
         try:
+            interrupt_me()
             verb(part, x)
             say(f"{name}: not interrupted")
         except KeyboardInterrupt:
@@ -155,8 +155,8 @@ class Late(Exception): pass
 def late(*_): raise Late("too late")
 signal.signal(signal.SIGALRM, late)
 if rank == 0:
-    signal.setitimer(signal.ITIMER_REAL, 0.3)
     try:
+        signal.setitimer(signal.ITIMER_REAL, 0.3)
         world.recv(source=1)
     except Late as error:
         say(error)
@@ -174,8 +174,8 @@ def test_after_an_interrupt_a_communicator_that_is_out_of_step_says_so_and_other
     text = """
 fresh = world.Dup()
 if rank == 0:
-    interrupt_me()
     try:
+        interrupt_me()
         world.Barrier()
     except KeyboardInterrupt:
         pass
