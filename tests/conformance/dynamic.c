@@ -1,6 +1,6 @@
 /* Dynamic processes: MPI-5 sections 11.7 to 11.10. The program spawns itself; the first argument of a spawned process
  * says what it is to do. A check that fails in a spawned process ends the job with 1. */
-#include "limosa_test.h"
+#include "dynamic.h"
 #include <dirent.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -17,90 +17,6 @@ static MPI_Comm spawn(const char *role, int n, MPI_Comm comm, int root)
     for (int i = 0; i < n; i++)
         CHECK_INT(codes[i], MPI_SUCCESS);
     return children;
-}
-
-/* What both sides do with an intercommunicator. */
-static void talk(MPI_Comm other)
-{
-    int rank, size, remote, sum = -1, inter = -1;
-    OK(MPI_Comm_test_inter(other, &inter));
-    CHECK_INT(inter, 1);
-    OK(MPI_Comm_rank(other, &rank));
-    OK(MPI_Comm_size(other, &size));
-    OK(MPI_Comm_remote_size(other, &remote));
-    OK(MPI_Allreduce(&size, &sum, 1, MPI_INT, MPI_SUM, other));
-    CHECK_INT(sum, remote * remote);
-    /* Each sends to each, short and long. */
-    enum { LONG = 1 << 17 };
-    int *sent = malloc(LONG * sizeof *sent), *got = malloc(LONG * sizeof *got);
-    for (int round = 0; round < 2; round++) {
-        int count = round == 0 ? 1 : LONG;
-        MPI_Request *requests = malloc((size_t)remote * sizeof *requests);
-        for (int i = 0; i < count; i++)
-            sent[i] = rank + i;
-        for (int to = 0; to < remote; to++)
-            OK(MPI_Isend(sent, count, MPI_INT, to, round, other, &requests[to]));
-        for (int from = 0; from < remote; from++) {
-            MPI_Status status;
-            OK(MPI_Recv(got, count, MPI_INT, from, round, other, &status));
-            CHECK_INT(got[0], from);
-            CHECK_INT(got[count - 1], from + count - 1);
-        }
-        OK(MPI_Waitall(remote, requests, MPI_STATUSES_IGNORE));
-        free(requests);
-    }
-    free(sent);
-    free(got);
-}
-
-/* What all members of a merged communicator do. */
-static void work_together(MPI_Comm all)
-{
-    int rank, size, sum = -1;
-    OK(MPI_Comm_rank(all, &rank));
-    OK(MPI_Comm_size(all, &size));
-    for (int i = 0; i < 50; i++) {
-        OK(MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, all));
-        CHECK_INT(sum, size * (size - 1) / 2);
-    }
-    OK(MPI_Barrier(all));
-    /* A window: each adds to a counter of its right neighbour. */
-    int *memory;
-    MPI_Win window;
-    OK(MPI_Win_allocate(sizeof(int), sizeof(int), MPI_INFO_NULL, all, &memory, &window));
-    *memory = 0;
-    OK(MPI_Win_fence(0, window));
-    int value = rank + 1;
-    OK(MPI_Accumulate(&value, 1, MPI_INT, (rank + 1) % size, 0, 1, MPI_INT, MPI_SUM, window));
-    OK(MPI_Win_fence(0, window));
-    CHECK_INT(*memory, (rank + size - 1) % size + 1);
-    OK(MPI_Win_free(&window));
-    /* Memory shared by those that are on one host. */
-    MPI_Comm host;
-    OK(MPI_Comm_split_type(all, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host));
-    int here;
-    OK(MPI_Comm_rank(host, &here));
-    OK(MPI_Win_allocate_shared(sizeof(int), sizeof(int), MPI_INFO_NULL, host, &memory, &window));
-    OK(MPI_Win_lock_all(0, window));
-    *memory = here + 7;
-    OK(MPI_Win_sync(window));
-    OK(MPI_Barrier(host));
-    OK(MPI_Win_sync(window));
-    MPI_Aint bytes;
-    int unit, *first;
-    OK(MPI_Win_shared_query(window, 0, &bytes, &unit, &first));
-    CHECK_INT(*first, 7);
-    OK(MPI_Win_unlock_all(window));
-    OK(MPI_Win_free(&window));
-    OK(MPI_Comm_free(&host));
-}
-
-static void merge(MPI_Comm other, int high)
-{
-    MPI_Comm all;
-    OK(MPI_Intercomm_merge(other, high, &all));
-    work_together(all);
-    OK(MPI_Comm_disconnect(&all));
 }
 
 static void nobody_has_spawned_the_first_processes(void)
@@ -245,22 +161,26 @@ static void separate_spawns_connect(void)
 
 static void services_have_names(void)
 {
-    char port[MPI_MAX_PORT_NAME], found[MPI_MAX_PORT_NAME];
+    char port[MPI_MAX_PORT_NAME], found[MPI_MAX_PORT_NAME], service[64];
+    /* Other jobs of this user see it too. */
+    int number = (int)getpid();
+    OK(MPI_Bcast(&number, 1, MPI_INT, 0, MPI_COMM_WORLD));
+    snprintf(service, sizeof service, "limosa-service-%d", number);
     OK(MPI_Barrier(MPI_COMM_WORLD));
-    FAILS(MPI_ERR_NAME, MPI_Lookup_name("limosa-service", MPI_INFO_NULL, found));
+    FAILS(MPI_ERR_NAME, MPI_Lookup_name(service, MPI_INFO_NULL, found));
     OK(MPI_Barrier(MPI_COMM_WORLD));
     if (lt_rank == 0) {
         OK(MPI_Open_port(MPI_INFO_NULL, port));
-        OK(MPI_Publish_name("limosa-service", MPI_INFO_NULL, port));
-        FAILS(MPI_ERR_SERVICE, MPI_Publish_name("limosa-service", MPI_INFO_NULL, port));
+        OK(MPI_Publish_name(service, MPI_INFO_NULL, port));
+        FAILS(MPI_ERR_SERVICE, MPI_Publish_name(service, MPI_INFO_NULL, port));
     }
     OK(MPI_Bcast(port, MPI_MAX_PORT_NAME, MPI_CHAR, 0, MPI_COMM_WORLD));
-    OK(MPI_Lookup_name("limosa-service", MPI_INFO_NULL, found));
+    OK(MPI_Lookup_name(service, MPI_INFO_NULL, found));
     CHECK_STR(found, port);
     OK(MPI_Barrier(MPI_COMM_WORLD));
     if (lt_rank == 0) {
-        OK(MPI_Unpublish_name("limosa-service", MPI_INFO_NULL, port));
-        FAILS(MPI_ERR_SERVICE, MPI_Unpublish_name("limosa-service", MPI_INFO_NULL, port));
+        OK(MPI_Unpublish_name(service, MPI_INFO_NULL, port));
+        FAILS(MPI_ERR_SERVICE, MPI_Unpublish_name(service, MPI_INFO_NULL, port));
         OK(MPI_Close_port(port));
     }
 }

@@ -270,6 +270,7 @@ fn record_json(record: &Record, now: u64) -> Value {
         let (peer, world) = match wait.peer {
             Peer::Any => (json!("any"), Value::Null),
             Peer::Members => (json!("all"), Value::Null),
+            Peer::Outside => (json!("another job"), Value::Null),
             Peer::Rank { rank, world } => (json!(rank), json!(world)),
         };
         json!({

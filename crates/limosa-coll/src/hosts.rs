@@ -20,8 +20,7 @@ pub(crate) struct Hosts {
 impl Hosts {
     /// Those of a communicator's members.
     pub(crate) fn of(comm: &Comm) -> Hosts {
-        let world = comm.world();
-        Hosts::new(comm.rank(), comm.group().iter().map(|peer| world.host_of(peer)))
+        Hosts::new(comm.rank(), comm.world().hosts_of(comm.group()).into_iter())
     }
 
     /// For rank `rank` of ranks on these hosts.

@@ -30,6 +30,7 @@
 //! |---|---|---|---|---|
 //! | [`shm`] | of this host | doorbells | yes | yes, where the system allows it |
 //! | [`messages`] | of this host, treated as if they were elsewhere | doorbells | no | no |
+//! | [`sockets`] | of other jobs on this host | a descriptor | no | no |
 
 use std::fmt;
 use std::io;
@@ -44,6 +45,7 @@ pub use shm::DeathWatch;
 mod devices;
 pub mod messages;
 pub mod shm;
+pub mod sockets;
 
 /// A process that an engine exchanges messages with, by its number in the engine: first those of the own job by rank,
 /// then those that were added.

@@ -105,6 +105,15 @@ fn doubts(views: &[RankView], hang: &Hang) -> Vec<String> {
             words::ranks(&locked)
         ));
     }
+    let accepting: Vec<u32> = views.iter().filter(|view| waits_for_connection(view)).map(|view| view.rank).collect();
+    if !accepting.is_empty() {
+        let waits = if accepting.len() == 1 { "waits" } else { "wait" };
+        doubts.push(format!(
+            "{} {waits} for another group to connect or accept: nobody of this job does, but a program that is started \
+             later could",
+            words::ranks(&accepting)
+        ));
+    }
     let mut strangers: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
     for (rank, threads) in &hang.strangers {
         strangers.entry(threads.len()).or_default().push(*rank);
@@ -222,6 +231,12 @@ fn describe_wait(call: &str, wait: &WaitView) -> String {
     format!("{}{tag}{on}", peer(wait))
 }
 
+/// Whether a thread of the rank waits for another group to connect, or to accept.
+pub(crate) fn waits_for_connection(view: &RankView) -> bool {
+    let is_one = |wait: &WaitView| wait.kind == Kind::Other && wait.peer == Peer::Any;
+    view.state == State::Running && view.records.iter().any(|record| record.waits.iter().any(is_one))
+}
+
 /// The peer of a wait, in words.
 pub fn peer(wait: &WaitView) -> String {
     let word = match wait.kind {
@@ -233,6 +248,7 @@ pub fn peer(wait: &WaitView) -> String {
     match wait.peer {
         Peer::Any => format!("{word} any rank"),
         Peer::Members => format!("{word} all other ranks"),
+        Peer::Outside => format!("{word} processes of another job"),
         Peer::Rank { rank, world } if rank == world => format!("{word} rank {rank}"),
         Peer::Rank { rank, world } => format!("{word} rank {rank} (world rank {world})"),
     }

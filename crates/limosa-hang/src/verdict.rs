@@ -59,7 +59,7 @@ fn targets(wait: &WaitView, own: u32, ranks: u32) -> Vec<u32> {
         Peer::Rank { world, .. } => vec![world],
         // All ranks of the job are members of a communicator that has as many.
         Peer::Members if wait.members == ranks => (0..ranks).filter(|rank| *rank != own).collect(),
-        Peer::Members | Peer::Any => vec![],
+        Peer::Members | Peer::Any | Peer::Outside => vec![],
     }
 }
 
@@ -194,7 +194,7 @@ fn compare(rank: u32, lying: &LyingView, receives: &[&WaitView], hints: &mut BTr
     };
     let from_peer = |wait: &WaitView| match wait.peer {
         Peer::Rank { world, .. } => world == lying.source_world,
-        Peer::Any | Peer::Members => true,
+        Peer::Any | Peer::Members | Peer::Outside => true,
     };
     let with_tag = |wait: &WaitView| wait.tag.is_none_or(|wanted| wanted == tag);
     let here = |wait: &WaitView| wait.context == lying.context;
@@ -262,7 +262,7 @@ fn does_its_part(own: u32, record: &Record, wait: &WaitView, other: &RankView) -
     let meets = |theirs: &WaitView| {
         let for_us = match theirs.peer {
             Peer::Rank { world, .. } => world == own,
-            Peer::Any | Peer::Members => true,
+            Peer::Any | Peer::Members | Peer::Outside => true,
         };
         let tags_fit = theirs.tag.is_none() || wait.tag.is_none() || theirs.tag == wait.tag;
         for_us && tags_fit && theirs.context == wait.context

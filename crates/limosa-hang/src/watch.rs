@@ -7,22 +7,25 @@
 //! - this hang has not been reported yet.
 //!
 //! A rank waits when its threads that use the library wait in it and no other thread of the process could go on
-//! ([`Others`]). Three things leave a doubt:
+//! ([`Others`]). Four things leave a doubt:
 //! - a thread of the process sleeps and has never called the library: it may do so yet (if a thread that has called it
 //!   may be waiting for such a thread, there is no hang at all);
 //! - a thread polls (`MPI_Test`, `MPI_Iprobe`) in vain: it may stop polling and do something else;
-//! - no thread of a rank is in the library and all wait for locks: a signal may end that.
+//! - no thread of a rank is in the library and all wait for locks: a signal may end that;
+//! - a rank waits for another group to connect or accept: it may be started later.
 //!
 //! With a doubt the report comes [`DOUBT`] times later and says what the doubt is; the job is not ended before another
 //! time is over, which the report states.
 //!
-//! A rank that computes, sleeps in its own code, or has not called the library yet does not wait: there is no hang.
+//! A rank that computes, sleeps in its own code, or has not called the library yet does not wait: there is no hang. Nor is
+//! there one while a rank waits for processes of another job, which may be at work.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use limosa_job::{RankView, State};
+use limosa_job::{Peer, RankView, Record, State};
 
+use crate::explain::waits_for_connection;
 use crate::threads::Others;
 
 /// Time between looks.
@@ -152,7 +155,11 @@ impl Watch {
         if staying.is_empty() || staying.iter().any(|view| view.state != State::Running) {
             return None;
         }
-        let mut hang = Hang::default();
+        let is_outside = |record: &Record| record.waits.iter().any(|wait| wait.peer == Peer::Outside);
+        if staying.iter().any(|view| view.records.iter().any(is_outside)) {
+            return None;
+        }
+        let mut hang = Hang { doubtful: staying.iter().any(|view| waits_for_connection(view)), ..Hang::default() };
         // To ask about ranks that are not in the library first saves asking about the others.
         let (inside, outside): (Vec<&RankView>, Vec<_>) = staying.iter().partition(|view| !view.records.is_empty());
         for view in outside.into_iter().chain(inside) {

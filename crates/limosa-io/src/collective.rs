@@ -333,10 +333,9 @@ impl File {
         let buffering = if is_write { hints.collective_writes } else { hints.collective_reads };
         let (wanted, buffer, stripe) = (hints.aggregators, hints.collective_buffer, hints.stripe);
         drop(hints);
-        let mut hosts: Vec<u32> = self.comm.group().iter().map(|peer| self.comm.world().host_of(peer)).collect();
-        hosts.sort_unstable();
-        hosts.dedup();
-        Plan::new(wishes, &Use { is_write, buffering, wanted, buffer, stripe, hosts: hosts.len() as u64 })
+        // They are numbered from 0.
+        let hosts = self.comm.world().hosts_of(self.comm.group()).into_iter().max().map_or(0, |last| last + 1);
+        Plan::new(wishes, &Use { is_write, buffering, wanted, buffer, stripe, hosts: hosts.into() })
     }
 
     fn two_phases(&self, view: &View, is_write: bool, from: u64, region: &Region, plan: &Plan) -> Result<()> {

@@ -234,6 +234,11 @@ impl Board {
         (0..self.used()).filter(other).collect()
     }
 
+    /// The number that a rank has published; 0 if none.
+    pub(crate) fn common_number(&self, rank: u32) -> u64 {
+        self.seat_of(rank).entry.common.load(Acquire)
+    }
+
     fn seat_of(&self, rank: u32) -> Seat<'_> {
         assert!(rank < self.capacity, "rank {rank} of a board of {} ranks", self.capacity);
         // INVARIANT: entries of all ranks lie before `device_offset(capacity)`, which is mapped.
@@ -513,6 +518,7 @@ impl RecordSlot {
                 Peer::Any => (0, 0, 0),
                 Peer::Members => (1, 0, 0),
                 Peer::Rank { rank, world } => (2, rank, world),
+                Peer::Outside => (3, 0, 0),
             };
             slot.kind.store(wait.kind as u32, Relaxed);
             slot.peer_kind.store(peer_kind, Relaxed);
@@ -555,6 +561,7 @@ impl RecordSlot {
             peer: match (slot.peer_kind.load(Relaxed), slot.peer_world.load(Relaxed)) {
                 (2, world) if world < ranks => Peer::Rank { rank: slot.peer.load(Relaxed), world },
                 (1, _) => Peer::Members,
+                (3, _) => Peer::Outside,
                 _ => Peer::Any,
             },
             tag: (slot.has_tag.load(Relaxed) != 0).then(|| slot.tag.load(Relaxed)),

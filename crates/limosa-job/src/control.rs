@@ -15,9 +15,13 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
+use std::time::Duration;
 
 /// Most bytes of a message; bounds what a broken one can make us allocate.
 const LONGEST: u32 = 64 << 20;
+
+/// How names of control sockets begin.
+const NAME: &str = "limosa-job-";
 
 /// One program of a spawn.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -109,7 +113,7 @@ type Fields = Vec<Vec<u8>>;
 
 /// The name of the control socket of a job.
 fn address(id: u64) -> io::Result<SocketAddr> {
-    SocketAddr::from_abstract_name(format!("limosa-job-{id:016x}"))
+    SocketAddr::from_abstract_name(format!("{NAME}{id:016x}"))
 }
 
 /// Opens the control socket of a job, for its launcher.
@@ -130,6 +134,32 @@ pub fn connect(id: u64) -> io::Result<UnixStream> {
     let stream = UnixStream::connect_addr(&address(id)?)?;
     check_user(stream.as_fd())?;
     Ok(stream)
+}
+
+/// How long another job's launcher may take to answer.
+const OTHERS: Duration = Duration::from_secs(2);
+
+/// Connects to the launchers of all other jobs of this user. One that does not answer makes a request fail after a
+/// while.
+pub fn connect_to_others(own: u64) -> Vec<UnixStream> {
+    // Names may be any bytes.
+    let sockets = std::fs::read("/proc/net/unix").unwrap_or_default();
+    let mut jobs: Vec<u64> = String::from_utf8_lossy(&sockets).lines().filter_map(job_that_listens).filter(|job| *job != own).collect();
+    jobs.sort_unstable();
+    jobs.dedup();
+    let connected = jobs.into_iter().filter_map(|job| {
+        let stream = UnixStream::connect_addr(&address(job).ok()?).ok()?;
+        let owner = rustix::net::sockopt::socket_peercred(&stream).ok()?.uid;
+        stream.set_read_timeout(Some(OTHERS)).ok()?;
+        stream.set_write_timeout(Some(OTHERS)).ok()?;
+        (owner == rustix::process::geteuid()).then_some(stream)
+    });
+    connected.collect()
+}
+
+/// The job whose control socket a line of `/proc/net/unix` shows.
+fn job_that_listens(line: &str) -> Option<u64> {
+    u64::from_str_radix(line.rsplit(' ').next()?.strip_prefix('@')?.strip_prefix(NAME)?, 16).ok()
 }
 
 /// Fails if the process at the other end belongs to another user.
@@ -340,6 +370,16 @@ mod tests {
                 let _ = (Request::read(fields.clone()), Reply::read(fields));
             }
         }
+    }
+
+    #[test]
+    fn jobs_are_found_by_their_control_sockets() {
+        let id = 0x5ca1_ab1e_0000_0000 | u64::from(std::process::id());
+        let _listener = listen(id).expect("a socket");
+        let sockets = std::fs::read_to_string("/proc/net/unix").expect("a list");
+        assert!(sockets.lines().filter_map(job_that_listens).any(|job| job == id));
+        assert_eq!(job_that_listens("0000: 00000002 00000000 00010000 0001 01 9 @limosa-port-12"), None);
+        assert_eq!(job_that_listens(""), None);
     }
 
     #[test]

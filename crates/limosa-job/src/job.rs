@@ -211,6 +211,11 @@ impl Job {
         self.board.differing(self.rank, number)
     }
 
+    /// The number that this rank has published last; 0 if none.
+    pub fn common_number(&self) -> u64 {
+        self.board.common_number(self.rank)
+    }
+
     /// This rank's place on the status board.
     pub fn seat(&self) -> Seat<'_> {
         self.board.seat(self.rank)

@@ -77,6 +77,8 @@ pub enum Peer {
         /// Its rank in the job.
         world: u32,
     },
+    /// Perhaps a process of another job.
+    Outside,
 }
 
 /// The state of a rank. Whether it sleeps is not part of it: see [`RankView::is_blocked`].

@@ -152,6 +152,7 @@ impl Comm {
         topology: Option<Arc<Topology>>,
     ) -> Comm {
         debug_assert!(context & 1 == 0 && group.world_rank(rank as usize).is_some());
+        world.hold(&group);
         Comm {
             world,
             context,
@@ -464,6 +465,11 @@ impl Comm {
         Ok(())
     }
 
+    /// Whether some of the processes that it exchanges messages with belong to another job.
+    pub fn has_outsiders(&self) -> bool {
+        self.world.has_outsiders(&self.group) || self.is_inter() && self.world.has_outsiders(&self.peers)
+    }
+
     /// Tells tools what has become of it.
     fn tell(&self, event: Event) {
         event::happened(event, (self.context, self.size() as i32));
@@ -473,6 +479,7 @@ impl Comm {
 impl Drop for Comm {
     fn drop(&mut self) {
         self.world.comms.forget(self.context);
+        self.world.release(&self.group);
     }
 }
 

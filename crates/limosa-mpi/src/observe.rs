@@ -219,6 +219,7 @@ impl Awaits<'_> {
             Awaits::Window { target: None, .. } => (Kind::Other, Peer::Members, None, ""),
             Awaits::Window { target, .. } => (Kind::Other, member(target), None, ""),
         };
+        let peer = if comm.has_outsiders() { Peer::Outside } else { peer };
         Wait { kind, peer, tag, context: comm.context(), comm: comm_name, members: comm.size() as u32, started }
     }
 }
@@ -326,7 +327,8 @@ impl Waiting<'_> {
         let mut messages: Option<Vec<Message>> = None;
         let mut accompanied = matches!(self.what, What::Nothing);
         let mut add = |awaits: Awaits<'_>| {
-            accompanied |= awaits.comm().is_inter() || awaits.comm().size() > 1;
+            let may_come = matches!(awaits, Awaits::Connection { .. });
+            accompanied |= may_come || awaits.comm().is_inter() || awaits.comm().size() > 1;
             if matches!(awaits, Awaits::Receive { .. }) {
                 messages.get_or_insert_with(|| unreceived(awaits.comm()));
             }
@@ -358,7 +360,10 @@ impl Message {
     fn show(&self) -> Lying<'_> {
         Lying {
             source: self.source as u32,
-            source_world: self.comm.world_rank_of(self.source).unwrap_or(u32::MAX),
+            source_world: match self.comm.has_outsiders() {
+                true => self.source as u32,
+                false => self.comm.world_rank_of(self.source).unwrap_or(u32::MAX),
+            },
             tag: self.tag,
             bytes: self.bytes,
             context: self.comm.context(),

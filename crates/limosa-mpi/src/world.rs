@@ -2,8 +2,8 @@
 //!
 //! A world belongs to a job. For each process it knows the host, the number on that host, the device that reaches it,
 //! and whether it lives. It owns the engine, and so everything that a thread can sleep on. A communicator holds its
-//! world, and all work on a communicator reaches the engine through it. A process can therefore be in several worlds at
-//! once; in tests, ranks that are threads of one process have a world each.
+//! world, and all work on a communicator reaches the engine through it. In tests, ranks that are threads of one
+//! process have a world each.
 //!
 //! Contract
 //! - The world of the job that this process was launched for is made once ([`World::of_job`]), by the first
@@ -12,6 +12,7 @@
 //! - Its helper threads run while it has users ([`World::enter`]). When the last user leaves, they send the messages
 //!   under way and then stop. A later user starts them again.
 //! - Contexts begin with the job's id, so that contexts of different jobs do not collide.
+//! - Processes of other jobs that it is connected with have numbers behind those of the job ([`outsiders`]).
 
 use std::any::Any;
 use std::ops::Range;
@@ -33,6 +34,12 @@ use crate::group::Group;
 use crate::mix::mix;
 use crate::observe::Waiting;
 use crate::tool::performance;
+
+mod outsiders;
+
+pub(crate) use outsiders::{Hold, Terms, WORDS};
+
+use outsiders::Outsiders;
 
 /// Keep contexts of spawned processes apart from others.
 const SPAWNED: u64 = 0x6c69_6d6f_7361_0005;
@@ -58,6 +65,7 @@ pub struct World {
     pub(crate) comms: Registry,
     pub(crate) buffers: Buffers,
     windows: OnceLock<Box<dyn Any + Send + Sync>>,
+    outsiders: Outsiders,
 }
 
 /// Which process is on which host.
@@ -231,6 +239,7 @@ impl World {
             comms,
             buffers,
             windows: OnceLock::new(),
+            outsiders: Outsiders::default(),
         }
     }
 
@@ -274,11 +283,6 @@ impl World {
         self.rank
     }
 
-    /// The job's number, different in every job.
-    pub(crate) fn id(&self) -> u64 {
-        self.id
-    }
-
     /// Number of processes of its `MPI_COMM_WORLD`.
     pub fn size(&self) -> u32 {
         self.members.end - self.members.start
@@ -287,11 +291,6 @@ impl World {
     /// The processes of its `MPI_COMM_WORLD`.
     pub fn members(&self) -> Arc<Group> {
         Group::contiguous(self.members.start, self.size())
-    }
-
-    /// How many processes there is room for: every process has a smaller number.
-    pub(crate) fn capacity(&self) -> u32 {
-        self.capacity
     }
 
     /// Whether processes of this group may be unknown to others of the job: some were spawned.
@@ -345,11 +344,6 @@ impl World {
         mix(mix(mix(self.id, MEETING), spawn), 0) & !1
     }
 
-    /// The host of a process, counted from 0.
-    pub fn host_of(&self, peer: Peer) -> u32 {
-        self.hosts.find(peer, self.started).0
-    }
-
     /// What is known about a process.
     pub fn process(&self, peer: Peer) -> Process {
         let (host, rank_on_host) = self.hosts.find(peer, self.started);
@@ -395,6 +389,7 @@ impl World {
         if let Some(engine) = &self.engine {
             let _ = flushed.and_then(|()| engine.drain(&Waiting::nothing_in_particular()));
             engine.stop();
+            self.part_from_all();
         }
     }
 }

@@ -23,6 +23,7 @@ pub use handlers::{Actions, Chapter, DeathHook, Handler};
 pub use interrupt::Interrupted;
 pub use limosa_device::messages::MessagesDevice;
 pub use limosa_device::shm::{Found, HostMemory, Seats, ShmDevice};
+pub use limosa_device::sockets::{SocketDevice, Sockets};
 pub use limosa_device::{Address, Device, DeviceId, Devices, Meta, Peer, PeerMemory, Slice, Urgency, slice};
 pub use request::{Completion, Continuation, Failure, Label, Received, RequestId, Short, Unknown};
 pub use state::{Concerns, Mode, Needs, ProgramJob};

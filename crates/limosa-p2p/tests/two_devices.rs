@@ -4,12 +4,13 @@
 use limosa_base::segment::{self, PAGE};
 use limosa_device::DeviceId;
 use limosa_device::shm::{DoorbellRef, Seats, ShmDevice};
+use limosa_device::sockets::SocketDevice;
 use limosa_p2p::matching::{Envelope, Pattern};
 use limosa_p2p::memory::Region;
 use limosa_p2p::{
     Completion, Devices, Engine, Failure, Links, Mode, Needs, Options, RequestId, Started, Unobserved, Wait,
 };
-use limosa_sim::SocketDevice;
+use limosa_sim::socket_devices;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
@@ -20,7 +21,7 @@ const OPTIONS: Options =
 /// `third`: options of process 2, which the others reach through sockets.
 fn engines(third: Options) -> Vec<Arc<Engine>> {
     let file = segment::create(c"limosa-test", PAGE as u64).expect("a memfd");
-    let sockets = SocketDevice::connect(3).expect("sockets");
+    let sockets = socket_devices(3).expect("sockets");
     let start = |(rank, socket): (u32, SocketDevice)| {
         let shm = (rank < 2)
             .then(|| ShmDevice::join(file.as_fd(), PAGE as u64, &Seats::all(rank, 2), true).expect("joining"));
@@ -182,7 +183,7 @@ fn a_death_on_one_device_ends_a_blocked_receive_and_leaves_the_other_device_alon
 #[test]
 fn peers_that_join_later_are_reached_by_a_device_that_is_added() {
     let file = segment::create(c"limosa-test", PAGE as u64).expect("a memfd");
-    let mut sockets = SocketDevice::connect(3).expect("sockets").into_iter();
+    let mut sockets = socket_devices(3).expect("sockets").into_iter();
     let join = |rank| ShmDevice::join(file.as_fd(), PAGE as u64, &Seats::all(rank, 2), true).expect("joining");
     let early: Vec<_> = (0..2).map(|rank| Engine::start(join(rank).into(), OPTIONS).expect("an engine")).collect();
     let mut before = [0];

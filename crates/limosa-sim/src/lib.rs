@@ -1,5 +1,5 @@
-//! A simulated network: the devices of several engines that live in one process, for tests. (And a real device for
-//! tests: [`SocketDevice`].)
+//! A simulated network: the devices of several engines that live in one process, for tests. (And devices over sockets for
+//! tests: [`socket_devices`].)
 //!
 //! Nothing happens by itself. A packet that is sent is on its way until [`Network::step`] delivers it: each step takes
 //! one event at random, by the seed of the network. Packets of one pair stay in order; those of different pairs do not.
@@ -15,7 +15,7 @@ mod sockets;
 use limosa_device::shm::DoorbellRef;
 use limosa_device::{Address, Data, Device, DeviceError, Meta, PeerMemory, Sent, Urgency};
 pub use random::Random;
-pub use sockets::SocketDevice;
+pub use sockets::{socket_device, socket_devices, socket_pairs};
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

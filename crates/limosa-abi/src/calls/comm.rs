@@ -165,8 +165,11 @@ pub(crate) fn mpi_comm_disconnect(cx: &Cx, comm: &mut Handle) -> Result<()> {
     {
         return Err(error);
     }
+    let (world, group) = (object.world().clone(), object.carrier().group().clone());
     drop(object);
-    mpi_comm_free(cx, comm)
+    mpi_comm_free(cx, comm)?;
+    world.part_from(&group);
+    Ok(())
 }
 
 pub(crate) fn mpi_comm_test_inter(_cx: &Cx, comm: &Arc<kinds::Communicator>, flag: &mut c_int) -> Result<()> {

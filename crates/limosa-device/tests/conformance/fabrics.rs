@@ -7,7 +7,7 @@ use limosa_base::segment::{self, PAGE};
 use limosa_device::messages::MessagesDevice;
 use limosa_device::shm::{DoorbellRef, Seats, ShmDevice};
 use limosa_device::{Address, Data, Device, DeviceError, Meta, Sent, Urgency};
-use limosa_sim::{Conditions, Network, Random, SocketDevice};
+use limosa_sim::{Conditions, Network, Random, socket_device, socket_pairs};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -47,7 +47,7 @@ pub struct Fabric {
     corrupt: fn(&Fabric, &mut Random),
     network: Option<Network>,
     file: Option<(File, u64)>,
-    raw: Option<SocketDevice>,
+    raw: Vec<Option<OwnedFd>>,
 }
 
 impl Fabric {
@@ -69,7 +69,7 @@ impl Fabric {
             corrupt: |_, _| panic!("no bytes travel on this device"),
             network: None,
             file: None,
-            raw: None,
+            raw: Vec::new(),
         }
     }
 }
@@ -149,17 +149,21 @@ pub fn simulated() -> Fabric {
 }
 
 pub fn sockets() -> Fabric {
-    let mut devices = SocketDevice::connect(SIZE + 1).expect("sockets");
+    let mut fds = socket_pairs(SIZE + 1).expect("sockets");
     // The last process is nobody's member: it writes what no device does.
-    let raw = devices.pop();
-    let members =
-        devices.into_iter().map(|device| Member { device: Box::new(device), bell: DoorbellRef::private() }).collect();
+    let raw = fds.pop().unwrap_or_default();
+    let member = |fds| {
+        let device = socket_device(fds).expect("a device");
+        Member { device: Box::new(device), bell: DoorbellRef::private() }
+    };
+    let members = fds.into_iter().map(member).collect();
     let kill = |fabric: &mut Fabric, who: Address| {
         fabric.members[who as usize].device = Box::new(Nobody);
     };
     let corrupt = |fabric: &Fabric, random: &mut Random| {
         let bytes = vec![1; 1 + random.below(16)];
-        fabric.raw.as_ref().expect("it was made with one").send_raw(1, &bytes).expect("send");
+        let raw = fabric.raw[1].as_ref().expect("it was made with one");
+        rustix::net::send(raw, &bytes, rustix::net::SendFlags::empty()).expect("send");
     };
     Fabric { kill, corrupt, raw, ..Fabric::of(sockets, members) }
 }

@@ -103,7 +103,7 @@ impl Comm {
             return self.create_inter(place, group);
         }
         self.check_members(group)?;
-        Ok(self.child(place, ChildPlan { group: group.clone(), discriminator: group.content_hash(), topology: None }))
+        Ok(self.child(place, ChildPlan { group: group.clone(), discriminator: self.world.hash_of(group), topology: None }))
     }
 
     /// The members of `group`, who alone take part in the call (`MPI_Comm_create_group`).
@@ -118,7 +118,7 @@ impl Comm {
         if group.rank_of(self.my_world_rank()).is_none() {
             return Ok(None);
         }
-        let key = mix(group.content_hash(), tag as u64);
+        let key = mix(self.world.hash_of(group), tag as u64);
         let place = {
             let mut counts = self.group_children.lock();
             let count = counts.entry(key).or_insert(0);
@@ -174,7 +174,7 @@ impl Comm {
                 "this process is not a member of the group: only members may make a communicator of it"
             );
         };
-        let key = tag.iter().fold(mix(group.content_hash(), number), |key, byte| mix(key, u64::from(*byte)));
+        let key = tag.iter().fold(mix(world.hash_of(group), number), |key, byte| mix(key, u64::from(*byte)));
         let context = mix(mix(world.context(number), key), world.comms.count_from_group(key)) & !1;
         let comm =
             super::registry::enrol(Comm::bare(world.clone(), context, group.clone(), rank, errhandler.clone(), None));
@@ -241,7 +241,7 @@ impl Comm {
     /// colour.
     pub fn split_type(&self, kind: Result<SplitKind>, key: i32) -> Result<Option<Arc<Comm>>> {
         let color = match kind {
-            Ok(SplitKind::SharedMemory) => self.world.host_of(self.my_world_rank()) as i32,
+            Ok(SplitKind::SharedMemory) => self.world.hosts_of(&self.group)[self.rank as usize] as i32,
             _ => MPI_UNDEFINED,
         };
         let comm = self.split(color, key)?;

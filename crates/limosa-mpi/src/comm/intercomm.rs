@@ -23,7 +23,7 @@ use crate::group::{Group, ranks_of};
 use crate::info::Info;
 use crate::mix::mix;
 use crate::tool::event::Event;
-use crate::world::World;
+use crate::world::{Hold, WORDS, World};
 
 /// Keeps the contexts of communicators of both groups, of leaders, and of merged groups apart from others.
 const BOTH: u64 = 0x6c69_6d6f_7361_0002;
@@ -338,23 +338,36 @@ impl Comm {
             let rank = self.group.rank_of(common).unwrap_or(0);
             fail!(MPI_ERR_COMM, "the process at rank {rank} of the local group is in the remote group too");
         }
-        if self.world().has_spawned(&self.group) || self.world().has_spawned(&remote) {
-            self.acquaint(&remote, both.as_ref())?;
-        }
+        let _hold = Hold::new(self.world(), &remote);
         let context = mix(proposal.min(theirs), proposal.max(theirs)) & !1;
+        if self.world().has_spawned(&self.group) || self.world().has_spawned(&remote) {
+            self.acquaint(&remote, leader, both.as_ref(), context)?;
+        }
         let local = self.group.clone();
-        Ok(Comm::intercommunicator(self.world(), context, local, remote, proposal < theirs, errhandler.clone()))
+        Ok(Comm::intercommunicator(self.world(), context, local, remote.clone(), proposal < theirs, errhandler.clone()))
     }
 
-    /// All members of this group and of the remote one get to know each other. Nobody sends anything to the other group
-    /// before all have.
-    fn acquaint(&self, remote: &Group, leaders: Option<&Arc<Comm>>) -> Result<()> {
-        let known = self.world().acquaint(remote);
-        allgather_bytes(self, &[0])?;
-        let told = leaders.map_or(Ok(Vec::new()), |leaders| leaders.exchange(vec![0]));
-        allgather_bytes(self, &[0])?;
+    /// All members of this group and of the remote one get to know each other, and connect if they belong to different
+    /// jobs. Nobody sends anything to the other group before all have.
+    fn acquaint(&self, remote: &Group, leader: usize, leaders: Option<&Arc<Comm>>, meeting: u64) -> Result<()> {
+        let world = self.world();
+        let known = world.acquaint(remote);
+        let links = world.open_links(remote);
+        let mine = links.as_ref().map_or_else(|_| vec![0; remote.size()], Vec::clone);
+        // Of each member, whether it is connected with each of the remote group; and the other way round.
+        let all = allgather_bytes(self, &mine)?;
+        let told = leaders.map_or(Ok(Vec::new()), |leaders| leaders.exchange(all));
+        let word = told.as_ref().map_or_else(|_| Vec::new(), Vec::clone);
+        let theirs = alltoall_bytes(self, &vec![word; self.size()])?.swap_remove(leader);
         known?;
-        told.map(drop)
+        links?;
+        told?;
+        if theirs.len() != self.size() * remote.size() {
+            fail!(MPI_ERR_OTHER, "the leader of this group, rank {leader}, has lost the other group");
+        }
+        let is_linked = |rank: usize| mine[rank] != 0 && theirs[rank * self.size() + self.rank as usize] != 0;
+        let others = remote.iter().enumerate().filter(|(rank, _)| !is_linked(*rank)).map(|(_, peer)| peer);
+        world.link(meeting, &others.collect::<Vec<u32>>())
     }
 
     /// Gives the other one of two members these bytes, and gets its own.
@@ -365,11 +378,9 @@ impl Comm {
         Ok(alltoall_bytes(self, &parts)?.swap_remove(other))
     }
 
-    /// What the other group is to know of this one: a number for the context, and for each member its job and its
-    /// number there.
+    /// What the other group is to know of this one: a number for the context, and each member.
     fn introduction(&self, proposal: u64) -> Vec<u8> {
-        let job = self.world().id();
-        let members = self.group.iter().flat_map(|peer| [job, u64::from(peer)]);
+        let members = self.group.iter().flat_map(|peer| self.world().introduction(peer));
         [Word::Group as u64, proposal].into_iter().chain(members).flat_map(u64::to_ne_bytes).collect()
     }
 
@@ -380,17 +391,16 @@ impl Comm {
         if words.first() == Some(&(Word::Nobody as u64)) {
             return Ok(None);
         }
-        let (job, size) = (self.world().id(), u64::from(self.world().capacity()));
+        let members = words.get(2..).unwrap_or_default().chunks_exact(WORDS);
         let is_sound = bytes.len().is_multiple_of(8)
-            && words.len() >= 4
-            && words.len().is_multiple_of(2)
+            && words.len() > 2
+            && members.remainder().is_empty()
             && words[0] == Word::Group as u64;
-        let members = words.get(2..).unwrap_or_default();
-        let known = members.chunks_exact(2).all(|member| member[0] == job && member[1] < size);
-        if !is_sound || !known {
+        let members = members.map(|member| self.world().introduced(member.try_into().expect("as many words")));
+        let ranks: Option<Vec<u32>> = members.collect::<Result<_>>()?;
+        let Some(ranks) = ranks.filter(|_| is_sound) else {
             fail!(MPI_ERR_COMM, "the other group has processes that this one does not know");
-        }
-        let ranks: Vec<u32> = members.chunks_exact(2).map(|member| member[1] as u32).collect();
+        };
         let mut sorted = ranks.clone();
         sorted.sort_unstable();
         sorted.dedup();

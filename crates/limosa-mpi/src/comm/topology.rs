@@ -68,7 +68,9 @@ impl Comm {
 
     /// The hosts of the first `count` members.
     fn hosts_of_first(&self, count: usize) -> Vec<u32> {
-        self.group().iter().take(count).map(|peer| self.world().host_of(peer)).collect()
+        let mut hosts = self.world().hosts_of(self.group());
+        hosts.truncate(count);
+        hosts
     }
 
     /// The first members, one for each node, in the order of the nodes that they become.

@@ -4,11 +4,12 @@
 //! who they are; everything else goes by messages.
 //!
 //! ```text
-//!   connects:  hello (job, process)                       ready
-//!   accepts:                       welcome (process, context)
+//!   connects:  hello (terms, process)                              connected?
+//!   accepts:                          hello, context, connected?
 //! ```
 //!
-//! Each of them gets to know the other one before it answers, so that neither sends a message before that.
+//! Each of them gets to know the other one before it answers, so that neither sends a message before that. If they
+//! belong to different jobs and have no connection, they make one then ([`World::link`]).
 
 use std::collections::HashMap;
 use std::io;
@@ -26,7 +27,7 @@ use crate::error::Result;
 use crate::fail;
 use crate::group::Group;
 use crate::mix::mix;
-use crate::world::World;
+use crate::world::{Terms, WORDS, World};
 
 /// How names of ports begin.
 const PREFIX: &str = "limosa-port-";
@@ -123,8 +124,7 @@ pub fn connect(comm: &Arc<Comm>, root: i32, name: impl FnOnce() -> Result<Vec<u8
     })
 }
 
-/// Meets the process at the other end of a socket, which does the same (`MPI_Comm_join`). `None` if it cannot be met,
-/// being another job's.
+/// Meets the process at the other end of a socket, which does the same (`MPI_Comm_join`).
 ///
 /// # Errors
 /// `MPI_ERR_ARG` for what is no connected socket; errors of `comm`, which has this process as its only member.
@@ -153,7 +153,7 @@ pub fn join(comm: &Arc<Comm>, socket: i32) -> Result<Arc<Comm>> {
         }
         match welcome(world, comm, own)? {
             Some(found) => Ok(found),
-            None => fail!(MPI_ERR_OTHER, "the process at the other end of the socket belongs to another job"),
+            None => fail!(MPI_ERR_OTHER, "the process at the other end of the socket cannot be met, or has gone away"),
         }
     })
 }
@@ -180,45 +180,75 @@ fn send_words(stream: &UnixStream, words: &[u64]) -> io::Result<()> {
     control::send(stream, &words.iter().map(|word| word.to_ne_bytes().to_vec()).collect::<Vec<_>>())
 }
 
-/// The part of the root that connects. Returns the other root and a number for the context.
-fn greet(world: &Arc<World>, comm: &Comm, stream: UnixStream) -> Result<(u32, u64)> {
-    let sent = send_words(&stream, &[world.id(), u64::from(world.rank())]);
-    let answer = match sent {
-        Ok(()) => words(receive(&stream, Some(comm))?),
-        Err(_) => None,
+/// How a process introduces itself: the terms under which it exchanges messages, and who it is.
+const HELLO: usize = 4 + WORDS;
+
+fn hello(world: &World) -> [u64; HELLO] {
+    let (terms, own) = (world.terms().0, world.introduction(world.rank()));
+    std::array::from_fn(|at| if at < terms.len() { terms[at] } else { own[at - terms.len()] })
+}
+
+/// The process that says so, or why it cannot be met.
+fn met(world: &Arc<World>, said: &[u64]) -> Result<u32> {
+    let Some((terms, who)) = said.split_first_chunk() else {
+        fail!(MPI_ERR_PORT, "the port was closed before the connection was accepted")
     };
-    match answer.as_deref() {
-        Some([job, peer, context]) if *job == world.id() && *peer < u64::from(world.capacity()) => {
-            world.acquaint(&Group::contiguous(*peer as u32, 1))?;
-            if send_words(&stream, &[1]).is_err() {
-                fail!(MPI_ERR_PORT, "the process that has accepted has gone away");
-            }
-            Ok((*peer as u32, *context))
+    let Some(who) = who.first_chunk::<WORDS>() else {
+        fail!(MPI_ERR_PORT, "the process at the other end is not one of this version of Limosa")
+    };
+    if let Some(what) = world.terms().difference(Terms(*terms)) {
+        fail!(MPI_ERR_PORT, "the process at the other end cannot be met: {what}");
+    }
+    match world.introduced(*who)? {
+        Some(peer) => {
+            world.acquaint(&Group::contiguous(peer, 1))?;
+            Ok(peer)
         }
-        Some([job, ..]) if *job != world.id() => fail!(
-            MPI_ERR_PORT,
-            "the port belongs to another job: processes of different jobs cannot be connected yet; start both programs \
-             as one job (`limosa run PROGRAM : PROGRAM`)"
-        ),
-        _ => fail!(MPI_ERR_PORT, "the port was closed before the connection was accepted"),
+        None => fail!(MPI_ERR_PORT, "the process at the other end is none that this job has"),
     }
 }
 
-/// The part of the root that accepts; `None` if the other one is no process of this job, or goes away.
-fn welcome(world: &Arc<World>, comm: &Comm, stream: UnixStream) -> Result<Option<(u32, u64)>> {
-    let hello = words(receive(&stream, Some(comm))?);
-    let peer = match hello.as_deref() {
-        Some([job, peer]) if *job == world.id() && *peer < u64::from(world.capacity()) => *peer as u32,
-        _ => {
-            let _ = send_words(&stream, &[world.id(), 0]);
-            return Ok(None);
-        }
+/// Whether this process has a connection with the other one, or needs none.
+fn is_linked(world: &World, peer: u32) -> Result<bool> {
+    Ok(world.open_links(&Group::contiguous(peer, 1))? == [1])
+}
+
+/// The part of the root that connects. Returns the other root and a number for the context.
+fn greet(world: &Arc<World>, comm: &Comm, stream: UnixStream) -> Result<(u32, u64)> {
+    let answer = match send_words(&stream, &hello(world)) {
+        Ok(()) => words(receive(&stream, Some(comm))?).unwrap_or_default(),
+        Err(_) => Vec::new(),
     };
-    world.acquaint(&Group::contiguous(peer, 1))?;
-    let context = random()?;
-    let told = send_words(&stream, &[world.id(), u64::from(world.rank()), context]);
-    let is_ready = told.is_ok() && words(receive(&stream, Some(comm))?).is_some();
-    Ok(is_ready.then_some((peer, context)))
+    let peer = met(world, &answer)?;
+    let [context, theirs] = answer[HELLO..] else {
+        fail!(MPI_ERR_PORT, "the process at the other end does not accept this one")
+    };
+    let links = is_linked(world, peer)? && theirs != 0;
+    if send_words(&stream, &[links.into()]).is_err() {
+        fail!(MPI_ERR_PORT, "the process that has accepted has gone away");
+    }
+    if !links {
+        world.link(context, &[peer])?;
+    }
+    Ok((peer, context))
+}
+
+/// The part of the root that accepts; `None` if the other one cannot be met, or goes away.
+fn welcome(world: &Arc<World>, comm: &Comm, stream: UnixStream) -> Result<Option<(u32, u64)>> {
+    let said = words(receive(&stream, Some(comm))?).unwrap_or_default();
+    let own = hello(world);
+    let (Ok(peer), context) = (met(world, &said), random()?) else {
+        let _ = send_words(&stream, &own);
+        return Ok(None);
+    };
+    let answer = [&own[..], &[context, is_linked(world, peer)?.into()]].concat();
+    let is_told = send_words(&stream, &answer).is_ok();
+    let ready = if is_told { words(receive(&stream, Some(comm))?) } else { None };
+    match ready.as_deref() {
+        Some([1]) => Ok(Some((peer, context))),
+        Some([0]) => world.link(context, &[peer]).map(|()| Some((peer, context))),
+        _ => Ok(None),
+    }
 }
 
 /// Makes the intercommunicator of two groups whose roots have found each other.

@@ -109,6 +109,14 @@ impl Engine {
         Ok(id)
     }
 
+    /// Forgets all of a peer that is on a device of [`Engine::add_device`]: another process gets its number, or it comes
+    /// back. What is under way with it ends.
+    pub fn forget_peer(&self, peer: Peer) {
+        let mut core = self.core.lock();
+        core.state.forget(peer);
+        self.leave(core);
+    }
+
     /// Adds a peer that has joined: the one at this address of this device. Its number is the next one.
     ///
     /// # Panics

@@ -19,6 +19,7 @@ use crate::request::{Completion, Failure, Phase, RequestId};
 use crate::wire;
 use limosa_device::{DeviceError, Peer, Urgency};
 use smallvec::SmallVec;
+use std::sync::atomic::Ordering;
 
 /// Whether an operation on a context may need a peer. Asked under the engine's lock, and only when a peer has died.
 pub type Concerns = dyn Fn(u64, Needs, Peer) -> bool + Send + Sync;
@@ -381,6 +382,10 @@ impl State {
         self.end_sends_to(peer, &failure);
         self.end_arrival(peer, &failure);
         self.deaths.dead.retain(|dead| dead.peer != peer);
+        if self.broken.is_none() && self.deaths.dead.is_empty() && self.deaths.ended.is_empty() {
+            self.impaired = false;
+            self.is_impaired.store(false, Ordering::Relaxed);
+        }
     }
 
     /// Takes out the jobs that nobody has begun and for which `wanted` holds.

@@ -1,0 +1,154 @@
+/* Two jobs that meet under the name of a service, the second argument.
+ *
+ *   serve NAME ROUNDS   accepts so often, and works together with whoever has connected
+ *   call NAME ROUNDS    connects so often
+ *   serve-one-that-dies NAME, die NAME   the caller's processes are killed while the server waits for them
+ */
+#include "dynamic.h"
+#include <signal.h>
+#include <unistd.h>
+
+static char port[MPI_MAX_PORT_NAME];
+
+static void publish(const char *name)
+{
+    if (lt_rank != 0)
+        return;
+    OK(MPI_Open_port(MPI_INFO_NULL, port));
+    OK(MPI_Publish_name(name, MPI_INFO_NULL, port));
+}
+
+static void unpublish(const char *name)
+{
+    if (lt_rank != 0)
+        return;
+    OK(MPI_Unpublish_name(name, MPI_INFO_NULL, port));
+    OK(MPI_Close_port(port));
+}
+
+/* Waits until the name is published. */
+static void look_up(const char *name)
+{
+    if (lt_rank != 0)
+        return;
+    while (MPI_Lookup_name(name, MPI_INFO_NULL, port) != MPI_SUCCESS)
+        usleep(5000);
+}
+
+static MPI_Comm accept_one(void)
+{
+    MPI_Comm other = MPI_COMM_NULL;
+    OK(MPI_Comm_accept(port, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &other));
+    return other;
+}
+
+static MPI_Comm connect_to_it(void)
+{
+    MPI_Comm other = MPI_COMM_NULL;
+    OK(MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &other));
+    return other;
+}
+
+/* Groups name the same processes whoever asks, and both groups can make communicators of parts of them. */
+static void make_parts(MPI_Comm other, int high)
+{
+    MPI_Comm all, part, again;
+    MPI_Group whole, remote, chosen;
+    int size, rank, same, ends[2] = {0, 0};
+    OK(MPI_Intercomm_merge(other, high, &all));
+    OK(MPI_Comm_size(all, &size));
+    OK(MPI_Comm_rank(all, &rank));
+    OK(MPI_Comm_group(all, &whole));
+    OK(MPI_Comm_remote_group(other, &remote));
+    OK(MPI_Group_intersection(whole, remote, &chosen));
+    OK(MPI_Group_compare(chosen, remote, &same));
+    CHECK_INT(same, MPI_IDENT);
+    OK(MPI_Group_free(&chosen));
+    ends[1] = size - 1;
+    OK(MPI_Group_incl(whole, 2, ends, &chosen));
+    if (rank == 0 || rank == size - 1) {
+        OK(MPI_Comm_create_group(all, chosen, 3, &part));
+        int sum = 0;
+        OK(MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, part));
+        CHECK_INT(sum, size - 1);
+        OK(MPI_Comm_disconnect(&part));
+    }
+    /* An intercommunicator between odd and even ranks, of which each has processes of both jobs. */
+    MPI_Comm half;
+    OK(MPI_Comm_split(all, rank % 2, rank, &half));
+    OK(MPI_Intercomm_create(half, 0, all, 1 - rank % 2, 5, &again));
+    talk(again);
+    OK(MPI_Comm_disconnect(&again));
+    OK(MPI_Comm_disconnect(&half));
+    OK(MPI_Group_free(&chosen));
+    OK(MPI_Group_free(&remote));
+    OK(MPI_Group_free(&whole));
+    OK(MPI_Comm_disconnect(&all));
+}
+
+static void meet(MPI_Comm other, int high)
+{
+    talk(other);
+    merge(other, high);
+    make_parts(other, high);
+    MPI_Comm copy;
+    OK(MPI_Comm_dup(other, &copy));
+    talk(copy);
+    OK(MPI_Comm_free(&copy));
+    OK(MPI_Barrier(other));
+    OK(MPI_Comm_disconnect(&other));
+}
+
+/* The other group dies: what waits for it ends. */
+static void survive(void)
+{
+    int value = 0;
+    MPI_Comm other = accept_one();
+    OK(MPI_Comm_set_errhandler(other, MPI_ERRORS_RETURN));
+    OK(MPI_Recv(&value, 1, MPI_INT, 0, 0, other, MPI_STATUS_IGNORE));
+    FAILS(MPI_ERR_PROC_ABORTED, MPI_Recv(&value, 1, MPI_INT, 0, 1, other, MPI_STATUS_IGNORE));
+    CHECK(MPI_Barrier(other) != MPI_SUCCESS);
+    CHECK(MPI_Send(&value, 1, MPI_INT, 0, 1, other) != MPI_SUCCESS);
+    MPI_Comm_disconnect(&other);
+}
+
+static void die(void)
+{
+    MPI_Comm other = connect_to_it();
+    int size;
+    OK(MPI_Comm_remote_size(other, &size));
+    if (lt_rank == 0)
+        for (int to = 0; to < size; to++)
+            OK(MPI_Ssend(&lt_rank, 1, MPI_INT, to, 0, other));
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    raise(SIGKILL);
+}
+
+int main(int argc, char **argv)
+{
+    if (MPI_Init(&argc, &argv) != MPI_SUCCESS || argc < 3)
+        return 98;
+    MPI_Comm_rank(MPI_COMM_WORLD, &lt_rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &lt_size);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    const char *role = lt_current = argv[1], *name = argv[2];
+    int rounds = argc > 3 ? atoi(argv[3]) : 1;
+    if (strncmp(role, "serve", 5) == 0) {
+        publish(name);
+        if (strcmp(role, "serve-one-that-dies") == 0)
+            survive();
+        for (int i = 0; i < rounds; i++)
+            meet(accept_one(), 0);
+        unpublish(name);
+    } else {
+        look_up(name);
+        if (strcmp(role, "die") == 0)
+            die();
+        for (int i = 0; i < rounds; i++)
+            meet(connect_to_it(), 1);
+    }
+    MPI_Finalize();
+    if (lt_failures == 0 && lt_rank == 0)
+        printf("met\n");
+    return lt_failures != 0;
+}
