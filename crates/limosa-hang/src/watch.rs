@@ -204,7 +204,7 @@ fn last_began(views: &[RankView]) -> u64 {
 mod tests {
     use super::*;
     use crate::samples::{MS, blocked, rank, wait};
-    use limosa_job::Kind;
+    use limosa_job::{Kind, WaitView};
 
     const NONE: [u64; 0] = [];
 
@@ -284,6 +284,18 @@ mod tests {
     #[test]
     fn a_thread_that_computes_prevents_the_alarm() {
         assert_eq!(alarms(5000, |_| pair(), |ms| ms % 800 == 0), NONE, "some thread runs at every other look");
+    }
+
+    #[test]
+    fn whoever_waits_for_another_job_is_no_hang_and_whoever_waits_for_a_connection_perhaps() {
+        let with = |kind: Kind, peer: Peer| {
+            let mut views = pair();
+            views[0].records[0].waits[0] = WaitView { peer, ..wait(kind, 1, None) };
+            looks(20_000, move |_| views.clone(), |_, _| Others::default())
+        };
+        assert_eq!(with(Kind::Receive, Peer::Outside).len(), 0);
+        let found = with(Kind::Other, Peer::Any);
+        assert!(matches!(&found[0], (ms, Look::Hang(hang)) if hang.doubtful && *ms > 9000), "{found:?}");
     }
 
     #[test]

@@ -144,7 +144,8 @@ const OTHERS: Duration = Duration::from_secs(2);
 pub fn connect_to_others(own: u64) -> Vec<UnixStream> {
     // Names may be any bytes.
     let sockets = std::fs::read("/proc/net/unix").unwrap_or_default();
-    let mut jobs: Vec<u64> = String::from_utf8_lossy(&sockets).lines().filter_map(job_that_listens).filter(|job| *job != own).collect();
+    let mut jobs: Vec<u64> =
+        String::from_utf8_lossy(&sockets).lines().filter_map(job_that_listens).filter(|job| *job != own).collect();
     jobs.sort_unstable();
     jobs.dedup();
     let connected = jobs.into_iter().filter_map(|job| {

@@ -103,7 +103,8 @@ impl Comm {
             return self.create_inter(place, group);
         }
         self.check_members(group)?;
-        Ok(self.child(place, ChildPlan { group: group.clone(), discriminator: self.world.hash_of(group), topology: None }))
+        Ok(self
+            .child(place, ChildPlan { group: group.clone(), discriminator: self.world.hash_of(group), topology: None }))
     }
 
     /// The members of `group`, who alone take part in the call (`MPI_Comm_create_group`).

@@ -374,9 +374,7 @@ impl World {
         if !self.has_outsiders(group) {
             return group.content_hash();
         }
-        group.iter().fold(group.size() as u64, |hash, peer| {
-            self.identity(peer).words().into_iter().fold(hash, mix)
-        })
+        group.iter().fold(group.size() as u64, |hash, peer| self.identity(peer).words().into_iter().fold(hash, mix))
     }
 
     /// What both jobs must have in common to exchange messages: the version of the library, the machine, whether calls
@@ -444,7 +442,8 @@ fn accept(listener: BorrowedFd<'_>) -> Option<(Identity, u64, OwnedFd)> {
         let is_ours = control::check_user(socket.as_fd()).is_ok()
             && rustix::net::sockopt::set_socket_timeout(&socket, rustix::net::sockopt::Timeout::Recv, patience).is_ok();
         let mut hello = [0; 8 * WORDS];
-        let received = if is_ours { rustix::net::recv(&socket, &mut hello[..], RecvFlags::empty()) } else { Ok((0, 0)) };
+        let received =
+            if is_ours { rustix::net::recv(&socket, &mut hello[..], RecvFlags::empty()) } else { Ok((0, 0)) };
         if received.is_ok_and(|(_, length)| length == 8 * WORDS) {
             let mut words = hello.chunks_exact(8).map(|word| u64::from_ne_bytes(word.try_into().expect("eight bytes")));
             let mut next = || words.next().unwrap_or(0);
