@@ -257,6 +257,8 @@ mod tests {
         let devices = joined(2);
         let (child, identity) = sleeper();
         let stop = StopSignal::new().expect("an eventfd");
+        // Until it joins, nobody is there: this process itself would be taken for one that does not die alone.
+        devices[1].ports.of(1).clear();
         std::thread::scope(|scope| {
             let waiting = scope.spawn(|| devices[0].deaths.wait(&stop));
             // It joins while it is being waited for.
