@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from limosa._files import get_include, get_lib_path
     from limosa._graph import Graph
     from limosa._messages import Status
+    from limosa._open import File, open
     from limosa._ops import BAND, BOR, BXOR, LAND, LOR, LXOR, MAX, MAXLOC, MIN, MINLOC, PROD, SUM, Op
     from limosa._request import Request, wait_all, wait_any
     from limosa._transfer import ANY
@@ -49,6 +50,7 @@ _HOMES = {
     "limosa._files": ["get_include", "get_lib_path"],
     "limosa._graph": ["Graph"],
     "limosa._messages": ["Status"],
+    "limosa._open": ["File", "open"],
     "limosa._ops": [
         "BAND",
         "BOR",
@@ -87,6 +89,7 @@ __all__ = [
     "Cart",
     "Comm",
     "Executor",
+    "File",
     "Graph",
     "Op",
     "Remote",
@@ -98,6 +101,7 @@ __all__ = [
     "errors",
     "get_include",
     "get_lib_path",
+    "open",
     "wait_all",
     "wait_any",
     "world",

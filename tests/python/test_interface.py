@@ -34,7 +34,7 @@ PROGRAMS = Path(__file__).parent / "programs"
         ("short", 1),
         ("short", 2),
         ("short", 4),
-        *((program, n) for program in ("neighbours", "windows", "executor") for n in (1, 2, 4)),
+        *((program, n) for program in ("neighbours", "windows", "executor", "files") for n in (1, 2, 4)),
     ],
 )
 def test_cases(engine, program, n):
@@ -42,7 +42,7 @@ def test_cases(engine, program, n):
 
 
 @pytest.mark.parametrize("variable", ["LIMOSA_HOSTS=2", "LIMOSA_DEVICE=messages", "LIMOSA_CMA=0", "LIMOSA_WAIT=block"])
-@pytest.mark.parametrize("program", ["neighbours", "windows", "executor", "short"])
+@pytest.mark.parametrize("program", ["neighbours", "windows", "executor", "short", "files"])
 def test_cases_in_all_ways_that_ranks_reach_each_other(program, variable):
     apart = ["apart"] if variable.startswith(("LIMOSA_HOSTS", "LIMOSA_DEVICE")) else []
     command = [Path(sys.executable).parent / "limosa", "run", "-n", "3", "-x", variable]

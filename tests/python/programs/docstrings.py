@@ -15,6 +15,7 @@ MODULES = [
     "limosa._graph",
     "limosa._messages",
     "limosa._nonblocking",
+    "limosa._open",
     "limosa._ops",
     "limosa._reductions",
     "limosa._request",
