@@ -4,8 +4,7 @@
 //! run later, at a safe point of an interpreter, cannot do with that: the interpreter waits for the call. For these the
 //! layer above registers a hook, once. A blocked call asks it
 //! - when a signal has ended the thread's sleep (its handler was installed without `SA_RESTART`);
-//! - [`ASK_AFTER`] after it began to sleep, for a signal that came while it was still looking, and then ever more rarely
-//!   ([`ask_after`]), for one that came between the question before and the sleep;
+//! - once, [`ASK_AFTER`] after it began to sleep, for a signal that came while it was still looking;
 //! - every [`ASK_AFTER`] while it polls.
 //!
 //! The hook runs the program's handlers in the thread that waits, without the engine's lock, and says whether the
@@ -38,12 +37,6 @@ impl Interrupted {
 
 /// When a call that sleeps or polls asks without having been woken by a signal.
 pub const ASK_AFTER: Duration = Duration::from_millis(100);
-
-/// How long a call sleeps that nobody wakes before it asks, if it has asked so often before.
-pub fn ask_after(asked: u32) -> Duration {
-    const MOST: u32 = 8;
-    ASK_AFTER * (1 << (2 * asked.min(MOST)))
-}
 
 /// Registers the hook. The first one stays.
 pub fn set_hook(hook: Hook) {

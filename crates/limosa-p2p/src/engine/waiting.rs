@@ -71,8 +71,8 @@ struct Idle {
     ask_at: u64,
     /// A call that polls is to ask now.
     asks_now: bool,
-    /// A call that sleeps has asked so often whether it is interrupted.
-    asked: u32,
+    /// A call that sleeps has asked whether it was interrupted before.
+    asked: bool,
 }
 
 /// How a sleep has ended.
@@ -187,9 +187,9 @@ impl Engine {
                 }
                 slept = Slept::Signalled;
             } else {
-                let ask = (may_be_interrupted && interrupt::may_come()).then(|| interrupt::ask_after(idle.asked));
+                let ask = may_be_interrupted && !idle.asked && interrupt::may_come();
                 (core, slept) = self.sleep(core, condition, observer, ask);
-                idle.asked += u32::from(matches!(slept, Slept::Signalled));
+                idle.asked |= matches!(slept, Slept::Signalled);
                 idle.start_again();
             }
             woken = !matches!(slept, Slept::NotAtAll);
@@ -287,19 +287,18 @@ impl Engine {
         }
     }
 
-    /// Sleeps until something may have changed. `ask`: no longer than that, if nobody wakes it, since a
-    /// signal may have come before.
+    /// Sleeps until something may have changed. `ask`: not long, if nobody wakes it, since a signal may have come before.
     fn sleep<'a>(
         &'a self,
         mut core: Guard<'a, Core>,
         condition: &mut dyn FnMut(&mut State) -> bool,
         observer: &dyn Observer,
-        ask: Option<Duration>,
+        ask: bool,
     ) -> (Guard<'a, Core>, Slept) {
         let backlog = core.state.has_backlog();
         let longest = backlog.then(|| BACKLOG_SLEEP * (1 << core.sleeps_in_vain.min(MOST_DOUBLINGS)));
         core.sleeps_in_vain += u32::from(backlog);
-        let longest = longest.or(ask);
+        let longest = if ask { Some(longest.unwrap_or(interrupt::ASK_AFTER)) } else { longest };
         let mut slept = Slept::NotAtAll;
         if backlog {
             let core = &mut *core;
@@ -322,7 +321,7 @@ impl Engine {
                 self.leave_place();
                 slept = match self.sleep_patiently(longest, observer) {
                     Wakened::BySignal => Slept::Signalled,
-                    Wakened::TooLate if ask.is_some() => Slept::Signalled,
+                    Wakened::TooLate if ask => Slept::Signalled,
                     _ => Slept::Woken,
                 };
                 self.find_place();
