@@ -1,6 +1,6 @@
 //! Renders `docs/coverage.md`: every function of the standard, by chapter, with what is done.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::fmt::Write;
 use std::path::Path;
 
@@ -52,17 +52,24 @@ fn functions(source: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The functions, in lower case, that have a fast path in this file.
+/// The functions, in lower case, that have a fast path in this file, and whether it wants to know the call's name: those
+/// do that may wait.
 ///
 /// # Panics
 /// If the file cannot be read, or has a fast path of a function that the standard does not have.
-pub fn fast_paths(table: &Table, file: &Path) -> HashSet<String> {
-    let names: HashSet<String> = functions(&read(file)).map(str::to_owned).collect();
-    for name in &names {
+pub fn fast_paths(table: &Table, file: &Path) -> HashMap<String, bool> {
+    let source = read(file);
+    let wants_name = |name: &str| {
+        let start = source.find(&format!("fn {name}(")).expect("it was found by its name");
+        let parameters = source[start..].split_once(')').map_or("", |(parameters, _)| parameters);
+        parameters.contains("name: &'static str")
+    };
+    let paths: HashMap<String, bool> = functions(&source).map(|name| (name.to_owned(), wants_name(name))).collect();
+    for name in paths.keys() {
         let known = table.functions.iter().any(|f| f.name.to_lowercase() == *name);
         assert!(known, "{} has {name}, but the standard has no such function", file.display());
     }
-    names
+    paths
 }
 
 /// The functions, in lower case, that the Rust function `name` of a module is the glue of.

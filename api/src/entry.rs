@@ -7,7 +7,7 @@
 //!
 //! A function without glue becomes one that reports `MPI_ERR_UNSUPPORTED_OPERATION`.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::fmt::Write;
 
 use crate::coverage::Glue;
@@ -174,8 +174,8 @@ pub fn refused<'a>(table: &Table, function: &Function, arg: &Arg<'a>) -> Vec<(&'
 }
 
 /// The entry points. `glue` has the glue of each function that is done, by its lower-case name; `short` names those
-/// that have a fast path.
-pub fn render(table: &Table, glue: &HashMap<String, Glue>, short: &HashSet<String>) -> String {
+/// that have a fast path, and says whether it wants the call's name.
+pub fn render(table: &Table, glue: &HashMap<String, Glue>, short: &HashMap<String, bool>) -> String {
     let mut out = String::new();
     kinds(table, &mut out);
     callbacks(table, &mut out);
@@ -184,10 +184,10 @@ pub fn render(table: &Table, glue: &HashMap<String, Glue>, short: &HashSet<Strin
             Some(_) => conversion(table, function, &mut out),
             None => {
                 inner(table, function, glue.get(&snake(&function.name)), &mut out);
-                let has_fast_path = short.contains(&snake(&function.name));
-                exported(table, function, false, has_fast_path, &mut out);
+                let fast_path = short.get(&snake(&function.name)).copied();
+                exported(table, function, false, fast_path, &mut out);
                 if function.large {
-                    exported(table, function, true, has_fast_path, &mut out);
+                    exported(table, function, true, fast_path, &mut out);
                 }
             }
         }
@@ -459,8 +459,8 @@ fn pass(arg: &Arg, passing: Passing) -> String {
     }
 }
 
-/// `MPI_X` and `PMPI_X`, of the function or of its large-count twin.
-fn exported(table: &Table, function: &Function, large: bool, has_fast_path: bool, out: &mut String) {
+/// `MPI_X` and `PMPI_X`, of the function or of its large-count twin. `fast_path`: there is one, which may want the name.
+fn exported(table: &Table, function: &Function, large: bool, fast_path: Option<bool>, out: &mut String) {
     let twin = if large { "_c" } else { "" };
     let name = format!("{}{twin}", function.name);
     let mut params = Vec::new();
@@ -495,16 +495,15 @@ fn exported(table: &Table, function: &Function, large: bool, has_fast_path: bool
         });
     }
     let result = rust_type(table, &table.return_type(function));
-    let (function, collective) = (snake(&function.name), function.collective);
+    let function = snake(&function.name);
     // What is not done by the fast path goes the general path.
-    let attempt = match has_fast_path {
-        true => format!(
+    let attempt = match fast_path {
+        Some(wants_name) => format!(
             "if let Some(code) = fast_path({name:?}, {large}, || crate::fast_path::{function}({}{})) {{ return code }} ",
-            // Collective operations may wait, and say in which call.
-            if collective { format!("{name:?}, ") } else { String::new() },
+            if wants_name { format!("{name:?}, ") } else { String::new() },
             passed.join(", ")
         ),
-        false => String::new(),
+        None => String::new(),
     };
     let passed = passed.iter().map(|p| format!(", {p}")).collect::<String>();
     let params = params.join(", ");

@@ -17,7 +17,7 @@ use limosa_mpi::p2p::{self, Received};
 use limosa_mpi::{Result, consts, observe};
 use limosa_rma::Spot;
 
-use crate::calls::kinds::{Communicator, Datatype, Operation, Window};
+use crate::calls::kinds::{Communicator, Datatype, Group, Operation, Window};
 use crate::cx::{Attempt, Target};
 use crate::handles::{Handle, Object};
 use crate::latest;
@@ -296,6 +296,18 @@ fn on_window(win: Handle, act: impl FnOnce(&Window) -> bool) -> bool {
     lifecycle::is_running() && latest::window(win).is_some_and(act)
 }
 
+/// Synchronises a window, while MPI is running. It may wait for others.
+#[inline(always)]
+fn synchronise(name: &'static str, win: Handle, act: impl FnOnce(&Window) -> Option<Result<()>>) -> Attempt {
+    let Some(window) = latest::window(win).filter(|_| lifecycle::is_running()) else { return Attempt::Nothing };
+    observe::entering(name);
+    match act(window) {
+        None => Attempt::Nothing,
+        Some(Ok(())) => Attempt::Done,
+        Some(Err(error)) => Attempt::Failed(Target::Win(win), error),
+    }
+}
+
 /// Dense data in a window.
 #[inline(always)]
 fn spot(rank: c_int, disp: i64, count: i64, datatype: Handle) -> Option<Spot> {
@@ -420,4 +432,46 @@ pub(crate) fn mpi_win_lock(kind: c_int, rank: c_int, assert: c_int, win: Handle)
 #[inline(always)]
 pub(crate) fn mpi_win_unlock(rank: c_int, win: Handle) -> bool {
     on_window(win, |window| window.try_unlock(rank))
+}
+
+#[inline(always)]
+pub(crate) fn mpi_win_lock_all(assert: c_int, win: Handle) -> bool {
+    assert == 0 && on_window(win, Window::try_lock_all)
+}
+
+#[inline(always)]
+pub(crate) fn mpi_win_unlock_all(win: Handle) -> bool {
+    on_window(win, Window::try_unlock_all)
+}
+
+#[inline(always)]
+pub(crate) fn mpi_win_flush_all(win: Handle) -> bool {
+    on_window(win, Window::try_flush_all)
+}
+
+#[inline(always)]
+pub(crate) fn mpi_win_fence(name: &'static str, assert: c_int, win: Handle) -> Attempt {
+    synchronise(name, win, |window| window.try_fence(assert))
+}
+
+#[inline(always)]
+pub(crate) fn mpi_win_post(name: &'static str, group: Handle, assert: c_int, win: Handle) -> Attempt {
+    let Ok(group) = Group::table().get(group) else { return Attempt::Nothing };
+    synchronise(name, win, |window| Some(window.post(&group, assert)))
+}
+
+#[inline(always)]
+pub(crate) fn mpi_win_start(name: &'static str, group: Handle, assert: c_int, win: Handle) -> Attempt {
+    let Ok(group) = Group::table().get(group) else { return Attempt::Nothing };
+    synchronise(name, win, |window| Some(window.start(&group, assert)))
+}
+
+#[inline(always)]
+pub(crate) fn mpi_win_complete(name: &'static str, win: Handle) -> Attempt {
+    synchronise(name, win, |window| Some(window.complete()))
+}
+
+#[inline(always)]
+pub(crate) fn mpi_win_wait(name: &'static str, win: Handle) -> Attempt {
+    synchronise(name, win, |window| Some(window.wait_for_origins()))
 }

@@ -81,6 +81,7 @@ use kind::{Kind, Signature, Sort};
 pub use plan::Plan;
 pub use run::run;
 pub use schedule::{Member, Schedule};
+pub use shared::look;
 use shared::{SharedCall, SharedGroup};
 use state::CommState;
 

@@ -57,6 +57,9 @@ pub(crate) struct Held {
     pub unchecked: bool,
 }
 
+/// Some ranks of a window.
+pub(crate) type Ranks = SmallVec<[u32; 8]>;
+
 /// Locked targets.
 type Locks = SmallVec<[(u32, Held); 4]>;
 
@@ -73,7 +76,7 @@ enum Access {
     /// After a fence. `used`: an access was made.
     Fence { used: bool },
     /// `MPI_Win_start` to these targets.
-    Started(Vec<u32>),
+    Started(Ranks),
     /// `MPI_Win_lock` of each of these, by rank.
     Locked(Locks),
     /// `MPI_Win_lock_all`.
@@ -85,7 +88,7 @@ pub(crate) struct Epochs {
     gates: Arc<Gates>,
     access: Access,
     /// `MPI_Win_post` for these origins.
-    posted: Option<Vec<u32>>,
+    posted: Option<Ranks>,
 }
 
 impl Epochs {
@@ -258,13 +261,13 @@ impl Epochs {
         self.nothing_else("MPI_Win_start")
     }
 
-    pub fn start(&mut self, targets: Vec<u32>) {
+    pub fn start(&mut self, targets: Ranks) {
         targets.iter().for_each(|target| self.gates.set(*target, ACTIVE));
         self.access = Access::Started(targets);
     }
 
     /// The targets of the epoch that `MPI_Win_complete` ends.
-    pub fn check_complete(&self) -> Result<Vec<u32>> {
+    pub fn check_complete(&self) -> Result<Ranks> {
         match &self.access {
             Access::Started(targets) => Ok(targets.clone()),
             _ => fail!(MPI_ERR_RMA_SYNC, "MPI_Win_complete needs MPI_Win_start, but {}", self.open()),
@@ -286,7 +289,7 @@ impl Epochs {
         Ok(())
     }
 
-    pub fn post(&mut self, origins: Vec<u32>) {
+    pub fn post(&mut self, origins: Ranks) {
         self.posted = Some(origins);
         if matches!(self.access, Access::Fence { .. }) {
             self.access = Access::None;
@@ -294,7 +297,7 @@ impl Epochs {
     }
 
     /// The origins of the epoch that `MPI_Win_wait` ends.
-    pub fn check_wait(&self) -> Result<Vec<u32>> {
+    pub fn check_wait(&self) -> Result<Ranks> {
         match &self.posted {
             Some(origins) => Ok(origins.clone()),
             None => fail!(MPI_ERR_RMA_SYNC, "MPI_Win_wait and MPI_Win_test need MPI_Win_post, which was not called"),
@@ -336,11 +339,11 @@ mod tests {
     fn accesses_need_an_epoch_for_their_target() {
         let mut epochs = Epochs::new(5);
         refused(epochs.access(0, false), "no access epoch");
-        epochs.start(vec![1, 3]);
+        epochs.start(smallvec![1, 3]);
         epochs.access(3, false).unwrap();
         refused(epochs.access(2, false), "rank 2");
         refused(epochs.access(3, true), "requests");
-        assert_eq!(epochs.check_complete().unwrap(), [1, 3]);
+        assert_eq!(epochs.check_complete().unwrap()[..], [1, 3]);
         epochs.complete();
         refused(epochs.access(3, false), "rank 3");
         epochs.lock(2, HELD);
@@ -406,7 +409,7 @@ mod tests {
         epochs.lock_all(HELD);
         assert_eq!(open(&epochs), [0, 1, 2, 3, 4]);
         epochs.unlock_all();
-        epochs.start(vec![0, 4]);
+        epochs.start(smallvec![0, 4]);
         assert_eq!(open(&epochs), [0, 4]);
         epochs.complete();
         assert_eq!(open(&epochs), []);
@@ -432,12 +435,12 @@ mod tests {
         let mut epochs = Epochs::new(5);
         refused(epochs.check_wait(), "MPI_Win_post");
         epochs.check_post().unwrap();
-        epochs.post(vec![4]);
+        epochs.post(smallvec![4]);
         refused(epochs.check_post(), "already");
         refused(epochs.check_fence(), "MPI_Win_wait");
         refused(epochs.check_free(), "MPI_Win_post");
         epochs.check_start().unwrap();
-        assert_eq!(epochs.check_wait().unwrap(), [4]);
+        assert_eq!(epochs.check_wait().unwrap()[..], [4]);
         epochs.waited();
         epochs.check_free().unwrap();
     }

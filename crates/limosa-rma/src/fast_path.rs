@@ -2,17 +2,22 @@
 //! it, with dense data in the window.
 //!
 //! Contract: each function does the whole call, or nothing (`false`); the caller then goes the general path, which
-//! checks everything and reports what is wrong. None waits for another process, calls the system, or sends anything.
+//! checks everything and reports what is wrong. None waits for another process, calls the system, or sends anything,
+//! but for [`Window::try_fence`].
 
+use std::ffi::c_int;
 use std::sync::atomic::{Ordering, fence};
 
 use limosa_base::copy::copy;
+use limosa_mpi::consts::MPI_MODE_NOSUCCEED;
 use limosa_mpi::datatype::Datatype;
+use limosa_mpi::error::Result;
 use limosa_mpi::op::Op;
 
 use crate::accumulate::{NumberOp, Piece, Swap};
 use crate::epochs::Held;
 use crate::guard::Guard;
+use crate::sync::FENCE_ASSERTIONS;
 use crate::window::{Reach, Target, Window};
 
 /// Where dense data lie in a window.
@@ -177,6 +182,65 @@ impl Window {
             epochs.unlock(target);
         }
         is_given_back
+    }
+
+    /// `MPI_Win_lock_all`, if all locks are free.
+    pub fn try_lock_all(&self) -> bool {
+        let Some(locks) = &self.locks else { return false };
+        let mut epochs = self.epochs.lock();
+        if epochs.check_lock_all().is_err() {
+            return false;
+        }
+        let all = self.targets.len() as u32;
+        let taken = (0..all).take_while(|target| locks.try_take(*target, false)).count() as u32;
+        if taken < all {
+            drop(epochs);
+            // Somebody may have entered the queue of one of them meanwhile.
+            (0..taken).for_each(|target| self.return_lock(target));
+            return false;
+        }
+        epochs.lock_all(Held { unchecked: false });
+        true
+    }
+
+    /// `MPI_Win_unlock_all`, if nobody waits for a lock.
+    pub fn try_unlock_all(&self) -> bool {
+        let Some(locks) = self.locks.as_ref().filter(|_| self.is_direct) else { return false };
+        let mut epochs = self.epochs.lock();
+        if !epochs.check_unlock_all().is_ok_and(|held| !held.unchecked) {
+            return false;
+        }
+        epochs.unlock_all();
+        drop(epochs);
+        for target in 0..self.targets.len() as u32 {
+            if !locks.try_give_back(target) {
+                self.return_lock(target);
+            }
+        }
+        true
+    }
+
+    /// `MPI_Win_fence` of memory that is mapped here: the barrier is all there is to do. `None`: it is not done.
+    #[inline]
+    pub fn try_fence(&self, assert: c_int) -> Option<Result<()>> {
+        if !self.is_direct || assert & !FENCE_ASSERTIONS != 0 || self.epochs.lock().check_fence().is_err() {
+            return None;
+        }
+        let waited = limosa_coll::fast_path::try_barrier(&self.comm)?;
+        if waited.is_ok() {
+            self.epochs.lock().fence(assert & MPI_MODE_NOSUCCEED == 0);
+        }
+        Some(waited)
+    }
+
+    /// `MPI_Win_flush_all`.
+    #[inline]
+    pub fn try_flush_all(&self) -> bool {
+        let can = self.is_direct && (0..self.targets.len()).any(|target| self.gates.is_locked(target));
+        if can {
+            fence(Ordering::SeqCst);
+        }
+        can
     }
 
     /// `MPI_Win_flush`: of memory that is mapped here, what was written is there already, but perhaps not yet for all

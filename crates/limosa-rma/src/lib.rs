@@ -19,6 +19,7 @@
 //! | `station` | handlers of packets: the target's side, and answers |
 //! | `guard` | what keeps accumulation atomic in memory that others share |
 //! | `shared_lock` | the locks of targets, where all members share memory |
+//! | `notices` | who has posted and completed, where all members share memory |
 //! | `locks` | the queue of a target's lock, kept by the target where not |
 //! | `fast_path` | frequent accesses that need no check: straight in memory |
 //! | `sync` | fence, lock, flush, post, start, complete, wait |
@@ -43,6 +44,7 @@ mod guard;
 mod hints;
 mod locks;
 mod memory;
+mod notices;
 mod packets;
 mod shared_lock;
 mod station;

@@ -10,13 +10,14 @@ use limosa_p2p::HostMemory;
 
 use crate::allocated::Bytes;
 use crate::guard::Member;
+use crate::notices::Told;
 use crate::shared_lock::Waiter;
 
 /// Alignment of memory that the library allocates.
 const LINE: usize = 64;
 
 /// Memory that the members of a window on one host share: a few lines for each ([`Member`]), the places of each in the
-/// queue of each one's lock ([`Waiter`]), then their parts of the window.
+/// queue of each one's lock ([`Waiter`]), what each was told by each ([`Told`]), then their parts of the window.
 pub(crate) struct Area {
     first: Shared<Member>,
     host: Arc<HostMemory>,
@@ -40,12 +41,18 @@ impl Plan {
         members.checked_mul(size_of::<Member>())
     }
 
+    /// Where what a member was told begins; `None` beyond the address space. For as many as there are members: its end.
+    fn told(members: usize, member: usize) -> Option<usize> {
+        let waiters = members.checked_mul(members)?.checked_mul(size_of::<Waiter>())?;
+        let row = members.checked_mul(size_of::<Told>())?.checked_next_multiple_of(LINE)?;
+        let start = Self::waiters(members)?.checked_add(waiters)?.checked_next_multiple_of(LINE)?;
+        start.checked_add(row.checked_mul(member)?)
+    }
+
     /// Places parts of these sizes, one directly behind the other if `contiguous`; `None` if they do not fit in the
     /// address space.
     pub fn new(sizes: &[usize], contiguous: bool) -> Option<Plan> {
-        let mut end =
-            Self::waiters(sizes.len())?.checked_add(sizes.len().checked_mul(sizes.len())? * size_of::<Waiter>())?;
-        end = end.checked_next_multiple_of(PAGE)?;
+        let mut end = Self::told(sizes.len(), sizes.len())?.checked_next_multiple_of(PAGE)?;
         let mut starts = Vec::with_capacity(sizes.len());
         for &size in sizes {
             if !contiguous {
@@ -85,6 +92,14 @@ impl Area {
     /// The places of the members in the queue of one member's lock.
     pub fn waiters(&self, member: usize) -> &[Waiter] {
         let start = Plan::waiters(self.members).expect("the area exists") + member * self.members * size_of::<Waiter>();
+        // SAFETY: as above.
+        unsafe { self.first.mapping().slice(start, self.members) }
+    }
+
+    /// What a member was told by each.
+    #[inline]
+    pub fn told(&self, member: usize) -> &[Told] {
+        let start = Plan::told(self.members, member).expect("the area exists");
         // SAFETY: as above.
         unsafe { self.first.mapping().slice(start, self.members) }
     }

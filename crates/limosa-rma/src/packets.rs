@@ -142,7 +142,11 @@ impl Window {
     /// Waits until something is the case that a member, or all, are to bring about. The condition must not change the
     /// state: it may be asked again.
     pub(crate) fn wait(&self, target: Option<u32>, condition: &dyn Fn(&State) -> bool) -> Result<()> {
-        let holds = || condition(&self.station.state.lock());
+        self.wait_until(target, &|| condition(&self.station.state.lock()))
+    }
+
+    /// As [`Window::wait`], for what shows elsewhere than in the state.
+    pub(crate) fn wait_until(&self, target: Option<u32>, holds: &dyn Fn() -> bool) -> Result<()> {
         if holds() {
             return Ok(());
         }

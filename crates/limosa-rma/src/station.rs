@@ -23,6 +23,7 @@ use crate::accumulate::{Combine, Piece, Pieces, Swap, no_op};
 use crate::fetch::Fetch;
 use crate::guard::Guard;
 use crate::locks::LockQueue;
+use crate::notices::Notice;
 use crate::wire::{self, Action, Header, Place};
 
 /// The memory that a process exposes.
@@ -55,9 +56,8 @@ pub(crate) struct Link {
     pub silent: u32,
     /// The request for its lock that was granted last.
     pub granted: u64,
-    /// Notices of `MPI_Win_post` and of `MPI_Win_complete` from it that nobody has waited for.
-    pub posts: u32,
-    pub completes: u32,
+    /// Notices from it that nobody has taken, by packets ([`Notice`]).
+    pub notices: [u32; 2],
     /// What the target refused first.
     pub refusal: Option<Error>,
 }
@@ -408,13 +408,13 @@ fn unlock(actions: &mut Actions<'_>, station: &Station, from: u32, _meta: &Meta,
 }
 
 fn post(actions: &mut Actions<'_>, station: &Station, from: u32, _meta: &Meta, _data: &[u8]) -> bool {
-    station.state.lock().links[from as usize].posts += 1;
+    station.state.lock().links[from as usize].notices[Notice::Post as usize] += 1;
     actions.notify();
     true
 }
 
 fn complete(actions: &mut Actions<'_>, station: &Station, from: u32, _meta: &Meta, _data: &[u8]) -> bool {
-    station.state.lock().links[from as usize].completes += 1;
+    station.state.lock().links[from as usize].notices[Notice::Complete as usize] += 1;
     actions.notify();
     true
 }

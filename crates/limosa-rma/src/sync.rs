@@ -2,8 +2,9 @@
 //!
 //! Where all members share memory, the locks lie there ([`SharedLocks`](crate::shared_lock::SharedLocks)). Otherwise
 //! they go by packets, between processes of one host too: the target's lock is kept by the target
-//! ([`LockQueue`](crate::locks::LockQueue)), and whoever holds it there holds it for all ways of access. Notices go by
-//! packets. What a process asks of itself it does at once.
+//! ([`LockQueue`](crate::locks::LockQueue)), and whoever holds it there holds it for all ways of access. So it is with
+//! notices of posts and completions ([`Notices`](crate::notices::Notices)). What a process asks of itself it does at
+//! once.
 
 use std::ffi::c_int;
 use std::sync::atomic::{Ordering, fence};
@@ -14,7 +15,8 @@ use limosa_mpi::fail;
 use limosa_mpi::group::Group;
 use limosa_p2p::Urgency;
 
-use crate::epochs::Held;
+use crate::epochs::{Held, Ranks};
+use crate::notices::Notice;
 use crate::shared_lock::Grants;
 use crate::window::{Reach, Window};
 use crate::wire;
@@ -42,6 +44,10 @@ impl LockKind {
     }
 }
 
+/// What may be asserted at a fence.
+pub(crate) const FENCE_ASSERTIONS: c_int =
+    MPI_MODE_NOSTORE | MPI_MODE_NOPUT | MPI_MODE_NOPRECEDE | MPI_MODE_NOSUCCEED;
+
 fn check_assert(assert: c_int, allowed: c_int, call: &str) -> Result<()> {
     if assert & !allowed == 0 {
         return Ok(());
@@ -58,8 +64,7 @@ impl Window {
     /// # Errors
     /// `MPI_ERR_ASSERT`, `MPI_ERR_RMA_SYNC`; what a target refused; the death of a member.
     pub fn fence(&self, assert: c_int) -> Result<()> {
-        let allowed = MPI_MODE_NOSTORE | MPI_MODE_NOPUT | MPI_MODE_NOPRECEDE | MPI_MODE_NOSUCCEED;
-        check_assert(assert, allowed, "MPI_Win_fence")?;
+        check_assert(assert, FENCE_ASSERTIONS, "MPI_Win_fence")?;
         self.epochs.lock().check_fence()?;
         let flushed = self.flush_targets(0..self.targets.len() as u32);
         if flushed.as_ref().is_err_and(|error| error.interrupted) {
@@ -273,6 +278,11 @@ impl Window {
         };
     }
 
+    /// Gives back a lock, where locks lie in shared memory. Those whose turn it is can be told, or are dead.
+    pub(crate) fn return_lock(&self, target: u32) {
+        let _ = self.give_lock_back(target);
+    }
+
     fn give_lock_back(&self, target: u32) -> Result<()> {
         if let Some(locks) = &self.locks {
             return self.give_turns(target, locks.give_back(target));
@@ -300,7 +310,7 @@ impl Window {
     }
 
     /// The ranks in this window of a group's members.
-    fn ranks(&self, group: &Group) -> Result<Vec<u32>> {
+    fn ranks(&self, group: &Group) -> Result<Ranks> {
         let rank_of = |peer| match self.comm.rank_of_world(peer) {
             Some(rank) => Ok(rank),
             None => fail!(MPI_ERR_GROUP, "a process of the group is no member of the window"),
@@ -315,10 +325,15 @@ impl Window {
     pub fn post(&self, group: &Group, assert: c_int) -> Result<()> {
         check_assert(assert, MPI_MODE_NOCHECK | MPI_MODE_NOSTORE | MPI_MODE_NOPUT, "MPI_Win_post")?;
         let origins = self.ranks(group)?;
-        self.epochs.lock().check_post()?;
-        self.tell(&origins, wire::POST)?;
-        self.epochs.lock().post(origins);
-        Ok(())
+        let mut epochs = self.epochs.lock();
+        epochs.check_post()?;
+        epochs.post(origins.clone());
+        drop(epochs);
+        let told = self.tell(&origins, Notice::Post);
+        if told.is_err() {
+            self.epochs.lock().waited();
+        }
+        told
     }
 
     /// `MPI_Win_start`.
@@ -329,12 +344,7 @@ impl Window {
         check_assert(assert, MPI_MODE_NOCHECK, "MPI_Win_start")?;
         let targets = self.ranks(group)?;
         self.epochs.lock().check_start()?;
-        for &target in &targets {
-            self.wait(Some(target), &|state| state.links[target as usize].posts > 0)?;
-        }
-        let mut state = self.station.state.lock();
-        targets.iter().for_each(|target| state.links[*target as usize].posts -= 1);
-        drop(state);
+        self.take_notices(&targets, Notice::Post)?;
         self.epochs.lock().start(targets);
         Ok(())
     }
@@ -354,7 +364,7 @@ impl Window {
             outcome = outcome.and(flushed);
         }
         self.epochs.lock().complete();
-        outcome.and(self.tell(&targets, wire::COMPLETE))
+        outcome.and(self.tell(&targets, Notice::Complete))
     }
 
     /// `MPI_Win_wait`.
@@ -363,10 +373,8 @@ impl Window {
     /// `MPI_ERR_RMA_SYNC`; the death of a member.
     pub fn wait_for_origins(&self) -> Result<()> {
         let origins = self.epochs.lock().check_wait()?;
-        for &origin in &origins {
-            self.wait(Some(origin), &|state| state.links[origin as usize].completes > 0)?;
-        }
-        self.end_exposure(&origins);
+        self.take_notices(&origins, Notice::Complete)?;
+        self.end_exposure();
         Ok(())
     }
 
@@ -376,10 +384,7 @@ impl Window {
     /// As for [`Window::wait_for_origins`].
     pub fn test_for_origins(&self) -> Result<bool> {
         let origins = self.epochs.lock().check_wait()?;
-        let all = || {
-            let state = self.station.state.lock();
-            origins.iter().all(|origin| state.links[*origin as usize].completes > 0)
-        };
+        let all = || origins.iter().all(|origin| self.has_notice(*origin, Notice::Complete));
         if !all() {
             let engine = self.comm.engine();
             engine.poll();
@@ -388,35 +393,56 @@ impl Window {
                 return lost.map_or(Ok(false), |failure| Err(limosa_mpi::error::error_of(failure)));
             }
         }
-        self.end_exposure(&origins);
+        self.take_notices(&origins, Notice::Complete)?;
+        self.end_exposure();
         Ok(true)
     }
 
-    fn end_exposure(&self, origins: &[u32]) {
-        let mut state = self.station.state.lock();
-        origins.iter().for_each(|origin| state.links[*origin as usize].completes -= 1);
-        drop(state);
+    fn end_exposure(&self) {
         self.epochs.lock().waited();
         fence(Ordering::SeqCst);
     }
 
+    fn has_notice(&self, rank: u32, notice: Notice) -> bool {
+        match &self.notices {
+            Some(notices) => notices.has(rank, notice),
+            None => self.station.state.lock().links[rank as usize].notices[notice as usize] > 0,
+        }
+    }
+
+    /// Waits for a notice of each of these ranks, and takes them all, or none.
+    fn take_notices(&self, ranks: &[u32], notice: Notice) -> Result<()> {
+        for &rank in ranks {
+            let has = || self.has_notice(rank, notice);
+            if !has() && !limosa_coll::look(self.comm.engine(), has) {
+                self.wait_until(Some(rank), &has)?;
+            }
+        }
+        match &self.notices {
+            Some(notices) => ranks.iter().for_each(|rank| notices.take(*rank, notice)),
+            None => {
+                let state = &mut *self.station.state.lock();
+                ranks.iter().for_each(|rank| state.links[*rank as usize].notices[notice as usize] -= 1);
+            }
+        }
+        Ok(())
+    }
+
     /// Sends a notice to each of these ranks.
-    fn tell(&self, ranks: &[u32], kind: u8) -> Result<()> {
+    fn tell(&self, ranks: &[u32], notice: Notice) -> Result<()> {
+        if let Some(notices) = &self.notices {
+            ranks.iter().for_each(|rank| notices.tell(*rank, notice));
+            return Ok(());
+        }
         fence(Ordering::SeqCst);
         for &rank in ranks {
-            if rank != self.me() {
+            if rank == self.me() {
+                self.station.state.lock().links[rank as usize].notices[notice as usize] += 1;
+                self.comm.engine().notify();
+            } else {
+                let kind = if notice == Notice::Post { wire::POST } else { wire::COMPLETE };
                 self.send(rank, kind, 0, &[], Urgency::Normal)?;
-                continue;
             }
-            {
-                let link = &mut self.station.state.lock().links[rank as usize];
-                if kind == wire::POST {
-                    link.posts += 1;
-                } else {
-                    link.completes += 1;
-                }
-            }
-            self.comm.engine().notify();
         }
         Ok(())
     }

@@ -28,6 +28,7 @@ use crate::epochs::{Epochs, Gates};
 use crate::guard::Guard;
 use crate::hints::Hints;
 use crate::memory::{Area, Block, Keeper, Plan};
+use crate::notices::Notices;
 use crate::shared_lock::SharedLocks;
 use crate::station::{Exposed, State, Station, Stations};
 
@@ -98,8 +99,9 @@ pub struct Window {
     pub(crate) epochs: Mutex<Epochs>,
     /// What the epochs allow.
     pub(crate) gates: Arc<Gates>,
-    /// The locks of the members, if all share memory.
+    /// The locks of the members, and their notices, if all share memory.
     pub(crate) locks: Option<SharedLocks>,
+    pub(crate) notices: Option<Notices>,
     /// All memory is mapped here.
     pub(crate) is_direct: bool,
     /// Memory of the library's lives as long as this.
@@ -133,7 +135,8 @@ struct Laid {
     /// This process's part, and the guard that all use who change it.
     base: *mut u8,
     guard: Arc<Guard>,
-    locks: Option<SharedLocks>,
+    /// If all members share it.
+    common: Option<Arc<Area>>,
 }
 
 impl Window {
@@ -179,6 +182,8 @@ impl Window {
             return Err(error);
         }
         let epochs = Epochs::new(comm.size());
+        let me = comm.rank() as usize;
+        let notices = laid.common.as_ref().map(|area| Notices::new(area, &comm, me));
         Ok(Arc::new(Window {
             comm,
             flavor: part.flavor,
@@ -188,7 +193,8 @@ impl Window {
             station,
             gates: epochs.gates().clone(),
             epochs: Mutex::new(epochs),
-            locks: laid.locks,
+            locks: laid.common.map(|area| SharedLocks::new(&area, me)),
+            notices,
             keeper: laid.keeper,
             attributes: Attributes::new(Kind::Window),
             hints,
@@ -387,7 +393,7 @@ fn lay(comm: &Arc<Comm>, part: &Part, parts: &[agree::Announced]) -> Result<Laid
         let block = block.expect("what is not shared is a block");
         let (base, guard) = (block.address(), Arc::new(Guard::own()));
         reaches[me] = (Reach::Direct(base), Some(guard.clone()));
-        return Ok(Laid { keeper: Keeper::Block(block), reaches, base, guard, locks: None });
+        return Ok(Laid { keeper: Keeper::Block(block), reaches, base, guard, common: None });
     };
     let mine = neighbours.iter().position(|rank| *rank == me).expect("a process is on its own host");
     for (member, &rank) in neighbours.iter().enumerate() {
@@ -395,8 +401,8 @@ fn lay(comm: &Arc<Comm>, part: &Part, parts: &[agree::Announced]) -> Result<Laid
         reaches[rank] = (Reach::Direct(area.address(&plan, member)), Some(guard));
     }
     let (base, guard) = (area.address(&plan, mine), reaches[me].1.clone().expect("set above"));
-    let locks = (neighbours.len() == parts.len()).then(|| SharedLocks::new(&area, mine));
-    Ok(Laid { keeper: Keeper::Area(area), reaches, base, guard, locks })
+    let common = (neighbours.len() == parts.len()).then(|| area.clone());
+    Ok(Laid { keeper: Keeper::Area(area), reaches, base, guard, common })
 }
 
 /// The memory is the program's. Where all share memory, they share locks, and map what lies in the host's.
@@ -423,8 +429,7 @@ fn lay_own(comm: &Arc<Comm>, part: &Part, parts: &[agree::Announced], neighbours
         }
     }
     reaches[me] = (Reach::Direct(base), Some(guard.clone()));
-    let locks = area.as_ref().map(|area| SharedLocks::new(area, me));
-    Ok(Laid { keeper: Keeper::Program(mapped), reaches, base, guard, locks })
+    Ok(Laid { keeper: Keeper::Program(mapped), reaches, base, guard, common: area })
 }
 
 fn all_remote(ranks: usize) -> Reaches {

@@ -78,7 +78,7 @@ pub(super) use call::SharedCall;
 pub(super) use host::HostGroup;
 pub(super) use immediate::{allgather, alltoall, barrier, bcast, gather, scatter};
 pub(super) use reduce::{allreduce, exscan, reduce, reduce_scatter, scan};
-pub(super) use wait::look;
+pub use wait::look;
 
 /// What a communicator's members share for their collectives.
 pub struct SharedGroup {

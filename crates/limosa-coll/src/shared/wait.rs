@@ -51,7 +51,7 @@ pub(super) fn wait(group: &SharedGroup, comm: &Comm, call: (u64, u64), awaited: 
 }
 
 /// Looks for a while whether something is the case that others are about to bring about, without sleeping.
-pub(crate) fn look(engine: &Engine, holds: impl Fn() -> bool) -> bool {
+pub fn look(engine: &Engine, holds: impl Fn() -> bool) -> bool {
     if config::get().wait == WaitMode::Block {
         return holds();
     }
