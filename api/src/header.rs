@@ -142,6 +142,8 @@ fn parameter(arg: &Arg) -> String {
     }
     match &param.array {
         Some(Array::Matrix(dims)) => format!("{constant}{c_type} {name}[][{}]", dims[1]),
+        // MPI_UNWEIGHTED is no address of an array, and compilers warn where one is passed for `[]`.
+        Some(Array::Length(_)) if param.kind == "WEIGHT" => format!("{constant}{c_type} *{name}"),
         Some(Array::Length(_)) if *pointer => format!("{constant}{c_type} {name}[]"),
         _ if *pointer => format!("{constant}{c_type} *{name}"),
         _ if c_type.ends_with('*') => format!("{constant}{c_type}{name}"),

@@ -1,10 +1,6 @@
 /* Graph and distributed graph topologies: MPI-5 sections 8.5.3 to 8.5.5 and 8.5.7, and reordering over hosts. */
 #include "limosa_test.h"
 
-/* MPI_UNWEIGHTED is a constant, which GCC takes for an array without elements. */
-#pragma GCC diagnostic ignored "-Wstringop-overread"
-#pragma GCC diagnostic ignored "-Wstringop-overflow"
-
 /* The ring 0 - 1 - ... - 0 over n processes as MPI_Graph_create takes it. */
 static void ring(int n, int *index, int *edges)
 {

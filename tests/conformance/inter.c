@@ -4,10 +4,6 @@
  * nothing to do but to be refused. */
 #include "limosa_test.h"
 
-/* MPI_UNWEIGHTED is a constant, which GCC takes for an array without elements. */
-#pragma GCC diagnostic ignored "-Wstringop-overread"
-#pragma GCC diagnostic ignored "-Wstringop-overflow"
-
 static int in_low(void)
 {
     return lt_rank % 2 == 0;

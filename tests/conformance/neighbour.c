@@ -4,10 +4,6 @@
  * where. */
 #include "limosa_test.h"
 
-/* MPI_UNWEIGHTED is a constant, which GCC takes for an array without elements. */
-#pragma GCC diagnostic ignored "-Wstringop-overread"
-#pragma GCC diagnostic ignored "-Wstringop-overflow"
-
 #define MOST 64
 
 /* What one process has: for each block its edge, or -1 if there is no neighbour, and who is at the other end. */
