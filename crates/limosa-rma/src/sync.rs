@@ -45,8 +45,7 @@ impl LockKind {
 }
 
 /// What may be asserted at a fence.
-pub(crate) const FENCE_ASSERTIONS: c_int =
-    MPI_MODE_NOSTORE | MPI_MODE_NOPUT | MPI_MODE_NOPRECEDE | MPI_MODE_NOSUCCEED;
+pub(crate) const FENCE_ASSERTIONS: c_int = MPI_MODE_NOSTORE | MPI_MODE_NOPUT | MPI_MODE_NOPRECEDE | MPI_MODE_NOSUCCEED;
 
 fn check_assert(assert: c_int, allowed: c_int, call: &str) -> Result<()> {
     if assert & !allowed == 0 {
@@ -354,7 +353,14 @@ impl Window {
     /// # Errors
     /// As for [`Window::fence`].
     pub fn complete(&self) -> Result<()> {
-        let targets = self.epochs.lock().check_complete()?;
+        let mut epochs = self.epochs.lock();
+        let targets = epochs.check_complete()?;
+        if self.is_direct && self.notices.is_some() {
+            epochs.complete();
+            drop(epochs);
+            return self.tell(&targets, Notice::Complete);
+        }
+        drop(epochs);
         let mut outcome = Ok(());
         for &target in &targets {
             let flushed = self.flush_targets(target..target + 1);
@@ -374,7 +380,7 @@ impl Window {
     pub fn wait_for_origins(&self) -> Result<()> {
         let origins = self.epochs.lock().check_wait()?;
         self.take_notices(&origins, Notice::Complete)?;
-        self.end_exposure();
+        self.epochs.lock().waited();
         Ok(())
     }
 
@@ -394,13 +400,8 @@ impl Window {
             }
         }
         self.take_notices(&origins, Notice::Complete)?;
-        self.end_exposure();
-        Ok(true)
-    }
-
-    fn end_exposure(&self) {
         self.epochs.lock().waited();
-        fence(Ordering::SeqCst);
+        Ok(true)
     }
 
     fn has_notice(&self, rank: u32, notice: Notice) -> bool {
