@@ -84,6 +84,7 @@ static void bcast(void)
 
 /* One-sided, to the memory of the other rank. */
 static MPI_Win win;
+static MPI_Group partner;
 
 static void put(void)
 {
@@ -117,6 +118,33 @@ static void lock_and_unlock(void)
         });
 }
 
+static void lock_all_and_unlock_all(void)
+{
+    if (counting)
+        COUNT({
+            MPI_Win_lock_all(0, win);
+            MPI_Win_unlock_all(win);
+        });
+}
+
+static void fence(void)
+{
+    COUNT(MPI_Win_fence(0, win));
+}
+
+static void start_and_complete(void)
+{
+    if (rank == 0) {
+        COUNT({
+            MPI_Win_start(partner, 0, win);
+            MPI_Win_complete(win);
+        });
+    } else {
+        MPI_Win_post(partner, 0, win);
+        MPI_Win_wait(win);
+    }
+}
+
 /* Repeats a case and counts it at one rank, which begins when the other has. */
 static void repeat(const char *name, void (*calls)(void), int counted)
 {
@@ -134,6 +162,7 @@ static void repeat(const char *name, void (*calls)(void), int counted)
 int main(int argc, char **argv)
 {
     void *memory;
+    MPI_Group world;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     repeat("send", eight_bytes, 0);
@@ -154,6 +183,14 @@ int main(int argc, char **argv)
     repeat("flush", flush, 0);
     MPI_Win_unlock_all(win);
     repeat("lock_and_unlock", lock_and_unlock, 0);
+    repeat("lock_all_and_unlock_all", lock_all_and_unlock_all, 0);
+    MPI_Comm_group(MPI_COMM_WORLD, &world);
+    MPI_Group_incl(world, 1, (int[]){1 - rank}, &partner);
+    repeat("start_and_complete", start_and_complete, 0);
+    MPI_Group_free(&partner);
+    MPI_Group_free(&world);
+    repeat("fence", fence, 0);
+    MPI_Win_fence(MPI_MODE_NOSUCCEED, win);
     MPI_Win_free(&win);
     MPI_Finalize();
     return 0;
