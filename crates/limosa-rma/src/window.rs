@@ -153,14 +153,7 @@ impl Window {
         let stations = Stations::of(comm.world());
         let parts = agree::on_parts(&comm, &part, hints.are_apart())?;
         let laid = lay(&comm, &part, &parts)?;
-        let targets = parts.iter().zip(laid.reaches).enumerate().map(|(rank, (part, (reach, guard)))| Target {
-            peer: comm.group().world_rank(rank).expect("the rank of a member"),
-            size: part.size,
-            unit: part.unit,
-            reach,
-            guard,
-        });
-        let targets = targets.collect::<Box<[Target]>>();
+        let targets = targets(&comm, &parts, laid.reaches);
         let exposed = Exposed {
             base: if part.flavor == Flavor::Dynamic { 0 } else { laid.base as usize },
             size: part.size as u64,
@@ -362,6 +355,18 @@ impl Window {
         *self.errhandler.write() = errhandler;
         Ok(())
     }
+}
+
+/// What an access needs to know of each member.
+fn targets(comm: &Comm, parts: &[agree::Announced], reaches: Reaches) -> Box<[Target]> {
+    let target = |(rank, (part, (reach, guard))): (usize, (&agree::Announced, _))| Target {
+        peer: comm.group().world_rank(rank).expect("the rank of a member"),
+        size: part.size,
+        unit: part.unit,
+        reach,
+        guard,
+    };
+    parts.iter().zip(reaches).enumerate().map(target).collect()
 }
 
 /// Bytes that a packet of any device can have.
