@@ -316,6 +316,31 @@ static void long_and_single_accumulations_lose_nothing(void)
     }
 }
 
+/* The standard wants this of single elements only; programs read and replace whole records, and other libraries let
+ * nobody see half of one. */
+static void nobody_sees_half_of_a_record(void)
+{
+    enum { TIMES = 3000 };
+    for (int flavor = 0; flavor < FLAVORS; flavor++) {
+        window w;
+        make(&w, flavor, 64);
+        long halves = 0;
+        OK(MPI_Win_lock_all(0, w.win));
+        for (uint64_t i = 0; i < TIMES; i++) {
+            uint64_t mine[2] = {i * (uint64_t)(2 * lt_rank + 3) * 0x0101010101010101u, 0}, seen[2] = {1, 1};
+            mine[1] = mine[0];
+            OK(MPI_Accumulate(mine, 16, MPI_BYTE, 0, 8, 16, MPI_BYTE, MPI_REPLACE, w.win));
+            OK(MPI_Get_accumulate(NULL, 0, MPI_DATATYPE_NULL, seen, 16, MPI_BYTE, 0, 8, 16, MPI_BYTE, MPI_NO_OP,
+                                  w.win));
+            OK(MPI_Win_flush(0, w.win));
+            halves += seen[0] != seen[1];
+        }
+        OK(MPI_Win_unlock_all(w.win));
+        CHECK_INT(halves, 0);
+        unmake(&w);
+    }
+}
+
 static void compare_and_swap_makes_a_lock(void)
 {
     for (int flavor = 0; flavor < FLAVORS; flavor++) {
@@ -350,4 +375,4 @@ static void compare_and_swap_makes_a_lock(void)
 
 LT_MAIN("rma_accumulate", TEST(every_operation_on_every_type), TEST(derived_types_are_accumulated_element_by_element),
         TEST(counters_lose_nothing), TEST(long_and_single_accumulations_lose_nothing),
-        TEST(compare_and_swap_makes_a_lock))
+        TEST(nobody_sees_half_of_a_record), TEST(compare_and_swap_makes_a_lock))

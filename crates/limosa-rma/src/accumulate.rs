@@ -23,8 +23,9 @@ use crate::guard::Guard;
 
 /// Bytes that are combined under one hold of the lock.
 const CHUNK: usize = 16 << 10;
-/// Numbers from which on they are changed in bulk: one by one they would take longer than it takes to keep others away.
-const BULK_FROM: usize = 32;
+/// Numbers from which on they are changed in bulk. The standard wants each number for itself to be changed at once, but
+/// programs replace and read records as bytes, and other libraries let nobody see half of one.
+const BULK_FROM: usize = 2;
 /// Bytes that are changed in bulk before others get their turn: a few microseconds.
 const BULK: usize = 64 << 10;
 
