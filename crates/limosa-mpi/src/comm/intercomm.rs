@@ -16,6 +16,7 @@ use std::sync::Arc;
 use super::agreement::{allgather_bytes, alltoall_bytes};
 use super::construct::{INTER_FROM_GROUPS, LEADERS_OF_GROUPS};
 use super::{Comm, registry};
+use crate::consts::MPI_ERR_OTHER;
 use crate::errhandler::Errhandler;
 use crate::error::{Error, Result};
 use crate::fail;
@@ -59,6 +60,20 @@ impl Inter {
     }
 }
 
+/// What a leader has said to its group instead of an answer, if it has failed.
+fn failure_of_leader(leader: usize, answer: &[u8]) -> Option<Error> {
+    let word = |at: usize| answer.get(at..at + 8)?.try_into().ok().map(u64::from_ne_bytes);
+    if answer.is_empty() {
+        let detail = format!("the leader of this group, rank {leader}, could not reach the other group");
+        return Some(Error::new(MPI_ERR_OTHER, detail));
+    }
+    if word(0)? != Word::Failed as u64 {
+        return None;
+    }
+    let text = String::from_utf8_lossy(answer.get(16..)?);
+    Some(Error::new(word(8)? as i32, format!("at the leader of this group, rank {leader}: {text}")))
+}
+
 /// The first word of a leader's message to its group and to the other leader.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(u64)]
@@ -67,6 +82,8 @@ enum Word {
     Group = 1,
     /// There is no remote group.
     Nobody = 2,
+    /// The leader has failed: an error class and a sentence follow.
+    Failed = 3,
 }
 
 impl Comm {
@@ -192,6 +209,15 @@ impl Comm {
         let proposal = mix(mix(self.context, place), LEADERS);
         let leaders = (leader == self.my_world_rank()).then(|| {
             let (peer, remote_leader) = peer()?;
+            let that = peer.partner(remote_leader, "remote leader")?;
+            if that != leader && self.group.rank_of(that).is_some() {
+                fail!(
+                    MPI_ERR_COMM,
+                    "the remote leader, rank {remote_leader} of {}, is a member of the local group too: the two groups \
+                     must have no member in common",
+                    peer.describe()
+                );
+            }
             peer.with_leader(remote_leader, tag).map(Some)
         });
         let made = self.meet(local_leader as usize, proposal, leaders, &self.errhandler())?;
@@ -247,8 +273,13 @@ impl Comm {
                 let ranks = ranks_of(remote.size());
                 fail!(MPI_ERR_RANK, "the remote leader is {remote_leader}, but the remote group has {ranks}")
             };
-            if local.rank_of(that).is_some() {
-                fail!(MPI_ERR_GROUP, "the remote leader, rank {remote_leader}, is a member of the local group too");
+            if let Some(common) = remote.iter().find(|peer| local.rank_of(*peer).is_some()) {
+                let [here, there] = [local, &remote].map(|group| group.rank_of(common).unwrap_or(0));
+                fail!(
+                    MPI_ERR_GROUP,
+                    "the process at rank {here} of the local group is also the one at rank {there} of the remote group: \
+                     the two groups must have no member in common"
+                );
             }
             let pair = Group::from_world_ranks(vec![leader.min(that), leader.max(that)]);
             Comm::numbered_from_group(LEADERS_OF_GROUPS, world, &pair, tag, None, errhandler)
@@ -325,18 +356,26 @@ impl Comm {
             });
             match answer {
                 Ok(answer) => parts.fill(answer),
-                Err(error) => outcome = Err(error),
+                Err(error) => {
+                    let words = [Word::Failed as u64, error.class as u64].map(u64::to_ne_bytes).concat();
+                    parts.fill([&words[..], error.detail.as_bytes()].concat());
+                    outcome = Err(error);
+                }
             }
         }
         let answer = alltoall_bytes(self, &parts)?.swap_remove(leader);
         outcome?;
-        if answer.is_empty() {
-            fail!(MPI_ERR_OTHER, "the leader of this group, rank {leader}, could not reach the other group");
+        if let Some(error) = failure_of_leader(leader, &answer) {
+            return Err(error);
         }
         let Some((theirs, remote)) = self.introduced(&answer)? else { return Ok(None) };
         if let Some(common) = remote.iter().find(|peer| self.group.rank_of(*peer).is_some()) {
             let rank = self.group.rank_of(common).unwrap_or(0);
-            fail!(MPI_ERR_COMM, "the process at rank {rank} of the local group is in the remote group too");
+            fail!(
+                MPI_ERR_COMM,
+                "the process at rank {rank} of the local group is in the remote group too: the two groups must have no \
+                 member in common"
+            );
         }
         let _hold = Hold::new(self.world(), &remote);
         let context = mix(proposal.min(theirs), proposal.max(theirs)) & !1;
