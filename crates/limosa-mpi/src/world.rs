@@ -389,7 +389,20 @@ impl World {
         if let Some(engine) = &self.engine {
             let _ = flushed.and_then(|()| engine.drain(&Waiting::nothing_in_particular()));
             engine.stop();
+            self.say_farewell(engine);
             self.part_from_all();
+        }
+    }
+
+    /// Tells the members of communicators whose members disagree that this process answers nothing any more.
+    fn say_farewell(&self, engine: &Engine) {
+        let ended = engine.ended_groups();
+        let comms = ended.iter().filter_map(|context| self.comms.find(context & !1));
+        let mut peers: Vec<Peer> = comms.flat_map(|comm| comm.group().iter().collect::<Vec<_>>()).collect();
+        peers.sort_unstable();
+        peers.dedup();
+        if !peers.is_empty() {
+            engine.say_farewell(&peers);
         }
     }
 }

@@ -462,6 +462,7 @@ impl State {
             wire::RECALLED => return self.given_back(from, RequestId::from_wire(meta.words[0])),
             wire::END_GROUP => return self.group_ended(meta, data),
             wire::SAY => return self.told(from, meta, data),
+            wire::LEAVE => self.peer_left(from),
             kind => {
                 let Some(handler) = self.handlers.find(kind) else { return false };
                 return handler(

@@ -15,6 +15,7 @@
 //! | `RECALL` | envelope | send id | give the message back if it is not yet matched |
 //! | `RECALLED` | send id, 1 or 0 | | it was given back, or not |
 //! | `END_GROUP` | context, class | text | the members of this group disagree, in these words: give up what is under way |
+//! | `LEAVE` | | | no thread of this process looks for packets any more |
 //! | `SAY` | context, word | words | what a member of this group says of itself ([`Listener`](crate::Listener)) |
 //!
 //! The envelope is the context id, and the source rank and tag in the halves of the second word; neither is negative.
@@ -40,6 +41,7 @@ pub const PART: u8 = 10;
 pub const WRITTEN: u8 = 11;
 pub const END_GROUP: u8 = 12;
 pub const SAY: u8 = 13;
+pub const LEAVE: u8 = 14;
 
 /// Most pieces that are offered for fetching one by one; more are packed by streaming.
 pub const MAX_PIECES: usize = 4096;

@@ -87,12 +87,12 @@ impl Engine {
     }
 
     /// Says something about the group of a context to its listener at another process. That hears it when one of its
-    /// threads is in the library.
-    pub fn say(&self, to: Peer, context: u64, words: Words) {
+    /// threads is in the library, or at once, by its helper, if it is urgent.
+    pub fn say(&self, to: Peer, context: u64, words: Words, urgency: Urgency) {
         let mut core = self.core.lock();
         let Core { devices, state, .. } = &mut *core;
         let (meta, data) = wire::said(context, words);
-        state.control(devices, to, meta, &data, Urgency::Normal);
+        state.control(devices, to, meta, &data, urgency);
         self.leave(core);
     }
 }

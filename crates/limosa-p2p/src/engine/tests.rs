@@ -314,6 +314,35 @@ fn what_is_under_way_in_a_group_whose_members_disagree_ends_everywhere() {
 }
 
 #[test]
+fn who_has_left_a_group_that_disagrees_is_not_waited_for() {
+    const GROUP: u64 = 3;
+    let e = engines(2, OPTIONS);
+    let big = vec![0u8; 1 << 20];
+    // SAFETY: the data stay until the end of the test.
+    let region = || unsafe { Region::contiguous(big.as_ptr().cast_mut(), big.len()) };
+    let send = |context| match e[1].send(0, &Envelope { context, source: 1, tag: 7 }, region(), Mode::Standard) {
+        Ok(Started::Pending(id)) => id,
+        _ => panic!("nobody receives so much"),
+    };
+    let [first, other, second] = [GROUP, GROUP + 1, GROUP + 2].map(send);
+    e[0].stop();
+    // It learns of one end after the other one has left, and of the other one before.
+    e[1].end_group(GROUP, 1..2, 17, "before");
+    e[0].say_farewell(&[0, 1]);
+    for (id, text) in [(first, "before"), (second, "after")] {
+        e[1].block_on(&mut |view| text == "after" || view.is_done(id), &Unobserved).expect("not interrupted");
+        if text == "after" {
+            e[1].end_group(GROUP + 2, 1..2, 17, text);
+        }
+        let failure = e[1].take(id).expect("it has ended").failure;
+        assert!(matches!(failure.as_deref(), Some(Failure::Disagreement { detail, .. }) if detail == text));
+    }
+    assert!(e[1].take(other).is_none(), "that group does not disagree");
+    assert_eq!(e[1].ended_groups(), [GROUP, GROUP + 2]);
+    e[1].stop();
+}
+
+#[test]
 fn a_packet_without_a_handler_is_an_error_that_names_the_kind() {
     let e = engines(2, OPTIONS);
     e[1].register(Chapter::Files, vec![Box::new(|_, _, _, _| false)]);

@@ -7,6 +7,10 @@ use crate::request::{Completion, Failure, RequestId};
 use crate::wire;
 use limosa_base::biased::Guard;
 use limosa_device::{Meta, Peer, Urgency};
+use std::time::Duration;
+
+/// How often a process that leaves looks for room for its farewell, a millisecond apart.
+const FAREWELL_LOOKS: u32 = 100;
 
 /// The end of an operation that only an interrupted call can have cancelled.
 pub(super) fn interrupted_if_cancelled(end: Completion) -> Completion {
@@ -54,6 +58,30 @@ impl Engine {
     #[cold]
     pub fn fall_out_of_step(&self, context: u64) {
         self.core.lock().state.fall_out_of_step(context);
+    }
+
+    /// The contexts of the groups whose members disagree, as far as that is known here.
+    pub fn ended_groups(&self) -> Vec<u64> {
+        self.core.lock().state.deaths.disagreeing()
+    }
+
+    /// This process leaves: says so to these peers, members of groups that disagree, which may wait for its answers.
+    #[cold]
+    pub fn say_farewell(&self, peers: &[Peer]) {
+        let mut core = self.core.lock();
+        let Core { devices, state, .. } = &mut *core;
+        for peer in peers.iter().filter(|peer| **peer != self.rank) {
+            state.control(devices, *peer, Meta { kind: wire::LEAVE, words: [0; 2] }, &[], Urgency::Urgent);
+        }
+        state.run_deferred(devices);
+        for _ in 0..FAREWELL_LOOKS {
+            if !core.state.has_backlog() {
+                break;
+            }
+            Guard::unlocked(&mut core, || std::thread::sleep(Duration::from_millis(1)));
+            self.progress(&mut core);
+        }
+        self.leave(core);
     }
 
     /// The members of the group of this context disagree, as `detail` says: what is under way there ends with

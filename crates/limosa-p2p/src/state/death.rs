@@ -42,6 +42,8 @@ pub(crate) struct Deaths {
     /// Contexts of groups on which nothing can be done any more, and why: this process gave up a collective there, or
     /// the members disagree.
     ended: Vec<(u64, Failure)>,
+    /// Members of such groups that have left in good order ([`wire::LEAVE`]).
+    left: Vec<Peer>,
     concerns: Option<Box<Concerns>>,
     hooks: Vec<DeathHook>,
 }
@@ -85,6 +87,25 @@ impl Deaths {
     /// The members of the group of this context are known to disagree.
     pub fn disagree(&self, context: u64) -> bool {
         matches!(self.end_of(context), Some(Failure::Disagreement { .. }))
+    }
+
+    /// The contexts of the groups whose members disagree.
+    pub fn disagreeing(&self) -> Vec<u64> {
+        let disagree = |(_, failure): &&(u64, Failure)| matches!(failure, Failure::Disagreement { .. });
+        self.ended.iter().filter(disagree).map(|(context, _)| *context).collect()
+    }
+
+    /// Why a send of this phase will never end, if its receiver has left: its group has ended, or it is in the middle
+    /// of a message.
+    fn abandoned(&self, phase: &Phase) -> Option<Failure> {
+        let has_left = |peer: &Peer| self.left.contains(peer);
+        match phase {
+            Phase::Unmatched { peer, envelope } | Phase::Offered { peer, envelope, .. } if has_left(peer) => {
+                self.end_of(envelope.context).cloned()
+            }
+            Phase::Feeding { peer, .. } if has_left(peer) => self.ended.last().map(|(_, failure)| failure.clone()),
+            _ => None,
+        }
     }
 
     /// Why a receive with this pattern may never get a message.
@@ -146,8 +167,40 @@ impl State {
         self.completed = true;
         self.end_lost_receives();
         self.recall_sends();
+        self.end_abandoned_sends();
         self.give_back_held(context);
         true
+    }
+
+    /// A member of a group whose members disagree has left in good order: it answers nothing any more.
+    #[cold]
+    pub fn peer_left(&mut self, peer: Peer) {
+        if !self.deaths.left.contains(&peer) {
+            self.deaths.left.push(peer);
+        }
+        self.end_abandoned_sends();
+    }
+
+    /// Ends the sends of groups that have ended whose receivers have left: they would wait for an answer for ever.
+    fn end_abandoned_sends(&mut self) {
+        if self.deaths.left.is_empty() {
+            return;
+        }
+        // What a thread is copying stays its own until it is done: see `State::helped`.
+        let busy = self.joints.busy;
+        let is_free = |phase: &Phase| match phase {
+            Phase::Offered { joint, .. } => joint.is_none_or(|index| busy & (1 << index) == 0),
+            _ => true,
+        };
+        for id in self.requests.in_phase(is_free) {
+            let failure = self.requests.get(id).and_then(|request| self.deaths.abandoned(&request.phase));
+            if let Some(failure) = failure {
+                self.fail_send(id, &failure);
+            }
+        }
+        let requests = &self.requests;
+        self.feeding.retain(|id| requests.get(*id).is_some_and(|r| matches!(r.phase, Phase::Feeding { .. })));
+        self.completed = true;
     }
 
     /// Gives back the messages of this context that nobody will receive here and that wait at their senders: this
@@ -313,6 +366,7 @@ impl State {
         for (peer, failure) in dead {
             self.end_sends_to(peer, &failure);
         }
+        self.end_abandoned_sends();
     }
 
     fn end_receives_from(&mut self, peer: Peer, failure: &Failure) {
@@ -382,6 +436,7 @@ impl State {
         self.end_sends_to(peer, &failure);
         self.end_arrival(peer, &failure);
         self.deaths.dead.retain(|dead| dead.peer != peer);
+        self.deaths.left.retain(|left| *left != peer);
         if self.broken.is_none() && self.deaths.dead.is_empty() && self.deaths.ended.is_empty() {
             self.impaired = false;
             self.is_impaired.store(false, Ordering::Relaxed);
