@@ -8,20 +8,24 @@
 //! 2. *A rank waits for long.* It tells those for whom it waits what it has called ([`Inquirer`]); they compare it in
 //!    the same way. A rank that is merely late has nothing to compare, and answers nothing.
 //!
-//! Ranks that wait for each other, one of them in a blocking operation and one in the background, are found by what
-//! each has begun: neither has come to the other one's operation.
+//! A blocking operation and one in the background never match. A rank that waits for long says also how many of each
+//! sort it has begun, so that the other one sees that both wait for each other: neither has come to the other one's
+//! operation. A rank with a single thread that has waited for longer says so too: then it is wrong already if the other
+//! one has begun an operation that the first had not begun before its own, to which the other has not come itself. With
+//! several threads that is no mistake: another thread may be about to call.
 //!
 //! Contract
 //! - A call that has failed before its signature was known is not in the log: it differs from nobody.
-//! - The log holds the last [`KEPT`] calls of a sort, and all persistent ones.
+//! - The log holds the last [`KEPT`] calls of a sort, and all persistent ones. Blocking calls in shared memory are not in
+//!   the log: what they were is read from this rank's notes there.
 //! - It may be used with the engine's lock, and does not call the engine while it holds its own.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock, Weak};
 
 use limosa_p2p::matching::Envelope;
-use limosa_p2p::{Engine, Listener, Peer, ProgramJob, Words};
+use limosa_p2p::{Engine, Listener, Peer, ProgramJob, Urgency, Words};
 use parking_lot::Mutex;
 
 use super::disagreement::{self, Difference};
@@ -30,10 +34,17 @@ use super::numbers::{self, Counts, Numbers, Tagged};
 use limosa_mpi::comm::Comm;
 use limosa_mpi::error::Error;
 use limosa_mpi::group::Group;
-use limosa_mpi::observe::Inquiry;
+use limosa_mpi::observe::{Inquiry, has_several_callers};
 
 /// Calls of a sort that are kept.
 const KEPT: usize = 64;
+
+/// Where this rank does blocking calls without telling the log.
+pub(super) trait OwnCalls: Send + Sync {
+    /// What it has called there under a number, counted from 0 as all blocking collectives are; `None` if it was not
+    /// there, or that is not known any more.
+    fn called(&self, number: u64) -> Option<Signature>;
+}
 
 /// The calls of a communicator.
 pub(super) struct CallLog {
@@ -41,6 +52,9 @@ pub(super) struct CallLog {
     group: Arc<Group>,
     me: usize,
     numbers: Arc<Numbers>,
+    /// Where this rank does blocking calls in shared memory, if it does.
+    shared: OnceLock<Weak<dyn OwnCalls>>,
+    this: Weak<CallLog>,
     entries: Mutex<Entries>,
 }
 
@@ -49,6 +63,8 @@ struct Entries {
     own: [Recent<Signature>; 2],
     persistent: BTreeMap<u64, Signature>,
     heard: [Recent<Heard>; 3],
+    /// What others have said last of a call in which they wait and to which this rank has not come, by rank.
+    told: BTreeMap<usize, Told>,
     waits: Vec<Wait>,
 }
 
@@ -105,12 +121,28 @@ struct Heard {
     from: usize,
 }
 
+/// A rank waits in an operation, and had begun this when it said so.
+#[derive(Clone, Copy)]
+struct Told {
+    number: u64,
+    signature: Signature,
+    begun: Counts,
+    /// Nobody else calls there, and it has waited for long.
+    is_alone: bool,
+}
+
+/// In the word with the signature: [`Told::is_alone`].
+const ALONE: u64 = 1 << 32;
+/// A rank that waits says that it is alone with this inquiry.
+const SAYS_ALONE: u32 = 4;
+
 /// This rank has waited for long in an operation.
 struct Wait {
     number: u64,
     signature: Signature,
     /// What it had begun then.
     begun: Counts,
+    inquiries: u32,
 }
 
 /// Two ranks differ.
@@ -143,11 +175,13 @@ impl Entries {
 impl CallLog {
     /// That of a communicator, which listens to what others call there from now on.
     pub(super) fn open(comm: &Comm, engine: &Engine, numbers: &Arc<Numbers>) -> Arc<CallLog> {
-        let log = Arc::new(CallLog {
+        let log = Arc::new_cyclic(|this| CallLog {
             context: comm.coll_context(),
             group: comm.group().clone(),
             me: comm.rank() as usize,
             numbers: numbers.clone(),
+            shared: OnceLock::new(),
+            this: this.clone(),
             entries: Mutex::default(),
         });
         let listener: Arc<dyn Listener> = log.clone();
@@ -159,6 +193,11 @@ impl CallLog {
     #[cold]
     pub(super) fn of(comm: &Comm) -> Option<Arc<CallLog>> {
         comm.engine_if_any()?.listener(comm.coll_context())
+    }
+
+    /// This rank does blocking calls here too.
+    pub(super) fn read_also(&self, calls: Weak<dyn OwnCalls>) {
+        let _ = self.shared.set(calls);
     }
 
     /// What this rank has called, blocking, under a number, as far as the log says.
@@ -181,7 +220,8 @@ impl CallLog {
             .into_iter()
             .filter(|of| (*of == Sort::Blocking) == (sort == Sort::Blocking))
             .filter_map(|of| Some((of, entries.heard[of as usize].get(number)?)))
-            .find_map(|(of, heard)| self.compare(of, heard, signature));
+            .find_map(|(of, heard)| self.compare(of, heard, signature))
+            .or_else(|| self.find_swapped_with(&mut entries, number, signature));
         drop(entries);
         if let Some(found) = found {
             disagreement::raise(engine, self.context, &self.group, found.error());
@@ -222,16 +262,76 @@ impl CallLog {
 
     /// A rank waits in an operation and has begun this: it is for ever if this rank waits in one that the other has not
     /// come to, and has not come to the other one's.
-    fn find_circle(&self, from: usize, number: u64, signature: Signature, begun: Counts) -> Option<Found> {
+    fn find_circle(&self, from: usize, told: Told) -> Option<Found> {
         let is_blocking = |signature: Signature| signature.sort() == Sort::Blocking;
         let entries = self.entries.lock();
         let wait = entries.waits.iter().find(|wait| {
-            is_blocking(wait.signature) != is_blocking(signature)
-                && wait.begun.of(signature.sort()) <= number
-                && begun.of(wait.signature.sort()) <= wait.number
+            is_blocking(wait.signature) != is_blocking(told.signature)
+                && wait.begun.of(told.signature.sort()) <= told.number
+                && told.begun.of(wait.signature.sort()) <= wait.number
         })?;
-        let difference = Difference { first: signature, second: wait.signature };
+        let difference = Difference { first: told.signature, second: wait.signature };
         Some(Found { ranks: [from, self.me], difference })
+    }
+
+    /// A rank waits in an operation to which this one has not come: whether this one has begun one of the other sort
+    /// that the first had not begun before.
+    fn find_swapped(&self, from: usize, told: Told) -> Option<Found> {
+        let (sort, mine) = (told.signature.sort(), self.numbers.begun());
+        if !told.is_alone || mine.of(sort) > told.number || has_several_callers() {
+            return None;
+        }
+        let mut entries = self.entries.lock();
+        let number = told.begun.of_others(sort);
+        if mine.of_others(sort) <= number {
+            entries.told.insert(from, told);
+            return None;
+        }
+        let of_other_sort = if sort == Sort::Blocking { Sort::NonBlocking } else { Sort::Blocking };
+        let second = entries.counterpart(of_other_sort, number).unwrap_or_default();
+        Some(Found { ranks: [from, self.me], difference: Difference { first: told.signature, second } })
+    }
+
+    /// The same, when this rank begins a call.
+    fn find_swapped_with(&self, entries: &mut Entries, number: u64, signature: Signature) -> Option<Found> {
+        if entries.told.is_empty() || has_several_callers() {
+            return None;
+        }
+        let (sort, mine) = (signature.sort(), self.numbers.begun());
+        entries.told.retain(|_, told| mine.of(told.signature.sort()) <= told.number);
+        let is_swapped = |told: &Told| {
+            (told.signature.sort() == Sort::Blocking) != (sort == Sort::Blocking) && number >= told.begun.of(sort)
+        };
+        let (from, told) = entries.told.iter().find(|(_, told)| is_swapped(told))?;
+        let difference = Difference { first: told.signature, second: signature };
+        Some(Found { ranks: [*from, self.me], difference })
+    }
+
+    /// Compares what was heard of a blocking call with what this rank has noted of its own of that number, if it has
+    /// done that in shared memory: done later, because it takes locks.
+    fn compare_note(&self, number: u64, heard: Heard) -> Option<ProgramJob> {
+        let is_there = self.shared.get().is_some() && number < self.numbers.begun().blocking;
+        let log = self.this.clone();
+        is_there.then(|| -> ProgramJob {
+            Box::new(move |engine| {
+                let Some(log) = log.upgrade() else { return };
+                let shared = log.shared.get().and_then(Weak::upgrade);
+                let own = shared.and_then(|shared| shared.called(number));
+                if let Some(found) = own.and_then(|own| log.compare(Sort::Blocking, heard, own)) {
+                    disagreement::raise(engine, log.context, &log.group, found.error());
+                }
+            })
+        })
+    }
+
+    /// Another rank has called something: what is to be done about it.
+    fn listen(&self, sort: Sort, number: u64, heard: Heard) -> Option<ProgramJob> {
+        let is_known = self.entries.lock().counterpart(sort, number).is_some();
+        match self.hear(sort, number, heard) {
+            Some(found) => Some(self.job(found)),
+            None if sort == Sort::Blocking && !is_known => self.compare_note(number, heard),
+            None => None,
+        }
     }
 
     fn job(&self, found: Found) -> ProgramJob {
@@ -253,27 +353,25 @@ impl Listener for CallLog {
         if code == 0 {
             return None;
         }
-        let latest = {
-            let entries = self.entries.lock();
-            let latest = |recent: &Recent<Signature>| recent.0.iter().flatten().map(|(of, _)| *of).max().unwrap_or(0);
-            match sort {
-                Sort::Persistent => entries.persistent.last_key_value().map_or(0, |(of, _)| *of),
-                _ => latest(&entries.own[sort as usize]),
-            }
+        let latest = match sort {
+            Sort::Persistent => self.entries.lock().persistent.last_key_value().map_or(0, |(of, _)| *of),
+            _ => self.numbers.begun().of(sort).saturating_sub(1),
         };
         let number = numbers::whole(sort, number, latest);
         let heard = Heard { said: Said::Code(code), from: envelope.source as usize };
-        self.hear(sort, number, heard).map(|found| self.job(found))
+        self.listen(sort, number, heard)
     }
 
     fn told(&self, from: Peer, words: Words) -> Option<ProgramJob> {
         let [number, word, blocking, background] = words;
+        let (word, is_alone) = (word & !ALONE, word & ALONE != 0);
         let signature = u32::try_from(word).ok().and_then(Signature::of_word)?;
         let from = self.group.rank_of(from)? as usize;
-        let begun = Counts { blocking, background };
-        self.hear(signature.sort(), number, Heard { said: Said::Whole(signature), from })
-            .or_else(|| self.find_circle(from, number, signature, begun))
+        let told = Told { number, signature, begun: Counts { blocking, background }, is_alone };
+        let found = self.find_circle(from, told).or_else(|| self.find_swapped(from, told));
+        found
             .map(|found| self.job(found))
+            .or_else(|| self.listen(signature.sort(), number, Heard { said: Said::Whole(signature), from }))
     }
 }
 
@@ -328,18 +426,29 @@ pub(super) fn inquire(comm: &Comm, call: LoggedCall, awaited: &ListRanks<'_>) {
     let LoggedCall { number, signature } = call;
     let Some(log) = CallLog::of(comm).filter(|_| signature.is_known()) else { return };
     let (engine, begun) = (comm.engine(), log.numbers.begun());
-    {
+    let inquiries = {
         let waits = &mut log.entries.lock().waits;
-        if !waits.iter().any(|wait| wait.number == number && wait.signature == signature) {
-            waits.push(Wait { number, signature, begun });
+        match waits.iter_mut().find(|wait| wait.number == number && wait.signature == signature) {
+            Some(wait) => {
+                wait.inquiries += 1;
+                wait.inquiries
+            }
+            None => {
+                waits.push(Wait { number, signature, begun, inquiries: 1 });
+                1
+            }
         }
-    }
+    };
+    let is_alone = inquiries >= SAYS_ALONE && !has_several_callers();
+    // Who computes is disturbed once.
+    let urgency = if inquiries == SAYS_ALONE { Urgency::Urgent } else { Urgency::Normal };
     // Of more messages than the log keeps in mind some were forgotten.
     engine.overhear_again(log.context, &*log);
     awaited(&mut |rank| {
         if let Some(peer) = log.group.world_rank(rank).filter(|_| rank != log.me) {
-            let words = [number, u64::from(signature.word()), begun.blocking, begun.background];
-            engine.say(peer, log.context, words);
+            let word = u64::from(signature.word()) | if is_alone { ALONE } else { 0 };
+            let words = [number, word, begun.blocking, begun.background];
+            engine.say(peer, log.context, words, urgency);
         }
     });
 }

@@ -111,7 +111,7 @@ impl<'a> Call<'a> {
     /// Begins a non-blocking collective operation: the next one of these and of persistent ones on this communicator.
     ///
     /// They are numbered apart from the blocking ones, with which they never match (MPI-5 section 6.12). The standard
-    /// has all ranks call both in one order; programs that do not keep it between the two sorts still work.
+    /// has all ranks call both in one order; those that do not may be found when one of them waits for long.
     pub fn begin_nonblocking(comm: &'a Comm) -> Call<'a> {
         let state = CommState::of(comm);
         let number = state.numbers.next_background();

@@ -34,6 +34,11 @@ impl Counts {
     pub(super) fn of(self, sort: Sort) -> u64 {
         if sort == Sort::Blocking { self.blocking } else { self.background }
     }
+
+    /// Of the others.
+    pub(super) fn of_others(self, sort: Sort) -> u64 {
+        if sort == Sort::Blocking { self.background } else { self.blocking }
+    }
 }
 
 impl Numbers {
@@ -43,13 +48,13 @@ impl Numbers {
         // Members call collectives one after the other, so that nobody else counts meanwhile; an atomic addition would
         // wait for all stores before it.
         let number = self.blocking.load(Ordering::Relaxed);
-        self.blocking.store(number + 1, Ordering::Relaxed);
+        self.blocking.store(number + 1, Ordering::Release);
         number
     }
 
     /// The number of the next non-blocking or persistent collective, from 0.
     pub(super) fn next_background(&self) -> u64 {
-        self.background.fetch_add(1, Ordering::Relaxed)
+        self.background.fetch_add(1, Ordering::AcqRel)
     }
 
     /// So many blocking collectives were begun, as is known from elsewhere.
@@ -62,9 +67,16 @@ impl Numbers {
         self.blocking.load(Ordering::Relaxed)
     }
 
-    /// How many were begun.
+    /// How many were begun, at one moment.
     pub(super) fn begun(&self) -> Counts {
-        Counts { blocking: self.blocking(), background: self.background.load(Ordering::Relaxed) }
+        let mut background = self.background.load(Ordering::Acquire);
+        loop {
+            let blocking = self.blocking.load(Ordering::Acquire);
+            match self.background.load(Ordering::Acquire) {
+                same if same == background => return Counts { blocking, background },
+                now => background = now,
+            }
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! What collectives keep with a communicator.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 use super::background::Mailboxes;
 use super::call_log::CallLog;
@@ -18,7 +18,7 @@ use limosa_mpi::topo::Neighbours;
 pub(super) struct CommState {
     pub(super) numbers: Arc<Numbers>,
     /// What the members share for blocking collectives, made at the first of them.
-    group: OnceLock<Option<Box<SharedGroup>>>,
+    group: OnceLock<Option<Arc<SharedGroup>>>,
     /// Where the members are.
     hosts: OnceLock<Hosts>,
     /// What those on this host share for blocking collectives that are composed; made at the first blocking one.
@@ -60,9 +60,14 @@ impl CommState {
     fn first_group(&self, comm: &Comm) -> Option<&SharedGroup> {
         // Without an engine there is nothing to set up, and plans are made for their own sake.
         let engine = comm.engine_if_any()?;
-        self.log(comm);
+        let log = self.log(comm);
         let group =
-            self.group.get_or_init(|| SharedGroup::establish(comm, engine, &self.numbers).map(Box::new)).as_deref();
+            self.group.get_or_init(|| SharedGroup::establish(comm, engine, &self.numbers).map(Arc::new)).as_ref();
+        if let (Some(group), Some(log)) = (group, log) {
+            let calls: Weak<SharedGroup> = Arc::downgrade(group);
+            log.read_also(calls);
+        }
+        let group = group.map(|group| &**group);
         // Here, where all members are, whatever becomes of their first operation.
         if group.is_none() && self.hosts(comm).are_mixed() {
             self.host_group

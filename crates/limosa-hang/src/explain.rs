@@ -37,7 +37,7 @@ pub fn report(now_ns: u64, views: &[RankView], hang: &Hang, places: &Places, end
 }
 
 /// A view whose calls have the names by which the program knows them.
-fn in_words(view: &RankView, places: &Places) -> RankView {
+pub fn in_words(view: &RankView, places: &Places) -> RankView {
     let mut view = view.clone();
     for record in &mut view.records {
         if places.python {
@@ -47,7 +47,11 @@ fn in_words(view: &RankView, places: &Places) -> RankView {
                 name.truncate(name.trim_end_matches("_c").len());
             }
         }
-        if let Some(verb) = places.find(view.rank, record.thread).and_then(|place| place.verb.as_deref()) {
+        let place = places.find(view.rank, record.thread);
+        if let Some(receives) = place.and_then(|place| place.receives).filter(|_| record.call == "MPI_Mprobe") {
+            record.call = receives.into();
+        }
+        if let Some(verb) = place.and_then(|place| place.verb.as_deref()) {
             let is_request = record.waits.iter().any(|wait| !wait.started.is_empty());
             let world = record.waits.first().filter(|wait| wait.comm == "limosa.world" && !is_request);
             record.call = world.map_or(verb.to_owned(), |wait| format!("{}.{verb}", wait.comm));
@@ -90,7 +94,9 @@ fn doubts(views: &[RankView], hang: &Hang) -> Vec<String> {
             locked.push(view.rank);
         }
     }
-    if !polling.is_empty() {
+    if let ([only], 1) = (&polling[..], views.len()) {
+        doubts.push(format!("rank {only} polls for what cannot arrive: no other rank is there to send it"));
+    } else if !polling.is_empty() {
         let (poll, it) = if polling.len() == 1 { ("polls", "it polls") } else { ("poll", "they poll") };
         doubts.push(format!(
             "{} {poll} for what cannot arrive any more, unless another rank polls no longer: as long as {it}, nothing \
@@ -215,7 +221,24 @@ pub fn describe(record: &Record) -> String {
     }
 }
 
+/// The wait for another group to connect to a port, or to accept.
+fn describe_connection(call: &str, port: &str) -> String {
+    let what = if call.contains("connect") || call.contains("Connect") {
+        "which nobody accepts"
+    } else {
+        "to which nobody has connected"
+    };
+    if port.is_empty() {
+        "at a socket with nobody at the other end".into()
+    } else {
+        format!("at port {port}..., {what}")
+    }
+}
+
 fn describe_wait(call: &str, wait: &WaitView) -> String {
+    if wait.kind == Kind::Connection {
+        return describe_connection(call, &wait.comm);
+    }
     let on = on(call, &wait.comm);
     let tag = match (wait.kind, wait.tag) {
         (Kind::Collective, _) if !wait.started.is_empty() => {
@@ -243,7 +266,7 @@ pub fn peer(wait: &WaitView) -> String {
         Kind::Receive => "from",
         Kind::Send => "to",
         Kind::Collective => "needs",
-        Kind::Other => "waits for",
+        Kind::Other | Kind::Connection => "waits for",
     };
     match wait.peer {
         Peer::Any => format!("{word} any rank"),
@@ -261,7 +284,7 @@ mod tests {
 
     fn places(at: &[(u32, &str, Option<&str>)]) -> Places {
         let place = |(rank, line, verb): &(u32, &str, Option<&str>)| {
-            ((*rank, 1000 + rank), Place { line: (*line).into(), verb: verb.map(str::to_owned) })
+            ((*rank, 1000 + rank), Place { line: (*line).into(), verb: verb.map(str::to_owned), receives: None })
         };
         Places { threads: at.iter().map(place).collect(), python: !at.is_empty(), ..Places::default() }
     }

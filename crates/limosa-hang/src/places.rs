@@ -22,6 +22,8 @@ pub struct Place {
     pub line: String,
     /// The function of our package that the user's code has called, if it is in one.
     pub verb: Option<String>,
+    /// The method of mpi4py by which that line receives an object, which mpi4py does by a probe and a receive.
+    pub receives: Option<&'static str>,
 }
 
 impl Places {

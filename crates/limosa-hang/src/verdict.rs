@@ -272,7 +272,7 @@ fn does_its_part(own: u32, record: &Record, wait: &WaitView, other: &RankView) -
         Kind::Collective => is_in(other, operation(record, wait), wait.context),
         Kind::Send => with(Kind::Receive),
         Kind::Receive => with(Kind::Send),
-        Kind::Other => false,
+        Kind::Other | Kind::Connection => false,
     }
 }
 

@@ -460,6 +460,13 @@ impl Entry {
     }
 }
 
+impl Seat<'_> {
+    /// Live threads of this rank that have called the library.
+    pub fn threads(&self) -> u32 {
+        self.entry.threads.load(Relaxed)
+    }
+}
+
 impl Seat<'static> {
     /// Counts the calling thread among those that use the library, once, until it ends. Cheap enough for every call.
     #[inline]

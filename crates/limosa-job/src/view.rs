@@ -61,6 +61,8 @@ pub enum Kind {
     Collective = 3,
     /// Anything else.
     Other = 4,
+    /// Another group must connect, or accept. In place of the communicator's name stands the port's.
+    Connection = 5,
 }
 
 /// Who is waited for.
@@ -232,6 +234,7 @@ impl Kind {
             1 => Kind::Receive,
             2 => Kind::Send,
             3 => Kind::Collective,
+            5 => Kind::Connection,
             _ => Kind::Other,
         }
     }

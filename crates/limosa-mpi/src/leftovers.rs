@@ -68,7 +68,7 @@ pub fn request(request: &Request, made_by: &str) -> String {
         Some(Awaits::Receive { comm, source, tag: with }) => {
             format!("{fault}: {made_by} from {}, {}{bytes}, on {}", rank_or_any(source), tag(with), on(comm))
         }
-        Some(Awaits::Collective { comm, .. } | Awaits::Window { comm, .. } | Awaits::Connection { comm }) => {
+        Some(Awaits::Collective { comm, .. } | Awaits::Window { comm, .. } | Awaits::Connection { comm, .. }) => {
             format!("{fault}: {made_by} on {}", on(comm))
         }
         None => format!("{fault}: {made_by}"),

@@ -69,6 +69,11 @@ fn introduce(call: &'static str) {
     let _ = CALLER.try_with(|caller| caller.counted.set(!polls.unwrap_or(false)));
 }
 
+/// True if more than one thread of this process has called the library, of those that live.
+pub fn has_several_callers() -> bool {
+    Job::current().is_some_and(|job| job.seat().threads() > 1)
+}
+
 /// Polls in vain between looks at the clock.
 const POLLS_PER_LOOK: u32 = 8;
 /// A thread that has polled in vain for this time is shown as polling, in nanoseconds.
@@ -178,6 +183,8 @@ pub enum Awaits<'a> {
     Connection {
         /// The communicator of this group.
         comm: &'a Comm,
+        /// The port; empty if there is none.
+        port: &'a str,
     },
 }
 
@@ -200,7 +207,7 @@ impl Awaits<'_> {
             | Awaits::Receive { comm, .. }
             | Awaits::Collective { comm, .. }
             | Awaits::Window { comm, .. }
-            | Awaits::Connection { comm } => comm,
+            | Awaits::Connection { comm, .. } => comm,
         }
     }
 
@@ -215,7 +222,7 @@ impl Awaits<'_> {
             Awaits::Send { dest, tag, .. } => (Kind::Send, member(dest), tag, ""),
             Awaits::Receive { source, tag, .. } => (Kind::Receive, member(source), tag, ""),
             Awaits::Collective { started, .. } => (Kind::Collective, Peer::Members, None, started),
-            Awaits::Connection { .. } => (Kind::Other, Peer::Any, None, ""),
+            Awaits::Connection { .. } => (Kind::Connection, Peer::Any, None, ""),
             Awaits::Window { target: None, .. } => (Kind::Other, Peer::Members, None, ""),
             Awaits::Window { target, .. } => (Kind::Other, member(target), None, ""),
         };
@@ -287,8 +294,8 @@ impl<'a> Waiting<'a> {
     }
 
     /// That another group connects, or accepts.
-    pub fn connection(comm: &'a Comm) -> Waiting<'a> {
-        Waiting::new(What::One(Awaits::Connection { comm }))
+    pub fn connection(comm: &'a Comm, port: &'a str) -> Waiting<'a> {
+        Waiting::new(What::One(Awaits::Connection { comm, port }))
     }
 
     /// All or any of several operations. `list` is called when the thread is about to sleep.
@@ -332,7 +339,10 @@ impl Waiting<'_> {
             if matches!(awaits, Awaits::Receive { .. }) {
                 messages.get_or_insert_with(|| unreceived(awaits.comm()));
             }
-            names.push(awaits.comm().describe());
+            names.push(match awaits {
+                Awaits::Connection { port, .. } => port.to_owned(),
+                _ => awaits.comm().describe(),
+            });
             waits.push(awaits.record(""));
         };
         self.each(&mut add);

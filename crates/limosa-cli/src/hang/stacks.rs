@@ -116,11 +116,25 @@ pub fn parse(json: &[u8]) -> BTreeMap<u32, Place> {
         let verb = inner.filter(|frame| owner(frame) == Owner::Limosa).and_then(|frame| frame["name"].as_str());
         // The class in front of a method's name says nothing to users.
         let verb = verb.and_then(|name| name.rsplit('.').next());
-        let line =
-            format!("{}:{} in {}", frame["filename"].as_str()?, frame["line"].as_u64()?, frame["name"].as_str()?);
-        Some((number, Place { line, verb: verb.map(str::to_owned) }))
+        let (file, at) = (frame["filename"].as_str()?, frame["line"].as_u64()?);
+        let line = format!("{file}:{at} in {}", frame["name"].as_str()?);
+        let receives =
+            if verb.is_none() { source_line(file, at).and_then(|text| receiving_method(&text)) } else { None };
+        Some((number, Place { line, verb: verb.map(str::to_owned), receives }))
     };
     threads.iter().filter_map(place).collect()
+}
+
+/// A line of a file.
+fn source_line(file: &str, at: u64) -> Option<String> {
+    let text = std::fs::read_to_string(file).ok()?;
+    text.lines().nth(usize::try_from(at).ok()?.checked_sub(1)?).map(str::to_owned)
+}
+
+/// The method of mpi4py by which a line receives an object, if there is only one.
+fn receiving_method(line: &str) -> Option<&'static str> {
+    let mut found = ["recv", "sendrecv"].into_iter().filter(|name| line.contains(&format!(".{name}(")));
+    found.next().filter(|_| found.next().is_none())
 }
 
 /// Whose code a frame is.

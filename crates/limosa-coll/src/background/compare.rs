@@ -21,7 +21,7 @@ use limosa_mpi::observe::Inquiry;
 use smallvec::SmallVec;
 
 /// How long a rank waits for the reason why another one has given up.
-const SOON: Duration = Duration::from_millis(20);
+const SOON: Duration = Duration::from_secs(1);
 
 impl BackgroundOp {
     /// The error of a rank that has called something else than this one, which then concerns all ranks.

@@ -39,6 +39,7 @@ use crate::run::ScheduleRun;
 use crate::schedule::copy;
 use crate::shared::look;
 use limosa_mpi::comm::Comm;
+use limosa_mpi::consts::MPI_ERR_PROC_ABORTED;
 use limosa_mpi::error::{Error, Result, error_of};
 use limosa_mpi::fail;
 use limosa_mpi::observe::{Awaits, Sleeper, Waiting, current_call};
@@ -432,9 +433,10 @@ impl BackgroundOp {
             return None;
         }
         let outcome = self.fetch();
-        let trouble =
-            outcome.err().or_else(|| self.by_messages.as_ref().and_then(|by_messages| by_messages.take_error()));
-        if let Some(error) = trouble {
+        // Combining for all, or a piece, may have failed before.
+        let before = self.trouble.lock().take();
+        let of_messages = || self.by_messages.as_ref().and_then(|by_messages| by_messages.take_error());
+        if let Some(error) = before.or(outcome.err()).or_else(of_messages) {
             let error = self.explained(number, error);
             self.trouble.lock().get_or_insert(error);
         }
@@ -620,7 +622,11 @@ impl BackgroundOp {
         if matches!(now.state, IDLE | FETCHING | DONE) || !self.word.advance(now.number, now.state, FETCHING) {
             return false;
         }
-        self.trouble.lock().get_or_insert_with(|| error_of(failure));
+        let mut trouble = self.trouble.lock();
+        if trouble.as_ref().is_none_or(|error| error.class == MPI_ERR_PROC_ABORTED) {
+            *trouble = Some(error_of(failure));
+        }
+        drop(trouble);
         // The program gets back what it has lent: what others have read of it from now on, they must not use.
         match self.reduction() {
             Some(reduction) if now.state == POSTED => {

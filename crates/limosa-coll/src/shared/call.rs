@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use limosa_base::slots::{Awaited, Progress, RoundBuffers, SLOTS};
 
 use super::{SharedGroup, select, wait};
-use crate::call_log::CallLog;
+use crate::call_log::{CallLog, OwnCalls};
 use crate::kind::{Kind, Signature, Signed};
 use crate::notes::{Area, Notes};
 use crate::numbers::Numbers;
@@ -347,6 +347,17 @@ impl SharedGroup {
         self.passed.store(number, Ordering::Relaxed);
         self.slots.finish(number);
         self.tell();
+    }
+}
+
+impl OwnCalls for SharedGroup {
+    #[cold]
+    fn called(&self, number: u64) -> Option<Signature> {
+        // Calls here count from 1.
+        let (slots, me, call) = (&self.slots, self.slots.me(), number + 1);
+        let of_note = || slots.noted(me, call).map(|word| word as u32);
+        let of_next_note = || slots.noted(me, call + 1).map(|word| (word >> 32) as u32);
+        of_note().or_else(of_next_note).and_then(Signature::of_word)
     }
 }
 

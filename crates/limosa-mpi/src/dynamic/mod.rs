@@ -45,11 +45,20 @@ fn ask(request: &control::Request) -> Result<(std::os::unix::net::UnixStream, co
     }
 }
 
-/// Sleeps until the descriptor can be read, or the program is interrupted. `comm` is the communicator whose root this
-/// process is, for the status board; without it the wait is a short one, which is not shown.
-fn wait_readable(fd: BorrowedFd<'_>, comm: Option<&Comm>) -> Result<()> {
+/// What a root waits for, for the status board.
+#[derive(Clone, Copy)]
+struct Meeting<'a> {
+    /// The communicator whose root it is.
+    comm: &'a Comm,
+    /// The port; empty if the groups meet by a socket of the program.
+    port: &'a str,
+}
+
+/// Sleeps until the descriptor can be read, or the program is interrupted. Without a meeting the wait is a short one,
+/// which is not shown.
+fn wait_readable(fd: BorrowedFd<'_>, meeting: Option<Meeting<'_>>) -> Result<()> {
     let pause = Timespec { tv_sec: 0, tv_nsec: interrupt::ASK_AFTER.as_nanos() as i64 };
-    let waiting = comm.map(Waiting::connection);
+    let waiting = meeting.map(|Meeting { comm, port }| Waiting::connection(comm, port));
     let mut is_shown = false;
     loop {
         let mut fds = [PollFd::new(&fd, PollFlags::IN)];
@@ -70,7 +79,7 @@ fn wait_readable(fd: BorrowedFd<'_>, comm: Option<&Comm>) -> Result<()> {
 }
 
 /// Receives an answer from the other end, however long that takes.
-fn receive(stream: &std::os::unix::net::UnixStream, comm: Option<&Comm>) -> Result<io::Result<Vec<Vec<u8>>>> {
-    wait_readable(stream.as_fd(), comm)?;
+fn receive(stream: &std::os::unix::net::UnixStream, meeting: Option<Meeting<'_>>) -> Result<io::Result<Vec<Vec<u8>>>> {
+    wait_readable(stream.as_fd(), meeting)?;
     Ok(control::receive(stream))
 }

@@ -21,7 +21,7 @@ use std::sync::Arc;
 use limosa_job::control;
 use parking_lot::Mutex;
 
-use super::{job, receive, wait_readable};
+use super::{Meeting, job, receive, wait_readable};
 use crate::comm::Comm;
 use crate::error::Result;
 use crate::fail;
@@ -85,8 +85,9 @@ pub fn accept(comm: &Arc<Comm>, root: i32, name: impl FnOnce() -> Result<Vec<u8>
         let name = name()?;
         let listener = OPEN.lock().as_ref().and_then(|open| open.get(&name).cloned());
         let Some(listener) = listener else { return no_port(&name) };
+        let meeting = Meeting { comm, port: &String::from_utf8_lossy(&name) };
         loop {
-            wait_readable(listener.as_fd(), Some(comm))?;
+            wait_readable(listener.as_fd(), Some(meeting))?;
             let stream = match listener.accept() {
                 Ok((stream, _)) => stream,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
@@ -94,7 +95,7 @@ pub fn accept(comm: &Arc<Comm>, root: i32, name: impl FnOnce() -> Result<Vec<u8>
             };
             // Strangers, and who goes away again, have not connected.
             if control::check_user(stream.as_fd()).is_ok()
-                && let Ok(Some(found)) = welcome(world, comm, stream)
+                && let Ok(Some(found)) = welcome(world, meeting, stream)
             {
                 return Ok(found);
             }
@@ -120,7 +121,7 @@ pub fn connect(comm: &Arc<Comm>, root: i32, name: impl FnOnce() -> Result<Vec<u8
             Ok(stream) => stream,
             Err(error) => fail!(MPI_ERR_PORT, "there is no open port `{shown}`: {error}"),
         };
-        greet(world, comm, stream)
+        greet(world, Meeting { comm, port: &shown }, stream)
     })
 }
 
@@ -147,11 +148,12 @@ pub fn join(comm: &Arc<Comm>, socket: i32) -> Result<Arc<Comm>> {
     };
     let own = stream.0;
     let is_first = mine < theirs;
+    let meeting = Meeting { comm, port: "" };
     meet(comm, 0, is_first, |world| {
         if is_first {
-            return greet(world, comm, own);
+            return greet(world, meeting, own);
         }
-        match welcome(world, comm, own)? {
+        match welcome(world, meeting, own)? {
             Some(found) => Ok(found),
             None => fail!(MPI_ERR_OTHER, "the process at the other end of the socket cannot be met, or has gone away"),
         }
@@ -167,7 +169,7 @@ impl Quiet {
         if control::send(&self.0, &[mine.to_ne_bytes().to_vec()]).is_err() {
             return Ok(None);
         }
-        let fields = receive(&self.0, Some(comm))?.unwrap_or_default();
+        let fields = receive(&self.0, Some(Meeting { comm, port: "" }))?.unwrap_or_default();
         Ok(fields.first().and_then(|field| field[..].try_into().ok()).map(u64::from_ne_bytes))
     }
 }
@@ -214,9 +216,9 @@ fn is_linked(world: &World, peer: u32) -> Result<bool> {
 }
 
 /// The part of the root that connects. Returns the other root and a number for the context.
-fn greet(world: &Arc<World>, comm: &Comm, stream: UnixStream) -> Result<(u32, u64)> {
+fn greet(world: &Arc<World>, meeting: Meeting<'_>, stream: UnixStream) -> Result<(u32, u64)> {
     let answer = match send_words(&stream, &hello(world)) {
-        Ok(()) => words(receive(&stream, Some(comm))?).unwrap_or_default(),
+        Ok(()) => words(receive(&stream, Some(meeting))?).unwrap_or_default(),
         Err(_) => Vec::new(),
     };
     let peer = met(world, &answer)?;
@@ -234,8 +236,8 @@ fn greet(world: &Arc<World>, comm: &Comm, stream: UnixStream) -> Result<(u32, u6
 }
 
 /// The part of the root that accepts; `None` if the other one cannot be met, or goes away.
-fn welcome(world: &Arc<World>, comm: &Comm, stream: UnixStream) -> Result<Option<(u32, u64)>> {
-    let said = words(receive(&stream, Some(comm))?).unwrap_or_default();
+fn welcome(world: &Arc<World>, meeting: Meeting<'_>, stream: UnixStream) -> Result<Option<(u32, u64)>> {
+    let said = words(receive(&stream, Some(meeting))?).unwrap_or_default();
     let own = hello(world);
     let (Ok(peer), context) = (met(world, &said), random()?) else {
         let _ = send_words(&stream, &own);
@@ -243,7 +245,7 @@ fn welcome(world: &Arc<World>, comm: &Comm, stream: UnixStream) -> Result<Option
     };
     let answer = [&own[..], &[context, is_linked(world, peer)?.into()]].concat();
     let is_told = send_words(&stream, &answer).is_ok();
-    let ready = if is_told { words(receive(&stream, Some(comm))?) } else { None };
+    let ready = if is_told { words(receive(&stream, Some(meeting))?) } else { None };
     match ready.as_deref() {
         Some([1]) => Ok(Some((peer, context))),
         Some([0]) => world.link(context, &[peer]).map(|()| Some((peer, context))),
