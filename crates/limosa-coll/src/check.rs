@@ -6,11 +6,12 @@
 //! preceded by a blocking exchange; for others the exchange is done in the background, once, from the call that makes
 //! the request ([`Compared`]).
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use limosa_mpi::check::HEADER;
-use limosa_mpi::comm::Comm;
+use limosa_mpi::comm::{Comm, Inter};
 use limosa_mpi::consts::{MPI_BYTE, MPI_ERR_TYPE};
 use limosa_mpi::datatype::Datatype;
 use limosa_mpi::datatype::sequence::Sequence;
@@ -22,16 +23,19 @@ use limosa_p2p::{Interrupted, View};
 use parking_lot::Mutex;
 
 use super::buffer::{Blocks, Buffer};
+use super::inter::Part;
 use super::{Call, alltoall};
 
 /// What this rank sends to each rank, and what it expects from each; `None` where nothing is sent, or nothing known.
 pub struct Types {
     sends: Vec<Option<Sequence>>,
     expects: Vec<Option<Sequence>>,
+    /// On an intercommunicator: where the ranks of the remote group are among both groups.
+    remote: Range<usize>,
 }
 
 fn of(buffer: &Buffer) -> Option<Sequence> {
-    Some(buffer.datatype.sequence().repeated(buffer.count as u64))
+    Some(Types::whole(buffer))
 }
 
 impl Types {
@@ -40,7 +44,97 @@ impl Types {
         sends: impl Fn(usize) -> Option<Sequence>,
         expects: impl Fn(usize) -> Option<Sequence>,
     ) -> Types {
-        Types { sends: (0..size).map(sends).collect(), expects: (0..size).map(expects).collect() }
+        Types { sends: (0..size).map(sends).collect(), expects: (0..size).map(expects).collect(), remote: 0..0 }
+    }
+
+    /// Of an operation between two groups: what this rank sends to each rank of the remote one, and expects from it.
+    fn between(
+        inter: &Inter,
+        sends: impl Fn(usize) -> Option<Sequence>,
+        expects: impl Fn(usize) -> Option<Sequence>,
+    ) -> Types {
+        let remote = inter.remote();
+        let of_remote = |rank: usize, what: &dyn Fn(usize) -> Option<Sequence>| {
+            if remote.contains(&rank) { what(rank - remote.start) } else { None }
+        };
+        let size = inter.both().size();
+        let types = Types::new(size, |rank| of_remote(rank, &sends), |rank| of_remote(rank, &expects));
+        Types { remote, ..types }
+    }
+
+    /// What a buffer holds.
+    pub fn whole(buffer: &Buffer) -> Sequence {
+        buffer.datatype.sequence().repeated(buffer.count as u64)
+    }
+
+    /// What one of several blocks holds.
+    pub fn part(blocks: &Blocks, rank: usize) -> Sequence {
+        Types::whole(&blocks.of(rank))
+    }
+
+    /// Of an operation between two groups of which nothing is known here.
+    pub fn unknown_between(inter: &Inter) -> Types {
+        Types::between(inter, |_| None, |_| None)
+    }
+
+    /// Of a broadcast, a gather, a scatter or a reduction between two groups: `root` has the root's part, a buffer for
+    /// all or one for each rank of the other group; `other` is what any other process sends or gets.
+    pub fn rooted_between(
+        inter: &Inter,
+        part: Part,
+        root_sends: bool,
+        root: impl Fn(usize) -> Option<Sequence>,
+        other: Option<&Buffer>,
+    ) -> Types {
+        let of_other = |rank: usize| other.filter(|_| part == Part::Of(rank)).and_then(of);
+        let of_root = |rank: usize| if part == Part::Root { root(rank) } else { None };
+        if root_sends { Types::between(inter, of_root, of_other) } else { Types::between(inter, of_other, of_root) }
+    }
+
+    /// Of an operation between two groups in which each rank sends the same to all, and gets a part from each.
+    pub fn allgather_between(inter: &Inter, send: &Buffer, receive: &Blocks) -> Types {
+        Types::between(inter, |_| of(send), |rank| of(&receive.of(rank)))
+    }
+
+    /// Of an operation between two groups in which each rank sends a part to each.
+    pub fn alltoall_between(inter: &Inter, send: &Blocks, receive: &Blocks) -> Types {
+        Types::between(inter, |rank| of(&send.of(rank)), |rank| of(&receive.of(rank)))
+    }
+
+    /// Of a reduction between two groups in which each gets the result of the other one.
+    pub fn reduction_between(inter: &Inter, operand: &Buffer) -> Types {
+        Types::between(inter, |_| of(operand), |_| of(operand))
+    }
+
+    /// Of an exchange with neighbours: what goes to each rank in all blocks for it, one behind the other, and what
+    /// comes from it. `send` and `receive` give the buffer of each destination and source.
+    fn of_neighbours(call: &Call<'_>, send: impl Fn(usize) -> Buffer, receive: impl Fn(usize) -> Buffer) -> Types {
+        let mut types = Types::new(call.size(), |_| None, |_| None);
+        // Without a topology the operation fails.
+        let Ok(neighbours) = call.neighbours() else { return types };
+        let append = |all: &mut Vec<Option<Sequence>>, rank: i32, buffer: Buffer| {
+            let place = usize::try_from(rank).ok().and_then(|rank| all.get_mut(rank));
+            if let (Some(place), Some(next)) = (place, of(&buffer)) {
+                place.get_or_insert_default().append(&next);
+            }
+        };
+        for (block, destination) in neighbours.destinations.iter().enumerate() {
+            append(&mut types.sends, *destination, send(block));
+        }
+        for block in &neighbours.order {
+            append(&mut types.expects, neighbours.sources[*block], receive(*block));
+        }
+        types
+    }
+
+    /// Of an allgather with neighbours.
+    pub fn neighbour_allgather(call: &Call<'_>, send: &Buffer, receive: &Blocks) -> Types {
+        Types::of_neighbours(call, |_| send.clone(), |block| receive.of(block))
+    }
+
+    /// Of an alltoall with neighbours.
+    pub fn neighbour_alltoall(call: &Call<'_>, send: &Blocks, receive: &Blocks) -> Types {
+        Types::of_neighbours(call, |block| send.of(block), |block| receive.of(block))
     }
 
     /// Of a broadcast.
@@ -94,8 +188,12 @@ impl Types {
         self.expects.iter().enumerate().find_map(|(rank, expected)| {
             let expected = expected.as_ref()?;
             let found = headers.of_rank(rank)?.difference(expected)?;
+            let who = match rank.checked_sub(self.remote.start).filter(|_| self.remote.contains(&rank)) {
+                Some(rank) => format!("rank {rank} of the remote group"),
+                None => format!("rank {rank}"),
+            };
             let detail = format!(
-                "rank {rank} passes {} where this rank expects {}: the datatypes of the ranks do not match",
+                "{who} passes {} where this rank expects {}: the datatypes of the ranks do not match",
                 found.left.name(),
                 found.right.name()
             );

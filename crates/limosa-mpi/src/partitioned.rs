@@ -7,10 +7,13 @@
 //! divide its buffer into another number of partitions. It has to know the sender's: before the first partition comes a
 //! message that says it. From then on each start posts one receive per partition, wherever it ends in the buffer.
 
+use crate::check::{self, HEADER};
 use crate::comm::Comm;
 use crate::consts::MPI_PROC_NULL;
+use crate::datatype::sequence::Sequence;
 use crate::error::{Error, Result, error_of};
 use crate::fail;
+use crate::headers;
 use crate::mix::mix;
 use crate::observe::{self, Awaits};
 use crate::operation::{End, Operation};
@@ -27,8 +30,13 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 const PARTITIONED: u64 = 0x7061_7274;
 /// Tag of the message about the sender's partitions; partitions have their number.
 const ABOUT: i32 = i32::MAX;
-/// Bytes of that message: number of partitions, bytes of each.
-const ABOUT_BYTES: usize = 16;
+/// Bytes of that message: number of partitions, bytes of each; and while the checks are on, the types of all.
+const ABOUT_BYTES: usize = 16 + HEADER;
+
+/// So many of them are sent.
+fn about_bytes() -> usize {
+    if check::is_on() { ABOUT_BYTES } else { ABOUT_BYTES - HEADER }
+}
 
 /// A buffer in equal parts.
 #[derive(Clone)]
@@ -37,6 +45,8 @@ pub struct Partitions {
     pub region: Region,
     /// Number of parts.
     pub count: usize,
+    /// What all of it holds, while the checks are on.
+    pub types: Option<Sequence>,
 }
 
 impl Partitions {
@@ -155,9 +165,13 @@ impl PartitionedSend {
         }
         let mut about = Box::new([0u8; ABOUT_BYTES]);
         about[..8].copy_from_slice(&(self.partitions.count as u64).to_le_bytes());
-        about[8..].copy_from_slice(&(self.partitions.bytes() as u64).to_le_bytes());
+        about[8..16].copy_from_slice(&(self.partitions.bytes() as u64).to_le_bytes());
+        let header = self.partitions.types.as_ref().map_or([0; HEADER / 8], headers::encode);
+        for (place, word) in about[16..].chunks_exact_mut(8).zip(header) {
+            place.copy_from_slice(&word.to_le_bytes());
+        }
         // SAFETY: the bytes live as long as the transfer: its continuation owns them.
-        let region = unsafe { Region::contiguous(about.as_mut_ptr(), ABOUT_BYTES) };
+        let region = unsafe { Region::contiguous(about.as_mut_ptr(), about_bytes()) };
         if let Some(id) = pair.send(ABOUT, region)? {
             pair.comm.engine().then(id, Box::new(move |_, _| drop(about)));
         }
@@ -343,20 +357,27 @@ impl Incoming {
     fn ask(self: &Arc<Self>) {
         let mut about = Box::new([0u8; ABOUT_BYTES]);
         // SAFETY: the bytes live as long as the transfer: its continuation owns them.
-        let region = unsafe { Region::contiguous(about.as_mut_ptr(), ABOUT_BYTES) };
+        let region = unsafe { Region::contiguous(about.as_mut_ptr(), about_bytes()) };
         let incoming = self.clone();
         self.pair.receive(ABOUT, region, move |completion| incoming.learn(&about, completion));
     }
 
     fn learn(self: Arc<Self>, about: &[u8; ABOUT_BYTES], completion: Completion) {
-        let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| about[at + i])) as usize;
-        let (count, bytes) = (word(0), word(8));
+        let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| about[at + i]));
+        let (count, bytes) = (word(0) as usize, word(8) as usize);
+        let sent = headers::decode(&std::array::from_fn(|i| word(16 + 8 * i)));
         if let Some(failure) = completion.failure {
             self.round.fail(error_of(failure));
         } else if count > ABOUT as usize || count.checked_mul(bytes).is_none() {
             self.round.fail(Error::new(crate::consts::MPI_ERR_OTHER, "the sender's partitions make no sense"));
         } else {
             self.sender.lock().known = Some((count, bytes));
+            let difference = sent.zip(self.partitions.types.as_ref()).and_then(|(sent, own)| sent.difference(own));
+            if let Some(found) = difference {
+                let (holds, expects) = (found.left.name(), found.right.name());
+                let detail = format!("the sender's partitions hold {holds}, those of this receive {expects}");
+                self.round.fail(Error::new(crate::consts::MPI_ERR_TYPE, detail));
+            }
             // One more than there are, so that the operation does not end before this one thing that was left.
             self.round.left.fetch_add(count, Ordering::AcqRel);
             self.receive_partitions(count, bytes);

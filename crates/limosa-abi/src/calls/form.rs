@@ -48,7 +48,7 @@ fn compared(
     background: impl FnOnce() -> Result<Plan>,
 ) -> Result<Arc<dyn Operation>> {
     let operation = background()?.into_operation(comm.carrier());
-    if check::is_on() { Compared::begin(comm, types(), operation) } else { Ok(operation) }
+    if check::is_on() { Compared::begin(comm.carrier(), types(), operation) } else { Ok(operation) }
 }
 
 /// It is complete when the call returns.
@@ -83,7 +83,7 @@ impl Form for Blocking {
         if !check::is_on() {
             return run();
         }
-        let error = coll::check::compare(comm, &types())?;
+        let error = coll::check::compare(comm.carrier(), &types())?;
         run().and(error.map_or(Ok(()), Err))
     }
 }

@@ -5,6 +5,7 @@
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
+use limosa_coll::check::Types;
 use limosa_coll::inter::{self, Part};
 use limosa_coll::{self as coll, Blocks, Buffer, Call, Plan, Schedule};
 use limosa_mpi::comm::Inter;
@@ -42,11 +43,20 @@ impl<'a> Between<'a> {
         comm.inter().map(|inter| Between { comm, inter })
     }
 
-    fn perform<F: Form>(&self, cx: &Cx, form: F, plan: impl Fn(&Call<'_>, &Inter) -> Result<Schedule>) -> Result<()> {
+    /// `plan` gives the schedule and, for the checks, the datatypes, which are `None` if they are not wanted.
+    fn perform<F: Form>(
+        &self,
+        cx: &Cx,
+        form: F,
+        types: impl FnOnce(&Inter) -> Result<Types>,
+        plan: impl Fn(&Call<'_>, &Inter) -> Result<Schedule>,
+    ) -> Result<()> {
         let carrier = self.inter.both();
         let call = F::begin(carrier);
         let planned = || plan(&call, self.inter);
-        form.perform(cx, self.comm, || coll::run(carrier, planned()?), || planned().map(Plan::from))
+        // Wrong arguments are an error of the plan, after what all members do.
+        let types = || types(self.inter).unwrap_or_else(|_| Types::unknown_between(self.inter));
+        form.perform_compared(cx, self.comm, types, || coll::run(carrier, planned()?), || planned().map(Plan::from))
     }
 
     /// Number of processes in the remote group.
@@ -55,9 +65,16 @@ impl<'a> Between<'a> {
     }
 
     pub(crate) fn bcast<F: Form>(&self, cx: &Cx, form: F, message: Elements<'_>, root: c_int) -> Result<()> {
-        self.perform(cx, form, |call, inter| {
+        let arguments = || -> Result<(Part, Option<Buffer>)> {
             let part = Part::of(self.comm, root)?;
-            let buffer = if part == Part::Idle { None } else { Some(message.buffer(cx)?) };
+            Ok((part, if part == Part::Idle { None } else { Some(message.buffer(cx)?) }))
+        };
+        let types = |inter: &Inter| {
+            let (part, buffer) = arguments()?;
+            Ok(Types::rooted_between(inter, part, true, |_| buffer.as_ref().map(Types::whole), buffer.as_ref()))
+        };
+        self.perform(cx, form, types, |call, inter| {
+            let (part, buffer) = arguments()?;
             inter::bcast(call, inter, buffer.as_ref(), part)
         })
     }
@@ -70,10 +87,18 @@ impl<'a> Between<'a> {
         receive: impl Fn() -> Result<Blocks>,
         root: c_int,
     ) -> Result<()> {
-        self.perform(cx, form, |call, inter| {
+        let arguments = || -> Result<(Part, Option<Blocks>, Option<Buffer>)> {
             let part = Part::of(self.comm, root)?;
             let receive = if part == Part::Root { Some(receive()?) } else { None };
-            let send = if matches!(part, Part::Of(_)) { Some(send.buffer(cx)?) } else { None };
+            Ok((part, receive, if matches!(part, Part::Of(_)) { Some(send.buffer(cx)?) } else { None }))
+        };
+        let types = |inter: &Inter| {
+            let (part, receive, send) = arguments()?;
+            let of_root = |rank| receive.as_ref().map(|receive| Types::part(receive, rank));
+            Ok(Types::rooted_between(inter, part, false, of_root, send.as_ref()))
+        };
+        self.perform(cx, form, types, |call, inter| {
+            let (part, receive, send) = arguments()?;
             inter::gather(call, inter, send.as_ref(), receive.as_ref(), part)
         })
     }
@@ -86,10 +111,18 @@ impl<'a> Between<'a> {
         receive: Elements<'_>,
         root: c_int,
     ) -> Result<()> {
-        self.perform(cx, form, |call, inter| {
+        let arguments = || -> Result<(Part, Option<Blocks>, Option<Buffer>)> {
             let part = Part::of(self.comm, root)?;
             let send = if part == Part::Root { Some(send()?) } else { None };
-            let receive = if matches!(part, Part::Of(_)) { Some(receive.buffer(cx)?) } else { None };
+            Ok((part, send, if matches!(part, Part::Of(_)) { Some(receive.buffer(cx)?) } else { None }))
+        };
+        let types = |inter: &Inter| {
+            let (part, send, receive) = arguments()?;
+            let of_root = |rank| send.as_ref().map(|send| Types::part(send, rank));
+            Ok(Types::rooted_between(inter, part, true, of_root, receive.as_ref()))
+        };
+        self.perform(cx, form, types, |call, inter| {
+            let (part, send, receive) = arguments()?;
             inter::scatter(call, inter, send.as_ref(), receive.as_ref(), part)
         })
     }
@@ -101,7 +134,8 @@ impl<'a> Between<'a> {
         send: Elements<'_>,
         receive: impl Fn() -> Result<Blocks>,
     ) -> Result<()> {
-        self.perform(cx, form, |call, inter| inter::allgather(call, inter, &send.buffer(cx)?, &receive()?))
+        let types = |inter: &Inter| Ok(Types::allgather_between(inter, &send.buffer(cx)?, &receive()?));
+        self.perform(cx, form, types, |call, inter| inter::allgather(call, inter, &send.buffer(cx)?, &receive()?))
     }
 
     pub(crate) fn alltoall<F: Form>(
@@ -111,7 +145,8 @@ impl<'a> Between<'a> {
         send: impl Fn() -> Result<Blocks>,
         receive: impl Fn() -> Result<Blocks>,
     ) -> Result<()> {
-        self.perform(cx, form, |call, inter| inter::alltoall(call, inter, &send()?, &receive()?))
+        let types = |inter: &Inter| Ok(Types::alltoall_between(inter, &send()?, &receive()?));
+        self.perform(cx, form, types, |call, inter| inter::alltoall(call, inter, &send()?, &receive()?))
     }
 
     pub(crate) fn reduce<F: Form>(
@@ -123,10 +158,17 @@ impl<'a> Between<'a> {
         op: &Arc<Operation>,
         root: c_int,
     ) -> Result<()> {
-        self.perform(cx, form, |call, inter| {
+        let arguments = || -> Result<(Part, Option<Buffer>, Option<Buffer>)> {
             let part = Part::of(self.comm, root)?;
             let receive = if part == Part::Root { Some(receive.buffer(cx)?) } else { None };
-            let send = if matches!(part, Part::Of(_)) { Some(send.buffer(cx)?) } else { None };
+            Ok((part, receive, if matches!(part, Part::Of(_)) { Some(send.buffer(cx)?) } else { None }))
+        };
+        let types = |inter: &Inter| {
+            let (part, receive, send) = arguments()?;
+            Ok(Types::rooted_between(inter, part, false, |_| receive.as_ref().map(Types::whole), send.as_ref()))
+        };
+        self.perform(cx, form, types, |call, inter| {
+            let (part, receive, send) = arguments()?;
             inter::reduce(call, inter, send.as_ref(), receive.as_ref(), op, part)
         })
     }
@@ -139,7 +181,10 @@ impl<'a> Between<'a> {
         receive: Elements<'_>,
         op: &Arc<Operation>,
     ) -> Result<()> {
-        self.perform(cx, form, |call, inter| inter::allreduce(call, inter, &send.buffer(cx)?, &receive.buffer(cx)?, op))
+        let types = |inter: &Inter| Ok(Types::reduction_between(inter, &send.buffer(cx)?));
+        self.perform(cx, form, types, |call, inter| {
+            inter::allreduce(call, inter, &send.buffer(cx)?, &receive.buffer(cx)?, op)
+        })
     }
 
     /// `counts` has the elements that each process of the local group gets.
@@ -153,11 +198,15 @@ impl<'a> Between<'a> {
         datatype: &Late<Datatype>,
         op: &Arc<Operation>,
     ) -> Result<()> {
-        self.perform(cx, form, |call, inter| {
+        let operand = |counts: &[i64]| {
+            let all = coll::reduce_scatter::total(counts)?;
+            Buffer::new(sendbuf.cast(), all, datatype.held(cx)?, "sendbuf")
+        };
+        let types = |inter: &Inter| Ok(Types::reduction_between(inter, &operand(&counts()?)?));
+        self.perform(cx, form, types, |call, inter| {
             let counts = counts()?;
-            let all = coll::reduce_scatter::total(&counts)?;
             let own = counts[self.comm.rank() as usize];
-            let send = Buffer::new(sendbuf.cast(), all, datatype.held(cx)?, "sendbuf")?;
+            let send = operand(&counts)?;
             let receive = Buffer::new(recvbuf.cast(), own, datatype.held(cx)?, "recvbuf")?;
             inter::reduce_scatter(call, inter, &send, &receive, &counts, op)
         })

@@ -3,6 +3,7 @@
 use std::ffi::c_void;
 use std::sync::Arc;
 
+use limosa_coll::check::Types;
 use limosa_coll::{self as coll, Blocks, Buffer, Call, Plan, Schedule};
 use limosa_mpi::Result;
 
@@ -60,8 +61,38 @@ fn received(call: &Call<'_>, base: *mut c_void) -> Result<Side> {
     Ok(Side { base, blocks, args: ["recvbuf", "recvcounts", "rdispls", "recvtypes"] })
 }
 
-fn perform<F: Form>(cx: &Cx, form: F, comm: &Arc<Communicator>, plan: impl Fn() -> Result<Schedule>) -> Result<()> {
-    form.perform(cx, comm, || coll::run(comm, plan()?), || plan().map(Plan::from))
+fn allgather<F: Form>(
+    cx: &Cx,
+    form: F,
+    comm: &Arc<Communicator>,
+    call: &Call<'_>,
+    send: &Buffer,
+    receive: &Blocks,
+) -> Result<()> {
+    let types = || Types::neighbour_allgather(call, send, receive);
+    perform(cx, form, comm, types, || coll::neighbour::allgather(call, send, receive))
+}
+
+fn alltoall<F: Form>(
+    cx: &Cx,
+    form: F,
+    comm: &Arc<Communicator>,
+    call: &Call<'_>,
+    send: &Blocks,
+    receive: &Blocks,
+) -> Result<()> {
+    let types = || Types::neighbour_alltoall(call, send, receive);
+    perform(cx, form, comm, types, || coll::neighbour::alltoall(call, send, receive))
+}
+
+fn perform<F: Form>(
+    cx: &Cx,
+    form: F,
+    comm: &Arc<Communicator>,
+    types: impl FnOnce() -> Types,
+    plan: impl Fn() -> Result<Schedule>,
+) -> Result<()> {
+    form.perform_compared(cx, comm, types, || coll::run(comm, plan()?), || plan().map(Plan::from))
 }
 
 pub(crate) fn plan_neighbor_allgather<F: Form>(
@@ -78,7 +109,7 @@ pub(crate) fn plan_neighbor_allgather<F: Form>(
     let call = begin::<F>(comm)?;
     let receive = received(&call, recvbuf)?.even(cx, recvcount, &recvtype)?;
     let send = Buffer::new(sendbuf.cast(), sendcount.get()?, sendtype.held(cx)?, "sendbuf")?;
-    perform(cx, form, comm, || coll::neighbour::allgather(&call, &send, &receive))
+    allgather(cx, form, comm, &call, &send, &receive)
 }
 
 pub(crate) fn plan_neighbor_allgatherv<F: Form>(
@@ -96,7 +127,7 @@ pub(crate) fn plan_neighbor_allgatherv<F: Form>(
     let call = begin::<F>(comm)?;
     let receive = received(&call, recvbuf)?.uneven(cx, recvcounts, displs, &recvtype)?;
     let send = Buffer::new(sendbuf.cast(), sendcount.get()?, sendtype.held(cx)?, "sendbuf")?;
-    perform(cx, form, comm, || coll::neighbour::allgather(&call, &send, &receive))
+    allgather(cx, form, comm, &call, &send, &receive)
 }
 
 pub(crate) fn plan_neighbor_alltoall<F: Form>(
@@ -113,7 +144,7 @@ pub(crate) fn plan_neighbor_alltoall<F: Form>(
     let call = begin::<F>(comm)?;
     let receive = received(&call, recvbuf)?.even(cx, recvcount, &recvtype)?;
     let send = sent(&call, sendbuf)?.even(cx, sendcount, &sendtype)?;
-    perform(cx, form, comm, || coll::neighbour::alltoall(&call, &send, &receive))
+    alltoall(cx, form, comm, &call, &send, &receive)
 }
 
 pub(crate) fn plan_neighbor_alltoallv<F: Form>(
@@ -132,7 +163,7 @@ pub(crate) fn plan_neighbor_alltoallv<F: Form>(
     let call = begin::<F>(comm)?;
     let receive = received(&call, recvbuf)?.uneven(cx, recvcounts, rdispls, &recvtype)?;
     let send = sent(&call, sendbuf)?.uneven(cx, sendcounts, sdispls, &sendtype)?;
-    perform(cx, form, comm, || coll::neighbour::alltoall(&call, &send, &receive))
+    alltoall(cx, form, comm, &call, &send, &receive)
 }
 
 pub(crate) fn plan_neighbor_alltoallw<F: Form>(
@@ -151,5 +182,5 @@ pub(crate) fn plan_neighbor_alltoallw<F: Form>(
     let call = begin::<F>(comm)?;
     let receive = received(&call, recvbuf)?.each(cx, recvcounts, rdispls, recvtypes)?;
     let send = sent(&call, sendbuf)?.each(cx, sendcounts, sdispls, sendtypes)?;
-    perform(cx, form, comm, || coll::neighbour::alltoall(&call, &send, &receive))
+    alltoall(cx, form, comm, &call, &send, &receive)
 }

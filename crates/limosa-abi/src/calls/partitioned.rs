@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use limosa_mpi::info::Info;
 use limosa_mpi::partitioned::{self, PartitionedReceive, PartitionedSend, Partitions};
-use limosa_mpi::{Error, Result, consts, fail};
+use limosa_mpi::{Error, Result, check, consts, fail};
 
 use super::p2p::plain_region;
 use super::request::blame;
@@ -17,7 +17,8 @@ fn divide(buf: *mut c_void, partitions: i64, count: i64, datatype: &Arc<Datatype
     let Some(elements) = partitions.checked_mul(count).filter(|all| all.checked_mul(datatype.size()).is_some()) else {
         fail!(MPI_ERR_COUNT, "{partitions} partitions of {count} elements are more than memory can hold");
     };
-    Ok(Partitions { region: plain_region(buf, elements, datatype)?, count: partitions as usize })
+    let types = check::is_on().then(|| datatype.sequence().repeated(elements.max(0) as u64));
+    Ok(Partitions { region: plain_region(buf, elements, datatype)?, count: partitions as usize, types })
 }
 
 pub(crate) fn mpi_psend_init(

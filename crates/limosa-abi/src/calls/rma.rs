@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use limosa_mpi::consts::MPI_NO_OP;
 use limosa_mpi::request::Request;
-use limosa_mpi::{Result, fail};
+use limosa_mpi::{Result, check, fail};
 use limosa_rma::{At, Origin};
 
 use crate::calls::kinds::{Datatype, Operation, Window};
@@ -37,6 +37,26 @@ fn origin_unless_no_op<'a>(
     }
 }
 
+/// While the checks are on: what is moved has the same types in the origin's words and in the target's.
+///
+/// # Errors
+/// `MPI_ERR_TYPE`.
+fn compare(origin: (i64, &Datatype), target: (i64, &Datatype)) -> Result<()> {
+    if !check::is_on() {
+        return Ok(());
+    }
+    let [own, theirs] = [origin, target].map(|(count, datatype)| datatype.sequence().repeated(count.max(0) as u64));
+    match own.difference(&theirs) {
+        None => Ok(()),
+        Some(found) => fail!(
+            MPI_ERR_TYPE,
+            "the origin's elements are {} where those of the target are {}: an access does not convert them",
+            found.left.name(),
+            found.right.name()
+        ),
+    }
+}
+
 fn register(cx: &Cx, made: Option<Arc<Request>>, request: &mut Handle) -> Result<()> {
     if let Some(made) = made {
         *request = cx.register(made)?;
@@ -56,6 +76,7 @@ pub(crate) fn mpi_put(
     win: &Arc<Window>,
 ) -> Result<()> {
     let buffer = plain_region(origin_addr, origin_count, origin_datatype)?;
+    compare((origin_count, origin_datatype), (target_count, target_datatype))?;
     win.put(&buffer, &at(target_rank, target_disp, target_count, target_datatype), false).map(|_| ())
 }
 
@@ -71,6 +92,7 @@ pub(crate) fn mpi_get(
     win: &Arc<Window>,
 ) -> Result<()> {
     let buffer = plain_region(origin_addr, origin_count, origin_datatype)?;
+    compare((origin_count, origin_datatype), (target_count, target_datatype))?;
     win.get(&buffer, &at(target_rank, target_disp, target_count, target_datatype), false).map(|_| ())
 }
 
@@ -107,6 +129,7 @@ pub(crate) fn mpi_get_accumulate(
 ) -> Result<()> {
     let origin = origin_unless_no_op(op, origin_addr, origin_count, origin_datatype)?;
     let result = plain_region(result_addr, result_count, result_datatype)?;
+    compare((result_count, result_datatype), (target_count, target_datatype))?;
     win.get_accumulate(
         origin.as_ref(),
         &result,
@@ -130,6 +153,7 @@ pub(crate) fn mpi_rput(
     request: &mut Handle,
 ) -> Result<()> {
     let buffer = plain_region(origin_addr, origin_count, origin_datatype)?;
+    compare((origin_count, origin_datatype), (target_count, target_datatype))?;
     let made = win.put(&buffer, &at(target_rank, target_disp, target_count, target_datatype), true)?;
     register(cx, made, request)
 }
@@ -147,6 +171,7 @@ pub(crate) fn mpi_rget(
     request: &mut Handle,
 ) -> Result<()> {
     let buffer = plain_region(origin_addr, origin_count, origin_datatype)?;
+    compare((origin_count, origin_datatype), (target_count, target_datatype))?;
     let made = win.get(&buffer, &at(target_rank, target_disp, target_count, target_datatype), true)?;
     register(cx, made, request)
 }
@@ -187,6 +212,7 @@ pub(crate) fn mpi_rget_accumulate(
 ) -> Result<()> {
     let origin = origin_unless_no_op(op, origin_addr, origin_count, origin_datatype)?;
     let result = plain_region(result_addr, result_count, result_datatype)?;
+    compare((result_count, result_datatype), (target_count, target_datatype))?;
     let made = win.get_accumulate(
         origin.as_ref(),
         &result,
