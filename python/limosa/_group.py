@@ -68,6 +68,12 @@ Show = Callable[[str, str], None]
 """Takes a stream, ``out`` or ``err``, and lines of text for it."""
 
 
+def _hint_of_unknown_name(why: str) -> str:
+    """Say what to do if ranks cannot open a value because its class or function is defined in the notebook only."""
+    unknown = re.search(r"Can't get attribute '(\w+)' on <module '__main__'", why)
+    return f"; define {unknown[1]} on the ranks too, in a cell that begins with %%limosa" if unknown else ""
+
+
 class GroupError(Exception):
     """The processes cannot be started, or have ended; the message says why."""
 
@@ -335,7 +341,8 @@ class Group:
             raise LookupError(f"the value of {name} cannot be sent: {error}") from error
         for rank, answer in sorted(self._ask(None, "push", name, pickled, show=False).items()):
             if answer.kind != "value":
-                raise LookupError(f"rank {rank}: {str(answer.text).strip().splitlines()[-1]}")
+                why = str(answer.text).strip().splitlines()[-1]
+                raise LookupError(f"rank {rank}: {why}{_hint_of_unknown_name(why)}")
 
     def complete(self, text: str) -> list[str]:
         """Give the names on rank 0 that begin like this; none if it does not answer at once."""

@@ -236,5 +236,5 @@ def test_beside_mpich_and_mpi4py_of_the_package_index(wheel, tmp_path, ours_firs
     assert "fail mpi4py: that of" in doctor.stdout and "limosa.install_mpi4py" in doctor.stdout, doctor
     command = [limosa, "run", "-n", "2", python, "-c", HELLO]
     program = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=clean)
-    assert program.stdout.splitlines() == ["MPICH 0 1"] * 2, program
+    assert (program.returncode, program.stdout.splitlines()) == (1, ["MPICH 0 1"] * 2), program
     assert "limosa: none of the 2 ranks has joined the job: the program uses another MPI library" in program.stderr

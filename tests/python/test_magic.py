@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
@@ -71,6 +73,16 @@ def test_variables_of_the_notebook_are_pushed(shell, cell):
     shell.push({"steps": 6})
     shell.run_line_magic("limosa", "--push steps")
     assert cell("", "steps") == ["[0-2] 6"]
+
+
+def test_a_class_of_the_notebook_must_be_defined_on_the_ranks_too(shell, cell, monkeypatch):
+    kind = type("Point", (), {"__module__": "__main__"})
+    monkeypatch.setattr(sys.modules["__main__"], "Point", kind, raising=False)
+    shell.push({"point": kind()})
+    with pytest.raises(UsageError, match="define Point on the ranks too, in a cell that begins with %%limosa"):
+        cell("-n 2 --new --push point", "1")
+    cell("", "class Point: pass")
+    assert cell("--push point", "isinstance(point, Point)") == ["[0-1] True"]
 
 
 def test_figures_are_shown_below_the_cell(shell, cell, monkeypatch):

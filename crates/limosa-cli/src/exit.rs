@@ -3,7 +3,7 @@
 //! | code | meaning |
 //! |---|---|
 //! | 0 | success |
-//! | 1 | a check of `limosa doctor` failed; a rank left the job without MPI_Finalize |
+//! | 1 | a check of `limosa doctor` failed; a rank left the job without MPI_Finalize; no rank has joined the job, because the program uses another MPI library |
 //! | 2 | usage: a bad option, or a program or directory that does not exist |
 //! | 3 | environment: the operating system refused something |
 //! | 86 | the hang doctor ended the job (`--on-hang=abort`) |
@@ -11,7 +11,7 @@
 //! | 141 | the reader of the job's output has closed it |
 //! | other | the code of the first rank that failed; 128 + n if signal n killed it |
 
-/// A check failed, or a rank left without finalizing.
+/// A check failed, a rank left without finalizing, or none has joined.
 pub const FAILED: u8 = 1;
 /// Usage.
 pub const USAGE: u8 = 2;

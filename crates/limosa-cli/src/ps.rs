@@ -16,7 +16,7 @@ use limosa_job::{Board, MEMFD_PREFIX, Peer, RankView, Record, State, monotonic_n
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
 
-use crate::hang::explain;
+use crate::hang::{explain, stacks};
 use crate::message::{bytes, duration, print, say};
 use crate::{Format, exit, procfs, stack};
 
@@ -84,6 +84,7 @@ pub fn main(options: &Options) -> ExitCode {
         std::thread::sleep(Duration::from_secs_f64(seconds));
         before = jobs.iter_mut().map(Found::look_again).collect();
     }
+    jobs.iter_mut().for_each(Found::put_in_words);
     let with_before = || jobs.iter().enumerate().map(|(i, job)| (job, before.get(i).map(Vec::as_slice)));
     match options.format {
         Format::Json => print(&format!(
@@ -138,6 +139,16 @@ impl Found {
     /// What the status board says of the ranks.
     pub fn views(&self) -> impl Iterator<Item = &RankView> {
         self.ranks.iter().map(|look| &look.view)
+    }
+
+    /// Gives the calls of ranks that run Python the names by which the program knows them.
+    pub fn put_in_words(&mut self) {
+        let waiting = self.ranks.iter().filter(|look| !look.view.records.is_empty());
+        let targets: Vec<stacks::Target> = waiting.map(|look| (look.view.rank, process(&look.view))).collect();
+        let places = stacks::collect(&targets);
+        for look in &mut self.ranks {
+            look.view = explain::in_words(&look.view, &places);
+        }
     }
 
     /// Looks at the ranks once more; gives what they looked like before.

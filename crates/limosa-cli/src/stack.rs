@@ -24,7 +24,7 @@ pub struct Options {
 
 /// Runs the command.
 pub fn main(options: &Options) -> ExitCode {
-    let jobs = match ps::jobs(options.job.as_deref()) {
+    let mut jobs = match ps::jobs(options.job.as_deref()) {
         Ok(jobs) => jobs,
         Err(text) => {
             say(&text, Some("`limosa ps` lists the running jobs"));
@@ -34,7 +34,8 @@ pub fn main(options: &Options) -> ExitCode {
     if jobs.is_empty() {
         say("no job of yours is running on this machine", None);
     }
-    for job in &jobs {
+    for job in &mut jobs {
+        job.put_in_words();
         print(&format!("job {}\n", job.title()));
         show(job);
     }

@@ -237,7 +237,7 @@ fn ranks_that_use_another_mpi_library_are_told_that_none_has_joined() {
     let text =
         format!("import ctypes, time; ctypes.CDLL('{}'); time.sleep(1); print('rank 0 of 1')", library.display());
     let done = run(&["-n", "2", "python3", "-c", &text]);
-    assert_eq!((done.code, done.out.as_str()), (Some(0), "rank 0 of 1\nrank 0 of 1\n"));
+    assert_eq!((done.code, done.out.as_str()), (Some(1), "rank 0 of 1\nrank 0 of 1\n"));
     assert!(done.err.contains("none of the 2 ranks has joined the job: the program uses another MPI library"));
     assert!(done.err.contains("libmpi.so.40"), "{}", done.err);
     let done = run(&["-n", "2", "sh", "-c", "sleep 0.3"]);

@@ -152,7 +152,7 @@ pub const VARIABLES: &[Variable] = &[
         "LIMOSA_ON_HANG",
         Form::Choice(&["report", "abort", "off"]),
         "report",
-        "What the launcher does when all ranks wait for each other",
+        "What is done when all ranks wait for each other, by the launcher or by a rank that has none",
     ),
     user(
         "LIMOSA_HANG_AFTER",

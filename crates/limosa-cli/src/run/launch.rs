@@ -39,7 +39,7 @@ use crate::hang::alone::others_of;
 use crate::hang::explain;
 use crate::hang::stacks::{self, Places};
 use crate::hang::watch::{self, Look, Watch};
-use crate::{procfs, sys};
+use crate::{exit, procfs, sys};
 
 pub mod adopt;
 mod deadlines;
@@ -736,7 +736,7 @@ impl<'a> Job<'a> {
             }
             self.ranks[index].reap();
         }
-        self.report_strangers();
+        let are_strangers = self.report_strangers();
         let code = match (&self.ending, self.soon.take()) {
             (Some((cause, _)), _) => cause.code(),
             // All ranks ended before the cause took effect. That none has finalized is reported, but it is not a
@@ -755,6 +755,7 @@ impl<'a> Job<'a> {
                 }
                 cause.code()
             }
+            (None, None) if are_strangers => exit::FAILED,
             (None, None) => 0,
         };
         for (_, sink) in self.sinks.drain(..) {

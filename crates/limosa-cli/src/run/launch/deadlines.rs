@@ -132,11 +132,15 @@ impl Job<'_> {
         }
     }
 
-    /// Says that no rank has joined the job, if the program uses another MPI library.
-    pub(super) fn report_strangers(&mut self) {
+    /// Says that no rank has joined the job, if the program uses another MPI library; true if so.
+    pub(super) fn report_strangers(&mut self) -> bool {
         let nobody = (0..self.ranks.len()).all(|rank| self.board.seat(rank as u32).pid().is_none());
-        if nobody && let Some(text) = self.strangers.report(self.ranks.len()) {
-            self.say(&text);
+        match self.strangers.report(self.ranks.len()).filter(|_| nobody) {
+            Some(text) => {
+                self.say(&text);
+                true
+            }
+            None => false,
         }
     }
 }
