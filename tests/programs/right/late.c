@@ -119,6 +119,44 @@ static void neighbours_are_late(void)
     MPI_Comm_free(&ring);
 }
 
-CASES(MPI_THREAD_SINGLE, CASE(blocking_operations), CASE(the_root_is_far_ahead),
-      CASE(background_operations_in_any_order), CASE(persistent_operations_started_late), CASE(tests_for_long),
-      CASE(communicators_are_made_late), CASE(neighbours_are_late))
+static void both_sorts_in_one_order(void)
+{
+    MPI_Request background, persistent;
+    int sum = 0, one = 1;
+    MPI_Allreduce_init(&one, &sum, 1, MPI_INT, MPI_SUM, WORLD, MPI_INFO_NULL, &persistent);
+    for (int i = 0; i < 2 * size; i++) {
+        be_late(i);
+        MPI_Ibarrier(WORLD, &background);
+        be_late(i + 1);
+        MPI_Bcast(x, 1, MPI_INT, i % size, WORLD);
+        MPI_Start(&persistent);
+        be_late(i + 2);
+        MPI_Barrier(WORLD);
+        MPI_Wait(&persistent, ANY);
+        EXPECT(sum, size);
+        be_late(i + 3);
+        MPI_Wait(&background, ANY);
+    }
+    MPI_Request_free(&persistent);
+}
+
+static void nobody_waits_for_what_all_have_begun(void)
+{
+    /* Each rank begins and ends the same operations; in between it computes, or does something else. */
+    MPI_Request background;
+    for (int i = 0; i < size; i++) {
+        MPI_Ibarrier(WORLD, &background);
+        if (rank == i)
+            compute(0.2);
+        else if (rank == (i + 1) % size)
+            MPI_Send(x, 1, MPI_INT, (i + 2) % size, 3, WORLD);
+        else if (rank == (i + 2) % size)
+            MPI_Recv(y, 1, MPI_INT, (i + 1) % size, 3, WORLD, ANY);
+        MPI_Wait(&background, ANY);
+    }
+}
+
+CASES(MPI_THREAD_SINGLE, CASE(both_sorts_in_one_order), CASE(nobody_waits_for_what_all_have_begun),
+      CASE(blocking_operations), CASE(the_root_is_far_ahead), CASE(background_operations_in_any_order),
+      CASE(persistent_operations_started_late), CASE(tests_for_long), CASE(communicators_are_made_late),
+      CASE(neighbours_are_late))

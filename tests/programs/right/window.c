@@ -107,5 +107,29 @@ static void nothing_to_nobody(void)
     MPI_Win_free(&window);
 }
 
-CASES(MPI_THREAD_SINGLE, CASE(puts_between_fences), CASE(a_counter_under_locks), CASE(one_rank_waits_long_for_a_lock),
-      CASE(posts_and_starts), CASE(flushes_under_one_lock_of_all), CASE(nothing_to_nobody))
+static void same_elements_by_other_types(void)
+{
+    MPI_Datatype pair, byte_pair;
+    int to = (rank + 1) % size;
+    make();
+    MPI_Type_contiguous(2, MPI_INT, &pair);
+    MPI_Type_commit(&pair);
+    MPI_Type_vector(2, 4, 8, MPI_BYTE, &byte_pair);
+    MPI_Type_commit(&byte_pair);
+    y[0] = 5;
+    y[1] = rank;
+    MPI_Win_fence(0, window);
+    MPI_Put(y, 1, pair, to, 0, 2, MPI_INT, window);
+    MPI_Put(y, 8, MPI_BYTE, to, 8, 1, byte_pair, window);
+    MPI_Win_fence(0, window);
+    EXPECT(x[0], 5);
+    EXPECT(x[1], (rank + size - 1) % size);
+    EXPECT(x[8], 5);
+    MPI_Type_free(&pair);
+    MPI_Type_free(&byte_pair);
+    MPI_Win_free(&window);
+}
+
+CASES(MPI_THREAD_SINGLE, CASE(same_elements_by_other_types), CASE(puts_between_fences), CASE(a_counter_under_locks),
+      CASE(one_rank_waits_long_for_a_lock), CASE(posts_and_starts), CASE(flushes_under_one_lock_of_all),
+      CASE(nothing_to_nobody))

@@ -414,19 +414,76 @@ static void communicator_freed_with_requests(void)
         wait_for(&request);
 }
 
-CASES(MPI_THREAD_SINGLE, CASE(request_waited_for_twice), CASE(request_uninitialised), CASE(request_freed),
-      CASE(communicator_as_request), CASE(waitall_negative_count), CASE(waitall_with_one_truncated),
-      CASE(start_of_ordinary_request), CASE(start_twice), CASE(start_null), CASE(cancel_null), CASE(cancel_collective),
-      CASE(free_active_collective), CASE(free_null), CASE(complete_of_ordinary_request),
-      CASE(pready_of_ordinary_request), CASE(request_overwritten), CASE(send_never_completed),
-      CASE(receive_never_completed), CASE(collective_never_completed), CASE(persistent_request_never_freed),
-      CASE(wait_before_send), CASE(waitall_of_receives_before_sends), CASE(test_loop_for_a_message_that_never_comes),
-      CASE(persistent_receive_not_served), CASE(change_of_buffer_under_way), CASE(iroot_beyond_the_end),
-      CASE(icount_negative), CASE(iop_null), CASE(iallreduce_same_buffer), CASE(allreduce_init_same_buffer),
-      CASE(ibcast_in_place), CASE(ibcast_roots_differ), CASE(ireduce_roots_differ), CASE(igather_roots_differ),
-      CASE(iscatter_roots_differ), CASE(bcast_init_roots_differ), CASE(iallreduce_operations_differ),
-      CASE(allreduce_init_operations_differ), CASE(iallreduce_lengths_differ), CASE(ibcast_lengths_differ),
-      CASE(igather_lengths_differ), CASE(ialltoall_lengths_differ), CASE(ibarrier_against_ibcast),
-      CASE(iallgather_against_ialltoall), CASE(order_of_starts_differs), CASE(nonblocking_against_blocking),
-      CASE(ibarrier_that_one_rank_forgets), CASE(test_loop_for_a_collective_that_one_rank_forgets),
-      CASE(persistent_collective_not_started_everywhere), CASE(communicator_freed_with_requests))
+/* --- a blocking operation on one rank, one in the background on the other, which does something else ----------------
+ */
+
+static void barrier_against_ibarrier_of_a_rank_that_computes(void)
+{
+    MPI_Barrier(WORLD);
+    if (rank == 0) {
+        MPI_Barrier(WORLD);
+    } else {
+        MPI_Ibarrier(WORLD, &request);
+        compute(2);
+        wait_for(&request);
+    }
+}
+
+static void allreduce_against_iallreduce_of_a_rank_that_receives(void)
+{
+    MPI_Barrier(WORLD);
+    if (rank == 0) {
+        MPI_Allreduce(x, y, 1, MPI_INT, MPI_SUM, WORLD);
+        MPI_Send(x, 1, MPI_INT, 1, 8, WORLD);
+    } else {
+        MPI_Iallreduce(x, y, 1, MPI_INT, MPI_SUM, WORLD, &request);
+        MPI_Recv(y + 4, 1, MPI_INT, 0, 8, WORLD, ANY);
+        wait_for(&request);
+    }
+}
+
+static void ibcast_against_bcast_of_a_root_that_goes_on(void)
+{
+    MPI_Barrier(WORLD);
+    if (rank == 0) {
+        MPI_Ibcast(x, 1, MPI_INT, 1, WORLD, &request);
+        wait_for(&request);
+    } else {
+        MPI_Bcast(x, 1, MPI_INT, 1, WORLD);
+        compute(2);
+        MPI_Recv(y, 1, MPI_INT, 0, 8, WORLD, ANY);
+    }
+}
+
+static void barrier_against_a_persistent_barrier(void)
+{
+    MPI_Barrier(WORLD);
+    if (rank == 0) {
+        MPI_Barrier(WORLD);
+    } else {
+        MPI_Barrier_init(WORLD, MPI_INFO_NULL, &request);
+        MPI_Start(&request);
+        compute(2);
+        wait_for(&request);
+    }
+}
+
+CASES(MPI_THREAD_SINGLE, CASE(barrier_against_ibarrier_of_a_rank_that_computes),
+      CASE(allreduce_against_iallreduce_of_a_rank_that_receives), CASE(ibcast_against_bcast_of_a_root_that_goes_on),
+      CASE(barrier_against_a_persistent_barrier), CASE(request_waited_for_twice), CASE(request_uninitialised),
+      CASE(request_freed), CASE(communicator_as_request), CASE(waitall_negative_count),
+      CASE(waitall_with_one_truncated), CASE(start_of_ordinary_request), CASE(start_twice), CASE(start_null),
+      CASE(cancel_null), CASE(cancel_collective), CASE(free_active_collective), CASE(free_null),
+      CASE(complete_of_ordinary_request), CASE(pready_of_ordinary_request), CASE(request_overwritten),
+      CASE(send_never_completed), CASE(receive_never_completed), CASE(collective_never_completed),
+      CASE(persistent_request_never_freed), CASE(wait_before_send), CASE(waitall_of_receives_before_sends),
+      CASE(test_loop_for_a_message_that_never_comes), CASE(persistent_receive_not_served),
+      CASE(change_of_buffer_under_way), CASE(iroot_beyond_the_end), CASE(icount_negative), CASE(iop_null),
+      CASE(iallreduce_same_buffer), CASE(allreduce_init_same_buffer), CASE(ibcast_in_place), CASE(ibcast_roots_differ),
+      CASE(ireduce_roots_differ), CASE(igather_roots_differ), CASE(iscatter_roots_differ),
+      CASE(bcast_init_roots_differ), CASE(iallreduce_operations_differ), CASE(allreduce_init_operations_differ),
+      CASE(iallreduce_lengths_differ), CASE(ibcast_lengths_differ), CASE(igather_lengths_differ),
+      CASE(ialltoall_lengths_differ), CASE(ibarrier_against_ibcast), CASE(iallgather_against_ialltoall),
+      CASE(order_of_starts_differs), CASE(nonblocking_against_blocking), CASE(ibarrier_that_one_rank_forgets),
+      CASE(test_loop_for_a_collective_that_one_rank_forgets), CASE(persistent_collective_not_started_everywhere),
+      CASE(communicator_freed_with_requests))

@@ -269,12 +269,26 @@ static void attach_to_static_window(void)
     MPI_Win_free(&window);
 }
 
-CASES(MPI_THREAD_SINGLE, CASE(unit_of_zero), CASE(size_negative), CASE(memory_null), CASE(window_null),
-      CASE(window_freed), CASE(put_beyond_the_end), CASE(displacement_in_bytes), CASE(target_beyond_the_end),
-      CASE(origin_longer_than_target), CASE(accumulate_of_two_types), CASE(accumulate_with_function),
-      CASE(swap_of_floats), CASE(lock_type_unknown), CASE(assertion_unknown), CASE(put_before_fence),
-      CASE(put_after_unlock), CASE(lock_twice), CASE(unlock_without_lock), CASE(unlock_of_another_target),
-      CASE(put_to_a_target_that_is_not_locked), CASE(fence_while_locked), CASE(flush_without_lock),
-      CASE(complete_without_start), CASE(wait_without_post), CASE(freed_while_locked),
+static void put_types_differ(void)
+{
+    fenced();
+    MPI_Put(y, 1, MPI_FLOAT, 1 - rank, 0, 1, MPI_INT, window);
+    end();
+}
+
+static void get_types_differ(void)
+{
+    fenced();
+    MPI_Get(y, 2, MPI_INT, 1 - rank, 0, 1, MPI_DOUBLE, window);
+    end();
+}
+
+CASES(MPI_THREAD_SINGLE, CASE(put_types_differ), CASE(get_types_differ), CASE(unit_of_zero), CASE(size_negative),
+      CASE(memory_null), CASE(window_null), CASE(window_freed), CASE(put_beyond_the_end), CASE(displacement_in_bytes),
+      CASE(target_beyond_the_end), CASE(origin_longer_than_target), CASE(accumulate_of_two_types),
+      CASE(accumulate_with_function), CASE(swap_of_floats), CASE(lock_type_unknown), CASE(assertion_unknown),
+      CASE(put_before_fence), CASE(put_after_unlock), CASE(lock_twice), CASE(unlock_without_lock),
+      CASE(unlock_of_another_target), CASE(put_to_a_target_that_is_not_locked), CASE(fence_while_locked),
+      CASE(flush_without_lock), CASE(complete_without_start), CASE(wait_without_post), CASE(freed_while_locked),
       CASE(start_that_nobody_posts_for), CASE(one_rank_does_not_fence), CASE(never_freed), CASE(attached_twice),
       CASE(detached_without_attach), CASE(attach_to_static_window))

@@ -324,5 +324,37 @@ def result_of_irecv_not_waited_for():
     request + 1
 
 
+@case
+def neighbour_that_is_no_rank():
+    world.graph([9])
+
+
+@case
+def neighbour_that_does_not_expect_it():
+    world.graph([1] if rank == 0 else [])
+
+
+@case
+def shared_arrays_differ():
+    world.shared_array(3 + rank)
+
+
+@case
+def window_of_a_list():
+    world.window(["a", "b"])
+
+
+@case
+def window_beyond_the_end():
+    with world.window(np.zeros(4)) as window, window.lock(other) as there:
+        there[7] = 1
+
+
+@case
+def window_of_no_rank():
+    with world.window(np.zeros(4)) as window, window.lock(5) as there:
+        there[0] = 1
+
+
 if __name__ == "__main__":
     main()

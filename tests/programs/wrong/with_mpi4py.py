@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -278,6 +279,81 @@ def lock_held_while_receiving():
     with lock:
         world.send(1, dest=rank, tag=1)
     thread.join()
+
+
+@case
+def recv_that_nobody_serves():
+    world.recv(source=other, tag=7)
+
+
+@case
+def sendrecv_with_another_tag():
+    world.sendrecv(rank, dest=other, sendtag=1, source=other, recvtag=2)
+
+
+@case
+def ibarrier_against_barrier():
+    if rank == 0:
+        world.Barrier()
+    else:
+        request = world.Ibarrier()
+        time.sleep(2)
+        request.Wait()
+
+
+@case
+def intercommunicator_of_overlapping_groups():
+    world.Dup().Create_intercomm(0, world, 1, 0)
+
+
+@case
+def window_accessed_outside_an_epoch():
+    window = MPI.Win.Create(np.zeros(4), 8, comm=world)
+    try:
+        window.Put(np.ones(1), other)
+    finally:
+        window.Free()
+
+
+@case
+def window_accessed_beyond_the_end():
+    window = MPI.Win.Create(np.zeros(4), 8, comm=world)
+    try:
+        window.Fence()
+        window.Put(np.ones(3), other, (2, 3, MPI.DOUBLE))
+    finally:
+        window.Fence()
+        window.Free()
+
+
+@case
+def file_missing():
+    MPI.File.Open(world, "/tmp/limosa-program-never/a", MPI.MODE_RDONLY)
+
+
+@case
+def program_missing():
+    world.Spawn("/no/such/program", maxprocs=1)
+
+
+@case
+def partition_beyond_the_end():
+    buffer = np.zeros(4)
+    request = world.Psend_init(buffer, 2, other) if rank == 0 else world.Precv_init(buffer, 2, other)
+    request.Start()
+    try:
+        if rank == 0:
+            request.Pready(2)
+    finally:
+        if rank == 0:
+            request.Pready_range(0, 1)
+        request.Wait()
+        request.Free()
+
+
+@case
+def neighbours_without_topology():
+    world.neighbor_allgather(rank)
 
 
 if __name__ == "__main__":
