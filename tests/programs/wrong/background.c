@@ -363,6 +363,7 @@ static void order_of_starts_differs(void)
 
 static void nonblocking_against_blocking(void)
 {
+    MPI_Barrier(WORLD);
     if (rank == 0) {
         MPI_Iallreduce(x, y, 1, MPI_INT, MPI_SUM, WORLD, &request);
         wait_for(&request);
