@@ -293,6 +293,7 @@ def sendrecv_with_another_tag():
 
 @case
 def ibarrier_against_barrier():
+    world.Barrier()
     if rank == 0:
         world.Barrier()
     else:
@@ -349,11 +350,6 @@ def partition_beyond_the_end():
             request.Pready_range(0, 1)
         request.Wait()
         request.Free()
-
-
-@case
-def neighbours_without_topology():
-    world.neighbor_allgather(rank)
 
 
 if __name__ == "__main__":
