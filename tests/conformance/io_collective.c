@@ -3,7 +3,7 @@
  *
  * Every rank draws the same owners for the pieces of a file, and so knows what the whole file must be. No byte has two
  * writers, so the result is the same in whatever order they write: also where the pieces of several ranks share a block
- * of the file system.
+ * of the file system. The variable IO_SEEDS says how many patterns are drawn.
  */
 #include "io.h"
 
@@ -194,6 +194,8 @@ static void random_pieces(const char *name, uint64_t seeds, int first_form, int 
     own = lt_alloc(2 * FILE_BYTES + 16);
     got = lt_alloc(2 * FILE_BYTES + 16);
     int failed = 0;
+    const char *more = getenv("IO_SEEDS");
+    seeds = more ? strtoull(more, NULL, 10) : seeds;
     for (uint64_t seed = 1; seed <= seeds && !failed; seed++) {
         MPI_File file;
         io_state = seed * 999;
@@ -313,6 +315,59 @@ static void blocks_of_three_dimensions(void)
     OK(MPI_Type_free(&block));
 }
 
+/* Number of an element of an array, of which `step` says what is there. */
+static int element(const int *sizes, const int *starts, const int *parts, int i, int step)
+{
+    int x = starts[0] + i / (parts[1] * parts[2]), y = starts[1] + i / parts[2] % parts[1],
+        z = starts[2] + i % parts[2];
+    return ((x * sizes[1] + y) * sizes[2] + z) ^ step << 24;
+}
+
+/* An array of some megabytes is written in blocks, step by step, and each rank reads the block of another one. Its
+ * memory has a gap behind each element in some steps, and some ranks leave theirs out. */
+static void steps_of_a_large_array(void)
+{
+    int grid[2] = {0, 0}, sizes[3] = {5, 0, 0}, parts[3] = {5, 700, 300}, of_rank[2][3], n = 5 * 700 * 300;
+    MPI_Datatype views[2], wide;
+    OK(MPI_Dims_create(lt_size, 2, grid));
+    int other = (lt_rank + 1) % lt_size;
+    for (int d = 0; d < 2; d++) {
+        sizes[d + 1] = grid[d] * parts[d + 1];
+        of_rank[0][d + 1] = (d ? lt_rank % grid[1] : lt_rank / grid[1]) * parts[d + 1];
+        of_rank[1][d + 1] = (d ? other % grid[1] : other / grid[1]) * parts[d + 1];
+    }
+    for (int i = 0; i < 2; i++) {
+        of_rank[i][0] = 0;
+        OK(MPI_Type_create_subarray(3, sizes, parts, of_rank[i], MPI_ORDER_C, MPI_INT, &views[i]));
+        OK(MPI_Type_commit(&views[i]));
+    }
+    OK(MPI_Type_create_resized(MPI_INT, 0, 2 * sizeof(int), &wide));
+    OK(MPI_Type_commit(&wide));
+    int *out = lt_alloc((size_t)n * 2 * sizeof *out), *in = lt_alloc((size_t)n * sizeof *in);
+    MPI_File file = io_new("steps");
+    for (int step = 0; step < 6; step++) {
+        int gaps = 1 + (step + lt_rank) % 2, writes = step == 0 || (lt_rank + step) % 4 != 0, wrong = 0;
+        int theirs = step == 0 || (other + step) % 4 != 0 ? step : step - 1;
+        for (int i = 0; i < n; i++)
+            out[i * gaps] = element(sizes, of_rank[0], parts, i, step);
+        OK(MPI_File_set_view(file, 64, MPI_INT, views[0], "native", MPI_INFO_NULL));
+        OK(MPI_File_write_at_all(file, 0, out, writes ? n : 0, gaps == 2 ? wide : MPI_INT, NO_STATUS));
+        io_settle(file);
+        OK(MPI_File_set_view(file, 64, MPI_INT, views[1], "native", MPI_INFO_NULL));
+        memset(in, 0xff, (size_t)n * sizeof *in);
+        OK(MPI_File_read_at_all(file, 0, in, n, MPI_INT, NO_STATUS));
+        for (int i = 0; i < n; i++)
+            wrong += in[i] != element(sizes, of_rank[1], parts, i, theirs);
+        CHECK_INT(wrong, 0);
+    }
+    OK(MPI_File_close(&file));
+    free(out);
+    free(in);
+    OK(MPI_Type_free(&wide));
+    for (int i = 0; i < 2; i++)
+        OK(MPI_Type_free(&views[i]));
+}
+
 /* Collective pointers: each rank's own one moves by what it has accessed. */
 static void pointers_of_collective_accesses(void)
 {
@@ -336,4 +391,5 @@ static void pointers_of_collective_accesses(void)
 }
 
 IO_MAIN("io_collective", TEST(collective_writers), TEST(independent_writers), TEST(adjacent_bytes),
-        TEST(everybody_reads), TEST(blocks_of_three_dimensions), TEST(pointers_of_collective_accesses))
+        TEST(everybody_reads), TEST(blocks_of_three_dimensions), TEST(steps_of_a_large_array),
+        TEST(pointers_of_collective_accesses))

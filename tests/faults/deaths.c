@@ -13,13 +13,15 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { VICTIM = 1, SMALL = 8, LARGE = 3000000 };
+enum { VICTIM = 1, SMALL = 8, LARGE = 3000000, PIECE = 1000, PROMISED = 500 * PIECE };
 
 static int rank, size;
 static FILE *report;
 static MPI_Comm survivors, ring, inter; /* inter: the survivors and the victim */
 static char *buffer, *other, *third;
 static MPI_Win win = MPI_WIN_NULL;
+static MPI_File file = MPI_FILE_NULL;
+static char path[4096]; /* of the file */
 
 static void fail(const char *format, ...)
 {
@@ -117,6 +119,63 @@ static int play_on_window(const char *what)
     return code;
 }
 
+/* What is in the file before anybody dies, and is on the disk: pieces of the ranks in turns. */
+static void begin_file(void)
+{
+    MPI_Datatype piece, turns;
+    MPI_Type_contiguous(PIECE, MPI_BYTE, &piece);
+    MPI_Type_create_resized(piece, 0, (MPI_Aint)PIECE * size, &turns);
+    MPI_Type_commit(&turns);
+    memset(buffer, 'A' + rank, LARGE);
+    if (MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file) != MPI_SUCCESS ||
+        MPI_File_set_view(file, (MPI_Offset)PIECE * rank, MPI_BYTE, turns, "native", MPI_INFO_NULL) != MPI_SUCCESS ||
+        MPI_File_write_all(file, buffer, PROMISED, MPI_BYTE, MPI_STATUS_IGNORE) != MPI_SUCCESS ||
+        MPI_File_sync(file) != MPI_SUCCESS)
+        fail("the file cannot be written");
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Type_free(&turns);
+    MPI_Type_free(&piece);
+}
+
+/* Behind what is on the disk. */
+static int play_on_file(const char *what)
+{
+    MPI_File another;
+    int code = MPI_SUCCESS;
+    if (strcmp(what, "file-open") == 0)
+        return MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_RDONLY, MPI_INFO_NULL, &another);
+    if (strcmp(what, "file-write") == 0)
+        return MPI_File_write_at_all(file, PROMISED, buffer, LARGE, MPI_BYTE, MPI_STATUS_IGNORE);
+    if (strcmp(what, "file-read") == 0)
+        return MPI_File_read_at_all(file, 0, other, PROMISED, MPI_BYTE, MPI_STATUS_IGNORE);
+    if (strcmp(what, "file-ordered") == 0)
+        return MPI_File_write_ordered(file, buffer, SMALL, MPI_BYTE, MPI_STATUS_IGNORE);
+    if (strcmp(what, "file-size") == 0)
+        return MPI_File_set_size(file, (MPI_Offset)LARGE * size);
+    if (strcmp(what, "file-sync") == 0)
+        return MPI_File_sync(file);
+    if (strcmp(what, "file-storm") != 0)
+        fail("no such scene: %s", what);
+    for (int bytes = 1; code == MPI_SUCCESS; bytes = bytes * 5 % LARGE) {
+        code = MPI_File_write_at_all(file, PROMISED + bytes, buffer, LARGE - bytes, MPI_BYTE, MPI_STATUS_IGNORE);
+        if (code == MPI_SUCCESS)
+            code = MPI_File_read_at_all(file, bytes, other, LARGE - bytes, MPI_BYTE, MPI_STATUS_IGNORE);
+    }
+    return code;
+}
+
+/* Nothing that was on the disk is lost. */
+static void look_at_file(void)
+{
+    FILE *there = fopen(path, "r");
+    if (there == NULL || fread(other, 1, (size_t)PROMISED * (size_t)size, there) != (size_t)PROMISED * (size_t)size)
+        fail("the file is too short");
+    fclose(there);
+    for (int i = 0; i < PROMISED * size; i++)
+        if (other[i] != 'A' + i / PIECE % size)
+            fail("byte %d of the file is lost", i);
+}
+
 /* Begins and ends one operation. */
 static int play(const char *what)
 {
@@ -128,6 +187,8 @@ static int play(const char *what)
 
     if (strncmp(what, "win-", 4) == 0)
         return play_on_window(what);
+    if (strncmp(what, "file-", 5) == 0)
+        return play_on_file(what);
     if (strncmp(what, "recv-any", 8) == 0)
         return MPI_Recv(buffer, n, MPI_BYTE, MPI_ANY_SOURCE, 7, all, MPI_STATUS_IGNORE);
     if (strncmp(what, "recv", 4) == 0)
@@ -387,12 +448,18 @@ int main(int argc, char **argv)
     report = fopen(name, "w");
     if (buffer == NULL || other == NULL || third == NULL || report == NULL)
         return 3;
+    if (strncmp(argv[1], "file-", 5) == 0) {
+        snprintf(path, sizeof path, "%s.data", argv[2]);
+        begin_file();
+    }
     printf("pid %d %d\n", rank, (int)getpid());
     fflush(stdout);
     if (strcmp(argv[1], "storm") == 0) {
         code = storm();
     } else if (strcmp(argv[1], "storm-reductions") == 0) {
         code = storm_of_reductions();
+    } else if (strcmp(argv[1], "file-storm") == 0) {
+        code = play_on_file(argv[1]);
     } else if (strcmp(argv[1], "abort") == 0 && rank != VICTIM) {
         if (MPI_Barrier(MPI_COMM_WORLD) != MPI_SUCCESS)
             MPI_Abort(MPI_COMM_WORLD, 9);
@@ -413,6 +480,11 @@ int main(int argc, char **argv)
         expect_death("MPI_Win_free", MPI_Win_free(&win));
         if (win != MPI_WIN_NULL)
             fail("the window is still there");
+    }
+    if (file != MPI_FILE_NULL) {
+        look_at_file();
+        expect_death("MPI_File_write_at_all",
+                     MPI_File_write_at_all(file, 0, buffer, SMALL, MPI_BYTE, MPI_STATUS_IGNORE));
     }
     fprintf(report, "ok\n");
     fclose(report);

@@ -24,6 +24,7 @@ BACKGROUND += "ibcast-large iallreduce-large ialltoall-large ilend-large pallred
 WINDOWS = "win-fence win-lock win-start win-wait win-flush".split()
 TOPOLOGIES = "neighbour neighbour-large inter-recv inter-any inter-barrier inter-bcast inter-bcast-large".split()
 TOPOLOGIES += ["inter-allreduce"]
+FILES = "file-open file-write file-read file-ordered file-size file-sync".split()
 SOME = "recv send ssend probe barrier bcast-large allreduce-large iallreduce ilend-large".split()
 BY_PACKETS = "win-get win-rget".split()
 CARRIERS = [{"LIMOSA_DEVICE": "messages"}, {"LIMOSA_HOSTS": "2"}, {"LIMOSA_CMA": "0"}, {"LIMOSA_COLL": "p2p"}]
@@ -71,6 +72,18 @@ def test_a_death_ends_what_neighbours_and_the_other_group_need(job, program, tmp
 @pytest.mark.parametrize("scene", [*SOME, *WINDOWS])
 def test_a_death_is_noticed_whatever_carries_the_messages(job, program, tmp_path, scene, env):
     survive(job, program, tmp_path, scene, env, settle=0.05)
+
+
+@pytest.mark.parametrize("env", [{}, *CARRIERS], ids=str)
+@pytest.mark.parametrize("scene", FILES)
+def test_a_death_ends_collective_calls_on_files(job, program, tmp_path, scene, env):
+    survive(job, program, tmp_path, scene, env, settle=0.05)
+
+
+@pytest.mark.parametrize("env", [{}, {"LIMOSA_DEVICE": "messages"}, {"LIMOSA_HOSTS": "2"}], ids=str)
+@pytest.mark.parametrize("settle", [0.004 * i for i in range(8)])
+def test_a_death_in_the_middle_of_collective_accesses_loses_nothing(job, program, tmp_path, settle, env):
+    survive(job, program, tmp_path, "file-storm", env, settle=settle, n=4)
 
 
 @pytest.mark.parametrize("scene", BY_PACKETS)

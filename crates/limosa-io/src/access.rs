@@ -32,6 +32,8 @@ const LEAST_SLICE: usize = 1024;
 const CHUNK: usize = 256 << 10;
 /// Most pieces of a file that are looked at together.
 const MOST_PIECES: usize = 1 << 15;
+/// Segments of a strip that are shorter than this are written together with what lies between them.
+const SHORT_SEGMENT: u64 = 8 << 10;
 /// A system call costs as much as copying so many bytes.
 const CALL_BYTES: u64 = 4096;
 
@@ -80,6 +82,36 @@ impl Core {
             Some(start) => job.dense(start + from, region).map(|n| n as u64),
             None => job.scattered(view, from, region).map(|n| n as u64),
         }
+    }
+
+    /// Writes the segments of a strip, which lies at `at` in the file, or all from the first to the last after reading what lies between them.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn write_segments(&self, strip: &mut [u8], at: u64, segments: &[(u64, u64)]) -> Result<()> {
+        if segments.is_empty() {
+            return Ok(());
+        }
+        let (first, end) = (segments[0].0, segments[segments.len() - 1].1);
+        let bytes: u64 = segments.iter().map(|(start, end)| end - start).sum();
+        let sieves = self.may_sieve.load(Ordering::Relaxed);
+        let is_short =
+            segments.len() > 2 && bytes / (segments.len() as u64) < SHORT_SEGMENT && (end - first) / 4 < bytes;
+        if is_short && sieves && self.can_read {
+            let _locked = self.system.lock(RangeLock::Exclusive, at + first, end - first)?;
+            let mut there = room((end - first) as i64)?;
+            self.system.read(&mut there, at + first)?;
+            for pair in segments.windows(2) {
+                let (start, end) = (pair[0].1 as usize, pair[1].0 as usize);
+                strip[start..end].copy_from_slice(&there[start - first as usize..end - first as usize]);
+            }
+            return self.system.write(&strip[first as usize..end as usize], at + first).map(|_| ());
+        }
+        let _locked = if sieves { self.system.lock_for_plain_write(at + first, end - first)? } else { None };
+        for (start, end) in segments {
+            self.system.write(&strip[*start as usize..*end as usize], at + start)?;
+        }
+        Ok(())
     }
 }
 

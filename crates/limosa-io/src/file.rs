@@ -32,6 +32,7 @@ use crate::calls::Begun;
 use crate::datarep::{Datarep, room};
 use crate::hints::Values;
 use crate::pointers::SharedPointer;
+use crate::strips::Strips;
 use crate::system::{SystemFile, error_of};
 use crate::view::View;
 
@@ -47,10 +48,18 @@ pub struct File {
     pub(crate) begun: Mutex<Option<Begun>>,
     /// The buffer of an aggregator, kept from one collective access to the next.
     pub(crate) strip_buffer: Mutex<Vec<u8>>,
+    pub(crate) sharing: Mutex<Sharing>,
     errhandler: RwLock<Arc<Errhandler>>,
     is_closed: AtomicBool,
     /// The handle value under which the ABI layer registered this file; 0 if none.
     pub handle: AtomicUsize,
+}
+
+/// Memory for collective accesses that the processes of a file share. It is made when it is needed.
+pub(crate) enum Sharing {
+    Untried,
+    Impossible,
+    Strips(Strips),
 }
 
 /// The error handler of files that are opened from now on; `None`: `MPI_ERRORS_RETURN`.
@@ -168,6 +177,7 @@ impl File {
             shared,
             begun: Mutex::new(None),
             strip_buffer: Mutex::default(),
+            sharing: Mutex::new(Sharing::Untried),
             errhandler: RwLock::new(default_errhandler()),
             is_closed: AtomicBool::new(false),
             handle: AtomicUsize::new(0),
@@ -181,7 +191,11 @@ impl File {
     pub fn close(&self) -> Result<()> {
         agree::on_outcome(&self.comm, self.check_nothing_under_way())?;
         self.is_closed.store(true, Ordering::Release);
-        let freed = self.shared.free();
+        let freed = match std::mem::replace(&mut *self.sharing.lock(), Sharing::Impossible) {
+            Sharing::Strips(strips) => strips.free(),
+            Sharing::Untried | Sharing::Impossible => Ok(()),
+        };
+        let freed = freed.and(self.shared.free());
         let deleted = if self.amode.has(MPI_MODE_DELETE_ON_CLOSE) {
             let path = self.core.system.path();
             // All have ended their accesses.

@@ -9,6 +9,9 @@
 //! | `datarep` | representations of data in the file |
 //! | `access` | moving data between memory and the pieces of a view, by one process |
 //! | `collective` | the same by all processes of a file together |
+//! | `plan` | how these divide the work |
+//! | `shares` | what each of them has in the strips of the file |
+//! | `strips`, `messages` | how they exchange the data of strips |
 //! | `pointers` | individual and shared file pointers |
 //! | `calls` | the calls that access data, in all their forms |
 //! | `background` | accesses that a thread of the library does while the program goes on |
@@ -33,7 +36,11 @@ mod collective;
 mod datarep;
 mod file;
 mod hints;
+mod messages;
+mod plan;
 mod pointers;
+mod shares;
+mod strips;
 mod system;
 mod view;
 

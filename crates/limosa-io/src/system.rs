@@ -45,7 +45,8 @@ fn class_of(error: &io::Error) -> ErrorClass {
         Errno::EXIST => MPI_ERR_FILE_EXISTS,
         Errno::ACCESS | Errno::PERM => MPI_ERR_ACCESS,
         Errno::ROFS => MPI_ERR_READ_ONLY,
-        Errno::NOSPC => MPI_ERR_NO_SPACE,
+        // Of a limit to the length of files, or that of the file system.
+        Errno::NOSPC | Errno::FBIG => MPI_ERR_NO_SPACE,
         Errno::DQUOT => MPI_ERR_QUOTA,
         Errno::NAMETOOLONG | Errno::NOTDIR | Errno::ISDIR | Errno::LOOP => MPI_ERR_BAD_FILE,
         Errno::TXTBSY | Errno::BUSY => MPI_ERR_FILE_IN_USE,
@@ -178,5 +179,26 @@ impl SystemFile {
             };
         }
         Ok(done)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_of_the_system_have_a_class_and_name_the_file() {
+        for (errno, class, words) in [
+            (Errno::DQUOT, MPI_ERR_QUOTA, "quota"),
+            (Errno::NOSPC, MPI_ERR_NO_SPACE, "space"),
+            (Errno::FBIG, MPI_ERR_NO_SPACE, "too large"),
+            (Errno::ROFS, MPI_ERR_READ_ONLY, "ead-only"),
+            (Errno::IO, MPI_ERR_IO, "nput/output"),
+        ] {
+            let error = error_of("writing", Path::new("folder/data"), errno);
+            assert_eq!(error.class, class);
+            assert!(error.detail.starts_with("writing \"folder/data\" failed: "), "{}", error.detail);
+            assert!(error.detail.contains(words), "{}", error.detail);
+        }
     }
 }

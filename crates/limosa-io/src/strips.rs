@@ -1,0 +1,318 @@
+//! Collective accesses in memory that all processes of a file share: strips of the file lie there, and each process
+//! copies its own pieces to or from them. No data is packed, and none goes by message.
+//!
+//! ```text
+//! write     copy to 0 | copy to 1, write 0 | copy to 2, write 1 | ... | write n       0, 1, ...: rounds of strips
+//! read      read 0    | read 1, copy of 0  | read 2, copy of 1  | ... | copy of n     |: all wait for each other
+//! ```
+//!
+//! The strips of two rounds have their slots at once, so that the processes copy those of one while those of the other
+//! move to or from the file. That is done by whoever comes first, strip by strip; so a process that is late, or shares
+//! its processor, delays nobody more than it must. A strip is short enough for a processor's cache.
+//!
+//! Which pieces of a strip were copied there, its slot lists as runs. A process whose runs have no room there any more
+//! writes its pieces of that strip itself.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use limosa_base::copy::copy;
+use limosa_mpi::comm::Comm;
+use limosa_mpi::error::Result;
+use limosa_p2p::memory::Region;
+use limosa_rma::{Flavor, Part, Window};
+
+use crate::access::Core;
+use crate::agree;
+use crate::plan::{Cut, SHARED_STRIP};
+use crate::shares::{Run, Share, segments, shares};
+use crate::view::View;
+
+/// Strips of a round.
+const ROUND: u64 = 16;
+/// Slots for strips: of two rounds.
+const SLOTS: usize = 2 * ROUND as usize;
+/// Runs that a slot can list.
+const RUNS: usize = 16 << 10;
+const PAGE: usize = 4096;
+
+/// What the processes tell each other about one access. There are two, which take turns: the other one is cleared
+/// meanwhile.
+#[derive(Default)]
+#[repr(C, align(64))]
+struct Control {
+    /// The next strip to move to or from the file.
+    next: AtomicU64,
+    /// How many processes are doing that.
+    busy: AtomicU32,
+    /// Not 0: some process has an error.
+    failed: AtomicU32,
+}
+
+/// How many runs a slot lists.
+#[derive(Default)]
+#[repr(C, align(64))]
+struct Listed(AtomicU32);
+
+/// The beginning of the shared memory. The lists of runs follow, then the strips.
+#[derive(Default)]
+#[repr(C)]
+struct Head {
+    controls: [Control; 2],
+    listed: [Listed; SLOTS],
+}
+
+/// A run in a list.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Entry {
+    start: u32,
+    len: u32,
+    stride: u32,
+    count: u32,
+}
+
+const LISTS: usize = size_of::<Head>().next_multiple_of(PAGE);
+const DATA: usize = LISTS + SLOTS * RUNS * size_of::<Entry>();
+const BYTES: usize = DATA + SLOTS * SHARED_STRIP as usize;
+
+/// The shared memory of a file.
+pub(crate) struct Strips {
+    window: Arc<Window>,
+    base: *mut u8,
+    /// Accesses so far, as many at all processes.
+    accesses: u64,
+}
+
+// SAFETY: an address of memory that lives as long as the window.
+unsafe impl Send for Strips {}
+
+impl Strips {
+    /// Makes it, with all processes; `None` at all if they cannot share memory.
+    pub fn make(comm: &Arc<Comm>) -> Result<Option<Strips>> {
+        let size = if comm.rank() == 0 { BYTES as i64 } else { 0 };
+        let part = Part { flavor: Flavor::Shared, base: std::ptr::null_mut(), size, unit: 1 };
+        let Ok(window) = Window::make(comm, part, None) else { return Ok(None) };
+        let (_, _, base) = window.query(0)?;
+        if comm.rank() == 0 {
+            // SAFETY: the start of the window; the others wait below.
+            unsafe { base.cast::<Head>().write(Head::default()) };
+        }
+        limosa_coll::barrier(comm)?;
+        Ok(Some(Strips { window, base, accesses: 0 }))
+    }
+
+    /// Frees it, when all processes do.
+    ///
+    /// # Errors
+    /// Those of windows.
+    pub fn free(self) -> Result<()> {
+        self.window.free()
+    }
+
+    fn head(&self) -> &Head {
+        // SAFETY: made by the first process; atomics only, which live as long as the window.
+        unsafe { &*self.base.cast::<Head>() }
+    }
+
+    /// Moves the stream of `region` to or from the stream of `view` from `from` on, with the other processes, which have
+    /// all agreed on `cut` since the last access. At most `movers` of them use the file at once.
+    ///
+    /// # Errors
+    /// Those of the system, at all processes, and the death of one.
+    pub fn transfer(
+        &mut self,
+        (comm, core): (&Comm, &Core),
+        (view, is_write): (&View, bool),
+        (from, region): (u64, &Region),
+        (cut, movers): (&Cut, u64),
+    ) -> Result<()> {
+        let turn = (self.accesses % 2) as usize;
+        self.accesses += 1;
+        if comm.rank() == 0 {
+            // The others have left the last access, and come to the next one after this.
+            let Control { next, busy, failed } = &self.head().controls[1 - turn];
+            next.store(0, Ordering::Relaxed);
+            busy.store(0, Ordering::Relaxed);
+            failed.store(0, Ordering::Relaxed);
+        }
+        let mine = shares(view, from, region.len() as u64, cut);
+        let control = &self.head().controls[turn];
+        let mut work = Access { strips: self, control, core, view, region, cut, movers, from, done: 0, outcome: Ok(()) };
+        let mut mine = &mine[..];
+        let rounds = cut.strips.div_ceil(ROUND);
+        for round in 0..=rounds {
+            let (end, before) = (((round + 1) * ROUND).min(cut.strips), (round * ROUND).min(cut.strips));
+            if is_write {
+                work.move_strips(is_write, before);
+                let here = take_until(&mut mine, end);
+                work.copy(is_write, here);
+                work.move_strips(is_write, before);
+            } else {
+                work.move_strips(is_write, end);
+                let here = take_until(&mut mine, before);
+                work.copy(is_write, here);
+            }
+            if is_write || round < rounds {
+                limosa_coll::barrier(comm)?;
+            }
+        }
+        // A read copies after the last barrier, which cannot fail.
+        let outcome = work.outcome;
+        match control.failed.load(Ordering::Relaxed) {
+            0 => outcome,
+            _ => agree::on_outcome(comm, outcome),
+        }
+    }
+}
+
+/// The shares of strips before `end`, which are taken away.
+fn take_until<'a>(shares: &mut &'a [Share], end: u64) -> &'a [Share] {
+    let (here, rest) = shares.split_at(shares.partition_point(|share| share.strip < end));
+    *shares = rest;
+    here
+}
+
+/// One access of one process.
+struct Access<'a> {
+    strips: &'a Strips,
+    control: &'a Control,
+    core: &'a Core,
+    view: &'a View,
+    region: &'a Region,
+    cut: &'a Cut,
+    movers: u64,
+    /// Where the access begins in the view's stream.
+    from: u64,
+    /// Bytes of this process's data that were copied.
+    done: usize,
+    outcome: Result<()>,
+}
+
+impl Access<'_> {
+    fn slot(strip: u64) -> usize {
+        (strip % SLOTS as u64) as usize
+    }
+
+    /// Where a strip lies in memory.
+    fn data(&self, strip: u64) -> *mut u8 {
+        self.strips.base.wrapping_add(DATA + Self::slot(strip) * SHARED_STRIP as usize)
+    }
+
+    /// The list of a strip's runs.
+    fn list(&self, strip: u64) -> *mut Entry {
+        self.strips.base.wrapping_add(LISTS).cast::<Entry>().wrapping_add(Self::slot(strip) * RUNS)
+    }
+
+    fn listed(&self, strip: u64) -> &AtomicU32 {
+        &self.strips.head().listed[Self::slot(strip)].0
+    }
+
+    fn note(&mut self, outcome: Result<()>) {
+        if outcome.is_err() {
+            self.control.failed.store(1, Ordering::Relaxed);
+        }
+        self.outcome = std::mem::replace(&mut self.outcome, Ok(())).and(outcome);
+    }
+
+    /// Moves strips before `end` to or from the file as long as there are any, unless enough others are doing so.
+    fn move_strips(&mut self, is_write: bool, end: u64) {
+        let busy = &self.control.busy;
+        if self.control.next.load(Ordering::Relaxed) >= end {
+            return;
+        }
+        let more = |n: u32| (u64::from(n) < self.movers).then_some(n + 1);
+        if busy.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_err() {
+            return;
+        }
+        let next = |strip: u64| (strip < end).then_some(strip + 1);
+        while let Ok(strip) = self.control.next.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next) {
+            let moved = if is_write { self.write(strip) } else { self.read(strip) };
+            self.note(moved);
+        }
+        busy.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    fn write(&self, strip: u64) -> Result<()> {
+        let listed = (self.listed(strip).swap(0, Ordering::Relaxed) as usize).min(RUNS);
+        // SAFETY: a list in the window. All have ended with it at the last barrier, except this process.
+        let entries = unsafe { std::slice::from_raw_parts(self.list(strip), listed) };
+        let mut all = Share { strip, ..Share::default() };
+        all.runs.extend(entries.iter().map(|&Entry { start, len, stride, count }| Run {
+            start: u64::from(start),
+            len: u64::from(len),
+            stride: u64::from(stride),
+            count: u64::from(count),
+        }));
+        // SAFETY: a slot in the window; as above.
+        let data = unsafe { std::slice::from_raw_parts_mut(self.data(strip), self.cut.strip as usize) };
+        let segments = segments(std::iter::once(&all));
+        if segments.last().is_some_and(|(_, end)| *end > self.cut.strip) {
+            limosa_mpi::fail!(MPI_ERR_INTERN, "another process has listed an invalid piece of a strip");
+        }
+        self.core.write_segments(data, self.cut.start_of(strip), &segments)
+    }
+
+    fn read(&self, strip: u64) -> Result<()> {
+        let at = self.cut.start_of(strip);
+        let (first, end) = (self.cut.first.max(at), self.cut.end.min(at + self.cut.strip));
+        // SAFETY: a slot in the window, which is this process's until the next barrier.
+        let part =
+            unsafe { std::slice::from_raw_parts_mut(self.data(strip).add((first - at) as usize), (end - first) as usize) };
+        let there = self.core.system.read(part, first)?;
+        // The file may have become shorter.
+        part[there..].fill(0);
+        Ok(())
+    }
+
+    /// Copies this process's pieces between its memory and strips.
+    fn copy(&mut self, is_write: bool, shares: &[Share]) {
+        for share in shares {
+            let bytes = share.bytes as usize;
+            if !is_write || self.list_runs(share) {
+                self.copy_share(is_write, share);
+            } else {
+                let region = self.region.part(self.done, bytes);
+                let written = self.core.transfer(self.view, true, self.from + self.done as u64, &region);
+                self.note(written.map(|_| ()));
+            }
+            self.done += bytes;
+        }
+    }
+
+    /// Whether there is room for the runs in the list of their strip.
+    fn list_runs(&self, share: &Share) -> bool {
+        let count = share.runs.len();
+        let room = |listed: u32| (count <= RUNS.saturating_sub(listed as usize)).then_some(listed + count as u32);
+        let Ok(at) = self.listed(share.strip).fetch_update(Ordering::Relaxed, Ordering::Relaxed, room) else {
+            return false;
+        };
+        for (i, run) in share.runs.iter().enumerate() {
+            let [start, len, stride, count] = [run.start, run.len, run.stride, run.count].map(|word| word as u32);
+            // SAFETY: in the list, at places that nobody else has taken.
+            unsafe { self.list(share.strip).add(at as usize + i).write(Entry { start, len, stride, count }) };
+        }
+        true
+    }
+
+    fn copy_share(&self, is_write: bool, share: &Share) {
+        let (data, memory) = (self.data(share.strip), self.region.as_contiguous());
+        let mut done = self.done;
+        for run in &share.runs {
+            for (at, len) in run.pieces() {
+                let (at, len) = (data.wrapping_add(at as usize), len as usize);
+                // SAFETY: runs lie within their strip, which has its slot in the window. Other processes copy other bytes,
+                // or the program has a race. Whoever built the region promised its memory.
+                unsafe {
+                    match (memory, is_write) {
+                        (Some(memory), true) => copy(memory.add(done), at, len),
+                        (Some(memory), false) => copy(at, memory.add(done), len),
+                        (None, true) => self.region.read(done, std::slice::from_raw_parts_mut(at, len)),
+                        (None, false) => self.region.write(done, std::slice::from_raw_parts(at, len)),
+                    }
+                }
+                done += len;
+            }
+        }
+    }
+}
