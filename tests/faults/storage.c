@@ -79,7 +79,7 @@ static void full(const char *folder)
         EXPECT(MPI_ERR_NO_SPACE, write_together(PART, MUCH));
         expect_part();
     }
-    EXPECT(MPI_ERR_NO_SPACE, MPI_File_preallocate(file, (MPI_Offset)MUCH * size));
+    EXPECT(MPI_ERR_NO_SPACE, MPI_File_preallocate(file, (MPI_Offset)2 * MUCH * size));
     EXPECT(MPI_ERR_NO_SPACE, MPI_File_write_at(file, PART, bytes, MUCH, MPI_BYTE, MPI_STATUS_IGNORE));
     MPI_Barrier(MPI_COMM_WORLD);
     /* When there is room again, the same file is good. */

@@ -16,7 +16,7 @@ const KEYS: &[(&str, &str, Sense)] = &[
     ("chunked_size", "", Sense::Text),
     ("collective_buffering", "true", Sense::Flag),
     ("file_perm", "0666", Sense::Octal),
-    ("ind_rd_buffer_size", "524288", Sense::Number),
+    ("ind_rd_buffer_size", "131072", Sense::Number),
     ("ind_wr_buffer_size", "524288", Sense::Number),
     ("io_node_list", "", Sense::Text),
     ("nb_proc", "", Sense::Number),

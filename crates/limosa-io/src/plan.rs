@@ -13,8 +13,10 @@ pub(crate) const SHARED_STRIP: u64 = 256 << 10;
 const BLOCK: u64 = 4096;
 /// If less than this part of the range is accessed, most strips would be empty.
 const SPARSE: u64 = 64;
-/// A process that reads at least this part of its range does so alone, unless strips are shared.
+/// A process that reads at least this part of its range does so alone.
 const DENSE: u64 = 8;
+/// Reads of at most so many bytes by all processes go through shared memory nevertheless: it stays in their caches.
+const SHORT_READ: u64 = 2 << 20;
 /// Strips in shared memory are read as a whole, so this part of them must be wanted.
 const DENSE_STRIP: u64 = 2;
 
@@ -135,8 +137,10 @@ impl Plan {
             span.div_ceil(parts).max(LEAST_STRIP).next_multiple_of(block).min(most)
         };
         if shares {
-            let most = if wanted > 0 { wanted } else { processors };
             let strip = strip(size.min(processors), buffer.min(SHARED_STRIP));
+            // The system lets one process at a time write to a file of most file systems.
+            let good = if is_write { 1 } else { processors };
+            let most = if wanted > 0 { wanted } else { good };
             return Some(Plan { cut: Cut::new(first, end, strip, block), way: Way::Shared(most.min(size)) });
         }
         let most = if wanted > 0 { wanted } else { processors.saturating_mul(hosts) }.clamp(1, size);
@@ -153,8 +157,10 @@ fn pays(busy: &[&Wish], total: u64, is_write: bool, hosts: u64, shares: bool) ->
     ranges.sort_unstable();
     let interleaved = ranges.windows(2).any(|pair| pair[1].0 < pair[0].1);
     // On one host the others have brought what this process does not want into memory: reading it is a copy.
-    let reads_alone =
-        !is_write && !shares && hosts == 1 && busy.iter().all(|wish| (wish.end - wish.first) / DENSE <= wish.bytes);
+    let reads_alone = !is_write
+        && hosts == 1
+        && !(shares && total <= SHORT_READ)
+        && busy.iter().all(|wish| (wish.end - wish.first) / DENSE <= wish.bytes);
     interleaved && !reads_alone && total / busy.iter().map(|wish| wish.pieces).sum::<u64>().max(1) < LONG_PIECE
 }
 
@@ -213,18 +219,21 @@ mod tests {
         assert!(Plan::new(&short().map(|wish| Wish { bytes: 1 << 19, ..wish }), &read).is_some());
         assert!(Plan::new(&much, &Use { hosts: 2, ..read }).is_some());
         let shares = Use { shares: true, ..read };
-        assert_eq!(Plan::new(&much, &shares), None, "most of the strips would be read for nothing");
-        let most = much.map(|wish| Wish { bytes: 4 << 20, ..wish });
-        assert_eq!(Plan::new(&most, &shares).unwrap().way, Way::Shared(2));
+        assert_eq!(Plan::new(&much, &shares), None);
+        let little = [wish(0, 1 << 20, 1 << 19, 1000), wish(512, (1 << 20) + 512, 1 << 19, 1000)];
+        assert_eq!(Plan::new(&little, &shares).unwrap().way, Way::Shared(2));
+        let sparse = little.map(|wish| Wish { bytes: 1 << 15, ..wish });
+        let made = Plan::new(&sparse, &shares);
+        assert!(matches!(made.unwrap().way, Way::Aggregators(_)), "most of the strips would be read for nothing");
     }
 
     #[test]
     fn strips_in_shared_memory_are_short_and_obey_hints() {
         let strips = |use_of: Use| Plan::new(&short(), &Use { shares: true, ..use_of }).unwrap();
-        assert_eq!((strips(WRITE).cut.strip, strips(WRITE).way), (SHARED_STRIP, Way::Shared(2)));
+        assert_eq!((strips(WRITE).cut.strip, strips(WRITE).way), (SHARED_STRIP, Way::Shared(1)));
         assert_eq!(strips(Use { buffer: 70_000, ..WRITE }).cut.strip, 69_632);
         assert_eq!(strips(Use { buffer: 5000, stripe: 8192, ..WRITE }).cut.strip, 8192);
-        assert_eq!(strips(Use { wanted: 1, ..WRITE }).way, Way::Shared(1));
+        assert_eq!(strips(Use { wanted: 2, ..WRITE }).way, Way::Shared(2));
         assert!(matches!(strips(Use { stripe: 1 << 20, ..WRITE }).way, Way::Aggregators(_)));
     }
 }
