@@ -41,6 +41,13 @@ impl Run {
         true
     }
 
+    /// Whether it can be one of a strip: what other processes say is checked.
+    pub fn fits(&self, strip: u64) -> bool {
+        let end = self.count.checked_sub(1).and_then(|more| more.checked_mul(self.stride));
+        let end = end.and_then(|last| last.checked_add(self.start)?.checked_add(self.len));
+        end.is_some_and(|end| end <= strip) && self.len > 0 && self.stride >= self.len
+    }
+
     pub fn pieces(&self) -> impl Iterator<Item = (u64, u64)> + use<> {
         let run = *self;
         (0..run.count).map(move |i| (run.start + i * run.stride, run.len))
@@ -79,9 +86,7 @@ impl Share {
             for _ in 0..words.next().unwrap_or(0) {
                 let mut word = || words.next().unwrap_or(u64::MAX);
                 let run = Run { start: word(), len: word(), stride: word(), count: word() };
-                let end = run.count.checked_sub(1).and_then(|more| more.checked_mul(run.stride));
-                let end = end.and_then(|last| last.checked_add(run.start)?.checked_add(run.len));
-                if end.is_none_or(|end| end > cut.strip) || run.len == 0 || run.stride < run.len {
+                if !run.fits(cut.strip) {
                     fail!(MPI_ERR_INTERN, "another process has sent an invalid description of what it accesses");
                 }
                 share.bytes += run.bytes();

@@ -33,7 +33,7 @@ const ROUND: u64 = 16;
 /// Slots for strips: of two rounds.
 const SLOTS: usize = 2 * ROUND as usize;
 /// Runs that a slot can list.
-const RUNS: usize = 16 << 10;
+const RUNS: usize = 4 << 10;
 const PAGE: usize = 4096;
 
 /// What the processes tell each other about one access. There are two, which take turns: the other one is cleared
@@ -138,7 +138,8 @@ impl Strips {
         }
         let mine = shares(view, from, region.len() as u64, cut);
         let control = &self.head().controls[turn];
-        let mut work = Access { strips: self, control, core, view, region, cut, movers, from, done: 0, outcome: Ok(()) };
+        let mut work =
+            Access { strips: self, control, core, view, region, cut, movers, from, done: 0, outcome: Ok(()) };
         let mut mine = &mine[..];
         let rounds = cut.strips.div_ceil(ROUND);
         for round in 0..=rounds {
@@ -244,21 +245,21 @@ impl Access<'_> {
             stride: u64::from(stride),
             count: u64::from(count),
         }));
-        // SAFETY: a slot in the window; as above.
-        let data = unsafe { std::slice::from_raw_parts_mut(self.data(strip), self.cut.strip as usize) };
-        let segments = segments(std::iter::once(&all));
-        if segments.last().is_some_and(|(_, end)| *end > self.cut.strip) {
+        if !all.runs.iter().all(|run| run.fits(self.cut.strip)) {
             limosa_mpi::fail!(MPI_ERR_INTERN, "another process has listed an invalid piece of a strip");
         }
-        self.core.write_segments(data, self.cut.start_of(strip), &segments)
+        // SAFETY: a slot in the window; as above.
+        let data = unsafe { std::slice::from_raw_parts_mut(self.data(strip), self.cut.strip as usize) };
+        self.core.write_segments(data, self.cut.start_of(strip), &segments(std::iter::once(&all)))
     }
 
     fn read(&self, strip: u64) -> Result<()> {
         let at = self.cut.start_of(strip);
         let (first, end) = (self.cut.first.max(at), self.cut.end.min(at + self.cut.strip));
         // SAFETY: a slot in the window, which is this process's until the next barrier.
-        let part =
-            unsafe { std::slice::from_raw_parts_mut(self.data(strip).add((first - at) as usize), (end - first) as usize) };
+        let part = unsafe {
+            std::slice::from_raw_parts_mut(self.data(strip).add((first - at) as usize), (end - first) as usize)
+        };
         let there = self.core.system.read(part, first)?;
         // The file may have become shorter.
         part[there..].fill(0);
