@@ -9,6 +9,7 @@
 
 use std::sync::atomic::Ordering;
 
+use limosa_mpi::consts::MPI_ERR_PROC_ABORTED;
 use limosa_mpi::error::Result;
 use limosa_p2p::memory::Region;
 
@@ -26,6 +27,11 @@ impl File {
             let (from, region) = mine?;
             return self.core.transfer(view, is_write, from, region);
         }
+        // A member has died: see `transfer_by_messages`.
+        let mine = match mine {
+            Err(error) if error.class == MPI_ERR_PROC_ABORTED => return Err(error),
+            mine => mine,
+        };
         let (from, region) = mine.as_ref().map_or((0, Region::empty()), |(from, region)| (*from, (*region).clone()));
         let is_seen = !view.is_empty() && from.checked_add(region.len() as u64).is_some();
         let wanted = if is_seen { region.len() as u64 } else { 0 };
@@ -48,7 +54,7 @@ impl File {
                 strips.transfer((&self.comm, &self.core), (view, is_write), data, (&plan.cut, *movers))?;
             }
             Way::Aggregators(ranks) => {
-                let moved = self.transfer_by_messages(view, is_write, data, &plan.cut, ranks);
+                let moved = self.transfer_by_messages(view, is_write, data, &plan.cut, ranks)?;
                 agree::on_outcome(&self.comm, moved)?;
             }
         }

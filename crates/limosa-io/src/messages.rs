@@ -39,7 +39,12 @@ impl Deal<'_> {
 }
 
 impl File {
-    /// Moves the stream of `region` to or from the stream of `view` from `from` on, with the other processes.
+    /// Moves the stream of `region` to or from the stream of `view` from `from` on, with the other processes. Returns how
+    /// this process's system calls ended, which the others do not know yet.
+    ///
+    /// # Errors
+    /// Those of messages: then this process must not begin another collective operation, which the others could take for
+    /// a wrong one while they learn of the same death.
     pub(crate) fn transfer_by_messages(
         &self,
         view: &View,
@@ -47,7 +52,7 @@ impl File {
         (from, region): (u64, &Region),
         cut: &Cut,
         aggregators: &[usize],
-    ) -> Result<()> {
+    ) -> Result<Result<()>> {
         let deal = Deal { cut, aggregators };
         let place = aggregators.iter().position(|rank| *rank == self.comm.rank() as usize);
         let buffer = agree::on_outcome(&self.comm, self.take_strip_buffer(place.map_or(0, |_| cut.strip)))?;
@@ -67,10 +72,7 @@ impl File {
             done: 0,
             buffer,
         };
-        let mut outcome = Ok(());
-        for round in 0..deal.rounds() {
-            outcome = outcome.and(work.round(round));
-        }
+        let outcome = (0..deal.rounds()).try_fold(Ok(()), |outcome, round| Ok(outcome.and(work.round(round)?)));
         *self.strip_buffer.lock() = work.buffer;
         outcome
     }
@@ -98,7 +100,8 @@ struct Rounds<'a> {
 }
 
 impl Rounds<'_> {
-    fn round(&mut self, round: u64) -> Result<()> {
+    /// The outer error is one of messages, the inner one of the system.
+    fn round(&mut self, round: u64) -> Result<Result<()>> {
         let count = self.deal.aggregators.len() as u64;
         let strip = self.place.map(|place| round * count + place as u64).filter(|strip| *strip < self.deal.cut.strips);
         let theirs: Vec<Option<&Share>> = match strip {
@@ -113,13 +116,13 @@ impl Rounds<'_> {
             outcome = self.file.core.system.read(part, self.deal.cut.start_of(strip) + start).map(|_| ());
         }
         // Also if that has failed: the others wait for it.
-        outcome = outcome.and(self.exchange((round + 1) * count, &theirs));
-        match (self.is_write, strip) {
+        self.exchange((round + 1) * count, &theirs)?;
+        Ok(match (self.is_write, strip) {
             (true, Some(strip)) if outcome.is_ok() => {
                 self.file.core.write_segments(&mut self.buffer, self.deal.cut.start_of(strip), &segments)
             }
             _ => outcome,
-        }
+        })
     }
 
     /// Moves the data between the processes' memory and the buffers of the aggregators. `end`: the first strip that is
