@@ -58,3 +58,93 @@ def test_the_death_of_one_job_is_an_error_in_the_other(job, program, service):
     # The server goes on, and serves the next one.
     meets(job([program("two_jobs"), "call", service], n=2).wait(PATIENCE))
     meets(server.wait(PATIENCE))
+
+
+SERVER = """
+import sys
+from mpi4py import MPI
+
+world, service, rounds = MPI.COMM_WORLD, sys.argv[1], int(sys.argv[2])
+port = MPI.Open_port() if world.rank == 0 else None
+if world.rank == 0:
+    MPI.Publish_name(service, port)
+for _ in range(rounds):
+    client = world.Accept(port)
+    asked = client.recv(source=0)
+    client.send({"answer": sum(asked), "from": world.rank}, dest=world.rank % client.remote_size)
+    assert client.allgather("server") == ["client"] * client.remote_size
+    everybody = client.Merge()
+    assert everybody.allreduce(1) == world.size + client.remote_size
+    everybody.Disconnect()
+    client.Disconnect()
+if world.rank == 0:
+    MPI.Unpublish_name(service, port)
+    MPI.Close_port(port)
+"""
+
+CLIENT = """
+import sys, time
+from mpi4py import MPI
+
+world, service = MPI.COMM_WORLD, sys.argv[1]
+port = None
+while world.rank == 0 and port is None:
+    try:
+        port = MPI.Lookup_name(service)
+    except MPI.Exception as error:
+        assert error.Get_error_class() == MPI.ERR_NAME, error
+        time.sleep(0.005)
+server = world.Connect(port)
+if world.rank == 0:
+    for rank in range(server.remote_size):
+        server.send([rank, 40], dest=rank)
+for rank in range(server.remote_size):
+    if rank % world.size == world.rank:
+        assert server.recv(source=rank) == {"answer": rank + 40, "from": rank}
+assert server.allgather("client") == ["server"] * server.remote_size
+everybody = server.Merge(high=True)
+assert everybody.allreduce(1) == world.size + server.remote_size
+everybody.Disconnect()
+server.Disconnect()
+"""
+
+REFUSED = """
+import sys
+from mpi4py import MPI
+
+try:
+    MPI.COMM_WORLD.Connect(sys.argv[1])
+except MPI.Exception as error:
+    assert error.Get_error_class() == MPI.ERR_PORT
+    print(error)
+"""
+
+WAITS = """
+import sys
+from mpi4py import MPI
+
+port = MPI.Open_port()
+print(port, flush=True)
+MPI.COMM_WORLD.Accept(port).Disconnect()
+"""
+
+
+def test_clients_of_mpi4py_are_served_in_turn(job, python, service):
+    server = job([python, "-c", SERVER, service, "3"], n=2)
+    clients = [job([python, "-c", CLIENT, service], n=n) for n in (1, 2, 1)]
+    for each in [*clients, server]:
+        outcome = each.wait(PATIENCE)
+        # A server that waits for long is reported as a doubtful case.
+        assert (outcome.code, outcome.out) == (0, ""), outcome.text
+
+
+def test_what_is_no_port_of_a_running_job_is_an_error(job, python):
+    server = job([python, "-c", WAITS], n=1)
+    [port] = server.read_lines(1)
+    differs = job([python, "-c", REFUSED, port], n=1, env={"LIMOSA_CHECK": "1"}).wait(PATIENCE)
+    assert differs.code == 0 and "LIMOSA_CHECK is not the same for both jobs" in differs.out, differs.text
+    wrong = job([python, "-c", REFUSED, port[:-1] + "x"], n=2).wait(PATIENCE)
+    assert wrong.code == 0 and wrong.out.count("there is no open port") == 2, wrong.text
+    server.kill()
+    dead = job([python, "-c", REFUSED, port], n=1).wait(PATIENCE)
+    assert dead.code == 0 and "there is no open port" in dead.out, dead.text

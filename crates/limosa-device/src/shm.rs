@@ -28,6 +28,13 @@
 //! the file a process that knows of it makes ready ([`ShmDevice::prepare`]). Whoever is to exchange packets with it
 //! forgets what it knew of the process that had the number before ([`ShmDevice::meet`]), and only then may either of
 //! them send.
+//!
+//! Nothing that was meant for, or came from, the former process reaches the new one:
+//! - a number's port counts its processes. A process opens a lane only to the process that it has met: later it finds
+//!   another count there, and the former process dead;
+//! - whoever opens a lane clears it first. Before that nobody else uses it: its receiver looks at it only when it is told
+//!   that there is one, and a port that was made ready tells of none. So what was written to the lane before, by its
+//!   sender to the former process or by a receiver that was just taking a packet of it, is gone.
 
 use crate::{Address, Data, Device, DeviceError, Meta, PeerMemory, Sent, Urgency};
 use limosa_base::descriptor::Descriptor;
@@ -151,6 +158,8 @@ pub struct ShmDevice {
     deaths: Arc<DeathWatch>,
     /// Deaths that the watch has found and that were looked at here.
     deaths_seen: usize,
+    /// For each number which of its processes this one knows, see `Port::holder`.
+    holders: Vec<u32>,
     /// Those who have died. Nothing is sent to them.
     dead: Vec<Address>,
     /// Those of them whose deaths are to be reported once all that they have sent was taken.
@@ -207,6 +216,7 @@ impl ShmDevice {
         let ports = Arc::new(Ports::new(fd, offset, ports_bytes, beside.map(|other| other.ports.clone()))?);
         let fences = fence::join_among(ports.clone(), rank, known.clone());
         ports.of(rank).open();
+        let holders = (0..size).map(|peer| if known.contains(&peer) { ports.of(peer).holder() } else { 0 }).collect();
         let words = (known.end as usize).div_ceil(64);
         Ok(ShmDevice {
             deaths: beside.map_or_else(
@@ -214,6 +224,7 @@ impl ShmDevice {
                 |other| other.deaths.clone(),
             ),
             deaths_seen: 0,
+            holders,
             dead: Vec::new(),
             dying: Vec::new(),
             fd: Descriptor::new(fd.try_clone_to_owned()?)?,
@@ -295,6 +306,7 @@ impl ShmDevice {
         self.accepted.resize(words, 0);
         self.expected.resize(words, 0);
         self.fences.admit(peer);
+        self.holders[peer as usize] = self.ports.of(peer).holder();
         if knew_another {
             self.forget(peer);
         }
@@ -399,10 +411,13 @@ impl ShmDevice {
 
     #[cold]
     fn open_lane(&mut self, to: Address) -> Result<(), DeviceError> {
-        if self.dead.contains(&to) {
+        if self.dead.contains(&to) || self.ports.of(to).holder() != self.holders[to as usize] {
             return Err(died(to));
         }
         let offset = self.lane_offset(self.rank, to);
+        if let Ok(fd) = self.fd.get() {
+            segment::release(fd, offset, LANE_BYTES);
+        }
         let reserved = self.fd.get().and_then(|fd| segment::reserve(fd, offset, LANE_BYTES).map(|()| fd));
         let memory = reserved
             .and_then(|fd| Shared::new(fd, offset, LANE_BYTES))

@@ -269,6 +269,7 @@ pub fn peer(wait: &WaitView) -> String {
         Kind::Other | Kind::Connection => "waits for",
     };
     match wait.peer {
+        Peer::Any if wait.kind == Kind::Other => format!("{word} another group"),
         Peer::Any => format!("{word} any rank"),
         Peer::Members => format!("{word} all other ranks"),
         Peer::Outside => format!("{word} processes of another job"),

@@ -39,6 +39,8 @@ pub(super) struct Port {
     pub has_left: AtomicU32,
     /// 1: somebody has seen that it has died.
     pub has_died: AtomicU32,
+    /// How many processes have had this number before.
+    holder: AtomicU32,
     /// Bytes of areas taken so far; counted in the port of process 0.
     pub areas: AtomicU64,
     pub joints: [Joint; JOINTS],
@@ -55,11 +57,18 @@ impl Port {
 
     /// Makes it the port of a process that has not joined yet.
     pub(super) fn clear(&self) {
+        let next = self.holder().wrapping_add(1);
         let words = (&raw const *self).cast::<AtomicU64>();
         for at in 0..size_of::<Port>() / size_of::<AtomicU64>() {
             // SAFETY: inside this port, which consists of atomics that are zero at first; nobody uses it now.
             unsafe { (*words.add(at)).store(0, Ordering::Relaxed) };
         }
+        self.holder.store(next, Ordering::Release);
+    }
+
+    /// Which of the processes that have had this number it is: counted from 0.
+    pub(super) fn holder(&self) -> u32 {
+        self.holder.load(Ordering::Acquire)
     }
 
     /// Says whose port this is.

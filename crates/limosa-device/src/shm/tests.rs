@@ -174,3 +174,56 @@ fn memory_grows_with_the_pairs_that_talk() {
     let _ = a.send(5, &Meta::default(), Data::Bytes(&[]), Urgency::Normal).expect("send");
     assert_eq!(used() - before, LANE_BYTES as u64);
 }
+
+/// What a process that has the number of another one gets, after `before` packets between that one and process 0 in each
+/// direction, `unread` that process 0 has not taken, and `late` that it sends to the former process only now.
+fn second_holder(before: usize, unread: usize, late: usize) {
+    let file = segment::create(c"limosa-test", PAGE as u64).expect("a memfd");
+    let join = |me, known| {
+        ShmDevice::join(file.as_fd(), PAGE as u64, &Seats { me, known, capacity: 2 }, true).expect("joining")
+    };
+    let send = |from: &mut ShmDevice, to, byte: u8, len| {
+        from.send(to, &Meta::default(), Data::Bytes(&vec![byte; len]), Urgency::Normal)
+    };
+    let mut one = join(0, 0..1);
+    one.prepare(1).expect("memory");
+    let mut former = join(1, 1..2);
+    one.meet(1, false);
+    former.meet(0, false);
+    for n in 0..before {
+        let len = [0, 8, 200, 3000][n % 4];
+        assert_eq!(send(&mut one, 1, 1, len).expect("send"), Sent::Done);
+        assert_eq!(send(&mut former, 0, 2, len).expect("send"), Sent::Done);
+        assert_eq!((received(&mut one).len(), received(&mut former).len()), (1, 1));
+    }
+    (0..unread).for_each(|_| assert_eq!(send(&mut former, 0, 3, 8).expect("send"), Sent::Done));
+    drop(former);
+    one.prepare(1).expect("memory");
+    for _ in 0..late {
+        let sent = send(&mut one, 1, 4, 8);
+        assert!(
+            before > 0 || matches!(sent, Err(DeviceError::Died { peer: 1, .. })),
+            "no lane to a stranger: {sent:?}"
+        );
+    }
+    let mut new = join(1, 1..2);
+    assert_eq!((received(&mut one), received(&mut new)), (vec![], vec![]), "{before} {unread} {late}");
+    one.meet(1, true);
+    new.meet(0, false);
+    for n in 0..2 * CELLS {
+        let len = [0, 8, 200, 3000][n % 4];
+        assert_eq!(send(&mut one, 1, 5, len).expect("send"), Sent::Done);
+        assert_eq!(send(&mut new, 0, 6, len).expect("send"), Sent::Done);
+        assert_eq!(received(&mut new), [(0, Meta::default(), vec![5; len])], "{before} {unread} {late}, packet {n}");
+        assert_eq!(received(&mut one), [(1, Meta::default(), vec![6; len])], "{before} {unread} {late}, packet {n}");
+    }
+}
+
+#[test]
+fn nothing_of_the_former_holder_of_a_number_reaches_the_new_one() {
+    for before in [0, 1, 5, 44, CELLS - 1, CELLS, CELLS + 44] {
+        for (unread, late) in [(0, 0), (0, 1), (3, 0), (3, 3), (CELLS, CELLS + 1)] {
+            second_holder(before, unread, late);
+        }
+    }
+}
