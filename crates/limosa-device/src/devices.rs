@@ -197,6 +197,18 @@ impl Devices {
         }
     }
 
+    /// As [`Device::release`], on all devices.
+    ///
+    /// # Errors
+    /// As for [`Device::release`].
+    pub fn release(&mut self) -> Result<(), DeviceError> {
+        for at in 0..self.others.len() {
+            let released = self.others[at].device.release();
+            released.map_err(|error| self.of_peer(at as u8 + 1, error))?;
+        }
+        Ok(())
+    }
+
     /// As [`Device::poll`], on all devices.
     ///
     /// # Errors
@@ -222,7 +234,12 @@ impl Devices {
                 continue;
             }
             let known = peers(index + 1);
-            any |= poll_known(&mut *other.device, known, sink)?;
+            let moved = poll_known(&mut *other.device, known, sink)?;
+            if moved {
+                // There may be more, which nobody announces again.
+                other.polls = POLLS_UNASKED;
+            }
+            any |= moved;
         }
         Ok(any)
     }
@@ -391,5 +408,6 @@ fn renumbered(error: DeviceError, known: &[Peer]) -> DeviceError {
         DeviceError::NoMemory { peer, cause } => DeviceError::NoMemory { peer: peer_of(peer), cause },
         DeviceError::Corrupt { peer, what } => DeviceError::Corrupt { peer: peer_of(peer), what },
         DeviceError::Died { peer, what } => DeviceError::Died { peer: peer_of(peer), what },
+        DeviceError::Storage { peer, path, cause } => DeviceError::Storage { peer: peer_of(peer), path, cause },
     }
 }

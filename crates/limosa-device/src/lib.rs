@@ -17,6 +17,8 @@
 //! - Packets of one pair arrive in the order in which they were sent, once each and whole, or not at all after
 //!   [`DeviceError`].
 //! - `send` and `poll` never wait. A send that finds no room has no effect.
+//! - A device may hold packets back until their receiver has taken earlier ones. A poll of the sender's then sends them,
+//!   for which it is woken. [`Device::release`] sends them at once. Those of a sender that dies are lost.
 //! - After [`Device::want_room`] the sender is woken when there is room, and perhaps before: after a wake-up it must
 //!   test again.
 //! - A packet that is sent while its receiver sleeps wakes it. If no thread of the receiver is in the library, an
@@ -31,10 +33,12 @@
 //! | [`shm`] | of this host | doorbells | yes | yes, where the system allows it |
 //! | [`messages`] | of this host, treated as if they were elsewhere | doorbells | no | no |
 //! | [`sockets`] | of other jobs on this host | a descriptor | no | no |
+//! | [`files`] | that share a folder | descriptor | no | no |
 
 use std::fmt;
 use std::io;
 use std::os::fd::BorrowedFd;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 pub use devices::{DeviceId, Devices};
@@ -43,6 +47,7 @@ pub use limosa_base::vm::{Slice, slice};
 pub use shm::DeathWatch;
 
 mod devices;
+pub mod files;
 pub mod messages;
 pub mod shm;
 pub mod sockets;
@@ -139,6 +144,15 @@ pub enum DeviceError {
         /// How the device knows.
         what: &'static str,
     },
+    /// The file system refuses what messages need.
+    Storage {
+        /// The peer whose messages they are.
+        peer: Peer,
+        /// The file.
+        path: PathBuf,
+        /// The operating system's error.
+        cause: io::Error,
+    },
 }
 
 impl fmt::Display for DeviceError {
@@ -148,6 +162,9 @@ impl fmt::Display for DeviceError {
                 write!(f, "no shared memory for messages to process {peer}: {cause}")
             }
             DeviceError::Corrupt { peer, what } => write!(f, "process {peer} sent {what}"),
+            DeviceError::Storage { peer, path, cause } => {
+                write!(f, "the message file {} of process {peer}: {cause}", path.display())
+            }
             DeviceError::Died { peer, what } => write!(f, "process {peer} cannot be reached any more: {what}"),
         }
     }
@@ -214,6 +231,15 @@ pub trait Device: Send {
     /// # Errors
     /// [`DeviceError::Corrupt`]; [`DeviceError::Died`], once for each peer that has died.
     fn poll(&mut self, sink: &mut dyn FnMut(Address, &Meta, &[u8])) -> Result<bool, DeviceError>;
+
+    /// The process may leave soon: lets go of all packets that it holds back, although their receivers have not taken
+    /// earlier ones.
+    ///
+    /// # Errors
+    /// As for [`Device::send`].
+    fn release(&mut self) -> Result<(), DeviceError> {
+        Ok(())
+    }
 
     /// After a packet of normal urgency: wakes the helper thread of `to` if no thread of it is looking. Where every
     /// packet is noticed by its receiver there is nothing to do.

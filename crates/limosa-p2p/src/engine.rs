@@ -794,6 +794,11 @@ impl Engine {
         self.block_on(
             &mut |view| view.0.broken.is_some() || (!view.0.has_backlog() && view.0.sends_pending() == 0),
             observer,
-        )
+        )?;
+        let Core { devices, state, .. } = &mut *self.core.lock();
+        if let Err(error) = devices.release() {
+            state.device_failed(error, false);
+        }
+        Ok(())
     }
 }

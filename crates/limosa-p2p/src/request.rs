@@ -147,7 +147,7 @@ impl From<DeviceError> for Failure {
     fn from(error: DeviceError) -> Failure {
         match error {
             DeviceError::NoMemory { .. } => Failure::NoMemory(error.to_string()),
-            DeviceError::Corrupt { .. } => Failure::Device(error.to_string()),
+            DeviceError::Corrupt { .. } | DeviceError::Storage { .. } => Failure::Device(error.to_string()),
             DeviceError::Died { .. } => Failure::PeerDied(error.to_string()),
         }
     }

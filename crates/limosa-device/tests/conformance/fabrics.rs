@@ -4,6 +4,7 @@ use limosa_base::doorbell::State;
 use limosa_base::pool::POOL_BYTES;
 use limosa_base::process::Identity;
 use limosa_base::segment::{self, PAGE};
+use limosa_device::files::{FileDevice, FileOptions, Folders, Notify};
 use limosa_device::messages::MessagesDevice;
 use limosa_device::shm::{DoorbellRef, Seats, ShmDevice};
 use limosa_device::{Address, Data, Device, DeviceError, Meta, Sent, Urgency};
@@ -48,6 +49,7 @@ pub struct Fabric {
     network: Option<Network>,
     file: Option<(File, u64)>,
     raw: Vec<Option<OwnedFd>>,
+    folder: Option<tempfile::TempDir>,
 }
 
 impl Fabric {
@@ -70,6 +72,7 @@ impl Fabric {
             network: None,
             file: None,
             raw: Vec::new(),
+            folder: None,
         }
     }
 }
@@ -136,6 +139,41 @@ pub fn messages() -> Fabric {
         file: Some((file.into(), offset)),
         ..Fabric::of(messages, members)
     }
+}
+
+/// Processes that exchange files and learn of them in this way.
+fn files_noticed_by(notify: Notify, again: fn() -> Fabric) -> Fabric {
+    let segment = file();
+    let folder = tempfile::tempdir().expect("a folder");
+    let folders = Folders::below(folder.path());
+    let options = FileOptions { notify, keep: false };
+    let member = |host: ShmDevice| Member {
+        bell: host.doorbell(),
+        device: Box::new(FileDevice::join(&folders, host, options).expect("joining")),
+    };
+    let members = joined(&segment).into_iter().map(member).collect();
+    Fabric { corrupt: damage_message, kill: kill_process, folder: Some(folder), ..Fabric::of(again, members) }
+}
+
+pub fn files() -> Fabric {
+    files_noticed_by(Notify::Inotify, files)
+}
+
+pub fn files_by_clock() -> Fabric {
+    files_noticed_by(Notify::Clock, files_by_clock)
+}
+
+/// Changes some of the bytes of a message from 0 to 1.
+fn damage_message(fabric: &Fabric, random: &mut Random) {
+    let folder = fabric.folder.as_ref().expect("it was made with one").path().join("1/0");
+    let entries = std::fs::read_dir(folder).expect("the folder").map(|entry| entry.expect("an entry").path());
+    let message = entries.filter(|path| path.extension() == Some("msg".as_ref())).min().expect("a message");
+    let mut bytes = std::fs::read(&message).expect("the message");
+    for _ in 0..3 {
+        let at = random.below(bytes.len());
+        bytes[at] = random.number() as u8;
+    }
+    std::fs::write(&message, bytes).expect("the message");
 }
 
 pub fn simulated() -> Fabric {
