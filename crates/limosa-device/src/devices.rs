@@ -85,7 +85,8 @@ impl Devices {
     /// Adds a device; its peers follow.
     pub fn add_device(&mut self, device: Box<dyn Device>) -> DeviceId {
         let ready = device.wait_descriptor().is_some().then(Arc::default);
-        self.others.push(Other { device, ready, polls: 0 });
+        // What has come before the descriptor was there is found by a first poll.
+        self.others.push(Other { device, ready, polls: POLLS_UNASKED });
         DeviceId(u8::try_from(self.others.len()).expect("an engine has few devices"))
     }
 

@@ -5,6 +5,7 @@
 //! - To add a variable: a line in `VARIABLES`, a field in [`Config`], a line in [`parse`]. A test compares the three.
 
 use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 
@@ -30,6 +31,8 @@ pub struct Variable {
 pub enum Form {
     /// One of these words.
     Choice(&'static [&'static str]),
+    /// One of these words, or the second one, a colon and the name of a folder.
+    ChoiceOrFolder(&'static [&'static str], &'static str),
     /// 1 or 0 (also on/off, yes/no, true/false).
     Switch,
     /// A whole number in this range, and its unit.
@@ -76,11 +79,19 @@ pub const VARIABLES: &[Variable] = &[
     ),
     user(
         "LIMOSA_DEVICE",
-        Form::Choice(&["shm", "messages"]),
+        Form::ChoiceOrFolder(&["shm", "messages"], "file"),
         "shm",
-        "How processes reach each other: by shared memory, \
+        "How processes reach each other: by shared memory; by files in this folder; \
          or by messages only, as between hosts (for tests)",
     ),
+    user(
+        "LIMOSA_FILE_NOTIFY",
+        Form::Choice(&["auto", "inotify", "clock"]),
+        "auto",
+        "How processes that exchange files learn of new ones: the system says so, or a clock ticks; auto: by the file \
+         system",
+    ),
+    user("LIMOSA_FILE_KEEP", Form::Switch, "0", "Keep the files of messages that were received"),
     user(
         "LIMOSA_HOSTS",
         Form::Number { min: 1, max: 4096, unit: "hosts" },
@@ -204,6 +215,10 @@ pub struct Config {
     pub spin: Duration,
     /// `LIMOSA_DEVICE`
     pub device: DeviceChoice,
+    /// `LIMOSA_FILE_NOTIFY`
+    pub file_notify: FileNotify,
+    /// `LIMOSA_FILE_KEEP`
+    pub file_keep: bool,
     /// `LIMOSA_HOSTS`
     pub hosts: u32,
     /// `LIMOSA_CMA`
@@ -259,12 +274,43 @@ pub enum WaitMode {
 }
 
 /// How processes reach each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DeviceChoice {
     /// By shared memory.
     Shm,
     /// By messages only.
     Messages,
+    /// By files in this folder.
+    Files(PathBuf),
+}
+
+impl DeviceChoice {
+    fn of(word: &str) -> DeviceChoice {
+        match (word, word.strip_prefix("file:")) {
+            (_, Some(folder)) => DeviceChoice::Files(folder.into()),
+            ("messages", _) => DeviceChoice::Messages,
+            _ => DeviceChoice::Shm,
+        }
+    }
+
+    /// The folder for the files of the messages of job `id`, if there are such files.
+    pub fn message_folder(&self, id: u64) -> Option<PathBuf> {
+        match self {
+            DeviceChoice::Files(folder) => Some(folder.join(format!("limosa-{id:016x}"))),
+            _ => None,
+        }
+    }
+}
+
+/// How processes that exchange files learn of new ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileNotify {
+    /// It depends on the file system.
+    Auto,
+    /// The system says so.
+    Inotify,
+    /// A clock ticks.
+    Clock,
 }
 
 /// How blocking collectives travel.
@@ -358,7 +404,13 @@ pub fn parse(vars: impl IntoIterator<Item = (OsString, OsString)>) -> (Config, V
             _ => WaitMode::Auto,
         },
         spin: Duration::from_micros(values.number("LIMOSA_SPIN_US")),
-        device: if values.word("LIMOSA_DEVICE") == "messages" { DeviceChoice::Messages } else { DeviceChoice::Shm },
+        device: DeviceChoice::of(values.word("LIMOSA_DEVICE")),
+        file_notify: match values.word("LIMOSA_FILE_NOTIFY") {
+            "inotify" => FileNotify::Inotify,
+            "clock" => FileNotify::Clock,
+            _ => FileNotify::Auto,
+        },
+        file_keep: values.switch("LIMOSA_FILE_KEEP"),
         hosts: values.number("LIMOSA_HOSTS") as u32,
         cma: values.switch("LIMOSA_CMA"),
         coll: if values.word("LIMOSA_COLL") == "p2p" { CollPath::P2p } else { CollPath::Auto },
@@ -390,6 +442,17 @@ pub fn parse(vars: impl IntoIterator<Item = (OsString, OsString)>) -> (Config, V
     (config, values.complaints)
 }
 
+impl Config {
+    /// Deletes the files of the messages of job `id`, if there are any and they are not to be kept. The last one of the
+    /// job does that.
+    pub fn delete_messages(&self, id: u64) {
+        if let Some(folder) = self.device.message_folder(id).filter(|_| !self.file_keep) {
+            // What cannot be deleted stays.
+            let _ = std::fs::remove_dir_all(folder);
+        }
+    }
+}
+
 /// The declaration of a variable.
 pub fn find(name: &str) -> Option<&'static Variable> {
     VARIABLES.iter().find(|variable| variable.name == name)
@@ -408,6 +471,11 @@ impl Form {
         match *self {
             Form::Choice(words) if words.contains(&value) => Ok(value.to_owned()),
             Form::Choice(words) => Err(format!("one of {}", words.join(", "))),
+            Form::ChoiceOrFolder(words, _) if words.contains(&value) => Ok(value.to_owned()),
+            Form::ChoiceOrFolder(words, word) => match value.strip_prefix(word).and_then(|rest| rest.strip_prefix(':')) {
+                Some(folder) if Path::new(folder).is_absolute() => Ok(value.to_owned()),
+                _ => Err(format!("one of {}, or {word}: and the absolute name of a folder", words.join(", "))),
+            },
             Form::Switch => match value.to_ascii_lowercase().as_str() {
                 "1" | "on" | "yes" | "true" => Ok("1".into()),
                 "0" | "off" | "no" | "false" => Ok("0".into()),
@@ -429,6 +497,7 @@ impl Form {
     pub fn describe(&self) -> String {
         match *self {
             Form::Choice(words) => words.join("|"),
+            Form::ChoiceOrFolder(words, word) => format!("{}|{word}:FOLDER", words.join("|")),
             Form::Switch => "1|0".into(),
             Form::Number { unit, .. } => unit.into(),
             Form::Seconds => "seconds".into(),
@@ -519,7 +588,7 @@ mod tests {
     fn every_user_variable_changes_the_configuration() {
         let (default, _) = of(&[]);
         for variable in VARIABLES.iter().filter(|v| v.audience == Audience::User) {
-            let other = ["poll", "p2p", "abort", "pympi", "messages", "0", "1", "2"]
+            let other = ["poll", "p2p", "abort", "pympi", "messages", "clock", "0", "1", "2"]
                 .into_iter()
                 .find(|v| *v != variable.default && variable.form.check(v).is_ok())
                 .unwrap();

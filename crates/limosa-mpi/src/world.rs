@@ -15,14 +15,18 @@
 //! - Processes of other jobs that it is connected with have numbers behind those of the job ([`outsiders`]).
 
 use std::any::Any;
+use std::hash::BuildHasher;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use limosa_job::config::{self, DeviceChoice, WaitMode};
+use limosa_job::config::{self, DeviceChoice, FileNotify, WaitMode};
 use limosa_job::{Job, JobError};
-use limosa_p2p::{Address, DeviceId, Devices, Engine, Links, MessagesDevice, Options, Peer, Seats, ShmDevice, Wait};
+use limosa_p2p::{
+    Address, Device, DeviceId, Devices, Engine, FileDevice, FileOptions, Folders, Links, MessagesDevice, Notify, Options,
+    Peer, Seats, ShmDevice, Wait,
+};
 use parking_lot::Mutex;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use crate::bsend::Buffers;
 use crate::check;
@@ -94,10 +98,10 @@ pub struct Process {
 
 impl Hosts {
     fn of(config: &config::Config) -> Hosts {
-        match (config.device, config.hosts) {
-            (DeviceChoice::Messages, _) => Hosts::Alone,
+        match (&config.device, config.hosts) {
+            (DeviceChoice::Messages, _) | (DeviceChoice::Files(_), 1) => Hosts::Alone,
             (DeviceChoice::Shm, 1) => Hosts::One,
-            (DeviceChoice::Shm, hosts) => Hosts::Blocks(hosts),
+            (_, hosts) => Hosts::Blocks(hosts),
         }
     }
 
@@ -116,21 +120,25 @@ impl Hosts {
     }
 
     /// The choices that must be the same in all processes of a job, as a word that is not 0.
-    fn word(self, check: bool) -> u64 {
-        let check = u64::from(check) << 63;
+    fn word(self, config: &config::Config) -> u64 {
+        let device = match &config.device {
+            DeviceChoice::Files(folder) => FxBuildHasher.hash_one(folder) << 32 >> 1,
+            _ => 0,
+        };
+        let choices = u64::from(config.check) << 63 | device;
         match self {
-            Hosts::One => check | 1,
-            Hosts::Alone => check | 2,
-            Hosts::Blocks(hosts) => check | u64::from(hosts) << 2 | 3,
+            Hosts::One => choices | 1,
+            Hosts::Alone => choices | 2,
+            Hosts::Blocks(hosts) => choices | u64::from(hosts) << 2 | 3,
         }
     }
 
     /// Joins the devices that reach the processes of the job.
-    fn links(self, job: &Job, cross_memory: bool) -> std::io::Result<Links> {
+    fn links(self, job: &Job, config: &config::Config) -> std::io::Result<Links> {
         let (rank, started, offset) = (job.rank(), job.board().size(), job.device_offset());
         let (known, size) = (job.first()..job.first() + job.size(), job.board().capacity());
         let seats = Seats { me: rank, known, capacity: size };
-        let join = |offset| ShmDevice::join(job.segment(), offset, &seats, cross_memory);
+        let join = |offset| ShmDevice::join(job.segment(), offset, &seats, config.cma);
         let processes_here = job.board().used();
         if self == Hosts::One {
             return join(offset).map(|device| Links { processes_here, ..Links::from(device) });
@@ -146,7 +154,7 @@ impl Hosts {
         };
         let doorbell = packets.doorbell();
         let mut devices = Devices::new(shm);
-        let messages = devices.add_device(Box::new(MessagesDevice::new(packets)));
+        let messages = devices.add_device(elsewhere(job, config, packets)?);
         let here = self.find(rank, started).0;
         for peer in 0..size {
             let is_here = self != Hosts::Alone && self.find(peer, started).0 == here;
@@ -154,6 +162,26 @@ impl Hosts {
         }
         // Also ranks that act as if they were on several hosts share this machine's processors.
         Ok(Links { devices, doorbell, rank, peers: size, processes_here })
+    }
+}
+
+/// The device that reaches processes that are treated as if they were on other hosts. `packets` reaches all of them.
+fn elsewhere(job: &Job, config: &config::Config, packets: ShmDevice) -> std::io::Result<Box<dyn Device>> {
+    let Some(folder) = config.device.message_folder(job.id()) else {
+        return Ok(Box::new(MessagesDevice::new(packets)));
+    };
+    let notify = match config.file_notify {
+        FileNotify::Auto => Notify::Auto,
+        FileNotify::Inotify => Notify::Inotify,
+        FileNotify::Clock => Notify::Clock,
+    };
+    let options = FileOptions { notify, keep: config.file_keep };
+    match FileDevice::join(&Folders::below(&folder), packets, options) {
+        Ok(device) => Ok(Box::new(device)),
+        Err(error) => {
+            let what = format!("the folder {} for the files of messages cannot be used: {error}", folder.display());
+            Err(std::io::Error::new(error.kind(), what))
+        }
     }
 }
 
@@ -185,7 +213,7 @@ impl World {
         };
         let config = config::get();
         let hosts = Hosts::of(config);
-        if !job.board().agree_on_devices(hosts.word(config.check)) {
+        if !job.board().agree_on_devices(hosts.word(config)) {
             fail!(
                 MPI_ERR_OTHER,
                 "LIMOSA_DEVICE, LIMOSA_HOSTS or LIMOSA_CHECK is not the same for all processes of the job: set it for \
@@ -195,7 +223,7 @@ impl World {
         if config.check {
             check::turn_on();
         }
-        let engine = match hosts.links(job, config.cma).and_then(|links| Engine::start(links, options(config))) {
+        let engine = match hosts.links(job, config).and_then(|links| Engine::start(links, options(config))) {
             Ok(engine) => engine,
             Err(error) if out_of_memory(&error) => {
                 fail!(
@@ -391,6 +419,10 @@ impl World {
             engine.stop();
             self.say_farewell(engine);
             self.part_from_all();
+        }
+        // A launcher deletes the files of the messages itself, when all ranks have ended.
+        if Job::current().is_some_and(|job| job.id() == self.id && !job.launched()) {
+            config::get().delete_messages(self.id);
         }
     }
 

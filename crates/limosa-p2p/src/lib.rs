@@ -21,6 +21,7 @@ pub use engine::{
 };
 pub use handlers::{Actions, Chapter, DeathHook, Handler};
 pub use interrupt::Interrupted;
+pub use limosa_device::files::{FileDevice, FileOptions, Folders, Notify};
 pub use limosa_device::messages::MessagesDevice;
 pub use limosa_device::shm::{Found, HostMemory, Seats, ShmDevice};
 pub use limosa_device::sockets::{SocketDevice, Sockets};

@@ -107,6 +107,7 @@ fn watch(pipe: &OwnedFd) {
     }
     if let Some(id) = id {
         sweep(id);
+        limosa_job::config::parse(std::env::vars_os()).0.delete_messages(id);
     }
 }
 

@@ -761,6 +761,7 @@ impl<'a> Job<'a> {
         for (_, sink) in self.sinks.drain(..) {
             sink.finish();
         }
+        self.settings.config.delete_messages(self.board.id());
         self.guardian.dismiss();
         code
     }

@@ -19,7 +19,7 @@ mod strangers;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use limosa_job::config::OnHang;
+use limosa_job::config::{Config, OnHang};
 
 use binding::BindTo;
 
@@ -40,6 +40,8 @@ struct Settings {
     output: Option<files::Destination>,
     /// MPI_UNIVERSE_SIZE.
     universe: Option<u32>,
+    /// What the environment says.
+    config: Config,
 }
 
 /// Runs the command. `called` is its name as the user knows it.
@@ -90,6 +92,7 @@ pub fn main(called: &str, args: &[OsString]) -> ExitCode {
         report_bindings: sections.iter().any(|s| s.report_bindings),
         output: sections.iter().find_map(|s| s.output_filename.clone()),
         universe: sections.iter().find_map(|s| s.universe_size),
+        config,
     };
     match launch::launch(&plan, &settings) {
         Ok(code) => ExitCode::from(code),
@@ -114,6 +117,7 @@ fn adopt() -> ExitCode {
         report_bindings: false,
         output: None,
         universe: None,
+        config,
     };
     match launch::adopt::adopt(&settings) {
         Ok(code) => ExitCode::from(code),

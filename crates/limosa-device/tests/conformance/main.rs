@@ -144,6 +144,17 @@ fn a_packet_wakes_its_receiver(mut f: Fabric) {
     }
 }
 
+fn a_first_packet_arrives_at_one_who_has_looked_in_vain(mut f: Fabric) {
+    assert!(received(&mut f.members[1]).is_empty());
+    for from in [0, 2] {
+        f.members[1].bell.set(State::Asleep);
+        assert_eq!(send(&mut f.members[from], 1, 1, &[], Urgency::Normal), Sent::Done);
+        assert!(f.members[1].is_woken());
+        assert_eq!(received(&mut f.members[1]).len(), 1);
+        assert!(received(&mut f.members[1]).is_empty());
+    }
+}
+
 fn whoever_may_not_have_noticed_a_packet_can_be_alerted(mut f: Fabric) {
     f.members[1].bell.set(State::Away);
     assert_eq!(send(&mut f.members[0], 1, 1, &[], Urgency::Normal), Sent::Done);
@@ -229,6 +240,7 @@ conform!(packets, shm messages files simulated sockets, {
     a_poll_ends_although_packets_keep_coming,
     nobody_is_starved_by_a_peer_that_sends_much,
     a_packet_wakes_its_receiver,
+    a_first_packet_arrives_at_one_who_has_looked_in_vain,
     whoever_may_not_have_noticed_a_packet_can_be_alerted
 });
 
