@@ -323,11 +323,16 @@ impl SharedGroup {
         None
     }
 
+    /// The next call is the first stage of an operation: tells it what this rank has called before.
+    pub(super) fn follow(&self, before: Option<Signature>) {
+        self.before.store(before.map_or(0, |signature| signature.word().into()), Ordering::Relaxed);
+    }
+
     /// The signature of the call before call `number`, if that went by messages; 0 if it is not known.
     fn signature_by_messages(&self, comm: &Comm, number: u64) -> u64 {
         if self.size() != comm.size() {
             // A stage among some of the members is numbered in its own way.
-            return 0;
+            return self.before.load(Ordering::Relaxed);
         }
         // Calls here count from 1.
         let before = number.checked_sub(2).and_then(|before| CallLog::of(comm)?.blocking(before));

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use limosa_p2p::Engine;
 
 use super::{Kind, SharedCall, SharedGroup};
+use crate::call_log::CallLog;
 use crate::hosts::Hosts;
 use crate::kind::Signature;
 use crate::numbers::Numbers;
@@ -59,6 +60,9 @@ impl HostGroup {
         run: impl FnOnce(&SharedCall<'_>) -> Result<()>,
     ) -> Result<()> {
         debug_assert!(index < STAGES);
+        if index == 0 {
+            self.group.follow(number.checked_sub(1).and_then(|before| CallLog::of(comm)?.blocking(before)));
+        }
         let number = STAGES * number + index + self.renewed.load(Ordering::Relaxed) + 1;
         self.numbers.skip_to(number);
         let Some(shared_call) = SharedCall::begin(&self.group, comm, &self.numbers, number, kind, signature) else {

@@ -107,6 +107,9 @@ pub struct SharedGroup {
     passed: AtomicU64,
     /// The signature of that call, as far as it is known to have begun on this rank; in the lower half.
     signature: AtomicU64,
+    /// In a group of some of the members: the signature of the operation before the one whose stages are done here; 0 if
+    /// it is not known.
+    before: AtomicU64,
     /// More memory, made when it is first needed; `None` inside if there is not enough.
     round_buffers: OnceLock<Option<RoundBuffers>>,
     round_buffers_place: AtomicU64,
@@ -249,6 +252,7 @@ impl SharedGroup {
             floor: AtomicU64::new(0),
             passed: AtomicU64::new(0),
             signature: AtomicU64::new(0),
+            before: AtomicU64::new(0),
             round_buffers: OnceLock::new(),
             round_buffers_place: AtomicU64::new(0),
             rings: RingBuffers::new(size),
