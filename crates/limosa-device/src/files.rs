@@ -61,6 +61,19 @@ impl Folders {
         [self.0.clone(), self.drafts(), self.0.join("kept")].iter().try_for_each(|folder| builder.create(folder))
     }
 
+    /// Deletes all messages from and to this process.
+    fn clear(&self, who: Address) -> io::Result<()> {
+        let unless_absent = |result: io::Result<()>| match result {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        };
+        unless_absent(fs::remove_dir_all(self.of(who)))?;
+        for entry in fs::read_dir(&self.0)? {
+            unless_absent(fs::remove_dir_all(entry?.path().join(who.to_string())))?;
+        }
+        Ok(())
+    }
+
     fn drafts(&self) -> PathBuf {
         self.0.join("drafts")
     }
@@ -301,6 +314,8 @@ impl Device for FileDevice {
     }
 
     fn prepare(&self, next: Address) -> io::Result<()> {
+        // What a process that had this number has left behind.
+        self.folders.clear(next)?;
         self.host.prepare(next)
     }
 
