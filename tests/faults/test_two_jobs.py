@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-pytestmark = pytest.mark.usefixtures("limosa")
+pytestmark = [pytest.mark.usefixtures("limosa"), pytest.mark.quiet]
 
 PATIENCE = 120
 VARIANTS = [

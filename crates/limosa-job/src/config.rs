@@ -472,7 +472,8 @@ impl Form {
             Form::Choice(words) if words.contains(&value) => Ok(value.to_owned()),
             Form::Choice(words) => Err(format!("one of {}", words.join(", "))),
             Form::ChoiceOrFolder(words, _) if words.contains(&value) => Ok(value.to_owned()),
-            Form::ChoiceOrFolder(words, word) => match value.strip_prefix(word).and_then(|rest| rest.strip_prefix(':')) {
+            Form::ChoiceOrFolder(words, word) => match value.strip_prefix(word).and_then(|rest| rest.strip_prefix(':'))
+            {
                 Some(folder) if Path::new(folder).is_absolute() => Ok(value.to_owned()),
                 _ => Err(format!("one of {}, or {word}: and the absolute name of a folder", words.join(", "))),
             },

@@ -22,8 +22,8 @@ use std::sync::{Arc, OnceLock};
 use limosa_job::config::{self, DeviceChoice, FileNotify, WaitMode};
 use limosa_job::{Job, JobError};
 use limosa_p2p::{
-    Address, Device, DeviceId, Devices, Engine, FileDevice, FileOptions, Folders, Links, MessagesDevice, Notify, Options,
-    Peer, Seats, ShmDevice, Wait,
+    Address, Device, DeviceId, Devices, Engine, FileDevice, FileOptions, Folders, Links, MessagesDevice, Notify,
+    Options, Peer, Seats, ShmDevice, Wait,
 };
 use parking_lot::Mutex;
 use rustc_hash::{FxBuildHasher, FxHashMap};

@@ -785,20 +785,4 @@ impl Engine {
         self.progress(&mut core);
         self.leave(core);
     }
-
-    /// Waits until all messages that this process has started to send are on their way, for leaving in good order.
-    ///
-    /// # Errors
-    /// [`Interrupted`]: some are not.
-    pub fn drain(&self, observer: &dyn Observer) -> Result<(), Interrupted> {
-        self.block_on(
-            &mut |view| view.0.broken.is_some() || (!view.0.has_backlog() && view.0.sends_pending() == 0),
-            observer,
-        )?;
-        let Core { devices, state, .. } = &mut *self.core.lock();
-        if let Err(error) = devices.release() {
-            state.device_failed(error, false);
-        }
-        Ok(())
-    }
 }

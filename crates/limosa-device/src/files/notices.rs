@@ -6,7 +6,9 @@
 use limosa_base::descriptor::Descriptor;
 use rustix::event::epoll;
 use rustix::fs::inotify;
-use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime};
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
+};
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::BorrowedFd;
@@ -98,7 +100,11 @@ impl Notices {
             Entries::New => inotify::WatchFlags::CREATE,
             Entries::Gone => inotify::WatchFlags::DELETE,
         };
-        Ok(Some(inotify::add_watch(inotify.get()?, folder, flags | inotify::WatchFlags::ONLYDIR | inotify::WatchFlags::MASK_ADD)?))
+        Ok(Some(inotify::add_watch(
+            inotify.get()?,
+            folder,
+            flags | inotify::WatchFlags::ONLYDIR | inotify::WatchFlags::MASK_ADD,
+        )?))
     }
 
     /// Ends a watch.

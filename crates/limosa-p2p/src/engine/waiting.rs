@@ -106,6 +106,22 @@ impl Engine {
         self.block_with(&mut |state| condition(&View(state)), observer)
     }
 
+    /// Waits until all messages that this process has started to send are on their way, for leaving in good order.
+    ///
+    /// # Errors
+    /// [`Interrupted`]: some are not.
+    pub fn drain(&self, observer: &dyn Observer) -> Result<(), Interrupted> {
+        self.block_on(
+            &mut |view| view.0.broken.is_some() || (!view.0.has_backlog() && view.0.sends_pending() == 0),
+            observer,
+        )?;
+        let Core { devices, state, .. } = &mut *self.core.lock();
+        if let Err(error) = devices.release() {
+            state.device_failed(error, false);
+        }
+        Ok(())
+    }
+
     pub(super) fn block_with(
         &self,
         condition: &mut dyn FnMut(&mut State) -> bool,
