@@ -256,7 +256,7 @@ fn describe_wait(call: &str, wait: &WaitView) -> String {
 
 /// Whether a thread of the rank waits for another group to connect, or to accept.
 pub(crate) fn waits_for_connection(view: &RankView) -> bool {
-    let is_one = |wait: &WaitView| wait.kind == Kind::Other && wait.peer == Peer::Any;
+    let is_one = |wait: &WaitView| wait.kind == Kind::Connection;
     view.state == State::Running && view.records.iter().any(|record| record.waits.iter().any(is_one))
 }
 
@@ -269,7 +269,7 @@ pub fn peer(wait: &WaitView) -> String {
         Kind::Other | Kind::Connection => "waits for",
     };
     match wait.peer {
-        Peer::Any if wait.kind == Kind::Other => format!("{word} another group"),
+        Peer::Any if wait.kind == Kind::Connection => format!("{word} another group"),
         Peer::Any => format!("{word} any rank"),
         Peer::Members => format!("{word} all other ranks"),
         Peer::Outside => format!("{word} processes of another job"),

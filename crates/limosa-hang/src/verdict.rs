@@ -164,7 +164,7 @@ fn who_is_missing(views: &[RankView], verdict: &mut Verdict) {
 /// may do so. Of some calls the root waits for something else, such as another group that connects.
 fn is_in(view: &RankView, call: &str, context: u64) -> bool {
     let same = |record: &Record, wait: &WaitView| {
-        let is_part = wait.kind == Kind::Collective || wait.kind == Kind::Other && wait.peer == Peer::Any;
+        let is_part = matches!(wait.kind, Kind::Collective | Kind::Connection);
         is_part && wait.context == context && operation(record, wait) == call
     };
     view.state == State::Running && view.records.iter().any(|r| r.more > 0 || r.waits.iter().any(|w| same(r, w)))
@@ -395,7 +395,7 @@ mod tests {
     #[test]
     fn a_root_that_waits_for_a_connection_is_in_the_call() {
         let all = WaitView { peer: Peer::Members, members: 2, ..wait(Kind::Collective, 0, None) };
-        let root = WaitView { peer: Peer::Any, ..wait(Kind::Other, 0, None) };
+        let root = WaitView { peer: Peer::Any, ..wait(Kind::Connection, 0, None) };
         let views = [blocked(0, "MPI_Comm_accept", vec![root]), blocked(1, "MPI_Comm_accept", vec![all])];
         assert_eq!(findings(&views), Vec::<String>::new());
     }

@@ -294,7 +294,7 @@ mod tests {
             looks(20_000, move |_| views.clone(), |_, _| Others::default())
         };
         assert_eq!(with(Kind::Receive, Peer::Outside).len(), 0);
-        let found = with(Kind::Other, Peer::Any);
+        let found = with(Kind::Connection, Peer::Any);
         assert!(matches!(&found[0], (ms, Look::Hang(hang)) if hang.doubtful && *ms > 9000), "{found:?}");
     }
 
