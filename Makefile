@@ -79,7 +79,7 @@ test-mpi4py: $(STAMPS)/mpi4py $(STAMPS)/test ## mpi4py's own test suite on our l
 FUZZ_SECONDS ?= $(if $(FULL),600,60)
 .PHONY: fuzz
 fuzz: | system-packages ## Fuzz what reads foreign bytes, for FUZZ_SECONDS=60
-	tests/fuzz/run $(FUZZ_SECONDS)
+	$(if $(FULL),SEED=0) tests/fuzz/run $(FUZZ_SECONDS)
 
 .PHONY: coverage
 coverage: $(STAMPS)/test ## Line coverage of the crates by their tests and the C programs

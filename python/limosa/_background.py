@@ -221,7 +221,8 @@ class Background(Collectives):
             arrivals = yield from self._receive_parts(slots, turn)
             yield under_way
             own = values[self.rank, ...] if isinstance(values, np.ndarray) else values[self.rank]
-            seen = self._table(bytearray(b"".join(bytes(slot).ljust(SLOT, b"\0") for slot in slots)))
+            # What differs between slots of like items is overwritten by the mark.
+            seen = self._table(bytearray(b"".join(marked(bytes(slot), SLOT, "ialltoall") for slot in slots)))
             return Later(lambda: _stacked(seen, self._opened(slots, arrivals, own)))
 
         return self._slots.encode(block)[0] if block is not None else self._slots.object_head, problem, then

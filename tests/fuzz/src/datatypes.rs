@@ -225,11 +225,14 @@ fn array(u: &mut Unstructured<'_>, old: &Known) -> Result<Option<Known>> {
     let made = if u.arbitrary()? {
         let made = Datatype::subarray(&sizes, &parts, &starts, order, &old.lib);
         if let Ok(made) = &made {
-            let product = |of: &[i64]| of.iter().fold(1i128, |product, n| product * *n as i128);
-            assert_eq!(made.size() as i128, product(&parts) * old.lib.size() as i128, "bytes of the part");
+            // Of elements without bytes there can be more than any integer counts.
+            let times = |of: &[i64], bytes: i128| {
+                of.iter().fold(1i128, |product, n| product.saturating_mul(*n as i128)).saturating_mul(bytes)
+            };
+            assert_eq!(made.size() as i128, times(&parts, old.lib.size() as i128), "bytes of the part");
             assert_eq!(
                 (made.lb(), made.extent() as i128),
-                (0, product(&sizes) * old.lib.extent() as i128),
+                (0, times(&sizes, old.lib.extent() as i128)),
                 "bounds of the whole"
             );
         }

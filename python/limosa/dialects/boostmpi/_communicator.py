@@ -1,5 +1,6 @@
 """Communicators: messages between two ranks."""
 
+import sys
 from typing import Any
 
 from mpi4py import MPI
@@ -177,6 +178,8 @@ class Communicator:
 
     def abort(self, errcode: int) -> None:
         """End all ranks at once."""
+        # What was printed would be lost where the output is no terminal.
+        sys.stdout.flush()
         self._comm.Abort(errcode)
 
 
