@@ -6,8 +6,9 @@ in the environment                 from
 ``lib/libmpi_abi.so.1``            crate ``limosa-abi``
 ``lib/libmpi_abi.so``              one line for the linker that names the file above
 ``include/mpi.h``                  ``limosa-api -- header``
+``include/limosa.h``               ``crates/limosa-abi/include/``
 ``lib/limosa/``                    the same two files, in a folder that no other package has
-``include/limosa/mpi.h``           the same header, likewise
+``include/limosa/``                the same headers, likewise
 ``bin/limosa``                     crate ``limosa-cli``
 ``bin/mpiexec``, ``bin/mpirun``    ``python/scripts/mpiexec``
 ``bin/mpicc``, ``mpicxx`` ...      ``python/scripts/mpicc``
@@ -51,6 +52,8 @@ class LimosaBuildHook(BuildHookInterface[Any]):
         header = staging / "mpi.h"
         header.write_bytes(run(["cargo", "run", "--release", "--quiet", "-p", "limosa-api", "--", "header"], root))
 
+        extensions = root / "crates" / "limosa-abi" / "include" / "limosa.h"
+
         scripts = root / "python" / "scripts"
         build_data["pure_python"] = False
         build_data["tag"] = "py3-none-" + sysconfig.get_platform().replace("-", "_").replace(".", "_")
@@ -58,8 +61,10 @@ class LimosaBuildHook(BuildHookInterface[Any]):
             str(library): "lib/libmpi_abi.so.1",
             str(linker_line): "lib/libmpi_abi.so",
             str(header): "include/mpi.h",
+            str(extensions): "include/limosa.h",
         }
-        for file, folder in ((library, "lib"), (linker_line, "lib"), (header, "include")):
+        own_files = ((library, "lib"), (linker_line, "lib"), (header, "include"), (extensions, "include"))
+        for file, folder in own_files:
             own = staging / "limosa-own" / file.name
             own.parent.mkdir(exist_ok=True)
             shutil.copy(file, own)

@@ -69,6 +69,11 @@ class _Halo(Halo):
             types = [_face_type(block, axis, place) for place in (0, 1, block.shape[axis], block.shape[axis] + 1)]
             self._faces.append((below, above, types, FACE_TAG + 2 * axis))
 
+    def __del__(self) -> None:
+        for _, _, types, _ in self._faces if not MPI.Is_finalized() else ():
+            for made in types:
+                made.Free()
+
     def exchange(self, u: np.ndarray) -> None:
         for below, above, (low_ghost, low, high, high_ghost), tag in self._faces:
             self._world.Sendrecv([u, 1, high], above, tag, [u, 1, low_ghost], below, tag)

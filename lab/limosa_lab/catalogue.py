@@ -34,6 +34,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "rma": ("rma",),
     "io": ("io",),
     "neighbour": ("neighbour",),
+    "dynamic": ("dynamic",),
     "independence": ("independence", "overlap"),
     "quiet": ("quiet",),
     "scale": ("init_finalize", "memory"),

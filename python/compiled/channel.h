@@ -1,4 +1,4 @@
-/* What the two parts of `limosa._fast_path` share: the object of a communicator and how it calls MPI. */
+/* What the parts of `limosa._fast_path` share: the object of a communicator and how it calls MPI. */
 #pragma once
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -15,7 +15,7 @@ extern struct functions {
     FUNCTIONS(MEMBER)
 } mpi;
 
-enum { HEAD = 48, DESCRIPTION = 44, DTYPES = 16, PICKLE_MARK = (char)0x80 };
+enum { HEAD = 48, DESCRIPTION = 44, DTYPES = 16, DTYPE_NAME = 12, PICKLE_MARK = (char)0x80 };
 
 /* How NumPy's arrays begin. NumPy's own headers read these members directly, so every extension module that uses them
  * relies on their places; `set_up_collectives` checks them all the same. */
@@ -39,9 +39,10 @@ typedef struct {
     PyObject *dtypes[DTYPES], *scalars[DTYPES];
     char kinds[DTYPES]; /* characters of the dtypes; 0 for none */
     size_t itemsizes[DTYPES];
-    PyObject *ops;     /* a dict: what users give for a reduction -> (number, function) */
-    PyObject *pickled; /* a set: types whose objects are pickled */
-    PyObject *empty;   /* () */
+    char names[DTYPES][DTYPE_NAME]; /* as in the head of a message */
+    PyObject *ops;                  /* a dict: what users give for a reduction -> (number, function) */
+    PyObject *pickled;              /* a set: types whose objects are pickled */
+    PyObject *empty;                /* () */
 } Collectives;
 
 typedef struct {
@@ -52,6 +53,7 @@ typedef struct {
     PyObject *copy;                 /* its method */
     PyObject *dumps, *loads, *five; /* pickle's functions, and its protocol */
     PyObject *any;                  /* limosa.ANY */
+    PyObject *trusted;              /* a set: types whose objects are pickled at once */
     PyObject *other, *nothing;      /* what `value` gives if the message is of another kind; if it has received none */
     Py_buffer inbox;                /* where `value` receives */
     PyObject *inbox_view;           /* the same as an object */
@@ -73,6 +75,20 @@ PyObject *failure(const Channel *self, int code);
         Py_BEGIN_ALLOW_THREADS(code) = (__VA_ARGS__);                                                                  \
         Py_END_ALLOW_THREADS                                                                                           \
     } while (0)
+
+/* From fast_path.c. These send what fits into a first message: a C-contiguous array of a usual dtype, else they give
+ * NotImplemented; an object, else they give its pickle. */
+PyObject *send_short_array(const Channel *self, PyObject *x, int to, int tag);
+PyObject *send_pickle(const Channel *self, PyObject *x, int to, int tag, Py_ssize_t most);
+/* As the method `value`, with source and tag. */
+PyObject *receive_value(Channel *self, PyObject *const *where);
+
+/* From verbs.c: the base of communicators, and the function `adopt(Comm, ANY, faults)` of the module. */
+PyObject *verbs_type(PyTypeObject *type_of_channels);
+PyObject *adopt(PyObject *module, PyObject *args);
+
+/* From collectives.c. */
+int index_of(PyObject *const *objects, const PyObject *wanted);
 
 /* The methods of collectives.c. */
 extern PyMethodDef collective_methods[];

@@ -183,7 +183,8 @@ static bool put_pickle(Channel *self, PyObject *x, Form *form, char *data, size_
     return fine;
 }
 
-static int index_of(PyObject *const *objects, const PyObject *wanted)
+/* Find an object among at most DTYPES; -1 if it is not there. */
+int index_of(PyObject *const *objects, const PyObject *wanted)
 {
     for (int i = 0; i < DTYPES && objects[i] != NULL; i++)
         if (objects[i] == wanted)
@@ -739,6 +740,12 @@ bool set_up_collectives(Channel *self, PyObject *dtypes, PyObject *scalars, PyOb
         PyObject *itemsize = PyObject_GetAttrString(all->dtypes[i], "itemsize");
         all->itemsizes[i] = itemsize == NULL ? 0 : PyLong_AsSize_t(itemsize);
         Py_XDECREF(itemsize);
+        PyObject *string = PyObject_GetAttrString(all->dtypes[i], "str");
+        PyObject *ascii = string == NULL ? NULL : PyUnicode_AsASCIIString(string);
+        if (ascii != NULL)
+            strncpy(all->names[i], PyBytes_AsString(ascii), DTYPE_NAME);
+        Py_XDECREF(string);
+        Py_XDECREF(ascii);
     }
     all->ops = Py_NewRef(ops);
     all->pickled = Py_NewRef(pickled);

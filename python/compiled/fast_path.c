@@ -3,7 +3,8 @@
  * Contract
  * --------
  * A `Channel` belongs to one communicator of mpi4py. Its methods for messages are here; those of collective calls are
- * in collectives.c. They raise what mpi4py would raise. `limosa._channel` says what each does, and has a slower twin.
+ * in collectives.c, and the methods of `limosa.Comm` that use them in verbs.c. They raise what mpi4py would raise.
+ * `limosa._channel` says what each does, and has a slower twin.
  *
  * The module is built on Python's stable ABI and on MPI's standard ABI. It is not linked with an MPI library: it takes
  * the functions of the one that mpi4py has loaded. Without it `import limosa` works the same, only slower.
@@ -36,13 +37,16 @@ static bool find_functions(void)
     return true; /* The library stays open: mpi4py needs it as long as we do. */
 }
 
-/* Raise what mpi4py would raise. */
+/* Raise what mpi4py would raise. It is made at once: if a signal has ended the call, this raises what its handler has.
+ */
 PyObject *failure(const Channel *self, int code)
 {
     PyObject *number = PyLong_FromLong(code);
-    if (number != NULL)
-        PyErr_SetObject(self->error, number);
+    PyObject *error = number == NULL ? NULL : PyObject_CallFunctionObjArgs(self->error, number, NULL);
+    if (error != NULL)
+        PyErr_SetObject(self->error, error);
     Py_XDECREF(number);
+    Py_XDECREF(error);
     return NULL;
 }
 
@@ -105,12 +109,18 @@ static PyObject *channel_send(Channel *self, PyObject *const *args, Py_ssize_t g
  */
 static PyObject *channel_send_pickled(Channel *self, PyObject *const *args, Py_ssize_t given)
 {
-    int to, tag, most, code;
-    char *stream;
-    Py_ssize_t length;
+    int to, tag, most;
     if (!expect(given, 4) || !number_of(args[1], &to) || !number_of(args[2], &tag) || !number_of(args[3], &most))
         return NULL;
-    PyObject *pickled = PyObject_CallFunctionObjArgs(self->dumps, args[0], self->five, NULL);
+    return send_pickle(self, args[0], to, tag, most);
+}
+
+PyObject *send_pickle(const Channel *self, PyObject *x, int to, int tag, Py_ssize_t most)
+{
+    int code;
+    char *stream;
+    Py_ssize_t length;
+    PyObject *pickled = PyObject_CallFunctionObjArgs(self->dumps, x, self->five, NULL);
     if (pickled == NULL || PyBytes_AsStringAndSize(pickled, &stream, &length) != 0) {
         Py_XDECREF(pickled);
         return NULL;
@@ -122,10 +132,43 @@ static PyObject *channel_send_pickled(Channel *self, PyObject *const *args, Py_s
     return outcome(self, code);
 }
 
+/* The longest message that is put together here. */
+enum { MOST = 8192 };
+
+PyObject *send_short_array(const Channel *self, PyObject *x, int to, int tag)
+{
+    enum { CONTIGUOUS = 1, MOST_DIMS = 3, ARRAY_KIND = 1, NAME_AT = 8, SHAPE_AT = 20 };
+    const Array *array = (const Array *)x;
+    const int dtype = index_of(self->all.dtypes, array->dtype);
+    if (dtype < 0 || array->ndim > MOST_DIMS || (array->flags & CONTIGUOUS) == 0)
+        Py_RETURN_NOTIMPLEMENTED;
+    int64_t shape[MOST_DIMS] = {-1, -1, -1};
+    size_t bytes = self->all.itemsizes[dtype];
+    bool short_axes = true;
+    for (int i = 0; i < array->ndim; i++) {
+        shape[i] = array->shape[i];
+        short_axes = short_axes && shape[i] <= MOST;
+        bytes *= short_axes ? (size_t)shape[i] : 0;
+    }
+    if (!short_axes || bytes > MOST - HEAD)
+        Py_RETURN_NOTIMPLEMENTED;
+    /* The head is described in limosa/_packet.py. */
+    char message[MOST];
+    const int32_t rank = self->rank;
+    memset(message, 0, HEAD);
+    message[0] = ARRAY_KIND;
+    memcpy(message + 4, &rank, sizeof rank);
+    memcpy(message + NAME_AT, self->all.names[dtype], DTYPE_NAME);
+    memcpy(message + SHAPE_AT, shape, sizeof shape);
+    memcpy(message + HEAD, array->data, bytes);
+    int code;
+    CALL(code, mpi.Send(message, (int)(HEAD + bytes), MPI_BYTE, to, tag, self->comm));
+    return outcome(self, code);
+}
+
 /* send_array(head, x, to, tag): send the head and the memory of a C-contiguous array; False if it is none. */
 static PyObject *channel_send_array(Channel *self, PyObject *const *args, Py_ssize_t given)
 {
-    enum { MOST = 8192 };
     char message[MOST];
     int to, tag, code;
     Py_buffer head, array;
@@ -154,9 +197,12 @@ static PyObject *channel_send_array(Channel *self, PyObject *const *args, Py_ssi
  * else `other`, and the message is in the inbox; `nothing` if none has been received. */
 static PyObject *channel_value(Channel *self, PyObject *const *args, Py_ssize_t given)
 {
+    return expect(given, 2) ? receive_value(self, args) : NULL;
+}
+
+PyObject *receive_value(Channel *self, PyObject *const *args)
+{
     int source = MPI_ANY_SOURCE, tag = MPI_ANY_TAG, code;
-    if (!expect(given, 2))
-        return NULL;
     if (self->receiving || (args[0] != self->any && !PyLong_CheckExact(args[0])) ||
         (args[1] != self->any && !PyLong_CheckExact(args[1])))
         return Py_NewRef(self->nothing);
@@ -207,18 +253,18 @@ static PyObject *channel_recv(Channel *self, PyObject *const *args, Py_ssize_t g
 
 /* ---- the type and the module ------------------------------------------------------------------------------------- */
 
-/* Channel(handle, rank, size, inbox, error, array, any, other, nothing, dtypes, scalars, ops, pickled) */
+/* Channel(handle, rank, size, inbox, error, array, any, other, nothing, dtypes, scalars, ops, pickled, trusted) */
 static PyObject *channel_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
     long long handle;
     int rank, size;
-    PyObject *inbox, *error, *array, *any, *other, *nothing, *dtypes, *scalars, *ops, *pickled;
+    PyObject *inbox, *error, *array, *any, *other, *nothing, *dtypes, *scalars, *ops, *pickled, *trusted;
     if (keywords != NULL && PyDict_Size(keywords) != 0) {
         PyErr_SetString(PyExc_TypeError, "Channel takes no keywords");
         return NULL;
     }
-    if (!PyArg_ParseTuple(args, "LiiOOOOOOOOOO", &handle, &rank, &size, &inbox, &error, &array, &any, &other, &nothing,
-                          &dtypes, &scalars, &ops, &pickled))
+    if (!PyArg_ParseTuple(args, "LiiOOOOOOOOOOO!", &handle, &rank, &size, &inbox, &error, &array, &any, &other,
+                          &nothing, &dtypes, &scalars, &ops, &pickled, &PySet_Type, &trusted))
         return NULL;
     PyObject *made = PyType_GenericAlloc(type, 0), *pickle = PyImport_ImportModule("pickle");
     if (made == NULL || pickle == NULL) {
@@ -235,6 +281,7 @@ static PyObject *channel_new(PyTypeObject *type, PyObject *args, PyObject *keywo
     self->any = Py_NewRef(any);
     self->other = Py_NewRef(other);
     self->nothing = Py_NewRef(nothing);
+    self->trusted = Py_NewRef(trusted);
     self->copy = PyObject_GetAttrString(array, "copy");
     self->dumps = PyObject_GetAttrString(pickle, "dumps");
     self->loads = PyObject_GetAttrString(pickle, "loads");
@@ -264,8 +311,8 @@ static void channel_dealloc(PyObject *object)
 {
     Channel *self = (Channel *)object;
     PyTypeObject *type = Py_TYPE(object);
-    PyObject *owned[] = {self->error, self->array, self->copy,       self->dumps,        self->loads,  self->five,
-                         self->any,   self->other, self->inbox_view, self->arrived.view, self->nothing};
+    PyObject *owned[] = {self->error, self->array, self->copy,       self->dumps,        self->loads,   self->five,
+                         self->any,   self->other, self->inbox_view, self->arrived.view, self->nothing, self->trusted};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         Py_XDECREF(owned[i]);
     if (self->inbox.obj != NULL)
@@ -309,19 +356,28 @@ static int execute(PyObject *module)
     PyObject *type = find_functions() ? PyType_FromSpec(&channel_spec) : NULL;
     if (type == NULL)
         return -1;
-    const int result = PyModule_AddObjectRef(module, "Channel", type);
+    int result = PyModule_AddObjectRef(module, "Channel", type);
+    PyObject *base = result == 0 ? verbs_type((PyTypeObject *)type) : NULL;
+    if (base == NULL || PyModule_AddObjectRef(module, "Verbs", base) != 0)
+        result = -1;
     Py_DECREF(type);
+    Py_XDECREF(base);
     return result;
 }
 
 static PyModuleDef_Slot module_slots[] = {{Py_mod_exec, execute}, {0, NULL}};
+
+static PyMethodDef functions[] = {
+    {"adopt", adopt, METH_VARARGS, "adopt(Comm, ANY, faults): put the compiled methods before those of a class"},
+    {NULL, NULL, 0, NULL},
+};
 
 static PyModuleDef module = {
     PyModuleDef_HEAD_INIT,
     "limosa._fast_path",
     "Calls of MPI without mpi4py's preparations.",
     0,
-    NULL,
+    functions,
     module_slots,
     NULL,
     NULL,

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
-    from limosa import errors
+    from limosa import errors, jobs
     from limosa._cart import Cart
     from limosa._comm import Comm
     from limosa._executor import Executor
@@ -35,12 +35,15 @@ if TYPE_CHECKING:
     from limosa._open import File, open
     from limosa._ops import BAND, BOR, BXOR, LAND, LOR, LXOR, MAX, MAXLOC, MIN, MINLOC, PROD, SUM, Op
     from limosa._request import Request, wait_all, wait_any
+    from limosa._spawn import Intercomm, spawn
     from limosa._transfer import ANY
     from limosa._windows import Remote, SharedArray, Window
 
     __version__: str
     world: Comm
-    """The communicator of all processes of the job."""
+    """The communicator of all processes of the job, or of those that were spawned together."""
+    parent: Intercomm | None
+    """The way to the processes that have spawned this one, if others have."""
 
 # Where each public name is; a module is imported when a name of it is first used.
 _HOMES = {
@@ -67,6 +70,7 @@ _HOMES = {
         "Op",
     ],
     "limosa._request": ["Request", "wait_all", "wait_any"],
+    "limosa._spawn": ["Intercomm", "spawn"],
     "limosa._transfer": ["ANY"],
     "limosa._windows": ["Remote", "SharedArray", "Window"],
 }
@@ -91,6 +95,7 @@ __all__ = [
     "Executor",
     "File",
     "Graph",
+    "Intercomm",
     "Op",
     "Remote",
     "Request",
@@ -101,7 +106,10 @@ __all__ = [
     "errors",
     "get_include",
     "get_lib_path",
+    "jobs",
     "open",
+    "parent",
+    "spawn",
     "wait_all",
     "wait_any",
     "world",
@@ -111,10 +119,12 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name in _HOME:
         value = getattr(_import(_HOME[name]), name)
-    elif name == "errors":
-        return import_module("limosa.errors")
+    elif name in ("errors", "jobs"):
+        return import_module(f"limosa.{name}")
     elif name == "world":
         value = _world()
+    elif name == "parent":
+        value = _import("limosa._spawn").parent()
     elif name == "__version__":
         from importlib.metadata import version
 

@@ -61,7 +61,7 @@ _CALLS = (
     *_BLOCKING,
     *(f"i{name}" for name in _BLOCKING),
     *("split", "dup", "cart", "sub", "map", "graph", "split_by_host", "shared_array", "window", "fence", "executor"),
-    *("open", "read", "write", "read_block", "write_block", "resize", "sync", "close"),
+    *("spawn", "open", "read", "write", "read_block", "write_block", "resize", "sync", "close"),
 )
 _ROOTED = ("bcast", "gather", "scatter", "reduce", "map")
 _REDUCING = ("reduce", "allreduce", "reduce_scatter", "scan", "exscan")

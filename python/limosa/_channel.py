@@ -37,7 +37,7 @@ import importlib
 import os
 import pickle
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from mpi4py import MPI
@@ -106,7 +106,7 @@ class Channel:
         """Do nothing."""
 
 
-def channel_of(comm: MPI.Intracomm, inbox: bytearray, anything: object) -> Any:
+def channel_of(comm: MPI.Intracomm, inbox: bytearray, anything: object, trusted: set[type]) -> Any:
     """Give the fastest channel for a communicator.
 
     Parameters
@@ -117,12 +117,14 @@ def channel_of(comm: MPI.Intracomm, inbox: bytearray, anything: object) -> Any:
         Room for a first message.
     anything
         What stands for any source or any tag.
+    trusted
+        Types whose objects are pickled at once.
 
     """
-    if _Fast is None:
+    if _compiled is None:
         return Channel(comm)
     try:
-        return _Fast(
+        return _compiled.Channel(
             MPI._handleof(comm),
             comm.rank,
             comm.size,
@@ -136,20 +138,55 @@ def channel_of(comm: MPI.Intracomm, inbox: bytearray, anything: object) -> Any:
             _SCALARS,
             _REDUCTIONS,
             PICKLED,
+            trusted,
         )
     except ImportError:  # NumPy's arrays are not as expected
         return Channel(comm)
 
 
 def _fast() -> Any:
-    """Give the compiled channel, if it can be used with the library that mpi4py has loaded."""
+    """Give the compiled module, if it can be used with the library that mpi4py has loaded."""
     version = getattr(MPI, "Get_abi_version", lambda: (-1, -1))()
     if version[0] < 1 or os.environ.get("LIMOSA_PYTHON_FAST_PATH") == "0":
         return None
     try:
-        return importlib.import_module("limosa._fast_path").Channel
+        return importlib.import_module("limosa._fast_path")
     except ImportError:  # not built, or no library of the standard's name is loaded
         return None
 
 
-_Fast = _fast()
+_compiled = _fast()
+
+compiled_methods = True
+"""Whether `limosa.Comm` has compiled methods.
+
+Not so in the ranks of `limosa shell` and of notebooks: reports of hangs tell the name of a method from its frame, or
+else from the text of the user's line, which is in no file there.
+"""
+
+if TYPE_CHECKING or _compiled is None:
+
+    class Verbs:
+        """What communicators are derived from."""
+
+        _channel: Any
+
+else:
+    Verbs = _compiled.Verbs
+
+
+def adopt(comm: type[Verbs], faults: tuple[type[Exception], ...], anything: object) -> None:
+    """Put compiled methods for short values before those of the class of communicators, where there are some.
+
+    Parameters
+    ----------
+    comm
+        The class.
+    faults
+        The exceptions that its methods translate.
+    anything
+        What stands for any source or any tag.
+
+    """
+    if _compiled is not None and compiled_methods:
+        _compiled.adopt(comm, anything, faults)

@@ -44,9 +44,12 @@ class Collectives(Reductions):
         """
         try:
             if self._channel.barrier() is NotImplemented:
-                self._meet(self._bare_slot("barrier"))
+                self._long_barrier()
         except FAULTS as error:
             self._blame(error, "barrier")
+
+    def _long_barrier(self) -> None:
+        self._meet(self._bare_slot("barrier"))
 
     @overload
     def bcast(self, x: None = ..., root: int = ..., *, out: None = ...) -> Any: ...
@@ -101,25 +104,28 @@ class Collectives(Reductions):
                     return value
             else:
                 self._channel.announce()
-            number, problem = self._root_or_problem(root)
-            if self.rank != number:
-                return self._received(number, out, problem)
-            plan = self._plan(x, "bcast", number) if problem is None else None
-            if plan is not None:
-                if plan.data is not None:
-                    plan.data[...] = x
-                self._meet(plan.slot)
-                self._share_parts((x,) if plan.data is None else (), number)
-                return x
-            first, parts, misuse = self._encoded(x)
-            problem = problem or misuse
-            self._meet(
-                marked(first, SLOT, "bcast", number) if problem is None else self._refusal(problem, "bcast", number),
-                problem,
-            )
-            self._share_parts(parts, number)
+            return self._long_bcast(x, root, out)
         except FAULTS as error:
             self._blame(error, "bcast")
+
+    def _long_bcast(self, x: Any, root: Any, out: Any = None) -> Any:
+        number, problem = self._root_or_problem(root)
+        if self.rank != number:
+            return self._received(number, out, problem)
+        plan = self._plan(x, "bcast", number) if problem is None else None
+        if plan is not None:
+            if plan.data is not None:
+                plan.data[...] = x
+            self._meet(plan.slot)
+            self._share_parts((x,) if plan.data is None else (), number)
+            return x
+        first, parts, misuse = self._encoded(x)
+        problem = problem or misuse
+        self._meet(
+            marked(first, SLOT, "bcast", number) if problem is None else self._refusal(problem, "bcast", number),
+            problem,
+        )
+        self._share_parts(parts, number)
         return x
 
     def _received(self, root: int, out: Any, problem: Exception | None) -> Any:
@@ -186,12 +192,11 @@ class Collectives(Reductions):
                     return gathered
             else:
                 self._channel.announce()
-            return self._gathered_by_one(x, root, out)
+            return self._long_gather(x, root, out)
         except FAULTS as error:
             self._blame(error, "gather")
 
-    def _gathered_by_one(self, x: Any, root: Any, out: Any) -> Any:
-        """Do a `gather` for which there is no shorter way."""
+    def _long_gather(self, x: Any, root: Any, out: Any = None) -> Any:
         number, problem = self._root_or_problem(root)
         first, parts, misuse = self._encoded(x)
         target, unusable = self._target_or_problem(out if self.rank == number else None)
@@ -271,17 +276,20 @@ class Collectives(Reductions):
                     return gathered
             else:
                 self._channel.announce()
-            target, misuse = self._target_or_problem(out)
-            plan = self._plan(x, "allgather") if misuse is None else None
-            if plan is None:
-                return self._gathered(x, target, misuse, out)
-            table = self._agree_by_plan(plan, x)
-            if table is not None:
-                return self._gathered(x, target, misuse, out, table)
-            stacked = self._stacked(x, target) if plan.stack is None else plan.stack.copy()
-            return self._delivered(stacked, target, out)
+            return self._long_allgather(x, out)
         except FAULTS as error:
             self._blame(error, "allgather")
+
+    def _long_allgather(self, x: Any, out: Any = None) -> Any:
+        target, misuse = self._target_or_problem(out)
+        plan = self._plan(x, "allgather") if misuse is None else None
+        if plan is None:
+            return self._gathered(x, target, misuse, out)
+        table = self._agree_by_plan(plan, x)
+        if table is not None:
+            return self._gathered(x, target, misuse, out, table)
+        stacked = self._stacked(x, target) if plan.stack is None else plan.stack.copy()
+        return self._delivered(stacked, target, out)
 
     def _stacked(self, array: Array, target: Array | None) -> Array:
         """Collect the arrays of all ranks, which have the same dtype and shape, on all."""
@@ -376,12 +384,11 @@ class Collectives(Reductions):
                     return item
             else:
                 self._channel.announce()
-            return self._scattered(values, root, out)
+            return self._long_scatter(values, root, out)
         except FAULTS as error:
             self._blame(error, "scatter")
 
-    def _scattered(self, values: Any, root: Any, out: Any) -> Any:
-        """Do a `scatter` for which there is no shorter way."""
+    def _long_scatter(self, values: Any, root: Any, out: Any = None) -> Any:
         number, problem = self._root_or_problem(root)
         target, misuse = self._target_or_problem(out)
         problem = problem or misuse
@@ -482,12 +489,11 @@ class Collectives(Reductions):
                     return exchanged
             else:
                 self._channel.announce()
-            return self._exchanged(values, out)
+            return self._long_alltoall(values, out)
         except FAULTS as error:
             self._blame(error, "alltoall")
 
-    def _exchanged(self, values: Any, out: Any) -> Any:
-        """Do an `alltoall` for which there is no shorter way."""
+    def _long_alltoall(self, values: Any, out: Any = None) -> Any:
         target, misuse = self._target_or_problem(out)
         packets, problem = self._encoded_items(
             values, lambda rank: values[rank, ...] if isinstance(values, np.ndarray) else values[rank]

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, overload
 from mpi4py import MPI
 
 from limosa import errors
-from limosa._channel import Channel
+from limosa._agreement import FAULTS
+from limosa._channel import Channel, adopt
 from limosa._messages import Messages
-from limosa._names import no_attribute
+from limosa._names import Hinting
+from limosa._transfer import ANY
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -26,7 +28,7 @@ Result = TypeVar("Result")
 Self = TypeVar("Self", bound="Comm")
 
 
-class Comm(Messages):
+class Comm(Messages, metaclass=Hinting):
     """A group of processes, the *ranks*, that send each other messages.
 
     `limosa.world` holds all processes of the job. Others are made from it with `split`, `dup` and `cart`, or from a
@@ -73,10 +75,8 @@ class Comm(Messages):
     def __repr__(self) -> str:
         return f"<limosa.{type(self).__name__}: rank {self.rank} of {self.size}>"
 
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> NoReturn:
-            raise no_attribute(f"limosa.{type(self).__name__}", name, (*dir(type(self)), *vars(self)))
+    def __dir__(self) -> list[str]:
+        return [*dir(type(self)), *vars(self)]
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a communicator belongs to its process and cannot be pickled or sent")
@@ -413,3 +413,6 @@ def _owned(mpi: MPI.Intracomm) -> Comm:
     made = Comm(mpi)
     made._owns_mpi = True
     return made
+
+
+adopt(Comm, FAULTS, ANY)

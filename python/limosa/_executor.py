@@ -4,12 +4,15 @@ Rank 0, the root, hands out the calls; the others make them, one at a time each.
 nothing to do by the thread that submits it, if there is one, otherwise by the root's receiving thread as soon as a rank
 has answered. That thread is in MPI only while an answer is due. A job of one rank makes the calls in a thread.
 
+With ``spawn=True`` the ranks are processes that the root starts (`limosa.spawn`), and a communicator of it and them.
+
 State of a rank other than the root: idle (in `_Pool.idle`), or busy with one call (in `_Pool.busy`).
 """
 
 from __future__ import annotations
 
 import concurrent.futures
+import os
 import pickle
 import threading
 import traceback
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
     from typing_extensions import ParamSpec
 
     from limosa._comm import Comm
+    from limosa._spawn import Intercomm
 
     P = ParamSpec("P")
 
@@ -63,6 +67,9 @@ class Executor(concurrent.futures.Executor):
         How many ranks make calls at most; by default all but rank 0.
     comm
         The communicator of the ranks; by default `limosa.world`. It cannot be used for other things within the block.
+    spawn
+        Whether this rank alone has the pool, and starts `max_workers` processes that make the calls; by default as many
+        as there is room for beside those that run already, at least one.
 
     Attributes
     ----------
@@ -73,6 +80,8 @@ class Executor(concurrent.futures.Executor):
     ------
     limosa.errors.UnsupportedOperationError
         If the library does not let several threads call MPI.
+    limosa.errors.SpawnError
+        If the processes cannot be started.
 
     Examples
     --------
@@ -84,11 +93,17 @@ class Executor(concurrent.futures.Executor):
 
     """
 
-    def __init__(self, max_workers: int | None = None, comm: Comm | None = None) -> None:
+    def __init__(self, max_workers: int | None = None, comm: Comm | None = None, *, spawn: bool = False) -> None:
+        self._workers: Intercomm | None = None
         if comm is None:
             import limosa
 
+            if spawn:
+                self._start(max_workers)
+                return
             comm = limosa.world
+        elif spawn:
+            raise errors.BY_CLASS["ARG"]("comm= and spawn=True exclude each other", call="executor", rank=comm.rank)
         self._comm = comm
         self.is_root: bool = comm.rank == 0
         problem: errors.Error | None = None
@@ -101,6 +116,25 @@ class Executor(concurrent.futures.Executor):
         self._pool = _Pool(comm, workers) if self.is_root else None
         if 0 < comm.rank <= workers:
             _serve(comm)
+
+    def _start(self, max_workers: int | None) -> None:
+        """Start processes that make the calls."""
+        from limosa._spawn import spawn
+
+        if max_workers is not None and (type(max_workers) is not int or max_workers < 1):
+            raise errors.BY_CLASS["ARG"](f"max_workers={max_workers!r} is not a number from 1", call="executor", rank=0)
+        if not MPI.Get_library_version().startswith("Limosa"):
+            # With MPICH 5 and 2 threads, messages to processes that were spawned do not always arrive.
+            raise errors.BY_CLASS["UNSUPPORTED_OPERATION"](
+                "a pool of spawned processes needs the library Limosa; hint: start all processes with mpiexec, and use "
+                "limosa.Executor()",
+                call="executor",
+                rank=0,
+            )
+        self._workers = spawn(_serve_parent, n=_spare() if max_workers is None else max_workers)
+        self._comm = self._workers.merge()
+        self.is_root = True
+        self._pool = _Pool(self._comm, self._workers.remote_size)
 
     def __repr__(self) -> str:
         return f"<limosa.Executor: rank {self._comm.rank} of {self._comm.size}>"
@@ -152,6 +186,10 @@ class Executor(concurrent.futures.Executor):
         """
         if self._pool is not None:
             self._pool.shut_down(wait, cancel_futures)
+        if self._workers is not None and wait:
+            self._comm.free()
+            self._workers.disconnect()
+            self._workers = None
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -274,6 +312,21 @@ def _made(call: _Call) -> _Answer:
         return _Answer(function(*args, **kwargs))
     except Exception as error:
         return _Answer(error=error)
+
+
+def _spare() -> int:
+    """Give the number of processes for which there is room beside those that run already, at least 1."""
+    found = MPI.COMM_WORLD.Get_attr(MPI.UNIVERSE_SIZE)
+    return max(1, (found if isinstance(found, int) else os.cpu_count() or 1) - MPI.COMM_WORLD.size)
+
+
+def _serve_parent() -> None:
+    """Make the calls of the process that has started this one."""
+    import limosa
+
+    assert limosa.parent is not None
+    with limosa.parent.merge() as comm:
+        _serve(comm)
 
 
 def _serve(comm: Comm) -> None:

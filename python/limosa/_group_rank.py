@@ -255,7 +255,9 @@ def _traceback(error: BaseException) -> str:
 def _predefined(mpi: Any) -> dict[str, object]:
     """Give the names that a session begins with."""
     import limosa
+    from limosa import _channel
 
+    _channel.compiled_methods = False
     names: dict[str, object] = {"limosa": limosa, "MPI": mpi, "rank": mpi.COMM_WORLD.rank, "size": mpi.COMM_WORLD.size}
     names["world"] = limosa.world
     try:

@@ -134,6 +134,10 @@ class Messages(Nonblocking):
         """
         if wrong:
             refuse("send", wrong)
+        self._long_send(x, to, tag)
+
+    def _long_send(self, x: Any, to: Any, tag: int, stream: bytes | None = None) -> None:
+        """Send a value, whose pickle may be there already."""
         if to is None:
             return
         parts: Sequence[Array] = ()
@@ -141,7 +145,9 @@ class Messages(Nonblocking):
         try:
             if type(to) is not int or type(tag) is not int or to < 0:
                 self._check("send", to=to, tag=tag)
-            if type(x) is _ndarray:  # as `encode`, but shorter
+            if stream is not None:
+                first, parts = self._encoder.encode_pickled(x, stream)
+            elif type(x) is _ndarray:  # as `encode`, but shorter
                 kind = x.dtype, x.shape
                 if (head := self._heads.get(kind)) is not None:
                     if self._send_array(head, x, to, tag) is None:
@@ -231,17 +237,14 @@ class Messages(Nonblocking):
         """
         if wrong:
             refuse("recv", wrong)
+        return self._long_recv(source, tag, out, status)
+
+    def _long_recv(self, source: Any, tag: Any, out: Any, status: Status | None, here: bool = False) -> Any:
+        """Receive a value, whose first message may be in the inbox of the channel."""
         if source is None:
             return out
-        if out is None and status is None:
-            try:
-                value = self._value(source, tag)
-                if value is OTHER:
-                    return self._taken_here()
-            except (_MPIException, errors.Error, OverflowError) as error:
-                self._explain(error, "recv", source=source, tag=tag)
-            if value is not NOTHING:
-                return value
+        if out is None and status is None and (value := self._from_channel(source, tag, here)) is not NOTHING:
+            return value
         target = out if out is None or (type(out) is _ndarray and out.flags.carray) else self._target(out, "recv")
         try:
             inbox = inboxes.pop()
@@ -297,6 +300,14 @@ class Messages(Nonblocking):
         except (_MPIException, errors.Error) as error:
             self._explain(error, "recv", source=source, tag=tag)
         return value if target is None else out
+
+    def _from_channel(self, source: Any, tag: Any, here: bool) -> Any:
+        """Receive a value with the channel, if it can do that."""
+        try:
+            value = OTHER if here else self._value(source, tag)
+            return self._taken_here() if value is OTHER else value
+        except (_MPIException, errors.Error, OverflowError) as error:
+            self._explain(error, "recv", source=source, tag=tag)
 
     @overload
     def sendrecv(

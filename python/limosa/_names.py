@@ -10,6 +10,7 @@ _VERBS = (
     *("allgather", "alltoall", "reduce", "allreduce", "reduce_scatter", "scan", "exscan", "split", "dup", "free"),
     *("abort", "wait", "test", "cancel"),
 )
+_ENDINGS = ("", "_block", "_init", "v", "w")
 _OTHERS = {
     "Get_rank": "rank",
     "Get_size": "size",
@@ -48,11 +49,42 @@ def equivalent(name: str) -> str | None:
     if found:
         return found
     lower = name.lower()
-    for ending in ("", "_block", "_init", "v", "w"):
+    for ending in _ENDINGS:
         verb = lower.removesuffix(ending) if ending else lower
         if verb != name and lower.endswith(ending) and (verb in _VERBS or verb.removeprefix("i") in _VERBS):
             return verb
     return None
+
+
+class Elsewhere:
+    """Stands in a class for a name of mpi4py's, and gives the error that says what it is called here.
+
+    With ``__getattr__`` the class would do the same, but then Python would look up all its attributes in a slower way.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: object, owner: type) -> NoReturn:
+        raise no_attribute(f"limosa.{owner.__name__}", self._name, {*dir(owner), *vars(instance or owner)})
+
+
+class Hinting(type):
+    """Classes that say what the names of mpi4py that they have not are called here. Nothing lists these names."""
+
+    def __init__(cls, name: str, bases: tuple[type, ...], members: dict[str, Any]) -> None:
+        super().__init__(name, bases, members)
+        if any(isinstance(base, Hinting) for base in bases):
+            return
+        forms = [f"{start}{verb}{ending}" for start in ("", "i") for verb in _VERBS for ending in _ENDINGS]
+        known = type.__dir__(cls)
+        for form in (*_OTHERS, *forms, *(form.capitalize() for form in forms)):
+            if form not in known and equivalent(form) is not None:
+                setattr(cls, form, Elsewhere(form))
+
+    def __dir__(cls) -> list[str]:
+        found = {name: value for base in reversed(cls.__mro__) for name, value in vars(base).items()}
+        return [name for name, value in found.items() if not isinstance(value, Elsewhere)]
 
 
 def no_attribute(kind: str, name: str, known: Iterable[str]) -> AttributeError:

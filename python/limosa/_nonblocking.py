@@ -577,11 +577,14 @@ class Nonblocking(Background):
                     return combined
             else:
                 self._channel.announce()
-            first, digest, problem, then = self._reduce_scatter(values, op, out)
-            table = self._agree(first, "reduce_scatter", problem, digest=digest)
-            return completed(self._in_turn(table, self._next_turn(), then))
+            return self._long_reduce_scatter(values, op, out)
         except (MPI.Exception, errors.Error) as error:
             self._blame(error, "reduce_scatter")
+
+    def _long_reduce_scatter(self, values: Any, op: OpName | Op | Function, out: Any = None) -> Any:
+        first, digest, problem, then = self._reduce_scatter(values, op, out)
+        table = self._agree(first, "reduce_scatter", problem, digest=digest)
+        return completed(self._in_turn(table, self._next_turn(), then))
 
     def _reduce_scatter(
         self, values: Any, op: OpName | Op | Function, out: Any

@@ -41,8 +41,8 @@ _NUMBERS = {
 }
 
 
-def open(path: str | os.PathLike[str], mode: str = "r", comm: Comm | None = None) -> File:
-    """Open a file on all ranks of a communicator, which must call this together.
+def open(path: str | os.PathLike[str], mode: str = "r", comm: Comm | None = None, *, collective: bool = True) -> File:
+    """Open a file on all ranks of a communicator, which must call this together; or on this rank alone.
 
     Parameters
     ----------
@@ -53,6 +53,9 @@ def open(path: str | os.PathLike[str], mode: str = "r", comm: Comm | None = None
         one, ``"x"`` to write one that must not exist yet. The last two can also be read.
     comm
         The communicator; by default `limosa.world`.
+    collective
+        False for a file of this rank alone: nothing that is done with it concerns the other ranks, which may open files
+        of their own, or the same one. What one of them writes there the others can read after its `close`.
 
     Returns
     -------
@@ -78,6 +81,17 @@ def open(path: str | os.PathLike[str], mode: str = "r", comm: Comm | None = None
     array([1., 2.])
 
     """
+    if not collective:
+        from limosa._comm import Comm as Alone
+
+        if comm is not None:
+            raise errors.BY_CLASS["ARG"]("comm= and collective=False exclude each other", call="open", rank=comm.rank)
+        made = Alone(MPI.COMM_SELF)
+        try:
+            return File(made, path, mode, alone=True)
+        except BaseException:
+            made.free()
+            raise
     if comm is None:
         import limosa
 
@@ -89,7 +103,8 @@ class File:
     """A file that the ranks of a communicator have open, as `limosa.open` gives it.
 
     All methods are collective: every rank calls them, each for its own part of the file. What one has written the
-    others read with their next call.
+    others read with their next call. A file that was opened with ``collective=False`` belongs to one rank, which alone
+    calls them.
 
     Attributes
     ----------
@@ -112,8 +127,10 @@ class File:
 
     """
 
-    def __init__(self, comm: Comm, path: str | os.PathLike[str], mode: str) -> None:
+    def __init__(self, comm: Comm, path: str | os.PathLike[str], mode: str, *, alone: bool = False) -> None:
         self._comm = comm
+        self._alone = alone
+        self._rank: int = MPI.COMM_WORLD.rank if alone else comm.rank
         self._file: MPI.File | None = None
         problem: Exception | None = None
         try:
@@ -355,6 +372,8 @@ class File:
         self._agree("close", "")
         file, self._file = self._file, None
         self._do("close", file.Close)
+        if self._alone:
+            self._comm.free()
 
     # --- inside ------------------------------------------------------------------------------------------------------
 
@@ -362,6 +381,10 @@ class File:
         """Give the arguments of all ranks; raise on all of them if one has a problem, or makes another call."""
         if self._file is None and call != "open":
             problem = problem or self._closed(call)
+        if self._alone and problem is not None:
+            if isinstance(problem, errors.Error) and not problem.call:
+                problem.call, problem.rank = call, self._rank
+            raise problem
         try:
             return self._comm._agree_on_arguments(call, arguments, problem)
         except (MPI.Exception, errors.Error) as error:
@@ -372,19 +395,17 @@ class File:
         texts = self._agree(call, arguments, problem)
         if len(set(texts)) > 1:
             different = by_rank([f"{call}({text})" for text in texts])
-            raise errors.MismatchError(
-                f"the ranks called different things: {different}", call=call, rank=self._comm.rank
-            )
+            raise errors.MismatchError(f"the ranks called different things: {different}", call=call, rank=self._rank)
 
     def _closed(self, call: str) -> errors.Error:
-        return errors.BY_CLASS["FILE"](f"{self.name} has been closed", call=call, rank=self._comm.rank)
+        return errors.BY_CLASS["FILE"](f"{self.name} has been closed", call=call, rank=self._rank)
 
     def _do(self, call: str, function: Callable[[], Any]) -> Any:
         """Call MPI; raise what is wrong as an exception that names the file."""
         try:
             return function()
         except MPI.Exception as error:
-            made = errors.from_mpi(error, call=call, rank=self._comm.rank, tried=self.name)
+            made = errors.from_mpi(error, call=call, rank=self._rank, tried=self.name)
             if isinstance(made, OSError):
                 made.errno = _NUMBERS.get(made.error_class.removeprefix("MPI_ERR_"), errno.EIO)
                 made.filename = self.name

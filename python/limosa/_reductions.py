@@ -71,10 +71,13 @@ class Reductions(Agreement):
                     return cast("T | None", combined)
             else:
                 self._channel.announce()
-            number, problem = self._root_or_problem(root)
-            return cast("T | None", self._reduced(x, op, number, out, "reduce", problem))
+            return cast("T | None", self._long_reduce(x, op, root, out))
         except FAULTS as error:
             self._blame(error, "reduce")
+
+    def _long_reduce(self, x: Any, op: OpName | Op | Function, root: Any, out: Any = None) -> Any:
+        number, problem = self._root_or_problem(root)
+        return self._reduced(x, op, number, out, "reduce", problem)
 
     @overload
     def allreduce(self, x: T, op: OpName | Op | Function = ..., *, out: None = ...) -> T: ...
@@ -120,9 +123,12 @@ class Reductions(Agreement):
                     return combined
             else:
                 self._channel.announce()
-            return self._reduced(x, op, None, out, "allreduce")
+            return self._long_allreduce(x, op, out)
         except FAULTS as error:
             self._blame(error, "allreduce")
+
+    def _long_allreduce(self, x: Any, op: OpName | Op | Function, out: Any = None) -> Any:
+        return self._reduced(x, op, None, out, "allreduce")
 
     @overload
     def scan(self, x: T, op: OpName | Op | Function = ..., *, out: None = ...) -> T: ...
@@ -166,9 +172,12 @@ class Reductions(Agreement):
                     return combined
             else:
                 self._channel.announce()
-            return self._scanned(x, op, out, "scan")
+            return self._long_scan(x, op, out)
         except FAULTS as error:
             self._blame(error, "scan")
+
+    def _long_scan(self, x: Any, op: OpName | Op | Function, out: Any = None) -> Any:
+        return self._scanned(x, op, out, "scan")
 
     @overload
     def exscan(self, x: T, op: OpName | Op | Function = ..., *, out: None = ...) -> T | None: ...
@@ -212,9 +221,12 @@ class Reductions(Agreement):
                     return combined
             else:
                 self._channel.announce()
-            return self._scanned(x, op, out, "exscan")
+            return self._long_exscan(x, op, out)
         except FAULTS as error:
             self._blame(error, "exscan")
+
+    def _long_exscan(self, x: Any, op: OpName | Op | Function, out: Any = None) -> Any:
+        return self._scanned(x, op, out, "exscan")
 
     def _reduced(
         self,

@@ -14,7 +14,7 @@ import numpy as np
 from mpi4py import MPI
 
 from limosa import errors
-from limosa._channel import channel_of
+from limosa._channel import Verbs, channel_of
 from limosa._memory import Array, as_target, is_array_like, spec_of
 from limosa._packet import HEAD, NUMBERS, SLOT, Arrival, Encoder, Inbox, has_parts, number_of, opened
 
@@ -55,7 +55,7 @@ ANY: Final = Any_()
 """Any source or any tag, the default of `Comm.recv` and `Comm.probe`."""
 
 
-class Transfer:
+class Transfer(Verbs):
     """What communicators send and receive with; users see the subclass `Comm`.
 
     Parameters
@@ -82,7 +82,7 @@ class Transfer:
         self._encoder = Encoder(self.rank, INLINE_BYTES, FIRST_BYTES)
         self._memory = bytearray(SLOT * self.size)  # for the slots of all ranks
         self._inbox = Inbox(FIRST_BYTES)  # of the channel
-        self._channel = channel_of(self._envelopes, self._inbox.raw, ANY)
+        self._channel = channel_of(self._envelopes, self._inbox.raw, ANY, self._encoder.trusted)
 
     def _start_parts(self, parts: Sequence[Array], to: int, tag: int) -> list[MPI.Request]:
         """Start to send parts."""
@@ -214,6 +214,10 @@ class Transfer:
                 hint = "; hint: None stands for no process" if number < 0 else ""
                 ranks = f"whose ranks are 0 to {self.size - 1}" if self.size > 1 else "whose only rank is 0"
                 raise self._error(kind, f"{name}={number} is not in the communicator, {ranks}{hint}", call)
+
+    def _explained(self, error: Exception, call: str, partner: Any, tag: Any) -> NoReturn:
+        """Raise the exception for what went wrong in `send` or `recv`."""
+        self._explain(error, call, **{"to" if call == "send" else "source": partner}, tag=tag)
 
     def _explain(self, error: Exception, call: str, **tried: Any) -> NoReturn:
         """Raise the exception of `limosa.errors` for what went wrong in a call with these arguments."""

@@ -9,9 +9,9 @@ said it. Used by ``limosa run script.py``, `limosa.world` and the dialects; a se
 nothing.
 
 Not affected: exceptions in other threads (`threading.excepthook`; the job continues, as a program of one process
-would), ``SystemExit`` (its code is the exit code), jobs of one process, and programs that set a `sys.excepthook` of
-their own afterwards. ``KeyboardInterrupt`` reaches every rank; Limosa's launcher gives the ranks a moment to end, so
-that the job need not be aborted.
+would), ``SystemExit`` (its code is the exit code), jobs of one process that has spawned no others, and programs that
+set a `sys.excepthook` of their own afterwards. ``KeyboardInterrupt`` reaches every rank; Limosa's launcher gives the
+ranks a moment to end, so that the job need not be aborted.
 """
 
 import contextlib
@@ -40,6 +40,9 @@ _TIME_TO_ABORT = 1.0
 
 _TIME_TO_READ = 0.2
 """Seconds for the launcher to read the traceback, and for ranks that fail at the same time to notice it."""
+
+connections = 0
+"""To how many groups of processes this one is connected; `limosa._spawn` counts them. They end with it."""
 
 _word: list["socket.socket"] = []
 """The socket that the rank with the traceback holds until it ends: other ranks cannot bind its name."""
@@ -97,10 +100,10 @@ def _show_and_abort(kind: type[BaseException], error: BaseException, trace: Trac
     _flush()
     mpi = sys.modules.get("mpi4py.MPI")
     by_limosa = "LIMOSA_RANK" in os.environ
-    if size == 1 or (by_limosa and issubclass(kind, KeyboardInterrupt)):
+    if (size == 1 and not connections) or (by_limosa and issubclass(kind, KeyboardInterrupt)):
         return
     if mpi and mpi.Is_initialized() and not mpi.Is_finalized():
-        if by_limosa:
+        if by_limosa or mpi.Get_library_version().startswith("Limosa"):
             _flush_c()
             os._exit(1)  # the launcher says so, and ends the other ranks
         time.sleep(_TIME_TO_READ)  # MPICH's may end before it has passed on what was written just before an abort

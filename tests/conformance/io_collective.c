@@ -368,6 +368,54 @@ static void steps_of_a_large_array(void)
         OK(MPI_Type_free(&views[i]));
 }
 
+/* Columns of a matrix that is larger than a megabyte: written, cut off, read, written again; and written by ranks that
+ * may not read. */
+static void columns_of_a_file_that_is_cut_off(void)
+{
+    enum { ROWS = 4000, WIDTH = 90 };
+    int n = ROWS * WIDTH, row = lt_size * WIDTH, wrong = 0, got = -1;
+    int *out = lt_alloc((size_t)n * sizeof *out), *in = lt_alloc((size_t)n * sizeof *in);
+    MPI_Datatype columns;
+    MPI_Status status;
+    OK(MPI_Type_vector(ROWS, WIDTH, row, MPI_INT, &columns));
+    OK(MPI_Type_commit(&columns));
+    MPI_Offset start = (MPI_Offset)lt_rank * WIDTH * 4, whole = (MPI_Offset)ROWS * row * 4;
+    MPI_File file = io_new("columns");
+    OK(MPI_File_set_view(file, start, MPI_INT, columns, "native", MPI_INFO_NULL));
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < n; i++)
+            out[i] = n * lt_rank + i + round;
+        OK(MPI_File_write_at_all(file, 0, out, n, MPI_INT, NO_STATUS));
+        MPI_Offset kept = round == 1 ? whole / 2 : whole;
+        OK(MPI_File_set_size(file, kept));
+        io_settle(file);
+        memset(in, 0xff, (size_t)n * sizeof *in);
+        OK(MPI_File_read_at_all(file, 0, in, n, MPI_INT, &status));
+        OK(MPI_Get_count(&status, MPI_INT, &got));
+        CHECK_INT(got, round == 1 ? n / 2 : n);
+        for (int i = 0; i < n; i++)
+            wrong += in[i] != (i < got ? out[i] : -1);
+        CHECK_INT(wrong, 0);
+    }
+    OK(MPI_File_close(&file));
+    OK(MPI_File_open(WORLD, io_path("columns"), MPI_MODE_WRONLY, MPI_INFO_NULL, &file));
+    OK(MPI_File_set_view(file, start, MPI_INT, columns, "native", MPI_INFO_NULL));
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < n; i++)
+            out[i] = -(n * lt_rank + i) - round;
+        OK(MPI_File_write_at_all(file, 0, out, n, MPI_INT, NO_STATUS));
+    }
+    OK(MPI_File_close(&file));
+    int *all = lt_alloc((size_t)whole);
+    for (int i = 0; i < ROWS * row; i++)
+        all[i] = -(n * (i % row / WIDTH) + i / row * WIDTH + i % WIDTH) - 1;
+    CHECK_FILE(io_path("columns"), all, (size_t)whole);
+    free(all);
+    free(out);
+    free(in);
+    OK(MPI_Type_free(&columns));
+}
+
 /* Collective pointers: each rank's own one moves by what it has accessed. */
 static void pointers_of_collective_accesses(void)
 {
@@ -392,4 +440,4 @@ static void pointers_of_collective_accesses(void)
 
 IO_MAIN("io_collective", TEST(collective_writers), TEST(independent_writers), TEST(adjacent_bytes),
         TEST(everybody_reads), TEST(blocks_of_three_dimensions), TEST(steps_of_a_large_array),
-        TEST(pointers_of_collective_accesses))
+        TEST(columns_of_a_file_that_is_cut_off), TEST(pointers_of_collective_accesses))

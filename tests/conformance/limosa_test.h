@@ -53,7 +53,8 @@ static void __attribute__((format(printf, 3, 4), unused)) lt_fail(const char *fi
 static LT_UNUSED int lt_host(int rank)
 {
     const char *device = getenv("LIMOSA_DEVICE"), *hosts = getenv("LIMOSA_HOSTS");
-    if (device && (strcmp(device, "messages") == 0 || (strncmp(device, "file:", 5) == 0 && !hosts)))
+    int elsewhere = device && (strcmp(device, "fabric") == 0 || strncmp(device, "file:", 5) == 0);
+    if ((device && strcmp(device, "messages") == 0) || (elsewhere && !hosts))
         return rank;
     int n = hosts ? atoi(hosts) : 1;
     n = n < 1 ? 1 : n > lt_size ? lt_size : n;

@@ -37,6 +37,24 @@ static void check_block(const int *block, int edge, int count, const char *what)
     }
 }
 
+/* As even_blocks, with a gap behind each element of what is sent. */
+static void blocks_with_gaps(const place *p, int form, int count)
+{
+    int *send = fresh((size_t)2 * p->out * count), *receive = fresh((size_t)p->in * count);
+    MPI_Datatype spread;
+    OK(MPI_Type_create_resized(MPI_INT, 0, 2 * sizeof(int), &spread));
+    OK(MPI_Type_commit(&spread));
+    for (int b = 0; b < p->out; b++)
+        for (int i = 0; i < count; i++)
+            send[2 * (b * count + i)] = value(p->out_edge[b], i);
+    COLLECTIVE(form, Neighbor_alltoall, Ineighbor_alltoall, p->comm, send, count, spread, receive, count, MPI_INT);
+    for (int b = 0; b < p->in; b++)
+        check_block(receive + b * count, p->in_edge[b], count, "alltoall with gaps");
+    OK(MPI_Type_free(&spread));
+    free(send);
+    free(receive);
+}
+
 static void even_blocks(const place *p, int form, int count)
 {
     int *send = fresh((size_t)p->out * count), *receive = fresh((size_t)p->in * count);
@@ -129,6 +147,7 @@ static void every_operation(const place *p)
     for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
         for (int form = 0; form < 3; form++) {
             even_blocks(p, form, counts[c]);
+            blocks_with_gaps(p, form, counts[c]);
             uneven_blocks(p, form, counts[c]);
         }
     }
@@ -176,29 +195,96 @@ static void on_grids(void)
 }
 
 /* A random graph with loops and repeated edges, of which each process knows its own ends. */
+static place random_graph(unsigned seed, int edges)
+{
+    unsigned state = seed * 77 + 5;
+    place p = {0};
+    int from[MOST], to[MOST];
+    for (int edge = 0; edge < edges; edge++) {
+        state = state * 1103515245 + 12345;
+        int source = (state >> 16) % lt_size;
+        state = state * 1103515245 + 12345;
+        int destination = (state >> 16) % lt_size;
+        if (source == lt_rank) {
+            to[p.out] = destination;
+            p.out_edge[p.out++] = edge;
+        }
+        if (destination == lt_rank) {
+            from[p.in] = p.in_rank[p.in] = source;
+            p.in_edge[p.in++] = edge;
+        }
+    }
+    OK(MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, p.in, from, MPI_UNWEIGHTED, p.out, to, MPI_UNWEIGHTED,
+                                      MPI_INFO_NULL, 0, &p.comm));
+    return p;
+}
+
 static void on_distributed_graphs(void)
 {
     for (unsigned seed = 0; seed < 6; seed++) {
-        unsigned state = seed * 77 + 5;
-        place p = {0};
-        int from[MOST], to[MOST];
-        for (int edge = 0; edge < 4 * (int)seed; edge++) {
-            state = state * 1103515245 + 12345;
-            int source = (state >> 16) % lt_size;
-            state = state * 1103515245 + 12345;
-            int destination = (state >> 16) % lt_size;
-            if (source == lt_rank) {
-                to[p.out] = destination;
-                p.out_edge[p.out++] = edge;
-            }
-            if (destination == lt_rank) {
-                from[p.in] = p.in_rank[p.in] = source;
-                p.in_edge[p.in++] = edge;
-            }
-        }
-        OK(MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, p.in, from, MPI_UNWEIGHTED, p.out, to, MPI_UNWEIGHTED,
-                                          MPI_INFO_NULL, 0, &p.comm));
+        place p = random_graph(seed, 4 * (int)seed);
         every_operation(&p);
+        OK(MPI_Comm_free(&p.comm));
+    }
+}
+
+/* How many elements go over an edge in a round: from none to more than any short way takes. */
+static int elements(unsigned seed, int edge, int round)
+{
+    static const int some[] = {0, 0, 1, 2, 5, 30, 200, 900, 2100, 5000, 20000, 45000};
+    unsigned state = (seed * 1009 + edge) * 1009 + round;
+    state = state * 1103515245 + 12345;
+    state = state * 1103515245 + 12345;
+    int most = round % 8 ? 9 : 12;
+    return some[(state >> 16) % most];
+}
+
+/* One exchange of blocks of any lengths. Every other one has gaps where it is sent from. */
+static void exchange(const place *p, unsigned seed, int round)
+{
+    int sends[MOST], receives[MOST], from[MOST], to[MOST], sent = 0, received = 0, step = 1 + round % 2;
+    MPI_Aint from_bytes[MOST], to_bytes[MOST];
+    MPI_Datatype types[MOST], ints[MOST], spread;
+    OK(MPI_Type_create_resized(MPI_INT, 0, step * (MPI_Aint)sizeof(int), &spread));
+    OK(MPI_Type_commit(&spread));
+    for (int b = 0; b < p->out; b++) {
+        sends[b] = elements(seed, p->out_edge[b], round);
+        from[b] = sent;
+        from_bytes[b] = sent * step * (MPI_Aint)sizeof(int);
+        types[b] = spread;
+        sent += sends[b] + 1;
+    }
+    for (int b = p->in - 1; b >= 0; b--) {
+        receives[b] = elements(seed, p->in_edge[b], round);
+        to[b] = received;
+        to_bytes[b] = received * (MPI_Aint)sizeof(int);
+        ints[b] = MPI_INT;
+        received += receives[b] + 1;
+    }
+    int *send = fresh((size_t)sent * step), *receive = fresh(received);
+    for (int b = 0; b < p->out; b++)
+        for (int i = 0; i < sends[b]; i++)
+            send[(from[b] + i) * step] = value(p->out_edge[b] + round, i);
+    if (round % 3)
+        OK(MPI_Neighbor_alltoallv(send, sends, from, spread, receive, receives, to, MPI_INT, p->comm));
+    else
+        OK(MPI_Neighbor_alltoallw(send, sends, from_bytes, types, receive, receives, to_bytes, ints, p->comm));
+    for (int b = 0; b < p->in; b++) {
+        check_block(receive + to[b], p->in_edge[b] + round, receives[b], "blocks of any lengths");
+        CHECK_INT(receive[to[b] + receives[b]], UNTOUCHED);
+    }
+    OK(MPI_Type_free(&spread));
+    free(send);
+    free(receive);
+}
+
+/* Many exchanges in a row, with nothing between them that keeps the processes together. */
+static void random_lengths_in_a_row(void)
+{
+    for (unsigned seed = 1; seed < 4; seed++) {
+        place p = random_graph(seed, 3 * (int)seed * lt_size > 24 ? 24 : 3 * (int)seed * lt_size);
+        for (int round = 0; round < 150; round++)
+            exchange(&p, seed, round);
         OK(MPI_Comm_free(&p.comm));
     }
 }
@@ -325,5 +411,5 @@ static void wrong_use_is_refused(void)
     OK(MPI_Comm_free(&comm));
 }
 
-LT_MAIN("neighbour", TEST(on_grids), TEST(on_distributed_graphs), TEST(on_graphs),
+LT_MAIN("neighbour", TEST(on_grids), TEST(on_distributed_graphs), TEST(random_lengths_in_a_row), TEST(on_graphs),
         TEST(large_counts_and_several_at_once), TEST(wrong_use_is_refused))

@@ -22,6 +22,7 @@ static char *buffer, *other, *third;
 static MPI_Win win = MPI_WIN_NULL;
 static MPI_File file = MPI_FILE_NULL;
 static char path[4096]; /* of the file */
+static int others_put;  /* into `other`, which is the window, as long as they do not know of the death */
 
 static void fail(const char *format, ...)
 {
@@ -115,6 +116,41 @@ static int play_on_window(const char *what)
         code = MPI_Accumulate(buffer, 1000, MPI_INT, VICTIM, 0, 1000, MPI_INT, MPI_SUM, win);
         if (code == MPI_SUCCESS)
             code = MPI_Win_flush(VICTIM, win);
+    }
+    return code;
+}
+
+/* Epochs of all kinds, one after the other, for ever. */
+static int storm_of_epochs(void)
+{
+    int code = MPI_SUCCESS, next = (rank + 1) % size;
+    others_put = 1;
+    for (int step = 0; code == MPI_SUCCESS; step++) {
+        int n = step % 7 == 6 ? 200000 : 100;
+        switch (step % 3) {
+        case 0:
+            code = MPI_Win_fence(0, win);
+            if (code == MPI_SUCCESS)
+                code = MPI_Put(buffer, n, MPI_BYTE, next, 0, n, MPI_BYTE, win);
+            if (code == MPI_SUCCESS)
+                code = MPI_Win_fence(MPI_MODE_NOSUCCEED, win);
+            break;
+        case 1:
+            code = MPI_Win_lock(MPI_LOCK_EXCLUSIVE, step / 3 % size, 0, win);
+            if (code == MPI_SUCCESS)
+                code = MPI_Get(buffer, n, MPI_BYTE, step / 3 % size, 0, n, MPI_BYTE, win);
+            if (code == MPI_SUCCESS)
+                code = MPI_Win_unlock(step / 3 % size, win);
+            break;
+        default:
+            code = MPI_Win_lock_all(0, win);
+            if (code == MPI_SUCCESS)
+                code = MPI_Accumulate(buffer, n, MPI_INT, next, 0, n, MPI_INT, MPI_SUM, win);
+            if (code == MPI_SUCCESS)
+                code = MPI_Win_flush(next, win);
+            if (code == MPI_SUCCESS)
+                code = MPI_Win_unlock_all(win);
+        }
     }
     return code;
 }
@@ -371,7 +407,7 @@ static void look_at_buffers(void)
     memset(third, 'c', LARGE);
     usleep(100000);
     for (int i = 0; i < LARGE; i++)
-        if (buffer[i] != 'a' || other[i] != 'b' || third[i] != 'c')
+        if (buffer[i] != 'a' || (other[i] != 'b' && !others_put) || third[i] != 'c')
             fail("byte %d was written after the operation had failed", i);
 }
 
@@ -384,6 +420,8 @@ static void survivors_go_on(void)
         all += i == VICTIM ? 0 : i;
         any |= i == VICTIM ? 0 : i;
     }
+    if (others_put && MPI_Barrier(survivors) != MPI_SUCCESS)
+        fail("a barrier of survivors failed");
     memset(buffer, rank, LARGE);
     if (MPI_Sendrecv(buffer, LARGE, MPI_BYTE, next, 1, other, LARGE, MPI_BYTE, before, 1, MPI_COMM_WORLD,
                      MPI_STATUS_IGNORE) != MPI_SUCCESS)
@@ -458,6 +496,8 @@ int main(int argc, char **argv)
         code = storm();
     } else if (strcmp(argv[1], "storm-reductions") == 0) {
         code = storm_of_reductions();
+    } else if (strcmp(argv[1], "win-storm") == 0) {
+        code = storm_of_epochs();
     } else if (strcmp(argv[1], "file-storm") == 0) {
         code = play_on_file(argv[1]);
     } else if (strcmp(argv[1], "abort") == 0 && rank != VICTIM) {

@@ -80,9 +80,7 @@ def test_a_death_ends_collective_calls_on_files(job, program, tmp_path, scene, e
     survive(job, program, tmp_path, scene, env, settle=0.05)
 
 
-# By messages, a survivor gets another error class than the others in about one run in a hundred, beside other load: it
-# is told of a disagreement, since ranks learn of the death at different times. `make test-full` shows it.
-@pytest.mark.parametrize("env", [{}, *(CARRIERS[:2] if os.environ.get("FULL") else [])], ids=str)
+@pytest.mark.parametrize("env", [{}, *CARRIERS[:2]], ids=str)
 @pytest.mark.parametrize("settle", [0.004 * i for i in range(8)])
 def test_a_death_in_the_middle_of_collective_accesses_loses_nothing(job, program, tmp_path, settle, env):
     survive(job, program, tmp_path, "file-storm", env, settle=settle, n=4)
@@ -91,6 +89,13 @@ def test_a_death_in_the_middle_of_collective_accesses_loses_nothing(job, program
 @pytest.mark.parametrize("scene", BY_PACKETS)
 def test_nothing_is_written_after_a_death_has_ended_a_get(job, program, tmp_path, scene):
     survive(job, program, tmp_path, scene, {"LIMOSA_DEVICE": "messages"}, settle=0.05)
+
+
+@pytest.mark.parametrize("env", CARRIERS[:2], ids=str)
+@pytest.mark.parametrize("settle", [0.008 * i for i in range(4)])
+@pytest.mark.parametrize("scene", ["storm", "storm-reductions", "win-storm"])
+def test_all_survivors_get_the_same_error_whoever_hears_first_of_the_death(job, program, tmp_path, scene, settle, env):
+    survive(job, program, tmp_path, scene, env, settle=settle, n=4)
 
 
 @pytest.mark.parametrize("settle", [0.003 * i for i in range(12)])

@@ -167,10 +167,12 @@ def test_a_python_program_gets_hints_in_its_own_language(job, python, tmp_path, 
     assert "tag 3" in outcome.err
 
 
-def test_verbs_of_the_python_interface_have_their_names(job, python, tmp_path):
+@pytest.mark.parametrize("value", ["1.0", "[0] * 5000"], ids=["short: without a frame of Python", "long: with one"])
+def test_verbs_of_the_python_interface_have_their_names(job, python, tmp_path, value):
     script = tmp_path / "sum.py"
     script.write_text(
-        "import limosa\nworld = limosa.world\nif world.rank == 0:\n    world.recv(1, tag=3)\nworld.allreduce(1.0)\n"
+        "import limosa\nworld = limosa.world\nif world.rank == 0:\n    world.recv(1, tag=3)\n"
+        f"world.allreduce({value})\n"
     )
     outcome = job([python, script], n=3, options=ABORT).wait(30)
     assert outcome.code == HANG_CODE, outcome.text
@@ -180,3 +182,10 @@ def test_verbs_of_the_python_interface_have_their_names(job, python, tmp_path):
     assert "rank 0 is not in limosa.world.allreduce; it waits in limosa.world.recv from rank 1, tag 3" in outcome.err
     assert "MPI_Allgather" not in outcome.err
     assert "unnamed" not in outcome.err
+
+
+def test_verbs_in_a_command_line_have_their_names(job, python):
+    code = "import limosa; world = limosa.world\nif world.rank: world.bcast(1)"
+    outcome = job([python, "-c", code + "\nelse: world.recv()"], n=2, options=ABORT).wait(30)
+    assert outcome.code == HANG_CODE, outcome.text
+    assert "rank 0 is not in limosa.world.bcast; it waits in limosa.world.recv" in outcome.err, outcome.err

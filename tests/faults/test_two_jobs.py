@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 
 import pytest
@@ -9,6 +10,9 @@ import pytest
 pytestmark = [pytest.mark.usefixtures("limosa"), pytest.mark.quiet]
 
 PATIENCE = 120
+HANG_CODE = 86
+ABORT = ["--on-hang=abort"]
+SILENT = ["--on-hang=off"]
 VARIANTS = [
     {},
     {"LIMOSA_DEVICE": "messages"},
@@ -58,6 +62,47 @@ def test_the_death_of_one_job_is_an_error_in_the_other(job, program, service):
     # The server goes on, and serves the next one.
     meets(job([program("two_jobs"), "call", service], n=2).wait(PATIENCE))
     meets(server.wait(PATIENCE))
+
+
+# Of two jobs that wait for each other one is told to say nothing, so that it does not depend on the machine which of
+# them is first to report and to end.
+
+
+@pytest.mark.parametrize("which", ["serve-and-wait", "call-and-wait"])
+def test_two_jobs_that_wait_for_each_other_are_a_circle(job, program, service, which):
+    roles = ["serve-and-wait", "call-and-wait"]
+    jobs = {
+        role: job([program("two_jobs"), role, service], n=2, options=ABORT if role == which else SILENT)
+        for role in roles
+    }
+    outcome = jobs[which].wait(PATIENCE)
+    assert outcome.code == HANG_CODE, outcome.text
+    tag = 3 if which == "serve-and-wait" else 4
+    found = re.search(rf"  rank 0: MPI_Recv from rank 0 of job ([0-9a-f]{{8}}), tag {tag}, on ", outcome.err)
+    assert found, outcome.err
+    other = found[1]
+    assert f"  rank 0 of job {other}: MPI_Recv from rank 0 of job " in outcome.err, outcome.err
+    circle = f"ranks of this job and of job {other} wait for each other in a circle: 0 -> 0 of job {other} -> 0\n"
+    assert f"limosa: {circle}" in outcome.err, outcome.err
+    assert "hint: each of them receives before it sends" in outcome.err, outcome.err
+
+
+def test_a_job_that_connects_to_one_that_waits_for_it_is_in_a_circle(job, program, service):
+    job([program("two_jobs"), "serve-and-wait", service], n=2, options=SILENT)
+    outcome = job([program("two_jobs"), "call-again", service], n=2, options=ABORT).wait(PATIENCE)
+    assert outcome.code == HANG_CODE, outcome.text
+    assert re.search(
+        r"  rank 0: MPI_Comm_connect at port limosa-port-[\w-]+\.\.\., which nobody accepts", outcome.err
+    ), outcome.err
+    assert re.search(r"in a circle: 0 -> 0 of job ([0-9a-f]{8}) -> 0\n", outcome.err), outcome.err
+
+
+def test_a_job_is_not_said_to_hang_while_the_other_one_computes(job, program, service):
+    server = job([program("two_jobs"), "serve-and-compute", service], n=2, options=ABORT)
+    client = job([program("two_jobs"), "call-and-wait", service], n=2, options=ABORT)
+    for each in (client, server):
+        outcome = each.wait(PATIENCE)
+        assert (outcome.code, outcome.out, outcome.err) == (0, "met\n", ""), outcome.text
 
 
 SERVER = """

@@ -3,6 +3,9 @@
  *   serve NAME ROUNDS   accepts so often, and works together with whoever has connected
  *   call NAME ROUNDS    connects so often
  *   serve-one-that-dies NAME, die NAME   the caller's processes are killed while the server waits for them
+ *   serve-and-wait NAME, call-and-wait NAME   each waits for a message of the other
+ *   serve-and-compute NAME   keeps the caller waiting, and sends then
+ *   call-again NAME   connects once more, which the server does not expect
  */
 #include "dynamic.h"
 #include <signal.h>
@@ -124,6 +127,26 @@ static void die(void)
     raise(SIGKILL);
 }
 
+/* Rank 0 waits for a message of the other group, and the others of this one wait for rank 0. */
+static void wait_for(MPI_Comm other, int tag)
+{
+    int value = 0;
+    if (lt_rank == 0)
+        OK(MPI_Recv(&value, 1, MPI_INT, 0, tag, other, MPI_STATUS_IGNORE));
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+}
+
+/* Longer than any hang takes to be reported. */
+static void compute_and_send(MPI_Comm other)
+{
+    double until = MPI_Wtime() + 5;
+    while (MPI_Wtime() < until)
+        ;
+    if (lt_rank == 0)
+        OK(MPI_Send(&lt_rank, 1, MPI_INT, 0, 4, other));
+    OK(MPI_Comm_disconnect(&other));
+}
+
 int main(int argc, char **argv)
 {
     if (MPI_Init(&argc, &argv) != MPI_SUCCESS || argc < 3)
@@ -137,15 +160,28 @@ int main(int argc, char **argv)
         publish(name);
         if (strcmp(role, "serve-one-that-dies") == 0)
             survive();
-        for (int i = 0; i < rounds; i++)
-            meet(accept_one(), 0);
+        if (strcmp(role, "serve-and-wait") == 0)
+            wait_for(accept_one(), 3);
+        else if (strcmp(role, "serve-and-compute") == 0)
+            compute_and_send(accept_one());
+        else
+            for (int i = 0; i < rounds; i++)
+                meet(accept_one(), 0);
         unpublish(name);
     } else {
         look_up(name);
         if (strcmp(role, "die") == 0)
             die();
-        for (int i = 0; i < rounds; i++)
-            meet(connect_to_it(), 1);
+        if (strcmp(role, "call-and-wait") == 0) {
+            MPI_Comm other = connect_to_it();
+            wait_for(other, 4);
+            OK(MPI_Comm_disconnect(&other));
+        } else if (strcmp(role, "call-again") == 0) {
+            connect_to_it();
+            connect_to_it();
+        } else
+            for (int i = 0; i < rounds; i++)
+                meet(connect_to_it(), 1);
     }
     MPI_Finalize();
     if (lt_failures == 0 && lt_rank == 0)

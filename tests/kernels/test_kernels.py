@@ -29,6 +29,21 @@ def test_applications(job, module, on, n):
     assert all(record["verified"] and record["ranks"] == n and record["x"]["module"] == module for record in found)
 
 
+@pytest.mark.parametrize("n", [2, 3, 4])
+@pytest.mark.parametrize("module", modules())
+def test_applications_are_right_under_the_checks(job, module, n):
+    kernels = ["inner --n 1001", "wave3d --n 9", "cg --n 17 --tolerance 1e-20", "mandelbrot --n 31"]
+    if module not in BLOCKING_ONLY:
+        kernels.append("wave3d --n 9 --overlap")
+    if n == 2:
+        kernels.append("micro --factor 8192 --max-bytes 65536 --iterations 3")
+    code, output = job("run.py", "--json", "--comm", module, *kernels, n=n, env={"LIMOSA_CHECK": "1"})
+    assert code == 0, output
+    assert all(record["verified"] for record in records(output))
+    assert len(records(output)) >= len(kernels)
+    assert "limosa: " not in output, output  # no report, true or false
+
+
 def test_blocks_of_one_layer(job):
     code, output = job("run.py", "wave3d --n 9", "wave3d --n 9 --overlap", n=5)
     assert code == 0, output

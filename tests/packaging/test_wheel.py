@@ -87,6 +87,7 @@ def test_brings_every_file(prefix):
         "bin/mpicc",
         "bin/mpicxx",
         "include/mpi.h",
+        "include/limosa.h",
         "lib/libmpi_abi.so.1",
     ]:
         assert (prefix / name).is_file(), name

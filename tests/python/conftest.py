@@ -36,7 +36,10 @@ class Engine:
     def start(self, *command: object, n: int = 2, env: dict[str, str] | None = None, **popen) -> Job:
         """Start a job of n processes of ``python COMMAND...``; it is killed at the end of the test."""
         line = [*self.library.launcher(n, os.cpu_count() or 1), sys.executable, *map(str, command)]
-        self._jobs.append(Job(line, env=variables(self.library) | (env or {}), **popen))
+        environment = variables(self.library) | (env or {})
+        # Without it a rank writes a whole line at once, and a launcher that joins pieces does not mix two ranks' lines.
+        environment.pop("PYTHONUNBUFFERED", None)
+        self._jobs.append(Job(line, env=environment, **popen))
         return self._jobs[-1]
 
     def run(

@@ -63,6 +63,21 @@ def test_the_compiled_module_is_there_and_in_use(engine):
     assert engine.code(text, n=1).out.split() == ["limosa._fast_path"]
 
 
+def test_compiled_methods_are_documented_as_those_of_python(engine):
+    text = """
+        import inspect
+        import limosa
+        assert str(inspect.signature(limosa.world.bcast)) == "(x=None, root=0, *, out=None)"
+        for kind in limosa.Comm.__mro__[1:]:
+            for name, method in vars(kind).items():
+                if name in vars(limosa.Comm) and not name.startswith("__"):
+                    print(name, getattr(limosa.Comm, name).__doc__ == method.__doc__)
+    """
+    shown = engine.code(text, n=1).out.split("\n")
+    assert "send True" in shown and "allreduce True" in shown
+    assert not [line for line in shown if line.endswith("False")]
+
+
 RAISES = """
     import limosa
     import numpy as np

@@ -149,6 +149,42 @@ else:
     assert (outcome.code, outcome.out) == (0, "0: handled\n0: received\n"), outcome.text
 
 
+@pytest.mark.parametrize("after", [0.05, 0.5, 3])
+def test_a_signal_that_does_not_wake_the_waiting_thread_is_seen(start, after):
+    """Another thread gets the signal: as if it had come just before the first one fell asleep."""
+    text = f"""
+signal.signal(signal.SIGUSR1, lambda *_: (say("handled"), world.send("go on", 1, 2)))
+number = signal.SIGUSR1
+
+def elsewhere():
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [number, signal.SIGINT])
+    time.sleep({after})
+    signal.pthread_kill(threading.get_ident(), number)
+
+def blocked(wanted):
+    global number
+    number = wanted
+    signal.pthread_sigmask(signal.SIG_BLOCK, [number])
+    threading.Thread(target=elsewhere).start()
+
+if rank == 0:
+    blocked(signal.SIGUSR1)
+    say(world.recv(source=1))
+    try:
+        blocked(signal.SIGINT)
+        world.recv(source=1)
+    except KeyboardInterrupt:
+        say("interrupted")
+    world.send("go on", 1, 2)
+else:
+    world.recv(source=0, tag=2)
+    world.send("received", 0)
+    world.recv(source=0, tag=2)
+"""
+    outcome = start(text).wait(30)
+    assert (outcome.code, outcome.out) == (0, "0: handled\n0: received\n0: interrupted\n"), outcome.text
+
+
 def test_an_exception_of_the_handlers_own_reaches_the_program(start):
     text = """
 class Late(Exception): pass

@@ -25,7 +25,7 @@ MAY_USE: dict[str, set[str]] = {
     "limosa-rma": {"limosa-coll", "limosa-mpi", "limosa-p2p", "limosa-base"},
     "limosa-io": {"limosa-rma", "limosa-coll", "limosa-mpi", "limosa-p2p", "limosa-base"},
     "limosa-abi": {"limosa-io", "limosa-rma", "limosa-coll", "limosa-mpi", "limosa-base", "limosa-api"},
-    "limosa-cli": {"limosa-hang", "limosa-job", "limosa-base"},
+    "limosa-cli": {"limosa-p2p", "limosa-device", "limosa-hang", "limosa-job", "limosa-base"},
     "limosa-fuzz": {
         "limosa-base",
         "limosa-device",

@@ -15,6 +15,7 @@ mod args;
 mod calls;
 mod cx;
 mod errors;
+mod extension;
 mod fast_path;
 mod handles;
 mod latest;

@@ -19,8 +19,9 @@ use crate::sync::{AtomicBool, AtomicU32, AtomicUsize, Ordering, RawLock, UnsafeC
 use crate::{fence, futex};
 use std::ops::{Deref, DerefMut};
 
-/// Acquisitions in a row after which the owner gets its bias back.
-const RESTORE_AFTER: u32 = if cfg!(loom) { 1 } else { 32 };
+/// Acquisitions in a row after which the owner gets its bias back. By then the mutex has cost it about as much as taking
+/// the bias back costs, so that threads that take turns pay at most twice.
+const RESTORE_AFTER: u32 = if cfg!(loom) { 1 } else { 256 };
 /// How often `inside` is read before sleeping.
 const SPINS: u32 = if cfg!(loom) { 1 } else { 500 };
 /// The message of the panic when a thread takes the lock twice.
@@ -105,14 +106,14 @@ impl<T> Biased<T> {
         Guard { lock: self, fast, thread: std::marker::PhantomData }
     }
 
-    /// The lock, if it is biased to this thread: without waiting and without a locked instruction. `None` also if this
-    /// thread holds it.
+    /// The lock, if it can be had at once: it is biased to this thread, or to none, and nobody holds it, nor this thread.
     #[inline(always)]
-    pub fn lock_if_biased(&self) -> Option<Guard<'_, T>> {
-        if self.owner != this_thread() || self.inside.load(Ordering::Relaxed) != 0 || !self.enter() {
+    pub fn try_lock(&self) -> Option<Guard<'_, T>> {
+        let fast = self.owner == this_thread() && self.inside.load(Ordering::Relaxed) == 0 && self.enter();
+        if !fast && !self.try_lock_slowly() {
             return None;
         }
-        Some(Guard { lock: self, fast: true, thread: std::marker::PhantomData })
+        Some(Guard { lock: self, fast, thread: std::marker::PhantomData })
     }
 
     /// The owner, which is not inside, takes the lock.
@@ -149,17 +150,41 @@ impl<T> Biased<T> {
         let me = this_thread();
         assert!(!self.is_held_slowly_by(me), "{HELD}");
         self.slow.lock();
-        self.holder.store(me, Ordering::Relaxed);
-        let mine = self.owner == me;
         if !self.revoked.load(Ordering::Relaxed) {
             // The owner comes here only after it has seen `revoked`, but somebody may have restored it since: the owner
             // itself.
             self.revoked.store(true, Ordering::SeqCst);
             fence::heavy();
         }
-        if !mine {
+        if self.owner != me {
             self.await_owner();
         }
+        self.note_holder(me);
+    }
+
+    /// Takes `slow` if that is possible without revoking the bias and without waiting.
+    #[inline(never)]
+    fn try_lock_slowly(&self) -> bool {
+        if !self.revoked.load(Ordering::Relaxed) || !self.slow.try_lock() {
+            return false;
+        }
+        let me = this_thread();
+        let mine = self.owner == me;
+        // Whoever has revoked the bias has executed the heavy fence before it gave up `slow`.
+        if !self.revoked.load(Ordering::Relaxed) || (!mine && self.inside.load(Ordering::Acquire) != 0) {
+            // SAFETY: it was taken above, and the value was not used.
+            unsafe { self.slow.unlock(false) };
+            return false;
+        }
+        self.note_holder(me);
+        true
+    }
+
+    /// This thread, whose number is `me`, has got the lock through `slow`.
+    #[inline]
+    fn note_holder(&self, me: usize) {
+        self.holder.store(me, Ordering::Relaxed);
+        let mine = self.owner == me;
         // SAFETY: `slow` is held.
         self.streak.with_mut(|streak| unsafe { *streak = if mine { *streak + 1 } else { 0 } });
     }
@@ -282,7 +307,14 @@ mod tests {
     struct Twins(u64, u64);
 
     fn visit(lock: &Biased<Twins>) {
-        let mut twins = lock.lock();
+        count(&mut lock.lock());
+    }
+
+    fn try_visit(lock: &Biased<Twins>) -> bool {
+        lock.try_lock().map(|mut twins| count(&mut twins)).is_some()
+    }
+
+    fn count(twins: &mut Twins) {
         twins.0 += 1;
         let seen = std::hint::black_box(twins.0);
         assert_eq!(seen, twins.1 + 1, "two threads are inside");
@@ -298,7 +330,9 @@ mod tests {
                 for _ in 0..others {
                     scope.spawn(|| {
                         for i in 0..20_000 {
-                            visit(&lock);
+                            if i % 3 > 0 || !try_visit(&lock) {
+                                visit(&lock);
+                            }
                             if i % 100 == 0 {
                                 // Long enough for the owner to get its bias back.
                                 std::thread::sleep(std::time::Duration::from_micros(50));
@@ -307,7 +341,9 @@ mod tests {
                     });
                 }
                 for i in 0..100_000 {
-                    visit(&lock);
+                    if i % 3 > 0 || !try_visit(&lock) {
+                        visit(&lock);
+                    }
                     if i % 1000 == 0 {
                         let mut twins = lock.lock();
                         Guard::bump(&mut twins);
@@ -332,22 +368,34 @@ mod tests {
     }
 
     #[test]
-    fn the_owner_alone_gets_it_without_waiting_and_only_while_it_is_biased_and_free() {
+    fn it_is_had_at_once_by_the_owner_and_by_all_once_the_bias_is_revoked() {
         let lock = Biased::new(0);
         {
-            let mut first = lock.lock_if_biased().expect("it is free");
+            let mut first = lock.try_lock().expect("it is free");
             *first += 1;
-            assert!(lock.lock_if_biased().is_none());
+            assert!(lock.try_lock().is_none(), "this thread holds it");
         }
-        std::thread::scope(|scope| {
-            assert!(scope.spawn(|| lock.lock_if_biased().is_none()).join().unwrap());
-            scope.spawn(|| *lock.lock() += 1).join().unwrap();
-        });
-        assert!(lock.lock_if_biased().is_none());
-        for _ in 0..=RESTORE_AFTER {
-            *lock.lock() += 1;
+        let on_another_thread = |expected: bool| {
+            std::thread::scope(|scope| {
+                let got = scope.spawn(|| lock.try_lock().map(|mut guard| *guard += 1).is_some()).join().unwrap();
+                assert_eq!(got, expected);
+            });
+        };
+        on_another_thread(false);
+        std::thread::scope(|scope| scope.spawn(|| *lock.lock() += 1).join().unwrap());
+        on_another_thread(true);
+        {
+            let mut first = lock.try_lock().expect("it is free");
+            *first += 1;
+            assert!(!first.fast && lock.try_lock().is_none());
+            on_another_thread(false);
         }
-        assert_eq!(*lock.lock_if_biased().expect("the bias is back"), 3 + RESTORE_AFTER);
+        for _ in 0..RESTORE_AFTER {
+            *lock.try_lock().expect("it is free") += 1;
+        }
+        assert!(lock.try_lock().expect("it is free").fast, "the bias is back");
+        on_another_thread(false);
+        assert_eq!(*lock.lock(), 4 + RESTORE_AFTER);
     }
 
     #[test]
@@ -432,26 +480,43 @@ mod model {
         check(4, 1, 2, 2);
     }
 
-    #[test]
-    fn an_owner_that_does_not_wait_excludes_a_visitor() {
+    /// Enters without waiting, if that is possible; how often.
+    fn try_visits(lock: &Biased<u32>, times: u32) -> u32 {
+        (0..times).map(|_| u32::from(lock.try_lock().map(|mut guard| *guard += 1).is_some())).sum()
+    }
+
+    fn check_trying(owner_tries: bool) {
         let mut model = loom::model::Builder::new();
-        model.preemption_bound = Some(4);
-        model.check(|| {
+        model.preemption_bound = Some(3);
+        model.check(move || {
             let lock = Arc::new(Biased::new(0));
             let other = {
                 let lock = lock.clone();
-                thread::spawn(move || visit(&lock))
+                thread::spawn(move || {
+                    visit(&lock);
+                    if owner_tries { 1 } else { 1 + try_visits(&lock, 2) }
+                })
             };
-            let mut entered = 0;
-            for _ in 0..2 {
-                if let Some(mut guard) = lock.lock_if_biased() {
-                    *guard += 1;
-                    entered += 1;
-                }
-            }
-            other.join().unwrap();
-            assert_eq!(*lock.lock(), 1 + entered);
+            let entered = if owner_tries {
+                try_visits(&lock, 2)
+            } else {
+                visit(&lock);
+                visit(&lock);
+                2
+            };
+            let all = entered + other.join().unwrap();
+            assert_eq!(*lock.lock(), all);
         });
+    }
+
+    #[test]
+    fn an_owner_that_does_not_wait_excludes_a_visitor() {
+        check_trying(true);
+    }
+
+    #[test]
+    fn a_visitor_that_does_not_wait_excludes_the_owner() {
+        check_trying(false);
     }
 
     #[test]

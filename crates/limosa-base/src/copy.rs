@@ -57,6 +57,30 @@ unsafe fn copy_few(from: *const u8, to: *mut u8, len: usize) {
     }
 }
 
+/// Has the processor fetch the first lines of what is going to be read soon. Processors foresee lines within a page, but
+/// not where the next piece begins, on another page. The address need not be valid.
+#[inline]
+pub fn fetch_ahead(at: *const u8, len: usize) {
+    /// As many lines as arrive while a piece of some kilobytes is copied.
+    const MOST: usize = 512;
+    const LINE: usize = 64;
+    for offset in (0..len.min(MOST)).step_by(LINE) {
+        let line = at.wrapping_add(offset);
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: a hint that accesses nothing.
+        unsafe {
+            std::arch::asm!("prefetcht0 [{}]", in(reg) line, options(nostack, preserves_flags, readonly));
+        }
+        #[cfg(target_arch = "aarch64")]
+        // SAFETY: a hint that accesses nothing.
+        unsafe {
+            std::arch::asm!("prfm pldl1keep, [{}]", in(reg) line, options(nostack, preserves_flags, readonly));
+        }
+        #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+        let _ = line;
+    }
+}
+
 #[cfg(target_arch = "x86_64")]
 #[inline]
 fn has_fast_strings() -> bool {
@@ -65,6 +89,14 @@ fn has_fast_strings() -> bool {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn any_address_can_be_fetched_ahead() {
+        let bytes = [7u8; 100];
+        super::fetch_ahead(bytes.as_ptr(), 10_000);
+        super::fetch_ahead(std::ptr::without_provenance(1), 100);
+        assert_eq!(bytes, [7; 100]);
+    }
+
     #[test]
     fn bytes_of_all_lengths_arrive_and_nothing_else_changes() {
         let from: Vec<u8> = (0..5000u32).map(|i| (i * 7 + i / 256) as u8).collect();

@@ -5,6 +5,8 @@
 //! it: files are told apart by device and inode. Those without an inode of their own (timers; on older kernels
 //! processes, too) are known by their kind.
 
+use crate::clock;
+use crate::sync::{AtomicU64, Ordering};
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 
@@ -13,7 +15,12 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 pub struct Descriptor {
     number: RawFd,
     file: File,
+    /// When it was last known to be that file, by `clock`.
+    asked: AtomicU64,
 }
+
+/// How long a descriptor is taken to be the one that it was, if device and inode are the same.
+const TRUSTED_NS: u64 = 1_000_000;
 
 /// Which file a descriptor stands for.
 #[derive(Debug, PartialEq, Eq)]
@@ -24,16 +31,27 @@ struct File {
     kind: Option<std::path::PathBuf>,
 }
 
-fn file_of(number: RawFd) -> Option<File> {
+impl File {
+    fn is_at(&self, device: u64, inode: u64) -> bool {
+        (self.device, self.inode) == (device, inode)
+    }
+}
+
+/// Device and inode, and whether other files have the same.
+fn stat_of(number: RawFd) -> Option<(u64, u64, bool)> {
     // SAFETY: an all-zero stat is a valid value to be overwritten.
     let mut stat: libc::stat = unsafe { std::mem::zeroed() };
     // SAFETY: `stat` is valid to write to; a number that is not open is an error.
     if unsafe { libc::fstat(number, &mut stat) } != 0 {
         return None;
     }
-    let is_shared = stat.st_mode & libc::S_IFMT == 0;
+    Some((stat.st_dev, stat.st_ino, stat.st_mode & libc::S_IFMT == 0))
+}
+
+fn file_of(number: RawFd) -> Option<File> {
+    let (device, inode, is_shared) = stat_of(number)?;
     let kind = is_shared.then(|| std::fs::read_link(format!("/proc/self/fd/{number}")).unwrap_or_default());
-    Some(File { device: stat.st_dev, inode: stat.st_ino, kind })
+    Some(File { device, inode, kind })
 }
 
 impl Descriptor {
@@ -43,7 +61,7 @@ impl Descriptor {
     /// The operating system's.
     pub fn new(descriptor: OwnedFd) -> io::Result<Descriptor> {
         let file = file_of(descriptor.as_raw_fd()).ok_or_else(io::Error::last_os_error)?;
-        Ok(Descriptor { number: descriptor.into_raw_fd(), file })
+        Ok(Descriptor { number: descriptor.into_raw_fd(), file, asked: AtomicU64::new(0) })
     }
 
     /// The descriptor, for a short time.
@@ -60,6 +78,23 @@ impl Descriptor {
              opened, or close them before it uses the library",
             self.number
         )))
+    }
+
+    /// As [`Descriptor::get`], for what is done often: a file without an inode of its own is asked for its kind only once
+    /// in [`TRUSTED_NS`], since that takes the reading of a link.
+    ///
+    /// # Errors
+    /// As for [`Descriptor::get`].
+    pub fn get_quickly(&self) -> io::Result<BorrowedFd<'_>> {
+        let now = clock::now_ns();
+        let is_trusted = now.saturating_sub(self.asked.load(Ordering::Relaxed)) < TRUSTED_NS;
+        if is_trusted && stat_of(self.number).is_some_and(|(device, inode, _)| self.file.is_at(device, inode)) {
+            // SAFETY: it is open, and shares the inode of the file that it was opened for, which it was a moment ago.
+            return Ok(unsafe { BorrowedFd::borrow_raw(self.number) });
+        }
+        let descriptor = self.get()?;
+        self.asked.store(now, Ordering::Relaxed);
+        Ok(descriptor)
     }
 
     /// The number, without asking who it is.

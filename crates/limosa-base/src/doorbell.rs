@@ -2,7 +2,7 @@
 //!
 //! | state | who is where | who rings |
 //! |---|---|---|
-//! | `AWAKE` | a thread polls, or has just been woken | no wake-up |
+//! | `AWAKE` | a thread polls or has just been woken, or one that has polled is to be followed soon | no wake-up |
 //! | `AWAY` | no thread is known to poll | urgent traffic wakes the helper thread |
 //! | `AWAY_ALL` | as `AWAY`, but unfinished schedules need every message | all traffic wakes the helper thread |
 //! | `ASLEEP` | threads sleep in blocking calls | all traffic wakes them |
@@ -14,6 +14,10 @@
 //! once more; a ringer stores into the ring, fences, looks at the state. Entering `ASLEEP` or `AWAY_ALL` takes
 //! [`fence::heavy`], so that ordinary traffic gets by with [`fence::light`]; entering `AWAY` with something at stake
 //! takes a plain full fence, and so does urgent traffic.
+//!
+//! The word holds beside `ASLEEP` how often that was stored. A thread sleeps only while the word is what it has stored
+//! itself: it may be late, and meanwhile somebody may have rung, and another thread have handled what came, perhaps for
+//! this one, and stored `ASLEEP` in its turn.
 
 use crate::cpu;
 use crate::fence;
@@ -38,6 +42,13 @@ pub enum State {
 const AWAKE: u32 = State::Awake as u32;
 const ASLEEP: u32 = State::Asleep as u32;
 const AWAY: u32 = State::Away as u32;
+/// The bits of the word that hold the state.
+const STATE_BITS: u32 = 2;
+const STATE: u32 = (1 << STATE_BITS) - 1;
+
+/// What a thread has stored before it sleeps.
+#[derive(Clone, Copy, Debug)]
+pub struct Turn(u32);
 
 /// The doorbell of one process, in shared memory. Zeroed memory is a doorbell in state [`State::Awake`].
 #[repr(C, align(128))]
@@ -50,6 +61,8 @@ pub struct Doorbell {
     rings: AtomicU32,
     /// The processor from which it was rung last, counted from 1.
     rung_from: AtomicU32,
+    /// How often the owner has stored `ASLEEP`.
+    turns: AtomicU32,
 }
 
 impl Doorbell {
@@ -80,7 +93,7 @@ impl Doorbell {
     #[cold]
     fn ring_now(&self) {
         self.rung_from.store(cpu::current().map_or(0, |cpu| cpu + 1), Ordering::Relaxed);
-        match self.word.swap(AWAKE, Ordering::AcqRel) {
+        match self.word.swap(AWAKE, Ordering::AcqRel) & STATE {
             AWAKE => {}
             ASLEEP => {
                 self.rings.fetch_add(1, Ordering::Relaxed);
@@ -93,14 +106,26 @@ impl Doorbell {
         }
     }
 
+    /// The owner states that threads sleep. The fence is included; the owner must look at its rings afterwards.
+    pub fn set_asleep(&self) -> Turn {
+        let turn = Turn(self.turns.fetch_add(1, Ordering::Relaxed) << STATE_BITS | ASLEEP);
+        // An exchange, as in `helper_wait`.
+        self.word.swap(turn.0, Ordering::AcqRel);
+        fence::heavy();
+        turn
+    }
+
     /// The owner sets the state. The fence that the state needs is included; the owner must look at its rings
     /// afterwards.
     pub fn set(&self, state: State) {
-        self.word.store(state as u32, Ordering::Release);
         match state {
-            State::Awake => {}
+            State::Asleep => _ = self.set_asleep(),
+            _ => self.word.store(state as u32, Ordering::Release),
+        }
+        match state {
+            State::Awake | State::Asleep => {}
             State::Away => full_fence(Ordering::SeqCst),
-            State::Asleep | State::AwayAll => fence::heavy(),
+            State::AwayAll => fence::heavy(),
         }
     }
 
@@ -113,19 +138,19 @@ impl Doorbell {
     /// The state now.
     #[inline]
     pub fn is(&self, state: State) -> bool {
-        self.word.load(Ordering::Relaxed) == state as u32
+        self.word.load(Ordering::Relaxed) & STATE == state as u32
     }
 
-    /// Sleeps while the state is [`State::Asleep`], at most for `timeout`; why it has ended.
-    pub fn sleep(&self, timeout: Option<Duration>) -> Wakened {
-        futex::wait(&self.word, ASLEEP, timeout)
+    /// Sleeps until somebody rings, at most for `timeout`; not at all if anything was stored since `turn`. Why it has
+    /// ended.
+    pub fn sleep(&self, turn: Turn, timeout: Option<Duration>) -> Wakened {
+        futex::wait(&self.word, turn.0, timeout)
     }
 
-    /// The owner wakes its own sleeping threads.
+    /// The owner wakes its own sleeping threads, also those that sleep since a time when the state was another one.
     pub fn wake_own(&self) {
-        if self.word.swap(AWAKE, Ordering::AcqRel) == ASLEEP {
-            futex::wake_all(&self.word);
-        }
+        self.word.swap(AWAKE, Ordering::AcqRel);
+        futex::wake_all(&self.word);
     }
 
     /// Wakes the owner's helper thread.
@@ -187,9 +212,9 @@ mod model {
         /// A thread of the process sleeps until there are so many pieces, as the engine does.
         fn await_work(&self, pieces: u32) {
             while !self.has(pieces) {
-                self.doorbell.set(State::Asleep);
+                let turn = self.doorbell.set_asleep();
                 if !self.has(pieces) {
-                    self.doorbell.sleep(None);
+                    self.doorbell.sleep(turn, None);
                 }
             }
         }

@@ -24,6 +24,8 @@ pub mod fork;
 pub mod futex;
 pub mod hazard;
 pub mod joint;
+#[cfg(not(loom))]
+pub mod mapped_file;
 #[cfg(loom)]
 mod model;
 #[cfg(not(loom))]

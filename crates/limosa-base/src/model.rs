@@ -49,6 +49,11 @@ impl RawLock {
         *is_held = true;
     }
 
+    /// Takes the lock if nobody holds it.
+    pub fn try_lock(&self) -> bool {
+        !std::mem::replace(&mut *self.is_held.lock(), true)
+    }
+
     /// Gives the lock up. Whom to is loom's choice.
     ///
     /// # Safety

@@ -25,6 +25,12 @@ impl Ready {
         let _ = self.0.compare_exchange(CLEAR, SET, Ordering::Release, Ordering::Relaxed);
     }
 
+    /// Whether it is set, and so the watcher rests.
+    #[inline]
+    pub fn is_set(&self) -> bool {
+        self.0.load(Ordering::Acquire) == SET
+    }
+
     /// True if it was set; it is not any more, and the watcher goes on.
     #[inline]
     pub fn take(&self) -> bool {

@@ -185,6 +185,8 @@ pub enum Awaited {
     NotesBelow(usize, u64),
     /// Any change at all.
     Anything,
+    /// That a member has finished a call.
+    Finished(usize, u64),
 }
 
 /// A piece of the work of a call that has failed.
@@ -220,6 +222,7 @@ impl Awaited {
             Awaited::AllProgress(step) => (6, 0, step.0),
             Awaited::NotesBelow(member, number) => (7, member, number),
             Awaited::Anything => (8, 0, 0),
+            Awaited::Finished(member, number) => (9, member, number),
         };
         (kind << MEMBER_BITS | member as u64, value)
     }
@@ -235,6 +238,7 @@ impl Awaited {
             6 => Some(Awaited::AllProgress(Progress(value))),
             7 => Some(Awaited::NotesBelow(member, value)),
             8 => Some(Awaited::Anything),
+            9 => Some(Awaited::Finished(member, value)),
             _ => None,
         }
     }
@@ -245,7 +249,8 @@ impl Awaited {
             Awaited::Note(member, _)
             | Awaited::Complete(member, _)
             | Awaited::Progress(member, _)
-            | Awaited::NotesBelow(member, _) => member,
+            | Awaited::NotesBelow(member, _)
+            | Awaited::Finished(member, _) => member,
             Awaited::AllNotes(_) | Awaited::AllFinished(_) | Awaited::AllProgress(_) | Awaited::Anything => 0,
         }
     }
@@ -469,6 +474,7 @@ impl SlotSegment {
             Awaited::AllProgress(step) => (0..self.size).all(|member| self.progress_of(member) >= step),
             Awaited::NotesBelow(end, number) => (0..end).all(|member| posted(member, number)),
             Awaited::Anything => true,
+            Awaited::Finished(member, number) => self.has_finished(member, number),
         }
     }
 

@@ -66,14 +66,22 @@ impl RawLock {
     }
 
     /// Waits for the lock.
+    #[inline]
     pub fn lock(&self) {
         parking_lot::lock_api::RawMutex::lock(&self.0);
+    }
+
+    /// Takes the lock if nobody holds it.
+    #[inline]
+    pub fn try_lock(&self) -> bool {
+        parking_lot::lock_api::RawMutex::try_lock(&self.0)
     }
 
     /// Gives the lock up; `fairly`: to one who waits for it, if there is one.
     ///
     /// # Safety
     /// The caller holds it.
+    #[inline]
     pub unsafe fn unlock(&self, fairly: bool) {
         // SAFETY: the caller's promise.
         unsafe {

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
 use clap::Args;
+use limosa_device::fabric::Library;
 use rustix::fs::{Access, FallocateFlags, MemfdFlags};
 use serde_json::json;
 
@@ -61,6 +62,7 @@ pub fn main(options: &Options) -> ExitCode {
         cross_memory(),
         yama(),
         membarrier(),
+        network(),
         library(),
         commands(),
         mpi4py(),
@@ -238,6 +240,25 @@ fn membarrier() -> Finding {
             format!("refused ({error}): small messages cost a fence more"),
             "allow the system call membarrier in the sandbox",
         ),
+    }
+}
+
+/// What messages by a network need. Jobs on one machine do without.
+fn network() -> Finding {
+    let what = "libfabric";
+    let config = limosa_job::config::get();
+    let offers = Library::load(config.fabric_library.as_deref())
+        .and_then(|library| Ok((library.offers().map_err(|error| error.to_string())?, library)));
+    match offers {
+        Ok((offers, library)) => {
+            let mut providers: Vec<&str> = offers.iter().map(|offer| offer.provider.as_str()).collect();
+            providers.sort_unstable();
+            providers.dedup();
+            let (major, minor) = library.version();
+            let path = library.path.display();
+            ok(what, format!("{path}, version {major}.{minor}, with the providers {}", providers.join(", ")))
+        }
+        Err(error) => ok(what, format!("not used, and needed with LIMOSA_DEVICE=fabric only: {error}")),
     }
 }
 

@@ -22,7 +22,7 @@ pub struct Options {
 
 /// Runs the command.
 pub fn main(options: &Options) -> ExitCode {
-    let (_, complaints) = parse(std::env::vars_os());
+    let (config, complaints) = parse(std::env::vars_os());
     let shown = VARIABLES.iter().filter(|v| options.all || v.audience == Audience::User);
     let value = |name: &str| std::env::var_os(name).map(|v| v.to_string_lossy().into_owned());
     match options.format {
@@ -47,7 +47,7 @@ pub fn main(options: &Options) -> ExitCode {
             }
         }
     }
-    for complaint in complaints {
+    for complaint in complaints.into_iter().chain(config.refusal) {
         say(&format!("warning: {complaint}"), None);
     }
     ExitCode::SUCCESS

@@ -11,6 +11,7 @@ mod exit;
 pub mod hang;
 mod installation;
 mod message;
+mod messages;
 mod procfs;
 mod ps;
 mod python;
@@ -47,7 +48,7 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
         args: Vec<OsString>,
     },
-    /// Repeat a published comparison of Python modules for MPI
+    /// Repeat published measurements: of Python modules for MPI, of messages by files
     #[command(disable_help_flag = true)]
     Study {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
@@ -56,6 +57,30 @@ enum Command {
     /// Start an interactive session on several processes
     #[command(disable_help_flag = true)]
     Shell {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+        args: Vec<OsString>,
+    },
+    /// Start a command in the background; `limosa status`, `log` and `cancel` look after it
+    #[command(disable_help_flag = true)]
+    Submit {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+        args: Vec<OsString>,
+    },
+    /// Show what has become of submitted jobs
+    #[command(disable_help_flag = true, hide = true)]
+    Status {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+        args: Vec<OsString>,
+    },
+    /// Print what a submitted job has written
+    #[command(disable_help_flag = true, hide = true)]
+    Log {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+        args: Vec<OsString>,
+    },
+    /// End submitted jobs
+    #[command(disable_help_flag = true, hide = true)]
+    Cancel {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
         args: Vec<OsString>,
     },
@@ -71,10 +96,18 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
         args: Vec<OsString>,
     },
+    /// Starts the ranks of one host; for the launcher
+    #[command(hide = true)]
+    Agent,
+    /// Brings a connection to the courier of a job on this host; for couriers
+    #[command(hide = true)]
+    Courier { id: String, host: u32 },
     /// Check whether this machine is ready for MPI programs, and say what to do
     Doctor(doctor::Options),
     /// List the LIMOSA_* variables with their current values
     Env(env::Options),
+    /// List the messages in the files of a folder (see `limosa run --device file:DIR`)
+    Messages(messages::Options),
     /// Show the running jobs and what each rank is doing
     Ps(ps::Options),
     /// Show where every rank of a job is now: the stacks of all its threads
@@ -105,10 +138,17 @@ pub fn main() -> ExitCode {
         Command::Bench { args } => laboratory("bench", args),
         Command::Study { args } => laboratory("study", args),
         Command::Shell { args } => python::hand_over("limosa shell", python::LIMOSA, "limosa.shell", &args),
+        Command::Submit { args } => background("submit", args),
+        Command::Status { args } => background("status", args),
+        Command::Log { args } => background("log", args),
+        Command::Cancel { args } => background("cancel", args),
         Command::Modernize { args } => python::hand_over("limosa modernize", python::LIMOSA, "limosa.modernize", &args),
         Command::Cc { args } => compile(&args),
+        Command::Agent => run::hosts::agent::main(),
+        Command::Courier { id, host } => run::hosts::courier::door(&id, host),
         Command::Doctor(options) => doctor::main(&options),
         Command::Env(options) => env::main(&options),
+        Command::Messages(options) => messages::main(&options),
         Command::Ps(options) => ps::main(&options),
         Command::Stack(options) => stack::main(&options),
     }
@@ -148,6 +188,12 @@ fn compile(args: &[OsString]) -> ExitCode {
 fn laboratory(command: &str, args: Vec<OsString>) -> ExitCode {
     let args: Vec<OsString> = std::iter::once(command.into()).chain(args).collect();
     python::hand_over(&format!("limosa {command}"), python::LABORATORY, "limosa_lab", &args)
+}
+
+/// A command about jobs in the background.
+fn background(command: &str, args: Vec<OsString>) -> ExitCode {
+    let args: Vec<OsString> = std::iter::once(command.into()).chain(args).collect();
+    python::hand_over(&format!("limosa {command}"), python::LIMOSA, "limosa.jobs", &args)
 }
 
 /// The name of the launcher if the command is called by one.

@@ -54,6 +54,13 @@ pub fn command_line(pid: u32) -> Option<String> {
     (!words.is_empty()).then(|| words.join(" "))
 }
 
+/// The argument of a process that comes after this one.
+pub fn argument_after(pid: u32, before: &str) -> Option<String> {
+    let raw = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+    let mut arguments = raw.split(|b| *b == 0).skip_while(|argument| *argument != before.as_bytes());
+    Some(String::from_utf8_lossy(arguments.nth(1)?).into_owned())
+}
+
 /// All process ids.
 pub fn processes() -> Vec<u32> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };

@@ -56,6 +56,9 @@ pub struct Found {
 /// The counters of a rank at one moment.
 struct Look {
     view: RankView,
+    /// The name of its host, in a job over several, and whether that is this one.
+    host: String,
+    is_here: bool,
     stat: Option<procfs::Stat>,
     /// When that was, in seconds since the machine started.
     at: f64,
@@ -114,13 +117,16 @@ pub fn jobs(name: Option<&str>) -> Result<Vec<Found>, String> {
 }
 
 fn find(launcher: u32) -> Option<Found> {
+    let board = board_of(launcher)?;
+    let ranks = looks(&board);
+    Some(Found { launcher, board, ranks })
+}
+
+/// The status board of the job of which this process is the launcher.
+pub fn board_of(launcher: u32) -> Option<Board> {
     procfs::memory_files(launcher, MEMFD_PREFIX).into_iter().find_map(|(fd, _)| {
         let file = OpenOptions::new().read(true).write(true).open(format!("/proc/{launcher}/fd/{fd}")).ok()?;
-        let board = Board::open(file.as_fd()).ok()?;
-        (board.launcher_pid() == launcher).then(|| {
-            let ranks = board.views().into_iter().map(Look::new).collect();
-            Found { launcher, board, ranks }
-        })
+        Board::open(file.as_fd()).ok().filter(|board| board.launcher_pid() == launcher)
     })
 }
 
@@ -136,14 +142,14 @@ impl Found {
         format!("{:016x}  launcher {}  {} ranks  {command}", self.board.id(), self.launcher, self.board.size())
     }
 
-    /// What the status board says of the ranks.
+    /// What the status board says of the ranks of this host.
     pub fn views(&self) -> impl Iterator<Item = &RankView> {
-        self.ranks.iter().map(|look| &look.view)
+        self.ranks.iter().filter(|look| look.is_here).map(|look| &look.view)
     }
 
     /// Gives the calls of ranks that run Python the names by which the program knows them.
     pub fn put_in_words(&mut self) {
-        let waiting = self.ranks.iter().filter(|look| !look.view.records.is_empty());
+        let waiting = self.ranks.iter().filter(|look| look.is_here && !look.view.records.is_empty());
         let targets: Vec<stacks::Target> = waiting.map(|look| (look.view.rank, process(&look.view))).collect();
         let places = stacks::collect(&targets);
         for look in &mut self.ranks {
@@ -153,15 +159,23 @@ impl Found {
 
     /// Looks at the ranks once more; gives what they looked like before.
     fn look_again(&mut self) -> Vec<Look> {
-        std::mem::replace(&mut self.ranks, self.board.views().into_iter().map(Look::new).collect())
+        std::mem::replace(&mut self.ranks, looks(&self.board))
     }
 }
 
+/// The ranks that a board knows of: the agent of a host knows only those there.
+fn looks(board: &Board) -> Vec<Look> {
+    let is_known = |view: &RankView| board.hosts() == 1 || board.is_here(view.rank) || process(view) != 0;
+    board.views().into_iter().filter(is_known).map(|view| Look::new(board, view)).collect()
+}
+
 impl Look {
-    fn new(view: RankView) -> Look {
-        let stat = procfs::stat(process(&view)).filter(|_| view.state != State::Exited);
+    fn new(board: &Board, view: RankView) -> Look {
+        let is_here = board.hosts() == 1 || board.is_here(view.rank);
+        let host = board.seat(view.rank).host_name();
+        let stat = procfs::stat(process(&view)).filter(|_| is_here && view.state != State::Exited);
         let now = clock_gettime(ClockId::Boottime);
-        Look { view, stat, at: now.tv_sec as f64 + now.tv_nsec as f64 / 1e9 }
+        Look { view, host, is_here, stat, at: now.tv_sec as f64 + now.tv_nsec as f64 / 1e9 }
     }
 
     /// What the rank has done since `before`, or since it started.
@@ -215,6 +229,9 @@ fn since(view: &RankView, now: u64) -> f64 {
 fn as_text(job: &Found, before: Option<&[Look]>) -> String {
     let now = monotonic_ns();
     let mut text = format!("job {}\n", job.title());
+    let widest = job.ranks.iter().map(|look| look.host.len() + 1).max().filter(|width| *width > 1);
+    let host = |name: &str| widest.map_or(String::new(), |width| format!("{name:<width$}"));
+    text.push_str(&host("host"));
     text.push_str(&format!(
         "{:>5} {:>8} {:<9} {:>7} {:>8} {:>7} {:>10} {:>8} {:>8} {:>8}  {}\n",
         "rank", "process", "state", "since", "cpu", "cpu %", "memory", "slept", "woken", "in vain", "waits in"
@@ -240,6 +257,7 @@ fn as_text(job: &Found, before: Option<&[Look]>) -> String {
             activity.idle_wakeups,
             waits.join("; ")
         );
+        text.push_str(&host(&look.host));
         text.push_str(line.trim_end());
         text.push('\n');
     }
@@ -263,6 +281,7 @@ fn rank_json(look: &Look, before: Option<&Look>, now: u64) -> Value {
     let activity = look.activity(before);
     json!({
         "rank": view.rank,
+        "host": Some(&look.host).filter(|host| !host.is_empty()),
         "process": process(view),
         "state": state(view),
         "since_seconds": since(view, now),
@@ -281,7 +300,7 @@ fn record_json(record: &Record, now: u64) -> Value {
         let (peer, world) = match wait.peer {
             Peer::Any => (json!("any"), Value::Null),
             Peer::Members => (json!("all"), Value::Null),
-            Peer::Outside => (json!("another job"), Value::Null),
+            Peer::Outside { .. } => (json!("another job"), Value::Null),
             Peer::Rank { rank, world } => (json!(rank), json!(world)),
         };
         json!({

@@ -39,12 +39,22 @@ pub fn next_signal(fd: BorrowedFd<'_>) -> Option<i32> {
 
 /// What a new rank's process does between fork and exec. Async-signal-safe.
 pub fn become_rank(segment: i32, launcher: u32) -> io::Result<()> {
+    end_with(launcher)?;
+    // SAFETY: as above.
+    match unsafe { libc::fcntl(segment, libc::F_SETFD, 0) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// What a process does between fork and exec that ends with the launcher, and gets all signals. Async-signal-safe.
+pub fn end_with(launcher: u32) -> io::Result<()> {
     // SAFETY: async-signal-safe system calls on this process's own properties.
     unsafe {
         let mut none = std::mem::zeroed::<libc::sigset_t>();
         libc::sigemptyset(&mut none);
         libc::sigprocmask(libc::SIG_SETMASK, &none, std::ptr::null_mut());
-        if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) != 0 || libc::fcntl(segment, libc::F_SETFD, 0) != 0 {
+        if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) != 0 {
             return Err(io::Error::last_os_error());
         }
         // The launcher may have died before the request above.

@@ -207,9 +207,9 @@ const PYTHON_RANK: &str = r#"import ctypes, mmap, os, struct, time
 
 libc = ctypes.CDLL(None)
 rank = int(os.environ["LIMOSA_RANK"])
-board = mmap.mmap(int(os.environ["LIMOSA_JOB_FD"]), 4096 + 2 * 3776)
-BELL, ENTRY = 640, 4096 + rank * 3776
-PID, STATE, THREADS, ASLEEP, RECORD = (ENTRY + at for at in (0, 4, 16, 20, 192))
+board = mmap.mmap(int(os.environ["LIMOSA_JOB_FD"]), 4096 + 2 * 4160)
+BELL, ENTRY = 640, 4096 + rank * 4160
+PID, STATE, THREADS, ASLEEP, RECORD = (ENTRY + at for at in (0, 4, 16, 20, 256))
 
 
 def write(at, value, form="<I"):

@@ -219,6 +219,14 @@ impl Blocks {
         Buffer { count: count * ranks, ..self.of(first) }
     }
 
+    /// The same blocks, of equal size, as blocks of `each` of them.
+    pub(super) fn grouped(&self, each: usize) -> Blocks {
+        let Shape::Even { count, datatype } = &self.shape else {
+            unreachable!("only blocks of equal size are grouped")
+        };
+        Blocks { base: self.base, shape: Shape::Even { count: count * each, datatype: datatype.clone() } }
+    }
+
     /// The blocks of some ranks, in the order of this list, as blocks of their own: the one of `ranks[i]` is that of
     /// rank `i`.
     pub(super) fn subset(&self, ranks: &[u32]) -> Blocks {
@@ -245,11 +253,8 @@ impl Blocks {
     /// # Errors
     /// `MPI_ERR_NO_MEM`, and that there are more bytes than there can be.
     pub(super) fn joined<'g>(&self, groups: impl Iterator<Item = &'g [u32]>, alike: Option<usize>) -> Result<Blocks> {
-        if let (Shape::Even { count, datatype }, Some(each)) = (&self.shape, alike) {
-            return Ok(Blocks {
-                base: self.base,
-                shape: Shape::Even { count: count * each, datatype: datatype.clone() },
-            });
+        if let (Shape::Even { .. }, Some(each)) = (&self.shape, alike) {
+            return Ok(self.grouped(each));
         }
         let buffers = groups.map(|group| self.together(group)).collect::<Result<Vec<Buffer>>>()?;
         Ok(Blocks::those_of(self.base, buffers.into_iter()))

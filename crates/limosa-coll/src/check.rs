@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use limosa_mpi::check::HEADER;
-use limosa_mpi::comm::{Comm, Inter};
+use limosa_mpi::comm::{Comm, Inter, Purpose};
 use limosa_mpi::consts::{MPI_BYTE, MPI_ERR_TYPE};
 use limosa_mpi::datatype::Datatype;
 use limosa_mpi::datatype::sequence::Sequence;
@@ -238,7 +238,7 @@ impl Headers {
 pub fn compare(comm: &Comm, types: &Types) -> Result<Option<Error>> {
     let headers = Headers::new(types);
     let (out, arrived) = (Headers::blocks(&headers.out)?, Headers::blocks(&headers.arrived)?);
-    alltoall::run(&Call::begin(comm.twin()), Some(&out), &arrived)?;
+    alltoall::run(&Call::begin(comm.twin(Purpose::Checks)), Some(&out), &arrived)?;
     Ok(types.mismatch(&headers))
 }
 
@@ -262,7 +262,7 @@ impl Compared {
     /// Those of planning the exchange.
     #[cold]
     pub fn begin(comm: &Arc<Comm>, types: Types, operation: Arc<dyn Operation>) -> Result<Arc<dyn Operation>> {
-        let (headers, twin) = (Headers::new(&types), comm.twin());
+        let (headers, twin) = (Headers::new(&types), comm.twin(Purpose::Checks));
         let (out, arrived) = (Headers::blocks(&headers.out)?, Headers::blocks(&headers.arrived)?);
         let plan = alltoall::background(&Call::begin_nonblocking(twin), Some(&out), &arrived)?;
         let exchange = plan.into_operation(twin);

@@ -19,7 +19,12 @@ pub(crate) enum Kind {
     ReduceScatter,
     Scan,
     Exscan,
+    NeighborAllgather,
+    NeighborAlltoall,
 }
+
+/// How many there are.
+pub(crate) const KINDS: usize = Kind::NeighborAlltoall as usize;
 
 impl Kind {
     /// What programs call it.
@@ -46,7 +51,7 @@ impl Sort {
     pub(crate) const ALL: [Sort; 3] = [Sort::Blocking, Sort::NonBlocking, Sort::Persistent];
 }
 
-/// What programs call the operations of [`Kind`](Kind), and those with neighbours.
+/// What programs call the operations of [`Kind`](Kind).
 const NAMES: [&str; 14] = [
     "MPI_Barrier",
     "MPI_Bcast",
@@ -106,11 +111,6 @@ impl Signature {
     /// Of an operation by which the library makes a communicator.
     pub(crate) fn making(kind: Kind) -> Signature {
         Signature(kind as u32 | MAKING << KIND_BITS)
-    }
-
-    /// Of an exchange with neighbours.
-    pub(crate) fn neighbours(is_alltoall: bool) -> Signature {
-        Signature(Kind::Exscan as u32 + 1 + u32::from(is_alltoall))
     }
 
     /// Of the setting-up at the first blocking operation, whatever that is.

@@ -24,6 +24,8 @@
 //!   combine only operations that commute, where the ranks of a host do not follow each other.
 //! - Messages of a collective have a context of their own and the operation's number as tag. The number is drawn before
 //!   arguments are checked, so that a rank whose call fails stays in step with the others.
+//! - [`multicast`], to a list of ranks, is no collective operation: only those ranks take part, by messages of their
+//!   own.
 
 use limosa_mpi::comm::Comm;
 use limosa_mpi::error::Result;
@@ -51,6 +53,7 @@ mod hosts;
 pub mod inter;
 mod kind;
 mod memory;
+mod multicast;
 pub mod neighbour;
 mod notes;
 mod numbers;
@@ -78,6 +81,7 @@ pub use buffer::{Blocks, Buffer};
 pub use choice::counts::offer as offer_counts;
 pub use choice::prepare;
 use kind::{Kind, Signature, Sort};
+pub use multicast::multicast;
 pub use plan::Plan;
 pub use run::run;
 pub use schedule::{Member, Schedule};
@@ -249,6 +253,14 @@ impl<'a> Call<'a> {
     #[inline]
     fn shared_call(&self, kind: Kind, bytes: usize) -> Option<SharedCall<'a>> {
         let group = self.group.filter(|group| group.can_move(kind, bytes))?;
+        SharedCall::begin(group, self.comm, &self.state.numbers, self.number + 1, kind, self.signature)
+            .inspect(|_| group.count(kind, bytes))
+    }
+
+    /// Begins an exchange with neighbours in shared memory, if it is done there. This rank sends blocks of at most so
+    /// many bytes.
+    fn shared_exchange(&self, kind: Kind, bytes: usize) -> Option<SharedCall<'a>> {
+        let group = self.group.filter(|group| group.can_exchange(kind))?;
         SharedCall::begin(group, self.comm, &self.state.numbers, self.number + 1, kind, self.signature)
             .inspect(|_| group.count(kind, bytes))
     }

@@ -1,20 +1,58 @@
 //! Neighbourhood collectives (MPI-5 section 8.6): every process exchanges blocks with its neighbours in the topology of
 //! the communicator.
 //!
-//! One round of messages to and from all neighbours. Which block a message fills is told by the order alone: those
-//! between two processes are received in the order in which they are sent ([`Neighbours`]). What a process sends to
-//! itself is copied.
+//! Blocking ones go through the memory that all members share, if they do ([`shared::neighbours`]).
 //!
-//! [`Neighbours`]: limosa_mpi::topo::Neighbours
+//! Otherwise there is one round of messages to and from all neighbours. Which block a message fills is told by the order
+//! alone: those between two processes are received in the order in which they are sent ([`Neighbours`]). What a process
+//! sends to itself is copied.
 
 use limosa_p2p::memory::Region;
 
 use super::buffer::{Blocks, Buffer};
-use super::kind::Signature;
+use super::choice::counts;
+use super::kind::Kind;
+use super::shared::{self, Exchange, Sent};
 use super::{Call, Schedule};
 use limosa_mpi::consts::MPI_PROC_NULL;
 use limosa_mpi::error::Result;
 use limosa_mpi::fail;
+use limosa_mpi::topo::Neighbours;
+
+/// Sends this process's buffer to all its neighbours, and receives theirs. `receive` has one block per source.
+///
+/// # Errors
+/// As for [`allgather`], and errors of the machine.
+pub fn run_allgather(call: &Call<'_>, send: &Buffer, receive: &Blocks) -> Result<()> {
+    let neighbours = call.neighbours()?;
+    receive.check_apart_from(neighbours.sources.len(), send)?;
+    let own = own_blocks(neighbours, call.rank() as i32)?;
+    let call = &call.signed(Kind::NeighborAllgather);
+    let Some(shared_call) = call.shared_exchange(Kind::NeighborAllgather, send.bytes()) else {
+        return super::run(call.comm, allgather(call, send, receive)?);
+    };
+    let exchange = Exchange { neighbours, send: Sent::Whole(send), receive, own: &own };
+    shared::neighbours(&shared_call, &exchange, || Schedule::new(call))
+}
+
+/// Sends a block to each of this process's neighbours, and receives theirs. `send` has one block per destination,
+/// `receive` one per source.
+///
+/// # Errors
+/// As for [`alltoall`], and errors of the machine.
+pub fn run_alltoall(call: &Call<'_>, send: &Blocks, receive: &Blocks) -> Result<()> {
+    let neighbours = call.neighbours()?;
+    let (here, there) = (neighbours.destinations.len(), neighbours.sources.len());
+    send.check_apart_from_others(here, receive, there)?;
+    let own = own_blocks(neighbours, call.rank() as i32)?;
+    let call = &call.signed(Kind::NeighborAlltoall);
+    let longest = if here == 0 { 0 } else { send.most_bytes(here) };
+    let Some(shared_call) = call.shared_exchange(Kind::NeighborAlltoall, longest) else {
+        return super::run(call.comm, alltoall(call, send, receive)?);
+    };
+    let exchange = Exchange { neighbours, send: Sent::Blocks(send), receive, own: &own };
+    shared::neighbours(&shared_call, &exchange, || Schedule::new(call))
+}
 
 /// Plans that every process sends its buffer to all its neighbours. `receive` has one block per source.
 ///
@@ -22,7 +60,7 @@ use limosa_mpi::fail;
 /// `MPI_ERR_TOPOLOGY`, `MPI_ERR_BUFFER`, `MPI_ERR_TRUNCATE`, `MPI_ERR_COUNT`.
 pub fn allgather(call: &Call<'_>, send: &Buffer, receive: &Blocks) -> Result<Schedule> {
     receive.check_apart_from(call.neighbours()?.sources.len(), send)?;
-    exchange(&call.signed(Signature::neighbours(false)), |_| send.region(), |block| receive.region(block))
+    exchange(call, Kind::NeighborAllgather, |_| send.region(), |block| receive.region(block))
 }
 
 /// Plans that every process sends a block to each of its neighbours. `send` has one block per destination, `receive`
@@ -33,38 +71,50 @@ pub fn allgather(call: &Call<'_>, send: &Buffer, receive: &Blocks) -> Result<Sch
 pub fn alltoall(call: &Call<'_>, send: &Blocks, receive: &Blocks) -> Result<Schedule> {
     let neighbours = call.neighbours()?;
     send.check_apart_from_others(neighbours.destinations.len(), receive, neighbours.sources.len())?;
-    exchange(&call.signed(Signature::neighbours(true)), |block| send.region(block), |block| receive.region(block))
+    exchange(call, Kind::NeighborAlltoall, |block| send.region(block), |block| receive.region(block))
 }
 
-fn exchange(call: &Call<'_>, send: impl Fn(usize) -> Region, receive: impl Fn(usize) -> Region) -> Result<Schedule> {
+fn exchange(
+    call: &Call<'_>,
+    kind: Kind,
+    send: impl Fn(usize) -> Region,
+    receive: impl Fn(usize) -> Region,
+) -> Result<Schedule> {
     call.goes_by_messages();
+    counts::count_messages(kind, "exchange");
     let (neighbours, this) = (call.neighbours()?, call.rank() as i32);
-    let mut schedule = Schedule::new(call);
-    let (mut to_this, mut from_this) = (Vec::new(), Vec::new());
+    let mut schedule = Schedule::new(&call.signed(kind));
     for &block in &neighbours.order {
         match neighbours.sources[block] {
-            MPI_PROC_NULL => {}
-            source if source == this => to_this.push(block),
+            source if source == MPI_PROC_NULL || source == this => {}
             source => schedule.receive(source as usize, receive(block)),
         }
     }
     for (block, &destination) in neighbours.destinations.iter().enumerate() {
-        match destination {
-            MPI_PROC_NULL => {}
-            _ if destination == this => from_this.push(block),
-            _ => schedule.send(destination as usize, send(block)),
+        if destination != MPI_PROC_NULL && destination != this {
+            schedule.send(destination as usize, send(block));
         }
     }
-    if to_this.len() != from_this.len() {
-        fail!(
-            MPI_ERR_TOPOLOGY,
-            "this process is {} times among its own destinations, but {} times among its own sources",
-            from_this.len(),
-            to_this.len()
-        );
-    }
-    for (from, to) in from_this.into_iter().zip(to_this) {
+    for (from, to) in own_blocks(neighbours, this)? {
         schedule.copy(send(from), receive(to))?;
     }
     Ok(schedule)
+}
+
+/// The blocks that a process sends to itself, each with the one that it fills.
+///
+/// # Errors
+/// `MPI_ERR_TOPOLOGY`.
+fn own_blocks(neighbours: &Neighbours, this: i32) -> Result<Vec<(usize, usize)>> {
+    let Neighbours { sources, destinations, order, .. } = neighbours;
+    let sent = (0..destinations.len()).filter(|block| destinations[*block] == this);
+    let received = order.iter().copied().filter(|block| sources[*block] == this);
+    let (to_this, from_this) = (received.clone().count(), sent.clone().count());
+    if to_this != from_this {
+        fail!(
+            MPI_ERR_TOPOLOGY,
+            "this process is {from_this} times among its own destinations, but {to_this} times among its own sources"
+        );
+    }
+    Ok(sent.zip(received).collect())
 }

@@ -8,9 +8,10 @@
 //! | 0 to 48 | in the note: so many bytes for all, or so many for each rank | |
 //! | `AREA` | in an area: bytes for all, or as many for each rank | length, area |
 //! | `TABLE` | per rank: a line at the beginning of an area says where and how many | bytes of the area, area |
+//! | `BLOCKS` | per block: a line at the beginning of an area says where, how many, and for which rank | bytes of the area, area, blocks |
 //! | `ADDRESS` | in the writer's memory | length, address |
 //! | `OPERAND` | in the writer's memory, to be combined by pieces | length, address, address of the result, shape (`crate::pieces`) |
-//! | `ROUNDS` | in the round buffers, round by round | length |
+//! | `ROUNDS` | in the round buffers, round by round; of an exchange with neighbours, in messages | length |
 //! | `OF_RANK` | where the note of a rank says (in a note of the group) | rank |
 //! | `NOTHING` | nowhere: the writer takes no further part, or the ranks do not agree | |
 //!
@@ -42,9 +43,13 @@ const OPERAND: u8 = 0xfc;
 const ROUNDS: u8 = 0xfb;
 const OF_RANK: u8 = 0xfa;
 const NOTHING: u8 = 0xf9;
+const BLOCKS: u8 = 0xf8;
 
 /// Bytes of a line of a table.
 pub(crate) const LINE: usize = 16;
+
+/// Bytes of a line about a block: a line of a table, and the rank that it is for.
+pub(crate) const BLOCK_LINE: usize = LINE + 8;
 
 /// In a line of a table: the bytes go by message.
 pub(crate) const BY_MESSAGE: u64 = u64::MAX;
@@ -91,6 +96,11 @@ impl Note {
     /// A table in an area, with or without the bytes.
     pub(crate) fn of_table(area: &Area) -> Note {
         Note::new(TABLE, [area.bytes as u64, area.number])
+    }
+
+    /// Lines about so many blocks in an area, with or without the bytes.
+    pub(crate) fn of_blocks(area: &Area, blocks: usize) -> Note {
+        Note { form: BLOCKS, body: [area.bytes as u64, area.number, blocks as u64, 0, 0, 0] }
     }
 
     /// `len` bytes in the writer's memory.
@@ -179,6 +189,42 @@ pub(crate) fn write_table(
     Ok(())
 }
 
+/// Lines about the blocks that a rank contributes, and the bytes of the area in which they are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lines {
+    start: *const u8,
+    blocks: usize,
+    bytes: u64,
+}
+
+impl Lines {
+    /// What is there for this rank: the block behind `before` others. `None` if it is not for it.
+    ///
+    /// # Errors
+    /// Rank `from` has written nonsense.
+    pub(crate) fn find(&self, from: usize, me: usize, before: usize) -> Result<Option<Found>> {
+        // SAFETY: the area has so many lines, as was checked; any bytes are integers.
+        let line = |at: usize| unsafe { self.start.add(at * BLOCK_LINE).cast::<[u64; 3]>().read_unaligned() };
+        let mut for_this = (0..self.blocks).map(line).filter(|[_, _, rank]| *rank == me as u64);
+        let Some([place, len, _]) = for_this.nth(before) else { return Ok(None) };
+        Ok(Some(match place {
+            place if place < self.bytes && len <= self.bytes - place => {
+                Found::here(len, self.start.wrapping_add(place as usize))
+            }
+            place if place < self.bytes => return Err(nonsense(from)),
+            BY_MESSAGE => Found { len: len as usize, place: Location::ByMessage },
+            address => Found { len: len as usize, place: Location::There { address } },
+        }))
+    }
+}
+
+/// Writes a line about a block.
+pub(crate) fn write_block_line(lines: &mut [u8], block: usize, place: u64, len: usize, rank: usize) {
+    let line = &mut lines[block * BLOCK_LINE..][..BLOCK_LINE];
+    write_line(line, 0, place, len);
+    line[LINE..].copy_from_slice(&(rank as u64).to_ne_bytes());
+}
+
 /// What a rank has contributed, or its part for this rank, as its note says.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Found {
@@ -214,8 +260,10 @@ pub(crate) enum Location {
     },
     /// They come by message.
     ByMessage,
-    /// In the round buffers, as its rounds go by.
+    /// In the round buffers, as its rounds go by; of an exchange with neighbours, in messages.
     InRounds,
+    /// In blocks, of which these lines tell.
+    InBlocks(Lines),
     /// Nowhere.
     Nowhere,
 }
@@ -304,6 +352,10 @@ pub(crate) trait Notes {
         let [len, second, result, shape, ..] = unsafe { *self.slots().body_of(rank, number) };
         let size = self.slots().size();
         let place = match form {
+            BLOCKS if result <= len / BLOCK_LINE as u64 => {
+                let start = self.area(rank, number, second, Some(len))?;
+                Location::InBlocks(Lines { start, blocks: result as usize, bytes: len })
+            }
             AREA => return Ok(Found::here(len, self.area(rank, number, second, Some(len))?)),
             ADDRESS => Location::There { address: second },
             OPERAND => Location::Operand { ends: Ends { operand: second, result }, shape },

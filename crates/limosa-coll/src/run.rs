@@ -110,8 +110,7 @@ pub fn run(comm: &Comm, schedule: Schedule) -> Result<()> {
                 Ok(Started::Pending(id)) => round.pending.push((id, None)),
                 Err(failure) => {
                     // After a death the other transfers end by themselves, with their errors.
-                    round.broken =
-                        !matches!(failure, Failure::PeerDied(_) | Failure::OutOfStep | Failure::Disagreement { .. });
+                    round.broken = !(ends_group(&failure) || failure == Failure::OutOfStep);
                     round.trouble.note(error_of(failure));
                 }
             },
@@ -138,6 +137,11 @@ pub fn run(comm: &Comm, schedule: Schedule) -> Result<()> {
         std::mem::forget(schedule);
     }
     round.trouble.0.map_or(Ok(()), Err)
+}
+
+/// True if all that the group has under way ends with this failure.
+fn ends_group(failure: &Failure) -> bool {
+    matches!(failure, Failure::PeerDied(_) | Failure::Severed(_) | Failure::Disagreement { .. })
 }
 
 /// The transfers of a round, for [`run`].
@@ -305,9 +309,7 @@ impl ScheduleRun {
                 Step::Send { to, region } => match start_send(engine, &self.comm, schedule.tag, *to, region) {
                     Ok(Started::Done) => {}
                     Ok(Started::Pending(id)) => self.expect(engine, id, None),
-                    Err(failure @ (Failure::PeerDied(_) | Failure::Disagreement { .. })) => {
-                        self.trouble.lock().note(error_of(failure))
-                    }
+                    Err(failure) if ends_group(&failure) => self.trouble.lock().note(error_of(failure)),
                     Err(failure) => return Err(failure),
                 },
                 Step::Receive { from, region } => {

@@ -104,6 +104,13 @@ pub(super) const ALLGATHER: &[Named<Allgather>] = &[
     ("ring", allgather::ring::plan),
 ];
 
+/// (schedule, blocks to send, blocks to receive)
+pub(super) type Alltoall = fn(&mut Schedule, Option<&Blocks>, &Blocks) -> Result<()>;
+
+/// Bytes: of one block, or, if they differ, of the longest.
+pub(super) const ALLTOALL: &[Named<Alltoall>] =
+    &[("exchange", |s, send, receive| one_step::alltoall(Messages::new(s), send, receive))];
+
 /// (schedule, operands, result at the root, root)
 pub(super) type Reduce = fn(&mut Schedule, &Buffer, Option<&Buffer>, usize) -> Result<()>;
 

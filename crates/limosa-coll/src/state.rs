@@ -6,7 +6,7 @@ use super::background::Mailboxes;
 use super::call_log::CallLog;
 use super::choice::{self, Background};
 use super::hosts::Hosts;
-use super::kind::Kind;
+use super::kind::{KINDS, Kind};
 use super::numbers::Numbers;
 use super::shared::{HostGroup, SharedGroup};
 use limosa_mpi::comm::{Attachment, Comm};
@@ -26,7 +26,7 @@ pub(super) struct CommState {
     /// What the members share for non-blocking ones, found at the first of them.
     mailboxes: OnceLock<Option<Arc<Mailboxes>>>,
     /// How each kind of operation goes in the background.
-    limits: OnceLock<[Background; 11]>,
+    limits: OnceLock<[Background; KINDS]>,
     /// This process's neighbours in the communicator's topology.
     neighbours: OnceLock<Neighbours>,
     /// What this rank has called, opened at the first collective.

@@ -4,7 +4,9 @@
 //! through its trait: it carries most traffic, and the compiler can inline it.
 //!
 //! No device is slowed by another one: polling a device with a descriptor takes a system call, so it is polled when its
-//! watcher has seen the descriptor readable ([`Devices::wait_descriptors`]), and otherwise at long intervals.
+//! watcher has seen the descriptor readable ([`Devices::wait_descriptors`]), and otherwise at long intervals. While
+//! packets keep coming, the watcher rests, which would only take processor time from who polls anyway. It is called back
+//! when nothing has come for a while, or nobody polls any more ([`Devices::watch_again`]).
 
 use crate::shm::{HostMemory, ShmDevice};
 use crate::{Address, Data, DeathWatch, Device, DeviceError, Joint, Meta, Peer, PeerMemory, Sent, Urgency};
@@ -15,6 +17,8 @@ use std::sync::Arc;
 
 /// A device with a descriptor is polled at least this often, in polls of the engine.
 const POLLS_UNASKED: u32 = 64;
+/// Polls in vain after which the watcher of a device is called back.
+const POLLS_IN_VAIN: u32 = 256;
 
 /// The devices of an engine.
 #[derive(Default)]
@@ -27,6 +31,8 @@ pub struct Devices {
     memory: Option<Arc<dyn PeerMemory>>,
     /// The device whose peers share memory with this process, or let it access theirs.
     memory_device: DeviceId,
+    /// The watcher of a device rests.
+    unwatched: bool,
 }
 
 /// A device that is reached through its trait.
@@ -35,6 +41,8 @@ struct Other {
     /// It has a descriptor; this says whether it was readable.
     ready: Option<Arc<Ready>>,
     polls: u32,
+    /// Since its watcher rests.
+    in_vain: u32,
 }
 
 /// Which device reaches which peer. The shared-memory device has number 0, the others follow.
@@ -86,7 +94,7 @@ impl Devices {
     pub fn add_device(&mut self, device: Box<dyn Device>) -> DeviceId {
         let ready = device.wait_descriptor().is_some().then(Arc::default);
         // What has come before the descriptor was there is found by a first poll.
-        self.others.push(Other { device, ready, polls: POLLS_UNASKED });
+        self.others.push(Other { device, ready, polls: POLLS_UNASKED, in_vain: 0 });
         DeviceId(u8::try_from(self.others.len()).expect("an engine has few devices"))
     }
 
@@ -210,6 +218,28 @@ impl Devices {
         Ok(())
     }
 
+    /// Whether a device is not watched, since it is polled often.
+    #[inline]
+    pub fn is_unwatched(&self) -> bool {
+        self.unwatched
+    }
+
+    /// Nobody polls any more: has watchers that rest watch again.
+    #[inline]
+    pub fn watch_again(&mut self) {
+        if std::mem::take(&mut self.unwatched) {
+            for other in &mut self.others {
+                other.device.rest();
+                let _ = other.ready.as_ref().is_some_and(|ready| ready.take());
+            }
+        }
+    }
+
+    /// As [`Device::is_drained`], of all devices.
+    pub fn is_drained(&self) -> bool {
+        self.others.iter().all(|other| other.device.is_drained())
+    }
+
     /// As [`Device::poll`], on all devices.
     ///
     /// # Errors
@@ -224,6 +254,7 @@ impl Devices {
 
     fn poll_all(&mut self, sink: &mut dyn FnMut(Peer, &Meta, &[u8])) -> Result<bool, DeviceError> {
         let mut any = false;
+        let mut unwatched = false;
         let empty = Vec::new();
         let peers = |device: usize| self.routes.as_ref().and_then(|routes| routes.peers.get(device)).unwrap_or(&empty);
         if let Some(shm) = &mut self.shm {
@@ -235,13 +266,17 @@ impl Devices {
                 continue;
             }
             let known = peers(index + 1);
-            let moved = poll_known(&mut *other.device, known, sink)?;
-            if moved {
-                // There may be more, which nobody announces again.
+            let polled = poll_known(&mut *other.device, known, sink);
+            if !matches!(polled, Ok(false)) {
+                // There may be more, which nobody announces again; after an error, too.
                 other.polls = POLLS_UNASKED;
+                other.in_vain = 0;
             }
-            any |= moved;
+            unwatched |= other.rests();
+            self.unwatched |= unwatched;
+            any |= polled?;
         }
+        self.unwatched = unwatched;
         Ok(any)
     }
 
@@ -366,11 +401,31 @@ impl Other {
     fn is_due(&mut self) -> bool {
         let Some(ready) = &self.ready else { return true };
         self.polls += 1;
-        if !ready.take() && self.polls < POLLS_UNASKED {
+        if ready.is_set() {
+            self.in_vain += 1;
+            return true;
+        }
+        self.in_vain = 0;
+        if self.polls < POLLS_UNASKED {
             return false;
         }
         self.polls = 0;
         true
+    }
+
+    /// Whether its watcher rests, and is to rest on.
+    fn rests(&mut self) -> bool {
+        let Some(ready) = &self.ready else { return false };
+        if !ready.is_set() {
+            self.device.rest();
+            return false;
+        }
+        if self.in_vain < POLLS_IN_VAIN {
+            return true;
+        }
+        self.device.rest();
+        ready.take();
+        false
     }
 }
 
@@ -409,6 +464,7 @@ fn renumbered(error: DeviceError, known: &[Peer]) -> DeviceError {
         DeviceError::NoMemory { peer, cause } => DeviceError::NoMemory { peer: peer_of(peer), cause },
         DeviceError::Corrupt { peer, what } => DeviceError::Corrupt { peer: peer_of(peer), what },
         DeviceError::Died { peer, what } => DeviceError::Died { peer: peer_of(peer), what },
-        DeviceError::Storage { peer, path, cause } => DeviceError::Storage { peer: peer_of(peer), path, cause },
+        DeviceError::Severed { peer, what } => DeviceError::Severed { peer: peer_of(peer), what },
+        error @ DeviceError::Storage { .. } => error,
     }
 }

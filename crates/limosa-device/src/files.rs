@@ -4,6 +4,7 @@
 //! ```text
 //!   ROOT/TO/FROM/NUMBER.msg       packets, see `format`
 //!   ROOT/TO/FROM/NUMBER.lock      empty; it comes after the message and says that the message is whole
+//!   ROOT/TO/board                 notes for the process TO, see `board`
 //!   ROOT/drafts/FROM-TO           a message that is not yet whole
 //!   ROOT/kept/FROM-TO-NUMBER.msg  messages that were received, if they are kept
 //! ```
@@ -14,6 +15,9 @@
 //!
 //! New and deleted files are noticed by inotify, or by a clock where that does not work (`notices`). The descriptor of
 //! this device covers both. Sending and polling take a few operations of the file system and never wait for a peer.
+//!
+//! When a message file cannot be written or read, or makes no sense, the two processes whose file it is exchange no more
+//! messages ([`DeviceError::Severed`]): the one that has seen it puts a note on the boards of both.
 //!
 //! Deaths are those of the processes of this host, which another device watches.
 
@@ -26,20 +30,25 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-mod format;
+mod board;
+pub mod courier;
+pub mod format;
 mod inbox;
 mod notices;
 mod outbox;
 
 pub use notices::Notify;
 
+use board::{Fault, Note};
 use format::Label;
-use inbox::Inbox;
+use inbox::{Inbox, unless_absent};
 use notices::{Entries, Notice, Notices, Watch};
 use outbox::Outbox;
 
 /// Most data bytes in one packet.
 const MAX_DATA: usize = 256 * 1024;
+/// Name of the files with notes.
+const BOARD: &str = "board";
 
 /// The folders of a job.
 #[derive(Clone, Debug)]
@@ -61,17 +70,24 @@ impl Folders {
         [self.0.clone(), self.drafts(), self.0.join("kept")].iter().try_for_each(|folder| builder.create(folder))
     }
 
-    /// Deletes all messages from and to this process.
+    /// Whether a courier has made them, which carries messages to other hosts.
+    pub fn has_map(&self) -> bool {
+        courier::map::path(self).exists()
+    }
+
+    /// Deletes all messages from and to this process, and what is noted about it.
     fn clear(&self, who: Address) -> io::Result<()> {
-        let unless_absent = |result: io::Result<()>| match result {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => Ok(()),
-        };
         unless_absent(fs::remove_dir_all(self.of(who)))?;
         for entry in fs::read_dir(&self.0)? {
-            unless_absent(fs::remove_dir_all(entry?.path().join(who.to_string())))?;
+            let folder = entry?.path();
+            unless_absent(fs::remove_dir_all(folder.join(who.to_string())))?;
+            unless_absent(board::post(&folder.join(BOARD), who, None))?;
         }
         Ok(())
+    }
+
+    fn board(&self, of: Address) -> PathBuf {
+        self.of(of).join(BOARD)
     }
 
     fn drafts(&self) -> PathBuf {
@@ -89,12 +105,6 @@ impl Folders {
     fn kept(&self, label: &Label) -> PathBuf {
         self.0.join("kept").join(format!("{}-{}-{}.msg", label.from, label.to, label.number))
     }
-}
-
-/// What the file system refused.
-struct Trouble {
-    path: PathBuf,
-    cause: io::Error,
 }
 
 fn suffixed(folder: &Path, number: u64, suffix: &str) -> PathBuf {
@@ -120,6 +130,10 @@ pub struct FileDevice {
     arrivals: Option<Watch>,
     /// A sender may have begun.
     look_for_senders: bool,
+    /// There may be notes.
+    look_at_board: bool,
+    /// Peers with which no messages are exchanged any more.
+    severed: Vec<Severed>,
     /// By address.
     outboxes: Vec<Option<Outbox>>,
     inboxes: Vec<Inbox>,
@@ -129,6 +143,13 @@ pub struct FileDevice {
     /// Knows who has died.
     host: ShmDevice,
     dead: Vec<Address>,
+}
+
+/// A peer with which no messages are exchanged any more.
+struct Severed {
+    peer: Address,
+    note: Note,
+    is_reported: bool,
 }
 
 impl FileDevice {
@@ -141,14 +162,17 @@ impl FileDevice {
         folders.make()?;
         let own = folders.of(host.rank());
         DirBuilder::new().recursive(true).mode(0o700).create(&own)?;
+        board::make(&own.join(BOARD), host.size())?;
         let notices = Notices::new(&own, options.notify)?;
         Ok(FileDevice {
             me: host.rank(),
             folders: folders.clone(),
             keep: options.keep,
-            arrivals: notices.watch(&own, Entries::New)?,
+            arrivals: notices.watch(&own, Entries::NewOrChanged)?,
             notices,
             look_for_senders: true,
+            look_at_board: true,
+            severed: Vec::new(),
             outboxes: Vec::new(),
             inboxes: Vec::new(),
             turn: 0,
@@ -167,23 +191,64 @@ impl FileDevice {
         self.outboxes[at].get_or_insert_with(|| Outbox::new(folders, me, to))
     }
 
-    fn trouble(peer: Address, Trouble { path, cause }: Trouble) -> DeviceError {
-        DeviceError::Storage { peer, path, cause }
+    /// Exchanges no more messages with a peer, and tells it so. The note on the own board wakes this process, so that it
+    /// reports the end when it has taken what the peer has sent before.
+    fn sever(&mut self, peer: Address, note: Note) -> DeviceError {
+        // Where that is not possible, the folder is gone, which the peer sees itself.
+        for (of, about) in [(peer, self.me), (self.me, peer)] {
+            let _ = board::post(&self.folders.board(of), about, Some(&note));
+        }
+        self.note_severed(peer, note);
+        self.severed_by(peer, &note)
+    }
+
+    fn severed_by(&self, peer: Address, note: &Note) -> DeviceError {
+        DeviceError::Severed { peer, what: note.text(&self.folders) }
+    }
+
+    fn note_severed(&mut self, peer: Address, note: Note) {
+        if self.severed.iter().all(|severed| severed.peer != peer) {
+            self.severed.push(Severed { peer, note, is_reported: false });
+        }
+        if let Some(outbox) = self.outboxes.get_mut(peer as usize) {
+            *outbox = None;
+        }
+    }
+
+    fn note_of(&self, peer: Address) -> Option<&Note> {
+        self.severed.iter().find(|severed| severed.peer == peer).map(|severed| &severed.note)
     }
 
     /// Notes what there may be to look at.
     fn take_notices(&mut self) -> io::Result<()> {
-        let FileDevice { notices, inboxes, look_for_senders, arrivals, .. } = self;
+        let FileDevice { notices, inboxes, look_for_senders, look_at_board, arrivals, .. } = self;
+        let mut is_gone = false;
         notices.take(&mut |notice| match notice {
-            Notice::Changed(watch) if Some(watch) == *arrivals => *look_for_senders = true,
-            Notice::Changed(watch) => {
-                inboxes.iter_mut().filter(|inbox| inbox.watch == Some(watch)).for_each(|inbox| inbox.is_due = true);
+            Notice::Changed(watch, name) if Some(watch) == *arrivals => {
+                *if name == BOARD.as_bytes() { &mut *look_at_board } else { &mut *look_for_senders } = true;
             }
+            Notice::Changed(watch, name) => {
+                inboxes.iter_mut().filter(|inbox| inbox.watch == Some(watch)).for_each(|inbox| inbox.see(name));
+            }
+            Notice::Gone(watch) => is_gone |= Some(watch) == *arrivals,
             Notice::Anything => {
-                *look_for_senders = true;
-                inboxes.iter_mut().for_each(|inbox| inbox.is_due = true);
+                (*look_for_senders, *look_at_board) = (true, true);
+                inboxes.iter_mut().for_each(|inbox| inbox.look = true);
             }
-        })
+        })?;
+        // The folder was deleted: reading it says so.
+        self.look_for_senders |= is_gone;
+        Ok(())
+    }
+
+    /// Learns with whom no messages are exchanged any more.
+    fn read_board(&mut self) -> io::Result<()> {
+        if std::mem::take(&mut self.look_at_board) {
+            for (peer, note) in board::read(&self.folders.board(self.me))? {
+                self.note_severed(peer, note);
+            }
+        }
+        Ok(())
     }
 
     fn find_senders(&mut self) -> io::Result<()> {
@@ -202,43 +267,66 @@ impl FileDevice {
     }
 
     /// Writes what could not be written before.
-    fn flush(&mut self) -> Result<(), DeviceError> {
-        for (to, outbox) in self.outboxes.iter_mut().enumerate() {
-            if let Some(outbox) = outbox.as_mut().filter(|outbox| outbox.waits()) {
-                outbox.flush(&self.notices).map_err(|trouble| FileDevice::trouble(to as Address, trouble))?;
+    fn flush(&mut self) {
+        for to in 0..self.outboxes.len() {
+            let waiting = self.outboxes[to].as_mut().filter(|outbox| outbox.waits());
+            if let Some(Err(note)) = waiting.map(|outbox| outbox.flush(&self.notices)) {
+                self.sever(to as Address, note);
             }
         }
-        Ok(())
     }
 
     /// Takes one file from each sender that has one.
-    fn take_files(&mut self, sink: &mut dyn FnMut(Address, &Meta, &[u8])) -> Result<bool, DeviceError> {
+    fn take_files(&mut self, sink: &mut dyn FnMut(Address, &Meta, &[u8])) -> bool {
         let kept = self.keep.then_some(&self.folders);
         let mut any = false;
+        let mut failed = Vec::new();
         self.turn += 1;
         let count = self.inboxes.len();
         for at in 0..count {
             let inbox = &mut self.inboxes[(self.turn + at) % count];
-            if inbox.is_due {
-                let from = inbox.from();
-                let taken = inbox.take(&mut self.buffer, kept, &mut |meta, data| sink(from, meta, data));
-                any |= taken.map_err(|failed| failed.of(from))?;
+            let from = inbox.from();
+            match inbox.take(&mut self.buffer, kept, &mut |meta, data| sink(from, meta, data)) {
+                Ok(taken) => any |= taken,
+                Err(note) => failed.push((from, note)),
             }
         }
-        Ok(any)
+        for (from, note) in failed {
+            self.sever(from, note);
+        }
+        any
+    }
+
+    /// Takes all that a peer has sent, which sends no more.
+    fn take_last(&mut self, peer: Address, sink: &mut dyn FnMut(Address, &Meta, &[u8])) -> Result<(), DeviceError> {
+        self.look_for_senders = true;
+        self.find_senders().map_err(|cause| self.own_folder(cause))?;
+        let kept = self.keep.then_some(&self.folders);
+        for inbox in self.inboxes.iter_mut().filter(|inbox| inbox.from() == peer) {
+            inbox.look = true;
+            // What cannot be read now is lost with the peer.
+            while inbox.take(&mut self.buffer, kept, &mut |meta, data| sink(peer, meta, data)).unwrap_or(false) {}
+        }
+        Ok(())
+    }
+
+    /// Reports the end of the exchange with a peer, once everything that it has sent was taken.
+    fn report_severed(&mut self, sink: &mut dyn FnMut(Address, &Meta, &[u8])) -> Result<(), DeviceError> {
+        let Some(severed) = self.severed.iter_mut().find(|severed| !severed.is_reported) else { return Ok(()) };
+        severed.is_reported = true;
+        let (peer, note) = (severed.peer, severed.note);
+        if self.dead.contains(&peer) {
+            return Ok(());
+        }
+        self.take_last(peer, sink)?;
+        Err(self.severed_by(peer, &note))
     }
 
     /// Reports a death once everything that the process has sent was taken.
     fn take_deaths(&mut self, sink: &mut dyn FnMut(Address, &Meta, &[u8])) -> Result<(), DeviceError> {
         let Err(error) = self.host.poll(&mut |_, _, _| {}) else { return Ok(()) };
         if let DeviceError::Died { peer, .. } = error {
-            self.look_for_senders = true;
-            self.find_senders().map_err(|cause| self.own_folder(cause))?;
-            let kept = self.keep.then_some(&self.folders);
-            for inbox in self.inboxes.iter_mut().filter(|inbox| inbox.from() == peer) {
-                let mut hand_on = |meta: &Meta, data: &[u8]| sink(peer, meta, data);
-                while inbox.take(&mut self.buffer, kept, &mut hand_on).map_err(|failed| failed.of(peer))? {}
-            }
+            self.take_last(peer, sink)?;
             self.dead.push(peer);
             if let Some(outbox) = self.outboxes.get_mut(peer as usize) {
                 *outbox = None;
@@ -247,8 +335,16 @@ impl FileDevice {
         Err(error)
     }
 
-    fn own_folder(&self, cause: io::Error) -> DeviceError {
-        DeviceError::Storage { peer: self.me, path: self.folders.of(self.me), cause }
+    /// This process cannot receive any more: it tells all whom it knows.
+    fn own_folder(&mut self, cause: io::Error) -> DeviceError {
+        let label = Label { from: self.me, to: self.me, number: 0 };
+        let note = Note::new(Fault::NoFolder, &cause, label);
+        let receivers = self.outboxes.iter().enumerate().filter(|(_, outbox)| outbox.is_some());
+        let peers = receivers.map(|(to, _)| to as Address).chain(self.inboxes.iter().map(Inbox::from));
+        for peer in peers {
+            let _ = board::post(&self.folders.board(peer), self.me, Some(&note));
+        }
+        DeviceError::Storage { path: self.folders.of(self.me), cause }
     }
 }
 
@@ -265,36 +361,46 @@ impl Device for FileDevice {
         if self.dead.contains(&to) {
             return Err(DeviceError::Died { peer: to, what: "its process has ended" });
         }
+        if let Some(note) = self.note_of(to) {
+            return Err(self.severed_by(to, note));
+        }
         self.outbox(to);
         let FileDevice { outboxes, notices, .. } = self;
         let outbox = outboxes[to as usize].as_mut().expect("it was made above");
-        outbox.send(meta, data, notices).map_err(|trouble| FileDevice::trouble(to, trouble))
+        outbox.send(meta, data, notices).map_err(|note| self.sever(to, note))
     }
 
     fn want_room(&mut self, to: Address) {
+        if self.note_of(to).is_some() {
+            return;
+        }
         self.outbox(to);
         let FileDevice { outboxes, notices, .. } = self;
-        if let Some(outbox) = &mut outboxes[to as usize] {
-            // What is wrong is said by the next poll.
-            let _ = outbox.want_room(notices);
+        let wanted = outboxes[to as usize].as_mut().map_or(Ok(()), |outbox| outbox.want_room(notices));
+        if let Err(note) = wanted {
+            self.sever(to, note);
         }
     }
 
     fn poll(&mut self, sink: &mut dyn FnMut(Address, &Meta, &[u8])) -> Result<bool, DeviceError> {
         self.take_deaths(sink)?;
-        self.take_notices().and_then(|()| self.find_senders()).map_err(|cause| self.own_folder(cause))?;
-        self.flush()?;
-        let any = self.take_files(sink)?;
+        let looked = self.take_notices().and_then(|()| self.find_senders()).and_then(|()| self.read_board());
+        looked.map_err(|cause| self.own_folder(cause))?;
+        self.flush();
+        let any = self.take_files(sink);
         self.notices.looked(any);
+        self.report_severed(sink)?;
         Ok(any)
     }
 
     fn release(&mut self) -> Result<(), DeviceError> {
-        for (to, outbox) in self.outboxes.iter_mut().enumerate() {
-            let released = outbox.as_mut().map_or(Ok(()), Outbox::release);
-            released.map_err(|trouble| FileDevice::trouble(to as Address, trouble))?;
+        let mut released = Ok(());
+        for to in 0..self.outboxes.len() {
+            if let Some(Err(note)) = self.outboxes[to].as_mut().map(Outbox::release) {
+                released = Err(self.sever(to as Address, note));
+            }
         }
-        Ok(())
+        released
     }
 
     fn wait_descriptor(&self) -> Option<BorrowedFd<'_>> {
@@ -323,6 +429,7 @@ impl Device for FileDevice {
         self.host.meet(peer, knew_another);
         if knew_another {
             self.dead.retain(|dead| *dead != peer);
+            self.severed.retain(|severed| severed.peer != peer);
             if let Some(outbox) = self.outboxes.get_mut(peer as usize) {
                 *outbox = None;
             }

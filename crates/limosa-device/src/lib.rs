@@ -24,6 +24,8 @@
 //! - A packet that is sent while its receiver sleeps wakes it. If no thread of the receiver is in the library, an
 //!   urgent packet wakes its helper thread.
 //! - Bytes from a peer are checked: invalid ones are [`DeviceError::Corrupt`], never a crash.
+//! - A peer that cannot be reached any more although it lives is reported by sends, and once by a poll, after all
+//!   packets that it had sent ([`DeviceError::Severed`]); the device continues to serve the others.
 //! - A peer that has died is reported once, by [`DeviceError::Died`], after all packets that it had sent; the device
 //!   continues to serve the others. Processes of a host have a watch for that ([`Device::death_watch`]). A peer that
 //!   has left before it ended has not died.
@@ -34,6 +36,7 @@
 //! | [`messages`] | of this host, treated as if they were elsewhere | doorbells | no | no |
 //! | [`sockets`] | of other jobs on this host | a descriptor | no | no |
 //! | [`files`] | that share a folder | descriptor | no | no |
+//! | [`fabric`] | that a network reaches | descriptor | no | no |
 
 use std::fmt;
 use std::io;
@@ -47,6 +50,7 @@ pub use limosa_base::vm::{Slice, slice};
 pub use shm::DeathWatch;
 
 mod devices;
+pub mod fabric;
 pub mod files;
 pub mod messages;
 pub mod shm;
@@ -144,11 +148,16 @@ pub enum DeviceError {
         /// How the device knows.
         what: &'static str,
     },
-    /// The file system refuses what messages need.
-    Storage {
-        /// The peer whose messages they are.
+    /// No packets are exchanged with a peer any more, although it may live.
+    Severed {
+        /// The peer.
         peer: Peer,
-        /// The file.
+        /// Why.
+        what: String,
+    },
+    /// The file system refuses what this process needs for any message.
+    Storage {
+        /// The folder.
         path: PathBuf,
         /// The operating system's error.
         cause: io::Error,
@@ -162,8 +171,11 @@ impl fmt::Display for DeviceError {
                 write!(f, "no shared memory for messages to process {peer}: {cause}")
             }
             DeviceError::Corrupt { peer, what } => write!(f, "process {peer} sent {what}"),
-            DeviceError::Storage { peer, path, cause } => {
-                write!(f, "the message file {} of process {peer}: {cause}", path.display())
+            DeviceError::Severed { peer, what } => {
+                write!(f, "process {peer} and this one cannot exchange messages any more: {what}")
+            }
+            DeviceError::Storage { path, cause } => {
+                write!(f, "the folder {} for messages to this process cannot be used: {cause}", path.display())
             }
             DeviceError::Died { peer, what } => write!(f, "process {peer} cannot be reached any more: {what}"),
         }
@@ -203,6 +215,9 @@ pub trait PeerMemory: Send + Sync {
     /// True if a thread of `peer` is in the library and waits there.
     fn is_waiting(&self, peer: Address) -> bool;
 
+    /// True if one does and does not sleep: a packet is taken soon.
+    fn is_polling(&self, peer: Address) -> bool;
+
     /// False if a peer has joined and then ended. Takes system calls: call this only after a long wait.
     fn is_alive(&self, peer: Address) -> bool;
 }
@@ -241,6 +256,11 @@ pub trait Device: Send {
         Ok(())
     }
 
+    /// Whether all packets have left this process, or will leave it although it does not poll any more.
+    fn is_drained(&self) -> bool {
+        true
+    }
+
     /// After a packet of normal urgency: wakes the helper thread of `to` if no thread of it is looking. Where every
     /// packet is noticed by its receiver there is nothing to do.
     fn alert(&self, _to: Address) {}
@@ -255,6 +275,9 @@ pub trait Device: Send {
     fn wait_descriptor(&self) -> Option<BorrowedFd<'_>> {
         None
     }
+
+    /// Nobody polls until the descriptor is readable: called after the last poll before somebody waits for that.
+    fn rest(&mut self) {}
 
     /// What watches for the deaths of peers, if neither [`Device::send`] nor [`Device::poll`] finds out by itself. A
     /// thread waits for it and then calls [`Device::notice_deaths`].

@@ -14,6 +14,7 @@ use limosa_job::config::{self, OnHang};
 use limosa_job::{Job, RankView, monotonic_ns};
 
 use crate::explain;
+use crate::jobs::Neighbours;
 use crate::places::Places;
 use crate::threads::{self, Known, Others};
 use crate::watch::{Look, PERIOD, Watch};
@@ -28,8 +29,8 @@ static WATCHED: AtomicBool = AtomicBool::new(false);
 /// The process has waited for another one.
 static ACCOMPANIED: AtomicBool = AtomicBool::new(false);
 
-/// A thread is about to sleep in this job of one rank, or polls in vain. `accompanied`: it waits for another process, which the rank has
-/// started or is connected with.
+/// A thread is about to sleep in this job of one rank, or polls in vain. `accompanied`: it waits for another process,
+/// which the rank has started or is connected with.
 pub fn about_to_wait(job: &'static Job, accompanied: bool) {
     if accompanied {
         ACCOMPANIED.store(true, Ordering::Relaxed);
@@ -64,7 +65,7 @@ fn look_after(job: &Job) {
         }
         let now = monotonic_ns();
         let abort = config.on_hang == OnHang::Abort;
-        match watch.look(now, &views, others_of) {
+        match watch.look(now, &views, Neighbours::default(), others_of) {
             Look::Quiet => {}
             Look::Hang(hang) => {
                 let ends_in = abort.then_some(config.hang_grace);

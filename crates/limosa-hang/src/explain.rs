@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use limosa_job::{Kind, Peer, RankView, Record, State, WaitView};
 
-use super::places::{Place, Places};
+use super::hints::Language;
+use super::jobs::short;
+use super::places::{Place, Places, is_of_package};
 use super::verdict::{how_it_left, on, verdict};
 use super::watch::Hang;
 use crate::words;
@@ -18,18 +20,30 @@ const MOST_LINES: usize = 64;
 pub fn report(now_ns: u64, views: &[RankView], hang: &Hang, places: &Places, ends_in: Option<Duration>) -> String {
     let views: Vec<RankView> = views.iter().map(|view| in_words(view, places)).collect();
     let mut text = head(&views, hang);
-    text.push_str(&graph(now_ns, &views, hang, places));
-    let verdict = verdict(&views);
+    text.push_str(&graph(now_ns, &views, hang, places, ""));
+    for other in &hang.neighbours.seen {
+        let of = format!(" of job {}", short(other.id));
+        text.push_str(&format!("  job {}: {}\n", short(other.id), other.title));
+        let places = Places { python: places.python, ..Places::default() };
+        let views: Vec<RankView> = other.views.iter().map(|view| in_words(view, &places)).collect();
+        text.push_str(&graph(now_ns, &views, &Hang::default(), &places, &of));
+    }
+    let mut verdict = verdict(&views);
+    let (findings, hints) = hang.neighbours.verdict(&views);
+    verdict.findings.extend(findings);
+    verdict.hints.extend(hints);
     for finding in doubts(&views, hang).iter().chain(&verdict.findings) {
         text.push_str(&format!("limosa: {finding}\n"));
     }
-    if let Some(after) = ends_in.filter(|_| hang.doubtful) {
+    if let Some(after) = ends_in.filter(|_| hang.may_be_overdue()) {
         let after = words::duration(after.as_secs_f64());
         text.push_str(&format!(
             "limosa: the job will be ended in {after} if nothing happens (--on-hang=abort, LIMOSA_HANG_GRACE)\n"
         ));
     }
-    let language = places.language();
+    let mut waits = views.iter().flat_map(|view| &view.records).flat_map(|record| &record.waits);
+    let is_ours = places.python && waits.any(|wait| is_of_package(&wait.comm));
+    let language = if is_ours { Language::Limosa } else { places.language() };
     for hint in verdict.hints.iter().map(|hint| hint.text(language)).chain(places.notes.iter().cloned()) {
         text.push_str(&format!("hint: {hint}\n"));
     }
@@ -51,9 +65,12 @@ pub fn in_words(view: &RankView, places: &Places) -> RankView {
         if let Some(receives) = place.and_then(|place| place.receives).filter(|_| record.call == "MPI_Mprobe") {
             record.call = receives.into();
         }
-        if let Some(verb) = place.and_then(|place| place.verb.as_deref()) {
+        let short = place.filter(|_| record.waits.iter().any(|wait| is_of_package(&wait.comm)));
+        let verb = place.and_then(|place| place.verb.as_deref());
+        if let Some(verb) = verb.or_else(|| short?.method(&record.call)) {
             let is_request = record.waits.iter().any(|wait| !wait.started.is_empty());
-            let world = record.waits.first().filter(|wait| wait.comm == "limosa.world" && !is_request);
+            let world =
+                record.waits.first().filter(|wait| wait.comm == "limosa.world" && !is_request && !verb.contains(' '));
             record.call = world.map_or(verb.to_owned(), |wait| format!("{}.{verb}", wait.comm));
             // The package's requests are not those of MPI: the call that started one says nothing to the user.
             for wait in record.waits.iter_mut().filter(|wait| !wait.started.is_empty()) {
@@ -120,6 +137,7 @@ fn doubts(views: &[RankView], hang: &Hang) -> Vec<String> {
             words::ranks(&accepting)
         ));
     }
+    doubts.extend(doubts_about_others(hang));
     let mut strangers: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
     for (rank, threads) in &hang.strangers {
         strangers.entry(threads.len()).or_default().push(*rank);
@@ -138,8 +156,21 @@ fn doubts(views: &[RankView], hang: &Hang) -> Vec<String> {
     doubts
 }
 
-/// What each rank waits for. Ranks in the same situation share a line.
-fn graph(now_ns: u64, views: &[RankView], hang: &Hang, places: &Places) -> String {
+/// What is not known of the other jobs that are waited for.
+fn doubts_about_others(hang: &Hang) -> impl Iterator<Item = String> {
+    let unseen = hang.neighbours.unseen.iter().map(|id| match id {
+        0 => "processes of several other jobs are waited for, which cannot be told apart: they may be at work".into(),
+        id => format!("job {} is waited for and cannot be seen from here: it may be at work", short(*id)),
+    });
+    let may_go_on = hang.others_may_go_on.iter().map(|id| {
+        let why = "a rank of it polls, waits for any group to connect, or has other threads";
+        format!("job {} may go on by itself: {why}", short(*id))
+    });
+    unseen.chain(may_go_on)
+}
+
+/// What each rank waits for. Ranks in the same situation share a line. `of`: what follows the numbers of the ranks.
+fn graph(now_ns: u64, views: &[RankView], hang: &Hang, places: &Places, of: &str) -> String {
     let mut text = String::new();
     let mut lines: Vec<(Situation, Vec<u32>)> = Vec::new();
     for view in views {
@@ -158,7 +189,7 @@ fn graph(now_ns: u64, views: &[RankView], hang: &Hang, places: &Places) -> Strin
     for (situation, ranks) in lines.iter().take(MOST_LINES) {
         let ago = |at: u64| words::duration(now_ns.saturating_sub(at) as f64 / 1e9);
         let since = situation.since_ns.map_or(String::new(), |at| format!(", for {}", ago(at)));
-        text.push_str(&format!("  {}: {}{since}\n", words::ranks(ranks), situation.what));
+        text.push_str(&format!("  {}{of}: {}{since}\n", words::ranks(ranks), situation.what));
         if let Some(place) = &situation.place {
             text.push_str(&format!("      at {place}\n"));
         }
@@ -254,9 +285,9 @@ fn describe_wait(call: &str, wait: &WaitView) -> String {
     format!("{}{tag}{on}", peer(wait))
 }
 
-/// Whether a thread of the rank waits for another group to connect, or to accept.
+/// Whether a thread of the rank waits for another group, of whatever job, to connect or to accept.
 pub(crate) fn waits_for_connection(view: &RankView) -> bool {
-    let is_one = |wait: &WaitView| wait.kind == Kind::Connection;
+    let is_one = |wait: &WaitView| wait.kind == Kind::Connection && wait.peer == Peer::Any;
     view.state == State::Running && view.records.iter().any(|record| record.waits.iter().any(is_one))
 }
 
@@ -272,7 +303,14 @@ pub fn peer(wait: &WaitView) -> String {
         Peer::Any if wait.kind == Kind::Connection => format!("{word} another group"),
         Peer::Any => format!("{word} any rank"),
         Peer::Members => format!("{word} all other ranks"),
-        Peer::Outside => format!("{word} processes of another job"),
+        Peer::Outside { job: 0, .. } => format!("{word} processes of other jobs"),
+        Peer::Outside { job, member: None } => format!("{word} processes of job {}", short(job)),
+        Peer::Outside { job, member: Some((rank, world)) } if rank == world => {
+            format!("{word} rank {rank} of job {}", short(job))
+        }
+        Peer::Outside { job, member: Some((rank, world)) } => {
+            format!("{word} rank {rank} (rank {world} of job {})", short(job))
+        }
         Peer::Rank { rank, world } if rank == world => format!("{word} rank {rank}"),
         Peer::Rank { rank, world } => format!("{word} rank {rank} (world rank {world})"),
     }
@@ -285,7 +323,10 @@ mod tests {
 
     fn places(at: &[(u32, &str, Option<&str>)]) -> Places {
         let place = |(rank, line, verb): &(u32, &str, Option<&str>)| {
-            ((*rank, 1000 + rank), Place { line: (*line).into(), verb: verb.map(str::to_owned), receives: None })
+            (
+                (*rank, 1000 + rank),
+                Place { line: (*line).into(), verb: verb.map(str::to_owned), receives: None, text: None },
+            )
         };
         Places { threads: at.iter().map(place).collect(), python: !at.is_empty(), ..Places::default() }
     }
@@ -331,6 +372,25 @@ mod tests {
     }
 
     #[test]
+    fn calls_of_our_package_without_a_frame_are_named_by_the_line() {
+        let report_of = |call: &str, comm: &str, text: &str| {
+            let wait = WaitView { peer: Peer::Members, comm: comm.into(), ..wait(Kind::Collective, 0, None) };
+            let views = [blocked(0, call, vec![WaitView { members: 2, ..wait }]), pair()[1].clone()];
+            let mut at = places(&[(0, "sum.py:3 in total", None)]);
+            at.threads.values_mut().for_each(|place| place.text = Some(text.into()));
+            report(0, &views, &Hang::default(), &at, None)
+        };
+        let text = report_of("MPI_Allgather", "limosa.world", "    total = world.allreduce(x)");
+        assert!(text.contains("rank 0: limosa.world.allreduce, which needs all other ranks, for"), "{text}");
+        let text = report_of("MPI_Allgather", "a communicator of 2 ranks", "y = rows.bcast(x) + 1");
+        assert!(text.contains("rank 0: bcast on a communicator of 2 ranks, which"), "{text}");
+        let text = report_of("MPI_Allgather", "limosa.world", "f(world.bcast(world.scan(x)))");
+        assert!(text.contains("rank 0: a collective call on limosa.world, which"), "{text}");
+        let text = report_of("MPI_Allgather", "MPI_COMM_WORLD", "comm.bcast(x)");
+        assert!(text.contains("rank 0: MPI_Allgather on MPI_COMM_WORLD"), "{text}");
+    }
+
+    #[test]
     fn a_wait_of_our_package_does_not_name_the_call_that_it_is_made_of() {
         let wait = WaitView { comm: "limosa.world".into(), ..wait(Kind::Collective, 0, None) };
         let wait = WaitView { peer: Peer::Members, members: 2, started: "MPI_Iallgather_c".into(), ..wait };
@@ -359,6 +419,7 @@ mod tests {
             stuck: BTreeMap::from([(0, vec![5])]),
             doubtful: true,
             quiet: Duration::from_secs(10),
+            ..Hang::default()
         };
         views[0].callers = vec![5];
         let text = report(12_000 * MS, &views, &hang, &Places::default(), Some(Duration::from_secs(30)));

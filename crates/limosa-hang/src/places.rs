@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::hints::Language;
 
 /// Where the threads of Python ranks are.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Places {
     /// By rank and kernel's thread number.
     pub threads: BTreeMap<(u32, u32), Place>,
@@ -24,6 +24,46 @@ pub struct Place {
     pub verb: Option<String>,
     /// The method of mpi4py by which that line receives an object, which mpi4py does by a probe and a receive.
     pub receives: Option<&'static str>,
+    /// The text of that line, if no frame says which function of our package it has called.
+    pub text: Option<String>,
+}
+
+/// The collective methods of our package that have no frame while values are short.
+const COLLECTIVES: [&str; 11] = [
+    "barrier",
+    "bcast",
+    "gather",
+    "allgather",
+    "scatter",
+    "alltoall",
+    "reduce",
+    "allreduce",
+    "scan",
+    "exscan",
+    "reduce_scatter",
+];
+
+/// Whether a communicator of this name belongs to our package.
+pub fn is_of_package(comm: &str) -> bool {
+    comm == "limosa.world" || (comm.starts_with("a communicator of ") && comm.ends_with(" ranks"))
+}
+
+impl Place {
+    /// The method of our package without a frame that makes this call of MPI on one of its communicators.
+    pub fn method(&self, call: &str) -> Option<&'static str> {
+        match call {
+            "MPI_Send" => Some("send"),
+            "MPI_Recv" => Some("recv"),
+            "MPI_Allgather" => Some(self.text.as_deref().and_then(collective).unwrap_or("a collective call")),
+            _ => None,
+        }
+    }
+}
+
+/// The collective method that a line calls, if there is only one.
+fn collective(line: &str) -> Option<&'static str> {
+    let mut found = COLLECTIVES.into_iter().filter(|name| line.contains(&format!(".{name}(")));
+    found.next().filter(|_| found.next().is_none())
 }
 
 impl Places {

@@ -39,6 +39,12 @@ pub fn wait(kind: Kind, world: u32, tag: Option<i32>) -> WaitView {
     }
 }
 
+/// A wait for a rank of another job, or for any of its ranks.
+pub fn outside(kind: Kind, job: u64, world: Option<u32>) -> WaitView {
+    let member = world.map(|world| (world, world));
+    WaitView { peer: Peer::Outside { job, member }, comm: "other".into(), context: 9, ..wait(kind, 0, None) }
+}
+
 /// A rank that sleeps in `call` since 0.
 pub fn blocked(rank_: u32, call: &str, waits: Vec<WaitView>) -> RankView {
     let record = Record {

@@ -54,12 +54,12 @@ pub fn on(call: &str, comm: &str) -> String {
 }
 
 /// The ranks that this wait is certainly for.
-fn targets(wait: &WaitView, own: u32, ranks: u32) -> Vec<u32> {
+pub(crate) fn targets(wait: &WaitView, own: u32, ranks: u32) -> Vec<u32> {
     match wait.peer {
         Peer::Rank { world, .. } => vec![world],
         // All ranks of the job are members of a communicator that has as many.
         Peer::Members if wait.members == ranks => (0..ranks).filter(|rank| *rank != own).collect(),
-        Peer::Members | Peer::Any | Peer::Outside => vec![],
+        Peer::Members | Peer::Any | Peer::Outside { .. } => vec![],
     }
 }
 
@@ -195,7 +195,7 @@ fn compare(rank: u32, lying: &LyingView, receives: &[&WaitView], hints: &mut BTr
     };
     let from_peer = |wait: &WaitView| match wait.peer {
         Peer::Rank { world, .. } => world == lying.source_world,
-        Peer::Any | Peer::Members | Peer::Outside => true,
+        Peer::Any | Peer::Members | Peer::Outside { .. } => true,
     };
     let with_tag = |wait: &WaitView| wait.tag.is_none_or(|wanted| wanted == tag);
     let here = |wait: &WaitView| wait.context == lying.context;
@@ -226,7 +226,8 @@ fn cycles(views: &[RankView], verdict: &mut Verdict) {
     for (own, record, wait) in waits(views) {
         let open = targets(wait, own, views.len() as u32).into_iter();
         let open = open.filter_map(|target| find(views, target)).filter(|view| view.state == State::Running);
-        let open = open.filter(|view| !does_its_part(own, record, wait, view)).map(|view| view.rank);
+        let is_own = |peer: Peer| if let Peer::Rank { world, .. } = peer { world == own } else { true };
+        let open = open.filter(|view| !does_its_part(record, wait, view, is_own)).map(|view| view.rank);
         edges.entry(own).or_default().extend(open);
     }
     let mut named: BTreeSet<u32> = BTreeSet::new();
@@ -257,16 +258,17 @@ fn cycles(views: &[RankView], verdict: &mut Verdict) {
     }
 }
 
-/// True if the other rank does what this wait of rank `own` needs from it: it is in the same collective call, or sends
-/// or receives the message.
-fn does_its_part(own: u32, record: &Record, wait: &WaitView, other: &RankView) -> bool {
+/// True if the other rank does what this wait needs from it: it is in the same collective call, or sends or receives
+/// the message. `is_for_us`: whether the rank that waits is, or may be, the one that the other waits for.
+pub(crate) fn does_its_part(
+    record: &Record,
+    wait: &WaitView,
+    other: &RankView,
+    is_for_us: impl Fn(Peer) -> bool,
+) -> bool {
     let meets = |theirs: &WaitView| {
-        let for_us = match theirs.peer {
-            Peer::Rank { world, .. } => world == own,
-            Peer::Any | Peer::Members | Peer::Outside => true,
-        };
         let tags_fit = theirs.tag.is_none() || wait.tag.is_none() || theirs.tag == wait.tag;
-        for_us && tags_fit && theirs.context == wait.context
+        is_for_us(theirs.peer) && tags_fit && theirs.context == wait.context
     };
     let with = |kind: Kind| other.records.iter().flat_map(|r| &r.waits).any(|w| w.kind == kind && meets(w));
     match wait.kind {
@@ -278,8 +280,8 @@ fn does_its_part(own: u32, record: &Record, wait: &WaitView, other: &RankView) -
 }
 
 /// The shortest way from `start` back to itself, found by breadth.
-fn shortest_circle(edges: &BTreeMap<u32, BTreeSet<u32>>, start: u32) -> Option<Vec<u32>> {
-    let mut from: BTreeMap<u32, u32> = BTreeMap::new();
+pub(crate) fn shortest_circle<N: Copy + Ord>(edges: &BTreeMap<N, BTreeSet<N>>, start: N) -> Option<Vec<N>> {
+    let mut from: BTreeMap<N, N> = BTreeMap::new();
     let mut front = vec![start];
     while !front.is_empty() {
         let mut next = Vec::new();

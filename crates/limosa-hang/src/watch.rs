@@ -14,26 +14,35 @@
 //! - no thread of a rank is in the library and all wait for locks: a signal may end that;
 //! - a rank waits for another group to connect or accept: it may be started later.
 //!
-//! With a doubt the report comes [`DOUBT`] times later and says what the doubt is; the job is not ended before another
-//! time is over, which the report states.
+//! A rank may also wait for processes of another job. Then that job's ranks must wait, too, and those of the jobs that
+//! they wait for ([`Neighbours`]). If the status board of one cannot be seen, it may be at work: the report comes
+//! [`UNSEEN`] times later, and the job is never ended.
 //!
-//! A rank that computes, sleeps in its own code, or has not called the library yet does not wait: there is no hang. Nor is
-//! there one while a rank waits for processes of another job, which may be at work.
+//! With a doubt the report comes [`DOUBT`] times later and says what the doubt is; the job is not ended before another
+//! time is over, which the report states. The report comes [`DOUBT`] times later also while the process of a rank that
+//! has finalized still runs: it may end with an error, and then that is what the user is told. It does so, too, where
+//! ranks are on several hosts.
+//!
+//! A rank that computes, sleeps in its own code, or has not called the library yet does not wait: there is no hang.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use limosa_job::{Peer, RankView, Record, State};
+use limosa_job::{RankView, State};
 
 use crate::explain::waits_for_connection;
+use crate::jobs::Neighbours;
 use crate::threads::Others;
 
 /// Time between looks.
 pub const PERIOD: Duration = Duration::from_millis(400);
 /// How long nothing must change between looks.
 const QUIET: Duration = Duration::from_millis(800);
-/// How many times longer nothing must change if there is a doubt.
+/// How many times longer nothing must change if there is a doubt, while a process that has finalized still runs, and
+/// where ranks are on several hosts.
 const DOUBT: u64 = 10;
+/// How many times longer nothing must change if a job that is waited for cannot be seen.
+const UNSEEN: u64 = 60;
 /// Whoever polls must do so at least this often to count as polling.
 const POLLS_WITHIN: Duration = Duration::from_millis(2500);
 
@@ -59,6 +68,17 @@ pub struct Hang {
     pub doubtful: bool,
     /// How long nothing has changed.
     pub quiet: Duration,
+    /// The other jobs that are part of it.
+    pub neighbours: Neighbours,
+    /// Those of them that leave a doubt.
+    pub others_may_go_on: BTreeSet<u64>,
+}
+
+impl Hang {
+    /// Whether the job may be ended because of it although there is a doubt.
+    pub fn may_be_overdue(&self) -> bool {
+        self.doubtful && self.neighbours.unseen.is_empty()
+    }
 }
 
 /// Memory of earlier looks.
@@ -73,6 +93,8 @@ pub struct Watch {
     reported: (Vec<u64>, bool),
     /// When a reported hang with a doubt has lasted long enough to end the job.
     due_ns: Option<u64>,
+    /// The ranks are on several hosts: messages may be under way between them, and what their threads do is not seen.
+    pub is_between_hosts: bool,
 }
 
 impl Watch {
@@ -86,19 +108,31 @@ impl Watch {
             polls: BTreeMap::new(),
             reported: (Vec::new(), false),
             due_ns: None,
+            is_between_hosts: false,
         }
     }
 
-    /// Looks at the board. `others` tells about the threads of a rank's process of which the board does not say that
-    /// they wait.
-    pub fn look(&mut self, now_ns: u64, views: &[RankView], others: impl FnMut(&RankView) -> Others) -> Look {
-        self.count_polls(now_ns, views);
-        let Some(mut hang) = self.all_wait(now_ns, views, others) else {
-            self.quiet = None;
-            self.due_ns = None;
+    /// What was seen before says nothing about now.
+    pub fn begin_anew(&mut self) {
+        self.quiet = None;
+        self.due_ns = None;
+    }
+
+    /// Looks at the board, and at those of the jobs that are waited for. `others` tells about the threads of a rank's
+    /// process of which the board does not say that they wait.
+    pub fn look(
+        &mut self,
+        now_ns: u64,
+        views: &[RankView],
+        neighbours: Neighbours,
+        others: impl FnMut(&RankView) -> Others,
+    ) -> Look {
+        self.count_polls(now_ns, all_views(views, &neighbours));
+        let Some(mut hang) = self.all_wait(now_ns, views, &neighbours, others) else {
+            self.begin_anew();
             return Look::Quiet;
         };
-        let epochs = epochs(views);
+        let epochs = epochs(views, &neighbours);
         let since = match &self.quiet {
             Some((since, old)) if *old == epochs => *since,
             _ => {
@@ -108,8 +142,11 @@ impl Watch {
             }
         };
         let quiet_ns = now_ns.saturating_sub(since);
-        let waits_ns = now_ns.saturating_sub(last_began(views));
-        let lasts = match hang.doubtful {
+        let waits_ns = now_ns.saturating_sub(last_began(all_views(views, &neighbours)));
+        // A process that is still on its way out may end with an error, which says more than the hang.
+        let is_leaving = all_views(views, &neighbours).any(|view| view.state == State::Finalized);
+        let lasts = match hang.doubtful || is_leaving || self.is_between_hosts {
+            _ if !neighbours.unseen.is_empty() => quiet_ns >= self.after_ns.saturating_mul(UNSEEN),
             true => quiet_ns >= self.after_ns.saturating_mul(DOUBT),
             false => waits_ns >= self.after_ns,
         };
@@ -118,7 +155,8 @@ impl Watch {
         }
         let (reported, with_doubt) = &self.reported;
         if *reported != epochs || (*with_doubt && !hang.doubtful) {
-            self.due_ns = hang.doubtful.then(|| now_ns.saturating_add(self.grace_ns));
+            hang.neighbours = neighbours;
+            self.due_ns = hang.may_be_overdue().then(|| now_ns.saturating_add(self.grace_ns));
             self.reported = (epochs, hang.doubtful);
             hang.quiet = Duration::from_nanos(quiet_ns);
             return Look::Hang(hang);
@@ -133,13 +171,14 @@ impl Watch {
     }
 
     /// True if nothing has happened since the hang that was noticed last.
-    pub fn still_hangs(&self, views: &[RankView]) -> bool {
-        views.iter().all(|view| has_left(view) || view.state == State::Running) && epochs(views) == self.reported.0
+    pub fn still_hangs(&self, views: &[RankView], neighbours: &Neighbours) -> bool {
+        let is_there = |view: &RankView| has_left(view) || view.state == State::Running;
+        all_views(views, neighbours).all(is_there) && epochs(views, neighbours) == self.reported.0
     }
 
-    fn count_polls(&mut self, now_ns: u64, views: &[RankView]) {
+    fn count_polls<'a>(&mut self, now_ns: u64, views: impl Iterator<Item = &'a RankView>) {
         let mut polls = BTreeMap::new();
-        for (view, record) in views.iter().flat_map(|view| view.records.iter().map(move |record| (view, record))) {
+        for (view, record) in views.flat_map(|view| view.records.iter().map(move |record| (view, record))) {
             if record.polls > 0 {
                 let who = (view.rank, record.thread);
                 let before = self.polls.get(&who).filter(|(count, _)| *count == record.polls);
@@ -149,17 +188,41 @@ impl Watch {
         self.polls = polls;
     }
 
-    /// The hang, if every rank has left or waits, and one waits.
-    fn all_wait(&self, now_ns: u64, views: &[RankView], mut others: impl FnMut(&RankView) -> Others) -> Option<Hang> {
+    /// The hang, if every rank has left or waits, and one waits; in other jobs likewise.
+    fn all_wait(
+        &self,
+        now_ns: u64,
+        views: &[RankView],
+        neighbours: &Neighbours,
+        mut others: impl FnMut(&RankView) -> Others,
+    ) -> Option<Hang> {
+        let mut hang = Hang { doubtful: !neighbours.unseen.is_empty(), ..Hang::default() };
+        self.all_of_one_wait(now_ns, views, &mut others, &mut hang)?;
+        for other in &neighbours.seen {
+            // Numbers of ranks are those of that job: only the doubt counts.
+            let mut theirs = Hang::default();
+            self.all_of_one_wait(now_ns, &other.views, &mut others, &mut theirs)?;
+            if theirs.doubtful {
+                hang.doubtful = true;
+                hang.others_may_go_on.insert(other.id);
+            }
+        }
+        Some(hang)
+    }
+
+    /// Adds to the hang what is known of one job; `None` if a rank of it does not wait.
+    fn all_of_one_wait(
+        &self,
+        now_ns: u64,
+        views: &[RankView],
+        others: &mut impl FnMut(&RankView) -> Others,
+        hang: &mut Hang,
+    ) -> Option<()> {
         let staying: Vec<&RankView> = views.iter().filter(|view| !has_left(view)).collect();
         if staying.is_empty() || staying.iter().any(|view| view.state != State::Running) {
             return None;
         }
-        let is_outside = |record: &Record| record.waits.iter().any(|wait| wait.peer == Peer::Outside);
-        if staying.iter().any(|view| view.records.iter().any(is_outside)) {
-            return None;
-        }
-        let mut hang = Hang { doubtful: staying.iter().any(|view| waits_for_connection(view)), ..Hang::default() };
+        hang.doubtful |= staying.iter().any(|view| waits_for_connection(view));
         // To ask about ranks that are not in the library first saves asking about the others.
         let (inside, outside): (Vec<&RankView>, Vec<_>) = staying.iter().partition(|view| !view.records.is_empty());
         for view in outside.into_iter().chain(inside) {
@@ -182,29 +245,37 @@ impl Watch {
             hang.stuck.extend((!stuck.is_empty()).then_some((view.rank, stuck)));
             hang.strangers.extend((!strangers.is_empty()).then_some((view.rank, strangers)));
         }
-        Some(hang)
+        Some(())
     }
+}
+
+/// The ranks of all jobs that are looked at.
+fn all_views<'a>(views: &'a [RankView], neighbours: &'a Neighbours) -> impl Iterator<Item = &'a RankView> {
+    views.iter().chain(neighbours.seen.iter().flat_map(|other| &other.views))
 }
 
 fn has_left(view: &RankView) -> bool {
     matches!(view.state, State::Finalized | State::Exited)
 }
 
-fn epochs(views: &[RankView]) -> Vec<u64> {
-    views.iter().map(|view| view.epoch).collect()
+/// The epochs of all ranks. A job with other neighbours is another situation.
+fn epochs(views: &[RankView], neighbours: &Neighbours) -> Vec<u64> {
+    let jobs = neighbours.seen.iter().map(|other| other.id).chain(neighbours.unseen.iter().copied());
+    all_views(views, neighbours).map(|view| view.epoch).chain(jobs).collect()
 }
 
 /// When the last thread began to wait.
-fn last_began(views: &[RankView]) -> u64 {
-    let waiting = views.iter().filter(|view| view.state == State::Running);
+fn last_began<'a>(views: impl Iterator<Item = &'a RankView>) -> u64 {
+    let waiting = views.filter(|view| view.state == State::Running);
     waiting.flat_map(|view| view.records.iter().map(|record| record.since_ns)).max().unwrap_or(0)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::samples::{MS, blocked, rank, wait};
-    use limosa_job::{Kind, WaitView};
+    use crate::jobs::Other;
+    use crate::samples::{MS, blocked, outside, rank, wait};
+    use limosa_job::{Kind, Peer, WaitView};
 
     const NONE: [u64; 0] = [];
 
@@ -223,7 +294,8 @@ mod tests {
     ) -> Vec<(u64, Look)> {
         let mut watch = Watch::new(Duration::from_secs(1), Duration::from_secs(30));
         let looks = (0..=until_ms).step_by(PERIOD.as_millis() as usize);
-        let looks = looks.map(|ms| (ms, watch.look(ms * MS, &views(ms), |view| others(ms, view))));
+        let looks =
+            looks.map(|ms| (ms, watch.look(ms * MS, &views(ms), Neighbours::default(), |view| others(ms, view))));
         looks.filter(|(_, look)| *look != Look::Quiet).collect()
     }
 
@@ -266,9 +338,26 @@ mod tests {
     fn ranks_that_have_left_do_not() {
         for state in [State::Finalized, State::Exited] {
             let views = vec![blocked(0, "MPI_Recv", vec![wait(Kind::Receive, 1, None)]), rank(1, state)];
-            assert_eq!(alarms(5000, |_| views.clone(), |_| false).len(), 1);
+            // While the process still runs, it may end with an error.
+            let after = if state == State::Finalized { 10_000 } else { 1200 };
+            assert_eq!(alarms(15_000, |_| views.clone(), |_| false), [after], "{state:?}");
             assert_eq!(alarms(5000, |_| vec![rank(0, state), rank(1, state)], |_| false), NONE, "nobody waits");
         }
+    }
+
+    #[test]
+    fn between_hosts_it_takes_longer_and_begins_anew_when_a_host_was_not_heard() {
+        let mut watch = Watch::new(Duration::from_secs(1), Duration::from_secs(30));
+        watch.is_between_hosts = true;
+        let mut found = Vec::new();
+        for ms in (0..=30_000).step_by(400) {
+            if ms == 8000 {
+                watch.begin_anew();
+            }
+            let look = watch.look(ms * MS, &pair(), Neighbours::default(), |_| Others::default());
+            found.extend((look != Look::Quiet).then_some(ms));
+        }
+        assert_eq!(found, [18_000]);
     }
 
     #[test]
@@ -287,15 +376,42 @@ mod tests {
     }
 
     #[test]
-    fn whoever_waits_for_another_job_is_no_hang_and_whoever_waits_for_a_connection_perhaps() {
-        let with = |kind: Kind, peer: Peer| {
-            let mut views = pair();
-            views[0].records[0].waits[0] = WaitView { peer, ..wait(kind, 1, None) };
-            looks(20_000, move |_| views.clone(), |_, _| Others::default())
-        };
-        assert_eq!(with(Kind::Receive, Peer::Outside).len(), 0);
-        let found = with(Kind::Connection, Peer::Any);
+    fn whoever_waits_for_a_connection_is_a_doubtful_case() {
+        let mut views = pair();
+        views[0].records[0].waits[0] = WaitView { peer: Peer::Any, ..wait(Kind::Connection, 1, None) };
+        let found = looks(20_000, move |_| views.clone(), |_, _| Others::default());
         assert!(matches!(&found[0], (ms, Look::Hang(hang)) if hang.doubtful && *ms > 9000), "{found:?}");
+    }
+
+    /// The looks that found something at a rank that waits for job 8, with which there is what `other` says at a time.
+    fn looks_outside(until_ms: u64, other: impl Fn(u64) -> Option<Vec<RankView>>) -> Vec<(u64, Look)> {
+        let mut watch = Watch::new(Duration::from_secs(1), Duration::from_secs(30));
+        let views = [blocked(0, "MPI_Recv", vec![outside(Kind::Receive, 8, Some(0))])];
+        let looks = (0..=until_ms).step_by(PERIOD.as_millis() as usize).map(|ms| {
+            let found = Neighbours::find(7, &views, |id| Some(Other { id, views: other(ms)?, ..Other::default() }));
+            (ms, watch.look(ms * MS, &views, found, |_| Others::default()))
+        });
+        looks.filter(|(_, look)| *look != Look::Quiet).collect()
+    }
+
+    #[test]
+    fn two_jobs_that_wait_for_each_other_hang() {
+        let theirs = |_| Some(vec![blocked(0, "MPI_Recv", vec![outside(Kind::Receive, 7, Some(0))])]);
+        let found = looks_outside(20_000, theirs);
+        assert!(matches!(&found[..], [(1200, Look::Hang(hang))] if !hang.doubtful), "{found:?}");
+    }
+
+    #[test]
+    fn a_job_that_works_or_goes_on_prevents_the_alarm() {
+        assert_eq!(looks_outside(90_000, |_| Some(vec![rank(0, State::Running)])), []);
+        let receives = |job: u64| blocked(0, "MPI_Recv", vec![outside(Kind::Receive, job, Some(0))]);
+        assert_eq!(looks_outside(90_000, |ms| Some(vec![RankView { epoch: ms / 700, ..receives(7) }])), []);
+    }
+
+    #[test]
+    fn a_job_that_cannot_be_seen_is_a_doubt_and_never_ends_the_job() {
+        let found = looks_outside(200_000, |_| None);
+        assert!(matches!(&found[..], [(60_000..61_000, Look::Hang(hang))] if hang.doubtful), "{found:?}");
     }
 
     #[test]
@@ -376,12 +492,13 @@ mod tests {
 
     #[test]
     fn a_wake_up_between_alarm_and_report_withdraws_it() {
+        let none = Neighbours::default;
         let mut watch = Watch::new(Duration::ZERO, Duration::ZERO);
         let mut views = pair();
-        assert_eq!(watch.look(0, &views, |_| Others::default()), Look::Quiet);
-        assert!(matches!(watch.look(900 * MS, &views, |_| Others::default()), Look::Hang(_)));
-        assert!(watch.still_hangs(&views));
+        assert_eq!(watch.look(0, &views, none(), |_| Others::default()), Look::Quiet);
+        assert!(matches!(watch.look(900 * MS, &views, none(), |_| Others::default()), Look::Hang(_)));
+        assert!(watch.still_hangs(&views, &none()));
         views[1].epoch += 1;
-        assert!(!watch.still_hangs(&views));
+        assert!(!watch.still_hangs(&views, &none()));
     }
 }

@@ -84,6 +84,17 @@ impl Core {
         }
     }
 
+    /// Keeps those who read a range and write it back from doing so between `first` and `last`, if there are any.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn lock_if_sieving(&self, is_write: bool, first: u64, last: u64) -> Result<Option<Locked<'_>>> {
+        if is_write && self.may_sieve.load(Ordering::Relaxed) {
+            return self.system.lock_for_plain_write(first, last - first + 1);
+        }
+        Ok(None)
+    }
+
     /// Writes the segments of a strip, which lies at `at` in the file, or all from the first to the last after reading what lies between them.
     ///
     /// # Errors

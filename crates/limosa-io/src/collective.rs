@@ -1,7 +1,8 @@
 //! Accesses by all processes of a file together (MPI-5 section 14.4), in two phases.
 //!
-//! Where the pieces of different processes are short and lie between each other, the part of the file that is accessed
-//! is cut into strips. These are moved to or from the file by long system calls, and the processes exchange the data of
+//! Where the pieces of different processes are short and lie between each other, processes of one host that access much
+//! do that in the pages which the system keeps of the file ([`crate::mapped`]). Elsewhere, the part of the file that is
+//! accessed is cut into strips. These are moved to or from the file by long system calls, and the processes exchange the data of
 //! the strips: in memory, if they share it ([`crate::strips`]), otherwise by messages ([`crate::messages`]).
 //!
 //! Otherwise each process moves its own data ([`crate::access`]): where the ranges of the processes do not overlap, or
@@ -38,16 +39,25 @@ impl File {
         let size = if is_write || self.comm.rank() != 0 { 0 } else { self.core.system.size().unwrap_or(0) };
         let wish = Wish::new(view, from, wanted, size);
         let wishes: Vec<Wish> = agree::words(&self.comm, wish.words())?.into_iter().map(Wish::of).collect();
-        let Some(plan) = self.plan(&wishes, is_write)? else {
-            return mine.and_then(|(from, region)| self.core.transfer(view, is_write, from, region));
-        };
+        let mut plan = self.plan(&wishes, is_write)?;
         // What lies behind the end of the file is not asked for.
         let bytes = match is_write {
             true => wanted,
             false => wanted.min(view.bytes_within(wishes[0].size).saturating_sub(from)),
         };
         let data = (from, &region.part(0, bytes as usize));
+        if let Some(Plan { way: Way::Mapped, cut }) = &plan {
+            if self.kept.lock().transfer((&self.comm, &self.core), (view, is_write), data, cut)? {
+                return mine.map(|_| bytes);
+            }
+            self.cannot_map.store(true, Ordering::Relaxed);
+            plan = self.plan(&wishes, is_write)?;
+        }
+        let Some(plan) = plan else {
+            return mine.and_then(|(from, region)| self.core.transfer(view, is_write, from, region));
+        };
         match &plan.way {
+            Way::Mapped => unreachable!("only where it is not known that the file cannot be mapped"),
             Way::Shared(movers) => {
                 let mut sharing = self.sharing.lock();
                 let Sharing::Strips(strips) = &mut *sharing else { unreachable!("planned with shared memory") };
@@ -70,7 +80,8 @@ impl File {
         let hosts = self.hosts();
         let mut sharing = self.sharing.lock();
         let shares = hosts == 1 && !matches!(*sharing, Sharing::Impossible);
-        let mut use_of = Use { is_write, buffering, wanted, buffer, stripe, hosts, shares };
+        let (maps, mapped) = (!self.cannot_map.load(Ordering::Relaxed), self.kept.lock().range());
+        let mut use_of = Use { is_write, buffering, wanted, buffer, stripe, hosts, shares, maps, mapped };
         let plan = Plan::new(wishes, &use_of);
         if !matches!(plan, Some(Plan { way: Way::Shared(_), .. })) {
             return Ok(plan);

@@ -31,6 +31,7 @@ use crate::amode::Amode;
 use crate::calls::Begun;
 use crate::datarep::{Datarep, room};
 use crate::hints::Values;
+use crate::mapped::Kept;
 use crate::pointers::SharedPointer;
 use crate::strips::Strips;
 use crate::system::{SystemFile, error_of};
@@ -49,6 +50,9 @@ pub struct File {
     /// The buffer of an aggregator, kept from one collective access to the next.
     pub(crate) strip_buffer: Mutex<Vec<u8>>,
     pub(crate) sharing: Mutex<Sharing>,
+    pub(crate) kept: Mutex<Kept>,
+    /// Some process cannot map the file.
+    pub(crate) cannot_map: AtomicBool,
     errhandler: RwLock<Arc<Errhandler>>,
     is_closed: AtomicBool,
     /// The handle value under which the ABI layer registered this file; 0 if none.
@@ -178,6 +182,8 @@ impl File {
             begun: Mutex::new(None),
             strip_buffer: Mutex::default(),
             sharing: Mutex::new(Sharing::Untried),
+            kept: Mutex::default(),
+            cannot_map: AtomicBool::new(false),
             errhandler: RwLock::new(default_errhandler()),
             is_closed: AtomicBool::new(false),
             handle: AtomicUsize::new(0),
@@ -191,6 +197,7 @@ impl File {
     pub fn close(&self) -> Result<()> {
         agree::on_outcome(&self.comm, self.check_nothing_under_way())?;
         self.is_closed.store(true, Ordering::Release);
+        self.kept.lock().clear();
         let freed = match std::mem::replace(&mut *self.sharing.lock(), Sharing::Impossible) {
             Sharing::Strips(strips) => strips.free(),
             Sharing::Untried | Sharing::Impossible => Ok(()),

@@ -11,6 +11,7 @@
 //! | `collective` | the same by all processes of a file together |
 //! | `plan` | how these divide the work |
 //! | `shares` | what each of them has in the strips of the file |
+//! | `mapped` | how each moves its own data, in the system's pages of the file |
 //! | `strips`, `messages` | how they exchange the data of strips |
 //! | `pointers` | individual and shared file pointers |
 //! | `calls` | the calls that access data, in all their forms |
@@ -36,6 +37,7 @@ mod collective;
 mod datarep;
 mod file;
 mod hints;
+mod mapped;
 mod messages;
 mod plan;
 mod pointers;

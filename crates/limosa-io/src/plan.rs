@@ -17,6 +17,10 @@ const SPARSE: u64 = 64;
 const DENSE: u64 = 8;
 /// Reads of at most so many bytes by all processes go through shared memory nevertheless: it stays in their caches.
 const SHORT_READ: u64 = 2 << 20;
+/// From so many bytes by all processes on, mapping the file costs less than it spares.
+const LEAST_MAPPED: u64 = 1 << 20;
+/// At most this part of what is written by mapping may lie between the data: room is provided for it, too.
+const HOLES: u64 = 8;
 /// Strips in shared memory are read as a whole, so this part of them must be wanted.
 const DENSE_STRIP: u64 = 2;
 
@@ -71,6 +75,10 @@ pub(crate) struct Use {
     pub hosts: u64,
     /// All processes can share memory.
     pub shares: bool,
+    /// All can map the file, as far as is known.
+    pub maps: bool,
+    /// The range that all have mapped already, if any.
+    pub mapped: (u64, u64),
 }
 
 /// The strips of the part of a file that is accessed.
@@ -99,6 +107,8 @@ impl Cut {
 /// Who carries the data of the strips.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
+    /// Each process copies its own data, in the pages that the system keeps of the file.
+    Mapped,
     /// All processes copy in memory that they share; so many of them at once move strips to or from the file.
     Shared(u64),
     /// The processes of these ranks, to which the others send messages.
@@ -115,7 +125,7 @@ pub(crate) struct Plan {
 impl Plan {
     /// `None` if each process had better move its own data.
     pub fn new(wishes: &[Wish], use_of: &Use) -> Option<Plan> {
-        let Use { is_write, buffering, wanted, buffer, stripe, hosts, shares } = *use_of;
+        let Use { is_write, buffering, wanted, buffer, stripe, hosts, shares, maps, mapped } = *use_of;
         let total: u64 = wishes.iter().map(|wish| wish.bytes).sum();
         let busy: Vec<&Wish> = wishes.iter().filter(|wish| wish.bytes > 0).collect();
         let first = busy.iter().map(|wish| wish.first).min()?;
@@ -124,6 +134,15 @@ impl Plan {
         let can = busy.iter().all(|wish| wish.is_ordered) && span / SPARSE <= total && buffering != Buffering::Never;
         if !can || wishes.len() == 1 {
             return None;
+        }
+        let is_dense = !is_write || span - span / HOLES <= total;
+        if maps && hosts == 1 && wanted == 0 && stripe == 0 && is_dense {
+            let is_mapped = mapped.0 <= first && end <= mapped.1;
+            let interleaved = are_interleaved(&busy) && mean_piece(&busy, total) < LONG_PIECE;
+            let pays = interleaved && (is_mapped || total >= LEAST_MAPPED);
+            if pays || buffering == Buffering::Always {
+                return Some(Plan { cut: Cut::new(first, end, span, BLOCK), way: Way::Mapped });
+            }
         }
         let shares = shares && stripe <= SHARED_STRIP && (is_write || span / DENSE_STRIP <= total);
         if buffering == Buffering::Automatic && !pays(&busy, total, is_write, hosts, shares) {
@@ -153,15 +172,23 @@ impl Plan {
 
 /// Whether two phases are faster than accesses by each process alone.
 fn pays(busy: &[&Wish], total: u64, is_write: bool, hosts: u64, shares: bool) -> bool {
-    let mut ranges: Vec<(u64, u64)> = busy.iter().map(|wish| (wish.first, wish.end)).collect();
-    ranges.sort_unstable();
-    let interleaved = ranges.windows(2).any(|pair| pair[1].0 < pair[0].1);
     // On one host the others have brought what this process does not want into memory: reading it is a copy.
     let reads_alone = !is_write
         && hosts == 1
         && !(shares && total <= SHORT_READ)
         && busy.iter().all(|wish| (wish.end - wish.first) / DENSE <= wish.bytes);
-    interleaved && !reads_alone && total / busy.iter().map(|wish| wish.pieces).sum::<u64>().max(1) < LONG_PIECE
+    are_interleaved(busy) && !reads_alone && mean_piece(busy, total) < LONG_PIECE
+}
+
+/// Whether what processes access lies between each other.
+fn are_interleaved(busy: &[&Wish]) -> bool {
+    let mut ranges: Vec<(u64, u64)> = busy.iter().map(|wish| (wish.first, wish.end)).collect();
+    ranges.sort_unstable();
+    ranges.windows(2).any(|pair| pair[1].0 < pair[0].1)
+}
+
+fn mean_piece(busy: &[&Wish], total: u64) -> u64 {
+    total / busy.iter().map(|wish| wish.pieces).sum::<u64>().max(1)
 }
 
 #[cfg(test)]
@@ -180,6 +207,8 @@ mod tests {
         stripe: 0,
         hosts: 1,
         shares: false,
+        maps: false,
+        mapped: (0, 0),
     };
 
     fn plan(wishes: &[Wish]) -> Option<Plan> {
@@ -225,6 +254,22 @@ mod tests {
         let sparse = little.map(|wish| Wish { bytes: 1 << 15, ..wish });
         let made = Plan::new(&sparse, &shares);
         assert!(matches!(made.unwrap().way, Way::Aggregators(_)), "most of the strips would be read for nothing");
+    }
+
+    #[test]
+    fn the_file_is_mapped_for_much_that_is_dense() {
+        let maps = Use { shares: true, maps: true, ..WRITE };
+        let much = [wish(0, 2 << 20, 1 << 20, 1000), wish(512, (2 << 20) + 512, 1 << 20, 1000)];
+        let way = |wishes: &[Wish], use_of: &Use| Plan::new(wishes, use_of).map(|plan| plan.way);
+        assert_eq!(way(&much, &maps), Some(Way::Mapped));
+        assert_eq!(way(&much, &Use { is_write: false, ..maps }), Some(Way::Mapped));
+        assert_eq!(way(&much, &Use { wanted: 1, ..maps }), Some(Way::Shared(1)));
+        assert!(matches!(way(&much, &Use { hosts: 2, shares: false, ..maps }), Some(Way::Aggregators(_))));
+        assert_eq!(way(&short(), &maps), Some(Way::Shared(1)), "most of it is holes");
+        let little = much.map(|wish| Wish { end: wish.end >> 4, bytes: wish.bytes >> 4, pieces: 100, ..wish });
+        assert_eq!(way(&little, &maps), Some(Way::Shared(1)));
+        assert_eq!(way(&little, &Use { mapped: (0, 2 << 20), ..maps }), Some(Way::Mapped));
+        assert_eq!(way(&much.map(|wish| Wish { pieces: 2, ..wish }), &maps), None, "long pieces");
     }
 
     #[test]

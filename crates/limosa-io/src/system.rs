@@ -11,6 +11,7 @@ use limosa_mpi::consts::*;
 use limosa_mpi::error::{Error, ErrorClass, Result};
 use limosa_p2p::memory::Region;
 use parking_lot::{Mutex, MutexGuard};
+use rustix::fs::{FallocateFlags, SeekFrom};
 use rustix::io::Errno;
 
 /// A file that this process has opened.
@@ -87,6 +88,25 @@ impl SystemFile {
     pub fn size(&self) -> Result<u64> {
         let stat = rustix::fs::fstat(&self.fd).map_err(|e| self.error("looking at the size of", e))?;
         Ok(u64::try_from(stat.st_size).unwrap_or(0))
+    }
+
+    /// Has the file system provide room for a range, which then belongs to the file; false if it cannot do that ahead.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn reserve(&self, start: u64, len: u64) -> Result<bool> {
+        let hole = if self.size()? >= start + len { rustix::fs::seek(&self.fd, SeekFrom::Hole(start)) } else { Ok(0) };
+        if hole.is_ok_and(|hole| hole >= start + len) {
+            return Ok(true);
+        }
+        loop {
+            return match rustix::fs::fallocate(&self.fd, FallocateFlags::empty(), start, len) {
+                Ok(()) => Ok(true),
+                Err(Errno::INTR) => continue,
+                Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => Ok(false),
+                Err(error) => Err(self.error("writing", error)),
+            };
+        }
     }
 
     /// Locks a range for writing, or for reading only.

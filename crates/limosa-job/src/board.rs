@@ -93,11 +93,15 @@ pub struct Shape {
 impl Board {
     /// Makes the segment of a new job, with its memory reserved, and maps its board.
     pub fn create(shape: &Shape) -> io::Result<(OwnedFd, Board)> {
+        Board::create_as(shape, random_id()?)
+    }
+
+    /// As [`Board::create`], on another host of the job `id`.
+    pub fn create_as(shape: &Shape, id: u64) -> io::Result<(OwnedFd, Board)> {
         let ranks = u32::try_from(shape.appnums.len())
             .ok()
             .filter(|n| (1..=MAX_RANKS).contains(n))
             .ok_or(io::ErrorKind::InvalidInput)?;
-        let id = random_id()?;
         let name = if shape.launcher_pid == 0 { MEMFD_SINGLE.to_owned() } else { format!("{MEMFD_PREFIX}{id:016x}") };
         let capacity = ranks.saturating_add(shape.spare).min(MAX_RANKS);
         let len = device_offset(capacity);
@@ -142,7 +146,7 @@ impl Board {
         Ok(Board { map: Mapping::new(fd, device_offset(capacity))?, capacity })
     }
 
-    fn header(&self) -> &JobHeader {
+    pub(crate) fn header(&self) -> &JobHeader {
         // INVARIANT: `create` and `open` map at least the header.
         self.map.at(0).expect("the header is mapped")
     }
@@ -357,6 +361,10 @@ impl<'a> Seat<'a> {
         self.entry.epoch.fetch_add(1, AcqRel);
     }
 
+    pub(crate) fn entry(&self) -> &'a Entry {
+        self.entry
+    }
+
     /// The rank whose place this is.
     pub fn rank(&self) -> u32 {
         self.rank
@@ -392,6 +400,20 @@ impl<'a> Seat<'a> {
     pub fn finalized(&self) {
         self.entry.finalized.store(1, Relaxed);
         self.set_state(State::Finalized);
+    }
+
+    /// Publishes up to [`CARD_BYTES`](crate::CARD_BYTES) bytes about this rank for all others, in place of what was
+    /// published before. Whoever waits for them has to be told otherwise; [`Board::ring`] has them sent to other hosts.
+    ///
+    /// # Panics
+    /// If there are more.
+    pub fn publish_card(&self, card: &[u8]) {
+        self.entry.card.write(card);
+    }
+
+    /// What was published about this rank; `None` if nothing was. Untrusted, as all that is on the board.
+    pub fn card(&self) -> Option<Vec<u8>> {
+        self.entry.card.read()
     }
 
     /// For the launcher: which process it started for this rank.
@@ -521,16 +543,18 @@ impl RecordSlot {
             slot.name.store(lying.comm);
         }
         for (slot, wait) in self.wait.iter().zip(blocked.waits) {
-            let (peer_kind, rank, world) = match wait.peer {
-                Peer::Any => (0, 0, 0),
-                Peer::Members => (1, 0, 0),
-                Peer::Rank { rank, world } => (2, rank, world),
-                Peer::Outside => (3, 0, 0),
+            let (peer_kind, rank, world, job) = match wait.peer {
+                Peer::Any => (0, 0, 0, 0),
+                Peer::Members => (1, 0, 0, 0),
+                Peer::Rank { rank, world } => (2, rank, world, 0),
+                Peer::Outside { job, member: None } => (3, 0, 0, job),
+                Peer::Outside { job, member: Some((rank, world)) } => (4, rank, world, job),
             };
             slot.kind.store(wait.kind as u32, Relaxed);
             slot.peer_kind.store(peer_kind, Relaxed);
             slot.peer.store(rank, Relaxed);
             slot.peer_world.store(world, Relaxed);
+            slot.job.store(job, Relaxed);
             slot.has_tag.store(wait.tag.is_some().into(), Relaxed);
             slot.tag.store(wait.tag.unwrap_or(0), Relaxed);
             slot.context.store(wait.context, Relaxed);
@@ -568,7 +592,10 @@ impl RecordSlot {
             peer: match (slot.peer_kind.load(Relaxed), slot.peer_world.load(Relaxed)) {
                 (2, world) if world < ranks => Peer::Rank { rank: slot.peer.load(Relaxed), world },
                 (1, _) => Peer::Members,
-                (3, _) => Peer::Outside,
+                (3, _) => Peer::Outside { job: slot.job.load(Relaxed), member: None },
+                (4, world) => {
+                    Peer::Outside { job: slot.job.load(Relaxed), member: Some((slot.peer.load(Relaxed), world)) }
+                }
                 _ => Peer::Any,
             },
             tag: (slot.has_tag.load(Relaxed) != 0).then(|| slot.tag.load(Relaxed)),
@@ -651,6 +678,9 @@ mod tests {
         let view = theirs.view(1);
         assert!(!view.is_blocked() && view.records.is_empty());
         assert_eq!((view.sleeps, view.wakeups, view.idle_wakeups), (1, 1, 1));
+        assert_eq!(theirs.seat(1).card(), None);
+        seat.publish_card(b"how to reach me");
+        assert_eq!(theirs.seat(1).card(), Some(b"how to reach me".to_vec()));
         seat.finalized();
         assert_eq!(theirs.view(1).state, State::Finalized);
     }

@@ -31,7 +31,8 @@ pub struct Variable {
 pub enum Form {
     /// One of these words.
     Choice(&'static [&'static str]),
-    /// One of these words, or the second one, a colon and the name of a folder.
+    /// One of these words, or the second one, a colon and the name of a folder, with `local:` before it if each host has
+    /// a folder of its own.
     ChoiceOrFolder(&'static [&'static str], &'static str),
     /// 1 or 0 (also on/off, yes/no, true/false).
     Switch,
@@ -48,7 +49,7 @@ pub enum Form {
     Seconds,
     /// The name of a file.
     Path,
-    /// Anything; only for variables that the launcher sets.
+    /// Anything.
     Text,
 }
 
@@ -79,10 +80,35 @@ pub const VARIABLES: &[Variable] = &[
     ),
     user(
         "LIMOSA_DEVICE",
-        Form::ChoiceOrFolder(&["shm", "messages"], "file"),
+        Form::ChoiceOrFolder(&["shm", "fabric", "messages", "file:local"], "file"),
         "shm",
-        "How processes reach each other: by shared memory; by files in this folder; \
-         or by messages only, as between hosts (for tests)",
+        "How processes reach each other: by shared memory; by a network, with libfabric; by files in this folder; by \
+         files in folders of their hosts, which ssh carries; or by messages only, as between hosts (for tests)",
+    ),
+    user(
+        "LIMOSA_FABRIC_LIBRARY",
+        Form::Path,
+        "",
+        "File of libfabric; otherwise where the system finds it, or the packages of other MPI libraries have it",
+    ),
+    user(
+        "LIMOSA_FABRIC_PROVIDER",
+        Form::Text,
+        "",
+        "The provider of libfabric to use, such as tcp or verbs; otherwise the fastest one that it offers",
+    ),
+    user(
+        "LIMOSA_FABRIC_INTERFACE",
+        Form::Text,
+        "",
+        "The network interface to use, such as eth0; otherwise the first one, or none if all ranks are on one machine",
+    ),
+    user(
+        "LIMOSA_PMIX_LIBRARY",
+        Form::Path,
+        "",
+        "File of PMIx's library, for programs that prterun or `srun --mpi=pmix` starts; otherwise the launcher's own, or \
+         where the system finds it",
     ),
     user(
         "LIMOSA_FILE_NOTIFY",
@@ -128,7 +154,7 @@ pub const VARIABLES: &[Variable] = &[
         "LIMOSA_COLL_ALLGATHER",
         &["auto", "slots", "rounds", "single_copy", "messages", "exchange", "bruck", "ring", "leaders"],
     ),
-    forced("LIMOSA_COLL_ALLTOALL", &["auto", "slots", "rounds", "single_copy", "messages", "exchange"]),
+    forced("LIMOSA_COLL_ALLTOALL", &["auto", "slots", "rounds", "single_copy", "messages", "exchange", "leaders"]),
     forced(
         "LIMOSA_COLL_REDUCE",
         &["auto", "slots", "rounds", "pieces", "messages", "binomial", "binomial_rotated", "sliced", "leaders"],
@@ -139,6 +165,8 @@ pub const VARIABLES: &[Variable] = &[
     ),
     forced("LIMOSA_COLL_REDUCE_SCATTER", &["auto", "slots", "rounds", "pieces", "messages", "exchange", "via_reduce"]),
     forced("LIMOSA_COLL_SCAN", &["auto", "slots", "rounds", "pieces", "messages", "doubling"]),
+    forced("LIMOSA_COLL_NEIGHBOR_ALLGATHER", &["auto", "slots", "single_copy", "messages", "exchange"]),
+    forced("LIMOSA_COLL_NEIGHBOR_ALLTOALL", &["auto", "slots", "single_copy", "messages", "exchange"]),
     user(
         "LIMOSA_EAGER",
         Form::Number { min: 0, max: 1 << 24, unit: "bytes" },
@@ -178,6 +206,12 @@ pub const VARIABLES: &[Variable] = &[
         "Time from the report of a possible hang to the end of the job, with LIMOSA_ON_HANG=abort",
     ),
     user("LIMOSA_PYTHON_FAST_PATH", Form::Switch, "1", "Use the compiled part of `import limosa` where it was built"),
+    user(
+        "LIMOSA_SSH",
+        Form::Text,
+        "ssh -o BatchMode=yes -x -T",
+        "Command that runs a command line on another host; both are put behind it",
+    ),
     user("LIMOSA_TAG_OUTPUT", Form::Switch, "0", "Begin each line of output with its rank"),
     user(
         "LIMOSA_DIALECT",
@@ -193,7 +227,7 @@ pub const VARIABLES: &[Variable] = &[
 ];
 
 /// The collective operations of which an algorithm can be forced, and the variables for it.
-const COLLECTIVES: [(&str, &str); 10] = [
+const COLLECTIVES: [(&str, &str); 12] = [
     ("barrier", "LIMOSA_COLL_BARRIER"),
     ("bcast", "LIMOSA_COLL_BCAST"),
     ("gather", "LIMOSA_COLL_GATHER"),
@@ -204,6 +238,8 @@ const COLLECTIVES: [(&str, &str); 10] = [
     ("allreduce", "LIMOSA_COLL_ALLREDUCE"),
     ("reduce_scatter", "LIMOSA_COLL_REDUCE_SCATTER"),
     ("scan", "LIMOSA_COLL_SCAN"),
+    ("neighbor_allgather", "LIMOSA_COLL_NEIGHBOR_ALLGATHER"),
+    ("neighbor_alltoall", "LIMOSA_COLL_NEIGHBOR_ALLTOALL"),
 ];
 
 /// The values of all user variables.
@@ -215,12 +251,22 @@ pub struct Config {
     pub spin: Duration,
     /// `LIMOSA_DEVICE`
     pub device: DeviceChoice,
+    /// `LIMOSA_FABRIC_LIBRARY`
+    pub fabric_library: Option<PathBuf>,
+    /// `LIMOSA_FABRIC_PROVIDER`
+    pub fabric_provider: Option<String>,
+    /// `LIMOSA_FABRIC_INTERFACE`
+    pub fabric_interface: Option<String>,
+    /// `LIMOSA_PMIX_LIBRARY`
+    pub pmix_library: Option<PathBuf>,
     /// `LIMOSA_FILE_NOTIFY`
     pub file_notify: FileNotify,
     /// `LIMOSA_FILE_KEEP`
     pub file_keep: bool,
     /// `LIMOSA_HOSTS`
     pub hosts: u32,
+    /// `LIMOSA_SSH`
+    pub ssh: String,
     /// `LIMOSA_CMA`
     pub cma: bool,
     /// `LIMOSA_COLL`
@@ -247,6 +293,9 @@ pub struct Config {
     pub tag_output: bool,
     /// `LIMOSA_DIALECT`; read in Python (`limosa.dialects`)
     pub dialect: Dialect,
+    /// Why no job can be started or joined with these variables, if so: a folder for messages was asked for and cannot
+    /// be used, and to do without would not be what was meant.
+    pub refusal: Option<String>,
 }
 
 /// Python's old MPI interfaces that share the name `mpi`.
@@ -278,17 +327,26 @@ pub enum WaitMode {
 pub enum DeviceChoice {
     /// By shared memory.
     Shm,
+    /// By libfabric.
+    Fabric,
     /// By messages only.
     Messages,
-    /// By files in this folder.
+    /// By files in this folder, which all hosts share.
     Files(PathBuf),
+    /// By files in this folder, which each host has for itself.
+    LocalFiles(PathBuf),
 }
 
 impl DeviceChoice {
     fn of(word: &str) -> DeviceChoice {
         match (word, word.strip_prefix("file:")) {
-            (_, Some(folder)) => DeviceChoice::Files(folder.into()),
+            ("file:local", _) => DeviceChoice::LocalFiles(temporary_folder()),
+            (_, Some(folder)) => match folder.strip_prefix("local:") {
+                Some(folder) => DeviceChoice::LocalFiles(folder.into()),
+                None => DeviceChoice::Files(folder.into()),
+            },
             ("messages", _) => DeviceChoice::Messages,
+            ("fabric", _) => DeviceChoice::Fabric,
             _ => DeviceChoice::Shm,
         }
     }
@@ -296,10 +354,17 @@ impl DeviceChoice {
     /// The folder for the files of the messages of job `id`, if there are such files.
     pub fn message_folder(&self, id: u64) -> Option<PathBuf> {
         match self {
-            DeviceChoice::Files(folder) => Some(folder.join(format!("limosa-{id:016x}"))),
+            DeviceChoice::Files(folder) | DeviceChoice::LocalFiles(folder) => {
+                Some(folder.join(format!("limosa-{id:016x}")))
+            }
             _ => None,
         }
     }
+}
+
+/// The folder of this host for files that are wanted for a while.
+pub fn temporary_folder() -> PathBuf {
+    Some(std::env::temp_dir()).filter(|folder| folder.is_absolute()).unwrap_or_else(|| "/tmp".into())
 }
 
 /// How processes that exchange files learn of new ones.
@@ -405,6 +470,10 @@ pub fn parse(vars: impl IntoIterator<Item = (OsString, OsString)>) -> (Config, V
         },
         spin: Duration::from_micros(values.number("LIMOSA_SPIN_US")),
         device: DeviceChoice::of(values.word("LIMOSA_DEVICE")),
+        fabric_library: values.text("LIMOSA_FABRIC_LIBRARY").map(PathBuf::from),
+        fabric_provider: values.text("LIMOSA_FABRIC_PROVIDER"),
+        fabric_interface: values.text("LIMOSA_FABRIC_INTERFACE"),
+        pmix_library: values.text("LIMOSA_PMIX_LIBRARY").map(PathBuf::from),
         file_notify: match values.word("LIMOSA_FILE_NOTIFY") {
             "inotify" => FileNotify::Inotify,
             "clock" => FileNotify::Clock,
@@ -412,9 +481,10 @@ pub fn parse(vars: impl IntoIterator<Item = (OsString, OsString)>) -> (Config, V
         },
         file_keep: values.switch("LIMOSA_FILE_KEEP"),
         hosts: values.number("LIMOSA_HOSTS") as u32,
+        ssh: values.word("LIMOSA_SSH").to_owned(),
         cma: values.switch("LIMOSA_CMA"),
         coll: if values.word("LIMOSA_COLL") == "p2p" { CollPath::P2p } else { CollPath::Auto },
-        coll_table: Some(values.word("LIMOSA_COLL_TABLE").to_owned()).filter(|path| !path.is_empty()),
+        coll_table: values.text("LIMOSA_COLL_TABLE"),
         coll_forced: COLLECTIVES
             .iter()
             .map(|(operation, name)| (*operation, values.word(name).to_owned()))
@@ -438,6 +508,7 @@ pub fn parse(vars: impl IntoIterator<Item = (OsString, OsString)>) -> (Config, V
             "boost" => Dialect::Boost,
             _ => Dialect::Auto,
         },
+        refusal: values.refusal,
     };
     (config, values.complaints)
 }
@@ -474,8 +545,10 @@ impl Form {
             Form::ChoiceOrFolder(words, _) if words.contains(&value) => Ok(value.to_owned()),
             Form::ChoiceOrFolder(words, word) => match value.strip_prefix(word).and_then(|rest| rest.strip_prefix(':'))
             {
-                Some(folder) if Path::new(folder).is_absolute() => Ok(value.to_owned()),
-                _ => Err(format!("one of {}, or {word}: and the absolute name of a folder", words.join(", "))),
+                Some(folder) if Path::new(folder.strip_prefix("local:").unwrap_or(folder)).is_absolute() => {
+                    Ok(value.to_owned())
+                }
+                _ => Err(format!("one of {}, or {word}: and the absolute path of a folder", words.join(", "))),
             },
             Form::Switch => match value.to_ascii_lowercase().as_str() {
                 "1" | "on" | "yes" | "true" => Ok("1".into()),
@@ -498,7 +571,7 @@ impl Form {
     pub fn describe(&self) -> String {
         match *self {
             Form::Choice(words) => words.join("|"),
-            Form::ChoiceOrFolder(words, word) => format!("{}|{word}:FOLDER", words.join("|")),
+            Form::ChoiceOrFolder(words, word) => format!("{}|{word}:FOLDER|{word}:local:FOLDER", words.join("|")),
             Form::Switch => "1|0".into(),
             Form::Number { unit, .. } => unit.into(),
             Form::Seconds => "seconds".into(),
@@ -513,6 +586,12 @@ impl Form {
 struct Values {
     set: Vec<(&'static str, String)>,
     complaints: Vec<String>,
+    refusal: Option<String>,
+}
+
+/// True if this is `word`, a colon and the name of a folder.
+fn is_folder_of(value: &str, word: &str) -> bool {
+    value.trim().split_once(':').is_some_and(|(first, _)| first == word)
 }
 
 impl Values {
@@ -525,6 +604,14 @@ impl Values {
         let value = value.to_string_lossy();
         match variable.form.check(value.trim()) {
             Ok(plain) => self.set.push((variable.name, plain)),
+            Err(_) if matches!(variable.form, Form::ChoiceOrFolder(_, word) if is_folder_of(&value, word)) => {
+                let folder = value.trim().split_once(':').map_or("", |(_, folder)| folder);
+                let folder = folder.strip_prefix("local:").unwrap_or(folder);
+                self.refusal = Some(format!(
+                    "{name} is `{value}`, but the folder must be given as an absolute path: it begins with `/`, \
+                     `{folder}` does not"
+                ));
+            }
             Err(wanted) => self
                 .complaints
                 .push(format!("{name} is `{value}` but must be {wanted}; using the default, {}", variable.default)),
@@ -534,6 +621,11 @@ impl Values {
     fn word(&self, name: &'static str) -> &str {
         let set = self.set.iter().find(|(n, _)| *n == name).map(|(_, value)| value.as_str());
         set.or_else(|| find(name).map(|v| v.default)).unwrap_or("")
+    }
+
+    /// `None` for no text.
+    fn text(&self, name: &'static str) -> Option<String> {
+        Some(self.word(name).to_owned()).filter(|text| !text.is_empty())
     }
 
     fn number(&self, name: &'static str) -> u64 {
@@ -627,6 +719,32 @@ mod tests {
             complaints[1],
             "LIMOSA_WAIT is `fast` but must be one of auto, poll, block; using the default, auto"
         );
+    }
+
+    #[test]
+    fn a_folder_without_an_absolute_path_is_refused_and_no_other_device_taken() {
+        let (config, complaints) = of(&[("LIMOSA_DEVICE", "file:messages")]);
+        assert!(complaints.is_empty());
+        assert_eq!(
+            config.refusal.as_deref(),
+            Some(
+                "LIMOSA_DEVICE is `file:messages`, but the folder must be given as an absolute path: it begins with \
+                 `/`, `messages` does not"
+            )
+        );
+        let (config, _) = of(&[("LIMOSA_DEVICE", "file:/messages")]);
+        assert_eq!((config.refusal, config.device), (None, DeviceChoice::Files("/messages".into())));
+    }
+
+    #[test]
+    fn hosts_may_have_folders_of_their_own() {
+        let (config, complaints) = of(&[("LIMOSA_DEVICE", "file:local:/scratch")]);
+        assert_eq!((config.refusal, config.device), (None, DeviceChoice::LocalFiles("/scratch".into())));
+        assert!(complaints.is_empty());
+        let (config, _) = of(&[("LIMOSA_DEVICE", "file:local")]);
+        assert_eq!((config.refusal, config.device), (None, DeviceChoice::LocalFiles(temporary_folder())));
+        let (config, _) = of(&[("LIMOSA_DEVICE", "file:local:scratch")]);
+        assert!(config.refusal.expect("a reason").contains("`scratch` does not"));
     }
 
     #[test]

@@ -18,7 +18,7 @@ use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::time::Duration;
 
 /// Most bytes of a message; bounds what a broken one can make us allocate.
-const LONGEST: u32 = 64 << 20;
+pub const LONGEST: u32 = 64 << 20;
 
 /// How names of control sockets begin.
 const NAME: &str = "limosa-job-";
@@ -109,7 +109,8 @@ pub enum Refusal {
     Info,
 }
 
-type Fields = Vec<Vec<u8>>;
+/// A message: its fields.
+pub type Fields = Vec<Vec<u8>>;
 
 /// The name of the control socket of a job.
 fn address(id: u64) -> io::Result<SocketAddr> {
@@ -212,31 +213,54 @@ pub fn receive(mut from: impl Read) -> io::Result<Fields> {
     if rest.is_empty() { Ok(fields) } else { Err(broken()) }
 }
 
-fn broken() -> io::Error {
+/// What is wrong with a message that is none.
+pub fn broken() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, "a message that is not understood")
 }
 
-fn number(value: impl Into<u64>) -> Vec<u8> {
+/// A number as a field.
+pub fn number(value: impl Into<u64>) -> Vec<u8> {
     value.into().to_ne_bytes().to_vec()
 }
 
 /// Reads fields one after the other.
-struct Reader(std::vec::IntoIter<Vec<u8>>);
+pub struct Reader(std::vec::IntoIter<Vec<u8>>);
 
 impl Reader {
-    fn bytes(&mut self) -> io::Result<Vec<u8>> {
+    /// From the first one on.
+    pub fn new(fields: Fields) -> Reader {
+        Reader(fields.into_iter())
+    }
+
+    /// The next field.
+    ///
+    /// # Errors
+    /// `InvalidData`, as for all that follow: there is none, or it is something else.
+    pub fn bytes(&mut self) -> io::Result<Vec<u8>> {
         self.0.next().ok_or_else(broken)
     }
 
-    fn number(&mut self) -> io::Result<u64> {
+    /// The next field, a number.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn number(&mut self) -> io::Result<u64> {
         Ok(u64::from_ne_bytes(self.bytes()?.try_into().map_err(|_| broken())?))
     }
 
-    fn small(&mut self) -> io::Result<u32> {
+    /// The next field, a number of 32 bits.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn small(&mut self) -> io::Result<u32> {
         u32::try_from(self.number()?).map_err(|_| broken())
     }
 
-    fn list<T>(&mut self, mut read: impl FnMut(&mut Reader) -> io::Result<T>) -> io::Result<Vec<T>> {
+    /// The next fields: their number, and then what `read` reads, so many times.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn list<T>(&mut self, mut read: impl FnMut(&mut Reader) -> io::Result<T>) -> io::Result<Vec<T>> {
         let count = self.small()?;
         (0..count).map(|_| read(self)).collect()
     }
@@ -279,7 +303,7 @@ impl Request {
     /// # Errors
     /// `InvalidData` for what is no request.
     pub fn read(fields: Vec<Vec<u8>>) -> io::Result<Request> {
-        let mut from = Reader(fields.into_iter());
+        let mut from = Reader::new(fields);
         Ok(match &*from.bytes()? {
             b"spawn" => {
                 Request::Spawn { rank: from.small()?, folder: from.bytes()?, programs: from.list(Program::read)? }
@@ -321,7 +345,7 @@ impl Reply {
     /// # Errors
     /// `InvalidData` for what is no answer.
     pub fn read(fields: Vec<Vec<u8>>) -> io::Result<Reply> {
-        let mut from = Reader(fields.into_iter());
+        let mut from = Reader::new(fields);
         Ok(match &*from.bytes()? {
             b"places" => {
                 Reply::Places { first: from.small()?, number: from.number()?, counts: from.list(Reader::small)? }

@@ -2,19 +2,20 @@
 
 use std::ffi::OsString;
 use std::fmt;
-use std::io;
+use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-use std::sync::OnceLock;
 use std::sync::mpsc;
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use rustix::io::FdFlags;
 
 use crate::board::{Board, Seat, Shape};
 use crate::names::{ENV_FD, ENV_ID, ENV_PID, ENV_RANK};
+use crate::site::{self, Manager};
 use crate::sys::process_exists;
 
 /// This process as a rank of its job.
@@ -26,6 +27,9 @@ pub struct Job {
     board: Board,
     rank: u32,
     launched: bool,
+    /// The launcher of others that has started this process, until the rank takes leave of it.
+    site: Mutex<Option<Box<dyn Manager>>>,
+    site_name: Option<&'static str>,
     pid: u32,
 }
 
@@ -57,6 +61,8 @@ pub enum JobError {
         /// The process that held it.
         pid: u32,
     },
+    /// A launcher of others has started this process as one of several, and it cannot join them.
+    Foreign(String),
     /// The operating system refused something.
     System(io::Error),
 }
@@ -92,6 +98,7 @@ impl fmt::Display for JobError {
                 "rank {rank} of this job was process {pid}, which has ended; only one process can be that rank, \
                  so start each MPI program with a launcher of its own"
             ),
+            JobError::Foreign(complaint) => f.write_str(complaint),
             JobError::System(error) => write!(f, "the operating system refused the job's memory: {error}"),
         }
     }
@@ -129,7 +136,12 @@ impl Job {
 
     fn find() -> Result<Job, JobError> {
         allow_partners();
-        let Some(launch) = Launch::from_env()? else { return Job::single() };
+        let Some(launch) = Launch::from_env()? else {
+            return match site::find(&|name| std::env::var(name).ok())? {
+                Some(manager) => Job::of_site(manager),
+                None => Job::single(),
+            };
+        };
         let (segment, board) = launch.open()?;
         if launch.rank >= board.used() {
             return Err(JobError::Environment(format!(
@@ -140,10 +152,26 @@ impl Job {
         }
         let pid = std::process::id();
         match board.claim(launch.rank, pid) {
-            Ok(_) => Ok(Job { segment, board, rank: launch.rank, launched: true, pid }),
+            Ok(_) => Ok(Job::new(segment, board, launch.rank, true)),
             Err(other) if process_exists(other) => Job::single(),
             Err(other) => Err(JobError::RankUsed { rank: launch.rank, pid: other }),
         }
+    }
+
+    fn new(segment: OwnedFd, board: Board, rank: u32, launched: bool) -> Job {
+        let pid = std::process::id();
+        Job { segment, board, rank, launched, site: Mutex::new(None), site_name: None, pid }
+    }
+
+    /// The job of those that a launcher of others has started together with this process.
+    fn of_site(mut manager: Box<dyn Manager>) -> Result<Job, JobError> {
+        let (segment, board) = site::join::join(&mut *manager)?;
+        let ((rank, _), name) = (manager.place(), manager.name());
+        if let Err(pid) = board.claim(rank, std::process::id()) {
+            return Err(JobError::RankUsed { rank, pid });
+        }
+        let site = Mutex::new(Some(manager));
+        Ok(Job { site, site_name: Some(name), ..Job::new(segment, board, rank, true) })
     }
 
     fn single() -> Result<Job, JobError> {
@@ -156,7 +184,7 @@ impl Job {
         let pid = std::process::id();
         // INVARIANT: nobody else knows the new board.
         assert!(board.claim(0, pid).is_ok(), "a new board is unclaimed");
-        Ok(Job { segment, board, rank: 0, launched: false, pid })
+        Ok(Job::new(segment, board, 0, false))
     }
 
     /// Rank of this process in the job.
@@ -226,6 +254,32 @@ impl Job {
         self.launched
     }
 
+    /// The launcher of others that has started this job, for people; `None` if Limosa's own has, or none.
+    pub fn site(&self) -> Option<&'static str> {
+        self.site_name
+    }
+
+    /// In a job over several hosts that a launcher of others has started: has all ranks get each other's cards.
+    /// Collective. Elsewhere the cards come by themselves, and this does nothing.
+    ///
+    /// # Errors
+    /// Why they cannot be exchanged, in a sentence.
+    pub fn exchange_cards(&self) -> Result<(), String> {
+        let mut site = self.site.lock().unwrap_or_else(PoisonError::into_inner);
+        match &mut *site {
+            Some(manager) if self.board.hosts() > 1 => site::join::exchange_cards(&mut **manager, &self.board),
+            _ => Ok(()),
+        }
+    }
+
+    /// Records that this rank has finalized, and takes leave of a launcher of others.
+    pub fn finalized(&self) {
+        self.seat().finalized();
+        if let Some(mut manager) = self.site.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            manager.finalize();
+        }
+    }
+
     /// False in a child made by `fork`.
     pub fn is_own_process(&self) -> bool {
         self.pid == std::process::id()
@@ -255,8 +309,26 @@ impl Job {
         if flusher.is_ok() {
             let _ = wait.recv_timeout(Duration::from_millis(30));
         }
+        if let Some(name) = self.site_name
+            && self.is_own_process()
+        {
+            self.abort_site(name, code, message);
+        }
         // SAFETY: ends the process; no destructor is needed, since all state is the kernel's or the launcher's.
         unsafe { libc::_exit(code) }
+    }
+}
+
+impl Job {
+    /// Says why the job ends, as Limosa's own launcher would, and asks the launcher of others to end it.
+    fn abort_site(&self, name: &str, code: i32, message: &str) {
+        let why = if message.is_empty() { String::new() } else { format!(": {message}") };
+        let text = format!("limosa: rank {} aborted the job with code {code}{why}\n", self.rank);
+        let _ = io::stderr().write_all(text.as_bytes());
+        // A thread that speaks with the launcher has the lock; the exit code then has to do.
+        if let Ok(Some(manager)) = self.site.try_lock().as_deref_mut() {
+            manager.abort(code, &format!("{name}: rank {} aborted{why}", self.rank));
+        }
     }
 }
 
@@ -314,11 +386,7 @@ impl Launch {
             rustix::io::fcntl_setfd(&fd, FdFlags::CLOEXEC)?;
             return Ok((fd, board));
         }
-        let path = PathBuf::from(format!("/proc/{}/fd/{}", self.launcher, self.fd));
-        let file = std::fs::OpenOptions::new().read(true).write(true).open(&path);
-        let fd = OwnedFd::from(file.map_err(|error| not_opened(&path, &error))?);
-        let board = self.check(fd.as_fd())?;
-        Ok((fd, board))
+        open_memory_of(self.launcher, self.fd, self.id)
     }
 
     fn inherited(&self) -> Result<(OwnedFd, Board), JobError> {
@@ -335,12 +403,25 @@ impl Launch {
     }
 
     fn check(&self, fd: BorrowedFd<'_>) -> Result<Board, JobError> {
-        let board = Board::open(fd)?;
-        if board.id() != self.id {
-            return Err(JobError::NoSegment("it belongs to another job".into()));
-        }
-        Ok(board)
+        check(fd, self.id)
     }
+}
+
+/// The segment of job `id`, which another process has open under the number `fd`.
+pub(crate) fn open_memory_of(pid: u32, fd: i32, id: u64) -> Result<(OwnedFd, Board), JobError> {
+    let path = PathBuf::from(format!("/proc/{pid}/fd/{fd}"));
+    let file = std::fs::OpenOptions::new().read(true).write(true).open(&path);
+    let fd = OwnedFd::from(file.map_err(|error| not_opened(&path, &error))?);
+    let board = check(fd.as_fd(), id)?;
+    Ok((fd, board))
+}
+
+fn check(fd: BorrowedFd<'_>, id: u64) -> Result<Board, JobError> {
+    let board = Board::open(fd)?;
+    if board.id() != id {
+        return Err(JobError::NoSegment("it belongs to another job".into()));
+    }
+    Ok(board)
 }
 
 /// Why the launcher's memory cannot be opened. A wrapper that runs a rank as another user (`sudo -u`) closes the

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! byte 0        JobHeader   description of the job, abort record, doorbell of the launcher       4096 bytes
-//! byte 4096     Entry[0]    status of rank 0                                             3776 bytes = 59 cache lines
-//!    + 3776     Entry[1]    ...
+//! byte 4096     Entry[0]    status of rank 0                                             4160 bytes = 65 cache lines
+//!    + 4160     Entry[1]    ...
 //!               ...         ranks that may be spawned later: no memory until then
 //! device_offset             the device's part, at the next multiple of 4096
 //! ```
@@ -11,14 +11,17 @@
 //! Everything is an atomic. Text and waits are written under a sequence lock: odd while being written, and a reader
 //! that sees the number change reads again. [`VERSION`] changes with every change of this file.
 
+use std::mem::offset_of;
+use std::ops::Range;
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 
+use crate::card::CardSlot;
 use crate::sys::AtomicsOnly;
 
 /// First eight bytes of a segment.
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"LIMOSAJB");
 /// Version of the layout in this file.
-pub(crate) const VERSION: u32 = 6;
+pub(crate) const VERSION: u32 = 9;
 /// Unit of the segment's parts.
 pub(crate) const PAGE: usize = 4096;
 /// Most ranks a board may have; bounds what a damaged header can make us map.
@@ -48,7 +51,10 @@ pub(crate) struct JobHeader {
     pub started: AtomicU32,
     /// One more than the highest rank that there has been.
     pub used: AtomicU32,
-    reserved: [AtomicU64; 2],
+    /// Number of hosts; 0 = one. Then which of them this segment is for.
+    pub hosts: AtomicU32,
+    pub host_here: AtomicU32,
+    reserved: [AtomicU64; 1],
     /// 0 = nobody aborted, 1 = record is being written, 2 = written. The first rank to abort wins.
     pub abort_state: AtomicU32,
     pub abort_rank: AtomicU32,
@@ -97,9 +103,18 @@ pub(crate) struct Entry {
     /// Wake-ups after which there was nothing to do.
     pub idle_wakeups: AtomicU64,
     reserved3: [AtomicU64; 4],
-    /// Kernel numbers of live threads that have called the library, 0 = free. Third cache line.
+    /// Where the rank is, written by the launcher or its agent: the host's number, its first rank, how many it has, its
+    /// name. Third cache line.
+    pub host: AtomicU32,
+    pub host_first: AtomicU32,
+    pub host_size: AtomicU32,
+    reserved4: AtomicU32,
+    pub host_name: Text<6>,
+    /// Kernel numbers of live threads that have called the library, 0 = free. Fourth cache line.
     pub callers: [AtomicU32; CALLERS],
     pub records: [RecordSlot; RECORDS],
+    /// What the rank tells all others about itself.
+    pub card: CardSlot,
 }
 
 /// What one thread waits for, asleep or polling.
@@ -132,7 +147,7 @@ pub(crate) struct RecordSlot {
 #[repr(C, align(64))]
 pub(crate) struct WaitSlot {
     pub kind: AtomicU32,
-    /// 0 = any, 1 = all members of the communicator, 2 = one rank.
+    /// 0 = any, 1 = all members of the communicator, 2 = one rank, 3 = processes of `job`, 4 = one of them.
     pub peer_kind: AtomicU32,
     pub peer: AtomicU32,
     pub peer_world: AtomicU32,
@@ -144,7 +159,8 @@ pub(crate) struct WaitSlot {
     pub name: Text<6>,
     /// The call that started it, if that is not the one that waits.
     pub started: Text<4>,
-    reserved2: AtomicU64,
+    /// The other job, if one is waited for.
+    pub job: AtomicU64,
 }
 
 /// A message that nobody has received.
@@ -193,6 +209,32 @@ impl<const N: usize> Text<N> {
     }
 }
 
+/// Words of an entry that other hosts are shown: all but the card, which they have.
+pub(crate) const ENTRY_WORDS: usize = offset_of!(Entry, card) / 8;
+
+impl Entry {
+    /// Which word says since when its state is what it is.
+    pub(crate) const WORD_OF_STATE_SINCE: usize = offset_of!(Entry, state_since) / 8;
+
+    /// The words of a record.
+    pub(crate) fn words_of_record(number: usize) -> Range<usize> {
+        let first = (offset_of!(Entry, records) + number * size_of::<RecordSlot>()) / 8;
+        first..first + size_of::<RecordSlot>() / 8
+    }
+
+    /// Which word says since when a record's thread waits.
+    pub(crate) fn word_of_since(number: usize) -> usize {
+        Entry::words_of_record(number).start + offset_of!(RecordSlot, since) / 8
+    }
+
+    /// The entry as words, without the card.
+    pub(crate) fn words(&self) -> &[AtomicU64] {
+        // SAFETY: an entry consists of atomics, is aligned to a cache line, and its size is a multiple of one; atomics
+        // of smaller sizes may be read and written as one word.
+        unsafe { std::slice::from_raw_parts((&raw const *self).cast::<AtomicU64>(), ENTRY_WORDS) }
+    }
+}
+
 /// Byte at which the entry of `rank` begins.
 pub(crate) fn entry_offset(rank: u32) -> usize {
     PAGE + rank as usize * size_of::<Entry>()
@@ -207,7 +249,7 @@ const _: () = assert!(size_of::<JobHeader>() <= PAGE);
 const _: () = assert!(size_of::<WaitSlot>() == 128);
 const _: () = assert!(size_of::<LyingSlot>() == 80);
 const _: () = assert!(size_of::<RecordSlot>() == 896);
-const _: () = assert!(size_of::<Entry>() == 3776);
+const _: () = assert!(size_of::<Entry>() == 4160);
 
 #[cfg(test)]
 mod tests {

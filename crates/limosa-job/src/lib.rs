@@ -1,13 +1,14 @@
 //! The job: what a rank and the launcher know of each other.
 //!
-//! A job is a number of ranks (processes) on one machine that share one *segment*, an anonymous memory file made by the
-//! launcher. The file begins with the job's description and the *status board*; behind it, from [`Job::device_offset`]
+//! A job is a number of ranks (processes). Those of one machine share one *segment*, an anonymous memory file made by the
+//! launcher, or on other hosts by its agent. The file begins with the job's description and the *status board*; behind it, from [`Job::device_offset`]
 //! on, it belongs to the device that moves messages. Nothing of a job has a name in a file system, so nothing can be
 //! left behind.
 //!
 //! - [`Job::attach`] makes the calling process a rank of its job, or a job of one if nobody launched it;
 //! - [`Board`] is the status board: who waits for what, who has left, who aborted. Ranks write their own [`Seat`]; the
 //!   launcher, `limosa ps` and the hang doctor read [`RankView`]s;
+//! - [`site`] speaks with launchers of others, which may have started the process;
 //! - [`config`] declares every `LIMOSA_*` variable.
 //!
 //! Contract:
@@ -16,15 +17,21 @@
 //!   outside the mapping.
 
 mod board;
+mod card;
 pub mod config;
 pub mod control;
+mod foreign;
+mod hosts;
 mod job;
 mod layout;
 mod names;
+pub mod site;
 mod sys;
 mod view;
 
 pub use board::{Asleep, Board, Polling, Seat, Shape, Spawner};
+pub use card::CARD_BYTES;
+pub use hosts::HostPlan;
 pub use job::{Job, JobError, processors, spare_ranks};
 pub use layout::MAX_RANKS;
 pub use names::{ENV_FD, ENV_ID, ENV_PID, ENV_RANK, ENV_SIZE, MEMFD_PREFIX, MEMFD_SINGLE};

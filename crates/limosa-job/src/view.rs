@@ -79,8 +79,13 @@ pub enum Peer {
         /// Its rank in the job.
         world: u32,
     },
-    /// Perhaps a process of another job.
-    Outside,
+    /// A process of another job, or any or all members of a communicator with some.
+    Outside {
+        /// The job's id; 0 if they are of several.
+        job: u64,
+        /// If it is one: its rank in the communicator, and in its job.
+        member: Option<(u32, u32)>,
+    },
 }
 
 /// The state of a rank. Whether it sleeps is not part of it: see [`RankView::is_blocked`].
@@ -102,7 +107,7 @@ pub enum State {
 }
 
 /// Everything the board says of one rank, copied out.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RankView {
     /// Rank in the job.
     pub rank: u32,

@@ -61,10 +61,19 @@ const WORLD_CONTEXT: u64 = 0;
 const FINALIZE_CONTEXT: u64 = u64::MAX;
 /// Number of the context in which spawned processes meet those that have spawned them.
 const PARENT_CONTEXT: u64 = u64::MAX - 3;
-/// Word that makes the context of a communicator's twin from its own.
-const TWIN_CONTEXT: u64 = 0x7477_696e;
+/// Words that make the context of a communicator's twin from its own, by [`Purpose`].
+const TWIN_CONTEXTS: [u64; 2] = [0x7477_696e, 0x6d63_6173];
 /// Number of the context of the `MPI_COMM_SELF` of rank 0; those of the others follow.
 const SELF_CONTEXT: u64 = 1;
+
+/// What the library itself uses a communicator of the same members for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// The checks compare arguments.
+    Checks,
+    /// `limosa_mcast`.
+    Multicast,
+}
 
 /// Data of the layer above that belong to a communicator and are dropped with it.
 pub trait Attachment: Any + Send + Sync {
@@ -97,7 +106,7 @@ pub struct Comm {
     hints: Hints,
     attachment: OnceLock<Box<dyn Attachment>>,
     /// See [`Comm::twin`].
-    twin: OnceLock<Arc<Comm>>,
+    twins: [OnceLock<Arc<Comm>>; 2],
     /// The handle value under which the ABI layer registered this communicator; 0 if none.
     pub handle: AtomicUsize,
 }
@@ -172,7 +181,7 @@ impl Comm {
             attributes: Attributes::new(Kind::Comm),
             hints: Hints::default(),
             attachment: OnceLock::new(),
-            twin: OnceLock::new(),
+            twins: Default::default(),
             handle: AtomicUsize::new(0),
         }
     }
@@ -189,11 +198,10 @@ impl Comm {
         remnant
     }
 
-    /// A communicator of the same members that only the checks use; made at the first call. No message is needed for
-    /// that.
-    pub fn twin(&self) -> &Arc<Comm> {
-        self.twin.get_or_init(|| {
-            let context = mix(self.context, TWIN_CONTEXT) & !1;
+    /// A communicator of the same members that nothing else uses; made at the first call. No message is needed for that.
+    pub fn twin(&self, purpose: Purpose) -> &Arc<Comm> {
+        self.twins[purpose as usize].get_or_init(|| {
+            let context = mix(self.context, TWIN_CONTEXTS[purpose as usize]) & !1;
             let twin =
                 Comm::bare(self.world.clone(), context, self.group.clone(), self.rank, Errhandler::fatal(), None);
             twin.set_name(&self.name());

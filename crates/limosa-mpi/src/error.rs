@@ -59,7 +59,9 @@ pub fn error_of(failure: impl Borrow<Failure>) -> Error {
         // Another process has sent the class.
         Failure::Disagreement { class: crate::consts::MPI_ERR_ROOT, .. } => crate::consts::MPI_ERR_ROOT,
         Failure::Disagreement { class: crate::consts::MPI_ERR_OP, .. } => crate::consts::MPI_ERR_OP,
-        Failure::Interrupted | Failure::OutOfStep | Failure::Disagreement { .. } => crate::consts::MPI_ERR_OTHER,
+        Failure::Interrupted | Failure::OutOfStep | Failure::Severed(_) | Failure::Disagreement { .. } => {
+            crate::consts::MPI_ERR_OTHER
+        }
     };
     Error { interrupted: *failure == Failure::Interrupted, ..Error::new(class, failure.to_string()) }
 }

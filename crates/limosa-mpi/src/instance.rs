@@ -74,7 +74,7 @@ pub(crate) fn leave(world: &World) {
     if *users == 0
         && let Some(job) = Job::current()
     {
-        job.seat().finalized();
+        job.finalized();
     }
 }
 

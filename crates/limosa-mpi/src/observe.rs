@@ -96,6 +96,8 @@ struct Shown {
     subject: Option<u64>,
     /// It has entered the call again. If it does so once more before [`polled`] is called, the poll was not in vain.
     under_way: bool,
+    /// It inquires as a thread does that waits.
+    inquiries: Inquiries,
 }
 
 thread_local! {
@@ -110,23 +112,30 @@ pub fn polled(subject: u64, list: &ListAwaits<'_>) {
 
 impl Poller {
     fn polled(&mut self, subject: u64, list: &ListAwaits<'_>) {
+        self.polls = self.polls.wrapping_add(1);
+        let looks = self.polls.is_multiple_of(POLLS_PER_LOOK);
         if let Some(shown) = &mut self.shown {
             shown.under_way = false;
             shown.record.again();
             if shown.subject.is_some_and(|before| before != subject) {
                 self.shown = None;
                 self.show(None, &|_| {});
+            } else if looks && shown.inquiries.left().is_some_and(|left| left.is_zero()) {
+                shown.inquiries.made += 1;
+                list(&mut |awaits| awaits.inquire());
             }
             return;
         }
-        self.polls = self.polls.wrapping_add(1);
-        if self.polls.is_multiple_of(POLLS_PER_LOOK) {
+        if looks {
             let now = clock::now_ns();
             let since = *self.since_ns.get_or_insert(now);
             if now.saturating_sub(since) >= POLLING_NS {
                 self.since_ns = None;
                 list(&mut |awaits| awaits.inquire());
                 self.show(Some(subject), list);
+                if let Some(shown) = &mut self.shown {
+                    shown.inquiries = Inquiries { made: Inquiries::MADE_BY_POLLERS, since_ns: since };
+                }
             }
         }
     }
@@ -134,7 +143,8 @@ impl Poller {
     #[cold]
     fn show(&mut self, subject: Option<u64>, list: &ListAwaits<'_>) {
         let record = Waiting::several(list, false).show(|seat, blocked| seat.polling(blocked)).flatten();
-        self.shown = record.map(|record| Shown { record, subject, under_way: false });
+        let inquiries = Inquiries { made: Inquiries::MOST, since_ns: 0 };
+        self.shown = record.map(|record| Shown { record, subject, under_way: false, inquiries });
         if self.shown.is_some() {
             // So that the next call looks here.
             let _ = CALLER.try_with(|caller| caller.counted.set(false));
@@ -185,6 +195,8 @@ pub enum Awaits<'a> {
         comm: &'a Comm,
         /// The port; empty if there is none.
         port: &'a str,
+        /// The other job, if only processes of that one can do so.
+        job: Option<u64>,
     },
 }
 
@@ -214,21 +226,39 @@ impl Awaits<'_> {
     /// As a record for the status board.
     fn record<'n>(&self, comm_name: &'n str) -> Wait<'n> {
         let comm = self.comm();
-        let member = |rank: Option<i32>| match rank {
-            Some(rank) => Peer::Rank { rank: rank as u32, world: comm.world_rank_of(rank).unwrap_or(u32::MAX) },
-            None => Peer::Any,
-        };
+        let member = |rank: Option<i32>| rank.map_or_else(|| some(comm, Peer::Any), |rank| one(comm, rank));
         let (kind, peer, tag, started) = match *self {
             Awaits::Send { dest, tag, .. } => (Kind::Send, member(dest), tag, ""),
             Awaits::Receive { source, tag, .. } => (Kind::Receive, member(source), tag, ""),
-            Awaits::Collective { started, .. } => (Kind::Collective, Peer::Members, None, started),
-            Awaits::Connection { .. } => (Kind::Connection, Peer::Any, None, ""),
-            Awaits::Window { target: None, .. } => (Kind::Other, Peer::Members, None, ""),
+            Awaits::Collective { started, .. } => (Kind::Collective, some(comm, Peer::Members), None, started),
+            Awaits::Connection { job, .. } => {
+                (Kind::Connection, job.map_or(Peer::Any, |job| Peer::Outside { job, member: None }), None, "")
+            }
+            Awaits::Window { target: None, .. } => (Kind::Other, some(comm, Peer::Members), None, ""),
             Awaits::Window { target, .. } => (Kind::Other, member(target), None, ""),
         };
-        let peer = if comm.has_outsiders() { Peer::Outside } else { peer };
         Wait { kind, peer, tag, context: comm.context(), comm: comm_name, members: comm.size() as u32, started }
     }
+}
+
+/// One member, for the status board.
+fn one(comm: &Comm, rank: i32) -> Peer {
+    let number = comm.world_rank_of(rank).unwrap_or(u32::MAX);
+    match comm.world().outside(number) {
+        Some((job, world)) => Peer::Outside { job, member: Some((rank as u32, world)) },
+        None => Peer::Rank { rank: rank as u32, world: number },
+    }
+}
+
+/// Any or all members, which are `inside` if they are all of this job.
+fn some(comm: &Comm, inside: Peer) -> Peer {
+    if !comm.has_outsiders() {
+        return inside;
+    }
+    let world = comm.world();
+    let mut jobs = comm.group().iter().chain(comm.peers().iter()).filter_map(|peer| Some(world.outside(peer)?.0));
+    let first = jobs.next().unwrap_or(0);
+    Peer::Outside { job: if jobs.all(|job| job == first) { first } else { 0 }, member: None }
 }
 
 /// Calls its argument with the wait of each of several operations.
@@ -256,6 +286,14 @@ impl Inquiries {
     const AFTER: Duration = Duration::from_millis(10);
     /// So often: others keep in mind what they were asked.
     const MOST: u32 = 7;
+    /// A thread that polls inquires first when it is shown on the status board, which counts as so many.
+    const MADE_BY_POLLERS: u32 = 4;
+
+    /// How long it is until the next one.
+    fn left(self) -> Option<Duration> {
+        let waited = Duration::from_nanos(clock::now_ns().saturating_sub(self.since_ns));
+        (self.made < Inquiries::MOST).then(|| (Inquiries::AFTER * (1 << self.made)).saturating_sub(waited))
+    }
 }
 
 enum What<'a> {
@@ -293,9 +331,9 @@ impl<'a> Waiting<'a> {
         Waiting::new(What::One(Awaits::Window { comm, target }))
     }
 
-    /// That another group connects, or accepts.
-    pub fn connection(comm: &'a Comm, port: &'a str) -> Waiting<'a> {
-        Waiting::new(What::One(Awaits::Connection { comm, port }))
+    /// That another group, of this other job if there is one, connects or accepts.
+    pub fn connection(comm: &'a Comm, port: &'a str, job: Option<u64>) -> Waiting<'a> {
+        Waiting::new(What::One(Awaits::Connection { comm, port, job }))
     }
 
     /// All or any of several operations. `list` is called when the thread is about to sleep.
@@ -453,16 +491,11 @@ impl Observer for Waiting<'_> {
     }
 
     fn patience(&self) -> Option<Duration> {
-        let Inquiries { made, mut since_ns } = self.inquiries.get();
-        let now = clock::now_ns();
-        if since_ns == 0 {
-            since_ns = now;
+        if self.inquiries.get().since_ns == 0 {
             let made = if self.can_inquire() { 0 } else { Inquiries::MOST };
-            self.inquiries.set(Inquiries { made, since_ns });
+            self.inquiries.set(Inquiries { made, since_ns: clock::now_ns() });
         }
-        let after = Inquiries::AFTER * (1 << made);
-        (self.inquiries.get().made < Inquiries::MOST)
-            .then(|| after.saturating_sub(Duration::from_nanos(now.saturating_sub(since_ns))))
+        self.inquiries.get().left()
     }
 
     #[cold]

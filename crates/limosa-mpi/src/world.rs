@@ -22,8 +22,8 @@ use std::sync::{Arc, OnceLock};
 use limosa_job::config::{self, DeviceChoice, FileNotify, WaitMode};
 use limosa_job::{Job, JobError};
 use limosa_p2p::{
-    Address, Device, DeviceId, Devices, Engine, FileDevice, FileOptions, Folders, Links, MessagesDevice, Notify,
-    Options, Peer, Seats, ShmDevice, Wait,
+    Address, Cards, Device, DeviceId, Devices, Engine, FabricDevice, FileDevice, FileOptions, Folders, Links,
+    MessagesDevice, Notify, Options, Peer, Seats, ShmDevice, Wait, Wish,
 };
 use parking_lot::Mutex;
 use rustc_hash::{FxBuildHasher, FxHashMap};
@@ -81,6 +81,8 @@ enum Hosts {
     Alone,
     /// Processes pretend to be on this many hosts, in blocks of equal size.
     Blocks(u32),
+    /// The launcher has started them on several hosts, and the status board says which.
+    Several,
 }
 
 /// What a world knows about a process.
@@ -97,9 +99,11 @@ pub struct Process {
 }
 
 impl Hosts {
-    fn of(config: &config::Config) -> Hosts {
+    fn of(job: &Job, config: &config::Config) -> Hosts {
         match (&config.device, config.hosts) {
-            (DeviceChoice::Messages, _) | (DeviceChoice::Files(_), 1) => Hosts::Alone,
+            _ if job.board().hosts() > 1 => Hosts::Several,
+            (DeviceChoice::Messages, _)
+            | (DeviceChoice::Files(_) | DeviceChoice::LocalFiles(_) | DeviceChoice::Fabric, 1) => Hosts::Alone,
             (DeviceChoice::Shm, 1) => Hosts::One,
             (_, hosts) => Hosts::Blocks(hosts),
         }
@@ -111,6 +115,15 @@ impl Hosts {
         match self {
             Hosts::One => (0, rank),
             Hosts::Alone => (rank, 0),
+            Hosts::Several => {
+                // INVARIANT: only a job that was joined is on several hosts.
+                let board = Job::current().expect("a job over several hosts").board();
+                if rank >= size {
+                    return (board.hosts() + rank - size, 0);
+                }
+                let seat = board.seat(rank.min(board.capacity() - 1));
+                (seat.host(), rank.saturating_sub(seat.host_first()))
+            }
             Hosts::Blocks(hosts) if rank >= size => (hosts + rank - size, 0),
             Hosts::Blocks(hosts) => {
                 let block = size.div_ceil(hosts.min(size));
@@ -122,7 +135,8 @@ impl Hosts {
     /// The choices that must be the same in all processes of a job, as a word that is not 0.
     fn word(self, config: &config::Config) -> u64 {
         let device = match &config.device {
-            DeviceChoice::Files(folder) => FxBuildHasher.hash_one(folder) << 32 >> 1,
+            DeviceChoice::Files(folder) | DeviceChoice::LocalFiles(folder) => FxBuildHasher.hash_one(folder) << 32 >> 1,
+            DeviceChoice::Fabric => 1 << 31,
             _ => 0,
         };
         let choices = u64::from(config.check) << 63 | device;
@@ -130,16 +144,28 @@ impl Hosts {
             Hosts::One => choices | 1,
             Hosts::Alone => choices | 2,
             Hosts::Blocks(hosts) => choices | u64::from(hosts) << 2 | 3,
+            Hosts::Several => choices | 4,
+        }
+    }
+
+    /// The processes that share memory with this one, as far as they are known from the start.
+    fn known(self, job: &Job) -> Range<u32> {
+        match self {
+            Hosts::Several => job.seat().host_first()..job.seat().host_first() + job.seat().host_size(),
+            _ => job.first()..job.first() + job.size(),
         }
     }
 
     /// Joins the devices that reach the processes of the job.
-    fn links(self, job: &Job, config: &config::Config) -> std::io::Result<Links> {
+    fn links(self, job: &'static Job, config: &config::Config) -> std::io::Result<Links> {
         let (rank, started, offset) = (job.rank(), job.board().size(), job.device_offset());
-        let (known, size) = (job.first()..job.first() + job.size(), job.board().capacity());
+        let (known, size) = (self.known(job), job.board().capacity());
+        let processes_here = match self {
+            Hosts::Several => (0..job.board().used()).filter(|rank| job.board().is_here(*rank)).count() as u32,
+            _ => job.board().used(),
+        };
         let seats = Seats { me: rank, known, capacity: size };
         let join = |offset| ShmDevice::join(job.segment(), offset, &seats, config.cma);
-        let processes_here = job.board().used();
         if self == Hosts::One {
             return join(offset).map(|device| Links { processes_here, ..Links::from(device) });
         }
@@ -165,11 +191,50 @@ impl Hosts {
     }
 }
 
+/// Cards of the ranks of a job, on its status board.
+struct OnBoard(&'static Job);
+
+impl Cards for OnBoard {
+    fn publish(&self, card: &[u8]) {
+        self.0.seat().publish_card(card);
+    }
+
+    fn card(&self, of: Address) -> Option<Vec<u8>> {
+        let board = self.0.board();
+        (of < board.capacity()).then(|| board.seat(of).card())?
+    }
+}
+
 /// The device that reaches processes that are treated as if they were on other hosts. `packets` reaches all of them.
-fn elsewhere(job: &Job, config: &config::Config, packets: ShmDevice) -> std::io::Result<Box<dyn Device>> {
+fn elsewhere(job: &'static Job, config: &config::Config, packets: ShmDevice) -> std::io::Result<Box<dyn Device>> {
+    if config.device == DeviceChoice::Fabric {
+        let wish = Wish {
+            library: config.fabric_library.clone(),
+            provider: config.fabric_provider.clone(),
+            interface: config.fabric_interface.clone(),
+            is_local: job.board().hosts() == 1,
+        };
+        let device = FabricDevice::join(&wish, Box::new(OnBoard(job)), packets);
+        let device = device.map_err(|what| std::io::Error::other(format!("LIMOSA_DEVICE is fabric, but {what}")))?;
+        return Ok(Box::new(device));
+    }
     let Some(folder) = config.device.message_folder(job.id()) else {
+        if job.board().hosts() > 1 {
+            let what = "no device reaches the other hosts of the job: pass --device fabric, or --device file:FOLDER with \
+                        a folder that all hosts share, or --device file:local; under another launcher than Limosa's \
+                        set LIMOSA_DEVICE";
+            return Err(std::io::Error::other(what));
+        }
         return Ok(Box::new(MessagesDevice::new(packets)));
     };
+    if matches!(config.device, DeviceChoice::LocalFiles(_))
+        && job.board().hosts() > 1
+        && !Folders::below(&folder).has_map()
+    {
+        let what = "no courier carries messages to the other hosts: file:local needs `limosa run` as launcher; under \
+                    another one use file:FOLDER with a folder that all hosts share, or fabric";
+        return Err(std::io::Error::other(what));
+    }
     let notify = match config.file_notify {
         FileNotify::Auto => Notify::Auto,
         FileNotify::Inotify => Notify::Inotify,
@@ -212,7 +277,10 @@ impl World {
             Err(error) => fail!(MPI_ERR_OTHER, "this process cannot join its job: {error}"),
         };
         let config = config::get();
-        let hosts = Hosts::of(config);
+        if let Some(refusal) = &config.refusal {
+            fail!(MPI_ERR_OTHER, "{refusal}");
+        }
+        let hosts = Hosts::of(job, config);
         if !job.board().agree_on_devices(hosts.word(config)) {
             fail!(
                 MPI_ERR_OTHER,
@@ -234,6 +302,9 @@ impl World {
             }
             Err(error) => fail!(MPI_ERR_OTHER, "the message engine cannot start: {error}"),
         };
+        if let Err(what) = job.exchange_cards() {
+            fail!(MPI_ERR_OTHER, "the processes of the job cannot tell each other their addresses: {what}");
+        }
         engine.set_panic_hook(|reason| match Job::current() {
             Some(job) => job.abort(MPI_ERR_INTERN, reason),
             None => std::process::abort(),
@@ -345,7 +416,8 @@ impl World {
         for peer in group.iter().filter(|peer| *peer < self.capacity) {
             let number = job.board().seat(peer).spawner().map_or(0, |spawner| spawner.number);
             let before = known.insert(peer, number);
-            if before != Some(number) {
+            // Between hosts no number is used again, and devices know of all numbers from the start.
+            if before != Some(number) && job.board().hosts() == 1 {
                 met.push((peer, before.is_some()));
             }
         }

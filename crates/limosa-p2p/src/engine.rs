@@ -37,6 +37,7 @@ mod listening;
 mod peers;
 mod probes;
 mod sharing;
+mod sleepers;
 #[cfg(test)]
 mod tests;
 mod waiting;
@@ -225,6 +226,7 @@ impl Core {
             && state.continuations == 0
             && state.jobs.is_empty()
             && state.unannounced.is_empty()
+            && !self.devices.is_unwatched()
             && !state.has_backlog()
     }
 

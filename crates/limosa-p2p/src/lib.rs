@@ -7,6 +7,7 @@ mod arriving;
 mod choice;
 mod engine;
 mod handlers;
+pub mod inspect;
 pub mod interrupt;
 pub mod matching;
 pub mod memory;
@@ -21,6 +22,7 @@ pub use engine::{
 };
 pub use handlers::{Actions, Chapter, DeathHook, Handler};
 pub use interrupt::Interrupted;
+pub use limosa_device::fabric::{Cards, FabricDevice, Wish};
 pub use limosa_device::files::{FileDevice, FileOptions, Folders, Notify};
 pub use limosa_device::messages::MessagesDevice;
 pub use limosa_device::shm::{Found, HostMemory, Seats, ShmDevice};

@@ -111,6 +111,8 @@ pub enum Failure {
     Device(String),
     /// The partner has died, or cannot be reached any more; says who and how that is known.
     PeerDied(String),
+    /// Something outside the program keeps processes that live from exchanging messages; says who and what.
+    Severed(String),
     /// The program wanted the call to end ([`crate::interrupt`]), and what it waited for was withdrawn.
     Interrupted,
     /// A collective call on this context was interrupted here: this process is out of step with the others.
@@ -130,7 +132,9 @@ impl fmt::Display for Failure {
             Failure::Truncated { sent, room } => {
                 write!(f, "a message of {sent} bytes arrived for a receive buffer of {room} bytes")
             }
-            Failure::NoMemory(what) | Failure::Device(what) | Failure::PeerDied(what) => f.write_str(what),
+            Failure::NoMemory(what) | Failure::Device(what) | Failure::PeerDied(what) | Failure::Severed(what) => {
+                f.write_str(what)
+            }
             Failure::Disagreement { detail, .. } => f.write_str(detail),
             Failure::Interrupted => f.write_str("the program was interrupted while it waited here"),
             Failure::OutOfStep => f.write_str(
@@ -147,7 +151,8 @@ impl From<DeviceError> for Failure {
     fn from(error: DeviceError) -> Failure {
         match error {
             DeviceError::NoMemory { .. } => Failure::NoMemory(error.to_string()),
-            DeviceError::Corrupt { .. } | DeviceError::Storage { .. } => Failure::Device(error.to_string()),
+            DeviceError::Corrupt { .. } => Failure::Device(error.to_string()),
+            DeviceError::Severed { .. } | DeviceError::Storage { .. } => Failure::Severed(error.to_string()),
             DeviceError::Died { .. } => Failure::PeerDied(error.to_string()),
         }
     }
@@ -229,6 +234,8 @@ pub(crate) struct Request {
     pub coming: Option<(Way, u64)>,
     pub owner: Owner,
     pub label: Option<Label>,
+    /// See [`Requests::turn`].
+    pub born: u64,
     pub completion: Completion,
 }
 
@@ -280,6 +287,9 @@ struct Slot {
 pub(crate) struct Requests {
     slots: Vec<Slot>,
     free: FreeSlots,
+    /// How often threads have fallen asleep for something new. Nobody who sleeps waits for a request of the present
+    /// turn: it began later.
+    pub turn: u64,
 }
 
 /// The free slots in the order in which they are used again: first freed, first used.
@@ -334,6 +344,7 @@ impl Requests {
         let Some((index, slot)) = self.free.pop(&mut self.slots) else { return self.grow(phase, region) };
         slot.request.phase = phase;
         slot.request.region = region;
+        slot.request.born = self.turn;
         RequestId { index, generation: slot.generation }
     }
 
@@ -398,6 +409,7 @@ impl Requests {
             coming: None,
             owner: Owner::Waiter,
             label: None,
+            born: self.turn,
             completion: Completion::default(),
         };
         self.slots.push(Slot { generation: 1, used: true, next: 0, request });

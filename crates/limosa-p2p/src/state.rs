@@ -151,6 +151,8 @@ pub(crate) struct Direct {
     pattern: Pattern,
     region: Region,
     phase: DirectPhase,
+    /// As for requests.
+    born: u64,
 }
 
 enum DirectPhase {
@@ -196,6 +198,8 @@ pub(crate) struct State {
     pub continuations: usize,
     /// Something was completed for which another thread may be asleep.
     pub completed: bool,
+    /// Threads that sleep for something else than the ends of requests that had begun before.
+    pub lookers: u32,
     /// Messages have been lost, for this reason.
     pub broken: Option<Failure>,
     /// Messages have been lost, or a peer has died: what is started may have failed already.
@@ -274,6 +278,7 @@ impl State {
             served: 0,
             continuations: 0,
             completed: false,
+            lookers: 0,
             broken: None,
             impaired: false,
             is_impaired: Arc::default(),
@@ -306,19 +311,29 @@ impl State {
 
     // ---- ends of requests ------------------------------------------------------------------------------------------
 
+    /// What began in turn `born` has ended: another thread may be asleep for it, or for anything.
+    #[inline]
+    fn note_end(&mut self, born: u64) {
+        self.completed |= born != self.requests.turn || self.lookers > 0;
+    }
+
     #[inline]
     pub fn complete(&mut self, id: RequestId, completion: Completion) {
         let Some(request) = self.requests.get_mut(id) else { return };
+        let born = request.born;
         if let Phase::Offered { joint: Some(index), .. } = &request.phase {
             self.joints.give_back(*index);
         }
         request.done();
         request.completion = completion;
-        self.completed = true;
-        if !matches!(request.owner, Owner::Waiter) {
+        let is_awaited = matches!(request.owner, Owner::Waiter);
+        self.note_end(born);
+        if !is_awaited {
+            let request = self.requests.get_mut(id).expect("it was there a moment ago");
             let owner = std::mem::replace(&mut request.owner, Owner::Nobody);
             let completion = self.requests.remove(id).expect("it was there a moment ago");
             if let Owner::Continuation(then) = owner {
+                self.completed = true;
                 self.continuations -= 1;
                 self.jobs.push(Job::Continue(then, completion));
             }
@@ -386,32 +401,6 @@ impl State {
         self.complete(id, Completion { cancelled, ..Completion::default() });
     }
 
-    // ---- messages that no receive was posted for -------------------------------------------------------------------
-
-    /// So much is held that only a thread that asks for something takes more.
-    #[inline]
-    pub fn is_full(&self) -> bool {
-        self.unexpected_bytes > self.unexpected_limit
-    }
-
-    /// Holds a message until it is asked for.
-    fn hold(&mut self, envelope: &Envelope, message: Unexpected) {
-        self.completed = true; // a thread that is asleep in a probe may be waiting for it
-        self.unexpected_bytes += message.held_bytes();
-        self.matcher.store(envelope, message);
-        self.jobs.extend(self.listeners.unasked(envelope));
-    }
-
-    /// A message that was held is held no more.
-    #[inline]
-    fn release(&mut self, message: &Unexpected) {
-        self.unexpected_bytes -= message.held_bytes();
-        if self.held_back && self.unexpected_bytes <= self.unexpected_limit / 2 {
-            self.held_back = false;
-            self.jobs.push(Job::TakePackets);
-        }
-    }
-
     // ---- packets that arrive ---------------------------------------------------------------------------------------
 
     /// Handles one packet; false if it makes no sense.
@@ -463,6 +452,7 @@ impl State {
             wire::END_GROUP => return self.group_ended(meta, data),
             wire::SAY => return self.told(from, meta, data),
             wire::LEAVE => self.peer_left(from),
+            wire::PARTED => return self.others_parted(from, meta, data),
             kind => {
                 let Some(handler) = self.handlers.find(kind) else { return false };
                 return handler(
@@ -542,7 +532,8 @@ impl State {
             let (sent, room) = (data.len(), direct.region.len());
             direct.region.write(0, &data[..sent.min(room)]);
             direct.phase = DirectPhase::Done(received(envelope, sent as u64, room as u64));
-            self.completed = true;
+            let born = direct.born;
+            self.note_end(born);
             if let Some(send) = sync {
                 answers.push((from, wire::about(wire::DONE, send, 0)));
             }
@@ -575,7 +566,8 @@ impl State {
         if let Owner::Waiter = request.owner {
             request.done();
             request.completion = end;
-            self.completed = true;
+            let born = request.born;
+            self.note_end(born);
         } else {
             self.complete(id, end);
         }
@@ -661,7 +653,8 @@ impl State {
             Target::Direct => {
                 let direct = self.direct.as_mut().expect("it waits for the rest");
                 direct.phase = DirectPhase::Done(received(&envelope, total, direct.region.len() as u64));
-                self.completed = true;
+                let born = direct.born;
+                self.note_end(born);
             }
             Target::Request(id, region) => self.complete_receive(id, &envelope, total, region.len() as u64),
             Target::Kept(_) => {}

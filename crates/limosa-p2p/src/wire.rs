@@ -16,6 +16,7 @@
 //! | `RECALLED` | send id, 1 or 0 | | it was given back, or not |
 //! | `END_GROUP` | context, class | text | the members of this group disagree, in these words: give up what is under way |
 //! | `LEAVE` | | | no thread of this process looks for packets any more |
+//! | `PARTED` | process | text | this process and that one cannot exchange messages any more, for this reason |
 //! | `SAY` | context, word | words | what a member of this group says of itself ([`Listener`](crate::Listener)) |
 //!
 //! The envelope is the context id, and the source rank and tag in the halves of the second word; neither is negative.
@@ -26,7 +27,7 @@
 
 use crate::matching::{Envelope, Pattern};
 use crate::request::Failure;
-use limosa_device::Meta;
+use limosa_device::{Meta, Peer};
 
 pub const EAGER: u8 = 1;
 pub const EAGER_SYNC: u8 = 2;
@@ -42,10 +43,11 @@ pub const WRITTEN: u8 = 11;
 pub const END_GROUP: u8 = 12;
 pub const SAY: u8 = 13;
 pub const LEAVE: u8 = 14;
+pub const PARTED: u8 = 15;
 
 /// Most pieces that are offered for fetching one by one; more are packed by streaming.
 pub const MAX_PIECES: usize = 4096;
-/// Most bytes of the text of `END_GROUP`.
+/// Most bytes of the text of `END_GROUP` and `PARTED`.
 pub const MAX_TEXT: usize = 512;
 /// Words that a member says at a time.
 pub const SAID: usize = 4;
@@ -114,6 +116,18 @@ pub fn disagreement(meta: &Meta, data: &[u8]) -> Option<(u64, Failure)> {
     let [context, class] = meta.words;
     let (class, detail) = (i32::try_from(class).ok()?, std::str::from_utf8(data).ok()?);
     (data.len() <= MAX_TEXT).then(|| (context, Failure::Disagreement { class, detail: detail.to_owned() }))
+}
+
+/// The process and the reason in a `PARTED`.
+pub fn parting<'a>(meta: &Meta, data: &'a [u8]) -> Option<(Peer, &'a str)> {
+    let peer = Peer::try_from(meta.words[0]).ok()?;
+    if data.len() <= MAX_TEXT { Some((peer, std::str::from_utf8(data).ok()?)) } else { None }
+}
+
+/// The part of a text that a packet has room for.
+pub fn cut(text: &str) -> &str {
+    let end = (0..=text.len().min(MAX_TEXT)).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+    &text[..end]
 }
 
 /// A `SAY`.

@@ -3,10 +3,11 @@
 use limosa_p2p::matching::{Envelope, Pattern};
 use limosa_p2p::memory::Region;
 use limosa_p2p::{
-    Chapter, Completion, Devices, Engine, Failure, Holdings, Links, Meta, Mode, Needs, Options, RequestId, Started,
-    Unobserved, Urgency, Wait,
+    Chapter, Completion, Devices, Engine, Failure, Holdings, Links, Listener, Meta, Mode, Needs, Options, ProgramJob,
+    RequestId, Started, Unobserved, Urgency, Wait, Words,
 };
 use limosa_sim::{Conditions, Network};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
 const OPTIONS: Options = Options {
@@ -240,6 +241,53 @@ fn what_a_group_does_together_ends_for_all_when_one_has_died() {
     let id = receive(&e[2], ALL, Some(0), 1, awaited);
     assert!(e[2].take(id).is_some_and(|end| end.failure.is_none() && end.bytes == 8));
     assert_eq!(e[0].holdings(), Holdings::default());
+}
+
+/// Counts what others say in a group.
+#[derive(Default)]
+struct Heard(AtomicU32);
+
+impl Listener for Heard {
+    fn unasked(&self, _: &Envelope) -> Option<ProgramJob> {
+        None
+    }
+
+    fn told(&self, _: u32, _: Words) -> Option<ProgramJob> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        None
+    }
+}
+
+#[test]
+fn from_the_first_sign_of_a_death_on_nothing_is_said_in_its_group_that_others_could_take_for_a_disagreement() {
+    let network = network();
+    let e = engines(&network);
+    let heard = Arc::new(Heard::default());
+    let listener: Arc<dyn Listener> = heard.clone();
+    e[2].listen(TOGETHER, &listener);
+    let say = || {
+        e[0].say(2, TOGETHER, Words::default(), Urgency::Normal);
+        e[2].poll();
+    };
+    say();
+    assert_eq!(heard.0.load(Ordering::Relaxed), 1);
+    network.kill(1);
+    // Process 0 cannot send to the dead, but has not looked whether more comes from it. Process 2 knows nothing.
+    let envelope = |source| Envelope { context: TOGETHER, source, tag: 0 };
+    assert!(matches!(e[0].send(1, &envelope(0), out(&[1]), Mode::Standard), Err(Failure::PeerDied(_))));
+    say();
+    assert_eq!(heard.0.load(Ordering::Relaxed), 1);
+    assert!(matches!(e[0].send(2, &envelope(0), out(&[1]), Mode::Standard), Err(Failure::PeerDied(_))));
+    let mut word = [0; 8];
+    let id = receive(&e[0], TOGETHER, Some(2), 0, &mut word);
+    assert_eq!(dead(e[0].take(id)).as_deref(), Some("1"));
+    e[0].end_group(TOGETHER, 0..3, 16, "process 0 called something else");
+    e[2].poll();
+    assert!(e[0].ended_groups().is_empty() && e[2].ended_groups().is_empty());
+    // Nor does a disagreement hide the death.
+    e[2].end_group(TOGETHER, 0..3, 16, "process 2 called something else");
+    e[0].poll();
+    assert!(matches!(e[0].lost_group(TOGETHER), Some(Failure::PeerDied(_))), "{:?}", e[0].lost_group(TOGETHER));
 }
 
 /// Remote counters: the operations of a layer that has packets of its own. A process asks another one to add, and waits

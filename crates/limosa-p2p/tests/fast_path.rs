@@ -257,8 +257,15 @@ fn what_is_not_ordinary_is_left_alone() {
     assert_eq!(b.try_receive(0, &pattern(Some(2), true), &mut buffer), None, "another tag");
     assert_eq!(b.try_receive(0, &any, &mut buffer), Some(Received { source: 0, tag: 1, bytes: 8 }));
     std::thread::scope(|scope| {
-        let other = scope.spawn(|| a.try_send(1, &envelope, &[7; 8]));
-        assert!(!other.join().expect("a thread"), "the lock is not biased to that thread");
+        let other = scope.spawn(|| {
+            let at_first = a.try_send(1, &envelope, &[7; 8]);
+            assert!(!at_first, "the lock is biased to another thread");
+            let _ = a.holdings(); // takes the lock, which revokes the bias
+            a.try_send(1, &envelope, &[8; 8])
+        });
+        assert!(other.join().expect("a thread"), "the lock is nobody's any more");
     });
+    assert_eq!(b.try_receive(0, &any, &mut buffer), Some(Received { source: 0, tag: 1, bytes: 8 }));
+    assert_eq!(buffer, [8; 8]);
     assert_eq!(b.holdings(), Default::default());
 }

@@ -11,9 +11,10 @@ use limosa_mpi::fail;
 use limosa_mpi::op::Op;
 use limosa_mpi::operation::{End, Operation};
 use limosa_mpi::request::Request;
-use limosa_p2p::slice;
+use limosa_p2p::{Address, slice};
 
 use crate::accumulate::{Combine, NumberOp, Piece, Pieces, Swap, packed};
+use crate::conflicts::Act;
 use crate::fetch::Fetch;
 use crate::guard::Guard;
 use crate::packets::Parcel;
@@ -51,6 +52,10 @@ struct Found<'w> {
     bytes: usize,
 }
 
+/// Most bytes that go to and from the program's memory by a packet if the target polls. The system takes some
+/// microseconds for however few.
+const SHORT: usize = 512;
+
 /// Most slices of memory that the system copies at once.
 const MOST_SLICES: usize = 512;
 
@@ -69,12 +74,13 @@ impl Window {
                 found.bytes
             )
         }
+        self.note(&found, at, len, || Some(Act::Put))?;
         if let Some(at) = found.direct(at, self)? {
             move_bytes(origin, &at, len);
             return Ok(done(request));
         }
-        if let Reach::Attached(peer, base) = found.target.reach
-            && self.copy_attached(peer, base, &found, at, origin, len, true)
+        if let Some(attached) = self.attached(found.target, len)
+            && self.copy_attached(attached, &found, at, origin, len, true)
         {
             return Ok(done(request));
         }
@@ -93,12 +99,14 @@ impl Window {
         if len > origin.len() {
             fail!(MPI_ERR_TRUNCATE, "{len} bytes are to be got, but the origin has room for {}", origin.len())
         }
+        // It may be complete before the next access, if it has a request.
+        self.note(&found, at, len, || (!request).then_some(Act::Get))?;
         if let Some(at) = found.direct(at, self)? {
             move_bytes(&at, origin, len);
             return Ok(done(request));
         }
-        if let Reach::Attached(peer, base) = found.target.reach
-            && self.copy_attached(peer, base, &found, at, origin, len, false)
+        if let Some(attached) = self.attached(found.target, len)
+            && self.copy_attached(attached, &found, at, origin, len, false)
         {
             return Ok(done(request));
         }
@@ -155,6 +163,7 @@ impl Window {
         }
         let origin = origin.filter(|_| !combine.only_reads());
         self.check_operands(&combine, origin, result, found.bytes)?;
+        self.note(&found, at, found.bytes, || Act::accumulate(op, combine.element()))?;
         if let Some(at) = found.direct(at, self)? {
             let pieces = pieces_of(&at, found.bytes);
             let mut room = Vec::new();
@@ -217,7 +226,8 @@ impl Window {
     /// As for [`Window::accumulate`].
     pub fn fetch_and_op(&self, origin: Option<&Origin<'_>>, result: &Region, at: &At<'_>, op: &Arc<Op>) -> Result<()> {
         self.check_one(at, "MPI_Fetch_and_op")?;
-        if let Some(number) = NumberOp::find(op, at.datatype)
+        if self.book.is_none()
+            && let Some(number) = NumberOp::find(op, at.datatype)
             && let Some((place, guard)) = self.find_number(at, number.width)?
             && let Some(input) = origin.map_or(Some(&[][..]), |origin| origin.region.as_bytes())
         {
@@ -239,6 +249,7 @@ impl Window {
         self.check_one(at, "MPI_Compare_and_swap")?;
         let swap = Swap::new(at.datatype)?;
         let Some(found) = self.find(at, false)? else { return Ok(()) };
+        self.note(&found, at, found.bytes, || Some(Act::swap(at.datatype)))?;
         // No element of a type that can be swapped is longer.
         let (mut operands, mut old, len) = ([0; 32], [0; 16], found.bytes);
         let operands = &mut operands[..2 * len];
@@ -272,6 +283,22 @@ impl Window {
             fail!(MPI_ERR_TYPE, "{call} takes predefined datatypes only, not {}", at.datatype.describe())
         }
         Ok(())
+    }
+
+    /// Compares an access of so many bytes with those before, if the job wants that; `act` says what it is, if it can
+    /// conflict at all.
+    #[inline]
+    fn note(&self, found: &Found<'_>, at: &At<'_>, bytes: usize, act: impl FnOnce() -> Option<Act>) -> Result<()> {
+        let Some(book) = &self.book else { return Ok(()) };
+        let Some(act) = act() else { return Ok(()) };
+        let mut ranges = Vec::new();
+        found.parcel(at, bytes, 1).places.pieces(0, bytes, &mut |offset, len| {
+            let low = offset.addr() as u64;
+            ranges.push((low, low + len as u64));
+            true
+        });
+        let is_fenced = self.epochs.lock().is_fenced();
+        book.lock().note(found.rank, act, &ranges, is_fenced)
     }
 
     /// Checks what an access refers to; `None` for `MPI_PROC_NULL`.
@@ -314,12 +341,17 @@ impl Window {
         )
     }
 
+    /// Where the system finds a target's memory, if it is to copy `len` bytes from or to it.
+    fn attached(&self, target: &Target, len: usize) -> Option<(Address, u64)> {
+        let Reach::Attached(peer, base) = target.reach else { return None };
+        let is_packet_faster = len <= SHORT && self.comm.engine().expect_peer_memory().is_polling(peer);
+        (!is_packet_faster).then_some((peer, base))
+    }
+
     /// Has the system copy between the origin's memory and the target's; false if it cannot.
-    #[allow(clippy::too_many_arguments)]
     fn copy_attached(
         &self,
-        peer: limosa_p2p::Address,
-        base: u64,
+        (peer, base): (Address, u64),
         found: &Found<'_>,
         at: &At<'_>,
         origin: &Region,

@@ -102,6 +102,11 @@ impl Epochs {
         &self.gates
     }
 
+    /// The epoch of a fence is open.
+    pub fn is_fenced(&self) -> bool {
+        matches!(self.access, Access::Fence { .. })
+    }
+
     /// In words, what is open.
     fn open(&self) -> String {
         match &self.access {

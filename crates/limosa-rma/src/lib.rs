@@ -6,7 +6,7 @@
 //! | way | when | put and get | accumulate |
 //! |---|---|---|---|
 //! | direct | it is mapped here: the library's memory, that of `MPI_Alloc_mem`, a process's own | copies | under a guard beside it |
-//! | attached | the program's, on this host, if cross-memory attach is allowed | the system copies | by packets |
+//! | attached | the program's, on this host, if cross-memory attach is allowed | the system copies; short ones by packets while the target polls | by packets |
 //! | remote | otherwise | by packets | by packets |
 //!
 //! | module | holds |
@@ -21,6 +21,7 @@
 //! | `shared_lock` | the locks of targets, where all members share memory |
 //! | `notices` | who has posted and completed, where all members share memory |
 //! | `locks` | the queue of a target's lock, kept by the target where not |
+//! | `conflicts` | accesses that touch the same bytes in one epoch, found with `LIMOSA_CHECK=1` |
 //! | `fast_path` | frequent accesses that need no check: straight in memory |
 //! | `sync` | fence, lock, flush, post, start, complete, wait |
 //! | `allocated` | memory of `MPI_Alloc_mem` that others can map |
@@ -37,6 +38,7 @@ mod access;
 mod accumulate;
 mod agree;
 pub mod allocated;
+mod conflicts;
 mod epochs;
 mod fast_path;
 mod fetch;

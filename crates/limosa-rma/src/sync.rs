@@ -10,11 +10,12 @@ use std::ffi::c_int;
 use std::sync::atomic::{Ordering, fence};
 
 use limosa_mpi::consts::*;
-use limosa_mpi::error::Result;
+use limosa_mpi::error::{Error, Result};
 use limosa_mpi::fail;
 use limosa_mpi::group::Group;
 use limosa_p2p::Urgency;
 
+use crate::conflicts;
 use crate::epochs::{Held, Ranks};
 use crate::notices::Notice;
 use crate::shared_lock::Grants;
@@ -70,8 +71,23 @@ impl Window {
             return flushed;
         }
         limosa_coll::barrier(&self.comm)?;
+        let compared = self.compare_accesses()?;
         self.epochs.lock().fence(assert & MPI_MODE_NOSUCCEED == 0);
-        flushed
+        flushed.and(compared)
+    }
+
+    /// Tells the targets what was accessed since the last fence, and all members what conflicts the targets have found, if
+    /// the job wants that. The inner error is a conflict.
+    fn compare_accesses(&self) -> Result<Result<()>> {
+        let Some(book) = &self.book else { return Ok(Ok(())) };
+        let mine = book.lock().fence();
+        let told = limosa_coll::alltoall_bytes(&self.comm, &mine)?;
+        let found = conflicts::between_origins(self.me(), &told).unwrap_or_default();
+        let all = limosa_coll::alltoall_bytes(&self.comm, &vec![found.into_bytes(); self.targets.len()])?;
+        Ok(match all.iter().find(|found| !found.is_empty()) {
+            None => Ok(()),
+            Some(found) => Err(Error::new(MPI_ERR_RMA_CONFLICT, String::from_utf8_lossy(found).into_owned())),
+        })
     }
 
     /// `MPI_Win_lock`.
@@ -99,7 +115,7 @@ impl Window {
     pub fn unlock(&self, rank: i32) -> Result<()> {
         let Some(target) = self.target(rank)? else { return Ok(()) };
         let held = self.epochs.lock().check_unlock(target)?;
-        let flushed = self.flush_targets(target..target + 1);
+        let flushed = self.complete_at(target..target + 1);
         if flushed.as_ref().is_err_and(|error| error.interrupted) {
             return flushed;
         }
@@ -140,7 +156,7 @@ impl Window {
     pub fn unlock_all(&self) -> Result<()> {
         let held = self.epochs.lock().check_unlock_all()?;
         let all = 0..self.targets.len() as u32;
-        let flushed = self.flush_targets(all.clone());
+        let flushed = self.complete_at(all.clone());
         if flushed.as_ref().is_err_and(|error| error.interrupted) {
             return flushed;
         }
@@ -161,6 +177,17 @@ impl Window {
     pub fn flush(&self, rank: i32) -> Result<()> {
         let Some(target) = self.target(rank)? else { return Ok(()) };
         self.epochs.lock().check_flush(Some(target))?;
+        self.complete_at(target..target + 1)
+    }
+
+    /// `MPI_Win_flush_local`: does as much as [`Window::flush`], but programs may not rely on that.
+    ///
+    /// # Errors
+    /// As for [`Window::fence`].
+    pub fn flush_local(&self, rank: i32) -> Result<()> {
+        let Some(target) = self.target(rank)? else { return Ok(()) };
+        self.epochs.lock().check_flush(Some(target))?;
+        self.complete_here(target..target + 1);
         self.flush_targets(target..target + 1)
     }
 
@@ -170,6 +197,16 @@ impl Window {
     /// As for [`Window::fence`].
     pub fn flush_all(&self) -> Result<()> {
         self.epochs.lock().check_flush(None)?;
+        self.complete_at(0..self.targets.len() as u32)
+    }
+
+    /// `MPI_Win_flush_local_all`.
+    ///
+    /// # Errors
+    /// As for [`Window::fence`].
+    pub fn flush_local_all(&self) -> Result<()> {
+        self.epochs.lock().check_flush(None)?;
+        self.complete_here(0..self.targets.len() as u32);
         self.flush_targets(0..self.targets.len() as u32)
     }
 
@@ -184,6 +221,23 @@ impl Window {
     fn take_accesses(&self) {
         if !self.is_direct {
             self.comm.engine().poll();
+        }
+    }
+
+    /// Completes all accesses to these targets, there too, and notes that.
+    fn complete_at(&self, targets: std::ops::Range<u32>) -> Result<()> {
+        if let Some(book) = &self.book {
+            let mut book = book.lock();
+            targets.clone().for_each(|target| book.complete(target));
+        }
+        self.flush_targets(targets)
+    }
+
+    /// Notes that all accesses to these targets are complete here, as far as the program may know.
+    fn complete_here(&self, targets: std::ops::Range<u32>) {
+        if let Some(book) = &self.book {
+            let mut book = book.lock();
+            targets.for_each(|target| book.complete_here(target));
         }
     }
 
@@ -355,6 +409,10 @@ impl Window {
     pub fn complete(&self) -> Result<()> {
         let mut epochs = self.epochs.lock();
         let targets = epochs.check_complete()?;
+        if let Some(book) = &self.book {
+            let mut book = book.lock();
+            targets.iter().for_each(|target| book.complete(*target));
+        }
         if self.is_direct && self.notices.is_some() {
             epochs.complete();
             drop(epochs);

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use limosa_base::segment::available;
 use limosa_mpi::attr::{Attributes, Kind};
+use limosa_mpi::check;
 use limosa_mpi::comm::Comm;
 use limosa_mpi::consts::*;
 use limosa_mpi::errhandler::{Errhandler, Scope};
@@ -24,6 +25,7 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::agree;
 use crate::allocated;
+use crate::conflicts::Book;
 use crate::epochs::{Epochs, Gates};
 use crate::guard::Guard;
 use crate::hints::Hints;
@@ -97,6 +99,8 @@ pub struct Window {
     pub(crate) targets: Box<[Target]>,
     pub(crate) station: Arc<Station>,
     pub(crate) epochs: Mutex<Epochs>,
+    /// What was accessed, if the job wants to be told of conflicts.
+    pub(crate) book: Option<Mutex<Book>>,
     /// What the epochs allow.
     pub(crate) gates: Arc<Gates>,
     /// The locks of the members, and their notices, if all share memory.
@@ -175,6 +179,7 @@ impl Window {
             return Err(error);
         }
         let epochs = Epochs::new(comm.size());
+        let book = check::is_on().then(|| Mutex::new(Book::new(comm.size())));
         let me = comm.rank() as usize;
         let notices = laid.common.as_ref().map(|area| Notices::new(area, &comm, me));
         Ok(Arc::new(Window {
@@ -186,6 +191,7 @@ impl Window {
             station,
             gates: epochs.gates().clone(),
             epochs: Mutex::new(epochs),
+            book,
             locks: laid.common.map(|area| SharedLocks::new(&area, me)),
             notices,
             keeper: laid.keeper,

@@ -48,6 +48,10 @@ impl PeerMemory for SimMemory {
     fn is_waiting(&self, _peer: Address) -> bool {
         self.0.traffic().random.one_in(2)
     }
+
+    fn is_polling(&self, _peer: Address) -> bool {
+        false
+    }
 }
 
 /// Copies in one call; the tests have no more slices than that takes.

@@ -3,6 +3,7 @@
  * own.
  *   threads_pingpong  half the round trip of each pair while all are at work
  *   threads_rate      messages of all pairs together, window of 64 as in rate.c
+ *   threads_waiting   half the round trip of one pair while the second thread of each rank waits in MPI_Recv
  * x.level is the thread level: what threads cost is seen beside threads_single.c, the same with one thread under
  * MPI_THREAD_SINGLE. Only the hot form. Verified: all bytes of every message of every thread. */
 #include "lab.h"
@@ -57,6 +58,19 @@ static void pingpong(struct lab_case *c, int thread, long operations)
             MPI_Recv(in, bytes, MPI_BYTE, c->peer, 1, comm, MPI_STATUS_IGNORE);
             MPI_Send(out, bytes, MPI_BYTE, c->peer, 1, comm);
         }
+    }
+}
+
+/* The first thread's ping-pong; the second one waits until it is over. */
+static void waiting(struct lab_case *c, int thread, long operations)
+{
+    const struct crew *crew = c->more;
+    char over = 0;
+    if (thread == 0) {
+        pingpong(c, 0, operations);
+        MPI_Send(&over, 1, MPI_BYTE, c->peer, 1, crew->comms[THREADS - 1]);
+    } else {
+        MPI_Recv(&over, 1, MPI_BYTE, c->peer, 1, crew->comms[THREADS - 1], MPI_STATUS_IGNORE);
     }
 }
 
@@ -127,11 +141,17 @@ static void fill(struct lab_case *c, size_t slot, size_t message)
         lab_fill(part(c, lab_send_slot(&c->pool, slot), t), carried(c), lab_key(lab.rank, t, message));
 }
 
+/* How many threads of a rank move data. */
+static int movers(const struct crew *crew)
+{
+    return crew->work == waiting ? 1 : crew->threads;
+}
+
 static bool check(struct lab_case *c, size_t slot, size_t message)
 {
     const struct crew *crew = c->more;
     bool well = true;
-    for (int t = 0; well && t < crew->threads; t++)
+    for (int t = 0; well && t < movers(crew); t++)
         well = lab_check(part(c, lab_receive_slot(&c->pool, slot), t), carried(c), lab_key(c->peer, t, message));
     return well;
 }
@@ -179,6 +199,9 @@ static void with_threads(int threads)
     if (lab_wanted("threads_rate"))
         LAB_EACH_SIZE(bytes, rate_sizes)
     measure(&crew, "threads_rate", *bytes);
+    crew.work = waiting;
+    if (threads > 1 && lab_wanted("threads_waiting") && lab_bytes_wanted(8))
+        measure(&crew, "threads_waiting", 8);
     crew.operations = 0;
     if (threads > 1)
         pthread_barrier_wait(&crew.go);

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from limosa_lab import records
 from limosa_lab.errors import LabError
+from limosa_lab.file_study.cli import study as files
 from limosa_lab.libraries import PEERS
 from limosa_lab.study import page, plan
 from limosa_lab.study.measure import Options, measure
@@ -34,7 +35,9 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog=EPILOG,
     )
-    made.add_argument("study", choices=["thesis"], help="which study")
+    made.add_argument(
+        "study", choices=["thesis", "files"], help="which study; `limosa study files -h` is about messages by files"
+    )
     size = made.add_mutually_exclusive_group()
     size.add_argument("--quick", action="store_true", help="under two minutes: few sizes, small meshes")
     size.add_argument("--full", action="store_true", help="the thesis's sizes and meshes, up to 64 processes: hours")
@@ -68,6 +71,8 @@ def parser() -> argparse.ArgumentParser:
 
 def study(arguments: Sequence[str]) -> int:
     """Do what the command line says; give the exit code."""
+    if arguments[:1] == ["files"]:
+        return files(arguments[1:])
     given = parser().parse_args(arguments)
     if given.rounds is not None and given.rounds < 1:
         raise LabError(f"--rounds {given.rounds}: at least one round is needed")

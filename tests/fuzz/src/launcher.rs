@@ -90,13 +90,15 @@ fn command_line(u: &mut Unstructured<'_>) -> Result<()> {
     let mut hosts = tempfile::NamedTempFile::new().expect("a file");
     hosts.write_all(u.arbitrary()?).expect("room in the file");
     for section in &mut sections {
-        assert!((1..=65536).contains(&section.count) && !section.command.is_empty());
+        assert!(section.count.is_none_or(|count| (1..=65536).contains(&count)) && !section.command.is_empty());
         section.hostfile = section.hostfile.take().map(|_| hosts.path().to_owned());
     }
     match plan::plan(&sections) {
         Ok(plan) => {
-            let counted: usize = sections.iter().map(|section| section.count as usize).sum();
-            assert_eq!((plan.apps.len(), plan.ranks.len()), (sections.len(), counted));
+            // Without a number, a program gets as many ranks as the hosts have slots.
+            let counted: Option<usize> = sections.iter().map(|section| section.count.map(|count| count as usize)).sum();
+            assert_eq!(plan.apps.len(), sections.len());
+            assert_eq!(counted.unwrap_or(plan.ranks.len()), plan.ranks.len());
             for app in &plan.apps {
                 assert!(app.program.is_absolute() && app.env.iter().all(|(name, _)| !name.is_empty()));
             }

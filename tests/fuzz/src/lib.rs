@@ -8,6 +8,7 @@
 pub mod datatypes;
 pub mod jobs;
 pub mod launcher;
+pub mod messages;
 pub mod packets;
 pub mod windows;
 

@@ -38,6 +38,11 @@ fn any_packet_is_a_message_or_an_error() {
 }
 
 #[test]
+fn any_message_file_is_taken_or_refused() {
+    replay("messages", limosa_fuzz::messages::target);
+}
+
+#[test]
 fn any_access_stays_in_its_window_or_is_refused() {
     replay("windows", limosa_fuzz::windows::target);
 }

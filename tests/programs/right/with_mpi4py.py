@@ -161,5 +161,26 @@ def garbage_of_requests():
         request.wait()
 
 
+@case
+def a_counter_and_parts_of_an_array():
+    counter, values = np.zeros(1), np.zeros(4 * size)
+    count, parts = MPI.Win.Create(counter, 8, comm=world), MPI.Win.Create(values, 8, comm=world)
+    for step in range(3):
+        count.Fence()
+        count.Accumulate(np.ones(1), 0)
+        count.Accumulate(np.ones(1), 0)
+        count.Fence()
+        parts.Fence()
+        parts.Put(np.full(4, float(step)), 0, target=4 * rank)
+        parts.Fence()
+        got = np.empty(4 * size)
+        parts.Get(got, 0)
+        parts.Fence()
+        assert got.tolist() == [step] * (4 * size)
+    assert rank > 0 or counter[0] == 6 * size
+    parts.Free()
+    count.Free()
+
+
 if __name__ == "__main__":
     main()

@@ -449,10 +449,56 @@ static void ibcast_against_bcast_of_a_root_that_goes_on(void)
     if (rank == 0) {
         MPI_Ibcast(x, 1, MPI_INT, 1, WORLD, &request);
         wait_for(&request);
+        MPI_Send(x, 1, MPI_INT, 1, 8, WORLD);
     } else {
         MPI_Bcast(x, 1, MPI_INT, 1, WORLD);
         compute(2);
         MPI_Recv(y, 1, MPI_INT, 0, 8, WORLD, ANY);
+    }
+}
+
+static void polled_ibcast_against_bcast_of_a_root_that_goes_on(void)
+{
+    int done = 0;
+    MPI_Barrier(WORLD);
+    if (rank == 0) {
+        MPI_Ibcast(x, 1, MPI_INT, 1, WORLD, &request);
+        while (!done)
+            if (MPI_Test(&request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS)
+                break;
+        MPI_Send(x, 1, MPI_INT, 1, 8, WORLD);
+    } else {
+        MPI_Bcast(x, 1, MPI_INT, 1, WORLD);
+        compute(2);
+        MPI_Recv(y, 1, MPI_INT, 0, 8, WORLD, ANY);
+    }
+}
+
+/* The others have completed their part when rank 0 comes, which reads nobody's. */
+static void iscan_of_a_late_rank_against_iscatter(void)
+{
+    MPI_Barrier(WORLD);
+    if (rank == 0) {
+        compute(0.2);
+        MPI_Iscan(x, y, 1, MPI_INT, MPI_SUM, WORLD, &request);
+    } else {
+        MPI_Iscatter(x, 1, MPI_INT, y, 1, MPI_INT, size - 1, WORLD, &request);
+    }
+    wait_for(&request);
+    MPI_Barrier(WORLD);
+}
+
+static void polled_ibarrier_against_barrier(void)
+{
+    int done = 0;
+    MPI_Barrier(WORLD);
+    if (rank == 0) {
+        MPI_Ibarrier(WORLD, &request);
+        while (!done)
+            if (MPI_Test(&request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS)
+                break;
+    } else {
+        MPI_Barrier(WORLD);
     }
 }
 
@@ -471,11 +517,12 @@ static void barrier_against_a_persistent_barrier(void)
 
 CASES(MPI_THREAD_SINGLE, CASE(barrier_against_ibarrier_of_a_rank_that_computes),
       CASE(allreduce_against_iallreduce_of_a_rank_that_receives), CASE(ibcast_against_bcast_of_a_root_that_goes_on),
-      CASE(barrier_against_a_persistent_barrier), CASE(request_waited_for_twice), CASE(request_uninitialised),
-      CASE(request_freed), CASE(communicator_as_request), CASE(waitall_negative_count),
-      CASE(waitall_with_one_truncated), CASE(start_of_ordinary_request), CASE(start_twice), CASE(start_null),
-      CASE(cancel_null), CASE(cancel_collective), CASE(free_active_collective), CASE(free_null),
-      CASE(complete_of_ordinary_request), CASE(pready_of_ordinary_request), CASE(request_overwritten),
+      CASE(polled_ibcast_against_bcast_of_a_root_that_goes_on), CASE(polled_ibarrier_against_barrier),
+      CASE(iscan_of_a_late_rank_against_iscatter), CASE(barrier_against_a_persistent_barrier),
+      CASE(request_waited_for_twice), CASE(request_uninitialised), CASE(request_freed), CASE(communicator_as_request),
+      CASE(waitall_negative_count), CASE(waitall_with_one_truncated), CASE(start_of_ordinary_request),
+      CASE(start_twice), CASE(start_null), CASE(cancel_null), CASE(cancel_collective), CASE(free_active_collective),
+      CASE(free_null), CASE(complete_of_ordinary_request), CASE(pready_of_ordinary_request), CASE(request_overwritten),
       CASE(send_never_completed), CASE(receive_never_completed), CASE(collective_never_completed),
       CASE(persistent_request_never_freed), CASE(wait_before_send), CASE(waitall_of_receives_before_sends),
       CASE(test_loop_for_a_message_that_never_comes), CASE(persistent_receive_not_served),

@@ -283,12 +283,96 @@ static void get_types_differ(void)
     end();
 }
 
-CASES(MPI_THREAD_SINGLE, CASE(put_types_differ), CASE(get_types_differ), CASE(unit_of_zero), CASE(size_negative),
-      CASE(memory_null), CASE(window_null), CASE(window_freed), CASE(put_beyond_the_end), CASE(displacement_in_bytes),
-      CASE(target_beyond_the_end), CASE(origin_longer_than_target), CASE(accumulate_of_two_types),
-      CASE(accumulate_with_function), CASE(swap_of_floats), CASE(lock_type_unknown), CASE(assertion_unknown),
-      CASE(put_before_fence), CASE(put_after_unlock), CASE(lock_twice), CASE(unlock_without_lock),
-      CASE(unlock_of_another_target), CASE(put_to_a_target_that_is_not_locked), CASE(fence_while_locked),
-      CASE(flush_without_lock), CASE(complete_without_start), CASE(wait_without_post), CASE(freed_while_locked),
+/* --- conflicting accesses in one epoch ---------------------------------------------------------------------------- */
+
+static void puts_of_one_origin_overlap(void)
+{
+    fenced();
+    MPI_Put(y, 4, MPI_INT, 1 - rank, 0, 4, MPI_INT, window);
+    MPI_Put(y, 4, MPI_INT, 1 - rank, 3, 4, MPI_INT, window);
+    end();
+}
+
+static void puts_of_one_origin_overlap_under_a_lock(void)
+{
+    make();
+    MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, window);
+    if (rank == 1) {
+        MPI_Put(y, 1, MPI_INT, 0, 5, 1, MPI_INT, window);
+        MPI_Win_flush_local(0, window);
+        MPI_Put(y, 1, MPI_INT, 0, 5, 1, MPI_INT, window);
+    }
+    MPI_Win_unlock(0, window);
+    MPI_Win_free(&window);
+}
+
+static void put_and_get_of_one_origin_overlap(void)
+{
+    MPI_Datatype column;
+    MPI_Type_vector(4, 1, 8, MPI_INT, &column);
+    MPI_Type_commit(&column);
+    fenced();
+    MPI_Put(y, 4, MPI_INT, 1 - rank, 1, 1, column, window);
+    MPI_Get(y + 8, 1, MPI_INT, 1 - rank, 17, 1, MPI_INT, window);
+    MPI_Type_free(&column);
+    end();
+}
+
+static void puts_of_two_origins_overlap(void)
+{
+    fenced();
+    if (rank != 0)
+        MPI_Put(y, 2, MPI_INT, 0, rank, 2, MPI_INT, window);
+    end();
+}
+
+static void put_and_get_of_two_origins_overlap(void)
+{
+    fenced();
+    if (rank == 1)
+        MPI_Put(y, 1, MPI_INT, 0, 3, 1, MPI_INT, window);
+    if (rank == 2)
+        MPI_Get(y, 8, MPI_INT, 0, 0, 8, MPI_INT, window);
+    end();
+}
+
+static void accumulate_with_two_operations(void)
+{
+    fenced();
+    if (rank != 0)
+        MPI_Accumulate(y, 1, MPI_INT, 0, 3, 1, MPI_INT, rank == 1 ? MPI_SUM : MPI_MAX, window);
+    end();
+}
+
+static void accumulate_elements_of_two_types(void)
+{
+    fenced();
+    MPI_Accumulate(y, 2, MPI_INT, 1 - rank, 0, 2, MPI_INT, MPI_SUM, window);
+    MPI_Accumulate(y, 1, MPI_INT64_T, 1 - rank, 0, 1, MPI_INT64_T, MPI_SUM, window);
+    end();
+}
+
+static void put_where_another_accumulates(void)
+{
+    int before, one = 1;
+    fenced();
+    if (rank == 1)
+        MPI_Fetch_and_op(&one, &before, MPI_INT, 0, 3, MPI_SUM, window);
+    if (rank == 2)
+        MPI_Put(y, 1, MPI_INT, 0, 3, 1, MPI_INT, window);
+    end();
+}
+
+CASES(MPI_THREAD_SINGLE, CASE(puts_of_one_origin_overlap), CASE(puts_of_one_origin_overlap_under_a_lock),
+      CASE(put_and_get_of_one_origin_overlap), CASE(puts_of_two_origins_overlap),
+      CASE(put_and_get_of_two_origins_overlap), CASE(accumulate_with_two_operations),
+      CASE(accumulate_elements_of_two_types), CASE(put_where_another_accumulates), CASE(put_types_differ),
+      CASE(get_types_differ), CASE(unit_of_zero), CASE(size_negative), CASE(memory_null), CASE(window_null),
+      CASE(window_freed), CASE(put_beyond_the_end), CASE(displacement_in_bytes), CASE(target_beyond_the_end),
+      CASE(origin_longer_than_target), CASE(accumulate_of_two_types), CASE(accumulate_with_function),
+      CASE(swap_of_floats), CASE(lock_type_unknown), CASE(assertion_unknown), CASE(put_before_fence),
+      CASE(put_after_unlock), CASE(lock_twice), CASE(unlock_without_lock), CASE(unlock_of_another_target),
+      CASE(put_to_a_target_that_is_not_locked), CASE(fence_while_locked), CASE(flush_without_lock),
+      CASE(complete_without_start), CASE(wait_without_post), CASE(freed_while_locked),
       CASE(start_that_nobody_posts_for), CASE(one_rank_does_not_fence), CASE(never_freed), CASE(attached_twice),
       CASE(detached_without_attach), CASE(attach_to_static_window))

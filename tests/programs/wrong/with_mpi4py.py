@@ -352,5 +352,25 @@ def partition_beyond_the_end():
         request.Free()
 
 
+@case
+def puts_that_overlap():
+    window = MPI.Win.Create(np.zeros(8), 8, comm=world)
+    window.Fence()
+    window.Put(np.ones(4), other)
+    window.Put(np.ones(4), other, target=2)
+    window.Fence()
+    window.Free()
+
+
+@case
+def puts_of_two_ranks_that_overlap():
+    window = MPI.Win.Create(np.zeros(8), 8, comm=world)
+    window.Fence()
+    if rank > 0:
+        window.Put(np.ones(4), 0, target=2 * rank)
+    window.Fence()
+    window.Free()
+
+
 if __name__ == "__main__":
     main()

@@ -19,6 +19,7 @@ MODULES = [
     "limosa._ops",
     "limosa._reductions",
     "limosa._request",
+    "limosa._spawn",
     "limosa._windows",
     "limosa.errors",
 ]

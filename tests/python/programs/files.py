@@ -132,6 +132,34 @@ def case_wrong_arguments_are_told_to_all():
         limosa.open("x", "q")
 
 
+def case_a_rank_alone():
+    with folder() as path:
+        own = f"{path}{rank}"
+        for turn in range(rank + 1):  # the ranks do different things
+            with limosa.open(own, "w", collective=False) as file:
+                file.write(np.arange(4) + turn, at=8)
+                file.write_block(np.zeros(1, int), (0,), (5,))
+                assert (file.size, file.read(2, int, at=16).tolist()) == (40, [1 + turn, 2 + turn])
+                file.resize(24)
+                file.sync()
+        assert np.fromfile(own, int).tolist() == [0, rank, 1 + rank]
+        world.barrier()
+        with limosa.open(f"{path}{(rank + 1) % size}", collective=False) as file:
+            assert file.read(3, int)[1] == (rank + 1) % size
+        if rank == size - 1:
+            with raises(FileNotFoundError, f"open on rank {rank}: ") as caught:
+                limosa.open(path, collective=False)
+            assert (caught[0].errno, caught[0].filename) == (errno.ENOENT, path)
+            with raises(limosa.errors.FileError, f"read on rank {rank}: ", "has been closed"):
+                file.read(1)
+            with raises(ValueError, "mode='q'"):
+                limosa.open(path, "q", collective=False)
+            with limosa.open(own, collective=False) as file, raises(EOFError):
+                file.read(9)
+            with raises(limosa.errors.ArgumentError, "exclude each other"):
+                limosa.open(own, comm=world, collective=False)
+
+
 def case_a_part_of_the_ranks():
     with folder() as path, world.split(rank % 2) as half:
         name = f"{path}{rank % 2}"

@@ -4,7 +4,7 @@ use std::ffi::c_void;
 use std::sync::Arc;
 
 use limosa_coll::check::Types;
-use limosa_coll::{self as coll, Blocks, Buffer, Call, Plan, Schedule};
+use limosa_coll::{Blocks, Buffer, Call, Plan, neighbour};
 use limosa_mpi::Result;
 
 use crate::args::{IntArray, Late, LateCount};
@@ -70,7 +70,8 @@ fn allgather<F: Form>(
     receive: &Blocks,
 ) -> Result<()> {
     let types = || Types::neighbour_allgather(call, send, receive);
-    perform(cx, form, comm, types, || coll::neighbour::allgather(call, send, receive))
+    let run = || neighbour::run_allgather(call, send, receive);
+    form.perform_compared(cx, comm, types, run, || neighbour::allgather(call, send, receive).map(Plan::from))
 }
 
 fn alltoall<F: Form>(
@@ -82,17 +83,8 @@ fn alltoall<F: Form>(
     receive: &Blocks,
 ) -> Result<()> {
     let types = || Types::neighbour_alltoall(call, send, receive);
-    perform(cx, form, comm, types, || coll::neighbour::alltoall(call, send, receive))
-}
-
-fn perform<F: Form>(
-    cx: &Cx,
-    form: F,
-    comm: &Arc<Communicator>,
-    types: impl FnOnce() -> Types,
-    plan: impl Fn() -> Result<Schedule>,
-) -> Result<()> {
-    form.perform_compared(cx, comm, types, || coll::run(comm, plan()?), || plan().map(Plan::from))
+    let run = || neighbour::run_alltoall(call, send, receive);
+    form.perform_compared(cx, comm, types, run, || neighbour::alltoall(call, send, receive).map(Plan::from))
 }
 
 pub(crate) fn plan_neighbor_allgather<F: Form>(

@@ -269,11 +269,11 @@ pub(crate) fn mpi_win_flush_all(_cx: &Cx, win: &Arc<Window>) -> Result<()> {
 
 /// What an origin reads has been copied when the call that accesses returns; what it writes needs the target's answer.
 pub(crate) fn mpi_win_flush_local(_cx: &Cx, rank: c_int, win: &Arc<Window>) -> Result<()> {
-    win.flush(rank)
+    win.flush_local(rank)
 }
 
 pub(crate) fn mpi_win_flush_local_all(_cx: &Cx, win: &Arc<Window>) -> Result<()> {
-    win.flush_all()
+    win.flush_local_all()
 }
 
 pub(crate) fn mpi_win_sync(_cx: &Cx, win: &Arc<Window>) -> Result<()> {

@@ -183,6 +183,7 @@ fn a_wish_survives_its_encoding() {
     let kinds =
         [Awaited::Note(65534, u64::MAX), Awaited::AllNotes(1), Awaited::AllFinished(2), Awaited::Complete(0, 77)];
     let more = [Awaited::Progress(5, step), Awaited::AllProgress(step), Awaited::NotesBelow(9, 4), Awaited::Anything];
+    let more = more.into_iter().chain([Awaited::Finished(3, 8)]);
     for awaited in kinds.into_iter().chain(more) {
         let (what, value) = awaited.encode();
         assert_eq!(Awaited::decode(what, value), Some(awaited));

@@ -1,5 +1,5 @@
 //! The hang doctor of the launcher: the analysis is that of `limosa-hang`, [`stacks`] finds the source lines.
 
-pub use limosa_hang::{alone, explain, watch};
+pub use limosa_hang::{alone, explain, jobs, watch};
 
 pub mod stacks;

@@ -14,6 +14,9 @@ pub use limosa_hang::places::{Place, Places};
 /// Most processes that are read at the same time; more would slow each other down.
 const MOST: usize = 16;
 
+/// The methods of mpi4py that receive an object.
+pub const RECEIVING: [&str; 2] = ["recv", "sendrecv"];
+
 /// A rank's process.
 pub type Target = (u32, u32);
 
@@ -115,25 +118,28 @@ pub fn parse(json: &[u8]) -> BTreeMap<u32, Place> {
         let (frame, inner) = (frames.get(at)?, at.checked_sub(1).and_then(|inner| frames.get(inner)));
         let verb = inner.filter(|frame| owner(frame) == Owner::Limosa).and_then(|frame| frame["name"].as_str());
         // The class in front of a method's name says nothing to users.
-        let verb = verb.and_then(|name| name.rsplit('.').next());
+        let verb = verb.and_then(|name| name.rsplit('.').next()).map(|name| name.trim_start_matches("_long_"));
         let (file, at) = (frame["filename"].as_str()?, frame["line"].as_u64()?);
         let line = format!("{file}:{at} in {}", frame["name"].as_str()?);
-        let receives =
-            if verb.is_none() { source_line(file, at).and_then(|text| receiving_method(&text)) } else { None };
-        Some((number, Place { line, verb: verb.map(str::to_owned), receives }))
+        let text = if verb.is_none() { source_line(file, at, thread["pid"].as_u64()) } else { None };
+        let receives = text.as_deref().and_then(receiving_method);
+        Some((number, Place { line, verb: verb.map(str::to_owned), receives, text }))
     };
     threads.iter().filter_map(place).collect()
 }
 
-/// A line of a file.
-fn source_line(file: &str, at: u64) -> Option<String> {
-    let text = std::fs::read_to_string(file).ok()?;
+/// A line of a file, or of a process's command line (`python -c`).
+fn source_line(file: &str, at: u64, pid: Option<u64>) -> Option<String> {
+    let text = match file {
+        "<string>" => procfs::argument_after(u32::try_from(pid?).ok()?, "-c")?,
+        _ => std::fs::read_to_string(file).ok()?,
+    };
     text.lines().nth(usize::try_from(at).ok()?.checked_sub(1)?).map(str::to_owned)
 }
 
 /// The method of mpi4py by which a line receives an object, if there is only one.
 fn receiving_method(line: &str) -> Option<&'static str> {
-    let mut found = ["recv", "sendrecv"].into_iter().filter(|name| line.contains(&format!(".{name}(")));
+    let mut found = RECEIVING.into_iter().filter(|name| line.contains(&format!(".{name}(")));
     found.next().filter(|_| found.next().is_none())
 }
 

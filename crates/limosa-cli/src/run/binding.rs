@@ -1,7 +1,8 @@
 //! Binding ranks to processors (`--bind-to`).
 //!
-//! The processors that the launcher may use are dealt out by cores: rank 0 gets those of the first core, rank 1 those of
-//! the second, and so on, beginning again when there are more ranks than cores. Without the option nothing is bound:
+//! On each host, the processors that the launcher or agent there may use are dealt out by cores: the host's first rank
+//! gets those of the first core, the next one those of the second, and so on, beginning again when there are more ranks
+//! than cores. Without the option nothing is bound:
 //! the library itself begins each rank on a processor of its own, and the system may move it.
 
 use std::collections::BTreeMap;
@@ -28,7 +29,7 @@ impl BindTo {
     }
 }
 
-/// The processors of each rank of so many; empty without binding.
+/// The processors of each of so many ranks of this host; empty without binding.
 pub fn of_ranks(bind_to: BindTo, ranks: usize) -> Vec<Vec<usize>> {
     let cores = match bind_to {
         BindTo::Core => cores(&allowed(), siblings),
@@ -44,17 +45,18 @@ pub fn set_of(processors: &[usize]) -> CpuSet {
     set
 }
 
-/// One line per rank, for `--report-bindings`.
-pub fn report(bindings: &[Vec<usize>], ranks: usize) -> String {
-    let words = |rank: usize| match bindings.get(rank).map(Vec::as_slice) {
-        None | Some([]) => "is not bound".to_owned(),
-        Some([one]) => format!("is bound to processor {one}"),
-        Some(several) => {
+/// What `--report-bindings` says of a rank; its host has a name in a job over several hosts.
+pub fn report(rank: u32, host: &str, processors: &[usize]) -> String {
+    let words = match processors {
+        [] => "is not bound".to_owned(),
+        [one] => format!("is bound to processor {one}"),
+        several => {
             let list: Vec<String> = several.iter().map(usize::to_string).collect();
             format!("is bound to processors {}", list.join(", "))
         }
     };
-    (0..ranks).map(|rank| format!("limosa: rank {rank} {}\n", words(rank))).collect()
+    let on = if host.is_empty() { String::new() } else { format!(" on {host}") };
+    format!("limosa: rank {rank}{on} {words}\n")
 }
 
 /// The processors that this process may use.
@@ -90,11 +92,9 @@ mod tests {
 
     #[test]
     fn the_report_says_what_each_rank_got() {
-        assert_eq!(
-            report(&[vec![0, 4], vec![1]], 3),
-            "limosa: rank 0 is bound to processors 0, 4\nlimosa: rank 1 is bound to processor 1\nlimosa: rank 2 is \
-             not bound\n"
-        );
+        assert_eq!(report(0, "", &[0, 4]), "limosa: rank 0 is bound to processors 0, 4\n");
+        assert_eq!(report(1, "box", &[1]), "limosa: rank 1 on box is bound to processor 1\n");
+        assert_eq!(report(2, "", &[]), "limosa: rank 2 is not bound\n");
     }
 
     #[test]

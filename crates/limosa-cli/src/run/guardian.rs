@@ -12,6 +12,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
 use limosa_job::ENV_ID;
+use limosa_job::config::Config;
 use rustix::pipe::{PipeFlags, pipe_with};
 
 use crate::{procfs, sys};
@@ -35,11 +36,11 @@ enum Note {
 
 impl Guardian {
     /// Forks the guardian.
-    pub fn start() -> io::Result<Guardian> {
+    pub fn start(config: &Config) -> io::Result<Guardian> {
         let (read, write) = pipe_with(PipeFlags::CLOEXEC)?;
         let pid = sys::fork(|| {
             sys::detach(NAME, read.as_fd());
-            watch(&read);
+            watch(&read, config);
             0
         })?;
         Ok(Guardian { pipe: write, pid })
@@ -84,8 +85,8 @@ impl Guardian {
     }
 }
 
-/// The guardian's main loop.
-fn watch(pipe: &OwnedFd) {
+/// The guardian's main loop. `config`: that of the ranks.
+fn watch(pipe: &OwnedFd, config: &Config) {
     let (mut id, mut groups) = (None, Vec::new());
     loop {
         let mut note = [0u8; 16];
@@ -107,7 +108,7 @@ fn watch(pipe: &OwnedFd) {
     }
     if let Some(id) = id {
         sweep(id);
-        limosa_job::config::parse(std::env::vars_os()).0.delete_messages(id);
+        config.delete_messages(id);
     }
 }
 

@@ -17,17 +17,19 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::mpsc::{self, Receiver, TryRecvError};
+use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
-use limosa_job::config::OnHang;
-use limosa_job::{Board, RankView, Shape, State, control, monotonic_ns, processors, spare_ranks};
+use limosa_job::{Board, Shape, State, control, processors, spare_ranks};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd};
 
 use super::Settings;
 use super::binding;
 use super::files::RankFiles;
 use super::guardian::{self, Guardian};
+use super::hosts::link::Link;
+use super::hosts::wire::Order;
+use super::hosts::{courier, map_of, pinned};
 use super::input::Input;
 use super::outcome::{Cause, Who};
 use super::output::{Lines, Sink, is_terminal, streams_are_one};
@@ -35,16 +37,21 @@ use super::patience::Patience;
 use super::plan::{App, Plan, Unusable};
 use super::rank::{Ended, Rank, raise_descriptor_limit};
 use super::strangers::Strangers;
-use crate::hang::alone::others_of;
-use crate::hang::explain;
-use crate::hang::stacks::{self, Places};
-use crate::hang::watch::{self, Look, Watch};
+use crate::hang::stacks::Places;
+use crate::hang::watch::{self, Watch};
 use crate::{exit, procfs, sys};
 
 pub mod adopt;
+mod asking;
 mod deadlines;
+mod elsewhere;
+mod hangs;
+mod neighbours;
 mod spawn;
+mod streams;
 
+use asking::Asker;
+use neighbours::Launchers;
 use spawn::Spawning;
 
 /// Time between SIGTERM and SIGKILL.
@@ -56,8 +63,6 @@ const DRAIN: Duration = Duration::from_millis(200);
 const UNFINALIZED_GRACE: Duration = Duration::from_millis(200);
 /// How long others may run on after a rank that has finalized failed, or after an interrupt ended a rank.
 const ORDERLY_GRACE: Duration = Duration::from_secs(1);
-/// How long the report of a hang waits for the source lines.
-const STACKS_WAIT: Duration = Duration::from_millis(700);
 
 /// What `poll` may find ready.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -71,6 +76,7 @@ enum Ready {
     InputPipe,
     Control,
     Spawning(u64),
+    Host(usize),
 }
 
 struct Job<'a> {
@@ -84,6 +90,15 @@ struct Job<'a> {
     /// Spawns under way, and how many there have been.
     spawning: Vec<Spawning>,
     spawns: u64,
+    /// The agents of the other hosts, by the number of the host.
+    links: Vec<Option<Link>>,
+    /// What carries messages to other hosts, if these have folders of their own; before it runs.
+    courier: Option<courier::Running>,
+    prepared: Option<courier::Prepared>,
+    /// What ranks of this host have published about themselves, as far as the agents know it.
+    cards: HashMap<u32, Vec<u8>>,
+    /// When they are to be told that the launcher lives.
+    next_word: Instant,
     /// Where the next spawn looks for free numbers first.
     next_number: u32,
     /// Published names and their ports.
@@ -98,8 +113,11 @@ struct Job<'a> {
     sinks: Vec<(Lines, Sink)>,
     files: Option<RankFiles>,
     watch: Watch,
+    launchers: Launchers,
     next_look: Instant,
     hang: Option<Hang>,
+    /// Questions to other hosts for source lines.
+    questions: u64,
     /// The signal that has asked the job to end, and how long ranks may take.
     interrupted: Option<i32>,
     patience: Option<Patience>,
@@ -122,6 +140,10 @@ struct Job<'a> {
 struct Hang {
     what: watch::Hang,
     places: Receiver<Places>,
+    /// What has been found, and the hosts whose answer to the question is missing; this one among them.
+    found: Places,
+    question: u64,
+    awaited: Vec<Option<usize>>,
     deadline: Instant,
     then: Then,
 }
@@ -158,16 +180,22 @@ pub fn launch(plan: &Plan, settings: &Settings) -> Result<u8, Unusable> {
         what: format!("{what}: {error}"),
         hint: Some("see `limosa doctor`".into()),
     };
-    let guardian = Guardian::start().map_err(|e| refused("cannot start the guardian process", &e))?;
+    let guardian = Guardian::start(&settings.config).map_err(|e| refused("cannot start the guardian process", &e))?;
     let appnums = plan.ranks.iter().map(|app| *app as u32).collect();
     let started = plan.ranks.len() as u32;
-    let universe = settings.universe.unwrap_or_else(processors).max(started);
+    let slots = plan.placement.slots.iter().sum();
+    let universe = settings.universe.unwrap_or_else(|| if slots == 0 { processors() } else { slots }).max(started);
     let spare = spare_ranks(started, universe);
     let (segment, board) = Board::create(&Shape { appnums, spare, universe, launcher_pid: std::process::id() })
         .map_err(|e| refused("cannot get the memory for a job of this size", &e))?;
+    if !plan.placement.hosts.is_empty() {
+        // A launcher without ranks of its own is on a host that is not listed.
+        let here = plan.placement.here.map_or(u32::MAX, |here| here as u32);
+        board.set_hosts(here, &plan.placement.hosts);
+    }
     let mut job = Job::new(plan, settings, guardian, segment, board)?;
     // Processes first, threads after: forking a process with one thread is simple and fast.
-    let failure = job.start_ranks();
+    let failure = job.prepare_courier().or_else(|| job.start_agents(spare)).or_else(|| job.start_ranks());
     job.start_threads().map_err(|e| refused("cannot start a thread", &e))?;
     if let Some(cause) = failure {
         job.end(cause);
@@ -197,11 +225,16 @@ impl<'a> Job<'a> {
         Ok(Job {
             plan,
             settings,
-            apps: plan.apps.iter().cloned().map(Arc::new).collect(),
+            apps: plan.apps.iter().map(|app| Arc::new(pinned(app, &settings.config.device))).collect(),
             segment,
             control: control::listen(board.id()).ok(),
             spawning: Vec::new(),
             spawns: 0,
+            links: Vec::new(),
+            courier: None,
+            prepared: None,
+            cards: HashMap::new(),
+            next_word: Instant::now(),
             next_number: 0,
             names: HashMap::new(),
             board: Arc::new(board),
@@ -209,13 +242,15 @@ impl<'a> Job<'a> {
             signals,
             wake: Arc::new(wake),
             ranks: Vec::new(),
-            input: Input::new(plan.stdin),
+            input: Input::new(plan.stdin, |rank| plan.placement.is_elsewhere(rank)),
             route: [0, if streams_are_one() { 0 } else { 1 }],
             sinks: Vec::new(),
             files,
             watch: Watch::new(settings.hang_after, settings.hang_grace),
+            launchers: Launchers::default(),
             next_look: Instant::now() + watch::PERIOD,
             hang: None,
+            questions: 0,
             interrupted: None,
             patience: None,
             timeout_at: settings.timeout.and_then(|timeout| Instant::now().checked_add(timeout)),
@@ -238,17 +273,22 @@ impl<'a> Job<'a> {
     }
 
     fn start_ranks(&mut self) -> Option<Cause> {
-        let none = Vec::new();
+        let own = self.plan.placement.own(self.plan.ranks.len() as u32);
+        let bindings = binding::of_ranks(self.settings.bind_to, own.len());
         for (rank, app) in self.plan.ranks.iter().enumerate() {
             let rank = rank as u32;
-            let processors = self.settings.bindings.get(rank as usize).unwrap_or(&none);
+            if let Some(host) = self.plan.placement.elsewhere(rank) {
+                self.ranks.push(Rank::elsewhere(&self.apps[*app], host));
+                continue;
+            }
+            let processors = bindings.get((rank - own.start) as usize).map_or(&[][..], Vec::as_slice);
             let started = self.input.stdin_of(rank).and_then(|stdin| {
                 Rank::start(&self.apps[*app], rank, &self.board, self.segment.as_fd(), stdin, processors)
             });
             match started {
                 Ok(started) => {
                     self.guardian.group(started.pid);
-                    self.ranks.push(started);
+                    self.ranks.push(Rank { processors: processors.to_vec(), ..started });
                 }
                 Err(error) => return Some(Cause::NotStarted { rank, why: error.to_string() }),
             }
@@ -270,6 +310,7 @@ impl<'a> Job<'a> {
             let eager = size == 1 || is_terminal(is_stderr);
             self.sinks.push((Lines::new(size, self.settings.tag_output, eager), sink));
         }
+        self.courier = self.prepared.take().map(courier::Prepared::run).transpose()?;
         let (board, wake) = (self.board.clone(), self.wake.clone());
         std::thread::Builder::new().name("limosa-bell".into()).spawn(move || {
             loop {
@@ -282,8 +323,11 @@ impl<'a> Job<'a> {
     }
 
     fn announce(&mut self) {
-        if self.settings.report_bindings {
-            self.say(&binding::report(&self.settings.bindings, self.plan.ranks.len()));
+        if self.settings.show_map {
+            self.say(&map_of(self.plan, &self.settings.config));
+        }
+        for rank in self.plan.placement.own(self.ranks.len() as u32) {
+            self.report_binding(rank);
         }
         if !self.settings.verbose {
             return;
@@ -294,7 +338,7 @@ impl<'a> Job<'a> {
             counted(self.ranks.len()),
             std::process::id()
         );
-        for (rank, process) in self.ranks.iter().enumerate() {
+        for (rank, process) in self.ranks.iter().enumerate().filter(|(_, process)| process.host.is_none()) {
             text.push_str(&format!(
                 "limosa: rank {rank} is process {}: {}\n",
                 process.pid,
@@ -302,6 +346,14 @@ impl<'a> Job<'a> {
             ));
         }
         self.say(&text);
+    }
+
+    fn report_binding(&mut self, rank: u32) {
+        if self.settings.report_bindings
+            && let Some(process) = self.ranks.get(rank as usize)
+        {
+            self.say(&binding::report(rank, &self.board.seat(rank).host_name(), &process.processors));
+        }
     }
 
     /// Sleeps until something is ready or due.
@@ -318,9 +370,9 @@ impl<'a> Job<'a> {
                     fds.push(PollFd::new(fd, PollFlags::IN));
                 }
             }
-            if rank.ended.is_none() {
+            if let Some(pidfd) = rank.pidfd.as_ref().filter(|_| rank.ended.is_none()) {
                 what.push(Ready::End(i));
-                fds.push(PollFd::new(&rank.pidfd, PollFlags::IN));
+                fds.push(PollFd::new(pidfd, PollFlags::IN));
             }
             if let Some((_, fd)) = &rank.inner {
                 what.push(Ready::Inner(i));
@@ -332,8 +384,16 @@ impl<'a> Job<'a> {
             fds.push(PollFd::new(control, PollFlags::IN));
         }
         for spawning in &self.spawning {
-            what.push(Ready::Spawning(spawning.number));
-            fds.push(PollFd::new(&spawning.stream, PollFlags::IN));
+            if let Asker::Here(stream) = &spawning.asker {
+                what.push(Ready::Spawning(spawning.number));
+                fds.push(PollFd::new(stream, PollFlags::IN));
+            }
+        }
+        for (host, link) in self.links.iter().enumerate().filter_map(|(host, link)| Some((host, link.as_ref()?))) {
+            for fd in link.descriptors() {
+                what.push(Ready::Host(host));
+                fds.push(fd);
+            }
         }
         let stdin = std::io::stdin();
         if self.input.wants_read() {
@@ -362,7 +422,8 @@ impl<'a> Job<'a> {
         let timeout = self.timeout_at.filter(|_| self.ending.is_none());
         let absent = self.absent.as_ref().filter(|_| self.ending.is_none()).map(|(_, patience)| patience.next_look());
         let strangers = self.may_be_strangers().then(|| self.strangers.next_look());
-        [absent, strangers, look, kill, soon, patience, timeout, hang, self.drained_at, self.lines_due]
+        let hosts = self.next_word_to_hosts();
+        [hosts, absent, strangers, look, kill, soon, patience, timeout, hang, self.drained_at, self.lines_due]
             .into_iter()
             .flatten()
             .min()
@@ -384,10 +445,11 @@ impl<'a> Job<'a> {
                     }
                 }
                 Ready::End(rank) => self.on_end(rank),
-                Ready::InputSource => self.input.read(),
+                Ready::InputSource => self.read_input(),
                 Ready::InputPipe => self.input.write(),
                 Ready::Control => self.on_control(),
                 Ready::Spawning(number) => self.on_spawner(number),
+                Ready::Host(host) => self.on_host(host),
             }
         }
         self.on_time(Instant::now());
@@ -407,6 +469,7 @@ impl<'a> Job<'a> {
             *kill = None;
             self.kill_everything();
         }
+        self.keep_in_touch(now);
         self.lose_patience(now);
         self.end_at_timeout(now);
         self.end_if_absent_rank_is_awaited(now);
@@ -431,6 +494,7 @@ impl<'a> Job<'a> {
             libc::SIGTSTP => {
                 self.signal_all(libc::SIGSTOP);
                 sys::stop_self();
+                self.links.iter_mut().flatten().for_each(Link::forgive);
             }
             libc::SIGCONT => self.signal_all(libc::SIGCONT),
             // These only interrupt the sleep: before each sleep it is tested whether the terminal may be read. A file
@@ -461,6 +525,7 @@ impl<'a> Job<'a> {
                 self.on_inner_end(index, pid);
             }
         }
+        self.pass_on_own_cards();
         self.check_abort();
         self.check_joined();
         match self.sinks.iter().find_map(|(_, sink)| sink.error()) {
@@ -500,11 +565,18 @@ impl<'a> Job<'a> {
     }
 
     fn on_end(&mut self, index: usize) {
-        let Some(ended) = self.ranks[index].poll_end() else { return };
+        if let Some(ended) = self.ranks[index].poll_end() {
+            // What the rank said last comes before what we say about its end.
+            self.ranks[index].ended = Some(ended);
+            self.drain_rank(index);
+            self.rank_ended(index, ended, procfs::oom_kills() > self.oom_before);
+        }
+    }
+
+    /// A rank has ended, here or elsewhere.
+    fn rank_ended(&mut self, index: usize, ended: Ended, out_of_memory: bool) {
         self.ranks[index].ended = Some(ended);
         let rank = index as u32;
-        // What the rank said last comes before what we say about its end.
-        self.drain_rank(index);
         self.input.forget(rank);
         let (state, app) = (self.board.view(rank).state, self.ranks[index].app.clone());
         self.board.seat(rank).exited();
@@ -527,10 +599,7 @@ impl<'a> Job<'a> {
                 self.soon(Cause::Code { rank, code }, ORDERLY_GRACE)
             }
             (Ended::Code(code), None) => self.end(Cause::Code { rank, code }),
-            (Ended::Signal(signal), None) => {
-                let out_of_memory = procfs::oom_kills() > self.oom_before;
-                self.end(Cause::Signal { rank, signal, out_of_memory });
-            }
+            (Ended::Signal(signal), None) => self.end(Cause::Signal { rank, signal, out_of_memory }),
         }
     }
 
@@ -580,7 +649,8 @@ impl<'a> Job<'a> {
             let script =
                 app.args.iter().find(|arg| arg.to_string_lossy().ends_with(".py")).filter(|_| is_python(&app.program));
             let program = script.unwrap_or(&app.name).to_string_lossy().into_owned();
-            Some(Who { pid: process.pid, program, is_python: is_python(&app.program) })
+            let host = cause.rank().map(|rank| self.board.seat(rank).host_name()).filter(|name| !name.is_empty());
+            Some(Who { pid: process.pid, program, host, is_python: is_python(&app.program) })
         });
         // The rank that caused the end may still run (it aborts, for example); it is not one of the others.
         let blamed_runs =
@@ -592,130 +662,21 @@ impl<'a> Job<'a> {
         self.ranks.iter().filter(|rank| rank.ended.is_none()).count()
     }
 
-    fn signal_all(&self, signal: i32) {
+    fn signal_all(&mut self, signal: i32) {
         self.ranks.iter().for_each(|rank| rank.signal(signal));
+        self.order_all(&Order::Signal(signal));
     }
 
     /// SIGKILL for all process groups and for all other processes that carry the job's id.
-    fn kill_everything(&self) {
-        self.signal_all(libc::SIGKILL);
+    fn kill_everything(&mut self) {
+        self.ranks.iter().for_each(|rank| rank.signal(libc::SIGKILL));
+        self.order_all(&Order::Kill);
         guardian::sweep(self.board.id());
-    }
-
-    fn read_stream(&mut self, index: usize, kind: usize) {
-        let mut buffer = [0u8; 65536];
-        let Some(fd) = &self.ranks[index].streams[kind] else { return };
-        let result = rustix::io::read(fd, &mut buffer);
-        let (lines, sink) = &mut self.sinks[self.route[kind]];
-        let stream = lines.stream(index, kind);
-        let mut out = Vec::new();
-        let mut failed = None;
-        match result {
-            Ok(n) if n > 0 => {
-                failed = self.files.as_mut().and_then(|files| files.write(index, kind, &buffer[..n]).err());
-                if self.files.as_ref().is_none_or(|files| files.copy) {
-                    lines.push(stream, &buffer[..n], Instant::now(), &mut out);
-                }
-            }
-            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => {}
-            Ok(_) | Err(_) => {
-                lines.end(stream, &mut out);
-                self.ranks[index].streams[kind] = None;
-            }
-        }
-        sink.write(out);
-        if let Some(why) = failed {
-            self.end(Cause::OutputFailed(why));
-        }
-    }
-
-    /// Reads what an ended rank has left in its pipes.
-    fn drain_rank(&mut self, index: usize) {
-        for kind in 0..2 {
-            // A pipe usually holds 64 KiB. A process that writes faster than this reads is not the rank that has ended.
-            for _ in 0..32 {
-                let Some(fd) = &self.ranks[index].streams[kind] else { break };
-                let mut poll = [PollFd::new(fd, PollFlags::IN)];
-                if !matches!(rustix::event::poll(&mut poll, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })), Ok(1)) {
-                    break;
-                }
-                self.read_stream(index, kind);
-            }
-        }
-    }
-
-    /// Prints a message of the launcher on stderr, between lines of the ranks.
-    fn say(&mut self, text: &str) {
-        let (lines, sink) = &mut self.sinks[self.route[1]];
-        let mut out = Vec::new();
-        lines.message(text, &mut out);
-        sink.write(out);
-    }
-
-    fn is_watching(&self) -> bool {
-        self.settings.on_hang != OnHang::Off
-            && self.ending.is_none()
-            && self.ranks.iter().any(|rank| rank.seen_claim && rank.ended.is_none())
-    }
-
-    fn look(&mut self) {
-        let views = self.board.views();
-        let found = self.watch.look(monotonic_ns(), &views, others_of);
-        match found {
-            Look::Quiet => {}
-            Look::Hang(hang) if self.hang.is_none() => self.find_places(hang, &views, STACKS_WAIT, Then::GoOn),
-            Look::Hang(_) => {}
-            Look::Overdue if self.settings.on_hang == OnHang::Abort => self.end(Cause::Hang),
-            Look::Overdue => {}
-        }
-    }
-
-    /// Looks up the source lines for the report of a hang.
-    fn find_places(&mut self, what: watch::Hang, views: &[RankView], wait: Duration, then: Then) {
-        let targets: Vec<stacks::Target> =
-            views.iter().filter(|v| v.state == State::Running).map(|v| (v.rank, v.pid)).collect();
-        let (send, places) = mpsc::channel();
-        let wake = self.wake.clone();
-        // Without the thread the channel is closed, and the report comes without source lines.
-        let _ = std::thread::Builder::new().name("limosa-stacks".into()).spawn(move || {
-            let _ = send.send(stacks::collect(&targets));
-            ring(&wake);
-        });
-        self.hang = Some(Hang { what, places, deadline: Instant::now() + wait, then });
-    }
-
-    /// Reports the detected hang when its source lines are known, or when the time for them is over.
-    fn report_hang(&mut self, now: Instant) {
-        let Some(hang) = &self.hang else { return };
-        let places = match hang.places.try_recv() {
-            Ok(places) => places,
-            Err(TryRecvError::Empty) if now < hang.deadline => return,
-            Err(_) => Places::default(),
-        };
-        let Some(Hang { what, then, .. }) = self.hang.take() else { return };
-        let views: Vec<RankView> = self.board.views();
-        if !matches!(then, Then::GoOn) {
-            if self.all_wait(&views) {
-                self.say(&explain::report(monotonic_ns(), &views, &what, &places, None));
-            }
-            return self.go_on(then);
-        }
-        if !self.watch.still_hangs(&views) {
-            return;
-        }
-        let ends = self.settings.on_hang == OnHang::Abort;
-        let ends_in = ends.then_some(self.settings.hang_grace);
-        self.say(&explain::report(monotonic_ns(), &views, &what, &places, ends_in));
-        match ends {
-            true if what.doubtful => {}
-            true => self.end(Cause::Hang),
-            false => self.say("hint: the job keeps waiting; Ctrl-C ends it, and --on-hang=abort would have\n"),
-        }
     }
 
     /// True when all ranks have ended and their output has been written.
     fn is_over(&self) -> bool {
-        let drained = self.ranks.iter().all(|rank| rank.streams.iter().all(Option::is_none));
+        let drained = self.ranks.iter().all(Rank::is_silent);
         self.running() == 0 && (drained || self.drained_at.is_none_or(|at| at <= Instant::now()))
     }
 
@@ -723,17 +684,10 @@ impl<'a> Job<'a> {
     fn finish(mut self) -> u8 {
         // Whatever ranks have left running ends with the job, also in sessions of its own.
         self.kill_everything();
+        self.dismiss_agents();
         for index in 0..self.ranks.len() {
             self.drain_rank(index);
-            for kind in 0..2 {
-                if self.ranks[index].streams[kind].take().is_some() {
-                    let (lines, sink) = &mut self.sinks[self.route[kind]];
-                    let mut out = Vec::new();
-                    let stream = lines.stream(index, kind);
-                    lines.end(stream, &mut out);
-                    sink.write(out);
-                }
-            }
+            (0..2).for_each(|kind| self.end_stream(index, kind));
             self.ranks[index].reap();
         }
         let are_strangers = self.report_strangers();
@@ -761,6 +715,7 @@ impl<'a> Job<'a> {
         for (_, sink) in self.sinks.drain(..) {
             sink.finish();
         }
+        self.courier = None;
         self.settings.config.delete_messages(self.board.id());
         self.guardian.dismiss();
         code

@@ -5,6 +5,7 @@
 mod binding;
 mod files;
 mod guardian;
+pub(crate) mod hosts;
 mod input;
 mod launch;
 pub mod options;
@@ -27,6 +28,9 @@ use crate::exit;
 use crate::message::say;
 use crate::{installation, python};
 
+/// How long a rank may take to send a request that it has begun.
+const REQUEST: std::time::Duration = std::time::Duration::from_secs(2);
+
 /// What the launcher itself does, apart from the plan.
 struct Settings {
     tag_output: bool,
@@ -35,12 +39,13 @@ struct Settings {
     hang_grace: std::time::Duration,
     verbose: bool,
     timeout: Option<std::time::Duration>,
-    bindings: Vec<Vec<usize>>,
+    bind_to: BindTo,
     report_bindings: bool,
+    show_map: bool,
     output: Option<files::Destination>,
     /// MPI_UNIVERSE_SIZE.
     universe: Option<u32>,
-    /// What the environment says.
+    /// What the environment of the ranks says.
     config: Config,
 }
 
@@ -62,7 +67,7 @@ pub fn main(called: &str, args: &[OsString]) -> ExitCode {
     if options::library(&sections) == Some("list") {
         return list_libraries(called);
     }
-    let plan = match plan::plan(&sections) {
+    let plan = match plan::plan(&sections).and_then(hosts::check) {
         Ok(plan) => plan,
         Err(error) => {
             say(&error.what, error.hint.as_deref());
@@ -76,8 +81,10 @@ pub fn main(called: &str, args: &[OsString]) -> ExitCode {
         let (text, cure) = installation::complaint(&prefix, &installation::damage(&prefix));
         say(&format!("warning: {text}"), Some(&cure));
     }
-    for complaint in plan::complaints(&plan) {
-        say(&format!("warning: {complaint}"), None);
+    // Which device the ranks use, and whether they keep files, is the same for all of a job.
+    let of_ranks = plan::config_of_ranks(&plan);
+    if !is_usable(&plan, &of_ranks) {
+        return ExitCode::from(exit::USAGE);
     }
     let (config, _) = limosa_job::config::parse(std::env::vars_os());
     let bind_to = sections.iter().find_map(|s| s.bind_to).unwrap_or(BindTo::None);
@@ -88,11 +95,12 @@ pub fn main(called: &str, args: &[OsString]) -> ExitCode {
         hang_grace: config.hang_grace,
         verbose: sections.iter().any(|s| s.verbose),
         timeout: sections.iter().find_map(|s| s.timeout),
-        bindings: binding::of_ranks(bind_to, plan.ranks.len()),
+        bind_to,
         report_bindings: sections.iter().any(|s| s.report_bindings),
+        show_map: sections.iter().any(|s| s.show_map),
         output: sections.iter().find_map(|s| s.output_filename.clone()),
         universe: sections.iter().find_map(|s| s.universe_size),
-        config,
+        config: of_ranks,
     };
     match launch::launch(&plan, &settings) {
         Ok(code) => ExitCode::from(code),
@@ -101,6 +109,18 @@ pub fn main(called: &str, args: &[OsString]) -> ExitCode {
             ExitCode::from(exit::ENVIRONMENT)
         }
     }
+}
+
+/// Says what is wrong with the variables that the ranks will see; false if they cannot be started with them.
+fn is_usable(plan: &plan::Plan, of_ranks: &Config) -> bool {
+    if let Some(refusal) = &of_ranks.refusal {
+        say(refusal, None);
+        return false;
+    }
+    for complaint in plan::complaints(plan) {
+        say(&format!("warning: {complaint}"), None);
+    }
+    true
 }
 
 /// Takes over the job of one that has started this process, and starts what it spawns.
@@ -113,8 +133,9 @@ fn adopt() -> ExitCode {
         hang_grace: config.hang_grace,
         verbose: false,
         timeout: None,
-        bindings: Vec::new(),
+        bind_to: BindTo::None,
         report_bindings: false,
+        show_map: false,
         output: None,
         universe: None,
         config,

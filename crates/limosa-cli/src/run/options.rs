@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{ArgAction, CommandFactory, Parser, ValueEnum};
-use limosa_job::config::OnHang;
+use limosa_job::config::{self, OnHang};
 
 use super::binding::BindTo;
 use super::files::Destination;
@@ -20,6 +20,7 @@ Examples:
   limosa run -n 4 wave.py --steps 100  of a Python program
   limosa run -n 1 ./master : -n 7 ./worker
                                        one job of two programs
+  limosa run -host a:2,b:2 ./wave      two processes on each of two hosts
   limosa run -l -x OMP_NUM_THREADS=2 -n 2 ./wave
   limosa run -n 4 -m package.wave      of a Python module
   limosa run --mpi mpich -n 4 wave.py  on MPICH, which is installed on first use
@@ -51,7 +52,7 @@ Exit codes:
   128+N  signal N killed a rank or the launcher
   other  the code of the first rank that failed; 1 if it left without MPI_Finalize";
 
-/// Run a program in several processes on this machine.
+/// Run a program in several processes, on this machine or on several hosts.
 #[derive(Clone, Debug, Parser)]
 #[command(
     name = "limosa",
@@ -61,21 +62,20 @@ Exit codes:
     after_long_help = LONG_HELP
 )]
 pub struct Options {
-    /// Number of processes
+    /// Number of processes; without it 1, or as many as the hosts have slots
     #[arg(
         short = 'n',
         long = "np",
         short_alias = 'c',
         allow_negative_numbers = true,
         value_name = "N",
-        default_value_t = 1,
         value_parser = clap::value_parser!(u32).range(1..=i64::from(limosa_job::MAX_RANKS))
     )]
-    pub count: u32,
-    /// Hosts to run on; for now only this machine
+    pub count: Option<u32>,
+    /// Hosts to run on, with the number of ranks on each: a:2,b:2
     #[arg(short = 'H', long = "host", alias = "hosts", value_name = "LIST")]
     pub host: Option<String>,
-    /// File that lists hosts, one per line
+    /// File that lists hosts, one per line: HOST, HOST:N or HOST slots=N
     #[arg(long = "hostfile", aliases = ["machinefile", "f"], value_name = "FILE")]
     pub hostfile: Option<PathBuf>,
     /// Working directory of the processes
@@ -123,6 +123,13 @@ pub struct Options {
     /// Say which processors each rank is bound to
     #[arg(long = "report-bindings", hide_short_help = true)]
     pub report_bindings: bool,
+    /// How processes reach each other: shm, fabric, messages, file:DIR, messages as files below this folder, or
+    /// file:local, as files that ssh carries between hosts
+    #[arg(long = "device", value_name = "DEVICE", value_parser = device, hide_short_help = true)]
+    pub device: Option<String>,
+    /// Keep the files of messages (with --device file:DIR), for `limosa messages DIR`
+    #[arg(long = "keep-messages", hide_short_help = true)]
+    pub keep_messages: bool,
     /// The program is a Python module
     #[arg(short = 'm')]
     pub module: bool,
@@ -132,6 +139,9 @@ pub struct Options {
     /// Which of the modules called `mpi` a Python script means: pympi, mympi or boost
     #[arg(long = "dialect", value_name = "NAME", hide_possible_values = true, hide_short_help = true)]
     pub dialect: Option<Dialect>,
+    /// Say on which host each rank is, and which devices reach the others
+    #[arg(long = "show-map", hide_short_help = true)]
+    pub show_map: bool,
     /// Print what is started
     #[arg(short = 'v', long = "verbose")]
     pub verbose: bool,
@@ -146,6 +156,12 @@ fn seconds(text: &str) -> Result<Duration, String> {
     positive
         .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
         .ok_or("give a number of seconds above 0".into())
+}
+
+/// Reads a value of `LIMOSA_DEVICE`.
+fn device(text: &str) -> Result<String, String> {
+    let variable = config::find("LIMOSA_DEVICE").ok_or("there is no such variable")?;
+    variable.form.check(text).map_err(|wanted| format!("it must be {wanted}"))
 }
 
 /// Who reads standard input.
@@ -354,15 +370,15 @@ mod tests {
     #[test]
     fn the_number_of_processes_has_many_spellings() {
         for text in ["-n 4 a", "-np 4 a", "--np 4 a", "--np=4 a", "-c 4 a", "-np=4 a", "-n4 a", "-n=4 a"] {
-            assert_eq!(line(text)[0].count, 4, "{text}");
+            assert_eq!(line(text)[0].count, Some(4), "{text}");
         }
-        assert_eq!(line("a")[0].count, 1);
+        assert_eq!(line("a")[0].count, None);
     }
 
     #[test]
     fn options_behind_the_program_are_the_programs() {
         let options = &line("-n 2 prog -n 3 --np 9 -l")[0];
-        assert_eq!((options.count, options.tag_output), (2, false));
+        assert_eq!((options.count, options.tag_output), (Some(2), false));
         assert_eq!(options.command, ["prog", "-n", "3", "--np", "9", "-l"]);
         assert_eq!(line("-n 2 -- -odd-name x")[0].command, ["-odd-name", "x"]);
     }
@@ -370,7 +386,7 @@ mod tests {
     #[test]
     fn options_of_other_launchers_do_no_harm() {
         let options = &line("--allow-run-as-root -map-by slot --mca btl self --oversubscribe -ppn 2 -np 3 prog")[0];
-        assert_eq!((options.count, options.command.as_slice()), (3, ["prog".into()].as_slice()));
+        assert_eq!((options.count, options.command.as_slice()), (Some(3), ["prog".into()].as_slice()));
         assert_eq!(line("--map-by=core prog")[0].command, ["prog"]);
     }
 
@@ -386,7 +402,7 @@ mod tests {
     #[test]
     fn a_module_and_its_arguments_follow_its_option() {
         let options = &line("-n 2 -m package.wave -n 3 -m x")[0];
-        assert_eq!((options.count, options.module), (2, true));
+        assert_eq!((options.count, options.module), (Some(2), true));
         assert_eq!(options.command, ["package.wave", "-n", "3", "-m", "x"]);
         assert!(parse("x", &["-n".into(), "2".into(), "-m".into()]).is_err());
     }
@@ -404,8 +420,8 @@ mod tests {
     #[test]
     fn a_colon_separates_programs() {
         let sections = line("-n 1 a x : -n 2 -wdir /tmp b : c");
-        let counts: Vec<u32> = sections.iter().map(|s| s.count).collect();
-        assert_eq!(counts, [1, 2, 1]);
+        let counts: Vec<Option<u32>> = sections.iter().map(|s| s.count).collect();
+        assert_eq!(counts, [Some(1), Some(2), None]);
         assert_eq!(sections[1].wdir.as_deref(), Some(std::path::Path::new("/tmp")));
         assert!(parse("x", &["a".into(), ":".into()]).is_err());
     }

@@ -125,7 +125,7 @@ fn translate(
     }
     for (i, (app, section)) in plan.apps.iter().zip(sections).enumerate() {
         args.extend((i > 0).then(|| ":".into()));
-        args.extend(["-n".into(), section.count.to_string().into()]);
+        args.extend(["-n".into(), section.count.unwrap_or(1).to_string().into()]);
         args.extend(local_options(family, app));
         args.push(app.program.clone().into_os_string());
         args.extend_from_slice(&app.args);

@@ -1,5 +1,7 @@
 //! How a job ended: the message about it, and the exit code.
 
+use std::ops::Range;
+
 use limosa_job::Abort;
 use rustix::process::Resource;
 
@@ -63,6 +65,15 @@ pub enum Cause {
     OutputClosed,
     /// Our output cannot be written.
     OutputFailed(String),
+    /// The agent of a host cannot be started, or the connection to it is lost.
+    HostLost {
+        /// The host as the user calls it.
+        host: String,
+        /// Why.
+        why: String,
+        /// Its ranks, if they were started.
+        ranks: Option<Range<u32>>,
+    },
     /// A process could not be started.
     NotStarted {
         /// For which rank.
@@ -78,6 +89,8 @@ pub struct Who {
     pub pid: u32,
     /// The program as the user called it.
     pub program: String,
+    /// Its host, in a job over several.
+    pub host: Option<String>,
     /// It is a Python program, which names the line of a crash itself.
     pub is_python: bool,
 }
@@ -94,7 +107,7 @@ impl Cause {
             Cause::Hang => exit::HANG,
             Cause::TimedOut { .. } => exit::TIMED_OUT,
             Cause::OutputClosed => exit::of_signal(libc::SIGPIPE),
-            Cause::OutputFailed(_) | Cause::NotStarted { .. } => exit::ENVIRONMENT,
+            Cause::OutputFailed(_) | Cause::HostLost { .. } | Cause::NotStarted { .. } => exit::ENVIRONMENT,
         }
     }
 
@@ -113,6 +126,7 @@ impl Cause {
             | Cause::Interrupted { .. }
             | Cause::TimedOut { .. }
             | Cause::OutputClosed
+            | Cause::HostLost { .. }
             | Cause::OutputFailed(_) => None,
         }
     }
@@ -121,7 +135,10 @@ impl Cause {
     pub fn message(&self, who: Option<&Who>, ranks: usize, others: usize) -> Option<String> {
         let rank = self.rank().unwrap_or(0);
         let subject = match who {
-            Some(who) => format!("rank {rank} (process {}, {})", who.pid, who.program),
+            Some(Who { pid, program, host: Some(host), .. }) => {
+                format!("rank {rank} (process {pid} on {host}, {program})")
+            }
+            Some(Who { pid, program, .. }) => format!("rank {rank} (process {pid}, {program})"),
             None => format!("rank {rank}"),
         };
         let ending = match others {
@@ -159,6 +176,7 @@ impl Cause {
                 (format!("the job has taken longer than {} s: ending it (--timeout)", after.as_secs_f64()), None)
             }
             Cause::OutputFailed(why) => (format!("cannot write the output of the job: {why}{ending}"), None),
+            Cause::HostLost { host, why, ranks } => lost_host(host, why, ranks.as_ref(), &ending),
             Cause::NotStarted { why, .. } => (
                 format!("cannot start rank {rank}: {why}"),
                 Some(match why.contains("Too many open files") {
@@ -169,6 +187,19 @@ impl Cause {
         };
         Some(message::block(&text, hint.as_deref()))
     }
+}
+
+/// What to say of a host that is lost, or that cannot be reached from the start.
+fn lost_host(host: &str, why: &str, ranks: Option<&Range<u32>>, ending: &str) -> (String, Option<String>) {
+    if let Some(ranks) = ranks {
+        let ranks: Vec<u32> = ranks.clone().collect();
+        return (format!("the host {host} is lost, with {}: {why}{ending}", message::ranks(&ranks)), None);
+    }
+    let hint = format!(
+        "`ssh {host}` must log in without asking for anything, and Limosa be installed there in the same folder; \
+         LIMOSA_SSH names another command than ssh"
+    );
+    (format!("cannot start ranks on the host {host}: {why}"), Some(hint))
 }
 
 /// What may be the reason of a signal. `limit`: the limits of the system for this process, which ranks inherit.
@@ -215,7 +246,7 @@ mod tests {
     use super::*;
 
     fn who() -> Who {
-        Who { pid: 42, program: "./prog".into(), is_python: false }
+        Who { pid: 42, program: "./prog".into(), host: None, is_python: false }
     }
 
     #[test]

@@ -8,10 +8,11 @@ use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use limosa_job::config;
 use limosa_job::control::Program;
-use limosa_job::{MAX_RANKS, config};
 use rustix::fs::Access;
 
+use super::hosts::{self, Placement};
 use super::options::{self, Options, Stdin, pairs};
 
 /// What to start.
@@ -23,10 +24,24 @@ pub struct Plan {
     pub ranks: Vec<usize>,
     /// Who reads standard input.
     pub stdin: Stdin,
+    /// Which rank is on which host.
+    pub placement: Placement,
+}
+
+impl Plan {
+    /// A program as it is started on other hosts: in the same folder.
+    pub fn elsewhere(&self, app: &App) -> App {
+        let here = std::env::current_dir().ok();
+        let wdir = match (&app.wdir, here) {
+            (Some(dir), Some(here)) => Some(here.join(dir)),
+            (dir, here) => dir.clone().or(here),
+        };
+        App { wdir, ..app.clone() }
+    }
 }
 
 /// One program.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct App {
     /// The file to execute.
     pub program: PathBuf,
@@ -70,18 +85,16 @@ main()";
 
 /// Makes the plan for these sections of the command line.
 pub fn plan(sections: &[Options]) -> Result<Plan> {
-    let asked: u64 = sections.iter().map(|section| u64::from(section.count)).sum();
-    if asked > u64::from(MAX_RANKS) {
-        return unusable(format!("the job would have {asked} ranks, but {MAX_RANKS} are the most"), None);
-    }
+    // The hosts of another library are its launcher's business.
+    let (counts, placement) = match options::library(sections) {
+        None => hosts::place(sections)?,
+        Some(_) => (sections.iter().map(|section| section.count.unwrap_or(1)).collect(), Placement::default()),
+    };
     let mut apps = Vec::new();
     let mut ranks = Vec::new();
     for (i, section) in sections.iter().enumerate() {
-        if options::library(sections).is_none() {
-            check_hosts(section)?;
-        }
         apps.push(app(section, sections)?);
-        ranks.extend(std::iter::repeat_n(i, section.count as usize));
+        ranks.extend(std::iter::repeat_n(i, counts[i] as usize));
     }
     let stdin = sections[0].stdin;
     if let Stdin::Rank(rank) = stdin
@@ -89,11 +102,11 @@ pub fn plan(sections: &[Options]) -> Result<Plan> {
     {
         return unusable(format!("--stdin names rank {rank}, but the job has {} ranks", ranks.len()), None);
     }
-    Ok(Plan { apps, ranks, stdin })
+    Ok(Plan { apps, ranks, stdin, placement })
 }
 
-/// The program of a spawn, by a rank that runs `spawner` in `folder`.
-pub fn spawned(program: &Program, spawner: &App, folder: &Path) -> Result<App> {
+/// The program of a spawn, by a rank that runs `spawner` in `folder`, and the hosts that may run it.
+pub fn spawned(program: &Program, spawner: &App, folder: &Path, placement: &Placement) -> Result<(App, Vec<usize>)> {
     let words: Vec<OsString> = vec!["x".into()];
     let Ok(Some(mut section)) = options::parse("limosa run", &words).map(|sections| sections.into_iter().next()) else {
         return unusable("the program of the spawn cannot be read", None);
@@ -103,7 +116,7 @@ pub fn spawned(program: &Program, spawner: &App, folder: &Path) -> Result<App> {
     section.command = program.words.iter().map(|word| text(word)).collect();
     section.wdir = Some(value(b"wdir").map_or_else(|| folder.to_owned(), |dir| folder.join(dir)));
     section.host = value(b"host").map(|host| host.to_string_lossy().into_owned());
-    check_hosts(&section)?;
+    let hosts = hosts::of_spawn(&section, placement)?;
     let own = value(b"env").unwrap_or_default();
     let own: Vec<OsString> =
         own.as_bytes().split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).map(text).collect();
@@ -111,7 +124,7 @@ pub fn spawned(program: &Program, spawner: &App, folder: &Path) -> Result<App> {
     let mut app = app_in(&section, std::slice::from_ref(&section), value(b"path").as_deref())?;
     app.env.splice(0..0, spawner.env.iter().cloned());
     app.clear_env = spawner.clear_env;
-    Ok(app)
+    Ok((app, hosts))
 }
 
 fn app(section: &Options, all: &[Options]) -> Result<App> {
@@ -253,6 +266,11 @@ fn variables(section: &Options, all: &[Options]) -> Result<(bool, Vec<(OsString,
     if all.iter().any(|other| other.check) {
         env.push(("LIMOSA_CHECK".into(), "1".into()));
     }
+    let device = all.iter().find_map(|other| other.device.as_ref());
+    env.extend(device.map(|device| ("LIMOSA_DEVICE".into(), device.into())));
+    if all.iter().any(|other| other.keep_messages) {
+        env.push(("LIMOSA_FILE_KEEP".into(), "1".into()));
+    }
     env.extend(section.dialect.map(|dialect| ("LIMOSA_DIALECT".into(), dialect.word().into())));
     env.extend(pairs(&section.env).map(|(name, value)| (name.to_owned(), value.to_owned())));
     for (name, _) in &env {
@@ -267,10 +285,7 @@ fn variables(section: &Options, all: &[Options]) -> Result<(bool, Vec<(OsString,
 pub fn complaints(plan: &Plan) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     for app in &plan.apps {
-        let inherited =
-            std::env::vars_os().filter(|(name, _)| !app.clear_env && !app.env.iter().any(|(own, _)| own == name));
-        let (_, complaints) = config::parse(inherited.chain(app.env.iter().cloned()));
-        for complaint in complaints {
+        for complaint in config::parse(seen_by(app)).1 {
             if !all.contains(&complaint) {
                 all.push(complaint);
             }
@@ -279,44 +294,17 @@ pub fn complaints(plan: &Plan) -> Vec<String> {
     all
 }
 
-/// All hosts must be this machine. Neither the name service nor any network interface is asked.
-fn check_hosts(section: &Options) -> Result<()> {
-    let listed = section.host.iter().flat_map(|list| list.split(',')).map(str::to_owned);
-    let mut hosts: Vec<String> = listed.collect();
-    if let Some(file) = &section.hostfile {
-        let text = match fs::read_to_string(file) {
-            Ok(text) => text,
-            Err(error) => return unusable(format!("cannot read the host file {}: {error}", file.display()), None),
-        };
-        let lines =
-            text.lines().map(|line| line.split('#').next().unwrap_or("").trim()).filter(|line| !line.is_empty());
-        hosts.extend(lines.filter_map(|line| line.split_whitespace().next()).map(str::to_owned));
-    }
-    let uname = rustix::system::uname();
-    let own = uname.nodename().to_string_lossy();
-    match hosts.iter().map(|host| without_slots(host)).find(|host| !is_here(host, &own)) {
-        None => Ok(()),
-        Some(host) => unusable(
-            format!("`{host}` is not this machine, and jobs on several machines are not yet supported"),
-            format!("this machine is called {own}; it also answers to localhost"),
-        ),
-    }
+/// The device that the ranks will use, and whether they keep files. These belong to the whole job.
+pub fn config_of_ranks(plan: &Plan) -> config::Config {
+    config::parse(seen_by(&plan.apps[0])).0
 }
 
-/// The host of `host:slots`.
-fn without_slots(entry: &str) -> &str {
-    match entry.rsplit_once(':') {
-        Some((host, slots)) if !host.contains(':') && slots.bytes().all(|b| b.is_ascii_digit()) => host,
-        _ => entry,
-    }
-}
-
-fn is_here(host: &str, own: &str) -> bool {
-    let short = |name: &str| name.split('.').next().unwrap_or("").to_ascii_lowercase();
-    let is_address = host.parse::<std::net::IpAddr>().is_ok();
-    matches!(host, "localhost" | "127.0.0.1" | "::1")
-        || host.eq_ignore_ascii_case(own)
-        || (!is_address && short(host) == short(own))
+/// The variables that the ranks of a program will see.
+fn seen_by(app: &App) -> impl Iterator<Item = (OsString, OsString)> {
+    let inherited =
+        std::env::vars_os().filter(|(name, _)| !app.clear_env && !app.env.iter().any(|(own, _)| own == name));
+    // Of several settings the first counts there, and the last one here.
+    inherited.chain(app.env.iter().rev().cloned())
 }
 
 #[cfg(test)]
@@ -361,7 +349,8 @@ mod tests {
         says(&["/etc/passwd"], "/etc/passwd is not executable");
         says(&["-wdir", "/no/such", "true"], "cannot use the working directory /no/such");
         says(&["-wdir", "/etc/passwd", "true"], "is not a directory");
-        says(&["-host", "far-away.example", "true"], "`far-away.example` is not this machine");
+        says(&["-host", "a:1,b:1", "-n", "3", "true"], "the job has 3 ranks, but the listed hosts take 2");
+        says(&["-host", "a", "true", ":", "-host", "b", "true"], "different lists of hosts");
         says(&["-hostfile", "/no/such", "true"], "cannot read the host file /no/such");
         says(&["-n", "2", "--stdin", "2", "true"], "--stdin names rank 2, but the job has 2 ranks");
         says(
@@ -369,15 +358,5 @@ mod tests {
             "the job would have 65538 ranks, but 65536 are the most",
         );
         says(&["-x", "=1", "true"], "has no variable name");
-    }
-
-    #[test]
-    fn this_machine_has_several_names() {
-        for host in ["localhost", "127.0.0.1", "::1", "box", "BOX", "box.example.org"] {
-            assert!(is_here(host, "box"), "{host}");
-        }
-        assert!(is_here("box", "box.example.org"));
-        assert!(!is_here("10.0.0.7", "10.1.1.1") && !is_here("boxer", "box") && !is_here("", "box"));
-        assert_eq!((without_slots("a:4"), without_slots("a"), without_slots("::1")), ("a", "a", "::1"));
     }
 }

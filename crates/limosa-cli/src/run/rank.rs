@@ -41,8 +41,9 @@ fn library_path(app: &App) -> Option<OsString> {
 pub struct Rank {
     /// Process id, and id of the process group.
     pub pid: u32,
-    /// Becomes readable when the process ends.
-    pub pidfd: OwnedFd,
+    /// Becomes readable when the process ends. A rank on another host has none, nor streams here: the agent of that
+    /// host reports what becomes of it.
+    pub pidfd: Option<OwnedFd>,
     /// The reading ends of its stdout and stderr, until they end.
     pub streams: [Option<OwnedFd>; 2],
     /// How it ended.
@@ -53,6 +54,12 @@ pub struct Rank {
     pub seen_claim: bool,
     /// Its program.
     pub app: Arc<App>,
+    /// The processors that it is bound to, if it is.
+    pub processors: Vec<usize>,
+    /// The number of its host, if that is another one.
+    pub host: Option<usize>,
+    /// The streams there that have not ended.
+    pub open_there: [bool; 2],
     /// The number of the spawn that started it; 0 if none did.
     pub spawn: u64,
     /// It was not started by this launcher, which has taken its job over.
@@ -129,10 +136,10 @@ impl Rank {
         }
         board.seat(rank).set_started(pid);
         let spawn = board.seat(rank).spawner().map_or(0, |spawner| spawner.number);
-        Ok(Rank { spawn, streams, ..Rank::new(pid, pidfd, app.clone()) })
+        Ok(Rank { spawn, streams, ..Rank::new(pid, Some(pidfd), app.clone()) })
     }
 
-    fn new(pid: u32, pidfd: OwnedFd, app: Arc<App>) -> Rank {
+    fn new(pid: u32, pidfd: Option<OwnedFd>, app: Arc<App>) -> Rank {
         Rank {
             pid,
             pidfd,
@@ -141,6 +148,9 @@ impl Rank {
             inner: None,
             seen_claim: false,
             app,
+            processors: Vec::new(),
+            host: None,
+            open_there: [false; 2],
             spawn: 0,
             is_adopted: false,
             is_gone: false,
@@ -148,28 +158,39 @@ impl Rank {
         }
     }
 
-    /// In the place of a rank that was never started. `descriptor` is any one.
-    pub fn absent(app: &Arc<App>, descriptor: OwnedFd) -> Rank {
-        Rank { ended: Some(Ended::Code(0)), is_gone: true, spawn: u64::MAX, ..Rank::new(0, descriptor, app.clone()) }
+    /// In the place of a rank that was never started.
+    pub fn absent(app: &Arc<App>) -> Rank {
+        Rank { ended: Some(Ended::Code(0)), is_gone: true, spawn: u64::MAX, ..Rank::new(0, None, app.clone()) }
+    }
+
+    /// A rank that the agent of another host starts.
+    pub fn elsewhere(app: &Arc<App>, host: usize) -> Rank {
+        Rank { host: Some(host), open_there: [true; 2], ..Rank::new(0, None, app.clone()) }
+    }
+
+    /// True if nothing more can come from its streams.
+    pub fn is_silent(&self) -> bool {
+        self.streams.iter().all(Option::is_none) && self.open_there == [false; 2]
     }
 
     /// The process of a job of one, which this launcher takes over.
     pub fn adopt(app: &Arc<App>, pid: u32) -> io::Result<Rank> {
         let number = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::InvalidInput)?;
         let pidfd = pidfd_open(number, PidfdFlags::empty())?;
-        Ok(Rank { seen_claim: true, is_adopted: true, ..Rank::new(pid, pidfd, app.clone()) })
+        Ok(Rank { seen_claim: true, is_adopted: true, ..Rank::new(pid, Some(pidfd), app.clone()) })
     }
 
     /// How the process ended, if it has; it stays a zombie.
     pub fn poll_end(&self) -> Option<Ended> {
+        let Some(pidfd) = &self.pidfd else { return self.ended };
         if self.is_adopted {
             // Its parent alone learns how it ended.
-            let mut end = [PollFd::new(&self.pidfd, PollFlags::IN)];
+            let mut end = [PollFd::new(pidfd, PollFlags::IN)];
             let now = Timespec { tv_sec: 0, tv_nsec: 0 };
             return matches!(rustix::event::poll(&mut end, Some(&now)), Ok(1)).then_some(Ended::Code(0));
         }
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        let status = rustix::process::waitid(WaitId::PidFd(self.pidfd.as_fd()), options).ok()??;
+        let status = rustix::process::waitid(WaitId::PidFd(pidfd.as_fd()), options).ok()??;
         match (status.exit_status(), status.terminating_signal()) {
             (Some(code), _) => Some(Ended::Code(code)),
             (None, Some(signal)) => Some(Ended::Signal(signal)),
@@ -182,7 +203,7 @@ impl Rank {
     pub fn look_for_claim(&mut self, claimed: Option<u32>) -> Option<u32> {
         let pid = claimed.filter(|_| !self.seen_claim)?;
         self.seen_claim = true;
-        if pid == self.pid {
+        if pid == self.pid || self.host.is_some() {
             return None;
         }
         match pidfd_open(Pid::from_raw(pid as i32)?, PidfdFlags::empty()) {
@@ -201,7 +222,7 @@ impl Rank {
             if self.ended.is_none() && [libc::SIGTERM, libc::SIGKILL].contains(&signal) {
                 sys::signal_process(self.pid, signal);
             }
-        } else if !self.is_gone {
+        } else if !self.is_gone && self.host.is_none() {
             sys::signal_group(self.pid, signal);
         }
     }
@@ -212,7 +233,9 @@ impl Rank {
             return;
         }
         self.is_gone = true;
-        let _ = rustix::process::waitid(WaitId::PidFd(self.pidfd.as_fd()), WaitIdOptions::EXITED);
+        if let Some(pidfd) = &self.pidfd {
+            let _ = rustix::process::waitid(WaitId::PidFd(pidfd.as_fd()), WaitIdOptions::EXITED);
+        }
     }
 }
 

@@ -2,11 +2,12 @@
 //! describes the blocks, not in what happens to them.
 
 use super::buffer::Blocks;
-use super::choice::counts::count_messages;
 use super::exchange::Messages;
 use super::one_step;
+use super::plan::Work;
+use super::select::{self, Selected, select};
 use super::shared::{self, Kind};
-use super::{Call, Plan, Recorder, Schedule};
+use super::{Call, Plan, Recorder, Schedule, composed};
 use limosa_mpi::error::Result;
 
 /// Every rank sends a block to every rank. `send` is `None` for `MPI_IN_PLACE`.
@@ -22,7 +23,7 @@ pub fn run(call: &Call<'_>, send: Option<&Blocks>, receive: &Blocks) -> Result<(
     let all = if receive.are_even() { receive.bytes(0).saturating_mul(call.size()) } else { shared::ANY_BYTES };
     match call.shared_call(Kind::Alltoall, all) {
         Some(shared_call) => shared::alltoall(&shared_call, send, receive),
-        None => super::run(call.comm, plan(call, send, receive)?),
+        None => work(call, send, receive)?.run(call),
     }
 }
 
@@ -52,11 +53,20 @@ pub fn background(call: &Call<'_>, send: Option<&Blocks>, receive: &Blocks) -> R
 /// # Errors
 /// `MPI_ERR_BUFFER`, `MPI_ERR_TRUNCATE`, `MPI_ERR_COUNT`, `MPI_ERR_NO_MEM`.
 pub fn plan(call: &Call<'_>, send: Option<&Blocks>, receive: &Blocks) -> Result<Schedule> {
-    let mut schedule = Schedule::new(&call.signed(Kind::Alltoall));
+    let call = &call.signed(Kind::Alltoall);
     if let Some(send) = send {
         send.check_apart_from_blocks(call.size(), receive)?;
     }
-    count_messages(Kind::Alltoall, "exchange");
-    one_step::alltoall(Messages::new(&mut schedule), send, receive)?;
-    Ok(schedule)
+    work(call, send, receive)?.into_schedule(call)
+}
+
+fn work(call: &Call<'_>, send: Option<&Blocks>, receive: &Blocks) -> Result<Work> {
+    // Of blocks that are not equal only pairs of ranks know the lengths: ranks could not agree on an algorithm.
+    let is_even = receive.are_even() && send.is_none_or(Blocks::are_even);
+    let bytes = if is_even { receive.bytes(0) } else { usize::MAX };
+    match select(call, Kind::Alltoall, select::ALLTOALL, bytes, None) {
+        Selected::Composed(hosts) if is_even => composed::alltoall(hosts, send, receive, bytes).map(Work::Composed),
+        Selected::Composed(_) => Work::flat(call, |s| one_step::alltoall(Messages::new(s), send, receive)),
+        Selected::Flat(plan) => Work::flat(call, |s| plan(s, send, receive)),
+    }
 }

@@ -18,6 +18,7 @@ use crate::notes::Notes;
 use limosa_mpi::consts::MPI_ERR_PROC_ABORTED;
 use limosa_mpi::error::{Error, error_of};
 use limosa_mpi::observe::Inquiry;
+use limosa_p2p::Failure;
 use smallvec::SmallVec;
 
 /// How long a rank waits for the reason why another one has given up.
@@ -42,7 +43,13 @@ impl BackgroundOp {
     /// After posting for start `number`, by a rank that reads nobody's note.
     #[inline]
     pub(super) fn compare_if_unread(&self, number: u64) {
-        if matches!(self.exchange.intake, Intake::Nothing) {
+        let is_unread = match &self.exchange.intake {
+            Intake::Nothing => true,
+            // The first rank of a scan reads its own note only.
+            Intake::Combined { operands, .. } => operands.ranks == 1 && self.mailboxes.slots.me() == 0,
+            _ => false,
+        };
+        if is_unread {
             self.compare_with_posted(number);
         }
     }
@@ -84,6 +91,14 @@ impl BackgroundOp {
             }
             std::thread::yield_now();
         }
+    }
+
+    /// Why it cannot begin, if so: the collectives of the communicator have ended.
+    #[inline]
+    pub(super) fn lost_before(&self) -> Option<Failure> {
+        let engine = &self.mailboxes.engine;
+        let comm = self.comm.as_ref().filter(|_| engine.is_impaired())?;
+        engine.lost_group(comm.coll_context()).filter(|_| self.messages_are_done())
     }
 
     /// It has ended.

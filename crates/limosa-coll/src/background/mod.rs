@@ -303,6 +303,7 @@ impl Mailboxes {
 
     /// Enters an operation and posts what it leaves, if there is room.
     fn enter(&self, operation: &Arc<BackgroundOp>, number: Option<u64>) {
+        let lost = operation.lost_before();
         if operation.lends() {
             let counter = if operation.is_long_reduction() { &self.reductions } else { &self.lent };
             counter.fetch_add(1, Ordering::Relaxed);
@@ -317,7 +318,8 @@ impl Mailboxes {
             pending.count_to(number - 1);
         }
         pending.open.push_back(Some(operation.clone()));
-        let posted = pending.held_back == 0 && self.try_post(&mut pending, operation, number);
+        // What begins after a death is posted nowhere: others, who do not know of it yet, may be in another call.
+        let posted = lost.is_none() && pending.held_back == 0 && self.try_post(&mut pending, operation, number);
         if !posted {
             operation.hold_back(number);
             pending.held_back += 1;
@@ -326,6 +328,9 @@ impl Mailboxes {
         }
         let first_held_back = pending.held_back == 1;
         drop(pending);
+        if lost.is_some_and(|failure| operation.fail(&failure)) {
+            return;
+        }
         if posted {
             operation.arrive(number);
             operation.compare_if_unread(number);

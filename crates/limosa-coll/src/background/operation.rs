@@ -171,7 +171,7 @@ impl BackgroundOp {
         self.word.load().state >= LENT
     }
 
-    fn messages_are_done(&self) -> bool {
+    pub(super) fn messages_are_done(&self) -> bool {
         self.by_messages.as_ref().is_none_or(|by_messages| by_messages.is_done())
     }
 

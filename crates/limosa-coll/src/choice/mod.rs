@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use limosa_job::{Job, config};
 
-use super::kind::Kind;
+use super::kind::{KINDS, Kind};
 use limosa_mpi::error::Result;
 use limosa_mpi::fail;
 
@@ -33,7 +33,7 @@ use table::{Row, Table};
 pub(super) struct Subject(usize);
 
 /// The names of the subjects: in the order of [`Kind`], then what is beside it.
-pub(super) const SUBJECTS: [&str; 12] = [
+pub(super) const SUBJECTS: [&str; KINDS + 1] = [
     "barrier",
     "bcast",
     "gather",
@@ -45,11 +45,13 @@ pub(super) const SUBJECTS: [&str; 12] = [
     "reduce_scatter",
     "scan",
     "exscan",
+    "neighbor_allgather",
+    "neighbor_alltoall",
     "allgatherv",
 ];
 
 impl Subject {
-    pub(super) const ALLGATHERV: Subject = Subject(11);
+    pub(super) const ALLGATHERV: Subject = Subject(KINDS);
 
     /// All there are.
     pub(super) fn all() -> impl Iterator<Item = Subject> {
@@ -281,7 +283,7 @@ pub(super) fn by_messages(
 pub(super) type Background = Option<(usize, usize)>;
 
 /// Those of all operations, in the order of [`Kind`].
-pub(super) fn in_background(ranks: usize) -> [Background; 11] {
+pub(super) fn in_background(ranks: usize) -> [Background; KINDS] {
     std::array::from_fn(|subject| choices().in_background(Subject(subject), ranks))
 }
 
@@ -343,7 +345,7 @@ pub(super) struct Found {
 }
 
 /// Resolves the choices of all operations, in the order of [`Kind`].
-pub(super) fn resolve(found: Found) -> [Resolved; 11] {
+pub(super) fn resolve(found: Found) -> [Resolved; KINDS] {
     std::array::from_fn(|subject| choices().resolve(Subject(subject), found))
 }
 

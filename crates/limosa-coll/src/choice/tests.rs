@@ -43,6 +43,7 @@ fn every_algorithm_by_messages_has_a_plan_of_its_name() {
     check("gather", select::GATHER);
     check("scatter", select::SCATTER);
     check("allgather", select::ALLGATHER);
+    check("alltoall", select::ALLTOALL);
     check("reduce", select::REDUCE);
     check("allreduce", select::ALLREDUCE);
     check("reduce_scatter", select::REDUCE_SCATTER);

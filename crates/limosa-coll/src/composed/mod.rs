@@ -38,11 +38,13 @@ use limosa_mpi::error::{Error, Result};
 use limosa_mpi::op::Op;
 
 mod allgather;
+mod alltoall;
 mod barrier;
 mod reduction;
 mod rooted;
 
 pub(super) use allgather::allgather;
+pub(super) use alltoall::alltoall;
 pub(super) use barrier::barrier;
 pub(super) use reduction::{allreduce, reduce};
 pub(super) use rooted::{bcast, gather, scatter};
@@ -90,6 +92,11 @@ enum Part {
     },
     Allgather {
         send: Option<Buffer>,
+        receive: Blocks,
+    },
+    /// Among leaders only.
+    Alltoall {
+        send: Blocks,
         receive: Blocks,
     },
     Reduce {
@@ -253,6 +260,13 @@ impl Part {
                 };
                 plan(s, send.as_ref(), receive)?;
             }
+            Part::Alltoall { send, receive } => {
+                select_part(Kind::Alltoall, select::ALLTOALL, size, receive.most_bytes(size), None)(
+                    s,
+                    Some(send),
+                    receive,
+                )?;
+            }
             Part::Reduce { input, result, root } => {
                 select_part(Kind::Reduce, select::REDUCE, size, input.bytes(), op)(s, input, result.as_ref(), *root)?;
             }
@@ -272,6 +286,7 @@ impl Part {
             Part::Gather { most, .. } => (Kind::Gather, *most),
             Part::Scatter { most, .. } => (Kind::Scatter, most.saturating_mul(ranks)),
             Part::Allgather { receive, .. } => (Kind::Allgather, receive.most_bytes(ranks)),
+            Part::Alltoall { receive, .. } => (Kind::Alltoall, receive.most_bytes(ranks).saturating_mul(ranks)),
             Part::Reduce { input, .. } => (Kind::Reduce, input.bytes()),
             Part::Allreduce { input, .. } => (Kind::Allreduce, input.bytes()),
         }
@@ -299,8 +314,15 @@ impl Part {
             Part::Gather { send, receive, root, .. } => shared::gather(stage, send.as_ref(), receive.as_ref(), *root),
             Part::Scatter { send, receive, root, .. } => shared::scatter(stage, send.as_ref(), receive.as_ref(), *root),
             Part::Allgather { send, receive } => shared::allgather(stage, send.as_ref(), receive),
+            Part::Alltoall { send, receive } => shared::alltoall(stage, Some(send), receive),
             Part::Reduce { input, result, root } => shared::reduce(stage, input, result.as_ref(), op(), *root),
             Part::Allreduce { input, result } => shared::allreduce(stage, input, result, op()),
         })
     }
+}
+
+/// Temporary memory for `ranks` blocks of `bytes` bytes.
+fn packed(composition: &mut Composition, ranks: usize, bytes: usize) -> Result<Blocks> {
+    let all = ranks.saturating_mul(bytes);
+    Blocks::even(composition.temporary(all)?, bytes as i64, Datatype::named(MPI_BYTE), ranks, "temporary memory")
 }

@@ -3,11 +3,9 @@
 //! Cost between h hosts of m ranks, for a message, contributions or parts of n bytes: a broadcast among h ranks; a
 //! gather or scatter of m n bytes among h ranks.
 
-use super::{Composition, Over, Part};
+use super::{Composition, Over, Part, packed};
 use crate::buffer::{Blocks, Buffer};
 use crate::hosts::Hosts;
-use limosa_mpi::consts::MPI_BYTE;
-use limosa_mpi::datatype::Datatype;
 use limosa_mpi::error::Result;
 
 pub(crate) fn bcast(hosts: &Hosts, buffer: &Buffer, root: usize) -> Composition {
@@ -100,10 +98,4 @@ pub(crate) fn scatter(
         );
     }
     Ok(composition)
-}
-
-/// Temporary memory for `ranks` blocks of `bytes` bytes.
-fn packed(composition: &mut Composition, ranks: usize, bytes: usize) -> Result<Blocks> {
-    let all = ranks.saturating_mul(bytes);
-    Blocks::even(composition.temporary(all)?, bytes as i64, Datatype::named(MPI_BYTE), ranks, "temporary memory")
 }

@@ -3,7 +3,7 @@
 //! Posting notes is in [`super::post`], reading them in [`super::posted`]; what they say, in [`crate::notes`].
 
 use std::cell::Cell;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{Ordering, fence};
 
 use limosa_base::slots::{Awaited, Progress, RoundBuffers, SLOTS};
 
@@ -129,6 +129,18 @@ impl<'a> SharedCall<'a> {
     /// This rank's slot if so many bytes fit there, else room on its ring buffer, if there is any.
     pub(super) fn own_area(&self, len: usize) -> Result<Option<Area>> {
         if len <= self.slot_bytes() { Ok(Some(self.own_slot()?)) } else { self.room_on_ring(len) }
+    }
+
+    /// Compares this rank's note with those of the others that are there: of two that differ, the later one sees it.
+    ///
+    /// # Errors
+    /// Another rank has called something else.
+    pub(super) fn compare(&self) -> Result<()> {
+        fence(Ordering::SeqCst);
+        match self.group.find_difference(self.number(), self.word.get()) {
+            Some((rank, difference)) => Err(self.group.differ(rank, difference)),
+            None => Ok(()),
+        }
     }
 
     /// This rank reads no notes or slots of the call any more.

@@ -1,5 +1,8 @@
 //! Memory that those members of a communicator share who are on one host, for the stages there of operations that are
 //! composed over hosts.
+//!
+//! A stage says in its note which operation it belongs to. The next operation may have no stage here, so that no later
+//! note speaks of this one; therefore each rank compares the notes at the end of a stage.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -69,7 +72,7 @@ impl HostGroup {
             let failure = self.group.engine.lost_group(comm.coll_context());
             return failure.map_or(Ok(()), |failure| Err(error_of(failure)));
         };
-        let outcome = run(&shared_call);
+        let outcome = run(&shared_call).and_then(|()| shared_call.compare());
         drop(shared_call);
         self.renewed.fetch_add(self.numbers.blocking() - number, Ordering::Relaxed);
         outcome

@@ -36,6 +36,7 @@
 //! | `host` | members of one host of several, for composed operations |
 //! | `select` | the thresholds |
 //! | `immediate` | the executor of one-step algorithms: all operations that only move data |
+//! | `neighbours` | exchanges with neighbours in a topology |
 //! | `rooted` | its steps where one rank sends to all, or receives from all |
 //! | `reduce` | reductions |
 
@@ -51,7 +52,7 @@ use super::call_log::Inquirer;
 use super::choice::{self, Resolved, counts};
 use super::disagreement::{self, Difference};
 use super::exchange::allgather_by_messages;
-use super::kind::Signature;
+use super::kind::{KINDS, Signature};
 use super::notes;
 use super::numbers::Numbers;
 use limosa_mpi::comm::Comm;
@@ -62,6 +63,7 @@ mod call;
 mod fold;
 mod host;
 mod immediate;
+mod neighbours;
 mod pieces;
 mod post;
 mod posted;
@@ -77,6 +79,7 @@ pub(super) use crate::kind::Kind;
 pub(super) use call::SharedCall;
 pub(super) use host::HostGroup;
 pub(super) use immediate::{allgather, alltoall, barrier, bcast, gather, scatter};
+pub(super) use neighbours::{Exchange, Sent, neighbours};
 pub(super) use reduce::{allreduce, exscan, reduce, reduce_scatter, scan};
 pub use wait::look;
 
@@ -100,7 +103,7 @@ pub struct SharedGroup {
     /// There are fewer processors than processes.
     oversubscribed: bool,
     /// How each kind of operation goes.
-    choices: [Resolved; 11],
+    choices: [Resolved; KINDS],
     /// A call that all members are known to have finished.
     floor: AtomicU64,
     /// The call that this rank has finished last.

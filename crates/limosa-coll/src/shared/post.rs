@@ -32,7 +32,7 @@ impl Kept {
 
 impl SharedCall<'_> {
     #[inline(always)]
-    fn post(&self, note: &Note) {
+    pub(super) fn post(&self, note: &Note) {
         self.group.post(self.number(), self.signed(), note);
         self.group.tell();
     }
@@ -129,7 +129,7 @@ impl SharedCall<'_> {
     /// Puts `all` bytes in the slots, which `fill` writes, and says that there are `len`. False, and nothing done, if
     /// there is no room for so many.
     #[inline]
-    fn lay_out(&self, len: usize, all: usize, fill: impl Fn(&mut [u8])) -> Result<bool> {
+    pub(super) fn lay_out(&self, len: usize, all: usize, fill: impl Fn(&mut [u8])) -> Result<bool> {
         if all <= BODY_BYTES {
             self.make_room(NOTES)?;
             self.group.post_bytes(self.number(), self.signed(), [len, all], fill);

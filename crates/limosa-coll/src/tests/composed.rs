@@ -149,6 +149,30 @@ proptest! {
     }
 
     #[test]
+    fn every_rank_gets_a_block_from_every_rank(
+        hosts in placements(),
+        count in 0usize..20,
+        shape in 0usize..3,
+        in_place: bool,
+        timing in timings(),
+    ) {
+        let (size, datatype) = (hosts.len(), &shapes()[shape]);
+        let bytes = count * datatype.size() as usize;
+        let block = |from: usize, to: usize| content(from, to, bytes);
+        let sent = |rank: usize| (0..size).flat_map(|to| block(rank, to)).collect::<Vec<u8>>();
+        let sends: Vec<Memory> = (0..size).map(|rank| Memory::with(&sent(rank), datatype)).collect();
+        let rooms: Vec<Memory> = (0..size).map(|_| Memory::new(count * size, datatype)).collect();
+        let receives = if in_place { &sends } else { &rooms };
+        run(&hosts, timing, |hosts, rank| {
+            let send = Some(sends[rank].blocks(size)).filter(|_| !in_place);
+            composed::alltoall(hosts, send.as_ref(), &receives[rank].blocks(size), bytes)
+        });
+        for (rank, received) in receives.iter().enumerate() {
+            prop_assert_eq!(received.data(), (0..size).flat_map(|from| block(from, rank)).collect::<Vec<u8>>());
+        }
+    }
+
+    #[test]
     fn contributions_of_any_length_find_their_places(
         hosts in placements(),
         lengths in prop::collection::vec(0usize..9, 9),

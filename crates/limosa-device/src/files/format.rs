@@ -18,6 +18,9 @@ pub const HEADER: usize = 40;
 /// Length of what precedes the data of a packet.
 pub const PACKET: usize = 24;
 
+/// No file is longer: senders add no packet to a file of half that length.
+pub const LONGEST: usize = 2 << 20;
+
 /// Which file it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Label {
@@ -32,22 +35,19 @@ pub struct Label {
 /// Packets that go into one file.
 #[derive(Debug)]
 pub struct Batch {
+    /// As long as the longest file so far: bytes that are to be overwritten need not be zeroed each time.
     bytes: Vec<u8>,
+    used: usize,
     packets: u32,
 }
 
 impl Default for Batch {
     fn default() -> Batch {
-        Batch { bytes: vec![0; HEADER], packets: 0 }
+        Batch { bytes: vec![0; HEADER], used: HEADER, packets: 0 }
     }
 }
 
 impl Batch {
-    /// Number of packets.
-    pub fn packets(&self) -> u32 {
-        self.packets
-    }
-
     /// True if there are none.
     pub fn is_empty(&self) -> bool {
         self.packets == 0
@@ -55,25 +55,26 @@ impl Batch {
 
     /// Length of the file.
     pub fn len(&self) -> usize {
-        self.bytes.len()
+        self.used
     }
 
     /// Adds a packet.
     pub fn push(&mut self, meta: &Meta, mut data: Data<'_>) {
-        let begin = self.bytes.len() + PACKET;
-        self.bytes.reserve(PACKET + data.len());
-        self.bytes.extend_from_slice(&[meta.kind, 0, 0, 0]);
-        self.bytes.extend_from_slice(&(data.len() as u32).to_le_bytes());
-        self.bytes.extend_from_slice(&meta.words[0].to_le_bytes());
-        self.bytes.extend_from_slice(&meta.words[1].to_le_bytes());
-        self.bytes.resize(begin + data.len(), 0);
-        data.write(&mut self.bytes[begin..]);
+        let end = self.used + PACKET + data.len();
+        self.bytes.resize(self.bytes.len().max(end), 0);
+        let (head, rest) = self.bytes[self.used..end].split_at_mut(PACKET);
+        head[..4].copy_from_slice(&[meta.kind, 0, 0, 0]);
+        head[4..8].copy_from_slice(&(rest.len() as u32).to_le_bytes());
+        head[8..16].copy_from_slice(&meta.words[0].to_le_bytes());
+        head[16..].copy_from_slice(&meta.words[1].to_le_bytes());
+        data.write(rest);
+        self.used = end;
         self.packets += 1;
     }
 
     /// The whole file.
     pub fn sealed(&mut self, label: &Label) -> &[u8] {
-        let len = self.bytes.len() as u64;
+        let len = self.used as u64;
         let header = &mut self.bytes[..HEADER];
         header[..8].copy_from_slice(MAGIC);
         for (at, word) in [(8, VERSION), (12, label.from), (16, label.to), (20, self.packets)] {
@@ -81,12 +82,12 @@ impl Batch {
         }
         header[24..32].copy_from_slice(&label.number.to_le_bytes());
         header[32..40].copy_from_slice(&len.to_le_bytes());
-        &self.bytes
+        &self.bytes[..self.used]
     }
 
     /// Takes all packets out.
     pub fn clear(&mut self) {
-        self.bytes.truncate(HEADER);
+        self.used = HEADER;
         self.packets = 0;
     }
 }

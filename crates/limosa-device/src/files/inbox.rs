@@ -1,28 +1,34 @@
-//! The files that a process reads from another one.
+//! The files that come from one process.
 
-use super::format::{self, Label};
+use super::board::{Fault, Note};
+use super::format::{self, LONGEST, Label};
 use super::notices::Watch;
-use super::{Folders, Trouble, suffixed};
-use crate::{DeviceError, Meta, Peer};
+use super::{Folders, suffixed};
+use crate::{Meta, Peer};
 use std::fs::{self, File};
-use std::io::Read;
-use std::path::PathBuf;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
 
 /// What comes from one sender.
 pub struct Inbox {
     /// The next file.
     next: Label,
+    /// Files with lower numbers have come.
+    come: u64,
     folder: PathBuf,
     /// Tells when a file comes.
     pub watch: Option<Watch>,
-    /// There may be one.
-    pub is_due: bool,
+    /// Files may have come of which nothing was told.
+    pub look: bool,
+    /// A file could not be taken, so none after it are.
+    has_failed: bool,
 }
 
 impl Inbox {
     /// From one process to another.
     pub fn new(folders: &Folders, from: u32, to: u32, watch: Option<Watch>) -> Inbox {
-        Inbox { next: Label { from, to, number: 0 }, folder: folders.pair(from, to), watch, is_due: true }
+        let next = Label { from, to, number: 0 };
+        Inbox { next, come: 0, folder: folders.pair(from, to), watch, look: true, has_failed: false }
     }
 
     /// The sender.
@@ -30,64 +36,111 @@ impl Inbox {
         self.next.from
     }
 
+    /// A file of this name has come into the folder.
+    pub fn see(&mut self, name: &[u8]) {
+        let number =
+            name.strip_suffix(b".lock").and_then(|number| std::str::from_utf8(number).ok()?.parse::<u64>().ok());
+        match number {
+            Some(number) if number == self.come => self.come += 1,
+            _ => self.look = true,
+        }
+    }
+
+    fn lock(&self, number: u64) -> PathBuf {
+        suffixed(&self.folder, number, "lock")
+    }
+
+    /// Counts the files that have come.
+    fn count_come(&mut self) {
+        while self.lock(self.come).exists() {
+            self.come += 1;
+        }
+    }
+
+    /// True if the next file has come.
+    fn has_next(&mut self) -> Result<bool, Note> {
+        if std::mem::take(&mut self.look) {
+            self.count_come();
+            let is_missing = self.next.number == self.come && self.lock(self.come + 1).exists();
+            // Between those two looks the sender may have written both.
+            self.count_come();
+            if is_missing && self.next.number == self.come {
+                let missing = io::Error::from_raw_os_error(rustix::io::Errno::NOENT.raw_os_error());
+                return Err(Note::new(Fault::Unread, &missing, self.next));
+            }
+        }
+        Ok(self.next.number < self.come)
+    }
+
     /// Takes the next file, if it is there, and hands its packets over; true if it was. `kept`: where to put it
     /// afterwards; it is deleted otherwise.
     ///
     /// # Errors
-    /// The file cannot be read, or makes no sense.
+    /// The file cannot be read, or makes no sense; none is taken any more.
     pub fn take(
         &mut self,
         buffer: &mut Vec<u8>,
         kept: Option<&Folders>,
         sink: &mut dyn FnMut(&Meta, &[u8]),
-    ) -> Result<bool, Failed> {
-        let lock = suffixed(&self.folder, self.next.number, "lock");
-        if !lock.exists() {
-            self.is_due = false;
+    ) -> Result<bool, Note> {
+        if self.has_failed {
+            return Ok(false);
+        }
+        let taken = self.take_next(buffer, kept, sink);
+        self.has_failed = taken.is_err();
+        taken
+    }
+
+    fn take_next(
+        &mut self,
+        buffer: &mut Vec<u8>,
+        kept: Option<&Folders>,
+        sink: &mut dyn FnMut(&Meta, &[u8]),
+    ) -> Result<bool, Note> {
+        if !self.has_next()? {
             return Ok(false);
         }
         let message = suffixed(&self.folder, self.next.number, "msg");
-        buffer.clear();
-        let read = File::open(&message).and_then(|mut file| file.read_to_end(buffer));
-        if let Err(cause) = read {
-            return Err(Failed::Trouble(Trouble { path: message, cause }));
-        }
-        // The sender may write the next one while the packets of this one are handled.
-        let put_away = match kept {
+        let put_away = || match kept {
             Some(folders) => fs::rename(&message, folders.kept(&self.next)),
             None => fs::remove_file(&message),
         };
-        if let Err(cause) = put_away.and_then(|()| fs::remove_file(&lock)) {
-            return Err(Failed::Trouble(Trouble { path: message, cause }));
+        // It is put away first: the sender may write the next one while the packets of this one are handled.
+        let taken = read(&message, buffer).and_then(|bytes| {
+            put_away()?;
+            unless_absent(fs::remove_file(self.lock(self.next.number)))?;
+            Ok(bytes)
+        });
+        let bytes = taken.map_err(|cause| Note::new(Fault::Unread, &cause, self.next))?;
+        let nonsense = Note { fault: Fault::Nonsense, errno: 0, label: self.next };
+        let (label, packets) = format::open(bytes).map_err(|_| nonsense)?;
+        if label != self.next {
+            return Err(nonsense);
         }
-        let expected = self.next;
         self.next.number += 1;
-        let (label, packets) = format::open(buffer).map_err(Failed::Nonsense)?;
-        if label != expected {
-            return Err(Failed::Nonsense("a message file with another name than it says"));
-        }
         for packet in packets {
-            let (meta, data) = packet.map_err(Failed::Nonsense)?;
+            let (meta, data) = packet.map_err(|_| nonsense)?;
             sink(&meta, data);
         }
         Ok(true)
     }
 }
 
-/// Why a file could not be taken.
-pub enum Failed {
-    /// The system's reason.
-    Trouble(Trouble),
-    /// What is wrong with its bytes.
-    Nonsense(&'static str),
+/// Reads a file that nobody writes to any more; of one that is longer than any sender makes it only the begin. The
+/// buffer stays as long as the longest file.
+fn read<'a>(path: &Path, buffer: &'a mut Vec<u8>) -> io::Result<&'a [u8]> {
+    let mut file = File::open(path)?;
+    let len = usize::try_from(file.metadata()?.len()).map_or(LONGEST, |len| len.min(LONGEST));
+    buffer.try_reserve_exact(len.saturating_sub(buffer.len()))?;
+    buffer.resize(buffer.len().max(len), 0);
+    file.read_exact(&mut buffer[..len])?;
+    Ok(&buffer[..len])
 }
 
-impl Failed {
-    /// As the device's error.
-    pub fn of(self, peer: Peer) -> DeviceError {
-        match self {
-            Failed::Trouble(Trouble { path, cause }) => DeviceError::Storage { peer, path, cause },
-            Failed::Nonsense(what) => DeviceError::Corrupt { peer, what },
-        }
+/// What was to be removed may be gone already.
+pub fn unless_absent(result: io::Result<()>) -> io::Result<()> {
+    match result {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
     }
 }

@@ -40,9 +40,11 @@ pub type Watch = i32;
 
 /// What has happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Notice {
-    /// Something in this folder has changed.
-    Changed(Watch),
+pub enum Notice<'a> {
+    /// Something of this name in this folder has changed.
+    Changed(Watch, &'a [u8]),
+    /// This folder is not watched any more: it was deleted, or the watch was ended.
+    Gone(Watch),
     /// Any folder may have changed.
     Anything,
 }
@@ -98,6 +100,7 @@ impl Notices {
         let Some(inotify) = &self.inotify else { return Ok(None) };
         let flags = match what {
             Entries::New => inotify::WatchFlags::CREATE,
+            Entries::NewOrChanged => inotify::WatchFlags::CREATE | inotify::WatchFlags::MODIFY,
             Entries::Gone => inotify::WatchFlags::DELETE,
         };
         Ok(Some(inotify::add_watch(
@@ -120,18 +123,22 @@ impl Notices {
     /// The program has closed a descriptor.
     pub fn take(&mut self, sink: &mut dyn FnMut(Notice)) -> io::Result<()> {
         if let Some(inotify) = &self.inotify {
-            let inotify = inotify.get()?;
             let mut buffer = [MaybeUninit::uninit(); 4096];
-            let mut events = inotify::Reader::new(inotify, &mut buffer);
+            let mut events = inotify::Reader::new(inotify.get_quickly()?, &mut buffer);
+            // One read: what does not fit leaves the descriptor readable.
             while let Ok(event) = events.next() {
-                match event.events().contains(inotify::ReadFlags::QUEUE_OVERFLOW) {
-                    true => sink(Notice::Anything),
-                    false => sink(Notice::Changed(event.wd())),
+                sink(match (event.events(), event.file_name()) {
+                    (flags, _) if flags.contains(inotify::ReadFlags::QUEUE_OVERFLOW) => Notice::Anything,
+                    (flags, _) if flags.contains(inotify::ReadFlags::IGNORED) => Notice::Gone(event.wd()),
+                    (_, name) => Notice::Changed(event.wd(), name.map_or(b"", |name| name.to_bytes())),
+                });
+                if events.is_buffer_empty() {
+                    break;
                 }
             }
         }
         if let Some(clock) = &self.clock {
-            let _ = rustix::io::read(clock.timer.get()?, &mut [0; 8]);
+            let _ = rustix::io::read(clock.timer.get_quickly()?, &mut [0; 8]);
             sink(Notice::Anything);
         }
         Ok(())
@@ -150,6 +157,8 @@ impl Notices {
 pub enum Entries {
     /// Entries that come.
     New,
+    /// Entries that come, and files whose contents change.
+    NewOrChanged,
     /// Entries that go.
     Gone,
 }
@@ -165,7 +174,7 @@ impl Clock {
     fn set(&mut self, period: Duration) -> io::Result<()> {
         let time = Timespec { tv_sec: 0, tv_nsec: period.as_nanos() as _ };
         let both = Itimerspec { it_interval: time, it_value: time };
-        timerfd_settime(self.timer.get()?, TimerfdTimerFlags::empty(), &both)?;
+        timerfd_settime(self.timer.get_quickly()?, TimerfdTimerFlags::empty(), &both)?;
         self.period = period;
         Ok(())
     }

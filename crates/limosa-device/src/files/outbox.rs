@@ -1,19 +1,21 @@
 //! The files that a process writes for another one.
 
-use super::format::{Batch, Label};
+use super::board::{Fault, Note};
+use super::format::{Batch, LONGEST, Label};
 use super::notices::{Entries, Notices, Watch};
-use super::{Folders, Trouble, suffixed};
+use super::{Folders, suffixed};
 use crate::{Data, Meta, Sent};
+use rustix::fs::{FileType, Mode};
 use std::collections::VecDeque;
-use std::fs::{self, OpenOptions};
+use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// Files of a pair that the receiver has not read yet: while it reads one, the next one lies there.
 const UNREAD: usize = 2;
 /// Length of a file beyond which no packet is added to it.
-const FULL: usize = 1 << 20;
+const FULL: usize = LONGEST / 2;
 
 /// What is on its way to one receiver.
 pub struct Outbox {
@@ -55,8 +57,8 @@ impl Outbox {
     /// Sends a packet: at once, or with others when the receiver has read earlier ones.
     ///
     /// # Errors
-    /// The file cannot be written; the packet was not sent.
-    pub fn send(&mut self, meta: &Meta, data: Data<'_>, notices: &Notices) -> Result<Sent, Trouble> {
+    /// The file cannot be written; neither this packet nor those that are held were sent.
+    pub fn send(&mut self, meta: &Meta, data: Data<'_>, notices: &Notices) -> Result<Sent, Note> {
         if self.held.len() >= FULL {
             self.flush(notices)?;
             if self.held.len() >= FULL {
@@ -64,21 +66,14 @@ impl Outbox {
             }
         }
         self.held.push(meta, data);
-        match self.flush(notices) {
-            // Those before it were accepted: they stay, and the next poll says what is wrong.
-            Err(trouble) if self.held.packets() == 1 => {
-                self.held.clear();
-                Err(trouble)
-            }
-            _ => Ok(Sent::Done),
-        }
+        self.flush(notices).map(|()| Sent::Done)
     }
 
     /// Somebody waits until there is room.
     ///
     /// # Errors
     /// As for [`Outbox::flush`].
-    pub fn want_room(&mut self, notices: &Notices) -> Result<(), Trouble> {
+    pub fn want_room(&mut self, notices: &Notices) -> Result<(), Note> {
         self.wants_room = true;
         self.flush(notices)
     }
@@ -86,8 +81,8 @@ impl Outbox {
     /// Writes what is held, if the receiver has read enough. What stays is written later: a watch tells when.
     ///
     /// # Errors
-    /// The file cannot be written. What was held is held on.
-    pub fn flush(&mut self, notices: &Notices) -> Result<(), Trouble> {
+    /// The file cannot be written.
+    pub fn flush(&mut self, notices: &Notices) -> Result<(), Note> {
         for attempt in 0..2 {
             self.see_read();
             if !self.held.is_empty() && self.unread.len() < UNREAD {
@@ -102,7 +97,7 @@ impl Outbox {
             }
             if attempt == 0 && self.watch.is_none() {
                 // A file may have gone before the watch was there: look again.
-                self.watch = notices.watch(&self.folder, Entries::Gone).map_err(|cause| self.trouble(cause))?;
+                self.watch = notices.watch(&self.folder, Entries::Gone).map_err(|cause| self.fault(&cause))?;
             }
         }
         Ok(())
@@ -112,7 +107,7 @@ impl Outbox {
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn release(&mut self) -> Result<(), Trouble> {
+    pub fn release(&mut self) -> Result<(), Note> {
         if self.held.is_empty() { Ok(()) } else { self.write() }
     }
 
@@ -123,27 +118,30 @@ impl Outbox {
         }
     }
 
-    /// Forgets the files that the receiver has read.
+    /// Forgets the files that the receiver has read, if there is no room without that. It reads them in order.
     fn see_read(&mut self) {
-        while self.unread.front().is_some_and(|number| !self.lock(*number).exists()) {
-            self.unread.pop_front();
+        if self.unread.len() == UNREAD {
+            let read = self.unread.iter().rposition(|number| !self.lock(*number).exists());
+            self.unread.drain(..read.map_or(0, |last| last + 1));
         }
     }
 
-    fn write(&mut self) -> Result<(), Trouble> {
+    fn write(&mut self) -> Result<(), Note> {
         if !self.is_made {
-            fs::create_dir_all(&self.folder).map_err(|cause| self.trouble(cause))?;
+            // The receiver may not have joined yet. The job's folder is not made again if somebody has deleted it.
+            let made = self.folder.parent().map_or(Ok(()), make_folder).and_then(|()| make_folder(&self.folder));
+            made.map_err(|cause| self.fault(&cause))?;
             self.is_made = true;
         }
         let number = self.label.number;
         let message = suffixed(&self.folder, number, "msg");
+        let lock = self.lock(number);
         let written = write_file(&self.draft, self.held.sealed(&self.label))
             .and_then(|()| fs::rename(&self.draft, &message))
-            .and_then(|()| write_file(&self.lock(number), &[]));
+            .and_then(|()| make_empty(&lock));
         if let Err(cause) = written {
-            let _ = fs::remove_file(&self.draft);
-            let _ = fs::remove_file(&message);
-            return Err(Trouble { path: message, cause });
+            [&self.draft, &message].into_iter().for_each(|path| drop(fs::remove_file(path)));
+            return Err(self.fault(&cause));
         }
         self.unread.push_back(number);
         self.label.number += 1;
@@ -155,11 +153,25 @@ impl Outbox {
         suffixed(&self.folder, number, "lock")
     }
 
-    fn trouble(&self, cause: io::Error) -> Trouble {
-        Trouble { path: self.folder.clone(), cause }
+    fn fault(&self, cause: &io::Error) -> Note {
+        Note::new(Fault::Unwritten, cause, self.label)
     }
 }
 
-fn write_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
+fn make_folder(path: &Path) -> io::Result<()> {
+    match DirBuilder::new().mode(0o700).create(path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Writes a file anew.
+pub fn write_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
     OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?.write_all(bytes)
+}
+
+/// Makes an empty file, in one call of the system.
+pub fn make_empty(path: &Path) -> io::Result<()> {
+    let mode = Mode::RUSR | Mode::WUSR;
+    Ok(rustix::fs::mknodat(rustix::fs::CWD, path, FileType::RegularFile, mode, 0)?)
 }

@@ -54,6 +54,10 @@ impl PeerMemory for CrossMemory {
         doorbell.is(State::Awake) || doorbell.is(State::Asleep)
     }
 
+    fn is_polling(&self, peer: Address) -> bool {
+        self.ports.doorbell(peer).is(State::Awake)
+    }
+
     fn is_alive(&self, peer: Address) -> bool {
         self.ports.of(peer).is_alive()
     }

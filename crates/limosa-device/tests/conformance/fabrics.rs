@@ -4,6 +4,7 @@ use limosa_base::doorbell::State;
 use limosa_base::pool::POOL_BYTES;
 use limosa_base::process::Identity;
 use limosa_base::segment::{self, PAGE};
+use limosa_device::fabric::{Cards, FabricDevice, Wish};
 use limosa_device::files::{FileDevice, FileOptions, Folders, Notify};
 use limosa_device::messages::MessagesDevice;
 use limosa_device::shm::{DoorbellRef, Seats, ShmDevice};
@@ -13,28 +14,48 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileExt;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 const SIZE: u32 = 3;
+/// Longer than a network of one machine ever takes.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A process: its device, and its doorbell.
 pub struct Member {
     pub device: Box<dyn Device>,
     pub bell: DoorbellRef,
+    /// How long what was sent may need: no time where processes share memory.
+    pub patience: Duration,
 }
 
 impl Member {
+    fn at_once(bell: DoorbellRef, device: Box<dyn Device>) -> Member {
+        Member { device, bell, patience: Duration::ZERO }
+    }
+
     /// True if a thread that sleeps on the doorbell, or on the descriptor, is woken.
     pub fn is_woken(&mut self) -> bool {
+        self.wakes_within(Duration::ZERO)
+    }
+
+    /// The same, for what the device must notice: a network may take its time for that.
+    pub fn wakes(&mut self) -> bool {
+        self.wakes_within(self.patience)
+    }
+
+    fn wakes_within(&mut self, patience: Duration) -> bool {
         // What a thread of the engine does.
         if self.device.death_watch().is_some_and(|watch| watch.look()) {
             self.device.notice_deaths();
             self.bell.ring(true);
         }
+        self.device.rest();
         match self.device.wait_descriptor() {
             None => self.bell.is(State::Awake),
             Some(descriptor) => {
-                let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
-                poll(&mut [PollFd::from_borrowed_fd(descriptor, PollFlags::IN)], Some(&at_once)).expect("poll") > 0
+                let time = Timespec { tv_sec: patience.as_secs() as _, tv_nsec: 0 };
+                poll(&mut [PollFd::from_borrowed_fd(descriptor, PollFlags::IN)], Some(&time)).expect("poll") > 0
             }
         }
     }
@@ -49,7 +70,8 @@ pub struct Fabric {
     network: Option<Network>,
     file: Option<(File, u64)>,
     raw: Vec<Option<OwnedFd>>,
-    folder: Option<tempfile::TempDir>,
+    pub folder: Option<tempfile::TempDir>,
+    intruder: Option<Mutex<FabricDevice>>,
 }
 
 impl Fabric {
@@ -63,6 +85,37 @@ impl Fabric {
         (self.corrupt)(self, &mut Random::new(seed));
     }
 
+    /// Connects all members: a first packet may have to wait for that.
+    fn connect(&mut self) {
+        for (from, to) in [(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)] {
+            let mut is_sent = false;
+            let mut has_come = false;
+            while !has_come {
+                let empty = Data::Bytes(&[]);
+                is_sent = is_sent
+                    || self.members[from].device.send(to, &Meta::default(), empty, Urgency::Normal).expect("send")
+                        == Sent::Done;
+                for (i, member) in self.members.iter_mut().enumerate() {
+                    member.device.poll(&mut |_, _, _| has_come |= i == to as usize).expect("poll");
+                }
+            }
+        }
+    }
+
+    fn connect_intruder(&mut self) {
+        let mut intruder = self.intruder.as_ref().expect("it was made with one").lock().expect("no panic");
+        let mut is_sent = false;
+        loop {
+            let empty = Data::Bytes(&[]);
+            is_sent =
+                is_sent || intruder.send(1, &Meta::default(), empty, Urgency::Normal).expect("send") == Sent::Done;
+            let _ = intruder.poll(&mut |_, _, _| {});
+            if self.members[1].device.poll(&mut |_, _, _| {}).is_err() {
+                return;
+            }
+        }
+    }
+
     fn of(again: fn() -> Fabric, members: Vec<Member>) -> Fabric {
         Fabric {
             members,
@@ -73,6 +126,7 @@ impl Fabric {
             file: None,
             raw: Vec::new(),
             folder: None,
+            intruder: None,
         }
     }
 }
@@ -115,7 +169,7 @@ fn damage_lane(fabric: &Fabric, random: &mut Random) {
 
 pub fn shm() -> Fabric {
     let file = file();
-    let member = |device: ShmDevice| Member { bell: device.doorbell(), device: Box::new(device) };
+    let member = |device: ShmDevice| Member::at_once(device.doorbell(), Box::new(device));
     let members = joined(&file).into_iter().map(member).collect();
     Fabric {
         corrupt: damage_lane,
@@ -130,7 +184,7 @@ pub fn messages() -> Fabric {
     let offset = (PAGE as u64 + ShmDevice::bytes_without_areas(SIZE)).next_multiple_of(PAGE as u64);
     let member = |shm: ShmDevice| {
         let packets = shm.join_beside(offset).expect("joining");
-        Member { bell: shm.doorbell(), device: Box::new(MessagesDevice::new(packets)) }
+        Member::at_once(shm.doorbell(), Box::new(MessagesDevice::new(packets)))
     };
     let members = joined(&file).into_iter().map(member).collect();
     Fabric {
@@ -147,9 +201,9 @@ fn files_noticed_by(notify: Notify, again: fn() -> Fabric) -> Fabric {
     let folder = tempfile::tempdir().expect("a folder");
     let folders = Folders::below(folder.path());
     let options = FileOptions { notify, keep: false };
-    let member = |host: ShmDevice| Member {
-        bell: host.doorbell(),
-        device: Box::new(FileDevice::join(&folders, host, options).expect("joining")),
+    let member = |host: ShmDevice| {
+        let bell = host.doorbell();
+        Member::at_once(bell, Box::new(FileDevice::join(&folders, host, options).expect("joining")))
     };
     let members = joined(&segment).into_iter().map(member).collect();
     Fabric { corrupt: damage_message, kill: kill_process, folder: Some(folder), ..Fabric::of(again, members) }
@@ -167,7 +221,8 @@ pub fn files_by_clock() -> Fabric {
 fn damage_message(fabric: &Fabric, random: &mut Random) {
     let folder = fabric.folder.as_ref().expect("it was made with one").path().join("1/0");
     let entries = std::fs::read_dir(folder).expect("the folder").map(|entry| entry.expect("an entry").path());
-    let message = entries.filter(|path| path.extension() == Some("msg".as_ref())).min().expect("a message");
+    // After an error nothing comes any more.
+    let Some(message) = entries.filter(|path| path.extension() == Some("msg".as_ref())).min() else { return };
     let mut bytes = std::fs::read(&message).expect("the message");
     for _ in 0..3 {
         let at = random.below(bytes.len());
@@ -178,8 +233,7 @@ fn damage_message(fabric: &Fabric, random: &mut Random) {
 
 pub fn simulated() -> Fabric {
     let network = Network::new(SIZE, Conditions::default(), 1);
-    let members =
-        (0..SIZE).map(|me| Member { device: Box::new(network.device(me)), bell: network.doorbell(me) }).collect();
+    let members = (0..SIZE).map(|me| Member::at_once(network.doorbell(me), Box::new(network.device(me)))).collect();
     let kill = |fabric: &mut Fabric, who| {
         fabric.network.as_ref().expect("it was made with one").kill(who);
     };
@@ -192,7 +246,7 @@ pub fn sockets() -> Fabric {
     let raw = fds.pop().unwrap_or_default();
     let member = |fds| {
         let device = socket_device(fds).expect("a device");
-        Member { device: Box::new(device), bell: DoorbellRef::private() }
+        Member::at_once(DoorbellRef::private(), Box::new(device))
     };
     let members = fds.into_iter().map(member).collect();
     let kill = |fabric: &mut Fabric, who: Address| {
@@ -204,6 +258,62 @@ pub fn sockets() -> Fabric {
         rustix::net::send(raw, &bytes, rustix::net::SendFlags::empty()).expect("send");
     };
     Fabric { kill, corrupt, raw, ..Fabric::of(sockets, members) }
+}
+
+/// Where processes that are reached by libfabric leave their cards.
+#[derive(Clone, Default)]
+struct Board(Arc<Mutex<[Option<Vec<u8>>; SIZE as usize]>>);
+
+/// One process's view of it.
+struct Place {
+    board: Board,
+    /// `None`: one who only reads.
+    me: Option<Address>,
+}
+
+impl Cards for Place {
+    fn publish(&self, card: &[u8]) {
+        if let Some(me) = self.me {
+            self.board.0.lock().expect("no panic")[me as usize] = Some(card.to_vec());
+        }
+    }
+
+    fn card(&self, of: Address) -> Option<Vec<u8>> {
+        self.board.0.lock().expect("no panic")[of as usize].clone()
+    }
+}
+
+/// Connected by libfabric over this machine's own network.
+pub fn network() -> Fabric {
+    let (board, segment) = (Board::default(), file());
+    let wish = Wish { is_local: true, ..Wish::default() };
+    let join = |host: ShmDevice, me| {
+        let cards = Box::new(Place { board: board.clone(), me });
+        FabricDevice::join(&wish, cards, host).expect("libfabric is needed for this test (`apt install libfabric1`)")
+    };
+    let members = joined(&segment)
+        .into_iter()
+        .map(|host| {
+            let (bell, me) = (host.doorbell(), host.rank());
+            Member { bell, patience: PATIENCE, device: Box::new(join(host, Some(me))) }
+        })
+        .collect();
+    // It knows all tokens, and has a number that nobody has.
+    let segment = file();
+    let fourth = ShmDevice::join(segment.as_fd(), PAGE as u64, &Seats::all(SIZE, SIZE + 1), true).expect("joining");
+    let intruder = join(fourth, None);
+    let corrupt = |fabric: &Fabric, random: &mut Random| {
+        let mut intruder = fabric.intruder.as_ref().expect("it was made with one").lock().expect("no panic");
+        let bytes = vec![1; random.below(100)];
+        while intruder.send(1, &Meta::default(), Data::Bytes(&bytes), Urgency::Normal).expect("send") == Sent::NoRoom {
+            let _ = intruder.poll(&mut |_, _, _| {});
+        }
+    };
+    let intruder = Some(Mutex::new(intruder));
+    let mut fabric = Fabric { corrupt, kill: kill_process, intruder, ..Fabric::of(network, members) };
+    fabric.connect();
+    fabric.connect_intruder();
+    fabric
 }
 
 /// The device of a dead process.

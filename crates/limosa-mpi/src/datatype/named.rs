@@ -83,7 +83,7 @@ impl Kind {
     }
 
     /// A number for type signatures, different for representations that the standard does not let match.
-    pub(super) const fn code(self) -> u64 {
+    pub const fn code(self) -> u64 {
         match self {
             Kind::Signed(bytes) => 0x100 + bytes as u64,
             Kind::Unsigned(bytes) => 0x200 + bytes as u64,

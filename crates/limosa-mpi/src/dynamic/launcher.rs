@@ -20,6 +20,13 @@ const START: Duration = Duration::from_secs(20);
 
 /// Connects to the launcher.
 pub(super) fn connect(job: &Job) -> Result<UnixStream> {
+    if let Some(launcher) = job.site() {
+        fail!(
+            MPI_ERR_OTHER,
+            "processes cannot be spawned, nor names be published, in a job that was started by {launcher}: start it \
+             with `limosa run`"
+        );
+    }
     static STARTING: Mutex<()> = Mutex::new(());
     let _alone = STARTING.lock();
     match control::connect(job.id()) {

@@ -52,13 +52,15 @@ struct Meeting<'a> {
     comm: &'a Comm,
     /// The port; empty if the groups meet by a socket of the program.
     port: &'a str,
+    /// The other job, if only processes of that one can come.
+    job: Option<u64>,
 }
 
 /// Sleeps until the descriptor can be read, or the program is interrupted. Without a meeting the wait is a short one,
 /// which is not shown.
 fn wait_readable(fd: BorrowedFd<'_>, meeting: Option<Meeting<'_>>) -> Result<()> {
     let pause = Timespec { tv_sec: 0, tv_nsec: interrupt::ASK_AFTER.as_nanos() as i64 };
-    let waiting = meeting.map(|Meeting { comm, port }| Waiting::connection(comm, port));
+    let waiting = meeting.map(|Meeting { comm, port, job }| Waiting::connection(comm, port, job));
     let mut is_shown = false;
     loop {
         let mut fds = [PollFd::new(&fd, PollFlags::IN)];

@@ -60,6 +60,12 @@ pub fn open() -> Result<Vec<u8>> {
     }
 }
 
+/// The id of the job that has opened this port, if it is another one.
+fn other_job(name: &str) -> Option<u64> {
+    let id = u64::from_str_radix(name.strip_prefix(PREFIX)?.split('-').next()?, 16).ok()?;
+    job().ok().filter(|own| own.id() != id).map(|_| id)
+}
+
 /// Closes a port (`MPI_Close_port`): who is about to connect to it fails.
 ///
 /// # Errors
@@ -85,7 +91,7 @@ pub fn accept(comm: &Arc<Comm>, root: i32, name: impl FnOnce() -> Result<Vec<u8>
         let name = name()?;
         let listener = OPEN.lock().as_ref().and_then(|open| open.get(&name).cloned());
         let Some(listener) = listener else { return no_port(&name) };
-        let meeting = Meeting { comm, port: &String::from_utf8_lossy(&name) };
+        let meeting = Meeting { comm, port: &String::from_utf8_lossy(&name), job: None };
         loop {
             wait_readable(listener.as_fd(), Some(meeting))?;
             let stream = match listener.accept() {
@@ -119,9 +125,14 @@ pub fn connect(comm: &Arc<Comm>, root: i32, name: impl FnOnce() -> Result<Vec<u8
                 fail!(MPI_ERR_PORT, "the port `{shown}` belongs to another user")
             }
             Ok(stream) => stream,
+            Err(error) if job()?.board().hosts() > 1 => fail!(
+                MPI_ERR_PORT,
+                "there is no open port `{shown}` on this host: {error}; a port is reached on the host on which it was \
+                 opened"
+            ),
             Err(error) => fail!(MPI_ERR_PORT, "there is no open port `{shown}`: {error}"),
         };
-        greet(world, Meeting { comm, port: &shown }, stream)
+        greet(world, Meeting { comm, port: &shown, job: other_job(&shown) }, stream)
     })
 }
 
@@ -148,7 +159,7 @@ pub fn join(comm: &Arc<Comm>, socket: i32) -> Result<Arc<Comm>> {
     };
     let own = stream.0;
     let is_first = mine < theirs;
-    let meeting = Meeting { comm, port: "" };
+    let meeting = Meeting { comm, port: "", job: None };
     meet(comm, 0, is_first, |world| {
         if is_first {
             return greet(world, meeting, own);
@@ -169,7 +180,7 @@ impl Quiet {
         if control::send(&self.0, &[mine.to_ne_bytes().to_vec()]).is_err() {
             return Ok(None);
         }
-        let fields = receive(&self.0, Some(Meeting { comm, port: "" }))?.unwrap_or_default();
+        let fields = receive(&self.0, Some(Meeting { comm, port: "", job: None }))?.unwrap_or_default();
         Ok(fields.first().and_then(|field| field[..].try_into().ok()).map(u64::from_ne_bytes))
     }
 }

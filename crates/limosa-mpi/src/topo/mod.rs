@@ -42,6 +42,30 @@ pub struct Neighbours {
     pub destinations: Vec<i32>,
     /// The blocks received, in the order in which those of one source were sent.
     pub order: Vec<usize>,
+    /// By block received: how many others of its source come before it.
+    pub before: Vec<usize>,
+    /// By block received: which block of its source it is. Empty where a process does not know that: in a distributed
+    /// graph.
+    pub sent_as: Vec<Place>,
+}
+
+/// A block among those that a process sends: its number, and how many there are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// From 0.
+    pub block: usize,
+    /// Of all its destinations.
+    pub of: usize,
+}
+
+impl Neighbours {
+    fn new(sources: Vec<i32>, destinations: Vec<i32>, order: Vec<usize>) -> Neighbours {
+        let mut before = vec![0; sources.len()];
+        for (at, &block) in order.iter().enumerate() {
+            before[block] = order[..at].iter().filter(|earlier| sources[**earlier] == sources[block]).count();
+        }
+        Neighbours { sources, destinations, order, before, sent_as: Vec::new() }
+    }
 }
 
 impl Topology {
@@ -56,7 +80,7 @@ impl Topology {
     pub fn neighbours(&self, rank: i32) -> Result<Neighbours> {
         let listed = |sources: Vec<i32>, destinations: Vec<i32>| {
             let order = (0..sources.len()).collect();
-            Neighbours { sources, destinations, order }
+            Neighbours::new(sources, destinations, order)
         };
         match self {
             Topology::Cart(cart) => {
@@ -65,8 +89,10 @@ impl Topology {
                     let (below, above) = cart.shift(rank, direction as i32, 1)?;
                     peers.extend([below, above]);
                 }
-                let order = (0..peers.len()).map(|block| block ^ 1).collect();
-                Ok(Neighbours { sources: peers.clone(), destinations: peers, order })
+                let of = peers.len();
+                let sent_as = (0..of).map(|block| Place { block: block ^ 1, of }).collect();
+                let order = (0..of).map(|block| block ^ 1).collect();
+                Ok(Neighbours { sent_as, ..Neighbours::new(peers.clone(), peers, order) })
             }
             Topology::Graph(graph) => {
                 if !graph.is_symmetric() {
@@ -77,7 +103,15 @@ impl Topology {
                     );
                 }
                 let peers = graph.neighbours(rank)?.to_vec();
-                Ok(listed(peers.clone(), peers))
+                let neighbours = listed(peers.clone(), peers);
+                let places = neighbours.sources.iter().zip(&neighbours.before).map(|(source, before)| {
+                    let sent = graph.neighbours(*source)?;
+                    let mut to_this = (0..sent.len()).filter(|block| sent[*block] == rank);
+                    let block = to_this.nth(*before).expect("the graph is symmetric");
+                    Ok(Place { block, of: sent.len() })
+                });
+                let sent_as = places.collect::<Result<Vec<Place>>>()?;
+                Ok(Neighbours { sent_as, ..neighbours })
             }
             Topology::DistGraph(node) => {
                 let ranks = |ends: &[dist_graph::End]| ends.iter().map(|(rank, _)| *rank).collect();
@@ -104,7 +138,10 @@ mod tests {
             if source != MPI_PROC_NULL {
                 let sent = &all[source as usize].destinations;
                 let mut to_this = (0..sent.len()).filter(|at| sent[*at] == to as i32);
-                blocks[block] = Some((source, to_this.nth(taken[source as usize]).unwrap()));
+                let sent_as = to_this.nth(taken[source as usize]).unwrap();
+                blocks[block] = Some((source, sent_as));
+                assert_eq!(all[to].sent_as[block], Place { block: sent_as, of: sent.len() });
+                assert_eq!(all[to].before[block], taken[source as usize]);
                 taken[source as usize] += 1;
             }
         }

@@ -75,6 +75,8 @@ pub(crate) struct Outsiders {
     /// There has been one.
     any: AtomicBool,
     table: Mutex<Table>,
+    /// Who they are, by number. Whoever holds this lock takes no other one: it is asked with the engine's lock.
+    identities: Mutex<Vec<Identity>>,
 }
 
 #[derive(Default)]
@@ -91,7 +93,6 @@ struct Table {
 }
 
 struct Outsider {
-    identity: Identity,
     /// Its host, as its own job counts them.
     host: u64,
     /// Communicators with it.
@@ -129,10 +130,17 @@ impl World {
         self.outsiders.any.load(Ordering::Acquire) && group.iter().any(|peer| peer >= self.capacity)
     }
 
+    /// The job and the number in it of a process of another job.
+    pub(crate) fn outside(&self, peer: Peer) -> Option<(u64, u32)> {
+        let place = self.place_of(peer)?;
+        let identity = self.outsiders.identities.lock().get(place).copied()?;
+        Some((identity.job, u32::try_from(identity.number).ok()?))
+    }
+
     /// What this process is to others.
     pub(crate) fn identity(&self, peer: Peer) -> Identity {
         match self.place_of(peer) {
-            Some(place) => self.outsiders.table.lock().all[place].identity,
+            Some(place) => self.outsiders.identities.lock()[place],
             None => {
                 let spawn = self.known.lock().get(&peer).copied().unwrap_or(0);
                 Identity { job: self.id, number: u64::from(peer), spawn }
@@ -181,11 +189,12 @@ impl World {
                 table.device.insert((id, sockets)).0
             }
         };
-        let made = Outsider { identity, host, holds: 0, is_leaving: false };
+        let made = Outsider { host, holds: 0, is_leaving: false };
         let place = if table.free.len() > RESTING { table.free.pop_front() } else { None };
         let place = match place {
             Some(place) => {
                 table.all[place as usize] = made;
+                self.outsiders.identities.lock()[place as usize] = identity;
                 place
             }
             None => {
@@ -193,6 +202,7 @@ impl World {
                 let peer = engine.add_peer(device, place);
                 assert_eq!(peer, self.capacity + place, "outsiders follow the processes of the job");
                 table.all.push(made);
+                self.outsiders.identities.lock().push(identity);
                 place
             }
         };
@@ -349,7 +359,7 @@ impl World {
         match self.place_of(peer) {
             Some(place) => {
                 let table = self.outsiders.table.lock();
-                (table.all[place].identity.job, table.all[place].host)
+                (self.outsiders.identities.lock()[place].job, table.all[place].host)
             }
             None => (self.id, u64::from(self.hosts.find(peer, self.started).0)),
         }

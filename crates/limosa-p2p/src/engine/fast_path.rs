@@ -1,5 +1,5 @@
-//! What can be done immediately: short messages that are sent or received within one visit to the engine, by the thread
-//! that its lock is biased to.
+//! What can be done immediately: short messages that are sent or received within one visit to the engine, by a thread
+//! that gets the engine's lock at once.
 //!
 //! Every function here does all of its work or none of it. Where it does none, for whatever reason, the caller goes the
 //! general path, which finds the reason and reports it if it is an error.
@@ -26,7 +26,7 @@ impl Engine {
     /// Sends a message as [`Engine::send`] in standard mode, if it is done then.
     #[inline(always)]
     pub fn try_send(&self, peer: Peer, envelope: &Envelope, bytes: &[u8]) -> bool {
-        let Some(mut core) = self.core.lock_if_biased() else { return false };
+        let Some(mut core) = self.core.try_lock() else { return false };
         let Core { devices, state, .. } = &mut *core;
         peer != self.rank && state.send_now(devices, peer, envelope, bytes)
     }
@@ -35,7 +35,7 @@ impl Engine {
     /// peer's rank.
     #[inline(always)]
     pub fn try_receive(&self, peer: Peer, pattern: &Pattern, to: &mut [u8]) -> Option<Received> {
-        self.core.lock_if_biased()?.try_take(peer, pattern, to)
+        self.core.try_lock()?.try_take(peer, pattern, to)
     }
 
     /// As [`Engine::receive_labelled`]. Takes a message from `peer` if it is there, and posts the receive otherwise.
@@ -51,7 +51,7 @@ impl Engine {
         to: &mut [u8],
         label: Label,
     ) -> Option<RequestId> {
-        let mut core = self.core.lock_if_biased()?;
+        let mut core = self.core.try_lock()?;
         if !core.state.requests.is_small() {
             return None;
         }
@@ -72,7 +72,7 @@ impl Engine {
         awaited: impl Fn(usize) -> Awaited,
         mut done: impl FnMut(usize, Option<Received>),
     ) -> bool {
-        let Some(mut core) = self.core.lock_if_biased() else { return false };
+        let Some(mut core) = self.core.try_lock() else { return false };
         let requests = &mut core.state.requests;
         for i in 0..n {
             match awaited(i) {

@@ -87,12 +87,15 @@ impl Engine {
     }
 
     /// Says something about the group of a context to its listener at another process. That hears it when one of its
-    /// threads is in the library, or at once, by its helper, if it is urgent.
+    /// threads is in the library, or at once, by its helper, if it is urgent. Nothing is said where nothing can be done
+    /// any more.
     pub fn say(&self, to: Peer, context: u64, words: Words, urgency: Urgency) {
         let mut core = self.core.lock();
         let Core { devices, state, .. } = &mut *core;
-        let (meta, data) = wire::said(context, words);
-        state.control(devices, to, meta, &data, urgency);
+        if state.lost_group(context).is_none() {
+            let (meta, data) = wire::said(context, words);
+            state.control(devices, to, meta, &data, urgency);
+        }
         self.leave(core);
     }
 }

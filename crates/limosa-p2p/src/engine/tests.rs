@@ -342,6 +342,62 @@ fn who_has_left_a_group_that_disagrees_is_not_waited_for() {
     e[1].stop();
 }
 
+/// Does something before a thread sleeps.
+struct BeforeSleep<F>(F);
+
+impl<F: Fn()> Observer for BeforeSleep<F> {
+    fn blocked(&self) {
+        (self.0)();
+    }
+
+    fn resumed(&self) {}
+}
+
+#[test]
+fn a_thread_that_is_late_to_sleep_does_not_miss_what_another_one_has_taken_for_it() {
+    let e = engines(2, Options { spin_ns: 0, ..OPTIONS });
+    let receive = |tag, observer: &dyn Observer| {
+        let pattern = Pattern { context: 2, source: Some(0), tag: Some(tag) };
+        assert_eq!(e[1].receive_blocking(&pattern, Region::empty(), observer).failure, None);
+    };
+    let send = |tag| {
+        let envelope = Envelope { context: 2, source: 0, tag };
+        let _ = e[0].send(1, &envelope, Region::empty(), Mode::Standard).expect("send");
+    };
+    let (start, started) = mpsc::channel();
+    let (lie_down, lies_down) = mpsc::channel();
+    let (end, ended) = mpsc::channel();
+    let in_time = std::thread::scope(|scope| {
+        let (receive, send) = (&receive, &send);
+        scope.spawn(move || {
+            let news = std::cell::Cell::new(Some((start, lies_down)));
+            // The message comes when this thread has decided to sleep, and the other one takes it and sleeps, too.
+            let observer = BeforeSleep(|| {
+                if let Some((start, lies_down)) = news.take() {
+                    send(1);
+                    start.send(()).expect("the other thread waits");
+                    lies_down.recv().expect("it is going to sleep");
+                }
+            });
+            receive(1, &observer);
+            end.send(()).expect("the test waits");
+        });
+        scope.spawn(move || {
+            started.recv().expect("the first thread is going to sleep");
+            let observer = BeforeSleep(|| {
+                // The first thread listens once.
+                let _ = lie_down.send(());
+            });
+            receive(2, &observer);
+        });
+        let in_time = ended.recv_timeout(Duration::from_secs(30)).is_ok();
+        send(2);
+        in_time
+    });
+    assert!(in_time, "the first thread has slept until the next message");
+    e.iter().for_each(|e| e.stop());
+}
+
 #[test]
 fn a_packet_without_a_handler_is_an_error_that_names_the_kind() {
     let e = engines(2, OPTIONS);

@@ -3,12 +3,12 @@
 
 use super::{Core, Engine, Observer, View, Wait};
 use crate::handlers;
-use crate::interrupt::{self, Interrupted};
+use crate::interrupt::{self, Asking, Interrupted};
 use crate::request::Failure;
 use crate::state::{Job, State};
 use crate::transfer::{self, Pull, Push};
 use limosa_base::biased::Guard;
-use limosa_base::doorbell::State as Bell;
+use limosa_base::doorbell::{State as Bell, Turn};
 use limosa_base::futex::Wakened;
 use limosa_base::{clock, cpu, thread};
 use limosa_device::{DeathWatch, Peer, Urgency};
@@ -71,8 +71,19 @@ struct Idle {
     ask_at: u64,
     /// A call that polls is to ask now.
     asks_now: bool,
-    /// A call that sleeps has asked whether it was interrupted before.
-    asked: bool,
+    /// When a call that sleeps asks.
+    asking: Asking,
+}
+
+/// What a condition is about, and whether the program may end the wait.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Awaited {
+    /// The ends of requests that had begun before.
+    Requests,
+    /// Such as end by themselves: the wait cannot be ended.
+    CertainRequests,
+    /// Anything that the engine or somebody else may bring about.
+    Anything,
 }
 
 /// How a sleep has ended.
@@ -81,8 +92,10 @@ enum Slept {
     NotAtAll,
     /// Something may have changed.
     Woken,
-    /// A signal has come, or may have come before the sleep.
+    /// A signal has come, and nobody has asked what the program wants.
     Signalled,
+    /// The program wants the call to end.
+    Interrupted,
 }
 
 impl Idle {
@@ -115,11 +128,31 @@ impl Engine {
             &mut |view| view.0.broken.is_some() || (!view.0.has_backlog() && view.0.sends_pending() == 0),
             observer,
         )?;
-        let Core { devices, state, .. } = &mut *self.core.lock();
-        if let Err(error) = devices.release() {
-            state.device_failed(error, false);
+        {
+            let Core { devices, state, .. } = &mut *self.core.lock();
+            if let Err(error) = devices.release() {
+                state.device_failed(error, false);
+            }
         }
+        self.flush();
         Ok(())
+    }
+
+    /// Waits until all packets have left the process.
+    fn flush(&self) {
+        let mut pause = Duration::from_micros(20);
+        loop {
+            let mut core = self.core.lock();
+            if core.devices.is_drained() || core.state.broken.is_some() {
+                return;
+            }
+            let moved = self.progress(&mut core);
+            drop(core);
+            if !moved {
+                std::thread::sleep(pause);
+                pause = (2 * pause).min(Duration::from_millis(5));
+            }
+        }
     }
 
     pub(super) fn block_with(
@@ -127,20 +160,20 @@ impl Engine {
         condition: &mut dyn FnMut(&mut State) -> bool,
         observer: &dyn Observer,
     ) -> Result<(), Interrupted> {
-        let (core, waited) = self.wait_with(self.core.lock(), condition, observer);
+        let (core, waited) = self.wait_as(self.core.lock(), condition, observer, Awaited::Anything);
         self.leave(core);
         waited
     }
 
-    /// Makes progress until the condition holds, or the program wants the call to end. The lock is given up for a while
-    /// whenever something must be done without it.
+    /// Makes progress until the condition holds, which is about requests that have begun, or until the program wants the
+    /// call to end. The lock is given up for a while whenever something must be done without it.
     pub(super) fn wait_with<'a>(
         &'a self,
         core: Guard<'a, Core>,
         condition: &mut dyn FnMut(&mut State) -> bool,
         observer: &dyn Observer,
     ) -> (Guard<'a, Core>, Result<(), Interrupted>) {
-        self.wait_as(core, condition, observer, true)
+        self.wait_as(core, condition, observer, Awaited::Requests)
     }
 
     /// As [`Engine::wait_with`], whatever the program wants: for what ends by itself.
@@ -150,7 +183,7 @@ impl Engine {
         condition: &mut dyn FnMut(&mut State) -> bool,
         observer: &dyn Observer,
     ) -> Guard<'a, Core> {
-        self.wait_as(core, condition, observer, false).0
+        self.wait_as(core, condition, observer, Awaited::CertainRequests).0
     }
 
     fn wait_as<'a>(
@@ -158,11 +191,11 @@ impl Engine {
         mut core: Guard<'a, Core>,
         condition: &mut dyn FnMut(&mut State) -> bool,
         observer: &dyn Observer,
-        may_be_interrupted: bool,
+        awaited: Awaited,
     ) -> (Guard<'a, Core>, Result<(), Interrupted>) {
         let mut outcome = Ok(());
         let mut idle = Idle::default();
-        let mut woken = false;
+        let (mut woken, mut waits_for_new) = (false, true);
         core.state.may_stream = !self.oversubscribed;
         loop {
             let moved = self.progress(&mut core);
@@ -177,6 +210,8 @@ impl Engine {
             }
             if core.state.has_jobs(true) {
                 core = self.run_jobs(core);
+                waits_for_new = true;
+                self.wake_sleepers(&mut core);
                 continue;
             }
             if condition(&mut core.state) {
@@ -186,9 +221,7 @@ impl Engine {
                 continue;
             }
             if moved {
-                if core.sleepers > 0 && std::mem::take(&mut core.state.completed) {
-                    self.doorbell.wake_own();
-                }
+                self.wake_sleepers(&mut core);
                 idle.start_again();
                 core.sleeps_in_vain = 0;
                 continue;
@@ -203,13 +236,24 @@ impl Engine {
                 }
                 slept = Slept::Signalled;
             } else {
-                let ask = may_be_interrupted && !idle.asked && interrupt::may_come();
-                (core, slept) = self.sleep(core, condition, observer, ask);
-                idle.asked |= matches!(slept, Slept::Signalled);
+                core.state.requests.turn += u64::from(std::mem::take(&mut waits_for_new));
+                let asking = if awaited != Awaited::CertainRequests { Some(&mut idle.asking) } else { None };
+                let lookers = u32::from(awaited == Awaited::Anything);
+                core.state.lookers += lookers;
+                (core, slept) = self.sleep(core, condition, observer, asking);
+                core.state.lookers -= lookers;
                 idle.start_again();
             }
             woken = !matches!(slept, Slept::NotAtAll);
-            if may_be_interrupted && matches!(slept, Slept::Signalled) && self.is_interrupted(&mut core, condition) {
+            let is_wanted = match slept {
+                Slept::Signalled => {
+                    self.hand_over(&core);
+                    awaited != Awaited::CertainRequests && Guard::unlocked(&mut core, interrupt::wanted)
+                }
+                Slept::Interrupted => true,
+                Slept::NotAtAll | Slept::Woken => false,
+            };
+            if is_wanted && self.has_to_wait(&mut core, condition) {
                 outcome = Err(Interrupted);
                 break;
             }
@@ -221,12 +265,9 @@ impl Engine {
         (core, outcome)
     }
 
-    /// Asks the program whether it wants the call to end, and looks once more whether it need not wait any longer.
+    /// Looks once more whether the call need not wait any longer, before it ends because the program wants so.
     #[cold]
-    fn is_interrupted(&self, core: &mut Guard<'_, Core>, condition: &mut dyn FnMut(&mut State) -> bool) -> bool {
-        if !Guard::unlocked(core, interrupt::wanted) {
-            return false;
-        }
+    fn has_to_wait(&self, core: &mut Guard<'_, Core>, condition: &mut dyn FnMut(&mut State) -> bool) -> bool {
         self.progress(core);
         core.state.has_jobs(true) || !condition(&mut core.state)
     }
@@ -246,8 +287,8 @@ impl Engine {
     /// What a blocked call does between two polls that bring nothing, by mode of waiting; false when it is to sleep.
     #[inline]
     fn pause(&self, core: &mut Guard<'_, Core>, idle: &mut Idle, observer: &dyn Observer) -> bool {
-        if idle.polls == 0 && core.state.serves_urgently() && core.sleepers == 0 && self.options.wait != Wait::Block {
-            // Somebody is looking: no need to wake the helper for what is awaited here.
+        if idle.polls == 0 && self.options.wait != Wait::Block && self.can_look_for_others(core) {
+            // Somebody is looking: no need to wake the helper, or threads that sleep, for what is awaited here.
             self.doorbell.set(Bell::Awake);
         }
         idle.polls += 1;
@@ -303,18 +344,17 @@ impl Engine {
         }
     }
 
-    /// Sleeps until something may have changed. `ask`: not long, if nobody wakes it, since a signal may have come before.
+    /// Sleeps until something may have changed. `asking`: when it asks meanwhile whether the program is interrupted.
     fn sleep<'a>(
         &'a self,
         mut core: Guard<'a, Core>,
         condition: &mut dyn FnMut(&mut State) -> bool,
         observer: &dyn Observer,
-        ask: bool,
+        asking: Option<&mut Asking>,
     ) -> (Guard<'a, Core>, Slept) {
         let backlog = core.state.has_backlog();
         let longest = backlog.then(|| BACKLOG_SLEEP * (1 << core.sleeps_in_vain.min(MOST_DOUBLINGS)));
         core.sleeps_in_vain += u32::from(backlog);
-        let longest = if ask { Some(longest.unwrap_or(interrupt::ASK_AFTER)) } else { longest };
         let mut slept = Slept::NotAtAll;
         if backlog {
             let core = &mut *core;
@@ -323,23 +363,20 @@ impl Engine {
         self.announce(&mut core);
         core.sleepers += 1;
         observer.arrange();
-        self.doorbell.set(Bell::Asleep);
+        let turn = self.doorbell.set_asleep();
         // The look that makes the doorbell's handshake complete.
         let moved = self.progress(&mut core);
         let sleeps = !moved && !core.state.has_jobs(true) && !condition(&mut core.state);
         if sleeps {
             core.state.traffic.sleeps += 1;
+            core.devices.watch_again();
             self.wake_others(&mut core);
             // Observers may ask the engine, so they run without its lock. A ring in the meantime makes the sleep return
             // at once.
             Guard::unlocked(&mut core, || {
                 observer.blocked();
                 self.leave_place();
-                slept = match self.sleep_patiently(longest, observer) {
-                    Wakened::BySignal => Slept::Signalled,
-                    Wakened::TooLate if ask => Slept::Signalled,
-                    _ => Slept::Woken,
-                };
+                slept = self.sleep_patiently(turn, longest, asking, observer);
                 self.find_place();
                 if !self.oversubscribed && self.doorbell.rung_from_here() {
                     cpu::step_aside();
@@ -352,15 +389,30 @@ impl Engine {
         (core, slept)
     }
 
-    /// Sleeps on the doorbell, and tells the observer when it has run out of patience.
-    fn sleep_patiently(&self, longest: Option<Duration>, observer: &dyn Observer) -> Wakened {
+    /// Sleeps on the doorbell, and meanwhile tells the observer when it has run out of patience, and asks whether the
+    /// program is interrupted. The status board shows one long wait.
+    fn sleep_patiently(
+        &self,
+        turn: Turn,
+        longest: Option<Duration>,
+        mut asking: Option<&mut Asking>,
+        observer: &dyn Observer,
+    ) -> Slept {
         loop {
             let patience = observer.patience().filter(|patience| longest.is_none_or(|longest| *patience < longest));
-            let wakened = self.doorbell.sleep(patience.or(longest));
-            if patience.is_none() || !matches!(wakened, Wakened::TooLate) {
-                return wakened;
+            let next = patience.or(longest);
+            let ask_in =
+                asking.as_mut().and_then(|asking| asking.left()).filter(|left| next.is_none_or(|next| *left < next));
+            match self.doorbell.sleep(turn, ask_in.or(next)) {
+                Wakened::BySignal => return Slept::Signalled,
+                Wakened::TooLate if ask_in.is_some() => {
+                    if asking.as_mut().is_some_and(|asking| asking.ask()) {
+                        return Slept::Interrupted;
+                    }
+                }
+                Wakened::TooLate if patience.is_some() => observer.overdue(),
+                _ => return Slept::Woken,
             }
-            observer.overdue();
         }
     }
 
@@ -371,14 +423,6 @@ impl Engine {
             for (peer, _) in std::mem::take(&mut core.state.unannounced) {
                 core.devices.alert(peer);
             }
-        }
-    }
-
-    pub(super) fn wake_others(&self, core: &mut Core) {
-        // What was completed here may be what another sleeper waits for; this thread has looked already and sets the
-        // state again if need be.
-        if std::mem::take(&mut core.state.completed) && core.sleepers > 1 {
-            self.doorbell.wake_own();
         }
     }
 
@@ -445,6 +489,9 @@ impl Engine {
             jobs.iter().filter_map(|job| if let Job::Push(push) = job { Some(reach(push)) } else { None }).collect();
         let mut pushed_to = pushed_to.into_iter();
         let for_program = if in_service() { Vec::new() } else { std::mem::take(&mut core.state.for_program) };
+        if !for_program.is_empty() {
+            self.hand_over(&core);
+        }
         core.state.continuations -= for_program.len();
         drop(core);
         let mut pulls: Vec<(Pull, bool)> = Vec::new();
@@ -507,8 +554,10 @@ impl Engine {
     fn leave_something<'a>(&'a self, mut core: Guard<'a, Core>) {
         let Core { devices, state, .. } = &mut *core;
         state.unannounced.retain(|(peer, _)| !devices.is_attended(*peer));
-        let put_off =
-            !core.state.unannounced.is_empty() || (core.state.continuations > 0 && !self.doorbell.is(Bell::AwayAll));
+        let put_off = !core.state.unannounced.is_empty()
+            || core.devices.is_unwatched()
+            || (core.state.continuations > 0 && !self.doorbell.is(Bell::AwayAll))
+            || self.has_looked_for_sleepers(&core);
         if put_off && !self.set_alarm_soon(&mut core) {
             return self.leave_for_good(core);
         }
@@ -613,6 +662,7 @@ impl Engine {
     /// As [`Engine::leave`], leaving nothing to the alarm.
     pub(super) fn leave_for_good<'a>(&'a self, mut core: Guard<'a, Core>) {
         self.announce(&mut core);
+        core.devices.watch_again();
         self.leave_for(core, false);
     }
 
@@ -628,15 +678,19 @@ impl Engine {
                 continue;
             }
             if core.sleepers > 0 {
-                if std::mem::take(&mut core.state.completed) {
-                    self.doorbell.wake_own();
-                }
+                self.wake_sleepers(&mut core);
                 if !self.doorbell.is(Bell::Awake) {
                     return;
                 }
-                // Sleepers may rely on this thread's look; let them look for themselves.
-                self.doorbell.set(Bell::Asleep);
-                self.doorbell.wake_own();
+                if put_off && core.alarm.is_some() && self.has_looked_for_sleepers(&core) {
+                    // This thread probably comes back soon. Until the alarm goes off, every visit looks for them.
+                    if self.progress_unasked(&mut core) {
+                        continue;
+                    }
+                    return;
+                }
+                // Sleepers may rely on this thread's look.
+                self.hand_over(&core);
                 return;
             }
             core.state.completed = false;
@@ -657,6 +711,9 @@ impl Engine {
             // finds nothing.
             moved = self.progress_unasked(&mut core);
             if !moved && !core.state.has_jobs(by_program) {
+                if !by_alarm {
+                    core.devices.watch_again();
+                }
                 return;
             }
         }

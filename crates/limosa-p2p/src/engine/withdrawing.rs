@@ -81,6 +81,8 @@ impl Engine {
             Guard::unlocked(&mut core, || std::thread::sleep(Duration::from_millis(1)));
             self.progress(&mut core);
         }
+        // A device may hold packets back that this process would never send any more.
+        let _ = core.devices.release();
         self.leave(core);
     }
 
@@ -91,8 +93,7 @@ impl Engine {
     pub fn end_group(&self, context: u64, peers: impl Iterator<Item = Peer>, class: i32, detail: &str) {
         let mut core = self.core.lock();
         let Core { devices, state, .. } = &mut *core;
-        let end = (0..=detail.len().min(wire::MAX_TEXT)).rev().find(|end| detail.is_char_boundary(*end)).unwrap_or(0);
-        let detail = &detail[..end];
+        let detail = wire::cut(detail);
         if state.end_group(context, Failure::Disagreement { class, detail: detail.to_owned() }) {
             let meta = Meta { kind: wire::END_GROUP, words: [context, class as u64] };
             for peer in peers.filter(|peer| *peer != self.rank) {

@@ -4,12 +4,16 @@
 //! - a send fails: nothing reaches the peer any more, but what it has sent may still be arriving. Sends to it end.
 //! - a poll fails, once, after all that it had sent: the peer is *silent*. Receives end that need it.
 //!
-//! Everything ends with [`Failure::PeerDied`], which names the peer. What has arrived whole stays; what does not need
+//! So does the end of the exchange with a peer that lives, when a file between the two could not be written or read.
+//!
+//! Everything ends with [`Failure::PeerDied`] or [`Failure::Severed`], which names the peer. What has arrived whole stays; what does not need
 //! the peer goes on.
 //!
 //! Some contexts are those of a group that acts together (collectives): what happens there needs all members, also the
 //! messages between two that live. Otherwise one of them would wait for another that has given up. The layer above
-//! knows which contexts these are ([`Concerns`]).
+//! knows which contexts these are ([`Concerns`]). Nothing begins there, and nothing is said there, from the first sign
+//! of the death on: what this process calls after a failed call would look like a disagreement to members that have not
+//! heard of the death. For the same reason a death that is known here counts more than a disagreement.
 
 use super::{Deferred, Direct, DirectPhase, Job, State, Unexpected};
 use crate::arriving::{Arrival, Target};
@@ -17,7 +21,7 @@ use crate::handlers::{Actions, DeathHook};
 use crate::matching::{EntryId, Pattern};
 use crate::request::{Completion, Failure, Phase, RequestId};
 use crate::wire;
-use limosa_device::{DeviceError, Peer, Urgency};
+use limosa_device::{DeviceError, Meta, Peer, Urgency};
 use smallvec::SmallVec;
 use std::sync::atomic::Ordering;
 
@@ -42,6 +46,8 @@ pub(crate) struct Deaths {
     /// Contexts of groups on which nothing can be done any more, and why: this process gave up a collective there, or
     /// the members disagree.
     ended: Vec<(u64, Failure)>,
+    /// Pairs of others that exchange no more messages.
+    parted: Vec<([Peer; 2], Failure)>,
     /// Members of such groups that have left in good order ([`wire::LEAVE`]).
     left: Vec<Peer>,
     concerns: Option<Box<Concerns>>,
@@ -120,10 +126,16 @@ impl Deaths {
         }
         let concerned = |dead: &&Dead| {
             let without_answer = needs != Needs::Living;
-            dead.is_silent
+            (dead.is_silent || needs == Needs::Living)
                 && self.concerns.as_ref().map_or(without_answer, |concerns| concerns(context, needs, dead.peer))
         };
-        self.dead.iter().find(concerned).map(|dead| dead.failure.clone())
+        let dead = self.dead.iter().find(concerned).map(|dead| dead.failure.clone());
+        dead.or_else(|| {
+            // What a group does together needs them both.
+            let concerns = self.concerns.as_ref()?;
+            let needs_both = |pair: &[Peer; 2]| pair.iter().all(|peer| concerns(context, Needs::Living, *peer));
+            self.parted.iter().find(|(pair, _)| needs_both(pair)).map(|(_, failure)| failure.clone())
+        })
     }
 }
 
@@ -133,6 +145,12 @@ impl State {
     pub fn device_failed(&mut self, error: DeviceError, while_polled: bool) {
         match error {
             DeviceError::Died { peer, .. } => self.peer_died(peer, error.into(), while_polled),
+            DeviceError::Severed { peer, ref what } => {
+                if while_polled {
+                    self.tell_of_parting(peer, what);
+                }
+                self.peer_died(peer, error.into(), while_polled);
+            }
             _ => self.break_down(error.into()),
         }
     }
@@ -140,12 +158,41 @@ impl State {
     /// A message could not be sent: what its sender is told.
     #[cold]
     pub fn send_failed(&mut self, error: DeviceError) -> Failure {
-        if let DeviceError::Died { peer, .. } = error {
+        if let DeviceError::Died { peer, .. } | DeviceError::Severed { peer, .. } = error {
             let failure = Failure::from(error);
             self.peer_died(peer, failure.clone(), false);
             return failure;
         }
         error.into()
+    }
+
+    /// Tells the others that this process and a peer exchange no more messages: what a group of theirs does together
+    /// will never end.
+    fn tell_of_parting(&mut self, peer: Peer, what: &str) {
+        let others = (0..self.backlog.len() as Peer).filter(|other| ![peer, self.rank].contains(other));
+        for to in others.filter(|to| !self.deaths.includes(*to)).collect::<Vec<_>>() {
+            let meta = Meta { kind: wire::PARTED, words: [peer.into(), 0] };
+            let data = SmallVec::from_slice(wire::cut(what).as_bytes());
+            self.deferred.push(Deferred::Packet { to, meta, data, urgency: Urgency::Urgent });
+        }
+    }
+
+    /// Two others exchange no more messages. False if the packet makes no sense.
+    #[cold]
+    pub fn others_parted(&mut self, from: Peer, meta: &Meta, data: &[u8]) -> bool {
+        let Some((peer, what)) = wire::parting(meta, data) else { return false };
+        let pair = [from.min(peer), from.max(peer)];
+        if peer == self.rank || self.deaths.parted.iter().any(|(known, _)| *known == pair) {
+            return true;
+        }
+        let [first, second] = pair;
+        let detail = format!("processes {first} and {second} cannot exchange messages any more: {what}");
+        self.deaths.parted.push((pair, Failure::Severed(detail)));
+        self.impair();
+        self.completed = true;
+        self.end_lost_receives();
+        self.recall_sends();
+        true
     }
 
     /// This process has given up a collective on this context, because the program was interrupted: whatever it does
@@ -156,10 +203,10 @@ impl State {
     }
 
     /// The members of the group of this context disagree: what is under way there ends, and nothing begins there any
-    /// more. False if that was known.
+    /// more. False if that was known, or nothing could be done there before.
     #[cold]
     pub fn end_group(&mut self, context: u64, failure: Failure) -> bool {
-        if !self.refuse(context, failure.clone()) {
+        if self.lost_group(context).is_some() || !self.refuse(context, failure.clone()) {
             return false;
         }
         self.end_queued(context, &failure);
@@ -323,7 +370,10 @@ impl State {
         if let Some(failure) = self.deaths.end_of(pattern.context) {
             return Some(failure.clone());
         }
-        if self.matcher.probe(pattern).is_some() { None } else { self.deaths.concerning(pattern) }
+        if self.matcher.probe(pattern).is_some() {
+            return None;
+        }
+        self.deaths.concerning(pattern).or_else(|| self.deaths.needed(pattern.context, Needs::Living))
     }
 
     /// Ends a send that waited for its receiver.
@@ -386,7 +436,7 @@ impl State {
 
     /// Ends the receives that will get no message any more.
     fn end_lost_receives(&mut self) {
-        if let Some(Direct { pattern, region, phase: phase @ DirectPhase::Waiting }) = &mut self.direct
+        if let Some(Direct { pattern, region, phase: phase @ DirectPhase::Waiting, .. }) = &mut self.direct
             && let Some(failure) = self.deaths.concerning(pattern)
         {
             self.interest -= usize::from(region.len() > self.eager_limit);
@@ -437,7 +487,12 @@ impl State {
         self.end_arrival(peer, &failure);
         self.deaths.dead.retain(|dead| dead.peer != peer);
         self.deaths.left.retain(|left| *left != peer);
-        if self.broken.is_none() && self.deaths.dead.is_empty() && self.deaths.ended.is_empty() {
+        self.deaths.parted.retain(|(pair, _)| !pair.contains(&peer));
+        if self.broken.is_none()
+            && self.deaths.parted.is_empty()
+            && self.deaths.dead.is_empty()
+            && self.deaths.ended.is_empty()
+        {
             self.impaired = false;
             self.is_impaired.store(false, Ordering::Relaxed);
         }

@@ -13,6 +13,32 @@ use limosa_device::{Address, Devices, Peer, Urgency};
 use smallvec::SmallVec;
 
 impl State {
+    // ---- messages that no receive was posted for -------------------------------------------------------------------
+
+    /// So much is held that only a thread that asks for something takes more.
+    #[inline]
+    pub fn is_full(&self) -> bool {
+        self.unexpected_bytes > self.unexpected_limit
+    }
+
+    /// Holds a message until it is asked for.
+    pub(super) fn hold(&mut self, envelope: &Envelope, message: Unexpected) {
+        self.completed |= self.lookers > 0; // a thread that is asleep in a probe may be waiting for it
+        self.unexpected_bytes += message.held_bytes();
+        self.matcher.store(envelope, message);
+        self.jobs.extend(self.listeners.unasked(envelope));
+    }
+
+    /// A message that was held is held no more.
+    #[inline]
+    pub(super) fn release(&mut self, message: &Unexpected) {
+        self.unexpected_bytes -= message.held_bytes();
+        if self.held_back && self.unexpected_bytes <= self.unexpected_limit / 2 {
+            self.held_back = false;
+            self.jobs.push(Job::TakePackets);
+        }
+    }
+
     /// Starts a receive.
     pub fn receive(&mut self, devices: &mut Devices, pattern: &Pattern, region: Region) -> RequestId {
         if self.impaired
@@ -50,7 +76,8 @@ impl State {
         match self.matcher.take(pattern) {
             None => {
                 self.interest += usize::from(region.len() > self.eager_limit);
-                self.direct = Some(Direct { pattern: *pattern, region, phase: DirectPhase::Waiting });
+                let born = self.requests.turn;
+                self.direct = Some(Direct { pattern: *pattern, region, phase: DirectPhase::Waiting, born });
                 Begun::Direct
             }
             Some((envelope, message @ Unexpected::Eager { sync: None, .. })) => {

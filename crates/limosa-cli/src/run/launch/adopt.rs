@@ -10,6 +10,7 @@ use super::Job;
 use crate::procfs;
 use crate::run::Settings;
 use crate::run::guardian::Guardian;
+use crate::run::hosts::Placement;
 use crate::run::options::Stdin;
 use crate::run::plan::{App, Plan, Unusable};
 use crate::run::rank::Rank;
@@ -26,7 +27,8 @@ pub fn adopt(settings: &Settings) -> Result<u8, Unusable> {
     let board = Board::open(inherited).map_err(|error| refused("cannot find the memory of the job", &error))?;
     // SAFETY: it is the job's memory, which the program has left open for this process alone.
     let segment = unsafe { OwnedFd::from_raw_fd(fd as i32) };
-    let guardian = Guardian::start().map_err(|error| refused("cannot start the guardian process", &error))?;
+    let guardian =
+        Guardian::start(&settings.config).map_err(|error| refused("cannot start the guardian process", &error))?;
     board.set_launcher(std::process::id());
     let name = procfs::name(pid).unwrap_or_else(|| "the program".into());
     let app = App {
@@ -37,7 +39,7 @@ pub fn adopt(settings: &Settings) -> Result<u8, Unusable> {
         clear_env: false,
         wdir: None,
     };
-    let plan = Plan { apps: vec![app], ranks: vec![0], stdin: Stdin::None };
+    let plan = Plan { apps: vec![app], ranks: vec![0], stdin: Stdin::None, placement: Placement::default() };
     let mut job = Job::new(&plan, settings, guardian, segment, board)?;
     let program: &Arc<App> = &job.apps[0];
     let adopted = Rank::adopt(program, pid).map_err(|error| refused("cannot watch the program", &error))?;

@@ -23,7 +23,8 @@ impl Job<'_> {
     /// might not be there to be asked.
     pub(super) fn report_and_then(&mut self, then: Then) {
         let views = self.board.views();
-        let is_told = self.hang.is_none() && self.watch.still_hangs(&views);
+        let neighbours = self.neighbours(&views);
+        let is_told = self.hang.is_none() && self.watch.still_hangs(&views, &neighbours);
         if self.settings.on_hang == OnHang::Off || is_told || self.ending.is_some() || !self.all_wait(&views) {
             self.hang = None;
             return self.go_on(then);
@@ -126,8 +127,12 @@ impl Job<'_> {
 
     pub(super) fn look_for_strangers(&mut self, now: Instant) {
         if now >= self.strangers.next_look() && self.may_be_strangers() {
-            let running: Vec<u32> =
-                self.ranks.iter().filter(|rank| rank.ended.is_none()).map(|rank| rank.pid).collect();
+            let running: Vec<u32> = self
+                .ranks
+                .iter()
+                .filter(|rank| rank.ended.is_none() && rank.host.is_none())
+                .map(|rank| rank.pid)
+                .collect();
             self.strangers.look(now, &running);
         }
     }

@@ -1,0 +1,351 @@
+//! The courier of this host ([`limosa_device::files::courier`]) in a thread of launcher or agent, and its connections.
+//!
+//! There is one connection for each two hosts that have ranks, and the first of the two makes it: it runs
+//! `limosa courier` on the other one by ssh. That process, the *door*, hands its standard input and output to the
+//! courier of the job there, and ends when the courier lets go of them. A door finds its courier by a name that only
+//! processes of that host can connect to, and both ask the system whether the other one belongs to the same user.
+//!
+//! A connection that ends is made again. After [`PATIENCE`] without one, the ranks are told.
+
+use std::io::{self, IoSlice, IoSliceMut, Read};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use limosa_device::files::courier::Courier;
+use limosa_device::files::courier::map::Place;
+use limosa_device::files::{Folders, Notify};
+use limosa_job::config::{Config, DeviceChoice, FileNotify};
+use limosa_job::{Board, HostPlan};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd};
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
+    recvmsg, sendmsg,
+};
+
+use super::link::own_command;
+use crate::message::say;
+use crate::{exit, sys};
+
+/// How long a host may be without connection.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// A host that is to be called from elsewhere may be so much longer without.
+const CALLED_LATER: Duration = Duration::from_secs(5);
+/// How long a door waits for the courier: agents start at about the same time.
+const DOOR_WAITS: Duration = Duration::from_secs(20);
+/// Pause before the next call: the first, and the longest.
+const PAUSES: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(1)];
+
+/// The running courier of a host. It ends when this is dropped.
+pub struct Running {
+    stop: Arc<OwnedFd>,
+    is_patient: Arc<AtomicBool>,
+    is_carrying: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Running {
+    /// The ranks of this host are stopped, and other hosts perhaps too: no connection counts as broken now.
+    pub fn set_patient(&self, is_patient: bool) {
+        self.is_patient.store(is_patient, Ordering::Relaxed);
+    }
+
+    /// Whether messages of this host are under way to others.
+    pub fn is_carrying(&self) -> bool {
+        self.is_carrying.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = rustix::io::write(&*self.stop, &1u64.to_ne_bytes());
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
+}
+
+/// A courier that does not run yet: its folders are there.
+pub struct Prepared {
+    courier: Courier,
+    calls: Vec<Call>,
+    here: usize,
+    listener: UnixListener,
+    id: u64,
+    ssh: String,
+    stop: Arc<OwnedFd>,
+    is_patient: Arc<AtomicBool>,
+    is_carrying: Arc<AtomicBool>,
+}
+
+/// What is known about the connection to a host.
+struct Call {
+    name: String,
+    /// ssh, if this host calls.
+    child: Option<Child>,
+    /// Tells a door that it may end, if this host is called.
+    door: Option<UnixStream>,
+    /// Why the last connection has ended.
+    trouble: String,
+    /// Since when there is no connection.
+    without: Option<Instant>,
+    next: Instant,
+    pause: Duration,
+    is_given_up: bool,
+}
+
+/// Makes ready what the ranks of host `here` need before they start, if each host has a folder of its own for messages.
+///
+/// # Errors
+/// The folder, and the operating system's error.
+pub fn prepare(config: &Config, board: &Board, hosts: &[HostPlan], here: usize) -> io::Result<Option<Prepared>> {
+    let DeviceChoice::LocalFiles(folder) = &config.device else { return Ok(None) };
+    let Some(messages) = config.device.message_folder(board.id()) else { return Ok(None) };
+    let notify = match config.file_notify {
+        FileNotify::Auto => Notify::Auto,
+        FileNotify::Inotify => Notify::Inotify,
+        FileNotify::Clock => Notify::Clock,
+    };
+    let places: Vec<Place> =
+        hosts.iter().map(|host| Place { name: host.name.clone(), ranks: host.ranks.clone() }).collect();
+    let courier = Courier::new(&Folders::below(&messages), &places, here, board.capacity(), notify).map_err(|error| {
+        let folder = folder.display();
+        io::Error::other(match error.kind() {
+            io::ErrorKind::AlreadyExists => format!(
+                "two hosts share the folder {folder}: give --device file:{folder}, or file:local:FOLDER with one that \
+                 each host has for itself"
+            ),
+            _ => format!("the folder {folder} for the files of messages cannot be used: {error}"),
+        })
+    })?;
+    let now = Instant::now();
+    let call = |host: &HostPlan| Call {
+        name: host.name.clone(),
+        child: None,
+        door: None,
+        trouble: String::from("there was no call from it"),
+        without: Some(now),
+        next: now,
+        pause: PAUSES[0],
+        is_given_up: false,
+    };
+    let listener = UnixListener::bind_addr(&address(board.id())?)?;
+    listener.set_nonblocking(true)?;
+    Ok(Some(Prepared {
+        courier,
+        calls: hosts.iter().map(call).collect(),
+        here,
+        listener,
+        id: board.id(),
+        ssh: config.ssh.clone(),
+        stop: Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?),
+        is_patient: Arc::default(),
+        is_carrying: Arc::new(AtomicBool::new(true)),
+    }))
+}
+
+fn address(id: u64) -> io::Result<SocketAddr> {
+    SocketAddr::from_abstract_name(format!("limosa-courier-{id:016x}"))
+}
+
+impl Prepared {
+    /// Starts the thread.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub fn run(mut self) -> io::Result<Running> {
+        let (stop, is_patient, is_carrying) = (self.stop.clone(), self.is_patient.clone(), self.is_carrying.clone());
+        let thread = std::thread::Builder::new().name("limosa-courier".into()).spawn(move || {
+            while !self.step() {}
+            (0..self.calls.len()).for_each(|host| drop(self.hang_up(host)));
+        })?;
+        Ok(Running { stop, is_patient, is_carrying, thread: Some(thread) })
+    }
+
+    /// Sleeps until there is something to do, and does it; true if the courier is to end.
+    fn step(&mut self) -> bool {
+        let now = Instant::now();
+        if self.is_patient.load(Ordering::Relaxed) {
+            self.courier.forgive();
+            self.calls.iter_mut().for_each(|call| call.without = call.without.map(|_| now));
+        }
+        let here = self.here;
+        (0..self.calls.len()).filter(|host| *host != here).for_each(|host| self.see_to(host, now));
+        if self.sleep(now) {
+            return true;
+        }
+        while let Ok((door, _)) = self.listener.accept() {
+            if let Err(error) = self.be_called(door) {
+                say(&format!("warning: the courier of this host was called by somebody else: {error}"), None);
+            }
+        }
+        for (host, why) in self.courier.work() {
+            self.lose(host, &why);
+        }
+        let mut others = (0..self.calls.len()).filter(|host| *host != here && !self.calls[*host].is_given_up);
+        let is_carrying = others.any(|host| self.courier.is_carrying(host));
+        self.is_carrying.store(is_carrying, Ordering::Relaxed);
+        false
+    }
+
+    /// True if somebody has said that this courier is to end.
+    fn sleep(&self, now: Instant) -> bool {
+        let is_waiting = |call: &&Call| call.without.is_some() && !call.is_given_up;
+        let next_call = self.calls.iter().filter(is_waiting).map(|call| call.next.max(now + PAUSES[0]));
+        let due = next_call.chain(self.courier.due()).min().unwrap_or(now + PATIENCE);
+        let time = due.saturating_duration_since(Instant::now());
+        let time = Timespec { tv_sec: time.as_secs() as i64, tv_nsec: time.subsec_nanos().into() };
+        let mut fds = vec![PollFd::new(&*self.stop, PollFlags::IN), PollFd::new(&self.listener, PollFlags::IN)];
+        fds.extend(self.courier.descriptors());
+        let _ = rustix::event::poll(&mut fds, Some(&time));
+        !fds[0].revents().is_empty()
+    }
+
+    /// Calls a host that is to be called, and gives one up that cannot be reached.
+    fn see_to(&mut self, host: usize, now: Instant) {
+        if self.courier.reaches(host) {
+            (self.calls[host].without, self.calls[host].pause) = (None, PAUSES[0]);
+            return;
+        }
+        let is_caller = self.here < host;
+        let call = &mut self.calls[host];
+        let patience = if is_caller { PATIENCE } else { PATIENCE + CALLED_LATER };
+        if call.is_given_up {
+            return;
+        }
+        if now.duration_since(*call.without.get_or_insert(now)) > patience {
+            call.is_given_up = true;
+            let why = std::mem::take(&mut call.trouble);
+            self.hang_up(host);
+            self.courier.give_up(host, &why);
+        } else if is_caller
+            && call.child.is_none()
+            && now >= call.next
+            && let Err(error) = self.call(host)
+        {
+            self.lose(host, &format!("cannot run ssh: {error}"));
+        }
+    }
+
+    fn call(&mut self, host: usize) -> io::Result<()> {
+        let mut words = self.ssh.split_whitespace();
+        let mut command = Command::new(words.next().unwrap_or("ssh"));
+        let door = own_command(&format!("courier {:016x} {}", self.id, self.here))?;
+        command.args(words).arg(&self.calls[host].name).arg(door);
+        command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let own = std::process::id();
+        // SAFETY: the closure makes async-signal-safe system calls only.
+        unsafe { command.pre_exec(move || sys::end_with(own)) };
+        let mut child = command.spawn()?;
+        let (to, from) = (child.stdin.take(), child.stdout.take());
+        self.calls[host].child = Some(child);
+        let (Some(to), Some(from)) = (to, from) else { return Err(io::Error::other("no pipes to ssh")) };
+        self.courier.connect(host, from.into(), to.into(), true)
+    }
+
+    /// A door brings the descriptors of a connection.
+    fn be_called(&mut self, door: UnixStream) -> io::Result<()> {
+        if !is_own(&door)? {
+            return Err(io::Error::other("it belongs to another user"));
+        }
+        door.set_read_timeout(Some(PAUSES[1]))?;
+        let (host, from, to) = take_descriptors(&door)?;
+        if host >= self.here {
+            return Err(io::Error::other(format!("host {host} does not call this one")));
+        }
+        self.hang_up(host);
+        self.calls[host].door = Some(door);
+        self.courier.connect(host, from, to, false)
+    }
+
+    /// The connection to a host is broken.
+    fn lose(&mut self, host: usize, why: &str) {
+        let said = self.hang_up(host).unwrap_or_else(|| why.to_owned());
+        let call = &mut self.calls[host];
+        let now = Instant::now();
+        call.without.get_or_insert(now);
+        call.next = now + call.pause;
+        call.pause = (call.pause * 2).min(PAUSES[1]);
+        call.trouble = said;
+    }
+
+    /// Ends what there is of a connection. Gives what ssh has said last.
+    fn hang_up(&mut self, host: usize) -> Option<String> {
+        let call = &mut self.calls[host];
+        call.door = None;
+        let mut child = call.child.take()?;
+        sys::signal_group(child.id(), libc::SIGKILL);
+        let _ = child.wait();
+        let mut said = Vec::new();
+        let mut errors = child.stderr.take()?;
+        // Who is left of its group may hold the pipe open.
+        rustix::io::ioctl_fionbio(&errors, true).ok()?;
+        let _ = errors.read_to_end(&mut said);
+        let said = String::from_utf8_lossy(&said).into_owned();
+        said.lines().rev().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned)
+    }
+}
+
+fn is_own(other: &UnixStream) -> io::Result<bool> {
+    Ok(rustix::net::sockopt::socket_peercred(other)?.uid == rustix::process::geteuid())
+}
+
+/// The number of the host that calls, and its connection.
+fn take_descriptors(door: &UnixStream) -> io::Result<(usize, OwnedFd, OwnedFd)> {
+    let mut word = [0; 4];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let got = recvmsg(door, &mut [IoSliceMut::new(&mut word)], &mut control, RecvFlags::CMSG_CLOEXEC)?;
+    let mut descriptors = control.drain().flat_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(descriptors) => descriptors.collect::<Vec<OwnedFd>>(),
+        _ => Vec::new(),
+    });
+    match (descriptors.next(), descriptors.next()) {
+        (Some(from), Some(to)) if got.bytes == word.len() => Ok((u32::from_le_bytes(word) as usize, from, to)),
+        _ => Err(io::Error::other("it brings no connection")),
+    }
+}
+
+/// Runs `limosa courier ID HOST`: brings the connection over which it was called to the courier of this host.
+pub fn door(id: &str, host: u32) -> ExitCode {
+    match bring(id, host) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            say(&format!("no courier of job {id} is on this host: {error}"), None);
+            ExitCode::from(exit::FAILED)
+        }
+    }
+}
+
+fn bring(id: &str, host: u32) -> io::Result<()> {
+    let id = u64::from_str_radix(id, 16).map_err(|_| io::Error::other("this is no job's id"))?;
+    let address = address(id)?;
+    let begin = Instant::now();
+    let mut courier = loop {
+        match UnixStream::connect_addr(&address) {
+            Ok(courier) => break courier,
+            Err(error) if begin.elapsed() > DOOR_WAITS => return Err(error),
+            Err(_) => std::thread::sleep(PAUSES[0] / 5),
+        }
+    };
+    if !is_own(&courier)? {
+        return Err(io::Error::other("it belongs to another user"));
+    }
+    let (from, to) = (std::io::stdin(), std::io::stdout());
+    let descriptors = [from.as_fd(), to.as_fd()];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    control.push(SendAncillaryMessage::ScmRights(&descriptors));
+    sendmsg(&courier, &[IoSlice::new(&host.to_le_bytes())], &mut control, SendFlags::NOSIGNAL)?;
+    // The courier alone has the connection from now on.
+    let null = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null")?;
+    rustix::stdio::dup2_stdin(&null)?;
+    rustix::stdio::dup2_stdout(&null)?;
+    let _ = courier.read(&mut [0; 1]);
+    Ok(())
+}

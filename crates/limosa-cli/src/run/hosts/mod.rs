@@ -1,0 +1,441 @@
+//! Jobs over several hosts.
+//!
+//! The *head* is the launcher that the user has started. On each other host it starts an *agent* by ssh, and both talk
+//! over ssh's standard input and output ([`wire`]). An agent carries out what the head asks for and reports what
+//! happens; it decides nothing, so that the head's main loop ([`super::launch`]) treats ranks of all hosts alike.
+//!
+//! | file | holds |
+//! |---|---|
+//! | here | the list of hosts, and which rank is where |
+//! | [`allocation`] | the hosts of a Slurm allocation |
+//! | [`wire`] | messages between head and agents |
+//! | [`link`] | the head's end of a connection |
+//! | [`agent`] | `limosa agent` |
+//! | [`courier`] | what carries files between hosts that share no folder |
+
+pub mod agent;
+mod allocation;
+pub mod courier;
+pub mod link;
+pub mod wire;
+
+use std::ffi::OsString;
+use std::fs;
+use std::ops::Range;
+use std::path::Path;
+
+use limosa_job::config::{Config, DeviceChoice};
+use limosa_job::{HostPlan, MAX_RANKS};
+
+use super::options::Options;
+use super::plan::{self, App, Plan, Unusable};
+
+/// A host of a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Listed {
+    name: String,
+    /// How many ranks it takes, if that is said.
+    slots: Option<u32>,
+}
+
+/// The hosts of a job, in the order of their ranks, and the one that is this machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Placement {
+    /// Empty if all ranks are on this machine.
+    pub hosts: Vec<HostPlan>,
+    /// For each of them how many ranks it takes.
+    pub slots: Vec<u32>,
+    /// `None` if this machine has no ranks.
+    pub here: Option<usize>,
+}
+
+impl Placement {
+    /// The host of a rank, by its number, if that is not this machine.
+    pub fn elsewhere(&self, rank: u32) -> Option<usize> {
+        self.hosts.iter().position(|host| host.ranks.contains(&rank)).filter(|host| Some(*host) != self.here)
+    }
+
+    /// The ranks of this machine in a job of so many.
+    pub fn own(&self, size: u32) -> Range<u32> {
+        match self.here {
+            Some(here) => self.hosts[here].ranks.clone(),
+            None if self.hosts.is_empty() => 0..size,
+            None => 0..0,
+        }
+    }
+
+    /// Whether a rank, or any rank, is on another host.
+    pub fn is_elsewhere(&self, rank: Option<u32>) -> bool {
+        rank.map_or(!self.hosts.is_empty(), |rank| self.elsewhere(rank).is_some())
+    }
+}
+
+fn unusable<T>(what: impl Into<String>, hint: impl Into<Option<String>>) -> Result<T, Unusable> {
+    Err(Unusable { what: what.into(), hint: hint.into() })
+}
+
+/// How many ranks each section has, and on which hosts they are.
+///
+/// The sections share one list of hosts, whose slots are filled in order. Where no host has a number of slots, all get
+/// equally many ranks. Without `-n`, a program gets all slots. Without a list, the hosts are those of an allocation of
+/// Slurm, if there is one.
+pub fn place(sections: &[Options]) -> Result<(Vec<u32>, Placement), Unusable> {
+    let mut lists: Vec<Vec<Listed>> = sections.iter().map(listed).collect::<Result<_, _>>()?;
+    if lists.iter().all(Vec::is_empty) {
+        lists.fill(allocation::hosts(&|name| std::env::var(name).ok()));
+    }
+    let given: Vec<&Vec<Listed>> = lists.iter().filter(|list| !list.is_empty()).collect();
+    let list = given.first().map_or(&[][..], |list| list.as_slice());
+    if given.iter().any(|other| other.as_slice() != list) {
+        return unusable(
+            "the programs of the job have different lists of hosts, which is not supported yet",
+            "give one list, with the first program: its slots are filled in the order of the ranks".to_owned(),
+        );
+    }
+    let slots =
+        list.iter().try_fold(0u32, |sum, host| Some(sum.saturating_add(host.slots?))).filter(|_| !list.is_empty());
+    let counts: Vec<u32> = match (sections, slots) {
+        ([only], Some(slots)) if only.count.is_none() => vec![slots],
+        _ => sections.iter().map(|section| section.count.unwrap_or(1)).collect(),
+    };
+    let size = counts.iter().map(|count| u64::from(*count)).sum::<u64>();
+    let Ok(size) = u32::try_from(size).map_err(|_| ()).and_then(|n| if n > MAX_RANKS { Err(()) } else { Ok(n) }) else {
+        return unusable(format!("the job would have {size} ranks, but {MAX_RANKS} are the most"), None);
+    };
+    let uname = rustix::system::uname();
+    let placement = spread(list, size, &uname.nodename().to_string_lossy())?;
+    Ok((counts, placement))
+}
+
+/// Which of `size` ranks are on which host of the list; `own` is the name of this machine.
+fn spread(list: &[Listed], size: u32, own: &str) -> Result<Placement, Unusable> {
+    if list.iter().all(|host| is_here(&host.name, own)) {
+        return Ok(Placement::default());
+    }
+    // This machine has several names.
+    let mut once: Vec<Listed> = Vec::new();
+    for host in list {
+        let name = if is_here(&host.name, own) { own } else { &host.name };
+        join(&mut once, name, host.slots);
+    }
+    let list = &once;
+    let total = list.iter().fold(0u32, |sum, host| sum.saturating_add(host.slots.unwrap_or(1)));
+    let is_counted = list.iter().any(|host| host.slots.is_some());
+    if is_counted && size > total {
+        return unusable(
+            format!("the job has {size} ranks, but the listed hosts take {total}"),
+            format!("raise the numbers behind the names, or use fewer ranks (-n {total})"),
+        );
+    }
+    // In equal blocks, the first ones larger.
+    let (each, more) = (size / list.len() as u32, size % list.len() as u32);
+    let mut placement = Placement::default();
+    let mut next = 0u32;
+    for (at, host) in (0..).zip(list) {
+        let room = if is_counted { host.slots.unwrap_or(1) } else { each + u32::from(at < more) };
+        let ranks = next..next.saturating_add(room).min(size);
+        next = ranks.end;
+        if ranks.is_empty() {
+            continue;
+        }
+        if is_here(&host.name, own) {
+            placement.here = Some(placement.hosts.len());
+        }
+        placement.slots.push(host.slots.unwrap_or(0).max(ranks.end - ranks.start));
+        placement.hosts.push(HostPlan { name: host.name.clone(), ranks });
+    }
+    // Those that are left over would run nothing.
+    if placement.hosts.len() == 1 && placement.here.is_some() {
+        return Ok(Placement::default());
+    }
+    Ok(placement)
+}
+
+/// The hosts that a section lists, each once.
+fn listed(section: &Options) -> Result<Vec<Listed>, Unusable> {
+    let mut hosts: Vec<Listed> = Vec::new();
+    for entry in section.host.iter().flat_map(|list| list.split(',')) {
+        add(&mut hosts, entry.trim(), None)?;
+    }
+    if let Some(file) = &section.hostfile {
+        for (entry, slots) in lines(file)? {
+            add(&mut hosts, &entry, slots)?;
+        }
+    }
+    Ok(hosts)
+}
+
+/// The entries of a host file: a name, perhaps with `:N` or `slots=N` behind it.
+fn lines(file: &Path) -> Result<Vec<(String, Option<u32>)>, Unusable> {
+    let text = match fs::read_to_string(file) {
+        Ok(text) => text,
+        Err(error) => return unusable(format!("cannot read the host file {}: {error}", file.display()), None),
+    };
+    let mut entries = Vec::new();
+    for (number, line) in (1..).zip(text.lines()) {
+        let mut words = line.split('#').next().unwrap_or("").split_whitespace();
+        let Some(name) = words.next() else { continue };
+        let slots = words.find_map(|word| word.strip_prefix("slots="));
+        let slots = match slots.map(|text| text.parse().ok().filter(|slots| *slots > 0)) {
+            Some(None) => {
+                let what = format!("line {number} of the host file {}: `{line}`", file.display());
+                return unusable(what, "write a number above 0 behind slots=".to_owned());
+            }
+            Some(slots) => slots,
+            None => None,
+        };
+        entries.push((name.to_owned(), slots));
+    }
+    Ok(entries)
+}
+
+/// Adds a host to the list; if it is there, its slots.
+fn add(hosts: &mut Vec<Listed>, entry: &str, slots: Option<u32>) -> Result<(), Unusable> {
+    let (name, behind) = split_slots(entry);
+    let slots = match behind.map(|text| text.parse().ok().filter(|slots| *slots > 0)) {
+        Some(None) => return unusable(format!("`{entry}` gives the host no ranks"), "write HOST or HOST:N".to_owned()),
+        Some(slots) => slots,
+        None => slots,
+    };
+    // A name that begins with a dash would be an option of ssh.
+    if name.is_empty() || name.starts_with('-') || name.contains(char::is_whitespace) {
+        return unusable(format!("`{entry}` is no name of a host"), "write HOST or HOST:N".to_owned());
+    }
+    join(hosts, name, slots);
+    Ok(())
+}
+
+fn join(hosts: &mut Vec<Listed>, name: &str, slots: Option<u32>) {
+    match hosts.iter_mut().find(|host| host.name == name) {
+        Some(host) => host.slots = Some(host.slots.unwrap_or(1).saturating_add(slots.unwrap_or(1))),
+        None => hosts.push(Listed { name: name.to_owned(), slots }),
+    }
+}
+
+/// Name and number of `host:slots`.
+fn split_slots(entry: &str) -> (&str, Option<&str>) {
+    match entry.rsplit_once(':') {
+        Some((host, slots)) if !host.contains(':') && slots.bytes().all(|b| b.is_ascii_digit()) => (host, Some(slots)),
+        _ => (entry, None),
+    }
+}
+
+/// The hosts, by their numbers, on which a spawn may start processes: those that it lists, or all of the job; none in a
+/// job on this machine only. Neither the name service nor any network interface is asked.
+///
+/// # Errors
+/// It lists a host that is none of the job.
+pub fn of_spawn(section: &Options, placement: &Placement) -> Result<Vec<usize>, Unusable> {
+    let uname = rustix::system::uname();
+    let own = uname.nodename().to_string_lossy();
+    let listed = listed(section)?;
+    if placement.hosts.is_empty() {
+        return match listed.iter().find(|host| !is_here(&host.name, &own)) {
+            None => Ok(Vec::new()),
+            Some(host) => unusable(
+                format!("`{}` is not this machine, and the job has no other hosts", host.name),
+                format!("this machine is called {own}; it also answers to localhost"),
+            ),
+        };
+    }
+    if listed.is_empty() {
+        return Ok((0..placement.hosts.len()).collect());
+    }
+    let number = |host: &Listed| {
+        let is_own = is_here(&host.name, &own);
+        let found = placement.hosts.iter().position(|known| known.name == host.name || (is_own && known.name == own));
+        found.map_or_else(
+            || {
+                let names: Vec<&str> = placement.hosts.iter().map(|known| known.name.as_str()).collect();
+                unusable(
+                    format!("`{}` is no host of this job", host.name),
+                    format!("its hosts are {}", names.join(", ")),
+                )
+            },
+            Ok,
+        )
+    };
+    listed.iter().map(number).collect()
+}
+
+/// Chooses hosts for so many processes among the `allowed` ones: free slots are filled in order, and then all hosts in
+/// turn. `free` has the free slots of all hosts of the job, without those that are given away here.
+pub fn choose(free: &mut [u32], allowed: &[usize], count: u32) -> Vec<usize> {
+    let mut in_turn = allowed.iter().copied().cycle();
+    let next = |_| match allowed.iter().find(|host| free[**host] > 0) {
+        Some(host) => {
+            free[*host] -= 1;
+            *host
+        }
+        // INVARIANT: some host is allowed.
+        None => in_turn.next().expect("a host"),
+    };
+    (0..count).map(next).collect()
+}
+
+/// Whether a name means the machine called `own`. Nobody is asked.
+fn is_here(host: &str, own: &str) -> bool {
+    let short = |name: &str| name.split('.').next().unwrap_or("").to_ascii_lowercase();
+    let is_address = host.parse::<std::net::IpAddr>().is_ok();
+    matches!(host, "localhost" | "127.0.0.1" | "::1")
+        || host.eq_ignore_ascii_case(own)
+        || (!is_address && short(host) == short(own))
+}
+
+/// The plan, unless its ranks on several hosts could not reach each other.
+///
+/// # Errors
+/// A sentence about that.
+pub fn check(plan: Plan) -> Result<Plan, Unusable> {
+    if plan.placement.hosts.is_empty() {
+        return Ok(plan);
+    }
+    match plan::config_of_ranks(&plan).device {
+        DeviceChoice::Shm | DeviceChoice::Messages => unusable(
+            "no device reaches the other hosts",
+            "pass --device file:FOLDER, with a folder that all hosts share, --device file:local, or --device fabric"
+                .to_owned(),
+        ),
+        DeviceChoice::Files(_) | DeviceChoice::LocalFiles(_) | DeviceChoice::Fabric => Ok(plan),
+    }
+}
+
+/// The program with what its ranks on this host are to do: where each host has a folder of its own, which one it is.
+pub fn pinned(app: &App, device: &DeviceChoice) -> App {
+    let mut app = app.clone();
+    if let DeviceChoice::LocalFiles(folder) = device {
+        let mut value = OsString::from("file:local:");
+        value.push(folder);
+        app.env.push(("LIMOSA_DEVICE".into(), value));
+    }
+    app
+}
+
+/// For each rank its host, and the devices that reach the others (`--show-map`).
+pub fn map_of(plan: &Plan, config: &Config) -> String {
+    let is_alone = plan.placement.hosts.is_empty();
+    let (inside, between) = match &config.device {
+        DeviceChoice::Shm => ("shm", None),
+        DeviceChoice::Messages => ("messages", None),
+        DeviceChoice::Files(folder) => {
+            (if is_alone { "file" } else { "shm" }, Some(format!("file:{}", folder.display())))
+        }
+        DeviceChoice::LocalFiles(folder) if is_alone => ("file", Some(format!("file:{}", folder.display()))),
+        // Other hosts may have theirs elsewhere.
+        DeviceChoice::LocalFiles(_) => ("shm", Some("file:local".to_owned())),
+        DeviceChoice::Fabric => (if is_alone { "fabric" } else { "shm" }, Some("fabric".to_owned())),
+    };
+    let uname = rustix::system::uname();
+    let own = uname.nodename().to_string_lossy().into_owned();
+    let mut text = String::new();
+    for rank in 0..plan.ranks.len() as u32 {
+        let host = plan.placement.hosts.iter().find(|host| host.ranks.contains(&rank));
+        let name = host.map_or(&own, |host| &host.name);
+        let devices = match (host, &between) {
+            (Some(_), Some(device)) => format!("{inside} on this host, {device} to others"),
+            (None, Some(device)) => device.clone(),
+            _ => inside.to_owned(),
+        };
+        text.push_str(&format!("limosa: rank {rank} on {name}: {devices}\n"));
+    }
+    text
+}
+
+/// The variables of this process that mean something on other hosts, too: all but those that describe this host, this
+/// login or this process.
+pub fn portable_variables() -> Vec<(OsString, OsString)> {
+    const LOCAL: [&str; 11] = [
+        "HOSTNAME",
+        "SHLVL",
+        "PWD",
+        "OLDPWD",
+        "_",
+        "DISPLAY",
+        "XAUTHORITY",
+        "XDG_RUNTIME_DIR",
+        "DBUS_SESSION_BUS_ADDRESS",
+        "STY",
+        "TMUX",
+    ];
+    const FAMILIES: [&str; 3] = ["SSH_", "XDG_SESSION_", "LIMOSA_JOB_"];
+    let is_local = |name: &str| LOCAL.contains(&name) || FAMILIES.iter().any(|family| name.starts_with(family));
+    std::env::vars_os().filter(|(name, _)| !name.to_str().is_some_and(is_local)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn list(text: &str) -> Vec<Listed> {
+        let mut hosts = Vec::new();
+        text.split(',').for_each(|entry| add(&mut hosts, entry, None).map_err(|e| e.what).expect("a host"));
+        hosts
+    }
+
+    fn spread_of(text: &str, size: u32) -> (Vec<(String, std::ops::Range<u32>)>, Option<usize>) {
+        let placement = spread(&list(text), size, "me").map_err(|error| error.what).expect("room");
+        (placement.hosts.into_iter().map(|host| (host.name, host.ranks)).collect(), placement.here)
+    }
+
+    #[test]
+    fn slots_are_filled_in_order() {
+        let host = |name: &str, ranks| (name.to_owned(), ranks);
+        assert_eq!(spread_of("a:2,me:1,localhost", 4), (vec![host("a", 0..2), host("me", 2..4)], Some(1)));
+        assert_eq!(spread_of("a:2,b:2", 3), (vec![host("a", 0..2), host("b", 2..3)], None));
+        assert_eq!(spread_of("a:2,b:2", 2), (vec![host("a", 0..2)], None));
+        assert_eq!(spread_of("a:1,b:2,a:1", 4), (vec![host("a", 0..2), host("b", 2..4)], None));
+        assert!(spread(&list("a:2,b"), 4, "me").is_err());
+    }
+
+    #[test]
+    fn without_slots_the_ranks_are_spread_evenly() {
+        let host = |name: &str, ranks| (name.to_owned(), ranks);
+        assert_eq!(spread_of("a,b", 5), (vec![host("a", 0..3), host("b", 3..5)], None));
+        assert_eq!(spread_of("a,b", 1), (vec![host("a", 0..1)], None));
+    }
+
+    #[test]
+    fn a_job_on_this_machine_needs_no_agents() {
+        for (text, size) in [("me", 9), ("localhost:2", 4), ("me:4,other:4", 3), ("me,localhost", 2)] {
+            assert_eq!(spread_of(text, size), (Vec::new(), None), "{text}");
+        }
+    }
+
+    #[test]
+    fn spawned_processes_fill_free_slots_and_then_all_hosts_in_turn() {
+        let mut free = [1, 0, 2];
+        assert_eq!(choose(&mut free, &[0, 1, 2], 2), [0, 2]);
+        assert_eq!(choose(&mut free, &[0, 1, 2], 4), [2, 0, 1, 2]);
+        assert_eq!(choose(&mut [9, 9], &[1], 2), [1, 1]);
+    }
+
+    #[test]
+    fn this_machine_has_several_names() {
+        for host in ["localhost", "127.0.0.1", "::1", "box", "BOX", "box.example.org"] {
+            assert!(is_here(host, "box"), "{host}");
+        }
+        assert!(is_here("box", "box.example.org"));
+        assert!(!is_here("10.0.0.7", "10.1.1.1") && !is_here("boxer", "box") && !is_here("", "box"));
+        assert_eq!(
+            (split_slots("a:4"), split_slots("a"), split_slots("::1")),
+            (("a", Some("4")), ("a", None), ("::1", None))
+        );
+    }
+
+    #[test]
+    fn what_is_no_host_is_refused() {
+        for entry in ["", "-oProxyCommand=x", "a b", "a:0", ":3"] {
+            assert!(add(&mut Vec::new(), entry, None).is_err(), "`{entry}`");
+        }
+    }
+
+    #[test]
+    fn a_host_file_has_a_host_per_line() {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        fs::write(file.path(), "# all\na slots=2 max_slots=4\n\nb:3  # more\nc\n").expect("written");
+        let lines = lines(file.path()).map_err(|error| error.what).expect("read");
+        assert_eq!(lines, [("a".into(), Some(2)), ("b:3".into(), None), ("c".into(), None)]);
+        fs::write(file.path(), "a slots=many\n").expect("written");
+        assert!(super::lines(file.path()).is_err());
+    }
+}

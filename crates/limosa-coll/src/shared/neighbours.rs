@@ -1,0 +1,299 @@
+//! Exchanges with neighbours (MPI-5 section 8.6): every rank contributes what it has for its destinations, and takes
+//! its blocks of what its sources have. It waits for these ranks only.
+//!
+//! How long blocks are, only pairs of ranks know. So who sends decides how they go, and its note says how:
+//!
+//! | form of the note | when |
+//! |---|---|
+//! | bytes, or where they are | the same for all destinations; or blocks of one length, of which the receivers know the places |
+//! | `BLOCKS` | all other blocks |
+//! | `ROUNDS` | everything goes by messages, because blocks are long, or too many to list |
+//!
+//! Blocks that fit no area go by messages where ranks cannot read each other's memory, or the table says so. A rank waits
+//! for such a message when it has seen the note: whoever sends one has posted its note before it waits for anybody.
+
+use limosa_base::slots::{Awaited, NOTES};
+use limosa_mpi::consts::{MPI_ERR_TOPOLOGY, MPI_PROC_NULL};
+use limosa_mpi::error::{Error, Result};
+use limosa_mpi::topo::{Neighbours, Place};
+use limosa_p2p::memory::Region;
+
+use super::SharedGroup;
+use super::call::{First, SharedCall};
+use crate::buffer::{Blocks, Buffer};
+use crate::kind::Kind;
+use crate::memory::{Flat, read};
+use crate::notes::{BLOCK_LINE, BY_MESSAGE, Found, Location, Note, nonsense, write_block_line};
+use crate::run::run;
+use crate::schedule::{Schedule, copy_own, mismatch};
+
+/// Blocks begin at multiples of this in shared memory.
+const ALIGNED: usize = 16;
+
+/// An exchange, as one rank has it.
+pub(crate) struct Exchange<'e> {
+    pub(crate) neighbours: &'e Neighbours,
+    pub(crate) send: Sent<'e>,
+    /// A block for each source.
+    pub(crate) receive: &'e Blocks,
+    /// The blocks that this rank sends to itself, each with the one that it fills.
+    pub(crate) own: &'e [(usize, usize)],
+}
+
+/// What a rank sends.
+pub(crate) enum Sent<'e> {
+    /// The same to all destinations.
+    Whole(&'e Buffer),
+    /// A block to each destination.
+    Blocks(&'e Blocks),
+}
+
+impl Sent<'_> {
+    fn region(&self, block: usize) -> Region {
+        match self {
+            Sent::Whole(buffer) => buffer.region(),
+            Sent::Blocks(blocks) => blocks.region(block),
+        }
+    }
+}
+
+/// What a rank has contributed otherwise than in shared memory.
+#[derive(Default)]
+struct Contributed {
+    /// What others read in this rank's memory.
+    kept: Vec<Flat>,
+    /// The blocks that go by messages.
+    by_message: Vec<usize>,
+}
+
+impl SharedGroup {
+    /// Whether an exchange with neighbours is done here.
+    pub(crate) fn can_exchange(&self, kind: Kind) -> bool {
+        self.choice(kind).shared > 0
+    }
+
+    /// Whether others can read so long a block in this rank's memory, and that is worthwhile.
+    fn can_offer(&self, kind: Kind, len: usize) -> bool {
+        self.pull && len <= self.choice(kind).shared
+    }
+}
+
+/// Sends to the destinations and receives from the sources. `plan` begins the schedule of what goes by messages.
+///
+/// # Errors
+/// Ranks disagree about lengths, or about who sends to whom; errors of the machine.
+pub(crate) fn neighbours(
+    call: &SharedCall<'_>,
+    exchange: &Exchange<'_>,
+    plan: impl FnOnce() -> Schedule,
+) -> Result<()> {
+    let contributed = match exchange.send {
+        Sent::Whole(buffer) => exchange.contribute_whole(call, buffer)?,
+        Sent::Blocks(blocks) => exchange.contribute_blocks(call, blocks)?,
+    };
+    let mut trouble = First::default();
+    for &(from, to) in exchange.own {
+        trouble.note(copy_own(call.me(), &exchange.send.region(from), &exchange.receive.region(to)));
+    }
+    let late = exchange.take_all(call, &mut trouble)?;
+    if !late.is_empty() || !contributed.by_message.is_empty() {
+        let outcome = exchange.exchange_messages(call, plan(), &late, &contributed.by_message);
+        trouble.note(outcome.inspect_err(|error| call.give_up_after(error)));
+    }
+    if !contributed.kept.is_empty() {
+        call.finish();
+        for (_, rank) in exchange.destinations(call.me()) {
+            let finished = call.wait(Awaited::Finished(rank, call.number()));
+            if trouble.note(finished).is_none() {
+                break;
+            }
+        }
+    }
+    trouble.end()
+}
+
+impl Exchange<'_> {
+    /// The blocks that go to other ranks, and these.
+    fn destinations(&self, me: usize) -> impl Iterator<Item = (usize, usize)> {
+        let all = self.neighbours.destinations.iter().enumerate();
+        all.filter(move |(_, rank)| **rank != MPI_PROC_NULL && **rank != me as i32)
+            .map(|(block, rank)| (block, *rank as usize))
+    }
+
+    /// Has everything go by messages; `len`: the length of a block, or 0 if they differ.
+    fn announce(&self, call: &SharedCall<'_>, len: usize) -> Result<Contributed> {
+        call.announce(len)?;
+        let by_message = self.destinations(call.me()).map(|(block, _)| block).collect();
+        Ok(Contributed { by_message, ..Contributed::default() })
+    }
+
+    fn contribute_whole(&self, call: &SharedCall<'_>, buffer: &Buffer) -> Result<Contributed> {
+        let len = buffer.bytes();
+        if len > call.most_put() && !call.group.can_offer(call.kind, len) {
+            return self.announce(call, len);
+        }
+        let kept = call.contribute(&buffer.region(), false)?.into_iter().collect();
+        Ok(Contributed { kept, ..Contributed::default() })
+    }
+
+    fn contribute_blocks(&self, call: &SharedCall<'_>, blocks: &Blocks) -> Result<Contributed> {
+        let destinations = &self.neighbours.destinations;
+        if destinations.is_empty() {
+            call.sign()?;
+            return Ok(Contributed::default());
+        }
+        if !blocks.are_even() || self.neighbours.sent_as.is_empty() {
+            return self.contribute_lines(call, blocks);
+        }
+        let (each, whole) = (blocks.bytes(0), blocks.run(0, destinations.len()).region());
+        let has_gaps = destinations.contains(&MPI_PROC_NULL);
+        let fill = |place: &mut [u8]| match has_gaps {
+            false => read(&whole, place),
+            true => self.destinations(call.me()).for_each(|(block, _)| {
+                read(&blocks.region(block), &mut place[block * each..][..each]);
+            }),
+        };
+        if whole.len() <= call.most_put() && call.lay_out(whole.len(), whole.len(), fill)? {
+            return Ok(Contributed::default());
+        }
+        if !call.group.can_offer(call.kind, each) {
+            return self.announce(call, each);
+        }
+        if has_gaps && whole.as_contiguous().is_none() {
+            return self.contribute_lines(call, blocks);
+        }
+        let flat = Flat::packed(&whole)?;
+        call.offer(whole.len(), flat.start())?;
+        Ok(Contributed { kept: vec![flat], ..Contributed::default() })
+    }
+
+    /// Contributes blocks with a line about each.
+    fn contribute_lines(&self, call: &SharedCall<'_>, blocks: &Blocks) -> Result<Contributed> {
+        let me = call.me();
+        let count = self.destinations(me).count();
+        let lines = (count * BLOCK_LINE).next_multiple_of(ALIGNED);
+        if lines > call.slot_bytes() {
+            return self.announce(call, 0);
+        }
+        let aligned = |len: usize| len.checked_next_multiple_of(ALIGNED).unwrap_or(usize::MAX);
+        let lens = self.destinations(me).map(|(block, _)| aligned(blocks.bytes(block)));
+        let wanted = lens.fold(lines, usize::saturating_add);
+        let fitting = if wanted <= call.most_put().saturating_add(lines) { call.own_area(wanted)? } else { None };
+        let area = match fitting {
+            Some(area) => area,
+            None => call.own_slot()?,
+        };
+        call.make_room(NOTES)?;
+        let mut contributed = Contributed::default();
+        // SAFETY: the area is this rank's, and nobody reads it before the note below.
+        let (place, mut used) = (unsafe { area.first(area.bytes) }, lines);
+        for (line, (block, rank)) in self.destinations(me).enumerate() {
+            let region = blocks.region(block);
+            let len = region.len();
+            let at = if len == 0 {
+                0
+            } else if len <= place.len().saturating_sub(used) {
+                read(&region, &mut place[used..][..len]);
+                let next = used + aligned(len);
+                std::mem::replace(&mut used, next) as u64
+            } else if call.group.can_offer(call.kind, len) {
+                let flat = Flat::packed(&region)?;
+                let address = flat.start() as u64;
+                contributed.kept.push(flat);
+                address
+            } else {
+                contributed.by_message.push(block);
+                BY_MESSAGE
+            };
+            write_block_line(place, line, at, len, rank);
+        }
+        call.post(&Note::of_blocks(&area, count));
+        Ok(contributed)
+    }
+
+    /// Takes what the sources have contributed in shared memory. Returns the blocks that come by message, each with
+    /// whether a message is known to come.
+    fn take_all(&self, call: &SharedCall<'_>, trouble: &mut First) -> Result<Vec<(usize, bool)>> {
+        let mut late = Vec::new();
+        for &block in &self.neighbours.order {
+            let source = self.neighbours.sources[block];
+            if source == MPI_PROC_NULL || source as usize == call.me() {
+                continue;
+            }
+            let (source, into) = (source as usize, self.receive.region(block));
+            call.wait_for(source)?;
+            let found = call.posted(source).and_then(|found| self.block_of(call, block, found, into.len()));
+            match found {
+                Ok(Found { place: Location::InRounds | Location::ByMessage, len }) => late.push((block, len > 0)),
+                found => {
+                    trouble.note(found.and_then(|found| call.take(source, found.check(source, into.len())?, &into)));
+                }
+            }
+        }
+        Ok(late)
+    }
+
+    /// What the source of a block has contributed for it. `len`: its length here.
+    fn block_of(&self, call: &SharedCall<'_>, block: usize, found: Found, len: usize) -> Result<Found> {
+        let source = self.neighbours.sources[block] as usize;
+        match (found.place, &self.send) {
+            (Location::InRounds, _) | (_, Sent::Whole(_)) => Ok(found),
+            (Location::InBlocks(lines), Sent::Blocks(_)) => {
+                let found = lines.find(source, call.me(), self.neighbours.before[block])?;
+                found.ok_or_else(|| not_sent(source, call.me()))
+            }
+            (Location::Nowhere, Sent::Blocks(_)) => Ok(found),
+            (_, Sent::Blocks(_)) => match self.neighbours.sent_as.get(block) {
+                Some(place) => part(source, found, *place, len),
+                None if found.len == 0 => Err(not_sent(source, call.me())),
+                None => Err(nonsense(source)),
+            },
+        }
+    }
+
+    /// Receives these blocks, and sends those.
+    fn exchange_messages(
+        &self,
+        call: &SharedCall<'_>,
+        mut schedule: Schedule,
+        receive: &[(usize, bool)],
+        send: &[usize],
+    ) -> Result<()> {
+        for &(block, comes) in receive {
+            let (source, into) = (self.neighbours.sources[block] as usize, self.receive.region(block));
+            if into.is_empty() && comes {
+                // Its sender waits until it is received, and learns that it is too long.
+                schedule.receive_signal(source);
+            } else {
+                schedule.receive(source, into);
+            }
+        }
+        for &block in send {
+            schedule.send(self.neighbours.destinations[block] as usize, self.send.region(block));
+        }
+        run(call.comm, schedule)
+    }
+}
+
+/// The part of what was contributed that is at this place, and has this length.
+fn part(source: usize, found: Found, place: Place, len: usize) -> Result<Found> {
+    if place.of.checked_mul(len) != Some(found.len) {
+        return Err(mismatch(source, found.len / place.of.max(1), len));
+    }
+    let offset = place.block * len;
+    let place = match found.place {
+        Location::Here(start) => Location::Here(start.wrapping_add(offset)),
+        Location::There { address } => Location::There { address: address.wrapping_add(offset as u64) },
+        _ => return Err(nonsense(source)),
+    };
+    Ok(Found { len, place })
+}
+
+#[cold]
+fn not_sent(source: usize, me: usize) -> Error {
+    let detail = format!(
+        "this process receives from rank {source} more often than that one sends to rank {me}: the sources and \
+         destinations that the processes gave for the graph do not match"
+    );
+    Error::new(MPI_ERR_TOPOLOGY, detail)
+}

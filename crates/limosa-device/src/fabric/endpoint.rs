@@ -1,0 +1,396 @@
+//! An endpoint: what sends packets to addresses and receives them from anywhere, by a provider of libfabric.
+//!
+//! It owns the buffers of all packets under way. A buffer is in one of these states, and its bytes are ours in the
+//! first two only:
+//!
+//! | state | bytes | from |
+//! |---|---|---|
+//! | free | ours | creation, a send that has ended, a packet that was handed out |
+//! | full | ours, for reading | a receive that has ended |
+//! | sending | the provider reads them | [`Endpoint::send`] |
+//! | posted | the provider writes them | [`Endpoint::post`] |
+
+use super::library::{Library, Offer, checked};
+use super::sys::{
+    Av, AvAttr, Cq, CqAttr, CqErrEntry, CqMsgEntry, Domain, Ep, FI_AV_TABLE, FI_CQ_FORMAT_MSG, FI_EAGAIN, FI_EAVAIL,
+    FI_ENABLE, FI_GETWAIT, FI_MR_LOCAL, FI_RECV, FI_SEND, FI_WAIT_FD, Fabric, Fid, Mr,
+};
+use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::collections::VecDeque;
+use std::ffi::c_void;
+use std::os::fd::BorrowedFd;
+use std::ptr::{NonNull, null_mut};
+
+/// Operations read from the queue at once.
+const BATCH: usize = 16;
+/// Longest address of an endpoint.
+const MAX_NAME: usize = 128;
+/// An address that the provider knows.
+pub type Known = u64;
+/// Every source.
+const ANY: Known = u64::MAX;
+
+/// A buffer, by its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slot(pub usize);
+
+/// What has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// This buffer was sent, and is free.
+    Sent(Slot),
+    /// This buffer could not be sent, for an error of the library; it is free.
+    Failed(Slot, i32),
+    /// This buffer holds a packet of so many bytes.
+    Received(Slot, usize),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Free,
+    Full,
+    Sending,
+    Posted,
+}
+
+/// Eight words that a provider may use while an operation is under way. Their address names the operation.
+#[repr(C)]
+struct Context {
+    words: [u64; 8],
+    slot: usize,
+}
+
+struct Buffer {
+    bytes: NonNull<u8>,
+    len: usize,
+    state: State,
+    context: Box<Context>,
+    /// What the provider needs to access the memory.
+    region: *mut Mr,
+}
+
+impl Buffer {
+    /// What goes with each operation on the buffer; null where the provider needs nothing.
+    fn descriptor(&self) -> *mut c_void {
+        if self.region.is_null() {
+            return null_mut();
+        }
+        // SAFETY: a registered region is valid as long as its buffer.
+        unsafe { (*self.region).desc }
+    }
+}
+
+/// An endpoint and all that it needs.
+pub struct Endpoint {
+    // Closed in this order.
+    ep: Handle<Ep>,
+    cq: Handle<Cq>,
+    av: Handle<Av>,
+    buffers: Vec<Buffer>,
+    domain: Handle<Domain>,
+    fabric: Handle<Fabric>,
+    /// Ended, and not yet told.
+    ended: VecDeque<Event>,
+    must_register: bool,
+    descriptor: i32,
+    name: Vec<u8>,
+    offer: Offer,
+}
+
+// SAFETY: libfabric's objects belong to no thread; with threading by domain, calls must not come at the same time, which
+// `&mut self` sees to.
+unsafe impl Send for Endpoint {}
+
+/// An object of libfabric, closed when dropped.
+struct Handle<T>(*mut T);
+
+impl<T> Handle<T> {
+    fn fid(&self) -> *mut Fid {
+        self.0.cast()
+    }
+}
+
+impl<T> Drop for Handle<T> {
+    fn drop(&mut self) {
+        close(self.fid());
+    }
+}
+
+fn close(fid: *mut Fid) {
+    // SAFETY: every object of libfabric begins with such a structure, and is closed once.
+    unsafe { ((*(*fid).ops).close)(fid) };
+}
+
+/// What the library refuses, for people.
+fn refused(library: &Library, what: &str, error: i32) -> String {
+    format!("{what}: {}", library.describe(error))
+}
+
+impl Endpoint {
+    /// Opens an endpoint as offered, with room for so many packets of `len` bytes that come at once.
+    ///
+    /// # Errors
+    /// What the provider refuses, in one sentence.
+    pub fn open(offer: Offer, len: usize, receives: usize) -> Result<Endpoint, String> {
+        let library = offer.library().clone();
+        let no = |what: &'static str| {
+            let library = library.clone();
+            move |error| refused(&library, what, error)
+        };
+        let info = offer.info;
+        let (mut fabric, mut domain, mut av, mut cq, mut ep) =
+            (null_mut::<Fabric>(), null_mut::<Domain>(), null_mut::<Av>(), null_mut::<Cq>(), null_mut::<Ep>());
+        // SAFETY: the offer's structure is valid with all its parts, and so is each object after the call that opens it.
+        // Tables of functions live as long as their objects.
+        unsafe {
+            checked((library.fabric)((*info).fabric_attr, &mut fabric, null_mut()))
+                .map_err(no("opening the fabric"))?;
+            let fabric = Handle(fabric);
+            let opened = ((*(*fabric.0).ops).domain)(fabric.0, info, &mut domain, null_mut());
+            checked(opened).map_err(no("opening the interface"))?;
+            let domain = Handle(domain);
+            let table = (*domain.0).ops;
+            let mut attr = AvAttr { kind: FI_AV_TABLE, ..AvAttr::default() };
+            checked(((*table).av_open)(domain.0, &mut attr, &mut av, null_mut())).map_err(no("opening addresses"))?;
+            let av = Handle(av);
+            let (tx, rx) = ((*(*info).tx_attr).size, (*(*info).rx_attr).size);
+            let mut attr = CqAttr {
+                size: tx.saturating_add(rx).clamp(64, 1 << 16),
+                format: FI_CQ_FORMAT_MSG,
+                wait_obj: FI_WAIT_FD,
+                ..CqAttr::default()
+            };
+            checked(((*table).cq_open)(domain.0, &mut attr, &mut cq, null_mut())).map_err(no("opening a queue"))?;
+            let cq = Handle(cq);
+            let opened = ((*table).endpoint)(domain.0, info, &mut ep, null_mut());
+            checked(opened).map_err(no("opening the endpoint"))?;
+            let ep = Handle(ep);
+            let ops = (*ep.fid()).ops;
+            checked(((*ops).bind)(ep.fid(), av.fid(), 0)).map_err(no("binding addresses"))?;
+            checked(((*ops).bind)(ep.fid(), cq.fid(), FI_SEND | FI_RECV)).map_err(no("binding a queue"))?;
+            checked(((*ops).control)(ep.fid(), FI_ENABLE, null_mut())).map_err(no("starting the endpoint"))?;
+            let mut name = vec![0; MAX_NAME];
+            let mut used = name.len();
+            let named = ((*(*ep.0).cm).getname)(ep.fid(), name.as_mut_ptr().cast(), &mut used);
+            checked(named).map_err(no("asking for the endpoint's address"))?;
+            name.truncate(used);
+            let mut descriptor = -1;
+            let got = ((*(*cq.fid()).ops).control)(cq.fid(), FI_GETWAIT, (&raw mut descriptor).cast());
+            checked(got).map_err(no("asking for a descriptor"))?;
+            let must_register = (*(*info).domain_attr).mr_mode & FI_MR_LOCAL != 0;
+            let receives = receives.min(rx.max(1));
+            let (buffers, ended) = (Vec::new(), VecDeque::new());
+            let mut endpoint =
+                Endpoint { ep, cq, av, buffers, domain, fabric, ended, must_register, descriptor, name, offer };
+            for _ in 0..receives {
+                let slot = endpoint.make(len)?;
+                endpoint.post(slot);
+            }
+            Ok(endpoint)
+        }
+    }
+
+    /// The address at which others reach it.
+    pub fn name(&self) -> &[u8] {
+        &self.name
+    }
+
+    /// What it was made from.
+    pub fn offer(&self) -> &Offer {
+        &self.offer
+    }
+
+    /// A descriptor that is readable when something may have ended, if [`Endpoint::may_sleep`] allows to wait for it.
+    pub fn descriptor(&self) -> BorrowedFd<'_> {
+        // SAFETY: the descriptor is the queue's, which lives as long as the endpoint.
+        unsafe { BorrowedFd::borrow_raw(self.descriptor) }
+    }
+
+    /// Whether the descriptor will be readable when something ends: otherwise something has ended already.
+    pub fn may_sleep(&mut self) -> bool {
+        let mut fids = [self.cq.fid()];
+        // SAFETY: the queue is one of this fabric.
+        self.ended.is_empty() && unsafe { ((*(*self.fabric.0).ops).trywait)(self.fabric.0, fids.as_mut_ptr(), 1) } == 0
+    }
+
+    /// Makes a peer's address known.
+    ///
+    /// # Errors
+    /// The address makes no sense to the provider.
+    pub fn know(&mut self, address: &[u8]) -> Result<Known, String> {
+        let mut known = ANY;
+        // The provider reads as much as its addresses have.
+        if address.len() < self.name.len() {
+            return Err("the address is too short".into());
+        }
+        // SAFETY: the address is as long as the provider's own; the result is written.
+        let count =
+            unsafe { ((*(*self.av.0).ops).insert)(self.av.0, address.as_ptr().cast(), 1, &mut known, 0, null_mut()) };
+        if count == 1 && known != ANY { Ok(known) } else { Err(format!("the provider refuses the address ({count})")) }
+    }
+
+    /// Forgets a peer's address.
+    pub fn forget(&mut self, mut known: Known) {
+        // SAFETY: the address came from `know`.
+        unsafe { ((*(*self.av.0).ops).remove)(self.av.0, &mut known, 1, 0) };
+    }
+
+    /// A new buffer, which is free.
+    ///
+    /// # Errors
+    /// The provider cannot access it.
+    pub fn make(&mut self, len: usize) -> Result<Slot, String> {
+        let layout = layout(len);
+        // SAFETY: the layout is not empty.
+        let bytes = NonNull::new(unsafe { alloc_zeroed(layout) }).unwrap_or_else(|| handle_alloc_error(layout));
+        let slot = self.buffers.len();
+        let context = Box::new(Context { words: [0; 8], slot });
+        self.buffers.push(Buffer { bytes, len, state: State::Free, context, region: null_mut() });
+        if self.must_register {
+            let mut region = null_mut();
+            // SAFETY: the memory is valid until the buffer is dropped, which closes the region first.
+            let result = unsafe {
+                let reg = (*(*self.domain.0).mr).reg;
+                reg(
+                    self.domain.fid(),
+                    bytes.as_ptr().cast(),
+                    len,
+                    FI_SEND | FI_RECV,
+                    0,
+                    slot as u64,
+                    0,
+                    &mut region,
+                    null_mut(),
+                )
+            };
+            checked(result).map_err(|error| refused(self.offer.library(), "registering memory", error))?;
+            self.buffers[slot].region = region;
+        }
+        Ok(Slot(slot))
+    }
+
+    /// The bytes of a buffer that is free, to be written.
+    pub fn bytes_of(&mut self, slot: Slot) -> &mut [u8] {
+        let buffer = &mut self.buffers[slot.0];
+        assert!(buffer.state == State::Free, "the provider has this buffer");
+        // SAFETY: the memory is that of the buffer, initialised, and nobody else has it in this state.
+        unsafe { std::slice::from_raw_parts_mut(buffer.bytes.as_ptr(), buffer.len) }
+    }
+
+    /// The first bytes of a buffer that is full.
+    pub fn packet(&self, slot: Slot, len: usize) -> &[u8] {
+        let buffer = &self.buffers[slot.0];
+        assert!(buffer.state == State::Full, "there is no packet in this buffer");
+        // SAFETY: as above; nobody writes to it in this state.
+        unsafe { std::slice::from_raw_parts(buffer.bytes.as_ptr(), len.min(buffer.len)) }
+    }
+
+    /// Begins to send the first bytes of a free buffer; false if the provider has no room, or has not connected yet.
+    ///
+    /// # Errors
+    /// The library's.
+    pub fn send(&mut self, slot: Slot, len: usize, to: Known) -> Result<bool, i32> {
+        let buffer = &mut self.buffers[slot.0];
+        assert!(buffer.state == State::Free && len <= buffer.len, "the buffer is in use");
+        let desc = buffer.descriptor();
+        let context = (&raw mut *buffer.context).cast();
+        // SAFETY: the bytes and the context stay where they are, and untouched, until the operation has ended.
+        let result = unsafe {
+            let send = (*(*self.ep.0).msg).send;
+            send(self.ep.0, buffer.bytes.as_ptr().cast(), len, desc, to, context)
+        };
+        match -result {
+            0 => {
+                buffer.state = State::Sending;
+                Ok(true)
+            }
+            FI_EAGAIN => Ok(false),
+            error => Err(error as i32),
+        }
+    }
+
+    /// Lets the next packet that comes be written to a buffer that is free or full.
+    pub fn post(&mut self, slot: Slot) {
+        let buffer = &mut self.buffers[slot.0];
+        assert!(matches!(buffer.state, State::Free | State::Full), "the provider has this buffer");
+        let desc = buffer.descriptor();
+        let context = (&raw mut *buffer.context).cast();
+        // SAFETY: as for `send`.
+        let result = unsafe {
+            let recv = (*(*self.ep.0).msg).recv;
+            recv(self.ep.0, buffer.bytes.as_ptr().cast(), buffer.len, desc, ANY, context)
+        };
+        // There is room for as many receives as the provider said. If it has none all the same, this one is missing.
+        buffer.state = if result == 0 { State::Posted } else { State::Free };
+    }
+
+    /// The next operation that has ended, if any has.
+    pub fn next(&mut self) -> Option<Event> {
+        if self.ended.is_empty() {
+            self.read();
+        }
+        self.ended.pop_front()
+    }
+
+    fn read(&mut self) {
+        let mut entries = [CqMsgEntry::default(); BATCH];
+        // SAFETY: as many entries are written as there is room for.
+        let count = unsafe { ((*(*self.cq.0).ops).read)(self.cq.0, entries.as_mut_ptr().cast(), BATCH) };
+        if count == -FI_EAVAIL {
+            return self.read_error();
+        }
+        for entry in entries.iter().take(usize::try_from(count).unwrap_or(0)) {
+            let Some(slot) = self.slot_of(entry.context) else { continue };
+            let event = if self.buffers[slot.0].state == State::Posted {
+                self.buffers[slot.0].state = State::Full;
+                Event::Received(slot, entry.len)
+            } else {
+                self.buffers[slot.0].state = State::Free;
+                Event::Sent(slot)
+            };
+            self.ended.push_back(event);
+        }
+    }
+
+    #[cold]
+    fn read_error(&mut self) {
+        let mut entry = CqErrEntry::default();
+        // SAFETY: one entry is written; `err_data_size` is 0, so that nothing else is.
+        let count = unsafe { ((*(*self.cq.0).ops).readerr)(self.cq.0, &mut entry, 0) };
+        let Some(slot) = self.slot_of(entry.context).filter(|_| count == 1) else { return };
+        let was = std::mem::replace(&mut self.buffers[slot.0].state, State::Free);
+        match was {
+            // Something longer than any packet, or a connection that has ended: the buffer waits for the next one.
+            State::Posted => self.post(slot),
+            _ => self.ended.push_back(Event::Failed(slot, entry.err)),
+        }
+    }
+
+    /// The buffer of an operation that was under way.
+    fn slot_of(&self, context: usize) -> Option<Slot> {
+        if context == 0 {
+            return None;
+        }
+        // SAFETY: the provider gives back the context that it got with the operation, and contexts live as long as the
+        // endpoint.
+        let slot = unsafe { (*(context as *const Context)).slot };
+        let is_under_way = |buffer: &Buffer| matches!(buffer.state, State::Sending | State::Posted);
+        self.buffers.get(slot).filter(|buffer| is_under_way(buffer)).map(|_| Slot(slot))
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        if !self.region.is_null() {
+            close(self.region.cast());
+        }
+        // SAFETY: it was allocated with this layout. The endpoint was closed before, so no operation is under way.
+        unsafe { dealloc(self.bytes.as_ptr(), layout(self.len)) };
+    }
+}
+
+fn layout(len: usize) -> Layout {
+    Layout::from_size_align(len.max(1), 64).expect("buffers are short")
+}
+
+const _: () = assert!(size_of::<Context>() >= 64, "libfabric asks for eight words");

@@ -1,0 +1,323 @@
+//! libfabric as it is found on this machine, and what it offers: loaded while the program runs, since few machines
+//! have it.
+//!
+//! It is looked for under the name that the user gives, then where the system finds libraries, then where the Python
+//! packages of other MPI libraries keep theirs. It stays loaded until the process ends.
+
+use super::sys::{
+    FI_CONTEXT, FI_CONTEXT2, FI_EP_RDM, FI_MR_ALLOCATED, FI_MR_LOCAL, FI_MR_PROV_KEY, FI_MR_VIRT_ADDR, FI_MSG,
+    FI_ORDER_SAS, FI_RM_ENABLED, FI_SOCKADDR_IN, FI_SOCKADDR_IN6, FI_THREAD_DOMAIN, FiDupinfo, FiFabric, FiFreeinfo,
+    FiGetinfo, FiStrerror, FiVersion, Info, VERSION,
+};
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::ptr::null;
+use std::sync::Arc;
+
+/// The library.
+pub struct Library {
+    /// Its file, as it was found.
+    pub path: PathBuf,
+    pub(super) fabric: FiFabric,
+    version: FiVersion,
+    getinfo: FiGetinfo,
+    freeinfo: FiFreeinfo,
+    dupinfo: FiDupinfo,
+    strerror: FiStrerror,
+}
+
+/// What a user asks for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wish {
+    /// The file of the library.
+    pub library: Option<PathBuf>,
+    /// The provider.
+    pub provider: Option<String>,
+    /// The network interface, or what else the provider calls a domain.
+    pub interface: Option<String>,
+    /// All processes are on this machine: no network is needed.
+    pub is_local: bool,
+}
+
+/// A way to exchange packets that the library offers.
+pub struct Offer {
+    library: Arc<Library>,
+    pub(super) info: *mut Info,
+    /// The provider's name.
+    pub provider: String,
+    /// The network interface.
+    pub interface: String,
+}
+
+// SAFETY: an offer owns its structure, and whoever has it alone changes it.
+unsafe impl Send for Offer {}
+
+impl Drop for Offer {
+    fn drop(&mut self) {
+        // SAFETY: the structure came from `dupinfo`, and nobody else has it.
+        unsafe { (self.library.freeinfo)(self.info) };
+    }
+}
+
+/// The provider that is taken if the user asks for none, the best first: fast networks, then TCP. A name stands for the
+/// provider alone, or with another one on top.
+const PREFERENCE: [&str; 6] = ["cxi", "efa", "opx", "verbs", "tcp", "net"];
+/// Of these, the ones that need no network.
+const LOCAL: [&str; 2] = ["tcp", "net"];
+const LOOPBACK: &str = "lo";
+const NAME: &str = "libfabric.so.1";
+
+impl Library {
+    /// Loads the library.
+    ///
+    /// # Errors
+    /// What is missing, and what to do, in one sentence.
+    pub fn load(named: Option<&Path>) -> Result<Arc<Library>, String> {
+        let candidates = named.map_or_else(candidates, |path| vec![path.to_owned()]);
+        let mut first = None;
+        for path in &candidates {
+            match Library::open(path) {
+                Ok(library) => return Ok(Arc::new(library)),
+                Err(error) => first = first.or(Some(error)),
+            }
+        }
+        let error = first.unwrap_or_default();
+        Err(match named {
+            Some(path) => format!("LIMOSA_FABRIC_LIBRARY is {}, which cannot be loaded: {error}", path.display()),
+            None => format!(
+                "libfabric cannot be loaded ({error}): install it (on Debian and Ubuntu the package libfabric1), or \
+                 name its file in LIMOSA_FABRIC_LIBRARY"
+            ),
+        })
+    }
+
+    /// For tests: why there is none to be loaded, if so.
+    #[doc(hidden)]
+    pub fn without() -> Option<String> {
+        Library::load(None).err()
+    }
+
+    fn open(path: &Path) -> Result<Library, String> {
+        let name = CString::new(path.as_os_str().as_bytes()).map_err(|_| "the name has a zero byte".to_owned())?;
+        let handlers = Handlers::now();
+        // SAFETY: loading runs the library's own initialisation, which is what the user asks for.
+        let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+        handlers.restore();
+        if handle.is_null() {
+            // SAFETY: after a failure this is a text, or null.
+            let text = unsafe { libc::dlerror() };
+            return Err(text_at(text).unwrap_or_default());
+        }
+        let symbol = |name: &CStr| {
+            // SAFETY: the handle is that of a loaded library.
+            let symbol = unsafe { libc::dlsym(handle, name.as_ptr()) };
+            if symbol.is_null() { Err(format!("it has no function {}", name.to_string_lossy())) } else { Ok(symbol) }
+        };
+        // SAFETY: the functions have these types in all versions of the library of this name.
+        unsafe {
+            Ok(Library {
+                path: path.to_owned(),
+                fabric: std::mem::transmute::<*mut c_void, FiFabric>(symbol(c"fi_fabric")?),
+                version: std::mem::transmute::<*mut c_void, FiVersion>(symbol(c"fi_version")?),
+                getinfo: std::mem::transmute::<*mut c_void, FiGetinfo>(symbol(c"fi_getinfo")?),
+                freeinfo: std::mem::transmute::<*mut c_void, FiFreeinfo>(symbol(c"fi_freeinfo")?),
+                dupinfo: std::mem::transmute::<*mut c_void, FiDupinfo>(symbol(c"fi_dupinfo")?),
+                strerror: std::mem::transmute::<*mut c_void, FiStrerror>(symbol(c"fi_strerror")?),
+            })
+        }
+    }
+
+    /// Major and minor version of its interface.
+    pub fn version(&self) -> (u32, u32) {
+        // SAFETY: the function takes nothing.
+        let version = unsafe { (self.version)() };
+        (version >> 16, version & 0xffff)
+    }
+
+    /// The library's words for an error, which is positive.
+    pub fn describe(&self, error: i32) -> String {
+        // SAFETY: the function takes any number and returns a text that lives as long as the library.
+        let text = unsafe { (self.strerror)(error) };
+        text_at(text).unwrap_or_else(|| format!("error {error}"))
+    }
+
+    /// All that the library offers, the best first in its own opinion.
+    ///
+    /// # Errors
+    /// Its words.
+    pub fn offers(self: &Arc<Library>) -> Result<Vec<Offer>, String> {
+        // SAFETY: null asks for a new, empty structure.
+        let hints = unsafe { (self.dupinfo)(null()) };
+        if hints.is_null() {
+            return Err("it has no memory left".into());
+        }
+        // SAFETY: a new structure has all parts, and nobody else has it.
+        unsafe {
+            (*hints).caps = FI_MSG;
+            (*hints).mode = FI_CONTEXT | FI_CONTEXT2;
+            (*(*hints).ep_attr).kind = FI_EP_RDM;
+            (*(*hints).tx_attr).msg_order = FI_ORDER_SAS;
+            (*(*hints).rx_attr).msg_order = FI_ORDER_SAS;
+            let domain = &mut *(*hints).domain_attr;
+            domain.mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
+            domain.threading = FI_THREAD_DOMAIN;
+            domain.resource_mgmt = FI_RM_ENABLED;
+        }
+        let mut list = std::ptr::null_mut();
+        // SAFETY: the hints are valid, and no node is named; the list is written.
+        let failed = unsafe { (self.getinfo)(VERSION, null(), null(), 0, hints, &mut list) };
+        // SAFETY: the hints came from `dupinfo`.
+        unsafe { (self.freeinfo)(hints) };
+        if failed != 0 {
+            return Err(self.describe(-failed));
+        }
+        let mut offers = Vec::new();
+        let mut at = list;
+        while !at.is_null() {
+            // SAFETY: an element of the list, with all its parts.
+            let info = unsafe { &*at };
+            if let Some(offer) = self.offer(info) {
+                offers.push(offer);
+            }
+            at = info.next;
+        }
+        // SAFETY: the list came from `getinfo`; offers are copies.
+        unsafe { (self.freeinfo)(list) };
+        Ok(offers)
+    }
+
+    fn offer(self: &Arc<Library>, info: &Info) -> Option<Offer> {
+        // SAFETY: elements of the list have these parts.
+        let (provider, interface) = unsafe { ((*info.fabric_attr).prov_name, (*info.domain_attr).name) };
+        let (provider, interface) = (text_at(provider)?, text_at(interface)?);
+        // SAFETY: a valid structure is copied.
+        let info = unsafe { (self.dupinfo)(info) };
+        (!info.is_null()).then(|| Offer { library: self.clone(), info, provider, interface })
+    }
+
+    /// The best offer for these wishes.
+    ///
+    /// # Errors
+    /// Why there is none, in one sentence.
+    pub fn choose(self: &Arc<Library>, wish: &Wish) -> Result<Offer, String> {
+        let offers = self.offers().map_err(|error| format!("{} offers nothing: {error}", self.path.display()))?;
+        let names = |of: fn(&Offer) -> &str| {
+            let mut names: Vec<&str> = offers.iter().map(of).collect();
+            names.sort_unstable();
+            names.dedup();
+            names.join(", ")
+        };
+        let usable = |offer: &&Offer| wish.rank(offer).is_some();
+        let Some(rank) = offers.iter().filter(usable).filter_map(|offer| wish.rank(offer)).min() else {
+            let asked = |name: &str, of: &Option<String>| of.as_ref().map(|of| format!("{name}={of}"));
+            let asked =
+                [asked("LIMOSA_FABRIC_PROVIDER", &wish.provider), asked("LIMOSA_FABRIC_INTERFACE", &wish.interface)];
+            let asked = asked.into_iter().flatten().collect::<Vec<_>>().join(" and ");
+            return Err(format!(
+                "{} offers no way to exchange messages{}{asked}: it has the providers {} on the interfaces {}",
+                self.path.display(),
+                if asked.is_empty() { "" } else { " with " },
+                names(|offer| &offer.provider),
+                names(|offer| &offer.interface),
+            ));
+        };
+        let best = offers.into_iter().find(|offer| wish.rank(offer) == Some(rank));
+        Ok(best.expect("one has this rank"))
+    }
+}
+
+impl Wish {
+    /// How well an offer fits, the smaller the better; `None` if it does not.
+    fn rank(&self, offer: &Offer) -> Option<(usize, bool, usize, bool)> {
+        let is_named = |name: &str| {
+            offer.provider == name || offer.provider.strip_prefix(name).is_some_and(|rest| rest.starts_with(';'))
+        };
+        let preference = match &self.provider {
+            Some(name) => is_named(name).then_some(0)?,
+            None => {
+                let at = PREFERENCE.iter().position(|name| is_named(name))?;
+                (!self.is_local || LOCAL.contains(&PREFERENCE[at])).then_some(at)?
+            }
+        };
+        let format = offer.address_format();
+        let is_internet = [FI_SOCKADDR_IN, FI_SOCKADDR_IN6].contains(&format);
+        match &self.interface {
+            Some(name) => (offer.interface == *name).then_some(())?,
+            None if is_internet => ((offer.interface == LOOPBACK) == self.is_local).then_some(())?,
+            None => {}
+        }
+        // A provider alone needs fewer steps than one on top of another. Of those for TCP that counts more than the name:
+        // before version 1.18 `tcp` had endpoints for connections only, and `net` what it has today.
+        let network = preference.min(PREFERENCE.len() - LOCAL.len());
+        Some((network, offer.provider.contains(';'), preference, format == FI_SOCKADDR_IN6))
+    }
+}
+
+impl Offer {
+    /// The library that offers it.
+    pub fn library(&self) -> &Arc<Library> {
+        &self.library
+    }
+
+    fn address_format(&self) -> u32 {
+        // SAFETY: the structure is valid as long as the offer.
+        unsafe { (*self.info).addr_format }
+    }
+}
+
+/// What a program does about signals. Libraries that libfabric needs (PSM) set handlers for crashes when they are loaded,
+/// which belong to the program.
+struct Handlers(Vec<(c_int, libc::sigaction)>);
+
+impl Handlers {
+    fn now() -> Handlers {
+        let of = |signal: c_int| {
+            // SAFETY: an all-zero value is valid, to be overwritten.
+            let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+            // SAFETY: the action is only asked for. Numbers that are no signal are refused.
+            (unsafe { libc::sigaction(signal, std::ptr::null(), &mut action) } == 0).then_some((signal, action))
+        };
+        Handlers((1..32).filter_map(of).collect())
+    }
+
+    fn restore(&self) {
+        for (signal, action) in &self.0 {
+            // SAFETY: it is what the program had before.
+            unsafe { libc::sigaction(*signal, action, std::ptr::null_mut()) };
+        }
+    }
+}
+
+/// Where the library may be: where the system finds it, and beside this library in an environment of Python packages.
+fn candidates() -> Vec<PathBuf> {
+    let mut found = vec![PathBuf::from(NAME)];
+    for folder in own_folder().iter().flat_map(|own| [own.clone(), own.join("../lib")]) {
+        let packages = ["openmpi", "mpich", "."].map(|package| folder.join(package).join(NAME));
+        found.extend(packages.into_iter().filter(|path| path.exists()));
+    }
+    found
+}
+
+/// The folder of the file that holds this code.
+fn own_folder() -> Option<PathBuf> {
+    // SAFETY: an all-zero value is valid, to be overwritten.
+    let mut found: libc::Dl_info = unsafe { std::mem::zeroed() };
+    let here: fn() -> Option<PathBuf> = own_folder;
+    // SAFETY: any address may be asked about; the answer is written.
+    if unsafe { libc::dladdr(here as *const c_void, &mut found) } == 0 {
+        return None;
+    }
+    let file = text_at(found.dli_fname)?;
+    Path::new(&file).parent().map(Path::to_owned)
+}
+
+fn text_at(text: *const c_char) -> Option<String> {
+    // SAFETY: callers give texts of the C library or of libfabric, which end with a zero byte, or null.
+    (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
+}
+
+/// A call's result as an error of the library, which is positive.
+pub(super) fn checked(result: c_int) -> Result<(), i32> {
+    if result >= 0 { Ok(()) } else { Err(-result) }
+}

@@ -1,0 +1,123 @@
+//! How a packet travels, and the card that says how a process is reached.
+//!
+//! ```text
+//!   packet   0   8  token: who does not know it is no process of the job
+//!            8   4  number of the sender
+//!           12   4  half of the sender's own token: another process of this number may have sent before
+//!           16   4  number of the packet among those from this sender, from 0
+//!           20   1  kind, then three bytes 0
+//!           24  16  two words
+//!           40      data
+//!
+//!   card     0   1  version
+//!            1   1  length of the provider's name
+//!            2   8  token
+//!           10      the provider's name, then the address as the provider writes it
+//! ```
+//!
+//! Numbers are little-endian.
+
+use crate::{Address, Meta};
+
+/// Bytes before the data.
+pub const HEADER: usize = 40;
+/// Bytes of the longest card.
+pub const CARD_BYTES: usize = 256;
+const VERSION: u8 = 1;
+
+/// Who has sent a packet, to whom, and which one of its packets it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Label {
+    /// The receiver's token.
+    pub token: u64,
+    /// The sender.
+    pub from: Address,
+    /// Half of the sender's token.
+    pub sender: u32,
+    /// The packet's number.
+    pub number: u32,
+}
+
+/// Writes the head of a packet to the first bytes.
+pub fn write_head(to: &mut [u8], label: &Label, meta: &Meta) {
+    to[0..8].copy_from_slice(&label.token.to_le_bytes());
+    to[8..12].copy_from_slice(&label.from.to_le_bytes());
+    to[12..16].copy_from_slice(&label.sender.to_le_bytes());
+    to[16..20].copy_from_slice(&label.number.to_le_bytes());
+    to[20..24].copy_from_slice(&[meta.kind, 0, 0, 0]);
+    to[24..32].copy_from_slice(&meta.words[0].to_le_bytes());
+    to[32..40].copy_from_slice(&meta.words[1].to_le_bytes());
+}
+
+/// The head of a packet and its data; `None` if it is too short.
+pub fn read(packet: &[u8]) -> Option<(Label, Meta, &[u8])> {
+    let (head, data) = packet.split_first_chunk::<HEADER>()?;
+    let long = |at: usize| u64::from_le_bytes(head[at..at + 8].try_into().expect("eight bytes"));
+    let short = |at: usize| u32::from_le_bytes(head[at..at + 4].try_into().expect("four bytes"));
+    let label = Label { token: long(0), from: short(8), sender: short(12), number: short(16) };
+    Some((label, Meta { kind: head[20], words: [long(24), long(32)] }, data))
+}
+
+/// How a process is reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Card {
+    /// What packets to it must begin with.
+    pub token: u64,
+    /// The provider that it uses.
+    pub provider: String,
+    /// Its address, as the provider writes it.
+    pub address: Vec<u8>,
+}
+
+impl Card {
+    /// The card as bytes; `None` if it would be too long.
+    pub fn write(&self) -> Option<Vec<u8>> {
+        let name = self.provider.as_bytes();
+        let mut card = vec![VERSION, u8::try_from(name.len()).ok()?];
+        card.extend_from_slice(&self.token.to_le_bytes());
+        card.extend_from_slice(name);
+        card.extend_from_slice(&self.address);
+        (card.len() <= CARD_BYTES).then_some(card)
+    }
+
+    /// What bytes say, if they are a card.
+    pub fn read(bytes: &[u8]) -> Option<Card> {
+        let (&[version, len], rest) = bytes.split_first_chunk()?;
+        let (token, rest) = rest.split_first_chunk()?;
+        let (name, address) = rest.split_at_checked(len.into())?;
+        let provider = String::from_utf8(name.to_vec()).ok()?;
+        (version == VERSION).then(|| Card { token: u64::from_le_bytes(*token), provider, address: address.to_vec() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_bytes_are_a_packet_or_none_and_a_card_or_none() {
+        let mut random = limosa_sim::Random::new(1);
+        for _ in 0..10_000 {
+            let bytes: Vec<u8> = (0..random.below(100)).map(|_| random.number() as u8 % 12).collect();
+            assert_eq!(read(&bytes).is_some(), bytes.len() >= HEADER);
+            if let Some(card) = Card::read(&bytes) {
+                assert_eq!(card.write().as_deref(), Some(&bytes[..]));
+            }
+        }
+    }
+
+    #[test]
+    fn a_packet_and_a_card_come_back_as_they_were_written() {
+        let label = Label { token: u64::MAX - 5, from: 7, sender: 8, number: u32::MAX };
+        let meta = Meta { kind: 200, words: [1, u64::MAX] };
+        let mut bytes = vec![9; HEADER + 3];
+        write_head(&mut bytes, &label, &meta);
+        assert_eq!(read(&bytes), Some((label, meta, &[9; 3][..])));
+        assert_eq!(read(&bytes[..HEADER - 1]), None);
+        let card = Card { token: 77, provider: "tcp;ofi_rxm".into(), address: vec![2, 0, 127] };
+        let written = card.write().expect("it is short");
+        assert_eq!(Card::read(&written), Some(card));
+        assert!((0..13).all(|len| Card::read(&written[..len]).is_none_or(|card| card.address.len() < 3)));
+        assert_eq!(Card { token: 1, provider: String::new(), address: vec![0; CARD_BYTES] }.write(), None);
+    }
+}

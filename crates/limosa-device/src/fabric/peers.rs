@@ -1,0 +1,164 @@
+//! What a process knows of a peer: where it is, what is under way to it, and which packet of its comes next.
+//!
+//! Packets to a peer have numbers. Their sends may end in any order; at most [`WINDOW`] numbers lie between the first
+//! one that has not ended and the last one, so a receiver never has to keep more packets than that.
+
+use super::endpoint::Known;
+use crate::Meta;
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Instant;
+
+/// Short packets and long ones, which have buffers and limits of their own: 0 and 1.
+pub type Class = usize;
+
+/// Packets under way to one peer, by class.
+const UNDER_WAY: [u32; 2] = [64, 8];
+/// Numbers that may be under way.
+const WINDOW: u32 = 128;
+
+/// What is known of a peer.
+#[derive(Default)]
+pub struct Peer {
+    /// Its token and where the provider has its address.
+    pub place: Option<(u64, Known)>,
+    /// Somebody waits for room.
+    pub wants_room: bool,
+    pub life: Life,
+    /// Packets under way, by class.
+    under_way: [u32; 2],
+    /// For each number under way whether its send has ended; the first one has not.
+    flight: VecDeque<bool>,
+    /// The number after those.
+    next: u32,
+    /// The number of the next packet from it.
+    expected: u32,
+    /// Packets from it that came too early.
+    kept: BTreeMap<u32, (Meta, Vec<u8>)>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Life {
+    #[default]
+    Alive,
+    /// It has died, which is reported when nothing has come from it until then.
+    Dying(Instant),
+    /// Nothing is expected from it, or sent to it.
+    Dead,
+}
+
+/// When a packet is to be handed on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turn {
+    Now,
+    Later,
+    Never,
+}
+
+impl Peer {
+    /// Whether there is room for another packet.
+    pub fn has_room(&self, class: Class) -> bool {
+        self.under_way[class] < UNDER_WAY[class] && self.flight.len() < WINDOW as usize
+    }
+
+    /// The number of the next packet.
+    pub fn next_number(&self) -> u32 {
+        self.next
+    }
+
+    /// The next packet is under way.
+    pub fn begin(&mut self, class: Class) {
+        self.next = self.next.wrapping_add(1);
+        self.flight.push_back(false);
+        self.under_way[class] += 1;
+        self.wants_room = false;
+    }
+
+    /// The send of a packet has ended. It may be one to another process that had this place.
+    pub fn sent(&mut self, class: Class, number: u32) {
+        self.under_way[class] = self.under_way[class].saturating_sub(1);
+        let first = self.next.wrapping_sub(self.flight.len() as u32);
+        if let Some(ended) = self.flight.get_mut(number.wrapping_sub(first) as usize) {
+            *ended = true;
+        }
+        while self.flight.front() == Some(&true) {
+            self.flight.pop_front();
+        }
+    }
+
+    /// Whether packets are under way.
+    pub fn is_sending(&self) -> bool {
+        !self.flight.is_empty()
+    }
+
+    /// Whether room that somebody wants comes unnoticed: nothing is under way whose end would tell.
+    pub fn must_try(&self) -> bool {
+        self.wants_room && !self.is_sending() && self.life != Life::Dead
+    }
+
+    /// Whether this may be the process whose token has this half.
+    pub fn is_of(&self, half: u32) -> bool {
+        self.place.is_none_or(|(token, _)| token as u32 == half)
+    }
+
+    /// When the packet of this number is to be handed on; if now, the next one is expected then.
+    pub fn turn(&mut self, number: u32) -> Turn {
+        match number.wrapping_sub(self.expected) {
+            0 => {
+                self.expected = self.expected.wrapping_add(1);
+                Turn::Now
+            }
+            ahead if ahead < WINDOW && !self.kept.contains_key(&number) => Turn::Later,
+            _ => Turn::Never,
+        }
+    }
+
+    /// Keeps a packet until its turn.
+    pub fn keep(&mut self, number: u32, meta: Meta, data: &[u8]) {
+        self.kept.insert(number, (meta, data.to_vec()));
+    }
+
+    /// The next packet, if it was kept.
+    pub fn next_kept(&mut self) -> Option<(Meta, Vec<u8>)> {
+        let kept = self.kept.remove(&self.expected)?;
+        self.expected = self.expected.wrapping_add(1);
+        Some(kept)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use limosa_sim::Random;
+
+    #[test]
+    fn packets_in_any_order_within_the_window_are_handed_on_in_theirs() {
+        for seed in 0..50 {
+            let mut random = Random::new(seed);
+            let (mut from, mut to) = (Peer::default(), Peer::default());
+            (from.next, to.expected) = (u32::MAX - 100, u32::MAX - 100);
+            let (mut under_way, mut got) = (Vec::new(), Vec::new());
+            while got.len() < 500 {
+                if from.has_room(0) && (under_way.is_empty() || random.below(2) == 0) {
+                    under_way.push(from.next_number());
+                    from.begin(0);
+                    continue;
+                }
+                let Some(at) = (!under_way.is_empty()).then(|| random.below(under_way.len())) else { break };
+                let number: u32 = under_way.swap_remove(at);
+                from.sent(0, number);
+                match to.turn(number) {
+                    Turn::Now => {
+                        got.push(number);
+                        while let Some((meta, _)) = to.next_kept() {
+                            got.push(meta.words[0] as u32);
+                        }
+                    }
+                    Turn::Later => to.keep(number, Meta { kind: 0, words: [number.into(), 0] }, &[]),
+                    Turn::Never => panic!("packet {number} of seed {seed}"),
+                }
+                assert_eq!(to.turn(number), Turn::Never, "a packet comes once");
+            }
+            assert!(got.iter().zip(u32::MAX - 100..=u32::MAX).all(|(got, wanted)| *got == wanted));
+        }
+    }
+}

@@ -1,0 +1,174 @@
+"""A cluster on one machine: hosts made of namespaces, which a test or a developer starts programs on.
+
+Each host has network, UTS, mount, PID and IPC namespaces of its own: its own name (`node1`, `node2`, ...), address
+(10.77.0.N, on a bridge), processes, /tmp, /dev/shm and /run, and an sshd, which takes one key made for this cluster.
+All see the same files elsewhere, so the project's environment and `Cluster.shared`. The user's ~/.ssh and
+what shells start with are hidden.
+
+Everything belongs to processes: one holds the bridge (`switch.py`), one holds each host. Namespaces, bridge and cables
+are gone when these have ended. The switch ends when the process that made the cluster does, however that ends, and
+the hosts end with the switch.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+
+#: Where programs of the system are that are not in everybody's PATH.
+SYSTEM_FOLDERS = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin"
+
+#: What a cluster is made with, and the Debian packages that have it.
+TOOLS = {
+    "ip": "iproute2",
+    "sshd": "openssh-server",
+    "ssh": "openssh-client",
+    "ssh-keygen": "openssh-client",
+    "unshare": "util-linux",
+    "setpriv": "util-linux",
+    "nsenter": "util-linux",
+}
+
+
+def find_tool(name: str) -> str | None:
+    """The path of a program of the system."""
+    return shutil.which(name, path=f"{os.environ.get('PATH', '')}:{SYSTEM_FOLDERS}")
+
+
+def missing() -> str | None:
+    """What a cluster needs and is not here, as a sentence; `None` if all is here."""
+    absent = [name for name in TOOLS if find_tool(name) is None]
+    if absent:
+        packages = " ".join(sorted({TOOLS[name] for name in absent}))
+        return f"a cluster of hosts needs {', '.join(absent)}: sudo apt-get install {packages}"
+    if os.geteuid() != 0:
+        return "a cluster of hosts is made of namespaces, which needs root: run as root"
+    # A container may have no right to make namespaces, or no bridges.
+    trial = "ip link add br0 type bridge && ip link add v1 type veth peer name v2"
+    command = [find_tool("unshare") or "", "--net", "--mount", "--uts", "--ipc", "--pid", "--fork", "sh", "-c", trial]
+    tried = subprocess.run(command, env=environment(), capture_output=True, text=True)
+    if tried.returncode != 0:
+        return f"a cluster of hosts needs the right to make namespaces and a bridge: {tried.stderr.strip()}"
+    return None
+
+
+def environment() -> dict[str, str]:
+    """The variables of this process, with the folders of the system in PATH."""
+    return {**os.environ, "PATH": f"{os.environ.get('PATH', '')}:{SYSTEM_FOLDERS}"}
+
+
+class Host:
+    """One host of a cluster."""
+
+    def __init__(self, number: int, init: int, holder: int) -> None:
+        self.number = number
+        self.name = f"node{number}"
+        self.address = f"10.77.0.{number}"
+        #: The first process of the host, and the one outside that holds it, as numbered outside.
+        self.init = init
+        self.holder = holder
+
+    def command(self, words: Sequence[object], folder: Path | None = None) -> list[str]:
+        """The command that runs another one on this host, in a folder that all hosts share."""
+        enter = [find_tool("nsenter") or "nsenter", "--target", str(self.init)]
+        enter += ["--net", "--uts", "--mount", "--pid", "--ipc", f"--wd={folder or ROOT}", "--"]
+        return [*enter, *map(str, words)]
+
+    def run(self, *words: object, **options) -> subprocess.CompletedProcess[str]:
+        """Runs a command on this host and waits for it."""
+        options = {"capture_output": True, "text": True, "env": environment(), "timeout": 120, **options}
+        return subprocess.run(self.command(words), **options)
+
+    def processes(self) -> list[str]:
+        """The command lines of all programs of this host, but those that belong to it and that of this look itself."""
+        listed = self.run("ps", "-e", "-o", "args=").stdout.splitlines()
+        own = (f"/bin/bash {HERE / 'start-host'}", "host-sleeps", "sshd:", "ps -e")
+        return sorted(line for line in listed if not line.startswith(own))
+
+    def kill(self) -> None:
+        """Ends the host at once, as a power failure would."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.holder, signal.SIGKILL)
+
+
+class Cluster:
+    """Several hosts. A context manager: they are there inside `with`.
+
+    With `room` (`16m`) the shared folder is on a disk of this size, which only the hosts see.
+    """
+
+    def __init__(self, count: int, room: str = "") -> None:
+        if not 1 <= count <= 250:
+            raise ValueError(f"a cluster has 1 to 250 hosts, not {count}")
+        self.count = count
+        self.room = room
+        self.hosts: list[Host] = []
+        #: A folder that all hosts see under the same name.
+        self.shared = Path()
+        self._folder = Path()
+        self._switch: subprocess.Popen[str] | None = None
+
+    def __enter__(self) -> Cluster:
+        reason = missing()
+        if reason is not None:
+            raise RuntimeError(reason)
+        # Not below /tmp, of which each host has its own.
+        self._folder = Path(tempfile.mkdtemp(prefix="limosa-hosts-", dir="/var/tmp"))
+        self.shared = self._folder / "shared"
+        self.shared.mkdir()
+        command = [find_tool("unshare") or "unshare", "--net", "--mount", sys.executable]
+        command += [str(HERE / "switch.py"), str(self.count), str(self._folder), self.room]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        # In a session of its own: an interrupt from the keyboard is for the programs in the hosts.
+        self._switch = subprocess.Popen(command, text=True, env=environment(), start_new_session=True, **pipes)
+        assert self._switch.stdout is not None
+        line = self._switch.stdout.readline()
+        if not line:
+            self.__exit__()
+            raise RuntimeError("the hosts could not be made; the reason stands above")
+        self.hosts = [Host(number, init, holder) for number, (init, holder) in enumerate(json.loads(line), 1)]
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._switch is not None:
+            assert self._switch.stdin is not None
+            self._switch.stdin.close()
+            try:
+                self._switch.wait(20)
+            except subprocess.TimeoutExpired:
+                self._switch.kill()
+                self._switch.wait()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    @property
+    def switch(self) -> int:
+        """The process that holds the bridge."""
+        assert self._switch is not None
+        return self._switch.pid
+
+    def cable(self, host: Host, state: str) -> None:
+        """Cuts (`down`) or mends (`up`) the cable of a host."""
+        enter = [find_tool("nsenter") or "nsenter", "--target", str(self.switch), "--net", "--"]
+        command = [*enter, "ip", "link", "set", f"cable{host.number}", state]
+        subprocess.run(command, check=True, env=environment())
+
+    def list_of_hosts(self, slots: int) -> str:
+        """All hosts with so many ranks on each, as a launcher's option takes them."""
+        return ",".join(f"{host.name}:{slots}" for host in self.hosts)
+
+
+def shell(made: Cluster, command: Sequence[str]) -> int:
+    """A command, or an interactive shell, on the first host. Its exit code."""
+    words = command or [os.environ.get("SHELL", "/bin/sh")]
+    return subprocess.run(made.hosts[0].command(words), env={**environment(), "SHARED": str(made.shared)}).returncode

@@ -1,0 +1,345 @@
+"""Jobs over two hosts that ssh connects, with a shared folder for the messages between them."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+
+import pytest
+from cluster import ROOT, Cluster, Host, environment
+from jobs import PATIENCE, Job
+
+BIN = ROOT / ".venv" / "bin"
+
+#: A host counts as lost after this time, in seconds (`SILENCE` in the launcher).
+SILENCE = 15
+
+
+class Runner:
+    """Starts jobs on the first host of a cluster."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.jobs: list[Job] = []
+
+    def __call__(
+        self, *words: object, on: Host | None = None, variables: dict[str, str] | None = None, **options
+    ) -> Job:
+        messages = self.cluster.shared / "messages"
+        env = {**environment(), "LIMOSA_DEVICE": f"file:{messages}", **(variables or {})}
+        host = on or self.cluster.hosts[0]
+        job = Job(host.command([BIN / "limosa", "run", *words], folder=self.cluster.shared), env=env, **options)
+        self.jobs.append(job)
+        return job
+
+    def nothing_stays(self) -> None:
+        """No process of a job is left on any host, and no message."""
+        end = time.monotonic() + 10 * PATIENCE
+        left: list[str] = []
+        while time.monotonic() < end:
+            left = [line for host in self.cluster.hosts for line in host.processes()]
+            if not left:
+                break
+            time.sleep(0.1)
+        assert left == []
+        messages = self.cluster.shared / "messages"
+        assert not messages.exists() or list(messages.iterdir()) == []
+
+
+@pytest.fixture
+def run(hosts: Cluster) -> Iterator[Runner]:
+    runner = Runner(hosts)
+    yield runner
+    for job in runner.jobs:
+        job.kill()
+
+
+def wait_until(is_so, what: str) -> None:
+    end = time.monotonic() + 12 * PATIENCE
+    while not is_so():
+        assert time.monotonic() < end, what
+        time.sleep(0.05)
+
+
+def test_ranks_are_where_the_list_says(run: Runner) -> None:
+    done = run("-l", "-host", "node1:2,node2:2", "sh", "-c", "echo $LIMOSA_RANK of $LIMOSA_SIZE on $(hostname)").wait(
+        20
+    )
+    assert (done.code, done.err) == (0, "")
+    assert sorted(done.out.splitlines()) == [f"[{rank}] {rank} of 4 on node{1 + rank // 2}" for rank in range(4)]
+    run.nothing_stays()
+
+
+def test_a_host_file_lists_hosts_and_the_launcher_may_be_on_none_of_them(run: Runner) -> None:
+    listed = run.cluster.shared / "hosts"
+    listed.write_text("# two ranks each\nnode2 slots=2\n")
+    done = run("-hostfile", listed, "hostname").wait(20)
+    assert (done.code, done.out) == (0, "node2\nnode2\n"), done.err
+
+
+def test_the_map_shows_hosts_and_devices(run: Runner) -> None:
+    done = run("--show-map", "-host", "node1:1,node2:1", "true").wait(20)
+    folder = run.cluster.shared / "messages"
+    says = [f"limosa: rank {rank} on node{rank + 1}: shm on this host, file:{folder} to others" for rank in range(2)]
+    assert (done.code, done.err.splitlines()) == (0, says)
+
+
+def test_ranks_are_bound_to_cores_of_their_host(run: Runner) -> None:
+    script = "echo $LIMOSA_RANK $(taskset -cp $$ | sed 's/.*: //')"
+    options = ["--bind-to", "core", "--report-bindings", "-host", "node1:1,node2:2"]
+    done = run(*options, "sh", "-c", script).wait(20)
+    assert done.code == 0, done.err
+    bound = {line.split()[0]: line.split()[1] for line in done.out.splitlines()}
+    assert sorted(bound) == ["0", "1", "2"]
+    said = {}
+    for line in done.err.splitlines():
+        found = re.fullmatch(r"limosa: rank (\d) on (node\d) is bound to processors? ([\d, ]+)", line)
+        assert found, line
+        said[found[1]] = (found[2], processors(found[3]))
+    assert said == {rank: ("node1" if rank == "0" else "node2", processors(bound[rank])) for rank in bound}
+    # Each host deals out its own cores from the first one on.
+    assert bound["0"] == bound["1"]
+
+
+def processors(text: str) -> set[int]:
+    """The numbers in a list such as `0-2,5`."""
+    ends = [[int(end) for end in part.split("-")] for part in text.replace(" ", "").split(",")]
+    return {number for part in ends for number in range(part[0], part[-1] + 1)}
+
+
+def test_programs_have_the_variables_and_the_folder_of_the_launcher(run: Runner) -> None:
+    script = "echo $COLOUR $SHAPE $(pwd)"
+    options = ["-x", "SHAPE=round", "-host", "node2:1"]
+    done = run(*options, "sh", "-c", script, variables={"COLOUR": "red"}).wait(20)
+    assert (done.code, done.out) == (0, f"red round {run.cluster.shared}\n"), done.err
+
+
+def test_input_reaches_a_rank_on_another_host(run: Runner) -> None:
+    text = "".join(f"line {number}\n" for number in range(100_000))
+    command = ["-host", "node2:1", "sh", "-c", "sleep 0.2; cat"]
+    job = run(*command, stdin=subprocess.PIPE)
+    out, err = job.process.communicate(text, timeout=30 * PATIENCE)
+    assert (job.process.returncode, out, err) == (0, text, "")
+
+
+def test_ranks_exchange_messages_inside_and_between_hosts(run: Runner, program) -> None:
+    done = run("-host", "node1:2,node2:2", program("around")).wait(30)
+    assert (done.code, done.err) == (0, "")
+    assert done.out == "4 ranks on 2 hosts: all data came\n"
+    run.nothing_stays()
+
+
+@pytest.mark.parametrize("root", [0, 2])
+def test_processes_are_spawned_where_there_is_room_and_then_in_turn(run: Runner, program, root: int) -> None:
+    done = run("-n", "3", "-host", "node1:2,node2:3", program("later"), "spawn", root, "4").wait(40)
+    assert (done.code, done.err) == (0, "")
+    assert sorted(done.out.splitlines()) == ["3 and 4: node2 node2 node1 node2", "room for 5"]
+    run.nothing_stays()
+
+
+@pytest.mark.parametrize("host", ["node1", "node2"])
+def test_a_spawn_names_its_host(run: Runner, program, host: str) -> None:
+    done = run("-host", "node1:1,node2:1", program("later"), "spawn", "1", "2", host).wait(40)
+    assert (done.code, done.err) == (0, "")
+    assert done.out.splitlines().count(f"2 and 2: {host} {host}") == 2
+    run.nothing_stays()
+
+
+def test_a_spawn_of_what_another_host_has_not_fails(run: Runner, program) -> None:
+    here = "/tmp/only-on-node1"
+    run.cluster.hosts[0].run("sh", "-c", f"printf '#!/bin/sh\\nsleep 1000\\n' > {here}; chmod +x {here}")
+    done = run("-host", "node1:1,node2:1", program("later"), "fail", here, "node2").wait(20)
+    assert (done.code, done.err) == (0, "")
+    assert f"there is no {here} on this host (node2)" in done.out
+    run.nothing_stays()
+
+
+@pytest.mark.parametrize(
+    ("what", "host", "says"),
+    [
+        ("/bin/true", "node2", "exited with code 0 before MPI_Init"),
+        ("/bin/true", "node9", "`node9` is no host of this job"),
+    ],
+)
+def test_a_spawn_that_cannot_succeed_says_why(run: Runner, program, what: str, host: str, says: str) -> None:
+    done = run("-host", "node1:1,node2:1", program("later"), "fail", what, host).wait(20)
+    assert (done.code, done.err) == (0, "")
+    assert says in done.out
+
+
+def test_names_are_known_on_all_hosts_and_ports_on_their_own(run: Runner, program) -> None:
+    done = run("-host", "node1:1,node2:1", program("later"), "names").wait(20)
+    assert (done.code, done.err) == (0, "")
+    assert "a port is reached on the host on which it was opened" in done.out
+
+
+@pytest.mark.parametrize("rank", [0, 3])
+def test_the_exit_code_of_a_rank_ends_the_job(run: Runner, rank: int) -> None:
+    script = f"test $LIMOSA_RANK = {rank} && exit 7; sleep 1000"
+    done = run("-host", "node1:2,node2:2", "sh", "-c", script).wait(20)
+    assert done.code == 7
+    assert f"rank {rank} (process " in done.err and f"on node{1 + rank // 2}, sh) exited with code 7" in done.err
+    run.nothing_stays()
+
+
+def test_an_abort_is_reported_with_its_host(run: Runner, program) -> None:
+    done = run("-host", "node1:2,node2:2", program("around"), "abort").wait(20)
+    assert done.code == 5
+    assert "on node2" in done.err and "aborted the job with code 5" in done.err
+    run.nothing_stays()
+
+
+def test_a_killed_rank_ends_the_job(run: Runner, program) -> None:
+    job = run("-host", "node1:2,node2:2", program("around"), "sleep")
+    pids = dict(line.split()[1:] for line in job.read_lines(4))
+    killed = run.cluster.hosts[1].run("kill", "-KILL", pids["3"])
+    assert killed.returncode == 0
+    done = job.wait(20)
+    assert done.code == 128 + signal.SIGKILL
+    assert "rank 3" in done.err and "on node2" in done.err and "signal 9" in done.err
+    run.nothing_stays()
+
+
+def test_a_signal_reaches_all_ranks(run: Runner) -> None:
+    script = "trap 'echo got it; exit 0' USR1; echo ready; while :; do sleep 0.05; done"
+    job = run("-host", "node1:1,node2:1", "sh", "-c", script)
+    assert job.read_lines(2) == ["ready", "ready"]
+    launcher = limosa_of(run.cluster.hosts[0], " run ")
+    run.cluster.hosts[0].run("kill", "-USR1", launcher)
+    done = job.wait(20)
+    assert (done.code, done.out) == (0, "got it\ngot it\n"), done.err
+
+
+def test_an_interrupt_ends_all(run: Runner) -> None:
+    job = run("-host", "node1:1,node2:1", "sh", "-c", "echo ready; exec sleep 1000")
+    job.read_lines(2)
+    run.cluster.hosts[0].run("kill", "-INT", limosa_of(run.cluster.hosts[0], " run "))
+    assert job.wait(20).code == 128 + signal.SIGINT
+    run.nothing_stays()
+
+
+def test_a_time_limit_ends_all(run: Runner) -> None:
+    done = run("--timeout", "1", "-host", "node1:1,node2:1", "sleep", "1000").wait(20)
+    assert done.code == 124
+    run.nothing_stays()
+
+
+def limosa_of(host: Host, word: str) -> str:
+    """The process of a host that is `limosa` with this word behind it."""
+    for line in host.run("ps", "-e", "-o", "pid=,args=").stdout.splitlines():
+        pid, _, words = line.strip().partition(" ")
+        if words.split()[0].endswith("/limosa") and f"{word.strip()}" in words.split()[1:2]:
+            return pid
+    raise AssertionError(f"no `limosa {word}` on {host.name}")
+
+
+def test_a_killed_launcher_leaves_nothing(run: Runner, program) -> None:
+    job = run("-host", "node1:2,node2:2", program("around"), "sleep")
+    job.read_lines(4)
+    run.cluster.hosts[0].run("kill", "-KILL", limosa_of(run.cluster.hosts[0], "run"))
+    run.nothing_stays()
+
+
+def test_a_killed_agent_ends_the_job_and_names_the_host(run: Runner, program) -> None:
+    job = run("-host", "node1:2,node2:2", program("around"), "sleep")
+    job.read_lines(4)
+    run.cluster.hosts[1].run("kill", "-KILL", limosa_of(run.cluster.hosts[1], "agent"))
+    done = job.wait(20)
+    assert done.code == 3
+    assert "the host node2 is lost, with ranks 2, 3: " in done.err
+    run.nothing_stays()
+
+
+def test_a_host_that_is_gone_ends_the_job_and_is_named(needs_hosts: None) -> None:
+    with Cluster(2) as made:
+        run = Runner(made)
+        job = run("-host", "node1:1,node2:1", "sh", "-c", "echo ready; exec sleep 1000")
+        job.read_lines(2)
+        made.hosts[1].kill()
+        done = job.wait(SILENCE + 10)
+        assert done.code == 3 and "the host node2 is lost, with rank 1" in done.err
+        assert made.hosts[0].processes() == []
+
+
+def test_an_agent_that_hears_nothing_ends_its_ranks(needs_hosts: None) -> None:
+    with Cluster(2) as made:
+        run = Runner(made)
+        job = run("-host", "node1:1,node2:1", "sh", "-c", "echo ready; exec sleep 1000")
+        job.read_lines(2)
+        made.cable(made.hosts[1], "down")
+        wait_until(lambda: made.hosts[1].processes() == [], "the ranks of the host that was cut off live on")
+        assert job.wait(SILENCE + 10).code == 3
+
+
+def test_a_cable_may_be_cut_for_a_while(needs_hosts: None) -> None:
+    with Cluster(2) as made:
+        run = Runner(made)
+        job = run("-host", "node1:1,node2:1", "sh", "-c", "echo ready; sleep 6; echo done")
+        job.read_lines(2)
+        made.cable(made.hosts[1], "down")
+        time.sleep(3)
+        made.cable(made.hosts[1], "up")
+        done = job.wait(60)
+        assert (done.code, done.out) == (0, "done\ndone\n"), done.err
+
+
+def test_a_host_that_is_not_there_is_named(run: Runner) -> None:
+    done = run("-host", "node1:1,nowhere:1", "sleep", "1000").wait(30)
+    assert done.code == 3
+    assert "cannot start ranks on the host nowhere: ssh: " in done.err and "hint: `ssh nowhere` must log in" in done.err
+    run.nothing_stays()
+
+
+def test_another_version_there_is_named(run: Runner) -> None:
+    other = run.cluster.shared / "other-ssh"
+    other.write_text("#!/bin/sh\necho Welcome\necho limosa-agent 99 7.6.5\nsleep 1000\n")
+    other.chmod(0o755)
+    done = run("-host", "node1:1,node2:1", "sleep", "1000", variables={"LIMOSA_SSH": str(other)}).wait(20)
+    assert done.code == 3 and "on the host node2: it has Limosa 7.6.5, and this is Limosa " in done.err
+    run.nothing_stays()
+
+
+def test_a_program_that_is_not_there_is_named_with_the_host(run: Runner) -> None:
+    here = "/tmp/only-here"
+    run.cluster.hosts[0].run("sh", "-c", f"printf '#!/bin/sh\\nsleep 1000\\n' > {here}; chmod +x {here}")
+    done = run("-host", "node1:1,node2:1", here).wait(20)
+    assert done.code == 3 and f"cannot start rank 1: there is no {here} on this host (node2)" in done.err
+    run.nothing_stays()
+
+
+def test_without_a_device_between_hosts_nothing_starts(run: Runner) -> None:
+    done = run("-host", "node1:1,node2:1", "echo", "started", variables={"LIMOSA_DEVICE": "shm"}).wait(20)
+    assert (done.code, done.out) == (2, "")
+    assert "no device reaches the other hosts" in done.err and "--device file:FOLDER" in done.err
+
+
+def test_a_hang_over_two_hosts_is_reported_with_all_ranks(run: Runner, program) -> None:
+    done = run("--on-hang=abort", "-host", "node1:1,node2:1", program("around"), "hang").wait(40)
+    assert done.code == 86
+    assert "rank 0" in done.err and "rank 1" in done.err and "MPI_Recv" in done.err
+
+
+def test_the_report_of_a_hang_has_source_lines_of_all_hosts(run: Runner) -> None:
+    script = run.cluster.shared / "stuck.py"
+    script.write_text("from mpi4py import MPI\n\nMPI.COMM_WORLD.recv(source=1 - MPI.COMM_WORLD.rank)\n")
+    done = run("--on-hang=abort", "-host", "node1:1,node2:1", script).wait(40)
+    assert done.code == 86
+    assert done.err.count("stuck.py:3 in <module>") >= 2, done.err
+
+
+def test_all_hosts_are_listed_by_ps(run: Runner, program) -> None:
+    job = run("-host", "node1:1,node2:1", program("around"), "sleep")
+    pids = dict(line.split()[1:] for line in job.read_lines(2))
+
+    def states() -> list:
+        jobs = json.loads(run.cluster.hosts[0].run(BIN / "limosa", "ps", "--format", "json").stdout)
+        return [
+            (rank["rank"], rank["host"], str(rank["process"]), rank["state"]) for job in jobs for rank in job["ranks"]
+        ]
+
+    expected = [(rank, f"node{rank + 1}", pids[str(rank)], "running") for rank in range(2)]
+    wait_until(lambda: states() == expected, f"ps does not show {expected}")

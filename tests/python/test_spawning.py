@@ -1,0 +1,101 @@
+"""`limosa.spawn`, and pools of spawned processes; what becomes of a job whose spawned processes fail."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROGRAM = Path(__file__).parent / "programs" / "spawning.py"
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_cases(engine, n):
+    assert f"cases went well on {n} ranks" in engine.run(PROGRAM, engine.name, n=n).out
+
+
+@pytest.mark.parametrize("variable", ["LIMOSA_HOSTS=2", "LIMOSA_DEVICE=messages", "LIMOSA_CMA=0", "LIMOSA_WAIT=block"])
+def test_cases_in_all_ways_that_ranks_reach_each_other(variable):
+    command = [Path(sys.executable).parent / "limosa", "run", "-n", "2", "-x", variable]
+    done = subprocess.run(
+        [*command, sys.executable, PROGRAM, "limosa"], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert "cases went well on 2 ranks" in done.stdout, done.stderr
+
+
+def test_a_program_without_a_launcher_spawns():
+    done = subprocess.run([sys.executable, PROGRAM, "limosa"], capture_output=True, text=True, timeout=60, check=False)
+    assert "cases went well on 1 ranks" in done.stdout, done.stderr
+
+
+FAILING = """
+import os
+import limosa
+
+def dies():
+    os._exit(7)
+
+def raises():
+    raise ValueError("wrong from the start")
+
+def leaves(code):
+    os._exit(code)
+
+def waits():
+    limosa.parent.recv()
+
+if __name__ == "__main__":
+    {start}
+    workers.recv()
+"""
+
+
+@pytest.fixture
+def failing(tmp_path):
+    """Run a program that starts something; give its outcome."""
+
+    def run(start: str, n: int = 1) -> subprocess.CompletedProcess[str]:
+        script = tmp_path / "program.py"
+        script.write_text(FAILING.format(start=start))
+        command = [Path(sys.executable).parent / "limosa", "run", "-n", str(n), sys.executable, script]
+        return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+    return run
+
+
+def test_a_spawned_process_that_dies_ends_the_job(failing):
+    done = failing("workers = limosa.spawn(dies, n=2)")
+    assert done.returncode == 7, done.stderr
+    assert "exited with code 7" in done.stderr
+
+
+def test_an_exception_in_a_spawned_process_is_shown_and_ends_the_job(failing):
+    done = failing("workers = limosa.spawn(raises)")
+    assert done.returncode != 0
+    assert "ValueError: wrong from the start" in done.stderr
+    assert "in raises" in done.stderr
+
+
+def test_an_exception_in_the_process_that_has_spawned_ends_the_job(failing, tmp_path):
+    done = failing("workers = limosa.spawn(waits, n=2); print(wrong)")
+    assert done.returncode == 1, done.stderr
+    assert "NameError: name 'wrong' is not defined" in done.stderr
+    alone = [sys.executable, tmp_path / "program.py"]
+    done = subprocess.run(alone, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 1
+    assert "NameError: name 'wrong' is not defined" in done.stderr
+
+
+def test_a_worker_of_a_pool_that_dies_ends_the_job(failing):
+    done = failing("pool = limosa.Executor(2, spawn=True); pool.submit(leaves, 9).result()")
+    assert done.returncode == 9, done.stderr
+
+
+def test_a_program_that_spawns_while_it_is_imported_is_told_how_to_avoid_that(tmp_path):
+    script = tmp_path / "program.py"
+    script.write_text("import limosa\ndef f(): pass\nlimosa.spawn(f)\n")
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode != 0
+    assert "PeerError" in done.stderr and "__main__" in done.stderr, done.stderr
