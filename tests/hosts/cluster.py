@@ -20,7 +20,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -102,6 +102,26 @@ class Host:
             os.kill(self.holder, signal.SIGKILL)
 
 
+class Relay:
+    """What a relay on the cable of a host is told to do."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self.process = process
+
+    def expect(self, answer: str) -> None:
+        """Waits until it says this."""
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        assert line == f"{answer}\n", line
+
+    def set(self, delay: float = 0.0, drop: float = 0.0, cut: bool = False) -> None:
+        """From now on: seconds that each frame takes in each direction, share that is lost, whether all are."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps({"delay": delay, "drop": drop, "cut": cut}) + "\n")
+        self.process.stdin.flush()
+        self.expect("done")
+
+
 class Cluster:
     """Several hosts. A context manager: they are there inside `with`.
 
@@ -162,6 +182,28 @@ class Cluster:
         enter = [find_tool("nsenter") or "nsenter", "--target", str(self.switch), "--net", "--"]
         command = [*enter, "ip", "link", "set", f"cable{host.number}", state]
         subprocess.run(command, check=True, env=environment())
+
+    @contextlib.contextmanager
+    def relay(self, host: Host) -> Iterator[Relay]:
+        """Puts a relay on the cable of a host, which delays, loses or cuts what it is told to (`relay.py`)."""
+        cable, back, front = f"cable{host.number}", f"back{host.number}", f"front{host.number}"
+        enter = [find_tool("nsenter") or "nsenter", "--target", str(self.switch), "--net", "--"]
+        change = (
+            f"ip link add {front} type veth peer name {back} && ip link set {cable} nomaster && "
+            f"ip link set {front} master bridge up && ip link set {back} up"
+        )
+        command = [*enter, sys.executable, str(HERE / "relay.py"), cable, back, str(host.number)]
+        subprocess.run([*enter, "sh", "-c", change], check=True, env=environment())
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        with subprocess.Popen(command, text=True, env=environment(), start_new_session=True, **pipes) as process:
+            try:
+                made = Relay(process)
+                made.expect("ready")
+                yield made
+            finally:
+                process.kill()
+                restore = f"ip link delete {front}; ip link set {cable} master bridge"
+                subprocess.run([*enter, "sh", "-c", restore], check=True, env=environment())
 
     def list_of_hosts(self, slots: int) -> str:
         """All hosts with so many ranks on each, as a launcher's option takes them."""

@@ -65,6 +65,27 @@ def test_a_cable_can_be_cut_and_mended(needs_hosts: None) -> None:
         wait_until(lambda: first.run(*ask).stdout == f"{second.name}\n", "the mended cable carries nothing")
 
 
+def test_a_relay_delays_drops_and_cuts(needs_hosts: None) -> None:
+    with Cluster(2) as made:
+        first, second = made.hosts
+        ask = ["ssh", "-o", "ConnectTimeout=2", second.name, "hostname"]
+        with made.relay(second) as relay:
+            assert first.run(*ask).stdout == f"{second.name}\n"
+            relay.set(delay=0.1)
+            begin = time.monotonic()
+            assert first.run("ssh", second.name, "hostname").stdout == f"{second.name}\n"
+            # A connection and a login need several round trips.
+            assert time.monotonic() - begin > 1
+            relay.set(drop=0.01)
+            sent = first.run("ssh", second.name, "head -c 3000000 /dev/zero | cksum")
+            assert sent.stdout == first.run("sh", "-c", "head -c 3000000 /dev/zero | cksum").stdout
+            relay.set(cut=True)
+            assert first.run(*ask).returncode == 255
+            relay.set()
+            wait_until(lambda: first.run(*ask).stdout == f"{second.name}\n", "the relay carries nothing any more")
+        assert first.run("ssh", second.name, "hostname").stdout == f"{second.name}\n"
+
+
 def test_a_host_that_is_killed_takes_its_processes_with_it(needs_hosts: None) -> None:
     with Cluster(2) as made:
         first, second = made.hosts

@@ -48,7 +48,10 @@ class Talk:
         self.sign.unlink(missing_ok=True)
         self.messages = made.shared / "messages"
         words = [BIN / "limosa", "run", *RANKS, program or build(made, "talk"), self.sign]
-        env = {**environment(), "LIMOSA_DEVICE": device if device == "fabric" else f"file:{self.messages}", **variables}
+        device = f"file:{self.messages}" if device == "file" else device
+        env = {**environment(), "LIMOSA_DEVICE": device, **variables}
+        # Each host has a /tmp of its own, where `file:local` puts its folder.
+        env.pop("TMPDIR", None)
         self.job = Job(made.hosts[0].command(words, folder=made.shared), env=env)
         #: Their processes, as numbered on their hosts, by rank.
         self.processes = dict(line.split()[1:] for line in self.job.read_lines(4) if line.startswith("rank "))
