@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -148,6 +149,18 @@ def test_a_folder_that_hosts_share_is_refused_as_a_local_one(run: Runner) -> Non
     assert f"two hosts share the folder {shared}: give --device file:{shared}" in done.err
 
 
+@pytest.mark.skipif(not os.environ.get("FULL"), reason="a slow login takes 40 s: `make test-full` has one")
+def test_logins_may_take_longer_than_a_silent_host_is_waited_for(run: Runner, program) -> None:
+    ssh = run.cluster.shared / "slow-ssh"
+    ssh.write_text('#!/bin/sh\nsleep 20\nexec ssh -o BatchMode=yes "$@"\n')
+    ssh.chmod(0o755)
+    done = run("-host", "node1:1,node2:1", program("around"), variables={"LIMOSA_SSH": str(ssh)}).wait(60)
+    assert (done.code, done.out) == (0, "2 ranks on 2 hosts: all data came\n"), done.err
+    said = "limosa: still waiting for the login on node2; it may take 120 s (LIMOSA_LOGIN_LIMIT)"
+    assert done.err.splitlines() == [said]
+    run.nothing_stays()
+
+
 def test_a_host_that_the_other_one_cannot_call_is_named(run: Runner, program, stop: Path) -> None:
     # The launcher reaches it, the courier does not.
     ssh = run.cluster.shared / "ssh-without-courier"
@@ -156,6 +169,7 @@ def test_a_host_that_the_other_one_cannot_call_is_named(run: Runner, program, st
     )
     ssh.chmod(0o755)
     options = ["-host", "node1:1,node2:1"]
-    said = errors_of_both(run(*options, program("numbered"), stop, "check", variables={"LIMOSA_SSH": str(ssh)}))
+    variables = {"LIMOSA_SSH": str(ssh), "LIMOSA_LOGIN_LIMIT": "20"}
+    said = errors_of_both(run(*options, program("numbered"), stop, "check", variables=variables))
     assert "node2 cannot be reached from node1: the road is closed" in said[0], said
     assert "node1 cannot be reached from node2: there was no call from it" in said[1], said

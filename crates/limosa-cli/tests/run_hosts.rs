@@ -75,6 +75,17 @@ fn an_agent_that_does_not_start_is_explained() {
 }
 
 #[test]
+fn a_login_that_does_not_end_names_the_host_and_the_limit() {
+    let folder = directory();
+    let mut command = on_hosts(&folder, "sleep 1000", &["-host", "localhost:1,far.example:1", "sleep", "1000"]);
+    command.env("LIMOSA_LOGIN_LIMIT", "0.5");
+    let done = finish(command, b"");
+    assert_eq!(done.code, Some(3));
+    let says = "limosa: cannot start ranks on the host far.example: the login has taken longer than 0.5 s";
+    assert!(done.err.starts_with(says), "{}", done.err);
+}
+
+#[test]
 fn an_agent_that_breaks_off_or_talks_nonsense_ends_the_job() {
     let folder = directory();
     let args = ["-host", "localhost:1,far.example:1", "sleep", "1000"];

@@ -209,9 +209,10 @@ pub const VARIABLES: &[Variable] = &[
     user(
         "LIMOSA_SSH",
         Form::Text,
-        "ssh -o BatchMode=yes -x -T",
+        "ssh -o BatchMode=yes -o ConnectTimeout=15 -x -T",
         "Command that runs a command line on another host; both are put behind it",
     ),
+    user("LIMOSA_LOGIN_LIMIT", Form::Seconds, "120", "Time that a login on another host may take"),
     user("LIMOSA_TAG_OUTPUT", Form::Switch, "0", "Begin each line of output with its rank"),
     user(
         "LIMOSA_DIALECT",
@@ -267,6 +268,8 @@ pub struct Config {
     pub hosts: u32,
     /// `LIMOSA_SSH`
     pub ssh: String,
+    /// `LIMOSA_LOGIN_LIMIT`
+    pub login_limit: Duration,
     /// `LIMOSA_CMA`
     pub cma: bool,
     /// `LIMOSA_COLL`
@@ -482,6 +485,7 @@ pub fn parse(vars: impl IntoIterator<Item = (OsString, OsString)>) -> (Config, V
         file_keep: values.switch("LIMOSA_FILE_KEEP"),
         hosts: values.number("LIMOSA_HOSTS") as u32,
         ssh: values.word("LIMOSA_SSH").to_owned(),
+        login_limit: values.seconds("LIMOSA_LOGIN_LIMIT"),
         cma: values.switch("LIMOSA_CMA"),
         coll: if values.word("LIMOSA_COLL") == "p2p" { CollPath::P2p } else { CollPath::Auto },
         coll_table: values.text("LIMOSA_COLL_TABLE"),

@@ -140,7 +140,7 @@ impl Courier {
 
     /// When there is something to do although no descriptor is ready.
     pub fn due(&self) -> Option<Instant> {
-        self.streams.iter().flatten().map(Stream::due).min()
+        self.streams.iter().flatten().filter_map(Stream::due).min()
     }
 
     /// This process has been stopped for a while.

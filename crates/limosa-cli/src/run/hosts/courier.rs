@@ -5,7 +5,9 @@
 //! courier of the job there, and ends when the courier lets go of them. A door finds its courier by a name that only
 //! processes of that host can connect to, and both ask the system whether the other one belongs to the same user.
 //!
-//! A connection that ends is made again. After [`PATIENCE`] without one, the ranks are told.
+//! A connection that ends is made again. After [`PATIENCE`] without one the ranks are told, or when a login has taken
+//! longer than it may (`LIMOSA_LOGIN_LIMIT`). The host that is called cannot tell these apart, and waits for the longer
+//! time.
 
 use std::io::{self, IoSlice, IoSliceMut, Read};
 use std::mem::MaybeUninit;
@@ -34,12 +36,12 @@ use super::link::own_command;
 use crate::message::say;
 use crate::{exit, sys};
 
-/// How long a host may be without connection.
+/// How long a host may be without connection while calls of it fail.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// A host that is to be called from elsewhere may be so much longer without.
 const CALLED_LATER: Duration = Duration::from_secs(5);
-/// How long a door waits for the courier: agents start at about the same time.
-const DOOR_WAITS: Duration = Duration::from_secs(20);
+/// How long a door waits for the courier, whose agent may be logging in; it ends when the caller hangs up.
+const DOOR_WAITS: Duration = Duration::from_secs(600);
 /// Pause before the next call: the first, and the longest.
 const PAUSES: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(1)];
 
@@ -78,6 +80,7 @@ pub struct Prepared {
     listener: UnixListener,
     id: u64,
     ssh: String,
+    login_limit: Duration,
     stop: Arc<OwnedFd>,
     is_patient: Arc<AtomicBool>,
     is_carrying: Arc<AtomicBool>,
@@ -143,6 +146,7 @@ pub fn prepare(config: &Config, board: &Board, hosts: &[HostPlan], here: usize) 
         listener,
         id: board.id(),
         ssh: config.ssh.clone(),
+        login_limit: config.login_limit,
         stop: Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?),
         is_patient: Arc::default(),
         is_carrying: Arc::new(AtomicBool::new(true)),
@@ -214,12 +218,19 @@ impl Prepared {
         }
         let is_caller = self.here < host;
         let call = &mut self.calls[host];
-        let patience = if is_caller { PATIENCE } else { PATIENCE + CALLED_LATER };
+        let patience = match (is_caller, &call.child) {
+            (true, None) => PATIENCE.min(self.login_limit),
+            (true, Some(_)) => self.login_limit,
+            (false, _) => self.login_limit + CALLED_LATER,
+        };
         if call.is_given_up {
             return;
         }
         if now.duration_since(*call.without.get_or_insert(now)) > patience {
             call.is_given_up = true;
+            if call.child.is_some() {
+                call.trouble = format!("the login has taken longer than {} s", self.login_limit.as_secs_f64());
+            }
             let why = std::mem::take(&mut call.trouble);
             self.hang_up(host);
             self.courier.give_up(host, &why);
@@ -311,6 +322,16 @@ fn take_descriptors(door: &UnixStream) -> io::Result<(usize, OwnedFd, OwnedFd)> 
     }
 }
 
+/// Whether the caller has ended the connection; waits a moment for that.
+fn has_hung_up() -> io::Result<bool> {
+    let stdin = std::io::stdin();
+    // The caller says nothing before it is greeted.
+    let mut poll = [PollFd::new(&stdin, PollFlags::RDHUP)];
+    let moment = PAUSES[0] / 5;
+    let moment = Timespec { tv_sec: 0, tv_nsec: moment.subsec_nanos().into() };
+    Ok(rustix::event::poll(&mut poll, Some(&moment))? > 0)
+}
+
 /// Runs `limosa courier ID HOST`: brings the connection over which it was called to the courier of this host.
 pub fn door(id: &str, host: u32) -> ExitCode {
     match bring(id, host) {
@@ -329,8 +350,8 @@ fn bring(id: &str, host: u32) -> io::Result<()> {
     let mut courier = loop {
         match UnixStream::connect_addr(&address) {
             Ok(courier) => break courier,
-            Err(error) if begin.elapsed() > DOOR_WAITS => return Err(error),
-            Err(_) => std::thread::sleep(PAUSES[0] / 5),
+            Err(error) if begin.elapsed() > DOOR_WAITS || has_hung_up()? => return Err(error),
+            Err(_) => {}
         }
     };
     if !is_own(&courier)? {

@@ -3,6 +3,10 @@
 //! The agent is started by ssh, or by the command that `LIMOSA_SSH` names, which gets a host and a command line for a
 //! shell there. It must log in without asking: its standard input is the connection. Nothing here waits, but for
 //! [`Link::finish`].
+//!
+//! A login may take minutes on a host under load, and nothing comes meanwhile. So silence says nothing of a host before
+//! its agent has answered: then only the limit of a login counts (`LIMOSA_LOGIN_LIMIT`). Whether there is a host at all
+//! is for ssh to say (`ConnectTimeout`).
 
 use std::ffi::OsString;
 use std::ops::Range;
@@ -12,16 +16,19 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use limosa_job::config::Config;
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 
 use super::wire::{self, Order, Report};
 use crate::sys;
 
-/// A host counts as lost when nothing has been heard of it for so long.
+/// A host whose agent has answered counts as lost when nothing has been heard of it for so long.
 pub const SILENCE: Duration = Duration::from_secs(15);
 /// Each side says this often that it lives.
 pub const ALIVE: Duration = Duration::from_secs(2);
+/// A login that takes longer is mentioned.
+const LONG_LOGIN: Duration = Duration::from_secs(10);
 /// How long an agent may take to end when it is told to.
 const FAREWELL: Duration = Duration::from_secs(3);
 /// Most of what ssh says that is kept.
@@ -44,14 +51,18 @@ pub struct Link {
     come: Vec<u8>,
     said: Vec<u8>,
     is_greeted: bool,
+    /// That its login takes long was said.
+    is_mentioned: bool,
+    started: Instant,
+    login_limit: Duration,
     heard: Instant,
     size: u32,
 }
 
 impl Link {
     /// Starts the agent of a host of a job with room for `size` ranks.
-    pub fn start(name: &str, ranks: Range<u32>, size: u32, ssh: &str) -> std::io::Result<Link> {
-        let mut words = ssh.split_whitespace();
+    pub fn start(name: &str, ranks: Range<u32>, size: u32, config: &Config) -> std::io::Result<Link> {
+        let mut words = config.ssh.split_whitespace();
         let program = words.next().unwrap_or("ssh");
         let mut command = Command::new(program);
         command.args(words).arg(name).arg(own_command("agent")?);
@@ -84,6 +95,9 @@ impl Link {
             come: Vec::new(),
             said: Vec::new(),
             is_greeted: false,
+            is_mentioned: false,
+            started: Instant::now(),
+            login_limit: config.login_limit,
             heard: Instant::now(),
             size,
         })
@@ -107,6 +121,19 @@ impl Link {
     /// The head has slept itself.
     pub fn forgive(&mut self) {
         self.heard = Instant::now();
+        self.started = self.heard;
+    }
+
+    /// Why the host counts as lost, if it does: it has been silent for too long.
+    pub fn overdue(&self, now: Instant) -> Option<String> {
+        let since = if self.is_greeted { self.heard } else { self.started };
+        overdue(self.is_greeted, now.saturating_duration_since(since), self.login_limit)
+    }
+
+    /// True once, when the login has taken long and goes on.
+    pub fn is_to_be_mentioned(&mut self, now: Instant) -> bool {
+        let is_long = !self.is_greeted && now.saturating_duration_since(self.started) >= LONG_LOGIN;
+        is_long && !std::mem::replace(&mut self.is_mentioned, true)
     }
 
     /// What to sleep on.
@@ -253,6 +280,17 @@ impl Link {
     }
 }
 
+/// What a host's silence for so long means.
+fn overdue(is_greeted: bool, silence: Duration, login_limit: Duration) -> Option<String> {
+    match is_greeted {
+        true if silence > SILENCE => Some(format!("nothing has been heard of it for {} s", SILENCE.as_secs())),
+        false if silence > login_limit => {
+            Some(format!("the login has taken longer than {} s", login_limit.as_secs_f64()))
+        }
+        _ => None,
+    }
+}
+
 /// A command line for another host: this program, under the same name, with these words.
 pub fn own_command(words: &str) -> std::io::Result<OsString> {
     let program = std::env::current_exe()?;
@@ -266,4 +304,17 @@ pub fn own_command(words: &str) -> std::io::Result<OsString> {
     line.extend_from_slice(b"' ");
     line.extend_from_slice(words.as_bytes());
     Ok(OsString::from_vec(line))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn silence_counts_only_after_the_agent_has_answered() {
+        let lost = |is_greeted, seconds| overdue(is_greeted, Duration::from_secs(seconds), Duration::from_secs(120));
+        assert_eq!((lost(true, 15), lost(false, 20), lost(false, 120)), (None, None, None));
+        assert_eq!(lost(true, 16).as_deref(), Some("nothing has been heard of it for 15 s"));
+        assert_eq!(lost(false, 121).as_deref(), Some("the login has taken longer than 120 s"));
+    }
 }

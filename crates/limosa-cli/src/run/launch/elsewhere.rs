@@ -7,7 +7,7 @@ use limosa_job::monotonic_ns;
 use super::Job;
 use crate::run::binding::BindTo;
 use crate::run::hosts::courier;
-use crate::run::hosts::link::{ALIVE, Link, SILENCE};
+use crate::run::hosts::link::{ALIVE, Link};
 use crate::run::hosts::portable_variables;
 use crate::run::hosts::wire::{Order, Report, Start};
 use crate::run::input::Chunk;
@@ -37,7 +37,7 @@ impl Job<'_> {
                 self.links.push(None);
                 continue;
             }
-            let mut link = match Link::start(&on.name, on.ranks.clone(), room, &self.settings.config.ssh) {
+            let mut link = match Link::start(&on.name, on.ranks.clone(), room, &self.settings.config) {
                 Ok(link) => link,
                 Err(error) => {
                     return Some(Cause::HostLost { host: on.name.clone(), why: error.to_string(), ranks: None });
@@ -220,11 +220,29 @@ impl Job<'_> {
         }
         self.next_word = now + ALIVE;
         self.order_all(&Order::Alive);
+        self.mention_logins(now);
         for host in 0..self.links.len() {
-            let Some(link) = &self.links[host] else { continue };
-            if now.saturating_duration_since(link.heard()) > SILENCE {
-                self.lose(host, format!("nothing has been heard of it for {} s", SILENCE.as_secs()));
+            if let Some(why) = self.links[host].as_ref().and_then(|link| link.overdue(now)) {
+                self.lose(host, why);
             }
+        }
+    }
+
+    /// Says which hosts are waited for, if their logins take long.
+    fn mention_logins(&mut self, now: Instant) {
+        let long: Vec<&str> = self
+            .links
+            .iter_mut()
+            .flatten()
+            .filter_map(|link| link.is_to_be_mentioned(now).then_some(link.name.as_str()))
+            .collect();
+        if !long.is_empty() {
+            let limit = self.settings.config.login_limit.as_secs_f64();
+            let text = format!(
+                "limosa: still waiting for the login on {}; it may take {limit} s (LIMOSA_LOGIN_LIMIT)\n",
+                long.join(", ")
+            );
+            self.say(&text);
         }
     }
 

@@ -61,9 +61,9 @@ impl Stream {
         std::iter::once(PollFd::new(&self.from, PollFlags::IN)).chain(to)
     }
 
-    /// When [`Stream::keep_alive`] has something to do.
-    pub fn due(&self) -> Instant {
-        (self.spoke + ALIVE).min(self.heard + SILENCE)
+    /// When [`Stream::keep_alive`] has something to do; `None` before the other courier has answered.
+    pub fn due(&self) -> Option<Instant> {
+        self.is_greeted.then(|| (self.spoke + ALIVE).min(self.heard + SILENCE))
     }
 
     /// This process has been stopped for a while.
@@ -71,15 +71,19 @@ impl Stream {
         self.heard = Instant::now();
     }
 
-    /// Says that this side lives, and hears whether the other one does.
+    /// Says that this side lives, and hears whether the other one does. Before the other courier has answered, who
+    /// calls it has to know how long that may take.
     ///
     /// # Errors
     /// It does not.
     pub fn keep_alive(&mut self, now: Instant) -> Result<(), String> {
+        if !self.is_greeted {
+            return Ok(());
+        }
         if now >= self.heard + SILENCE {
             return Err(format!("nothing has come from it for {} seconds", SILENCE.as_secs()));
         }
-        if now >= self.spoke + ALIVE && self.is_greeted {
+        if now >= self.spoke + ALIVE {
             self.send(&Frame { kind: Kind::Alive, label: Label { from: 0, to: 0, number: 0 }, rest: &[] });
         }
         Ok(())
