@@ -8,6 +8,7 @@ from pathlib import Path
 
 import cluster as clusters
 import pytest
+from runner import Runner
 
 
 @pytest.fixture(scope="session")
@@ -23,6 +24,14 @@ def hosts(needs_hosts: None) -> Iterator[clusters.Cluster]:
     """A cluster of two hosts for the tests of one file. Who takes a host down makes a cluster of its own."""
     with clusters.Cluster(2) as made:
         yield made
+
+
+@pytest.fixture
+def run(hosts: clusters.Cluster, request: pytest.FixtureRequest) -> Iterator[Runner]:
+    """Starts jobs, which end with the test; by files in a shared folder, unless the file of the test has a `DEVICE`."""
+    runner = Runner(hosts, getattr(request.module, "DEVICE", f"file:{hosts.shared}/messages"))
+    yield runner
+    runner.end()
 
 
 @pytest.fixture(scope="module")

@@ -10,18 +10,12 @@ import time
 from pathlib import Path
 
 from cluster import Cluster, environment
+from runner import wait_until
 
 HERE = Path(__file__).resolve().parent
 
 #: How long an end may take that takes milliseconds on an idle machine.
 PATIENCE = 60
-
-
-def wait_until(is_so, what: str) -> None:
-    end = time.monotonic() + PATIENCE
-    while not is_so():
-        assert time.monotonic() < end, what
-        time.sleep(0.05)
 
 
 def is_there(process: int) -> bool:

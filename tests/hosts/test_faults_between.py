@@ -16,7 +16,8 @@ from pathlib import Path
 import pytest
 from cluster import Cluster, Host, environment
 from jobs import PATIENCE, Job, Outcome
-from test_launch import BIN, SILENCE, limosa_of, wait_until
+from runner import BIN, wait_until
+from test_launch import SILENCE, limosa_of
 
 HERE = Path(__file__).resolve().parent
 

@@ -7,62 +7,14 @@ import re
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
 
 import pytest
-from cluster import ROOT, Cluster, Host, environment
-from jobs import PATIENCE, Job
-
-BIN = ROOT / ".venv" / "bin"
+from cluster import Cluster, Host
+from jobs import PATIENCE
+from runner import BIN, Runner, wait_until
 
 #: A host counts as lost after this time, in seconds (`SILENCE` in the launcher).
 SILENCE = 15
-
-
-class Runner:
-    """Starts jobs on the first host of a cluster."""
-
-    def __init__(self, cluster: Cluster) -> None:
-        self.cluster = cluster
-        self.jobs: list[Job] = []
-
-    def __call__(
-        self, *words: object, on: Host | None = None, variables: dict[str, str] | None = None, **options
-    ) -> Job:
-        messages = self.cluster.shared / "messages"
-        env = {**environment(), "LIMOSA_DEVICE": f"file:{messages}", **(variables or {})}
-        host = on or self.cluster.hosts[0]
-        job = Job(host.command([BIN / "limosa", "run", *words], folder=self.cluster.shared), env=env, **options)
-        self.jobs.append(job)
-        return job
-
-    def nothing_stays(self) -> None:
-        """No process of a job is left on any host, and no message."""
-        end = time.monotonic() + 10 * PATIENCE
-        left: list[str] = []
-        while time.monotonic() < end:
-            left = [line for host in self.cluster.hosts for line in host.processes()]
-            if not left:
-                break
-            time.sleep(0.1)
-        assert left == []
-        messages = self.cluster.shared / "messages"
-        assert not messages.exists() or list(messages.iterdir()) == []
-
-
-@pytest.fixture
-def run(hosts: Cluster) -> Iterator[Runner]:
-    runner = Runner(hosts)
-    yield runner
-    for job in runner.jobs:
-        job.kill()
-
-
-def wait_until(is_so, what: str) -> None:
-    end = time.monotonic() + 12 * PATIENCE
-    while not is_so():
-        assert time.monotonic() < end, what
-        time.sleep(0.05)
 
 
 def test_ranks_are_where_the_list_says(run: Runner) -> None:
@@ -256,7 +208,7 @@ def test_a_killed_agent_ends_the_job_and_names_the_host(run: Runner, program) ->
 
 def test_a_host_that_is_gone_ends_the_job_and_is_named(needs_hosts: None) -> None:
     with Cluster(2) as made:
-        run = Runner(made)
+        run = Runner(made, f"file:{made.shared}/messages")
         job = run("-host", "node1:1,node2:1", "sh", "-c", "echo ready; exec sleep 1000")
         job.read_lines(2)
         made.hosts[1].kill()
@@ -267,7 +219,7 @@ def test_a_host_that_is_gone_ends_the_job_and_is_named(needs_hosts: None) -> Non
 
 def test_an_agent_that_hears_nothing_ends_its_ranks(needs_hosts: None) -> None:
     with Cluster(2) as made:
-        run = Runner(made)
+        run = Runner(made, f"file:{made.shared}/messages")
         job = run("-host", "node1:1,node2:1", "sh", "-c", "echo ready; exec sleep 1000")
         job.read_lines(2)
         made.cable(made.hosts[1], "down")
@@ -277,7 +229,7 @@ def test_an_agent_that_hears_nothing_ends_its_ranks(needs_hosts: None) -> None:
 
 def test_a_cable_may_be_cut_for_a_while(needs_hosts: None) -> None:
     with Cluster(2) as made:
-        run = Runner(made)
+        run = Runner(made, f"file:{made.shared}/messages")
         job = run("-host", "node1:1,node2:1", "sh", "-c", "echo ready; sleep 6; echo done")
         job.read_lines(2)
         made.cable(made.hosts[1], "down")

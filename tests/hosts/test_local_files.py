@@ -3,47 +3,16 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from cluster import ROOT, Cluster, Host, environment
-from jobs import PATIENCE, Job
+from cluster import ROOT, Cluster, Host
+from jobs import Job
+from runner import Runner, wait_until
 
-
-class Runner:
-    """Starts jobs on the first host of a cluster, with folders for messages in /tmp of each host."""
-
-    def __init__(self, cluster: Cluster) -> None:
-        self.cluster = cluster
-        self.jobs: list[Job] = []
-
-    def __call__(self, *words: object, variables: dict[str, str] | None = None) -> Job:
-        env = {**environment(), "LIMOSA_DEVICE": "file:local", **(variables or {})}
-        env.pop("TMPDIR", None)
-        command = self.cluster.hosts[0].command([ROOT / ".venv/bin/limosa", "run", *words], folder=self.cluster.shared)
-        job = Job(command, env=env)
-        self.jobs.append(job)
-        return job
-
-    def nothing_stays(self) -> None:
-        """No process of a job is left on any host, and no message."""
-        for host in self.cluster.hosts:
-            wait_until(lambda host=host: host.processes() == [], f"processes are left on {host.name}")
-            wait_until(lambda host=host: folders(host) == [], f"messages are left on {host.name}")
-
-
-def folders(host: Host) -> list[str]:
-    """The folders of jobs in a host's /tmp."""
-    return [name for name in host.run("ls", "/tmp").stdout.split() if name.startswith("limosa-")]
-
-
-def wait_until(is_so, what: str) -> None:
-    end = time.monotonic() + 24 * PATIENCE
-    while not is_so():
-        assert time.monotonic() < end, what
-        time.sleep(0.05)
+#: Each host has its own /tmp.
+DEVICE = "file:local"
 
 
 def courier_connections(host: Host) -> set[str]:
@@ -62,14 +31,6 @@ def errors_of_both(job: Job) -> list[str]:
         said += [line] if line.startswith("rank ") else []
     job.kill()
     return sorted(said)
-
-
-@pytest.fixture
-def run(hosts: Cluster) -> Iterator[Runner]:
-    runner = Runner(hosts)
-    yield runner
-    for job in runner.jobs:
-        job.kill()
 
 
 @pytest.fixture

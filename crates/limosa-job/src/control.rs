@@ -127,6 +127,17 @@ pub fn listen(id: u64) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
+/// Takes the next process that connects, if it belongs to this user. It is given up when it takes longer than `limit`
+/// to send or to take a part of a message.
+pub fn accept(listener: &UnixListener, limit: Duration) -> Option<UnixStream> {
+    let (stream, _) = listener.accept().ok()?;
+    check_user(stream.as_fd()).ok()?;
+    stream.set_nonblocking(false).ok()?;
+    stream.set_read_timeout(Some(limit)).ok()?;
+    stream.set_write_timeout(Some(limit)).ok()?;
+    Some(stream)
+}
+
 /// Connects to the launcher of a job.
 ///
 /// # Errors
@@ -405,6 +416,17 @@ mod tests {
         assert!(sockets.lines().filter_map(job_that_listens).any(|job| job == id));
         assert_eq!(job_that_listens("0000: 00000002 00000000 00010000 0001 01 9 @limosa-port-12"), None);
         assert_eq!(job_that_listens(""), None);
+    }
+
+    #[test]
+    fn who_says_nothing_is_given_up() {
+        let id = 0x5ca1_ab1e_0001_0000 | u64::from(std::process::id());
+        let listener = listen(id).expect("a socket");
+        assert!(accept(&listener, OTHERS).is_none(), "nobody has connected");
+        let mut rank = connect(id).expect("a connection");
+        let stream = accept(&listener, Duration::from_millis(1)).expect("this user");
+        rank.write_all(&[1]).expect("room");
+        assert_eq!(receive(&stream).expect_err("a part").kind(), io::ErrorKind::WouldBlock);
     }
 
     #[test]

@@ -2,7 +2,6 @@
 //! hosts ask the agent there, which passes it on.
 
 use std::ffi::OsString;
-use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
@@ -24,12 +23,7 @@ pub(super) enum Asker {
 impl Job<'_> {
     /// A rank of this host asks for something.
     pub(super) fn on_control(&mut self) {
-        let Some(Ok((stream, _))) = self.control.as_ref().map(|control| control.accept()) else { return };
-        let is_ours = control::check_user(stream.as_fd()).is_ok()
-            && stream.set_nonblocking(false).is_ok()
-            && stream.set_read_timeout(Some(REQUEST)).is_ok()
-            && stream.set_write_timeout(Some(REQUEST)).is_ok();
-        if is_ours {
+        if let Some(stream) = self.control.as_ref().and_then(|control| control::accept(control, REQUEST)) {
             let request = control::receive(&stream).and_then(Request::read);
             self.on_request(Asker::Here(stream), request);
         }

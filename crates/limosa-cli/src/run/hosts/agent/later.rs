@@ -29,12 +29,7 @@ pub(super) struct Asker {
 impl Agent {
     /// A process begins to ask.
     pub(super) fn on_control(&mut self) {
-        let Some(Ok((stream, _))) = self.control.as_ref().map(|control| control.accept()) else { return };
-        let is_ours = control::check_user(stream.as_fd()).is_ok()
-            && stream.set_nonblocking(false).is_ok()
-            && stream.set_read_timeout(Some(REQUEST)).is_ok()
-            && stream.set_write_timeout(Some(REQUEST)).is_ok();
-        if is_ours {
+        if let Some(stream) = self.control.as_ref().and_then(|control| control::accept(control, REQUEST)) {
             self.asks += 1;
             self.askers.push(Asker { number: self.asks, stream });
         }
