@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -32,6 +33,17 @@ def run(hosts: clusters.Cluster, request: pytest.FixtureRequest) -> Iterator[Run
     runner = Runner(hosts, getattr(request.module, "DEVICE", f"file:{hosts.shared}/messages"))
     yield runner
     runner.end()
+
+
+@pytest.fixture(params=["file", "fabric"])
+def device(request: pytest.FixtureRequest) -> str:
+    """What carries messages between hosts."""
+    if request.param == "fabric":
+        try:
+            ctypes.CDLL("libfabric.so.1")
+        except OSError:
+            pytest.skip("libfabric is not installed (on Debian: apt install libfabric1)")
+    return request.param
 
 
 @pytest.fixture(scope="module")

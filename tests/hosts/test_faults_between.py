@@ -5,7 +5,6 @@ Either the job goes on and no message is lost or comes twice, or it ends and say
 
 from __future__ import annotations
 
-import ctypes
 import re
 import signal
 import subprocess
@@ -26,16 +25,6 @@ RANKS = ["-host", "node1:2,node2:2"]
 
 #: Nobody in particular: not the user who runs the tests.
 NOBODY = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
-
-
-@pytest.fixture(params=["file", "fabric"])
-def device(request: pytest.FixtureRequest) -> str:
-    if request.param == "fabric":
-        try:
-            ctypes.CDLL("libfabric.so.1")
-        except OSError:
-            pytest.skip("libfabric is not installed (on Debian: apt install libfabric1)")
-    return request.param
 
 
 class Talk:

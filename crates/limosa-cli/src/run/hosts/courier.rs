@@ -76,6 +76,8 @@ impl Drop for Running {
 pub struct Prepared {
     courier: Courier,
     calls: Vec<Call>,
+    /// That somebody else has called was said.
+    has_complained: bool,
     here: usize,
     listener: UnixListener,
     id: u64,
@@ -142,6 +144,7 @@ pub fn prepare(config: &Config, board: &Board, hosts: &[HostPlan], here: usize) 
     Ok(Some(Prepared {
         courier,
         calls: hosts.iter().map(call).collect(),
+        has_complained: false,
         here,
         listener,
         id: board.id(),
@@ -184,7 +187,9 @@ impl Prepared {
             return true;
         }
         while let Ok((door, _)) = self.listener.accept() {
-            if let Err(error) = self.be_called(door) {
+            if let Err(error) = self.be_called(door)
+                && !std::mem::replace(&mut self.has_complained, true)
+            {
                 say(&format!("warning: the courier of this host was called by somebody else: {error}"), None);
             }
         }

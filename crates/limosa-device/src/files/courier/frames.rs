@@ -12,6 +12,8 @@ use super::super::format::{LONGEST, Label};
 
 /// The first line of a courier that was called.
 pub const GREETING: &[u8] = b"limosa-courier 1\n";
+/// How it begins in every version.
+const NAME: &[u8] = b"limosa-courier ";
 /// The longest first line, with what may come before it.
 const LONGEST_GREETING: usize = 64 * 1024;
 /// Length of a frame without its rest, and without the length itself.
@@ -77,10 +79,14 @@ pub fn first(bytes: &[u8]) -> Result<Option<(Frame<'_>, usize)>, &'static str> {
 /// Where the greeting ends in these bytes. `Ok(None)`: there must come more.
 ///
 /// # Errors
-/// There is none.
+/// There is none, or that of another version.
 pub fn greeting(bytes: &[u8]) -> Result<Option<usize>, &'static str> {
-    let starts = std::iter::once(0).chain((1..bytes.len()).filter(|at| bytes[at - 1] == b'\n'));
-    let found = starts.into_iter().find(|at| bytes[*at..].starts_with(GREETING));
+    let mut starts = std::iter::once(0).chain((1..bytes.len()).filter(|at| bytes[at - 1] == b'\n'));
+    let found = starts.clone().find(|at| bytes[*at..].starts_with(GREETING));
+    let is_other = |at: usize| bytes[at..].starts_with(NAME) && bytes[at..].contains(&b'\n');
+    if found.is_none() && starts.any(is_other) {
+        return Err("it has another version of Limosa: install the same version on all hosts");
+    }
     if found.is_none() && bytes.len() > LONGEST_GREETING {
         return Err("what answers there is not Limosa");
     }
@@ -130,5 +136,7 @@ mod tests {
         assert_eq!(greeting(b"limosa-courier 1\n"), Ok(Some(17)));
         assert_eq!(greeting(b"Welcome!\nlimosa-cour"), Ok(None));
         assert!(greeting(&[b'\n'; LONGEST_GREETING + 1]).is_err());
+        assert_eq!(greeting(b"limosa-courier 2"), Ok(None));
+        assert!(greeting(b"limosa-courier 2\n").expect_err("another one").contains("another version"));
     }
 }
