@@ -10,6 +10,7 @@ pub mod jobs;
 pub mod launcher;
 pub mod messages;
 pub mod packets;
+pub mod protocols;
 pub mod windows;
 
 use arbitrary::Unstructured;

@@ -43,6 +43,11 @@ fn any_message_file_is_taken_or_refused() {
 }
 
 #[test]
+fn whatever_is_said_is_understood_or_refused() {
+    replay("protocols", limosa_fuzz::protocols::target);
+}
+
+#[test]
 fn any_access_stays_in_its_window_or_is_refused() {
     replay("windows", limosa_fuzz::windows::target);
 }

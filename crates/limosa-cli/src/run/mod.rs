@@ -23,6 +23,8 @@ use std::process::ExitCode;
 use limosa_job::config::{Config, OnHang};
 
 use binding::BindTo;
+#[doc(hidden)]
+pub use hosts::wire::again;
 
 use crate::exit;
 use crate::message::say;

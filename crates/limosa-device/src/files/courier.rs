@@ -18,7 +18,8 @@
 //! reads and sends. A courier never waits: [`Courier::descriptors`] says what to sleep on, and [`Courier::work`] does
 //! what can be done. How connections come about is not its business.
 
-mod frames;
+#[doc(hidden)]
+pub mod frames;
 pub mod map;
 mod pairs;
 mod stream;

@@ -176,6 +176,14 @@ pub fn take(bytes: &mut Vec<u8>) -> io::Result<Option<Fields>> {
     Ok(Some(fields))
 }
 
+/// What a message says as an order, and as a report about ranks below `size`, written again; `None` for what is none.
+/// The fuzz target `protocols` uses it.
+#[doc(hidden)]
+pub fn again(fields: &Fields, size: u32) -> [Option<Vec<u8>>; 2] {
+    let order = Order::read(fields.clone()).ok().map(|order| order.bytes());
+    [order, Report::read(fields.clone(), size).ok().map(|report| report.bytes())]
+}
+
 fn write(fields: &[Vec<u8>]) -> Vec<u8> {
     let mut bytes = Vec::new();
     // INVARIANT: memory takes everything.
@@ -449,6 +457,7 @@ impl Start {
         let (env, is_bound, readers) = (from.list(pair)?, from.small()? != 0, from.list(Reader::small)?);
         let size = ranks.len() as u32;
         let is_whole = (here as usize) < hosts.len()
+            && !apps.is_empty()
             && hosts.iter().all(|host| host.ranks.start <= host.ranks.end && host.ranks.end <= size)
             && ranks.iter().all(|app| (*app as usize) < apps.len());
         if !is_whole {
@@ -570,6 +579,9 @@ mod tests {
             spoil(&mut start);
             assert!(Order::read(take_one(Order::Start(Box::new(start)).bytes())).is_err());
         }
+        let hosts = vec![HostPlan { name: "a".into(), ranks: 0..0 }];
+        let none = Start { hosts, here: 0, apps: vec![], ranks: vec![], readers: vec![], ..start() };
+        assert!(Order::read(take_one(Order::Start(Box::new(none)).bytes())).is_err(), "a job without programs");
     }
 
     proptest! {
