@@ -100,6 +100,24 @@ def test_processes_that_finalize_and_go_on_end_the_job_well(run: Run) -> None:
     assert done.code == 0 and done.out.count("<after>") == 3, done.text
 
 
+def test_files_of_messages_are_deleted_by_the_last_process(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    messages = tmp_path / "messages"
+    monkeypatch.setenv("LIMOSA_DEVICE", f"file:{messages}")
+    done = run("""
+        total = world.allreduce(world.rank)
+        child = os.fork()
+        if child == 0:
+            sys.exit()
+        os.waitpid(child, 0)
+        world.barrier()
+        print(f"<{total} {len(os.listdir(os.environ['LIMOSA_DEVICE'][5:]))}>")
+    """)
+    assert done.code == 0 and re.findall("<.*>", done.out) == ["<3 1>"] * 3, done.text
+    assert list(messages.iterdir()) == []
+
+
 def test_spawning_is_refused_with_a_sentence(run: Run) -> None:
     done = run("""
         world.Set_errhandler(MPI.ERRORS_RETURN)

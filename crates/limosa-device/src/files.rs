@@ -7,6 +7,7 @@
 //!   ROOT/TO/board                 notes for the process TO, see `board`
 //!   ROOT/drafts/FROM-TO           a message that is not yet whole
 //!   ROOT/kept/FROM-TO-NUMBER.msg  messages that were received, if they are kept
+//!   ROOT/left/WHO                 a folder for each process that has left, where nobody else knows who is the last
 //! ```
 //!
 //! The receiver deletes message and lock. A sender has few unread files on their way to a receiver; further packets
@@ -73,6 +74,16 @@ impl Folders {
     /// Whether a courier has made them, which carries messages to other hosts.
     pub fn has_map(&self) -> bool {
         courier::map::path(self).exists()
+    }
+
+    /// Process `who` of so many uses the folders no more. The last one deletes them, with all that is in them.
+    pub fn leave(&self, who: Address, of: u32) {
+        let left = self.0.join("left");
+        let _ = DirBuilder::new().recursive(true).mode(0o700).create(left.join(who.to_string()));
+        // What cannot be seen or deleted stays.
+        if fs::read_dir(&left).is_ok_and(|entries| entries.count() >= of as usize) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
     }
 
     /// Deletes all messages from and to this process, and what is noted about it.

@@ -40,6 +40,7 @@ use crate::observe::Waiting;
 use crate::tool::performance;
 
 mod outsiders;
+mod parting;
 
 pub(crate) use outsiders::{Hold, Terms, WORDS};
 
@@ -241,8 +242,14 @@ fn elsewhere(job: &'static Job, config: &config::Config, packets: ShmDevice) -> 
         FileNotify::Clock => Notify::Clock,
     };
     let options = FileOptions { notify, keep: config.file_keep };
-    match FileDevice::join(&Folders::below(&folder), packets, options) {
-        Ok(device) => Ok(Box::new(device)),
+    let folders = Folders::below(&folder);
+    match FileDevice::join(&folders, packets, options) {
+        Ok(device) => {
+            if job.site().is_some() && !config.file_keep {
+                parting::leave_at_exit(job, folders);
+            }
+            Ok(Box::new(device))
+        }
         Err(error) => {
             let what = format!("the folder {} for the files of messages cannot be used: {error}", folder.display());
             Err(std::io::Error::new(error.kind(), what))
