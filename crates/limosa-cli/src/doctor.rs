@@ -12,6 +12,8 @@ use limosa_device::fabric::Library;
 use rustix::fs::{Access, FallocateFlags, MemfdFlags};
 use serde_json::json;
 
+mod between;
+
 use crate::message::{bytes, coloured, print};
 use crate::{Format, exit, installation, procfs, python, sys};
 
@@ -63,6 +65,8 @@ pub fn main(options: &Options) -> ExitCode {
         yama(),
         membarrier(),
         network(),
+        between::ssh(),
+        between::message_folder(),
         library(),
         commands(),
         mpi4py(),

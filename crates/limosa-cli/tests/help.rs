@@ -46,6 +46,22 @@ fn the_version_is_data_and_the_rest_is_not() {
 }
 
 #[test]
+fn doctor_tries_the_folder_for_messages() {
+    let folder = directory();
+    let messages = folder.path().join("messages");
+    let look = |device: String| {
+        let mut command = limosa(&["doctor"]);
+        command.env("LIMOSA_DEVICE", device);
+        finish(command, b"").out
+    };
+    let said = look(format!("file:{}", messages.display()));
+    assert!(said.contains(&format!("message folder: {}", messages.display())), "{said}");
+    assert!(!messages.exists(), "nothing stays");
+    let said = look("file:/proc/none".to_owned());
+    assert!(said.contains("fail message folder: /proc/none cannot be used: "), "{said}");
+}
+
+#[test]
 fn doctor_answers_in_text_and_json() {
     let done = finish(limosa(&["doctor"]), b"");
     assert!(done.out.lines().any(|line| line.starts_with("ok   shared memory: ")), "{}", done.out);
@@ -59,6 +75,8 @@ fn doctor_answers_in_text_and_json() {
         "shared memory",
         "cross-memory copy",
         "membarrier",
+        "ssh",
+        "message folder",
         "MPI library",
         "commands",
         "mpi4py",

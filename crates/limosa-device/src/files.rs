@@ -38,7 +38,7 @@ mod inbox;
 mod notices;
 mod outbox;
 
-pub use notices::Notify;
+pub use notices::{Notify, is_local};
 
 use board::{Fault, Note};
 use format::Label;

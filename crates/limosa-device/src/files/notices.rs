@@ -35,6 +35,14 @@ pub enum Notify {
     Clock,
 }
 
+/// Whether a folder is on a file system of this machine alone.
+///
+/// # Errors
+/// The operating system's.
+pub fn is_local(folder: &Path) -> io::Result<bool> {
+    Ok(LOCAL.contains(&(rustix::fs::statfs(folder)?.f_type as u64 & 0xffff_ffff)))
+}
+
 /// A folder that is watched.
 pub type Watch = i32;
 
@@ -74,7 +82,7 @@ impl Notices {
             _ => inotify::init(inotify::CreateFlags::NONBLOCK | inotify::CreateFlags::CLOEXEC).ok(),
         };
         let suffices = match notify {
-            Notify::Auto => LOCAL.contains(&(rustix::fs::statfs(folder)?.f_type as u64 & 0xffff_ffff)),
+            Notify::Auto => is_local(folder)?,
             Notify::Inotify => true,
             Notify::Clock => false,
         };
