@@ -129,6 +129,57 @@ def test_names_are_known_on_all_hosts_and_ports_on_their_own(run: Runner, progra
     assert "a port is reached on the host on which it was opened" in done.out
 
 
+def test_a_job_on_another_host_is_not_found_and_the_reason_said(run: Runner) -> None:
+    server = run.cluster.shared / "server.py"
+    server.write_text(
+        "from mpi4py import MPI\n"
+        "port = MPI.Open_port()\n"
+        "MPI.Publish_name('weather', port)\n"
+        "print(port, flush=True)\n"
+        "input()\n"
+    )
+    client = run.cluster.shared / "client.py"
+    client.write_text(
+        "import sys\n"
+        "from mpi4py import MPI\n"
+        "MPI.COMM_WORLD.Set_errhandler(MPI.ERRORS_RETURN)\n"
+        "for ask in [lambda: MPI.Lookup_name('weather'), lambda: MPI.COMM_WORLD.Connect(sys.argv[1])]:\n"
+        "    try:\n"
+        "        print(ask())\n"
+        "    except MPI.Exception as error:\n"
+        "        print(error)\n"
+    )
+    job = run("-n", "1", server, stdin=subprocess.PIPE)
+    port = job.read_lines(1)[0]
+    done = run("-n", "1", client, port, on=run.cluster.hosts[1]).wait(20)
+    assert (done.code, done.err) == (0, "")
+    looked, connected = done.out.splitlines()
+    assert "no name `weather` is published" in looked and "whose launcher is on this host" in looked
+    assert f"no open port `{port}` on this host" in connected
+    job.process.communicate("\n", timeout=20 * PATIENCE)
+    assert job.process.returncode == 0
+
+
+def test_spawned_processes_of_a_host_share_no_memory_and_that_is_seen(run: Runner) -> None:
+    script = run.cluster.shared / "more.py"
+    script.write_text(
+        "import sys\n"
+        "from mpi4py import MPI\n"
+        "parent = MPI.Comm.Get_parent()\n"
+        "if parent == MPI.COMM_NULL:\n"
+        "    parent = MPI.COMM_WORLD.Spawn(sys.executable, [sys.argv[0]], 2)\n"
+        "everyone = parent.Merge()\n"
+        "host = everyone.Split_type(MPI.COMM_TYPE_SHARED)\n"
+        "MPI.Win.Allocate_shared(8, 8, comm=host).Free()\n"
+        "names = everyone.gather((MPI.Get_processor_name(), host.size))\n"
+        "if everyone.rank == 0:\n"
+        "    print(sorted(names))\n"
+    )
+    done = run("-host", "node1:1,node2:1", script).wait(30)
+    assert (done.code, done.err) == (0, "")
+    assert done.out == f"{[('node1', 1), ('node1', 1), ('node2', 1), ('node2', 1)]}\n"
+
+
 @pytest.mark.parametrize("rank", [0, 3])
 def test_the_exit_code_of_a_rank_ends_the_job(run: Runner, rank: int) -> None:
     script = f"test $LIMOSA_RANK = {rank} && exit 7; sleep 1000"

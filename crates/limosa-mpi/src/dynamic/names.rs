@@ -65,7 +65,10 @@ pub fn look_up(service: &[u8]) -> Result<Vec<u8>> {
             "the name `{name}` is published in {} other jobs: which one is meant cannot be known",
             more + 1
         ),
-        (None, _) => fail!(MPI_ERR_NAME, "no name `{name}` is published in this job or in another one of this user"),
+        (None, _) => fail!(
+            MPI_ERR_NAME,
+            "no name `{name}` is published in this job, or in another one of this user whose launcher is on this host"
+        ),
     }
 }
 

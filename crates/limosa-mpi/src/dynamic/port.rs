@@ -125,12 +125,11 @@ pub fn connect(comm: &Arc<Comm>, root: i32, name: impl FnOnce() -> Result<Vec<u8
                 fail!(MPI_ERR_PORT, "the port `{shown}` belongs to another user")
             }
             Ok(stream) => stream,
-            Err(error) if job()?.board().hosts() > 1 => fail!(
+            Err(error) => fail!(
                 MPI_ERR_PORT,
                 "there is no open port `{shown}` on this host: {error}; a port is reached on the host on which it was \
                  opened"
             ),
-            Err(error) => fail!(MPI_ERR_PORT, "there is no open port `{shown}`: {error}"),
         };
         greet(world, Meeting { comm, port: &shown, job: other_job(&shown) }, stream)
     })
