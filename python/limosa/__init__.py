@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
-    from limosa import errors, jobs
+    from limosa import arrays, errors, jobs
     from limosa._cart import Cart
     from limosa._comm import Comm
     from limosa._executor import Executor
@@ -103,6 +103,7 @@ __all__ = [
     "Status",
     "Window",
     "__version__",
+    "arrays",
     "errors",
     "get_include",
     "get_lib_path",
@@ -119,7 +120,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name in _HOME:
         value = getattr(_import(_HOME[name]), name)
-    elif name in ("errors", "jobs"):
+    elif name in ("arrays", "errors", "jobs"):
         return import_module(f"limosa.{name}")
     elif name == "world":
         value = _world()
