@@ -1,10 +1,13 @@
 """How figures look: colours and marks of the libraries, ticks in units that people read. Pure functions on axes."""
 
+import io
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
+from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from limosa_lab.wording import number, seconds, size
@@ -44,6 +47,26 @@ def time_ticks(axis: Axis, unit: float = 1.0) -> None:
 def number_ticks(axis: Axis) -> None:
     """Mark an axis of numbers: 0.5, 20, 10,000."""
     _ticks(axis, lambda value: f"{value:,.0f}" if abs(value) >= 1000 else number(value))
+
+
+def count_ticks(axes: Axes, counts: Iterable[int]) -> None:
+    """Mark a horizontal, logarithmic axis of numbers of processes: 2, 64, 2,048."""
+    ticks = sorted(set(counts))
+    ticks = ticks[:: -(-len(ticks) // 8)]
+    axes.set_xticks(ticks, [f"{tick:,}" for tick in ticks], fontsize="small")
+    axes.minorticks_off()
+
+
+def svg(figure: Figure) -> str:
+    """Write a figure as an SVG element for a page, its text as text; it is closed."""
+    import matplotlib.pyplot as plt
+
+    out = io.StringIO()
+    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": str(figure.number)}):
+        figure.savefig(out, format="svg", metadata={"Date": None})
+    plt.close(figure)
+    text = out.getvalue()
+    return text[text.index("<svg") :]
 
 
 def _ticks(axis: Axis, written: Callable[[float], str]) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 
 import pytest
-from limosa_lab.file_study import costs, measure, page, schemes
+from limosa_lab.file_study import costs, measure, operations, page, results, schemes
 from limosa_lab.file_study.schemes import Costs, Shape
 from limosa_lab.file_study.simulator import Condition, Delay, Server, Simulation, Use
 from limosa_lab.libraries import Limosa
@@ -175,32 +176,36 @@ def made_results() -> dict:
         for name in ("plain", "node-aware")
         for ranks in (2, 4, 8)
     ]
+    samples += [
+        {"bench": bench, "series": "local files, plain", "ranks": 2, "bytes": 1 << 20, "seconds": [0.01]}
+        for bench in ("apart", "agg", "gather")
+    ]
     samples.append({"bench": "bcast", "series": "plain", "ranks": 64, "trouble": "it took too long"})
     measured = {name: costs.Cost(1e-5, "measured") for name in ("local_create", "local_look", "byte")}
     return {
         "samples": samples,
         "costs": {name: dataclasses.asdict(cost) for name, cost in {**measured, **costs.ASSUMED}.items()},
-        "operations": {"openat": 2.0},
-        "environment": {"cpu": "a processor", "processors": 2, "time": "today"},
+        "operations": {"message": {"reference": {"openat": 3.0}, "files": {"openat": 2.0}}},
+        "environment": {"cpu": "a processor", "processors": 2, "time": "today", "options": {"hosts": ["a", "b"]}},
     }
 
 
 def test_the_page_says_what_was_measured_what_was_simulated_and_what_went_wrong(tmp_path):
-    results = page.Results(made_results())
-    written = page.write(results, tmp_path)
+    written = page.write(results.Results(made_results()), tmp_path)
     html, text = (file.read_text() for file in written)
     for said in (html, text):
-        assert "20.0 times less than with the reference" in said
+        assert "20.0 times less than by plain message and lock files" in said
+        assert "A distributed array of 1 MB gathered" in said and "on up to 2 hosts, measured" in said
         assert "64 ranks: it took too long" in said
         assert "simulated" in said and "assumed: scp over a new connection" in said
-    assert html.count("<svg") == 3 and "<script" not in html
+    assert html.count("<svg") == 9 and "<script" not in html
 
 
 def test_the_assumed_costs_give_the_published_advantage_within_a_factor_of_two():
-    gains = page.advantage(page.Results(made_results()))
-    for ranks, published in page.PAPER.items():
+    gains = results.advantage(results.Results(made_results()))
+    for ranks, published in results.PAPER.items():
         assert published / 2 < gains[ranks] < published * 2, gains
-    many = [gains[ranks] for ranks in page.SIMULATED if ranks >= 64]
+    many = [gains[ranks] for ranks in results.SIMULATED if ranks >= 64]
     assert many == sorted(many)
 
 
@@ -223,12 +228,33 @@ def test_the_reference_exchanges_messages_and_leaves_nothing(tmp_path):
     assert list(folder.iterdir()) == []
 
 
+def test_jobs_on_hosts_have_their_ranks_in_equal_numbers():
+    cluster = measure.Cluster(("a", "b", "c"), Path("/shared"))
+    assert cluster.options(2) == ("-host", "a:1,b:1")
+    assert cluster.options(4) == ("-host", "a:2,b:2")
+    assert cluster.options(16) == ("-host", "a:6,b:5,c:5")
+    planned = measure.plan(measure.QUICK, {kind: Path(kind) for kind in (measure.DISK, measure.MEMORY)}, cluster)
+    between = [run for run in planned if run.options]
+    assert {run.variables["LIMOSA_DEVICE"] for run in between} == {"file:/shared", "file:local"}
+    assert {run.bench for run in between} == {"pingpong", "apart", "agg", "gather"}
+
+
+def test_operations_are_counted_that_name_the_folder():
+    log = (
+        '10 openat(AT_FDCWD</work>, "/messages/1/0/0.msg", O_RDONLY) = 3</messages/1/0/0.msg>\n'
+        "10 read(3</messages/1/0/0.msg>, 1) = 1\n"
+        '11 openat(AT_FDCWD</work>, "/elsewhere", O_RDONLY) = 3\n'
+        "11 +++ exited with 0 +++\n"
+    )
+    assert operations.counted(log, Path("/messages")) == {"openat": 1, "read": 1}
+
+
 def test_jobs_over_files_give_their_times_and_failures_are_named(tmp_path):
     variables = {"LIMOSA_DEVICE": f"file:{tmp_path}", "LIMOSA_HOSTS": "2"}
-    for bench in ("pingpong", "bcast"):
-        run = measure.Run(bench, "files", 2, variables, (1, 5000), 3)
+    for bench in ("pingpong", "bcast", "apart", "agg", "gather"):
+        run = measure.Run(bench, "files", 2, variables, (2, 5000), 3)
         found = measure.run_job(Limosa(), run)
-        assert [(sample["bytes"], len(sample["seconds"])) for sample in found] == [(1, 3), (5000, 3)], found
+        assert [(sample["bytes"], len(sample["seconds"])) for sample in found] == [(2, 3), (5000, 3)], found
         assert all(seconds > 0 for sample in found for seconds in sample["seconds"])
     failed = measure.run_job(Limosa(), measure.Run("pingpong", "files", 2, variables, (-1,), 3))
     assert [set(sample) for sample in failed] == [{"bench", "series", "ranks", "trouble"}]

@@ -3,38 +3,38 @@
 from __future__ import annotations
 
 import argparse
-import os
-import sys
-import time
+import functools
 from collections.abc import Sequence
 from pathlib import Path
 
+from limosa_lab import studies
 from limosa_lab.errors import LabError
 from limosa_lab.file_study import measure, page
-from limosa_lab.terminal import Terminal
+from limosa_lab.file_study.results import read
+from limosa_lab.terminal import Terminal, names
 
 EPILOG = """examples:
-  limosa study files --quick                 a minute: few sizes, up to 8 processes
+  limosa study files --quick                 a few minutes: few sizes, up to 8 processes
   limosa study files --disk /scratch/me      files on this disk beside files in memory
+  limosa study files --hosts a,b --shared /nfs/me
+                                             messages between hosts: files that they share, and files of each
   limosa study files --report FOLDER         the report of an earlier study again
 """
 
 
 def parser() -> argparse.ArgumentParser:
     """Give the parser of the command line."""
-    made = argparse.ArgumentParser(
-        prog="limosa study files",
-        description="Measure messages that travel as files, beside plain message and lock files, and simulate "
-        "broadcasts and aggregations by files on up to 8192 processes.",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog=EPILOG,
+    made = studies.parser(
+        "limosa study files",
+        "Measure messages that travel as files, beside plain message and lock files, and simulate broadcasts and "
+        "aggregations by files on up to 8192 processes.",
+        EPILOG,
+        quick="a few minutes: few sizes, up to 8 processes",
+        full="five rounds, arrays gathered from 16 processes",
     )
-    size = made.add_mutually_exclusive_group()
-    size.add_argument("--quick", action="store_true", help="a minute: few sizes, up to 8 processes")
-    size.add_argument("--full", action="store_true", help="up to 64 processes, five rounds")
     made.add_argument("--disk", type=Path, metavar="DIR", default=Path(), help="folder on a disk (default: this one)")
-    made.add_argument("--output", type=Path, metavar="DIR", help="folder for the report (default: limosa-study-TIME)")
-    made.add_argument("--report", type=Path, metavar="DIR", help="measure nothing; write the report of DIR again")
+    made.add_argument("--hosts", type=names, metavar="NAMES", default=[], help="measure between these hosts, too")
+    made.add_argument("--shared", type=Path, metavar="DIR", help="with --hosts: a folder that all of them share")
     return made
 
 
@@ -44,14 +44,24 @@ def study(arguments: Sequence[str]) -> int:
     terminal = Terminal("limosa study")
     folder = given.report
     if folder is None:
-        folder = given.output or Path(f"limosa-study-{time.strftime('%Y%m%d-%H%M%S')}")
-        size = measure.QUICK if given.quick else measure.FULL if given.full else measure.NORMAL
-        measure.measure(size, folder, given.disk, terminal)
+        folder = studies.new_folder(given)
+        size = measure.SIZES[studies.size_of(given)]
+        measure.measure(size, folder, given.disk, cluster(given.hosts, given.shared), terminal)
     elif not (folder / measure.RESULTS).is_file():
         raise LabError(f"{folder} does not hold a study of files", hint=f"there is no {measure.RESULTS} in it")
-    results = page.read(folder)
-    colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-    print(page.text(results, terminal.width, colour), end="")
+    results = read(folder)
+    studies.show(functools.partial(page.text, results), terminal)
     for file in page.write(results, folder):
         terminal.say(f"wrote {file}")
     return 1 if results.troubles else 0
+
+
+def cluster(hosts: list[str], shared: Path | None) -> measure.Cluster:
+    """Give the hosts of the command line."""
+    if not hosts:
+        return measure.Cluster()
+    if len(hosts) < 2:
+        raise LabError("--hosts: one host is no cluster", hint="name two or more, as in --hosts node1,node2")
+    if shared is None or not shared.is_absolute():
+        raise LabError("--hosts needs --shared with the absolute path of a folder that all of them share")
+    return measure.Cluster(tuple(hosts), shared)

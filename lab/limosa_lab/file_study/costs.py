@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import statistics
+import subprocess
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,6 +64,19 @@ def measure(folder: Path, times: int = 200) -> dict[str, Cost]:
         "local_look": Cost(statistics.median(look), origin),
         "byte": Cost(statistics.median(byte), f"measured in {folder}: {LARGE >> 20} MB written, the median of 5"),
     }
+
+
+def measure_copies(host: str, times: int = 5) -> dict[str, Cost]:
+    """Measure what it takes to copy a file to a host, over a new connection of ssh each time, as scp does."""
+    found: dict[int, list[float]] = {}
+    for length in (32, LARGE):
+        for _ in range(times):
+            begin = perf_counter()
+            subprocess.run(["ssh", host, "cat > /dev/null"], check=True, input=bytes(length))
+            found.setdefault(length, []).append(perf_counter() - begin)
+    small, large = (statistics.median(seconds) for seconds in found.values())
+    origin = f"measured: a copy to {host} by ssh over a new connection, the median of {times}"
+    return {"copy": Cost(small, origin), "copy_byte": Cost(max(large - small, 0.0) / LARGE, origin)}
 
 
 def costs(found: dict[str, Cost]) -> Costs:

@@ -14,14 +14,12 @@ from pathlib import Path
 
 from limosa_lab import machine
 from limosa_lab.errors import ENVIRONMENT, LabError
-from limosa_lab.file_study import costs
+from limosa_lab.file_study import costs, operations
 from limosa_lab.libraries import Limosa
 from limosa_lab.terminal import Terminal
 
 HERE = Path(__file__).parent
 RESULTS = "results.json"
-#: How often the reference looks for a lock, in microseconds.
-REFERENCE_INTERVAL = 1000
 #: Names of the two kinds of folder.
 DISK, MEMORY = "disk", "memory"
 
@@ -35,11 +33,32 @@ class Size:
     trips: int
     rounds: int
     broadcasts: int
+    #: Bytes of arrays that are gathered.
+    arrays: tuple[int, ...]
+    #: Numbers of ranks that gather.
+    gathering: tuple[int, ...]
 
 
-QUICK = Size((32, 4096, 65536, 1 << 20), (2, 4, 8), 30, 2, 10)
-NORMAL = Size((*(32 * 8**power for power in range(7)), 16 << 20), (2, 4, 8, 16, 32), 60, 3, 20)
-FULL = dataclasses.replace(NORMAL, ranks=(2, 4, 8, 16, 32, 64), trips=200, rounds=5)
+QUICK = Size((32, 4096, 65536, 1 << 20), (2, 4, 8), 30, 2, 10, (1 << 20,), (2, 4))
+NORMAL = Size(
+    (*(32 * 8**power for power in range(7)), 16 << 20), (2, 4, 8, 16, 32, 64), 60, 3, 20, (1 << 20, 1 << 30), (2, 4, 8)
+)
+FULL = dataclasses.replace(NORMAL, trips=200, rounds=5, gathering=(2, 4, 8, 16))
+SIZES = {"quick": QUICK, "normal": NORMAL, "full": FULL}
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Hosts that ssh reaches, and a folder that all of them share; with fewer than two hosts nothing is run there."""
+
+    hosts: tuple[str, ...] = ()
+    shared: Path = Path()
+
+    def options(self, ranks: int) -> tuple[str, ...]:
+        """Give the options of the launcher for so many ranks, in equal numbers on hosts; the first host first."""
+        used = min(len(self.hosts), max(2, ranks // 4))
+        each = [ranks // used + (at < ranks % used) for at in range(used)]
+        return ("-host", ",".join(f"{host}:{count}" for host, count in zip(self.hosts, each)))
 
 
 @dataclass(frozen=True)
@@ -53,9 +72,11 @@ class Run:
     #: Bytes, and how often.
     sizes: tuple[int, ...]
     repetitions: int
+    #: Options of the launcher.
+    options: tuple[str, ...] = ()
 
 
-def plan(size: Size, folders: dict[str, Path]) -> list[Run]:
+def plan(size: Size, folders: dict[str, Path], cluster: Cluster = Cluster()) -> list[Run]:
     """Give all jobs of a round."""
     runs = [Run("pingpong", "shared memory", 2, {}, size.sizes, size.trips)]
     for kind, folder in folders.items():
@@ -65,20 +86,53 @@ def plan(size: Size, folders: dict[str, Path]) -> list[Run]:
         runs.append(Run("pingpong", f"files, {kind}, no notices", 2, clock, size.sizes, size.trips))
     device = {"LIMOSA_DEVICE": f"file:{folders[MEMORY]}"}
     for ranks in size.ranks:
-        hosts = {**device, "LIMOSA_HOSTS": str(max(2, ranks // 4))}
+        hosts = {**device, "LIMOSA_HOSTS": str(imitated(ranks))}
         for series, algorithm in (("plain", "linear"), ("node-aware", "leaders")):
             variables = {**hosts, "LIMOSA_COLL_BCAST": algorithm}
             runs.append(Run("bcast", series, ranks, variables, (32,), size.broadcasts))
+    for ranks in size.gathering:
+        hosts = {**device, "LIMOSA_HOSTS": str(imitated(ranks))}
+        runs += gatherings(size, ranks, "imitated hosts, files", hosts)
+    return runs + (plan_of_hosts(size, cluster) if len(cluster.hosts) > 1 else [])
+
+
+def gatherings(size: Size, ranks: int, series: str, variables: dict[str, str], *options: str) -> list[Run]:
+    """Give the jobs that gather arrays; long ones few times."""
+    return [
+        Run(bench, series, ranks, variables, (total,), 2 if total > 1 << 24 else size.broadcasts, options)
+        for total in size.arrays
+        for bench in ("agg", "gather")
+    ]
+
+
+def plan_of_hosts(size: Size, cluster: Cluster) -> list[Run]:
+    """Give the jobs of a round on several hosts: files in the folder that they share, and in a folder of each."""
+    runs = []
+    for series, device in (("central files", f"file:{cluster.shared}"), ("local files", "file:local")):
+        variables = {"LIMOSA_DEVICE": device}
+        between = cluster.options(2)
+        runs.append(Run("pingpong", f"between hosts, {series}", 2, variables, size.sizes, size.trips, between))
+        for ranks in size.ranks:
+            for name, algorithm in (("plain", "linear"), ("node-aware", "leaders")):
+                chosen = {**variables, "LIMOSA_COLL_BCAST": algorithm}
+                options = cluster.options(ranks)
+                runs.append(Run("apart", f"{series}, {name}", ranks, chosen, (32,), size.broadcasts, options))
+        for ranks in size.gathering:
+            runs += gatherings(size, ranks, f"hosts, {series}", variables, *cluster.options(ranks))
     return runs
+
+
+def imitated(ranks: int) -> int:
+    """Give the number of imitated hosts: two to eight."""
+    return min(8, max(2, ranks // 4))
 
 
 def per_host(ranks: int) -> int:
     """Give the number of ranks on each imitated host."""
-    hosts = max(2, ranks // 4)
-    return -(-ranks // hosts)
+    return -(-ranks // imitated(ranks))
 
 
-def measure(size: Size, folder: Path, disk: Path, terminal: Terminal) -> None:
+def measure(size: Size, folder: Path, disk: Path, cluster: Cluster, terminal: Terminal) -> None:
     """Run everything; write what was found into the folder."""
     library = Limosa()
     folder.mkdir(parents=True, exist_ok=True)
@@ -89,7 +143,7 @@ def measure(size: Size, folder: Path, disk: Path, terminal: Terminal) -> None:
     ):
         folders = {DISK: Path(on_disk).absolute(), MEMORY: Path(in_memory)}
         reference = build_reference(folders[MEMORY])
-        runs = plan(size, folders)
+        runs = plan(size, folders, cluster)
         found: list[dict[str, object]] = []
         with terminal.progress(size.rounds * (len(runs) + len(folders))):
             number = 0
@@ -103,13 +157,16 @@ def measure(size: Size, folder: Path, disk: Path, terminal: Terminal) -> None:
                     number += 1
                     found += run_job(library, run)
         measured = costs.measure(folders[MEMORY])
-        operations = count_operations(library, folders[MEMORY])
+        copies = costs.measure_copies(cluster.hosts[1]) if len(cluster.hosts) > 1 else {}
+        counted = operations.count(library, reference, folders[MEMORY])
+    settings = {"study": "files", "disk": str(disk), "memory": str(memory), "hosts": list(cluster.hosts)}
     results = {
         "study": "files",
-        "environment": machine.record([library], {"study": "files", "disk": str(disk), "memory": str(memory)}),
+        "environment": machine.record([library], settings),
         "samples": found,
         "costs": {name: dataclasses.asdict(cost) for name, cost in {**measured, **costs.ASSUMED}.items()},
-        "operations": operations,
+        "copies": {name: dataclasses.asdict(cost) for name, cost in copies.items()},
+        "operations": counted,
     }
     (folder / RESULTS).write_text(json.dumps(results, default=str) + "\n")
 
@@ -128,7 +185,7 @@ def run_reference(program: Path, folder: Path, kind: str, size: Size) -> list[di
     """Run the reference in a folder."""
     found: list[dict[str, object]] = []
     for length in size.sizes:
-        command = [str(program), str(folder), str(length), str(size.trips), str(REFERENCE_INTERVAL)]
+        command = [str(program), str(folder), str(length), str(size.trips), str(operations.REFERENCE_INTERVAL)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=600)
         if done.returncode != 0:
             raise LabError(f"the reference failed in {folder}: {done.stderr.strip()}", code=ENVIRONMENT)
@@ -140,7 +197,7 @@ def run_reference(program: Path, folder: Path, kind: str, size: Size) -> list[di
 
 def run_job(library: Limosa, run: Run) -> list[dict[str, object]]:
     """Run a job; one that fails or takes too long gives what it printed, and says so."""
-    command = [str(library.prefix / "bin" / "limosa"), "run", "-n", str(run.ranks), "--timeout", "300"]
+    command = [str(library.prefix / "bin" / "limosa"), "run", "-n", str(run.ranks), "--timeout", "300", *run.options]
     command += [sys.executable, str(HERE / "program.py"), run.bench, str(run.repetitions), *map(str, run.sizes)]
     done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **run.variables})
     found: list[dict[str, object]] = []
@@ -150,29 +207,3 @@ def run_job(library: Limosa, run: Run) -> list[dict[str, object]]:
         trouble = (done.stderr.strip().splitlines() or ["no message"])[-1]
         found.append({"bench": run.bench, "series": run.series, "ranks": run.ranks, "trouble": trouble})
     return found
-
-
-def count_operations(library: Limosa, folder: Path) -> dict[str, float]:
-    """Count the system calls about files per message of a ping-pong; empty where strace is missing."""
-    strace = shutil.which("strace")
-    if strace is None:
-        return {}
-    counts = []
-    for trips in (50, 250):
-        with tempfile.TemporaryDirectory(dir=folder) as name:
-            log = Path(name) / "log"
-            command = [strace, "-f", "-qq", "-o", str(log), "-e", "trace=%file,read,write,close,fstat"]
-            command += [str(library.prefix / "bin" / "limosa"), "run", "-n", "2", sys.executable]
-            command += [str(HERE / "program.py"), "pingpong", str(trips), "32"]
-            variables = {"LIMOSA_DEVICE": f"file:{folder}"}
-            subprocess.run(command, check=True, capture_output=True, env={**os.environ, **variables})
-            calls: dict[str, int] = {}
-            for line in log.read_text(errors="replace").splitlines():
-                call = line.split(maxsplit=1)[-1].split("(", 1)[0]
-                if call.isidentifier():
-                    calls[call] = calls.get(call, 0) + 1
-            counts.append(calls)
-    few, many = counts
-    messages = 2 * (250 - 50)
-    per_message = {call: (number - few.get(call, 0)) / messages for call, number in many.items()}
-    return {call: number for call, number in sorted(per_message.items()) if number >= 0.05}

@@ -1,7 +1,8 @@
 /* Messages by files as plainly as they can be had: a message file, then an empty lock file; the receiver looks for the
  * lock at intervals, reads the message and deletes both. Two processes send each other a message in turns.
  *
- * usage: reference FOLDER BYTES TRIPS INTERVAL_US      prints the time of half a round trip in seconds, trip by trip
+ * usage: reference FOLDER BYTES TRIPS INTERVAL_US [PAUSE_US]
+ * prints the time of half a round trip in seconds, trip by trip; the partner waits so long before each of them
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -77,12 +78,13 @@ static double now(void)
 
 int main(int argc, char **argv)
 {
-    if (argc != 5)
+    if (argc != 5 && argc != 6)
         return 2;
     folder = argv[1];
     length = strtoul(argv[2], NULL, 10);
     long trips = strtol(argv[3], NULL, 10);
     interval = (unsigned)strtoul(argv[4], NULL, 10);
+    unsigned pause = argc == 6 ? (unsigned)strtoul(argv[5], NULL, 10) : 0;
     bytes = calloc(1, length + 1);
     pid_t other = fork();
     check(bytes != NULL && other >= 0, "start");
@@ -94,6 +96,7 @@ int main(int argc, char **argv)
             send_to(0, i);
         } else {
             memset(bytes, (char)i, length);
+            usleep(pause);
             double begin = now();
             send_to(1, i);
             receive(0, i);

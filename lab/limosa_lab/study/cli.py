@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import os
-import sys
-import time
+import functools
 from collections.abc import Sequence
-from pathlib import Path
 
-from limosa_lab import records
+from limosa_lab import records, studies
 from limosa_lab.errors import LabError
 from limosa_lab.file_study.cli import study as files
 from limosa_lab.libraries import PEERS
@@ -28,21 +25,16 @@ EPILOG = """examples:
 
 def parser() -> argparse.ArgumentParser:
     """Give the parser of the command line."""
-    made = argparse.ArgumentParser(
-        prog="limosa study",
-        description="Repeat a thesis that compared Python modules for MPI: micro-benchmarks and applications, every "
-        "module and C, on every MPI library that is found.",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog=EPILOG,
+    made = studies.parser(
+        "limosa study",
+        "Repeat a thesis that compared Python modules for MPI: micro-benchmarks and applications, every module and C, "
+        "on every MPI library that is found.",
+        EPILOG,
+        quick="under two minutes: few sizes, small meshes",
+        full="the thesis's sizes and meshes, up to 64 processes: hours",
     )
     made.add_argument(
         "study", choices=["thesis", "files"], help="which study; `limosa study files -h` is about messages by files"
-    )
-    size = made.add_mutually_exclusive_group()
-    size.add_argument("--quick", action="store_true", help="under two minutes: few sizes, small meshes")
-    size.add_argument("--full", action="store_true", help="the thesis's sizes and meshes, up to 64 processes: hours")
-    made.add_argument(
-        "--output", type=Path, metavar="DIR", help="folder for samples and report (default: limosa-study-TIME)"
     )
     made.add_argument(
         "--mpi",
@@ -63,9 +55,6 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--time-limit", type=float, metavar="S", help="time limit of one job; a job that takes longer is shown as such"
     )
-    made.add_argument(
-        "--report", type=Path, metavar="DIR", help="measure nothing; write the report of the study in DIR"
-    )
     return made
 
 
@@ -81,10 +70,9 @@ def study(arguments: Sequence[str]) -> int:
     terminal = Terminal("limosa study")
     folder = given.report
     if folder is None:
-        folder = given.output or Path(f"limosa-study-{time.strftime('%Y%m%d-%H%M%S')}")
-        size_name, size = (
-            ("quick", plan.QUICK) if given.quick else ("full", plan.FULL) if given.full else ("normal", plan.NORMAL)
-        )
+        folder = studies.new_folder(given)
+        size_name = studies.size_of(given)
+        size = {"quick": plan.QUICK, "normal": plan.NORMAL, "full": plan.FULL}[size_name]
         options = Options(
             size, size_name, given.mpi, given.modules, given.kernels, given.ranks, given.rounds, given.time_limit
         )
@@ -92,8 +80,7 @@ def study(arguments: Sequence[str]) -> int:
     recording = records.read(folder)
     if recording.environment["options"].get("study") != "thesis":
         raise LabError(f"{folder} does not hold a study", hint="its measurements are for `limosa bench --report`")
-    colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-    print(page.text(recording, terminal.width, colour), end="")
+    studies.show(functools.partial(page.text, recording), terminal)
     for file in page.write(recording, folder):
         terminal.say(f"wrote {file}")
     return 1 if any(not sample.verified for sample in recording.samples) else 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import math
 from collections.abc import Callable
 
@@ -55,7 +54,7 @@ def draw(found: Times, libraries: dict[str, str]) -> dict[str, str]:
     for bench in MICRO:
         for count in sorted({point.ranks for point in found if point.bench == bench}):
             curves = {who: micro(found, bench, count, who) for who in contenders(found)}
-            made[f"{TITLES[bench].capitalize()}, {ranks(count)}"] = svg(_micro(bench, curves, libraries))
+            made[f"{TITLES[bench].capitalize()}, {ranks(count)}"] = styles.svg(_micro(bench, curves, libraries))
     for bench, mesh in meshes(found):
         curves = {
             who: curve(found, bench, mesh, "blocking" if bench == "wave3d" else "", who) for who in contenders(found)
@@ -63,13 +62,13 @@ def draw(found: Times, libraries: dict[str, str]) -> dict[str, str]:
         name = f"{TITLES[bench].capitalize()}, {mesh_of(bench, mesh)}"
         if _several(curves):
             gains = {who: speedup(times) for who, times in curves.items()}
-            made[f"{name}: run times"] = svg(_by_ranks(curves, libraries))
-            made[f"{name}: speed-up"] = svg(_by_ranks(gains, libraries, ideal=True))
+            made[f"{name}: run times"] = styles.svg(_by_ranks(curves, libraries))
+            made[f"{name}: speed-up"] = styles.svg(_by_ranks(gains, libraries, ideal=True))
     for mesh in sorted({point.size for point in found if point.bench == "wave3d"}):
         forms = _forms(found, mesh, libraries)
         if forms is not None:
-            made[f"{TITLES['wave3d'].capitalize()}, {mesh_of('wave3d', mesh)}: ways of computing and exchanging"] = svg(
-                forms
+            made[f"{TITLES['wave3d'].capitalize()}, {mesh_of('wave3d', mesh)}: ways of computing and exchanging"] = (
+                styles.svg(forms)
             )
     return made
 
@@ -115,17 +114,7 @@ def overview(found: Times, spread: Spread, libraries: dict[str, str]) -> str | N
     for each in axes:
         each.grid(alpha=0.3)
     _legend(figure, axes)
-    return svg(figure)
-
-
-def svg(figure: Figure) -> str:
-    """Write a figure as an SVG element for a page, its text as text."""
-    out = io.StringIO()
-    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": str(figure.number)}):
-        figure.savefig(out, format="svg", metadata={"Date": None})
-    plt.close(figure)
-    text = out.getvalue()
-    return text[text.index("<svg") :]
+    return styles.svg(figure)
 
 
 def _several(curves: Curves) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from limosa_lab import html_page
+from limosa_lab import html_page, studies
 from limosa_lab.records import Recording
 from limosa_lab.study import results, tables, thesis, verdict
 from limosa_lab.tables import Table, environment, troubles
@@ -99,10 +99,7 @@ def page(recording: Recording) -> str:
 
 def write(recording: Recording, folder: Path) -> list[Path]:
     """Write ``report.html`` and ``report.txt`` into a folder; give the files."""
-    made = [folder / "report.html", folder / "report.txt"]
-    made[0].write_text(page(recording))
-    made[1].write_text(text(recording))
-    return made
+    return studies.write(page(recording), text(recording), folder)
 
 
 def _optional(table: Table | None) -> list[str]:

@@ -1,0 +1,52 @@
+"""What all studies share: the usual options, the folder, and how a report is shown and written."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from limosa_lab.terminal import Terminal
+
+
+def parser(name: str, description: str, examples: str, quick: str, full: str) -> argparse.ArgumentParser:
+    """Give a parser with the options of all studies: how much is run, and where the report is.
+
+    `quick` and `full` say what these options mean.
+    """
+    made = argparse.ArgumentParser(
+        prog=name, description=description, formatter_class=argparse.RawDescriptionHelpFormatter, epilog=examples
+    )
+    size = made.add_mutually_exclusive_group()
+    size.add_argument("--quick", action="store_true", help=quick)
+    size.add_argument("--full", action="store_true", help=full)
+    made.add_argument("--output", type=Path, metavar="DIR", help="folder for the report (default: limosa-study-TIME)")
+    made.add_argument("--report", type=Path, metavar="DIR", help="measure nothing; write the report of DIR again")
+    return made
+
+
+def size_of(given: argparse.Namespace) -> str:
+    """Give the name of what is to be run: `quick`, `normal` or `full`."""
+    return "quick" if given.quick else "full" if given.full else "normal"
+
+
+def new_folder(given: argparse.Namespace) -> Path:
+    """Give the folder for a new report."""
+    return given.output or Path(f"limosa-study-{time.strftime('%Y%m%d-%H%M%S')}")
+
+
+def show(text: Callable[[int | None, bool], str], terminal: Terminal) -> None:
+    """Print a report, which is made for a width in columns, and with or without colours."""
+    colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    print(text(terminal.width, colour), end="")
+
+
+def write(page: str, text: str, folder: Path) -> list[Path]:
+    """Write ``report.html`` and ``report.txt`` into a folder; give the files."""
+    made = [folder / "report.html", folder / "report.txt"]
+    made[0].write_text(page)
+    made[1].write_text(text)
+    return made
