@@ -6,7 +6,7 @@ import dataclasses
 from pathlib import Path
 
 import pytest
-from limosa_lab.file_study import costs, measure, operations, page, results, schemes
+from limosa_lab.file_study import costs, figures, measure, operations, page, results, schemes
 from limosa_lab.file_study.schemes import Costs, Shape
 from limosa_lab.file_study.simulator import Condition, Delay, Server, Simulation, Use
 from limosa_lab.libraries import Limosa
@@ -199,6 +199,16 @@ def test_the_page_says_what_was_measured_what_was_simulated_and_what_went_wrong(
         assert "64 ranks: it took too long" in said
         assert "simulated" in said and "assumed: scp over a new connection" in said
     assert html.count("<svg") == 9 and "<script" not in html
+
+
+def test_every_series_is_in_the_figure_of_messages():
+    found = made_results()
+    names = [f"way {number}" for number in range(12)]
+    found["samples"] += [
+        {"bench": "pingpong", "series": name, "ranks": 2, "bytes": 32, "seconds": [1e-3]} for name in names
+    ]
+    drawn = figures.draw(results.Results(found))["Half a round trip, measured"]
+    assert all(f">{name}<" in drawn for name in names)
 
 
 def test_the_assumed_costs_give_the_published_advantage_within_a_factor_of_two():

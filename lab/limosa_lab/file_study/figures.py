@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from typing import Any
 
 import matplotlib as mpl
 
@@ -68,13 +68,18 @@ def draw(results: Results) -> dict[str, str]:
 def _lengths(axes: Axes, results: Results, names: dict[str, str]) -> None:
     """Draw times of messages by their length; `names`: series and what they are called."""
     lengths: set[float] = set()
-    for colour, (series, said) in zip(COLOURS, names.items()):
+    for at, (series, said) in enumerate(names.items()):
         times = results.times("pingpong", series, "bytes")
         lengths.update(times)
-        axes.loglog(list(times), list(times.values()), marker="o", markersize=3, color=colour, label=said)
+        axes.loglog(list(times), list(times.values()), **_look(at), label=said)
     styles.size_ticks(axes, lengths)
     styles.time_ticks(axes.yaxis)
     _finish(axes, "length of the message", "half a round trip")
+
+
+def _look(at: int) -> dict[str, Any]:
+    """Give the colour and the mark of a curve, by its number."""
+    return {"color": COLOURS[at % len(COLOURS)], "marker": "os^"[at // len(COLOURS) % 3], "markersize": 3}
 
 
 def _messages(results: Results) -> Figure:
@@ -86,9 +91,8 @@ def _messages(results: Results) -> Figure:
 def _by_processes(axes: Axes, curves: Curves, times: bool = True) -> None:
     for at, (name, values) in enumerate(curves.items()):
         line = "--" if "node-aware" in name else "-"
-        colour = COLOURS[at % len(COLOURS)]
-        axes.loglog(list(values), list(values.values()), line, marker="o", markersize=3, color=colour, label=name)
-    _counts(axes, {at for values in curves.values() for at in values})
+        axes.loglog(list(values), list(values.values()), line, **_look(at), label=name)
+    styles.count_ticks(axes, {at for values in curves.values() for at in values})
     (styles.time_ticks if times else styles.number_ticks)(axes.yaxis)
     _finish(axes, "processes", "time" if times else "requests")
 
@@ -103,14 +107,10 @@ def _gains(gains: dict[int, float]) -> Figure:
     figure, axes = plt.subplots(figsize=(7, 4.3), layout="constrained")
     axes.loglog(list(gains), list(gains.values()), color=COLOURS[0], label="simulated")
     axes.loglog(list(PAPER), list(PAPER.values()), "x", color=COLOURS[1], label="published")
-    _counts(axes, gains)
+    styles.count_ticks(axes, gains)
     styles.number_ticks(axes.yaxis)
     _finish(axes, "processes", "times longer than node-aware by files of hosts")
     return figure
-
-
-def _counts(axes: Axes, counts: Iterable[int]) -> None:
-    styles.count_ticks(axes, counts)
 
 
 def _finish(axes: Axes, horizontal: str, vertical: str) -> None:
