@@ -114,7 +114,7 @@ def test_files_of_messages_are_deleted_by_the_last_process(
         world.barrier()
         print(f"<{total} {len(os.listdir(os.environ['LIMOSA_DEVICE'][5:]))}>")
     """)
-    assert done.code == 0 and re.findall("<.*>", done.out) == ["<3 1>"] * 3, done.text
+    assert done.code == 0 and done.out.count("<3 1>") == 3, done.text
     assert list(messages.iterdir()) == []
 
 
