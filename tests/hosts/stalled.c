@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { TRIPS = 20000, BYTES = 8 << 20 };
+enum { TRIPS = 2000, BYTES = 8 << 20 };
 
 static int rank;
 

@@ -64,12 +64,12 @@ def test_a_relay_delays_drops_and_cuts(needs_hosts: None) -> None:
         first, second = made.hosts
         ask = ["ssh", "-o", "ConnectTimeout=2", second.name, "hostname"]
         with made.relay(second) as relay:
-            assert first.run(*ask).stdout == f"{second.name}\n"
+            assert first.run("ssh", second.name, "hostname").stdout == f"{second.name}\n"
             relay.set(delay=0.1)
             begin = time.monotonic()
             assert first.run("ssh", second.name, "hostname").stdout == f"{second.name}\n"
-            # A connection and a login need several round trips.
-            assert time.monotonic() - begin > 1
+            # A connection and a login are more than two round trips.
+            assert time.monotonic() - begin > 0.4
             relay.set(drop=0.01)
             sent = first.run("ssh", second.name, "head -c 3000000 /dev/zero | cksum")
             assert sent.stdout == first.run("sh", "-c", "head -c 3000000 /dev/zero | cksum").stdout
