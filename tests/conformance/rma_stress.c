@@ -7,7 +7,7 @@
 
 enum { SLICE = 6000, COUNTERS = 50, MOST_RANKS = 16 };
 
-static uint64_t state;
+static uint64_t state, first_seed = 1;
 
 static unsigned draw(unsigned below)
 {
@@ -70,16 +70,22 @@ static void imagine(const operation *op, int origin)
 /* The epoch's flush: only after it may what was got be looked at, and buffers be used again. */
 static void settle(MPI_Win win, int epoch, int target)
 {
-    if (epoch > 0)
+    if (epoch == 3) {
+        OK(MPI_Win_complete(win));
+        OK(MPI_Win_wait(win));
+    } else if (epoch > 0) {
         OK(MPI_Win_flush(target, win));
-    else
+    } else {
         OK(MPI_Win_fence(0, win));
+    }
 }
 
 static void one_round(MPI_Win win, const unsigned char *mine, const MPI_Aint *starts)
 {
     static unsigned char from[2000], into[2000];
-    int epoch = (int)draw(3), n = 1 + (int)draw(12);
+    int epoch = (int)draw(4), n = 1 + (int)draw(12);
+    MPI_Group all;
+    OK(MPI_Win_get_group(win, &all));
     if (epoch == 0)
         OK(MPI_Win_fence(0, win));
     else if (epoch == 1)
@@ -91,6 +97,10 @@ static void one_round(MPI_Win win, const unsigned char *mine, const MPI_Aint *st
         const operation *op = &ops[lt_rank];
         if (epoch == 2)
             OK(MPI_Win_lock(op->seed % 2 ? MPI_LOCK_SHARED : MPI_LOCK_EXCLUSIVE, op->target, 0, win));
+        if (epoch == 3) {
+            OK(MPI_Win_post(all, 0, win));
+            OK(MPI_Win_start(all, 0, win));
+        }
         perform(op, win, starts[op->target], from, into);
         settle(win, epoch, op->target);
         if (op->what == 2)
@@ -106,6 +116,7 @@ static void one_round(MPI_Win win, const unsigned char *mine, const MPI_Aint *st
     }
     if (epoch == 1)
         OK(MPI_Win_unlock_all(win));
+    OK(MPI_Group_free(&all));
     OK(MPI_Barrier(MPI_COMM_WORLD));
     CHECK_BYTES(mine, sums[lt_rank], sizeof sums[lt_rank]);
     for (int rank = 0; rank < lt_size; rank++)
@@ -113,8 +124,58 @@ static void one_round(MPI_Win win, const unsigned char *mine, const MPI_Aint *st
     OK(MPI_Barrier(MPI_COMM_WORLD));
 }
 
+/* Short accesses of all to all, many in an epoch, of which each rank sees the results as soon as the epoch has ended:
+ * its own memory, and that of the next rank, which may not have been here yet. */
+static void many_in_an_epoch(void)
+{
+    enum { MOST = 40 };
+    long *mine = lt_alloc((size_t)lt_size * (MOST + 1) * sizeof *mine), value[MOST], one = 1, sum, last;
+    const int next = (lt_rank + 1) % lt_size, width = MOST + 1;
+    MPI_Win win;
+    MPI_Group all;
+    memset(mine, 0, (size_t)lt_size * (MOST + 1) * sizeof *mine);
+    OK(MPI_Win_create(mine, (MPI_Aint)lt_size * width * (MPI_Aint)sizeof *mine, sizeof *mine, MPI_INFO_NULL,
+                      MPI_COMM_WORLD, &win));
+    OK(MPI_Win_get_group(win, &all));
+    state = first_seed;
+    for (long round = 1; round <= 60; round++) {
+        const int is_fenced = (int)draw(2), count = 1 + (int)draw(MOST);
+        if (is_fenced) {
+            OK(MPI_Win_fence(MPI_MODE_NOPRECEDE, win));
+        } else {
+            OK(MPI_Win_post(all, 0, win));
+            OK(MPI_Win_start(all, 0, win));
+        }
+        for (int target = 0; target < lt_size; target++) {
+            for (int i = 0; i < count; i++) {
+                value[i] = round * 1000 + lt_rank * 100 + i;
+                OK(MPI_Put(&value[i], 1, MPI_LONG, target, (MPI_Aint)lt_rank * width + 1 + i, 1, MPI_LONG, win));
+            }
+            OK(MPI_Accumulate(&one, 1, MPI_LONG, target, 0, 1, MPI_LONG, MPI_SUM, win));
+        }
+        if (is_fenced) {
+            OK(MPI_Win_fence(0, win));
+            OK(MPI_Get(&sum, 1, MPI_LONG, next, 0, 1, MPI_LONG, win));
+            OK(MPI_Get(&last, 1, MPI_LONG, next, (MPI_Aint)lt_rank * width + count, 1, MPI_LONG, win));
+            OK(MPI_Win_fence(MPI_MODE_NOSUCCEED, win));
+            CHECK_INT(sum, round * lt_size);
+            CHECK_INT(last, round * 1000 + lt_rank * 100 + count - 1);
+        } else {
+            OK(MPI_Win_complete(win));
+            OK(MPI_Win_wait(win));
+        }
+        CHECK_INT(mine[0], round * lt_size);
+        for (int rank = 0; rank < lt_size; rank++)
+            for (int i = 0; i < count; i++)
+                CHECK_INT(mine[rank * width + 1 + i], round * 1000 + rank * 100 + i);
+        OK(MPI_Barrier(MPI_COMM_WORLD));
+    }
+    OK(MPI_Group_free(&all));
+    OK(MPI_Win_free(&win));
+    free(mine);
+}
+
 static double seconds = 2;
-static uint64_t first_seed = 1;
 
 static void random_operations(void)
 {
@@ -161,14 +222,14 @@ static void random_operations(void)
 
 int main(int argc, char **argv)
 {
-    static const lt_test tests[] = {TEST(random_operations)};
+    static const lt_test tests[] = {TEST(random_operations), TEST(many_in_an_epoch)};
     if (argc > 1)
         seconds = atof(argv[1]);
     if (argc > 2)
         first_seed = strtoull(argv[2], NULL, 10);
     if (MPI_Init(&argc, &argv) != MPI_SUCCESS)
         return 98;
-    long failures = lt_run("rma_stress", tests, 1);
+    long failures = lt_run("rma_stress", tests, 2);
     MPI_Finalize();
     return failures != 0;
 }

@@ -290,16 +290,16 @@ pub(crate) fn mpi_allreduce(
 
 // ---- one-sided communication ----------------------------------------------------------------------------------------
 
-/// Does something on a window, while MPI is running.
+/// The window of a handle, while MPI is running.
 #[inline(always)]
-fn on_window(win: Handle, act: impl FnOnce(&Window) -> bool) -> bool {
-    lifecycle::is_running() && latest::window(win).is_some_and(act)
+fn running<'call>(win: Handle) -> Option<&'call Window> {
+    if lifecycle::is_running() { latest::window(win) } else { None }
 }
 
 /// Synchronises a window, while MPI is running. It may wait for others.
 #[inline(always)]
 fn synchronise(name: &'static str, win: Handle, act: impl FnOnce(&Window) -> Option<Result<()>>) -> Attempt {
-    let Some(window) = latest::window(win).filter(|_| lifecycle::is_running()) else { return Attempt::Nothing };
+    let Some(window) = running(win) else { return Attempt::Nothing };
     observe::entering(name);
     match act(window) {
         None => Attempt::Nothing,
@@ -328,8 +328,9 @@ pub(crate) fn mpi_put(
 ) -> bool {
     let Some((start, len)) = dense(origin, origin_count, origin_type) else { return false };
     let Some(spot) = spot(rank, disp, count, datatype) else { return false };
+    let Some(window) = running(win) else { return false };
     // SAFETY: the program promises that the buffer holds so many elements.
-    on_window(win, |window| unsafe { window.try_put(start, len, spot) })
+    unsafe { window.try_put(start, len, spot) }
 }
 
 #[inline(always)]
@@ -346,8 +347,9 @@ pub(crate) fn mpi_get(
 ) -> bool {
     let Some((start, len)) = dense(origin, origin_count, origin_type) else { return false };
     let Some(spot) = spot(rank, disp, count, datatype) else { return false };
+    let Some(window) = running(win) else { return false };
     // SAFETY: the program promises that the buffer has room for so many elements.
-    on_window(win, |window| unsafe { window.try_get(start, len, spot) })
+    unsafe { window.try_get(start, len, spot) }
 }
 
 #[inline(always)]
@@ -367,9 +369,10 @@ pub(crate) fn mpi_accumulate(
     let Some(op) = Operation::table().look(op) else { return false };
     let Some((start, len)) = dense(origin, origin_count, origin_type) else { return false };
     let Some(spot) = spot(rank, disp, count, datatype) else { return false };
+    let Some(window) = running(win) else { return false };
     // SAFETY: the program promises that the buffer holds so many elements.
     let input = unsafe { std::slice::from_raw_parts(start, len) };
-    on_window(win, |window| window.try_accumulate(input, &element, spot, op))
+    window.try_accumulate(input, &element, spot, op)
 }
 
 #[inline(always)]
@@ -388,8 +391,9 @@ pub(crate) fn mpi_fetch_and_op(
     let Some((origin, _)) = dense(origin, 1, datatype) else { return false };
     let Some(op) = Operation::table().look(op) else { return false };
     let spot = Spot { rank, disp, bytes };
+    let Some(window) = running(win) else { return false };
     // SAFETY: the program promises that there is an element in each buffer.
-    on_window(win, |window| unsafe { window.try_fetch_and_op(origin, result, &element, spot, op) })
+    unsafe { window.try_fetch_and_op(origin, result, &element, spot, op) }
 }
 
 #[inline(always)]
@@ -408,45 +412,46 @@ pub(crate) fn mpi_compare_and_swap(
         return false;
     };
     let spot = Spot { rank, disp, bytes };
+    let Some(window) = running(win) else { return false };
     // SAFETY: the program promises that there is an element in each buffer.
-    on_window(win, |window| unsafe { window.try_compare_and_swap(new, expected, result, &element, spot) })
+    unsafe { window.try_compare_and_swap(new, expected, result, &element, spot) }
 }
 
 #[inline(always)]
 pub(crate) fn mpi_win_flush(rank: c_int, win: Handle) -> bool {
-    on_window(win, |window| window.try_flush(rank))
+    running(win).is_some_and(|window| window.try_flush(rank))
 }
 
 #[inline(always)]
 pub(crate) fn mpi_win_flush_local(rank: c_int, win: Handle) -> bool {
-    on_window(win, |window| window.try_flush_local(rank))
+    running(win).is_some_and(|window| window.try_flush_local(rank))
 }
 
 #[inline(always)]
 pub(crate) fn mpi_win_lock(kind: c_int, rank: c_int, assert: c_int, win: Handle) -> bool {
     let exclusive = kind == consts::MPI_LOCK_EXCLUSIVE;
     let can = assert == 0 && (exclusive || kind == consts::MPI_LOCK_SHARED);
-    can && on_window(win, |window| window.try_lock(exclusive, rank))
+    can && running(win).is_some_and(|window| window.try_lock(exclusive, rank))
 }
 
 #[inline(always)]
 pub(crate) fn mpi_win_unlock(rank: c_int, win: Handle) -> bool {
-    on_window(win, |window| window.try_unlock(rank))
+    running(win).is_some_and(|window| window.try_unlock(rank))
 }
 
 #[inline(always)]
 pub(crate) fn mpi_win_lock_all(assert: c_int, win: Handle) -> bool {
-    assert == 0 && on_window(win, Window::try_lock_all)
+    assert == 0 && running(win).is_some_and(Window::try_lock_all)
 }
 
 #[inline(always)]
 pub(crate) fn mpi_win_unlock_all(win: Handle) -> bool {
-    on_window(win, Window::try_unlock_all)
+    running(win).is_some_and(Window::try_unlock_all)
 }
 
 #[inline(always)]
 pub(crate) fn mpi_win_flush_all(win: Handle) -> bool {
-    on_window(win, Window::try_flush_all)
+    running(win).is_some_and(Window::try_flush_all)
 }
 
 #[inline(always)]

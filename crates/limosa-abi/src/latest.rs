@@ -1,26 +1,45 @@
 //! The window that a thread has used last: programs use one window many times, and looking its handle up would cost more
 //! than a short access.
 
-use std::cell::Cell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
+use limosa_base::biased::this_thread;
 use limosa_mpi::check;
 
 use crate::calls::kinds::Window;
 use crate::handles::{Handle, Object};
 
-/// What a thread remembers; valid while no window has been freed since.
+/// What a thread remembers; valid while no window has been freed since. One thread uses it.
 struct Latest {
-    handle: Cell<usize>,
-    window: Cell<*const Window>,
+    handle: AtomicUsize,
+    window: AtomicPtr<Window>,
     /// [`FREED`] at that time.
-    freed: Cell<usize>,
+    freed: AtomicUsize,
 }
 
+impl Latest {
+    const fn new() -> Latest {
+        Latest { handle: AtomicUsize::new(0), window: AtomicPtr::new(std::ptr::null_mut()), freed: AtomicUsize::new(0) }
+    }
+
+    /// The window of a handle.
+    #[inline(always)]
+    fn window(&self, handle: Handle) -> *const Window {
+        let freed = FREED.load(Ordering::Acquire);
+        let is_same = self.handle.load(Ordering::Relaxed) == handle.0 && self.freed.load(Ordering::Relaxed) == freed;
+        if is_same { self.window.load(Ordering::Relaxed) } else { look_up(self, handle, freed) }
+    }
+}
+
+/// The thread that has used a window first, and what it remembers: that costs less than a thread-local value, and most
+/// programs use windows on one thread. 0: none has. A thread that gets the number of one that has ended may go on with
+/// what that has left.
+static FIRST: (AtomicUsize, Latest) = (AtomicUsize::new(0), Latest::new());
+
 thread_local! {
-    static LATEST: Latest =
-        const { Latest { handle: Cell::new(0), window: Cell::new(std::ptr::null()), freed: Cell::new(0) } };
+    /// What every other thread remembers.
+    static LATEST: Latest = const { Latest::new() };
 }
 
 /// Counts the windows that were freed, from 1.
@@ -34,14 +53,19 @@ pub(crate) fn forget() {
 /// The window of a handle, for the duration of a call.
 #[inline(always)]
 pub(crate) fn window<'call>(handle: Handle) -> Option<&'call Window> {
-    let freed = FREED.load(Ordering::Acquire);
-    let window = LATEST.with(|latest| {
-        let is_same = latest.handle.get() == handle.0 && latest.freed.get() == freed;
-        if is_same { latest.window.get() } else { look_up(latest, handle, freed) }
-    });
+    let (first, latest) = &FIRST;
+    let is_first = first.load(Ordering::Relaxed) == this_thread();
+    let window = if is_first { latest.window(handle) } else { other_window(handle) };
     // SAFETY: no window has been freed since this one was found under its handle, so it is alive, and stays so until the
     // handle is freed: the program promises not to do that while another of its threads uses the window.
     unsafe { window.as_ref() }
+}
+
+/// The same on a thread that is not the first, or perhaps not yet.
+#[inline(never)]
+fn other_window(handle: Handle) -> *const Window {
+    let _ = FIRST.0.compare_exchange(0, this_thread(), Ordering::Relaxed, Ordering::Relaxed);
+    LATEST.with(|latest| latest.window(handle))
 }
 
 /// The window of a handle, null if it has none; it becomes the thread's latest. Null, too, for a job that wants every
@@ -52,8 +76,8 @@ fn look_up(latest: &Latest, handle: Handle, freed: usize) -> *const Window {
         return std::ptr::null();
     }
     let Ok(window) = Window::table().get(handle) else { return std::ptr::null() };
-    latest.handle.set(handle.0);
-    latest.window.set(Arc::as_ptr(&window));
-    latest.freed.set(freed);
-    latest.window.get()
+    latest.handle.store(handle.0, Ordering::Relaxed);
+    latest.window.store(Arc::as_ptr(&window).cast_mut(), Ordering::Relaxed);
+    latest.freed.store(freed, Ordering::Relaxed);
+    Arc::as_ptr(&window)
 }

@@ -55,7 +55,7 @@ pub struct Guard<'a, T> {
 
 /// A number that no other living thread has.
 #[inline(always)]
-fn this_thread() -> usize {
+pub fn this_thread() -> usize {
     #[cfg(all(target_arch = "x86_64", not(loom)))]
     {
         let pointer: usize;

@@ -8,6 +8,7 @@
 #[cfg(not(loom))]
 pub mod alarm;
 pub mod biased;
+pub mod bulk;
 pub mod clock;
 pub mod copy;
 #[cfg(not(loom))]

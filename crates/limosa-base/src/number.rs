@@ -141,6 +141,40 @@ impl Width {
         })
     }
 
+    /// The number at an address, aligned or not.
+    ///
+    /// # Safety
+    /// It must be readable, and nobody may change it during the call.
+    #[inline]
+    pub unsafe fn get(self, from: *const u8) -> u64 {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match self {
+                Width::One => u64::from(*from),
+                Width::Two => u64::from(from.cast::<u16>().read_unaligned()),
+                Width::Four => u64::from(from.cast::<u32>().read_unaligned()),
+                Width::Eight => from.cast::<u64>().read_unaligned(),
+            }
+        }
+    }
+
+    /// Stores a number at an address, aligned or not.
+    ///
+    /// # Safety
+    /// It must be writable, and nobody may access it during the call.
+    #[inline]
+    pub unsafe fn set(self, to: *mut u8, number: u64) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match self {
+                Width::One => *to = number as u8,
+                Width::Two => to.cast::<u16>().write_unaligned(number as u16),
+                Width::Four => to.cast::<u32>().write_unaligned(number as u32),
+                Width::Eight => to.cast::<u64>().write_unaligned(number),
+            }
+        }
+    }
+
     /// The number in these bytes, of which there are as many as the width says.
     #[inline]
     pub fn number(self, bytes: &[u8]) -> u64 {
@@ -190,6 +224,13 @@ mod tests {
             let mut bytes = vec![0; width.bytes()];
             width.write(18, &mut bytes);
             assert_eq!(width.number(&bytes), 18);
+            let mut bytes = vec![0; width.bytes() + 2];
+            // SAFETY: inside the vector.
+            unsafe {
+                width.set(bytes.as_mut_ptr().add(1), 18);
+                assert_eq!(width.get(bytes.as_ptr().add(1)), 18);
+            }
+            assert_eq!((bytes[0], bytes[bytes.len() - 1]), (0, 0));
             assert_eq!(Width::of(width.bytes()), Some(width));
         }
         assert_eq!(Width::of(16), None);

@@ -52,8 +52,8 @@ struct Found<'w> {
     bytes: usize,
 }
 
-/// Most bytes that go to and from the program's memory by a packet if the target polls. The system takes some
-/// microseconds for however few.
+/// Most bytes that go to and from the program's memory by a packet if the target polls, or is going to look before its
+/// epoch ends. The system takes some microseconds for however few.
 const SHORT: usize = 512;
 
 /// Most slices of memory that the system copies at once.
@@ -79,7 +79,7 @@ impl Window {
             move_bytes(origin, &at, len);
             return Ok(done(request));
         }
-        if let Some(attached) = self.attached(found.target, len)
+        if let Some(attached) = self.attached(&found, len, true)
             && self.copy_attached(attached, &found, at, origin, len, true)
         {
             return Ok(done(request));
@@ -105,7 +105,7 @@ impl Window {
             move_bytes(&at, origin, len);
             return Ok(done(request));
         }
-        if let Some(attached) = self.attached(found.target, len)
+        if let Some(attached) = self.attached(&found, len, false)
             && self.copy_attached(attached, &found, at, origin, len, false)
         {
             return Ok(done(request));
@@ -234,7 +234,7 @@ impl Window {
             let mut old = [0; 8];
             let old = &mut old[..number.width.bytes()];
             // SAFETY: an aligned number in the window; all that accumulate there keep to the same rule.
-            number.width.write(guard.number(|| unsafe { number.apply(place, input) }), old);
+            number.width.write(guard.number(|| unsafe { number.apply(place, input.as_ptr()) }), old);
             result.write(0, old);
             return Ok(());
         }
@@ -342,9 +342,10 @@ impl Window {
     }
 
     /// Where the system finds a target's memory, if it is to copy `len` bytes from or to it.
-    fn attached(&self, target: &Target, len: usize) -> Option<(Address, u64)> {
-        let Reach::Attached(peer, base) = target.reach else { return None };
-        let is_packet_faster = len <= SHORT && self.comm.engine().expect_peer_memory().is_polling(peer);
+    fn attached(&self, found: &Found<'_>, len: usize, writes: bool) -> Option<(Address, u64)> {
+        let Reach::Attached(peer, base) = found.target.reach else { return None };
+        let is_polling = || self.comm.engine().expect_peer_memory().is_polling(peer);
+        let is_packet_faster = len <= SHORT && (writes && self.can_send_silently(found.rank) || is_polling());
         (!is_packet_faster).then_some((peer, base))
     }
 

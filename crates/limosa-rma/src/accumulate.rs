@@ -13,7 +13,7 @@ use limosa_base::number::Width;
 use limosa_mpi::Region;
 use limosa_mpi::consts::{MPI_ERR_TYPE, MPI_NO_OP};
 use limosa_mpi::datatype::Datatype;
-use limosa_mpi::datatype::named::{Group, Kind};
+use limosa_mpi::datatype::named::{Float, Group, Kind};
 use limosa_mpi::error::{Error, Result};
 use limosa_mpi::fail;
 use limosa_mpi::op::{Kernel, Op, Reduction};
@@ -39,14 +39,23 @@ pub(crate) struct Piece {
 /// Pieces, of which there is often one.
 pub(crate) type Pieces = SmallVec<[Piece; 4]>;
 
+/// How one number changes.
+#[derive(Clone, Copy)]
+enum Step {
+    Read,
+    Replace,
+    AddInteger,
+    AddDouble,
+    Combine(Kernel),
+}
+
 /// An operation on elements that are one number each.
 #[derive(Clone, Copy)]
 pub(crate) struct NumberOp {
     pub width: Width,
     reduction: Reduction,
     kernel: Option<Kernel>,
-    /// The operation adds integers.
-    adds: bool,
+    step: Step,
 }
 
 impl NumberOp {
@@ -54,8 +63,14 @@ impl NumberOp {
     fn new(reduction: Reduction, kernel: Option<Kernel>, element: &Datatype) -> Option<NumberOp> {
         let basic = element.as_basic()?;
         let width = Width::of(element.size() as usize)?;
-        let adds = reduction == Reduction::Sum && matches!(basic.kind, Kind::Signed(_) | Kind::Unsigned(_));
-        Some(NumberOp { width, reduction, kernel, adds })
+        let step = match (reduction, kernel) {
+            (Reduction::NoOp, _) => Step::Read,
+            (Reduction::Replace, _) | (_, None) => Step::Replace,
+            (Reduction::Sum, _) if matches!(basic.kind, Kind::Signed(_) | Kind::Unsigned(_)) => Step::AddInteger,
+            (Reduction::Sum, _) if basic.kind == Kind::Float(Float::Double) => Step::AddDouble,
+            (_, Some(kernel)) => Step::Combine(kernel),
+        };
+        Some(NumberOp { width, reduction, kernel, step })
     }
 
     /// The operation on elements of this type, if it is predefined, and they are such numbers.
@@ -66,16 +81,18 @@ impl NumberOp {
         if is_defined { NumberOp::new(reduction, kernel, element) } else { None }
     }
 
-    /// The same for [`NumberOp::apply`] only, which can add integers, replace and read without a kernel.
-    #[inline]
+    /// The same for [`NumberOp::apply`] only, which needs no kernel to add, replace and read.
+    #[inline(always)]
     pub fn find_for_one(op: &Op, element: &Datatype) -> Option<NumberOp> {
         let (reduction, basic) = (op.reduction()?, element.as_basic()?);
-        let is_integer = matches!(basic.group, Group::CInteger | Group::FortranInteger | Group::MultiLanguage);
-        let adds = reduction == Reduction::Sum && is_integer;
-        if adds || matches!(reduction, Reduction::Replace | Reduction::NoOp) {
-            return Some(NumberOp { width: Width::of(element.size() as usize)?, reduction, kernel: None, adds });
-        }
-        NumberOp::find(op, element)
+        let step = match (reduction, basic.group) {
+            (Reduction::NoOp, _) => Step::Read,
+            (Reduction::Replace, _) => Step::Replace,
+            (Reduction::Sum, Group::CInteger | Group::FortranInteger | Group::MultiLanguage) => Step::AddInteger,
+            (Reduction::Sum, Group::FloatingPoint) if basic.kind == Kind::Float(Float::Double) => Step::AddDouble,
+            _ => return NumberOp::find(op, element),
+        };
+        Some(NumberOp { width: Width::of(element.size() as usize)?, reduction, kernel: None, step })
     }
 
     /// True for `MPI_NO_OP`.
@@ -84,27 +101,40 @@ impl NumberOp {
         self.reduction == Reduction::NoOp
     }
 
-    /// Combines a number, given by its bytes, into that at the address; returns what was there.
+    /// Combines a number at `input`, which is not read for `MPI_NO_OP`, into that at the address; returns what was there.
     ///
     /// # Safety
-    /// As for [`Width::load`].
-    #[inline]
-    pub unsafe fn apply(&self, place: *mut u8, input: &[u8]) -> u64 {
+    /// As for [`Width::load`] of the place, and for [`Width::get`] of the input.
+    #[inline(always)]
+    pub unsafe fn apply(&self, place: *mut u8, input: *const u8) -> u64 {
         let width = self.width;
         // SAFETY: the caller's promise.
         unsafe {
-            match (self.reduction, self.kernel) {
-                _ if self.adds => width.add(place, width.number(input)),
-                (Reduction::NoOp, _) => width.load(place),
-                (Reduction::Replace, _) | (_, None) => width.swap(place, width.number(input)),
-                (_, Some(kernel)) => width.update(place, |number| {
-                    let mut value = [0; 8];
-                    width.write(number, &mut value[..width.bytes()]);
-                    // SAFETY: one element each.
-                    kernel(input.as_ptr(), value.as_mut_ptr(), 1);
-                    width.number(&value[..width.bytes()])
-                }),
+            match self.step {
+                Step::AddInteger => width.add(place, width.get(input)),
+                Step::Read => width.load(place),
+                Step::Replace => width.swap(place, width.get(input)),
+                Step::AddDouble => {
+                    let term = f64::from_bits(width.get(input));
+                    width.update(place, |number| (term + f64::from_bits(number)).to_bits())
+                }
+                Step::Combine(kernel) => NumberOp::combine(width, kernel, place, input),
             }
+        }
+    }
+
+    /// # Safety
+    /// As for [`NumberOp::apply`].
+    #[inline(never)]
+    unsafe fn combine(width: Width, kernel: Kernel, place: *mut u8, input: *const u8) -> u64 {
+        // SAFETY: the caller's promise; one element each.
+        unsafe {
+            width.update(place, |number| {
+                let mut value = [0; 8];
+                width.set(value.as_mut_ptr(), number);
+                kernel(input, value.as_mut_ptr(), 1);
+                width.get(value.as_ptr())
+            })
         }
     }
 
@@ -128,7 +158,7 @@ impl NumberOp {
                 guard.bulk(|| unsafe { self.apply_plainly(place, range.len(), input, old) });
             } else {
                 // SAFETY: inside the piece, and aligned, since the piece is.
-                let was = guard.number(|| unsafe { self.apply(place, input) });
+                let was = guard.number(|| unsafe { self.apply(place, input.as_ptr()) });
                 if let Some(old) = old {
                     self.width.write(was, old);
                 }

@@ -33,6 +33,12 @@ impl Gates {
         self.0[target].load(Ordering::Relaxed) != CLOSED
     }
 
+    /// Whether a target is accessed in an epoch that it ends itself: of a fence, or of `MPI_Win_start`.
+    #[inline]
+    pub fn is_active(&self, target: usize) -> bool {
+        self.0[target].load(Ordering::Relaxed) == ACTIVE
+    }
+
     /// Whether a target is locked.
     #[inline(always)]
     pub fn is_locked(&self, target: usize) -> bool {
@@ -274,7 +280,7 @@ impl Epochs {
     /// The targets of the epoch that `MPI_Win_complete` ends.
     pub fn check_complete(&self) -> Result<Ranks> {
         match &self.access {
-            Access::Started(targets) => Ok(targets.clone()),
+            Access::Started(targets) => Ok(Ranks::from_slice(targets)),
             _ => fail!(MPI_ERR_RMA_SYNC, "MPI_Win_complete needs MPI_Win_start, but {}", self.open()),
         }
     }
@@ -304,7 +310,7 @@ impl Epochs {
     /// The origins of the epoch that `MPI_Win_wait` ends.
     pub fn check_wait(&self) -> Result<Ranks> {
         match &self.posted {
-            Some(origins) => Ok(origins.clone()),
+            Some(origins) => Ok(Ranks::from_slice(origins)),
             None => fail!(MPI_ERR_RMA_SYNC, "MPI_Win_wait and MPI_Win_test need MPI_Win_post, which was not called"),
         }
     }

@@ -101,7 +101,7 @@ impl Window {
         // SAFETY: aligned numbers in the window; all that accumulate there keep to the same rule.
         unsafe {
             if is_one {
-                guard.number(|| number.apply(at, input));
+                guard.number(|| number.apply(at, input.as_ptr()));
             } else {
                 number.apply_to(Piece { at, len: spot.bytes }, input, None, guard);
             }
@@ -124,13 +124,11 @@ impl Window {
     ) -> bool {
         let Some(number) = NumberOp::find_for_one(op, element) else { return false };
         let Some((place, guard)) = self.look_for_numbers(spot, &number) else { return false };
-        let len = number.width.bytes();
         // SAFETY: the caller's promise; an aligned number in the window, and all that accumulate there keep to the same
         // rule.
         unsafe {
-            let input = if number.only_reads() { &[][..] } else { std::slice::from_raw_parts(input, len) };
             let old = guard.number(|| number.apply(place, input));
-            number.width.write(old, std::slice::from_raw_parts_mut(result, len));
+            number.width.set(result, old);
         }
         true
     }
@@ -161,6 +159,7 @@ impl Window {
     }
 
     /// `MPI_Win_lock` of a lock that is free.
+    #[inline(always)]
     pub fn try_lock(&self, exclusive: bool, rank: i32) -> bool {
         let Some(locks) = self.locks.as_ref().filter(|_| (rank as usize) < self.targets.len()) else { return false };
         let (target, mut epochs) = (rank as u32, self.epochs.lock());
@@ -172,6 +171,7 @@ impl Window {
     }
 
     /// `MPI_Win_unlock` of a lock that nobody waits for.
+    #[inline(always)]
     pub fn try_unlock(&self, rank: i32) -> bool {
         let can = self.is_direct && (rank as usize) < self.targets.len();
         let Some(locks) = self.locks.as_ref().filter(|_| can) else { return false };
@@ -226,7 +226,7 @@ impl Window {
         if !self.is_direct || assert & !FENCE_ASSERTIONS != 0 || self.epochs.lock().check_fence().is_err() {
             return None;
         }
-        let waited = limosa_coll::fast_path::try_barrier(&self.comm)?;
+        let waited = limosa_coll::fast_path::try_barrier(&self.comm)?.and_then(|()| self.finish_fence());
         if waited.is_ok() {
             self.epochs.lock().fence(assert & MPI_MODE_NOSUCCEED == 0);
         }

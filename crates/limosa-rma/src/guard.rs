@@ -8,12 +8,13 @@
 //! | [`bulk`](Guard::bulk) | many numbers, by ordinary loads and stores | all others |
 //! | [`hold`](Guard::hold) | elements that no atomic instruction can change | those in bulk, and each other |
 //!
-//! Whoever changes one number says so in a line of its own, then looks whether somebody works in bulk. Whoever works in
-//! bulk holds the lock, says so, and then waits until the lines of all others are empty. At least one side sees the
-//! other (label A). So a single number costs no access to a line that others write, besides the number.
+//! A number that the thread changes which made the window costs no locked instruction besides its own, unless somebody
+//! works in bulk meanwhile ([`limosa_base::bulk`]).
 
 use std::sync::Arc;
 
+use limosa_base::biased::this_thread;
+use limosa_base::bulk::{Bulk, Singles};
 use limosa_base::process_lock::{Locked, PATIENCE, ProcessLock};
 use limosa_base::segment::Foreign;
 use limosa_base::sync::{AtomicU32, Ordering, yield_now};
@@ -21,25 +22,30 @@ use limosa_base::sync::{AtomicU32, Ordering, yield_now};
 use crate::memory::Area;
 use crate::shared_lock::LockWord;
 
+/// Single numbers that the owner changes in a row by locked instructions before it expects no more work in bulk. They
+/// have cost it as much as the heavy fence of the next one who works in bulk.
+const CALM_AFTER: u32 = 256;
+
 /// What a member of a window has in memory that others change too: of its own memory, and of what it does to others'.
 #[derive(Default)]
 #[repr(C, align(64))]
 pub(crate) struct Member {
     /// Held by whoever changes elements of this member's memory in bulk, or such as the processor cannot change at once.
     lock: ProcessLock,
-    /// Not 0: in bulk.
-    bulk: AtomicU32,
+    bulk: Bulk,
     user: User,
     /// The lock of `MPI_Win_lock`.
     pub window_lock: LockWord,
+    /// In the first member's line: how many members have sent accesses by packets before a fence
+    /// ([`Notices`](crate::notices::Notices)); the fences take turns.
+    pub senders: [AtomicU32; 2],
 }
 
 /// Where a member says that it is changing numbers.
 #[derive(Default)]
 #[repr(C, align(64))]
 struct User {
-    /// How many of its threads are.
-    busy: AtomicU32,
+    singles: Singles,
     /// Its place on the host, counted from 1.
     place: AtomicU32,
 }
@@ -52,31 +58,46 @@ enum Lines {
     /// In memory that they share.
     Area(Arc<Area>),
     /// Only this process changes its memory.
-    Own(Box<[Member; 1]>),
+    Own(Arc<[Member; 1]>),
 }
 
 /// Guards the memory of a member.
 pub(crate) struct Guard {
     lines: Lines,
-    /// The member whose memory it is, and this process.
-    member: usize,
-    me: usize,
+    /// Of the member whose memory it is; it lives as long as the lines.
+    member: &'static Member,
+    /// Of this process; likewise.
+    user: &'static User,
+    /// The thread that has made the guard owns the process's word.
+    owner: usize,
+    /// Numbers that the owner has changed by locked instructions.
+    streak: AtomicU32,
 }
 
 impl Guard {
     /// For memory that only this process changes.
     pub fn own() -> Guard {
-        Guard { lines: Lines::Own(Box::default()), member: 0, me: 0 }
+        Guard::new(Lines::Own(Arc::default()), 0, 0)
     }
 
-    /// For the memory of a member of an area, of which this process is the member `me`.
+    /// For the memory of a member of an area, of which this process is the member `me`. All guards of an area are made
+    /// by one thread.
     pub fn shared(area: &Arc<Area>, member: usize, me: usize) -> Guard {
         area.lines()[me].user.place.store(area.host().me() + 1, Ordering::Relaxed);
-        Guard { lines: Lines::Area(area.clone()), member, me }
+        Guard::new(Lines::Area(area.clone()), member, me)
     }
 
-    #[inline(always)]
-    fn lines(&self) -> &[Member] {
+    fn new(lines: Lines, member: usize, me: usize) -> Guard {
+        let all: *const [Member] = match &lines {
+            Lines::Area(area) => area.lines(),
+            Lines::Own(line) => &line[..],
+        };
+        // SAFETY: the lines stay where they are as long as the guard, which keeps them, and it gives no reference away.
+        let all: &'static [Member] = unsafe { &*all };
+        Guard { lines, member: &all[member], user: &all[me].user, owner: this_thread(), streak: AtomicU32::new(0) }
+    }
+
+    fn all(&self) -> &[Member] {
         match &self.lines {
             Lines::Area(area) => area.lines(),
             Lines::Own(line) => &line[..],
@@ -96,11 +117,10 @@ impl Guard {
             Lines::Area(area) => area.host().me(),
             Lines::Own(_) => 0,
         };
-        let line = &self.lines()[self.member];
-        let locked = line.lock.lock(place, |holder| self.is_alive(holder));
+        let locked = self.member.lock.lock(place, |holder| self.is_alive(holder));
         if locked.is_taken_over {
             // Its holder has died: one element may be half written, and there is nobody who could repair it.
-            line.bulk.store(0, Ordering::Release);
+            self.member.bulk.end();
         }
         locked
     }
@@ -108,34 +128,48 @@ impl Guard {
     /// Runs `change`, which changes one number by an atomic instruction.
     #[inline(always)]
     pub fn number<R>(&self, change: impl FnOnce() -> R) -> R {
-        let lines = self.lines();
-        let busy = &lines[self.me].user.busy;
-        busy.fetch_add(1, Ordering::SeqCst); // A
-        if lines[self.member].bulk.load(Ordering::SeqCst) == 0 {
+        let singles = &self.user.singles;
+        if self.owner == this_thread() && singles.enter_as_owner(&self.member.bulk) {
             let result = change();
-            busy.fetch_sub(1, Ordering::Release);
+            singles.leave_as_owner();
             return result;
         }
-        busy.fetch_sub(1, Ordering::Release);
-        self.number_later(change)
+        self.number_among_others(change)
     }
 
-    #[cold]
-    fn number_later<R>(&self, change: impl FnOnce() -> R) -> R {
-        let _locked = self.lock();
-        change()
+    #[inline(never)]
+    fn number_among_others<R>(&self, change: impl FnOnce() -> R) -> R {
+        let singles = &self.user.singles;
+        if !singles.enter(&self.member.bulk) {
+            let _locked = self.lock();
+            return change();
+        }
+        let result = change();
+        singles.leave();
+        if self.owner == this_thread() {
+            self.count_number();
+        }
+        result
+    }
+
+    /// The owner has changed a number by locked instructions.
+    fn count_number(&self) {
+        let streak = self.streak.load(Ordering::Relaxed) + 1;
+        self.streak.store(streak % CALM_AFTER, Ordering::Relaxed);
+        if streak == CALM_AFTER {
+            let _locked = self.lock();
+            self.member.bulk.calm_down();
+        }
     }
 
     /// Runs `change` while nobody else changes elements of this memory.
     pub fn bulk(&self, change: impl FnOnce()) {
         let _locked = self.lock();
-        let lines = self.lines();
-        let bulk = &lines[self.member].bulk;
-        bulk.store(1, Ordering::SeqCst); // A
-        for line in lines {
+        self.streak.store(0, Ordering::Relaxed);
+        self.member.bulk.begin();
+        for line in self.all() {
             let mut yields = 0u32;
-            // Pairs with the release after the change.
-            while line.user.busy.load(Ordering::SeqCst) != 0 {
+            while !line.user.singles.are_out() {
                 yields = yields.wrapping_add(1);
                 if yields.is_multiple_of(PATIENCE) {
                     let place = line.user.place.load(Ordering::Relaxed);
@@ -147,7 +181,7 @@ impl Guard {
             }
         }
         change();
-        bulk.store(0, Ordering::Release);
+        self.member.bulk.end();
     }
 
     /// Runs `change`, which changes elements that no atomic instruction can change.

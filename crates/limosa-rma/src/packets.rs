@@ -1,10 +1,12 @@
 //! Accesses in packets, on the origin's side.
 //!
 //! An access goes in parts that fit a packet each. Parts that only write want no answer, but every [`ASK_EVERY`]th one
-//! asks for one, so that no more than some are under way: a thread that would have more waits. Answers of a target come
-//! in the order of what was sent, so that an answer says that all before it is done.
+//! asks for one, so that no more than some are under way: a thread that would have more waits. So does the first one
+//! after a flush, which is often the only one before the next: then that has nothing to send. Answers of a target come in
+//! the order of what was sent, so that an answer says that all before it is done.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use limosa_mpi::Region;
 use limosa_mpi::datatype::Datatype;
@@ -14,6 +16,7 @@ use limosa_mpi::observe::Waiting;
 use limosa_p2p::{Meta, Urgency};
 
 use crate::fetch::Fetch;
+use crate::notices::Notices;
 use crate::station::{Pending, State};
 use crate::window::Window;
 use crate::wire::{self, Action, HEADER, Header, PIECE, Place};
@@ -97,7 +100,9 @@ impl Window {
             let state = &mut *self.station.state.lock();
             let link = &mut state.links[place];
             link.silent += 1;
-            if into.is_none() && link.silent < ASK_EVERY {
+            link.sent = link.sent.wrapping_add(1);
+            let is_first = self.gates.is_locked(place) && !std::mem::replace(&mut link.is_used, true);
+            if into.is_none() && !is_first && link.silent < ASK_EVERY {
                 0
             } else {
                 let (region, offset, len) =
@@ -117,7 +122,9 @@ impl Window {
         let place = target as usize;
         let number = {
             let state = &mut *self.station.state.lock();
-            let is_silent = state.links[place].silent > 0;
+            let link = &mut state.links[place];
+            link.is_used = false;
+            let is_silent = link.silent > 0;
             let pending = Pending { target, into: None, offset: 0, len: 0, fetch: None };
             if is_silent { ask(state, pending) } else { 0 }
         };
@@ -130,6 +137,52 @@ impl Window {
             Some(error) => Err(error),
             None => Ok(()),
         }
+    }
+
+    /// Whether a short access that only writes can go by a packet that nobody is waited for: the target ends the epoch
+    /// itself and does before what it was sent ([`Window::await_packets`]), and it need not be asked for an answer.
+    pub(crate) fn can_send_silently(&self, target: u32) -> bool {
+        let place = target as usize;
+        self.counts_packets
+            && self.gates.is_active(place)
+            && self.station.state.lock().links[place].silent + 1 < ASK_EVERY
+    }
+
+    /// Before the end of an epoch that a target ends, too: waits for what it is to bring, and tells it how much was sent.
+    /// Whether there was anything since the last time.
+    pub(crate) fn announce_packets(&self, notices: &Notices, target: u32) -> Result<bool> {
+        let place = target as usize;
+        self.wait(Some(target), &|state| state.links[place].results == 0)?;
+        let link = &mut self.station.state.lock().links[place];
+        let was_used = std::mem::replace(&mut link.announced, link.sent) != link.sent;
+        notices.announce_packets(target, link.sent);
+        match link.refusal.take() {
+            Some(error) => Err(error),
+            None => Ok(was_used),
+        }
+    }
+
+    /// At the end of an epoch in which these members could access this process's memory: does what they have sent.
+    pub(crate) fn await_packets(&self, notices: &Notices, origins: &[u32]) -> Result<()> {
+        let are_done = || origins.iter().all(|origin| self.are_packets_done(notices, *origin));
+        if are_done() {
+            return Ok(());
+        }
+        self.comm.engine().poll();
+        self.wait_until(None, &are_done)
+    }
+
+    /// Whether all that a member has announced was done.
+    pub(crate) fn are_packets_done(&self, notices: &Notices, origin: u32) -> bool {
+        let done = self.station.done[origin as usize].load(Ordering::Acquire);
+        // It may have sent more since.
+        done.wrapping_sub(notices.announced_packets(origin)) as i32 >= 0
+    }
+
+    /// All that was sent to these targets is done there: it is known from their synchronisation.
+    pub(crate) fn forget_silent(&self, targets: impl Iterator<Item = u32>) {
+        let state = &mut *self.station.state.lock();
+        targets.for_each(|target| state.links[target as usize].silent = 0);
     }
 
     /// Sends a packet to another member.
@@ -173,6 +226,7 @@ fn ask(state: &mut State, pending: Pending) -> u64 {
     let link = &mut state.links[pending.target as usize];
     link.silent = 0;
     link.asked += 1;
+    link.results += u32::from(pending.len > 0);
     state.answers += 1;
     state.pending.insert(state.answers, pending);
     state.answers

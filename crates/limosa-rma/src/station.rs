@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use limosa_mpi::Region;
 use limosa_mpi::consts::{MPI_ERR_RMA_ATTACH, MPI_ERR_RMA_RANGE, MPI_ERR_WIN};
@@ -43,6 +44,8 @@ pub(crate) struct Station {
     pub guard: Arc<Guard>,
     /// Most bytes of a packet.
     pub most: usize,
+    /// Of each member, how many of its accesses by packets were done here; they wrap around.
+    pub done: Box<[AtomicU32]>,
     pub state: Mutex<State>,
 }
 
@@ -54,6 +57,13 @@ pub(crate) struct Link {
     pub answered: u64,
     /// Packets since the last that wanted an answer.
     pub silent: u32,
+    /// There were accesses since the last flush.
+    pub is_used: bool,
+    /// Packets with accesses, in all, and those that the target was told of; they wrap around.
+    pub sent: u32,
+    pub announced: u32,
+    /// Answers that are to bring something.
+    pub results: u32,
     /// The request for its lock that was granted last.
     pub granted: u64,
     /// Notices from it that nobody has taken, by packets ([`Notice`]).
@@ -214,6 +224,7 @@ impl Station {
             return false;
         };
         link.answered += 1;
+        link.results -= u32::from(pending.len > 0);
         match data {
             Ok(data) if data.len() != pending.len => return false,
             Ok(data) => pending.into.iter().for_each(|region| region.write(pending.offset, data)),
@@ -257,6 +268,7 @@ pub fn perform_access(memory: &mut [u8], packet: &[u8]) -> Option<Result<Vec<u8>
         memory,
         guard: Arc::new(Guard::own()),
         most: 1 << 16,
+        done: Box::default(),
         state: Mutex::new(State::new(0)),
     };
     station.perform(&header, &places, operands)
@@ -341,7 +353,12 @@ fn refuse(actions: &mut Actions<'_>, to: Peer, meta: &Meta, error: &Error) {
 fn access(actions: &mut Actions<'_>, station: &Station, from: u32, meta: &Meta, data: &[u8]) -> bool {
     let Some((header, places, operands)) = wire::read(data) else { return false };
     let to = peer_of(station, from);
-    match station.perform(&header, &places, operands) {
+    let outcome = station.perform(&header, &places, operands);
+    // Pairs with the acquire of whoever waits for it. Only handlers write it, one at a time.
+    let done = &station.done[from as usize];
+    done.store(done.load(Ordering::Relaxed).wrapping_add(1), Ordering::Release);
+    actions.notify();
+    match outcome {
         None => return false,
         Some(Err(error)) => refuse(actions, to, meta, &error),
         Some(Ok(answer)) if meta.words[1] != 0 => {

@@ -17,7 +17,7 @@ use limosa_p2p::Urgency;
 
 use crate::conflicts;
 use crate::epochs::{Held, Ranks};
-use crate::notices::Notice;
+use crate::notices::{Notice, Notices};
 use crate::shared_lock::Grants;
 use crate::window::{Reach, Window};
 use crate::wire;
@@ -66,14 +66,61 @@ impl Window {
     pub fn fence(&self, assert: c_int) -> Result<()> {
         check_assert(assert, FENCE_ASSERTIONS, "MPI_Win_fence")?;
         self.epochs.lock().check_fence()?;
-        let flushed = self.flush_targets(0..self.targets.len() as u32);
+        let all = 0..self.targets.len() as u32;
+        let flushed = match self.counting() {
+            Some(notices) => self.announce_before_fence(notices, all),
+            None => self.flush_targets(all),
+        };
         if flushed.as_ref().is_err_and(|error| error.interrupted) {
             return flushed;
         }
-        limosa_coll::barrier(&self.comm)?;
+        self.meet()?;
+        self.finish_fence()?;
         let compared = self.compare_accesses()?;
         self.epochs.lock().fence(assert & MPI_MODE_NOSUCCEED == 0);
         flushed.and(compared)
+    }
+
+    /// The notices, if members are told how many accesses were sent to them by packets.
+    fn counting(&self) -> Option<&Notices> {
+        self.notices.as_ref().filter(|_| self.counts_packets)
+    }
+
+    /// Before the barrier of a fence: tells the targets, and all members whether they must wait for their targets.
+    fn announce_before_fence(&self, notices: &Notices, targets: std::ops::Range<u32>) -> Result<()> {
+        let (mut outcome, mut was_used) = (Ok(()), false);
+        for target in targets.filter(|target| !matches!(self.targets[*target as usize].reach, Reach::Direct(_))) {
+            match self.announce_packets(notices, target) {
+                Ok(is_used) => was_used |= is_used,
+                Err(error) if error.interrupted => return Err(error),
+                Err(error) => outcome = outcome.and(Err(error)),
+            }
+        }
+        if was_used {
+            notices.count_sender();
+        }
+        outcome
+    }
+
+    /// After the barrier of a fence: if members have sent accesses by packets, all wait until they are done.
+    #[inline]
+    pub(crate) fn finish_fence(&self) -> Result<()> {
+        let Some(notices) = self.counting() else { return Ok(()) };
+        if notices.were_packets_sent() { self.do_packets_of_fence(notices) } else { Ok(()) }
+    }
+
+    #[inline(never)]
+    fn do_packets_of_fence(&self, notices: &Notices) -> Result<()> {
+        let all = 0..self.targets.len() as u32;
+        self.await_packets(notices, &all.clone().collect::<Ranks>())?;
+        self.meet()?;
+        self.forget_silent(all);
+        Ok(())
+    }
+
+    /// The barrier of a fence.
+    fn meet(&self) -> Result<()> {
+        limosa_coll::fast_path::try_barrier(&self.comm).unwrap_or_else(|| limosa_coll::barrier(&self.comm))
     }
 
     /// Tells the targets what was accessed since the last fence, and all members what conflicts the targets have found, if
@@ -364,11 +411,14 @@ impl Window {
 
     /// The ranks in this window of a group's members.
     fn ranks(&self, group: &Group) -> Result<Ranks> {
-        let rank_of = |peer| match self.comm.rank_of_world(peer) {
-            Some(rank) => Ok(rank),
-            None => fail!(MPI_ERR_GROUP, "a process of the group is no member of the window"),
-        };
-        group.iter().map(rank_of).collect()
+        let mut ranks = Ranks::new();
+        for peer in group.iter() {
+            match self.comm.rank_of_world(peer) {
+                Some(rank) => ranks.push(rank),
+                None => fail!(MPI_ERR_GROUP, "a process of the group is no member of the window"),
+            }
+        }
+        Ok(ranks)
     }
 
     /// `MPI_Win_post`.
@@ -380,7 +430,7 @@ impl Window {
         let origins = self.ranks(group)?;
         let mut epochs = self.epochs.lock();
         epochs.check_post()?;
-        epochs.post(origins.clone());
+        epochs.post(Ranks::from_slice(&origins));
         drop(epochs);
         let told = self.tell(&origins, Notice::Post);
         if told.is_err() {
@@ -398,6 +448,10 @@ impl Window {
         let targets = self.ranks(group)?;
         self.epochs.lock().check_start()?;
         self.take_notices(&targets, Notice::Post)?;
+        if self.counts_packets {
+            // They have waited for what was sent to them before.
+            self.forget_silent(targets.iter().copied());
+        }
         self.epochs.lock().start(targets);
         Ok(())
     }
@@ -421,7 +475,12 @@ impl Window {
         drop(epochs);
         let mut outcome = Ok(());
         for &target in &targets {
-            let flushed = self.flush_targets(target..target + 1);
+            let is_direct = matches!(self.targets[target as usize].reach, Reach::Direct(_));
+            let flushed = match self.counting() {
+                Some(_) if is_direct => Ok(()),
+                Some(notices) => self.announce_packets(notices, target).map(|_| ()),
+                None => self.flush_targets(target..target + 1),
+            };
             if flushed.as_ref().is_err_and(|error| error.interrupted) {
                 return flushed;
             }
@@ -438,6 +497,9 @@ impl Window {
     pub fn wait_for_origins(&self) -> Result<()> {
         let origins = self.epochs.lock().check_wait()?;
         self.take_notices(&origins, Notice::Complete)?;
+        if let Some(notices) = self.counting() {
+            self.await_packets(notices, &origins)?;
+        }
         self.epochs.lock().waited();
         Ok(())
     }
@@ -448,7 +510,8 @@ impl Window {
     /// As for [`Window::wait_for_origins`].
     pub fn test_for_origins(&self) -> Result<bool> {
         let origins = self.epochs.lock().check_wait()?;
-        let all = || origins.iter().all(|origin| self.has_notice(*origin, Notice::Complete));
+        let are_done = |origin| self.counting().is_none_or(|notices| self.are_packets_done(notices, origin));
+        let all = || origins.iter().all(|&origin| self.has_notice(origin, Notice::Complete) && are_done(origin));
         if !all() {
             let engine = self.comm.engine();
             engine.poll();

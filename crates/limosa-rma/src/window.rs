@@ -8,8 +8,9 @@
 
 use std::ffi::c_int;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
+use limosa_base::biased::Biased;
 use limosa_base::segment::available;
 use limosa_mpi::attr::{Attributes, Kind};
 use limosa_mpi::check;
@@ -98,7 +99,8 @@ pub struct Window {
     is_freed: AtomicBool,
     pub(crate) targets: Box<[Target]>,
     pub(crate) station: Arc<Station>,
-    pub(crate) epochs: Mutex<Epochs>,
+    /// The thread that makes the window enters it without locked instructions.
+    pub(crate) epochs: Biased<Epochs>,
     /// What was accessed, if the job wants to be told of conflicts.
     pub(crate) book: Option<Mutex<Book>>,
     /// What the epochs allow.
@@ -108,6 +110,8 @@ pub struct Window {
     pub(crate) notices: Option<Notices>,
     /// All memory is mapped here.
     pub(crate) is_direct: bool,
+    /// Members are told how many accesses were sent to them by packets. At all members, or at none.
+    pub(crate) counts_packets: bool,
     /// Memory of the library's lives as long as this.
     #[allow(dead_code)]
     keeper: Keeper,
@@ -170,6 +174,7 @@ impl Window {
             memory: exposed,
             guard: laid.guard,
             most: comm.engine().eager_limit().max(LEAST_PACKET),
+            done: (0..comm.size()).map(|_| AtomicU32::new(0)).collect(),
             state: Mutex::new(State::new(comm.size())),
         });
         stations.enter(&station, comm.engine());
@@ -190,9 +195,10 @@ impl Window {
             targets,
             station,
             gates: epochs.gates().clone(),
-            epochs: Mutex::new(epochs),
+            epochs: Biased::new(epochs),
             book,
             locks: laid.common.map(|area| SharedLocks::new(&area, me)),
+            counts_packets: part.flavor == Flavor::Create && notices.is_some(),
             notices,
             keeper: laid.keeper,
             attributes: Attributes::new(Kind::Window),
