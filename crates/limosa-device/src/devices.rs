@@ -164,6 +164,13 @@ impl Devices {
         others.chain(self.shm.iter().map(Device::max_data)).min().unwrap_or(usize::MAX)
     }
 
+    /// As [`Device::is_far`], of the device that reaches `peer`.
+    #[inline]
+    pub fn is_far(&self, peer: Peer) -> bool {
+        let route = self.route(peer);
+        route.device != DeviceId::SHM.0 && self.other(route).is_far()
+    }
+
     /// As [`Device::send`].
     ///
     /// # Errors
@@ -176,6 +183,41 @@ impl Devices {
             _ => self.others[usize::from(route.device) - 1].device.send(route.address, meta, data, urgency),
         }
         .map_err(|error| self.of_peer(route.device, error))
+    }
+
+    /// As [`Device::send_lent`].
+    ///
+    /// # Errors
+    /// As for [`Device::send`].
+    ///
+    /// # Safety
+    /// As for [`Device::send_lent`].
+    pub unsafe fn send_lent(
+        &mut self,
+        to: Peer,
+        meta: &Meta,
+        bytes: &[u8],
+        urgency: Urgency,
+    ) -> Result<Sent, DeviceError> {
+        let route = self.route(to);
+        let Some(other) = usize::from(route.device).checked_sub(1).and_then(|at| self.others.get_mut(at)) else {
+            return self.send(to, meta, Data::Bytes(bytes), urgency);
+        };
+        // SAFETY: the caller's promise is the same.
+        let sent = unsafe { other.device.send_lent(route.address, meta, bytes, urgency) };
+        sent.map_err(|error| self.of_peer(route.device, error))
+    }
+
+    /// As [`Device::packets_to`].
+    pub fn packets_to(&self, to: Peer) -> u32 {
+        let route = self.route(to);
+        self.device(route).packets_to(route.address)
+    }
+
+    /// As [`Device::is_away`].
+    pub fn is_away(&self, to: Peer, count: u32) -> bool {
+        let route = self.route(to);
+        self.device(route).is_away(route.address, count)
     }
 
     /// As [`ShmDevice::try_send`]; false for a peer of another device.

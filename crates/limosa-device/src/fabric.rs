@@ -33,18 +33,18 @@ mod sys;
 pub use library::{Library, Offer, Wish};
 
 use clock::Clock;
-use endpoint::{Endpoint, Event, Slot};
+use endpoint::{Endpoint, Event, Known, Slot};
 use packet::{Card, HEADER, Label};
-use peers::{Class, Life, Peer, Turn};
+use peers::{CLASSES, Class, Life, Peer, Turn};
 
 /// Most data bytes in one packet.
 const MAX_DATA: usize = 64 * 1024;
-/// Most data bytes in a packet for which a short buffer is used.
-const SHORT: usize = 4096 - HEADER;
+/// Most data bytes in a packet for which a short buffer is used: a message of 8 KB with the number of its send.
+const SHORT: usize = 8 * 1024 + 8;
+/// The class of packets whose data are not copied.
+const LENT: Class = 2;
 /// Packets that may come at once.
 const RECEIVES: usize = 32;
-/// Operations taken from the provider in a poll.
-const BURST: usize = 64;
 /// Nothing comes any more from a process that has died and has been silent for so long.
 const SILENCE: Duration = Duration::from_millis(50);
 
@@ -65,7 +65,7 @@ pub struct FabricDevice {
     cards: Box<dyn Cards>,
     peers: Vec<Peer>,
     /// Free buffers, by class.
-    free: [Vec<Slot>; 2],
+    free: [Vec<Slot>; CLASSES],
     /// By buffer: to whom it is being sent, its class, and the packet's number.
     sending: Vec<Option<(Address, Class, u32)>>,
     clock: Clock,
@@ -104,7 +104,7 @@ impl FabricDevice {
             endpoint,
             cards,
             peers: (0..host.size()).map(|_| Peer::default()).collect(),
-            free: [Vec::new(), Vec::new()],
+            free: [Vec::new(), Vec::new(), Vec::new()],
             sending: Vec::new(),
             clock,
             epoll,
@@ -140,30 +140,31 @@ impl FabricDevice {
 
     /// A free buffer of this class; `None` if the provider cannot access more memory.
     fn buffer(&mut self, class: Class) -> Option<Slot> {
-        let made = |endpoint: &mut Endpoint| endpoint.make(HEADER + [SHORT, MAX_DATA][class]).ok();
+        let made = |endpoint: &mut Endpoint| endpoint.make(HEADER + [SHORT, MAX_DATA, 0][class]).ok();
         self.free[class].pop().or_else(|| made(&mut self.endpoint))
     }
 
     /// Takes a bounded number of operations that have ended; true if there were any.
     fn take(&mut self, sink: &mut dyn FnMut(Address, &Meta, &[u8])) -> bool {
-        for taken in 0..BURST {
-            match self.endpoint.next() {
-                None => return taken > 0,
-                Some(Event::Sent(slot)) => {
+        // The provider is asked once only, which takes a system call: who has what it waits for goes on at once.
+        let any = self.endpoint.ask();
+        while let Some(event) = self.endpoint.next() {
+            match event {
+                Event::Sent(slot) => {
                     self.sent(slot);
                 }
-                Some(Event::Failed(slot, error)) => {
+                Event::Failed(slot, error) => {
                     if let Some(to) = self.sent(slot) {
                         self.lost(to, error);
                     }
                 }
-                Some(Event::Received(slot, len)) => {
+                Event::Received(slot, len) => {
                     self.received(slot, len, sink);
                     self.endpoint.post(slot);
                 }
             }
         }
-        true
+        any
     }
 
     /// As [`FabricDevice::take`], while nobody can take packets.
@@ -173,6 +174,49 @@ impl FabricDevice {
         self.early = early;
         if !self.early.is_empty() || !self.errors.is_empty() {
             self.clock.tick();
+        }
+    }
+
+    /// Sends a packet of a class: `send` has its data written behind the head in the buffer, and sent.
+    fn send_with(
+        &mut self,
+        to: Address,
+        meta: &Meta,
+        class: Class,
+        send: impl FnOnce(&mut Endpoint, Slot, Known) -> Result<bool, i32>,
+    ) -> Result<Sent, DeviceError> {
+        if self.peers[to as usize].life == Life::Dead {
+            return Err(DeviceError::Died { peer: to, what: ENDED });
+        }
+        if !self.peers[to as usize].has_room(class) {
+            self.take_early();
+        }
+        if !self.peers[to as usize].has_room(class) || !self.find(to)? {
+            return Ok(Sent::NoRoom);
+        }
+        let Some(slot) = self.buffer(class) else { return Ok(Sent::NoRoom) };
+        let peer = &mut self.peers[to as usize];
+        let (token, known) = peer.place.expect("it was found");
+        let label = Label { token, from: self.me, sender: self.token as u32, number: peer.next_number() };
+        packet::write_head(self.endpoint.bytes_of(slot), &label, meta);
+        match send(&mut self.endpoint, slot, known) {
+            Ok(true) => {
+                peer.begin(class);
+                if self.sending.len() <= slot.0 {
+                    self.sending.resize(slot.0 + 1, None);
+                }
+                self.sending[slot.0] = Some((to, class, label.number));
+                Ok(Sent::Done)
+            }
+            Ok(false) => {
+                self.free[class].push(slot);
+                Ok(Sent::NoRoom)
+            }
+            Err(error) => {
+                self.free[class].push(slot);
+                self.peers[to as usize].life = Life::Dead;
+                Err(DeviceError::Died { peer: to, what: reason(error) })
+            }
         }
     }
 
@@ -292,44 +336,41 @@ impl Device for FabricDevice {
         MAX_DATA
     }
 
+    fn is_far(&self) -> bool {
+        true
+    }
+
     fn send(&mut self, to: Address, meta: &Meta, mut data: Data<'_>, _urgency: Urgency) -> Result<Sent, DeviceError> {
-        if self.peers[to as usize].life == Life::Dead {
-            return Err(DeviceError::Died { peer: to, what: ENDED });
-        }
         let len = data.len();
-        let class = usize::from(len > SHORT);
-        if !self.peers[to as usize].has_room(class) {
-            self.take_early();
+        self.send_with(to, meta, usize::from(len > SHORT), |endpoint, slot, known| {
+            data.write(&mut endpoint.bytes_of(slot)[HEADER..HEADER + len]);
+            endpoint.send(slot, HEADER + len, known)
+        })
+    }
+
+    unsafe fn send_lent(
+        &mut self,
+        to: Address,
+        meta: &Meta,
+        bytes: &[u8],
+        urgency: Urgency,
+    ) -> Result<Sent, DeviceError> {
+        if !self.endpoint.may_lend() || bytes.len() <= SHORT {
+            return self.send(to, meta, Data::Bytes(bytes), urgency);
         }
-        if !self.peers[to as usize].has_room(class) || !self.find(to)? {
-            return Ok(Sent::NoRoom);
-        }
-        let Some(slot) = self.buffer(class) else { return Ok(Sent::NoRoom) };
-        let peer = &mut self.peers[to as usize];
-        let (token, known) = peer.place.expect("it was found");
-        let label = Label { token, from: self.me, sender: self.token as u32, number: peer.next_number() };
-        let bytes = self.endpoint.bytes_of(slot);
-        packet::write_head(bytes, &label, meta);
-        data.write(&mut bytes[HEADER..HEADER + len]);
-        match self.endpoint.send(slot, HEADER + len, known) {
-            Ok(true) => {
-                peer.begin(class);
-                if self.sending.len() <= slot.0 {
-                    self.sending.resize(slot.0 + 1, None);
-                }
-                self.sending[slot.0] = Some((to, class, label.number));
-                Ok(Sent::Done)
-            }
-            Ok(false) => {
-                self.free[class].push(slot);
-                Ok(Sent::NoRoom)
-            }
-            Err(error) => {
-                self.free[class].push(slot);
-                self.peers[to as usize].life = Life::Dead;
-                Err(DeviceError::Died { peer: to, what: reason(error) })
-            }
-        }
+        // SAFETY: the bytes stay until the sends of this packet and of those before it have ended, as promised.
+        self.send_with(to, meta, LENT, |endpoint, slot, known| unsafe {
+            endpoint.send_lent(slot, HEADER, bytes, known)
+        })
+    }
+
+    fn packets_to(&self, to: Address) -> u32 {
+        self.peers[to as usize].next_number()
+    }
+
+    fn is_away(&self, to: Address, count: u32) -> bool {
+        let peer = &self.peers[to as usize];
+        peer.life == Life::Dead || peer.is_away(count)
     }
 
     fn want_room(&mut self, to: Address) {

@@ -230,11 +230,45 @@ pub trait Device: Send {
     /// Most data bytes in one packet.
     fn max_data(&self) -> usize;
 
+    /// A packet costs much beside its bytes, and so does a round trip: long messages had better travel in the longest
+    /// packets, and those that fit in one without being offered first.
+    fn is_far(&self) -> bool {
+        false
+    }
+
     /// Sends a packet and wakes its receiver if need be.
     ///
     /// # Errors
     /// [`DeviceError::NoMemory`] when the first packet to a peer finds no memory for a lane; [`DeviceError::Died`].
     fn send(&mut self, to: Address, meta: &Meta, data: Data<'_>, urgency: Urgency) -> Result<Sent, DeviceError>;
+
+    /// As [`Device::send`]. The device may read the bytes where they are until [`Device::is_away`] says that it has.
+    ///
+    /// # Errors
+    /// As for [`Device::send`].
+    ///
+    /// # Safety
+    /// The bytes stay readable until then, or until the device is dropped. Who changes them before sends the changed
+    /// ones.
+    unsafe fn send_lent(
+        &mut self,
+        to: Address,
+        meta: &Meta,
+        bytes: &[u8],
+        urgency: Urgency,
+    ) -> Result<Sent, DeviceError> {
+        self.send(to, meta, Data::Bytes(bytes), urgency)
+    }
+
+    /// How many packets to `to` there have been, for [`Device::is_away`]. Wraps around.
+    fn packets_to(&self, _to: Address) -> u32 {
+        0
+    }
+
+    /// Whether the first `count` packets to `to` do not need bytes that were lent for them any more.
+    fn is_away(&self, _to: Address, _count: u32) -> bool {
+        true
+    }
 
     /// The sender is about to stop trying: `to` must make room and then wake this process. Try once more after this
     /// call.

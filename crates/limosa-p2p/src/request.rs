@@ -9,7 +9,7 @@
 //! | `Queued` | room on the lane for an eager message | done, or `Unmatched` for a synchronous one |
 //! | `Unmatched` | the receiver's word that the message was matched | done; done (cancelled) |
 //! | `Offered` | the receiver's word: fetched, or stream or write it | done, `Feeding`, `Pushing`; done (cancelled) |
-//! | `Feeding` | room on the lane for the next part | done |
+//! | `Feeding` | room on the lane for the next part; then that no device reads the message any more | done |
 //! | `Pushing` | the thread that writes to the receiver's memory, without the lock | done; `Feeding` if refused |
 //! | `Local` | a matching receive in this process | done; done (cancelled) |
 //! | `Done` | the owner's look | free |
@@ -208,7 +208,8 @@ pub(crate) enum Owner {
 /// A list of contiguous pieces as a peer reads it: address, length.
 pub(crate) type PieceList = Box<[(u64, u64)]>;
 
-/// See the table above. Phases own nothing, so that changing one is a plain store.
+/// See the table above, and for `packets` [`limosa_device::Device::is_away`]. Phases own nothing, so that changing one
+/// is a plain store.
 #[derive(Clone, Copy)]
 pub(crate) enum Phase {
     Posted { entry: EntryId },
@@ -218,7 +219,7 @@ pub(crate) enum Phase {
     Queued,
     Unmatched { peer: Peer, envelope: Envelope },
     Offered { peer: Peer, envelope: Envelope, joint: Option<usize> },
-    Feeding { peer: Peer, receive: u64, sent: u64, len: u64 },
+    Feeding { peer: Peer, receive: u64, sent: u64, len: u64, packets: u32 },
     Pushing { peer: Peer, receive: u64, len: u64 },
     Local { envelope: Envelope },
     Done,

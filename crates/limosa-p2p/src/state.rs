@@ -54,8 +54,11 @@ const MIN_JOINT: usize = 128 * 1024;
 
 /// Bytes of a part of an eager message; shorter ones travel whole.
 pub(crate) const PART_BYTES: usize = 4096;
+/// Longest message that is sent to a far peer without an offer, in eager limits. It travels in one packet.
+const FAR_EAGER: usize = 8;
 
 /// Bytes of a part of a streamed message: few enough that packing, travelling and unpacking overlap.
+/// To a far peer a part fills a packet.
 const STREAM_BYTES: usize = 8 * 1024;
 
 /// Whether a send is done when the message is away, or when it is matched.
@@ -679,7 +682,7 @@ impl State {
                         bytes: len,
                     }));
                 } else {
-                    request.phase = Phase::Feeding { peer, receive, sent: 0, len };
+                    request.phase = Phase::Feeding { peer, receive, sent: 0, len, packets: 0 };
                     self.feeding.push_back(id);
                 }
                 true

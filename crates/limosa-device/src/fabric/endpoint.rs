@@ -22,7 +22,7 @@ use std::os::fd::BorrowedFd;
 use std::ptr::{NonNull, null_mut};
 
 /// Operations read from the queue at once.
-const BATCH: usize = 16;
+const BATCH: usize = 32;
 /// Longest address of an endpoint.
 const MAX_NAME: usize = 128;
 /// An address that the provider knows.
@@ -77,6 +77,18 @@ impl Buffer {
         }
         // SAFETY: a registered region is valid as long as its buffer.
         unsafe { (*self.region).desc }
+    }
+
+    /// Notes what became of sending it: false if there was no room.
+    fn begun(&mut self, result: isize) -> Result<bool, i32> {
+        match -result {
+            0 => {
+                self.state = State::Sending;
+                Ok(true)
+            }
+            FI_EAGAIN => Ok(false),
+            error => Err(error as i32),
+        }
     }
 }
 
@@ -299,14 +311,35 @@ impl Endpoint {
             let send = (*(*self.ep.0).msg).send;
             send(self.ep.0, buffer.bytes.as_ptr().cast(), len, desc, to, context)
         };
-        match -result {
-            0 => {
-                buffer.state = State::Sending;
-                Ok(true)
-            }
-            FI_EAGAIN => Ok(false),
-            error => Err(error as i32),
-        }
+        buffer.begun(result)
+    }
+
+    /// Whether a packet may have its head in a buffer, and its data in memory of the program.
+    pub fn may_lend(&self) -> bool {
+        // SAFETY: the offer's structure is valid with all its parts.
+        !self.must_register && unsafe { (*(*self.offer.info).tx_attr).iov_limit } >= 2
+    }
+
+    /// As [`Endpoint::send`], with bytes behind those of the buffer that stay where they are.
+    ///
+    /// # Errors
+    /// As for [`Endpoint::send`].
+    ///
+    /// # Safety
+    /// The bytes stay readable until the operation has ended.
+    pub unsafe fn send_lent(&mut self, slot: Slot, len: usize, bytes: &[u8], to: Known) -> Result<bool, i32> {
+        assert!(self.may_lend(), "the provider has to register the bytes");
+        let buffer = &mut self.buffers[slot.0];
+        assert!(buffer.state == State::Free && len <= buffer.len, "the buffer is in use");
+        let context = (&raw mut *buffer.context).cast();
+        let head = libc::iovec { iov_base: buffer.bytes.as_ptr().cast(), iov_len: len };
+        let data = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
+        // SAFETY: as for `send`, and the caller's promise. Nothing has to be registered, so there are no descriptors.
+        let result = unsafe {
+            let sendv = (*(*self.ep.0).msg).sendv;
+            sendv(self.ep.0, [head, data].as_ptr(), null_mut(), 2, to, context)
+        };
+        buffer.begun(result)
     }
 
     /// Lets the next packet that comes be written to a buffer that is free or full.
@@ -324,11 +357,16 @@ impl Endpoint {
         buffer.state = if result == 0 { State::Posted } else { State::Free };
     }
 
-    /// The next operation that has ended, if any has.
-    pub fn next(&mut self) -> Option<Event> {
+    /// Asks the provider for operations that have ended; true if there are any, which [`Endpoint::next`] gives.
+    pub fn ask(&mut self) -> bool {
         if self.ended.is_empty() {
             self.read();
         }
+        !self.ended.is_empty()
+    }
+
+    /// The next operation that has ended, of those that the provider was asked for.
+    pub fn next(&mut self) -> Option<Event> {
         self.ended.pop_front()
     }
 

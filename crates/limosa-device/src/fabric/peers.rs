@@ -8,11 +8,12 @@ use crate::Meta;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Instant;
 
-/// Short packets and long ones, which have buffers and limits of their own: 0 and 1.
+/// Short packets, long ones, and those whose data are not copied, which have buffers and limits of their own.
 pub type Class = usize;
+pub const CLASSES: usize = 3;
 
 /// Packets under way to one peer, by class.
-const UNDER_WAY: [u32; 2] = [64, 8];
+const UNDER_WAY: [u32; CLASSES] = [64, 16, 16];
 /// Numbers that may be under way.
 const WINDOW: u32 = 128;
 
@@ -25,7 +26,7 @@ pub struct Peer {
     pub wants_room: bool,
     pub life: Life,
     /// Packets under way, by class.
-    under_way: [u32; 2],
+    under_way: [u32; CLASSES],
     /// For each number under way whether its send has ended; the first one has not.
     flight: VecDeque<bool>,
     /// The number after those.
@@ -83,6 +84,12 @@ impl Peer {
         while self.flight.front() == Some(&true) {
             self.flight.pop_front();
         }
+    }
+
+    /// Whether the sends of the first `count` packets have ended.
+    pub fn is_away(&self, count: u32) -> bool {
+        let first = self.next.wrapping_sub(self.flight.len() as u32);
+        first.wrapping_sub(count) as i32 >= 0
     }
 
     /// Whether packets are under way.
@@ -145,7 +152,13 @@ mod tests {
                 }
                 let Some(at) = (!under_way.is_empty()).then(|| random.below(under_way.len())) else { break };
                 let number: u32 = under_way.swap_remove(at);
+                assert!(!from.is_away(number.wrapping_add(1)));
                 from.sent(0, number);
+                let first = under_way.iter().copied().min_by_key(|left| left.wrapping_sub(u32::MAX - 100));
+                assert!(
+                    from.is_away(first.unwrap_or(from.next))
+                        && first.is_none_or(|first| !from.is_away(first.wrapping_add(1)))
+                );
                 match to.turn(number) {
                     Turn::Now => {
                         got.push(number);

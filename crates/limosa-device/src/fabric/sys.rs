@@ -198,6 +198,7 @@ pub struct OpsMsg {
     pub recvv: usize,
     pub recvmsg: usize,
     pub send: extern "C" fn(*mut Ep, *const c_void, usize, *mut c_void, u64, *mut c_void) -> isize,
+    pub sendv: extern "C" fn(*mut Ep, *const libc::iovec, *mut *mut c_void, usize, u64, *mut c_void) -> isize,
 }
 
 #[repr(C)]
@@ -209,6 +210,7 @@ pub struct TxAttr {
     pub comp_order: u64,
     pub inject_size: usize,
     pub size: usize,
+    pub iov_limit: usize,
 }
 
 #[repr(C)]
@@ -318,8 +320,8 @@ mod tests {
             }
             Ep "fid_ep" { cm "cm", msg "msg" }
             OpsCm "fi_ops_cm" { getname "getname" }
-            OpsMsg "fi_ops_msg" { recv "recv", send "send" }
-            TxAttr "fi_tx_attr" { msg_order "msg_order", size "size" }
+            OpsMsg "fi_ops_msg" { recv "recv", send "send", sendv "sendv" }
+            TxAttr "fi_tx_attr" { msg_order "msg_order", size "size", iov_limit "iov_limit" }
             RxAttr "fi_rx_attr" { msg_order "msg_order", size "size" }
             EpAttr "fi_ep_attr" { kind "type", max_msg_size "max_msg_size" }
             DomainAttr "fi_domain_attr" {

@@ -95,6 +95,29 @@ fn packets_of_all_lengths_arrive_whole_and_in_order(mut f: Fabric) {
     }
 }
 
+fn lent_bytes_arrive_whole_and_in_order_and_are_given_back(mut f: Fabric) {
+    let max = f.members[0].device.max_data();
+    let lengths = [1, 100, max / 2, max, max - 1, 5000.min(max)];
+    let lent: Vec<Vec<u8>> = (0..60).map(|i| bytes(lengths[i % lengths.len()], i)).collect();
+    let mut got = Vec::new();
+    for (i, data) in lent.iter().enumerate() {
+        let meta = Meta { kind: i as u8, words: [i as u64, 1] };
+        // SAFETY: the bytes stay to the end of this function, which sees to it that they are away.
+        while unsafe { f.members[0].device.send_lent(1, &meta, data, Urgency::Normal) }.expect("send") == Sent::NoRoom {
+            got.extend(exchanged(&mut f, 1, 0));
+        }
+    }
+    let count = f.members[0].device.packets_to(1);
+    let missing = lent.len() - got.len();
+    got.extend(exchanged(&mut f, 1, missing));
+    let deadline = Instant::now() + f.members[0].patience;
+    while !f.members[0].device.is_away(1, count) && Instant::now() < deadline {
+        received(&mut f.members[0]);
+    }
+    assert!(f.members[0].device.is_away(1, count), "all packets were received, but their bytes are not given back");
+    assert!(got.iter().map(|packet| &packet.2).eq(&lent), "{} packets were sent and {} arrived", lent.len(), got.len());
+}
+
 fn a_send_without_room_has_no_effect_and_whoever_wants_room_is_woken_when_there_is(mut f: Fabric) {
     for len in [8, 2000] {
         let count = fill(&mut f.members[0], 1, len);
@@ -280,6 +303,7 @@ conform!(clock, files_by_clock, {
 
 conform!(packets, shm messages files simulated sockets network, {
     packets_of_all_lengths_arrive_whole_and_in_order,
+    lent_bytes_arrive_whole_and_in_order_and_are_given_back,
     a_send_without_room_has_no_effect_and_whoever_wants_room_is_woken_when_there_is,
     a_poll_ends_although_packets_keep_coming,
     nobody_is_starved_by_a_peer_that_sends_much,

@@ -306,7 +306,7 @@ impl State {
     pub fn finish_push(&mut self, devices: &mut Devices, send: RequestId, done: bool) {
         let Some(request) = self.requests.get_mut(send) else { return };
         let Phase::Pushing { peer, receive, len } = request.phase else { return };
-        request.phase = Phase::Feeding { peer, receive, sent: 0, len };
+        request.phase = Phase::Feeding { peer, receive, sent: 0, len, packets: 0 };
         if let Some(failure) = self.broken.clone() {
             // Nothing is counted or sent any more.
             self.complete(send, if done { Completion::default() } else { Completion::failed(failure) });

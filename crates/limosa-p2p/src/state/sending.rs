@@ -7,7 +7,9 @@
 //! belongs to a request that the program has started and not seen the end of. Other packets are few per request of this
 //! process or of the peer: an offer, an answer, a request to cancel.
 
-use super::{DirectPhase, MIN_JOINT, MIN_PIECE, Mode, PART_BYTES, STREAM_BYTES, State, Unexpected, received, room_for};
+use super::{
+    DirectPhase, FAR_EAGER, MIN_JOINT, MIN_PIECE, Mode, PART_BYTES, STREAM_BYTES, State, Unexpected, received, room_for,
+};
 use crate::matching::Envelope;
 use crate::memory::Region;
 use crate::request::{Completion, Failure, Phase, PieceList, RequestId};
@@ -106,10 +108,10 @@ impl State {
         self.check(peer, envelope.context)?;
         let len = region.len();
         self.traffic.send(len);
-        if len > self.eager_limit || (mode == Mode::Synchronous && len > PART_BYTES) {
-            return self.send_offer(devices, peer, envelope, region).map(Some);
-        }
-        if len > PART_BYTES {
+        if len > self.whole_limit && !self.is_whole(devices, peer, len, mode) {
+            if len > self.eager_limit || mode == Mode::Synchronous {
+                return self.send_offer(devices, peer, envelope, region).map(Some);
+            }
             return self.send_parts(devices, peer, envelope, region);
         }
         if mode == Mode::Synchronous {
@@ -129,6 +131,13 @@ impl State {
         let request = self.requests.insert(Phase::Queued, Region::empty());
         self.queue(devices, peer, Waiting::Eager { request, meta, region, sync: false });
         Ok(Some(request))
+    }
+
+    /// Whether a message longer than most that travel whole does so all the same, since its receiver is far.
+    fn is_whole(&self, devices: &Devices, peer: Peer, len: usize, mode: Mode) -> bool {
+        // A synchronous send's number travels with the message.
+        let most = devices.max_data(peer) - if mode == Mode::Synchronous { 8 } else { 0 };
+        len <= most.min(FAR_EAGER * self.eager_limit) && devices.is_far(peer)
     }
 
     /// Sends a short message immediately to whom something has been sent before, if there is room for it; false if
@@ -397,21 +406,24 @@ impl State {
         loop {
             let Some(request) = self.requests.get_mut(id) else { return Ok((any, true)) };
             let region = &request.region;
-            let Phase::Feeding { peer, receive, sent, len } = &mut request.phase else { return Ok((any, true)) };
+            let Phase::Feeding { peer, receive, sent, len, packets } = &mut request.phase else {
+                return Ok((any, true));
+            };
             if *sent == *len {
+                if !devices.is_away(*peer, *packets) {
+                    return Ok((any, false));
+                }
                 self.settle_send(id, false);
                 return Ok((true, true));
             }
-            let part = (*len - *sent).min(STREAM_BYTES.min(devices.max_data(*peer)) as u64) as usize;
-            let offset = *sent as usize;
             let meta = wire::about(wire::STREAM, *receive, *sent);
-            // Urgent, since the receiver may be computing and somebody must empty the lane.
-            match devices.send(*peer, &meta, Data::Fill(part, &mut |to| region.read(offset, to)), Urgency::Urgent)? {
-                Sent::Done => {
+            match feed_part(devices, *peer, &meta, region, *sent as usize, *len - *sent)? {
+                0 => return Ok((any, false)),
+                part => {
                     *sent += part as u64;
+                    *packets = devices.packets_to(*peer);
                     any = true;
                 }
-                Sent::NoRoom => return Ok((any, false)),
             }
         }
     }
@@ -438,11 +450,38 @@ impl State {
             devices.want_room(peer);
         }
         for &id in &self.feeding {
-            if let Some(Phase::Feeding { peer, .. }) = self.requests.get(id).map(|r| &r.phase) {
+            // What has gone and is not away yet needs no room.
+            if let Some(Phase::Feeding { peer, sent, len, .. }) = self.requests.get(id).map(|r| &r.phase)
+                && sent < len
+            {
                 devices.want_room(*peer);
             }
         }
     }
+}
+
+/// Sends the next part of a streamed message, of which `rest` bytes from `offset` on are left; its length, or 0 if there
+/// is no room.
+fn feed_part(
+    devices: &mut Devices,
+    peer: Peer,
+    meta: &Meta,
+    region: &Region,
+    offset: usize,
+    rest: u64,
+) -> Result<usize, DeviceError> {
+    let (is_far, most) = (devices.is_far(peer), devices.max_data(peer));
+    let part = rest.min(if is_far { most } else { most.min(STREAM_BYTES) } as u64) as usize;
+    // Urgent, since the receiver may be computing and somebody must empty the lane.
+    let sent = match region.as_bytes() {
+        // SAFETY: a send that is being streamed ends when its packets are away, unless it fails. Then nobody wants its
+        // message any more, and the bytes are those of the user's buffer or of what came after it there.
+        Some(bytes) if is_far => unsafe {
+            devices.send_lent(peer, meta, &bytes[offset..offset + part], Urgency::Urgent)
+        },
+        _ => devices.send(peer, meta, Data::Fill(part, &mut |to| region.read(offset, to)), Urgency::Urgent),
+    }?;
+    Ok(if sent == Sent::Done { part } else { 0 })
 }
 
 #[inline]
