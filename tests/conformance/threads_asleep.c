@@ -1,19 +1,23 @@
 /* Threads that sleep in the library beside threads of their process that communicate, pause and poll: whoever is
- * awaited is woken, by whichever thread it is that takes the message in (MPI-5 section 11.6).
+ * awaited is woken, whatever it waits for, and by whichever thread it is that takes the message in (MPI-5
+ * section 11.6).
  *
  * In every thread a token goes round all ranks, in a way of its own. A rank holds it for a while without a call of MPI,
  * so that all others sleep. A wake-up that is lost makes the program hang. */
-#include "limosa_test.h"
+#include "io.h"
 
 #include <pthread.h>
 #include <unistd.h>
 
-enum { WAYS = 6, LONG = 40000 };
+enum { WAYS = 7, LONG = 40000 };
+
+/* What threads meet in. */
+enum { REDUCE, BARRIER, BACKGROUND, FENCE, POST, LOCK, ACCESS, MEETINGS };
 
 static MPI_Comm comms[WAYS];
 static int rounds = 30, left, right;
 
-static unsigned draw(unsigned *state)
+static unsigned pick(unsigned *state)
 {
     *state = *state * 1103515245u + 12345u;
     return *state >> 16;
@@ -22,9 +26,9 @@ static unsigned draw(unsigned *state)
 /* Holds the token. */
 static void hold(unsigned *state)
 {
-    unsigned n = draw(state) % 4;
+    unsigned n = pick(state) % 4;
     if (n == 0)
-        usleep(draw(state) % 3000);
+        usleep(pick(state) % 3000);
     else if (n == 1)
         for (volatile int i = 0; i < 20000; i++)
             ;
@@ -34,6 +38,7 @@ static void take(int way, int *token, int count, unsigned *state)
 {
     MPI_Comm comm = comms[way];
     MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+    MPI_Message message;
     int index, flag = 0, other;
     switch (way) {
     case 0:
@@ -47,6 +52,10 @@ static void take(int way, int *token, int count, unsigned *state)
         OK(MPI_Probe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm, MPI_STATUS_IGNORE));
         OK(MPI_Recv(token, count, MPI_INT, left, 0, comm, MPI_STATUS_IGNORE));
         break;
+    case 6:
+        OK(MPI_Mprobe(left, MPI_ANY_TAG, comm, &message, MPI_STATUS_IGNORE));
+        OK(MPI_Mrecv(token, count, MPI_INT, &message, MPI_STATUS_IGNORE));
+        break;
     case 4:
         OK(MPI_Irecv(token, count, MPI_INT, left, 0, comm, &requests[0]));
         OK(MPI_Irecv(&other, 1, MPI_INT, left, 1, comm, &requests[1]));
@@ -56,7 +65,7 @@ static void take(int way, int *token, int count, unsigned *state)
         OK(MPI_Irecv(token, count, MPI_INT, left, 0, comm, &requests[0]));
         while (!flag) {
             OK(MPI_Test(&requests[0], &flag, MPI_STATUS_IGNORE));
-            if (!flag && draw(state) % 8 == 0)
+            if (!flag && pick(state) % 8 == 0)
                 usleep(50);
         }
     }
@@ -83,7 +92,7 @@ static void *pass_on(void *argument)
     unsigned state = (unsigned)(lt_rank * WAYS + way), common = (unsigned)way;
     int *token = calloc(LONG, sizeof(int));
     for (int round = 0; round < rounds; round++) {
-        int count = draw(&common) % 3 == 0 ? LONG : 1, first = (int)(draw(&common) % (unsigned)lt_size);
+        int count = pick(&common) % 3 == 0 ? LONG : 1, first = (int)(pick(&common) % (unsigned)lt_size);
         if (lt_rank == first) {
             hold(&state);
             for (int i = 0; i < count; i++)
@@ -118,7 +127,8 @@ static void *exchange(void *comm)
     return NULL;
 }
 
-static void *meet(void *comm)
+/* Collective operations, in the call and in the background. */
+static void *reduce(void *comm)
 {
     unsigned state = (unsigned)lt_rank;
     for (int i = 0; i < rounds; i++) {
@@ -130,67 +140,205 @@ static void *meet(void *comm)
     return NULL;
 }
 
-static void together(const int *ways, int n, int exchanges, int meets)
+static void *barrier(void *comm)
 {
-    pthread_t threads[WAYS + 2];
-    MPI_Comm own[2];
+    unsigned state = (unsigned)lt_rank + 1;
+    for (int i = 0; i < rounds; i++) {
+        hold(&state);
+        OK(MPI_Barrier(*(MPI_Comm *)comm));
+    }
+    return NULL;
+}
+
+static void *background(void *comm)
+{
+    unsigned state = (unsigned)lt_rank + 2;
+    for (int i = 0; i < rounds; i++) {
+        int sum = 0, index;
+        MPI_Request requests[2];
+        hold(&state);
+        OK(MPI_Iallreduce(&i, &sum, 1, MPI_INT, MPI_SUM, *(MPI_Comm *)comm, &requests[0]));
+        OK(MPI_Ibarrier(*(MPI_Comm *)comm, &requests[1]));
+        OK(MPI_Waitany(2, requests, &index, MPI_STATUS_IGNORE));
+        OK(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
+        CHECK_INT(sum, lt_size * i);
+    }
+    return NULL;
+}
+
+/* Windows: each rank puts a number into its right neighbour's. */
+static void *fence(void *comm)
+{
+    unsigned state = (unsigned)lt_rank + 3;
+    int *mine;
+    MPI_Win win;
+    OK(MPI_Win_allocate(sizeof *mine, sizeof *mine, MPI_INFO_NULL, *(MPI_Comm *)comm, &mine, &win));
+    OK(MPI_Win_fence(0, win));
+    for (int i = 0; i < rounds; i++) {
+        hold(&state);
+        OK(MPI_Put(&i, 1, MPI_INT, right, 0, 1, MPI_INT, win));
+        OK(MPI_Win_fence(0, win));
+        CHECK_INT(*mine, i);
+        OK(MPI_Win_fence(0, win));
+    }
+    OK(MPI_Win_free(&win));
+    return NULL;
+}
+
+static void *post(void *comm)
+{
+    unsigned state = (unsigned)lt_rank + 4;
+    int *mine;
+    MPI_Win win;
+    MPI_Group all, from, to;
+    OK(MPI_Win_allocate(sizeof *mine, sizeof *mine, MPI_INFO_NULL, *(MPI_Comm *)comm, &mine, &win));
+    OK(MPI_Comm_group(*(MPI_Comm *)comm, &all));
+    OK(MPI_Group_incl(all, 1, &left, &from));
+    OK(MPI_Group_incl(all, 1, &right, &to));
+    for (int i = 0; i < rounds; i++) {
+        hold(&state);
+        OK(MPI_Win_post(from, 0, win));
+        OK(MPI_Win_start(to, 0, win));
+        OK(MPI_Put(&i, 1, MPI_INT, right, 0, 1, MPI_INT, win));
+        hold(&state);
+        OK(MPI_Win_complete(win));
+        OK(MPI_Win_wait(win));
+        CHECK_INT(*mine, i);
+    }
+    OK(MPI_Group_free(&from));
+    OK(MPI_Group_free(&to));
+    OK(MPI_Group_free(&all));
+    OK(MPI_Win_free(&win));
+    return NULL;
+}
+
+/* All ranks count in the first one's memory, one at a time. */
+static void *lock(void *comm)
+{
+    unsigned state = (unsigned)lt_rank + 5;
+    int *mine, count;
+    MPI_Win win;
+    OK(MPI_Win_allocate(sizeof *mine, sizeof *mine, MPI_INFO_NULL, *(MPI_Comm *)comm, &mine, &win));
+    *mine = 0;
+    OK(MPI_Barrier(*(MPI_Comm *)comm));
+    for (int i = 0; i < rounds; i++) {
+        OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win));
+        OK(MPI_Get(&count, 1, MPI_INT, 0, 0, 1, MPI_INT, win));
+        OK(MPI_Win_flush(0, win));
+        hold(&state);
+        count++;
+        OK(MPI_Put(&count, 1, MPI_INT, 0, 0, 1, MPI_INT, win));
+        OK(MPI_Win_unlock(0, win));
+    }
+    OK(MPI_Barrier(*(MPI_Comm *)comm));
+    OK(MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win));
+    OK(MPI_Get(&count, 1, MPI_INT, 0, 0, 1, MPI_INT, win));
+    OK(MPI_Win_unlock(0, win));
+    CHECK_INT(count, lt_size * rounds);
+    OK(MPI_Win_free(&win));
+    return NULL;
+}
+
+/* Collective accesses to a file. */
+static void *access_file(void *comm)
+{
+    unsigned state = (unsigned)lt_rank + 6;
+    MPI_File file;
+    OK(MPI_File_open(*(MPI_Comm *)comm, io_path("numbers"), NEW | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &file));
+    for (int i = 0; i < rounds / 3; i++) {
+        int number = i + lt_rank, back = -1;
+        hold(&state);
+        OK(MPI_File_write_at_all(file, lt_rank * (MPI_Offset)sizeof number, &number, 1, MPI_INT, MPI_STATUS_IGNORE));
+        OK(MPI_File_read_at_all(file, lt_rank * (MPI_Offset)sizeof number, &back, 1, MPI_INT, MPI_STATUS_IGNORE));
+        CHECK_INT(back, number);
+    }
+    OK(MPI_File_close(&file));
+    return NULL;
+}
+
+static void *(*const meet[MEETINGS])(void *) = {reduce, barrier, background, fence, post, lock, access_file};
+
+static void together(const int *ways, int n, int exchanges, const int *meetings, int m)
+{
+    pthread_t threads[WAYS + 1 + MEETINGS];
+    MPI_Comm own[MEETINGS], fast;
     int started = 0;
     left = (lt_rank + lt_size - 1) % lt_size;
     right = (lt_rank + 1) % lt_size;
     for (int i = 0; i < n; i++)
         OK(MPI_Comm_dup(MPI_COMM_WORLD, &comms[ways[i]]));
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < m; i++)
         OK(MPI_Comm_dup(MPI_COMM_WORLD, &own[i]));
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &fast));
     for (int i = 0; i < n; i++)
         pthread_create(&threads[started++], NULL, pass_on, (void *)(intptr_t)ways[i]);
     if (exchanges)
-        pthread_create(&threads[started++], NULL, exchange, &own[0]);
-    if (meets)
-        pthread_create(&threads[started++], NULL, meet, &own[1]);
+        pthread_create(&threads[started++], NULL, exchange, &fast);
+    for (int i = 0; i < m; i++)
+        pthread_create(&threads[started++], NULL, meet[meetings[i]], &own[i]);
     for (int i = 0; i < started; i++)
         pthread_join(threads[i], NULL);
     for (int i = 0; i < n; i++)
         OK(MPI_Comm_free(&comms[ways[i]]));
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < m; i++)
         OK(MPI_Comm_free(&own[i]));
+    OK(MPI_Comm_free(&fast));
 }
 
 static void a_receiver_beside_an_exchange(void)
 {
-    together((int[]){0}, 1, 1, 0);
+    together((int[]){0}, 1, 1, NULL, 0);
 }
 
 static void two_receivers(void)
 {
-    together((int[]){0, 3}, 2, 0, 0);
+    together((int[]){0, 3}, 2, 0, NULL, 0);
 }
 
 static void receives_of_all_sorts_beside_an_exchange(void)
 {
-    together((int[]){0, 3, 4}, 3, 1, 0);
+    together((int[]){0, 3, 4}, 3, 1, NULL, 0);
 }
 
-static void a_collective_beside_an_exchange(void)
+static void probes_beside_an_exchange(void)
 {
-    together((int[]){0}, 1, 1, 1);
+    together((int[]){2, 6}, 2, 1, NULL, 0);
+}
+
+static void each_meeting_beside_an_exchange(void)
+{
+    for (int meeting = 0; meeting < MEETINGS; meeting++)
+        together(NULL, 0, 1, &meeting, 1);
+}
+
+static void meetings_beside_receives_of_all_sorts(void)
+{
+    together((int[]){0, 3, 4}, 3, 0, (int[]){BARRIER, LOCK, POST}, 3);
 }
 
 static void all(void)
 {
-    together((int[]){0, 1, 2, 3, 4, 5}, 6, 1, 1);
+    together((int[]){0, 1, 2, 3, 4, 5, 6}, WAYS, 1, (int[]){REDUCE, BARRIER, BACKGROUND, FENCE, POST, LOCK, ACCESS},
+             MEETINGS);
 }
 
 int main(int argc, char **argv)
 {
-    static const lt_test tests[] = {TEST(a_receiver_beside_an_exchange), TEST(two_receivers),
+    static const lt_test tests[] = {TEST(a_receiver_beside_an_exchange),
+                                    TEST(two_receivers),
                                     TEST(receives_of_all_sorts_beside_an_exchange),
-                                    TEST(a_collective_beside_an_exchange), TEST(all)};
+                                    TEST(probes_beside_an_exchange),
+                                    TEST(each_meeting_beside_an_exchange),
+                                    TEST(meetings_beside_receives_of_all_sorts),
+                                    TEST(all)};
     int provided = -1;
     if (MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided) != MPI_SUCCESS)
         return 98;
     if (argc > 1)
         rounds = atoi(argv[1]);
+    io_begin();
     long failures = lt_run("threads_asleep", tests, sizeof tests / sizeof *tests);
+    io_end();
     MPI_Finalize();
     return failures != 0;
 }

@@ -6,9 +6,14 @@
 //! | `AWAY` | no thread is known to poll | urgent traffic wakes the helper thread |
 //! | `AWAY_ALL` | as `AWAY`, but unfinished schedules need every message | all traffic wakes the helper thread |
 //! | `ASLEEP` | threads sleep in blocking calls | all traffic wakes them |
+//! | `LOOKOUT` | one polls, or has just polled, while others sleep | what shows elsewhere wakes these |
 //!
 //! The owner stores states (under its engine's lock). A ringer only swaps in `AWAKE` and then wakes the threads that
 //! the previous state names; so they are woken once, even if many ring.
+//!
+//! What threads wait for is either traffic, which one thread sees for all, or shows elsewhere in shared memory, where
+//! only the one looks that waits for it. Who changes something there uses [`Doorbell::ring_sleepers`], which wakes in
+//! `LOOKOUT`, too.
 //!
 //! No wake-up is lost because both sides store, fence and look: the owner stores a state, fences, looks at its rings
 //! once more; a ringer stores into the ring, fences, looks at the state. Entering `ASLEEP` or `AWAY_ALL` takes
@@ -31,19 +36,22 @@ use std::time::{Duration, Instant};
 pub enum State {
     /// No thread needs to be woken.
     Awake = 0,
+    /// Threads sleep in blocking calls, and another one sees to the traffic.
+    Lookout = 1,
     /// Threads sleep in blocking calls.
-    Asleep = 1,
+    Asleep = 2,
     /// Wake the helper for urgent traffic.
-    Away = 2,
+    Away = 3,
     /// Wake the helper for all traffic.
-    AwayAll = 3,
+    AwayAll = 4,
 }
 
 const AWAKE: u32 = State::Awake as u32;
+const LOOKOUT: u32 = State::Lookout as u32;
 const ASLEEP: u32 = State::Asleep as u32;
 const AWAY: u32 = State::Away as u32;
 /// The bits of the word that hold the state.
-const STATE_BITS: u32 = 2;
+const STATE_BITS: u32 = 3;
 const STATE: u32 = (1 << STATE_BITS) - 1;
 
 /// What a thread has stored before it sleeps.
@@ -70,13 +78,26 @@ impl Doorbell {
     /// computes.
     #[inline(always)]
     pub fn ring(&self, urgent: bool) {
+        self.ring_beyond(LOOKOUT, urgent);
+    }
+
+    /// As [`Doorbell::ring`], after something was stored elsewhere for which a thread of the owner may be asleep: one
+    /// that sees to the traffic does not see that.
+    #[inline]
+    pub fn ring_sleepers(&self, urgent: bool) {
+        self.ring_beyond(AWAKE, urgent);
+    }
+
+    /// Rings, unless the state is this one or one before it. One look at the word decides.
+    #[inline(always)]
+    fn ring_beyond(&self, calm: u32, urgent: bool) {
         if urgent {
             full_fence(Ordering::SeqCst);
         } else {
             fence::light();
         }
-        let state = self.word.load(Ordering::Relaxed);
-        if state == AWAKE || (state == AWAY && !urgent) {
+        let word = self.word.load(Ordering::Relaxed);
+        if word <= calm || (word == AWAY && !urgent) {
             return;
         }
         self.ring_now();
@@ -87,7 +108,19 @@ impl Doorbell {
     #[inline]
     pub fn is_attended(&self) -> bool {
         full_fence(Ordering::SeqCst);
-        self.is(State::Awake) || self.is(State::Asleep)
+        self.is_waited_at()
+    }
+
+    /// True if a thread of the owner waits: it polls or sleeps.
+    #[inline]
+    pub fn is_waited_at(&self) -> bool {
+        self.word.load(Ordering::Relaxed) & STATE <= ASLEEP
+    }
+
+    /// True if a thread of the owner polls, or has just polled.
+    #[inline]
+    pub fn is_polled(&self) -> bool {
+        self.word.load(Ordering::Relaxed) <= LOOKOUT
     }
 
     #[cold]
@@ -95,7 +128,7 @@ impl Doorbell {
         self.rung_from.store(cpu::current().map_or(0, |cpu| cpu + 1), Ordering::Relaxed);
         match self.word.swap(AWAKE, Ordering::AcqRel) & STATE {
             AWAKE => {}
-            ASLEEP => {
+            ASLEEP | LOOKOUT => {
                 self.rings.fetch_add(1, Ordering::Relaxed);
                 futex::wake_all(&self.word);
             }
@@ -123,7 +156,7 @@ impl Doorbell {
             _ => self.word.store(state as u32, Ordering::Release),
         }
         match state {
-            State::Awake | State::Asleep => {}
+            State::Awake | State::Lookout | State::Asleep => {}
             State::Away => full_fence(Ordering::SeqCst),
             State::AwayAll => fence::heavy(),
         }
@@ -139,6 +172,23 @@ impl Doorbell {
     #[inline]
     pub fn is(&self, state: State) -> bool {
         self.word.load(Ordering::Relaxed) & STATE == state as u32
+    }
+
+    /// A thread of the owner is going to poll while others sleep, and sees to the traffic for them: from now on that
+    /// wakes nobody. `only_traffic`: they wait for nothing else. Does nothing if somebody has rung.
+    #[inline]
+    pub fn look_out(&self, only_traffic: bool) {
+        let word = self.word.load(Ordering::Relaxed);
+        if word & STATE == ASLEEP {
+            let state = if only_traffic { AWAKE } else { LOOKOUT };
+            let _ = self.word.compare_exchange(word, state, Ordering::AcqRel, Ordering::Relaxed);
+        }
+    }
+
+    /// The thread that saw to the traffic does so no longer: those that sleep look for themselves.
+    pub fn hand_over(&self) {
+        self.set(State::Asleep);
+        self.wake_own();
     }
 
     /// Sleeps until somebody rings, at most for `timeout`; not at all if anything was stored since `turn`. Why it has

@@ -162,7 +162,7 @@ impl Round {
         });
         let waiting = Waiting::collective(comm, Some(&inquirer));
         let mut left = self.pending.len();
-        let waited = engine.block_on(
+        let waited = engine.block_on_requests(
             &mut |view| {
                 while left > 0 && view.is_done(self.pending[left - 1].0) {
                     left -= 1;

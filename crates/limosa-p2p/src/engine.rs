@@ -52,6 +52,7 @@ pub use holdings::{Holdings, Traffic, Unreceived};
 pub(crate) use listening::Listeners;
 pub use listening::{Listener, Words};
 pub use probes::Matched;
+pub(crate) use sleepers::Wishes;
 pub use waiting::in_service;
 
 /// How often a blocking receive looks for its message before it begins to wait in earnest.

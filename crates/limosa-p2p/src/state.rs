@@ -25,7 +25,7 @@
 
 use crate::arriving::{Arrival, Arrivals, Target};
 use crate::choice::Choice;
-use crate::engine::{Listeners, Traffic};
+use crate::engine::{Listeners, Traffic, Wishes};
 use crate::handlers::{Actions, Handlers};
 use crate::matching::{Envelope, Matcher, Pattern};
 use crate::memory::Region;
@@ -201,8 +201,8 @@ pub(crate) struct State {
     pub continuations: usize,
     /// Something was completed for which another thread may be asleep.
     pub completed: bool,
-    /// Threads that sleep for something else than the ends of requests that had begun before.
-    pub lookers: u32,
+    /// What threads that sleep wait for.
+    pub wishes: Wishes,
     /// Messages have been lost, for this reason.
     pub broken: Option<Failure>,
     /// Messages have been lost, or a peer has died: what is started may have failed already.
@@ -281,7 +281,7 @@ impl State {
             served: 0,
             continuations: 0,
             completed: false,
-            lookers: 0,
+            wishes: Wishes::default(),
             broken: None,
             impaired: false,
             is_impaired: Arc::default(),
@@ -317,7 +317,7 @@ impl State {
     /// What began in turn `born` has ended: another thread may be asleep for it, or for anything.
     #[inline]
     fn note_end(&mut self, born: u64) {
-        self.completed |= born != self.requests.turn || self.lookers > 0;
+        self.completed |= born != self.requests.turn || self.wishes.include_all();
     }
 
     #[inline]
@@ -365,9 +365,10 @@ impl State {
         }
     }
 
-    /// From now on what is started may have failed already.
+    /// From now on what is started may have failed already. All threads that are asleep look again.
     fn impair(&mut self) {
         self.impaired = true;
+        self.completed = true;
         self.is_impaired.store(true, Ordering::Relaxed);
     }
 

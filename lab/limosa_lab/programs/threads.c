@@ -3,7 +3,8 @@
  * own.
  *   threads_pingpong  half the round trip of each pair while all are at work
  *   threads_rate      messages of all pairs together, window of 64 as in rate.c
- *   threads_waiting   half the round trip of one pair while the second thread of each rank waits in MPI_Recv
+ *   threads_waiting   half the round trip of one pair while the second thread of each rank waits; x.call says in which
+ *                     call
  * x.level is the thread level: what threads cost is seen beside threads_single.c, the same with one thread under
  * MPI_THREAD_SINGLE. Only the hot form. Verified: all bytes of every message of every thread. */
 #include "lab.h"
@@ -20,6 +21,10 @@ enum { WINDOW = 64 };
 LAB_SIZES(pingpong_sizes, (8, 1 << 10, 64 << 10, 1 << 20), (8, 64 << 10))
 LAB_SIZES(rate_sizes, (8, 1 << 10, 16 << 10), (8, 1 << 10))
 
+enum call { RECV, PROBE, BARRIER, CALLS };
+
+static const char *const names[CALLS] = {"MPI_Recv", "MPI_Probe", "MPI_Barrier"};
+
 struct crew {
     int threads;
     size_t region; /* bytes of a slot that belong to one thread */
@@ -29,6 +34,9 @@ struct crew {
     struct lab_case *c;
     long operations; /* 0: end */
     void (*work)(struct lab_case *, int thread, long operations);
+    /* In which call the second thread waits, and for each rank where it does so. */
+    enum call call;
+    MPI_Comm waits[2];
 };
 
 struct member {
@@ -61,16 +69,22 @@ static void pingpong(struct lab_case *c, int thread, long operations)
     }
 }
 
-/* The first thread's ping-pong; the second one waits until it is over. */
+/* The first thread's ping-pong; the second one waits until that of the other rank is over. */
 static void waiting(struct lab_case *c, int thread, long operations)
 {
     const struct crew *crew = c->more;
+    MPI_Comm mine = crew->waits[lab.rank], other = crew->waits[c->peer];
     char over = 0;
-    if (thread == 0) {
+    if (thread == 0)
         pingpong(c, 0, operations);
-        MPI_Send(&over, 1, MPI_BYTE, c->peer, 1, crew->comms[THREADS - 1]);
+    if (crew->call == BARRIER) {
+        MPI_Barrier(thread == 0 ? other : mine);
+    } else if (thread == 0) {
+        MPI_Send(&over, 1, MPI_BYTE, c->peer, 1, other);
     } else {
-        MPI_Recv(&over, 1, MPI_BYTE, c->peer, 1, crew->comms[THREADS - 1], MPI_STATUS_IGNORE);
+        if (crew->call == PROBE)
+            MPI_Probe(c->peer, 1, mine, MPI_STATUS_IGNORE);
+        MPI_Recv(&over, 1, MPI_BYTE, c->peer, 1, mine, MPI_STATUS_IGNORE);
     }
 }
 
@@ -159,11 +173,14 @@ static bool check(struct lab_case *c, size_t slot, size_t message)
 static void measure(struct crew *crew, const char *bench, size_t bytes)
 {
     static struct lab_samples samples;
-    char x[64];
+    char x[96];
     bool rates = crew->work == rate;
     struct lab_case c = {
         .bench = bench, .form = "hot", .bytes = bytes, .x = x, .run = run, .fill = fill, .check = check};
-    snprintf(x, sizeof x, "{\"threads\":%d,\"level\":\"%s\"}", crew->threads, LEVEL_NAME);
+    int n = snprintf(x, sizeof x, "{\"threads\":%d,\"level\":\"%s\"", crew->threads, LEVEL_NAME);
+    if (crew->work == waiting)
+        n += snprintf(x + n, sizeof x - (size_t)n, ",\"call\":\"%s\"", names[crew->call]);
+    snprintf(x + n, sizeof x - (size_t)n, "}");
     c.peer = 1 - lab.rank;
     c.more = crew;
     if (rates && lab.rank == 0)
@@ -191,6 +208,8 @@ static void with_threads(int threads)
         if (t && pthread_create(&ids[t], NULL, serve, &members[t]))
             lab_die("cannot start a thread");
     }
+    for (int i = 0; i < 2; i++)
+        MPI_Comm_dup(MPI_COMM_WORLD, &crew.waits[i]);
     crew.work = pingpong;
     if (lab_wanted("threads_pingpong"))
         LAB_EACH_SIZE(bytes, pingpong_sizes)
@@ -201,7 +220,8 @@ static void with_threads(int threads)
     measure(&crew, "threads_rate", *bytes);
     crew.work = waiting;
     if (threads > 1 && lab_wanted("threads_waiting") && lab_bytes_wanted(8))
-        measure(&crew, "threads_waiting", 8);
+        for (crew.call = RECV; crew.call < CALLS; crew.call++)
+            measure(&crew, "threads_waiting", 8);
     crew.operations = 0;
     if (threads > 1)
         pthread_barrier_wait(&crew.go);
@@ -210,6 +230,8 @@ static void with_threads(int threads)
             pthread_join(ids[t], NULL);
         MPI_Comm_free(&crew.comms[t]);
     }
+    for (int i = 0; i < 2; i++)
+        MPI_Comm_free(&crew.waits[i]);
     pthread_barrier_destroy(&crew.go);
     pthread_barrier_destroy(&crew.done);
 }

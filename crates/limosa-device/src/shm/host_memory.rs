@@ -35,16 +35,16 @@ impl HostMemory {
         self.me
     }
 
-    /// Wakes `peer` if it sleeps, after something was put where it will look. Costs a load when it does not sleep.
+    /// Wakes the threads of `peer` that sleep, after something was put where they will look. Costs a load when none
+    /// does.
     #[inline]
     pub fn ring(&self, peer: Address) {
-        self.ports.doorbell(peer).ring(false);
+        self.ports.doorbell(peer).ring_sleepers(false);
     }
 
-    /// Wakes the helper thread of `peer` if no thread of it is looking, after something urgent was put where it will
-    /// look.
+    /// As [`HostMemory::ring`], after something urgent: wakes the helper thread of `peer` if no thread is looking.
     pub fn ring_urgently(&self, peer: Address) {
-        self.ports.doorbell(peer).ring(true);
+        self.ports.doorbell(peer).ring_sleepers(true);
     }
 
     /// After something urgent was put where `peer` will look: true if a thread of it is going to see it, false if only

@@ -2,7 +2,6 @@
 
 use super::ports::Ports;
 use crate::{Address, PeerMemory};
-use limosa_base::doorbell::State;
 use limosa_base::joint::Joint;
 use limosa_base::sync::{AtomicU8, Ordering};
 use limosa_base::vm::{self, Slice};
@@ -50,12 +49,11 @@ impl PeerMemory for CrossMemory {
     }
 
     fn is_waiting(&self, peer: Address) -> bool {
-        let doorbell = self.ports.doorbell(peer);
-        doorbell.is(State::Awake) || doorbell.is(State::Asleep)
+        self.ports.doorbell(peer).is_waited_at()
     }
 
     fn is_polling(&self, peer: Address) -> bool {
-        self.ports.doorbell(peer).is(State::Awake)
+        self.ports.doorbell(peer).is_polled()
     }
 
     fn is_alive(&self, peer: Address) -> bool {

@@ -1,5 +1,6 @@
 //! Probes: looking at messages that no receive was posted for, and taking them to be received later.
 
+use super::sleepers::Awaited;
 use super::{Engine, Observer};
 use crate::interrupt::Interrupted;
 use crate::matching::{Envelope, Pattern};
@@ -57,6 +58,7 @@ impl Engine {
                 found.is_some()
             },
             observer,
+            Awaited::Message(*pattern),
         );
         match waited {
             Ok(()) => found.expect("the wait ends when something is found"),

@@ -398,6 +398,48 @@ fn a_thread_that_is_late_to_sleep_does_not_miss_what_another_one_has_taken_for_i
     e.iter().for_each(|e| e.stop());
 }
 
+/// Process 1 as if a thread slept there, and another one polled.
+fn beside_a_sleeper(awaited: sleepers::Awaited) -> Vec<Arc<Engine>> {
+    let e = engines(2, OPTIONS);
+    let mut core = e[1].core.lock();
+    core.sleepers = 1;
+    core.state.wishes.add(awaited);
+    e[1].doorbell.set(Bell::Asleep);
+    e[1].look_out(&core);
+    drop(core);
+    e
+}
+
+/// The thread that polls at process 1 takes a message in; whether the one that sleeps is woken.
+fn arrives(e: &[Arc<Engine>], tag: i32) -> bool {
+    let envelope = Envelope { context: 2, source: 0, tag };
+    let _ = e[0].send(1, &envelope, Region::empty(), Mode::Standard).expect("send");
+    let mut core = e[1].core.lock();
+    assert!(e[1].progress(&mut core), "the message is there");
+    core.state.completed
+}
+
+#[test]
+fn a_thread_that_sleeps_in_a_probe_is_woken_for_its_message_only() {
+    let e = beside_a_sleeper(sleepers::Awaited::Message(Pattern { context: 2, source: None, tag: Some(7) }));
+    assert!(!arrives(&e, 6));
+    assert!(arrives(&e, 7));
+    assert_eq!(e[1].rings(), 0);
+    e[1].core.lock().sleepers = 0;
+    e.iter().for_each(|e| e.stop());
+}
+
+#[test]
+fn a_thread_that_waits_for_what_shows_in_shared_memory_is_woken_for_that_only() {
+    let e = beside_a_sleeper(sleepers::Awaited::News);
+    assert!(!arrives(&e, 6));
+    assert_eq!(e[1].rings(), 0);
+    e[0].expect_host_memory().ring(1);
+    assert_eq!(e[1].rings(), 1);
+    e[1].core.lock().sleepers = 0;
+    e.iter().for_each(|e| e.stop());
+}
+
 #[test]
 fn a_packet_without_a_handler_is_an_error_that_names_the_kind() {
     let e = engines(2, OPTIONS);

@@ -1,6 +1,7 @@
 //! Waiting and progress: what a thread does while it is blocked in the engine and when it leaves it, and what the
 //! helper and the alarm thread do while none is there.
 
+use super::sleepers::Awaited;
 use super::{Core, Engine, Observer, View, Wait};
 use crate::handlers;
 use crate::interrupt::{self, Asking, Interrupted};
@@ -75,17 +76,6 @@ struct Idle {
     asking: Asking,
 }
 
-/// What a condition is about, and whether the program may end the wait.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Awaited {
-    /// The ends of requests that had begun before.
-    Requests,
-    /// Such as end by themselves: the wait cannot be ended.
-    CertainRequests,
-    /// Anything that the engine or somebody else may bring about.
-    Anything,
-}
-
 /// How a sleep has ended.
 enum Slept {
     /// There was something already.
@@ -109,6 +99,11 @@ impl Idle {
 impl Engine {
     /// Makes progress until `condition` holds. The condition is evaluated under the lock and must not call the engine.
     ///
+    /// Whoever makes it hold sees to it that a thread that sleeps here looks: a handler of packets by
+    /// [`Actions::notify`](crate::handlers::Actions::notify), anybody else in this process by [`Engine::notify`],
+    /// another process by ringing ([`HostMemory::ring`](limosa_device::shm::HostMemory::ring)). The engine does so for
+    /// requests that had begun before the call, and for all that shows in a [`View`] besides.
+    ///
     /// # Errors
     /// [`Interrupted`]: it does not hold.
     pub fn block_on(
@@ -116,7 +111,19 @@ impl Engine {
         condition: &mut dyn FnMut(&View<'_>) -> bool,
         observer: &dyn Observer,
     ) -> Result<(), Interrupted> {
-        self.block_with(&mut |state| condition(&View(state)), observer)
+        self.block_with(&mut |state| condition(&View(state)), observer, Awaited::News)
+    }
+
+    /// As [`Engine::block_on`], for a condition that is only about requests that have begun before the call.
+    ///
+    /// # Errors
+    /// [`Interrupted`]: it does not hold.
+    pub fn block_on_requests(
+        &self,
+        condition: &mut dyn FnMut(&View<'_>) -> bool,
+        observer: &dyn Observer,
+    ) -> Result<(), Interrupted> {
+        self.block_with(&mut |state| condition(&View(state)), observer, Awaited::Requests)
     }
 
     /// Waits until all messages that this process has started to send are on their way, for leaving in good order.
@@ -124,9 +131,10 @@ impl Engine {
     /// # Errors
     /// [`Interrupted`]: some are not.
     pub fn drain(&self, observer: &dyn Observer) -> Result<(), Interrupted> {
-        self.block_on(
-            &mut |view| view.0.broken.is_some() || (!view.0.has_backlog() && view.0.sends_pending() == 0),
+        self.block_with(
+            &mut |state| state.broken.is_some() || (!state.has_backlog() && state.sends_pending() == 0),
             observer,
+            Awaited::Anything,
         )?;
         {
             let Core { devices, state, .. } = &mut *self.core.lock();
@@ -159,8 +167,9 @@ impl Engine {
         &self,
         condition: &mut dyn FnMut(&mut State) -> bool,
         observer: &dyn Observer,
+        awaited: Awaited,
     ) -> Result<(), Interrupted> {
-        let (core, waited) = self.wait_as(self.core.lock(), condition, observer, Awaited::Anything);
+        let (core, waited) = self.wait_as(self.core.lock(), condition, observer, awaited);
         self.leave(core);
         waited
     }
@@ -238,10 +247,9 @@ impl Engine {
             } else {
                 core.state.requests.turn += u64::from(std::mem::take(&mut waits_for_new));
                 let asking = if awaited != Awaited::CertainRequests { Some(&mut idle.asking) } else { None };
-                let lookers = u32::from(awaited == Awaited::Anything);
-                core.state.lookers += lookers;
+                core.state.wishes.add(awaited);
                 (core, slept) = self.sleep(core, condition, observer, asking);
-                core.state.lookers -= lookers;
+                core.state.wishes.remove(awaited);
                 idle.start_again();
             }
             woken = !matches!(slept, Slept::NotAtAll);
@@ -287,9 +295,8 @@ impl Engine {
     /// What a blocked call does between two polls that bring nothing, by mode of waiting; false when it is to sleep.
     #[inline]
     fn pause(&self, core: &mut Guard<'_, Core>, idle: &mut Idle, observer: &dyn Observer) -> bool {
-        if idle.polls == 0 && self.options.wait != Wait::Block && self.can_look_for_others(core) {
-            // Somebody is looking: no need to wake the helper, or threads that sleep, for what is awaited here.
-            self.doorbell.set(Bell::Awake);
+        if idle.polls == 0 && self.options.wait != Wait::Block {
+            self.look_out(core);
         }
         idle.polls += 1;
         match self.options.wait {
@@ -679,7 +686,7 @@ impl Engine {
             }
             if core.sleepers > 0 {
                 self.wake_sleepers(&mut core);
-                if !self.doorbell.is(Bell::Awake) {
+                if !self.doorbell.is_polled() {
                     return;
                 }
                 if put_off && core.alarm.is_some() && self.has_looked_for_sleepers(&core) {

@@ -58,6 +58,7 @@ impl Engine {
     #[cold]
     pub fn fall_out_of_step(&self, context: u64) {
         self.core.lock().state.fall_out_of_step(context);
+        self.notify();
     }
 
     /// The contexts of the groups whose members disagree, as far as that is known here.

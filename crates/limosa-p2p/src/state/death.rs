@@ -189,7 +189,6 @@ impl State {
         let detail = format!("processes {first} and {second} cannot exchange messages any more: {what}");
         self.deaths.parted.push((pair, Failure::Severed(detail)));
         self.impair();
-        self.completed = true;
         self.end_lost_receives();
         self.recall_sends();
         true
@@ -210,8 +209,6 @@ impl State {
             return false;
         }
         self.end_queued(context, &failure);
-        // Threads that wait for a message to be there have to look too.
-        self.completed = true;
         self.end_lost_receives();
         self.recall_sends();
         self.end_abandoned_sends();
@@ -290,8 +287,6 @@ impl State {
             None => self.deaths.dead.push(Dead { peer, failure: failure.clone(), is_silent }),
         }
         self.impair();
-        // Threads that wait for a message to be there have to look too.
-        self.completed = true;
         self.end_sends_to(peer, &failure);
         if is_silent {
             self.end_receives_from(peer, &failure);

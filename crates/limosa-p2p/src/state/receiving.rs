@@ -23,7 +23,7 @@ impl State {
 
     /// Holds a message until it is asked for.
     pub(super) fn hold(&mut self, envelope: &Envelope, message: Unexpected) {
-        self.completed |= self.lookers > 0; // a thread that is asleep in a probe may be waiting for it
+        self.completed |= self.wishes.include(envelope);
         self.unexpected_bytes += message.held_bytes();
         self.matcher.store(envelope, message);
         self.jobs.extend(self.listeners.unasked(envelope));
