@@ -14,8 +14,8 @@
 //! wait in memory, and go together into the next file. So many small messages take few files, and a slow receiver slows
 //! its senders down. A file of the sender's that was deleted makes room.
 //!
-//! New and deleted files are noticed by inotify, or by a clock where that does not work (`notices`). The descriptor of
-//! this device covers both. Sending and polling take a few operations of the file system and never wait for a peer.
+//! New and deleted files are noticed by inotify, or by a clock where that does not work (`notices`), and then found in a
+//! listing of the folder (`listing`). The descriptor of this device covers both. Sending and polling take a few operations of the file system and never wait for a peer.
 //!
 //! When a message file cannot be written or read, or makes no sense, the two processes whose file it is exchange no more
 //! messages ([`DeviceError::Severed`]): the one that has seen it puts a note on the boards of both.
@@ -35,6 +35,7 @@ mod board;
 pub mod courier;
 pub mod format;
 mod inbox;
+mod listing;
 mod notices;
 mod outbox;
 

@@ -522,8 +522,15 @@ impl Config {
     /// job does that.
     pub fn delete_messages(&self, id: u64) {
         if let Some(folder) = self.device.message_folder(id).filter(|_| !self.file_keep) {
-            // What cannot be deleted stays.
-            let _ = std::fs::remove_dir_all(folder);
+            // A file system of several machines may show late what is in a folder. What cannot be deleted stays.
+            for _ in 0..20 {
+                match std::fs::remove_dir_all(&folder) {
+                    Err(error) if error.kind() == std::io::ErrorKind::DirectoryNotEmpty => {
+                        std::thread::sleep(std::time::Duration::from_millis(100));
+                    }
+                    _ => return,
+                }
+            }
         }
     }
 }

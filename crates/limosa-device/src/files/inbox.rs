@@ -2,6 +2,7 @@
 
 use super::board::{Fault, Note};
 use super::format::{self, LONGEST, Label};
+use super::listing::{locks, number_of_lock};
 use super::notices::Watch;
 use super::{Folders, suffixed};
 use crate::{Meta, Peer};
@@ -38,9 +39,7 @@ impl Inbox {
 
     /// A file of this name has come into the folder.
     pub fn see(&mut self, name: &[u8]) {
-        let number =
-            name.strip_suffix(b".lock").and_then(|number| std::str::from_utf8(number).ok()?.parse::<u64>().ok());
-        match number {
+        match number_of_lock(name) {
             Some(number) if number == self.come => self.come += 1,
             _ => self.look = true,
         }
@@ -50,20 +49,20 @@ impl Inbox {
         suffixed(&self.folder, number, "lock")
     }
 
-    /// Counts the files that have come.
-    fn count_come(&mut self) {
-        while self.lock(self.come).exists() {
+    /// Counts the files that have come; true if there are later ones than those.
+    fn count_come(&mut self) -> bool {
+        let listed = locks(&self.folder);
+        while listed.contains(&self.come) {
             self.come += 1;
         }
+        listed.iter().any(|number| *number > self.come)
     }
 
     /// True if the next file has come.
     fn has_next(&mut self) -> Result<bool, Note> {
         if std::mem::take(&mut self.look) {
-            self.count_come();
-            let is_missing = self.next.number == self.come && self.lock(self.come + 1).exists();
-            // Between those two looks the sender may have written both.
-            self.count_come();
+            // Until a listing is complete the sender may write two: the second listing shows both.
+            let is_missing = self.count_come() && self.next.number == self.come && self.count_come();
             if is_missing && self.next.number == self.come {
                 let missing = io::Error::from_raw_os_error(rustix::io::Errno::NOENT.raw_os_error());
                 return Err(Note::new(Fault::Unread, &missing, self.next));

@@ -15,7 +15,8 @@ use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::time::Duration;
 
-const SHORTEST: Duration = Duration::from_millis(1);
+/// Time between two ticks while files come.
+pub const SHORTEST: Duration = Duration::from_millis(1);
 const LONGEST: Duration = Duration::from_millis(50);
 
 /// Types of file systems of this machine alone, as `statfs` numbers them: tmpfs, ramfs, ext, xfs, btrfs, overlayfs,
@@ -68,6 +69,8 @@ pub struct Notices {
 struct Clock {
     timer: Descriptor,
     period: Duration,
+    /// It has ticked since it was adapted last.
+    has_ticked: bool,
 }
 
 impl Notices {
@@ -98,6 +101,11 @@ impl Notices {
     /// Readable when there may be notices.
     pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         self.epoll.get().ok()
+    }
+
+    /// True where the file system may show late what other machines have changed.
+    pub fn is_late(&self) -> bool {
+        self.clock.is_some()
     }
 
     /// Watches a folder for new entries, or for entries that go.
@@ -145,8 +153,8 @@ impl Notices {
                 }
             }
         }
-        if let Some(clock) = &self.clock {
-            let _ = rustix::io::read(clock.timer.get_quickly()?, &mut [0; 8]);
+        if let Some(clock) = &mut self.clock {
+            clock.has_ticked |= rustix::io::read(clock.timer.get_quickly()?, &mut [0; 8]).is_ok();
             sink(Notice::Anything);
         }
         Ok(())
@@ -174,7 +182,7 @@ pub enum Entries {
 impl Clock {
     fn new() -> io::Result<Clock> {
         let timer = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;
-        let mut clock = Clock { timer: Descriptor::new(timer)?, period: LONGEST };
+        let mut clock = Clock { timer: Descriptor::new(timer)?, period: LONGEST, has_ticked: false };
         clock.set(SHORTEST)?;
         Ok(clock)
     }
@@ -188,7 +196,12 @@ impl Clock {
     }
 
     fn adapt(&mut self, found: bool) {
-        let next = if found { SHORTEST } else { (self.period * 5 / 4).min(LONGEST) };
+        // Who waits looks far more often than the clock ticks; only ticks in vain make it slower.
+        let next = match (found, std::mem::take(&mut self.has_ticked)) {
+            (true, _) => SHORTEST,
+            (false, true) => (self.period * 5 / 4).min(LONGEST),
+            (false, false) => return,
+        };
         if next != self.period {
             // Without it the clock goes on as before.
             let _ = self.set(next);

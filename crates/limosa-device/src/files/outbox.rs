@@ -2,7 +2,8 @@
 
 use super::board::{Fault, Note};
 use super::format::{Batch, LONGEST, Label};
-use super::notices::{Entries, Notices, Watch};
+use super::listing::locks;
+use super::notices::{Entries, Notices, SHORTEST, Watch};
 use super::{Folders, suffixed};
 use crate::{Data, Meta, Sent};
 use rustix::fs::{FileType, Mode};
@@ -11,6 +12,7 @@ use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 /// Files of a pair that the receiver has not read yet: while it reads one, the next one lies there.
 const UNREAD: usize = 2;
@@ -27,6 +29,8 @@ pub struct Outbox {
     is_made: bool,
     /// Files that may not have been read.
     unread: VecDeque<u64>,
+    /// When the folder was listed last, if it was.
+    listed: Option<Instant>,
     /// Packets that wait until the receiver has read earlier ones; they go together into one file.
     held: Batch,
     /// Tells when the receiver has read one.
@@ -43,6 +47,7 @@ impl Outbox {
             draft: folders.drafts().join(format!("{from}-{to}")),
             is_made: false,
             unread: VecDeque::new(),
+            listed: None,
             held: Batch::default(),
             watch: None,
             wants_room: false,
@@ -66,6 +71,10 @@ impl Outbox {
             }
         }
         self.held.push(meta, data);
+        // A burst of small packets does not list the folder for each of them.
+        if self.unread.len() == UNREAD && self.listed.is_some_and(|at| at.elapsed() < SHORTEST) {
+            return Ok(Sent::Done);
+        }
         self.flush(notices).map(|()| Sent::Done)
     }
 
@@ -84,7 +93,7 @@ impl Outbox {
     /// The file cannot be written.
     pub fn flush(&mut self, notices: &Notices) -> Result<(), Note> {
         for attempt in 0..2 {
-            self.see_read();
+            self.see_read(notices.is_late());
             if !self.held.is_empty() && self.unread.len() < UNREAD {
                 self.write()?;
             }
@@ -119,9 +128,15 @@ impl Outbox {
     }
 
     /// Forgets the files that the receiver has read, if there is no room without that. It reads them in order.
-    fn see_read(&mut self) {
+    fn see_read(&mut self, is_late: bool) {
         if self.unread.len() == UNREAD {
-            let read = self.unread.iter().rposition(|number| !self.lock(*number).exists());
+            let listed = is_late.then(|| locks(&self.folder));
+            self.listed = is_late.then(Instant::now);
+            let lies_there = |number: &u64| match &listed {
+                Some(listed) => listed.contains(number),
+                None => self.lock(*number).exists(),
+            };
+            let read = self.unread.iter().rposition(|number| !lies_there(number));
             self.unread.drain(..read.map_or(0, |last| last + 1));
         }
     }

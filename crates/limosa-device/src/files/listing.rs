@@ -1,0 +1,37 @@
+//! Which lock files are in a folder, as a listing of it shows them.
+//!
+//! A file system of several machines remembers for seconds that a name was absent, so that to look for one name again
+//! and again shows late that it has come. A listing has no such memory: whoever opens a folder on NFS is shown what it
+//! holds then. Lock files of a pair appear in the order of their numbers, so of two listings, one after the other, the
+//! second one shows all that come before any that the first one shows.
+
+use std::fs;
+use std::path::Path;
+
+/// The numbers of the lock files in a folder; none if there is no such folder.
+pub fn locks(folder: &Path) -> Vec<u64> {
+    let names = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.file_name());
+    names.filter_map(|name| number_of_lock(name.as_encoded_bytes())).collect()
+}
+
+/// The number of a lock file of this name; `None` if it is none.
+pub fn number_of_lock(name: &[u8]) -> Option<u64> {
+    std::str::from_utf8(name.strip_suffix(b".lock")?).ok()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_lock_files_are_listed() {
+        let folder = tempfile::tempdir().expect("a folder");
+        for name in ["7.lock", "8.msg", "lock", ".lock", "x.lock", "10.lock"] {
+            fs::write(folder.path().join(name), "").expect("a file");
+        }
+        let mut found = locks(folder.path());
+        found.sort_unstable();
+        assert_eq!(found, [7, 10]);
+        assert_eq!(locks(&folder.path().join("absent")), []);
+    }
+}
