@@ -36,6 +36,9 @@ use crate::threads::Others;
 
 /// Time between looks.
 pub const PERIOD: Duration = Duration::from_millis(400);
+/// Longest time between two looks that count as neighbours. When the launcher could not look for so long, the machine
+/// stood still or had more to do than it could, and so had the ranks: what they would have done is not seen yet.
+const LATE: Duration = Duration::from_millis(1200);
 /// How long nothing must change between looks.
 const QUIET: Duration = Duration::from_millis(800);
 /// How many times longer nothing must change if there is a doubt, while a process that has finalized still runs, and
@@ -85,6 +88,8 @@ impl Hang {
 pub struct Watch {
     after_ns: u64,
     grace_ns: u64,
+    /// When the last look was.
+    looked_ns: Option<u64>,
     /// Since when the epochs have not changed.
     quiet: Option<(u64, Vec<u64>)>,
     /// For each rank and thread that polls: how often it has, and when that changed last.
@@ -104,6 +109,7 @@ impl Watch {
         Watch {
             after_ns: after.as_nanos() as u64,
             grace_ns: grace.as_nanos() as u64,
+            looked_ns: None,
             quiet: None,
             polls: BTreeMap::new(),
             reported: (Vec::new(), false),
@@ -127,6 +133,11 @@ impl Watch {
         neighbours: Neighbours,
         others: impl FnMut(&RankView) -> Others,
     ) -> Look {
+        let before = self.looked_ns.replace(now_ns);
+        let is_late = before.is_some_and(|before| now_ns.saturating_sub(before) > LATE.as_nanos() as u64);
+        if let Some((since, _)) = self.quiet.as_mut().filter(|_| is_late) {
+            *since = now_ns;
+        }
         self.count_polls(now_ns, all_views(views, &neighbours));
         let Some(mut hang) = self.all_wait(now_ns, views, &neighbours, others) else {
             self.begin_anew();
@@ -358,6 +369,15 @@ mod tests {
             found.extend((look != Look::Quiet).then_some(ms));
         }
         assert_eq!(found, [18_000]);
+    }
+
+    #[test]
+    fn a_machine_that_stood_still_gets_time_to_go_on() {
+        let mut watch = Watch::new(Duration::from_secs(1), Duration::from_secs(30));
+        let mut look = |ms: u64| watch.look(ms * MS, &pair(), Neighbours::default(), |_| Others::default());
+        let found = [0, 400, 6400, 6800, 8800, 9200].map(&mut look);
+        assert!(found.iter().all(|look| *look == Look::Quiet), "{found:?}");
+        assert!(matches!(look(9600), Look::Hang(_)));
     }
 
     #[test]
