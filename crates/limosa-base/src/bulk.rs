@@ -65,6 +65,10 @@ impl Singles {
     #[inline]
     pub fn enter(&self, bulk: &Bulk) -> bool {
         self.others.fetch_add(1, Ordering::SeqCst); // A
+        if cfg!(loom) {
+            // loom does not know the order of sequentially consistent accesses, only that of fences.
+            full_fence(Ordering::SeqCst);
+        }
         if bulk.0.load(Ordering::SeqCst) != BULK {
             return true;
         }
@@ -107,5 +111,97 @@ impl Bulk {
     /// Nobody has for a while.
     pub fn calm_down(&self) {
         self.0.store(CALM, Ordering::Release);
+    }
+}
+
+#[cfg(all(test, loom))]
+mod model {
+    use super::*;
+    use crate::sync::{Mutex, UnsafeCell, yield_now};
+    use loom::sync::Arc;
+    use loom::thread;
+
+    /// Memory of two processes, each of which changes one number by itself, and all numbers in bulk.
+    #[derive(Default)]
+    struct Memory {
+        bulk: Bulk,
+        lock: Mutex<()>,
+        singles: [Singles; 2],
+        numbers: [UnsafeCell<u32>; 2],
+    }
+
+    impl Memory {
+        /// loom sees if another thread is at the number too, or does not see what the one before it wrote.
+        fn add(&self, process: usize) {
+            // SAFETY: loom checks that nobody else is there.
+            self.numbers[process].with_mut(|number| unsafe { *number += 1 });
+        }
+
+        fn change_one(&self, process: usize, is_owner: bool) {
+            let singles = &self.singles[process];
+            if is_owner && singles.enter_as_owner(&self.bulk) {
+                self.add(process);
+                return singles.leave_as_owner();
+            }
+            if singles.enter(&self.bulk) {
+                self.add(process);
+                return singles.leave();
+            }
+            let _locked = self.lock.lock();
+            self.add(process);
+        }
+
+        fn change_all(&self) {
+            let _locked = self.lock.lock();
+            self.bulk.begin();
+            for singles in &self.singles {
+                while !singles.are_out() {
+                    yield_now();
+                }
+            }
+            (0..2).for_each(|process| self.add(process));
+            self.bulk.end();
+        }
+
+        fn calm_down(&self) {
+            let _locked = self.lock.lock();
+            self.bulk.calm_down();
+        }
+    }
+
+    fn check(first: impl Fn(&Memory) + Send + Sync + 'static, second: impl Fn(&Memory) + Send + Sync + 'static) {
+        let (first, second) = (std::sync::Arc::new(first), std::sync::Arc::new(second));
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(3);
+        model.check(move || {
+            let memory = Arc::new(Memory::default());
+            let other = {
+                let (memory, second) = (memory.clone(), second.clone());
+                thread::spawn(move || second(&memory))
+            };
+            first(&memory);
+            other.join().unwrap();
+            memory.change_all();
+        });
+    }
+
+    #[test]
+    fn an_owner_and_one_in_bulk_exclude_each_other() {
+        check(|memory| (0..2).for_each(|_| memory.change_one(0, true)), |memory| memory.change_all());
+    }
+
+    #[test]
+    fn another_thread_and_one_in_bulk_exclude_each_other() {
+        check(|memory| (0..2).for_each(|_| memory.change_one(0, false)), |memory| memory.change_all());
+    }
+
+    #[test]
+    fn an_owner_excludes_one_in_bulk_again_after_it_has_calmed_down() {
+        let owner = |memory: &Memory| {
+            memory.change_one(0, true);
+            memory.calm_down();
+            memory.change_one(0, true);
+        };
+        check(owner, |memory| (0..2).for_each(|_| memory.change_all()));
     }
 }
