@@ -38,7 +38,8 @@
 //! |---|---|
 //! | `compare` | what becomes of ranks that differ |
 //! | `exchange` | what an operation leaves and gets, recorded from a one-step algorithm or a reduction |
-//! | `operation` | an operation under way: posting, getting, waiting |
+//! | `fetching` | bringing what is there to this rank's buffer |
+//! | `operation` | an operation under way: posting, waiting, ending |
 //! | `lent` | bytes that stay in a rank's memory, where others read them |
 //! | `reduction` | a long reduction, by pieces of operands that stay in their ranks' memory |
 //! | `storage` | where bytes lie: slots and large slots |
@@ -59,6 +60,7 @@ use limosa_mpi::mix::mix;
 
 mod compare;
 mod exchange;
+mod fetching;
 mod lent;
 mod operation;
 mod reduction;

@@ -16,25 +16,20 @@
 //! finished in the list of pending operations before it is lent or done, so that the list never holds one start of it
 //! beside the next. Held back and posted are entered under the list's lock, fetching by one of all threads that try.
 
-use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use limosa_base::slots::{Awaited, BODY_BYTES};
+use limosa_base::slots::Awaited;
 use limosa_p2p::memory::Region;
 use limosa_p2p::{Failure, Interrupted, View, in_service};
 use parking_lot::Mutex;
-use smallvec::SmallVec;
 
-use super::exchange::{Contribution, Exchange, Intake, Limits, Operands, Parts};
-use super::lent::{combine_lent, read_lent};
+use super::exchange::{Contribution, Exchange, Intake, Limits, Parts};
 use super::reduction::Reduction;
 use super::storage::Content;
 use super::{Mailboxes, Pending};
-use crate::buffer::{Blocks, Buffer};
-use crate::memory::{Scratch, read, write};
-use crate::notes::{BY_MESSAGE, Found, Location, Note, Notes, failed_for_all, given_up, nonsense, write_table};
-use crate::reducer::Reducer;
+use crate::memory::read;
+use crate::notes::{BY_MESSAGE, Note, Notes, write_table};
 use crate::run::ScheduleRun;
 use crate::schedule::copy;
 use crate::shared::look;
@@ -254,7 +249,7 @@ impl BackgroundOp {
     }
 
     /// Whether who comes last tells all others. In a long reduction that is who combines the last piece.
-    fn last_publishes(&self) -> bool {
+    pub(super) fn last_publishes(&self) -> bool {
         self.counts_arrivals() && self.reduction().is_none()
     }
 
@@ -355,29 +350,7 @@ impl BackgroundOp {
         self.mailboxes.post_for_all(number, self.exchange.call, &note);
     }
 
-    /// Combines the operands, to where this rank's was: all others wait for the result.
-    fn combine_for_all(&self, operands: &Operands, part: &Range<usize>) -> Result<Note> {
-        let (mailboxes, number, kind, len) = (&*self.mailboxes, self.number(), self.exchange.call, part.len());
-        if len <= BODY_BYTES {
-            let mut note = Note::of_bytes(len);
-            // SAFETY: the note has room for this many bytes.
-            unsafe { self.combine(operands, part, note.bytes())? };
-            return Ok(note);
-        }
-        let scratch = Scratch::take(len)?;
-        // SAFETY: scratch memory of this many bytes; then this rank's operand, of as many bytes, which nobody else
-        // reads.
-        unsafe {
-            self.combine(operands, part, scratch.start())?;
-            let me = mailboxes.slots.me();
-            if let Location::Here(own) = mailboxes.find(me, number, kind)?.place {
-                std::ptr::copy_nonoverlapping(scratch.start(), own.cast_mut(), len);
-            }
-            Ok(Note::of_rank(me))
-        }
-    }
-
-    // ---- getting ---------------------------------------------------------------------------------------------------
+    // ---- ending ----------------------------------------------------------------------------------------------------
 
     /// Does what is left to do, if that is possible now; true if nothing is left. Only for the threads that the request
     /// belongs to, so that nobody starts it again meanwhile.
@@ -449,148 +422,6 @@ impl BackgroundOp {
         Some(Finished { asks })
     }
 
-    fn fetch(&self) -> Result<()> {
-        match &self.exchange.intake {
-            Intake::Nothing => Ok(()),
-            Intake::Signals => {
-                if self.last_publishes() {
-                    Ok(())
-                } else {
-                    (0..self.mailboxes.size()).try_for_each(|rank| self.found(rank, false, 0).map(|_| ()))
-                }
-            }
-            Intake::One { from, is_part, into } => {
-                let place = self.found(*from, *is_part, into.len())?;
-                // SAFETY: so many bytes are there.
-                unsafe { self.bring(*from, place, into) }
-            }
-            Intake::Each { into, is_part, .. } => self.fetch_each(into, *is_part),
-            Intake::Pieces(reduction) => reduction.finish(&self.mailboxes, self.number(), self.exchange.call),
-            Intake::Combined { operands, part, into, for_all } => {
-                if *for_all && self.last_publishes() {
-                    return self.fetch_for_all(into, part.len());
-                }
-                let region = into.region();
-                if let Some(start) = region.as_contiguous() {
-                    // SAFETY: the program's result, which has this many bytes.
-                    return unsafe { self.combine(operands, part, start) };
-                }
-                let scratch = Scratch::take(part.len())?;
-                // SAFETY: scratch memory of this many bytes.
-                unsafe {
-                    self.combine(operands, part, scratch.start())?;
-                    write(&region, std::slice::from_raw_parts(scratch.start(), part.len()));
-                }
-                Ok(())
-            }
-        }
-    }
-
-    fn fetch_each(&self, into: &Blocks, is_part: bool) -> Result<()> {
-        let (size, me) = (self.mailboxes.size(), self.mailboxes.slots.me());
-        let mut outcome = Ok(());
-        for rank in (1..size).map(|distance| (me + distance) % size) {
-            let region = into.region(rank);
-            // SAFETY: so many bytes are there.
-            let brought =
-                self.found(rank, is_part, region.len()).and_then(|place| unsafe { self.bring(rank, place, &region) });
-            outcome = outcome.and(brought);
-        }
-        outcome
-    }
-
-    /// Brings a rank's bytes, as many as the region has, to the region.
-    ///
-    /// # Safety
-    /// So many bytes must be there.
-    #[inline]
-    unsafe fn bring(&self, rank: usize, place: Option<Location>, into: &Region) -> Result<()> {
-        match place {
-            // SAFETY: the caller's promise.
-            Some(Location::Here(start)) => write(into, unsafe { std::slice::from_raw_parts(start, into.len()) }),
-            Some(Location::There { address }) => {
-                read_lent(&*self.mailboxes, rank, address, into)?;
-                return self.check_lent(rank);
-            }
-            _ => {}
-        }
-        Ok(())
-    }
-
-    fn fetch_for_all(&self, into: &Buffer, len: usize) -> Result<()> {
-        let (mailboxes, number) = (&*self.mailboxes, self.number());
-        let found = mailboxes.find(mailboxes.size(), number, self.exchange.call);
-        if !matches!(found, Ok(Found { place: Location::Here(_), .. })) {
-            // Ranks disagree, or the operation failed: with whom, each finds out by itself.
-            (0..mailboxes.size()).try_for_each(|rank| self.found(rank, false, len).map(|_| ()))?;
-            return Err(failed_for_all(self.exchange.call.kind));
-        }
-        if let Location::Here(start) = found?.check(mailboxes.size() - 1, len)?.place {
-            // SAFETY: so many bytes are there.
-            write(&into.region(), unsafe { std::slice::from_raw_parts(start, len) });
-        }
-        Ok(())
-    }
-
-    /// Where a rank has the bytes that this one expects; `None` if there are none, or they come by message as this rank
-    /// knows.
-    #[inline]
-    fn found(&self, rank: usize, is_part: bool, expected: usize) -> Result<Option<Location>> {
-        let most = match &self.exchange.intake {
-            Intake::Each { most, .. } => *most,
-            _ => usize::MAX,
-        };
-        if expected > most {
-            return Ok(None);
-        }
-        let (number, kind) = (self.number(), self.exchange.call);
-        let found = if is_part {
-            self.mailboxes.find_part(rank, number, kind)
-        } else {
-            self.mailboxes.find(rank, number, kind)
-        };
-        Ok((expected > 0).then_some(found?.check(rank, expected)?.place))
-    }
-
-    /// Combines the operands of the first ranks, which are there: this part of them.
-    ///
-    /// # Errors
-    /// Ranks disagree about the length; errors of the operation.
-    ///
-    /// # Safety
-    /// `into` must have room for the part and be used by nobody else.
-    unsafe fn combine(&self, operands: &Operands, part: &Range<usize>, into: *mut u8) -> Result<()> {
-        let all = operands.like.bytes();
-        let reducer = Reducer::new(&operands.op, &operands.like, true);
-        if self.lends() {
-            let addresses = (0..operands.ranks).map(|rank| match self.found(rank, false, all)? {
-                Some(Location::There { address }) => Ok(address),
-                _ => Err(nonsense(rank)),
-            });
-            let addresses = addresses.collect::<Result<SmallVec<[u64; 16]>>>()?;
-            // SAFETY: the ranks have lent so many bytes; the rest is the caller's promise.
-            return unsafe {
-                combine_lent(&*self.mailboxes, &reducer, &addresses, part, into, |rank| self.check_lent(rank))
-            };
-        }
-        for rank in (0..operands.ranks).rev() {
-            let from = match self.found(rank, false, all)? {
-                Some(Location::Here(start)) => start.wrapping_add(part.start),
-                None => continue,
-                Some(_) => return Err(nonsense(rank)),
-            };
-            // SAFETY: the part lies within the bytes that the rank has left; the rest is the caller's promise.
-            unsafe {
-                if rank + 1 == operands.ranks {
-                    std::ptr::copy_nonoverlapping(from, into, part.len());
-                } else {
-                    reducer.combine(from, into, part.len())?;
-                }
-            }
-        }
-        Ok(())
-    }
-
     // ---- waiting ---------------------------------------------------------------------------------------------------
 
     /// Waits until it is done.
@@ -651,14 +482,6 @@ impl BackgroundOp {
     fn lost(&self, view: &View<'_>) -> Option<Failure> {
         let context = self.comm.as_ref()?.coll_context();
         view.lost_group(context).filter(|_| self.messages_are_done())
-    }
-
-    /// After bytes were read from a rank's memory: they are not what that rank has lent if it has given up meanwhile.
-    fn check_lent(&self, rank: usize) -> Result<()> {
-        if self.mailboxes.slots.is_withdrawn(rank, self.number()) {
-            return Err(given_up(rank, self.exchange.call.kind));
-        }
-        Ok(())
     }
 
     /// Waits until something is the case at the mailboxes and messages have come; why nothing will be any more, if so.
