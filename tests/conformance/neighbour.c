@@ -239,43 +239,83 @@ static int elements(unsigned seed, int edge, int round)
     return some[(state >> 16) % most];
 }
 
-/* One exchange of blocks of any lengths. Every other one has gaps where it is sent from. */
-static void exchange(const place *p, unsigned seed, int round)
-{
-    int sends[MOST], receives[MOST], from[MOST], to[MOST], sent = 0, received = 0, step = 1 + round % 2;
+/* An exchange of blocks of any lengths. Every other one has gaps where it is sent from. */
+typedef struct {
+    const place *p;
+    int round, step;
+    int sends[MOST], receives[MOST], from[MOST], to[MOST];
     MPI_Aint from_bytes[MOST], to_bytes[MOST];
     MPI_Datatype types[MOST], ints[MOST], spread;
-    OK(MPI_Type_create_resized(MPI_INT, 0, step * (MPI_Aint)sizeof(int), &spread));
-    OK(MPI_Type_commit(&spread));
+    int *send, *receive;
+    MPI_Request request;
+} transfer;
+
+static transfer *prepare(const place *p, unsigned seed, int round)
+{
+    transfer *t = lt_alloc(sizeof *t);
+    int sent = 0, received = 0;
+    t->p = p;
+    t->round = round;
+    t->step = 1 + round % 2;
+    t->request = MPI_REQUEST_NULL;
+    OK(MPI_Type_create_resized(MPI_INT, 0, t->step * (MPI_Aint)sizeof(int), &t->spread));
+    OK(MPI_Type_commit(&t->spread));
     for (int b = 0; b < p->out; b++) {
-        sends[b] = elements(seed, p->out_edge[b], round);
-        from[b] = sent;
-        from_bytes[b] = sent * step * (MPI_Aint)sizeof(int);
-        types[b] = spread;
-        sent += sends[b] + 1;
+        t->sends[b] = elements(seed, p->out_edge[b], round);
+        t->from[b] = sent;
+        t->from_bytes[b] = sent * t->step * (MPI_Aint)sizeof(int);
+        t->types[b] = t->spread;
+        sent += t->sends[b] + 1;
     }
     for (int b = p->in - 1; b >= 0; b--) {
-        receives[b] = elements(seed, p->in_edge[b], round);
-        to[b] = received;
-        to_bytes[b] = received * (MPI_Aint)sizeof(int);
-        ints[b] = MPI_INT;
-        received += receives[b] + 1;
+        t->receives[b] = elements(seed, p->in_edge[b], round);
+        t->to[b] = received;
+        t->to_bytes[b] = received * (MPI_Aint)sizeof(int);
+        t->ints[b] = MPI_INT;
+        received += t->receives[b] + 1;
     }
-    int *send = fresh((size_t)sent * step), *receive = fresh(received);
-    for (int b = 0; b < p->out; b++)
-        for (int i = 0; i < sends[b]; i++)
-            send[(from[b] + i) * step] = value(p->out_edge[b] + round, i);
+    t->send = fresh((size_t)sent * t->step);
+    t->receive = fresh(received);
+    return t;
+}
+
+/* What is sent in one of several starts. */
+static void fill(transfer *t, int start)
+{
+    for (int b = 0; b < t->p->out; b++)
+        for (int i = 0; i < t->sends[b]; i++)
+            t->send[(t->from[b] + i) * t->step] = value(t->p->out_edge[b] + t->round + start, i);
+}
+
+static void check_transfer(const transfer *t, int start)
+{
+    for (int b = 0; b < t->p->in; b++) {
+        int *block = t->receive + t->to[b];
+        check_block(block, t->p->in_edge[b] + t->round + start, t->receives[b], "blocks of any lengths");
+        CHECK_INT(block[t->receives[b]], UNTOUCHED);
+    }
+}
+
+static void finish(transfer *t)
+{
+    OK(MPI_Type_free(&t->spread));
+    free(t->send);
+    free(t->receive);
+    free(t);
+}
+
+static void exchange(const place *p, unsigned seed, int round)
+{
+    transfer *t = prepare(p, seed, round);
+    fill(t, 0);
     if (round % 3)
-        OK(MPI_Neighbor_alltoallv(send, sends, from, spread, receive, receives, to, MPI_INT, p->comm));
+        OK(MPI_Neighbor_alltoallv(t->send, t->sends, t->from, t->spread, t->receive, t->receives, t->to, MPI_INT,
+                                  p->comm));
     else
-        OK(MPI_Neighbor_alltoallw(send, sends, from_bytes, types, receive, receives, to_bytes, ints, p->comm));
-    for (int b = 0; b < p->in; b++) {
-        check_block(receive + to[b], p->in_edge[b] + round, receives[b], "blocks of any lengths");
-        CHECK_INT(receive[to[b] + receives[b]], UNTOUCHED);
-    }
-    OK(MPI_Type_free(&spread));
-    free(send);
-    free(receive);
+        OK(MPI_Neighbor_alltoallw(t->send, t->sends, t->from_bytes, t->types, t->receive, t->receives, t->to_bytes,
+                                  t->ints, p->comm));
+    check_transfer(t, 0);
+    finish(t);
 }
 
 /* Many exchanges in a row, with nothing between them that keeps the processes together. */
@@ -287,6 +327,138 @@ static void random_lengths_in_a_row(void)
             exchange(&p, seed, round);
         OK(MPI_Comm_free(&p.comm));
     }
+}
+
+static void begin(transfer *t)
+{
+    if (t->round % 3)
+        OK(MPI_Ineighbor_alltoallv(t->send, t->sends, t->from, t->spread, t->receive, t->receives, t->to, MPI_INT,
+                                   t->p->comm, &t->request));
+    else
+        OK(MPI_Ineighbor_alltoallw(t->send, t->sends, t->from_bytes, t->types, t->receive, t->receives, t->to_bytes,
+                                   t->ints, t->p->comm, &t->request));
+}
+
+/* Exchanges of any lengths, up to twelve of them under way on each process. */
+static void random_lengths_in_flight(void)
+{
+    enum { ROUNDS = 100, WINDOW = 12 };
+    for (unsigned seed = 1; seed < 4; seed++) {
+        place p = random_graph(seed, 3 * (int)seed * lt_size > 24 ? 24 : 3 * (int)seed * lt_size);
+        transfer *under_way[WINDOW] = {NULL};
+        for (int round = 0; round < ROUNDS + WINDOW; round++) {
+            transfer **t = &under_way[round % WINDOW];
+            if (*t != NULL) {
+                OK(MPI_Wait(&(*t)->request, MPI_STATUS_IGNORE));
+                check_transfer(*t, 0);
+                finish(*t);
+                *t = NULL;
+            }
+            if (round < ROUNDS) {
+                *t = prepare(&p, seed, round);
+                fill(*t, 0);
+                begin(*t);
+                /* The processes look at different ones meanwhile. */
+                transfer *other = under_way[(round * 5 + lt_rank) % WINDOW];
+                int is_done;
+                if (other != NULL)
+                    OK(MPI_Request_get_status(other->request, &is_done, MPI_STATUS_IGNORE));
+            }
+        }
+        OK(MPI_Comm_free(&p.comm));
+    }
+}
+
+/* Persistent exchanges of any lengths, which each process starts in another order. */
+static void persistent_ones_start_again_in_any_order(void)
+{
+    enum { OPERATIONS = 9, STARTS = 12 };
+    place p = random_graph(3, 5 * lt_size > 30 ? 30 : 5 * lt_size);
+    transfer *all[OPERATIONS];
+    for (int i = 0; i < OPERATIONS; i++) {
+        transfer *t = all[i] = prepare(&p, 9, i);
+        if (i % 3)
+            OK(MPI_Neighbor_alltoallv_init(t->send, t->sends, t->from, t->spread, t->receive, t->receives, t->to,
+                                           MPI_INT, p.comm, MPI_INFO_NULL, &t->request));
+        else
+            OK(MPI_Neighbor_alltoallw_init(t->send, t->sends, t->from_bytes, t->types, t->receive, t->receives,
+                                           t->to_bytes, t->ints, p.comm, MPI_INFO_NULL, &t->request));
+    }
+    for (int start = 0; start < STARTS; start++) {
+        for (int i = 0; i < OPERATIONS; i++) {
+            transfer *t = all[(i * (1 + lt_rank % 2) + start + lt_rank) % OPERATIONS];
+            fill(t, start);
+            OK(MPI_Start(&t->request));
+        }
+        for (int i = 0; i < OPERATIONS; i++) {
+            transfer *t = all[(i + lt_rank) % OPERATIONS];
+            OK(MPI_Wait(&t->request, MPI_STATUS_IGNORE));
+            check_transfer(t, start);
+        }
+    }
+    for (int i = 0; i < OPERATIONS; i++) {
+        OK(MPI_Request_free(&all[i]->request));
+        finish(all[i]);
+    }
+    OK(MPI_Comm_free(&p.comm));
+}
+
+/* So many blocks between two processes that not even what is said about them fits a short way. */
+static void many_blocks(MPI_Comm comm, int edges)
+{
+    int *counts = lt_alloc(sizeof(int) * edges), *displs = lt_alloc(sizeof(int) * edges), bytes = 0, n, unused,
+        weighted;
+    int topology, peer = -1;
+    OK(MPI_Topo_test(comm, &topology));
+    if (topology == MPI_GRAPH) {
+        OK(MPI_Graph_neighbors_count(comm, lt_rank, &n));
+    } else {
+        OK(MPI_Dist_graph_neighbors_count(comm, &n, &unused, &weighted));
+    }
+    if (n > 0)
+        peer = lt_rank ^ 1;
+    for (int b = 0; b < edges; b++) {
+        counts[b] = b % 4;
+        displs[b] = bytes;
+        bytes += counts[b];
+    }
+    for (int form = 0; form < 3; form++) {
+        int *send = fresh(bytes), *receive = fresh(bytes);
+        for (int i = 0; i < bytes; i++)
+            send[i] = value(lt_rank, i);
+        COLLECTIVE(form, Neighbor_alltoallv, Ineighbor_alltoallv, comm, send, counts, displs, MPI_INT, receive, counts,
+                   displs, MPI_INT);
+        check_block(receive, peer, bytes, "many blocks");
+        free(send);
+        free(receive);
+    }
+    free(counts);
+    free(displs);
+}
+
+static void more_blocks_than_lines_fit(void)
+{
+    enum { EDGES = 3000 };
+    int *index = lt_alloc(sizeof(int) * lt_size), *edges = lt_alloc(sizeof(int) * EDGES * lt_size), n = 0;
+    int *ends = lt_alloc(sizeof(int) * EDGES), peer = lt_rank ^ 1, mine = peer < lt_size ? EDGES : 0;
+    MPI_Comm comm;
+    for (int r = 0; r < lt_size; r++) {
+        for (int b = 0; b < EDGES && (r ^ 1) < lt_size; b++)
+            edges[n++] = r ^ 1;
+        index[r] = n;
+    }
+    for (int b = 0; b < EDGES; b++)
+        ends[b] = peer;
+    OK(MPI_Graph_create(MPI_COMM_WORLD, lt_size, index, edges, 0, &comm));
+    many_blocks(comm, EDGES);
+    OK(MPI_Comm_free(&comm));
+    OK(MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, mine, ends, MPI_UNWEIGHTED, mine, ends, MPI_UNWEIGHTED,
+                                      MPI_INFO_NULL, 0, &comm));
+    many_blocks(comm, EDGES);
+    OK(MPI_Comm_free(&comm));
+    free(index);
+    free(edges);
+    free(ends);
 }
 
 /* A star with a loop at its centre, and an edge twice. */
@@ -408,8 +580,27 @@ static void wrong_use_is_refused(void)
     /* Blocks of different lengths. */
     FAILS(MPI_ERR_TRUNCATE, MPI_Neighbor_alltoall(send, 2, MPI_INT, receive, 1, MPI_INT, comm));
     OK(MPI_Barrier(comm));
+    if (lt_size > 1) {
+        OK(MPI_Ineighbor_alltoall(send, 2, MPI_INT, receive, 1, MPI_INT, comm, &request));
+        FAILS(MPI_ERR_TRUNCATE, MPI_Wait(&request, MPI_STATUS_IGNORE));
+        OK(MPI_Ineighbor_allgather(send, 2, MPI_INT, receive, 1, MPI_INT, comm, &request));
+        FAILS(MPI_ERR_TRUNCATE, MPI_Wait(&request, MPI_STATUS_IGNORE));
+        int twos[] = {2, 2};
+        OK(MPI_Neighbor_alltoallv_init(send, twos, displs, MPI_INT, receive, ones, displs, MPI_INT, comm, MPI_INFO_NULL,
+                                       &request));
+        for (int start = 0; start < 2; start++) {
+            OK(MPI_Start(&request));
+            FAILS(MPI_ERR_TRUNCATE, MPI_Wait(&request, MPI_STATUS_IGNORE));
+        }
+        OK(MPI_Request_free(&request));
+        OK(MPI_Ineighbor_alltoall(send, 1, MPI_INT, receive, 1, MPI_INT, comm, &request));
+        OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    }
+    OK(MPI_Barrier(comm));
     OK(MPI_Comm_free(&comm));
 }
 
-LT_MAIN("neighbour", TEST(on_grids), TEST(on_distributed_graphs), TEST(random_lengths_in_a_row), TEST(on_graphs),
-        TEST(large_counts_and_several_at_once), TEST(wrong_use_is_refused))
+LT_MAIN("neighbour", TEST(on_grids), TEST(on_distributed_graphs), TEST(random_lengths_in_a_row),
+        TEST(random_lengths_in_flight), TEST(persistent_ones_start_again_in_any_order),
+        TEST(more_blocks_than_lines_fit), TEST(on_graphs), TEST(large_counts_and_several_at_once),
+        TEST(wrong_use_is_refused))

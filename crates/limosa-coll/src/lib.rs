@@ -27,7 +27,10 @@
 //! - [`multicast`], to a list of ranks, is no collective operation: only those ranks take part, by messages of their
 //!   own.
 
+use std::sync::Arc;
+
 use limosa_mpi::comm::Comm;
+use limosa_mpi::consts::MPI_DIST_GRAPH;
 use limosa_mpi::error::Result;
 use limosa_mpi::op::Op;
 use limosa_mpi::topo::Neighbours;
@@ -46,6 +49,7 @@ pub mod check;
 mod choice;
 mod composed;
 mod disagreement;
+mod edges;
 mod exchange;
 pub mod fast_path;
 pub mod gather;
@@ -209,6 +213,15 @@ impl<'a> Call<'a> {
         Some(mailbox_use)
     }
 
+    /// As [`Call::mailbox_use_for_any`], for an exchange with neighbours, if receivers know enough where nothing can be
+    /// lent (`background::neighbours`).
+    fn mailbox_use_for_neighbours(&self, kind: Kind) -> Option<MailboxUse> {
+        let (_, most_lent) = self.state.in_background(kind, self.size())?;
+        let lends = || most_lent == usize::MAX && self.state.mailboxes(self.comm).is_some_and(|all| all.lends());
+        let is_known = kind == Kind::NeighborAllgather || self.comm.topo_test() != MPI_DIST_GRAPH;
+        if is_known || lends() { self.mailbox_use_for_any(kind) } else { None }
+    }
+
     /// Has others know what this rank calls, as far as that is not by notes in the memory that they share.
     fn enter(&self) {
         if let (Some(engine), Some(log)) = (self.comm.engine_if_any(), self.state.log(self.comm)) {
@@ -245,7 +258,7 @@ impl<'a> Call<'a> {
     ///
     /// # Errors
     /// `MPI_ERR_TOPOLOGY`: it has none.
-    pub fn neighbours(&self) -> Result<&'a Neighbours> {
+    pub fn neighbours(&self) -> Result<&'a Arc<Neighbours>> {
         self.state.neighbours(self.comm)
     }
 

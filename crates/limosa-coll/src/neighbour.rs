@@ -1,7 +1,8 @@
 //! Neighbourhood collectives (MPI-5 section 8.6): every process exchanges blocks with its neighbours in the topology of
 //! the communicator.
 //!
-//! Blocking ones go through the memory that all members share, if they do ([`shared::neighbours`]).
+//! They go through the memory that all members share, if they do: blocking ones by [`shared::neighbours`], others by
+//! `background::neighbours`.
 //!
 //! Otherwise there is one round of messages to and from all neighbours. Which block a message fills is told by the order
 //! alone: those between two processes are received in the order in which they are sent ([`Neighbours`]). What a process
@@ -9,11 +10,13 @@
 
 use limosa_p2p::memory::Region;
 
+use super::background::{self, NeighbourExchange};
 use super::buffer::{Blocks, Buffer};
 use super::choice::counts;
 use super::kind::Kind;
+use super::schedule::check_own;
 use super::shared::{self, Exchange, Sent};
-use super::{Call, Schedule};
+use super::{Call, Plan, Schedule};
 use limosa_mpi::consts::MPI_PROC_NULL;
 use limosa_mpi::error::Result;
 use limosa_mpi::fail;
@@ -52,6 +55,42 @@ pub fn run_alltoall(call: &Call<'_>, send: &Blocks, receive: &Blocks) -> Result<
     };
     let exchange = Exchange { neighbours, send: Sent::Blocks(send), receive, own: &own };
     shared::neighbours(&shared_call, &exchange, || Schedule::new(call))
+}
+
+/// Prepares what [`run_allgather`] does, to be done in the background.
+///
+/// # Errors
+/// As for [`allgather`], and `MPI_ERR_NO_MEM`.
+pub fn background_allgather(call: &Call<'_>, send: &Buffer, receive: &Blocks) -> Result<Plan> {
+    receive.check_apart_from(call.neighbours()?.sources.len(), send)?;
+    in_background(call, Kind::NeighborAllgather, Sent::Whole(send), receive)
+}
+
+/// Prepares what [`run_alltoall`] does, to be done in the background.
+///
+/// # Errors
+/// As for [`alltoall`], and `MPI_ERR_NO_MEM`.
+pub fn background_alltoall(call: &Call<'_>, send: &Blocks, receive: &Blocks) -> Result<Plan> {
+    let neighbours = call.neighbours()?;
+    send.check_apart_from_others(neighbours.destinations.len(), receive, neighbours.sources.len())?;
+    in_background(call, Kind::NeighborAlltoall, Sent::Blocks(send), receive)
+}
+
+fn in_background(call: &Call<'_>, kind: Kind, send: Sent<'_>, receive: &Blocks) -> Result<Plan> {
+    let (call, neighbours) = (&call.signed(kind), call.neighbours()?);
+    let own = own_blocks(neighbours, call.rank() as i32)?
+        .into_iter()
+        .map(|(from, to)| (send.region(from), receive.region(to)))
+        .collect::<Vec<_>>();
+    own.iter().try_for_each(|(from, to)| check_own(call.rank(), from, to))?;
+    match call.mailbox_use_for_neighbours(kind) {
+        Some(mailbox_use) => {
+            let exchange = NeighbourExchange { neighbours, send, receive, own };
+            background::Exchange::with_neighbours(call, kind, mailbox_use.limits, exchange)
+                .map(|exchange| Plan::at(mailbox_use, exchange))
+        }
+        None => exchange(call, kind, |block| send.region(block), |block| receive.region(block)).map(Plan::from),
+    }
 }
 
 /// Plans that every process sends its buffer to all its neighbours. `receive` has one block per source.

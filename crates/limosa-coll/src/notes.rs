@@ -9,6 +9,7 @@
 //! | `AREA` | in an area: bytes for all, or as many for each rank | length, area |
 //! | `TABLE` | per rank: a line at the beginning of an area says where and how many | bytes of the area, area |
 //! | `BLOCKS` | per block: a line at the beginning of an area says where, how many, and for which rank | bytes of the area, area, blocks |
+//! | `LENT_BLOCKS` | the same, with the lines in the writer's memory | bytes of the lines, address, blocks |
 //! | `ADDRESS` | in the writer's memory | length, address |
 //! | `OPERAND` | in the writer's memory, to be combined by pieces | length, address, address of the result, shape (`crate::pieces`) |
 //! | `ROUNDS` | in the round buffers, round by round; of an exchange with neighbours, in messages | length |
@@ -44,6 +45,7 @@ const ROUNDS: u8 = 0xfb;
 const OF_RANK: u8 = 0xfa;
 const NOTHING: u8 = 0xf9;
 const BLOCKS: u8 = 0xf8;
+const LENT_BLOCKS: u8 = 0xf7;
 
 /// Bytes of a line of a table.
 pub(crate) const LINE: usize = 16;
@@ -101,6 +103,11 @@ impl Note {
     /// Lines about so many blocks in an area, with or without the bytes.
     pub(crate) fn of_blocks(area: &Area, blocks: usize) -> Note {
         Note { form: BLOCKS, body: [area.bytes as u64, area.number, blocks as u64, 0, 0, 0] }
+    }
+
+    /// Lines about so many blocks in the writer's memory.
+    pub(crate) fn of_lent_blocks(address: u64, blocks: usize) -> Note {
+        Note { form: LENT_BLOCKS, body: [(blocks * BLOCK_LINE) as u64, address, blocks as u64, 0, 0, 0] }
     }
 
     /// `len` bytes in the writer's memory.
@@ -198,6 +205,11 @@ pub(crate) struct Lines {
 }
 
 impl Lines {
+    /// Of so many blocks, none of which is behind them.
+    pub(crate) fn lent(start: *const u8, blocks: usize) -> Lines {
+        Lines { start, blocks, bytes: 0 }
+    }
+
     /// What is there for this rank: the block behind `before` others. `None` if it is not for it.
     ///
     /// # Errors
@@ -264,6 +276,12 @@ pub(crate) enum Location {
     InRounds,
     /// In blocks, of which these lines tell.
     InBlocks(Lines),
+    /// In blocks, of which lines tell that are in the memory of the rank that posted the note.
+    InLentBlocks {
+        /// Their address.
+        address: u64,
+        blocks: usize,
+    },
     /// Nowhere.
     Nowhere,
 }
@@ -355,6 +373,9 @@ pub(crate) trait Notes {
             BLOCKS if result <= len / BLOCK_LINE as u64 => {
                 let start = self.area(rank, number, second, Some(len))?;
                 Location::InBlocks(Lines { start, blocks: result as usize, bytes: len })
+            }
+            LENT_BLOCKS if result.checked_mul(BLOCK_LINE as u64) == Some(len) => {
+                Location::InLentBlocks { address: second, blocks: result as usize }
             }
             AREA => return Ok(Found::here(len, self.area(rank, number, second, Some(len))?)),
             ADDRESS => Location::There { address: second },

@@ -28,7 +28,7 @@ pub(super) struct CommState {
     /// How each kind of operation goes in the background.
     limits: OnceLock<[Background; KINDS]>,
     /// This process's neighbours in the communicator's topology.
-    neighbours: OnceLock<Neighbours>,
+    neighbours: OnceLock<Arc<Neighbours>>,
     /// What this rank has called, opened at the first collective.
     log: OnceLock<Arc<CallLog>>,
 }
@@ -119,11 +119,11 @@ impl CommState {
     ///
     /// # Errors
     /// `MPI_ERR_TOPOLOGY`: it has none.
-    pub(super) fn neighbours(&self, comm: &Comm) -> Result<&Neighbours> {
+    pub(super) fn neighbours(&self, comm: &Comm) -> Result<&Arc<Neighbours>> {
         match self.neighbours.get() {
             Some(neighbours) => Ok(neighbours),
             None => {
-                let found = comm.neighbours()?;
+                let found = Arc::new(comm.neighbours()?);
                 Ok(self.neighbours.get_or_init(|| found))
             }
         }

@@ -83,6 +83,38 @@ static void one_rank_missing(void)
     MPI_Comm_free(&ring);
 }
 
+static void lengths_differ_in_the_background(void)
+{
+    MPI_Request request;
+    make();
+    MPI_Ineighbor_alltoall(x, rank == 0 ? 2 : 1, MPI_INT, y, 1, MPI_INT, ring, &request);
+    MPI_Wait(&request, ANY);
+    MPI_Comm_free(&ring);
+}
+
+static void alltoall_against_barrier_in_the_background(void)
+{
+    MPI_Request request;
+    make();
+    if (rank == 0)
+        MPI_Ibarrier(ring, &request);
+    else
+        MPI_Ineighbor_alltoall(x, 1, MPI_INT, y, 1, MPI_INT, ring, &request);
+    MPI_Wait(&request, ANY);
+    MPI_Comm_free(&ring);
+}
+
+static void one_rank_missing_in_the_background(void)
+{
+    MPI_Request request;
+    make();
+    if (rank != 0) {
+        MPI_Ineighbor_alltoall(x, 1, MPI_INT, y, 1, MPI_INT, ring, &request);
+        MPI_Wait(&request, ANY);
+    }
+    MPI_Comm_free(&ring);
+}
+
 static void source_that_does_not_send(void)
 {
     /* Rank 1 expects something from rank 0, which does not know of it. */
@@ -127,5 +159,6 @@ static void types_differ_for_one_neighbour(void)
 
 CASES(MPI_THREAD_SINGLE, CASE(without_topology), CASE(count_negative), CASE(in_place), CASE(same_buffer),
       CASE(type_null), CASE(lengths_differ), CASE(allgather_against_alltoall), CASE(alltoall_against_barrier),
-      CASE(one_rank_missing), CASE(source_that_does_not_send), CASE(neighbour_beyond_the_end), CASE(types_differ),
-      CASE(types_differ_in_the_background), CASE(types_differ_for_one_neighbour))
+      CASE(one_rank_missing), CASE(lengths_differ_in_the_background), CASE(alltoall_against_barrier_in_the_background),
+      CASE(one_rank_missing_in_the_background), CASE(source_that_does_not_send), CASE(neighbour_beyond_the_end),
+      CASE(types_differ), CASE(types_differ_in_the_background), CASE(types_differ_for_one_neighbour))

@@ -4,7 +4,7 @@ use std::ffi::c_void;
 use std::sync::Arc;
 
 use limosa_coll::check::Types;
-use limosa_coll::{Blocks, Buffer, Call, Plan, neighbour};
+use limosa_coll::{Blocks, Buffer, Call, neighbour};
 use limosa_mpi::Result;
 
 use crate::args::{IntArray, Late, LateCount};
@@ -71,7 +71,7 @@ fn allgather<F: Form>(
 ) -> Result<()> {
     let types = || Types::neighbour_allgather(call, send, receive);
     let run = || neighbour::run_allgather(call, send, receive);
-    form.perform_compared(cx, comm, types, run, || neighbour::allgather(call, send, receive).map(Plan::from))
+    form.perform_compared(cx, comm, types, run, || neighbour::background_allgather(call, send, receive))
 }
 
 fn alltoall<F: Form>(
@@ -84,7 +84,7 @@ fn alltoall<F: Form>(
 ) -> Result<()> {
     let types = || Types::neighbour_alltoall(call, send, receive);
     let run = || neighbour::run_alltoall(call, send, receive);
-    form.perform_compared(cx, comm, types, run, || neighbour::alltoall(call, send, receive).map(Plan::from))
+    form.perform_compared(cx, comm, types, run, || neighbour::background_alltoall(call, send, receive))
 }
 
 pub(crate) fn plan_neighbor_allgather<F: Form>(

@@ -8,6 +8,7 @@ use limosa_p2p::memory::Region;
 use smallvec::SmallVec;
 
 use super::lent::LentBuffer;
+use super::neighbour_blocks::{Incoming, SentBlocks};
 use super::reduction::Reduction;
 use crate::buffer::{Blocks, Buffer};
 use crate::call_log::LoggedCall;
@@ -18,6 +19,7 @@ use crate::pieces::Delivery;
 use crate::schedule::{Member, Schedule, check_own};
 use limosa_mpi::error::Result;
 use limosa_mpi::op::Op;
+use limosa_mpi::topo::Neighbours;
 
 /// What a rank leaves.
 pub(crate) enum Contribution {
@@ -29,6 +31,10 @@ pub(crate) enum Contribution {
     Block(Region),
     /// Bytes for each rank.
     Parts(Box<Parts>),
+    /// Bytes for neighbours.
+    Blocks(Box<SentBlocks>),
+    /// So many bytes for each neighbour, which go by message; 0 if they have different lengths.
+    Announced(usize),
     /// Permission to read bytes where they are.
     Lent(Box<LentBuffer>),
     /// Permission to read the operand of the reduction that is the intake, and to write its result.
@@ -56,7 +62,7 @@ impl Limits {
     }
 
     /// One block for all who want it.
-    fn block(self, region: Region) -> Result<Contribution> {
+    pub(super) fn block(self, region: Region) -> Result<Contribution> {
         if region.len() <= self.most {
             Ok(Contribution::Block(region))
         } else {
@@ -95,6 +101,8 @@ pub(crate) enum Intake {
     One { from: usize, is_part: bool, into: Region },
     /// What each rank has, or a part of that; longer ones than `most` come by message.
     Each { into: Blocks, is_part: bool, most: usize },
+    /// What neighbours have.
+    Neighbours(Box<Incoming>),
     /// The operands of the first ranks combined: this part of them.
     Combined { operands: Operands, part: Range<usize>, into: Buffer, for_all: bool },
     /// The same of operands that are not left: whoever looks combines pieces of them.
@@ -119,16 +127,19 @@ pub(crate) struct Exchange {
     /// Combining runs a function of the program, which only a thread of the program may do. All ranks say the same.
     pub(super) by_program: bool,
     /// What it copies to itself.
-    pub(super) own: Option<(Region, Region)>,
+    pub(super) own: SmallVec<[(Region, Region); 1]>,
     /// Parts that are too long to be left, between ranks that both know it: these go by message.
     pub(super) by_messages: Option<Box<Schedule>>,
+    /// In an exchange with neighbours: these. Only its destinations read what this rank leaves.
+    pub(super) readers: Option<Arc<Neighbours>>,
 }
 
 impl Exchange {
-    fn new(kind: Kind, member: Member, contribution: Contribution, intake: Intake) -> Exchange {
+    pub(super) fn new(kind: Kind, member: Member, contribution: Contribution, intake: Intake) -> Exchange {
         let logged = LoggedCall { number: member.number, signature: member.signature };
         let call = member.signed(kind);
-        Exchange { call, logged, contribution, intake, by_program: false, own: None, by_messages: None }
+        let own = SmallVec::new();
+        Exchange { call, logged, contribution, intake, by_program: false, own, by_messages: None, readers: None }
     }
 
     /// Operands combined, of which this rank gets into `into` what the delivery says, if anything. What does not fit
@@ -182,12 +193,13 @@ impl Exchange {
     /// Bytes that are left at once.
     pub(super) fn bytes(&self, size: usize, me: usize) -> usize {
         match &self.contribution {
-            Contribution::Nothing | Contribution::Signal | Contribution::Operand => 0,
+            Contribution::Nothing | Contribution::Signal | Contribution::Announced(_) | Contribution::Operand => 0,
             Contribution::Block(region) => region.len(),
             Contribution::Parts(parts) => match parts.even {
                 Some(len) => len * size,
                 None => parts.table_bytes(size, me),
             },
+            Contribution::Blocks(sent) => sent.bytes(),
             Contribution::Lent(lent) => lent.note_bytes(size),
         }
     }
@@ -296,7 +308,7 @@ impl Executor for Recorder {
 
     fn copy_own(&mut self, from: Region, to: Region) -> Result<()> {
         check_own(self.member.rank, &from, &to)?;
-        self.exchange.own = Some((from, to));
+        self.exchange.own.push((from, to));
         Ok(())
     }
 

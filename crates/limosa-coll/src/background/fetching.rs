@@ -36,6 +36,7 @@ impl BackgroundOp {
                 unsafe { self.bring(*from, place, into) }
             }
             Intake::Each { into, is_part, .. } => self.fetch_each(into, *is_part),
+            Intake::Neighbours(incoming) => self.fetch_from_neighbours(incoming),
             Intake::Pieces(reduction) => reduction.finish(&self.mailboxes, self.number(), self.exchange.call),
             Intake::Combined { operands, part, into, for_all } => {
                 if *for_all && self.last_publishes() {
@@ -75,7 +76,7 @@ impl BackgroundOp {
     /// # Safety
     /// So many bytes must be there.
     #[inline]
-    unsafe fn bring(&self, rank: usize, place: Option<Location>, into: &Region) -> Result<()> {
+    pub(super) unsafe fn bring(&self, rank: usize, place: Option<Location>, into: &Region) -> Result<()> {
         match place {
             // SAFETY: the caller's promise.
             Some(Location::Here(start)) => write(into, unsafe { std::slice::from_raw_parts(start, into.len()) }),
@@ -163,7 +164,7 @@ impl BackgroundOp {
     }
 
     /// After bytes were read from a rank's memory: they are not what that rank has lent if it has given up meanwhile.
-    fn check_lent(&self, rank: usize) -> Result<()> {
+    pub(super) fn check_lent(&self, rank: usize) -> Result<()> {
         if self.mailboxes.slots.is_withdrawn(rank, self.number()) {
             return Err(given_up(rank, self.exchange.call.kind));
         }

@@ -2,7 +2,7 @@
 //! them there.
 //!
 //! What does not lie in one block is copied into one, and so is what others are going to overwrite. A rank that lends
-//! is done when all have finished the operation. If that takes long it asks them to
+//! is done when all who read there have finished the operation. If that takes long it asks them to
 //! ([`BackgroundOp::start`](super::BackgroundOp::start) sets an alarm), because they may have nothing else to do in the
 //! library. While a thread of its own has just begun to wait, it spares them.
 
@@ -13,6 +13,7 @@ use limosa_base::slots::BODY_BYTES;
 use limosa_p2p::memory::Region;
 use limosa_p2p::{Engine, Peer};
 
+use super::neighbour_blocks::SentBlocks;
 use super::storage::Content;
 use super::{Mailboxes, Pending};
 use crate::access::Access;
@@ -54,6 +55,8 @@ enum What {
     Block { region: Region, copy: bool },
     /// A part for each rank.
     Parts { blocks: Blocks, copy_all: bool },
+    /// Blocks for neighbours, with lines about them: in the mailboxes, or in front of the copies if they do not fit.
+    Blocks { sent: SentBlocks, has_lent_lines: bool },
 }
 
 // SAFETY: the addresses are those of memory that the lent buffer owns, and of buffers that the program leaves to the
@@ -82,6 +85,18 @@ impl LentBuffer {
             .filter(|region| in_place || region.as_contiguous().is_none())
             .fold(0, |all, region| region.len().saturating_add(all));
         LentBuffer::new(What::Parts { blocks, copy_all: in_place }, copied)
+    }
+
+    /// Blocks for neighbours, with lines about them, where at most so many bytes can be left in the mailboxes.
+    ///
+    /// # Errors
+    /// `MPI_ERR_NO_MEM`.
+    pub(super) fn of_blocks(sent: SentBlocks, most: usize) -> Result<LentBuffer> {
+        let scattered = sent.regions().filter(|region| region.as_contiguous().is_none());
+        let has_lent_lines = sent.line_bytes().max(BODY_BYTES + 1) > most;
+        let lines = if has_lent_lines { sent.line_bytes() } else { 0 };
+        let copied = scattered.fold(lines, |all, region| region.len().saturating_add(all));
+        LentBuffer::new(What::Blocks { sent, has_lent_lines }, copied)
     }
 
     fn new(what: What, copied: usize) -> Result<LentBuffer> {
@@ -114,9 +129,10 @@ impl LentBuffer {
     /// Bytes that are left in the mailboxes to say where the lent bytes are.
     pub(super) fn note_bytes(&self, size: usize) -> usize {
         match &self.what {
-            What::Block { .. } => 0,
+            What::Block { .. } | What::Blocks { has_lent_lines: true, .. } => 0,
             // In a slot, however short.
             What::Parts { .. } => (size * LINE).max(BODY_BYTES + 1),
+            What::Blocks { sent, .. } => sent.line_bytes().max(BODY_BYTES + 1),
         }
     }
 
@@ -136,6 +152,30 @@ impl LentBuffer {
                     write_table(table, blocks, [size, me], 1, place).expect("saying where parts are cannot fail");
                 });
             }
+            What::Blocks { sent, has_lent_lines } => {
+                self.post_blocks(mailboxes, pending, (number, call), (sent, *has_lent_lines));
+            }
+        }
+    }
+
+    /// As [`LentBuffer::post`], of blocks for neighbours.
+    fn post_blocks(
+        &self,
+        mailboxes: &Mailboxes,
+        pending: &mut Pending,
+        id: (u64, Signed),
+        (sent, has_lent_lines): (&SentBlocks, bool),
+    ) {
+        let lines = sent.line_bytes();
+        let mut used = if has_lent_lines { lines } else { 0 };
+        let mut write = |area: &mut [u8]| sent.write(area, |region| Some(self.place(region, false, &mut used)));
+        if has_lent_lines {
+            let start = self.start();
+            // SAFETY: the copies begin with room for the lines, and nobody reads them before the note below.
+            write(unsafe { std::slice::from_raw_parts_mut(start, lines) });
+            mailboxes.post(id.0, id.1, &Note::of_lent_blocks(start as u64, sent.count()));
+        } else {
+            mailboxes.leave(pending, id, Content::Blocks { count: sent.count() }, lines.max(BODY_BYTES + 1), write);
         }
     }
 

@@ -41,6 +41,8 @@
 //! | `fetching` | bringing what is there to this rank's buffer |
 //! | `operation` | an operation under way: posting, waiting, ending |
 //! | `lent` | bytes that stay in a rank's memory, where others read them |
+//! | `neighbours` | exchanges with neighbours in a topology: how blocks go |
+//! | `neighbour_blocks` | what is left and awaited in such an exchange |
 //! | `reduction` | a long reduction, by pieces of operands that stay in their ranks' memory |
 //! | `storage` | where bytes lie: slots and large slots |
 
@@ -62,6 +64,8 @@ mod compare;
 mod exchange;
 mod fetching;
 mod lent;
+mod neighbour_blocks;
+mod neighbours;
 mod operation;
 mod reduction;
 mod storage;
@@ -69,6 +73,7 @@ mod storage;
 mod tests;
 
 pub(super) use exchange::{Exchange, Limits, Recorder};
+pub(super) use neighbours::NeighbourExchange;
 pub use operation::BackgroundOp;
 pub(super) use operation::MailboxUse;
 use storage::Large;

@@ -7,7 +7,7 @@
 //! | held back | there is no room yet for what this rank leaves | posted, by [`Mailboxes::serve`] |
 //! | posted | what this rank leaves is there | fetching, once what it gets is there too; if nothing, lent or done |
 //! | fetching | a thread brings what this rank gets to its buffer | lent, if others read it then, or done |
-//! | lent | others may still read this rank's memory | done, once all have finished the operation |
+//! | lent | others may still read this rank's memory | done, once all who read it have finished the operation |
 //! | done | nothing is left to do | held back or posted (persistent) |
 //!
 //! While a long reduction is posted, whoever looks combines pieces of it ([`super::reduction`]).
@@ -25,6 +25,7 @@ use limosa_p2p::{Failure, Interrupted, View, in_service};
 use parking_lot::Mutex;
 
 use super::exchange::{Contribution, Exchange, Intake, Limits, Parts};
+use super::neighbour_blocks::unfinished;
 use super::reduction::Reduction;
 use super::storage::Content;
 use super::{Mailboxes, Pending};
@@ -173,7 +174,7 @@ impl BackgroundOp {
     #[inline]
     fn is_ready_at(&self, now: Moment) -> bool {
         now.state == POSTED
-            && self.mailboxes.slots.holds(self.awaited(now.number))
+            && self.missing(now.number).is_none()
             && self.messages_are_done()
             && self
                 .reduction()
@@ -234,7 +235,7 @@ impl BackgroundOp {
             HELD_BACK => self.mailboxes.slots.least_finished() >= self.mailboxes.room_for(self, now.number),
             POSTED => self.is_ready_at(now) || self.has_work_at(now),
             FETCHING => false,
-            LENT => self.mailboxes.slots.holds(Awaited::AllFinished(now.number)),
+            LENT => self.unreturned(now.number).is_none(),
             _ => true,
         }
     }
@@ -253,7 +254,26 @@ impl BackgroundOp {
         self.counts_arrivals() && self.reduction().is_none()
     }
 
-    /// What must be there for this rank, when it has posted for this start.
+    /// What is not there of what must be there for this rank, when it has posted for this start.
+    #[inline]
+    fn missing(&self, number: u64) -> Option<Awaited> {
+        let slots = &self.mailboxes.slots;
+        match &self.exchange.intake {
+            Intake::Neighbours(incoming) => incoming.missing(slots, number),
+            _ => Some(self.awaited(number)).filter(|awaited| !slots.holds(*awaited)),
+        }
+    }
+
+    /// What keeps others from being done with what this rank lends.
+    fn unreturned(&self, number: u64) -> Option<Awaited> {
+        let slots = &self.mailboxes.slots;
+        match &self.exchange.readers {
+            Some(neighbours) => unfinished(neighbours, slots, number),
+            None => Some(Awaited::AllFinished(number)).filter(|finished| !slots.holds(*finished)),
+        }
+    }
+
+    /// What must be there for this rank, when it has posted for this start; a part of it, as long as more is missing.
     #[inline]
     fn awaited(&self, number: u64) -> Awaited {
         match &self.exchange.intake {
@@ -264,6 +284,9 @@ impl BackgroundOp {
             Intake::Combined { operands, .. } if operands.ranks == self.mailboxes.size() => Awaited::AllNotes(number),
             Intake::Combined { operands, .. } => Awaited::NotesBelow(operands.ranks, number),
             Intake::Pieces(reduction) => reduction.awaited(&self.mailboxes, number),
+            Intake::Neighbours(incoming) => {
+                incoming.missing(&self.mailboxes.slots, number).unwrap_or(Awaited::Anything)
+            }
         }
     }
 
@@ -295,6 +318,8 @@ impl BackgroundOp {
                 }),
                 None => mailboxes.leave(pending, id, Content::Table, all, |place| self.lay_out(parts, place)),
             },
+            Contribution::Blocks(sent) => sent.post(mailboxes, pending, id),
+            Contribution::Announced(len) => mailboxes.post(number, kind, &Note::of_rounds(*len)),
             Contribution::Lent(lent) => lent.post(mailboxes, pending, number, kind),
             Contribution::Operand => {
                 if let Some(reduction) = self.reduction() {
@@ -302,9 +327,7 @@ impl BackgroundOp {
                 }
             }
         }
-        if let Some((from, to)) = &self.exchange.own {
-            copy(from, to);
-        }
+        self.exchange.own.iter().for_each(|(from, to)| copy(from, to));
         if matches!(self.exchange.intake, Intake::Nothing) && !self.last_publishes() && self.by_messages.is_none() {
             mailboxes.mark_finished(pending, number);
             self.word.set(number, self.end());
@@ -390,7 +413,7 @@ impl BackgroundOp {
     /// After fetching: it is done once nobody needs what is lent; true if it is.
     fn settle(&self) -> bool {
         let now = self.word.load();
-        let is_returned = now.state == LENT && self.mailboxes.slots.holds(Awaited::AllFinished(now.number));
+        let is_returned = now.state == LENT && self.unreturned(now.number).is_none();
         if !is_returned || !self.word.advance(now.number, LENT, DONE) {
             return self.is_done();
         }
@@ -433,7 +456,7 @@ impl BackgroundOp {
             let now = self.word.load();
             let awaited = match now.state {
                 HELD_BACK => Awaited::AllFinished(self.mailboxes.room_for(self, now.number)),
-                LENT => Awaited::AllFinished(now.number),
+                LENT => self.unreturned(now.number).unwrap_or(Awaited::Anything),
                 _ => self.awaited(now.number),
             };
             if let Some(failure) = self.wait_until(awaited, waiting)?

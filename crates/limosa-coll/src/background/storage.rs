@@ -54,6 +54,8 @@ pub(super) enum Content {
     Block { len: usize },
     /// A table of parts.
     Table,
+    /// Lines about so many blocks.
+    Blocks { count: usize },
 }
 
 impl Mailboxes {
@@ -95,6 +97,7 @@ impl Mailboxes {
                 match content {
                     Content::Block { len } => Note::of_area(len, &area),
                     Content::Table => Note::of_table(&Area { bytes: all, ..area }),
+                    Content::Blocks { count } => Note::of_blocks(&Area { bytes: all, ..area }, count),
                 }
             }
         };

@@ -9,18 +9,20 @@ use limosa_p2p::{Engine, Failure, Links, Options, Seats, ShmDevice, Wait};
 
 use proptest::prelude::*;
 
-use super::{BackgroundOp, Exchange, Limits, MailboxUse, Mailboxes, Recorder};
+use super::{BackgroundOp, Exchange, Limits, MailboxUse, Mailboxes, NeighbourExchange, Recorder};
 use crate::buffer::{Blocks, Buffer};
 use crate::kind::{Kind, Signature, Signed};
 use crate::notes::{Found, Location, Notes};
 use crate::one_step;
 use crate::pieces::{Delivery, Pieces};
 use crate::schedule::Member;
+use crate::shared::Sent;
 use limosa_mpi::consts::{MPI_DOUBLE, MPI_ERR_PROC_ABORTED, MPI_INT32_T, MPI_SUM};
 use limosa_mpi::datatype::Datatype;
 use limosa_mpi::error::Result;
 use limosa_mpi::op::Op;
 use limosa_mpi::operation;
+use limosa_mpi::topo::Neighbours;
 
 const RANKS: u32 = 2;
 
@@ -176,6 +178,38 @@ fn a_rank_that_waits_asks_others_for_what_it_lends_only_after_a_while() {
     assert!(!root.ask_for_lent() && is_asked(), "nobody waits here: nobody would see that others fall behind");
     end();
     assert_eq!(memory[1], [1, 2, 3]);
+}
+
+#[test]
+fn neighbours_wait_for_each_other_only() {
+    // The third rank takes no part.
+    let mailbox_sets = mailbox_sets_of(3);
+    for (most, count) in [(64, 3), (64, 100), (0, 3)] {
+        let limits = Limits { most, lends: true };
+        let (mut sent, mut received) = ([vec![1; count], vec![2; count]], [vec![0; count], vec![0; count]]);
+        let one = |memory: &mut Vec<i32>| {
+            let (start, int) = (memory.as_mut_ptr().cast(), Datatype::named(MPI_INT32_T));
+            Blocks::uneven(start, &[count as i64], vec![0], int, "buf").unwrap()
+        };
+        let mut operation = |rank: usize| {
+            let (sources, destinations) = (vec![1 - rank as i32], vec![1 - rank as i32]);
+            let (order, before, sent_as) = (vec![0], vec![0], vec![]);
+            let neighbours = &Arc::new(Neighbours { sources, destinations, order, before, sent_as });
+            let (send, receive) = (one(&mut sent[rank]), one(&mut received[rank]));
+            let exchange =
+                NeighbourExchange { neighbours, send: Sent::Blocks(&send), receive: &receive, own: Vec::new() };
+            let member = Member { rank, size: 3, number: 0, signature: Signature::default() };
+            let exchange = Exchange::with_neighbours(member, Kind::NeighborAlltoall, limits, exchange).unwrap();
+            BackgroundOp::new(MailboxUse { mailboxes: mailbox_sets[rank].clone(), number: None, limits }, exchange)
+        };
+        let operations = [operation(0), operation(1)];
+        operations[0].start();
+        assert!(!operations[0].advance());
+        operations[1].start();
+        operations.iter().for_each(|operation| _ = operation.advance());
+        assert!(operations.iter().all(|operation| operation.advance()), "each has read what the other has");
+        assert_eq!(received, [vec![2; count], vec![1; count]]);
+    }
 }
 
 /// Bytes that a place names lie in the slot or the note of the rank.

@@ -13,22 +13,20 @@
 //! for such a message when it has seen the note: whoever sends one has posted its note before it waits for anybody.
 
 use limosa_base::slots::{Awaited, NOTES};
-use limosa_mpi::consts::{MPI_ERR_TOPOLOGY, MPI_PROC_NULL};
-use limosa_mpi::error::{Error, Result};
-use limosa_mpi::topo::{Neighbours, Place};
+use limosa_mpi::consts::MPI_PROC_NULL;
+use limosa_mpi::error::Result;
+use limosa_mpi::topo::Neighbours;
 use limosa_p2p::memory::Region;
 
 use super::SharedGroup;
 use super::call::{First, SharedCall};
 use crate::buffer::{Blocks, Buffer};
+use crate::edges::{aligned, block_of, destinations, line_bytes, sources, write_blocks};
 use crate::kind::Kind;
 use crate::memory::{Flat, read};
-use crate::notes::{BLOCK_LINE, BY_MESSAGE, Found, Location, Note, nonsense, write_block_line};
+use crate::notes::{BY_MESSAGE, Found, Location, Note};
 use crate::run::run;
-use crate::schedule::{Schedule, copy_own, mismatch};
-
-/// Blocks begin at multiples of this in shared memory.
-const ALIGNED: usize = 16;
+use crate::schedule::{Schedule, copy_own};
 
 /// An exchange, as one rank has it.
 pub(crate) struct Exchange<'e> {
@@ -49,7 +47,7 @@ pub(crate) enum Sent<'e> {
 }
 
 impl Sent<'_> {
-    fn region(&self, block: usize) -> Region {
+    pub(crate) fn region(&self, block: usize) -> Region {
         match self {
             Sent::Whole(buffer) => buffer.region(),
             Sent::Blocks(blocks) => blocks.region(block),
@@ -115,9 +113,7 @@ pub(crate) fn neighbours(
 impl Exchange<'_> {
     /// The blocks that go to other ranks, and these.
     fn destinations(&self, me: usize) -> impl Iterator<Item = (usize, usize)> {
-        let all = self.neighbours.destinations.iter().enumerate();
-        all.filter(move |(_, rank)| **rank != MPI_PROC_NULL && **rank != me as i32)
-            .map(|(block, rank)| (block, *rank as usize))
+        destinations(self.neighbours, me)
     }
 
     /// Has everything go by messages; `len`: the length of a block, or 0 if they differ.
@@ -171,11 +167,10 @@ impl Exchange<'_> {
     fn contribute_lines(&self, call: &SharedCall<'_>, blocks: &Blocks) -> Result<Contributed> {
         let me = call.me();
         let count = self.destinations(me).count();
-        let lines = (count * BLOCK_LINE).next_multiple_of(ALIGNED);
+        let lines = line_bytes(count);
         if lines > call.slot_bytes() {
             return self.announce(call, 0);
         }
-        let aligned = |len: usize| len.checked_next_multiple_of(ALIGNED).unwrap_or(usize::MAX);
         let lens = self.destinations(me).map(|(block, _)| aligned(blocks.bytes(block)));
         let wanted = lens.fold(lines, usize::saturating_add);
         let fitting = if wanted <= call.most_put().saturating_add(lines) { call.own_area(wanted)? } else { None };
@@ -186,27 +181,20 @@ impl Exchange<'_> {
         call.make_room(NOTES)?;
         let mut contributed = Contributed::default();
         // SAFETY: the area is this rank's, and nobody reads it before the note below.
-        let (place, mut used) = (unsafe { area.first(area.bytes) }, lines);
-        for (line, (block, rank)) in self.destinations(me).enumerate() {
-            let region = blocks.region(block);
-            let len = region.len();
-            let at = if len == 0 {
-                0
-            } else if len <= place.len().saturating_sub(used) {
-                read(&region, &mut place[used..][..len]);
-                let next = used + aligned(len);
-                std::mem::replace(&mut used, next) as u64
-            } else if call.group.can_offer(call.kind, len) {
-                let flat = Flat::packed(&region)?;
+        let place = unsafe { area.first(area.bytes) };
+        write_blocks(place, (self.neighbours, me), blocks, |block, region, fits| {
+            if fits {
+                Ok(None)
+            } else if call.group.can_offer(call.kind, region.len()) {
+                let flat = Flat::packed(region)?;
                 let address = flat.start() as u64;
                 contributed.kept.push(flat);
-                address
+                Ok(Some(address))
             } else {
                 contributed.by_message.push(block);
-                BY_MESSAGE
-            };
-            write_block_line(place, line, at, len, rank);
-        }
+                Ok(Some(BY_MESSAGE))
+            }
+        })?;
         call.post(&Note::of_blocks(&area, count));
         Ok(contributed)
     }
@@ -214,15 +202,13 @@ impl Exchange<'_> {
     /// Takes what the sources have contributed in shared memory. Returns the blocks that come by message, each with
     /// whether a message is known to come.
     fn take_all(&self, call: &SharedCall<'_>, trouble: &mut First) -> Result<Vec<(usize, bool)>> {
-        let mut late = Vec::new();
-        for &block in &self.neighbours.order {
-            let source = self.neighbours.sources[block];
-            if source == MPI_PROC_NULL || source as usize == call.me() {
-                continue;
-            }
-            let (source, into) = (source as usize, self.receive.region(block));
+        let (mut late, is_whole) = (Vec::new(), matches!(self.send, Sent::Whole(_)));
+        for (block, source) in sources(self.neighbours, call.me()) {
+            let into = self.receive.region(block);
             call.wait_for(source)?;
-            let found = call.posted(source).and_then(|found| self.block_of(call, block, found, into.len()));
+            let found = call
+                .posted(source)
+                .and_then(|found| block_of((self.neighbours, call.me()), block, found, is_whole, into.len()));
             match found {
                 Ok(Found { place: Location::InRounds | Location::ByMessage, len }) => late.push((block, len > 0)),
                 found => {
@@ -231,24 +217,6 @@ impl Exchange<'_> {
             }
         }
         Ok(late)
-    }
-
-    /// What the source of a block has contributed for it. `len`: its length here.
-    fn block_of(&self, call: &SharedCall<'_>, block: usize, found: Found, len: usize) -> Result<Found> {
-        let source = self.neighbours.sources[block] as usize;
-        match (found.place, &self.send) {
-            (Location::InRounds, _) | (_, Sent::Whole(_)) => Ok(found),
-            (Location::InBlocks(lines), Sent::Blocks(_)) => {
-                let found = lines.find(source, call.me(), self.neighbours.before[block])?;
-                found.ok_or_else(|| not_sent(source, call.me()))
-            }
-            (Location::Nowhere, Sent::Blocks(_)) => Ok(found),
-            (_, Sent::Blocks(_)) => match self.neighbours.sent_as.get(block) {
-                Some(place) => part(source, found, *place, len),
-                None if found.len == 0 => Err(not_sent(source, call.me())),
-                None => Err(nonsense(source)),
-            },
-        }
     }
 
     /// Receives these blocks, and sends those.
@@ -273,27 +241,4 @@ impl Exchange<'_> {
         }
         run(call.comm, schedule)
     }
-}
-
-/// The part of what was contributed that is at this place, and has this length.
-fn part(source: usize, found: Found, place: Place, len: usize) -> Result<Found> {
-    if place.of.checked_mul(len) != Some(found.len) {
-        return Err(mismatch(source, found.len / place.of.max(1), len));
-    }
-    let offset = place.block * len;
-    let place = match found.place {
-        Location::Here(start) => Location::Here(start.wrapping_add(offset)),
-        Location::There { address } => Location::There { address: address.wrapping_add(offset as u64) },
-        _ => return Err(nonsense(source)),
-    };
-    Ok(Found { len, place })
-}
-
-#[cold]
-fn not_sent(source: usize, me: usize) -> Error {
-    let detail = format!(
-        "this process receives from rank {source} more often than that one sends to rank {me}: the sources and \
-         destinations that the processes gave for the graph do not match"
-    );
-    Error::new(MPI_ERR_TOPOLOGY, detail)
 }

@@ -102,7 +102,7 @@ impl SharedCall<'_> {
     pub(super) fn take(&self, rank: usize, posted: Found, region: &Region) -> Result<()> {
         match posted.place {
             Location::Nowhere | Location::InRounds | Location::ByMessage => Ok(()),
-            Location::Operand { .. } | Location::InBlocks(_) => Err(nonsense(rank)),
+            Location::Operand { .. } | Location::InBlocks(_) | Location::InLentBlocks { .. } => Err(nonsense(rank)),
             Location::Here(start) => {
                 // SAFETY: so many bytes are there, as was checked; their writer leaves them alone until this rank has
                 // finished.
