@@ -237,6 +237,7 @@ impl Doorbell {
 #[cfg(all(test, loom))]
 mod model {
     use super::*;
+    use crate::model::Mutex;
     use loom::sync::Arc;
     use loom::thread::{self, JoinHandle};
 
@@ -246,6 +247,8 @@ mod model {
         doorbell: Doorbell,
         /// Pieces of work that were put there.
         work: AtomicU32,
+        /// What shows elsewhere than where a thread that polls looks.
+        shows: AtomicU32,
     }
 
     impl Process {
@@ -328,6 +331,75 @@ mod model {
     #[test]
     fn all_traffic_is_seen_by_the_owner_or_its_helper_if_it_says_so() {
         helper_takes_over(State::AwayAll, false);
+    }
+
+    /// A thread sleeps until there is work or something shows elsewhere. The lock is the engine's.
+    fn await_either(process: &Process, lock: &Mutex<()>) {
+        loop {
+            let held = lock.lock();
+            let turn = process.doorbell.set_asleep();
+            if process.has(1) || process.shows.load(Ordering::Acquire) > 0 {
+                return;
+            }
+            drop(held);
+            process.doorbell.sleep(turn, None);
+        }
+    }
+
+    /// A thread begins to poll, looks once for work, and wakes those who may wait for it.
+    fn poll_once(process: &Process, lock: &Mutex<()>, only_traffic: bool) {
+        let _held = lock.lock();
+        process.doorbell.look_out(only_traffic);
+        if process.has(1) {
+            process.doorbell.wake_own();
+        }
+    }
+
+    /// A thread sleeps beside another one, and somebody brings about what it waits for.
+    fn sleeper_beside(
+        other: impl Fn(&Process, &Mutex<()>) + Copy + Send + Sync + 'static,
+        bring: impl Fn(&Process) + Copy + Send + Sync + 'static,
+    ) {
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(2);
+        model.check(move || {
+            let (process, lock) = (Arc::new(Process::default()), Arc::new(Mutex::new(())));
+            let bringer = spawn(&process, bring);
+            let poller = spawn(&process, {
+                let lock = lock.clone();
+                move |process| other(process, &lock)
+            });
+            await_either(&process, &lock);
+            bringer.join().unwrap();
+            poller.join().unwrap();
+        });
+    }
+
+    #[test]
+    fn a_thread_that_polls_sees_to_the_traffic_of_sleepers_and_hands_it_over() {
+        for only_traffic in [false, true] {
+            sleeper_beside(
+                move |process, lock| {
+                    poll_once(process, lock, only_traffic);
+                    let _held = lock.lock();
+                    if process.doorbell.is_polled() {
+                        process.doorbell.hand_over();
+                    }
+                },
+                |process| process.give(false),
+            );
+        }
+    }
+
+    #[test]
+    fn what_shows_elsewhere_wakes_a_sleeper_beside_a_thread_that_polls() {
+        sleeper_beside(
+            |process, lock| poll_once(process, lock, false),
+            |process| {
+                process.shows.store(1, Ordering::Release);
+                process.doorbell.ring_sleepers(false);
+            },
+        );
     }
 
     #[test]

@@ -16,7 +16,7 @@ use crate::operation::{End, Operation};
 use crate::world::World;
 use limosa_p2p::matching::Envelope;
 use limosa_p2p::memory::Region;
-use limosa_p2p::{Interrupted, Mode, Started, View};
+use limosa_p2p::{Engine, Interrupted, Mode, Started, View};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -184,6 +184,13 @@ pub fn find(place: BufferOwner<'_>) -> Option<Arc<SendBuffer>> {
     place.world().buffers.0.lock().get(&place.key()).cloned()
 }
 
+/// So many bytes of a buffer are in use no more; whoever waits for it to be empty looks.
+fn give_back(used: &AtomicUsize, bytes: usize, engine: &Engine) {
+    if used.fetch_sub(bytes, Ordering::AcqRel) == bytes {
+        engine.notify();
+    }
+}
+
 /// Copies the message and sends it in the background.
 pub(crate) fn send(comm: &Comm, world: u32, envelope: &Envelope, region: &Region) -> Result<()> {
     let Some(buffer) = buffer_for(comm) else {
@@ -193,12 +200,12 @@ pub(crate) fn send(comm: &Comm, world: u32, envelope: &Envelope, region: &Region
     let bytes = data + MPI_BSEND_OVERHEAD as usize;
     let used = buffer.used.fetch_add(bytes, Ordering::AcqRel);
     if !buffer.is_automatic() && used + bytes > buffer.bytes {
-        buffer.used.fetch_sub(bytes, Ordering::AcqRel);
+        give_back(&buffer.used, bytes, comm.engine());
         // Perhaps some of it is already on its way.
         comm.engine().poll();
         let used = buffer.used.fetch_add(bytes, Ordering::AcqRel);
         if used + bytes > buffer.bytes {
-            buffer.used.fetch_sub(bytes, Ordering::AcqRel);
+            give_back(&buffer.used, bytes, comm.engine());
             fail!(
                 MPI_ERR_BUFFER,
                 "a buffered send of {data} bytes needs {bytes} bytes of buffer, but {used} of the attached {} bytes are \
@@ -213,19 +220,16 @@ pub(crate) fn send(comm: &Comm, world: u32, envelope: &Envelope, region: &Region
     let parcel = unsafe { Region::contiguous(copy.as_mut_ptr(), copy.len()) };
     let account = buffer.used.clone();
     match comm.engine().send(world, envelope, parcel, Mode::Standard) {
-        Ok(Started::Done) => {
-            account.fetch_sub(bytes, Ordering::AcqRel);
-        }
+        Ok(Started::Done) => give_back(&account, bytes, comm.engine()),
         Ok(Started::Pending(id)) => comm.engine().then(
             id,
             Box::new(move |engine, _| {
                 drop(copy);
-                account.fetch_sub(bytes, Ordering::AcqRel);
-                engine.notify();
+                give_back(&account, bytes, engine);
             }),
         ),
         Err(failure) => {
-            account.fetch_sub(bytes, Ordering::AcqRel);
+            give_back(&account, bytes, comm.engine());
             return Err(error_of(failure));
         }
     }
