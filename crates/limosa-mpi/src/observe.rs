@@ -107,11 +107,27 @@ thread_local! {
 /// Notes that this thread has asked in vain whether something has ended or arrived. `subject` is the same number
 /// whenever it asks for the same; `list` gives what it would wait for.
 pub fn polled(subject: u64, list: &ListAwaits<'_>) {
-    let _ = POLLER.try_with(|poller| poller.borrow_mut().polled(subject, list));
+    let due = POLLER.try_with(|poller| poller.borrow_mut().polled(subject));
+    let Ok(Some(due)) = due else { return };
+    // An inquiry may call functions of the program, which call the library: the state is not borrowed meanwhile.
+    let call = current_call();
+    list(&mut |awaits| awaits.inquire());
+    let _ = CALLER.try_with(|caller| caller.call.set(call));
+    if let Due::Show { since_ns } = due {
+        let _ = POLLER.try_with(|poller| poller.borrow_mut().begin(subject, since_ns, list));
+    }
+}
+
+/// What is to be done after a poll in vain.
+enum Due {
+    /// Ask the others.
+    Inquire,
+    /// Ask the others, and show on the status board that this thread polls.
+    Show { since_ns: u64 },
 }
 
 impl Poller {
-    fn polled(&mut self, subject: u64, list: &ListAwaits<'_>) {
+    fn polled(&mut self, subject: u64) -> Option<Due> {
         self.polls = self.polls.wrapping_add(1);
         let looks = self.polls.is_multiple_of(POLLS_PER_LOOK);
         if let Some(shown) = &mut self.shown {
@@ -122,21 +138,26 @@ impl Poller {
                 self.show(None, &|_| {});
             } else if looks && shown.inquiries.left().is_some_and(|left| left.is_zero()) {
                 shown.inquiries.made += 1;
-                list(&mut |awaits| awaits.inquire());
+                return Some(Due::Inquire);
             }
-            return;
+            return None;
         }
-        if looks {
-            let now = clock::now_ns();
-            let since = *self.since_ns.get_or_insert(now);
-            if now.saturating_sub(since) >= POLLING_NS {
-                self.since_ns = None;
-                list(&mut |awaits| awaits.inquire());
-                self.show(Some(subject), list);
-                if let Some(shown) = &mut self.shown {
-                    shown.inquiries = Inquiries { made: Inquiries::MADE_BY_POLLERS, since_ns: since };
-                }
-            }
+        if !looks {
+            return None;
+        }
+        let now = clock::now_ns();
+        let since_ns = *self.since_ns.get_or_insert(now);
+        (now.saturating_sub(since_ns) >= POLLING_NS).then(|| {
+            self.since_ns = None;
+            Due::Show { since_ns }
+        })
+    }
+
+    /// This thread is shown from now on.
+    fn begin(&mut self, subject: u64, since_ns: u64, list: &ListAwaits<'_>) {
+        self.show(Some(subject), list);
+        if let Some(shown) = &mut self.shown {
+            shown.inquiries = Inquiries { made: Inquiries::MADE_BY_POLLERS, since_ns };
         }
     }
 
@@ -503,5 +524,24 @@ impl Observer for Waiting<'_> {
         let inquiries = self.inquiries.get();
         self.inquiries.set(Inquiries { made: inquiries.made + 1, ..inquiries });
         self.each(&mut |awaits| awaits.inquire());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_an_inquiry_calls_may_poll_too() {
+        entering("MPI_Test");
+        let inquired = Cell::new(false);
+        while !inquired.get() {
+            polled(1, &|_| {
+                entering("MPI_Iprobe");
+                polled(2, &|_| {});
+                inquired.set(true);
+            });
+        }
+        assert_eq!(current_call(), "MPI_Test");
     }
 }

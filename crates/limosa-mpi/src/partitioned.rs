@@ -289,8 +289,16 @@ struct Sender {
     asked: bool,
     /// Number and bytes.
     known: Option<(usize, usize)>,
-    /// Which ones have arrived in this start.
+    /// Which ones have arrived in this start. Changes together with the numbers: a thread may ask at any time.
     arrived: Vec<bool>,
+}
+
+impl Sender {
+    /// A start begins, in which nothing has arrived yet.
+    fn begin(&mut self, count: usize, bytes: usize) {
+        self.known = Some((count, bytes));
+        self.arrived = vec![false; count];
+    }
 }
 
 /// Makes a partitioned receive (`MPI_Precv_init`).
@@ -371,7 +379,6 @@ impl Incoming {
         } else if count > ABOUT as usize || count.checked_mul(bytes).is_none() {
             self.round.fail(Error::new(crate::consts::MPI_ERR_OTHER, "the sender's partitions make no sense"));
         } else {
-            self.sender.lock().known = Some((count, bytes));
             let difference = sent.zip(self.partitions.types.as_ref()).and_then(|(sent, own)| sent.difference(own));
             if let Some(found) = difference {
                 let (holds, expects) = (found.left.name(), found.right.name());
@@ -388,7 +395,7 @@ impl Incoming {
     /// Posts the receives of one start.
     fn receive_partitions(self: &Arc<Self>, count: usize, bytes: usize) {
         let total = self.partitions.region.len();
-        self.sender.lock().arrived = vec![false; count];
+        self.sender.lock().begin(count, bytes);
         if count * bytes > total {
             let detail = format!(
                 "the sender has {count} partitions of {bytes} bytes, which is more than the {} of {} bytes of this \
