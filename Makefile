@@ -10,6 +10,7 @@ SHELL := /bin/bash
 
 PYTHON ?= python3
 NP ?= 4
+DEVICE ?= fabric
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -30,8 +31,8 @@ help: ## List the targets
 # --- for users -------------------------------------------------------------------------------------------------------
 
 .PHONY: demo
-demo: $(STAMPS)/mpi4py $(STAMPS)/demo ## Solve the wave equation on 4 processes (NP=... for another number)
-	limosa run -n $(NP) python kernels/wave3d/wave3d.py --slice-png wave3d.png
+demo: $(STAMPS)/mpi4py $(STAMPS)/demo ## Solve the wave equation on 4 processes (NP=... for another number, HOSTS=a,b)
+	limosa run -n $(NP) $(if $(HOSTS),--device $(DEVICE) -host $(HOSTS)) python kernels/wave3d/wave3d.py --slice-png wave3d.png
 
 .PHONY: wheel
 wheel: $(STAMPS)/build ## Build the wheel into dist/
@@ -67,6 +68,7 @@ test-rust: | system-packages ## Unit, property and integration tests of the crat
 
 test-c: $(STAMPS)/limosa $(STAMPS)/test ## Conformance tests in C, compiled with our mpicc
 	tests/conformance/run $(if $(FULL),--full --variants)
+	$(if $(FULL),tests/conformance/run --cluster 2)
 	$(if $(FULL),tests/conformance/run --sanitize address)
 	$(if $(FULL),tests/conformance/run --sanitize thread)
 
@@ -75,6 +77,7 @@ test-python: $(STAMPS)/mpi4py $(STAMPS)/demo $(STAMPS)/test ## Tests of the whee
 
 test-mpi4py: $(STAMPS)/mpi4py $(STAMPS)/test ## mpi4py's own test suite on our library
 	tests/mpi4py/run $(if $(FULL),--full)
+	$(if $(FULL),tests/mpi4py/run --cluster 2)
 
 FUZZ_SECONDS ?= $(if $(FULL),600,60)
 .PHONY: fuzz

@@ -20,7 +20,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -210,7 +210,45 @@ class Cluster:
         return ",".join(f"{host.name}:{slots}" for host in self.hosts)
 
 
-def shell(made: Cluster, command: Sequence[str]) -> int:
+def shell(made: Cluster, command: Sequence[str], variables: Mapping[str, str] | None = None) -> int:
     """A command, or an interactive shell, on the first host. Its exit code."""
     words = command or [os.environ.get("SHELL", "/bin/sh")]
-    return subprocess.run(made.hosts[0].command(words), env={**environment(), "SHARED": str(made.shared)}).returncode
+    names = ",".join(host.name for host in made.hosts)
+    env = {**environment(), "SHARED": str(made.shared), "HOSTS": names, **(variables or {})}
+    return subprocess.run(made.hosts[0].command(words), env=env).returncode
+
+
+#: How ranks on different hosts exchange messages, for test runners inside a cluster that start jobs by `LAUNCHER`.
+DEVICES: dict[str, dict[str, str]] = {
+    "device=file": {"BETWEEN_HOSTS": "file:{folder}"},
+    "device=file:local": {"BETWEEN_HOSTS": "file:local:/tmp"},
+    "device=fabric": {"BETWEEN_HOSTS": "fabric"},
+}
+LAUNCHER = HERE / "mpiexec"
+
+
+def is_inside() -> bool:
+    """True in a program that runs on a host of a cluster."""
+    return "SHARED" in os.environ
+
+
+#: Size of the shared folder of test runners. It is in memory: a busy disk makes messages by files ten times slower.
+ROOM = "4g"
+
+
+def quick_folder() -> str | None:
+    """Where a test runner puts the files of messages: in memory, if that is large enough; `None`: the usual place."""
+    memory = Path("/dev/shm")
+    enough = memory.is_dir() and os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > 1 << 30
+    return str(memory) if enough and not is_inside() else None
+
+
+def run_inside(count: int, command: Sequence[str]) -> int:
+    """Runs a command on the first host of a new cluster, with temporary files where all hosts see them. Its exit code;
+    0 where no cluster can be made, with a sentence that says what is missing."""
+    reason = missing()
+    if reason is not None:
+        print(f"not run: {reason}")
+        return 0
+    with Cluster(count, ROOM) as made:
+        return shell(made, command, {"TMPDIR": str(made.shared)})

@@ -122,6 +122,12 @@ def test_logins_may_take_longer_than_a_silent_host_is_waited_for(run: Runner, pr
     run.nothing_stays()
 
 
+def test_a_spawn_is_refused_with_a_sentence(run: Runner, program) -> None:
+    done = run("-host", "node1:1,node2:1", program("later"), "fail", "/bin/true", "node2").wait(20)
+    assert (done.code, done.err) == (0, "")
+    assert "processes cannot be spawned yet while each host has a folder of its own for messages" in done.out
+
+
 def test_a_host_that_the_other_one_cannot_call_is_named(run: Runner, program, stop: Path) -> None:
     # The launcher reaches it, the courier does not.
     ssh = run.cluster.shared / "ssh-without-courier"
