@@ -68,7 +68,6 @@ test-rust: | system-packages ## Unit, property and integration tests of the crat
 
 test-c: $(STAMPS)/limosa $(STAMPS)/test ## Conformance tests in C, compiled with our mpicc
 	tests/conformance/run $(if $(FULL),--full --variants)
-	$(if $(FULL),tests/conformance/run --cluster 2)
 	$(if $(FULL),tests/conformance/run --sanitize address)
 	$(if $(FULL),tests/conformance/run --sanitize thread)
 
@@ -77,7 +76,6 @@ test-python: $(STAMPS)/mpi4py $(STAMPS)/demo $(STAMPS)/test ## Tests of the whee
 
 test-mpi4py: $(STAMPS)/mpi4py $(STAMPS)/test ## mpi4py's own test suite on our library
 	tests/mpi4py/run $(if $(FULL),--full)
-	$(if $(FULL),tests/mpi4py/run --cluster 2)
 
 FUZZ_SECONDS ?= $(if $(FULL),600,60)
 .PHONY: fuzz
