@@ -173,7 +173,7 @@ impl FabricDevice {
         self.take(&mut |from, meta, data| early.push((from, *meta, data.to_vec())));
         self.early = early;
         if !self.early.is_empty() || !self.errors.is_empty() {
-            self.clock.tick();
+            self.clock.tick_soon();
         }
     }
 
@@ -409,7 +409,9 @@ impl Device for FabricDevice {
         let is_dying = |peer: &Peer| matches!(peer.life, Life::Dying(_));
         self.is_restless = self.is_restless && self.peers.iter().any(|peer| is_dying(peer) || peer.must_try());
         let has_news = !self.early.is_empty() || !self.errors.is_empty();
-        if self.is_restless || has_news || !self.endpoint.may_sleep() {
+        if has_news || !self.endpoint.may_sleep() {
+            self.clock.tick_soon();
+        } else if self.is_restless {
             self.clock.tick();
         } else {
             self.clock.stop();

@@ -8,6 +8,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
+const AT_ONCE: Duration = Duration::from_nanos(1);
 const SHORTEST: Duration = Duration::from_millis(1);
 const LONGEST: Duration = Duration::from_millis(20);
 
@@ -33,9 +34,19 @@ impl Clock {
     pub fn tick(&mut self) {
         // A tick that has not come yet stays.
         if self.period.is_none() || rustix::io::read(&self.timer, &mut [0; 8]).is_ok() {
-            let period = self.period.map_or(SHORTEST, |period| (period * 5 / 4).min(LONGEST));
+            let period = self.period.map_or(SHORTEST, |period| (period * 5 / 4).clamp(SHORTEST, LONGEST));
             self.set(period);
             self.period = Some(period);
+        }
+    }
+
+    /// As [`Clock::tick`], but a clock that stands still ticks at once: there is something to be taken.
+    pub fn tick_soon(&mut self) {
+        if self.period.is_none() {
+            self.set(AT_ONCE);
+            self.period = Some(AT_ONCE);
+        } else {
+            self.tick();
         }
     }
 

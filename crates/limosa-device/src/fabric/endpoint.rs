@@ -13,7 +13,8 @@
 use super::library::{Library, Offer, checked};
 use super::sys::{
     Av, AvAttr, Cq, CqAttr, CqErrEntry, CqMsgEntry, Domain, Ep, FI_AV_TABLE, FI_CQ_FORMAT_MSG, FI_EAGAIN, FI_EAVAIL,
-    FI_ENABLE, FI_GETWAIT, FI_MR_LOCAL, FI_RECV, FI_SEND, FI_WAIT_FD, Fabric, Fid, Mr,
+    FI_ENABLE, FI_ETIMEDOUT, FI_GETWAIT, FI_MR_LOCAL, FI_RECV, FI_SEND, FI_WAIT_FD, FI_WAIT_SET, Fabric, Fid, Mr, Wait,
+    WaitAttr,
 };
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::collections::VecDeque;
@@ -25,6 +26,9 @@ use std::ptr::{NonNull, null_mut};
 const BATCH: usize = 32;
 /// Longest address of an endpoint.
 const MAX_NAME: usize = 128;
+/// The provider for TCP before version 1.18 of the library. Its `trywait` does nothing, and the descriptor of a queue in
+/// which something has once ended stays readable for ever. Only a wait set can make it silent again.
+const NEVER_SILENT: &str = "net";
 /// An address that the provider knows.
 pub type Known = u64;
 /// Every source.
@@ -97,6 +101,8 @@ pub struct Endpoint {
     // Closed in this order.
     ep: Handle<Ep>,
     cq: Handle<Cq>,
+    /// What the queue tells when something has ended; `None`: it has a descriptor of its own.
+    wait_set: Option<Handle<Wait>>,
     av: Handle<Av>,
     buffers: Vec<Buffer>,
     domain: Handle<Domain>,
@@ -165,13 +171,8 @@ impl Endpoint {
             let mut attr = AvAttr { kind: FI_AV_TABLE, ..AvAttr::default() };
             checked(((*table).av_open)(domain.0, &mut attr, &mut av, null_mut())).map_err(no("opening addresses"))?;
             let av = Handle(av);
-            let (tx, rx) = ((*(*info).tx_attr).size, (*(*info).rx_attr).size);
-            let mut attr = CqAttr {
-                size: tx.saturating_add(rx).clamp(64, 1 << 16),
-                format: FI_CQ_FORMAT_MSG,
-                wait_obj: FI_WAIT_FD,
-                ..CqAttr::default()
-            };
+            let wait_set = if offer.provider == NEVER_SILENT { open_wait_set(&fabric) } else { None };
+            let mut attr = queue_for(&offer, wait_set.as_ref());
             checked(((*table).cq_open)(domain.0, &mut attr, &mut cq, null_mut())).map_err(no("opening a queue"))?;
             let cq = Handle(cq);
             let opened = ((*table).endpoint)(domain.0, info, &mut ep, null_mut());
@@ -181,19 +182,25 @@ impl Endpoint {
             checked(((*ops).bind)(ep.fid(), av.fid(), 0)).map_err(no("binding addresses"))?;
             checked(((*ops).bind)(ep.fid(), cq.fid(), FI_SEND | FI_RECV)).map_err(no("binding a queue"))?;
             checked(((*ops).control)(ep.fid(), FI_ENABLE, null_mut())).map_err(no("starting the endpoint"))?;
-            let mut name = vec![0; MAX_NAME];
-            let mut used = name.len();
-            let named = ((*(*ep.0).cm).getname)(ep.fid(), name.as_mut_ptr().cast(), &mut used);
-            checked(named).map_err(no("asking for the endpoint's address"))?;
-            name.truncate(used);
-            let mut descriptor = -1;
-            let got = ((*(*cq.fid()).ops).control)(cq.fid(), FI_GETWAIT, (&raw mut descriptor).cast());
-            checked(got).map_err(no("asking for a descriptor"))?;
+            let name = name_of(&ep).map_err(no("asking for the endpoint's address"))?;
+            let descriptor = descriptor_of(&cq).map_err(no("asking for a descriptor"))?;
             let must_register = (*(*info).domain_attr).mr_mode & FI_MR_LOCAL != 0;
-            let receives = receives.min(rx.max(1));
+            let receives = receives.min((*(*info).rx_attr).size.max(1));
             let (buffers, ended) = (Vec::new(), VecDeque::new());
-            let mut endpoint =
-                Endpoint { ep, cq, av, buffers, domain, fabric, ended, must_register, descriptor, name, offer };
+            let mut endpoint = Endpoint {
+                ep,
+                cq,
+                wait_set,
+                av,
+                buffers,
+                domain,
+                fabric,
+                ended,
+                must_register,
+                descriptor,
+                name,
+                offer,
+            };
             for _ in 0..receives {
                 let slot = endpoint.make(len)?;
                 endpoint.post(slot);
@@ -218,11 +225,21 @@ impl Endpoint {
         unsafe { BorrowedFd::borrow_raw(self.descriptor) }
     }
 
-    /// Whether the descriptor will be readable when something ends: otherwise something has ended already.
+    /// Whether the descriptor will be readable when something ends, and not before: otherwise something has ended
+    /// already.
     pub fn may_sleep(&mut self) -> bool {
-        let mut fids = [self.cq.fid()];
-        // SAFETY: the queue is one of this fabric.
-        self.ended.is_empty() && unsafe { ((*(*self.fabric.0).ops).trywait)(self.fabric.0, fids.as_mut_ptr(), 1) } == 0
+        if !self.ended.is_empty() {
+            return false;
+        }
+        match &self.wait_set {
+            // SAFETY: the set is open, and the queue, which it asks, is used by nobody else. It does not wait so long.
+            Some(set) => unsafe { ((*(*set.0).ops).wait)(set.0, 0) == -FI_ETIMEDOUT },
+            None => {
+                let mut fids = [self.cq.fid()];
+                // SAFETY: the queue is one of this fabric.
+                unsafe { ((*(*self.fabric.0).ops).trywait)(self.fabric.0, fids.as_mut_ptr(), 1) == 0 }
+            }
+        }
     }
 
     /// Makes a peer's address known.
@@ -415,6 +432,47 @@ impl Endpoint {
         let is_under_way = |buffer: &Buffer| matches!(buffer.state, State::Sending | State::Posted);
         self.buffers.get(slot).filter(|buffer| is_under_way(buffer)).map(|_| Slot(slot))
     }
+}
+
+/// The address at which others reach an endpoint.
+fn name_of(ep: &Handle<Ep>) -> Result<Vec<u8>, i32> {
+    let mut name = vec![0; MAX_NAME];
+    let mut used = name.len();
+    // SAFETY: the endpoint is open; no more is written than there is room for.
+    checked(unsafe { ((*(*ep.0).cm).getname)(ep.fid(), name.as_mut_ptr().cast(), &mut used) })?;
+    name.truncate(used);
+    Ok(name)
+}
+
+/// The descriptor to wait for.
+fn descriptor_of(cq: &Handle<Cq>) -> Result<i32, i32> {
+    let mut descriptor = -1;
+    // SAFETY: the queue is open; this command writes one number.
+    checked(unsafe { ((*(*cq.fid()).ops).control)(cq.fid(), FI_GETWAIT, (&raw mut descriptor).cast()) })?;
+    Ok(descriptor)
+}
+
+/// What is asked of the queue for all that ends.
+fn queue_for(offer: &Offer, wait_set: Option<&Handle<Wait>>) -> CqAttr {
+    // SAFETY: the offer's structure is valid with all its parts.
+    let (tx, rx) = unsafe { ((*(*offer.info).tx_attr).size, (*(*offer.info).rx_attr).size) };
+    CqAttr {
+        size: tx.saturating_add(rx).clamp(64, 1 << 16),
+        flags: 0,
+        format: FI_CQ_FORMAT_MSG,
+        wait_obj: if wait_set.is_some() { FI_WAIT_SET } else { FI_WAIT_FD },
+        signaling_vector: 0,
+        wait_cond: 0,
+        wait_set: wait_set.map_or(null_mut(), |set| set.0),
+    }
+}
+
+/// Opens what queues can tell when something has ended; `None` if the provider has no such thing.
+fn open_wait_set(fabric: &Handle<Fabric>) -> Option<Handle<Wait>> {
+    let (mut attr, mut set) = (WaitAttr { wait_obj: FI_WAIT_FD, flags: 0 }, null_mut());
+    // SAFETY: the fabric is open; the set is written.
+    let opened = unsafe { ((*(*fabric.0).ops).wait_open)(fabric.0, &mut attr, &mut set) };
+    (opened == 0).then(|| Handle(set))
 }
 
 impl Drop for Buffer {

@@ -28,12 +28,14 @@ pub const FI_THREAD_DOMAIN: c_int = 3;
 pub const FI_RM_ENABLED: c_int = 2;
 pub const FI_AV_TABLE: c_int = 2;
 pub const FI_CQ_FORMAT_MSG: c_int = 2;
+pub const FI_WAIT_SET: c_int = 2;
 pub const FI_WAIT_FD: c_int = 3;
 /// Commands of `control`.
 pub const FI_GETWAIT: c_int = 5;
 pub const FI_ENABLE: c_int = 6;
 
 pub const FI_EAGAIN: isize = 11;
+pub const FI_ETIMEDOUT: c_int = 110;
 /// An error is to be read.
 pub const FI_EAVAIL: isize = 259;
 
@@ -64,8 +66,27 @@ pub struct OpsFabric {
     pub domain: extern "C" fn(*mut Fabric, *mut Info, *mut *mut Domain, *mut c_void) -> c_int,
     pub passive_ep: usize,
     pub eq_open: usize,
-    pub wait_open: usize,
+    pub wait_open: extern "C" fn(*mut Fabric, *mut WaitAttr, *mut *mut Wait) -> c_int,
     pub trywait: extern "C" fn(*mut Fabric, *mut *mut Fid, c_int) -> c_int,
+}
+
+#[repr(C)]
+#[derive(Default)]
+pub struct WaitAttr {
+    pub wait_obj: c_int,
+    pub flags: u64,
+}
+
+#[repr(C)]
+pub struct Wait {
+    pub fid: Fid,
+    pub ops: *const OpsWait,
+}
+
+#[repr(C)]
+pub struct OpsWait {
+    pub size: usize,
+    pub wait: extern "C" fn(*mut Wait, c_int) -> c_int,
 }
 
 #[repr(C)]
@@ -125,7 +146,6 @@ pub struct OpsAv {
 }
 
 #[repr(C)]
-#[derive(Default)]
 pub struct CqAttr {
     pub size: usize,
     pub flags: u64,
@@ -133,7 +153,7 @@ pub struct CqAttr {
     pub wait_obj: c_int,
     pub signaling_vector: c_int,
     pub wait_cond: c_int,
-    pub wait_set: usize,
+    pub wait_set: *mut Wait,
 }
 
 #[repr(C)]
@@ -300,7 +320,10 @@ mod tests {
             Ops "fi_ops" { close "close", bind "bind", control "control" }
             Fid "fid" { class "fclass", context "context", ops "ops" }
             Fabric "fid_fabric" { fid "fid", ops "ops" }
-            OpsFabric "fi_ops_fabric" { domain "domain", trywait "trywait" }
+            OpsFabric "fi_ops_fabric" { domain "domain", wait_open "wait_open", trywait "trywait" }
+            WaitAttr "fi_wait_attr" { wait_obj "wait_obj", flags "flags" }
+            Wait "fid_wait" { fid "fid", ops "ops" }
+            OpsWait "fi_ops_wait" { wait "wait" }
             Domain "fid_domain" { fid "fid", ops "ops", mr "mr" }
             OpsDomain "fi_ops_domain" { av_open "av_open", cq_open "cq_open", endpoint "endpoint" }
             OpsMr "fi_ops_mr" { reg "reg" }
@@ -344,7 +367,9 @@ mod tests {
                 FI_RM_ENABLED,
                 FI_AV_TABLE,
                 FI_CQ_FORMAT_MSG,
+                FI_WAIT_SET,
                 FI_WAIT_FD,
+                FI_ETIMEDOUT,
                 FI_GETWAIT,
                 FI_ENABLE,
                 FI_MR_LOCAL,
@@ -367,9 +392,9 @@ mod tests {
              #include <rdma/fi_domain.h>\n#include <rdma/fi_endpoint.h>\n#include <rdma/fi_eq.h>\n\
              #include <rdma/fi_errno.h>\n\
              int main(void) {{ size_t all[] = {{ {there}, FI_EP_RDM, FI_THREAD_DOMAIN, FI_RM_ENABLED, FI_AV_TABLE, \
-             FI_CQ_FORMAT_MSG, FI_WAIT_FD, FI_GETWAIT, FI_ENABLE, FI_MR_LOCAL, FI_MR_VIRT_ADDR, FI_MR_ALLOCATED, \
-             FI_MR_PROV_KEY, FI_MSG, FI_SEND, FI_RECV, FI_CONTEXT, FI_CONTEXT2, FI_ORDER_SAS, FI_SOCKADDR_IN, \
-             FI_SOCKADDR_IN6, FI_EAGAIN, FI_EAVAIL }}; \
+             FI_CQ_FORMAT_MSG, FI_WAIT_SET, FI_WAIT_FD, FI_ETIMEDOUT, FI_GETWAIT, FI_ENABLE, FI_MR_LOCAL, \
+             FI_MR_VIRT_ADDR, FI_MR_ALLOCATED, FI_MR_PROV_KEY, FI_MSG, FI_SEND, FI_RECV, FI_CONTEXT, \
+             FI_CONTEXT2, FI_ORDER_SAS, FI_SOCKADDR_IN, FI_SOCKADDR_IN6, FI_EAGAIN, FI_EAVAIL }}; \
              for (size_t i = 0; i < sizeof all / sizeof *all; i++) printf(\"%zu \", all[i]); }}"
         );
         let folder = tempfile::tempdir().expect("a folder");

@@ -191,6 +191,29 @@ fn a_packet_wakes_its_receiver(mut f: Fabric) {
     }
 }
 
+fn whoever_has_taken_all_that_came_can_sleep(mut f: Fabric) {
+    for round in 0..10 {
+        for (from, to) in [(0, 1), (1, 0), (0, 1)] {
+            for len in [0, 100, 5000] {
+                while send(&mut f.members[from], to as u32, 1, &bytes(len, round), Urgency::Normal) == Sent::NoRoom {
+                    received(&mut f.members[from]);
+                }
+                assert_eq!(awaited(&mut f.members[to], 1).len(), 1);
+            }
+        }
+        for member in &mut f.members[..2] {
+            let deadline = Instant::now() + Duration::from_secs(60);
+            let mut is_woken = true;
+            while is_woken {
+                assert!(Instant::now() < deadline, "it is woken again and again although nothing comes");
+                member.bell.set(State::Asleep);
+                received(member);
+                is_woken = member.is_woken();
+            }
+        }
+    }
+}
+
 fn a_first_packet_arrives_at_one_who_has_looked_in_vain(mut f: Fabric) {
     assert!(received(&mut f.members[1]).is_empty());
     for from in [0, 2] {
@@ -308,6 +331,7 @@ conform!(packets, shm messages files simulated sockets network, {
     a_poll_ends_although_packets_keep_coming,
     nobody_is_starved_by_a_peer_that_sends_much,
     a_packet_wakes_its_receiver,
+    whoever_has_taken_all_that_came_can_sleep,
     a_first_packet_arrives_at_one_who_has_looked_in_vain,
     whoever_may_not_have_noticed_a_packet_can_be_alerted
 });
