@@ -15,7 +15,7 @@ use std::io::Write;
 use std::time::Duration;
 
 use limosa_mpi::tool::event::{self, Event};
-use limosa_mpi::{Error, Result, consts, error_code};
+use limosa_mpi::{Error, Result, consts, error_code, instance};
 
 use crate::calls::kinds;
 use crate::cx::{Cx, Target};
@@ -89,10 +89,13 @@ const EXIT_CODE: i32 = 1;
 /// How long a rank to which another one's death is fatal waits for the launcher, which knows more about it, to end the
 /// job.
 const LAUNCHER_TIME: Duration = Duration::from_secs(2);
+/// The same where the launcher may hear of the death, or of the loss of a host, from elsewhere: more than the time after
+/// which it takes a host for lost.
+const LAUNCHER_TIME_ELSEWHERE: Duration = Duration::from_secs(20);
 
 fn fatal(cx: &Cx, error: &Error, handler: &str) -> ! {
     if error_code::class_of(error.class) == Ok(consts::MPI_ERR_PROC_ABORTED) {
-        std::thread::sleep(LAUNCHER_TIME);
+        std::thread::sleep(if instance::has_ends_elsewhere() { LAUNCHER_TIME_ELSEWHERE } else { LAUNCHER_TIME });
     }
     let name = python::known_name(cx.name());
     let _ = std::io::stderr().write_all(report(name, lifecycle::rank(), error, handler).as_bytes());

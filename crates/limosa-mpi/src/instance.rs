@@ -139,6 +139,11 @@ pub fn abort(code: i32, message: &str) -> ! {
     }
 }
 
+/// Whether Limosa's launcher hears of the ends of some processes of the job from other hosts only.
+pub fn has_ends_elsewhere() -> bool {
+    Job::current().is_some_and(|job| job.site().is_none() && job.board().hosts() > 1)
+}
+
 /// Seconds since a point in the past that is the same for all processes of this machine (`MPI_Wtime`).
 pub fn wtime() -> f64 {
     clock::now_ns() as f64 * 1e-9
