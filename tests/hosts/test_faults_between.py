@@ -49,8 +49,12 @@ class Talk:
             pytest.fail(f"the ranks do not start: {self.job.wait(20).text}")
 
     def files(self) -> set[tuple[str, str]]:
-        """All that is in the folders that belong to one host, but what sshd writes when it has begun to serve."""
-        found = [(host.name, host.run("find", "/tmp", "/dev/shm", "/run").stdout) for host in self.cluster.hosts]
+        """All that is in the folders that belong to one host, but what sshd writes when it has begun to serve.
+
+        The project is there, too, if it lies below /tmp, and other tests write into it.
+        """
+        words = ["find", "/tmp", "/dev/shm", "/run", "-path", str(HERE.parents[1]), "-prune", "-o", "-print"]
+        found = [(host.name, host.run(*words).stdout) for host in self.cluster.hosts]
         return {(name, path) for name, paths in found for path in paths.splitlines() if path != "/run/sshd.pid"}
 
     def goes_on(self) -> None:

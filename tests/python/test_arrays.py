@@ -48,7 +48,7 @@ WRONG = {
     "np.add.accumulate(la.zeros(4))": "TypeError: numpy.add.accumulate does not work on distributed arrays",
     "np.add(la.zeros(4), 1, out=np.zeros(4))": "TypeError: out= is a ndarray, but the operands are distributed",
     "la.reshape(la.zeros(4), (3, 2))": "ValueError: 4 elements of the shape (4,) do not fit into the shape (3, 2)",
-    "la.load('no-such-file.npy')": "No such file",
+    "la.load('no-such-file.npy')": "NoSuchFileError",
     "la.zeros(4) + la.zeros(4, map=la.Map(2, comm=limosa.world.dup()))": "the two arrays belong to different",
 }
 
