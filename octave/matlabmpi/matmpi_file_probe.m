@@ -1,0 +1,20 @@
+## [ranks, tags, texts] = matmpi_file_probe (pattern, rank, outputs): what MPI_Probe returns by the lock files for this
+## rank whose names match a pattern.
+
+function [ranks, tags, texts] = matmpi_file_probe (pattern, rank, outputs)
+  files = glob (pattern);
+  ranks = zeros (0, 1);
+  texts = cell (0, 1);
+  for k = 1:numel (files)
+    [~, name] = fileparts (files{k});
+    parts = regexp (name, '^p(\d+)_p(\d+)_t(.*)_lock$', "tokens", "once");
+    if (! isempty (parts) && str2double (parts{2}) == rank)
+      ranks(end + 1, 1) = str2double (parts{1});
+      texts{end + 1, 1} = parts{3};
+    end
+  end
+  if (isempty (ranks))
+    MatMPI_Sleep ();
+  end
+  [ranks, tags, texts] = matmpi_listing (ranks, texts, outputs);
+end

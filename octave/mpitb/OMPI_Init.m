@@ -1,0 +1,7 @@
+## OMPI_Init ([nslaves [, hosts]])
+##
+## The same as MPITB_Init: there is one way to begin, whatever the library.
+
+function OMPI_Init (varargin)
+  MPITB_Init (varargin{:});
+end

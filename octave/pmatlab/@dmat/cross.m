@@ -1,0 +1,13 @@
+## Z = cross (X, Y, d): of vectors along dimension d, which has 3 elements.
+function Z = cross (X, Y, d = [])
+  if (isempty (d))
+    d = find (size (X) == 3, 1);
+  endif
+  if (isempty (d) || size (X, d) != 3 || ! isequal (size (X), size (Y)))
+    error ("pMatlab:shape", "cross: the sizes %s and %s must be equal, with a dimension of 3", pm_text (size (X)), ...
+           pm_text (size (Y)));
+  endif
+  take = @(X, k) pm_whole (X, d, "cross", @(part, d) circshift (part, -k, d));
+  Z = minus (times (take (X, 1), take (Y, 2)), times (take (X, 2), take (Y, 1)));
+endfunction
+

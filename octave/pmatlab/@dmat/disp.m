@@ -1,0 +1,7 @@
+## Shows the whole array, on rank 0. Collective.
+function disp (X)
+  A = agg (X);
+  if (Pid () == 0)
+    disp (A);
+  endif
+endfunction

@@ -1,0 +1,3 @@
+## pMatlabGlobalsInit: makes the global pMATLAB that of a program of one rank.
+global pMATLAB
+pm_serial ();

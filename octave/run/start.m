@@ -1,0 +1,20 @@
+## What `limosa run script.m` starts: prepares this Octave, runs the script in the base workspace, and reports an error
+## that nobody has caught.
+
+## A rank that is ended from outside leaves no files behind.
+sigterm_dumps_octave_core (false);
+sighup_dumps_octave_core (false);
+sigquit_dumps_octave_core (false);
+crash_dumps_octave_core (false);
+__limosa_state__ = warning ("off", "Octave:shadowed-function");
+addpath (getenv ("OCTAVE_LIMOSA_PATH"));
+## The functions beside the script are found from everywhere.
+addpath (fileparts (getenv ("OCTAVE_LIMOSA_SCRIPT")), "-end");
+warning (__limosa_state__);
+clear __limosa_state__
+__limosa_begin__ ();
+try
+  __limosa_source__ (getenv ("OCTAVE_LIMOSA_SCRIPT"));
+catch __limosa_problem__
+  __limosa_uncaught__ (__limosa_problem__);
+end_try_catch

@@ -1,0 +1,129 @@
+// What `limosa run script.m` needs of the interpreter: see ../run/start.m.
+
+#include "session.h"
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <octave/interpreter.h>
+#include <octave/ov-usr-fcn.h>
+#include <octave/parse.h>
+#include <octave/pt-cmd.h>
+#include <octave/pt-stmt.h>
+#include <octave/symtab.h>
+
+namespace
+{
+// How long one that has printed waits for the launcher to read; and as in `limosa._uncaught`, which does the same for
+// Python: how long a rank that prints nothing waits for the end of the first one and then for its own, and one that
+// fails because another has died for the launcher to say so.
+constexpr unsigned to_read_us = 200000, to_show_us = 10000000, to_abort_us = 1000000, of_launcher_us = 10000000;
+
+// Takes (`bind`) or asks for (`connect`) the name of the first rank of the job to show an error, which the kernel keeps
+// for as long as that rank lives, so nothing is left behind. True if that succeeds, or if it cannot be tried.
+template <typename F> bool name_of_the_first(F call)
+{
+    const char *job = getenv("LIMOSA_JOB_ID");
+    if (!job)
+        return true;
+    sockaddr_un address = {};
+    address.sun_family = AF_UNIX;
+    const int length = snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "limosa-uncaught-%s", job);
+    const int word = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    const socklen_t bytes = offsetof(sockaddr_un, sun_path) + 1 + length;
+    return word < 0 || call(word, reinterpret_cast<const sockaddr *>(&address), bytes) == 0;
+}
+
+// Has the name outlive this process: else a rank that fails after this one has ended, and before the launcher has ended
+// it, would take it. What keeps it is a child, which the launcher ends with the job.
+void keep_the_name()
+{
+    if (fork() != 0)
+        return;
+    signal(SIGTERM, SIG_DFL);
+    for (int stream = 0; stream < 3; stream++)
+        close(stream);
+    sleep(to_show_us / 1000000);
+    _exit(0);
+}
+
+// Waits until the first rank has ended: if this one did before, it would end that one in the middle of its text.
+void wait_for_the_first()
+{
+    const auto asks = [](int word, const sockaddr *address, socklen_t bytes) {
+        const int refused = connect(word, address, bytes);
+        close(word);
+        return refused;
+    };
+    constexpr unsigned pause_us = 20000;
+    for (unsigned waited = 0; waited < to_show_us && name_of_the_first(asks); waited += pause_us)
+        usleep(pause_us);
+    usleep(to_abort_us);
+}
+} // namespace
+
+DEFUN_DLD(__limosa_begin__, , , "Prepare Octave for a rank of a job: what it starts does not load default_signals.c.")
+{
+    const char *before = getenv("OCTAVE_LIMOSA_PRELOAD");
+    if (before && *before)
+        setenv("LD_PRELOAD", before, 1);
+    else
+        unsetenv("LD_PRELOAD");
+    return octave_value_list();
+}
+
+DEFUN_DLD(__limosa_source__, args, ,
+          "Run a script file, with its functions defined from the start; a file of functions runs the first one.")
+{
+    octave::interpreter &interpreter = *octave::interpreter::the_interpreter();
+    const std::string file = args(0).string_value();
+    octave_value code = octave::parse_fcn_file(interpreter, file, file, "", "", "", true, true, false, false);
+    octave_user_script *script = code.is_defined() ? code.user_script_value() : nullptr;
+    if (!script || !script->body())
+        return octave_value_list();
+    std::string first;
+    bool has_commands = false;
+    for (octave::tree_statement *statement : *script->body()) {
+        auto *definition = dynamic_cast<octave::tree_function_def *>(statement->command());
+        // The end of the file is a statement, too.
+        has_commands |= !definition && !statement->is_end_of_fcn_or_script();
+        octave_value function = definition ? definition->function() : octave_value();
+        if (octave_function *named = function.is_defined() ? function.function_value(true) : nullptr) {
+            interpreter.get_symbol_table().install_cmdline_function(named->name(), function);
+            if (first.empty())
+                first = named->name();
+        }
+    }
+    if (has_commands || first.empty())
+        script->call(interpreter.get_evaluator(), 0);
+    else
+        octave::feval(first, octave_value_list(), 0);
+    return octave_value_list();
+}
+
+DEFUN_DLD(__limosa_leave__, args, ,
+          "Print the text of an error, unless another rank has, and end this process: (TEXT, OF_DEATH), where OF_DEATH "
+          "says whether another rank has died, which the launcher knows more about.")
+{
+    const std::string text = args(0).string_value();
+    octave_stdout.flush();
+    fflush(nullptr);
+    if (args(1).bool_value())
+        usleep(of_launcher_us);
+    if (name_of_the_first(bind)) {
+        if (fwrite(text.data(), 1, text.size(), stderr) == text.size())
+            fflush(stderr);
+        if (getenv("LIMOSA_RANK"))
+            keep_the_name();
+        else
+            usleep(to_read_us);
+    } else
+        wait_for_the_first();
+    _exit(1);
+}

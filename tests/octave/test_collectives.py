@@ -1,0 +1,80 @@
+"""Collective operations of the modern API: values of any class, reductions as Octave would do them."""
+
+from __future__ import annotations
+
+import pytest
+
+START = """
+r = limosa_rank (); n = limosa_size (); last = n - 1;
+function check (is_right) if (! is_right) error ("wrong"); end, end
+"""
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4])
+def test_values_reach_those_who_should_have_them(octave, n):
+    octave.code(
+        START
+        + """
+        for value = {pi, "text", rand(300), {1, struct("a", 2)}, [], sparse(eye (3))}
+          got = limosa_bcast (merge (r == last, value{1}, "nothing"), last);
+          check (isequal (class (got), class (value{1})) && isequal (size (got), size (value{1})));
+        end
+        check (isequal (limosa_allgather (repmat ("x", 1, r)), arrayfun (@(k) repmat ("x", 1, k), 0:last, ...
+                                                                         "UniformOutput", false)));
+        got = limosa_gather ({r}, last);
+        check (isequal (got, merge (r == last, num2cell (num2cell (0:last)), [])));
+        check (limosa_scatter (merge (r == 0, 10:10 + last, [])) == 10 + r);
+        check (strcmp (limosa_scatter (merge (r == last, repmat ({"a"}, 1, n), []), last), "a"));
+        check (isequal (limosa_alltoall (num2cell (10 * r + (0:last))), num2cell (10 * (0:last) + r)));
+        limosa_barrier ();
+        """.replace("num2cell (num2cell (0:last))", "arrayfun (@(k) {{k}}, 0:last)"),
+        n=n,
+    )
+
+
+@pytest.mark.parametrize("n", [1, 3])
+def test_reductions_are_those_of_octave(octave, n):
+    octave.code(
+        START
+        + """
+        check (isequal (limosa_allreduce (ones (2, 3)), n * ones (2, 3)));
+        check (isequal (limosa_allreduce (single (1i)), single (n * 1i)));
+        check (isequal (limosa_allreduce (int8 (100)), n * int8 (100))); % saturates
+        check (isequal (limosa_allreduce (true), n));
+        check (isequal (limosa_allreduce (r == 0, "lor"), true) && islogical (limosa_allreduce (true, "land")));
+        check (limosa_allreduce (merge (r == 0, NaN, r), "max") == max ([NaN 1:last]) || n == 1);
+        check (limosa_allreduce (-r, "min") == -last && limosa_allreduce (int16 (r), "max") == last);
+        check (limosa_allreduce (uint8 (2 ^ r), "bor") == 2 ^ n - 1);
+        check (limosa_allreduce (2, "prod") == 2 ^ n);
+        check (isequal (limosa_allreduce ({r}, @(a, b) [a b]), num2cell (0:last)));
+        check (isequal (limosa_allreduce (ones (1, 1 + (r == 0)), @(a, b) [a b]), ones (1, n + 1)));
+        total = limosa_reduce (r, "sum", last);
+        check (isequal (total, merge (r == last, sum (0:last), [])));
+        check (limosa_scan (1) == r + 1 && strcmp (limosa_scan ("x", @(a, b) [a b]), repmat ("x", 1, r + 1)));
+        check (isequal (limosa_allreduce (sparse ([1 0])), sparse ([n 0])));
+        """,
+        n=n,
+    )
+
+
+def test_what_one_rank_cannot_send_is_an_error_on_all(octave):
+    outcome = octave.code(
+        """
+        calls = {@() limosa_bcast(inputParser()), @() limosa_scatter({1}), @() limosa_allgather(inputParser()), ...
+                 @() limosa_allreduce(ones (1, 2 + limosa_rank ()))};
+        for call = calls
+          try
+            call{1}();
+            printf ("nothing\\n");
+          catch problem
+            printf ("%s\\n", problem.message);
+          end
+        end
+        """,
+        n=2,
+    )
+    lines = outcome.out.splitlines()
+    assert sum("'inputParser'" in line for line in lines) == 4
+    assert sum("1 values for 2 ranks" in line for line in lines) == 2
+    assert sum("nonconformant" in line for line in lines) == 2
+    assert sum("on rank 0" in line for line in lines) >= 2

@@ -1,0 +1,63 @@
+"""limosa_map and limosa_run."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+
+from conftest import BUILT, LIMOSA, OPTIONS, ROOT
+
+
+def test_map_gives_all_results_to_all(octave):
+    octave.code(
+        """
+        1;
+        function check (is_right) if (! is_right) error ("wrong"); end, end
+        check (isequal (limosa_map (@(x) x ^ 2, 1:20), num2cell ((1:20) .^ 2)));
+        check (isequal (limosa_map ("numel", {"a", "bcd"; "", {}}), {1, 3; 0, 0}));
+        check (isequal (size (limosa_map (@numel, {})), [0 0]));
+        who = limosa_map (@(x) limosa_rank (), 1:50);
+        check (all (ismember ([who{:}], 0:2)));
+        try
+          limosa_map (@(x) error ("some:id", "bad %d", x), [7 8]);
+          check (false);
+        catch problem
+          check (strcmp (problem.identifier, "some:id") && ! isempty (strfind (problem.message, "item 1: bad 7")));
+        end
+        half = limosa_split (mod (limosa_rank (), 2));
+        check (isequal (limosa_map (@(x) -x, 1:3, half), {-1, -2, -3}));
+        """,
+        n=3,
+    )
+
+
+def interactive(text: str) -> subprocess.CompletedProcess:
+    """What an Octave prints that is no rank."""
+    paths = f"addpath('{ROOT}/octave/inst'); addpath('{BUILT}/limosa');"
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("LIMOSA_")}
+    environment["PATH"] = f"{LIMOSA.parent}:{environment['PATH']}"
+    line = ["octave-cli", *OPTIONS, "--eval", paths + text]
+    with tempfile.TemporaryDirectory() as folder:
+        return subprocess.run(line, capture_output=True, text=True, env=environment, cwd=folder, timeout=300)
+
+
+def test_a_function_runs_on_several_processes_from_the_prompt(modules):
+    done = interactive(
+        """
+        offset = 10;
+        r = limosa_run (3, @(x) {limosa_rank() + offset, x, limosa_allreduce(1)}, "a");
+        for k = 1:3, printf ("%d %s %d|", r{k}{:}); end
+        r = limosa_run (2, @() disp ("printed")); disp (size (r));
+        try
+          limosa_run (2, @(k) error ("some:id", "failed with %d", k), 5);
+        catch problem
+          disp (problem.identifier); disp (problem.message);
+        end
+        try limosa_run (0, @sin), catch problem, disp (problem.identifier), end
+        """
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("10 a 3|11 a 3|12 a 3|"), done.stdout
+    assert done.stdout.count("printed") == 2
+    assert "some:id\non rank" in done.stdout and "failed with 5" in done.stdout and "limosa:arg" in done.stdout
