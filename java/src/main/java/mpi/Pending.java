@@ -1,0 +1,232 @@
+package mpi;
+
+import java.util.function.Supplier;
+import org.limosa.engine.Envelope;
+import org.limosa.engine.Operation;
+
+/** What a request stands for: a communication that is under way, or can be started. */
+abstract class Pending {
+    abstract boolean isActive();
+
+    /** Waits for the end. Called while it is active only. */
+    abstract Status await();
+
+    /** The status if it is complete, otherwise null. Called while it is active only. */
+    abstract Status test();
+
+    abstract void cancel();
+
+    abstract void free();
+
+    void start() {
+        throw Errors.argument("Start: the request is not persistent");
+    }
+
+    /** What the engine can wait for beside others; null if there is nothing to wait for. */
+    Operation operation() {
+        return null;
+    }
+
+    /** The status after the engine has found {@link #operation} complete; null if another one follows. */
+    Status finish(Envelope envelope) {
+        throw new IllegalStateException();
+    }
+
+    /** An operation of the engine. */
+    static final class OfEngine extends Pending {
+        private final String function;
+        private final Operation operation;
+        private final Landing landing;
+        private final Datatype type;
+
+        /** The landing is null for a send. */
+        OfEngine(String function, Operation operation, Landing landing, Datatype type) {
+            this.function = function;
+            this.operation = operation;
+            this.landing = landing;
+            this.type = type;
+        }
+
+        @Override
+        boolean isActive() {
+            return operation.isActive();
+        }
+
+        @Override
+        Status await() {
+            return finish(operation.await());
+        }
+
+        @Override
+        Status test() {
+            Envelope envelope = operation.test();
+            return envelope == null ? null : finish(envelope);
+        }
+
+        @Override
+        Status finish(Envelope envelope) {
+            if (landing != null) {
+                landing.finish(function, envelope.bytes());
+            }
+            return new Status(envelope, type);
+        }
+
+        @Override
+        void cancel() {
+            operation.cancel();
+        }
+
+        @Override
+        void free() {
+            operation.free();
+        }
+
+        @Override
+        void start() {
+            if (operation.isActive()) {
+                throw Errors.argument("Start: the request is active");
+            }
+            operation.start();
+        }
+
+        @Override
+        Operation operation() {
+            return operation;
+        }
+    }
+
+    /** What was complete when it began. */
+    static final class Complete extends Pending {
+        private Status status;
+
+        Complete(Status status) {
+            this.status = status;
+        }
+
+        @Override
+        boolean isActive() {
+            return status != null;
+        }
+
+        @Override
+        Status await() {
+            Status found = status;
+            status = null;
+            return found;
+        }
+
+        @Override
+        Status test() {
+            return await();
+        }
+
+        @Override
+        void cancel() {}
+
+        @Override
+        void free() {
+            status = null;
+        }
+    }
+
+    /** A message from or to no process. */
+    static final class OfNobody extends Pending {
+        private final boolean persistent;
+        private boolean active;
+
+        OfNobody(boolean persistent) {
+            this.persistent = persistent;
+            active = !persistent;
+        }
+
+        @Override
+        boolean isActive() {
+            return active;
+        }
+
+        @Override
+        Status await() {
+            active = false;
+            return Status.ofNobody();
+        }
+
+        @Override
+        Status test() {
+            return await();
+        }
+
+        @Override
+        void cancel() {}
+
+        @Override
+        void free() {
+            active = false;
+        }
+
+        @Override
+        void start() {
+            if (!persistent) {
+                super.start();
+            }
+            active = true;
+        }
+    }
+
+    /** A persistent request for elements that are copied: each start is a new operation. */
+    static final class Renewed extends Pending {
+        private final Supplier<Pending> starter;
+        private Pending current;
+
+        Renewed(Supplier<Pending> starter) {
+            this.starter = starter;
+        }
+
+        @Override
+        boolean isActive() {
+            return current != null && current.isActive();
+        }
+
+        @Override
+        Status await() {
+            return current.await();
+        }
+
+        @Override
+        Status test() {
+            return current.test();
+        }
+
+        @Override
+        void cancel() {
+            if (current != null) {
+                current.cancel();
+            }
+        }
+
+        @Override
+        void free() {
+            if (isActive()) {
+                current.free();
+            }
+            current = null;
+        }
+
+        @Override
+        void start() {
+            if (isActive()) {
+                throw Errors.argument("Start: the request is active");
+            }
+            current = starter.get();
+        }
+
+        @Override
+        Operation operation() {
+            return current.operation();
+        }
+
+        @Override
+        Status finish(Envelope envelope) {
+            return current.finish(envelope);
+        }
+    }
+}

@@ -1,0 +1,30 @@
+package mpi;
+
+/** A communication that can be started again and again. */
+public class Prequest extends Request {
+    Prequest(Pending pending) {
+        super(pending);
+    }
+
+    public void Start() throws MPIException {
+        pending.start();
+    }
+
+    public static void Startall(Prequest[] requests) throws MPIException {
+        for (Prequest request : requests) {
+            request.Start();
+        }
+    }
+
+    // --- the names of Open MPI's bindings ---
+
+    /** As {@link #Start}. */
+    public final void start() throws MPIException {
+        Start();
+    }
+
+    /** As {@link #Startall}. */
+    public static void startAll(Prequest[] requests) throws MPIException {
+        Startall(requests);
+    }
+}

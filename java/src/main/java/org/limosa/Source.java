@@ -1,0 +1,11 @@
+package org.limosa;
+
+import org.limosa.engine.Communicator;
+
+/** From whom a message may come, beside ranks. */
+public final class Source {
+    /** Any rank: {@code MPI_ANY_SOURCE}. */
+    public static final int ANY = Communicator.ANY;
+
+    private Source() {}
+}

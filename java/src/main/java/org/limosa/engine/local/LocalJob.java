@@ -1,0 +1,133 @@
+package org.limosa.engine.local;
+
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
+
+/** Ranks that are threads: those of this machine, and of others if there is a network. */
+public final class LocalJob {
+    private static final int BITS_OF_MACHINE = 40;
+
+    private final int ranks;
+    private final int first;
+    private final Mailbox[] mailboxes;
+    private final Network network;
+    private final AtomicLong contexts;
+    private final AtomicInteger staying;
+    private final Map<Key, Known> communicators = new HashMap<>();
+
+    /** Communicators with the same number have no rank in common. */
+    private record Key(long context, int firstRank) {}
+
+    private static final class Known {
+        final Shared shared;
+        int users;
+
+        Known(Shared shared) {
+            this.shared = shared;
+        }
+    }
+
+    /** All ranks are here. */
+    public LocalJob(int ranks) {
+        this(ranks, 0, ranks, null);
+    }
+
+    /** The ranks from the first one on are here. */
+    LocalJob(int ranks, int first, int here, Network network) {
+        this.ranks = ranks;
+        this.first = first;
+        this.network = network;
+        mailboxes = Stream.generate(Mailbox::new).limit(here).toArray(Mailbox[]::new);
+        // Numbers below are those of the communicators that all know from the start: the world, and one for each rank.
+        contexts = new AtomicLong(((long) first + 1 << BITS_OF_MACHINE));
+        staying = new AtomicInteger(here);
+    }
+
+    /** The number of ranks, also on other machines. */
+    public int ranks() {
+        return ranks;
+    }
+
+    /** The first rank of this machine. */
+    public int first() {
+        return first;
+    }
+
+    /** Whether a rank is a thread of this machine. */
+    boolean isHere(int number) {
+        return number >= first && number < first + mailboxes.length;
+    }
+
+    Mailbox mailbox(int number) {
+        return mailboxes[number - first];
+    }
+
+    /** What takes messages to a rank. */
+    Post post(int number) {
+        return isHere(number) ? mailbox(number) : network.post(number);
+    }
+
+    /** A number that no other communicator of the job has. */
+    long newContext() {
+        return contexts.getAndAdd(Shared.NUMBERS);
+    }
+
+    /** A communicator of these ranks, for one of them. */
+    JavaCommunicator communicator(long context, int[][] groups, int side, int me) {
+        boolean areHere = Arrays.stream(groups).flatMapToInt(IntStream::of).allMatch(this::isHere);
+        Shared shared;
+        synchronized (communicators) {
+            Known known = communicators.computeIfAbsent(
+                    new Key(context, groups[0][0]), key -> new Known(new Shared(context, groups, areHere)));
+            known.users++;
+            shared = known.shared;
+        }
+        return areHere ? new LocalCommunicator(this, shared, side, me) : new SpreadCommunicator(this, shared, side, me);
+    }
+
+    /** A rank has freed a communicator. */
+    void leave(Shared shared) {
+        synchronized (communicators) {
+            communicators.computeIfPresent(
+                    new Key(shared.context, shared.groups[0][0]), (key, known) -> --known.users > 0 ? known : null);
+        }
+    }
+
+    /** What carries the messages of a rank of this machine. */
+    public LocalEngine engine(int rank) {
+        int[] all = IntStream.range(0, ranks).toArray();
+        return new LocalEngine(
+                this, communicator(0, new int[][] {all}, 0, rank),
+                communicator(Shared.NUMBERS, new int[][] {{rank}}, 0, rank), rank);
+    }
+
+    /** A rank sends nothing more, unless all begin again. */
+    void left() {
+        if (staying.decrementAndGet() == 0) {
+            staying.set(mailboxes.length);
+            if (network != null) {
+                network.leave();
+            }
+        }
+    }
+
+    /** Ends the job. */
+    void abort(int code) {
+        if (network != null) {
+            network.abort(code);
+        }
+        Runtime.getRuntime().halt(code);
+    }
+
+    /** All waits end with this reason. */
+    void fail(RuntimeException reason) {
+        for (Mailbox each : mailboxes) {
+            each.fail(reason);
+        }
+    }
+}

@@ -1,0 +1,134 @@
+package org.limosa.engine.local;
+
+import java.lang.foreign.MemorySegment;
+import java.util.concurrent.locks.LockSupport;
+import mpi.MPIException;
+import org.limosa.abi.Abi;
+import org.limosa.engine.Envelope;
+import org.limosa.engine.Operation;
+
+/**
+ * A send or receive of a rank that is a thread. Whoever completes it may be another thread, which wakes the one that
+ * waits.
+ */
+final class LocalOperation implements Operation {
+    /** The communicator, by its number, and what is looked for in it. */
+    final long context;
+    final int source;
+    final int tag;
+    /** Where the message goes, or comes from. */
+    final MemorySegment data;
+    /** What is sent instead of data. */
+    final Object[] objects;
+
+    private final Runnable starter;
+    private final Runnable canceller;
+    private volatile RuntimeException failure;
+    private volatile Envelope envelope;
+    private volatile Thread waiter;
+    private Object[] handed;
+    private boolean active;
+
+    LocalOperation(
+            long context, int source, int tag, MemorySegment data, Object[] objects, Runnable starter,
+            Runnable canceller) {
+        this.context = context;
+        this.source = source;
+        this.tag = tag;
+        this.data = data;
+        this.objects = objects;
+        this.starter = starter;
+        this.canceller = canceller;
+    }
+
+    long bytes() {
+        return data == null ? 0 : data.byteSize();
+    }
+
+    void begin() {
+        envelope = null;
+        active = true;
+    }
+
+    @Override
+    public Object[] handed() {
+        return handed;
+    }
+
+    /** Called once by the thread that has found the partner. */
+    void complete(Envelope found, Object[] objects) {
+        handed = objects;
+        envelope = found;
+        Thread thread = waiter;
+        if (thread != null) {
+            LockSupport.unpark(thread);
+        }
+    }
+
+    /** As {@link #complete}, if it can never be. */
+    void fail(RuntimeException reason) {
+        failure = reason;
+        complete(new Envelope(source, tag, 0, false), null);
+    }
+
+    /** Wakes a thread when it is complete, or none. That thread looks again after this call, before it sleeps. */
+    void wakes(Thread thread) {
+        waiter = thread;
+    }
+
+    boolean isComplete() {
+        return envelope != null;
+    }
+
+    @Override
+    public Envelope await() {
+        if (!Waiting.looks(this::isComplete)) {
+            waiter = Thread.currentThread();
+            Waiting.sleeps(this, this::isComplete);
+            waiter = null;
+        }
+        return end();
+    }
+
+    private Envelope end() {
+        active = false;
+        if (failure != null) {
+            throw failure;
+        }
+        Envelope found = envelope;
+        if (source != SENDS && found.bytes() > bytes()) {
+            throw MPIException.of(Abi.MPI_ERR_TRUNCATE, "a message of " + found.bytes() + " bytes from rank "
+                    + found.source() + " has come, but there is room for " + bytes());
+        }
+        return found;
+    }
+
+    /** The source of an operation that sends. */
+    static final int SENDS = Integer.MIN_VALUE;
+
+    @Override
+    public Envelope test() {
+        return envelope == null ? null : end();
+    }
+
+    @Override
+    public void cancel() {
+        canceller.run();
+    }
+
+    @Override
+    public void free() {
+        active = false;
+    }
+
+    @Override
+    public void start() {
+        begin();
+        starter.run();
+    }
+
+    @Override
+    public boolean isActive() {
+        return active;
+    }
+}

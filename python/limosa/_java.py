@@ -1,0 +1,258 @@
+"""Start a Java program as a rank: ``python -m limosa._java PROGRAM ARGUMENTS...`` becomes a Java virtual machine.
+
+A program is a source file (``Main.java``), a ``.jar`` or, with ``-cp``, a class. ``limosa run`` starts this for every
+rank. Source files are compiled once, into ``${XDG_CACHE_HOME:-~/.cache}/limosa/java/``: the first rank does it, the
+others wait. Options before the program are those of ``java``.
+
+``python -m limosa._java --java FILE ...`` takes this ``java`` and the words that would follow it;
+``--class-path`` prints where the classes of Limosa are. For ``limosa run --threads``, ``JAVA_LIMOSA_THREADS`` is the
+number of ranks that are threads of this process, or, with ``JAVA_LIMOSA_PER_JVM``, of several that it starts, with so
+many ranks in each.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import zipfile
+from pathlib import Path
+from typing import NoReturn
+
+from limosa import _peers
+from limosa._java_find import OLDEST, JavaError, find, version_of
+
+__all__ = ["JavaError", "command", "find", "jar"]
+
+_TIME_TO_END = 2.0
+"""How long a rank that cannot start waits for the first one to say why, in seconds."""
+
+#: Hang reports read the threads of a machine; without a listener from the start, that takes a signal and a file in the
+#: program's folder. The machine's own warnings are no output of the program.
+_MACHINE = (
+    "--enable-native-access=ALL-UNNAMED",
+    "-XX:+StartAttachListener",
+    "-Xlog:disable",
+    "-Xlog:all=warning:stderr",
+)
+_CLASS_PATH = ("-cp", "-classpath", "--class-path")
+
+#: Options of ``java`` that take the next word.
+_WITH_VALUE = {
+    *_CLASS_PATH,
+    "-p",
+    "--module-path",
+    "--upgrade-module-path",
+    "--add-modules",
+    "--add-reads",
+    "--add-exports",
+    "--add-opens",
+    "--limit-modules",
+    "--patch-module",
+    "--enable-native-access",
+    "--source",
+}
+
+
+def jar() -> Path:
+    """Give the file with the classes of Limosa.
+
+    Raises
+    ------
+    JavaError
+        If this installation has none.
+    """
+    given = os.environ.get("JAVA_LIMOSA_JAR")
+    file = Path(given) if given else Path(__file__).resolve().parent / "java" / "limosa.jar"
+    if not file.is_file():
+        raise JavaError(
+            f"this installation of Limosa has no classes for Java: there was no JDK {OLDEST} or newer when it was "
+            "built. Install one and Limosa again"
+        )
+    return file
+
+
+def command(arguments: list[str], java: Path | None = None) -> list[str]:
+    """Give the command of a rank, for a program and its arguments, with options of ``java`` before it.
+
+    Raises
+    ------
+    JavaError
+        If something is missing or wrong.
+    """
+    given = java is not None
+    java = java or find()
+    if given and (version := version_of(java)) < OLDEST:
+        # It may have nothing to do with message passing.
+        if os.environ.get("LIMOSA_RANK", "0") == "0":
+            _say(f"{java} is version {version}; programs that pass messages need {OLDEST} or newer")
+        return [str(java), *arguments]
+    options, paths, rest = _divide(arguments)
+    if rest[:1] == ["-jar"]:
+        del rest[0]
+    if not rest or rest[0].startswith("-"):
+        return [str(java), *_MACHINE, *arguments]
+    program = rest.pop(0)
+    paths = paths if paths is not None else os.environ.get("CLASSPATH", "" if given else ".")
+    if program.endswith(".java"):
+        place, main = compiled(Path(program), paths, java)
+        paths = os.pathsep.join(filter(None, [str(place), paths]))
+    elif program.endswith(".jar"):
+        paths, main = program, main_class(Path(program))
+    else:
+        main = program
+    paths = os.pathsep.join([paths or ".", str(jar())])
+    return [str(java), *_MACHINE, *options, "-cp", paths, *_start(), main, *rest]
+
+
+def _start() -> list[str]:
+    """Give the class that starts the program as one rank or several, with its arguments."""
+    ranks = os.environ.get("JAVA_LIMOSA_THREADS")
+    if ranks is None:
+        return ["org.limosa.run.Start"]
+    each = os.environ.get("JAVA_LIMOSA_PER_JVM")
+    if each is None or int(each) >= int(ranks):
+        return ["org.limosa.run.Threads", ranks]
+    return ["org.limosa.run.Run", "--quiet", "-n", ranks, "--per-jvm", each]
+
+
+def _divide(arguments: list[str]) -> tuple[list[str], str | None, list[str]]:
+    """Divide the words after ``java`` into options, the class path, and the program with its arguments."""
+    options: list[str] = []
+    paths: str | None = None
+    i = 0
+    while i < len(arguments):
+        word = arguments[i]
+        if word in _CLASS_PATH and i + 1 < len(arguments):
+            paths = arguments[i + 1]
+            i += 2
+        elif word.startswith("--class-path="):
+            paths = word.partition("=")[2]
+            i += 1
+        elif word in _WITH_VALUE and i + 1 < len(arguments):
+            options += arguments[i : i + 2]
+            i += 2
+        elif word.startswith("-") and word not in {"-jar", "-m", "--module"}:
+            options.append(word)
+            i += 1
+        else:
+            break
+    return options, paths, arguments[i:]
+
+
+def main_class(file: Path) -> str:
+    """Give the main class that a ``.jar`` names.
+
+    Raises
+    ------
+    JavaError
+        If it is no such file, or names none.
+    """
+    try:
+        with zipfile.ZipFile(file) as archive:
+            manifest = archive.read("META-INF/MANIFEST.MF").decode()
+    except (OSError, zipfile.BadZipFile, KeyError, UnicodeDecodeError) as error:
+        raise JavaError(f"{file} cannot be read as a jar: {error}") from None
+    # A line goes on in the next one behind a blank.
+    found = re.search(r"^Main-Class:\s*(\S+)", re.sub(r"\r?\n ", "", manifest), re.MULTILINE)
+    if found is None:
+        raise JavaError(f"{file} names no main class in its manifest; run a class of it with -cp {file} CLASS")
+    return found[1]
+
+
+def compiled(source: Path, paths: str, java: Path) -> tuple[Path, str]:
+    """Give the folder with the classes of a source file, and the name of its main class.
+
+    Raises
+    ------
+    JavaError
+        If it cannot be compiled.
+    """
+    try:
+        text = source.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise JavaError(f"{source} cannot be read: {error}") from None
+    plain = re.sub(r"/\*.*?\*/|//[^\n]*", "", text, flags=re.DOTALL)
+    package = re.search(r"^\s*package\s+([\w.]+)\s*;", plain, re.MULTILINE)
+    names = package[1].split(".") if package else []
+    root = source.absolute().parent
+    for _ in names:
+        root = root.parent
+    key = f"{java.resolve()} {paths} {source.absolute()} {jar().stat().st_mtime_ns}"
+    place = _peers.cache_folder() / "java" / hashlib.sha256(key.encode()).hexdigest()[:16]
+    place.mkdir(parents=True, exist_ok=True)
+    # The packages that the program was found to use; what is in their folders decides whether it is compiled again.
+    known = place / "packages"
+    with (place / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        packages = known.read_text().splitlines() if known.exists() else ["/".join(names)]
+        built = place / _digest(root, packages)
+        if not built.exists():
+            with tempfile.TemporaryDirectory(dir=place) as made:
+                _compile(source, root, paths, Path(made), java)
+                used = sorted({str(file.parent.relative_to(made)) for file in Path(made).rglob("*.class")})
+                known.write_text("\n".join(used))
+                # A job that still runs keeps the classes of before.
+                built = place / _digest(root, used)
+                if not built.exists():
+                    shutil.copytree(made, built)
+    return built, ".".join([*names, source.stem])
+
+
+def _digest(root: Path, packages: list[str]) -> str:
+    """Give a digest of the source files of packages below a folder."""
+    told = hashlib.sha256()
+    for package in packages:
+        for file in sorted((root / package).glob("*.java")):
+            told.update(f"{package} {file.name}".encode() + b"\0" + file.read_bytes())
+    return told.hexdigest()[:16]
+
+
+def _compile(source: Path, root: Path, paths: str, built: Path, java: Path) -> None:
+    """Compile a source file and what it uses beside it."""
+    compiler = java.resolve().parent / "javac"
+    if not compiler.is_file():
+        compiler = find("javac")
+    line = [str(compiler), "-d", str(built), "-sourcepath", str(root)]
+    line += ["-cp", os.pathsep.join(filter(None, [paths, str(jar())])), "-encoding", "UTF-8", str(source)]
+    done = subprocess.run(line, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    if done.returncode:
+        raise JavaError(f"{source} cannot be compiled:\n{done.stdout}{done.stderr}".rstrip())
+    if done.stderr:
+        print(done.stderr, file=sys.stderr, end="", flush=True)
+
+
+def _say(text: str) -> None:
+    """Tell the user something."""
+    print(f"limosa: {text}", file=sys.stderr, flush=True)
+
+
+def main() -> NoReturn:
+    """Become Java."""
+    words = sys.argv[1:]
+    if not words:
+        sys.exit("usage: python -m limosa._java [OPTIONS] PROGRAM [ARGUMENTS]... | --class-path")
+    try:
+        if words == ["--class-path"]:
+            print(jar())
+            sys.exit()
+        java = Path(words[1]) if words[0] == "--java" and len(words) > 1 else None
+        line = command(words[2:] if java else words, java)
+    except JavaError as error:
+        # All ranks have the same reason. The first says it, and the launcher ends those that wait.
+        if os.environ.get("LIMOSA_RANK", "0") == "0":
+            _say(str(error))
+        else:
+            time.sleep(_TIME_TO_END)
+        sys.exit(3)
+    os.execv(line[0], line)  # noqa: S606 - Java takes the place of this process
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,122 @@
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import mpi.Datatype;
+import mpi.Intracomm;
+import mpi.MPI;
+import mpi.Request;
+import mpi.Status;
+
+/** Waiting for and testing one, any, some and all of several requests, of numbers and of objects. */
+public class Requests {
+    static final int N = 6;
+    static Intracomm world;
+    static int rank;
+    static int size;
+
+    static Object[] buffers(Datatype type) {
+        Object[] buffers = new Object[N];
+        for (int i = 0; i < N; i++) {
+            buffers[i] = type == MPI.OBJECT ? new Object[1] : new int[1];
+        }
+        return buffers;
+    }
+
+    static Object value(Object buffer) {
+        return buffer instanceof int[] numbers ? numbers[0] : ((Object[]) buffer)[0];
+    }
+
+    interface Waiter {
+        /** Completes at least one; their statuses, or null if there is none left. */
+        Status[] step(Request[] requests);
+    }
+
+    static void collect(String name, Datatype type, Waiter waiter) {
+        int other = size - 1 - rank;
+        Object[] received = buffers(type);
+        Request[] requests = new Request[N];
+        for (int i = 0; i < N; i++) {
+            requests[i] = world.Irecv(received[i], 0, 1, type, other, i);
+        }
+        List<Request> sent = new ArrayList<>();
+        for (int i = N - 1; i >= 0; i--) {
+            Object buffer = type == MPI.OBJECT ? new Object[] {10 * other + i} : new int[] {10 * other + i};
+            sent.add(world.Isend(buffer, 0, 1, type, other, i));
+        }
+        boolean[] seen = new boolean[N];
+        int done = 0;
+        while (done < N) {
+            Status[] some = waiter.step(requests);
+            Check.that(some != null, name + ": requests are left");
+            for (Status status : some) {
+                Check.that(!seen[status.index], name + ": twice " + status.index);
+                seen[status.index] = true;
+                Check.same(status.index, status.tag, name + ": tag");
+                Check.same(10 * rank + status.index, value(received[status.index]), name + ": value");
+                done++;
+            }
+        }
+        Check.same(MPI.UNDEFINED, Request.Waitany(requests).index, name + ": none is active");
+        Check.that(Request.Waitsome(requests) == null, name + ": none is active");
+        Request.Waitall(sent.toArray(new Request[0]));
+        for (Request request : requests) {
+            Check.that(request.Is_null(), name + ": complete requests are null");
+        }
+    }
+
+    static Status[] poll(Status[] found) {
+        return found;
+    }
+
+    public static void main(String[] args) {
+        MPI.Init(args);
+        world = MPI.COMM_WORLD;
+        rank = world.Rank();
+        size = world.Size();
+        for (Datatype type : new Datatype[] {MPI.INT, MPI.OBJECT}) {
+            collect("Waitany", type, requests -> new Status[] {Request.Waitany(requests)});
+            collect("Waitsome", type, Request::Waitsome);
+            collect("Testsome", type, Request::Testsome);
+            collect("Testany", type, requests -> {
+                Status status = Request.Testany(requests);
+                return status == null ? new Status[0] : new Status[] {status};
+            });
+            collect("Waitall", type, Request::Waitall);
+            collect("Testall", type, requests -> {
+                Status[] all = Request.Testall(requests);
+                return all == null ? new Status[0] : all;
+            });
+            collect("Wait", type, requests -> {
+                for (int i = 0; i < N; i++) {
+                    if (!requests[i].Is_null()) {
+                        Status status = requests[i].Wait();
+                        status.index = i;
+                        return new Status[] {status};
+                    }
+                }
+                return null;
+            });
+            collect("Test", type, requests -> {
+                for (int i = 0; i < N; i++) {
+                    Status status = requests[i].Is_null() ? null : requests[i].Test();
+                    if (status != null) {
+                        status.index = i;
+                        return new Status[] {status};
+                    }
+                }
+                return new Status[0];
+            });
+        }
+        Request[] none = {null, MPI.REQUEST_NULL};
+        Check.same(2, Request.Waitall(none).length, "null requests");
+        int[] landing = {5};
+        Request never = world.Irecv(landing, 0, 1, MPI.INT, rank, 99);
+        never.Cancel();
+        Check.that(never.Wait().Test_cancelled(), "a cancelled receive");
+        Check.same(5, landing[0], "the buffer of a cancelled receive");
+        Request neverObject = world.Irecv(new Object[1], 0, 1, MPI.OBJECT, rank, 99);
+        neverObject.Cancel();
+        Check.that(neverObject.Wait().Test_cancelled(), "a cancelled receive of objects");
+        Check.end();
+    }
+}

@@ -1,0 +1,60 @@
+"""Forms of programs that other implementations take: Open MPI's examples, MPJ Express's arguments, Init again."""
+
+import pytest
+from conftest import PROGRAMS
+
+AGAIN = """
+import mpi.*;
+public class Again {
+    public static void main(String[] args) {
+        for (int i = 0; i < 10; i++) {
+            MPI.Init(args);
+            Intracomm copy = (Intracomm) MPI.COMM_WORLD.clone();
+            int[] sum = {1};
+            copy.Allreduce(sum, 0, sum, 0, 1, MPI.INT, MPI.SUM);
+            Object[] text = {"round " + i + " of " + sum[0]};
+            copy.Bcast(text, 0, 1, MPI.OBJECT, 0);
+            int rank = MPI.COMM_WORLD.Rank();
+            copy.Free();
+            MPI.Finalize();
+            if (rank == 0) System.out.println(text[0]);
+        }
+    }
+}
+"""
+
+ARGUMENTS = """
+import mpi.*;
+public class Main {
+    public static void main(String[] args) {
+        String[] own = MPI.Init(args);
+        int rank = MPI.COMM_WORLD.Rank();
+        if (!args[0].equals("" + rank) || !args[1].equals("" + MPI.COMM_WORLD.Size())) throw new AssertionError();
+        System.out.println(rank + " " + args[3] + args.length + " " + String.join("+", own));
+        MPI.Finalize();
+    }
+}
+"""
+
+RANKS = [[], ["--threads"]]
+
+
+@pytest.mark.parametrize("options", RANKS)
+def test_examples_of_open_mpi(java, options):
+    outcome = java.run(PROGRAMS / "openmpi" / "Ring.java", n=3, options=options)
+    assert sorted(outcome.out.splitlines()) == [f"rank {rank} of 3 has 0" for rank in range(3)]
+    outcome = java.run(PROGRAMS / "openmpi" / "Connectivity.java", "-v", n=3, options=options)
+    assert sorted(outcome.out.splitlines()) == ["0 and 1", "0 and 2", "1 and 2", "3 processes are connected"]
+
+
+@pytest.mark.parametrize("options", RANKS)
+def test_init_after_finalize(java, options):
+    outcome = java.run(java.write(AGAIN, "Again"), n=3, options=options)
+    assert outcome.out.splitlines() == [f"round {i} of 3" for i in range(10)]
+    assert outcome.err == ""
+
+
+@pytest.mark.parametrize("options", RANKS)
+def test_arguments_in_the_form_of_mpj_express(java, options):
+    outcome = java.run(java.write(ARGUMENTS), "a", "b", options=["--dialect", "mpj", *options])
+    assert sorted(outcome.out.splitlines()) == ["0 a5 a+b", "1 a5 a+b"]

@@ -1,0 +1,191 @@
+"""``limosa run`` of Java programs: source files, classes, archives; what goes wrong."""
+
+import signal
+import subprocess
+
+import pytest
+from jobs import kill_rank_unseen
+
+HELLO = """
+import mpi.*;
+public class Hello {
+    public static void main(String[] args) {
+        String[] own = MPI.Init(args);
+        System.out.println("rank " + MPI.COMM_WORLD.Rank() + " " + String.join("+", own) + Part.TEXT);
+        MPI.Finalize();
+    }
+}
+"""
+PART = 'class Part { static final String TEXT = "."; }'
+
+
+@pytest.fixture
+def hello(java):
+    java.write(PART, "Part")
+    return java.write(HELLO, "Hello")
+
+
+@pytest.fixture
+def classes(java, jdk, hello):
+    """The compiled program."""
+    from limosa import _java
+
+    folder = java.folder / "classes"
+    command = [jdk, "--release", "22", "-cp", f"{_java.jar()}:{java.folder}", "-d", folder, hello]
+    subprocess.run(command, check=True)
+    return folder
+
+
+@pytest.fixture
+def archive(java, jdk, classes):
+    """The program as an archive that names its main class."""
+    manifest = java.folder / "manifest"
+    manifest.write_text("Main-Class: Hello\n")
+    file = java.folder / "app.jar"
+    subprocess.run([jdk.with_name("jar"), "cfm", file, manifest, "-C", classes, "."], check=True)
+    return file
+
+
+def ranks(outcome):
+    return sorted(outcome.out.splitlines())
+
+
+def test_source_file_with_another_beside_it(java, hello):
+    assert ranks(java.run("Hello.java", "a", "b")) == ["rank 0 a+b.", "rank 1 a+b."]
+
+
+def test_source_file_in_a_package(java):
+    folder = java.folder / "org" / "example"
+    folder.mkdir(parents=True)
+    (folder / "Part.java").write_text("package org.example;\n" + PART)
+    (folder / "Hello.java").write_text("/* not: package a.b; */\npackage org.example;\n" + HELLO)
+    assert ranks(java.run(folder / "Hello.java", "x")) == ["rank 0 x.", "rank 1 x."]
+
+
+def test_a_changed_source_file_is_compiled_again(java, hello):
+    java.run("Hello.java")
+    java.write(PART.replace('"."', '"!"'), "Part")
+    assert ranks(java.run("Hello.java")) == ["rank 0 !", "rank 1 !"]
+
+
+def test_a_changed_source_file_of_another_package_is_compiled_again(java):
+    folder = java.folder / "org" / "example"
+    folder.mkdir(parents=True)
+    shown = "package org.example;\npublic " + PART.replace("static", "public static")
+    (folder / "Part.java").write_text(shown)
+    java.write("import org.example.Part;\n" + HELLO, "Hello")
+    assert ranks(java.run("Hello.java")) == ["rank 0 .", "rank 1 ."]
+    (folder / "Part.java").write_text(shown.replace('"."', '"!"'))
+    assert ranks(java.run("Hello.java")) == ["rank 0 !", "rank 1 !"]
+
+
+def test_class_in_a_class_path(java, classes):
+    assert ranks(java.run("-cp", "classes", "Hello", "x")) == ["rank 0 x.", "rank 1 x."]
+
+
+def test_archive(java, archive):
+    assert ranks(java.run("app.jar", "x")) == ["rank 0 x.", "rank 1 x."]
+    assert ranks(java.run("-jar", "app.jar", "x")) == ["rank 0 x.", "rank 1 x."]
+
+
+def test_the_command_java(java, jdk, classes, archive):
+    command = jdk.with_name("java")
+    assert ranks(java.run(command, "-cp", "classes", "-Dx=y", "Hello", "x")) == ["rank 0 x.", "rank 1 x."]
+    assert ranks(java.run(command, "-Xmx100m", "-jar", "app.jar")) == ["rank 0 .", "rank 1 ."]
+    assert "version" in java.run(command, "-version", n=1).err
+
+
+@pytest.mark.parametrize(
+    "where", ["", "Thread.ofPlatform().start(() -> { throw new IllegalStateException(); }).join();"]
+)
+def test_an_exception_that_nothing_catches_ends_the_job(java, where):
+    outcome = java.body(
+        f"""
+        if (rank == 1) {{
+            {where or 'throw new IllegalStateException("of rank 1");'}
+        }}
+        world.Recv(new int[1], 0, 1, MPI.INT, 1 - rank, 0);
+        """,
+        succeeds=False,
+    )
+    assert outcome.code == 1
+    assert "rank 1: an exception that nothing has caught" in outcome.err
+    assert "IllegalStateException" in outcome.err
+    assert "Main.java" in outcome.err
+    assert "org.limosa.run" not in outcome.err
+
+
+def test_an_error_of_message_passing_ends_the_job(java):
+    outcome = java.body("world.Send(new int[1], 0, 1, MPI.INT, 9, 0);", succeeds=False)
+    assert outcome.code == 1
+    assert "mpi.MPIException: Send: there is no destination 9; ranks are 0 to 1" in outcome.err
+
+
+def test_the_death_of_another_rank_is_the_launchers_to_tell(java):
+    java.write(
+        """
+        import mpi.*;
+        class Main {
+            public static void main(String[] args) throws Exception {
+                MPI.Init(args);
+                if (MPI.COMM_WORLD.Rank() == 1) Thread.sleep(600000);
+                MPI.COMM_WORLD.Recv(new int[1], 0, 1, MPI.INT, 1, 0);
+            }
+        }
+        """
+    )
+    job = java.start("Main.java")
+    kill_rank_unseen(job.process.pid, victim=1, witness=0)
+    outcome = job.wait(20)
+    assert outcome.code == 128 + signal.SIGKILL, outcome.text
+    assert "SIGKILL" in outcome.err and "MPIException" not in outcome.err, outcome.text
+
+
+def test_exit_codes(java):
+    assert java.body("if (rank == 1) System.exit(7); else world.Barrier();", succeeds=False).code == 7
+    assert java.body("if (rank == 1) world.Abort(5); else world.Barrier();", succeeds=False).code == 5
+
+
+def test_main_methods_of_instances(java):
+    java.write("import mpi.*; class Main { void main() { MPI.Init(null); System.out.println(1); MPI.Finalize(); } }")
+    assert java.run("Main.java").out == "1\n1\n"
+
+
+MISTAKES = {
+    "class Main { void main( { }": "cannot be compiled",
+    "class Main { int x; }": "it has no method main",
+    "class Main { static int x = one(); static int one() { return 1 / 0; } void main() {} }": "Main cannot be run",
+}
+
+
+@pytest.mark.parametrize("text", MISTAKES)
+def test_programs_that_cannot_be_run(java, text):
+    java.write(text)
+    outcome = java.run("Main.java", succeeds=False)
+    assert outcome.code != 0
+    assert MISTAKES[text] in outcome.err
+    assert outcome.err.count(MISTAKES[text]) <= 2
+
+
+def test_files_that_cannot_be_run(java):
+    (java.folder / "bad.jar").write_text("no archive")
+    assert "bad.jar cannot be read as a jar" in java.run("bad.jar", succeeds=False).err
+    assert "there is no program `Nothing.java`" in java.run("Nothing.java", succeeds=False).err
+    assert "Nothing cannot be run" in java.run("-cp", ".", "Nothing", succeeds=False).err
+
+
+def test_without_a_jdk_the_reason_is_said_once(java, hello):
+    outcome = java.run("Hello.java", succeeds=False, env={"JAVA_LIMOSA_JAR": "/nowhere/limosa.jar"})
+    assert outcome.code == 3
+    assert outcome.err.count("has no classes for Java") == 1
+
+
+def test_a_hang_is_reported(java):
+    hang = "world.Recv(new int[1], 0, 1, MPI.INT, 1 - rank, 3);"
+    outcome = java.body(hang, options=["--on-hang", "abort"], succeeds=False)
+    assert outcome.code == 86
+    assert "this job hangs" in outcome.err
+    assert "rank 0: MPI_Recv_c from rank 1, tag 3" in outcome.err
+    assert outcome.err.count("in Main.main") >= 2
+    assert "Main.java:10" in outcome.err
+    assert "wait for each other in a circle" in outcome.err
