@@ -5,15 +5,23 @@
 //! Forum's description does not say ([`roles`], `api/README.md`). [`Table::load`] parses both; the other modules each
 //! render one thing from the table. This crate runs at build time only; the library does not contain it.
 //!
+//! - [`check`] — the wrappers of the checker, for `limosa-check`
 //! - [`consts`] — Rust constants, for `limosa-mpi`
 //! - [`entry`] — the exported functions, for `limosa-abi`
 //! - [`header`] — `mpi.h`
 //! - [`coverage`] — `docs/coverage.md`
+//! - [`java`] — the bindings for Java
+//! - [`octave`] — the module `mpitb` for Octave
+//! - [`profile`] — the wrappers of the profiler, for `limosa-profile`
 
+pub mod check;
 pub mod consts;
 pub mod coverage;
 pub mod entry;
 pub mod header;
+pub mod java;
+pub mod octave;
+pub mod profile;
 pub mod roles;
 mod table;
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::ExitCode;
 
-use limosa_api::{Table, coverage, entry, header};
+use limosa_api::{Table, coverage, entry, header, java, octave};
 
 fn main() -> ExitCode {
     let table = Table::load();
@@ -24,6 +24,10 @@ fn main() -> ExitCode {
                 println!("{line}");
             }
         }
+        "java" => print!("{}", java::render(&table)),
+        "octave-functions" => print!("{}", octave::functions(&table)),
+        "octave-constants" => print!("{}", octave::constants(&table)),
+        "octave-coverage" => print!("{}", octave::coverage(&table)),
         "table" => println!("{}", table.json()),
         "symbols" => {
             for (name, _, _) in table.symbols() {
@@ -31,7 +35,9 @@ fn main() -> ExitCode {
             }
         }
         _ => {
-            eprintln!("usage: limosa-api header|coverage|symbols|table|glue [function ...]");
+            eprintln!(
+                "usage: limosa-api header|coverage|symbols|table|java|octave-functions|octave-constants|octave-coverage|glue [function ...]"
+            );
             return ExitCode::from(2);
         }
     }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use limosa_api::{Table, coverage};
+use limosa_api::{Table, coverage, octave};
 
 #[test]
 fn the_coverage_page_is_up_to_date() {
@@ -13,5 +13,16 @@ fn the_coverage_page_is_up_to_date() {
     assert!(
         page == fresh,
         "docs/coverage.md is out of date: run `cargo run -p limosa-api -- coverage > docs/coverage.md`"
+    );
+}
+
+#[test]
+fn the_octave_coverage_page_is_up_to_date() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let page = std::fs::read_to_string(root.join("docs/octave-coverage.md")).expect("docs/octave-coverage.md exists");
+    assert_eq!(
+        page,
+        octave::coverage(&Table::load()),
+        "out of date: run `cargo run -p limosa-api -- octave-coverage > docs/octave-coverage.md`"
     );
 }

@@ -1,0 +1,30 @@
+//! A profiler for any MPI library behind the MPI-5 standard ABI: `liblimosa_profile.so`, which is loaded before the
+//! library (`LD_PRELOAD`), has the standard's functions, records each call and passes it on. `limosa run --profile`
+//! does that.
+//!
+//! It sees nothing but the ABI. What a process records lies in a file that is mapped into its memory (`record`), so that
+//! nothing is lost when it is killed, and nothing is to be done at its end. The laboratory reads these files
+//! (`limosa_lab.profile`).
+//!
+//! The wrappers are generated from the table (`limosa_api::profile`).
+
+// The wrappers have the names and the arguments of the standard.
+#![allow(
+    non_snake_case,
+    clippy::too_many_arguments,
+    clippy::unit_arg,
+    clippy::let_unit_value,
+    clippy::unnecessary_cast
+)]
+
+mod bytes;
+mod names;
+mod record;
+
+use limosa_interpose::entry;
+use limosa_interpose::next::{IN_PLACE, Next};
+
+use bytes::{OwnStatus, Received, bytes_of, bytes_of_blocks};
+use record::{Call, Details, Facts, Object};
+
+include!(concat!(env!("OUT_DIR"), "/wrappers.rs"));

@@ -1,0 +1,76 @@
+//! What the numbers in a profile mean, as text in `HOST.PID.names`, one line for each, its words separated by tabs:
+//!
+//! ```text
+//! python  SITE  FILE:LINE in FUNCTION  ...              innermost first
+//! code    SITE  FILE  LOADED AT  RETURNS TO  SYMBOL     numbers in hexadecimal; the symbol may be missing
+//! comm    HANDLE  RANK  ...                             its members' ranks in MPI_COMM_WORLD
+//! ```
+//!
+//! A line is written with one call of the system when its number is first recorded, so that it is there when the process
+//! is killed. The same line may come again from another thread.
+
+use std::ffi::CStr;
+use std::fmt::Write as _;
+use std::fs::{File, OpenOptions};
+use std::io::Write as _;
+use std::mem::MaybeUninit;
+use std::path::Path;
+use std::sync::OnceLock;
+
+use limosa_interpose::python;
+use limosa_interpose::site::Site;
+
+static FILE: OnceLock<Option<File>> = OnceLock::new();
+
+/// Makes the file. Without it numbers have no names.
+pub(crate) fn open(file: &Path) {
+    FILE.get_or_init(|| OpenOptions::new().create_new(true).append(true).open(file).ok());
+}
+
+/// Says what a place of the program is, in which this thread is now.
+#[cold]
+pub(crate) fn describe(site: Site) {
+    let line = match python::lines() {
+        Some(lines) => Some(format!("python\t{:x}\t{lines}\n", site.0)),
+        None => code(site.0),
+    };
+    write(line.as_deref().unwrap_or_default());
+}
+
+/// Says who the members of a communicator are.
+#[cold]
+pub(crate) fn describe_communicator(handle: usize, ranks: &[i32]) {
+    let mut line = format!("comm\t{handle:x}");
+    for rank in ranks {
+        let _ = write!(line, "\t{rank}");
+    }
+    line.push('\n');
+    write(&line);
+}
+
+/// What is known of an address in the program.
+fn code(address: usize) -> Option<String> {
+    let mut found = MaybeUninit::<libc::Dl_info>::zeroed();
+    // SAFETY: the structure is written if the call succeeds; its texts live as long as the module, which is here.
+    unsafe {
+        if libc::dladdr(address as *const _, found.as_mut_ptr()) == 0 {
+            return None;
+        }
+        let found = found.assume_init();
+        let text = |name: *const libc::c_char| match name.is_null() {
+            true => String::new(),
+            false => CStr::from_ptr(name).to_string_lossy().replace(['\t', '\n'], " "),
+        };
+        let (file, symbol) = (text(found.dli_fname), text(found.dli_sname));
+        // The name of the program itself may be a relative one.
+        let file = std::fs::canonicalize(&file).map_or(file, |path| path.to_string_lossy().into_owned());
+        Some(format!("code\t{address:x}\t{file}\t{:x}\t{address:x}\t{symbol}\n", found.dli_fbase as usize))
+    }
+}
+
+fn write(line: &str) {
+    if let Some(Some(mut file)) = FILE.get().map(Option::as_ref) {
+        // Where there is no room, the number has no name.
+        let _ = file.write_all(line.as_bytes());
+    }
+}
