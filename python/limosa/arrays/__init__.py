@@ -20,9 +20,11 @@ for those whose description says *Local*. See docs/arrays.md.
 
 from __future__ import annotations
 
+from typing import Any as _Any
+
 import numpy as _np
 
-from limosa.arrays import fft, random
+from limosa.arrays import fft, linalg, random
 from limosa.arrays._along import (
     argsort,
     cumulative_prod,
@@ -51,6 +53,11 @@ from limosa.arrays._creation import (
     zeros,
     zeros_like,
 )
+from limosa.arrays._disks import (
+    load_hdf5,
+    memmap,
+    save_hdf5,
+)
 from limosa.arrays._files import (
     load,
     save,
@@ -73,6 +80,7 @@ from limosa.arrays._functions import (
     bitwise_right_shift,
     bitwise_xor,
     broadcast_arrays,
+    broadcast_shapes,
     can_cast,
     ceil,
     clip,
@@ -94,6 +102,7 @@ from limosa.arrays._functions import (
     imag,
     isdtype,
     isfinite,
+    isin,
     isinf,
     isnan,
     less,
@@ -131,6 +140,7 @@ from limosa.arrays._functions import (
     square,
     subtract,
     take,
+    take_along_axis,
     tan,
     tanh,
     tile,
@@ -148,6 +158,7 @@ from limosa.arrays._map import (
     Map,
 )
 from limosa.arrays._namespace import Info
+from limosa.arrays._namespace import missing as _missing
 from limosa.arrays._plot import plot_map
 from limosa.arrays._reductions import (
     all,
@@ -162,6 +173,13 @@ from limosa.arrays._reductions import (
     std,
     sum,
     var,
+)
+from limosa.arrays._searching import (
+    nonzero,
+    unique_all,
+    unique_counts,
+    unique_inverse,
+    unique_values,
 )
 from limosa.arrays._shaping import (
     concat,
@@ -230,6 +248,7 @@ __all__ = [
     "bitwise_xor",
     "bool",
     "broadcast_arrays",
+    "broadcast_shapes",
     "broadcast_to",
     "can_cast",
     "ceil",
@@ -276,12 +295,15 @@ __all__ = [
     "int64",
     "isdtype",
     "isfinite",
+    "isin",
     "isinf",
     "isnan",
     "less",
     "less_equal",
+    "linalg",
     "linspace",
     "load",
+    "load_hdf5",
     "log",
     "log1p",
     "log2",
@@ -296,6 +318,7 @@ __all__ = [
     "max",
     "maximum",
     "mean",
+    "memmap",
     "meshgrid",
     "min",
     "minimum",
@@ -305,6 +328,7 @@ __all__ = [
     "negative",
     "newaxis",
     "nextafter",
+    "nonzero",
     "not_equal",
     "ones",
     "ones_like",
@@ -324,6 +348,7 @@ __all__ = [
     "roll",
     "round",
     "save",
+    "save_hdf5",
     "scatter",
     "searchsorted",
     "sign",
@@ -339,6 +364,7 @@ __all__ = [
     "subtract",
     "sum",
     "take",
+    "take_along_axis",
     "tan",
     "tanh",
     "tensordot",
@@ -350,6 +376,10 @@ __all__ = [
     "uint16",
     "uint32",
     "uint64",
+    "unique_all",
+    "unique_counts",
+    "unique_inverse",
+    "unique_values",
     "unstack",
     "var",
     "vecdot",
@@ -357,3 +387,7 @@ __all__ = [
     "zeros",
     "zeros_like",
 ]
+
+
+def __getattr__(name: str) -> _Any:
+    return _missing(f"{__name__}.{name}")

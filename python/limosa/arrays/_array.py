@@ -12,11 +12,22 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.typing import DTypeLike, NDArray
 
 from limosa.arrays._map import Map
-from limosa.arrays._move import Layout, Move, Part, move, only, whole
+from limosa.arrays._move import Layout, Move, Plan, Wanted, agreed, checked, exchanged, move, only, whole
 
 if TYPE_CHECKING:
     from limosa._comm import Comm
     from limosa.arrays._pieces import Indices
+
+
+def _method(name: str) -> Callable[..., Array]:
+    """Return the method that is a function of `limosa.arrays` of an array."""
+
+    def method(self: Array, *args: Any, **options: Any) -> Array:
+        return self._call(name, *args, **options)  # type: ignore[no-any-return]
+
+    method.__name__, method.__qualname__ = name, f"Array.{name}"
+    method.__doc__ = f"Return `limosa.arrays.{name}` of this array."
+    return method
 
 
 class Array(NDArrayOperatorsMixin):
@@ -49,7 +60,7 @@ class Array(NDArrayOperatorsMixin):
 
     """
 
-    __slots__ = ("_local", "map", "shape")
+    __slots__ = ("_exchange", "_local", "map", "shape")
 
     #: NumPy's scalars and arrays leave operators to this class.
     __array_priority__ = 1000
@@ -58,6 +69,7 @@ class Array(NDArrayOperatorsMixin):
         self.shape = tuple(int(length) for length in shape)
         self.map = map
         self._local = np.asarray(local)
+        self._exchange: tuple[Plan, int] | None = None
         if self._local.shape != map.local_shape(self.shape):
             raise ValueError(
                 f"rank {map.comm.rank} stores a part of shape {map.local_shape(self.shape)} of an array of shape "
@@ -164,13 +176,16 @@ class Array(NDArrayOperatorsMixin):
         check_comm(self, map)
         made = np.empty(map.local_shape(self.shape), self.dtype)
         if map == self.map:
+            checked(self.comm, f"remap to {map}: an array of the shape {self.shape}, {self.dtype}, {self.map}")
             made[...] = self._local
         else:
-            move(self._local, Layout(self.map, self.shape), made, Layout(map, self.shape, stored=True).part, self._mpi)
+            self.fetch(f"remap to {map}", made, Layout(map, self.shape, stored=True))
         return Array(self.shape, map, made)
 
     def agg(self, root: int = 0) -> NDArray[Any] | None:
-        """Gather the whole array.
+        """Gather the whole array on one rank.
+
+        Of each other host, one rank collects what its ranks have, and sends it in one message.
 
         Parameters
         ----------
@@ -183,15 +198,25 @@ class Array(NDArrayOperatorsMixin):
             The whole array on rank `root`, None on the others.
 
         """
+        from limosa.arrays._gather import gather, on_several_hosts
+
+        if not 0 <= root < self.comm.size:
+            raise ValueError(f"there is no rank {root}: the communicator has {self.comm.size} ranks, from 0")
         mine = self.comm.rank == root
         made = np.empty(self.shape if mine else (0,) * self.ndim, self.dtype)
-        self.fetch(made, only(root, whole(self.shape)))
+        what = f"agg to rank {root}"
+        if not self.map.everywhere:
+            exchanged(self.comm, f"{what}: an array of the shape {self.shape}, {self.dtype}, {self.map}", None)
+        if not self.map.everywhere and on_several_hosts(self.comm):
+            gather(self, root, made)
+        else:
+            self.fetch(what, made, only(root, whole(self.shape)))
         return made if mine else None
 
     def agg_all(self) -> NDArray[Any]:
         """Gather the whole array on all ranks."""
         made = np.empty(self.shape, self.dtype)
-        self.fetch(made, whole(self.shape))
+        self.fetch("agg_all", made, whole(self.shape))
         return made
 
     def synch(self) -> None:
@@ -205,13 +230,16 @@ class Array(NDArrayOperatorsMixin):
         """
         return Synch(self)
 
-    def fetch(self, into: NDArray[Any], targets: Callable[[int], Part]) -> None:
-        """Copy the elements that each rank wants into an array of its own (see `limosa.arrays._move`)."""
-        move(self._local, Layout(self.map, self.shape), into, targets, self._mpi)
+    def exchange(self) -> tuple[Plan, int]:
+        """Return the plan of the overlap exchange, on which the ranks agree at the first one."""
+        if self._exchange is None:
+            owned, stored = (Layout(self.map, self.shape, stored=with_overlap) for with_overlap in (False, True))
+            self._exchange = agreed("synch", owned, stored, self.dtype, self.shape)
+        return self._exchange
 
-    @property
-    def _mpi(self) -> Any:
-        return self.comm.mpi
+    def fetch(self, what: str, into: NDArray[Any], targets: Wanted) -> None:
+        """Copy the elements that each rank wants into an array of its own (see `limosa.arrays._move`)."""
+        move(what, self._local, Layout(self.map, self.shape), into, targets, self.shape)
 
     # --- NumPy's and the array API's protocols -----------------------------------------------------------------------
 
@@ -236,7 +264,15 @@ class Array(NDArrayOperatorsMixin):
     def __array_namespace__(self, *, api_version: str | None = None) -> ModuleType:
         import limosa.arrays
 
+        if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
+            raise ValueError(f"there is no version {api_version!r} of the array API here; hint: '2024.12'")
         return limosa.arrays
+
+    def __dlpack__(self, **options: Any) -> Any:
+        raise BufferError("the elements of a distributed array are on many ranks; hint: x.local is this rank's part")
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0  # the processor
 
     def to_device(self, device: str, /, *, stream: Any = None) -> Array:
         """Return this array, which is on the only device."""
@@ -330,60 +366,26 @@ class Array(NDArrayOperatorsMixin):
         given = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
         return self._call("reshape", given)  # type: ignore[no-any-return]
 
-    def sum(self, axis: Any = None, **options: Any) -> Array:
-        """Return `limosa.arrays.sum` of this array."""
-        return self._call("sum", axis=axis, **options)  # type: ignore[no-any-return]
-
-    def prod(self, axis: Any = None, **options: Any) -> Array:
-        """Return `limosa.arrays.prod` of this array."""
-        return self._call("prod", axis=axis, **options)  # type: ignore[no-any-return]
-
-    def max(self, axis: Any = None, **options: Any) -> Array:
-        """Return `limosa.arrays.max` of this array."""
-        return self._call("max", axis=axis, **options)  # type: ignore[no-any-return]
-
-    def min(self, axis: Any = None, **options: Any) -> Array:
-        """Return `limosa.arrays.min` of this array."""
-        return self._call("min", axis=axis, **options)  # type: ignore[no-any-return]
-
-    def mean(self, axis: Any = None, **options: Any) -> Array:
-        """Return `limosa.arrays.mean` of this array."""
-        return self._call("mean", axis=axis, **options)  # type: ignore[no-any-return]
-
-    def std(self, axis: Any = None, **options: Any) -> Array:
-        """Return `limosa.arrays.std` of this array."""
-        return self._call("std", axis=axis, **options)  # type: ignore[no-any-return]
-
-    def var(self, axis: Any = None, **options: Any) -> Array:
-        """Return `limosa.arrays.var` of this array."""
-        return self._call("var", axis=axis, **options)  # type: ignore[no-any-return]
-
-    def any(self, axis: Any = None, **options: Any) -> Array:
-        """Return `limosa.arrays.any` of this array."""
-        return self._call("any", axis=axis, **options)  # type: ignore[no-any-return]
-
-    def all(self, axis: Any = None, **options: Any) -> Array:
-        """Return `limosa.arrays.all` of this array."""
-        return self._call("all", axis=axis, **options)  # type: ignore[no-any-return]
-
-    def argmax(self, axis: Any = None, **options: Any) -> Array:
-        """Return `limosa.arrays.argmax` of this array."""
-        return self._call("argmax", axis=axis, **options)  # type: ignore[no-any-return]
-
-    def argmin(self, axis: Any = None, **options: Any) -> Array:
-        """Return `limosa.arrays.argmin` of this array."""
-        return self._call("argmin", axis=axis, **options)  # type: ignore[no-any-return]
+    sum = _method("sum")
+    prod = _method("prod")
+    max = _method("max")
+    min = _method("min")
+    mean = _method("mean")
+    std = _method("std")
+    var = _method("var")
+    any = _method("any")
+    all = _method("all")
+    argmax = _method("argmax")
+    argmin = _method("argmin")
 
 
 class Synch:
     """An overlap exchange under way (see `Array.isynch`)."""
 
     def __init__(self, array: Array) -> None:
-        layout = Layout(array.map, array.shape)
-        stored = Layout(array.map, array.shape, stored=True)
         self._move: Move | None = None
         if any(array.map.overlap) and not array.map.everywhere:
-            self._move = Move(array.local, layout, array.local, stored.part, array.comm.mpi)
+            self._move = Move(array.local, array.local, *array.exchange(), array.comm)
             self._move.start()
 
     def wait(self) -> None:

@@ -60,10 +60,10 @@ def ones(shape: Shape, dtype: DTypeLike = float, *, map: Map | None = None, devi
 
 
 def full(
-    shape: Shape, value: Any, dtype: DTypeLike | None = None, *, map: Map | None = None, device: Any = None
+    shape: Shape, fill_value: Any, dtype: DTypeLike | None = None, *, map: Map | None = None, device: Any = None
 ) -> Array:
-    """Return an array of equal elements `value`. Arguments as for `empty`; without `dtype`, that of `value`. Local."""
-    return _filled(shape, map, lambda part: np.full(part, value, dtype))
+    """Return an array of elements `fill_value`, with its type without `dtype`. Arguments as for `empty`. Local."""
+    return _filled(shape, map, lambda part: np.full(part, fill_value, dtype))
 
 
 def empty_like(array: Array, dtype: DTypeLike | None = None, *, device: Any = None) -> Array:
@@ -81,9 +81,9 @@ def ones_like(array: Array, dtype: DTypeLike | None = None, *, device: Any = Non
     return Array(array.shape, array.map, np.ones_like(array.local, dtype))
 
 
-def full_like(array: Array, value: Any, dtype: DTypeLike | None = None, *, device: Any = None) -> Array:
+def full_like(array: Array, fill_value: Any, dtype: DTypeLike | None = None, *, device: Any = None) -> Array:
     """Return an array of equal elements with the shape, type and map of another one. Local."""
-    return Array(array.shape, array.map, np.full_like(array.local, value, dtype))
+    return Array(array.shape, array.map, np.full_like(array.local, fill_value, dtype))
 
 
 def from_function(

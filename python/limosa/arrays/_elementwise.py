@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from limosa.arrays._array import Array, check_comm
 from limosa.arrays._map import Map
-from limosa.arrays._move import Layout, Part, regions
+from limosa.arrays._move import Layout, Part, Wanted, checked, regions
 from limosa.arrays._pieces import all_of, count_of
 
 #: Universal functions whose `reduce` is a function of `limosa.arrays`.
@@ -32,6 +32,10 @@ def apply(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: dict[str
         return namespace.matmul(*inputs)
     if method == "reduce" and ufunc in _REDUCTIONS and options.pop("out", None) is None:
         return getattr(namespace, _REDUCTIONS[ufunc])(*inputs, **options)
+    if method == "at" and len(inputs) == 3 and isinstance(inputs[0], Array):
+        from limosa.arrays._indexing import combine_at
+
+        return combine_at(ufunc, *inputs)
     if method != "__call__" or ufunc.signature is not None:
         raise TypeError(
             f"numpy.{'.'.join([ufunc.__name__, method])} does not work on distributed arrays; "
@@ -58,6 +62,7 @@ def elementwise(function: Callable[..., Any], inputs: Sequence[Any], options: di
     """
     options = options or {}
     shape, map = common_map([*inputs, *options.values()])
+    checked(map.comm, f"{getattr(function, '__name__', 'function')} of arrays of the shape {shape}, {map}")
     made = function(
         *(part_of(each, map, shape) for each in inputs),
         **{name: part_of(each, map, shape) for name, each in options.items()},
@@ -121,19 +126,20 @@ def part_of(operand: Any, map: Map, shape: tuple[int, ...]) -> Any:
             return operand.local
         if operand.ndim == 0 and operand.map.everywhere:
             return operand.local
-        stored = Layout(map, shape, stored=True)
-        return fetched(operand, lambda rank: _beside(operand.shape, shape, stored.part(rank)))
+        stored, own = Layout(map, shape, stored=True), operand.shape
+        beside = Wanted(("beside", stored.key), lambda rank: _beside(own, shape, stored.part(rank)))
+        return fetched(f"an operand of an operation on arrays of the shape {shape}, {map}", operand, beside)
     if isinstance(operand, np.ndarray) and operand.ndim > 0:
         wanted = _beside(operand.shape, shape, Layout(map, shape, stored=True).part(map.comm.rank))
         return chosen(operand, wanted)
     return operand
 
 
-def fetched(array: Array, targets: Callable[[int], Part]) -> NDArray[Any]:
+def fetched(what: str, array: Array, targets: Wanted) -> NDArray[Any]:
     """Return the elements of an array that this rank wants. All ranks call this together."""
-    wanted = targets(array.comm.rank)
+    wanted = targets.part(array.comm.rank)
     made = _room(array.ndim, wanted, array.dtype)
-    array.fetch(made, targets)
+    array.fetch(what, made, targets)
     return made
 
 

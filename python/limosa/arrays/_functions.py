@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,7 +13,7 @@ from limosa.arrays._along import along
 from limosa.arrays._array import Array
 from limosa.arrays._elementwise import common_map, elementwise
 from limosa.arrays._indexing import broadcast_to
-from limosa.arrays._shaping import concat, normalized
+from limosa.arrays._shaping import concat, normalized, reshape
 
 
 def _by(function: Callable[..., Any]) -> Callable[..., Array]:
@@ -161,7 +162,7 @@ def take(array: Array, indices: ArrayLike | Array, /, *, axis: int | None = None
     array
         The array.
     indices
-        Integers, the same on all ranks, or a distributed array of one axis.
+        Integers, the same on all ranks, or a distributed array.
     axis
         The axis, which a one-dimensional array need not name.
 
@@ -169,21 +170,49 @@ def take(array: Array, indices: ArrayLike | Array, /, *, axis: int | None = None
     if axis is None and array.ndim != 1:
         raise ValueError(f"axis= must be given: the array has {array.ndim} axes")
     (d,) = normalized(0 if axis is None else axis, array.ndim)
+    if array.ndim == 1 and isinstance(indices, Array) and not indices.map.everywhere:
+        return array[indices]
     chosen = indices.agg_all() if isinstance(indices, Array) else np.asarray(indices, np.intp)
+    if chosen.ndim != 1:
+        shape = (*array.shape[:d], *chosen.shape, *array.shape[d + 1 :])
+        return reshape(take(array, chosen.reshape(-1), axis=d), shape)
     outside = chosen[(chosen < -array.shape[d]) | (chosen >= array.shape[d])]
     if outside.size:
         raise IndexError(f"index {outside.flat[0]} is out of range for axis {d} of length {array.shape[d]}")
-    return along(array, d, lambda lines: np.take(lines, chosen, axis=d))
+    what = f"take of {chosen.size} indices ({zlib.crc32(np.ascontiguousarray(chosen).tobytes()):08x})"
+    return along(what, array, d, lambda lines: np.take(lines, chosen, axis=d))
+
+
+def take_along_axis(array: Array, indices: Array, /, *, axis: int = -1) -> Array:
+    """Return, for each line along an axis, its elements at the indices that the same line of `indices` has."""
+    (d,) = normalized(axis, array.ndim)
+    if indices.ndim != array.ndim:
+        raise ValueError(f"the indices have {indices.ndim} axes, but the array {array.ndim}")
+    common = np.broadcast_shapes(*([n for k, n in enumerate(each.shape) if k != d] for each in (array, indices)))
+    wide, places = (broadcast_to(each, (*common[:d], each.shape[d], *common[d:])) for each in (array, indices))
+    map = wide.map.without_overlap().undivided(d)
+    lines, at = wide.remap(map), places.remap(map)
+    local = np.take_along_axis(lines.local, at.local, d) if map.cell() is not None else at.local.astype(array.dtype)
+    return Array(places.shape, map, local)
+
+
+def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Array:
+    """Return whether elements of `x1` are among those of `x2`, which every rank gets whole."""
+    among = x2.agg_all() if isinstance(x2, Array) else x2
+    return elementwise(lambda x: np.isin(x, among, invert=invert), [x1])  # type: ignore[no-any-return]
+
+
+def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the common shape of arrays of these shapes. Local."""
+    return np.broadcast_shapes(*shapes)
 
 
 def repeat(array: Array, repeats: int, /, *, axis: int | None = None) -> Array:
     """Return the array with each element repeated along an axis."""
-    from limosa.arrays._shaping import reshape
-
     if axis is None and array.ndim != 1:
         return repeat(reshape(array, (-1,)), repeats, axis=0)
     (d,) = normalized(0 if axis is None else axis, array.ndim)
-    return along(array, d, lambda lines: np.repeat(lines, repeats, axis=d))
+    return along(f"repeat ({repeats=})", array, d, lambda lines: np.repeat(lines, repeats, axis=d))
 
 
 def tile(array: Array, repetitions: Sequence[int], /) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from limosa.arrays._array import Array, check_comm
 from limosa.arrays._elementwise import elementwise, fetched
 from limosa.arrays._indexing import with_axes
 from limosa.arrays._map import Map
-from limosa.arrays._move import Layout, Part
+from limosa.arrays._move import Layout, Part, Wanted
 from limosa.arrays._pieces import Piece, all_of
 from limosa.arrays._reductions import sum as _sum
 
@@ -38,7 +39,7 @@ def matmul(x1: Any, x2: Any, /) -> Array:
         raise ValueError("matmul does not take scalars; hint: x * y")
     vector = a.ndim == 1, b.ndim == 1
     if all(vector) and a.shape == b.shape:
-        return _sum(elementwise(np.multiply, [a, b]))
+        return _sum_of(elementwise(np.multiply, [a, b]))
     a = with_axes(a, [None, 0]) if vector[0] else a
     b = with_axes(b, [0, None]) if vector[1] else b
     if a.shape[-1] != b.shape[-2]:
@@ -66,18 +67,20 @@ def _product(a: Array, b: Array) -> Array:
         map = Map.default(len(shape), a.comm)
     layout = Layout(map, shape)
 
-    def wanted(array: Array, whole: int, rank: int) -> Part:
+    def wanted(lengths: tuple[int, ...], whole: int, rank: int) -> Part:
         part = layout.part(rank)
         if part is None:
             return None
-        mine: Sequence[Sequence[Piece]] = part[len(part) - array.ndim :]
+        ndim = len(lengths)
+        mine: Sequence[Sequence[Piece]] = part[len(part) - ndim :]
         return [
-            all_of(n) if d == array.ndim + whole or (d < array.ndim - 2 and n != shape[d - array.ndim]) else pieces
-            for d, (n, pieces) in enumerate(zip(array.shape, mine, strict=True))
+            all_of(n) if d == ndim + whole or (d < ndim - 2 and n != shape[d - ndim]) else pieces
+            for d, (n, pieces) in enumerate(zip(lengths, mine, strict=True))
         ]
 
-    left = fetched(a, lambda rank: wanted(a, -1, rank))
-    right = fetched(b, lambda rank: wanted(b, -2, rank))
+    what = f"matmul {a.shape} @ {b.shape}"
+    left = fetched(what, a, Wanted(("left", layout.key), partial(wanted, a.shape, -1)))
+    right = fetched(what, b, Wanted(("right", layout.key), partial(wanted, b.shape, -2)))
     if map.cell() is None:
         return Array(shape, map, np.empty([0] * len(shape), np.result_type(a.dtype, b.dtype)))
     return Array(shape, map, np.matmul(left, right))
@@ -85,7 +88,11 @@ def _product(a: Array, b: Array) -> Array:
 
 def vecdot(x1: Array, x2: Array, /, *, axis: int = -1) -> Array:
     """Return the sums of products along an axis, the first factor conjugated."""
-    return _sum(elementwise(lambda x, y: np.conj(x) * y, [x1, x2]), axis=axis)
+    return _sum_of(elementwise(lambda x, y: np.conj(x) * y, [x1, x2]), axis)
+
+
+def _sum_of(products: Array, axis: int | None = None) -> Array:
+    return _sum(products, axis=axis, dtype=products.dtype)
 
 
 def tensordot(x1: Array, x2: Array, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -128,10 +128,7 @@ class Map:
                 f"the map has {self.ndim} axes, but the shape {tuple(shape)} has {len(shape)}; "
                 "hint: the grid of a map has one number for each axis of the array"
             )
-        return tuple(
-            Axis(length, cells, max(math.ceil(length / cells), 1) if dist == "block" else int(dist), overlap)
-            for length, cells, dist, overlap in zip(shape, self.grid, self.dist, self.overlap, strict=True)
-        )
+        return _axes(tuple(shape), self.grid, self.dist, self.overlap)
 
     def local_shape(self, shape: Sequence[int], rank: int | None = None) -> tuple[int, ...]:
         """Return the shape of the part of an array that a rank stores; without a part, of zeros."""
@@ -196,17 +193,22 @@ class Map:
         made.everywhere = self.everywhere
         return made
 
+    @cached_property
     def _key(self) -> tuple[object, ...]:
         ranks = () if self.everywhere else tuple(self.ranks.flat)
         return (self.grid, self.dist, self.overlap, ranks, self.everywhere, id(self.comm))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Map) and self._key() == other._key()
+        return isinstance(other, Map) and (self is other or self._key == other._key)
 
     def __hash__(self) -> int:
-        return hash(self._key())
+        return hash(self._key)
 
     def __repr__(self) -> str:
+        return self._text
+
+    @cached_property
+    def _text(self) -> str:
         if self.everywhere:
             return f"Map.replicated({self.ndim})"
         parts = [str(self.grid)]
@@ -217,6 +219,16 @@ class Map:
         if any(self.overlap):
             parts.append(f"overlap={self.overlap}")
         return f"Map({', '.join(parts)})"
+
+
+@lru_cache(maxsize=1024)
+def _axes(
+    shape: tuple[int, ...], grid: tuple[int, ...], dist: tuple[Distribution, ...], overlap: tuple[int, ...]
+) -> tuple[Axis, ...]:
+    return tuple(
+        Axis(length, cells, max(math.ceil(length / cells), 1) if kind == "block" else int(kind), width)
+        for length, cells, kind, width in zip(shape, grid, dist, overlap, strict=True)
+    )
 
 
 def _grid(grid: int | Sequence[int]) -> tuple[int, ...]:

@@ -23,7 +23,7 @@ def dispatch(function: Any, args: Any, options: dict[str, Any]) -> Any:
     import limosa.arrays as here
 
     name = _NAMES.get(function.__name__, function.__name__)
-    home: Any = here.fft if function.__module__ == "numpy.fft" else here
+    home: Any = {"numpy.fft": here.fft, "numpy.linalg": here.linalg}.get(function.__module__, here)
     ours = getattr(home, name, None)
     if ours is None or name not in home.__all__:
         raise TypeError(
@@ -48,12 +48,37 @@ def _is_neutral(key: str, value: Any) -> bool:
     return any(value is neutral for neutral in _NEUTRAL.get(key, ()))
 
 
+#: Names of the array API standard that are not here, in a module of the namespace, and what to do instead.
+MISSING = {
+    "from_dlpack": "asarray(numpy.from_dlpack(x)), of an array that is the same on all ranks",
+}
+
+
+def missing(name: str) -> Any:
+    """Return a function that says what to do instead of a function of the standard that is not here.
+
+    Raises
+    ------
+    AttributeError
+        The standard has no such function.
+
+    """
+    full = name.removeprefix("limosa.arrays.")
+    if full not in MISSING:
+        raise AttributeError(f"there is no {name}")
+
+    def call(*_: Any, **__: Any) -> Any:
+        raise NotImplementedError(f"{name} is not there; hint: {MISSING[full]}")
+
+    return call
+
+
 class Info:
     """What the array API standard lets programs ask about a namespace."""
 
     def capabilities(self) -> dict[str, Any]:
-        """Return what the namespace can do: no masks as indices, no shapes that depend on data."""
-        return {"boolean indexing": False, "data-dependent shapes": False, "max dimensions": 64}
+        """Return what the namespace can do."""
+        return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
 
     def default_device(self) -> str:
         """Return the only device."""

@@ -108,6 +108,16 @@ class Axis:
             return [Piece(range(first, first + count), range(count))]
         return self.owned(cell)
 
+    def owner(self, indices: Indices) -> Indices:
+        """Return the cells that own indices."""
+        cells: Indices = indices // self.block % self.cells
+        return cells
+
+    def places(self, indices: Indices) -> Indices:
+        """Return where indices lie in the local arrays of their owners."""
+        places: Indices = indices // (self.block * self.cells) * self.block + indices % self.block
+        return places
+
     def indices(self, cell: int) -> Indices:
         """Return the indices that the cell stores, in the order of its local array."""
         whole, places = listed(self.stored(cell))
@@ -167,9 +177,20 @@ def merged(parts: Sequence[Common]) -> Common:
 def enumerated(places: Places) -> Indices:
     """Return places one by one."""
     if isinstance(places, slice):
-        stop = -1 if places.stop is None else places.stop
-        return np.arange(places.start, stop, places.step, dtype=np.intp)
+        each = _range(places)
+        return np.arange(each.start, each.stop, each.step, dtype=np.intp)
     return places
+
+
+def cut(part: Common, step: int) -> list[Common]:
+    """Return the same in parts of at most `step` indices."""
+    if isinstance(part.source, slice) and isinstance(part.target, slice):
+        source, target = _range(part.source), _range(part.target)
+        both = [(source[k : k + step], target[k : k + step]) for k in range(0, part.number, step)]
+        return [Common(_slice(ours), _slice(theirs), len(ours)) for ours, theirs in both]
+    ours, theirs = enumerated(part.source), enumerated(part.target)
+    starts = range(0, part.number, step)
+    return [Common(ours[k : k + step], theirs[k : k + step], min(step, part.number - k)) for k in starts]
 
 
 def _meet(a: range, b: range) -> range:
@@ -197,3 +218,8 @@ def _at(piece: Piece, part: range) -> range:
 def _slice(places: range) -> slice:
     stop: int | None = places[-1] + (1 if places.step > 0 else -1)
     return slice(places.start, None if stop == -1 else stop, places.step)
+
+
+def _range(places: slice) -> range:
+    """Return the places of which `_slice` made a slice."""
+    return range(places.start, -1 if places.stop is None else places.stop, places.step)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from limosa.arrays._map import Map
+from limosa.arrays._pieces import Indices
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,35 +30,71 @@ def plot_map(map: Map, shape: Sequence[int], axes: Axes | None = None) -> Axes:
     Returns
     -------
     matplotlib.axes.Axes
-        The drawing, with one colour and one number for each rank.
+        The drawing, with one colour and one number for each rank. Hatched is what the rank before stores too.
 
     """
     import matplotlib.pyplot as plt
+    from matplotlib.patches import Rectangle
+    from matplotlib.ticker import MaxNLocator
 
+    if not shape or 0 in shape:
+        raise ValueError(f"an array of the shape {tuple(shape)} has nothing to draw")
     drawn = plt.subplots()[1] if axes is None else axes
-    owners = _owners(map, tuple(shape))
-    ranks = [int(rank) for rank in np.unique(owners)]
-    colours = np.searchsorted(ranks, owners)
-    drawn.imshow(colours, cmap="tab20", vmin=0, vmax=max(19, len(ranks) - 1), interpolation="nearest", aspect="auto")
-    for rank in ranks:
-        rows, columns = np.nonzero(owners == rank)
-        drawn.text(columns[len(columns) // 2], rows[len(rows) // 2], str(rank), ha="center", va="center")
-    drawn.set(xlabel="axis 1", ylabel="axis 0", title=f"{map}")
-    if len(shape) < 2:
+    # An array of one axis is drawn as one row.
+    lines = [1, *shape] if len(shape) == 1 else list(shape[:2])
+    blocks = list(itertools.islice(_blocks(map, tuple(shape)), _MOST_BLOCKS + 1))
+    if len(blocks) > _MOST_BLOCKS:
+        raise ValueError(f"more than {_MOST_BLOCKS} blocks cannot be told apart; hint: draw the map of a smaller shape")
+    colours = {rank: k for k, rank in enumerate(sorted({rank for rank, _, _ in blocks}))}
+    palette = plt.get_cmap("tab20")
+    for rank, rows, columns in blocks:
+        corner, size = (columns.start - 0.5, rows.start - 0.5), (len(columns), len(rows))
+        drawn.add_patch(Rectangle(corner, *size, facecolor=palette(colours[rank] % 20), edgecolor="white"))
+        if len(blocks) <= _MOST_NUMBERS:
+            middle = (rows.start + rows.stop - 1) / 2, (columns.start + columns.stop - 1) / 2
+            drawn.text(middle[1], middle[0], str(rank), ha="center", va="center")
+    for rows, columns in _shared(map, tuple(shape)):
+        corner = columns.start - 0.5, rows.start - 0.5
+        drawn.add_patch(Rectangle(corner, len(columns), len(rows), fill=False, hatch="//", linewidth=0))
+    drawn.set(
+        xlim=(-0.5, lines[1] - 0.5), ylim=(lines[0] - 0.5, -0.5), xlabel="axis 1", ylabel="axis 0", title=f"{map}"
+    )
+    drawn.xaxis.set_major_locator(MaxNLocator(integer=True))
+    drawn.yaxis.set_major_locator(MaxNLocator(integer=True))
+    if len(shape) == 1:
         drawn.set(xlabel="axis 0", ylabel="", yticks=[])
+    if len(shape) > 2:
+        drawn.set_title(f"{map}, at index 0 of the other axes")
     return drawn
 
 
-def _owners(map: Map, shape: tuple[int, ...]) -> Any:
-    """Return the rank of each element of the first two axes, as a matrix."""
-    if not shape or 0 in shape:
-        raise ValueError(f"an array of the shape {shape} has nothing to draw")
+#: More blocks than this have no numbers, or are not drawn.
+_MOST_NUMBERS, _MOST_BLOCKS = 200, 10_000
+
+
+def _blocks(map: Map, shape: tuple[int, ...]) -> Iterator[tuple[int, range, range]]:
+    """Give the blocks of the first two axes: the rank that owns each, its rows and its columns."""
     plain = map.without_overlap()
-    cells = []
-    for d, axis in enumerate(plain.axes(shape)):
-        owner = np.empty(shape[d], np.intp)
-        for cell in range(axis.cells):
-            owner[axis.indices(cell)] = cell
-        cells.append(owner if d < 2 else owner[:1])
-    ranks = np.full(map.grid, map.comm.rank) if map.everywhere else plain.ranks
-    return ranks[np.ix_(*cells)].reshape((1, -1) if len(shape) == 1 else shape[:2])
+    along = [range(axis.cells) for axis in plain.axes(shape)]
+    pieces = [[_runs(axis.indices(cell)) for cell in range(axis.cells)] for axis in plain.axes(shape)]
+    for cell in itertools.product(*along[:2]):
+        rank = map.comm.rank if map.everywhere else int(plain.ranks[(*cell, *[0] * (len(shape) - 2))])
+        rows, columns = [[range(1)], *(pieces[d][i] for d, i in enumerate(cell))][-2:]
+        yield from ((rank, row, column) for row, column in itertools.product(rows, columns))
+
+
+def _shared(map: Map, shape: tuple[int, ...]) -> Iterator[tuple[range, range]]:
+    """Give the rows and columns that are in an overlap."""
+    whole = [range(1), *(range(length) for length in shape[:2])][-2:]
+    for d, axis in enumerate(map.axes(shape)[:2]):
+        for cell in range(axis.cells if axis.overlap else 0):
+            stored = axis.indices(cell)
+            extra = stored[axis.owned_count(cell) :]
+            for run in _runs(extra):
+                yield (run, whole[1]) if d == 0 and len(shape) > 1 else (whole[0], run)
+
+
+def _runs(indices: Indices) -> list[range]:
+    """Return runs of neighbours among rising indices."""
+    ends = np.flatnonzero(np.diff(indices) != 1) + 1
+    return [range(int(run[0]), int(run[-1]) + 1) for run in np.split(indices, ends) if run.size]

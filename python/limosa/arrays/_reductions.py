@@ -17,7 +17,7 @@ from numpy.typing import DTypeLike, NDArray
 from limosa.arrays._array import Array
 from limosa.arrays._elementwise import elementwise, fetched
 from limosa.arrays._indexing import map_of_part, with_axes
-from limosa.arrays._move import Layout, Part
+from limosa.arrays._move import Layout, Part, Wanted
 from limosa.arrays._pieces import Indices, all_of
 
 
@@ -215,7 +215,9 @@ def _combined(
         part = kept.part(rank)
         return None if part is None else [all_of(stack[d]) if d in axes else each for d, each in enumerate(part)]
 
-    parts = [fetched(Array(stack, stacked, local), wanted) for local in locals]
+    what = f"reduction of {array.shape} along axes {axes}"
+    targets = Wanted(("reduced", axes, kept.key), wanted)
+    parts = [fetched(what, Array(stack, stacked, local), targets) for local in locals]
     has_result = target.cell() is not None
     local = combine(*parts) if has_result else np.empty(target.local_shape(shape), combine(*sample).dtype)
     made = Array(shape, target, local)

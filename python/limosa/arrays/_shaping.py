@@ -12,8 +12,7 @@ from limosa.arrays._array import Array, check_comm
 from limosa.arrays._elementwise import elementwise
 from limosa.arrays._indexing import with_axes
 from limosa.arrays._map import Map
-from limosa.arrays._move import Part, move
-from limosa.arrays._pieces import Piece
+from limosa.arrays._move import Layout, move
 
 
 def permute_dims(array: Array, /, axes: Sequence[int]) -> Array:
@@ -89,30 +88,19 @@ def reshape(array: Array, /, shape: Sequence[int], *, copy: bool | None = None) 
     rows = array.remap(Map.default(array.ndim, array.comm))
     target = Map.default(len(lengths), array.comm)
     made = np.empty(math.prod(target.local_shape(lengths)), array.dtype)
-    source = _Runs(rows.map, array.shape)
+    source = _runs(rows.map, array.shape)
     if target.everywhere:  # one element
         lines = Array((array.size,), Map(rows.map.grid[0], comm=array.comm), rows.local.reshape(-1))
         return Array(lengths, target, lines.agg_all().reshape(lengths))
-    move(rows.local.reshape(-1), source, made, _Runs(target, lengths).part, array.comm.mpi)  # type: ignore[arg-type]
+    move(f"reshape to {lengths}", rows.local.reshape(-1), source, made, _runs(target, lengths), array.shape)
     return Array(lengths, target, made.reshape(target.local_shape(lengths)))
 
 
-class _Runs:
-    """Which elements, counted in C order, the ranks have of an array whose first axis is in blocks."""
-
-    def __init__(self, map: Map, shape: Sequence[int]) -> None:
-        self.map = map
-        self._axis = map.axes(shape)[0]
-        self._row = math.prod(shape[1:])
-
-    def part(self, rank: int) -> Part:
-        """Return the part of a rank."""
-        cell = self.map.cell(rank)
-        if cell is None:
-            return None
-        start = cell[0] * self._axis.block * self._row
-        count = self._axis.owned_count(cell[0]) * self._row
-        return [[Piece(range(start, start + count), range(count))] if count else []]
+def _runs(map: Map, shape: Sequence[int]) -> Layout:
+    """Return which elements, counted in C order, the ranks have of an array whose first axis is in blocks."""
+    row = math.prod(shape[1:])
+    block = map.axes(shape)[0].block * row
+    return Layout(Map(map.grid[0], max(block, 1), comm=map.comm), (math.prod(shape),))
 
 
 def _lengths(array: Array, shape: Sequence[int]) -> tuple[int, ...]:

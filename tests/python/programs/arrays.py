@@ -1,6 +1,7 @@
 """Random arrays, maps and operations: distributed arrays against NumPy, on every rank.
 
-Arguments: the number of cases and the first seed. All ranks draw the same cases.
+Arguments: the number of cases, the first seed, and the bytes that a rank sends in one round of a move (without it, as
+many as in use). All ranks draw the same cases.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from pathlib import Path
 import limosa
 import limosa.arrays as la
 import numpy as np
+from limosa.arrays import _move
 
 world = limosa.world
 rng = random.Random()
@@ -98,6 +100,13 @@ def move_around() -> None:
     if not x.map.everywhere:
         x.synch()
         same(x, a + 1)
+        exchange = x.isynch()
+        inner = x.owned[tuple(slice(width, None) for width in x.map.overlap)]  # what no other rank stores
+        before = inner.copy()
+        inner[...] = 7
+        exchange.wait()
+        inner[...] = before
+        same(x, a + 1)
 
 
 def index() -> None:
@@ -113,6 +122,26 @@ def index() -> None:
     a = a.copy()
     a[key] = [v, v, 7][kind]
     same(x, a)
+    if a.size:
+        count = rng.randint(0, 9)
+        lists = [np.array([rng.randrange(-n, n) for _ in range(count)], int) for n in shape]
+        dealt = tuple(la.asarray(each, map=any_map(1, overlap=False)) for each in lists)
+        if shape:
+            same(x[dealt], a[tuple(lists)])
+            same(x[tuple(lists)], a[tuple(lists)])
+            np.add.at(x, dealt, 3)
+            np.add.at(x, tuple(lists), la.asarray(np.arange(count), x.dtype, map=any_map(1, overlap=False)))
+            np.add.at(a, tuple(lists), 3)
+            np.add.at(a, tuple(lists), np.arange(count).astype(a.dtype))
+            same(x, a, exact=False)
+            lines = np.array([rng.randrange(-shape[0], shape[0]) for _ in range(2)])
+            x[lines] = 4
+            a[lines] = 4
+            same(x, a, exact=False)
+    if shape:
+        x[::-1] = x
+        a = a[::-1].copy()
+        same(x, a, exact=False)
     mask = la.asarray(a > 1, map=any_map(len(shape)))
     x[mask] = 5
     a[a > 1] = 5
@@ -263,6 +292,21 @@ def files() -> None:
         np.save(path, np.asarray(a, order="F"))
     world.barrier()
     same(la.load(path), a)
+    map = any_map(a.ndim)
+    la.save_hdf5(Path(folder) / "arrays.h5", "x", x)
+    same(la.load_hdf5(Path(folder) / "arrays.h5", "x", map=map), a)
+    dist = ["cyclic" if isinstance(each, int) else "block" for each in map.dist]
+    plain = map if map.everywhere else la.Map(map.grid, dist)
+    in_file = la.memmap(path, map=plain)
+    same(in_file, a)
+    assert not in_file.local.flags.writeable or in_file.local.size == 0
+    raw = Path(folder) / "raw"
+    if a.size:
+        for mode in ("w+", "r+"):
+            y = la.memmap(raw, mode, shape=a.shape, dtype=a.dtype, offset=24, map=plain)
+            y.local[...] = x.remap(plain).local + (mode == "r+")
+        world.barrier()
+        assert np.array_equal(np.fromfile(raw, a.dtype, offset=24).reshape(a.shape), a + 1)
     world.barrier()
     if world.rank == 0:
         shutil.rmtree(folder)
@@ -287,4 +331,6 @@ def main(count: int, first: int) -> None:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) > 3:
+        _move._ROUND = int(sys.argv[3])
     main(int(sys.argv[1]), int(sys.argv[2]))
