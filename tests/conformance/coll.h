@@ -8,6 +8,7 @@
 #define LIMOSA_COLL_H
 
 #include "limosa_test.h"
+#include <unistd.h>
 
 enum { GAP = -777777777 };
 
@@ -85,6 +86,19 @@ static LT_UNUSED void got_gap(const char *file, int line, const int *b, int shap
 
 /* Nothing was written here. */
 #define GOT_GAP(b, shape, at, n) got_gap(__FILE__, __LINE__, (b), (shape), (at), (n))
+
+/* All get the name of a file that is not there: one rank makes it, and the others see that without MPI. */
+static LT_UNUSED void agree_on_sign(char *path, size_t bytes)
+{
+    if (rank == 0) {
+        snprintf(path, bytes, "%s/limosa-sign-XXXXXX", lt_folder());
+        int descriptor = mkstemp(path);
+        CHECK(descriptor >= 0);
+        close(descriptor);
+        CHECK_INT(unlink(path), 0);
+    }
+    OK(MPI_Bcast(path, (int)bytes, MPI_CHAR, 0, comm));
+}
 
 static LT_UNUSED void on(MPI_Comm with, void (*body)(void))
 {

@@ -205,14 +205,8 @@ static void persistent_ones_start_in_any_order(void)
  * complete, and the others do not call MPI before they see it. */
 static void a_computing_rank_delays_nobody(void)
 {
-    char path[] = "/tmp/limosa-background-XXXXXX";
-    if (rank == 0) {
-        int descriptor = mkstemp(path);
-        CHECK(descriptor >= 0);
-        close(descriptor);
-        CHECK_INT(unlink(path), 0);
-    }
-    OK(MPI_Bcast(path, sizeof path, MPI_CHAR, 0, comm));
+    char path[400];
+    agree_on_sign(path, sizeof path);
     MPI_Request request;
     OK(MPI_Ibarrier(comm, &request));
     if (rank == 0) {

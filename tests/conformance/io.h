@@ -33,10 +33,9 @@ static LT_UNUSED const char *io_path(const char *name)
 static void io_begin(void)
 {
     int rank;
-    const char *base = getenv("LT_FOLDER");
     MPI_Comm_rank(WORLD, &rank);
     if (rank == 0) {
-        snprintf(io_folder, sizeof io_folder, "%s/limosa-io-XXXXXX", base ? base : "/tmp");
+        snprintf(io_folder, sizeof io_folder, "%s/limosa-io-XXXXXX", lt_folder());
         if (mkdtemp(io_folder) == NULL) {
             perror(io_folder);
             MPI_Abort(WORLD, 97);

@@ -48,6 +48,13 @@ static void __attribute__((format(printf, 3, 4), unused)) lt_fail(const char *fi
     fflush(stdout);
 }
 
+/* A folder for files that all ranks see. */
+static LT_UNUSED const char *lt_folder(void)
+{
+    const char *folder = getenv("LT_FOLDER");
+    return folder != NULL ? folder : "/tmp";
+}
+
 /* The host of a rank of MPI_COMM_WORLD: all share one, unless LIMOSA_DEVICE or LIMOSA_HOSTS has them pretend otherwise.
  */
 static LT_UNUSED int lt_host(int rank)

@@ -247,6 +247,11 @@ static int play(const char *what)
             code = MPI_Iprobe(VICTIM, 7, all, &flag, MPI_STATUS_IGNORE);
         return code;
     }
+    if (strncmp(what, "improbe", 7) == 0) {
+        while (!flag && code == MPI_SUCCESS)
+            code = MPI_Improbe(VICTIM, 7, all, &flag, &message, MPI_STATUS_IGNORE);
+        return code;
+    }
     if (strncmp(what, "irecv", 5) == 0) {
         MPI_Irecv(buffer, n, MPI_BYTE, VICTIM, 7, all, &requests[0]);
         return end(&requests[0]);

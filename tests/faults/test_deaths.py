@@ -16,7 +16,8 @@ pytestmark = [pytest.mark.usefixtures("limosa"), pytest.mark.quiet]
 
 PATIENCE = 30
 
-POINT_TO_POINT = "recv recv-large recv-any send ssend flood probe mprobe iprobe irecv irecv-test isend waitany".split()
+POINT_TO_POINT = "recv recv-large recv-any send ssend flood irecv irecv-test isend waitany".split()
+POINT_TO_POINT += "probe mprobe iprobe improbe".split()
 BLOCKING = "barrier bcast reduce gather scatter allreduce allgather alltoall scan dup barrier-cold".split()
 BLOCKING += [f"{name}-large" for name in "bcast reduce gather scatter allreduce allgather alltoall scan".split()]
 BACKGROUND = "ibarrier ibarrier-test ibcast iallreduce ialltoall ilend pallreduce ibarrier-cold iallreduce-test".split()

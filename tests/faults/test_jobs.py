@@ -284,7 +284,7 @@ def test_closed_standard_files_do_no_harm(job, program):
 
 
 def test_a_program_starts_without_the_launcher(program):
-    done = subprocess.run([program("scene"), "ring"], capture_output=True, text=True, timeout=20)
+    done = subprocess.run([program("scene"), "ring"], capture_output=True, text=True, timeout=100)
     assert done.returncode == 0, done.stderr
     assert "rank 0 done" in done.stdout
 

@@ -14,7 +14,7 @@ def until(run, wanted: str) -> str:
     """The output of a command, once it has this text."""
     end = time.monotonic() + 30
     while True:
-        done = subprocess.run(run, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(run, capture_output=True, text=True, timeout=300)
         if done.returncode == 0 and wanted in done.stdout:
             return done.stdout
         assert time.monotonic() < end, done.stdout + done.stderr
@@ -50,7 +50,7 @@ def test_the_stacks_of_other_programs(job, program, limosa):
 
 def test_a_job_that_does_not_exist(limosa):
     for command in (["stack", "nonsense"], ["ps", "nonsense"]):
-        done = subprocess.run([limosa, *command], capture_output=True, text=True, timeout=60)
+        done = subprocess.run([limosa, *command], capture_output=True, text=True, timeout=300)
         assert done.returncode == 2
         assert "limosa: no job of yours is called `nonsense`" in done.stderr
 

@@ -93,7 +93,7 @@ def test_a_program_that_does_not_say_where_the_library_is_starts(compiled, limos
     alone = subprocess.run([program], env=without_library_path(), capture_output=True, text=True)
     assert "libmpi_abi.so.1" in alone.stderr and alone.returncode == 127
     done = subprocess.run(
-        [limosa, "run", "-n", "2", program], env=without_library_path(), capture_output=True, text=True, timeout=60
+        [limosa, "run", "-n", "2", program], env=without_library_path(), capture_output=True, text=True, timeout=300
     )
     assert (done.stdout.count("wrong 0"), done.stderr, done.returncode) == (2, "", 0)
 
@@ -110,7 +110,7 @@ def run_as_users(compiled, folder: Path, limosa: str, *ranks: list[str]) -> subp
     for rank in ranks:
         words += [":"] * bool(words) + ["-n", "1", *rank, str(program)]
     env = {**os.environ, "LD_LIBRARY_PATH": str(folder)}
-    return subprocess.run([limosa, "run", *words], env=env, capture_output=True, text=True, timeout=60)
+    return subprocess.run([limosa, "run", *words], env=env, capture_output=True, text=True, timeout=300)
 
 
 @pytest.mark.parametrize("users", [(0, 65534), (65534, 0), (65534, 1000)])
@@ -129,7 +129,7 @@ def test_a_rank_of_another_user_without_the_jobs_memory_is_refused_in_clear_word
 
 def test_a_full_stack_is_suspected_where_a_program_crashes(compiled, limosa):
     program = compiled(RECURSION)
-    done = subprocess.run([limosa, "run", "-n", "2", program], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([limosa, "run", "-n", "2", program], capture_output=True, text=True, timeout=300)
     assert done.returncode == 128 + signal.SIGSEGV
     assert re.search(r"hint: .*a stack that is full.*: its limit is [0-9.]+ .iB \(`ulimit -s`\)", done.stderr)
 
@@ -137,10 +137,10 @@ def test_a_full_stack_is_suspected_where_a_program_crashes(compiled, limosa):
 def test_a_file_that_becomes_too_large_is_named_as_the_reason(folder, limosa):
     # 20 MB are enough for the job's memory, which counts as a file.
     script = f"ulimit -f 20000; exec {limosa} run -n 2 head -c 30000000 /dev/zero > {folder}/out"
-    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=300)
     assert (done.returncode, done.stderr.count("file too large")) == (3, 1), done.stderr
     script = f"ulimit -f 20000; exec {limosa} run sh -c 'head -c 30000000 /dev/zero > {folder}/out; kill -XFSZ $$'"
-    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=300)
     assert done.returncode == 128 + signal.SIGXFSZ
     assert "hint: a file reached the limit of file sizes, 19.5 MiB (`ulimit -f`)" in done.stderr
 
@@ -155,7 +155,7 @@ def is_alive(pid: int) -> bool:
 @pytest.mark.parametrize(("starts", "lives"), [("setsid", False), ("env -u LIMOSA_JOB_ID setsid", True)])
 def test_only_a_service_that_has_left_the_job_outlives_it(folder, limosa, starts, lives):
     script = f"{starts} sh -c 'setsid sleep 600 & echo $! > {folder}/pid' >/dev/null 2>&1; sleep 0.2"
-    done = subprocess.run([limosa, "run", "sh", "-c", script], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([limosa, "run", "sh", "-c", script], capture_output=True, text=True, timeout=300)
     assert (done.returncode, done.stderr) == (0, "")
     pid = int((folder / "pid").read_text())
     end = time.monotonic() + 30
@@ -222,6 +222,6 @@ def test_a_program_may_close_all_descriptors_and_use_their_numbers(compiled, fol
     program = compiled(CLOSES)
     env = {**os.environ, "LD_LIBRARY_PATH": str(folder), **variables}
     done = subprocess.run(
-        [limosa, "run", "-n", "2", program, *reuses], env=env, capture_output=True, text=True, timeout=60
+        [limosa, "run", "-n", "2", program, *reuses], env=env, capture_output=True, text=True, timeout=300
     )
     assert (done.stdout, done.stderr, done.returncode) == ("in order\n" * 2, "", 0)

@@ -64,6 +64,14 @@ def test_the_death_of_one_job_is_an_error_in_the_other(job, program, service):
     meets(server.wait(PATIENCE))
 
 
+@pytest.mark.parametrize("env", VARIANTS, ids=str)
+def test_a_freed_send_to_a_job_that_has_ended_keeps_nobody(job, program, service, env):
+    server = job([program("two_jobs"), "serve-and-leave", service], n=2, env=env)
+    client = job([program("two_jobs"), "send-in-vain", service], n=2, env=env)
+    meets(server.wait(PATIENCE))
+    meets(client.wait(PATIENCE))
+
+
 # Of two jobs that wait for each other one is told to say nothing, so that it does not depend on the machine which of
 # them is first to report and to end.
 

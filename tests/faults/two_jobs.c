@@ -5,6 +5,7 @@
  *   serve-one-that-dies NAME, die NAME   the caller's processes are killed while the server waits for them
  *   serve-and-wait NAME, call-and-wait NAME   each waits for a message of the other
  *   serve-and-compute NAME   keeps the caller waiting, and sends then
+ *   serve-and-leave NAME, send-in-vain NAME   the caller frees a send that the server, which ends, does not receive
  *   call-again NAME   connects once more, which the server does not expect
  */
 #include "dynamic.h"
@@ -147,6 +148,20 @@ static void compute_and_send(MPI_Comm other)
     OK(MPI_Comm_disconnect(&other));
 }
 
+/* A message that is too large to be stored for a receiver that has gone: its end is of no interest, and nobody waits.
+ */
+static void send_in_vain(MPI_Comm other)
+{
+    enum { LENGTH = 1 << 20 };
+    static int data[LENGTH];
+    MPI_Request request;
+    if (lt_rank == 0) {
+        OK(MPI_Isend(data, LENGTH, MPI_INT, 0, 9, other, &request));
+        OK(MPI_Request_free(&request));
+        OK(MPI_Send(data, 0, MPI_INT, 0, 8, other));
+    }
+}
+
 int main(int argc, char **argv)
 {
     if (MPI_Init(&argc, &argv) != MPI_SUCCESS || argc < 3)
@@ -164,7 +179,11 @@ int main(int argc, char **argv)
             wait_for(accept_one(), 3);
         else if (strcmp(role, "serve-and-compute") == 0)
             compute_and_send(accept_one());
-        else
+        else if (strcmp(role, "serve-and-leave") == 0) {
+            MPI_Comm other = accept_one();
+            if (lt_rank == 0)
+                OK(MPI_Recv(NULL, 0, MPI_INT, 0, 8, other, MPI_STATUS_IGNORE));
+        } else
             for (int i = 0; i < rounds; i++)
                 meet(accept_one(), 0);
         unpublish(name);
@@ -176,6 +195,8 @@ int main(int argc, char **argv)
             MPI_Comm other = connect_to_it();
             wait_for(other, 4);
             OK(MPI_Comm_disconnect(&other));
+        } else if (strcmp(role, "send-in-vain") == 0) {
+            send_in_vain(connect_to_it());
         } else if (strcmp(role, "call-again") == 0) {
             connect_to_it();
             connect_to_it();

@@ -13,6 +13,8 @@ the hosts end with the switch.
 from __future__ import annotations
 
 import contextlib
+import ctypes
+import fcntl
 import json
 import os
 import shutil
@@ -60,6 +62,18 @@ def missing() -> str | None:
     tried = subprocess.run(command, env=environment(), capture_output=True, text=True)
     if tried.returncode != 0:
         return f"a cluster of hosts needs the right to make namespaces and a bridge: {tried.stderr.strip()}"
+    return None
+
+
+def missing_fabric() -> str | None:
+    """What the fabric device needs and is not here, as a sentence; `None` if all is here."""
+    library = os.environ.get("LIMOSA_FABRIC_LIBRARY")
+    try:
+        ctypes.CDLL(library or "libfabric.so.1")
+    except OSError as error:
+        if library:
+            return f"LIMOSA_FABRIC_LIBRARY names no libfabric: {error}"
+        return "libfabric is not installed: sudo apt-get install libfabric1"
     return None
 
 
@@ -122,6 +136,31 @@ class Relay:
         self.expect("done")
 
 
+#: Where the folders of clusters are, not below /tmp, of which each host has its own; and a file in each that its owner
+#: has locked.
+PLACE = Path("/var/tmp")
+PREFIX = "limosa-hosts-"
+OWNER = "owner"
+
+
+def make_folder() -> tuple[Path, int]:
+    """A folder for a cluster, and the descriptor that keeps it from being taken for one of a dead owner."""
+    folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=PLACE))
+    before = folder / f"{OWNER}.new"
+    lock = os.open(before, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    before.rename(folder / OWNER)
+    return folder, lock
+
+
+def delete_left_folders() -> None:
+    """Deletes the folders of clusters whose owners were killed."""
+    for owner in PLACE.glob(f"{PREFIX}*/{OWNER}"):
+        with contextlib.suppress(OSError), owner.open() as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(owner.parent, ignore_errors=True)
+
+
 class Cluster:
     """Several hosts. A context manager: they are there inside `with`.
 
@@ -137,14 +176,15 @@ class Cluster:
         #: A folder that all hosts see under the same name.
         self.shared = Path()
         self._folder = Path()
+        self._lock = -1
         self._switch: subprocess.Popen[str] | None = None
 
     def __enter__(self) -> Cluster:
         reason = missing()
         if reason is not None:
             raise RuntimeError(reason)
-        # Not below /tmp, of which each host has its own.
-        self._folder = Path(tempfile.mkdtemp(prefix="limosa-hosts-", dir="/var/tmp"))
+        delete_left_folders()
+        self._folder, self._lock = make_folder()
         self.shared = self._folder / "shared"
         self.shared.mkdir()
         command = [find_tool("unshare") or "unshare", "--net", "--mount", sys.executable]
@@ -170,6 +210,7 @@ class Cluster:
                 self._switch.kill()
                 self._switch.wait()
         shutil.rmtree(self._folder, ignore_errors=True)
+        os.close(self._lock)
 
     @property
     def switch(self) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -35,14 +34,25 @@ def run(hosts: clusters.Cluster, request: pytest.FixtureRequest) -> Iterator[Run
     runner.end()
 
 
+@pytest.fixture(scope="session")
+def needs_fabric() -> None:
+    """Skips where there is no libfabric."""
+    reason = clusters.missing_fabric()
+    if reason is not None:
+        pytest.skip(reason)
+
+
+@pytest.fixture
+def device(request: pytest.FixtureRequest, choice: str) -> str:
+    """What carries messages between hosts: each `choice` of the file of the test."""
+    if choice == "fabric":
+        request.getfixturevalue("needs_fabric")
+    return choice
+
+
 @pytest.fixture(params=["file", "fabric"])
-def device(request: pytest.FixtureRequest) -> str:
-    """What carries messages between hosts."""
-    if request.param == "fabric":
-        try:
-            ctypes.CDLL("libfabric.so.1")
-        except OSError:
-            pytest.skip("libfabric is not installed (on Debian: apt install libfabric1)")
+def choice(request: pytest.FixtureRequest) -> str:
+    """A device; a file of tests may have choices of its own."""
     return request.param
 
 

@@ -108,6 +108,19 @@ def test_nothing_stays_when_the_process_that_made_the_cluster_is_killed(needs_ho
     wait_until(lambda: not Path(shared).parent.exists(), "the folder of the cluster is still there")
 
 
+def test_the_folder_of_a_killed_cluster_is_deleted_by_the_next_one(needs_hosts: None) -> None:
+    code = "from cluster import make_folder; print(make_folder()[0], flush=True); input()"
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", code], cwd=HERE, text=True, **pipes) as maker:
+        assert maker.stdout is not None
+        left = Path(maker.stdout.readline().strip())
+        with Cluster(1):
+            assert left.is_dir()
+        maker.kill()
+    with Cluster(1) as made:
+        assert made.shared.is_dir() and not left.exists()
+
+
 def test_the_command_for_developers_runs_on_the_first_host(needs_hosts: None) -> None:
     command = [sys.executable, HERE / "shell", "2", "sh", "-c", "hostname; ssh node2 hostname; exit 7"]
     done = subprocess.run(command, capture_output=True, text=True)

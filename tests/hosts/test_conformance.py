@@ -3,7 +3,6 @@ network."""
 
 from __future__ import annotations
 
-import ctypes
 from pathlib import Path
 
 import pytest
@@ -18,11 +17,7 @@ def test_conformance_on_two_hosts(hosts: Cluster, part: str) -> None:
 
 
 @pytest.mark.parametrize("part", ["p2p_modes", "rma_errors"])
-def test_conformance_on_two_hosts_with_a_network(hosts: Cluster, part: str) -> None:
-    try:
-        ctypes.CDLL("libfabric.so.1")
-    except OSError:
-        pytest.skip("libfabric is not installed (on Debian: apt install libfabric1)")
+def test_conformance_on_two_hosts_with_a_network(hosts: Cluster, needs_fabric: None, part: str) -> None:
     run_on_two_hosts(hosts, part, {"BETWEEN_HOSTS": "fabric"})
 
 

@@ -136,9 +136,9 @@ def test_a_host_that_is_gone_ends_the_job(apart: Cluster, device: str) -> None:
     apart.hosts[1].kill()
     done = talk.ends(SILENCE + 20)
     assert done.code == 3 and "the host node2 is lost, with ranks 2, 3: " in done.err
-    assert apart.hosts[0].processes() == []
-    assert {path for path in talk.files() if path[0] == "node1"} <= talk.before
-    assert not talk.messages.exists() or list(talk.messages.iterdir()) == []
+    wait_until(lambda: apart.hosts[0].processes() == [], "processes are left on node1")
+    wait_until(lambda: {path for path in talk.files() if path[0] == "node1"} <= talk.before, "files are left on node1")
+    wait_until(lambda: not talk.messages.exists() or list(talk.messages.iterdir()) == [], "messages are left")
 
 
 def test_a_cable_that_is_cut_for_5_seconds_does_no_harm(apart: Cluster, device: str) -> None:
@@ -196,3 +196,12 @@ def test_a_full_disk_ends_the_job_and_is_named(needs_hosts: None) -> None:
         pattern = r"the message file \S+/\d/\d/\d+\.msg could not be written: No space left on device"
         assert re.search(pattern, done.err), done.err
         talk.nothing_stays()
+
+
+def test_a_full_disk_does_no_harm_to_messages_by_the_network(needs_hosts: None, needs_fabric: None) -> None:
+    with Cluster(2, room="16m") as made:
+        talk = Talk(made, "fabric")
+        # The job runs in a folder on this disk.
+        filled = made.hosts[1].run("dd", "if=/dev/zero", f"of={made.shared}/filling", "bs=4k")
+        assert filled.returncode != 0 and "No space left on device" in filled.stderr
+        talk.goes_on()

@@ -40,6 +40,21 @@ def test_the_map_shows_hosts_and_devices(run: Runner) -> None:
     assert (done.code, done.err.splitlines()) == (0, says)
 
 
+def test_the_devices_inside_and_between_hosts_are_named_together(run: Runner, program) -> None:
+    folder = run.cluster.shared / "messages"
+    options = ["--show-map", "--device", f"shm,file:{folder}"]
+    done = run(*options, "-host", "node1:2,node2:2", program("around")).wait(30)
+    says = [
+        f"limosa: rank {rank} on node{rank // 2 + 1}: shm on this host, file:{folder} to others" for rank in range(4)
+    ]
+    assert (done.code, done.err.splitlines()) == (0, says)
+    assert done.out == "4 ranks on 2 hosts: all data came\n"
+    # On one host there is nobody to exchange files with.
+    done = run(*options, "-n", "2", program("around")).wait(30)
+    assert (done.code, done.err.splitlines()) == (0, [f"limosa: rank {rank} on node1: shm" for rank in range(2)])
+    run.nothing_stays()
+
+
 def test_ranks_are_bound_to_cores_of_their_host(run: Runner) -> None:
     script = "echo $LIMOSA_RANK $(taskset -cp $$ | sed 's/.*: //')"
     options = ["--bind-to", "core", "--report-bindings", "-host", "node1:1,node2:2"]
@@ -101,6 +116,17 @@ def test_a_spawn_names_its_host(run: Runner, program, host: str) -> None:
     run.nothing_stays()
 
 
+@pytest.mark.parametrize("host", ["node1", "node2"])
+def test_a_receive_from_a_spawned_process_that_has_left_is_reported(
+    run: Runner, program, device: str, host: str
+) -> None:
+    variables = {"LIMOSA_DEVICE": "fabric"} if device == "fabric" else {}
+    words = ["--on-hang=abort", "-host", "node1,node2", program("later"), "miss", host]
+    done = run(*words, variables=variables).wait(60)
+    assert "limosa: rank 3 has left by MPI_Finalize while rank 0 waits for it" in done.err, done.err
+    run.nothing_stays()
+
+
 def test_a_spawn_of_what_another_host_has_not_fails(run: Runner, program) -> None:
     here = "/tmp/only-on-node1"
     run.cluster.hosts[0].run("sh", "-c", f"printf '#!/bin/sh\\nsleep 1000\\n' > {here}; chmod +x {here}")
@@ -123,10 +149,13 @@ def test_a_spawn_that_cannot_succeed_says_why(run: Runner, program, what: str, h
     assert says in done.out
 
 
-def test_names_are_known_on_all_hosts_and_ports_on_their_own(run: Runner, program) -> None:
-    done = run("-host", "node1:1,node2:1", program("later"), "names").wait(20)
+@pytest.mark.parametrize("list_of_hosts", ["node1:1,node2:1", "node2:1,node1:1", "node2:2"])
+def test_names_and_ports_are_known_on_all_hosts(run: Runner, program, list_of_hosts: str) -> None:
+    done = run("-host", list_of_hosts, program("later"), "names").wait(20)
     assert (done.code, done.err) == (0, "")
-    assert "a port is reached on the host on which it was opened" in done.out
+    said = sorted(line.partition("; then: ")[0] for line in done.out.splitlines())
+    assert said == ["0 met 1", "1 met 0"] and done.out.count("MPI_Comm_connect: ") == 2, done.out
+    run.nothing_stays()
 
 
 def test_a_job_on_another_host_is_not_found_and_the_reason_said(run: Runner) -> None:
@@ -158,6 +187,32 @@ def test_a_job_on_another_host_is_not_found_and_the_reason_said(run: Runner) -> 
     assert f"no open port `{port}` on this host" in connected
     job.process.communicate("\n", timeout=20 * PATIENCE)
     assert job.process.returncode == 0
+
+
+def test_jobs_that_meet_over_two_hosts_are_told_that_they_cannot(run: Runner) -> None:
+    script = run.cluster.shared / "meet.py"
+    script.write_text(
+        "import sys\n"
+        "from mpi4py import MPI\n"
+        "world = MPI.COMM_WORLD\n"
+        "world.Set_errhandler(MPI.ERRORS_RETURN)\n"
+        "port = sys.argv[1] if len(sys.argv) > 1 else world.bcast(MPI.Open_port() if world.rank == 0 else None)\n"
+        "if len(sys.argv) == 1 and world.rank == 0:\n"
+        "    print(port, flush=True)\n"
+        "try:\n"
+        "    (world.Connect if len(sys.argv) > 1 else world.Accept)(port)\n"
+        "except MPI.Exception as error:\n"
+        "    print(error)\n"
+    )
+    server = run("-host", "node1,node2", script)
+    port = server.read_lines(1)[0]
+    client = run("-host", "node1,node2", script, port).wait(40)
+    assert (client.code, client.err) == (0, "")
+    out, _ = server.process.communicate(timeout=20 * PATIENCE)
+    reason = "these jobs have no device in common: rank 0 of this group and rank 1 of the other"
+    for said in (client.out, out):
+        assert said.count(reason) == 2, said
+    run.nothing_stays()
 
 
 def test_spawned_processes_of_a_host_share_no_memory_and_that_is_seen(run: Runner) -> None:
@@ -204,6 +259,28 @@ def test_a_killed_rank_ends_the_job(run: Runner, program) -> None:
     done = job.wait(20)
     assert done.code == 128 + signal.SIGKILL
     assert "rank 3" in done.err and "on node2" in done.err and "signal 9" in done.err
+    run.nothing_stays()
+
+
+def test_a_killed_rank_is_the_cause_even_if_its_neighbour_exits_because_of_it(run: Runner) -> None:
+    script = "trap 'exit 1' USR1; echo rank $LIMOSA_RANK $$; while :; do sleep 0.05; done"
+    job = run("-host", "node1:1,node2:2", "sh", "-c", script)
+    pids = dict(line.split()[1:] for line in job.read_lines(3))
+    host = run.cluster.hosts[1]
+    agent = limosa_of(host, "agent")
+    # The agent hears of both ends at once.
+    host.run("kill", "-STOP", agent)
+    host.run("kill", "-KILL", pids["2"])
+    host.run("kill", "-USR1", pids["1"])
+    for rank in ("1", "2"):
+        wait_until(
+            lambda rank=rank: host.run("ps", "-o", "stat=", "-p", pids[rank]).stdout.startswith("Z"),
+            f"rank {rank} does not end",
+        )
+    host.run("kill", "-CONT", agent)
+    done = job.wait(20)
+    assert done.code == 128 + signal.SIGKILL, done.text
+    assert f"rank 2 (process {pids['2']} on node2, " in done.err, done.text
     run.nothing_stays()
 
 
@@ -265,7 +342,7 @@ def test_a_host_that_is_gone_ends_the_job_and_is_named(needs_hosts: None) -> Non
         made.hosts[1].kill()
         done = job.wait(SILENCE + 10)
         assert done.code == 3 and "the host node2 is lost, with rank 1" in done.err
-        assert made.hosts[0].processes() == []
+        wait_until(lambda: made.hosts[0].processes() == [], "processes are left on node1")
 
 
 def test_an_agent_that_hears_nothing_ends_its_ranks(needs_hosts: None) -> None:
@@ -295,6 +372,50 @@ def test_a_host_that_is_not_there_is_named(run: Runner) -> None:
     assert done.code == 3
     assert "cannot start ranks on the host nowhere: ssh: " in done.err and "hint: `ssh nowhere` must log in" in done.err
     run.nothing_stays()
+
+
+@pytest.mark.parametrize(
+    ("options", "says", "hint"),
+    [
+        (
+            "-o UserKnownHostsFile=/dev/null -o GlobalKnownHostsFile=/dev/null",
+            "Host key",
+            "log in once with `ssh node2`",
+        ),
+        (
+            "-o IdentityFile=/dev/null -o IdentitiesOnly=yes -F /dev/null -o StrictHostKeyChecking=no",
+            "denied",
+            "ssh-copy-id",
+        ),
+    ],
+    ids=["key of the host", "key of the user"],
+)
+def test_a_login_that_would_ask_is_named_with_what_to_do(run: Runner, options: str, says: str, hint: str) -> None:
+    ssh = {"LIMOSA_SSH": f"ssh -o BatchMode=yes {options}"}
+    done = run("-host", "node1,node2", "sleep", "1000", variables=ssh).wait(30)
+    assert done.code == 3 and "cannot start ranks on the host node2: " in done.err, done.err
+    assert says in done.err and hint in done.err, done.err
+    run.nothing_stays()
+
+
+def test_hosts_without_numbers_get_a_rank_each(run: Runner) -> None:
+    done = run("-host", "node1,node2", "hostname").wait(30)
+    assert (done.code, sorted(done.out.split())) == (0, ["node1", "node2"]), done.err
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("node1 slots=2\nnode2 slot=2\n", "line 2 of the host file hosts: `slot=2` says nothing"),
+        ("node1,node2\n", "line 1 of the host file hosts: `node1,node2` is no name of a host"),
+        ("node1:two\n", "`node1:two` is no name of a host"),
+        ("# none\n", "the host file hosts lists no host"),
+    ],
+)
+def test_a_mistake_in_a_host_file_is_named(run: Runner, text: str, says: str) -> None:
+    (run.cluster.shared / "hosts").write_text(text)
+    done = run("-hostfile", "hosts", "hostname").wait(30)
+    assert (done.code, done.out) == (2, "") and says in done.err, done.err
 
 
 def test_another_version_there_is_named(run: Runner) -> None:

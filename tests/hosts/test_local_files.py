@@ -122,10 +122,12 @@ def test_logins_may_take_longer_than_a_silent_host_is_waited_for(run: Runner, pr
     run.nothing_stays()
 
 
-def test_a_spawn_is_refused_with_a_sentence(run: Runner, program) -> None:
-    done = run("-host", "node1:1,node2:1", program("later"), "fail", "/bin/true", "node2").wait(20)
+@pytest.mark.parametrize("root", [0, 2])
+def test_spawned_processes_have_couriers(run: Runner, program, root: int) -> None:
+    done = run("-n", "3", "-host", "node1:2,node2:3", program("later"), "spawn", root, "4").wait(40)
     assert (done.code, done.err) == (0, "")
-    assert "processes cannot be spawned yet while each host has a folder of its own for messages" in done.out
+    assert sorted(done.out.splitlines()) == ["3 and 4: node2 node2 node1 node2", "room for 5"]
+    run.nothing_stays()
 
 
 def test_a_host_that_the_other_one_cannot_call_is_named(run: Runner, program, stop: Path) -> None:

@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-import ctypes
 import subprocess
 
 import pytest
 from cluster import ROOT, environment
 
 
-def libfabric_is_missing() -> bool:
-    try:
-        ctypes.CDLL("libfabric.so.1")
-    except OSError:
-        return True
-    return False
-
-
 @pytest.mark.parametrize("device", ["device=file", "device=file:local", "device=fabric"])
-def test_objects_travel_between_hosts(needs_hosts: None, device: str) -> None:
-    if device == "device=fabric" and libfabric_is_missing():
-        pytest.skip("libfabric is not installed (on Debian: apt install libfabric1)")
+def test_objects_travel_between_hosts(needs_hosts: None, request: pytest.FixtureRequest, device: str) -> None:
+    if device == "device=fabric":
+        request.getfixturevalue("needs_fabric")
     command = [ROOT / ".venv/bin/python", ROOT / "tests/mpi4py/run", "--cluster", "2", "-n", "2", "--variants", device]
     command += ["-k", "test_p2p_obj.", "-k", "test_cco_obj.", "-k", "test_dynproc", "--limit", "600"]
     done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=1500)

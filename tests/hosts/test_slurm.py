@@ -71,11 +71,20 @@ def test_srun_starts_one_job_on_a_host(run: Run) -> None:
     assert re.findall("<.*>", done.out) == [f"<{rank} of 3 on node1, 3 here, 3>" for rank in range(3)]
 
 
+@pytest.fixture(params=["pmi2", "pmix"])
+def plugin(cluster: Cluster, request: pytest.FixtureRequest) -> str:
+    """What srun speaks with its tasks."""
+    tried = cluster.hosts[0].run("srun", f"--mpi={request.param}", "-n1", "true", env=slurm.variables(cluster))
+    if tried.returncode != 0:
+        pytest.skip(f"srun cannot use its plugin {request.param} (apt-get install libpmix-dev): {tried.stderr}")
+    return request.param
+
+
 @pytest.mark.parametrize("device", ["file", "fabric"])
-def test_srun_starts_one_job_over_hosts(run: Run, cluster: Cluster, device: str) -> None:
+def test_srun_starts_one_job_over_hosts(run: Run, cluster: Cluster, plugin: str, device: str) -> None:
     messages = cluster.shared / "messages"
     choice = f"file:{messages}" if device == "file" else device
-    srun = ["srun", "--mpi=pmi2", "-N2", "-n4", "--ntasks-per-node=2"]
+    srun = ["srun", f"--mpi={plugin}", "-N2", "-n4", "--ntasks-per-node=2"]
     done = run(*srun, program=WHO, env={"LIMOSA_DEVICE": choice})
     assert done.code == 0, done.text
     places = [(0, "node1"), (1, "node1"), (2, "node2"), (3, "node2")]
@@ -104,6 +113,15 @@ def test_plain_srun_says_what_to_do(run: Run) -> None:
 def test_one_process_of_srun_is_a_job_of_its_own(run: Run) -> None:
     done = run("srun", "-N1", "-n1", program=WHO)
     assert done.code == 0 and "<0 of 1 on node1, 1 here, 0>" in done.out, done.text
+
+
+def test_the_exit_code_of_a_rank_is_that_of_srun(run: Run, plugin: str) -> None:
+    program = """
+        world.barrier()
+        sys.exit(7 if world.rank == 1 else 0)
+    """
+    done = run("srun", f"--mpi={plugin}", "-N2", "-n2", program=program, env={"LIMOSA_DEVICE": "fabric"})
+    assert done.code == 7, done.text
 
 
 def test_an_abort_ends_the_ranks_of_all_hosts(run: Run, cluster: Cluster) -> None:

@@ -26,6 +26,13 @@ extern "C" {
 int limosa_mcast(void *buffer, MPI_Count count, MPI_Datatype datatype, int source, int ndests, const int dests[],
                  int tag, MPI_Comm comm);
 
+/* For the runtime systems of languages, whose handlers of signals run at a safe point only: while a thread that may
+ * handle signals (the process's first one) waits in a call of MPI, `hook` is called after a signal and again and again,
+ * from a tenth of a second after the call began to wait. If it returns a number other than 0, the call gives up what it
+ * waits for and ends with an error. The hook may be called in a process that Python runs in only if Python has started
+ * after MPI; the first hook stays. Returns MPI_SUCCESS. */
+int limosa_set_interrupt_hook(int (*hook)(void));
+
 #ifdef __cplusplus
 }
 #endif

@@ -94,7 +94,7 @@ const LAUNCHER_TIME: Duration = Duration::from_secs(2);
 const LAUNCHER_TIME_ELSEWHERE: Duration = Duration::from_secs(20);
 
 fn fatal(cx: &Cx, error: &Error, handler: &str) -> ! {
-    if error_code::class_of(error.class) == Ok(consts::MPI_ERR_PROC_ABORTED) {
+    if error.by_death || error_code::class_of(error.class) == Ok(consts::MPI_ERR_PROC_ABORTED) {
         std::thread::sleep(if instance::has_ends_elsewhere() { LAUNCHER_TIME_ELSEWHERE } else { LAUNCHER_TIME });
     }
     let name = python::known_name(cx.name());

@@ -1,14 +1,36 @@
 //! What the library has beside the standard: the functions that `limosa.h` declares.
 
 use std::ffi::{c_int, c_void};
+use std::sync::OnceLock;
 
 use limosa_coll::multicast;
+use limosa_mpi::instance::interrupt;
 
 use crate::args;
 use crate::calls::kinds;
 use crate::calls::p2p::region;
 use crate::cx::{Target, When, enter};
 use crate::handles::Handle;
+use crate::python;
+
+/// The program's hook, from the first call of [`limosa_set_interrupt_hook`].
+static INTERRUPTED: OnceLock<extern "C" fn() -> c_int> = OnceLock::new();
+
+/// Asks the runtime system of a language whether a waiting call is to end; see `limosa.h`.
+#[unsafe(no_mangle)]
+pub extern "C" fn limosa_set_interrupt_hook(hook: Option<extern "C" fn() -> c_int>) -> c_int {
+    if let Some(hook) = hook {
+        INTERRUPTED.get_or_init(|| hook);
+        interrupt::set_hook(|| {
+            let is_wanted = INTERRUPTED.get().is_some_and(|hook| hook() != 0);
+            if is_wanted {
+                python::note_cut_short();
+            }
+            is_wanted
+        });
+    }
+    limosa_mpi::consts::MPI_SUCCESS
+}
 
 /// A message from one process to a list of processes; see `limosa.h`.
 #[unsafe(no_mangle)]

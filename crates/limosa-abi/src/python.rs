@@ -170,13 +170,18 @@ pub(crate) fn known_name(name: &'static str) -> &'static str {
     name.strip_suffix("_c").filter(|_| is_python()).unwrap_or(name)
 }
 
+/// The runtime system of another language has ended a wait.
+pub(crate) fn note_cut_short() {
+    CUT_SHORT.store(true, Ordering::Relaxed);
+}
+
 /// The program is at its end because of an exception, or a handler of a signal has ended a wait: what it leaves undone
 /// says nothing of the program.
 pub(crate) fn was_cut_short() -> bool {
-    let Some(Some(python)) = PYTHON.get() else { return false };
     if CUT_SHORT.load(Ordering::Relaxed) {
         return true;
     }
+    let Some(Some(python)) = PYTHON.get() else { return false };
     // SAFETY: as in `line`. What `get_item` returns is borrowed.
     unsafe {
         if (python.is_initialized)() == 0 {

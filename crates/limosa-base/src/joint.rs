@@ -36,6 +36,7 @@ pub struct Joint {
     address: AtomicU64,
     /// First byte of a step that a helper claimed and could not do.
     lost: AtomicU64,
+    /// 1 while a helper claims or copies.
     helpers: AtomicU32,
 }
 
@@ -83,11 +84,16 @@ impl Joint {
         (offset < len).then(|| Stretch { offset, len: step.min(len - offset) })
     }
 
-    /// The sender does steps with `copy` until none is left or one fails. Call only when [`Joint::is_open`].
+    /// The sender does steps with `copy` until none is left or one fails. Call only when [`Joint::is_open`]. After a
+    /// failure, and while another thread helps, nothing is done: the receiver learns of one lost step.
     pub fn help<E>(&self, mut copy: impl FnMut(Stretch) -> Result<(), E>) {
-        // Released by the first claim.
-        self.helpers.fetch_add(1, Ordering::Relaxed);
-        while let Some(step) = self.claim() {
+        // Released by the first claim. Acquires what a helper before has said of a lost step.
+        if self.helpers.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_err() {
+            return;
+        }
+        while self.lost.load(Ordering::Relaxed) == NOTHING
+            && let Some(step) = self.claim()
+        {
             if copy(step).is_err() {
                 self.lost.store(step.offset, Ordering::Relaxed);
                 break;
@@ -201,6 +207,25 @@ mod tests {
     }
 
     #[test]
+    fn a_helper_that_has_lost_a_step_takes_no_other() {
+        let joint = Joint::default();
+        joint.lend();
+        joint.open(0, 100, 30);
+        joint.help(|_| Err(()));
+        assert!(joint.is_open());
+        joint.help(|step| -> Result<(), ()> { panic!("{step:?} is claimed") });
+        let steps = Mutex::new(Vec::new());
+        joint.finish(|step| note(&steps, step), || Ok(())).unwrap();
+        covers(steps.into_inner().unwrap(), 100);
+        // The next copy has a helper again.
+        joint.lend();
+        joint.open(0, 100, 30);
+        let helped = Mutex::new(Vec::new());
+        joint.help(|step| note(&helped, step));
+        covers(helped.into_inner().unwrap(), 100);
+    }
+
+    #[test]
     fn a_helper_that_died_is_not_waited_for_for_ever() {
         let joint = Joint::default();
         joint.lend();
@@ -294,8 +319,11 @@ mod model {
             let sender = {
                 let shared = shared.clone();
                 thread::spawn(move || {
-                    if shared.joint.is_open() {
-                        shared.joint.help(|_| Err(()));
+                    // A sender that waits looks again and again.
+                    for _ in 0..2 {
+                        if shared.joint.is_open() {
+                            shared.joint.help(|_| Err(()));
+                        }
                     }
                 })
             };

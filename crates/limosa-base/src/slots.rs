@@ -138,6 +138,7 @@ struct Member {
     progress: Mark,
     area: Mark,
     copying: Mark,
+    attended: Mark,
     wish: Wish,
     request: Wish,
     declaration: Declaration,
@@ -558,6 +559,18 @@ impl SlotSegment {
     #[inline]
     pub fn is_withdrawn(&self, member: usize, number: u64) -> bool {
         self.tag_of(member, number) == Some(WITHDRAWN)
+    }
+
+    /// Says whether a thread of this member waits, and does what it can of any call meanwhile. A hint: nobody relies on
+    /// it.
+    #[inline]
+    pub fn attend(&self, attends: bool) {
+        self.member(self.me).attended.0.store(u64::from(attends), Ordering::Relaxed);
+    }
+
+    /// Whether a thread of a member waits.
+    pub fn is_attending(&self, member: usize) -> bool {
+        self.member(member).attended.0.load(Ordering::Relaxed) != 0
     }
 
     // ---- counts ----------------------------------------------------------------------------------------------------

@@ -73,6 +73,8 @@ pub fn main(options: &Options) -> ExitCode {
         compiler("mpicc", &["gcc", "cc", "clang"]),
         compiler("mpicxx", &["g++", "c++", "clang++"]),
         py_spy(),
+        octave(),
+        java(),
     ];
     match options.format {
         Format::Json => {
@@ -364,6 +366,46 @@ fn py_spy() -> Finding {
             ok("py-spy", String::from_utf8_lossy(&output.stdout).trim().to_owned())
         }
         _ => warn("py-spy", format!("{} does not run", file.display()), "`pip install --force-reinstall py-spy`"),
+    }
+}
+
+/// Octave, and what compiles the functions that `limosa run script.m` needs.
+fn octave() -> Finding {
+    let Some(file) = in_path("octave-cli") else {
+        return ok("octave", "not found (needed only for `limosa run script.m`; Debian's package is octave)");
+    };
+    if in_path("mkoctfile").is_none() {
+        return warn(
+            "octave",
+            format!("{} has no mkoctfile: Limosa's functions for Octave cannot be compiled", file.display()),
+            "on Debian: sudo apt-get install octave-dev",
+        );
+    }
+    let version = Command::new(&file).arg("--version").stdin(Stdio::null()).stderr(Stdio::null()).output();
+    match version {
+        Ok(output) if output.status.success() => {
+            ok("octave", String::from_utf8_lossy(&output.stdout).lines().next().unwrap_or_default().to_owned())
+        }
+        _ => warn("octave", format!("{} does not run", file.display()), "install Octave again"),
+    }
+}
+
+/// The Java that `limosa run Main.java` would use, as `limosa._java` finds it.
+fn java() -> Finding {
+    const ASK: &str = "from limosa import _java
+try:
+    print('ok', _java.jar() and _java.find())
+except _java.JavaError as error:
+    print('no', error)";
+    let Some(python) = crate::python::find() else {
+        return ok("java", "not looked for: there is no Python");
+    };
+    let output = Command::new(python).args(["-c", ASK]).stdin(Stdio::null()).stderr(Stdio::null()).output();
+    let text = output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default();
+    match text.split_once(' ') {
+        Some(("ok", file)) => ok("java", file.to_owned()),
+        Some((_, reason)) => ok("java", format!("not usable (needed only for `limosa run Main.java`): {reason}")),
+        None => ok("java", "not found (needed only for `limosa run Main.java`)"),
     }
 }
 

@@ -66,6 +66,14 @@ fn library_folder_in(prefix: &Path) -> Option<(PathBuf, bool)> {
     has_library(&usual).then_some((usual, false))
 }
 
+/// A library that belongs to this command and is loaded before the MPI library.
+pub fn own_library(name: &str) -> Option<PathBuf> {
+    let command = std::env::current_exe().ok()?.canonicalize().ok()?;
+    let installed = command.parent()?.parent()?.join("lib/limosa").join(name);
+    // Where Cargo has built it, it lies beside the command.
+    [installed, command.with_file_name(name)].into_iter().find(|file| file.is_file())
+}
+
 /// What is wrong and what to do about it, in two sentences.
 pub fn complaint(prefix: &Path, damage: &[Damage]) -> (String, String) {
     let mut others: Vec<&str> = damage.iter().flat_map(|damage| &damage.others).map(String::as_str).collect();
@@ -90,7 +98,7 @@ pub fn complaint(prefix: &Path, damage: &[Damage]) -> (String, String) {
 }
 
 /// All of ours name Limosa.
-fn is_ours(file: &Path) -> bool {
+pub fn is_ours(file: &Path) -> bool {
     let bytes = std::fs::read(file).unwrap_or_default();
     bytes.windows(6).any(|word| word.eq_ignore_ascii_case(b"limosa"))
 }

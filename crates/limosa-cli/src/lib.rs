@@ -48,8 +48,38 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
         args: Vec<OsString>,
     },
-    /// Repeat published measurements: of Python modules for MPI, of messages by files
+    /// Predict what a collective operation costs on more processes and hosts
+    #[command(disable_help_flag = true, hide = true)]
+    Predict {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+        args: Vec<OsString>,
+    },
+    /// Show the profiles that `limosa run --profile` has recorded
     #[command(disable_help_flag = true)]
+    Profile {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+        args: Vec<OsString>,
+    },
+    /// Put everything that was measured on one page of HTML
+    #[command(disable_help_flag = true)]
+    Report {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+        args: Vec<OsString>,
+    },
+    /// Measure MPI libraries, and fit models that predict what communication costs
+    #[command(disable_help_flag = true)]
+    Model {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+        args: Vec<OsString>,
+    },
+    /// Find faster ways for collectives on this machine, for `limosa run` to use
+    #[command(disable_help_flag = true)]
+    Tune {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+        args: Vec<OsString>,
+    },
+    /// Repeat published measurements: of Python modules for MPI, of messages by files
+    #[command(disable_help_flag = true, hide = true)]
     Study {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
         args: Vec<OsString>,
@@ -85,7 +115,7 @@ enum Command {
         args: Vec<OsString>,
     },
     /// Turn Python 2 sources into Python 3
-    #[command(disable_help_flag = true)]
+    #[command(disable_help_flag = true, hide = true)]
     Modernize {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
         args: Vec<OsString>,
@@ -107,6 +137,7 @@ enum Command {
     /// List the LIMOSA_* variables with their current values
     Env(env::Options),
     /// List the messages in the files of a folder (see `limosa run --device file:DIR`)
+    #[command(hide = true)]
     Messages(messages::Options),
     /// Show the running jobs and what each rank is doing
     Ps(ps::Options),
@@ -136,6 +167,11 @@ pub fn main() -> ExitCode {
     match Cli::parse_from(args).command {
         Command::Run { args } => run::main("limosa run", &args),
         Command::Bench { args } => laboratory("bench", args),
+        Command::Model { args } => laboratory("model", args),
+        Command::Tune { args } => laboratory("tune", args),
+        Command::Predict { args } => laboratory("predict", args),
+        Command::Profile { args } => laboratory("profile", args),
+        Command::Report { args } => laboratory("report", args),
         Command::Study { args } => laboratory("study", args),
         Command::Shell { args } => python::hand_over("limosa shell", python::LIMOSA, "limosa.shell", &args),
         Command::Submit { args } => background("submit", args),

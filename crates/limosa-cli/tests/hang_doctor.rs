@@ -101,27 +101,22 @@ fn ps_shows_what_each_rank_is_doing() {
     command.stdout(Stdio::null()).stderr(Stdio::null());
     let child = command.spawn().expect("limosa starts");
     let launcher = child.id();
-    let jobs = || -> serde_json::Value {
-        let done = finish(limosa(&["ps", "--format", "json"]), b"");
-        serde_json::from_str(&done.out).expect("JSON")
-    };
-    let mine = |jobs: serde_json::Value| jobs.as_array()?.iter().find(|job| job["launcher"] == launcher).cloned();
     until("both ranks are up", || {
-        mine(jobs()).is_some_and(|job| job["ranks"][0]["state"] == "blocked" && job["ranks"][1]["state"] == "running")
+        ranks_of(launcher, &[]).is_some_and(|ranks| ranks[0]["state"] == "blocked" && ranks[1]["state"] == "running")
     });
-    let job = mine(jobs()).expect("the job is still there");
-    let thread = &job["ranks"][0]["threads"][0];
+    let ranks = ranks_of(launcher, &[]).expect("the job is still there");
+    let thread = &ranks[0]["threads"][0];
     assert_eq!(
         (&thread["call"], &thread["waits"][0]["peer"], &thread["waits"][0]["tag"]),
         (&"MPI_Recv".into(), &1.into(), &7.into())
     );
     assert_eq!(thread["waits"][0]["communicator"], "MPI_COMM_WORLD");
-    assert!(job["ranks"][1]["memory_bytes"].as_u64().expect("a number") > 0);
+    assert!(ranks[1]["memory_bytes"].as_u64().expect("a number") > 0);
     let text = finish(limosa(&["ps"]), b"").out;
     assert!(text.contains("MPI_Recv from rank 1, tag 7, on MPI_COMM_WORLD"), "{text}");
     signal(launcher, libc::SIGTERM);
     wait(child);
-    assert!(mine(jobs()).is_none());
+    assert!(ranks_of(launcher, &[]).is_none());
 }
 
 #[test]
@@ -132,11 +127,7 @@ fn ps_shows_how_quiet_each_rank_is() {
     command.stdout(Stdio::null()).stderr(Stdio::null());
     let child = command.spawn().expect("limosa starts");
     let launcher = child.id();
-    let ranks = |options: &[&str]| -> Option<serde_json::Value> {
-        let done = finish(limosa(&[&["ps", "--format", "json"], options].concat()), b"");
-        let jobs: serde_json::Value = serde_json::from_str(&done.out).expect("JSON");
-        Some(jobs.as_array()?.iter().find(|job| job["launcher"] == launcher)?["ranks"].clone())
-    };
+    let ranks = |options: &[&str]| ranks_of(launcher, options);
     let counts = |rank: &serde_json::Value| {
         ["sleeps", "wakeups", "idle_wakeups"].map(|name| rank[name].as_u64().expect("a count"))
     };

@@ -82,6 +82,8 @@ fn doctor_answers_in_text_and_json() {
         "mpi4py",
         "mpicc",
         "py-spy",
+        "octave",
+        "java",
     ] {
         assert!(checks.contains(&check), "{check}");
     }

@@ -22,7 +22,8 @@ fn family(test: &str, ranks: &str) -> (std::process::Child, Mark) {
         assert_eq!(line, "ready\n");
     }
     // The launcher and its guardian, and for each rank a shell and two sleepers.
-    assert!(mark.survivors().len() >= 3 * ranks.parse::<usize>().expect("a number"));
+    let family = 3 * ranks.parse::<usize>().expect("a number");
+    until("all are there", || mark.survivors().len() >= family);
     (child, mark)
 }
 
@@ -59,6 +60,37 @@ fn a_rank_killed_by_a_signal_ends_the_job() {
         "{}",
         done.err
     );
+}
+
+#[test]
+fn a_killed_rank_is_the_cause_even_if_another_ends_because_of_it() {
+    use std::io::{BufRead, BufReader};
+    let ranks = "trap 'exit 1' USR1; echo $LIMOSA_RANK $$; while :; do sleep 0.01; done";
+    let mut command = limosa(&["run", "-n", "2", "sh", "-c", ranks]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("limosa starts");
+    let mut lines: Vec<String> = Vec::new();
+    let mut out = BufReader::new(child.stdout.take().expect("piped"));
+    for _ in 0..2 {
+        let mut line = String::new();
+        out.read_line(&mut line).expect("the ranks report");
+        lines.push(line);
+    }
+    lines.sort();
+    let pids: Vec<u32> = lines.iter().map(|line| line[2..].trim().parse().expect("a number")).collect();
+    // The launcher sees both ends at once.
+    signal(child.id(), libc::SIGSTOP);
+    signal(pids[1], libc::SIGKILL);
+    signal(pids[0], libc::SIGUSR1);
+    for pid in pids {
+        until("a rank has ended", || {
+            std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|text| text.contains(") Z "))
+        });
+    }
+    signal(child.id(), libc::SIGCONT);
+    let output = wait(child);
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert!(err.contains("rank 1 (process ") && err.contains("was killed by signal 9"), "{err}");
+    assert_eq!(output.status.code(), Some(137));
 }
 
 #[test]
@@ -187,8 +219,14 @@ fn ranks_may_end_in_order_after_an_interrupt() {
 #[test]
 fn a_second_interrupt_kills_ranks_that_ignore_the_first() {
     use std::io::{BufRead, BufReader};
-    let mut command =
-        limosa(&["run", "-n", "2", "sh", "-c", "trap 'echo no' INT TERM; echo up; while :; do sleep 0.02; done"]);
+    let mut command = limosa(&[
+        "run",
+        "-n",
+        "2",
+        "sh",
+        "-c",
+        "trap 'sleep 0.2; echo no' INT TERM; echo up; while :; do sleep 0.02; done",
+    ]);
     command.stdout(Stdio::piped());
     let mut child = command.spawn().expect("limosa starts");
     let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines().map(|line| line.expect("text"));
@@ -207,7 +245,13 @@ fn ranks_that_wait_in_mpi_and_ignore_a_signal_are_ended_with_a_report() {
         let mut command = limosa(&["run", "-n", "2", "sh", "-c", &ignore]);
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = command.spawn().expect("limosa starts");
-        std::thread::sleep(std::time::Duration::from_millis(1500));
+        // So long all ranks must have waited for a signal to be followed by a report.
+        let waits = |rank: &serde_json::Value| {
+            rank["state"] == "blocked" && rank["since_seconds"].as_f64().is_some_and(|since| since > 0.5)
+        };
+        until("both ranks have waited for a while", || {
+            ranks_of(child.id(), &[]).is_some_and(|ranks| (0..2).all(|rank| waits(&ranks[rank])))
+        });
         signal(child.id(), number);
         let output = wait(child);
         let err = String::from_utf8_lossy(&output.stderr);

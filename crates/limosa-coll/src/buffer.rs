@@ -297,6 +297,11 @@ impl Blocks {
         if self.are_even() { self.bytes(0) } else { (0..ranks).map(|rank| self.bytes(rank)).max().unwrap_or(0) }
     }
 
+    /// Data bytes of the first `blocks` blocks.
+    pub(super) fn all_bytes(&self, blocks: usize) -> usize {
+        (0..blocks).map(|block| self.bytes(block)).fold(0, usize::saturating_add)
+    }
+
     /// Data bytes of the block of a rank.
     pub(super) fn bytes(&self, rank: usize) -> usize {
         match &self.shape {

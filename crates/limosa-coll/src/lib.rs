@@ -202,24 +202,28 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// As [`Call::mailbox_use`], for parts of which ranks do not know alike how long they are.
-    fn mailbox_use_for_any(&self, kind: Kind) -> Option<MailboxUse> {
+    /// As [`Call::mailbox_use`], for parts of which ranks do not know alike how long they are. This rank leaves so many
+    /// bytes, or lends them.
+    fn mailbox_use_for_any(&self, kind: Kind, bytes: usize) -> Option<MailboxUse> {
         let mut mailbox_use = self.mailbox_use(kind, background::SLOT_BYTES)?;
         let (_, most_lent) = self.state.in_background(kind, self.size())?;
         mailbox_use.limits.lends =
             most_lent == usize::MAX && self.state.mailboxes(self.comm).is_some_and(|mailboxes| mailboxes.lends());
+        // The mailboxes of a persistent operation have large slots only if a rank that could lend needs them.
+        let is_short = bytes <= background::SLOT_BYTES || bytes > background::PERSISTENT_LARGE_BYTES;
+        let keeps_to_slots = self.sort == Sort::Persistent && (is_short || !mailbox_use.limits.lends);
         mailbox_use.limits.most =
-            if self.sort == Sort::Persistent { background::SLOT_BYTES } else { mailbox_use.mailboxes.most_bytes() };
+            if keeps_to_slots { background::SLOT_BYTES } else { mailbox_use.mailboxes.most_bytes() };
         Some(mailbox_use)
     }
 
     /// As [`Call::mailbox_use_for_any`], for an exchange with neighbours, if receivers know enough where nothing can be
     /// lent (`background::neighbours`).
-    fn mailbox_use_for_neighbours(&self, kind: Kind) -> Option<MailboxUse> {
+    fn mailbox_use_for_neighbours(&self, kind: Kind, bytes: usize) -> Option<MailboxUse> {
         let (_, most_lent) = self.state.in_background(kind, self.size())?;
         let lends = || most_lent == usize::MAX && self.state.mailboxes(self.comm).is_some_and(|all| all.lends());
         let is_known = kind == Kind::NeighborAllgather || self.comm.topo_test() != MPI_DIST_GRAPH;
-        if is_known || lends() { self.mailbox_use_for_any(kind) } else { None }
+        if is_known || lends() { self.mailbox_use_for_any(kind, bytes) } else { None }
     }
 
     /// Has others know what this rank calls, as far as that is not by notes in the memory that they share.

@@ -83,7 +83,11 @@ fn in_background(call: &Call<'_>, kind: Kind, send: Sent<'_>, receive: &Blocks) 
         .map(|(from, to)| (send.region(from), receive.region(to)))
         .collect::<Vec<_>>();
     own.iter().try_for_each(|(from, to)| check_own(call.rank(), from, to))?;
-    match call.mailbox_use_for_neighbours(kind) {
+    let bytes = match send {
+        Sent::Whole(buffer) => buffer.bytes(),
+        Sent::Blocks(blocks) => blocks.all_bytes(neighbours.destinations.len()),
+    };
+    match call.mailbox_use_for_neighbours(kind, bytes) {
         Some(mailbox_use) => {
             let exchange = NeighbourExchange { neighbours, send, receive, own };
             background::Exchange::with_neighbours(call, kind, mailbox_use.limits, exchange)

@@ -4,12 +4,13 @@
 //! through its trait: it carries most traffic, and the compiler can inline it.
 //!
 //! No device is slowed by another one: polling a device with a descriptor takes a system call, so it is polled when its
-//! watcher has seen the descriptor readable ([`Devices::wait_descriptors`]), and otherwise at long intervals. While
-//! packets keep coming, the watcher rests, which would only take processor time from who polls anyway. It is called back
-//! when nothing has come for a while, or nobody polls any more ([`Devices::watch_again`]).
+//! watcher has seen the descriptor readable ([`Devices::wait_descriptors`]), and otherwise at long intervals. From then
+//! on the watcher rests, which would only take processor time from who polls anyway: the device is polled each time, and
+//! when nothing has come for a while, now and then. The watcher is called back when nobody polls any more
+//! ([`Devices::watch_again`]).
 
 use crate::shm::{HostMemory, ShmDevice};
-use crate::{Address, Data, DeathWatch, Device, DeviceError, Joint, Meta, Peer, PeerMemory, Sent, Urgency};
+use crate::{Address, Data, DeathWatch, Device, DeviceError, Joint, Meta, Peer, PeerMemory, Sent, Slice, Urgency};
 use limosa_base::readiness::Ready;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -17,8 +18,9 @@ use std::sync::Arc;
 
 /// A device with a descriptor is polled at least this often, in polls of the engine.
 const POLLS_UNASKED: u32 = 64;
-/// Polls in vain after which the watcher of a device is called back.
+/// If its watcher rests, it is polled each time, but this often after so many polls in vain.
 const POLLS_IN_VAIN: u32 = 256;
+const POLLS_IN_DOUBT: u32 = 8;
 
 /// The devices of an engine.
 #[derive(Default)]
@@ -33,6 +35,10 @@ pub struct Devices {
     memory_device: DeviceId,
     /// The watcher of a device rests.
     unwatched: bool,
+    /// The last poll was not only one of the shared-memory device.
+    polled_others: bool,
+    /// Notes of what has ended ([`Device::next_ended`]).
+    ended: Vec<u64>,
 }
 
 /// A device that is reached through its trait.
@@ -40,8 +46,9 @@ struct Other {
     device: Box<dyn Device>,
     /// It has a descriptor; this says whether it was readable.
     ready: Option<Arc<Ready>>,
+    /// Polls of the engine since its last one.
     polls: u32,
-    /// Since its watcher rests.
+    /// Polls since its watcher rests, or something has come.
     in_vain: u32,
 }
 
@@ -171,6 +178,12 @@ impl Devices {
         route.device != DeviceId::SHM.0 && self.other(route).is_far()
     }
 
+    /// As [`Device::finds_room_by_polls`], of the device that reaches `peer`.
+    pub fn finds_room_by_polls(&self, peer: Peer) -> bool {
+        let route = self.route(peer);
+        route.device != DeviceId::SHM.0 && self.other(route).finds_room_by_polls()
+    }
+
     /// As [`Device::send`].
     ///
     /// # Errors
@@ -208,6 +221,40 @@ impl Devices {
         sent.map_err(|error| self.of_peer(route.device, error))
     }
 
+    /// As [`Device::expect_straight`].
+    ///
+    /// # Safety
+    /// As for [`Device::expect_straight`].
+    pub unsafe fn expect_straight(&mut self, from: Peer, room: Slice, note: u64) -> Option<u64> {
+        let route = self.route(from);
+        let other = self.others.get_mut(usize::from(route.device).checked_sub(1)?)?;
+        // SAFETY: the caller's promise is the same.
+        unsafe { other.device.expect_straight(route.address, room, note) }
+    }
+
+    /// As [`Device::send_straight`].
+    ///
+    /// # Errors
+    /// As for [`Device::send_straight`].
+    ///
+    /// # Safety
+    /// As for [`Device::send_straight`].
+    pub unsafe fn send_straight(&mut self, to: Peer, ticket: u64, bytes: Slice, note: u64) -> Result<(), DeviceError> {
+        let route = self.route(to);
+        let Some(other) = usize::from(route.device).checked_sub(1).and_then(|at| self.others.get_mut(at)) else {
+            return Err(DeviceError::Corrupt { peer: to, what: "a ticket although it shares memory" });
+        };
+        // SAFETY: the caller's promise is the same.
+        let sent = unsafe { other.device.send_straight(route.address, ticket, bytes, note) };
+        sent.map_err(|error| self.of_peer(route.device, error))
+    }
+
+    /// As [`Device::next_ended`], of all that had ended by the last poll.
+    #[inline]
+    pub fn next_ended(&mut self) -> Option<u64> {
+        self.ended.pop()
+    }
+
     /// As [`Device::packets_to`].
     pub fn packets_to(&self, to: Peer) -> u32 {
         let route = self.route(to);
@@ -220,13 +267,13 @@ impl Devices {
         self.device(route).is_away(route.address, count)
     }
 
-    /// As [`ShmDevice::try_send`]; false for a peer of another device.
+    /// As [`Device::try_send`].
     #[inline(always)]
     pub fn try_send(&mut self, to: Peer, meta: &Meta, bytes: &[u8]) -> bool {
         let route = self.route(to);
         match &mut self.shm {
             Some(shm) if route.device == 0 => shm.try_send(route.address, meta, bytes),
-            _ => false,
+            _ => self.others[usize::from(route.device) - 1].device.try_send(route.address, meta, bytes),
         }
     }
 
@@ -266,12 +313,19 @@ impl Devices {
         self.unwatched
     }
 
+    /// Whether the last poll was one of a device other than that of shared memory, too.
+    #[inline]
+    pub fn has_polled_others(&self) -> bool {
+        self.polled_others
+    }
+
     /// Nobody polls any more: has watchers that rest watch again.
     #[inline]
     pub fn watch_again(&mut self) {
         if std::mem::take(&mut self.unwatched) {
             for other in &mut self.others {
                 other.device.rest();
+                other.in_vain = 0;
                 let _ = other.ready.as_ref().is_some_and(|ready| ready.take());
             }
         }
@@ -297,6 +351,7 @@ impl Devices {
     fn poll_all(&mut self, sink: &mut dyn FnMut(Peer, &Meta, &[u8])) -> Result<bool, DeviceError> {
         let mut any = false;
         let mut unwatched = false;
+        self.polled_others = false;
         let empty = Vec::new();
         let peers = |device: usize| self.routes.as_ref().and_then(|routes| routes.peers.get(device)).unwrap_or(&empty);
         if let Some(shm) = &mut self.shm {
@@ -304,19 +359,23 @@ impl Devices {
             any |= poll_known(shm, known, sink)?;
         }
         for (index, other) in self.others.iter_mut().enumerate() {
-            if !other.is_due() {
-                continue;
+            if other.is_due() {
+                self.polled_others = true;
+                let known = peers(index + 1);
+                let polled = poll_known(&mut *other.device, known, sink);
+                if !matches!(polled, Ok(false)) {
+                    // There may be more, which nobody announces again; after an error, too.
+                    other.polls = POLLS_UNASKED;
+                    other.in_vain = 0;
+                }
+                self.ended.extend(std::iter::from_fn(|| other.device.next_ended()));
+                if !other.is_unwatched() {
+                    other.device.rest();
+                }
+                self.unwatched |= other.is_unwatched();
+                any |= polled?;
             }
-            let known = peers(index + 1);
-            let polled = poll_known(&mut *other.device, known, sink);
-            if !matches!(polled, Ok(false)) {
-                // There may be more, which nobody announces again; after an error, too.
-                other.polls = POLLS_UNASKED;
-                other.in_vain = 0;
-            }
-            unwatched |= other.rests();
-            self.unwatched |= unwatched;
-            any |= polled?;
+            unwatched |= other.is_unwatched();
         }
         self.unwatched = unwatched;
         Ok(any)
@@ -441,33 +500,28 @@ impl Other {
 
     /// Whether it is to be polled now.
     fn is_due(&mut self) -> bool {
-        let Some(ready) = &self.ready else { return true };
-        self.polls += 1;
-        if ready.is_set() {
-            self.in_vain += 1;
+        if self.ready.is_none() {
             return true;
         }
-        self.in_vain = 0;
-        if self.polls < POLLS_UNASKED {
+        self.polls += 1;
+        let is_unwatched = self.is_unwatched();
+        let most = match self.in_vain {
+            _ if !is_unwatched => POLLS_UNASKED,
+            0..POLLS_IN_VAIN => 1,
+            _ => POLLS_IN_DOUBT,
+        };
+        if self.polls < most {
             return false;
         }
         self.polls = 0;
+        self.in_vain = if is_unwatched { self.in_vain.saturating_add(1) } else { 0 };
         true
     }
 
-    /// Whether its watcher rests, and is to rest on.
-    fn rests(&mut self) -> bool {
-        let Some(ready) = &self.ready else { return false };
-        if !ready.is_set() {
-            self.device.rest();
-            return false;
-        }
-        if self.in_vain < POLLS_IN_VAIN {
-            return true;
-        }
-        self.device.rest();
-        ready.take();
-        false
+    /// Whether its watcher rests.
+    #[inline]
+    fn is_unwatched(&self) -> bool {
+        self.ready.as_ref().is_some_and(|ready| ready.is_set())
     }
 }
 
@@ -488,7 +542,7 @@ fn poll_known(
     }
     match polled.map_err(|error| renumbered(error, known)) {
         // It is reached by another device, or by none.
-        Err(DeviceError::Died { peer: Peer::MAX, .. }) => Ok(false),
+        Err(DeviceError::Died { peer: Peer::MAX, .. } | DeviceError::Left { peer: Peer::MAX, .. }) => Ok(false),
         polled => polled,
     }
 }
@@ -506,6 +560,7 @@ fn renumbered(error: DeviceError, known: &[Peer]) -> DeviceError {
         DeviceError::NoMemory { peer, cause } => DeviceError::NoMemory { peer: peer_of(peer), cause },
         DeviceError::Corrupt { peer, what } => DeviceError::Corrupt { peer: peer_of(peer), what },
         DeviceError::Died { peer, what } => DeviceError::Died { peer: peer_of(peer), what },
+        DeviceError::Left { peer, what } => DeviceError::Left { peer: peer_of(peer), what },
         DeviceError::Severed { peer, what } => DeviceError::Severed { peer: peer_of(peer), what },
         error @ DeviceError::Storage { .. } => error,
     }

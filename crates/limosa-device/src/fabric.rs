@@ -4,19 +4,29 @@
 //! A process has one endpoint, which reaches all others without connections that this code would know of. It tells them
 //! its address by a card ([`Cards`]) and connects with a peer when the first packet goes there.
 //!
+//! - **Who connects.** With the provider `tcp`, two processes that connect with each other at the same moment may lose
+//!   what they have sent: one of them may take the other's request, which is void by then, for that of a new process at
+//!   the old one's address, and end the good connection. So of two processes only the one with the higher number
+//!   connects. The other one, if it is the first who has something to send, *calls* it over a connection from another
+//!   address, and waits until a packet comes: an empty one if there is nothing else ([`Endpoint::call`]).
 //! - **Who is there.** A card has a random token, which only processes of the job can read. Every packet begins with
 //!   its receiver's token, and with half of its sender's; others are dropped.
 //! - **Order.** Providers end receives of one sender in any order, since long messages may take another way than short
 //!   ones. So packets are numbered, and one that comes too early is kept until its turn.
+//! - **Long messages** travel straight from the sender's memory to the receiver's where the provider can do that
+//!   ([`straight`]), the others in packets.
 //! - **Room.** A peer that does not take its packets fills only its own share of what is under way.
 //! - **Sleep.** The device's descriptor covers the provider's and a clock, for what no descriptor tells: the card of a
 //!   peer that is still starting, a connection under way, the last packets of a process that has died.
 //! - **Deaths** are those of the processes of this host, which another device watches, and connections that fail. What
 //!   a dead process has sent is still taken: it is dead when nothing has come from it for a while.
+//! - **Who has left** in good order is not missed. Providers do not tell that: where nobody is any more they connect for
+//!   ever. So who publishes the cards says it, and what waits for such a process is not sent.
 
 use crate::shm::ShmDevice;
-use crate::{Address, Data, DeathWatch, Device, DeviceError, Meta, Sent, Urgency};
+use crate::{Address, Data, DeathWatch, Device, DeviceError, Meta, Sent, Slice, Urgency};
 use rustix::event::epoll;
+use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
@@ -28,6 +38,7 @@ mod library;
 #[doc(hidden)]
 pub mod packet;
 mod peers;
+mod straight;
 mod sys;
 
 pub use library::{Library, Offer, Wish};
@@ -36,17 +47,26 @@ use clock::Clock;
 use endpoint::{Endpoint, Event, Known, Slot};
 use packet::{Card, HEADER, Label};
 use peers::{CLASSES, Class, Life, Peer, Turn};
+use straight::{Part, Straight, Transfer, Way};
+use sys::FI_ETRUNC;
 
 /// Most data bytes in one packet.
 const MAX_DATA: usize = 64 * 1024;
 /// Most data bytes in a packet for which a short buffer is used: a message of 8 KB with the number of its send.
 const SHORT: usize = 8 * 1024 + 8;
+/// The class of short packets.
+const SHORTEST: Class = 0;
 /// The class of packets whose data are not copied.
 const LENT: Class = 2;
-/// Packets that may come at once.
-const RECEIVES: usize = 32;
+/// Packets that may come at once. The provider fills the buffers in turns: these fit together into a cache of 2 MB.
+const RECEIVES: usize = 16;
 /// Nothing comes any more from a process that has died and has been silent for so long.
 const SILENCE: Duration = Duration::from_millis(50);
+/// Where a connection has failed, it takes no longer until it is known whether the process there has left.
+const NEWS: Duration = Duration::from_secs(1);
+/// The provider lets go of memory that a dead process was to write to within this time. It is not read or written after
+/// that either, since nothing comes from there any more.
+const LETTING_GO: Duration = Duration::from_secs(1);
 
 /// Where processes leave their cards for each other.
 pub trait Cards: Send {
@@ -55,6 +75,9 @@ pub trait Cards: Send {
 
     /// The card of a process; `None` if it has not published any. Untrusted.
     fn card(&self, of: Address) -> Option<Vec<u8>>;
+
+    /// Whether a process is known to have ended in good order.
+    fn has_left(&self, who: Address) -> bool;
 }
 
 /// The fabric device of one process.
@@ -66,17 +89,27 @@ pub struct FabricDevice {
     peers: Vec<Peer>,
     /// Free buffers, by class.
     free: [Vec<Slot>; CLASSES],
-    /// By buffer: to whom it is being sent, its class, and the packet's number.
-    sending: Vec<Option<(Address, Class, u32)>>,
+    /// By buffer: to whom it is being sent, its class, and the packet's number; a greeting has none.
+    sending: Vec<Option<(Address, Class, Option<u32>)>>,
+    /// Of two processes, only the one with the higher number connects.
+    is_orderly: bool,
+    /// Who has called, and waits for a packet.
+    callers: Vec<Address>,
+    straight: Straight,
+    /// The provider has been asked since then to let go of memory that a peer was to write to.
+    withdrawing_since: Option<Instant>,
     clock: Clock,
     /// Readable if the provider's descriptor or the clock is.
     epoll: OwnedFd,
     /// Knows who has died.
     host: ShmDevice,
+    /// A send has asked the provider for room since the last poll. Who has much to send to a peer that takes nothing
+    /// tries again and again.
+    has_looked_for_room: bool,
     /// A peer is dying, or somebody waits for room that comes unnoticed.
     is_restless: bool,
     /// To be reported by the next polls.
-    errors: Vec<DeviceError>,
+    errors: VecDeque<DeviceError>,
     /// Packets that came while nobody could take them.
     early: Vec<(Address, Meta, Vec<u8>)>,
 }
@@ -89,6 +122,7 @@ impl FabricDevice {
     pub fn join(wish: &Wish, cards: Box<dyn Cards>, host: ShmDevice) -> Result<FabricDevice, String> {
         let offer = Library::load(wish.library.as_deref())?.choose(wish)?;
         let (provider, interface) = (offer.provider.clone(), offer.interface.clone());
+        let is_orderly = offer.may_lose_crossing();
         let endpoint = Endpoint::open(offer, HEADER + MAX_DATA, RECEIVES).map_err(|error| {
             format!("libfabric's provider {provider} cannot use the interface {interface}: {error}")
         })?;
@@ -106,11 +140,16 @@ impl FabricDevice {
             peers: (0..host.size()).map(|_| Peer::default()).collect(),
             free: [Vec::new(), Vec::new(), Vec::new()],
             sending: Vec::new(),
+            is_orderly,
+            callers: Vec::new(),
+            straight: Straight::default(),
+            withdrawing_since: None,
             clock,
             epoll,
             host,
+            has_looked_for_room: false,
             is_restless: false,
-            errors: Vec::new(),
+            errors: VecDeque::new(),
             early: Vec::new(),
         })
     }
@@ -130,6 +169,7 @@ impl FabricDevice {
         let card = Card::read(&card).ok_or(DeviceError::Corrupt { peer: of, what: "a card that makes no sense" })?;
         if card.provider != self.endpoint.offer().provider {
             let what = "it uses another provider of libfabric: set LIMOSA_FABRIC_PROVIDER for all processes";
+            self.lose(of, what, SILENCE);
             return Err(DeviceError::Died { peer: of, what });
         }
         let known = self.endpoint.know(&card.address);
@@ -150,21 +190,73 @@ impl FabricDevice {
         let any = self.endpoint.ask();
         while let Some(event) = self.endpoint.next() {
             match event {
-                Event::Sent(slot) => {
-                    self.sent(slot);
-                }
-                Event::Failed(slot, error) => {
-                    if let Some(to) = self.sent(slot) {
-                        self.lost(to, error);
+                Event::Sent(slot) => match self.straight.part_ended(slot) {
+                    Some(part) => self.straight.go_on(&mut self.endpoint, part),
+                    None => _ = self.sent(slot),
+                },
+                Event::Filled(slot, len) => {
+                    if let Some(part) = self.straight.part_ended(slot) {
+                        self.filled(part, len);
                     }
                 }
+                Event::Failed(slot, error) => match self.straight.part_ended(slot) {
+                    Some(part) => self.part_failed(part, error),
+                    None => {
+                        if let Some(to) = self.sent(slot) {
+                            _ = self.lost(to, error);
+                        }
+                    }
+                },
                 Event::Received(slot, len) => {
                     self.received(slot, len, sink);
                     self.endpoint.post(slot);
                 }
             }
         }
+        self.straight.try_again(&mut self.endpoint);
+        if !self.callers.is_empty() {
+            self.answer();
+        }
         any
+    }
+
+    /// A part of a message has come straight to its place.
+    fn filled(&mut self, part: Part, len: usize) {
+        if let Life::Dying(silent_until, _) = &mut self.peers[part.peer as usize].life {
+            *silent_until = (*silent_until).max(Instant::now() + SILENCE);
+        }
+        if len == part.len {
+            return self.straight.go_on(&mut self.endpoint, part);
+        }
+        self.straight.give_up(part);
+        self.errors.push_back(DeviceError::Corrupt { peer: part.peer, what: "a part of a message that is too short" });
+    }
+
+    /// A part of a message was not sent, or not received.
+    fn part_failed(&mut self, part: Part, error: i32) {
+        self.straight.give_up(part);
+        match error {
+            FI_ETRUNC => {
+                let what = "a part of a message that is too long";
+                self.errors.push_back(DeviceError::Corrupt { peer: part.peer, what });
+            }
+            libc::ECANCELED => {}
+            _ => _ = self.lost(part.peer, error),
+        }
+    }
+
+    /// Has the provider let go of memory that a peer was to write to; whether it has.
+    fn withdraw(&mut self, from: Address, sink: &mut dyn FnMut(Address, &Meta, &[u8])) -> bool {
+        let mut is_done = self.straight.withdraw(&mut self.endpoint, from);
+        if !is_done {
+            self.take(sink);
+            is_done = self.straight.withdraw(&mut self.endpoint, from);
+        }
+        is_done |= self.withdrawing_since.get_or_insert_with(Instant::now).elapsed() > LETTING_GO;
+        if is_done {
+            self.withdrawing_since = None;
+        }
+        is_done
     }
 
     /// As [`FabricDevice::take`], while nobody can take packets.
@@ -185,37 +277,106 @@ impl FabricDevice {
         class: Class,
         send: impl FnOnce(&mut Endpoint, Slot, Known) -> Result<bool, i32>,
     ) -> Result<Sent, DeviceError> {
-        if self.peers[to as usize].life == Life::Dead {
-            return Err(DeviceError::Died { peer: to, what: ENDED });
+        match self.peers[to as usize].life {
+            Life::Alive => {}
+            Life::Dying(_, ENDED) => return Err(DeviceError::Died { peer: to, what: ENDED }),
+            // The polls will tell whether it has died or left.
+            Life::Dying(..) => return self.no_room(to),
+            Life::Dead => return Err(DeviceError::Died { peer: to, what: ENDED }),
+            Life::Left => return Err(DeviceError::Left { peer: to, what: LEFT }),
         }
-        if !self.peers[to as usize].has_room(class) {
+        if !self.peers[to as usize].has_room(class) && !std::mem::replace(&mut self.has_looked_for_room, true) {
             self.take_early();
         }
-        if !self.peers[to as usize].has_room(class) || !self.find(to)? {
-            return Ok(Sent::NoRoom);
+        if !self.peers[to as usize].has_room(class) || !self.find(to)? || !self.may_send(to)? {
+            return self.no_room(to);
         }
         let Some(slot) = self.buffer(class) else { return Ok(Sent::NoRoom) };
         let peer = &mut self.peers[to as usize];
         let (token, known) = peer.place.expect("it was found");
-        let label = Label { token, from: self.me, sender: self.token as u32, number: peer.next_number() };
+        let label =
+            Label { token, from: self.me, sender: self.token as u32, number: peer.next_number(), is_greeting: false };
         packet::write_head(self.endpoint.bytes_of(slot), &label, meta);
         match send(&mut self.endpoint, slot, known) {
             Ok(true) => {
                 peer.begin(class);
-                if self.sending.len() <= slot.0 {
-                    self.sending.resize(slot.0 + 1, None);
-                }
-                self.sending[slot.0] = Some((to, class, label.number));
+                self.begun(slot, to, class, Some(label.number));
                 Ok(Sent::Done)
             }
             Ok(false) => {
                 self.free[class].push(slot);
-                Ok(Sent::NoRoom)
+                self.no_room(to)
             }
             Err(error) => {
                 self.free[class].push(slot);
-                self.peers[to as usize].life = Life::Dead;
-                Err(DeviceError::Died { peer: to, what: reason(error) })
+                match self.lost(to, error) {
+                    DeviceError::Died { .. } if matches!(self.peers[to as usize].life, Life::Dying(..)) => {
+                        Ok(Sent::NoRoom)
+                    }
+                    died => Err(died),
+                }
+            }
+        }
+    }
+
+    /// There is no room for a packet to a peer now, or never any more.
+    fn no_room(&mut self, to: Address) -> Result<Sent, DeviceError> {
+        if self.has_left(to) { Err(DeviceError::Left { peer: to, what: LEFT }) } else { Ok(Sent::NoRoom) }
+    }
+
+    /// Whether a peer has ended in good order.
+    fn has_left(&mut self, peer: Address) -> bool {
+        let life = &mut self.peers[peer as usize].life;
+        if matches!(life, Life::Alive | Life::Dying(..)) && self.cards.has_left(peer) {
+            *life = Life::Left;
+        }
+        *life == Life::Left
+    }
+
+    /// The send of a buffer is under way.
+    fn begun(&mut self, slot: Slot, to: Address, class: Class, number: Option<u32>) {
+        self.sending.resize(self.sending.len().max(slot.0 + 1), None);
+        self.sending[slot.0] = Some((to, class, number));
+    }
+
+    /// Whether packets may be sent to a peer, whose place is known. If it has to connect before, it is called.
+    fn may_send(&mut self, to: Address) -> Result<bool, DeviceError> {
+        let peer = &self.peers[to as usize];
+        let may_send = !self.is_orderly || to <= self.me || peer.has_come;
+        if !may_send && !peer.is_called {
+            self.peers[to as usize].is_called = self.greet(to, Endpoint::call)?;
+        }
+        Ok(may_send)
+    }
+
+    /// Sends a greeting to a peer, whose place is known; false if there is no room for it now.
+    fn greet(
+        &mut self,
+        to: Address,
+        send: fn(&mut Endpoint, Slot, usize, Known) -> Result<bool, i32>,
+    ) -> Result<bool, DeviceError> {
+        let Some(slot) = self.buffer(SHORTEST) else { return Ok(false) };
+        let (token, known) = self.peers[to as usize].place.expect("it was found");
+        let label = Label { token, from: self.me, sender: self.token as u32, number: 0, is_greeting: true };
+        packet::write_head(self.endpoint.bytes_of(slot), &label, &Meta::default());
+        let sent = send(&mut self.endpoint, slot, HEADER, known);
+        if sent == Ok(true) {
+            self.begun(slot, to, SHORTEST, None);
+        } else {
+            self.free[SHORTEST].push(slot);
+        }
+        sent.map_err(|error| self.lost(to, error))
+    }
+
+    /// Connects with those who have called.
+    fn answer(&mut self) {
+        for to in std::mem::take(&mut self.callers) {
+            let has_answered = self.peers[to as usize].life != Life::Alive || self.packets_to(to) > 0;
+            // After an error it is dead.
+            if !has_answered
+                && !self.find(to).and_then(|found| Ok(found && self.greet(to, Endpoint::send)?)).unwrap_or(true)
+            {
+                self.callers.push(to);
             }
         }
     }
@@ -224,17 +385,31 @@ impl FabricDevice {
     fn sent(&mut self, slot: Slot) -> Option<Address> {
         let (to, class, number) = self.sending.get_mut(slot.0)?.take()?;
         self.free[class].push(slot);
-        self.peers[to as usize].sent(class, number);
+        let peer = &mut self.peers[to as usize];
+        number.into_iter().for_each(|number| peer.sent(class, number));
+        self.is_restless |= peer.must_try();
         Some(to)
     }
 
-    /// A peer cannot be reached any more.
-    fn lost(&mut self, to: Address, error: i32) {
-        let peer = &mut self.peers[to as usize];
-        // One that has ended in good order is not missed.
-        if peer.life == Life::Alive && self.host.is_alive(to) {
-            peer.life = Life::Dead;
-            self.errors.push(DeviceError::Died { peer: to, what: reason(error) });
+    /// A peer cannot be reached any more, for an error of the library. The polls report it.
+    fn lost(&mut self, peer: Address, error: i32) -> DeviceError {
+        if self.has_left(peer) {
+            return DeviceError::Left { peer, what: LEFT };
+        }
+        // One of this host that has ended in good order is not missed, either.
+        if self.host.is_alive(peer) {
+            self.lose(peer, reason(error), NEWS);
+        }
+        DeviceError::Died { peer, what: reason(error) }
+    }
+
+    /// The polls report that a peer cannot be reached any more, when nothing has come from it for so long.
+    fn lose(&mut self, peer: Address, what: &'static str, silence: Duration) {
+        let life = &mut self.peers[peer as usize].life;
+        if *life == Life::Alive {
+            *life = Life::Dying(Instant::now() + silence, what);
+            self.is_restless = true;
+            self.clock.tick();
         }
     }
 
@@ -248,13 +423,20 @@ impl FabricDevice {
         let from = label.from;
         let Some(peer) = self.peers.get_mut(from as usize) else {
             let error = DeviceError::Corrupt { peer: from, what: "a packet although there is no such process" };
-            return self.errors.push(error);
+            return self.errors.push_back(error);
         };
         if peer.life == Life::Dead || !peer.is_of(label.sender) {
             return;
         }
-        if let Life::Dying(silent_until) = &mut peer.life {
-            *silent_until = Instant::now() + SILENCE;
+        if let Life::Dying(silent_until, _) = &mut peer.life {
+            *silent_until = (*silent_until).max(Instant::now() + SILENCE);
+        }
+        peer.has_come = true;
+        if label.is_greeting {
+            if from < self.me {
+                self.callers.push(from);
+            }
+            return;
         }
         match peer.turn(label.number) {
             Turn::Now => {
@@ -266,7 +448,7 @@ impl FabricDevice {
             Turn::Later => peer.keep(label.number, meta, data),
             Turn::Never => {
                 let what = "a packet out of its turn: packets were lost, or it runs another version";
-                self.errors.push(DeviceError::Corrupt { peer: from, what });
+                self.errors.push_back(DeviceError::Corrupt { peer: from, what });
             }
         }
     }
@@ -274,28 +456,34 @@ impl FabricDevice {
     /// Notes deaths of processes of this host.
     fn note_deaths(&mut self) {
         while let Err(DeviceError::Died { peer, .. }) = self.host.poll(&mut |_, _, _| {}) {
-            let life = &mut self.peers[peer as usize].life;
-            if *life == Life::Alive {
-                *life = Life::Dying(Instant::now() + SILENCE);
-                self.is_restless = true;
-            }
+            self.lose(peer, ENDED, SILENCE);
         }
     }
 
-    /// The next death that is to be reported.
-    fn next_death(&mut self) -> Option<DeviceError> {
+    /// The next death that is to be reported. Before, the provider has let go of memory that the dead was to write to.
+    fn next_death(&mut self, sink: &mut dyn FnMut(Address, &Meta, &[u8])) -> Option<DeviceError> {
         if !self.is_restless {
             return None;
         }
         let now = Instant::now();
-        let is_due = |peer: &Peer| matches!(peer.life, Life::Dying(silent_until) if silent_until <= now);
-        let at = self.peers.iter().position(is_due)?;
-        self.peers[at].life = Life::Dead;
-        Some(DeviceError::Died { peer: at as Address, what: ENDED })
+        let due = |peer: &Peer| match peer.life {
+            Life::Dying(silent_until, what) if silent_until <= now => Some(what),
+            _ => None,
+        };
+        let (at, what) = (0..).zip(&self.peers).find_map(|(at, peer)| Some((at, due(peer)?)))?;
+        if self.has_left(at) {
+            return Some(DeviceError::Left { peer: at, what: LEFT });
+        }
+        if !self.withdraw(at, sink) {
+            return None;
+        }
+        self.peers[at as usize].life = Life::Dead;
+        Some(DeviceError::Died { peer: at, what })
     }
 }
 
 const ENDED: &str = "its process has ended";
+const LEFT: &str = "it has ended by MPI_Finalize";
 
 /// Why a packet could not be sent, for people.
 fn reason(error: i32) -> &'static str {
@@ -348,6 +536,11 @@ impl Device for FabricDevice {
         })
     }
 
+    fn try_send(&mut self, to: Address, meta: &Meta, bytes: &[u8]) -> bool {
+        // Who is lost stays lost: an error shows again.
+        matches!(self.send(to, meta, Data::Bytes(bytes), Urgency::Normal), Ok(Sent::Done))
+    }
+
     unsafe fn send_lent(
         &mut self,
         to: Address,
@@ -364,6 +557,32 @@ impl Device for FabricDevice {
         })
     }
 
+    unsafe fn expect_straight(&mut self, from: Address, room: Slice, note: u64) -> Option<u64> {
+        let bits = self.endpoint.tag_bits()?;
+        if self.peers[from as usize].life != Life::Alive {
+            return None;
+        }
+        let ticket = token().ok()? & bits;
+        let transfer = Transfer::new(from, Way::In, room, ticket, bits, note);
+        // SAFETY: the caller's promise.
+        unsafe { self.straight.begin(&mut self.endpoint, transfer) }.ok().map(|()| ticket)
+    }
+
+    unsafe fn send_straight(&mut self, to: Address, ticket: u64, bytes: Slice, note: u64) -> Result<(), DeviceError> {
+        let (Some(bits), true) = (self.endpoint.tag_bits(), self.find(to)?) else {
+            return Err(DeviceError::Corrupt { peer: to, what: "a ticket that nobody can use" });
+        };
+        let (_, known) = self.peers[to as usize].place.expect("it was found");
+        let transfer = Transfer::new(to, Way::Out(known), bytes, ticket, bits, note);
+        // SAFETY: the caller's promise.
+        let begun = unsafe { self.straight.begin(&mut self.endpoint, transfer) };
+        begun.map_err(|error| self.lost(to, error))
+    }
+
+    fn next_ended(&mut self) -> Option<u64> {
+        self.straight.next_ended()
+    }
+
     fn packets_to(&self, to: Address) -> u32 {
         self.peers[to as usize].next_number()
     }
@@ -374,30 +593,33 @@ impl Device for FabricDevice {
     }
 
     fn want_room(&mut self, to: Address) {
-        self.peers[to as usize].wants_room = true;
-        self.is_restless = true;
-        self.rest();
+        if !std::mem::replace(&mut self.peers[to as usize].wants_room, true) {
+            self.is_restless = true;
+            self.rest();
+        }
+    }
+
+    fn finds_room_by_polls(&self) -> bool {
+        true
     }
 
     fn poll(&mut self, sink: &mut dyn FnMut(Address, &Meta, &[u8])) -> Result<bool, DeviceError> {
         self.note_deaths();
+        self.has_looked_for_room = false;
         let early = std::mem::take(&mut self.early);
         for (from, meta, data) in &early {
             sink(*from, meta, data);
         }
         let any = self.take(sink) || !early.is_empty();
-        if !self.errors.is_empty() {
-            return Err(self.errors.remove(0));
+        match self.errors.pop_front().or_else(|| self.next_death(sink)) {
+            Some(error) => Err(error),
+            None => Ok(any),
         }
-        if let Some(death) = self.next_death() {
-            return Err(death);
-        }
-        Ok(any)
     }
 
     fn is_drained(&self) -> bool {
-        let lives = |to: Address| self.peers[to as usize].life == Life::Alive && self.host.is_alive(to);
-        !(0..).zip(&self.peers).any(|(to, peer)| peer.is_sending() && lives(to))
+        let lives = |to: Address| self.peers[to as usize].life == Life::Alive && self.is_alive(to);
+        !(0..).zip(&self.peers).any(|(to, peer)| (peer.is_sending() || self.straight.is_sending(to)) && lives(to))
     }
 
     fn wait_descriptor(&self) -> Option<BorrowedFd<'_>> {
@@ -406,9 +628,11 @@ impl Device for FabricDevice {
 
     /// Sees to it that the descriptor tells when to look again.
     fn rest(&mut self) {
-        let is_dying = |peer: &Peer| matches!(peer.life, Life::Dying(_));
-        self.is_restless = self.is_restless && self.peers.iter().any(|peer| is_dying(peer) || peer.must_try());
-        let has_news = !self.early.is_empty() || !self.errors.is_empty();
+        let is_dying = |peer: &Peer| matches!(peer.life, Life::Dying(..));
+        self.is_restless = self.straight.must_try()
+            || !self.callers.is_empty()
+            || (self.is_restless && self.peers.iter().any(|peer| is_dying(peer) || peer.must_try()));
+        let has_news = !self.early.is_empty() || !self.errors.is_empty() || self.straight.has_ended();
         if has_news || !self.endpoint.may_sleep() {
             self.clock.tick_soon();
         } else if self.is_restless {
@@ -429,7 +653,9 @@ impl Device for FabricDevice {
     }
 
     fn is_alive(&self, peer: Address) -> bool {
-        self.peers[peer as usize].life != Life::Dead && self.host.is_alive(peer)
+        !matches!(self.peers[peer as usize].life, Life::Dead | Life::Left)
+            && self.host.is_alive(peer)
+            && !self.cards.has_left(peer)
     }
 
     fn prepare(&self, next: Address) -> io::Result<()> {
@@ -439,10 +665,12 @@ impl Device for FabricDevice {
     fn meet(&mut self, peer: Address, knew_another: bool) {
         self.host.meet(peer, knew_another);
         if knew_another {
+            self.straight.withdraw(&mut self.endpoint, peer);
             let before = std::mem::take(&mut self.peers[peer as usize]);
             if let Some((_, known)) = before.place {
                 self.endpoint.forget(known);
             }
+            self.callers.retain(|caller| *caller != peer);
         }
     }
 }

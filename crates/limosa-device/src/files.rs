@@ -42,13 +42,11 @@ mod outbox;
 pub use notices::{Notify, is_local};
 
 use board::{Fault, Note};
-use format::Label;
+use format::{Label, MAX_DATA};
 use inbox::{Inbox, unless_absent};
 use notices::{Entries, Notice, Notices, Watch};
 use outbox::Outbox;
 
-/// Most data bytes in one packet.
-const MAX_DATA: usize = 256 * 1024;
 /// Name of the files with notes.
 const BOARD: &str = "board";
 
@@ -369,6 +367,10 @@ impl Device for FileDevice {
         MAX_DATA
     }
 
+    fn is_far(&self) -> bool {
+        true
+    }
+
     fn send(&mut self, to: Address, meta: &Meta, data: Data<'_>, _urgency: Urgency) -> Result<Sent, DeviceError> {
         if self.dead.contains(&to) {
             return Err(DeviceError::Died { peer: to, what: "its process has ended" });
@@ -432,8 +434,11 @@ impl Device for FileDevice {
     }
 
     fn prepare(&self, next: Address) -> io::Result<()> {
-        // What a process that had this number has left behind.
-        self.folders.clear(next)?;
+        // What a process that had this number has left behind. In a job over several hosts there was none, and where a
+        // courier carries messages it has made what the process needs.
+        if !self.folders.has_map() {
+            self.folders.clear(next)?;
+        }
         self.host.prepare(next)
     }
 

@@ -28,7 +28,8 @@
 //!   packets that it had sent ([`DeviceError::Severed`]); the device continues to serve the others.
 //! - A peer that has died is reported once, by [`DeviceError::Died`], after all packets that it had sent; the device
 //!   continues to serve the others. Processes of a host have a watch for that ([`Device::death_watch`]). A peer that
-//!   has left before it ended has not died.
+//!   has left before it ended has not died; but sends to it that wait for an answer have to end, and if nobody else
+//!   sees to that the device tells of it ([`DeviceError::Left`]).
 //!
 //! | device | peers | wait source | shared memory | direct access |
 //! |---|---|---|---|---|
@@ -148,6 +149,13 @@ pub enum DeviceError {
         /// How the device knows.
         what: &'static str,
     },
+    /// A peer has left in good order: it answers nothing any more.
+    Left {
+        /// The peer.
+        peer: Peer,
+        /// How the device knows.
+        what: &'static str,
+    },
     /// No packets are exchanged with a peer any more, although it may live.
     Severed {
         /// The peer.
@@ -177,7 +185,9 @@ impl fmt::Display for DeviceError {
             DeviceError::Storage { path, cause } => {
                 write!(f, "the folder {} for messages to this process cannot be used: {cause}", path.display())
             }
-            DeviceError::Died { peer, what } => write!(f, "process {peer} cannot be reached any more: {what}"),
+            DeviceError::Died { peer, what } | DeviceError::Left { peer, what } => {
+                write!(f, "process {peer} cannot be reached any more: {what}")
+            }
         }
     }
 }
@@ -242,6 +252,11 @@ pub trait Device: Send {
     /// [`DeviceError::NoMemory`] when the first packet to a peer finds no memory for a lane; [`DeviceError::Died`].
     fn send(&mut self, to: Address, meta: &Meta, data: Data<'_>, urgency: Urgency) -> Result<Sent, DeviceError>;
 
+    /// Sends a short packet at once, if that is possible; false if it is not, for whatever reason: [`Device::send`] tells.
+    fn try_send(&mut self, _to: Address, _meta: &Meta, _bytes: &[u8]) -> bool {
+        false
+    }
+
     /// As [`Device::send`]. The device may read the bytes where they are until [`Device::is_away`] says that it has.
     ///
     /// # Errors
@@ -260,6 +275,40 @@ pub trait Device: Send {
         self.send(to, meta, Data::Bytes(bytes), urgency)
     }
 
+    /// Lets `from` send straight to memory; what it needs for that, to be told to it. `None` if that is not possible
+    /// now. When the memory is full, [`Device::next_ended`] gives `note` after a poll.
+    ///
+    /// # Safety
+    /// The memory stays writable, and otherwise untouched, until then, or until a poll has reported the death of
+    /// `from`, or until the device is dropped.
+    unsafe fn expect_straight(&mut self, _from: Address, _room: Slice, _note: u64) -> Option<u64> {
+        None
+    }
+
+    /// Sends bytes straight to the memory that `to` has made ready, which has room for just so many. When they are
+    /// needed no more, [`Device::next_ended`] gives `note` after a poll.
+    ///
+    /// # Errors
+    /// As for [`Device::send`].
+    ///
+    /// # Safety
+    /// The bytes stay readable until then, or until the device is dropped. Who changes them before sends the changed
+    /// ones.
+    unsafe fn send_straight(
+        &mut self,
+        to: Address,
+        _ticket: u64,
+        _bytes: Slice,
+        _note: u64,
+    ) -> Result<(), DeviceError> {
+        Err(DeviceError::Corrupt { peer: to, what: "a ticket although it was not told that it may" })
+    }
+
+    /// The note of the next one of these that has ended.
+    fn next_ended(&mut self) -> Option<u64> {
+        None
+    }
+
     /// How many packets to `to` there have been, for [`Device::is_away`]. Wraps around.
     fn packets_to(&self, _to: Address) -> u32 {
         0
@@ -273,6 +322,12 @@ pub trait Device: Send {
     /// The sender is about to stop trying: `to` must make room and then wake this process. Try once more after this
     /// call.
     fn want_room(&mut self, to: Address);
+
+    /// Room comes only when the device is polled, which its descriptor asks for: between two polls nobody has to try
+    /// again, not even after [`Device::want_room`].
+    fn finds_room_by_polls(&self) -> bool {
+        false
+    }
 
     /// Hands waiting packets to `sink`, a bounded number of them; true if there were any. Data slices are valid during
     /// the call only.

@@ -3,7 +3,7 @@
 //! A packet is one message of a socket (`SOCK_SEQPACKET`): kind, two words, data. A process has one device for all of
 //! them, whose peers come and go while it runs ([`Sockets`]). It has a descriptor to wait for, and notices by itself
 //! that a peer is gone:
-//! - a peer that parts says so ([`BYE`]), and is not missed;
+//! - a peer that parts says so ([`BYE`]), and is not missed, but answers nothing any more;
 //! - a socket that ends without that is one whose process has died.
 //!
 //! Two processes may make two connections at once when their threads meet each other in two ways. So an address may have
@@ -150,10 +150,11 @@ impl Sockets {
                 Taken::End { has_parted } => {
                     let _ = epoll::delete(&self.epoll, &all[at].fd);
                     all.remove(at);
-                    if !has_parted && all.is_empty() {
-                        return Err(DeviceError::Died { peer: address, what: GONE });
+                    match all.is_empty() {
+                        true if has_parted => return Err(DeviceError::Left { peer: address, what: GONE }),
+                        true => return Err(DeviceError::Died { peer: address, what: GONE }),
+                        false => break,
                     }
-                    break;
                 }
             }
         }

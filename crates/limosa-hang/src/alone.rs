@@ -1,10 +1,11 @@
-//! A job of one rank without a launcher (`python program.py`): nobody else sees it hang.
+//! A job without a launcher of ours: nobody else sees it hang. It has one rank (`python program.py`), or another
+//! launcher has started it on one host; there the rank that has made the job's memory looks after it.
 //!
-//! A thread looks at the rank's own place on the board while a thread of the program waits in the library, and ends
-//! some time after none does. It reports as the launcher would, on standard error, and with `LIMOSA_ON_HANG=abort` ends
-//! the process with the launcher's exit code for hangs.
+//! A thread looks at the status board while a thread of the program waits in the library, and ends some time after none
+//! does: a job in which this rank does not wait does not hang. It reports as the launcher would, on standard error, and
+//! with `LIMOSA_ON_HANG=abort` ends the job with the launcher's exit code for hangs.
 //!
-//! It says nothing of a process that has ever waited for another one: that one may do what is awaited.
+//! It says nothing of a process that has ever waited for one outside its job: that one may do what is awaited.
 
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,11 +27,18 @@ const IDLE_LOOKS: u32 = 5;
 
 /// The thread is there.
 static WATCHED: AtomicBool = AtomicBool::new(false);
-/// The process has waited for another one.
+/// The process has waited for one outside its job.
 static ACCOMPANIED: AtomicBool = AtomicBool::new(false);
 
-/// A thread is about to sleep in this job of one rank, or polls in vain. `accompanied`: it waits for another process,
-/// which the rank has started or is connected with.
+/// Whether this process has to look after its job.
+pub fn is_in_charge(job: &Job) -> bool {
+    let is_alone = !job.launched() && job.size() == 1;
+    let is_first = || job.site().is_some() && job.board().hosts() == 1 && job.is_own_board();
+    job.is_own_process() && (is_alone || is_first())
+}
+
+/// A thread of a process in charge is about to sleep, or polls in vain. `accompanied`: it waits for a process outside
+/// the job, which it has started or is connected with.
 pub fn about_to_wait(job: &'static Job, accompanied: bool) {
     if accompanied {
         ACCOMPANIED.store(true, Ordering::Relaxed);
@@ -65,12 +73,14 @@ fn look_after(job: &Job) {
         }
         let now = monotonic_ns();
         let abort = config.on_hang == OnHang::Abort;
-        match watch.look(now, &views, Neighbours::default(), others_of) {
+        // Jobs that it is connected with may do what is awaited.
+        let neighbours = Neighbours::find(job.id(), &views, |_| None);
+        match watch.look(now, &views, neighbours, others_of) {
             Look::Quiet => {}
             Look::Hang(hang) => {
                 let ends_in = abort.then_some(config.hang_grace);
                 let mut text = explain::report(now, &views, &hang, &Places::default(), ends_in);
-                text.push_str("hint: `limosa stack` shows where each thread of this process is\n");
+                text.push_str("hint: `limosa stack` shows where each thread is\n");
                 say(&text);
                 if abort && !hang.doubtful {
                     end(job);
@@ -83,7 +93,7 @@ fn look_after(job: &Job) {
 }
 
 fn end(job: &Job) -> ! {
-    say("limosa: ending the process because of the hang (LIMOSA_ON_HANG=abort)\n");
+    say("limosa: ending the job because of the hang (LIMOSA_ON_HANG=abort)\n");
     job.abort(EXIT_CODE.into(), "")
 }
 

@@ -160,7 +160,11 @@ fn doubts(views: &[RankView], hang: &Hang) -> Vec<String> {
 fn doubts_about_others(hang: &Hang) -> impl Iterator<Item = String> {
     let unseen = hang.neighbours.unseen.iter().map(|id| match id {
         0 => "processes of several other jobs are waited for, which cannot be told apart: they may be at work".into(),
-        id => format!("job {} is waited for and cannot be seen from here: it may be at work", short(*id)),
+        id => format!(
+            "job {} is waited for and cannot be seen from here: it has ended, or is at work on another host or in another \
+             container",
+            short(*id)
+        ),
     });
     let may_go_on = hang.others_may_go_on.iter().map(|id| {
         let why = "a rank of it polls, waits for any group to connect, or has other threads";

@@ -14,7 +14,8 @@ pub struct Others {
     /// A thread runs, waits for a disk, has been stopped, or sleeps in code of its own and has called the library
     /// before.
     pub busy: bool,
-    /// Threads that nobody but another thread of the process can wake: they wait for a lock, or for a thread to end.
+    /// Threads that nobody but another thread of the process can wake: they wait for a lock, or for a thread to end. Also
+    /// those that have never called the library and wait for a signal, as an interpreter's thread for Ctrl-C does.
     pub stuck: Vec<u32>,
     /// Threads that sleep in another way and have never called the library.
     pub strangers: Vec<u32>,
@@ -38,10 +39,35 @@ fn is_ours(name: &str) -> bool {
     library.contains(&name) || ["limosa-requests", "limosa-look"].contains(&name)
 }
 
-/// Looks at the threads of a process. The library's own ones count only while they run.
+/// Whether a Java machine calls a thread of its own so: for memory, compilation, signals and the like. They look around
+/// now and then, and run no code of the program unless that has something for them. The kernel keeps 15 bytes of a name.
+fn is_of_java(name: &str) -> bool {
+    let whole = [
+        "Attach Listener",
+        "Common-Cleaner",
+        "Finalizer",
+        "G1 Main Marker",
+        "G1 Service",
+        "Monitor Deflati",
+        "Notification Th",
+        "Reference Handl",
+        "Service Thread",
+        "Signal Dispatch",
+        "Sweeper thread",
+        "VM Periodic Tas",
+        "VM Thread",
+    ];
+    let numbered = ["C1 CompilerThre", "C2 CompilerThre", "G1 Conc#", "G1 Refine#", "GC Thread#"];
+    whole.contains(&name) || numbered.iter().any(|begin| name.starts_with(begin))
+}
+
+/// Looks at the threads of a process. The library's own ones, and those of a Java machine, count only while they run.
 pub fn others(pid: u32, known: &Known<'_>) -> Others {
     let mut others = Others::default();
     let threads = threads(pid);
+    let name_of = |file: String| fs::read_to_string(file).unwrap_or_default().trim_end().to_owned();
+    let is_java = name_of(format!("/proc/{pid}/comm")) == "java";
+    let is_idle = |name: &str| is_ours(name) || is_java && is_of_java(name);
     let mut away = 0;
     // Who looks runs, and says nothing about the others.
     for &thread in threads.iter().filter(|thread| **thread != limosa_job::thread_id()) {
@@ -53,13 +79,15 @@ pub fn others(pid: u32, known: &Known<'_>) -> Others {
             others.busy = true;
             return others;
         }
-        if waits || "ZX".contains(state) || (thread != pid && read("comm").is_some_and(|name| is_ours(name.trim_end())))
-        {
+        let name = || name_of(format!("/proc/{pid}/task/{thread}/comm"));
+        if waits || "ZX".contains(state) || (thread != pid && is_idle(&name())) {
             continue;
         }
-        if read("syscall").is_some_and(|text| is_stuck(&text, &threads)) {
+        let (call, has_called) = (read("syscall"), known.more_callers || known.callers.contains(&thread));
+        let is_stuck = |text: &String| is_stuck(text, &threads) || !has_called && waits_for_signal(text);
+        if call.as_ref().is_some_and(is_stuck) {
             others.stuck.push(thread);
-        } else if known.more_callers || known.callers.contains(&thread) {
+        } else if has_called {
             away += 1;
         } else {
             others.strangers.push(thread);
@@ -85,6 +113,14 @@ fn is_stuck(line: &str, threads: &[u32]) -> bool {
     // The kernel tells of a thread's end at the word that holds its number, as if other processes could wait there.
     let is_private = operation & libc::FUTEX_PRIVATE_FLAG != 0;
     waits && limit == 0 && (is_private || threads.iter().any(|thread| u64::from(*thread) == value))
+}
+
+/// Whether this line of /proc/<pid>/task/<thread>/syscall is that of a thread that waits without a time limit for a
+/// signal to the process.
+fn waits_for_signal(line: &str) -> bool {
+    let mut words = line.split_whitespace();
+    let number = words.next().and_then(|word| word.parse::<i64>().ok());
+    number == Some(libc::SYS_rt_sigtimedwait) && words.nth(2) == Some("0x0")
 }
 
 /// The numbers of a process's threads.
@@ -124,6 +160,15 @@ mod tests {
     }
 
     #[test]
+    fn a_thread_that_waits_for_a_signal_without_a_limit_is_recognised() {
+        let line = |number: i64, limit: &str| format!("{number} 0x7f01 0x7f02 {limit} 0x8 0x0 0x0 0x7f03 0x7f04");
+        assert!(waits_for_signal(&line(libc::SYS_rt_sigtimedwait, "0x0")));
+        assert!(!waits_for_signal(&line(libc::SYS_rt_sigtimedwait, "0x7f05")));
+        assert!(!waits_for_signal(&line(libc::SYS_futex, "0x0")));
+        assert!(!waits_for_signal("running"));
+    }
+
+    #[test]
     fn a_sleeping_thread_is_busy_if_it_has_called_the_library_and_a_stranger_otherwise() {
         let mut sleeper = std::process::Command::new("sleep").arg("600").spawn().unwrap();
         let pid = sleeper.id();
@@ -151,6 +196,16 @@ mod tests {
         assert!(!is_stuck(&line(libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG, 2, 0), &[12]));
         for other in ["running", "", "0 0x3 0x55 0x20 0x0 0x0 0x0 0x7f 0x7f", "x y", "202 0x1"] {
             assert!(!is_stuck(other, &[12]), "{other}");
+        }
+    }
+
+    #[test]
+    fn threads_of_a_java_machine_are_known_by_name() {
+        for name in ["VM Thread", "GC Thread#0", "C2 CompilerThre", "G1 Refine#12"] {
+            assert!(is_of_java(name), "{name}");
+        }
+        for name in ["main", "Thread-0", "pool-1-thread-1", "java", "VM"] {
+            assert!(!is_of_java(name), "{name}");
         }
     }
 

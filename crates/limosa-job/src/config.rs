@@ -4,244 +4,16 @@
 //!   the launcher for the ranks it starts, by the library in a job of one).
 //! - To add a variable: a line in `VARIABLES`, a field in [`Config`], a line in [`parse`]. A test compares the three.
 
+mod variables;
+
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 
-use crate::names::{ENV_FD, ENV_ID, ENV_PID, ENV_RANK, ENV_SIZE};
-
-/// The declaration of one variable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Variable {
-    /// Its name.
-    pub name: &'static str,
-    /// What it may be set to.
-    pub form: Form,
-    /// Its value when not set.
-    pub default: &'static str,
-    /// What it does, in one sentence.
-    pub text: &'static str,
-    /// Who sets it.
-    pub audience: Audience,
-}
-
-/// What a variable may be set to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
-    /// One of these words.
-    Choice(&'static [&'static str]),
-    /// One of these words, or the second one, a colon and the name of a folder, with `local:` before it if each host has
-    /// a folder of its own.
-    ChoiceOrFolder(&'static [&'static str], &'static str),
-    /// 1 or 0 (also on/off, yes/no, true/false).
-    Switch,
-    /// A whole number in this range, and its unit.
-    Number {
-        /// Smallest.
-        min: u64,
-        /// Largest.
-        max: u64,
-        /// Unit, as words after the number.
-        unit: &'static str,
-    },
-    /// Seconds, with a fraction if wanted.
-    Seconds,
-    /// The name of a file.
-    Path,
-    /// Anything.
-    Text,
-}
-
-/// Who sets a variable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Audience {
-    /// The user.
-    User,
-    /// The launcher, for the ranks; of use to scripts.
-    Rank,
-    /// The launcher, for the library only.
-    Internal,
-}
-
-/// Every variable, in the order in which `limosa env` lists them.
-pub const VARIABLES: &[Variable] = &[
-    user(
-        "LIMOSA_WAIT",
-        Form::Choice(&["auto", "poll", "block"]),
-        "auto",
-        "How a blocked call waits: spin then sleep, only spin, or sleep at once",
-    ),
-    user(
-        "LIMOSA_SPIN_US",
-        Form::Number { min: 0, max: 1_000_000, unit: "microseconds" },
-        "50",
-        "How long a blocked call spins before it sleeps",
-    ),
-    user(
-        "LIMOSA_DEVICE",
-        Form::ChoiceOrFolder(&["shm", "fabric", "messages", "file:local"], "file"),
-        "shm",
-        "How processes reach each other: by shared memory; by a network, with libfabric; by files in this folder; by \
-         files in folders of their hosts, which ssh carries; or by messages only, as between hosts (for tests)",
-    ),
-    user(
-        "LIMOSA_FABRIC_LIBRARY",
-        Form::Path,
-        "",
-        "File of libfabric; otherwise where the system finds it, or the packages of other MPI libraries have it",
-    ),
-    user(
-        "LIMOSA_FABRIC_PROVIDER",
-        Form::Text,
-        "",
-        "The provider of libfabric to use, such as tcp or verbs; otherwise the fastest one that it offers",
-    ),
-    user(
-        "LIMOSA_FABRIC_INTERFACE",
-        Form::Text,
-        "",
-        "The network interface to use, such as eth0; otherwise the first one, or none if all ranks are on one machine",
-    ),
-    user(
-        "LIMOSA_PMIX_LIBRARY",
-        Form::Path,
-        "",
-        "File of PMIx's library, for programs that prterun or `srun --mpi=pmix` starts; otherwise the launcher's own, or \
-         where the system finds it",
-    ),
-    user(
-        "LIMOSA_FILE_NOTIFY",
-        Form::Choice(&["auto", "inotify", "clock"]),
-        "auto",
-        "How processes that exchange files learn of new ones: the system says so, or a clock ticks; auto: by the file \
-         system",
-    ),
-    user("LIMOSA_FILE_KEEP", Form::Switch, "0", "Keep the files of messages that were received"),
-    user(
-        "LIMOSA_HOSTS",
-        Form::Number { min: 1, max: 4096, unit: "hosts" },
-        "1",
-        "Number of hosts to imitate, in blocks of equal size: \
-         only processes of one host share memory (for tests)",
-    ),
-    user(
-        "LIMOSA_CMA",
-        Form::Switch,
-        "1",
-        "Copy large messages directly from the partner's memory if the system allows it",
-    ),
-    user(
-        "LIMOSA_COLL",
-        Form::Choice(&["auto", "p2p"]),
-        "auto",
-        "How blocking collectives communicate: directly in shared memory if all ranks share it, or by messages",
-    ),
-    user(
-        "LIMOSA_COLL_TABLE",
-        Form::Path,
-        "",
-        "File with a table of collective algorithms; its rows replace the built-in ones",
-    ),
-    forced("LIMOSA_COLL_BARRIER", &["auto", "flags", "messages", "dissemination", "leaders"]),
-    forced(
-        "LIMOSA_COLL_BCAST",
-        &["auto", "slots", "rounds", "single_copy", "messages", "linear", "binomial", "scatter_exchange", "leaders"],
-    ),
-    forced("LIMOSA_COLL_GATHER", &["auto", "slots", "single_copy", "messages", "linear", "binomial", "leaders"]),
-    forced("LIMOSA_COLL_SCATTER", &["auto", "slots", "single_copy", "messages", "linear", "binomial", "leaders"]),
-    forced(
-        "LIMOSA_COLL_ALLGATHER",
-        &["auto", "slots", "rounds", "single_copy", "messages", "exchange", "bruck", "ring", "leaders"],
-    ),
-    forced("LIMOSA_COLL_ALLTOALL", &["auto", "slots", "rounds", "single_copy", "messages", "exchange", "leaders"]),
-    forced(
-        "LIMOSA_COLL_REDUCE",
-        &["auto", "slots", "rounds", "pieces", "messages", "binomial", "binomial_rotated", "sliced", "leaders"],
-    ),
-    forced(
-        "LIMOSA_COLL_ALLREDUCE",
-        &["auto", "slots", "rounds", "pieces", "messages", "recursive_doubling", "sliced", "leaders"],
-    ),
-    forced("LIMOSA_COLL_REDUCE_SCATTER", &["auto", "slots", "rounds", "pieces", "messages", "exchange", "via_reduce"]),
-    forced("LIMOSA_COLL_SCAN", &["auto", "slots", "rounds", "pieces", "messages", "doubling"]),
-    forced("LIMOSA_COLL_NEIGHBOR_ALLGATHER", &["auto", "slots", "single_copy", "messages", "exchange"]),
-    forced("LIMOSA_COLL_NEIGHBOR_ALLTOALL", &["auto", "slots", "single_copy", "messages", "exchange"]),
-    user(
-        "LIMOSA_EAGER",
-        Form::Number { min: 0, max: 1 << 24, unit: "bytes" },
-        "8192",
-        "Largest message that is sent before its receiver asks for it; up to \
-         four times as much if there are more processes than processors",
-    ),
-    user(
-        "LIMOSA_UNEXPECTED_BYTES",
-        Form::Number { min: 0, max: 1 << 40, unit: "bytes" },
-        "268435456",
-        "How many bytes of unexpected messages a rank stores while it \
-         does not wait for a message; beyond that the senders wait",
-    ),
-    user(
-        "LIMOSA_CHECK",
-        Form::Switch,
-        "0",
-        "Compare the datatypes of sender and receiver, and say what is left at MPI_Finalize; slower",
-    ),
-    user(
-        "LIMOSA_ON_HANG",
-        Form::Choice(&["report", "abort", "off"]),
-        "report",
-        "What is done when all ranks wait for each other, by the launcher or by a rank that has none",
-    ),
-    user(
-        "LIMOSA_HANG_AFTER",
-        Form::Seconds,
-        "1",
-        "Time without any progress after which a hang is reported; ten times as long if it is in doubt",
-    ),
-    user(
-        "LIMOSA_HANG_GRACE",
-        Form::Seconds,
-        "30",
-        "Time from the report of a possible hang to the end of the job, with LIMOSA_ON_HANG=abort",
-    ),
-    user("LIMOSA_PYTHON_FAST_PATH", Form::Switch, "1", "Use the compiled part of `import limosa` where it was built"),
-    user(
-        "LIMOSA_SSH",
-        Form::Text,
-        "ssh -o BatchMode=yes -o ConnectTimeout=15 -x -T",
-        "Command that runs a command line on another host; both are put behind it",
-    ),
-    user("LIMOSA_LOGIN_LIMIT", Form::Seconds, "120", "Time that a login on another host may take"),
-    user("LIMOSA_TAG_OUTPUT", Form::Switch, "0", "Begin each line of output with its rank"),
-    user(
-        "LIMOSA_DIALECT",
-        Form::Choice(&["auto", "pympi", "mympi", "boost"]),
-        "auto",
-        "Which of the modules called `mpi` a Python script means; auto: decided by the names that it uses",
-    ),
-    rank(ENV_RANK, "Rank of this process in its job"),
-    rank(ENV_SIZE, "Number of ranks of the job"),
-    internal(ENV_ID, "Id of the job"),
-    internal(ENV_PID, "Process id of the launcher"),
-    internal(ENV_FD, "Descriptor of the job's memory"),
-];
-
-/// The collective operations of which an algorithm can be forced, and the variables for it.
-const COLLECTIVES: [(&str, &str); 12] = [
-    ("barrier", "LIMOSA_COLL_BARRIER"),
-    ("bcast", "LIMOSA_COLL_BCAST"),
-    ("gather", "LIMOSA_COLL_GATHER"),
-    ("scatter", "LIMOSA_COLL_SCATTER"),
-    ("allgather", "LIMOSA_COLL_ALLGATHER"),
-    ("alltoall", "LIMOSA_COLL_ALLTOALL"),
-    ("reduce", "LIMOSA_COLL_REDUCE"),
-    ("allreduce", "LIMOSA_COLL_ALLREDUCE"),
-    ("reduce_scatter", "LIMOSA_COLL_REDUCE_SCATTER"),
-    ("scan", "LIMOSA_COLL_SCAN"),
-    ("neighbor_allgather", "LIMOSA_COLL_NEIGHBOR_ALLGATHER"),
-    ("neighbor_alltoall", "LIMOSA_COLL_NEIGHBOR_ALLTOALL"),
-];
+use crate::names::{ENV_COLL_TUNED, ENV_ID, ENV_SIZE};
+use variables::COLLECTIVES;
+pub use variables::{Audience, Form, VARIABLES, Variable};
 
 /// The values of all user variables.
 #[derive(Clone, Debug, PartialEq)]
@@ -252,6 +24,8 @@ pub struct Config {
     pub spin: Duration,
     /// `LIMOSA_DEVICE`
     pub device: DeviceChoice,
+    /// Processes of one host share memory although `device` reaches them, too.
+    pub shares_memory: bool,
     /// `LIMOSA_FABRIC_LIBRARY`
     pub fabric_library: Option<PathBuf>,
     /// `LIMOSA_FABRIC_PROVIDER`
@@ -270,12 +44,18 @@ pub struct Config {
     pub ssh: String,
     /// `LIMOSA_LOGIN_LIMIT`
     pub login_limit: Duration,
+    /// `LIMOSA_LOGINS`
+    pub logins: usize,
     /// `LIMOSA_CMA`
     pub cma: bool,
     /// `LIMOSA_COLL`
     pub coll: CollPath,
     /// `LIMOSA_COLL_TABLE`
     pub coll_table: Option<String>,
+    /// `LIMOSA_TUNING`; read by the launcher
+    pub tuning: Option<String>,
+    /// `LIMOSA_TUNED_ROWS`, which the launcher has read from that file
+    pub coll_tuned: Option<String>,
     /// Every other `LIMOSA_COLL_...` that is set: the operation in small letters, and the algorithm.
     pub coll_forced: Vec<(&'static str, String)>,
     /// `LIMOSA_EAGER`
@@ -304,7 +84,7 @@ pub struct Config {
 /// Python's old MPI interfaces that share the name `mpi`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
-    /// The names that the script uses tell.
+    /// The names that the script uses tell; also if a toolbox of Octave was chosen.
     Auto,
     /// pyMPI.
     Pympi,
@@ -342,6 +122,7 @@ pub enum DeviceChoice {
 
 impl DeviceChoice {
     fn of(word: &str) -> DeviceChoice {
+        let word = word.strip_prefix(SHARING).unwrap_or(word);
         match (word, word.strip_prefix("file:")) {
             ("file:local", _) => DeviceChoice::LocalFiles(temporary_folder()),
             (_, Some(folder)) => match folder.strip_prefix("local:") {
@@ -473,6 +254,7 @@ pub fn parse(vars: impl IntoIterator<Item = (OsString, OsString)>) -> (Config, V
         },
         spin: Duration::from_micros(values.number("LIMOSA_SPIN_US")),
         device: DeviceChoice::of(values.word("LIMOSA_DEVICE")),
+        shares_memory: values.word("LIMOSA_DEVICE").starts_with(SHARING),
         fabric_library: values.text("LIMOSA_FABRIC_LIBRARY").map(PathBuf::from),
         fabric_provider: values.text("LIMOSA_FABRIC_PROVIDER"),
         fabric_interface: values.text("LIMOSA_FABRIC_INTERFACE"),
@@ -486,14 +268,13 @@ pub fn parse(vars: impl IntoIterator<Item = (OsString, OsString)>) -> (Config, V
         hosts: values.number("LIMOSA_HOSTS") as u32,
         ssh: values.word("LIMOSA_SSH").to_owned(),
         login_limit: values.seconds("LIMOSA_LOGIN_LIMIT"),
+        logins: values.number("LIMOSA_LOGINS") as usize,
         cma: values.switch("LIMOSA_CMA"),
         coll: if values.word("LIMOSA_COLL") == "p2p" { CollPath::P2p } else { CollPath::Auto },
         coll_table: values.text("LIMOSA_COLL_TABLE"),
-        coll_forced: COLLECTIVES
-            .iter()
-            .map(|(operation, name)| (*operation, values.word(name).to_owned()))
-            .filter(|(_, algorithm)| algorithm != "auto")
-            .collect(),
+        tuning: values.text("LIMOSA_TUNING"),
+        coll_tuned: values.text(ENV_COLL_TUNED),
+        coll_forced: values.forced_algorithms(),
         eager_bytes: values.number("LIMOSA_EAGER") as usize,
         unexpected_bytes: values.number("LIMOSA_UNEXPECTED_BYTES") as usize,
         check: values.switch("LIMOSA_CHECK"),
@@ -553,14 +334,7 @@ impl Form {
         match *self {
             Form::Choice(words) if words.contains(&value) => Ok(value.to_owned()),
             Form::Choice(words) => Err(format!("one of {}", words.join(", "))),
-            Form::ChoiceOrFolder(words, _) if words.contains(&value) => Ok(value.to_owned()),
-            Form::ChoiceOrFolder(words, word) => match value.strip_prefix(word).and_then(|rest| rest.strip_prefix(':'))
-            {
-                Some(folder) if Path::new(folder.strip_prefix("local:").unwrap_or(folder)).is_absolute() => {
-                    Ok(value.to_owned())
-                }
-                _ => Err(format!("one of {}, or {word}: and the absolute path of a folder", words.join(", "))),
-            },
+            Form::Device => check_device(value),
             Form::Switch => match value.to_ascii_lowercase().as_str() {
                 "1" | "on" | "yes" | "true" => Ok("1".into()),
                 "0" | "off" | "no" | "false" => Ok("0".into()),
@@ -582,7 +356,7 @@ impl Form {
     pub fn describe(&self) -> String {
         match *self {
             Form::Choice(words) => words.join("|"),
-            Form::ChoiceOrFolder(words, word) => format!("{}|{word}:FOLDER|{word}:local:FOLDER", words.join("|")),
+            Form::Device => "shm|messages|[shm,]fabric|[shm,]file:FOLDER|[shm,]file:local[:FOLDER]".into(),
             Form::Switch => "1|0".into(),
             Form::Number { unit, .. } => unit.into(),
             Form::Seconds => "seconds".into(),
@@ -600,9 +374,25 @@ struct Values {
     refusal: Option<String>,
 }
 
-/// True if this is `word`, a colon and the name of a folder.
-fn is_folder_of(value: &str, word: &str) -> bool {
-    value.trim().split_once(':').is_some_and(|(first, _)| first == word)
+/// What precedes the device between hosts if processes of one host share memory.
+const SHARING: &str = "shm,";
+
+/// A device as it was given, or in words what it should have been.
+fn check_device(value: &str) -> Result<String, String> {
+    let between = value.strip_prefix(SHARING).unwrap_or(value);
+    let has_folder = folder_of(between).is_some_and(|folder| Path::new(folder).is_absolute());
+    if has_folder || ["fabric", "file:local"].contains(&between) || ["shm", "messages"].contains(&value) {
+        return Ok(value.to_owned());
+    }
+    let words = "one of shm, messages, fabric, file:local, or file: and the absolute path of a folder; the last three \
+                 also with `shm,` before";
+    Err(words.into())
+}
+
+/// The folder that a device's name has.
+fn folder_of(device: &str) -> Option<&str> {
+    let folder = device.strip_prefix(SHARING).unwrap_or(device).strip_prefix("file:")?;
+    Some(folder.strip_prefix("local:").unwrap_or(folder))
 }
 
 impl Values {
@@ -615,23 +405,29 @@ impl Values {
         let value = value.to_string_lossy();
         match variable.form.check(value.trim()) {
             Ok(plain) => self.set.push((variable.name, plain)),
-            Err(_) if matches!(variable.form, Form::ChoiceOrFolder(_, word) if is_folder_of(&value, word)) => {
-                let folder = value.trim().split_once(':').map_or("", |(_, folder)| folder);
-                let folder = folder.strip_prefix("local:").unwrap_or(folder);
-                self.refusal = Some(format!(
-                    "{name} is `{value}`, but the folder must be given as an absolute path: it begins with `/`, \
-                     `{folder}` does not"
-                ));
-            }
-            Err(wanted) => self
-                .complaints
-                .push(format!("{name} is `{value}` but must be {wanted}; using the default, {}", variable.default)),
+            Err(wanted) => match folder_of(value.trim()).filter(|_| variable.form == Form::Device) {
+                Some(folder) => {
+                    self.refusal = Some(format!(
+                        "{name} is `{value}`, but the folder must be given as an absolute path: it begins with `/`, \
+                         `{folder}` does not"
+                    ));
+                }
+                None => self
+                    .complaints
+                    .push(format!("{name} is `{value}` but must be {wanted}; using the default, {}", variable.default)),
+            },
         }
     }
 
     fn word(&self, name: &'static str) -> &str {
         let set = self.set.iter().find(|(n, _)| *n == name).map(|(_, value)| value.as_str());
         set.or_else(|| find(name).map(|v| v.default)).unwrap_or("")
+    }
+
+    /// The collectives of which an algorithm is forced.
+    fn forced_algorithms(&self) -> Vec<(&'static str, String)> {
+        let all = COLLECTIVES.iter().map(|(operation, name)| (*operation, self.word(name).to_owned()));
+        all.filter(|(_, algorithm)| algorithm != "auto").collect()
     }
 
     /// `None` for no text.
@@ -652,27 +448,6 @@ impl Values {
     }
 }
 
-const fn user(name: &'static str, form: Form, default: &'static str, text: &'static str) -> Variable {
-    Variable { name, form, default, text, audience: Audience::User }
-}
-
-const fn forced(name: &'static str, names: &'static [&'static str]) -> Variable {
-    user(
-        name,
-        Form::Choice(names),
-        "auto",
-        "Algorithm of this collective, where it applies; messages: the best of those that use messages",
-    )
-}
-
-const fn rank(name: &'static str, text: &'static str) -> Variable {
-    Variable { name, form: Form::Text, default: "", text, audience: Audience::Rank }
-}
-
-const fn internal(name: &'static str, text: &'static str) -> Variable {
-    Variable { name, form: Form::Text, default: "", text, audience: Audience::Internal }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -691,7 +466,10 @@ mod tests {
     #[test]
     fn every_user_variable_changes_the_configuration() {
         let (default, _) = of(&[]);
-        for variable in VARIABLES.iter().filter(|v| v.audience == Audience::User) {
+        // The profiler and what replaces collectives are libraries of their own, which read their variables themselves.
+        let of_others = |v: &Variable| v.name.starts_with("LIMOSA_PROFILE") || v.name == "LIMOSA_TUNED";
+        let is_read_here = |v: &&Variable| v.audience == Audience::User && !of_others(v);
+        for variable in VARIABLES.iter().filter(is_read_here) {
             let other = ["poll", "p2p", "abort", "pympi", "messages", "clock", "0", "1", "2"]
                 .into_iter()
                 .find(|v| *v != variable.default && variable.form.check(v).is_ok())
@@ -756,6 +534,25 @@ mod tests {
         assert_eq!((config.refusal, config.device), (None, DeviceChoice::LocalFiles(temporary_folder())));
         let (config, _) = of(&[("LIMOSA_DEVICE", "file:local:scratch")]);
         assert!(config.refusal.expect("a reason").contains("`scratch` does not"));
+    }
+
+    #[test]
+    fn a_device_between_hosts_may_go_with_shared_memory_inside() {
+        for (word, device) in [
+            ("fabric", DeviceChoice::Fabric),
+            ("file:/scratch", DeviceChoice::Files("/scratch".into())),
+            ("file:local", DeviceChoice::LocalFiles(temporary_folder())),
+        ] {
+            let (alone, _) = of(&[("LIMOSA_DEVICE", word)]);
+            let (both, complaints) = of(&[("LIMOSA_DEVICE", &format!("shm,{word}"))]);
+            assert_eq!((&alone.device, alone.shares_memory), (&device, false));
+            assert_eq!((&both.device, both.shares_memory), (&device, true));
+            assert!(complaints.is_empty() && both.refusal.is_none());
+        }
+        assert_eq!(of(&[("LIMOSA_DEVICE", "shm,messages")]).1.len(), 1);
+        assert!(
+            of(&[("LIMOSA_DEVICE", "shm,file:scratch")]).0.refusal.expect("a reason").contains("`scratch` does not")
+        );
     }
 
     #[test]

@@ -10,6 +10,7 @@
 //! | [`Request::Spawn`] | [`Reply::Places`], then, after [`Request::Go`], [`Reply::Started`]; or [`Reply::Refused`] |
 //! | [`Request::Publish`], [`Request::Unpublish`] | [`Reply::Done`] or [`Reply::Refused`] |
 //! | [`Request::Lookup`] | [`Reply::Port`] or [`Reply::Refused`] |
+//! | [`Request::Reach`] | [`Reply::Done`], and from then on what the port's owner says; or [`Reply::Refused`] |
 
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -22,6 +23,9 @@ pub const LONGEST: u32 = 64 << 20;
 
 /// How names of control sockets begin.
 const NAME: &str = "limosa-job-";
+
+/// How names of ports begin, which are sockets in the abstract namespace, too.
+pub const PORT: &str = "limosa-port-";
 
 /// One program of a spawn.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -66,6 +70,13 @@ pub enum Request {
     Lookup {
         /// The name.
         service: Vec<u8>,
+    },
+    /// A connection with a port on another host: what the two processes say is passed on.
+    Reach {
+        /// The rank that has opened the port.
+        rank: u32,
+        /// The port.
+        port: Vec<u8>,
     },
 }
 
@@ -133,9 +144,17 @@ pub fn accept(listener: &UnixListener, limit: Duration) -> Option<UnixStream> {
     let (stream, _) = listener.accept().ok()?;
     check_user(stream.as_fd()).ok()?;
     stream.set_nonblocking(false).ok()?;
-    stream.set_read_timeout(Some(limit)).ok()?;
-    stream.set_write_timeout(Some(limit)).ok()?;
-    Some(stream)
+    limited(stream, limit).ok()
+}
+
+/// A connection that is given up when the other end takes longer than this to send or to take a part of a message.
+///
+/// # Errors
+/// The operating system's.
+pub fn limited(stream: UnixStream, limit: Duration) -> io::Result<UnixStream> {
+    stream.set_read_timeout(Some(limit))?;
+    stream.set_write_timeout(Some(limit))?;
+    Ok(stream)
 }
 
 /// Connects to the launcher of a job.
@@ -144,6 +163,19 @@ pub fn accept(listener: &UnixListener, limit: Duration) -> Option<UnixStream> {
 /// The operating system's; the launcher has ended, for example.
 pub fn connect(id: u64) -> io::Result<UnixStream> {
     let stream = UnixStream::connect_addr(&address(id)?)?;
+    check_user(stream.as_fd())?;
+    Ok(stream)
+}
+
+/// Connects to a port of a process of this host.
+///
+/// # Errors
+/// The operating system's; `PermissionDenied` if the process belongs to another user.
+pub fn connect_to_port(port: &[u8]) -> io::Result<UnixStream> {
+    if !port.starts_with(PORT.as_bytes()) {
+        return Err(io::Error::new(io::ErrorKind::NotFound, "this is not the name of a port"));
+    }
+    let stream = UnixStream::connect_addr(&SocketAddr::from_abstract_name(port)?)?;
     check_user(stream.as_fd())?;
     Ok(stream)
 }
@@ -163,8 +195,7 @@ pub fn connect_to_others(own: u64) -> Vec<UnixStream> {
     let connected = jobs.into_iter().filter_map(|job| {
         let stream = UnixStream::connect_addr(&address(job).ok()?).ok()?;
         let owner = rustix::net::sockopt::socket_peercred(&stream).ok()?.uid;
-        stream.set_read_timeout(Some(OTHERS)).ok()?;
-        stream.set_write_timeout(Some(OTHERS)).ok()?;
+        let stream = limited(stream, OTHERS).ok()?;
         (owner == rustix::process::geteuid()).then_some(stream)
     });
     connected.collect()
@@ -306,6 +337,7 @@ impl Request {
             Request::Publish { service, port } => vec![b"publish".to_vec(), service.clone(), port.clone()],
             Request::Unpublish { service } => vec![b"unpublish".to_vec(), service.clone()],
             Request::Lookup { service } => vec![b"lookup".to_vec(), service.clone()],
+            Request::Reach { rank, port } => vec![b"reach".to_vec(), number(*rank), port.clone()],
         }
     }
 
@@ -323,6 +355,7 @@ impl Request {
             b"publish" => Request::Publish { service: from.bytes()?, port: from.bytes()? },
             b"unpublish" => Request::Unpublish { service: from.bytes()? },
             b"lookup" => Request::Lookup { service: from.bytes()? },
+            b"reach" => Request::Reach { rank: from.small()?, port: from.bytes()? },
             _ => return Err(broken()),
         })
     }

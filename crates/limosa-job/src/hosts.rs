@@ -12,6 +12,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use crate::board::{Board, Seat};
 use crate::layout::{ENTRY_WORDS, Entry, RECORDS, RecordSlot};
+use crate::view::State;
 
 /// How often a record is read that changes meanwhile, before it is left out.
 const ATTEMPTS: usize = 10;
@@ -135,6 +136,18 @@ impl Seat<'_> {
         self.entry().host_name.load()
     }
 
+    /// For an agent: the process of this rank, on another host, has ended in good order.
+    pub fn left_elsewhere(&self) {
+        self.finalized();
+        self.exited();
+    }
+
+    /// The process of this rank has ended, and had finalized.
+    pub fn has_left(&self) -> bool {
+        let entry = self.entry();
+        entry.state.load(Acquire) == State::Exited as u32 && entry.finalized.load(Relaxed) != 0
+    }
+
     /// Changes whenever there is something new to show.
     pub fn mark(&self) -> (u64, u32) {
         let polls = |record: &RecordSlot| record.polls.load(Relaxed);
@@ -146,7 +159,7 @@ impl Seat<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Blocked, Kind, Peer, Shape, State, Wait};
+    use crate::{Blocked, Kind, Peer, Shape, Wait};
 
     fn board() -> Board {
         let shape = Shape { appnums: vec![0; 4], spare: 4, universe: 4, launcher_pid: 1 };
@@ -188,6 +201,16 @@ mod tests {
         assert_eq!(shown.records[0].since_ns, original.records[0].since_ns + 1000);
         assert_eq!(shown.state_since_ns, original.state_since_ns + 1000);
         assert_eq!(here.seat(2).host_name(), "second");
+    }
+
+    #[test]
+    fn who_has_left_on_another_host_is_known() {
+        let board = board();
+        assert!(!board.seat(0).has_left());
+        board.seat(0).left_elsewhere();
+        assert!(board.seat(0).has_left() && !board.seat(1).has_left());
+        board.seat(1).exited();
+        assert!(!board.seat(1).has_left(), "it has not finalized");
     }
 
     #[test]

@@ -259,6 +259,12 @@ impl Job {
         self.site_name
     }
 
+    /// Whether this process has made the status board, as the first one of a host that a launcher of others has started
+    /// does.
+    pub fn is_own_board(&self) -> bool {
+        self.board.launcher_pid() == self.pid
+    }
+
     /// In a job over several hosts that a launcher of others has started: has all ranks get each other's cards.
     /// Collective. Elsewhere the cards come by themselves, and this does nothing.
     ///

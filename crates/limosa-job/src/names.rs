@@ -6,6 +6,9 @@ pub const ENV_FD: &str = "LIMOSA_JOB_FD";
 pub const ENV_PID: &str = "LIMOSA_JOB_PID";
 /// Environment: the job's id (16 hexadecimal digits), which must agree with the segment's.
 pub const ENV_ID: &str = "LIMOSA_JOB_ID";
+/// Environment: rows for the table of collective algorithms, out of the file that `limosa tune` has written; separated
+/// by semicolons.
+pub const ENV_COLL_TUNED: &str = "LIMOSA_TUNED_ROWS";
 /// Environment: rank of the process in its job. Also of use to scripts that are no MPI programs.
 pub const ENV_RANK: &str = "LIMOSA_RANK";
 /// Environment: number of ranks of the job. Also of use to scripts that are no MPI programs.

@@ -20,6 +20,8 @@ pub struct Error {
     pub verbatim: bool,
     /// The program itself wanted the call to end ([`limosa_p2p::interrupt`]): no error handler hears of it.
     pub interrupted: bool,
+    /// The death of another process is the reason, also where `class` says only that one of several operations failed.
+    pub by_death: bool,
 }
 
 /// Result of everything that can fail in this crate.
@@ -29,7 +31,7 @@ impl Error {
     /// An error of `class`, described by `detail`.
     #[cold]
     pub fn new(class: ErrorClass, detail: impl Into<Cow<'static, str>>) -> Error {
-        Error { class, detail: detail.into(), verbatim: false, interrupted: false }
+        Error { class, detail: detail.into(), verbatim: false, interrupted: false, by_death: false }
     }
 
     /// An error of which the program gets exactly that code: its own, or one that the standard names.
@@ -63,7 +65,11 @@ pub fn error_of(failure: impl Borrow<Failure>) -> Error {
             crate::consts::MPI_ERR_OTHER
         }
     };
-    Error { interrupted: *failure == Failure::Interrupted, ..Error::new(class, failure.to_string()) }
+    Error {
+        interrupted: *failure == Failure::Interrupted,
+        by_death: matches!(failure, Failure::PeerDied(_)),
+        ..Error::new(class, failure.to_string())
+    }
 }
 
 impl From<Interrupted> for Error {

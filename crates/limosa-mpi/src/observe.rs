@@ -391,10 +391,11 @@ impl Waiting<'_> {
         let mut names: Vec<String> = Vec::new();
         let mut waits: Vec<Wait<'_>> = Vec::new();
         let mut messages: Option<Vec<Message>> = None;
-        let mut accompanied = matches!(self.what, What::Nothing);
+        let is_single = job.size() == 1;
+        let mut accompanied = is_single && matches!(self.what, What::Nothing);
         let mut add = |awaits: Awaits<'_>| {
             let may_come = matches!(awaits, Awaits::Connection { .. });
-            accompanied |= may_come || awaits.comm().is_inter() || awaits.comm().size() > 1;
+            accompanied |= may_come || (is_single && (awaits.comm().is_inter() || awaits.comm().size() > 1));
             if matches!(awaits, Awaits::Receive { .. }) {
                 messages.get_or_insert_with(|| unreceived(awaits.comm()));
             }
@@ -409,7 +410,7 @@ impl Waiting<'_> {
         let waits: Vec<Wait<'_>> = waits.into_iter().zip(&names).map(|(wait, comm)| Wait { comm, ..wait }).collect();
         let lying: Vec<Lying<'_>> = messages.iter().flatten().map(Message::show).collect();
         let written = write(job.seat(), &Blocked { call: current_call(), waits: &waits, all, lying: &lying });
-        if !job.launched() && job.size() == 1 && job.is_own_process() {
+        if limosa_hang::alone::is_in_charge(job) {
             limosa_hang::alone::about_to_wait(job, accompanied);
         }
         Some(written)

@@ -511,7 +511,7 @@ fn take_probed(comm: &Arc<Comm>, source: i32, tag: i32, polls: bool) -> Result<F
         return Ok(Found::NoProc);
     }
     let pattern = Pattern { context: comm.context(), source: source.pattern(), tag };
-    Ok(match comm.engine().probe_matched(&pattern) {
+    Ok(match comm.engine().probe_matched(&pattern).map_err(error_of)? {
         None => {
             if polls {
                 probed_in_vain(comm, &pattern);

@@ -42,7 +42,7 @@ use crate::tool::performance;
 mod outsiders;
 mod parting;
 
-pub(crate) use outsiders::{Hold, Terms, WORDS};
+pub(crate) use outsiders::{Hold, Terms, WORDS, machine};
 
 use outsiders::Outsiders;
 
@@ -103,9 +103,9 @@ impl Hosts {
     fn of(job: &Job, config: &config::Config) -> Hosts {
         match (&config.device, config.hosts) {
             _ if job.board().hosts() > 1 => Hosts::Several,
-            (DeviceChoice::Messages, _)
-            | (DeviceChoice::Files(_) | DeviceChoice::LocalFiles(_) | DeviceChoice::Fabric, 1) => Hosts::Alone,
-            (DeviceChoice::Shm, 1) => Hosts::One,
+            (DeviceChoice::Messages, _) => Hosts::Alone,
+            (device, 1) if *device == DeviceChoice::Shm || config.shares_memory => Hosts::One,
+            (_, 1) => Hosts::Alone,
             (_, hosts) => Hosts::Blocks(hosts),
         }
     }
@@ -198,11 +198,17 @@ struct OnBoard(&'static Job);
 impl Cards for OnBoard {
     fn publish(&self, card: &[u8]) {
         self.0.seat().publish_card(card);
+        self.0.board().ring();
     }
 
     fn card(&self, of: Address) -> Option<Vec<u8>> {
         let board = self.0.board();
         (of < board.capacity()).then(|| board.seat(of).card())?
+    }
+
+    fn has_left(&self, who: Address) -> bool {
+        let board = self.0.board();
+        who < board.capacity() && board.seat(who).has_left()
     }
 }
 

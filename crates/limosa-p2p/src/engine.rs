@@ -33,6 +33,7 @@ use std::time::Duration;
 
 mod fast_path;
 mod holdings;
+mod leaving;
 mod listening;
 mod peers;
 mod probes;
@@ -49,11 +50,11 @@ use withdrawing::interrupted_if_cancelled;
 
 pub use fast_path::Awaited;
 pub use holdings::{Holdings, Traffic, Unreceived};
+pub use leaving::in_service;
 pub(crate) use listening::Listeners;
 pub use listening::{Listener, Words};
 pub use probes::Matched;
 pub(crate) use sleepers::Wishes;
-pub use waiting::in_service;
 
 /// How often a blocking receive looks for its message before it begins to wait in earnest.
 const FIRST_LOOKS: u32 = 16;
@@ -184,6 +185,9 @@ impl From<ShmDevice> for Links {
 struct Core {
     devices: Devices,
     state: State,
+    /// Threads in blocking calls, except for those that run jobs.
+    waiters: usize,
+    /// Those of them that sleep.
     sleepers: usize,
     /// The alarm is set, and this long was its time when it was set.
     alarm: Option<Duration>,
@@ -273,6 +277,8 @@ pub struct Engine {
     put_off: AtomicU32,
     /// The count when the alarm was set.
     put_off_then: AtomicU32,
+    /// The time for which it was set then, in microseconds.
+    linger_us: AtomicU32,
     alarm_thread: Mutex<Option<JoinHandle<()>>>,
     attendant: OnceLock<Attendant>,
     panic_hook: OnceLock<PanicHook>,
@@ -311,6 +317,7 @@ impl Engine {
         let core = Core {
             devices,
             state: State::new(rank, peers, eager_limit, options.unexpected_limit),
+            waiters: 0,
             sleepers: 0,
             alarm: None,
             reminders: 0,
@@ -339,15 +346,15 @@ impl Engine {
             alarm,
             put_off: AtomicU32::new(0),
             put_off_then: AtomicU32::new(0),
+            linger_us: AtomicU32::new(0),
             alarm_thread: Mutex::new(None),
             attendant: OnceLock::new(),
             panic_hook: OnceLock::new(),
         });
         engine.doorbell.set(Bell::Away);
-        if !options.independent_progress {
-            return Ok(engine);
+        if options.independent_progress {
+            engine.resume()?;
         }
-        engine.resume()?;
         Ok(engine)
     }
 

@@ -23,7 +23,7 @@ pub fn describe(meta: &Meta, data: &[u8]) -> Description {
         wire::BEGIN => ("message in parts", wire::word(data, 0).unwrap_or(0)),
         wire::OFFER => ("offer of a message", wire::Offer::decode(data).map_or(0, |offer| offer.len)),
         wire::PART | wire::STREAM => ("part of a message", len),
-        wire::ACCEPT => ("request for a message", 0),
+        wire::ACCEPT | wire::ACCEPT_STRAIGHT => ("request for a message", 0),
         wire::DONE | wire::WRITTEN => ("receipt", 0),
         wire::RECALL | wire::RECALLED => ("cancellation", 0),
         wire::END_GROUP | wire::SAY | wire::LEAVE | wire::PARTED => ("note", len),

@@ -2,14 +2,15 @@
 //!
 //! | phase | what is awaited | next |
 //! |---|---|---|
-//! | `Posted` | a matching message | `Pulling`, `Arriving`, `Streaming` or done; done (cancelled) |
+//! | `Posted` | a matching message | `Pulling`, `Arriving`, `Streaming`, `Filling` or done; done (cancelled) |
 //! | `Pulling` | the thread that copies from the sender's memory, without the lock | done; `Streaming` if refused |
 //! | `Arriving` | the next parts of the message | done |
 //! | `Streaming` | the rest of the bytes from the sender | done |
+//! | `Filling` | the device, which has all bytes written to their place | done |
 //! | `Queued` | room on the lane for an eager message | done, or `Unmatched` for a synchronous one |
 //! | `Unmatched` | the receiver's word that the message was matched | done; done (cancelled) |
 //! | `Offered` | the receiver's word: fetched, or stream or write it | done, `Feeding`, `Pushing`; done (cancelled) |
-//! | `Feeding` | room on the lane for the next part; then that no device reads the message any more | done |
+//! | `Feeding` | room for the next part, unless a device sends all; then that no device reads the message any more | done |
 //! | `Pushing` | the thread that writes to the receiver's memory, without the lock | done; `Feeding` if refused |
 //! | `Local` | a matching receive in this process | done; done (cancelled) |
 //! | `Done` | the owner's look | free |
@@ -153,7 +154,7 @@ impl From<DeviceError> for Failure {
             DeviceError::NoMemory { .. } => Failure::NoMemory(error.to_string()),
             DeviceError::Corrupt { .. } => Failure::Device(error.to_string()),
             DeviceError::Severed { .. } | DeviceError::Storage { .. } => Failure::Severed(error.to_string()),
-            DeviceError::Died { .. } => Failure::PeerDied(error.to_string()),
+            DeviceError::Died { .. } | DeviceError::Left { .. } => Failure::PeerDied(error.to_string()),
         }
     }
 }
@@ -216,6 +217,7 @@ pub(crate) enum Phase {
     Pulling,
     Arriving,
     Streaming { peer: Peer, expected: u64, received: u64 },
+    Filling { peer: Peer },
     Queued,
     Unmatched { peer: Peer, envelope: Envelope },
     Offered { peer: Peer, envelope: Envelope, joint: Option<usize> },

@@ -42,6 +42,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 mod death;
 mod receiving;
 mod sending;
+mod straight;
 
 use death::Deaths;
 pub use death::{Concerns, Needs};
@@ -56,6 +57,8 @@ const MIN_JOINT: usize = 128 * 1024;
 pub(crate) const PART_BYTES: usize = 4096;
 /// Longest message that is sent to a far peer without an offer, in eager limits. It travels in one packet.
 const FAR_EAGER: usize = 8;
+/// From this length on such a message is not copied for the device, so that its send ends a little later.
+const FAR_LENT: usize = 32 * 1024;
 
 /// Bytes of a part of a streamed message: few enough that packing, travelling and unpacking overlap.
 /// To a far peer a part fills a packet.
@@ -130,6 +133,8 @@ impl Unexpected {
 pub(crate) enum Deferred {
     /// An offered message is to be fetched.
     Fetch(Pull),
+    /// A message that was offered is to be sent straight to its place, for which the receiver has given this ticket.
+    Straight { request: RequestId, ticket: u64 },
     /// A packet of another layer that is to be sent.
     Packet { to: Peer, meta: Meta, data: SmallVec<[u8; 64]>, urgency: Urgency },
 }
@@ -432,16 +437,7 @@ impl State {
                 let (Some(envelope), Some(offer)) = (envelope(), Offer::decode(data)) else { return false };
                 self.offer_arrived(from, &envelope, offer);
             }
-            wire::ACCEPT => {
-                let Some(len) = wire::word(data, 0) else { return false };
-                return self.accepted(
-                    RequestId::from_wire(meta.words[0]),
-                    from,
-                    meta.words[1],
-                    len,
-                    wire::word(data, 1),
-                );
-            }
+            wire::ACCEPT | wire::ACCEPT_STRAIGHT => return self.offer_accepted(from, meta, data),
             wire::WRITTEN => return self.written(RequestId::from_wire(meta.words[0]), from),
             wire::STREAM => return self.streamed(RequestId::from_wire(meta.words[0]), from, meta.words[1], data),
             wire::DONE => return self.settle_send_to(from, RequestId::from_wire(meta.words[0]), false),
@@ -519,7 +515,7 @@ impl State {
     /// has failed.
     #[cold]
     fn is_ignored(&self, from: Peer, kind: u8) -> bool {
-        let answers_a_send = matches!(kind, wire::ACCEPT | wire::DONE | wire::RECALLED);
+        let answers_a_send = matches!(kind, wire::ACCEPT | wire::ACCEPT_STRAIGHT | wire::DONE | wire::RECALLED);
         self.broken.is_some() || self.deaths.is_silent(from) || (answers_a_send && self.deaths.includes(from))
     }
 
@@ -664,6 +660,16 @@ impl State {
             Target::Kept(_) => {}
         }
         true
+    }
+
+    /// The receiver of an offered message asks for it.
+    fn offer_accepted(&mut self, from: Peer, meta: &Meta, data: &[u8]) -> bool {
+        let (id, receive) = (RequestId::from_wire(meta.words[0]), meta.words[1]);
+        match (meta.kind, wire::word(data, 0), wire::word(data, 1)) {
+            (wire::ACCEPT, Some(len), address) => self.accepted(id, from, receive, len, address),
+            (_, Some(len), Some(ticket)) => self.accepted_straight(id, from, receive, len, ticket),
+            _ => false,
+        }
     }
 
     fn accepted(&mut self, id: RequestId, from: Peer, receive: u64, len: u64, address: Option<u64>) -> bool {

@@ -9,6 +9,7 @@
 //! | `OFFER` | envelope | [`Offer`] | a message to be fetched |
 //! | `ACCEPT` | send id, receive id | length | stream me the first so many bytes |
 //! | `ACCEPT` | send id, receive id | length, address | write the first so many bytes to this address, or stream them |
+//! | `ACCEPT_STRAIGHT` | send id, receive id | length, ticket | send the first so many bytes straight to their place |
 //! | `STREAM` | receive id, offset | bytes | a part of a message |
 //! | `WRITTEN` | receive id, 0 | | all bytes of a message were written to the address that was given |
 //! | `DONE` | send id, 0 | | the message was matched (and, if offered, fetched) |
@@ -44,6 +45,7 @@ pub const END_GROUP: u8 = 12;
 pub const SAY: u8 = 13;
 pub const LEAVE: u8 = 14;
 pub const PARTED: u8 = 15;
+pub const ACCEPT_STRAIGHT: u8 = 16;
 
 /// Most pieces that are offered for fetching one by one; more are packed by streaming.
 pub const MAX_PIECES: usize = 4096;

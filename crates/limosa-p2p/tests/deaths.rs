@@ -173,8 +173,8 @@ fn a_message_that_comes_in_parts_from_a_dying_process_fails_where_it_is_received
     e[0].poll();
     send(&e[1], 0, 1, &data, Mode::Standard).expect("there is no room for all");
     e[0].poll();
-    let matched =
-        e[0].probe_matched(&Pattern { context: ALL, source: Some(1), tag: None }).expect("it has begun to arrive");
+    let from_one = Pattern { context: ALL, source: Some(1), tag: None };
+    let matched = e[0].probe_matched(&from_one).expect("it lives").expect("it has begun to arrive");
     network.kill(1);
     network.kill(2);
     (0..20).for_each(|_| e[0].poll());

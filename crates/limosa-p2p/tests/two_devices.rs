@@ -8,11 +8,13 @@ use limosa_device::sockets::SocketDevice;
 use limosa_p2p::matching::{Envelope, Pattern};
 use limosa_p2p::memory::Region;
 use limosa_p2p::{
-    Completion, Devices, Engine, Failure, Links, Mode, Needs, Options, RequestId, Started, Unobserved, Wait,
+    Completion, Devices, Engine, Failure, Links, Mode, Needs, Options, RequestId, Started, Unobserved, View, Wait,
 };
 use limosa_sim::socket_devices;
 use std::os::fd::AsFd;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 /// Blocked calls sleep at once: only a wake-up ends them.
 const OPTIONS: Options =
@@ -176,6 +178,38 @@ fn a_death_on_one_device_ends_a_blocked_receive_and_leaves_the_other_device_alon
         assert_eq!(receive(&e[1], Some(0), &mut got).failure, None);
         assert!(got == [9; 100_000]);
     });
+    e.iter().for_each(|e| e.stop());
+}
+
+#[test]
+fn the_helper_leaves_a_device_to_a_thread_that_polls() {
+    let e = engines(Options { wait: Wait::Poll, ..OPTIONS });
+    let (has_begun, ends) = (AtomicBool::new(false), AtomicBool::new(false));
+    let (mut before, mut after) = (0, 0);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut condition = |_: &View<'_>| {
+                has_begun.store(true, Ordering::Relaxed);
+                ends.load(Ordering::Relaxed)
+            };
+            e[2].block_on(&mut condition, &Unobserved).expect("not interrupted");
+        });
+        while !has_begun.load(Ordering::Relaxed) {
+            std::thread::yield_now();
+        }
+        e[2].help_once();
+        before = e[2].traffic().helped;
+        for count in 1..=50 {
+            send(&e[1], 2, &[0; 100]);
+            while e[2].unreceived().len() < count {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        }
+        after = e[2].traffic().helped;
+        ends.store(true, Ordering::Relaxed);
+    });
+    // The first message comes while the doorbell still calls the helper.
+    assert!(after <= before + 1, "the helper was called {} times although a thread polls", after - before);
     e.iter().for_each(|e| e.stop());
 }
 

@@ -112,7 +112,12 @@ impl Window {
     #[inline(never)]
     fn do_packets_of_fence(&self, notices: &Notices) -> Result<()> {
         let all = 0..self.targets.len() as u32;
-        self.await_packets(notices, &all.clone().collect::<Ranks>())?;
+        let awaited = self.await_packets(notices, &all.clone().collect::<Ranks>());
+        if awaited.as_ref().is_err_and(|error| error.interrupted) {
+            // The others are going to meet once more, and would take this process's next fence for that.
+            self.comm.engine().fall_out_of_step(self.comm.coll_context());
+        }
+        awaited?;
         self.meet()?;
         self.forget_silent(all);
         Ok(())

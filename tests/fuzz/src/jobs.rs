@@ -40,7 +40,11 @@ fn variables(u: &mut Unstructured<'_>) -> Result<()> {
     // What counts as right is said without a complaint in its plain spelling, and means the same.
     let mut plain = Vec::new();
     for (name, value) in &vars {
-        let known = name.to_str().and_then(config::find).filter(|variable| variable.audience == Audience::User);
+        // The launcher's own variables are no part of the configuration, but for this one.
+        let is_read = |variable: &&config::Variable| {
+            variable.audience == Audience::User || variable.name == limosa_job::ENV_COLL_TUNED
+        };
+        let known = name.to_str().and_then(config::find).filter(is_read);
         if let (Some(variable), Ok(value)) =
             (known, known.map_or(Err(String::new()), |v| v.form.check(value.to_string_lossy().trim())))
         {

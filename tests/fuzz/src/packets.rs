@@ -194,7 +194,7 @@ fn step(
         6 => {
             let pattern = Pattern { context: 2, source: some(u)?, tag: some(u)? };
             let _ = engine.probe(&pattern);
-            if let Some(matched) = engine.probe_matched(&pattern) {
+            if let Ok(Some(matched)) = engine.probe_matched(&pattern) {
                 let len = length(u)?;
                 requests.push((engine.receive_matched(matched, memory.region(len)), len));
             }

@@ -99,20 +99,15 @@ fn perform(
     all: *mut c_int,
     programs: impl FnOnce() -> Result<Vec<Program>>,
 ) -> Result<Handle> {
-    let is_root = comm.rank() as c_int == root;
-    let asked = counts.iter().map(|count| (*count).max(0) as usize);
-    let room = if is_root && !all.is_null() { asked.clone().sum() } else { 0 };
-    let codes = cx.slice_mut(all, room, "array_of_errcodes")?;
-    codes.fill(consts::MPI_ERR_SPAWN);
+    let counts: Vec<u32> = counts.iter().map(|count| (*count).max(0) as u32).collect();
+    // All members have codes, but only the root says how many.
+    let asked = spawn::asked_for(comm, root, &counts)?;
+    let room = if all.is_null() { 0 } else { asked.iter().map(|count| *count as usize).sum() };
+    let mut rest = cx.slice_mut(all, room, "array_of_errcodes")?;
+    rest.fill(consts::MPI_ERR_SPAWN);
     let (made, started) = spawn::spawn(comm, root, programs)?;
-    if !is_root && !all.is_null() {
-        // Those that were started are what all members know of.
-        let count = started.iter().map(|count| *count as usize).sum();
-        cx.slice_mut(all, count, "array_of_errcodes")?.fill(consts::MPI_SUCCESS);
-    }
-    let mut rest = codes;
-    for (asked, started) in asked.zip(started) {
-        let (own, behind) = rest.split_at_mut(asked.min(rest.len()));
+    for (asked, started) in asked.into_iter().zip(started) {
+        let (own, behind) = rest.split_at_mut((asked as usize).min(rest.len()));
         own.iter_mut().take(started as usize).for_each(|code| *code = consts::MPI_SUCCESS);
         rest = behind;
     }

@@ -78,7 +78,7 @@ fn statuses(cx: &Cx, start: *mut Status, n: usize) -> Result<Option<&mut [Status
 fn in_status(count: usize, first: &Error, statuses_ignored: bool) -> Error {
     let detail = format!("{count} of the operations failed, the first of them because {}", first.detail);
     let make = if statuses_ignored { Error::new } else { Error::verbatim };
-    make(consts::MPI_ERR_IN_STATUS, detail)
+    Error { by_death: first.by_death, ..make(consts::MPI_ERR_IN_STATUS, detail) }
 }
 
 /// Ends of several requests into statuses, in the order of `ends`. One error makes the call fail with

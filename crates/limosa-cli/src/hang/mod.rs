@@ -2,4 +2,5 @@
 
 pub use limosa_hang::{alone, explain, jobs, watch};
 
+mod java_stacks;
 pub mod stacks;

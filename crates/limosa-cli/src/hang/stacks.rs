@@ -1,4 +1,5 @@
-//! Source lines of Python ranks, read from outside by py-spy.
+//! Source lines of Python ranks, read from outside by py-spy, of Octave ranks, which write them down themselves, and of
+//! Java ranks.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -20,10 +21,28 @@ pub const RECEIVING: [&str; 2] = ["recv", "sendrecv"];
 /// A rank's process.
 pub type Target = (u32, u32);
 
-/// Finds where the threads of these processes (rank, process id) are, as far as they run Python. Takes some tenths of a
-/// second.
+/// The name of the file in memory in which an Octave rank that has waited for a moment writes where it is
+/// (`octave/src/session.cc`): `FILE:LINE in FUNCTION`, and in a second line the function that it has called.
+const OCTAVE_FILE: &str = "/memfd:limosa-line";
+
+/// Finds where the threads of these processes (rank, process id) are, as far as they run Python, Octave or Java. Takes
+/// some tenths of a second.
 pub fn collect(targets: &[Target]) -> Places {
     let mut places = Places::default();
+    for (rank, pid) in targets {
+        places.threads.extend(octave_place(*pid).map(|place| ((*rank, *pid), place)));
+    }
+    for group in targets.chunks(MOST) {
+        // Each starts a Java machine of its own. Without a thread for it there are no lines.
+        std::thread::scope(|scope| {
+            let read = |pid| std::thread::Builder::new().spawn_scoped(scope, move || super::java_stacks::places(pid));
+            let readers: Vec<_> = group.iter().map(|(rank, pid)| (*rank, read(*pid))).collect();
+            for (rank, reader) in readers {
+                let java = reader.ok().and_then(|reader| reader.join().ok()).unwrap_or_default();
+                places.threads.extend(java.into_iter().map(|(thread, place)| ((rank, thread), place)));
+            }
+        });
+    }
     let python: Vec<Target> = targets.iter().copied().filter(|(_, pid)| is_python(*pid)).collect();
     let Some((_, first)) = python.first() else { return places };
     places.python = true;
@@ -77,6 +96,23 @@ pub fn is_python(pid: u32) -> bool {
     let name = procfs::executable(pid).and_then(|exe| Some(exe.file_name()?.to_string_lossy().into_owned()));
     name.is_some_and(|name| name.starts_with("python"))
         || std::fs::read_to_string(format!("/proc/{pid}/maps")).is_ok_and(|maps| maps.contains("/libpython3"))
+}
+
+/// Where an Octave process waits; only its first thread calls MPI.
+fn octave_place(pid: u32) -> Option<Place> {
+    let open_files = std::fs::read_dir(format!("/proc/{pid}/fd")).ok()?;
+    let is_ours =
+        |file: &PathBuf| std::fs::read_link(file).is_ok_and(|to| to.to_string_lossy().starts_with(OCTAVE_FILE));
+    let file = open_files.flatten().map(|entry| entry.path()).find(is_ours)?;
+    let text = std::fs::read(file).ok()?;
+    parse_octave(&String::from_utf8_lossy(&text))
+}
+
+fn parse_octave(text: &str) -> Option<Place> {
+    let mut lines = text.trim_end_matches('\0').lines();
+    let line = lines.next().filter(|line| !line.is_empty())?.to_owned();
+    let verb = lines.next().filter(|verb| !verb.is_empty()).map(str::to_owned);
+    Some(Place { line, verb, receives: None, text: None })
 }
 
 /// py-spy beside this command, beside the rank's Python, or in PATH.
@@ -175,6 +211,17 @@ fn owner(frame: &Value) -> Owner {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_an_octave_rank_has_written_down_is_read() {
+        let place = parse_octave("/home/u/ring.m:12 in exchange\nlimosa_recv\n\0\0").unwrap();
+        assert_eq!(
+            (place.line.as_str(), place.verb.as_deref()),
+            ("/home/u/ring.m:12 in exchange", Some("limosa_recv"))
+        );
+        assert_eq!(parse_octave("a.m:1\n").unwrap().verb, None);
+        assert_eq!(parse_octave("\0\0"), None);
+    }
 
     fn places(json: &str) -> Vec<(u32, String, Option<String>)> {
         parse(json.as_bytes()).into_iter().map(|(thread, place)| (thread, place.line, place.verb)).collect()

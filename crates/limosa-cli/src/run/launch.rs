@@ -49,10 +49,12 @@ mod hangs;
 mod neighbours;
 mod spawn;
 mod streams;
+mod tunnels;
 
 use asking::Asker;
 use neighbours::Launchers;
 use spawn::Spawning;
+use tunnels::Tunnel;
 
 /// Time between SIGTERM and SIGKILL.
 const TERM_TO_KILL: Duration = Duration::from_millis(50);
@@ -63,6 +65,12 @@ const DRAIN: Duration = Duration::from_millis(200);
 const UNFINALIZED_GRACE: Duration = Duration::from_millis(200);
 /// How long others may run on after a rank that has finalized failed, or after an interrupt ended a rank.
 const ORDERLY_GRACE: Duration = Duration::from_secs(1);
+
+/// A signal that comes so soon after the first one is the same: `timeout` sends one to the launcher, and then one to the
+/// process group.
+const SAME_SIGNAL: Duration = Duration::from_millis(100);
+
+const WAKE_FLAGS: EventfdFlags = EventfdFlags::CLOEXEC.union(EventfdFlags::NONBLOCK);
 
 /// What `poll` may find ready.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -76,6 +84,8 @@ enum Ready {
     InputPipe,
     Control,
     Spawning(u64),
+    /// What an end of a connection with a port says: its number, and which end.
+    Tunnel(u64, usize),
     Host(usize),
 }
 
@@ -90,6 +100,9 @@ struct Job<'a> {
     /// Spawns under way, and how many there have been.
     spawning: Vec<Spawning>,
     spawns: u64,
+    /// Connections of ranks with ports on other hosts, and how many there have been.
+    tunnels: Vec<Tunnel>,
+    reached: u64,
     /// The agents of the other hosts, by the number of the host.
     links: Vec<Option<Link>>,
     /// What carries messages to other hosts, if these have folders of their own; before it runs.
@@ -120,6 +133,8 @@ struct Job<'a> {
     questions: u64,
     /// The signal that has asked the job to end, and how long ranks may take.
     interrupted: Option<i32>,
+    /// From when on another such signal ends the job at once.
+    insists_from: Instant,
     patience: Option<Patience>,
     /// When the job has taken too long.
     timeout_at: Option<Instant>,
@@ -220,8 +235,7 @@ impl<'a> Job<'a> {
         raise_descriptor_limit(plan.ranks.len());
         let files = settings.output.as_ref().map(|to| RankFiles::create(to, plan.ranks.len())).transpose()?;
         let signals = sys::signal_fd(&HANDLED).map_err(|e| refused("cannot receive signals", &e))?;
-        let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
-            .map_err(|e| refused("cannot make an event descriptor", &e))?;
+        let wake = eventfd(0, WAKE_FLAGS).map_err(|e| refused("cannot make an event descriptor", &e))?;
         Ok(Job {
             plan,
             settings,
@@ -229,6 +243,8 @@ impl<'a> Job<'a> {
             segment,
             control: control::listen(board.id()).ok(),
             spawning: Vec::new(),
+            tunnels: Vec::new(),
+            reached: 0,
             spawns: 0,
             links: Vec::new(),
             courier: None,
@@ -252,6 +268,7 @@ impl<'a> Job<'a> {
             hang: None,
             questions: 0,
             interrupted: None,
+            insists_from: Instant::now(),
             patience: None,
             timeout_at: settings.timeout.and_then(|timeout| Instant::now().checked_add(timeout)),
             soon: None,
@@ -266,6 +283,7 @@ impl<'a> Job<'a> {
 
     fn run(mut self) -> u8 {
         while !self.is_over() {
+            self.pass_on_orders();
             let ready = self.sleep();
             self.handle(&ready);
         }
@@ -361,6 +379,19 @@ impl<'a> Job<'a> {
         let now = Instant::now();
         let timeout = self.next_deadline().map(|at| at.saturating_duration_since(now));
         let timeout = timeout.map(|t| Timespec { tv_sec: t.as_secs() as i64, tv_nsec: t.subsec_nanos().into() });
+        let stdin = std::io::stdin();
+        let (what, mut fds): (Vec<Ready>, Vec<PollFd>) = self.waited_for(&stdin).into_iter().unzip();
+        // An interrupted sleep is a sleep that ended early.
+        let _ = rustix::event::poll(&mut fds, timeout.as_ref());
+        let mut ready: Vec<Ready> =
+            fds.iter().zip(what).filter(|(fd, _)| !fd.revents().is_empty()).map(|(_, what)| what).collect();
+        ready.sort();
+        ready.dedup();
+        ready
+    }
+
+    /// What may become ready, and by which descriptor that is seen.
+    fn waited_for<'s>(&'s self, stdin: &'s std::io::Stdin) -> Vec<(Ready, PollFd<'s>)> {
         let mut what = vec![Ready::Signal, Ready::Wake];
         let mut fds = vec![PollFd::new(&self.signals, PollFlags::IN), PollFd::new(&*self.wake, PollFlags::IN)];
         for (i, rank) in self.ranks.iter().enumerate() {
@@ -389,28 +420,27 @@ impl<'a> Job<'a> {
                 fds.push(PollFd::new(stream, PollFlags::IN));
             }
         }
+        for tunnel in &self.tunnels {
+            for (end, stream) in tunnel.streams() {
+                what.push(Ready::Tunnel(tunnel.number, end));
+                fds.push(PollFd::new(stream, PollFlags::IN));
+            }
+        }
         for (host, link) in self.links.iter().enumerate().filter_map(|(host, link)| Some((host, link.as_ref()?))) {
             for fd in link.descriptors() {
                 what.push(Ready::Host(host));
                 fds.push(fd);
             }
         }
-        let stdin = std::io::stdin();
         if self.input.wants_read() {
             what.push(Ready::InputSource);
-            fds.push(PollFd::new(&stdin, PollFlags::IN));
+            fds.push(PollFd::new(stdin, PollFlags::IN));
         }
         for fd in self.input.waiting() {
             what.push(Ready::InputPipe);
             fds.push(fd);
         }
-        // An interrupted sleep is a sleep that ended early.
-        let _ = rustix::event::poll(&mut fds, timeout.as_ref());
-        let mut ready: Vec<Ready> =
-            fds.iter().zip(what).filter(|(fd, _)| !fd.revents().is_empty()).map(|(_, what)| what).collect();
-        ready.sort();
-        ready.dedup();
-        ready
+        what.into_iter().zip(fds).collect()
     }
 
     fn next_deadline(&self) -> Option<Instant> {
@@ -449,6 +479,7 @@ impl<'a> Job<'a> {
                 Ready::InputPipe => self.input.write(),
                 Ready::Control => self.on_control(),
                 Ready::Spawning(number) => self.on_spawner(number),
+                Ready::Tunnel(number, end) => self.on_tunnel(number, end),
                 Ready::Host(host) => self.on_host(host),
             }
         }
@@ -501,6 +532,7 @@ impl<'a> Job<'a> {
             // that has become too large is an error of writing.
             libc::SIGTTIN | libc::SIGWINCH | libc::SIGXFSZ => {}
             libc::SIGUSR1 | libc::SIGUSR2 => self.signal_all(signal),
+            _ if self.interrupted.is_some() && Instant::now() < self.insists_from => {}
             _ if self.interrupted.is_some() => {
                 self.end(Cause::Interrupted { signal });
                 if let Some((_, kill)) = &mut self.ending {
@@ -510,6 +542,7 @@ impl<'a> Job<'a> {
             }
             _ => {
                 self.interrupted = Some(signal);
+                self.insists_from = Instant::now() + SAME_SIGNAL;
                 self.report_and_then(Then::PassOn(signal));
             }
         }
@@ -547,10 +580,10 @@ impl<'a> Job<'a> {
         true
     }
 
-    /// If a rank was killed, other ranks may abort because of it: the signal is the cause that counts, whichever is
-    /// seen first.
-    fn look_for_killed(&mut self, aborting: usize) {
-        let others = self.ranks.iter().enumerate().filter(|(index, _)| *index != aborting);
+    /// If a rank was killed, other ranks may abort or exit because of it: the signal is the cause that counts,
+    /// whichever is seen first. `gone`: the rank that has aborted or exited.
+    fn look_for_killed(&mut self, gone: usize) {
+        let others = self.ranks.iter().enumerate().filter(|(index, rank)| *index != gone && !rank.is_unwanted);
         let mut killed = others.filter_map(|(index, rank)| match rank.ended.or_else(|| rank.poll_end())? {
             Ended::Signal(signal) => Some((index, signal)),
             Ended::Code(_) => None,
@@ -580,6 +613,7 @@ impl<'a> Job<'a> {
         self.input.forget(rank);
         let (state, app) = (self.board.view(rank).state, self.ranks[index].app.clone());
         self.board.seat(rank).exited();
+        self.pass_on_end(rank);
         if self.running() == 0 {
             self.drained_at = Some(Instant::now() + DRAIN);
         }
@@ -598,7 +632,10 @@ impl<'a> Job<'a> {
             (Ended::Code(code), None) if state == State::Finalized => {
                 self.soon(Cause::Code { rank, code }, ORDERLY_GRACE)
             }
-            (Ended::Code(code), None) => self.end(Cause::Code { rank, code }),
+            (Ended::Code(code), None) => {
+                self.look_for_killed(index);
+                self.end(Cause::Code { rank, code });
+            }
             (Ended::Signal(signal), None) => self.end(Cause::Signal { rank, signal, out_of_memory }),
         }
     }
@@ -647,7 +684,7 @@ impl<'a> Job<'a> {
             let app = &process.app;
             // A script's name says more than its interpreter's.
             let script =
-                app.args.iter().find(|arg| arg.to_string_lossy().ends_with(".py")).filter(|_| is_python(&app.program));
+                app.args.iter().find(|arg| is_script(&arg.to_string_lossy())).filter(|_| is_python(&app.program));
             let program = script.unwrap_or(&app.name).to_string_lossy().into_owned();
             let host = cause.rank().map(|rank| self.board.seat(rank).host_name()).filter(|name| !name.is_empty());
             Some(Who { pid: process.pid, program, host, is_python: is_python(&app.program) })
@@ -671,6 +708,7 @@ impl<'a> Job<'a> {
     fn kill_everything(&mut self) {
         self.ranks.iter().for_each(|rank| rank.signal(libc::SIGKILL));
         self.order_all(&Order::Kill);
+        self.give_up_logins();
         guardian::sweep(self.board.id());
     }
 
@@ -734,6 +772,10 @@ fn is_python(program: &Path) -> bool {
     program
         .file_name()
         .is_some_and(|name| ["python", "pypy"].iter().any(|start| name.to_string_lossy().starts_with(start)))
+}
+
+fn is_script(word: &str) -> bool {
+    [".py", ".m"].iter().any(|end| word.ends_with(end))
 }
 
 fn counted(ranks: usize) -> String {

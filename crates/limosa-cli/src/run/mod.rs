@@ -14,8 +14,10 @@ mod outcome;
 pub mod output;
 mod patience;
 pub mod plan;
+mod profile;
 mod rank;
 mod strangers;
+mod tuning;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -66,18 +68,22 @@ pub fn main(called: &str, args: &[OsString]) -> ExitCode {
             return ExitCode::from(if error.use_stderr() { exit::USAGE } else { 0 });
         }
     };
-    if options::library(&sections) == Some("list") {
+    let other = options::library(&sections);
+    if other == Some("list") {
         return list_libraries(called);
     }
-    let plan = match plan::plan(&sections).and_then(hosts::check) {
-        Ok(plan) => plan,
+    let (mut plan, profile) = match prepare(&sections) {
+        Ok(prepared) => prepared,
         Err(error) => {
             say(&error.what, error.hint.as_deref());
             return ExitCode::from(exit::USAGE);
         }
     };
-    if let Some(name) = options::library(&sections) {
-        return other::main(called, name, &sections, &plan);
+    if let Some(name) = other {
+        if let Some(profile) = profile {
+            profile.announce();
+        }
+        return other::main(called, name, &sections, &mut plan);
     }
     if let Some(prefix) = installation::damaged_prefix() {
         let (text, cure) = installation::complaint(&prefix, &installation::damage(&prefix));
@@ -88,9 +94,36 @@ pub fn main(called: &str, args: &[OsString]) -> ExitCode {
     if !is_usable(&plan, &of_ranks) {
         return ExitCode::from(exit::USAGE);
     }
+    let settings = settings_of(&sections, of_ranks);
+    match launch::launch(&plan, &settings) {
+        Ok(code) => {
+            if let Some(profile) = profile {
+                profile.show();
+            }
+            ExitCode::from(code)
+        }
+        Err(error) => {
+            say(&error.what, error.hint.as_deref());
+            ExitCode::from(exit::ENVIRONMENT)
+        }
+    }
+}
+
+/// The plan of a job, and what is loaded into its ranks.
+fn prepare(sections: &[options::Options]) -> Result<(plan::Plan, Option<profile::Profile>), plan::Unusable> {
+    let mut plan = plan::plan(sections).and_then(hosts::check)?;
+    let profile = profile::prepare(sections, &mut plan)?;
+    if options::library(sections).is_none() {
+        tuning::prepare(sections, &mut plan)?;
+    }
+    Ok((plan, profile))
+}
+
+/// What the command line and the launcher's own variables say of the launcher; `of_ranks`: what the ranks will see.
+fn settings_of(sections: &[options::Options], of_ranks: Config) -> Settings {
     let (config, _) = limosa_job::config::parse(std::env::vars_os());
     let bind_to = sections.iter().find_map(|s| s.bind_to).unwrap_or(BindTo::None);
-    let settings = Settings {
+    Settings {
         tag_output: config.tag_output || sections.iter().any(|s| s.tag_output),
         on_hang: sections.iter().find_map(|s| s.on_hang).map_or(config.on_hang, OnHang::from),
         hang_after: config.hang_after,
@@ -103,13 +136,6 @@ pub fn main(called: &str, args: &[OsString]) -> ExitCode {
         output: sections.iter().find_map(|s| s.output_filename.clone()),
         universe: sections.iter().find_map(|s| s.universe_size),
         config: of_ranks,
-    };
-    match launch::launch(&plan, &settings) {
-        Ok(code) => ExitCode::from(code),
-        Err(error) => {
-            say(&error.what, error.hint.as_deref());
-            ExitCode::from(exit::ENVIRONMENT)
-        }
     }
 }
 

@@ -24,6 +24,7 @@ Examples:
   limosa run -l -x OMP_NUM_THREADS=2 -n 2 ./wave
   limosa run -n 4 -m package.wave      of a Python module
   limosa run --mpi mpich -n 4 wave.py  on MPICH, which is installed on first use
+  limosa run --profile -n 4 wave.py    and show which calls cost how much time
   limosa run --mpi list                which MPI libraries there are
 
 Usual options of other launchers are understood too, with one dash or two:
@@ -106,11 +107,21 @@ pub struct Options {
     #[arg(long = "universe-size", value_name = "N", hide_short_help = true, value_parser = clap::value_parser!(u32).range(1..))]
     pub universe_size: Option<u32>,
     /// Who reads standard input: a rank, all or none
-    #[arg(long = "stdin", value_name = "WHO", default_value = "0")]
+    #[arg(long = "stdin", value_name = "WHO", default_value = "0", hide_short_help = true)]
     pub stdin: Stdin,
     /// Compare datatypes between ranks, and say what is left at the end; slower
     #[arg(long = "check")]
     pub check: bool,
+    /// Record the calls of all ranks, into a new folder, and show what they cost
+    #[arg(long = "profile", value_name = "DIR", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    pub profile: Option<OsString>,
+    /// With --profile: record up to N calls of each rank with their times, too
+    #[arg(long = "profile-events", value_name = "N", hide_short_help = true, requires = "profile")]
+    pub profile_events: Option<u64>,
+    /// Do collectives as `limosa tune` has found to be fastest; with --mpi, too
+    #[arg(long = "tuned", value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    #[arg(hide_short_help = true)]
+    pub tuned: Option<OsString>,
     /// When all ranks wait for each other: report, abort or off
     #[arg(long = "on-hang", value_name = "WHAT", hide_possible_values = true)]
     pub on_hang: Option<OnHangArg>,
@@ -124,7 +135,7 @@ pub struct Options {
     #[arg(long = "report-bindings", hide_short_help = true)]
     pub report_bindings: bool,
     /// How processes reach each other: shm, fabric, messages, file:DIR, messages as files below this folder, or
-    /// file:local, as files that ssh carries between hosts
+    /// file:local, as files that ssh carries between hosts; shm,fabric and its like: fabric to other hosts only
     #[arg(long = "device", value_name = "DEVICE", value_parser = device, hide_short_help = true)]
     pub device: Option<String>,
     /// Keep the files of messages (with --device file:DIR), for `limosa messages DIR`
@@ -133,10 +144,24 @@ pub struct Options {
     /// The program is a Python module
     #[arg(short = 'm')]
     pub module: bool,
+    /// The program is a Java archive
+    #[arg(long = "jar", hide_short_help = true)]
+    pub jar: bool,
+    /// The ranks of a Java program are threads of one Java machine
+    #[arg(long = "threads", hide_short_help = true)]
+    pub threads: bool,
+    /// With --threads: ranks in each Java machine; Java carries the messages between the machines
+    #[arg(long = "per-jvm", value_name = "N", hide_short_help = true, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(requires = "threads")]
+    pub per_jvm: Option<u32>,
+    /// Where the classes of a Java program are; the program may then be the name of a class
+    #[arg(long = "cp", aliases = ["classpath", "class-path"], value_name = "PATHS", hide_short_help = true)]
+    pub class_path: Option<OsString>,
     /// MPI library to run on: mpich, intel, openmpi or a folder that holds one; `list` shows what there is
     #[arg(long = "mpi", value_name = "NAME")]
     pub mpi: Option<String>,
-    /// Which of the modules called `mpi` a Python script means: pympi, mympi or boost
+    /// Which old interface a script means: pympi, mympi, boost (Python), matlabmpi, mpi, mpitb or pmatlab
+    /// (Octave), mpj (Java)
     #[arg(long = "dialect", value_name = "NAME", hide_possible_values = true, hide_short_help = true)]
     pub dialect: Option<Dialect>,
     /// Say on which host each rank is, and which devices reach the others
@@ -208,7 +233,7 @@ impl From<OnHangArg> for OnHang {
     }
 }
 
-/// Python's old MPI interfaces that share the name `mpi`.
+/// Old interfaces that share names: in Python the module `mpi`, in Octave the functions `MPI_Send` and the like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Dialect {
     /// pyMPI
@@ -217,6 +242,16 @@ pub enum Dialect {
     Mympi,
     /// The Python bindings of Boost.MPI
     Boost,
+    /// MatlabMPI
+    Matlabmpi,
+    /// The package `mpi` of Octave Forge
+    Mpi,
+    /// MPITB
+    Mpitb,
+    /// pMatlab
+    Pmatlab,
+    /// MPJ Express
+    Mpj,
 }
 
 impl Dialect {
@@ -226,6 +261,11 @@ impl Dialect {
             Dialect::Pympi => "pympi",
             Dialect::Mympi => "mympi",
             Dialect::Boost => "boost",
+            Dialect::Matlabmpi => "matlabmpi",
+            Dialect::Mpi => "mpi",
+            Dialect::Mpitb => "mpitb",
+            Dialect::Pmatlab => "pmatlab",
+            Dialect::Mpj => "mpj",
         }
     }
 }
@@ -343,6 +383,7 @@ fn values_of(command: &clap::Command, name: &str) -> Option<usize> {
     };
     let arg = command.get_arguments().find(is_name)?;
     Some(match arg.get_action() {
+        // A value that may be left out is attached with `=`.
         ArgAction::Set | ArgAction::Append => arg.get_num_args().map_or(1, |range| range.min_values()),
         _ => 0,
     })

@@ -13,8 +13,10 @@ use serde_json::Value;
 
 use super::options::{Options, Stdin};
 use super::plan::{App, Plan, Unusable};
+use super::profile::preload;
+use super::tuning;
 use crate::message::say;
-use crate::{exit, python};
+use crate::{exit, installation, python};
 
 /// Which options a launcher has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +30,7 @@ enum Family {
 }
 
 /// Becomes the library's launcher; returns only if that is not possible.
-pub fn main(called: &str, name: &str, sections: &[Options], plan: &Plan) -> ExitCode {
+pub fn main(called: &str, name: &str, sections: &[Options], plan: &mut Plan) -> ExitCode {
     let engine = match python::ask(&format!("{called} --mpi"), python::LIMOSA, "limosa.engines", &["describe", name]) {
         Ok(engine) => engine,
         Err(code) => return code,
@@ -50,7 +52,10 @@ pub fn main(called: &str, name: &str, sections: &[Options], plan: &Plan) -> Exit
         .flatten()
         .filter_map(|(name, value)| Some((name.as_str(), value.as_str()?)))
         .collect();
-    let args = match translate(family, version, &environment, sections, plan) {
+    let args = tuning::prepare_other(name, version, sections, plan)
+        .and_then(|()| checks(sections, plan))
+        .and_then(|()| translate(family, version, &environment, sections, plan));
+    let args = match args {
         Ok(args) => args,
         Err(error) => {
             say(&error.what, error.hint.as_deref());
@@ -72,6 +77,21 @@ pub fn main(called: &str, name: &str, sections: &[Options], plan: &Plan) -> Exit
     ExitCode::from(exit::ENVIRONMENT)
 }
 
+/// With `--check`, loads the library that checks calls; Limosa does that itself.
+fn checks(sections: &[Options], plan: &mut Plan) -> Result<(), Unusable> {
+    if sections.iter().all(|section| !section.check) {
+        return Ok(());
+    }
+    let Some(library) = installation::own_library("liblimosa_check.so") else {
+        return Err(Unusable {
+            what: "--check: what checks calls on other libraries is not installed with this command".into(),
+            hint: Some("install the wheel of Limosa again: it holds lib/limosa/liblimosa_check.so".into()),
+        });
+    };
+    plan.apps.iter_mut().for_each(|app| preload(&library, app));
+    Ok(())
+}
+
 /// The words behind the launcher's own. `environment`: what the library needs.
 fn translate(
     family: Family,
@@ -84,8 +104,8 @@ fn translate(
     if sections.iter().any(|s| s.on_hang.is_some()) {
         return refused("--on-hang", "only Limosa notices hangs: leave --on-hang or --mpi out");
     }
-    if sections.iter().any(|s| s.check) {
-        return refused("--check", "only Limosa compares datatypes and says what is left: leave --check or --mpi out");
+    if family == Family::Prrte && sections.iter().any(|s| s.check) {
+        return refused("--check", "it has not the MPI-5 standard ABI: leave --check or --mpi out");
     }
     if sections.iter().any(|s| s.timeout.is_some()) {
         return refused("--timeout", "write `timeout SECONDS` before the command");

@@ -195,10 +195,18 @@ fn lost_host(host: &str, why: &str, ranks: Option<&Range<u32>>, ending: &str) ->
         let ranks: Vec<u32> = ranks.clone().collect();
         return (format!("the host {host} is lost, with {}: {why}{ending}", message::ranks(&ranks)), None);
     }
-    let hint = format!(
-        "`ssh {host}` must log in without asking for anything, and Limosa be installed there in the same folder; \
-         LIMOSA_SSH names another command than ssh"
-    );
+    let hint = if why.contains("Host key verification failed") {
+        format!("log in once with `ssh {host}`, which asks whether the host's key is right")
+    } else if why.contains("Permission denied") {
+        format!(
+            "ssh needs a key that {host} takes: `ssh-copy-id {host}` puts it there, `ssh-add` asks for its password"
+        )
+    } else {
+        format!(
+            "`ssh {host}` must log in without asking for anything, and Limosa be installed there in the same folder; \
+             LIMOSA_SSH names another command than ssh"
+        )
+    };
     (format!("cannot start ranks on the host {host}: {why}"), Some(hint))
 }
 

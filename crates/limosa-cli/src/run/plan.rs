@@ -14,6 +14,7 @@ use rustix::fs::Access;
 
 use super::hosts::{self, Placement};
 use super::options::{self, Options, Stdin, pairs};
+use crate::python;
 
 /// What to start.
 #[derive(Debug)]
@@ -72,6 +73,9 @@ fn unusable<T>(what: impl Into<String>, hint: impl Into<Option<String>>) -> Resu
     Err(Unusable { what: what.into(), hint: hint.into() })
 }
 
+/// Octave without windows.
+const OCTAVE: &str = "octave-cli";
+
 /// What Python does with a script: `limosa.run_script` marks the traceback of an uncaught exception with the rank and
 /// ends the job; a Python that has no such package runs the script plainly.
 const RUN_SCRIPT: &str = "\
@@ -85,6 +89,9 @@ main()";
 
 /// Makes the plan for these sections of the command line.
 pub fn plan(sections: &[Options]) -> Result<Plan> {
+    if sections.iter().any(|section| section.threads) {
+        return plan(&[threaded(sections)?]);
+    }
     // The hosts of another library are its launcher's business.
     let (counts, placement) = match options::library(sections) {
         None => hosts::place(sections)?,
@@ -103,6 +110,25 @@ pub fn plan(sections: &[Options]) -> Result<Plan> {
         return unusable(format!("--stdin names rank {rank}, but the job has {} ranks", ranks.len()), None);
     }
     Ok(Plan { apps, ranks, stdin, placement })
+}
+
+/// A job whose ranks are threads: one process, which is told how many.
+fn threaded(sections: &[Options]) -> Result<Options> {
+    let [section] = sections else {
+        return unusable("--threads is for one program", "leave out what follows the `:`".to_owned());
+    };
+    if section.host.is_some() || section.hostfile.is_some() || options::library(sections).is_some() {
+        return unusable("--threads needs no hosts and no other MPI library: all ranks are in one process", None);
+    }
+    let processors = std::thread::available_parallelism().map_or(1, |number| number.get() as u32);
+    let mut one = section.clone();
+    one.threads = false;
+    one.count = Some(1);
+    one.export.push(format!("JAVA_LIMOSA_THREADS={}", section.count.unwrap_or(processors)).into());
+    if let Some(number) = section.per_jvm {
+        one.export.push(format!("JAVA_LIMOSA_PER_JVM={number}").into());
+    }
+    Ok(one)
 }
 
 /// The program of a spawn, by a rank that runs `spawner` in `folder`, and the hosts that may run it.
@@ -159,6 +185,10 @@ fn app_in(section: &Options, all: &[Options], first: Option<&OsStr>) -> Result<A
         let (name, wdir) = (python.clone().into_os_string(), section.wdir.clone());
         return Ok(App { name, program: python, args, env, clear_env, wdir });
     }
+    if let Some(words) = java_words(section, &path)? {
+        let wdir = section.wdir.clone();
+        return java_program(words, App { name, program: PathBuf::new(), args: Vec::new(), env, clear_env, wdir });
+    }
     let program = find_program(&name, section.wdir.as_deref(), &path)?;
     if program.extension() == Some(OsStr::new("py")) && !says_how_to_run(&program) {
         let Some(python) = find_python(&path) else {
@@ -178,11 +208,71 @@ fn app_in(section: &Options, all: &[Options], first: Option<&OsStr>) -> Result<A
             wdir: section.wdir.clone(),
         });
     }
+    if program.extension() == Some(OsStr::new("m")) && !says_how_to_run(&program) {
+        let bare = App { name, program: PathBuf::new(), args: Vec::new(), env, clear_env, wdir: section.wdir.clone() };
+        return octave_script(&program, args, &path, bare);
+    }
     if rustix::fs::access(&program, Access::EXEC_OK).is_err() {
         let hint = format!("make it executable with `chmod +x {}`, or name its interpreter", program.display());
         return unusable(format!("{} is not executable", program.display()), hint);
     }
     Ok(App { program, name, args: args.to_vec(), env, clear_env, wdir: section.wdir.clone() })
+}
+
+/// An Octave script, which `limosa._octave` starts: it knows where the Octave package is, and compiles it once.
+fn octave_script(script: &Path, args: &[OsString], path: &OsStr, bare: App) -> Result<App> {
+    let what = |missing: &str| format!("{} is an Octave script, but there is no {missing} in PATH", script.display());
+    if in_folders(path, OCTAVE).is_none() {
+        return unusable(what(OCTAVE), "install Octave; on Debian: sudo apt-get install octave".to_owned());
+    }
+    let Some(python) = python::find() else {
+        return unusable(what("python3"), "activate the virtual environment that Limosa is installed in".to_owned());
+    };
+    let words = ["-m".into(), "limosa._octave".into(), script.as_os_str().to_owned()];
+    let args = words.into_iter().chain(args.iter().cloned()).collect();
+    Ok(App { name: python.clone().into_os_string(), program: python, args, ..bare })
+}
+
+/// What `limosa._java` is told of a Java program: a source file, an archive, a class, or the words of the command `java`.
+/// None if the program is no Java program.
+fn java_words(section: &Options, path: &OsStr) -> Result<Option<Vec<OsString>>> {
+    let (name, args) = (&section.command[0], &section.command[1..]);
+    let given = Path::new(name);
+    let is_file = given.extension().is_some_and(|known| known == "java" || known == "jar");
+    let is_command = given.file_name() == Some(OsStr::new("java"));
+    if !is_file && !is_command && section.class_path.is_none() {
+        return Ok(None);
+    }
+    let mut words: Vec<OsString> = section.class_path.iter().flat_map(|paths| ["-cp".into(), paths.clone()]).collect();
+    if is_command {
+        words.insert(0, "--java".into());
+    }
+    // A class has no file of its name.
+    words.push(if is_file || is_command {
+        find_program(name, section.wdir.as_deref(), path)?.into_os_string()
+    } else {
+        name.clone()
+    });
+    words.extend_from_slice(args);
+    Ok(Some(words))
+}
+
+/// A Java program, which `limosa._java` starts: it knows where the classes of Limosa are, and compiles source files.
+fn java_program(words: Vec<OsString>, bare: App) -> Result<App> {
+    let Some(python) = python::find() else {
+        return unusable(
+            format!("{} is a Java program, but there is no python3 in PATH", bare.name.display()),
+            "activate the virtual environment that Limosa is installed in".to_owned(),
+        );
+    };
+    let args = ["-m".into(), "limosa._java".into()].into_iter().chain(words).collect();
+    Ok(App { name: python.clone().into_os_string(), program: python, args, ..bare })
+}
+
+/// The usable file of this name in the folders of a path.
+fn in_folders(path: &OsStr, name: &str) -> Option<PathBuf> {
+    let usable = |file: &PathBuf| file.is_file() && rustix::fs::access(file, Access::EXEC_OK).is_ok();
+    std::env::split_paths(path).map(|dir| dir.join(name)).find(usable)
 }
 
 /// The file that `name` means: searched for in PATH if it is a bare name, else seen from the working directory of the
@@ -205,9 +295,10 @@ fn find_program(name: &OsStr, wdir: Option<&Path>, path: &OsStr) -> Result<PathB
         return absolute(file);
     }
     let here = wdir.map(|dir| dir.join(given)).unwrap_or_else(|| given.to_owned());
+    let is_script = ["py", "m", "java", "jar"].iter().any(|end| given.extension() == Some(OsStr::new(end)));
     if here.is_file() {
         // `limosa run x.py` means a script in the current directory.
-        if given.extension() == Some(OsStr::new("py")) {
+        if is_script {
             return absolute(&here);
         }
         return unusable(
@@ -215,7 +306,7 @@ fn find_program(name: &OsStr, wdir: Option<&Path>, path: &OsStr) -> Result<PathB
             format!("there is a file of that name here: write ./{}", given.display()),
         );
     }
-    let place = if given.extension() == Some(OsStr::new("py")) { "here or in PATH" } else { "in PATH" };
+    let place = if is_script { "here or in PATH" } else { "in PATH" };
     unusable(format!("there is no program `{}` {place}", given.display()), None)
 }
 
@@ -236,8 +327,7 @@ fn find_python(path: &OsStr) -> Option<PathBuf> {
     let usable = |file: &PathBuf| rustix::fs::access(file, Access::EXEC_OK).is_ok();
     let active = std::env::var_os("VIRTUAL_ENV").map(|dir| PathBuf::from(dir).join("bin/python3"));
     let beside = std::env::current_exe().ok().map(|exe| exe.with_file_name("python3"));
-    let in_path = std::env::split_paths(path).map(|dir| dir.join("python3")).find(usable);
-    active.filter(usable).or_else(|| beside.filter(usable)).or(in_path)
+    active.filter(usable).or_else(|| beside.filter(usable)).or_else(|| in_folders(path, "python3"))
 }
 
 /// The variables of a section: global ones of all sections first, then its own.

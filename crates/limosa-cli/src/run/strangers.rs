@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::message;
+use crate::{installation, message};
 
 /// When the first look is; each later one is after twice the time.
 const FIRST_LOOK: Duration = Duration::from_millis(25);
@@ -41,9 +41,10 @@ impl Strangers {
         }
     }
 
-    /// What to say of a job that nobody has joined; nothing if its program uses no MPI library.
+    /// What to say of a job that nobody has joined; nothing if its program uses no MPI library, or has loaded ours and
+    /// not used it.
     pub fn report(&self, ranks: usize) -> Option<String> {
-        let library = self.library.as_ref()?;
+        let library = self.library.as_ref().filter(|library| !installation::is_ours(library))?;
         let text = format!(
             "none of the {ranks} ranks has joined the job: the program uses another MPI library, {}",
             library.display()

@@ -95,6 +95,13 @@ pub fn until(what: &str, mut condition: impl FnMut() -> bool) {
     }
 }
 
+/// What `limosa ps` with these options says of the ranks of a job, if it is there.
+pub fn ranks_of(launcher: u32, options: &[&str]) -> Option<serde_json::Value> {
+    let done = finish(limosa(&[&["ps", "--format", "json"], options].concat()), b"");
+    let jobs: serde_json::Value = serde_json::from_str(&done.out).expect("JSON");
+    Some(jobs.as_array()?.iter().find(|job| job["launcher"] == launcher)?["ranks"].clone())
+}
+
 /// A value that marks all processes of one test: put it into a variable of the job, then look for survivors with
 /// [`survivors`].
 pub struct Mark(String);

@@ -39,7 +39,7 @@ pub fn background(call: &Call<'_>, send: Option<&Blocks>, receive: &Blocks) -> R
     let mailbox_use = if receive.are_even() {
         call.mailbox_use_to_move(Kind::Alltoall, receive.bytes(0).saturating_mul(call.size()))
     } else {
-        call.mailbox_use_for_any(Kind::Alltoall)
+        call.mailbox_use_for_any(Kind::Alltoall, send.unwrap_or(receive).all_bytes(call.size()))
     };
     match mailbox_use {
         Some(mailbox_use) => one_step::alltoall(Recorder::new(Kind::Alltoall, call, mailbox_use.limits), send, receive)

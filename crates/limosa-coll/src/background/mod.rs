@@ -84,6 +84,8 @@ const MAX_RANKS: usize = 256;
 pub(super) const SLOT_BYTES: usize = 4 << 10;
 /// Bytes of a large slot.
 const LARGE_BYTES: usize = 64 << 10;
+/// Bytes of a large slot of a persistent operation of which ranks do not know alike how much each leaves.
+pub(super) const PERSISTENT_LARGE_BYTES: usize = 32 << 10;
 /// Most bytes that a rank can leave at once.
 pub(super) const MOST_BYTES: usize = LARGE_BYTES;
 
@@ -113,8 +115,9 @@ pub struct Mailboxes {
     finished_by_all: AtomicU64,
     /// Threads of this process that sleep until something happens here.
     sleepers: Mutex<usize>,
-    /// Operations that lend and are not done.
+    /// Operations that lend and are not done, and the last one of them.
     lent: AtomicUsize,
+    last_lent: AtomicU64,
     /// Long reductions that are not done here.
     reductions: AtomicUsize,
     waits: Waits,
@@ -145,14 +148,10 @@ impl Waits {
         self.now.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Whether a thread waits now, a wait has begun since this was asked last, and it has been asked only a few times
-    /// since anything was lent.
+    /// Whether a thread waits now, and a wait has begun since this was asked last.
     fn are_fresh(&self) -> bool {
-        const MOST: usize = 3;
         let begun = self.begun.load(Ordering::Relaxed);
-        self.now.load(Ordering::Relaxed) > 0
-            && self.seen.swap(begun, Ordering::Relaxed) != begun
-            && self.spared.fetch_add(1, Ordering::Relaxed) < MOST
+        self.now.load(Ordering::Relaxed) > 0 && self.seen.swap(begun, Ordering::Relaxed) != begun
     }
 }
 
@@ -181,12 +180,15 @@ impl Mailboxes {
         Mailboxes::join_on(comm, engine, FOR_ALL, SLOT_BYTES, LARGE_BYTES)
     }
 
-    /// A set of mailboxes for a persistent operation of which a rank leaves at most so many bytes at a time.
+    /// A set of mailboxes for a persistent operation of which a rank leaves at most so many bytes at a time; somewhat
+    /// more if ranks need not know alike how much.
     pub(super) fn for_persistent(comm: &Comm, number: u64, bytes: usize) -> Option<Arc<Mailboxes>> {
         let engine = comm.engine_if_any()?;
         let room = bytes.next_multiple_of(64);
-        let (slot_bytes, large_bytes) =
-            if room <= SLOT_BYTES { (room, 0) } else { (0, room.next_multiple_of(4 << 10)) };
+        let (slot_bytes, large_bytes) = match room {
+            ..=SLOT_BYTES => (room, PERSISTENT_LARGE_BYTES),
+            _ => (0, room.next_multiple_of(4 << 10)),
+        };
         Mailboxes::join_on(comm, engine, number, slot_bytes, large_bytes)
     }
 
@@ -241,6 +243,7 @@ impl Mailboxes {
             finished_by_all: AtomicU64::new(0),
             sleepers: Mutex::new(0),
             lent: AtomicUsize::new(0),
+            last_lent: AtomicU64::new(0),
             reductions: AtomicUsize::new(0),
             waits: Waits::default(),
             is_left: AtomicBool::new(false),
@@ -325,6 +328,9 @@ impl Mailboxes {
             pending.count_to(number - 1);
         }
         pending.open.push_back(Some(operation.clone()));
+        if operation.lends() {
+            self.last_lent.store(number, Ordering::Relaxed);
+        }
         // What begins after a death is posted nowhere: others, who do not know of it yet, may be in another call.
         let posted = lost.is_none() && pending.held_back == 0 && self.try_post(&mut pending, operation, number);
         if !posted {
@@ -361,15 +367,46 @@ impl Mailboxes {
         }
     }
 
-    /// Asks others to finish what this rank lends, since that has taken a while; true if it is to be called again. While
-    /// a thread of this process waits, the others are probably at it: they are asked only if that wait is long. To ask
+    /// Asks others to finish what this rank lends, since that has taken a while; true if it is to be called again. To ask
     /// wakes their helpers, which are in the way of threads that work already.
     fn ask_for_lent(&self) -> bool {
-        let is_early = self.lent.load(Ordering::Relaxed) > 0 && self.waits.are_fresh();
+        let is_early = self.lent.load(Ordering::Relaxed) > 0 && self.spares_others();
         let mut pending = self.pending.lock();
         let for_lent = !is_early || pending.room_wanted;
         self.ask_for_room_if_needed(&mut pending, for_lent);
         is_early
+    }
+
+    /// Whether others are left alone this time: they are seen to be at it, or probably are because a thread of this
+    /// process has begun to wait, too. What they are at may not be what is wanted, so that they are asked in the end.
+    fn spares_others(&self) -> bool {
+        const MOST: usize = 3;
+        const MOST_ATTENDED: usize = 6;
+        // Also asked for what it changes.
+        let are_fresh = self.waits.are_fresh();
+        let last_lent = self.last_lent.load(Ordering::Relaxed);
+        let others = || (0..self.size()).filter(|member| *member != self.slots.me());
+        let most =
+            if others().all(|member| self.slots.has_finished(member, last_lent) || self.slots.is_attending(member)) {
+                MOST_ATTENDED
+            } else if are_fresh {
+                MOST
+            } else {
+                return false;
+            };
+        self.waits.spared.fetch_add(1, Ordering::Relaxed) < most
+    }
+
+    /// A thread of the program waits for an operation.
+    fn begin_wait(&self) {
+        self.waits.begin();
+        self.slots.attend(true);
+    }
+
+    /// It has done so.
+    fn end_wait(&self) {
+        self.waits.end();
+        self.slots.attend(self.waits.now.load(Ordering::Relaxed) > 0);
     }
 
     /// Others do not access this rank's memory for an operation any more.
@@ -522,6 +559,15 @@ impl Mailboxes {
             .collect()
     }
 
+    /// Fetches what is there for all open operations.
+    fn fetch_ready(&self) {
+        let ready = self.ready();
+        if !ready.is_empty() {
+            self.finish_ready(ready);
+            self.tell_all();
+        }
+    }
+
     /// Finishes starts that were found ready a moment ago. Others may have done so, and may have started some of them
     /// again since.
     fn finish_ready(&self, ready: SmallVec<[(Arc<BackgroundOp>, u64); 8]>) {
@@ -563,6 +609,17 @@ impl Pending {
             self.mark += 1;
         }
     }
+}
+
+/// Fetches what is there for all operations, before a thread of the program waits for one of them: ranks that wait for
+/// another one of them may lend what this rank has not read yet, and only be read themselves by ranks that wait so.
+fn fetch_for_all() {
+    // Only an operation that lends makes others wait for this rank; each counts, and so does a set with open ones.
+    if BUSY.load(Ordering::Relaxed) < 2 {
+        return;
+    }
+    let mailbox_sets: SmallVec<[Arc<Mailboxes>; 8]> = MAILBOX_SETS.lock().iter().filter_map(Weak::upgrade).collect();
+    mailbox_sets.iter().for_each(|mailboxes| mailboxes.fetch_ready());
 }
 
 /// What a thread of this process does that was rung by another one.

@@ -28,7 +28,7 @@ use super::exchange::{Contribution, Exchange, Intake, Limits, Parts};
 use super::neighbour_blocks::unfinished;
 use super::reduction::Reduction;
 use super::storage::Content;
-use super::{Mailboxes, Pending};
+use super::{Mailboxes, Pending, fetch_for_all};
 use crate::memory::read;
 use crate::notes::{BY_MESSAGE, Note, Notes, write_table};
 use crate::run::ScheduleRun;
@@ -518,9 +518,11 @@ impl BackgroundOp {
             FETCHING => false,
             _ => slots.holds(awaited) && self.messages_are_done(),
         };
+        fetch_for_all();
         if look(engine, holds) {
             return Ok(None);
         }
+        fetch_for_all();
         let mut lost = None;
         let (begin_sleep, end_sleep) = (|| self.mailboxes.begin_sleep(awaited), || self.mailboxes.end_sleep());
         let sleeper = Sleeper { waiting, begin_sleep: &begin_sleep, end_sleep: &end_sleep };
@@ -614,11 +616,11 @@ impl Operation for BackgroundOp {
     fn wait(&self, waiting: &Waiting<'_>) -> std::result::Result<bool, Interrupted> {
         let has_to_wait = !self.advance();
         if has_to_wait {
-            self.mailboxes.waits.begin();
+            self.mailboxes.begin_wait();
         }
         let waited = self.wait_here(waiting);
         if has_to_wait {
-            self.mailboxes.waits.end();
+            self.mailboxes.end_wait();
         }
         waited.map(|()| true)
     }

@@ -35,6 +35,7 @@
 //! look may wait, so that no function of the program may run there: such operations go by messages.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use limosa_base::slots::{Awaited, FailedPiece};
 use limosa_p2p::memory::Region;
@@ -257,8 +258,10 @@ impl Access for Mailboxes {
     unsafe fn read(&self, from: usize, address: u64, to: *mut u8, len: usize) -> Result<()> {
         let (mut local, mut remote) = ([slice(to as u64, len)], [slice(address, len)]);
         let (memory, peer) = (self.engine.expect_peer_memory(), self.peers[from]);
+        self.slots.attend(true);
         // SAFETY: the caller's promise.
         let done = unsafe { memory.read(peer, &mut local, &mut remote) };
+        self.slots.attend(self.waits.now.load(Ordering::Relaxed) > 0);
         done.map_err(|error| failed(from, len, unless_dead(error, || memory.is_alive(peer))))
     }
 

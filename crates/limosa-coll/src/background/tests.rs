@@ -177,7 +177,40 @@ fn a_rank_that_waits_asks_others_for_what_it_lends_only_after_a_while() {
     bcasts[0].start();
     assert!(!root.ask_for_lent() && is_asked(), "nobody waits here: nobody would see that others fall behind");
     end();
+    bcasts[0].start();
+    mailbox_sets[1].begin_wait();
+    for _ in 0..6 {
+        assert!(root.ask_for_lent() && !is_asked(), "the other rank has a thread at work");
+    }
+    assert!(!root.ask_for_lent() && is_asked(), "that thread may wait for something else");
+    mailbox_sets[1].end_wait();
+    end();
     assert_eq!(memory[1], [1, 2, 3]);
+}
+
+#[test]
+fn ranks_that_wait_for_different_operations_let_each_other_go_on() {
+    let mailbox_sets = mailbox_sets();
+    let limits = Limits { most: 0, lends: true };
+    let mut memory = [[[1, 2, 3], [0; 3]], [[0; 3], [4, 5, 6]]];
+    let bcasts: Vec<Vec<_>> = (0..2)
+        .map(|rank| {
+            let bcast = |root: usize, memory: &mut [i32; 3]| {
+                let number = root as u64;
+                let member = Member { rank, size: 2, number, signature: Signature::default() };
+                let exchange = one_step::bcast(Recorder::new(Kind::Bcast, member, limits), &ints(memory), root);
+                let mailbox_use = MailboxUse { mailboxes: mailbox_sets[rank].clone(), number: None, limits };
+                BackgroundOp::new(mailbox_use, exchange.expect("there is memory"))
+            };
+            (0..2).map(|root| bcast(root, &mut memory[root][rank])).collect()
+        })
+        .collect();
+    bcasts.iter().flatten().for_each(|bcast| bcast.start());
+    // Each rank waits for the broadcast of which it is the root, and looks at no other.
+    assert!((0..2).all(|rank| !bcasts[rank][rank].advance()), "the other rank has not read it");
+    mailbox_sets.iter().for_each(|mailboxes| mailboxes.fetch_ready());
+    assert!((0..2).all(|rank| bcasts[rank][rank].advance()));
+    assert_eq!(memory, [[[1, 2, 3]; 2], [[4, 5, 6]; 2]]);
 }
 
 #[test]

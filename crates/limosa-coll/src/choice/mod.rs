@@ -2,7 +2,8 @@
 //!
 //! The built-in table is `builtin.table`, which says what its columns mean. `LIMOSA_COLL_TABLE` names a file of the
 //! same form whose rows take the place of those, and `LIMOSA_COLL_<operation>` forces one algorithm where it can serve.
-//! What an algorithm is called, what it costs and where it can serve is in [`algorithms`].
+//! What `limosa tune` has found on this machine comes from the launcher, as rows too: for some numbers of ranks they take
+//! the place of those of the built-in table. What an algorithm is called, what it costs and where it can serve is in [`algorithms`].
 //!
 //! Contract
 //! - All ranks choose by the same table. Each tells the others of its job what its table is ([`prepare`]); who finds
@@ -133,6 +134,14 @@ pub fn prepare() -> Result<()> {
         }
         changed = Some(table);
     }
+    if let Some(text) = config.coll_tuned.as_ref().filter(|_| changed.is_none()) {
+        let mut table = Table::builtin();
+        match table.tune(text) {
+            Ok(()) => changed = Some(table),
+            // All ranks have the same text, and do without it.
+            Err(wrong) => say_of_tuning(&wrong),
+        }
+    }
     let forced =
         forced_by(|name| config.coll_forced.iter().find(|(forced, _)| *forced == name).map(|(_, word)| word.as_str()));
     let number = hash(changed.as_ref(), &config.coll_forced);
@@ -234,7 +243,7 @@ impl Choices {
     }
 
     fn resolve(&self, subject: Subject, found: Found) -> Resolved {
-        let by_table = resolve_rows(self.table.rows(subject, Way::Shared), most_put(subject, found), found);
+        let by_table = resolve_rows(self.table.shared_rows(subject, found.ranks), most_put(subject, found), found);
         match self.forced[subject.0] {
             Forced::No => by_table,
             Forced::This(algorithm) if algorithm.way == Way::Shared => {
@@ -396,6 +405,13 @@ fn force(
         "single_copy" | "pieces" => Resolved { put: found.slot, rounds: 0, shared: usize::MAX },
         _ => by_table,
     })
+}
+
+/// Says, at one rank, that the rows of a tuning file make no sense.
+fn say_of_tuning(wrong: &str) {
+    if Job::current().is_none_or(|job| job.rank() == 0) {
+        eprintln!("limosa: warning: the tuning file makes no sense: {wrong}; run `limosa tune` again");
+    }
 }
 
 /// Says that what is forced cannot serve, if that has not been said.

@@ -7,6 +7,9 @@ use super::{SUBJECTS, Subject, WAYS, Way, algorithms};
 pub(super) struct Table {
     /// By subject and way; those of one subject and way in the order of the text.
     rows: Vec<Row>,
+    /// Those that `limosa tune` has found, in the same order: for numbers of ranks that they take they replace the rows
+    /// above.
+    tuned: Vec<Row>,
 }
 
 /// The text of the table that is built in.
@@ -69,14 +72,36 @@ impl Table {
     pub(super) fn builtin() -> Table {
         let mut rows = Table::parse(BUILTIN).expect("a test reads the built-in table");
         rows.sort_by_key(Row::place);
-        Table { rows }
+        Table { rows, tuned: Vec::new() }
     }
 
+    /// The rows of a subject and way, whatever was tuned.
     pub(super) fn rows(&self, subject: Subject, way: Way) -> &[Row] {
-        let place = (subject.0 as u8, way as u8);
-        let first = self.rows.partition_point(|row| row.place() < place);
-        let end = self.rows.partition_point(|row| row.place() <= place);
-        &self.rows[first..end]
+        rows_of(&self.rows, subject, way)
+    }
+
+    /// The rows for so many ranks on the shared way.
+    pub(super) fn shared_rows(&self, subject: Subject, ranks: usize) -> &[Row] {
+        let tuned = rows_of(&self.tuned, subject, Way::Shared);
+        if tuned.iter().any(|row| row.takes(ranks)) { tuned } else { self.rows(subject, Way::Shared) }
+    }
+
+    /// Takes the rows that `limosa tune` has found, separated by semicolons: for single numbers of ranks, on the shared
+    /// way.
+    ///
+    /// # Errors
+    /// The row that makes no sense, and why; the table is as it was.
+    pub(super) fn tune(&mut self, text: &str) -> Result<(), String> {
+        let mut tuned = Table::parse(&text.replace(';', "\n"))?;
+        tuned.sort_by_key(Row::place);
+        if tuned.iter().any(|row| row.way != Way::Shared as u8 || row.least_ranks != row.most_ranks) {
+            return Err("tuned rows are for `shared`, and for one number of ranks each".into());
+        }
+        for subject in Subject::all() {
+            check_order(rows_of(&tuned, subject, Way::Shared), subject)?;
+        }
+        self.tuned = tuned;
+        Ok(())
     }
 
     /// Puts rows in the place of those of the same subjects and ways.
@@ -104,35 +129,7 @@ impl Table {
                      condition"
                 ));
             }
-            self.check_order(subject)?;
-        }
-        Ok(())
-    }
-
-    /// Says which row on the shared way never takes effect: with growing lengths these go into slots, then in rounds,
-    /// then from memory to memory, and then by messages, whatever the order of the rows.
-    fn check_order(&self, subject: usize) -> Result<(), String> {
-        let place = |row: &Row| match row.algorithm {
-            "slots" => 0,
-            "rounds" => 1,
-            "messages" => 3,
-            _ => 2,
-        };
-        let rows = self.rows(Subject(subject), Way::Shared);
-        for (at, row) in rows.iter().enumerate() {
-            let hides = |earlier: &&Row| {
-                place(earlier) > place(row)
-                    && earlier.least_ranks <= row.least_ranks
-                    && earlier.most_ranks >= row.most_ranks
-                    && (row.direct || !earlier.direct)
-            };
-            if let Some(earlier) = rows[..at].iter().find(hides) {
-                return Err(format!(
-                    "the row of `{} shared` with {} has no effect, because one with {} comes before it: write slots \
-                     first, then rounds, then what goes from memory to memory, then messages",
-                    SUBJECTS[subject], row.algorithm, earlier.algorithm
-                ));
-            }
+            check_order(self.rows(Subject(subject), Way::Shared), Subject(subject))?;
         }
         Ok(())
     }
@@ -151,6 +148,43 @@ impl Table {
         }
         Ok(rows)
     }
+}
+
+/// Those of a subject and way, out of sorted rows.
+fn rows_of(rows: &[Row], subject: Subject, way: Way) -> &[Row] {
+    let place = (subject.0 as u8, way as u8);
+    let first = rows.partition_point(|row| row.place() < place);
+    let end = rows.partition_point(|row| row.place() <= place);
+    &rows[first..end]
+}
+
+/// Says which row on the shared way never takes effect: with growing lengths these go into slots, then in rounds, then
+/// from memory to memory, and then by messages, whatever the order of the rows.
+fn check_order(rows: &[Row], subject: Subject) -> Result<(), String> {
+    let place = |row: &Row| match row.algorithm {
+        "slots" => 0,
+        "rounds" => 1,
+        "messages" => 3,
+        _ => 2,
+    };
+    for (at, row) in rows.iter().enumerate() {
+        let hides = |earlier: &&Row| {
+            place(earlier) > place(row)
+                && earlier.least_ranks <= row.least_ranks
+                && earlier.most_ranks >= row.most_ranks
+                && (row.direct || !earlier.direct)
+        };
+        if let Some(earlier) = rows[..at].iter().find(hides) {
+            return Err(format!(
+                "the row of `{} shared` with {} has no effect, because one with {} comes before it: write slots \
+                 first, then rounds, then what goes from memory to memory, then messages",
+                subject.name(),
+                row.algorithm,
+                earlier.algorithm
+            ));
+        }
+    }
+    Ok(())
 }
 
 fn row(line: &str) -> Result<Row, String> {

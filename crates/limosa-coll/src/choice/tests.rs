@@ -72,10 +72,14 @@ fn variables_take_the_names_of_all_algorithms_that_can_be_forced() {
 fn small_messages_are_put_into_shared_memory_and_large_ones_take_the_way_that_suits() {
     let choices = with("");
     let resolved = |name, ranks, direct| choices.resolve(subject(name), found(ranks, direct));
-    assert_eq!(resolved("bcast", 2, true), Resolved { put: 128 << 10, rounds: 0, shared: usize::MAX });
+    assert_eq!(resolved("bcast", 2, true), Resolved { put: 64 << 10, rounds: 0, shared: usize::MAX });
     assert_eq!(resolved("bcast", 4, true), Resolved { put: 128 << 10, rounds: usize::MAX, shared: usize::MAX });
     assert_eq!(resolved("allreduce", 4, true).put, 8 << 10);
     assert_eq!(resolved("reduce", 4, true).put, 256 << 10);
+    // What two ranks have rows of their own for is not taken by those of more.
+    for (name, put) in [("reduce", 64), ("gather", 64), ("scatter", 64), ("alltoall", 128), ("scan", 128)] {
+        assert_eq!(resolved(name, 2, true).put, put << 10, "{name}");
+    }
     assert_eq!(resolved("alltoall", 4, true), Resolved { put: 512 << 10, rounds: 0, shared: usize::MAX });
     assert_eq!(resolved("alltoall", 4, false), Resolved { put: 8 << 10, rounds: usize::MAX, shared: usize::MAX - 1 });
     assert_eq!(resolved("bcast", 2, false), Resolved { put: 8 << 10, rounds: usize::MAX, shared: usize::MAX - 1 });
@@ -257,5 +261,41 @@ fn a_row_that_never_takes_effect_is_refused() {
         "bcast shared 2 * - rounds\nbcast shared 3- slot - slots",
     ] {
         assert_eq!(told(rows), Ok(()), "{rows}");
+    }
+}
+
+#[test]
+fn tuned_rows_count_for_their_numbers_of_ranks_only() {
+    let mut table = Table::builtin();
+    table
+        .tune("bcast shared 4 slot - slots;bcast shared 4 64K - rounds;bcast shared 4 * direct single_copy")
+        .expect("ok");
+    let tuned = Choices { table, forced: [Forced::No; SUBJECTS.len()] };
+    let builtin = with("");
+    let bcast = |choices: &Choices, ranks, bytes| {
+        choices.resolve(subject("bcast"), found(ranks, true)).algorithm(Kind::Bcast, bytes).expect("shared").name
+    };
+    assert_eq!([100, 30_000, 100_000].map(|bytes| bcast(&tuned, 4, bytes)), ["slots", "rounds", "single_copy"]);
+    for ranks in [2, 3, 5] {
+        assert_eq!(
+            tuned.resolve(subject("bcast"), found(ranks, true)),
+            builtin.resolve(subject("bcast"), found(ranks, true))
+        );
+    }
+    assert_eq!(tuned.resolve(subject("gather"), found(4, true)), builtin.resolve(subject("gather"), found(4, true)));
+}
+
+#[test]
+fn tuned_rows_that_make_no_sense_are_refused() {
+    for (text, wrong) in [
+        ("bcast shared 4 slot slots", "has 5 words"),
+        ("bcast messages 4 * - binomial", "tuned rows are for `shared`"),
+        ("bcast shared 2-4 * - rounds", "one number of ranks each"),
+        ("bcast shared 4 * - rounds;bcast shared 4 slot - slots", "has no effect"),
+    ] {
+        let mut table = Table::builtin();
+        let told = table.tune(text).expect_err(text);
+        assert!(told.contains(wrong), "{told}");
+        assert!(table.shared_rows(subject("bcast"), 4).iter().all(|row| row.takes(2) || row.takes(3) || row.takes(1)));
     }
 }

@@ -65,7 +65,7 @@ pub fn background(call: &Call<'_>, send: Option<&Buffer>, receive: Option<&Block
 pub fn background_v(call: &Call<'_>, send: Option<&Buffer>, receive: Option<&Blocks>, root: i32) -> Result<Plan> {
     let rank = check(call, send, receive, root)?;
     let call = &call.signed(Signature::rooted(Kind::Gather, rank));
-    match call.mailbox_use_for_any(Kind::Gather) {
+    match call.mailbox_use_for_any(Kind::Gather, send.map_or(0, Buffer::bytes)) {
         Some(mailbox_use) => {
             one_step::gather(Recorder::new(Kind::Gather, call, mailbox_use.limits), send, receive, rank)
                 .map(|exchange| Plan::at(mailbox_use, exchange))

@@ -65,7 +65,7 @@ pub fn background(call: &Call<'_>, send: Option<&Blocks>, receive: Option<&Buffe
 pub fn background_v(call: &Call<'_>, send: Option<&Blocks>, receive: Option<&Buffer>, root: i32) -> Result<Plan> {
     let rank = check(call, send, receive, root)?;
     let call = &call.signed(Signature::rooted(Kind::Scatter, rank));
-    match call.mailbox_use_for_any(Kind::Scatter) {
+    match call.mailbox_use_for_any(Kind::Scatter, send.map_or(0, |send| send.all_bytes(call.size()))) {
         Some(mailbox_use) => {
             one_step::scatter(Recorder::new(Kind::Scatter, call, mailbox_use.limits), send, receive, rank)
                 .map(|exchange| Plan::at(mailbox_use, exchange))

@@ -9,13 +9,17 @@
 //! | full | ours, for reading | a receive that has ended |
 //! | sending | the provider reads them | [`Endpoint::send`] |
 //! | posted | the provider writes them | [`Endpoint::post`] |
+//!
+//! A buffer without bytes can stand for memory of the program that the provider reads or writes instead
+//! ([`Endpoint::send_straight`], [`Endpoint::receive_straight`]).
 
 use super::library::{Library, Offer, checked};
 use super::sys::{
     Av, AvAttr, Cq, CqAttr, CqErrEntry, CqMsgEntry, Domain, Ep, FI_AV_TABLE, FI_CQ_FORMAT_MSG, FI_EAGAIN, FI_EAVAIL,
-    FI_ENABLE, FI_ETIMEDOUT, FI_GETWAIT, FI_MR_LOCAL, FI_RECV, FI_SEND, FI_WAIT_FD, FI_WAIT_SET, Fabric, Fid, Mr, Wait,
-    WaitAttr,
+    FI_ENABLE, FI_ETIMEDOUT, FI_GETWAIT, FI_MR_LOCAL, FI_RECV, FI_SEND, FI_WAIT_FD, FI_WAIT_SET, Fabric, Fid, Info, Mr,
+    Wait, WaitAttr,
 };
+use limosa_base::vm::Slice;
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::collections::VecDeque;
 use std::ffi::c_void;
@@ -31,6 +35,8 @@ const MAX_NAME: usize = 128;
 const NEVER_SILENT: &str = "net";
 /// An address that the provider knows.
 pub type Known = u64;
+/// A tag of so many random bits is not guessed.
+const LEAST_TAG_BITS: u32 = 48;
 /// Every source.
 const ANY: Known = u64::MAX;
 
@@ -43,8 +49,10 @@ pub struct Slot(pub usize);
 pub enum Event {
     /// This buffer was sent, and is free.
     Sent(Slot),
-    /// This buffer could not be sent, for an error of the library; it is free.
+    /// This buffer could not be sent, or what it stands for not received, for an error of the library; it is free.
     Failed(Slot, i32),
+    /// So many bytes were received where this buffer stands for; it is free.
+    Filled(Slot, usize),
     /// This buffer holds a packet of so many bytes.
     Received(Slot, usize),
 }
@@ -55,6 +63,8 @@ enum State {
     Full,
     Sending,
     Posted,
+    /// Stands for memory of the program that is posted.
+    Filling,
 }
 
 /// Eight words that a provider may use while an operation is under way. Their address names the operation.
@@ -83,11 +93,11 @@ impl Buffer {
         unsafe { (*self.region).desc }
     }
 
-    /// Notes what became of sending it: false if there was no room.
-    fn begun(&mut self, result: isize) -> Result<bool, i32> {
+    /// Notes what became of an operation that would lead to this state: false if there was no room.
+    fn begun(&mut self, result: isize, state: State) -> Result<bool, i32> {
         match -result {
             0 => {
-                self.state = State::Sending;
+                self.state = state;
                 Ok(true)
             }
             FI_EAGAIN => Ok(false),
@@ -100,6 +110,8 @@ impl Buffer {
 pub struct Endpoint {
     // Closed in this order.
     ep: Handle<Ep>,
+    /// Sends calls ([`Endpoint::call`]); opened with the first one.
+    caller: Option<Handle<Ep>>,
     cq: Handle<Cq>,
     /// What the queue tells when something has ended; `None`: it has a descriptor of its own.
     wait_set: Option<Handle<Wait>>,
@@ -110,6 +122,8 @@ pub struct Endpoint {
     /// Ended, and not yet told.
     ended: VecDeque<Event>,
     must_register: bool,
+    /// Receives of packets that are posted.
+    receives: usize,
     descriptor: i32,
     name: Vec<u8>,
     offer: Offer,
@@ -156,8 +170,8 @@ impl Endpoint {
             move |error| refused(&library, what, error)
         };
         let info = offer.info;
-        let (mut fabric, mut domain, mut av, mut cq, mut ep) =
-            (null_mut::<Fabric>(), null_mut::<Domain>(), null_mut::<Av>(), null_mut::<Cq>(), null_mut::<Ep>());
+        let (mut fabric, mut domain, mut av, mut cq) =
+            (null_mut::<Fabric>(), null_mut::<Domain>(), null_mut::<Av>(), null_mut::<Cq>());
         // SAFETY: the offer's structure is valid with all its parts, and so is each object after the call that opens it.
         // Tables of functions live as long as their objects.
         unsafe {
@@ -175,13 +189,7 @@ impl Endpoint {
             let mut attr = queue_for(&offer, wait_set.as_ref());
             checked(((*table).cq_open)(domain.0, &mut attr, &mut cq, null_mut())).map_err(no("opening a queue"))?;
             let cq = Handle(cq);
-            let opened = ((*table).endpoint)(domain.0, info, &mut ep, null_mut());
-            checked(opened).map_err(no("opening the endpoint"))?;
-            let ep = Handle(ep);
-            let ops = (*ep.fid()).ops;
-            checked(((*ops).bind)(ep.fid(), av.fid(), 0)).map_err(no("binding addresses"))?;
-            checked(((*ops).bind)(ep.fid(), cq.fid(), FI_SEND | FI_RECV)).map_err(no("binding a queue"))?;
-            checked(((*ops).control)(ep.fid(), FI_ENABLE, null_mut())).map_err(no("starting the endpoint"))?;
+            let ep = open_ep(&domain, info, &av, &cq).map_err(no("opening the endpoint"))?;
             let name = name_of(&ep).map_err(no("asking for the endpoint's address"))?;
             let descriptor = descriptor_of(&cq).map_err(no("asking for a descriptor"))?;
             let must_register = (*(*info).domain_attr).mr_mode & FI_MR_LOCAL != 0;
@@ -189,6 +197,7 @@ impl Endpoint {
             let (buffers, ended) = (Vec::new(), VecDeque::new());
             let mut endpoint = Endpoint {
                 ep,
+                caller: None,
                 cq,
                 wait_set,
                 av,
@@ -197,6 +206,7 @@ impl Endpoint {
                 fabric,
                 ended,
                 must_register,
+                receives,
                 descriptor,
                 name,
                 offer,
@@ -319,16 +329,33 @@ impl Endpoint {
     /// # Errors
     /// The library's.
     pub fn send(&mut self, slot: Slot, len: usize, to: Known) -> Result<bool, i32> {
+        self.send_by(self.ep.0, slot, len, to)
+    }
+
+    /// As [`Endpoint::send`], from an address of its own, over a connection of its own.
+    ///
+    /// # Errors
+    /// As for [`Endpoint::send`].
+    pub fn call(&mut self, slot: Slot, len: usize, to: Known) -> Result<bool, i32> {
+        let by = match &self.caller {
+            Some(caller) => caller.0,
+            // SAFETY: the offer's structure is valid with all its parts.
+            None => self.caller.insert(unsafe { open_ep(&self.domain, self.offer.info, &self.av, &self.cq) }?).0,
+        };
+        self.send_by(by, slot, len, to)
+    }
+
+    fn send_by(&mut self, ep: *mut Ep, slot: Slot, len: usize, to: Known) -> Result<bool, i32> {
         let buffer = &mut self.buffers[slot.0];
         assert!(buffer.state == State::Free && len <= buffer.len, "the buffer is in use");
         let desc = buffer.descriptor();
         let context = (&raw mut *buffer.context).cast();
         // SAFETY: the bytes and the context stay where they are, and untouched, until the operation has ended.
         let result = unsafe {
-            let send = (*(*self.ep.0).msg).send;
-            send(self.ep.0, buffer.bytes.as_ptr().cast(), len, desc, to, context)
+            let send = (*(*ep).msg).send;
+            send(ep, buffer.bytes.as_ptr().cast(), len, desc, to, context)
         };
-        buffer.begun(result)
+        buffer.begun(result, State::Sending)
     }
 
     /// Whether a packet may have its head in a buffer, and its data in memory of the program.
@@ -356,7 +383,67 @@ impl Endpoint {
             let sendv = (*(*self.ep.0).msg).sendv;
             sendv(self.ep.0, [head, data].as_ptr(), null_mut(), 2, to, context)
         };
-        buffer.begun(result)
+        buffer.begun(result, State::Sending)
+    }
+
+    /// The bits of tags that the provider compares; `None` if memory of the program cannot be sent and received as it
+    /// is, or if others could guess a tag.
+    pub fn tag_bits(&self) -> Option<u64> {
+        // SAFETY: the offer's structure is valid with all its parts.
+        let format = unsafe { (*(*self.offer.info).ep_attr).mem_tag_format };
+        let bits = u64::MAX.checked_shr(format.leading_zeros())?;
+        (!self.must_register && bits.count_ones() >= LEAST_TAG_BITS).then_some(bits)
+    }
+
+    /// Receives that the provider has room for besides those of packets.
+    pub fn spare_receives(&self) -> usize {
+        // SAFETY: as above.
+        unsafe { (*(*self.offer.info).rx_attr).size }.saturating_sub(2 * self.receives)
+    }
+
+    /// Begins to send bytes under a tag; false if the provider has no room. The buffer stands for them.
+    ///
+    /// # Errors
+    /// As for [`Endpoint::send`].
+    ///
+    /// # Safety
+    /// The bytes stay readable until the operation has ended.
+    pub unsafe fn send_straight(&mut self, slot: Slot, bytes: Slice, tag: u64, to: Known) -> Result<bool, i32> {
+        let buffer = &mut self.buffers[slot.0];
+        assert!(buffer.state == State::Free, "the buffer is in use");
+        let context = (&raw mut *buffer.context).cast();
+        // SAFETY: as for `send`, and the caller's promise.
+        let result = unsafe {
+            let send = (*(*self.ep.0).tagged).send;
+            send(self.ep.0, bytes.iov_base, bytes.iov_len, null_mut(), to, tag, context)
+        };
+        buffer.begun(result, State::Sending)
+    }
+
+    /// Lets the message with this tag be written to memory; false if the provider has no room. The buffer stands for it.
+    ///
+    /// # Errors
+    /// As for [`Endpoint::send`].
+    ///
+    /// # Safety
+    /// The memory stays writable and otherwise untouched until the operation has ended.
+    pub unsafe fn receive_straight(&mut self, slot: Slot, room: Slice, tag: u64) -> Result<bool, i32> {
+        let buffer = &mut self.buffers[slot.0];
+        assert!(buffer.state == State::Free, "the buffer is in use");
+        let context = (&raw mut *buffer.context).cast();
+        // SAFETY: as for `send`, and the caller's promise.
+        let result = unsafe {
+            let recv = (*(*self.ep.0).tagged).recv;
+            recv(self.ep.0, room.iov_base, room.iov_len, null_mut(), ANY, tag, 0, context)
+        };
+        buffer.begun(result, State::Filling)
+    }
+
+    /// Asks for the end of an operation that a buffer stands for. It ends as others do.
+    pub fn cancel(&mut self, slot: Slot) {
+        let context = (&raw mut *self.buffers[slot.0].context).cast();
+        // SAFETY: the endpoint is open, and knows operations by their contexts.
+        unsafe { ((*(*self.ep.0).ops).cancel)(self.ep.fid(), context) };
     }
 
     /// Lets the next packet that comes be written to a buffer that is free or full.
@@ -396,13 +483,12 @@ impl Endpoint {
         }
         for entry in entries.iter().take(usize::try_from(count).unwrap_or(0)) {
             let Some(slot) = self.slot_of(entry.context) else { continue };
-            let event = if self.buffers[slot.0].state == State::Posted {
-                self.buffers[slot.0].state = State::Full;
-                Event::Received(slot, entry.len)
-            } else {
-                self.buffers[slot.0].state = State::Free;
-                Event::Sent(slot)
+            let (state, event) = match self.buffers[slot.0].state {
+                State::Posted => (State::Full, Event::Received(slot, entry.len)),
+                State::Filling => (State::Free, Event::Filled(slot, entry.len)),
+                _ => (State::Free, Event::Sent(slot)),
             };
+            self.buffers[slot.0].state = state;
             self.ended.push_back(event);
         }
     }
@@ -429,8 +515,31 @@ impl Endpoint {
         // SAFETY: the provider gives back the context that it got with the operation, and contexts live as long as the
         // endpoint.
         let slot = unsafe { (*(context as *const Context)).slot };
-        let is_under_way = |buffer: &Buffer| matches!(buffer.state, State::Sending | State::Posted);
+        let is_under_way = |buffer: &Buffer| !matches!(buffer.state, State::Free | State::Full);
         self.buffers.get(slot).filter(|buffer| is_under_way(buffer)).map(|_| Slot(slot))
+    }
+}
+
+/// An endpoint with these addresses and this queue.
+///
+/// # Safety
+/// The structure is valid with all its parts.
+unsafe fn open_ep(
+    domain: &Handle<Domain>,
+    info: *mut Info,
+    av: &Handle<Av>,
+    cq: &Handle<Cq>,
+) -> Result<Handle<Ep>, i32> {
+    let mut ep = null_mut();
+    // SAFETY: the objects are open, and the caller's promise. The table of functions lives as long as its object.
+    unsafe {
+        checked(((*(*domain.0).ops).endpoint)(domain.0, info, &mut ep, null_mut()))?;
+        let ep = Handle(ep);
+        let ops = (*ep.fid()).ops;
+        checked(((*ops).bind)(ep.fid(), av.fid(), 0))?;
+        checked(((*ops).bind)(ep.fid(), cq.fid(), FI_SEND | FI_RECV))?;
+        checked(((*ops).control)(ep.fid(), FI_ENABLE, null_mut()))?;
+        Ok(ep)
     }
 }
 

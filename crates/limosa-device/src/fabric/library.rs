@@ -6,8 +6,8 @@
 
 use super::sys::{
     FI_CONTEXT, FI_CONTEXT2, FI_EP_RDM, FI_MR_ALLOCATED, FI_MR_LOCAL, FI_MR_PROV_KEY, FI_MR_VIRT_ADDR, FI_MSG,
-    FI_ORDER_SAS, FI_RM_ENABLED, FI_SOCKADDR_IN, FI_SOCKADDR_IN6, FI_THREAD_DOMAIN, FiDupinfo, FiFabric, FiFreeinfo,
-    FiGetinfo, FiStrerror, FiVersion, Info, VERSION,
+    FI_ORDER_SAS, FI_RM_ENABLED, FI_SOCKADDR_IN, FI_SOCKADDR_IN6, FI_TAGGED, FI_THREAD_DOMAIN, FiDupinfo, FiFabric,
+    FiFreeinfo, FiGetinfo, FiStrerror, FiVersion, Info, VERSION,
 };
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;
@@ -65,6 +65,10 @@ impl Drop for Offer {
 const PREFERENCE: [&str; 6] = ["cxi", "efa", "opx", "verbs", "tcp", "net"];
 /// Of these, the ones that need no network.
 const LOCAL: [&str; 2] = ["tcp", "net"];
+/// The first version in which these forget no requests ([`Offer::forgets_requests`]).
+const REMEMBERS: (u32, u32) = (1, 19);
+/// The provider of which [`Offer::may_lose_crossing`] is true. What `net` loses cannot be helped so.
+const CROSSING: &str = "tcp";
 const LOOPBACK: &str = "lo";
 const NAME: &str = "libfabric.so.1";
 
@@ -154,7 +158,7 @@ impl Library {
         }
         // SAFETY: a new structure has all parts, and nobody else has it.
         unsafe {
-            (*hints).caps = FI_MSG;
+            (*hints).caps = FI_MSG | FI_TAGGED;
             (*hints).mode = FI_CONTEXT | FI_CONTEXT2;
             (*(*hints).ep_attr).kind = FI_EP_RDM;
             (*(*hints).tx_attr).msg_order = FI_ORDER_SAS;
@@ -250,7 +254,9 @@ impl Wish {
         // A provider alone needs fewer steps than one on top of another. Of those for TCP that counts more than the name:
         // before version 1.18 `tcp` had endpoints for connections only, and `net` what it has today.
         let network = preference.min(PREFERENCE.len() - LOCAL.len());
-        Some((network, offer.provider.contains(';'), preference, format == FI_SOCKADDR_IN6))
+        let is_alone = !offer.provider.contains(';');
+        let is_worse = if self.provider.is_none() && offer.forgets_requests() { is_alone } else { !is_alone };
+        Some((network, is_worse, preference, format == FI_SOCKADDR_IN6))
     }
 }
 
@@ -258,6 +264,17 @@ impl Offer {
     /// The library that offers it.
     pub fn library(&self) -> &Arc<Library> {
         &self.library
+    }
+
+    /// Whether two processes that connect with each other at the same moment may lose what they send.
+    pub(super) fn may_lose_crossing(&self) -> bool {
+        self.provider == CROSSING
+    }
+
+    /// Whether it is of a version whose endpoints for TCP without another provider on top forget who wants to connect
+    /// when a connection with somebody else ends: those who connect then wait for ever.
+    fn forgets_requests(&self) -> bool {
+        self.library.version() < REMEMBERS && LOCAL.iter().any(|name| self.provider.starts_with(name))
     }
 
     fn address_format(&self) -> u32 {

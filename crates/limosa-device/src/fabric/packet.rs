@@ -5,7 +5,9 @@
 //!            8   4  number of the sender
 //!           12   4  half of the sender's own token: another process of this number may have sent before
 //!           16   4  number of the packet among those from this sender, from 0
-//!           20   1  kind, then three bytes 0
+//!           20   1  kind
+//!           21   1  1: a greeting, which has no number and only says that its sender is there; otherwise 0
+//!           22   2  zeros
 //!           24  16  two words
 //!           40      data
 //!
@@ -36,6 +38,8 @@ pub struct Label {
     pub sender: u32,
     /// The packet's number.
     pub number: u32,
+    /// It only says that its sender is there.
+    pub is_greeting: bool,
 }
 
 /// Writes the head of a packet to the first bytes.
@@ -44,7 +48,7 @@ pub fn write_head(to: &mut [u8], label: &Label, meta: &Meta) {
     to[8..12].copy_from_slice(&label.from.to_le_bytes());
     to[12..16].copy_from_slice(&label.sender.to_le_bytes());
     to[16..20].copy_from_slice(&label.number.to_le_bytes());
-    to[20..24].copy_from_slice(&[meta.kind, 0, 0, 0]);
+    to[20..24].copy_from_slice(&[meta.kind, label.is_greeting.into(), 0, 0]);
     to[24..32].copy_from_slice(&meta.words[0].to_le_bytes());
     to[32..40].copy_from_slice(&meta.words[1].to_le_bytes());
 }
@@ -54,7 +58,8 @@ pub fn read(packet: &[u8]) -> Option<(Label, Meta, &[u8])> {
     let (head, data) = packet.split_first_chunk::<HEADER>()?;
     let long = |at: usize| u64::from_le_bytes(head[at..at + 8].try_into().expect("eight bytes"));
     let short = |at: usize| u32::from_le_bytes(head[at..at + 4].try_into().expect("four bytes"));
-    let label = Label { token: long(0), from: short(8), sender: short(12), number: short(16) };
+    let label =
+        Label { token: long(0), from: short(8), sender: short(12), number: short(16), is_greeting: head[21] == 1 };
     Some((label, Meta { kind: head[20], words: [long(24), long(32)] }, data))
 }
 
@@ -108,7 +113,7 @@ mod tests {
 
     #[test]
     fn a_packet_and_a_card_come_back_as_they_were_written() {
-        let label = Label { token: u64::MAX - 5, from: 7, sender: 8, number: u32::MAX };
+        let label = Label { token: u64::MAX - 5, from: 7, sender: 8, number: u32::MAX, is_greeting: true };
         let meta = Meta { kind: 200, words: [1, u64::MAX] };
         let mut bytes = vec![9; HEADER + 3];
         write_head(&mut bytes, &label, &meta);

@@ -25,6 +25,10 @@ pub struct Peer {
     /// Somebody waits for room.
     pub wants_room: bool,
     pub life: Life,
+    /// A packet has come from it: there is a connection.
+    pub has_come: bool,
+    /// It was asked to connect.
+    pub is_called: bool,
     /// Packets under way, by class.
     under_way: [u32; CLASSES],
     /// For each number under way whether its send has ended; the first one has not.
@@ -41,10 +45,13 @@ pub struct Peer {
 pub enum Life {
     #[default]
     Alive,
-    /// It has died, which is reported when nothing has come from it until then.
-    Dying(Instant),
+    /// It has died, or cannot be reached any more, for this reason. That is reported when nothing has come from it until
+    /// then.
+    Dying(Instant, &'static str),
     /// Nothing is expected from it, or sent to it.
     Dead,
+    /// It has ended in good order: nothing is sent to it, but what it has sent may still come.
+    Left,
 }
 
 /// When a packet is to be handed on.
@@ -99,7 +106,7 @@ impl Peer {
 
     /// Whether room that somebody wants comes unnoticed: nothing is under way whose end would tell.
     pub fn must_try(&self) -> bool {
-        self.wants_room && !self.is_sending() && self.life != Life::Dead
+        self.wants_room && !self.is_sending() && !matches!(self.life, Life::Dead | Life::Left)
     }
 
     /// Whether this may be the process whose token has this half.

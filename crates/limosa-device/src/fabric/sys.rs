@@ -12,6 +12,7 @@ use std::ffi::{c_char, c_int, c_void};
 pub const VERSION: u32 = 1 << 16 | 14;
 
 pub const FI_MSG: u64 = 1 << 1;
+pub const FI_TAGGED: u64 = 1 << 3;
 pub const FI_RECV: u64 = 1 << 10;
 pub const FI_SEND: u64 = 1 << 11;
 pub const FI_CONTEXT: u64 = 1 << 59;
@@ -36,6 +37,8 @@ pub const FI_ENABLE: c_int = 6;
 
 pub const FI_EAGAIN: isize = 11;
 pub const FI_ETIMEDOUT: c_int = 110;
+/// A message was longer than the room for it.
+pub const FI_ETRUNC: c_int = 265;
 /// An error is to be read.
 pub const FI_EAVAIL: isize = 259;
 
@@ -199,9 +202,17 @@ pub struct CqErrEntry {
 #[repr(C)]
 pub struct Ep {
     pub fid: Fid,
-    pub ops: usize,
+    pub ops: *const OpsEp,
     pub cm: *const OpsCm,
     pub msg: *const OpsMsg,
+    pub rma: usize,
+    pub tagged: *const OpsTagged,
+}
+
+#[repr(C)]
+pub struct OpsEp {
+    pub size: usize,
+    pub cancel: extern "C" fn(*mut Fid, *mut c_void) -> isize,
 }
 
 #[repr(C)]
@@ -219,6 +230,15 @@ pub struct OpsMsg {
     pub recvmsg: usize,
     pub send: extern "C" fn(*mut Ep, *const c_void, usize, *mut c_void, u64, *mut c_void) -> isize,
     pub sendv: extern "C" fn(*mut Ep, *const libc::iovec, *mut *mut c_void, usize, u64, *mut c_void) -> isize,
+}
+
+#[repr(C)]
+pub struct OpsTagged {
+    pub size: usize,
+    pub recv: extern "C" fn(*mut Ep, *mut c_void, usize, *mut c_void, u64, u64, u64, *mut c_void) -> isize,
+    pub recvv: usize,
+    pub recvmsg: usize,
+    pub send: extern "C" fn(*mut Ep, *const c_void, usize, *mut c_void, u64, u64, *mut c_void) -> isize,
 }
 
 #[repr(C)]
@@ -250,6 +270,11 @@ pub struct EpAttr {
     pub protocol: u32,
     pub protocol_version: u32,
     pub max_msg_size: usize,
+    pub msg_prefix_size: usize,
+    pub max_order_raw_size: usize,
+    pub max_order_war_size: usize,
+    pub max_order_waw_size: usize,
+    pub mem_tag_format: u64,
 }
 
 #[repr(C)]
@@ -341,12 +366,14 @@ mod tests {
             CqErrEntry "fi_cq_err_entry" {
                 context "op_context", len "len", err "err", prov_errno "prov_errno", err_data_size "err_data_size"
             }
-            Ep "fid_ep" { cm "cm", msg "msg" }
+            Ep "fid_ep" { ops "ops", cm "cm", msg "msg", tagged "tagged" }
+            OpsEp "fi_ops_ep" { cancel "cancel" }
             OpsCm "fi_ops_cm" { getname "getname" }
             OpsMsg "fi_ops_msg" { recv "recv", send "send", sendv "sendv" }
+            OpsTagged "fi_ops_tagged" { recv "recv", send "send" }
             TxAttr "fi_tx_attr" { msg_order "msg_order", size "size", iov_limit "iov_limit" }
             RxAttr "fi_rx_attr" { msg_order "msg_order", size "size" }
-            EpAttr "fi_ep_attr" { kind "type", max_msg_size "max_msg_size" }
+            EpAttr "fi_ep_attr" { kind "type", max_msg_size "max_msg_size", mem_tag_format "mem_tag_format" }
             DomainAttr "fi_domain_attr" {
                 name "name", threading "threading", resource_mgmt "resource_mgmt", mr_mode "mr_mode"
             }
@@ -370,6 +397,7 @@ mod tests {
                 FI_WAIT_SET,
                 FI_WAIT_FD,
                 FI_ETIMEDOUT,
+                FI_ETRUNC,
                 FI_GETWAIT,
                 FI_ENABLE,
                 FI_MR_LOCAL,
@@ -379,7 +407,8 @@ mod tests {
             ]
             .map(|each| each as usize),
         );
-        here.extend([FI_MSG, FI_SEND, FI_RECV, FI_CONTEXT, FI_CONTEXT2, FI_ORDER_SAS].map(|each| each as usize));
+        let bits = [FI_MSG, FI_TAGGED, FI_SEND, FI_RECV, FI_CONTEXT, FI_CONTEXT2, FI_ORDER_SAS];
+        here.extend(bits.map(|each| each as usize));
         here.extend([FI_SOCKADDR_IN, FI_SOCKADDR_IN6].map(|each| each as usize));
         here.extend([FI_EAGAIN, FI_EAVAIL].map(|each| each as usize));
         here
@@ -390,10 +419,10 @@ mod tests {
         let program = format!(
             "#include <stddef.h>\n#include <stdio.h>\n#include <rdma/fabric.h>\n#include <rdma/fi_cm.h>\n\
              #include <rdma/fi_domain.h>\n#include <rdma/fi_endpoint.h>\n#include <rdma/fi_eq.h>\n\
-             #include <rdma/fi_errno.h>\n\
+             #include <rdma/fi_errno.h>\n#include <rdma/fi_tagged.h>\n\
              int main(void) {{ size_t all[] = {{ {there}, FI_EP_RDM, FI_THREAD_DOMAIN, FI_RM_ENABLED, FI_AV_TABLE, \
-             FI_CQ_FORMAT_MSG, FI_WAIT_SET, FI_WAIT_FD, FI_ETIMEDOUT, FI_GETWAIT, FI_ENABLE, FI_MR_LOCAL, \
-             FI_MR_VIRT_ADDR, FI_MR_ALLOCATED, FI_MR_PROV_KEY, FI_MSG, FI_SEND, FI_RECV, FI_CONTEXT, \
+             FI_CQ_FORMAT_MSG, FI_WAIT_SET, FI_WAIT_FD, FI_ETIMEDOUT, FI_ETRUNC, FI_GETWAIT, FI_ENABLE, FI_MR_LOCAL, \
+             FI_MR_VIRT_ADDR, FI_MR_ALLOCATED, FI_MR_PROV_KEY, FI_MSG, FI_TAGGED, FI_SEND, FI_RECV, FI_CONTEXT, \
              FI_CONTEXT2, FI_ORDER_SAS, FI_SOCKADDR_IN, FI_SOCKADDR_IN6, FI_EAGAIN, FI_EAVAIL }}; \
              for (size_t i = 0; i < sizeof all / sizeof *all; i++) printf(\"%zu \", all[i]); }}"
         );

@@ -101,15 +101,31 @@ impl Courier {
         };
         for (host, place) in hosts.iter().enumerate() {
             for rank in place.ranks.clone() {
-                make_folder(&folders.of(rank))?;
-                board::make(&folders.board(rank), processes)?;
-                if host != here {
-                    let watch = courier.notices.watch(&folders.of(rank), Entries::NewOrChanged)?;
-                    courier.watches.extend(watch.map(|watch| (watch, Watched::Receiver(rank))));
-                }
+                make_place(folders, rank, processes)?;
+                courier.watch(host, rank)?;
             }
         }
         Ok(courier)
+    }
+
+    /// From now on a host has this process, too, for which there is a place here ([`make_place`]).
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub fn add(&mut self, host: usize, rank: u32) -> io::Result<()> {
+        self.hosts[host].later.push(rank);
+        map::write(&self.folders, &self.hosts, None)?;
+        self.look_at.extend((host != self.here).then_some(rank));
+        self.watch(host, rank)
+    }
+
+    /// Watches for what is written here for a process of another host.
+    fn watch(&mut self, host: usize, rank: u32) -> io::Result<()> {
+        if host != self.here {
+            let watch = self.notices.watch(&self.folders.of(rank), Entries::NewOrChanged)?;
+            self.watches.extend(watch.map(|watch| (watch, Watched::Receiver(rank))));
+        }
+        Ok(())
     }
 
     /// A connection to another host is there, over these descriptors; `calls`: this side has made it.
@@ -129,8 +145,8 @@ impl Courier {
 
     /// Whether files are under way to a host, or may be since there is no connection.
     pub fn is_carrying(&self, host: usize) -> bool {
-        let ranks = &self.hosts[host].ranks;
-        !self.reaches(host) || self.departures.values().any(|d| ranks.contains(&d.to()) && d.is_under_way())
+        let there = &self.hosts[host];
+        !self.reaches(host) || self.departures.values().any(|d| there.has(d.to()) && d.is_under_way())
     }
 
     /// What to sleep on.
@@ -180,8 +196,8 @@ impl Courier {
         self.streams[host] = None;
         // The host is named without it, too.
         let _ = map::write(&self.folders, &self.hosts, Some((host, why)));
-        for there in self.hosts[host].ranks.clone() {
-            for here in self.hosts[self.here].ranks.clone() {
+        for there in self.hosts[host].all() {
+            for here in self.hosts[self.here].all() {
                 let note =
                     Note { fault: Fault::Unreachable, errno: 0, label: Label { from: here, to: there, number: 0 } };
                 let _ = board::post(&self.folders.board(here), there, Some(&note));
@@ -191,10 +207,10 @@ impl Courier {
 
     /// Sends once more to a host what it may not have got.
     fn begin_again(&mut self, host: usize) {
-        let ranks = self.hosts[host].ranks.clone();
-        self.departures.values_mut().filter(|d| ranks.contains(&d.to())).for_each(Departure::begin_again);
-        self.noted.retain(|(of, _)| !ranks.contains(of));
-        self.look_at.extend(ranks);
+        let there = &self.hosts[host];
+        self.departures.values_mut().filter(|d| there.has(d.to())).for_each(Departure::begin_again);
+        self.noted.retain(|(of, _)| !there.has(*of));
+        self.look_at.extend(there.all());
     }
 
     fn take_notices(&mut self) {
@@ -213,7 +229,7 @@ impl Courier {
             Notice::Gone(watch) => drop(watches.remove(&watch)),
             Notice::Anything => {
                 let others = hosts.iter().enumerate().filter(|(host, _)| host != here);
-                look_at.extend(others.flat_map(|(_, place)| place.ranks.clone()));
+                look_at.extend(others.flat_map(|(_, place)| place.all()));
                 departures.values_mut().for_each(Departure::look);
                 arrivals.values_mut().for_each(Arrival::look);
             }
@@ -229,7 +245,7 @@ impl Courier {
             for entry in fs::read_dir(self.folders.of(to)).into_iter().flatten().flatten() {
                 let name = entry.file_name();
                 let Some(from) = name.to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
-                let is_ours = self.hosts[self.here].ranks.contains(&from);
+                let is_ours = self.hosts[self.here].has(from);
                 if is_ours && !self.departures.contains_key(&(from, to)) {
                     let watch = self.notices.watch(&self.folders.pair(from, to), Entries::New);
                     let watch = watch.ok().flatten();
@@ -242,7 +258,7 @@ impl Courier {
     }
 
     fn send_notes(&mut self, of: u32) {
-        let Some(stream) = self.hosts.iter().position(|place| place.ranks.contains(&of)) else { return };
+        let Some(stream) = self.hosts.iter().position(|place| place.has(of)) else { return };
         let Some(stream) = &mut self.streams[stream] else { return };
         for (about, note) in board::read(&self.folders.board(of)).unwrap_or_default() {
             if self.noted.insert((of, about)) {
@@ -256,7 +272,7 @@ impl Courier {
     fn send_files(&mut self) -> bool {
         let (mut any, mut broken) = (false, Vec::new());
         for (pair, departure) in &mut self.departures {
-            let host = self.hosts.iter().position(|place| place.ranks.contains(&pair.1));
+            let host = self.hosts.iter().position(|place| place.has(pair.1));
             let Some(stream) = host.and_then(|host| self.streams[host].as_mut()) else { continue };
             while stream.has_room() {
                 match departure.next() {
@@ -280,7 +296,7 @@ impl Courier {
     fn report_taken(&mut self) -> bool {
         let mut any = false;
         for (pair, arrival) in &mut self.arrivals {
-            let host = self.hosts.iter().position(|place| place.ranks.contains(&pair.0));
+            let host = self.hosts.iter().position(|place| place.has(pair.0));
             let Some(stream) = host.and_then(|host| self.streams[host].as_mut()) else { continue };
             while let Some(label) = arrival.next_taken() {
                 any = true;
@@ -297,19 +313,19 @@ impl Courier {
         for (of, about) in [(from, to), (to, from)] {
             let _ = board::post(&self.folders.board(of), about, Some(&broken.note));
         }
-        let here = &self.hosts[self.here].ranks;
-        self.look_at.extend([from, to].into_iter().filter(|rank| !here.contains(rank)));
+        let here = &self.hosts[self.here];
+        self.look_at.extend([from, to].into_iter().filter(|rank| !here.has(*rank)));
     }
 
     /// What a frame from a host says; `answers`: files that were taken before.
     fn handle(&mut self, host: usize, frame: &Frame<'_>, answers: &mut Vec<Label>) -> Result<(), String> {
         let Label { from, to, .. } = frame.label;
-        let (there, here) = (&self.hosts[host].ranks, &self.hosts[self.here].ranks);
+        let (there, here) = (&self.hosts[host], &self.hosts[self.here]);
         let fits = match frame.kind {
             Kind::Alive => true,
-            Kind::Message => there.contains(&from) && here.contains(&to),
-            Kind::Taken => here.contains(&from) && there.contains(&to),
-            Kind::Note => here.contains(&to),
+            Kind::Message => there.has(from) && here.has(to),
+            Kind::Taken => here.has(from) && there.has(to),
+            Kind::Note => here.has(to),
         };
         if !fits {
             return Err(format!("it has sent something about processes {from} and {to}"));
@@ -350,6 +366,15 @@ impl Courier {
         }
         Ok(())
     }
+}
+
+/// Makes the folder and the board of a process of any host, in a job with room for so many.
+///
+/// # Errors
+/// The operating system's.
+pub fn make_place(folders: &Folders, rank: u32, processes: u32) -> io::Result<()> {
+    make_folder(&folders.of(rank))?;
+    board::make(&folders.board(rank), processes)
 }
 
 fn taken(label: Label) -> Frame<'static> {

@@ -18,8 +18,12 @@ pub const HEADER: usize = 40;
 /// Length of what precedes the data of a packet.
 pub const PACKET: usize = 24;
 
-/// No file is longer: senders add no packet to a file of half that length.
-pub const LONGEST: usize = 2 << 20;
+/// Most data bytes in one packet.
+pub const MAX_DATA: usize = 1 << 20;
+/// Length of a file beyond which no packet is added to it.
+pub const FULL: usize = 1 << 20;
+/// No file is longer.
+pub const LONGEST: usize = FULL + PACKET + MAX_DATA;
 
 /// Which file it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,11 +43,13 @@ pub struct Batch {
     bytes: Vec<u8>,
     used: usize,
     packets: u32,
+    /// Length of the last packet's data, if they are not among the bytes.
+    apart: usize,
 }
 
 impl Default for Batch {
     fn default() -> Batch {
-        Batch { bytes: vec![0; HEADER], used: HEADER, packets: 0 }
+        Batch { bytes: vec![0; HEADER], used: HEADER, packets: 0, apart: 0 }
     }
 }
 
@@ -60,21 +66,34 @@ impl Batch {
 
     /// Adds a packet.
     pub fn push(&mut self, meta: &Meta, mut data: Data<'_>) {
-        let end = self.used + PACKET + data.len();
-        self.bytes.resize(self.bytes.len().max(end), 0);
-        let (head, rest) = self.bytes[self.used..end].split_at_mut(PACKET);
-        head[..4].copy_from_slice(&[meta.kind, 0, 0, 0]);
-        head[4..8].copy_from_slice(&(rest.len() as u32).to_le_bytes());
-        head[8..16].copy_from_slice(&meta.words[0].to_le_bytes());
-        head[16..].copy_from_slice(&meta.words[1].to_le_bytes());
-        data.write(rest);
-        self.used = end;
-        self.packets += 1;
+        let len = data.len();
+        data.write(self.add(meta, len, len));
     }
 
-    /// The whole file.
+    /// Adds a packet, the last one of the file, whose data the caller writes behind [`Batch::sealed`].
+    pub fn push_apart(&mut self, meta: &Meta, len: usize) {
+        self.add(meta, len, 0);
+        self.apart = len;
+    }
+
+    /// Adds what precedes so many bytes of data; room for so many of them.
+    fn add(&mut self, meta: &Meta, len: usize, room: usize) -> &mut [u8] {
+        debug_assert_eq!(self.apart, 0, "the last packet has been added");
+        let begin = self.used;
+        self.used += PACKET + room;
+        self.packets += 1;
+        self.bytes.resize(self.bytes.len().max(self.used), 0);
+        let (head, rest) = self.bytes[begin..self.used].split_at_mut(PACKET);
+        head[..4].copy_from_slice(&[meta.kind, 0, 0, 0]);
+        head[4..8].copy_from_slice(&(len as u32).to_le_bytes());
+        head[8..16].copy_from_slice(&meta.words[0].to_le_bytes());
+        head[16..].copy_from_slice(&meta.words[1].to_le_bytes());
+        rest
+    }
+
+    /// The whole file, but for data that were added apart.
     pub fn sealed(&mut self, label: &Label) -> &[u8] {
-        let len = self.used as u64;
+        let len = (self.used + self.apart) as u64;
         let header = &mut self.bytes[..HEADER];
         header[..8].copy_from_slice(MAGIC);
         for (at, word) in [(8, VERSION), (12, label.from), (16, label.to), (20, self.packets)] {
@@ -89,6 +108,7 @@ impl Batch {
     pub fn clear(&mut self) {
         self.used = HEADER;
         self.packets = 0;
+        self.apart = 0;
     }
 }
 
@@ -172,6 +192,19 @@ mod tests {
         assert_eq!(packets[1], (Meta { kind: 2, words: [0, 9] }, &b"abc"[..]));
         assert_eq!(packets[2], (Meta::default(), &b""[..]));
         assert_eq!(packets.len(), 3);
+    }
+
+    #[test]
+    fn data_may_be_written_behind_the_rest_of_a_file() {
+        let mut batch = Batch::default();
+        batch.push(&Meta::default(), Data::Bytes(b"first"));
+        batch.push_apart(&Meta { kind: 4, words: [1, 2] }, 6);
+        let bytes = [batch.sealed(&LABEL), b"second"].concat();
+        let packets: Vec<_> = open(&bytes).expect("a file").1.map(|packet| packet.expect("a packet")).collect();
+        assert_eq!(packets[1], (Meta { kind: 4, words: [1, 2] }, &b"second"[..]));
+        assert_eq!(packets.len(), 2);
+        batch.clear();
+        assert_eq!(open(batch.sealed(&LABEL)).expect("a file").1.count(), 0);
     }
 
     #[test]

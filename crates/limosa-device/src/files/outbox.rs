@@ -1,7 +1,7 @@
 //! The files that a process writes for another one.
 
 use super::board::{Fault, Note};
-use super::format::{Batch, LONGEST, Label};
+use super::format::{Batch, FULL, Label};
 use super::listing::locks;
 use super::notices::{Entries, Notices, SHORTEST, Watch};
 use super::{Folders, suffixed};
@@ -16,8 +16,8 @@ use std::time::Instant;
 
 /// Files of a pair that the receiver has not read yet: while it reads one, the next one lies there.
 const UNREAD: usize = 2;
-/// Length of a file beyond which no packet is added to it.
-const FULL: usize = LONGEST / 2;
+/// Data from this length on are not held back: they are written straight from where they are, when there is room.
+const LONG: usize = 64 * 1024;
 
 /// What is on its way to one receiver.
 pub struct Outbox {
@@ -64,18 +64,31 @@ impl Outbox {
     /// # Errors
     /// The file cannot be written; neither this packet nor those that are held were sent.
     pub fn send(&mut self, meta: &Meta, data: Data<'_>, notices: &Notices) -> Result<Sent, Note> {
-        if self.held.len() >= FULL {
+        // A burst of packets does not list the folder for each of them.
+        let is_known_full = self.unread.len() == UNREAD && self.listed.is_some_and(|at| at.elapsed() < SHORTEST);
+        let is_long = data.len() >= LONG;
+        if self.held.len() >= FULL || (is_long && !is_known_full) {
             self.flush(notices)?;
-            if self.held.len() >= FULL {
+        }
+        if is_long || self.held.len() >= FULL {
+            let has_room = if is_long { self.unread.len() < UNREAD } else { self.held.len() < FULL };
+            if !has_room {
                 return Ok(Sent::NoRoom);
             }
         }
-        self.held.push(meta, data);
-        // A burst of small packets does not list the folder for each of them.
-        if self.unread.len() == UNREAD && self.listed.is_some_and(|at| at.elapsed() < SHORTEST) {
-            return Ok(Sent::Done);
+        match data {
+            Data::Bytes(bytes) if is_long => {
+                self.held.push_apart(meta, bytes.len());
+                self.write(bytes)?;
+            }
+            data => {
+                self.held.push(meta, data);
+                if !is_known_full {
+                    self.flush(notices)?;
+                }
+            }
         }
-        self.flush(notices).map(|()| Sent::Done)
+        Ok(Sent::Done)
     }
 
     /// Somebody waits until there is room.
@@ -95,7 +108,7 @@ impl Outbox {
         for attempt in 0..2 {
             self.see_read(notices.is_late());
             if !self.held.is_empty() && self.unread.len() < UNREAD {
-                self.write()?;
+                self.write(&[])?;
             }
             if self.unread.len() < UNREAD {
                 self.wants_room = false;
@@ -117,7 +130,7 @@ impl Outbox {
     /// # Errors
     /// The file cannot be written.
     pub fn release(&mut self) -> Result<(), Note> {
-        if self.held.is_empty() { Ok(()) } else { self.write() }
+        if self.held.is_empty() { Ok(()) } else { self.write(&[]) }
     }
 
     /// A folder to which this process sends and from which it receives has one watch for both.
@@ -141,7 +154,8 @@ impl Outbox {
         }
     }
 
-    fn write(&mut self) -> Result<(), Note> {
+    /// Writes what is held, and data behind it that were added apart.
+    fn write(&mut self, apart: &[u8]) -> Result<(), Note> {
         if !self.is_made {
             // The receiver may not have joined yet. The job's folder is not made again if somebody has deleted it.
             let made = self.folder.parent().map_or(Ok(()), make_folder).and_then(|()| make_folder(&self.folder));
@@ -151,7 +165,7 @@ impl Outbox {
         let number = self.label.number;
         let message = suffixed(&self.folder, number, "msg");
         let lock = self.lock(number);
-        let written = write_file(&self.draft, self.held.sealed(&self.label))
+        let written = write_file(&self.draft, &[self.held.sealed(&self.label), apart])
             .and_then(|()| fs::rename(&self.draft, &message))
             .and_then(|()| make_empty(&lock));
         if let Err(cause) = written {
@@ -180,9 +194,10 @@ fn make_folder(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Writes a file anew.
-pub fn write_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?.write_all(bytes)
+/// Writes a file anew, from parts that lie apart.
+pub fn write_file(path: &Path, parts: &[&[u8]]) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    parts.iter().try_for_each(|part| file.write_all(part))
 }
 
 /// Makes an empty file, in one call of the system.

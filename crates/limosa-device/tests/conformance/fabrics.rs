@@ -4,7 +4,8 @@ use limosa_base::doorbell::State;
 use limosa_base::pool::POOL_BYTES;
 use limosa_base::process::Identity;
 use limosa_base::segment::{self, PAGE};
-use limosa_device::fabric::{Cards, FabricDevice, Wish};
+use limosa_device::fabric::packet::Card;
+use limosa_device::fabric::{Cards, FabricDevice, Library, Wish};
 use limosa_device::files::{FileDevice, FileOptions, Folders, Notify};
 use limosa_device::messages::MessagesDevice;
 use limosa_device::shm::{DoorbellRef, Seats, ShmDevice};
@@ -102,7 +103,8 @@ impl Fabric {
         }
     }
 
-    fn connect_intruder(&mut self) {
+    /// Connects the intruder with process 1, which notices its packets, or not.
+    fn connect_intruder(&mut self, is_noticed: bool) {
         let mut intruder = self.intruder.as_ref().expect("it was made with one").lock().expect("no panic");
         let mut is_sent = false;
         loop {
@@ -110,7 +112,7 @@ impl Fabric {
             is_sent =
                 is_sent || intruder.send(1, &Meta::default(), empty, Urgency::Normal).expect("send") == Sent::Done;
             let _ = intruder.poll(&mut |_, _, _| {});
-            if self.members[1].device.poll(&mut |_, _, _| {}).is_err() {
+            if self.members[1].device.poll(&mut |_, _, _| {}).is_err() || (is_sent && !is_noticed) {
                 return;
             }
         }
@@ -203,7 +205,10 @@ fn files_noticed_by(notify: Notify, again: fn() -> Fabric) -> Fabric {
     let options = FileOptions { notify, keep: false };
     let member = |host: ShmDevice| {
         let bell = host.doorbell();
-        Member::at_once(bell, Box::new(FileDevice::join(&folders, host, options).expect("joining")))
+        let device = Box::new(FileDevice::join(&folders, host, options).expect("joining"));
+        // Without notices folders are listed once per millisecond.
+        let patience = if notify == Notify::Clock { PATIENCE } else { Duration::ZERO };
+        Member { device, bell, patience }
     };
     let members = joined(&segment).into_iter().map(member).collect();
     Fabric { corrupt: damage_message, kill: kill_process, folder: Some(folder), ..Fabric::of(again, members) }
@@ -260,9 +265,9 @@ pub fn sockets() -> Fabric {
     Fabric { kill, corrupt, raw, ..Fabric::of(sockets, members) }
 }
 
-/// Where processes that are reached by libfabric leave their cards.
+/// Where processes that are reached by libfabric leave their cards, and who has left.
 #[derive(Clone, Default)]
-struct Board(Arc<Mutex<[Option<Vec<u8>>; SIZE as usize]>>);
+struct Board(Arc<Mutex<[Option<Vec<u8>>; SIZE as usize]>>, Arc<Mutex<Vec<Address>>>);
 
 /// One process's view of it.
 struct Place {
@@ -281,12 +286,63 @@ impl Cards for Place {
     fn card(&self, of: Address) -> Option<Vec<u8>> {
         self.board.0.lock().expect("no panic")[of as usize].clone()
     }
+
+    fn has_left(&self, who: Address) -> bool {
+        self.board.1.lock().expect("no panic").contains(&who)
+    }
 }
 
-/// Connected by libfabric over this machine's own network.
+/// By libfabric over this machine's own network.
 pub fn network() -> Fabric {
+    let (mut fabric, _) = unconnected(None, network);
+    fabric.connect();
+    fabric.connect_intruder(true);
+    fabric
+}
+
+/// The same, by the provider for TCP without another one on top, whatever is chosen otherwise.
+pub fn network_alone() -> Fabric {
+    let offers = Library::load(None).and_then(|library| library.offers()).expect("libfabric");
+    let alone = ["tcp", "net"].into_iter().find(|name| offers.iter().any(|offer| offer.provider == *name));
+    let (mut fabric, _) = unconnected(Some(alone.expect("every libfabric has TCP")), network_alone);
+    fabric.connect();
+    fabric.connect_intruder(true);
+    fabric
+}
+
+/// The same, but nobody is connected, and process 2 says that it uses a provider that the others do not.
+pub fn network_with_a_misfit() -> Fabric {
+    let (fabric, board) = unconnected(None, network_with_a_misfit);
+    let mut cards = board.0.lock().expect("no panic");
+    let card = cards[2].as_deref().and_then(Card::read).expect("its card");
+    cards[2] = Card { provider: "pigeons".into(), ..card }.write();
+    drop(cards);
+    fabric
+}
+
+/// The same, but nobody is connected with process 2, which has left.
+pub fn network_that_one_has_left() -> Fabric {
+    let (mut fabric, board) = unconnected(None, network_that_one_has_left);
+    fabric.members[2].device = Box::new(Nobody);
+    board.1.lock().expect("no panic").push(2);
+    fabric
+}
+
+/// The same as `network`, but the intruder does not know the token of process 1.
+pub fn network_with_a_stranger() -> Fabric {
+    let (mut fabric, board) = unconnected(None, network_with_a_stranger);
+    fabric.connect();
+    let mut cards = board.0.lock().expect("no panic");
+    let card = cards[1].as_deref().and_then(Card::read).expect("its card");
+    cards[1] = Card { token: card.token ^ 1, ..card }.write();
+    drop(cards);
+    fabric.connect_intruder(false);
+    fabric
+}
+
+fn unconnected(provider: Option<&str>, again: fn() -> Fabric) -> (Fabric, Board) {
     let (board, segment) = (Board::default(), file());
-    let wish = Wish { is_local: true, ..Wish::default() };
+    let wish = Wish { is_local: true, provider: provider.map(Into::into), ..Wish::default() };
     let join = |host: ShmDevice, me| {
         let cards = Box::new(Place { board: board.clone(), me });
         FabricDevice::join(&wish, cards, host).expect("libfabric is needed for this test (`apt install libfabric1`)")
@@ -310,10 +366,7 @@ pub fn network() -> Fabric {
         }
     };
     let intruder = Some(Mutex::new(intruder));
-    let mut fabric = Fabric { corrupt, kill: kill_process, intruder, ..Fabric::of(network, members) };
-    fabric.connect();
-    fabric.connect_intruder();
-    fabric
+    (Fabric { corrupt, kill: kill_process, intruder, ..Fabric::of(again, members) }, board)
 }
 
 /// The device of a dead process.

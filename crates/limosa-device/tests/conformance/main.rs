@@ -118,6 +118,63 @@ fn lent_bytes_arrive_whole_and_in_order_and_are_given_back(mut f: Fabric) {
     assert!(got.iter().map(|packet| &packet.2).eq(&lent), "{} packets were sent and {} arrived", lent.len(), got.len());
 }
 
+/// Has process 0 send a message straight to memory of process 1.
+fn send_straight(f: &mut Fabric, data: &[u8], room: &mut [u8]) {
+    let slice = |bytes: &[u8]| limosa_device::slice(bytes.as_ptr() as u64, bytes.len());
+    // SAFETY: this function waits until both have ended.
+    let ticket = unsafe { f.members[1].device.expect_straight(0, slice(room), 71) }.expect("a ticket");
+    // SAFETY: as above.
+    unsafe { f.members[0].device.send_straight(1, ticket, slice(data), 70) }.expect("send");
+    let deadline = Instant::now() + f.members[1].patience;
+    for (who, note) in [(0, 70), (1, 71)] {
+        loop {
+            exchanged(f, 2, 0);
+            assert!(received(&mut f.members[1]).is_empty(), "it is no packet");
+            match f.members[who].device.next_ended() {
+                Some(ended) => break assert_eq!(ended, note),
+                None => assert!(Instant::now() < deadline, "process {who} never hears of the end"),
+            }
+        }
+        assert_eq!(f.members[who].device.next_ended(), None);
+    }
+}
+
+fn what_is_sent_straight_arrives_at_its_place(mut f: Fabric) {
+    for (seed, len) in [1, 1000, 100_000, 262_143, 262_144, 262_145, 3_000_000].into_iter().enumerate() {
+        let data = bytes(len, seed);
+        let mut room = vec![0xa5; len + 2];
+        send_straight(&mut f, &data, &mut room[1..=len]);
+        assert!(room[1..=len] == data && room[0] == 0xa5 && room[len + 1] == 0xa5, "{len} bytes");
+    }
+}
+
+fn memory_is_given_back_before_the_death_of_its_sender_is_reported(mut f: Fabric) {
+    let slice = |bytes: &[u8]| limosa_device::slice(bytes.as_ptr() as u64, bytes.len());
+    let room = vec![0xa5; 1_000_000];
+    // SAFETY: the memory is not touched otherwise before the end of this function.
+    let ticket = unsafe { f.members[1].device.expect_straight(0, slice(&room), 71) }.expect("a ticket");
+    f.kill(0);
+    let deadline = Instant::now() + f.members[1].patience;
+    while !matches!(f.members[1].device.poll(&mut |_, _, _| {}), Err(DeviceError::Died { peer: 0, .. })) {
+        f.members[1].wakes();
+        assert!(Instant::now() < deadline, "the death is never reported");
+    }
+    // What comes all the same is not written there.
+    let data = bytes(room.len(), 1);
+    // SAFETY: the bytes stay longer than the device.
+    let _ = unsafe { f.members[0].device.send_straight(1, ticket, slice(&data), 70) };
+    for _ in 0..100 {
+        received(&mut f.members[0]);
+        received(&mut f.members[1]);
+        thread::sleep(Duration::from_millis(1));
+    }
+    assert!(room.iter().all(|byte| *byte == 0xa5), "it was written to");
+    assert_eq!(f.members[1].device.next_ended(), None);
+    // SAFETY: it is refused.
+    assert_eq!(unsafe { f.members[1].device.expect_straight(0, slice(&room), 72) }, None);
+    drop(f);
+}
+
 fn a_send_without_room_has_no_effect_and_whoever_wants_room_is_woken_when_there_is(mut f: Fabric) {
     for len in [8, 2000] {
         let count = fill(&mut f.members[0], 1, len);
@@ -166,6 +223,8 @@ fn nobody_is_starved_by_a_peer_that_sends_much(mut f: Fabric) {
             assert!(polls < 100 * SLOWER[usize::from(!f.members[1].patience.is_zero())], "process 2 is never heard");
             f.members[1].device.poll(&mut |from, _, _| heard |= from == 2).expect("poll");
             let _ = send(&mut f.members[0], 1, 1, &[], Urgency::Normal);
+            // It may hold its packet back until the one before was taken.
+            assert!(received(&mut f.members[2]).is_empty());
         }
         received(&mut f.members[1]);
     }
@@ -277,6 +336,64 @@ fn a_death_is_reported_once_after_all_that_was_sent_and_others_are_served_on(mut
     assert_eq!(heard, 1);
 }
 
+fn who_cannot_be_sent_to_is_reported_by_the_polls_too(mut f: Fabric) {
+    let sent = f.members[0].device.send(2, &Meta::default(), Data::Bytes(&[]), Urgency::Normal);
+    assert!(matches!(sent, Err(DeviceError::Died { peer: 2, .. })), "{sent:?}");
+    let deadline = Instant::now() + f.members[0].patience;
+    let mut reports = 0;
+    while reports == 0 && Instant::now() < deadline {
+        assert!(f.members[0].wakes(), "who waits for process 2 is told that it does not come");
+        reports += usize::from(matches!(
+            f.members[0].device.poll(&mut |_, _, _| panic!("nobody has sent anything")),
+            Err(DeviceError::Died { peer: 2, .. })
+        ));
+    }
+    assert_eq!(reports, 1);
+    assert!(f.members[0].device.poll(&mut |_, _, _| {}).is_ok(), "it is reported once");
+    assert_eq!(exchanged_by_first_packets(&mut f), [1, 1]);
+}
+
+fn whoever_has_left_is_not_waited_for_and_not_missed(mut f: Fabric) {
+    let deadline = Instant::now() + f.members[0].patience;
+    let left = loop {
+        match f.members[0].device.send(2, &Meta::default(), Data::Bytes(&[]), Urgency::Normal) {
+            Ok(_) => assert!(Instant::now() < deadline, "it tries to reach process 2 for ever"),
+            Err(error) => break error,
+        }
+        assert!(f.members[0].device.poll(&mut |_, _, _| {}).is_ok(), "nobody is missed");
+    };
+    assert!(matches!(left, DeviceError::Left { peer: 2, .. }), "{left}");
+    assert!(f.members[0].device.is_drained() && !f.members[0].device.is_alive(2));
+    assert_eq!(exchanged_by_first_packets(&mut f), [1, 1]);
+}
+
+fn who_has_a_wrong_token_is_not_heard(mut f: Fabric) {
+    for seed in 0..20 {
+        f.corrupt(seed);
+        assert!(received(&mut f.members[1]).is_empty());
+    }
+    // The packets were there when this one is, or soon after.
+    assert_eq!(send(&mut f.members[0], 1, 5, &[], Urgency::Normal), Sent::Done);
+    assert_eq!(awaited(&mut f.members[1], 1).len(), 1);
+    thread::sleep(Duration::from_millis(50));
+    assert!(received(&mut f.members[1]).is_empty());
+}
+
+/// Processes 0 and 1 send each other a packet at the same time; how many come to each.
+fn exchanged_by_first_packets(f: &mut Fabric) -> [usize; 2] {
+    let (mut sent, mut got) = ([false; 2], [0; 2]);
+    let deadline = Instant::now() + f.members[0].patience;
+    while got != [1, 1] && Instant::now() < deadline {
+        for me in [0, 1] {
+            sent[me] = sent[me] || send(&mut f.members[me], 1 - me as u32, 5, &[], Urgency::Normal) == Sent::Done;
+        }
+        for me in [0, 1] {
+            got[me] += received(&mut f.members[me]).len();
+        }
+    }
+    got
+}
+
 fn bytes_that_make_no_sense_are_errors(mut f: Fabric) {
     let (mut errors, mut polls) = (0, 0);
     for seed in 0..500 {
@@ -301,7 +418,7 @@ fn bytes_that_make_no_sense_are_errors(mut f: Fabric) {
 
 /// Runs a test on one device, if there is what that needs.
 fn run(test: fn(Fabric), name: &str, make: fn() -> Fabric) {
-    match (name == "network").then(Library::without) {
+    match name.starts_with("network").then(Library::without) {
         Some(Some(missing)) => eprintln!("not run: {missing}"),
         _ => test(make()),
     }
@@ -324,7 +441,7 @@ conform!(clock, files_by_clock, {
     nobody_is_starved_by_a_peer_that_sends_much
 });
 
-conform!(packets, shm messages files simulated sockets network, {
+conform!(packets, shm messages files simulated sockets network network_alone, {
     packets_of_all_lengths_arrive_whole_and_in_order,
     lent_bytes_arrive_whole_and_in_order_and_are_given_back,
     a_send_without_room_has_no_effect_and_whoever_wants_room_is_woken_when_there_is,
@@ -336,8 +453,17 @@ conform!(packets, shm messages files simulated sockets network, {
     whoever_may_not_have_noticed_a_packet_can_be_alerted
 });
 
-conform!(deaths, shm messages files files_by_clock simulated sockets network, {
+conform!(deaths, shm messages files files_by_clock simulated sockets network network_alone, {
     a_death_is_reported_once_after_all_that_was_sent_and_others_are_served_on
+});
+
+conform!(strangers, network_with_a_stranger, { who_has_a_wrong_token_is_not_heard });
+conform!(leavers, network_that_one_has_left, { whoever_has_left_is_not_waited_for_and_not_missed });
+conform!(misfits, network_with_a_misfit, { who_cannot_be_sent_to_is_reported_by_the_polls_too });
+
+conform!(memory, network, {
+    what_is_sent_straight_arrives_at_its_place,
+    memory_is_given_back_before_the_death_of_its_sender_is_reported
 });
 
 // Those on which bytes travel.

@@ -1,16 +1,21 @@
 //! What goes wrong with message files: both processes of the pair are told, with the file's name, and the others go on.
 
 use crate::fabrics::{self, Fabric};
-use crate::{received, send};
+use crate::{awaited, received, send};
 use limosa_base::doorbell::State;
 use limosa_device::{Data, DeviceError, Devices, Meta, Sent, Urgency};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
+use std::thread;
+use std::time::Duration;
 
 fn path(f: &Fabric, name: &str) -> PathBuf {
     f.folder.as_ref().expect("it was made with one").path().join(name)
 }
+
+/// Who polls without notices lists a folder this often.
+const LISTED: Duration = Duration::from_millis(1);
 
 /// What the polls of a member report within a few polls, and how many packets came.
 fn polled(f: &mut Fabric, member: usize) -> (Vec<String>, usize) {
@@ -20,6 +25,9 @@ fn polled(f: &mut Fabric, member: usize) -> (Vec<String>, usize) {
             Ok(_) => {}
             Err(error @ DeviceError::Severed { .. }) => errors.push(error.to_string()),
             Err(error) => panic!("{error}"),
+        }
+        if !f.members[member].patience.is_zero() {
+            thread::sleep(LISTED);
         }
     }
     (errors, packets)
@@ -42,9 +50,9 @@ fn are_parted(f: &mut Fabric, file: &str, reason: &str) {
     }
     for me in [0, 1] {
         assert_eq!(send(&mut f.members[me], 2, 5, &[], Urgency::Normal), Sent::Done);
-        assert_eq!(received(&mut f.members[2]).len(), 1);
+        assert_eq!(awaited(&mut f.members[2], 1).len(), 1);
         assert_eq!(send(&mut f.members[2], me as u32, 5, &[], Urgency::Normal), Sent::Done);
-        assert_eq!(received(&mut f.members[me]).len(), 1);
+        assert_eq!(awaited(&mut f.members[me], 1).len(), 1);
     }
 }
 
@@ -163,8 +171,12 @@ fn every_process_learns_that_the_folder_was_deleted() {
         let folder = path(&f, "");
         fs::remove_dir_all(&folder).expect("the folder");
         for (me, peer) in [(0, 1), (1, 0)] {
-            // With the clock, its next tick wakes.
-            assert!(is_clock || f.members[me].is_woken());
+            if is_clock {
+                // Its next tick wakes.
+                thread::sleep(2 * LISTED);
+            } else {
+                assert!(f.members[me].is_woken());
+            }
             let error = f.members[me].device.poll(&mut |_, _, _| {}).expect_err("there is no folder").to_string();
             assert!(
                 error.contains(&format!("{}/{me} ", folder.display().to_string().trim_end_matches('/'))),

@@ -24,7 +24,7 @@ use crate::group::{Group, ranks_of};
 use crate::info::Info;
 use crate::mix::mix;
 use crate::tool::event::Event;
-use crate::world::{Hold, WORDS, World};
+use crate::world::{Hold, WORDS, World, machine};
 
 /// Keeps the contexts of communicators of both groups, of leaders, and of merged groups apart from others.
 const BOTH: u64 = 0x6c69_6d6f_7361_0002;
@@ -393,19 +393,34 @@ impl Comm {
         let known = world.acquaint(remote);
         let links = world.open_links(remote);
         let mine = links.as_ref().map_or_else(|_| vec![0; remote.size()], Vec::clone);
-        // Of each member, whether it is connected with each of the remote group; and the other way round.
-        let all = allgather_bytes(self, &mine)?;
-        let told = leaders.map_or(Ok(Vec::new()), |leaders| leaders.exchange(all));
+        // Of each member, whether it is connected with each of the remote group, and where it is; and the other way
+        // round.
+        let all = allgather_bytes(self, &[&mine[..], &machine().to_ne_bytes()].concat())?;
+        let told = leaders.map_or(Ok(Vec::new()), |leaders| leaders.exchange(all.clone()));
         let word = told.as_ref().map_or_else(|_| Vec::new(), Vec::clone);
         let theirs = alltoall_bytes(self, &vec![word; self.size()])?.swap_remove(leader);
         known?;
         links?;
         told?;
-        if theirs.len() != self.size() * remote.size() {
+        let here = Said { bytes: &all, others: remote.size() };
+        let there = Said { bytes: &theirs, others: self.size() };
+        if there.members() != remote.size() {
             fail!(MPI_ERR_OTHER, "the leader of this group, rank {leader}, has lost the other group");
         }
-        let is_linked = |rank: usize| mine[rank] != 0 && theirs[rank * self.size() + self.rank as usize] != 0;
-        let others = remote.iter().enumerate().filter(|(rank, _)| !is_linked(*rank)).map(|(_, peer)| peer);
+        let is_linked = |rank: usize, other: usize| here.is_linked(rank, other) && there.is_linked(other, rank);
+        // All members of both groups find the same.
+        for (rank, other) in (0..self.size()).flat_map(|rank| (0..remote.size()).map(move |other| (rank, other))) {
+            if !is_linked(rank, other) && here.machine(rank) != there.machine(other) {
+                fail!(
+                    MPI_ERR_OTHER,
+                    "these jobs have no device in common: rank {rank} of this group and rank {other} of the other one \
+                     are on different hosts, and processes of jobs that were started separately reach each other \
+                     inside a host only"
+                );
+            }
+        }
+        let me = self.rank as usize;
+        let others = remote.iter().enumerate().filter(|(other, _)| !is_linked(me, *other)).map(|(_, peer)| peer);
         world.link(meeting, &others.collect::<Vec<u32>>())
     }
 
@@ -448,5 +463,33 @@ impl Comm {
         }
         let group = Group::from_world_ranks(ranks).of_session(self.group.session());
         Ok(Some((words[1], group)))
+    }
+}
+
+/// What the members of a group have said of their connections with another one: for each a byte per member of that one,
+/// not 0 if there is a connection or none is needed, and the number of its machine.
+struct Said<'a> {
+    bytes: &'a [u8],
+    others: usize,
+}
+
+impl Said<'_> {
+    /// How many members have said something; 0 if it makes no sense.
+    fn members(&self) -> usize {
+        let each = self.others + size_of::<u64>();
+        if self.bytes.len().is_multiple_of(each) { self.bytes.len() / each } else { 0 }
+    }
+
+    fn of_member(&self, rank: usize) -> (&[u8], &[u8]) {
+        let each = self.others + size_of::<u64>();
+        self.bytes[rank * each..(rank + 1) * each].split_at(self.others)
+    }
+
+    fn is_linked(&self, rank: usize, other: usize) -> bool {
+        self.of_member(rank).0[other] != 0
+    }
+
+    fn machine(&self, rank: usize) -> &[u8] {
+        self.of_member(rank).1
     }
 }

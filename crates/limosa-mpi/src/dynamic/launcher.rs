@@ -23,8 +23,8 @@ pub(super) fn connect(job: &Job) -> Result<UnixStream> {
     if let Some(launcher) = job.site() {
         fail!(
             MPI_ERR_OTHER,
-            "processes cannot be spawned, nor names be published, in a job that was started by {launcher}: start it \
-             with `limosa run`"
+            "processes cannot be spawned, nor names be published or ports on other hosts be reached, in a job that was \
+             started by {launcher}: start it with `limosa run`"
         );
     }
     static STARTING: Mutex<()> = Mutex::new(());

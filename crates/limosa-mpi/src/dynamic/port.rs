@@ -1,7 +1,8 @@
 //! Groups that meet by a port, or by a socket of the program (MPI-5 sections 11.9 and 11.10).
 //!
 //! A port is a socket in the abstract namespace with a name that nobody can guess. The roots of two groups say over it
-//! who they are; everything else goes by messages.
+//! who they are; everything else goes by messages. A port on another host of the job is reached by the launcher, which
+//! passes on what the roots say.
 //!
 //! ```text
 //!   connects:  hello (terms, process)                              connected?
@@ -18,19 +19,16 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::sync::Arc;
 
-use limosa_job::control;
+use limosa_job::control::{self, PORT, Reply, Request};
 use parking_lot::Mutex;
 
-use super::{Meeting, job, receive, wait_readable};
+use super::{Meeting, ask, job, receive, wait_readable};
 use crate::comm::Comm;
 use crate::error::Result;
 use crate::fail;
 use crate::group::Group;
 use crate::mix::mix;
 use crate::world::{Terms, WORDS, World};
-
-/// How names of ports begin.
-const PREFIX: &str = "limosa-port-";
 
 /// The ports of this process that are open.
 static OPEN: Mutex<Option<HashMap<Vec<u8>, Arc<UnixListener>>>> = Mutex::new(None);
@@ -49,7 +47,8 @@ fn random() -> Result<u64> {
 /// # Errors
 /// `MPI_ERR_OTHER` when the system refuses.
 pub fn open() -> Result<Vec<u8>> {
-    let name = format!("{PREFIX}{:016x}-{:016x}{:016x}", job()?.id(), random()?, random()?);
+    let job = job()?;
+    let name = format!("{PORT}{:016x}-{:x}-{:016x}{:016x}", job.id(), job.rank(), random()?, random()?);
     let bound = SocketAddr::from_abstract_name(&name).and_then(|address| UnixListener::bind_addr(&address));
     match bound.and_then(|listener| listener.set_nonblocking(true).map(|()| listener)) {
         Ok(listener) => {
@@ -60,10 +59,30 @@ pub fn open() -> Result<Vec<u8>> {
     }
 }
 
+/// The job and the rank that have opened this port, as its name says.
+fn opener(name: &str) -> Option<(u64, u32)> {
+    let mut words = name.strip_prefix(PORT)?.split('-');
+    Some((u64::from_str_radix(words.next()?, 16).ok()?, u32::from_str_radix(words.next()?, 16).ok()?))
+}
+
 /// The id of the job that has opened this port, if it is another one.
 fn other_job(name: &str) -> Option<u64> {
-    let id = u64::from_str_radix(name.strip_prefix(PREFIX)?.split('-').next()?, 16).ok()?;
+    let (id, _) = opener(name)?;
     job().ok().filter(|own| own.id() != id).map(|_| id)
+}
+
+/// A connection with a port on another host of this job; `None` if it is not on one.
+fn reach(name: &str) -> Result<Option<UnixStream>> {
+    let (Some((id, rank)), job) = (opener(name), job()?) else { return Ok(None) };
+    let board = job.board();
+    if id != job.id() || rank >= board.capacity() || board.is_here(rank) {
+        return Ok(None);
+    }
+    match ask(&Request::Reach { rank, port: name.as_bytes().to_vec() })? {
+        (stream, Reply::Done) => Ok(Some(stream)),
+        (_, Reply::Refused { text, .. }) => fail!(MPI_ERR_PORT, "the port `{name}` cannot be reached: {text}"),
+        _ => fail!(MPI_ERR_INTERN, "the launcher's answer is not understood"),
+    }
 }
 
 /// Closes a port (`MPI_Close_port`): who is about to connect to it fails.
@@ -117,18 +136,18 @@ pub fn connect(comm: &Arc<Comm>, root: i32, name: impl FnOnce() -> Result<Vec<u8
     meet(comm, root, true, |world| {
         let name = name()?;
         let shown = String::from_utf8_lossy(&name);
-        if !name.starts_with(PREFIX.as_bytes()) {
+        if !name.starts_with(PORT.as_bytes()) {
             fail!(MPI_ERR_PORT, "`{shown}` is not the name of a port: MPI_Open_port gives names");
         }
-        let stream = match SocketAddr::from_abstract_name(&name).and_then(|to| UnixStream::connect_addr(&to)) {
-            Ok(stream) if control::check_user(stream.as_fd()).is_err() => {
+        let stream = match (reach(&shown)?, control::connect_to_port(&name)) {
+            (Some(stream), _) | (None, Ok(stream)) => stream,
+            (None, Err(error)) if error.kind() == io::ErrorKind::PermissionDenied => {
                 fail!(MPI_ERR_PORT, "the port `{shown}` belongs to another user")
             }
-            Ok(stream) => stream,
-            Err(error) => fail!(
+            (None, Err(error)) => fail!(
                 MPI_ERR_PORT,
-                "there is no open port `{shown}` on this host: {error}; a port is reached on the host on which it was \
-                 opened"
+                "there is no open port `{shown}` on this host: {error}; jobs that were started separately have no device \
+                 in common between hosts, so a port of another job is reached on the host on which it was opened only"
             ),
         };
         greet(world, Meeting { comm, port: &shown, job: other_job(&shown) }, stream)
@@ -208,7 +227,11 @@ fn met(world: &Arc<World>, said: &[u64]) -> Result<u32> {
     let Some(who) = who.first_chunk::<WORDS>() else {
         fail!(MPI_ERR_PORT, "the process at the other end is not one of this version of Limosa")
     };
-    if let Some(what) = world.terms().difference(Terms(*terms)) {
+    // Processes of one job have everything in common but the machine, and all reach each other.
+    let [own_job, ..] = world.introduction(world.rank());
+    if who[0] != own_job
+        && let Some(what) = world.terms().difference(Terms(*terms))
+    {
         fail!(MPI_ERR_PORT, "the process at the other end cannot be met: {what}");
     }
     match world.introduced(*who)? {

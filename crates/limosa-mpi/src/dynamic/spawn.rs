@@ -46,6 +46,17 @@ impl Places {
     }
 }
 
+/// How many processes of each program the root asks for, as it tells all members.
+///
+/// # Errors
+/// `MPI_ERR_COMM`, `MPI_ERR_ROOT`; errors of the machine.
+pub fn asked_for(comm: &Arc<Comm>, root: i32, counts: &[u32]) -> Result<Vec<u32>> {
+    comm.check_intra()?;
+    let root = comm.check_root(root)? as usize;
+    let bytes = comm.led(root, || Ok(counts.iter().flat_map(|count| count.to_ne_bytes()).collect()))?;
+    Ok(bytes.chunks_exact(4).map(|word| u32::from_ne_bytes(word.try_into().expect("four bytes"))).collect())
+}
+
 /// Starts processes of these programs, which only the root names; returns the communicator with them, and how many there
 /// are of each program.
 ///

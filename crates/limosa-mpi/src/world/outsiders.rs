@@ -390,13 +390,20 @@ impl World {
     /// What both jobs must have in common to exchange messages: the version of the library, the machine, whether calls
     /// are checked, and which algorithms of collectives are chosen.
     pub(crate) fn terms(&self) -> Terms {
-        let text = |text: &[u8]| text.iter().fold(0, |hash, byte| mix(hash, u64::from(*byte)));
-        let of_machine = std::fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-        let network = std::fs::read_link("/proc/self/ns/net").map(|link| link.into_os_string().into_encoded_bytes());
-        let machine = mix(text(&of_machine), text(&network.unwrap_or_default()));
         let choices = Job::current().map_or(0, Job::common_number);
-        Terms([text(env!("CARGO_PKG_VERSION").as_bytes()), machine, crate::check::is_on().into(), choices])
+        Terms([text_hash(env!("CARGO_PKG_VERSION").as_bytes()), machine(), crate::check::is_on().into(), choices])
     }
+}
+
+fn text_hash(text: &[u8]) -> u64 {
+    text.iter().fold(0, |hash, byte| mix(hash, u64::from(*byte)))
+}
+
+/// A number of the machine and its network namespace: processes reach each other by sockets where it is the same.
+pub(crate) fn machine() -> u64 {
+    let of_machine = std::fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let network = std::fs::read_link("/proc/self/ns/net").map(|link| link.into_os_string().into_encoded_bytes());
+    mix(text_hash(&of_machine), text_hash(&network.unwrap_or_default()))
 }
 
 /// See [`World::terms`].

@@ -67,15 +67,20 @@ impl Engine {
     }
 
     /// Takes the message that a receive with this pattern would get now, if there is one (a matched probe).
-    pub fn probe_matched(&self, pattern: &Pattern) -> Option<Matched> {
+    ///
+    /// # Errors
+    /// As for [`Engine::probe`].
+    pub fn probe_matched(&self, pattern: &Pattern) -> Result<Option<Matched>, Failure> {
         let mut core = self.core.lock();
         let mut taken = core.state.matcher.take(pattern);
         if taken.is_none() {
             self.progress(&mut core);
             taken = core.state.matcher.take(pattern);
         }
+        let lost = if taken.is_none() && core.state.impaired { core.state.lost(pattern) } else { None };
         self.leave(core);
-        taken.map(|(envelope, message)| Matched { envelope, message })
+        let taken = taken.map(|(envelope, message)| Matched { envelope, message });
+        lost.map_or(Ok(taken), Err)
     }
 
     /// Receives a message that a matched probe took.

@@ -87,6 +87,13 @@ impl Wishes {
     }
 }
 
+impl Core {
+    /// Whether a thread in a blocking call polls.
+    pub(super) fn has_poller(&self) -> bool {
+        self.waiters > self.sleepers
+    }
+}
+
 impl Engine {
     /// Whether a polling thread sees all that others would be woken for, except for what wakes them all the same.
     #[inline]

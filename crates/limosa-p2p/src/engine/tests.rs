@@ -1,6 +1,6 @@
 //! What the engine's threads do, seen from inside.
 
-use super::waiting::LINGER;
+use super::leaving::LINGER;
 use super::*;
 use crate::memory::Region;
 use crate::wire::{self, Offer};

@@ -1,34 +1,20 @@
-//! Waiting and progress: what a thread does while it is blocked in the engine and when it leaves it, and what the
-//! helper and the alarm thread do while none is there.
+//! Waiting and progress: what a thread does while it is blocked in the engine.
 
+use super::leaving::in_service;
 use super::sleepers::Awaited;
 use super::{Core, Engine, Observer, View, Wait};
 use crate::handlers;
 use crate::interrupt::{self, Asking, Interrupted};
-use crate::request::Failure;
+use crate::request::{Failure, RequestId};
 use crate::state::{Job, State};
 use crate::transfer::{self, Pull, Push};
 use limosa_base::biased::Guard;
-use limosa_base::doorbell::{State as Bell, Turn};
+use limosa_base::doorbell::Turn;
 use limosa_base::futex::Wakened;
-use limosa_base::{clock, cpu, thread};
-use limosa_device::{DeathWatch, Peer, Urgency};
+use limosa_base::{clock, cpu};
+use limosa_device::{Peer, Urgency};
 use smallvec::SmallVec;
-use std::cell::Cell;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
-
-thread_local! {
-    /// This is the helper or the alarm thread.
-    static SERVICE: Cell<bool> = const { Cell::new(false) };
-}
-
-/// True on the helper and the alarm thread, which have small stacks and are unknown to the program: no function of the
-/// program may run there.
-pub fn in_service() -> bool {
-    SERVICE.get()
-}
+use std::time::Duration;
 
 /// Polls between looks at the clock.
 const POLLS_PER_LOOK: u32 = 64;
@@ -38,6 +24,9 @@ const POLLS_SCARCE: u32 = 8;
 /// How long a call yields the processor again and again before it sleeps, in nanoseconds. Yielding costs less than
 /// sleeping and being woken, and lets every other process of this processor run.
 const YIELDING_NS: u64 = 60_000;
+/// How many times as long it looks before it sleeps while a device's watcher rests: it would have to be woken by the
+/// watcher, which has to be woken first.
+const FAR_FACTOR: u64 = 4;
 /// How long a sender waits for an offer to be taken before it has the receiver's helper woken, in nanoseconds: a
 /// receiver that is in the library takes about as long to copy a message of 64 KB.
 const ANNOUNCE_NS: u64 = 8_000;
@@ -45,27 +34,16 @@ const ANNOUNCE_NS: u64 = 8_000;
 /// was asked for room.
 const BACKLOG_SLEEP: Duration = Duration::from_millis(1);
 /// Every such sleep in a row that brings nothing is followed by one of twice its length, this many times.
-const MOST_DOUBLINGS: u32 = 7;
+pub(super) const MOST_DOUBLINGS: u32 = 7;
 /// A polling call tells its observer after this time.
 const POLL_REPORT_NS: u64 = 100_000_000;
-/// The alarm thread does what a thread has left undone when it left the library, after this time.
-pub(super) const LINGER: Duration = Duration::from_micros(100);
-/// If a thread has come back meanwhile and has left something undone again, the time starts again, this often, and
-/// grows up to this many times its length.
-const MOST_AGAIN: u32 = 16;
-const LONGEST_AGAIN: u32 = 4;
-/// An attendant that wants to be called again is called after this time, then after twice as long, and so on,
-/// [`MOST_DOUBLINGS`] times.
-const REMINDER: Duration = Duration::from_millis(1);
-/// Time between two attempts to start the thread that watches for deaths.
-const AGAIN: Duration = Duration::from_secs(1);
 
 /// How long a blocked call has looked in vain.
 #[derive(Default)]
 struct Idle {
     polls: u32,
-    /// When this kind of waiting ends, in nanoseconds.
-    until: Option<u64>,
+    /// When it looked at the clock first, in nanoseconds.
+    since: Option<u64>,
     /// A call that polls has told its observer that it waits.
     reported: bool,
     /// When a call that polls asks whether it is interrupted, in nanoseconds; 0: not yet known.
@@ -89,10 +67,16 @@ enum Slept {
 }
 
 impl Idle {
+    /// How long it has looked, in nanoseconds.
+    fn time(&mut self) -> u64 {
+        let now = clock::now_ns();
+        now.saturating_sub(*self.since.get_or_insert(now))
+    }
+
     /// Something moved, or it has slept.
     fn start_again(&mut self) {
         self.polls = 0;
-        self.until = None;
+        self.since = None;
     }
 }
 
@@ -132,7 +116,7 @@ impl Engine {
     /// [`Interrupted`]: some are not.
     pub fn drain(&self, observer: &dyn Observer) -> Result<(), Interrupted> {
         self.block_with(
-            &mut |state| state.broken.is_some() || (!state.has_backlog() && state.sends_pending() == 0),
+            &mut |state| state.broken.is_some() || (!state.has_needed_backlog() && state.sends_pending() == 0),
             observer,
             Awaited::Anything,
         )?;
@@ -206,6 +190,7 @@ impl Engine {
         let mut idle = Idle::default();
         let (mut woken, mut waits_for_new) = (false, true);
         core.state.may_stream = !self.oversubscribed;
+        core.waiters += 1;
         loop {
             let moved = self.progress(&mut core);
             let just_woken = std::mem::take(&mut woken);
@@ -218,7 +203,9 @@ impl Engine {
                 Guard::unlocked(&mut core, || observer.resumed());
             }
             if core.state.has_jobs(true) {
+                core.waiters -= 1;
                 core = self.run_jobs(core);
+                core.waiters += 1;
                 waits_for_new = true;
                 self.wake_sleepers(&mut core);
                 continue;
@@ -270,6 +257,7 @@ impl Engine {
             Guard::unlocked(&mut core, || observer.resumed());
         }
         core.state.may_stream = false;
+        core.waiters -= 1;
         (core, outcome)
     }
 
@@ -306,8 +294,7 @@ impl Engine {
                     return true;
                 }
                 self.announce(core);
-                let now = clock::now_ns();
-                let yields = now < *idle.until.get_or_insert(now + self.options.spin_ns.min(YIELDING_NS));
+                let yields = idle.time() < self.patience_ns(core, self.options.spin_ns.min(YIELDING_NS));
                 if yields {
                     Guard::unlocked(core, cpu::yield_now);
                 }
@@ -316,12 +303,11 @@ impl Engine {
             _ if !idle.polls.is_multiple_of(POLLS_PER_LOOK) => true,
             Wait::Auto => {
                 Guard::bump(core);
-                let now = clock::now_ns();
-                let until = *idle.until.get_or_insert(now + self.options.spin_ns);
-                if now + self.options.spin_ns >= until + ANNOUNCE_NS {
+                let time = idle.time();
+                if time >= ANNOUNCE_NS {
                     self.announce(core);
                 }
-                now < until
+                time < self.patience_ns(core, self.options.spin_ns)
             }
             Wait::Poll => {
                 self.announce(core);
@@ -329,11 +315,11 @@ impl Engine {
                 if self.oversubscribed {
                     Guard::unlocked(core, cpu::yield_now);
                 }
-                let now = clock::now_ns();
-                if !idle.reported && now > *idle.until.get_or_insert(now + POLL_REPORT_NS) {
+                if !idle.reported && idle.time() > POLL_REPORT_NS {
                     idle.reported = true;
                     Guard::unlocked(core, || observer.blocked());
                 }
+                let now = clock::now_ns();
                 if now > idle.ask_at {
                     idle.asks_now = idle.ask_at > 0 && interrupt::may_come();
                     idle.ask_at = now + interrupt::ASK_AFTER.as_nanos() as u64;
@@ -349,6 +335,11 @@ impl Engine {
                 true
             }
         }
+    }
+
+    /// How long a call looks before it sleeps, in nanoseconds, if that is `near` where only shared memory is used.
+    fn patience_ns(&self, core: &Core, near: u64) -> u64 {
+        if core.devices.is_unwatched() { near * FAR_FACTOR } else { near }
     }
 
     /// Sleeps until something may have changed. `asking`: when it asks meanwhile whether the program is interrupted.
@@ -447,6 +438,9 @@ impl Engine {
                 nonsense = Some((from, meta.kind));
             }
         });
+        while let Some(note) = devices.next_ended() {
+            state.ended_straight(RequestId::from_wire(note));
+        }
         let mut moved = match polled {
             Ok(moved) => moved,
             Err(error) => {
@@ -465,23 +459,24 @@ impl Engine {
             state.run_deferred(devices);
         }
         if state.has_backlog() {
-            moved |= state.flush(devices);
+            let polled = devices.has_polled_others();
+            moved |= state.flush(devices, polled);
         }
         moved
     }
 
     /// As [`Engine::progress`], for a visit that waits for nothing: when too much is held already, packets stay on
     /// their lanes.
-    fn progress_unasked(&self, core: &mut Core) -> bool {
+    pub(super) fn progress_unasked(&self, core: &mut Core) -> bool {
         if !core.state.is_full() {
             return self.progress(core);
         }
         core.state.held_back = true;
-        core.state.has_backlog() && core.state.flush(&mut core.devices)
+        core.state.has_backlog() && core.state.flush(&mut core.devices, true)
     }
 
     /// The helper's progress.
-    fn progress_in_service(&self, core: &mut Core) -> bool {
+    pub(super) fn progress_in_service(&self, core: &mut Core) -> bool {
         core.state.in_service = true;
         let moved = self.progress_unasked(core);
         core.state.in_service = false;
@@ -540,232 +535,6 @@ impl Engine {
                 state.accept(devices, pull, false);
             }
         }
-    }
-
-    /// Ends a visit to the engine: runs jobs, wakes threads whose requests are done, states who is where.
-    ///
-    /// What only matters if no thread comes back soon is left to the alarm: telling others' helpers about offers, and
-    /// having the own helper see to unfinished schedules. Both would cost more than what they are for in a program that
-    /// goes on communicating.
-    #[inline]
-    pub(super) fn leave<'a>(&'a self, mut core: Guard<'a, Core>) {
-        if core.is_quiet() && self.doorbell.is(Bell::Away) {
-            core.state.completed = false;
-            return;
-        }
-        self.leave_something(core);
-    }
-
-    /// As [`Engine::leave`], when something may have to be done for others.
-    #[inline(never)]
-    fn leave_something<'a>(&'a self, mut core: Guard<'a, Core>) {
-        let Core { devices, state, .. } = &mut *core;
-        state.unannounced.retain(|(peer, _)| !devices.is_attended(*peer));
-        let put_off = !core.state.unannounced.is_empty()
-            || core.devices.is_unwatched()
-            || (core.state.continuations > 0 && !self.doorbell.is(Bell::AwayAll))
-            || self.has_looked_for_sleepers(&core);
-        if put_off && !self.set_alarm_soon(&mut core) {
-            return self.leave_for_good(core);
-        }
-        self.leave_for(core, put_off);
-    }
-
-    /// Calls the attendant, and again later if it wants that.
-    fn attend(&self, core: &mut Guard<'_, Core>) {
-        if let Some(attendant) = self.attendant.get()
-            && Guard::unlocked(core, attendant)
-        {
-            self.set_reminder(core);
-            core.reminders += 1;
-        }
-    }
-
-    /// Sets the alarm for calling the attendant. The time grows with the number of reminders in a row.
-    pub(super) fn set_reminder(&self, core: &mut Core) {
-        self.set_alarm(core, REMINDER * (1 << core.reminders.min(MOST_DOUBLINGS)));
-    }
-
-    /// Sets the alarm to go off after [`LINGER`]; false if it cannot be set.
-    pub(super) fn set_alarm_soon(&self, core: &mut Core) -> bool {
-        let count = self.put_off.load(Ordering::Relaxed).wrapping_add(1);
-        self.put_off.store(count, Ordering::Relaxed);
-        if core.alarm == Some(LINGER) {
-            return true;
-        }
-        self.put_off_then.store(count, Ordering::Relaxed);
-        self.set_alarm(core, LINGER)
-    }
-
-    /// Sets the alarm, unless it is set to the same or a shorter time already: the sooner alarm wins. False if it
-    /// cannot be set.
-    fn set_alarm(&self, core: &mut Core, after: Duration) -> bool {
-        if core.alarm.is_some_and(|set| set <= after) {
-            return true;
-        }
-        if self.stopping.load(Ordering::Relaxed) || !self.has_alarm_thread() {
-            return false;
-        }
-        let is_set = self.alarm.set(after);
-        core.alarm = is_set.then_some(after);
-        is_set
-    }
-
-    pub(super) fn has_alarm_thread(&self) -> bool {
-        let mut running = self.alarm_thread.lock();
-        if running.is_none() && self.options.independent_progress {
-            *running = self.this.upgrade().and_then(|engine| {
-                thread::spawn_without_signals("limosa-alarm", move || engine.serve("alarm", Engine::run_alarm)).ok()
-            });
-        }
-        running.is_some()
-    }
-
-    /// The frame of the engine's own threads. A panic in one of them would end independent progress without a word, so
-    /// it ends the job.
-    pub(super) fn serve(&self, name: &str, body: impl FnOnce(&Engine)) {
-        SERVICE.set(true);
-        cpu::take_short_turns();
-        let Err(panic) = catch_unwind(AssertUnwindSafe(|| body(self))) else { return };
-        let text = panic
-            .downcast_ref::<String>()
-            .map(String::as_str)
-            .or(panic.downcast_ref::<&str>().copied())
-            .unwrap_or("unknown");
-        let reason = format!("an internal error of Limosa in its {name} thread, please report it: {text}");
-        match self.panic_hook.get() {
-            Some(end_job) => end_job(&reason),
-            None => {
-                eprintln!("limosa: {reason}");
-                std::process::abort();
-            }
-        }
-    }
-
-    /// The alarm thread: does what a thread that left the library has put off.
-    ///
-    /// If a thread has been there again meanwhile, it is not gone: the alarm is put off too, without the lock, since a
-    /// lock that changes hands and woken helpers would cost a program that goes on communicating a third of its time.
-    fn run_alarm(&self) {
-        let mut again = 0;
-        loop {
-            if !self.alarm.wait() || self.stopping.load(Ordering::Acquire) {
-                return;
-            }
-            let now = self.put_off.load(Ordering::Relaxed);
-            if now != self.put_off_then.swap(now, Ordering::Relaxed) && again < MOST_AGAIN {
-                again += 1;
-                self.alarm.set(LINGER * again.min(LONGEST_AGAIN));
-                continue;
-            }
-            again = 0;
-            let mut core = self.core.lock();
-            core.alarm = None;
-            self.attend(&mut core);
-            self.leave_for_good(core);
-        }
-    }
-
-    /// As [`Engine::leave`], leaving nothing to the alarm.
-    pub(super) fn leave_for_good<'a>(&'a self, mut core: Guard<'a, Core>) {
-        self.announce(&mut core);
-        core.devices.watch_again();
-        self.leave_for(core, false);
-    }
-
-    /// Ends a visit, leaving the doorbell in the state for a process without threads in the library, unless some sleep.
-    /// `put_off`: the alarm is set, and sees to unfinished schedules.
-    #[inline]
-    pub(super) fn leave_for<'a>(&'a self, mut core: Guard<'a, Core>, put_off: bool) {
-        let by_program = !core.state.for_program.is_empty() && !in_service();
-        let mut moved = false;
-        loop {
-            if core.state.has_jobs(by_program) {
-                core = self.run_jobs(core);
-                continue;
-            }
-            if core.sleepers > 0 {
-                self.wake_sleepers(&mut core);
-                if !self.doorbell.is_polled() {
-                    return;
-                }
-                if put_off && core.alarm.is_some() && self.has_looked_for_sleepers(&core) {
-                    // This thread probably comes back soon. Until the alarm goes off, every visit looks for them.
-                    if self.progress_unasked(&mut core) {
-                        continue;
-                    }
-                    return;
-                }
-                // Sleepers may rely on this thread's look.
-                self.hand_over(&core);
-                return;
-            }
-            core.state.completed = false;
-            // Jobs ran without the lock: schedules may have ended or begun meanwhile, and the alarm may have gone off.
-            let by_alarm = put_off && core.alarm.is_some();
-            let rest = if core.state.continuations > 0 && !by_alarm { Bell::AwayAll } else { Bell::Away };
-            if core.state.has_backlog() {
-                let core = &mut *core;
-                core.state.want_room(&mut core.devices);
-            } else if self.doorbell.is(rest) && !moved {
-                return;
-            } else if rest == Bell::Away && !core.state.serves_urgently() {
-                self.doorbell.set_away_lazily();
-                return;
-            }
-            self.doorbell.set(rest);
-            // A look takes a part of what has arrived. Nobody rings again for the rest, so this thread looks until it
-            // finds nothing.
-            moved = self.progress_unasked(&mut core);
-            if !moved && !core.state.has_jobs(by_program) {
-                if !by_alarm {
-                    core.devices.watch_again();
-                }
-                return;
-            }
-        }
-    }
-
-    /// The helper thread: serves what cannot wait while no thread is in the library. It also starts the thread that
-    /// watches for deaths when the first look is due: a short job has ended by then, and does without.
-    pub(super) fn run_helper(&self) {
-        let mut deaths = self
-            .deaths
-            .as_ref()
-            .filter(|_| self.has_company)
-            .map(|deaths| (Instant::now() + DeathWatch::FIRST_LOOK, deaths));
-        loop {
-            let is_called = self.doorbell.helper_wait(deaths.map(|(due, _)| due));
-            if self.stopping.load(Ordering::Acquire) {
-                return;
-            }
-            if let Some((due, watcher)) = deaths
-                && Instant::now() >= due
-            {
-                // Where there can be no more threads now there may be later.
-                let is_started = self.this.upgrade().is_some_and(|engine| watcher.start(&engine).is_ok());
-                deaths = (!is_started).then(|| (Instant::now() + AGAIN, watcher));
-            }
-            if is_called {
-                self.help_once();
-            }
-        }
-    }
-
-    /// Does what the helper thread does when it is called.
-    pub fn help_once(&self) {
-        let mut core = self.core.lock();
-        core.state.traffic.helped += 1;
-        self.attend(&mut core);
-        loop {
-            if !core.state.jobs.is_empty() {
-                core = self.run_jobs(core);
-            } else if !self.progress_in_service(&mut core) {
-                break;
-            }
-            Guard::bump(&mut core);
-        }
-        self.leave_for_good(core);
     }
 }
 

@@ -4,7 +4,8 @@
 //! - a send fails: nothing reaches the peer any more, but what it has sent may still be arriving. Sends to it end.
 //! - a poll fails, once, after all that it had sent: the peer is *silent*. Receives end that need it.
 //!
-//! So does the end of the exchange with a peer that lives, when a file between the two could not be written or read.
+//! So does the end of the exchange with a peer that lives, when a file between the two could not be written or read. A
+//! peer of another job that leaves in good order ends the sends that wait for it, and nothing else.
 //!
 //! Everything ends with [`Failure::PeerDied`] or [`Failure::Severed`], which names the peer. What has arrived whole stays; what does not need
 //! the peer goes on.
@@ -145,6 +146,7 @@ impl State {
     pub fn device_failed(&mut self, error: DeviceError, while_polled: bool) {
         match error {
             DeviceError::Died { peer, .. } => self.peer_died(peer, error.into(), while_polled),
+            DeviceError::Left { peer, .. } => self.end_sends_to(peer, &error.into()),
             DeviceError::Severed { peer, ref what } => {
                 if while_polled {
                     self.tell_of_parting(peer, what);
@@ -416,8 +418,11 @@ impl State {
 
     fn end_receives_from(&mut self, peer: Peer, failure: &Failure) {
         self.end_arrival(peer, failure);
-        for id in self.requests.in_phase(|phase| matches!(phase, Phase::Streaming { peer: from, .. } if *from == peer))
-        {
+        let comes = |phase: &Phase| match phase {
+            Phase::Streaming { peer: from, .. } | Phase::Filling { peer: from } => *from == peer,
+            _ => false,
+        };
+        for id in self.requests.in_phase(comes) {
             self.interest -= 1;
             self.complete(id, Completion::failed(failure.clone()));
         }

@@ -220,6 +220,7 @@ impl State {
         while let Some(deferred) = rest.next() {
             match deferred {
                 Deferred::Fetch(fetch) => self.begin_fetch(devices, fetch, rest.len() == 0),
+                Deferred::Straight { request, ticket } => self.send_straight(devices, request, ticket),
                 Deferred::Packet { to, meta, data, urgency } => self.control(devices, to, meta, &data, urgency),
             }
         }
@@ -270,7 +271,7 @@ impl State {
     /// Asks for an offered message to be streamed or, if it is `to_be_written`, to be written to its place if that is
     /// possible.
     pub fn accept(&mut self, devices: &mut Devices, fetch: Pull, to_be_written: bool) {
-        let Pull { request, from, offer, region, bytes, .. } = fetch;
+        let Pull { request, from, offer, ref region, bytes, .. } = fetch;
         if bytes == 0 {
             self.finish_fetch(devices, request, from, offer.send);
             return;
@@ -280,15 +281,20 @@ impl State {
             return;
         }
         let mut data = SmallVec::<[u8; 16]>::from_slice(&bytes.to_ne_bytes());
+        let mut kind = wire::ACCEPT;
+        let mut phase = Phase::Streaming { peer: from, expected: bytes, received: 0 };
         if let (true, Some(address)) = (to_be_written, region.as_contiguous()) {
             data.extend_from_slice(&(address as u64).to_ne_bytes());
+        } else if let Some(ticket) = self.expect_straight(devices, &fetch) {
+            (kind, phase) = (wire::ACCEPT_STRAIGHT, Phase::Filling { peer: from });
+            data.extend_from_slice(&ticket.to_ne_bytes());
         }
         if let Some(r) = self.requests.get_mut(request) {
-            r.phase = Phase::Streaming { peer: from, expected: bytes, received: 0 };
-            r.region = region;
+            r.phase = phase;
+            r.region = fetch.region;
         }
         self.interest += 1;
-        let meta = wire::about(wire::ACCEPT, offer.send, request.to_wire());
+        let meta = wire::about(kind, offer.send, request.to_wire());
         self.control(devices, from, meta, &data, Urgency::Urgent);
     }
 
@@ -344,8 +350,8 @@ impl State {
                     self.settle_send(id, true);
                 }
             }
-            Phase::Pulling | Phase::Arriving | Phase::Streaming { .. } | Phase::Queued | Phase::Feeding { .. } => {}
-            Phase::Pushing { .. } | Phase::Done => {}
+            Phase::Pulling | Phase::Arriving | Phase::Streaming { .. } | Phase::Filling { .. } | Phase::Done => {}
+            Phase::Queued | Phase::Feeding { .. } | Phase::Pushing { .. } => {}
         }
     }
 }

@@ -8,7 +8,8 @@
 //! process or of the peer: an offer, an answer, a request to cancel.
 
 use super::{
-    DirectPhase, FAR_EAGER, MIN_JOINT, MIN_PIECE, Mode, PART_BYTES, STREAM_BYTES, State, Unexpected, received, room_for,
+    DirectPhase, FAR_EAGER, FAR_LENT, MIN_JOINT, MIN_PIECE, Mode, PART_BYTES, STREAM_BYTES, State, Unexpected,
+    received, room_for,
 };
 use crate::matching::Envelope;
 use crate::memory::Region;
@@ -122,6 +123,9 @@ impl State {
         }
         let meta = wire::enveloped(wire::EAGER, envelope);
         if self.backlog[peer as usize].is_empty() {
+            if len >= FAR_LENT && devices.is_far(peer) && region.as_bytes().is_some() {
+                return self.send_whole_from_there(devices, peer, &meta, region);
+            }
             match send_eager(devices, peer, &meta, &region, None) {
                 Ok(Sent::Done) => return Ok(None),
                 Ok(Sent::NoRoom) => {}
@@ -130,6 +134,33 @@ impl State {
         }
         let request = self.requests.insert(Phase::Queued, Region::empty());
         self.queue(devices, peer, Waiting::Eager { request, meta, region, sync: false });
+        Ok(Some(request))
+    }
+
+    /// Sends a whole message that a device may read where it is; `None` if the send is done already.
+    fn send_whole_from_there(
+        &mut self,
+        devices: &mut Devices,
+        peer: Peer,
+        meta: &Meta,
+        region: Region,
+    ) -> Result<Option<RequestId>, Failure> {
+        let bytes = region.as_bytes().expect("the caller has looked");
+        // SAFETY: as in `feed_part`.
+        let sent = unsafe { devices.send_lent(peer, meta, bytes, Urgency::Normal) };
+        if sent.map_err(|error| self.send_failed(error))? == Sent::NoRoom {
+            let request = self.requests.insert(Phase::Queued, Region::empty());
+            self.queue(devices, peer, Waiting::Eager { request, meta: *meta, region, sync: false });
+            return Ok(Some(request));
+        }
+        let packets = devices.packets_to(peer);
+        if devices.is_away(peer, packets) {
+            return Ok(None);
+        }
+        let len = region.len() as u64;
+        self.interest += 1;
+        let request = self.requests.insert(Phase::Feeding { peer, receive: 0, sent: len, len, packets }, region);
+        self.feeding.push_back(request);
         Ok(Some(request))
     }
 
@@ -144,7 +175,8 @@ impl State {
     /// there is none, or anything else stands in the way.
     #[inline(always)]
     pub fn send_now(&mut self, devices: &mut Devices, peer: Peer, envelope: &Envelope, bytes: &[u8]) -> bool {
-        if bytes.len() > self.whole_limit || self.impaired || !self.behind.is_empty() {
+        let is_behind = || !self.behind.is_empty() && !self.backlog[peer as usize].is_empty();
+        if bytes.len() > self.whole_limit || self.impaired || is_behind() {
             return false;
         }
         let sent = devices.try_send(peer, &wire::enveloped(wire::EAGER, envelope), bytes);
@@ -372,11 +404,16 @@ impl State {
         }
     }
 
-    /// Sends what waits, as far as there is room; true if anything went.
-    pub fn flush(&mut self, devices: &mut Devices) -> bool {
+    /// Sends what waits, as far as there is room; true if anything went. `polled`: there may be room that shows only when
+    /// a device is polled.
+    pub fn flush(&mut self, devices: &mut Devices, polled: bool) -> bool {
         let mut any = false;
+        let has_room = |devices: &Devices, peer| polled || !devices.finds_room_by_polls(peer);
         for i in (0..self.behind.len()).rev() {
             let to = self.behind[i];
+            if !has_room(devices, to) {
+                continue;
+            }
             any |= self.flush_peer(devices, to);
             if self.broken.is_some() {
                 return any;
@@ -387,6 +424,12 @@ impl State {
         }
         for _ in 0..self.feeding.len() {
             let Some(id) = self.feeding.pop_front() else { break };
+            if let Some(Phase::Feeding { peer, .. }) = self.requests.get(id).map(|r| r.phase)
+                && !has_room(devices, peer)
+            {
+                self.feeding.push_back(id);
+                continue;
+            }
             match self.feed(devices, id) {
                 Ok((sent, finished)) => {
                     any |= sent;
@@ -444,10 +487,20 @@ impl State {
         !self.behind.is_empty() || !self.feeding.is_empty()
     }
 
-    /// Asks all peers for which something waits to make room and to wake this process then.
-    pub fn want_room(&mut self, devices: &mut Devices) {
+    /// Whether something waits that its receiver may need. What this process has said of itself while it waited for
+    /// others is not: they may have left since.
+    pub fn has_needed_backlog(&self) -> bool {
+        let is_said = |waiting: &Waiting| matches!(waiting, Waiting::Control { meta, .. } if meta.kind == wire::SAY);
+        !self.feeding.is_empty() || self.behind.iter().any(|peer| !self.backlog[*peer as usize].iter().all(is_said))
+    }
+
+    /// Asks all peers for which something waits to make room and to wake this process then; true if it has to be tried
+    /// once more.
+    pub fn want_room(&mut self, devices: &mut Devices) -> bool {
+        let mut must_try = false;
         for &peer in &self.behind {
             devices.want_room(peer);
+            must_try |= !devices.finds_room_by_polls(peer);
         }
         for &id in &self.feeding {
             // What has gone and is not away yet needs no room.
@@ -455,8 +508,10 @@ impl State {
                 && sent < len
             {
                 devices.want_room(*peer);
+                must_try |= !devices.finds_room_by_polls(*peer);
             }
         }
+        must_try
     }
 }
 
@@ -494,7 +549,10 @@ fn send_eager(
 ) -> Result<Sent, DeviceError> {
     let len = region.len();
     match sync {
-        None => devices.send(to, meta, Data::Fill(len, &mut |bytes| region.read(0, bytes)), Urgency::Normal),
+        None => match region.as_bytes() {
+            Some(bytes) => devices.send(to, meta, Data::Bytes(bytes), Urgency::Normal),
+            None => devices.send(to, meta, Data::Fill(len, &mut |bytes| region.read(0, bytes)), Urgency::Normal),
+        },
         Some(send) => {
             let mut fill = |bytes: &mut [u8]| {
                 bytes[..8].copy_from_slice(&send.to_ne_bytes());

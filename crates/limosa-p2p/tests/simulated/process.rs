@@ -147,7 +147,7 @@ impl Process {
 
     /// Takes a message by a matched probe, if there is one.
     pub fn hold(&mut self, pattern: Pattern) -> bool {
-        let Some(matched) = self.engine.probe_matched(&pattern) else { return false };
+        let Ok(Some(matched)) = self.engine.probe_matched(&pattern) else { return false };
         let room = matched.completion().bytes as usize;
         let foreseen = Some(matched.completion());
         self.add(What::Receive { pattern }, Progress::Held(matched), Buffer::new(&vec![0; room], None));

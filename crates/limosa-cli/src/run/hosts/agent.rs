@@ -7,7 +7,9 @@
 //! |---|---|
 //! | `Start` | makes the job's segment here, with the id and the numbers of the whole job, and starts its ranks |
 //! | `Signal`, `Kill`, `KillRank`, `Input`, `InputEnds` | what they say |
-//! | `Prepare`, `Spawn`, `Answer` | see [`later`] |
+//! | `Card`, `Left` | tells the ranks what becomes of those of other hosts |
+//! | `Prepare`, `Spawn`, `Answer`, `AskEnds`, `Reach` | see [`later`] |
+//! | `Login`, `Pass`, `Cut` | see [`branches`] |
 //! | `Done` | kills what is left, and ends |
 
 use std::ffi::OsString;
@@ -24,8 +26,10 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 
+mod branches;
 mod later;
 
+use branches::Branch;
 use later::Asker;
 
 use super::link::{ALIVE, SILENCE};
@@ -36,7 +40,7 @@ use crate::message::say;
 use crate::run::binding::{self, BindTo};
 use crate::run::guardian::{self, Guardian};
 use crate::run::plan::App;
-use crate::run::rank::{Rank, raise_descriptor_limit};
+use crate::run::rank::{Ended, Rank, raise_descriptor_limit};
 use crate::{exit, procfs, sys};
 
 /// Time between reports of the ranks' places on the board.
@@ -72,6 +76,11 @@ struct Agent {
     segment: OwnedFd,
     guardian: Guardian,
     courier: Option<courier::Running>,
+    /// What reaches other hosts.
+    device: DeviceChoice,
+    /// How to log in to other hosts, and those that it has logged in to.
+    ssh: String,
+    branches: Vec<Branch>,
     signals: OwnedFd,
     wake: Arc<OwnedFd>,
     /// The ranks of this host, and their numbers.
@@ -115,6 +124,7 @@ enum Ready {
     Reader,
     Control,
     Asker(u64),
+    Branch(usize),
 }
 
 /// Runs the command.
@@ -136,7 +146,7 @@ fn serve() -> std::io::Result<bool> {
     let config = config_of(&start);
     let guardian = Guardian::start(&config)?;
     let signals = sys::signal_fd(&HANDLED)?;
-    let mut agent = Agent::new(head, &start, guardian, signals)?;
+    let mut agent = Agent::new(head, &start, &config, guardian, signals)?;
     match courier::prepare(&config, &agent.board, &start.hosts, start.here as usize) {
         Ok(prepared) => {
             agent.start_ranks(&start, &config);
@@ -150,6 +160,7 @@ fn serve() -> std::io::Result<bool> {
     while !agent.is_done && !agent.head.is_gone {
         agent.step();
     }
+    agent.branches.clear();
     agent.kill_everything();
     agent.ranks.iter_mut().for_each(Rank::reap);
     let is_done = agent.is_done;
@@ -224,7 +235,7 @@ impl Head {
 }
 
 impl Agent {
-    fn new(head: Head, start: &Start, guardian: Guardian, signals: OwnedFd) -> std::io::Result<Agent> {
+    fn new(head: Head, start: &Start, config: &Config, guardian: Guardian, signals: OwnedFd) -> std::io::Result<Agent> {
         let shape = Shape {
             appnums: start.ranks.clone(),
             spare: start.spare,
@@ -245,6 +256,9 @@ impl Agent {
             segment,
             guardian,
             courier: None,
+            device: config.device.clone(),
+            ssh: config.ssh.clone(),
+            branches: Vec::new(),
             signals,
             wake: Arc::new(wake),
             ranks: Vec::new(),
@@ -343,8 +357,10 @@ impl Agent {
                 Ready::Reader => self.hand_out(),
                 Ready::Control => self.on_control(),
                 Ready::Asker(ask) => self.on_asker(ask),
+                Ready::Branch(at) => self.on_branch(at),
             }
         }
+        self.forget_branches();
         self.on_time(Instant::now());
         self.head.flush();
     }
@@ -377,6 +393,12 @@ impl Agent {
         for asker in &self.askers {
             what.push(Ready::Asker(asker.number));
             fds.push(PollFd::new(&asker.stream, PollFlags::IN));
+        }
+        for (at, branch) in self.branches.iter().enumerate() {
+            for fd in branch.descriptors(self.head.queue.len()) {
+                what.push(Ready::Branch(at));
+                fds.push(fd);
+            }
         }
         for (reader, got) in self.readers.iter().zip(&self.got) {
             if *got < self.input.len() {
@@ -432,11 +454,21 @@ impl Agent {
                         self.board.seat(rank).publish_card(&card);
                     }
                 }
+                Ok(Order::Left(rank)) => {
+                    if rank < self.board.capacity() && !self.board.is_here(rank) {
+                        self.board.seat(rank).left_elsewhere();
+                    }
+                }
                 Ok(Order::Prepare(prepare)) => self.prepare(&prepare),
                 Ok(Order::Spawn(rank, app)) => self.spawn(rank, &app),
                 Ok(Order::KillRank(rank)) => self.kill_rank(rank),
                 Ok(Order::Answer(ask, fields)) => self.answer(ask, &fields),
+                Ok(Order::AskEnds(ask)) => self.askers.retain(|asker| asker.number != ask),
+                Ok(Order::Reach(ask, port)) => self.reach(ask, &port),
                 Ok(Order::Places(question)) => self.find_places(question),
+                Ok(Order::Login(host)) => self.log_in(host),
+                Ok(Order::Pass(host, bytes)) => self.pass_on(host, &bytes),
+                Ok(Order::Cut(host)) => self.cut(host),
                 Ok(Order::Alive) => {}
                 Ok(Order::Done) => self.is_done = true,
                 Ok(Order::Start(_)) | Err(_) => self.head.is_gone = true,
@@ -529,6 +561,7 @@ impl Agent {
     fn report_abort(&mut self) {
         let Some(abort) = self.board.aborted().filter(|_| !self.has_reported_abort) else { return };
         let Some(index) = self.index_of(abort.rank) else { return };
+        self.report_killed();
         self.has_reported_abort = true;
         self.drain(index);
         self.head.send(&Report::Abort { rank: abort.rank, code: abort.code, message: abort.message });
@@ -545,10 +578,30 @@ impl Agent {
     }
 
     fn on_end(&mut self, index: usize) {
-        let Some(how) = self.ranks[index].poll_end() else { return };
+        self.report_killed();
+        if self.ranks[index].ended.is_none()
+            && let Some(how) = self.ranks[index].poll_end()
+        {
+            self.report_abort();
+            self.report_end(index, how);
+        }
+    }
+
+    /// If a rank was killed, other ranks may abort or exit because of it. The head hears of the signal first, whichever
+    /// is seen first here.
+    fn report_killed(&mut self) {
+        for index in 0..self.ranks.len() {
+            if self.ranks[index].ended.is_none()
+                && let Some(how @ Ended::Signal(_)) = self.ranks[index].poll_end()
+            {
+                self.report_end(index, how);
+            }
+        }
+    }
+
+    fn report_end(&mut self, index: usize, how: Ended) {
         let rank = self.rank_of(index);
         self.drain(index);
-        self.report_abort();
         self.marks[index] = (u64::MAX, 0);
         self.report_place(index);
         self.ranks[index].ended = Some(how);
@@ -614,8 +667,8 @@ fn config_of(start: &Start) -> Config {
     let app = with_variables(&start.apps[0], &start.env);
     // Of several settings the first counts there, and the last one here.
     let (mut config, _) = config::parse(app.env.iter().rev().cloned());
-    let is_default =
-        app.env.iter().rev().find(|(name, _)| name == "LIMOSA_DEVICE").is_some_and(|set| set.1 == "file:local");
+    let device = app.env.iter().rev().find(|(name, _)| name == "LIMOSA_DEVICE");
+    let is_default = device.is_some_and(|set| set.1 == "file:local" || set.1 == "shm,file:local");
     match &mut config.device {
         DeviceChoice::LocalFiles(folder) if is_default && std::env::var_os("TMPDIR").is_none() => {
             // What the head has, if it is here, too.

@@ -16,13 +16,13 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitCode, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use limosa_device::files::courier::Courier;
 use limosa_device::files::courier::map::Place;
+use limosa_device::files::courier::{Courier, make_place};
 use limosa_device::files::{Folders, Notify};
 use limosa_job::config::{Config, DeviceChoice, FileNotify};
 use limosa_job::{Board, HostPlan};
@@ -32,7 +32,7 @@ use rustix::net::{
     recvmsg, sendmsg,
 };
 
-use super::link::own_command;
+use super::login::own_command;
 use crate::message::say;
 use crate::{exit, sys};
 
@@ -50,10 +50,42 @@ pub struct Running {
     stop: Arc<OwnedFd>,
     is_patient: Arc<AtomicBool>,
     is_carrying: Arc<AtomicBool>,
+    later: Arc<Later>,
     thread: Option<JoinHandle<()>>,
 }
 
+/// Processes that are started later.
+struct Later {
+    folders: Folders,
+    /// How many processes the job has room for.
+    room: u32,
+    /// Those that the courier does not know yet: host and process.
+    unknown: Mutex<Vec<(usize, u32)>>,
+    /// Readable if there are any.
+    wake: OwnedFd,
+}
+
+impl Later {
+    fn take(&self) -> Vec<(usize, u32)> {
+        let _ = rustix::io::read(&self.wake, &mut [0; 8]);
+        std::mem::take(&mut *self.unknown.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
 impl Running {
+    /// Has the courier carry messages of processes that are about to be started, from this one on, on these hosts.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub fn add(&self, first: u32, hosts: &[u32]) -> io::Result<()> {
+        let Later { folders, room, unknown, wake } = &*self.later;
+        let added = || hosts.iter().map(|host| *host as usize).zip(first..);
+        added().try_for_each(|(_, rank)| make_place(folders, rank, *room))?;
+        unknown.lock().unwrap_or_else(PoisonError::into_inner).extend(added());
+        rustix::io::write(wake, &1u64.to_ne_bytes())?;
+        Ok(())
+    }
+
     /// The ranks of this host are stopped, and other hosts perhaps too: no connection counts as broken now.
     pub fn set_patient(&self, is_patient: bool) {
         self.is_patient.store(is_patient, Ordering::Relaxed);
@@ -86,6 +118,7 @@ pub struct Prepared {
     stop: Arc<OwnedFd>,
     is_patient: Arc<AtomicBool>,
     is_carrying: Arc<AtomicBool>,
+    later: Arc<Later>,
 }
 
 /// What is known about the connection to a host.
@@ -116,9 +149,9 @@ pub fn prepare(config: &Config, board: &Board, hosts: &[HostPlan], here: usize) 
         FileNotify::Inotify => Notify::Inotify,
         FileNotify::Clock => Notify::Clock,
     };
-    let places: Vec<Place> =
-        hosts.iter().map(|host| Place { name: host.name.clone(), ranks: host.ranks.clone() }).collect();
-    let courier = Courier::new(&Folders::below(&messages), &places, here, board.capacity(), notify).map_err(|error| {
+    let places: Vec<Place> = hosts.iter().map(|host| Place::new(&host.name, host.ranks.clone())).collect();
+    let (folders, room) = (Folders::below(&messages), board.capacity());
+    let courier = Courier::new(&folders, &places, here, room, notify).map_err(|error| {
         let folder = folder.display();
         io::Error::other(match error.kind() {
             io::ErrorKind::AlreadyExists => format!(
@@ -141,6 +174,7 @@ pub fn prepare(config: &Config, board: &Board, hosts: &[HostPlan], here: usize) 
     };
     let listener = UnixListener::bind_addr(&address(board.id())?)?;
     listener.set_nonblocking(true)?;
+    let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
     Ok(Some(Prepared {
         courier,
         calls: hosts.iter().map(call).collect(),
@@ -153,6 +187,7 @@ pub fn prepare(config: &Config, board: &Board, hosts: &[HostPlan], here: usize) 
         stop: Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?),
         is_patient: Arc::default(),
         is_carrying: Arc::new(AtomicBool::new(true)),
+        later: Arc::new(Later { folders, room, unknown: Mutex::default(), wake }),
     }))
 }
 
@@ -167,11 +202,12 @@ impl Prepared {
     /// The operating system's.
     pub fn run(mut self) -> io::Result<Running> {
         let (stop, is_patient, is_carrying) = (self.stop.clone(), self.is_patient.clone(), self.is_carrying.clone());
+        let later = self.later.clone();
         let thread = std::thread::Builder::new().name("limosa-courier".into()).spawn(move || {
             while !self.step() {}
             (0..self.calls.len()).for_each(|host| drop(self.hang_up(host)));
         })?;
-        Ok(Running { stop, is_patient, is_carrying, thread: Some(thread) })
+        Ok(Running { stop, is_patient, is_carrying, later, thread: Some(thread) })
     }
 
     /// Sleeps until there is something to do, and does it; true if the courier is to end.
@@ -193,6 +229,15 @@ impl Prepared {
                 say(&format!("warning: the courier of this host was called by somebody else: {error}"), None);
             }
         }
+        // Before anything of theirs can come.
+        for (host, rank) in self.later.take() {
+            if let Err(error) = self.courier.add(host, rank) {
+                say(
+                    &format!("warning: no messages to the new rank {rank} can be carried from this host: {error}"),
+                    None,
+                );
+            }
+        }
         for (host, why) in self.courier.work() {
             self.lose(host, &why);
         }
@@ -209,7 +254,8 @@ impl Prepared {
         let due = next_call.chain(self.courier.due()).min().unwrap_or(now + PATIENCE);
         let time = due.saturating_duration_since(Instant::now());
         let time = Timespec { tv_sec: time.as_secs() as i64, tv_nsec: time.subsec_nanos().into() };
-        let mut fds = vec![PollFd::new(&*self.stop, PollFlags::IN), PollFd::new(&self.listener, PollFlags::IN)];
+        let own = [self.stop.as_fd(), self.listener.as_fd(), self.later.wake.as_fd()];
+        let mut fds: Vec<PollFd<'_>> = own.into_iter().map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
         fds.extend(self.courier.descriptors());
         let _ = rustix::event::poll(&mut fds, Some(&time));
         !fds[0].revents().is_empty()

@@ -1,27 +1,20 @@
 //! The head's end of the connection to the agent of one host.
 //!
-//! The agent is started by ssh, or by the command that `LIMOSA_SSH` names, which gets a host and a command line for a
-//! shell there. It must log in without asking: its standard input is the connection. Nothing here waits, but for
-//! [`Link::finish`].
+//! The head has logged in to the host itself, or another agent has, which passes on what both say. Nothing is sent to an
+//! agent before it has answered, so that the head can log in itself where another agent cannot.
 //!
 //! A login may take minutes on a host under load, and nothing comes meanwhile. So silence says nothing of a host before
 //! its agent has answered: then only the limit of a login counts (`LIMOSA_LOGIN_LIMIT`). Whether there is a host at all
 //! is for ssh to say (`ConnectTimeout`).
 
-use std::ffi::OsString;
 use std::ops::Range;
-use std::os::fd::OwnedFd;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use limosa_job::config::Config;
-use rustix::event::{PollFd, PollFlags};
-use rustix::io::Errno;
+use rustix::event::PollFd;
 
+use super::login::{Come, Login};
 use super::wire::{self, Order, Report};
-use crate::sys;
 
 /// A host whose agent has answered counts as lost when nothing has been heard of it for so long.
 pub const SILENCE: Duration = Duration::from_secs(15);
@@ -29,10 +22,16 @@ pub const SILENCE: Duration = Duration::from_secs(15);
 pub const ALIVE: Duration = Duration::from_secs(2);
 /// A login that takes longer is mentioned.
 const LONG_LOGIN: Duration = Duration::from_secs(10);
-/// How long an agent may take to end when it is told to.
-const FAREWELL: Duration = Duration::from_secs(3);
 /// Most of what ssh says that is kept.
 const SAID: usize = 4096;
+
+/// How an agent is reached.
+enum Way {
+    /// By a login of this process.
+    Login(Login),
+    /// By the agent of this host, which has logged in.
+    Through(usize),
+}
 
 /// The connection to an agent.
 pub struct Link {
@@ -43,10 +42,8 @@ pub struct Link {
     pub spawned: Vec<u32>,
     /// Messages of its ranks are under way to other hosts.
     pub is_carrying: bool,
-    child: Child,
-    to: Option<OwnedFd>,
-    from: OwnedFd,
-    errors: Option<OwnedFd>,
+    way: Way,
+    /// For the agent, and from it.
     queue: Vec<u8>,
     come: Vec<u8>,
     said: Vec<u8>,
@@ -60,47 +57,55 @@ pub struct Link {
 }
 
 impl Link {
-    /// Starts the agent of a host of a job with room for `size` ranks.
-    pub fn start(name: &str, ranks: Range<u32>, size: u32, config: &Config) -> std::io::Result<Link> {
-        let mut words = config.ssh.split_whitespace();
-        let program = words.next().unwrap_or("ssh");
-        let mut command = Command::new(program);
-        command.args(words).arg(name).arg(own_command("agent")?);
-        // In a process group of its own: an interrupt from the keyboard is for the head, which passes it on.
-        command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let head = std::process::id();
-        // SAFETY: the closure makes async-signal-safe system calls only.
-        unsafe { command.pre_exec(move || sys::end_with(head)) };
-        let mut child = command
-            .spawn()
-            .map_err(|error| std::io::Error::new(error.kind(), format!("cannot run `{program}`: {error}")))?;
-        let (to, from, errors) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        let (Some(to), Some(from), Some(errors)) = (to, from, errors) else {
-            return Err(std::io::Error::other("no pipes to ssh"));
-        };
-        let (to, from, errors) = (OwnedFd::from(to), OwnedFd::from(from), OwnedFd::from(errors));
-        for pipe in [&to, &from, &errors] {
-            rustix::io::ioctl_fionbio(pipe, true)?;
-        }
+    /// Starts the agent of a host of a job with room for `size` ranks, or expects that the agent of another host starts
+    /// it.
+    ///
+    /// # Errors
+    /// ssh cannot be run here.
+    pub fn start(
+        name: &str,
+        ranks: Range<u32>,
+        size: u32,
+        config: &Config,
+        through: Option<usize>,
+    ) -> std::io::Result<Link> {
+        let now = Instant::now();
         Ok(Link {
             name: name.to_owned(),
             ranks,
             spawned: Vec::new(),
             is_carrying: false,
-            child,
-            to: Some(to),
-            from,
-            errors: Some(errors),
+            way: through.map_or_else(|| Login::start(&config.ssh, name).map(Way::Login), |by| Ok(Way::Through(by)))?,
             queue: Vec::new(),
             come: Vec::new(),
             said: Vec::new(),
             is_greeted: false,
             is_mentioned: false,
-            started: Instant::now(),
+            started: now,
             login_limit: config.login_limit,
-            heard: Instant::now(),
+            heard: now,
             size,
         })
+    }
+
+    /// Logs in from here instead of another host. What was to be sent is not lost.
+    ///
+    /// # Errors
+    /// ssh cannot be run here.
+    pub fn log_in(&mut self, config: &Config) -> std::io::Result<()> {
+        self.way = Way::Login(Login::start(&config.ssh, &self.name)?);
+        self.come.clear();
+        self.said.clear();
+        self.forgive();
+        Ok(())
+    }
+
+    /// The host whose agent has logged in to this one.
+    pub fn through(&self) -> Option<usize> {
+        match self.way {
+            Way::Login(_) => None,
+            Way::Through(host) => Some(host),
+        }
     }
 
     /// Whether a rank is on this host.
@@ -118,7 +123,7 @@ impl Link {
         self.heard
     }
 
-    /// The head has slept itself.
+    /// The time until now does not count: the head has slept itself, or the login has not begun yet.
     pub fn forgive(&mut self) {
         self.heard = Instant::now();
         self.started = self.heard;
@@ -138,9 +143,11 @@ impl Link {
 
     /// What to sleep on.
     pub fn descriptors(&self) -> impl Iterator<Item = PollFd<'_>> {
-        let to = self.to.as_ref().filter(|_| !self.queue.is_empty()).map(|to| PollFd::new(to, PollFlags::OUT));
-        let errors = self.errors.as_ref().map(|errors| PollFd::new(errors, PollFlags::IN));
-        [to, Some(PollFd::new(&self.from, PollFlags::IN)), errors].into_iter().flatten()
+        let login = match &self.way {
+            Way::Login(login) => Some(login),
+            Way::Through(_) => None,
+        };
+        login.into_iter().flat_map(|login| login.descriptors(true))
     }
 
     /// Sends an order, as far as there is room; the rest follows.
@@ -150,18 +157,17 @@ impl Link {
     }
 
     fn flush(&mut self) {
-        while let Some(to) = self.to.as_ref().filter(|_| !self.queue.is_empty()) {
-            match rustix::io::write(to, &self.queue) {
-                Ok(n) => drop(self.queue.drain(..n)),
-                Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => return,
-                // Its end is seen where the host is listened to.
-                Err(_) => {
-                    self.queue.clear();
-                    self.to = None;
-                }
-            }
+        if let Way::Login(login) = &mut self.way
+            && self.is_greeted
+        {
+            login.send(&std::mem::take(&mut self.queue));
         }
+    }
+
+    /// Takes what the agent of another host has to pass on to this one; and which host that is.
+    pub fn take_for_passing(&mut self) -> Option<(usize, Vec<u8>)> {
+        let by = self.through().filter(|_| self.is_greeted && !self.queue.is_empty())?;
+        Some((by, std::mem::take(&mut self.queue)))
     }
 
     /// Writes and reads what can be. Gives what the agent reports.
@@ -169,26 +175,30 @@ impl Link {
     /// # Errors
     /// Why the host is lost, as a sentence.
     pub fn pump(&mut self) -> (Vec<Report>, Result<(), String>) {
-        self.flush();
-        self.listen_to_errors();
-        let mut chunk = vec![0u8; 1 << 16];
-        let ended = loop {
-            match rustix::io::read(&self.from, &mut chunk) {
-                Ok(0) => break true,
-                Ok(n) => {
-                    self.heard = Instant::now();
-                    self.come.extend_from_slice(&chunk[..n]);
-                    if n < chunk.len() {
-                        break false;
-                    }
-                }
-                Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => break false,
-                Err(_) => break true,
+        let come = match &mut self.way {
+            Way::Login(login) => {
+                login.flush();
+                login.read()
             }
+            Way::Through(_) => Come::default(),
         };
+        self.take_in(come)
+    }
+
+    /// The same with what has come through another host.
+    ///
+    /// # Errors
+    /// Why the host is lost, as a sentence.
+    pub fn take_in(&mut self, come: Come) -> (Vec<Report>, Result<(), String>) {
+        if !come.bytes.is_empty() {
+            self.heard = Instant::now();
+        }
+        self.come.extend(come.bytes);
+        self.said.extend(come.errors);
+        let surplus = self.said.len().saturating_sub(SAID);
+        self.said.drain(..surplus);
         let (reports, mut result) = self.take();
-        if ended && result.is_ok() {
+        if come.has_ended && result.is_ok() {
             result = Err(self.why_ended());
         }
         (reports, result)
@@ -200,7 +210,10 @@ impl Link {
             match wire::take_greeting(&mut self.come) {
                 None => return (reports, Ok(())),
                 Some(Err(why)) => return (reports, Err(why)),
-                Some(Ok(())) => self.is_greeted = true,
+                Some(Ok(())) => {
+                    self.is_greeted = true;
+                    self.flush();
+                }
             }
         }
         loop {
@@ -217,31 +230,8 @@ impl Link {
         }
     }
 
-    fn listen_to_errors(&mut self) {
-        let mut chunk = [0u8; 4096];
-        while let Some(errors) = &self.errors {
-            match rustix::io::read(errors, &mut chunk) {
-                Ok(n) if n > 0 => {
-                    self.said.extend_from_slice(&chunk[..n]);
-                    let surplus = self.said.len().saturating_sub(SAID);
-                    self.said.drain(..surplus);
-                }
-                Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => return,
-                Ok(_) | Err(_) => self.errors = None,
-            }
-        }
-    }
-
     /// Why the connection has ended.
-    fn why_ended(&mut self) -> String {
-        // It has nothing more to say than what is in the pipe.
-        if let Some(errors) = &self.errors {
-            let mut poll = [PollFd::new(errors, PollFlags::IN)];
-            let soon = rustix::event::Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
-            let _ = rustix::event::poll(&mut poll, Some(&soon));
-        }
-        self.listen_to_errors();
+    fn why_ended(&self) -> String {
         let said = String::from_utf8_lossy(&self.said).into_owned();
         let last = said.lines().rev().map(str::trim).find(|line| !line.is_empty());
         match (last, self.is_greeted) {
@@ -249,34 +239,6 @@ impl Link {
             (None, true) => "its agent has ended".into(),
             (None, false) => "no agent answers there".into(),
         }
-    }
-
-    /// Ends the agent, and waits for that for a while. Gives what it has reported last.
-    pub fn finish(&mut self) -> Vec<Report> {
-        let mut last = Vec::new();
-        self.send(&Order::Done);
-        let end = Instant::now() + FAREWELL;
-        while self.child.try_wait().is_ok_and(|ended| ended.is_none()) && Instant::now() < end {
-            let pause = rustix::event::Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
-            let mut waits: Vec<PollFd<'_>> = self.descriptors().collect();
-            let _ = rustix::event::poll(&mut waits, Some(&pause));
-            let (reports, result) = self.pump();
-            last.extend(reports);
-            if result.is_err() {
-                std::thread::sleep(Duration::from_millis(2));
-            }
-        }
-        self.cut();
-        last
-    }
-
-    /// Ends the connection at once.
-    pub fn cut(&mut self) {
-        self.to = None;
-        if self.child.try_wait().is_ok_and(|ended| ended.is_none()) {
-            sys::signal_group(self.child.id(), libc::SIGKILL);
-        }
-        let _ = self.child.wait();
     }
 }
 
@@ -289,21 +251,6 @@ fn overdue(is_greeted: bool, silence: Duration, login_limit: Duration) -> Option
         }
         _ => None,
     }
-}
-
-/// A command line for another host: this program, under the same name, with these words.
-pub fn own_command(words: &str) -> std::io::Result<OsString> {
-    let program = std::env::current_exe()?;
-    let mut line = b"exec '".to_vec();
-    for byte in program.as_os_str().as_bytes() {
-        match byte {
-            b'\'' => line.extend_from_slice(b"'\\''"),
-            other => line.push(*other),
-        }
-    }
-    line.extend_from_slice(b"' ");
-    line.extend_from_slice(words.as_bytes());
-    Ok(OsString::from_vec(line))
 }
 
 #[cfg(test)]

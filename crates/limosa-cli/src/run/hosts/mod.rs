@@ -4,11 +4,15 @@
 //! over ssh's standard input and output ([`wire`]). An agent carries out what the head asks for and reports what
 //! happens; it decides nothing, so that the head's main loop ([`super::launch`]) treats ranks of all hosts alike.
 //!
+//! The logins form a tree, so that many hosts do not all burden the head ([`callers`]). That changes the way only: an
+//! agent passes on what the head and the agents behind it say, unread.
+//!
 //! | file | holds |
 //! |---|---|
 //! | here | the list of hosts, and which rank is where |
 //! | [`allocation`] | the hosts of a Slurm allocation |
 //! | [`wire`] | messages between head and agents |
+//! | [`login`] | a login on another host, of the head or of an agent |
 //! | [`link`] | the head's end of a connection |
 //! | [`agent`] | `limosa agent` |
 //! | [`courier`] | what carries files between hosts that share no folder |
@@ -17,6 +21,7 @@ pub mod agent;
 mod allocation;
 pub mod courier;
 pub mod link;
+pub mod login;
 pub mod wire;
 
 use std::ffi::OsString;
@@ -77,8 +82,8 @@ fn unusable<T>(what: impl Into<String>, hint: impl Into<Option<String>>) -> Resu
 /// How many ranks each section has, and on which hosts they are.
 ///
 /// The sections share one list of hosts, whose slots are filled in order. Where no host has a number of slots, all get
-/// equally many ranks. Without `-n`, a program gets all slots. Without a list, the hosts are those of an allocation of
-/// Slurm, if there is one.
+/// equally many ranks. Without `-n`, a program gets all slots, one for a host without a number. Without a list, the hosts
+/// are those of an allocation of Slurm, if there is one.
 pub fn place(sections: &[Options]) -> Result<(Vec<u32>, Placement), Unusable> {
     let mut lists: Vec<Vec<Listed>> = sections.iter().map(listed).collect::<Result<_, _>>()?;
     if lists.iter().all(Vec::is_empty) {
@@ -92,10 +97,8 @@ pub fn place(sections: &[Options]) -> Result<(Vec<u32>, Placement), Unusable> {
             "give one list, with the first program: its slots are filled in the order of the ranks".to_owned(),
         );
     }
-    let slots =
-        list.iter().try_fold(0u32, |sum, host| Some(sum.saturating_add(host.slots?))).filter(|_| !list.is_empty());
-    let counts: Vec<u32> = match (sections, slots) {
-        ([only], Some(slots)) if only.count.is_none() => vec![slots],
+    let counts: Vec<u32> = match sections {
+        [only] if only.count.is_none() && !list.is_empty() => vec![all_slots(list)],
         _ => sections.iter().map(|section| section.count.unwrap_or(1)).collect(),
     };
     let size = counts.iter().map(|count| u64::from(*count)).sum::<u64>();
@@ -105,6 +108,11 @@ pub fn place(sections: &[Options]) -> Result<(Vec<u32>, Placement), Unusable> {
     let uname = rustix::system::uname();
     let placement = spread(list, size, &uname.nodename().to_string_lossy())?;
     Ok((counts, placement))
+}
+
+/// All slots of these hosts; one without a number has one.
+fn all_slots(list: &[Listed]) -> u32 {
+    list.iter().fold(0, |sum, host| sum.saturating_add(host.slots.unwrap_or(1)))
 }
 
 /// Which of `size` ranks are on which host of the list; `own` is the name of this machine.
@@ -119,7 +127,7 @@ fn spread(list: &[Listed], size: u32, own: &str) -> Result<Placement, Unusable> 
         join(&mut once, name, host.slots);
     }
     let list = &once;
-    let total = list.iter().fold(0u32, |sum, host| sum.saturating_add(host.slots.unwrap_or(1)));
+    let total = all_slots(list);
     let is_counted = list.iter().any(|host| host.slots.is_some());
     if is_counted && size > total {
         return unusable(
@@ -151,6 +159,22 @@ fn spread(list: &[Listed], size: u32, own: &str) -> Result<Placement, Unusable> 
     Ok(placement)
 }
 
+/// For each host the one that logs in to it; `None`: this machine does.
+///
+/// This machine and each other host log in to up to `width` hosts, in the order of the list, so that a host comes behind
+/// the one that logs in to it. An address that means another machine on each host is for this machine.
+pub fn callers(placement: &Placement, width: usize) -> Vec<Option<usize>> {
+    let is_loopback = |name: &str| name.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
+    let mut callers = vec![None; placement.hosts.len()];
+    let others: Vec<usize> = (0..callers.len())
+        .filter(|host| Some(*host) != placement.here && !is_loopback(&placement.hosts[*host].name))
+        .collect();
+    for (at, host) in others.iter().enumerate().skip(width) {
+        callers[*host] = Some(others[at / width - 1]);
+    }
+    callers
+}
+
 /// The hosts that a section lists, each once.
 fn listed(section: &Options) -> Result<Vec<Listed>, Unusable> {
     let mut hosts: Vec<Listed> = Vec::new();
@@ -158,14 +182,22 @@ fn listed(section: &Options) -> Result<Vec<Listed>, Unusable> {
         add(&mut hosts, entry.trim(), None)?;
     }
     if let Some(file) = &section.hostfile {
-        for (entry, slots) in lines(file)? {
+        let entries = lines(file)?;
+        if entries.is_empty() {
+            return unusable(
+                format!("the host file {} lists no host", file.display()),
+                "write a host in each line: HOST, HOST:N or HOST slots=N".to_owned(),
+            );
+        }
+        for (entry, slots) in entries {
             add(&mut hosts, &entry, slots)?;
         }
     }
     Ok(hosts)
 }
 
-/// The entries of a host file: a name, perhaps with `:N` or `slots=N` behind it.
+/// The entries of a host file: a name, perhaps with `:N` or `slots=N` behind it. Open MPI's `max_slots=N` means nothing
+/// here, and everything else is a mistake.
 fn lines(file: &Path) -> Result<Vec<(String, Option<u32>)>, Unusable> {
     let text = match fs::read_to_string(file) {
         Ok(text) => text,
@@ -175,15 +207,22 @@ fn lines(file: &Path) -> Result<Vec<(String, Option<u32>)>, Unusable> {
     for (number, line) in (1..).zip(text.lines()) {
         let mut words = line.split('#').next().unwrap_or("").split_whitespace();
         let Some(name) = words.next() else { continue };
-        let slots = words.find_map(|word| word.strip_prefix("slots="));
-        let slots = match slots.map(|text| text.parse().ok().filter(|slots| *slots > 0)) {
-            Some(None) => {
-                let what = format!("line {number} of the host file {}: `{line}`", file.display());
-                return unusable(what, "write a number above 0 behind slots=".to_owned());
-            }
-            Some(slots) => slots,
-            None => None,
-        };
+        let mut slots = None;
+        for word in words {
+            let number_of = |name: &str| word.strip_prefix(name)?.parse().ok().filter(|number| *number > 0);
+            slots = match (number_of("slots="), number_of("max_slots=").or(number_of("max-slots="))) {
+                (Some(number), _) => Some(number),
+                (None, Some(_)) => slots,
+                (None, None) => {
+                    let what = format!("line {number} of the host file {}: `{word}` says nothing", file.display());
+                    return unusable(what, "a line is HOST, HOST:N or HOST slots=N, with N above 0".to_owned());
+                }
+            };
+        }
+        if name.contains(',') {
+            let what = format!("line {number} of the host file {}: `{name}` is no name of a host", file.display());
+            return unusable(what, "write each host in a line of its own".to_owned());
+        }
         entries.push((name.to_owned(), slots));
     }
     Ok(entries)
@@ -197,9 +236,11 @@ fn add(hosts: &mut Vec<Listed>, entry: &str, slots: Option<u32>) -> Result<(), U
         Some(slots) => slots,
         None => slots,
     };
-    // A name that begins with a dash would be an option of ssh.
-    if name.is_empty() || name.starts_with('-') || name.contains(char::is_whitespace) {
-        return unusable(format!("`{entry}` is no name of a host"), "write HOST or HOST:N".to_owned());
+    // A name that begins with a dash would be an option of ssh; one with a single colon has another word for a number.
+    let has_a_word = name.matches(':').count() == 1;
+    if name.is_empty() || name.starts_with('-') || name.contains(char::is_whitespace) || has_a_word {
+        let hint = "write HOST or HOST:N, with commas between several on the command line";
+        return unusable(format!("`{entry}` is no name of a host"), hint.to_owned());
     }
     join(hosts, name, slots);
     Ok(())
@@ -316,6 +357,7 @@ pub fn map_of(plan: &Plan, config: &Config) -> String {
     let is_alone = plan.placement.hosts.is_empty();
     let (inside, between) = match &config.device {
         DeviceChoice::Shm => ("shm", None),
+        _ if is_alone && config.shares_memory && config.hosts == 1 => ("shm", None),
         DeviceChoice::Messages => ("messages", None),
         DeviceChoice::Files(folder) => {
             (if is_alone { "file" } else { "shm" }, Some(format!("file:{}", folder.display())))
@@ -402,6 +444,16 @@ mod tests {
     }
 
     #[test]
+    fn logins_form_a_tree() {
+        let placement = spread(&list("a,b,me,c,127.0.0.9,d,e,f"), 8, "me").map_err(|e| e.what).expect("room");
+        let name = |host: usize| placement.hosts[host].name.as_str();
+        let tree = |width| callers(&placement, width).into_iter().map(|by| by.map_or("", name)).collect::<Vec<_>>();
+        assert_eq!(tree(2), ["", "", "", "a", "", "a", "b", "b"]);
+        assert_eq!(tree(1), ["", "a", "", "b", "", "c", "d", "e"]);
+        assert_eq!(tree(16), [""; 8]);
+    }
+
+    #[test]
     fn spawned_processes_fill_free_slots_and_then_all_hosts_in_turn() {
         let mut free = [1, 0, 2];
         assert_eq!(choose(&mut free, &[0, 1, 2], 2), [0, 2]);
@@ -424,7 +476,7 @@ mod tests {
 
     #[test]
     fn what_is_no_host_is_refused() {
-        for entry in ["", "-oProxyCommand=x", "a b", "a:0", ":3"] {
+        for entry in ["", "-oProxyCommand=x", "a b", "a:0", ":3", "a:two", "a:"] {
             assert!(add(&mut Vec::new(), entry, None).is_err(), "`{entry}`");
         }
     }
@@ -435,7 +487,12 @@ mod tests {
         fs::write(file.path(), "# all\na slots=2 max_slots=4\n\nb:3  # more\nc\n").expect("written");
         let lines = lines(file.path()).map_err(|error| error.what).expect("read");
         assert_eq!(lines, [("a".into(), Some(2)), ("b:3".into(), None), ("c".into(), None)]);
-        fs::write(file.path(), "a slots=many\n").expect("written");
+        for wrong in ["slots=many", "slots=0", "slots = 2", "slot=2", "2"] {
+            fs::write(file.path(), format!("a\nb {wrong}\n")).expect("written");
+            let refused = super::lines(file.path()).map_err(|error| error.what).expect_err("a mistake");
+            assert!(refused.contains("line 2 of the host file"), "{refused}");
+        }
+        fs::write(file.path(), "a,b\n").expect("written");
         assert!(super::lines(file.path()).is_err());
     }
 }

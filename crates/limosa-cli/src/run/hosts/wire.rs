@@ -14,12 +14,13 @@ use std::path::PathBuf;
 use limosa_job::control::{self, Fields, Reader, broken, number};
 use limosa_job::{CARD_BYTES, HostPlan};
 
+use super::login::Come;
 use crate::hang::stacks::{Place, Places, RECEIVING};
 use crate::run::plan::App;
 use crate::run::rank::Ended;
 
 /// Changes with every change of the messages.
-const PROTOCOL: u32 = 5;
+const PROTOCOL: u32 = 8;
 
 /// Begins the first line of an agent.
 const GREETING: &str = "limosa-agent";
@@ -42,6 +43,8 @@ pub enum Order {
     InputEnds,
     /// What a rank of another host has published about itself.
     Card(u32, Vec<u8>),
+    /// The process of a rank of another host has ended in good order.
+    Left(u32),
     /// Makes places for ranks that are spawned.
     Prepare(Box<Prepare>),
     /// Starts one of them, which is on the agent's host.
@@ -52,6 +55,16 @@ pub enum Order {
     Places(u64),
     /// For the process that has asked for something under this number.
     Answer(u64, Fields),
+    /// Nothing more is said to it.
+    AskEnds(u64),
+    /// Connects to a port on the agent's host. Its owner is from then on a process that asks, under this number.
+    Reach(u64, Vec<u8>),
+    /// Logs in to the host of this number, and starts an agent there.
+    Login(u32),
+    /// For that agent.
+    Pass(u32, Vec<u8>),
+    /// Ends that login.
+    Cut(u32),
     /// The head lives.
     Alive,
     /// The job has ended: the agent ends.
@@ -91,6 +104,8 @@ pub enum Report {
     Taken,
     /// Messages of this host are under way to others, or not any more.
     Carrying(bool),
+    /// What has come from a host that the agent has logged in to.
+    Passed { host: u32, come: Come },
     /// The agent lives.
     Alive,
 }
@@ -274,6 +289,7 @@ impl Order {
             Order::Input(bytes) => vec![word("input"), bytes.clone()],
             Order::InputEnds => vec![word("input ends")],
             Order::Card(rank, card) => vec![word("card"), number(*rank), card.clone()],
+            Order::Left(rank) => vec![word("left"), number(*rank)],
             Order::Prepare(prepare) => prepare.fields(),
             Order::Spawn(rank, app) => {
                 let mut fields = vec![word("spawn"), number(*rank)];
@@ -285,6 +301,11 @@ impl Order {
             Order::Answer(ask, answer) => {
                 [vec![word("answer"), number(*ask), number(answer.len() as u64)], answer.clone()].concat()
             }
+            Order::AskEnds(ask) => vec![word("ask ends"), number(*ask)],
+            Order::Reach(ask, port) => vec![word("reach"), number(*ask), port.clone()],
+            Order::Login(host) => vec![word("login"), number(*host)],
+            Order::Pass(host, bytes) => vec![word("pass"), number(*host), bytes.clone()],
+            Order::Cut(host) => vec![word("cut"), number(*host)],
             Order::Alive => vec![word("alive")],
             Order::Done => vec![word("done")],
         })
@@ -303,11 +324,17 @@ impl Order {
             b"input" => Order::Input(from.bytes()?),
             b"input ends" => Order::InputEnds,
             b"card" => Order::Card(from.small()?, card(&mut from)?),
+            b"left" => Order::Left(from.small()?),
             b"prepare" => Order::Prepare(Box::new(Prepare::read(&mut from)?)),
             b"spawn" => Order::Spawn(from.small()?, Box::new(read_app(&mut from)?)),
             b"kill rank" => Order::KillRank(from.small()?),
             b"places" => Order::Places(from.number()?),
             b"answer" => Order::Answer(from.number()?, from.list(Reader::bytes)?),
+            b"ask ends" => Order::AskEnds(from.number()?),
+            b"reach" => Order::Reach(from.number()?, from.bytes()?),
+            b"login" => Order::Login(from.small()?),
+            b"pass" => Order::Pass(from.small()?, from.bytes()?),
+            b"cut" => Order::Cut(from.small()?),
             b"alive" => Order::Alive,
             b"done" => Order::Done,
             _ => return Err(broken()),
@@ -329,7 +356,7 @@ impl Report {
             | Report::Ended { rank, .. }
             | Report::InnerEnded { rank, .. } => Some(*rank),
             Report::Places { .. } | Report::Prepared { .. } | Report::Asks { .. } | Report::AskEnds { .. } => None,
-            Report::Taken | Report::Carrying(_) | Report::Alive => None,
+            Report::Taken | Report::Carrying(_) | Report::Passed { .. } | Report::Alive => None,
         }
     }
 
@@ -371,6 +398,10 @@ impl Report {
             Report::AskEnds { ask } => vec![word("ask ends"), number(*ask)],
             Report::Taken => vec![word("taken")],
             Report::Carrying(are_under_way) => vec![word("carrying"), number(u32::from(*are_under_way))],
+            Report::Passed { host, come: Come { bytes, errors, has_ended } } => {
+                let ends = number(u32::from(*has_ended));
+                vec![word("passed"), number(*host), bytes.clone(), errors.clone(), ends]
+            }
             Report::Alive => vec![word("alive")],
         })
     }
@@ -407,6 +438,10 @@ impl Report {
             b"ask ends" => Report::AskEnds { ask: from.number()? },
             b"taken" => Report::Taken,
             b"carrying" => Report::Carrying(below(2)? == 1),
+            b"passed" => Report::Passed {
+                host: from.small()?,
+                come: Come { bytes: from.bytes()?, errors: from.bytes()?, has_ended: from.small()? != 0 },
+            },
             b"alive" => Report::Alive,
             _ => return Err(broken()),
         })
@@ -511,11 +546,17 @@ mod tests {
             Order::Input(vec![0, 255]),
             Order::InputEnds,
             Order::Card(3, vec![7; CARD_BYTES]),
+            Order::Left(2),
             Order::Prepare(Box::new(Prepare { spawn: 1, parent: 2, first: 3, appnums: vec![0, 1], hosts: vec![1, 0] })),
             Order::Spawn(3, Box::new(start().apps[0].clone())),
             Order::KillRank(3),
             Order::Places(7),
             Order::Answer(u64::MAX, vec![vec![], vec![1]]),
+            Order::AskEnds(3),
+            Order::Reach(9, b"limosa-port-1".to_vec()),
+            Order::Login(1),
+            Order::Pass(1, vec![0, 10, 255]),
+            Order::Cut(1),
             Order::Alive,
             Order::Done,
         ];
@@ -547,6 +588,7 @@ mod tests {
             Report::AskEnds { ask: 1 },
             Report::Taken,
             Report::Carrying(true),
+            Report::Passed { host: 1, come: Come { bytes: vec![0], errors: b"no".to_vec(), has_ended: true } },
             Report::Alive,
         ];
         let (mut come, mut read) = (Vec::new(), Vec::new());

@@ -1,5 +1,5 @@
-//! What ranks ask the launcher for ([`limosa_job::control`]): spawns ([`super::spawn`]), and names of ports. Ranks of other
-//! hosts ask the agent there, which passes it on.
+//! What ranks ask the launcher for ([`limosa_job::control`]): spawns ([`super::spawn`]), names of ports, and connections
+//! with ports on other hosts ([`super::tunnels`]). Ranks of other hosts ask the agent there, which passes it on.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -32,6 +32,9 @@ impl Job<'_> {
     /// A rank of another host asks for something, says something more of what it has asked for, or has gone.
     pub(super) fn on_asker(&mut self, host: usize, ask: u64, fields: Option<Fields>) {
         let is_its = |asker: &Asker| matches!(asker, Asker::There { host: h, ask: a } if (*h, *a) == (host, ask));
+        if let Some((number, end)) = self.tunnels.iter().find_map(|tunnel| tunnel.end_of(is_its)) {
+            return self.pass_on(number, end, fields);
+        }
         let under_way = self.spawning.iter().find(|spawning| is_its(&spawning.asker)).map(|spawning| spawning.number);
         match (under_way, fields) {
             (Some(number), fields) => {
@@ -51,6 +54,7 @@ impl Job<'_> {
                     Err((why, text)) => Reply::Refused { why, text },
                 }
             }
+            Ok(Request::Reach { rank, port }) => return self.reach(asker, rank, port),
             Ok(Request::Go) => Reply::Refused { why: Refusal::Request, text: "there is nothing to start".into() },
             Ok(other) => self.named(other),
             Err(error) => Reply::Refused { why: Refusal::Request, text: error.to_string() },
@@ -60,13 +64,19 @@ impl Job<'_> {
 
     /// Answers who has asked, who may have ended.
     pub(super) fn answer(&mut self, asker: &Asker, reply: &Reply) {
+        self.tell(asker, reply.fields());
+    }
+
+    pub(super) fn tell(&mut self, asker: &Asker, fields: Fields) {
         match asker {
-            Asker::Here(stream) => drop(control::send(stream, &reply.fields())),
-            Asker::There { host, ask } => {
-                if let Some(link) = self.links.get_mut(*host).and_then(Option::as_mut) {
-                    link.send(&Order::Answer(*ask, reply.fields()));
-                }
-            }
+            Asker::Here(stream) => drop(control::send(stream, &fields)),
+            Asker::There { host, ask } => self.order(*host, &Order::Answer(*ask, fields)),
+        }
+    }
+
+    pub(super) fn order(&mut self, host: usize, order: &Order) {
+        if let Some(link) = self.links.get_mut(host).and_then(Option::as_mut) {
+            link.send(order);
         }
     }
 
@@ -89,7 +99,9 @@ impl Job<'_> {
                 Some(port) => Reply::Port(port.clone()),
                 None => refused(format!("no name `{}` is published in this job", show(&service))),
             },
-            Request::Spawn { .. } | Request::Go => refused("the request is not understood".into()),
+            Request::Spawn { .. } | Request::Go | Request::Reach { .. } => {
+                refused("the request is not understood".into())
+            }
         }
     }
 }

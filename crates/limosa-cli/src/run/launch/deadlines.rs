@@ -15,8 +15,9 @@ use crate::{message, sys};
 
 /// How long all ranks must have waited for a signal to be followed by a report of what they wait for.
 const HANG_AT_SIGNAL: Duration = Duration::from_millis(500);
-/// How long a signal is held back for the source lines of that report.
-const STACKS_AT_SIGNAL: Duration = Duration::from_millis(300);
+/// How long a signal is held back for the source lines of that report, which take some tenths of a second unless the
+/// machine is busy. A second signal is not.
+const STACKS_AT_SIGNAL: Duration = Duration::from_secs(2);
 
 impl Job<'_> {
     /// Says what ranks wait for if all have done so for a while, and goes on then. If it were the other way round, they

@@ -1,18 +1,24 @@
 //! Ranks of other hosts: the agents there, what they report, and input for their ranks ([`crate::run::hosts`]).
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use limosa_job::monotonic_ns;
+use rustix::event::{PollFd, Timespec};
 
 use super::Job;
 use crate::run::binding::BindTo;
-use crate::run::hosts::courier;
 use crate::run::hosts::link::{ALIVE, Link};
-use crate::run::hosts::portable_variables;
+use crate::run::hosts::login::Come;
 use crate::run::hosts::wire::{Order, Report, Start};
+use crate::run::hosts::{callers, courier, portable_variables};
 use crate::run::input::Chunk;
 use crate::run::outcome::Cause;
 use crate::run::rank::Ended;
+
+/// How long an agent may take to end when it is told to.
+const FAREWELL: Duration = Duration::from_secs(3);
+/// Most of what is passed on in one message.
+const PART: usize = 1 << 20;
 
 impl Job<'_> {
     /// Makes ready what carries messages to other hosts, if these have folders of their own and ranks are here.
@@ -28,16 +34,17 @@ impl Job<'_> {
         }
     }
 
-    /// Starts the agents of all other hosts, which are told what to start.
+    /// Starts the agents of all other hosts, which are told what to start, and which hosts to log in to.
     pub(super) fn start_agents(&mut self, spare: u32) -> Option<Cause> {
         let placement = &self.plan.placement;
         let room = self.board.capacity();
+        let callers = callers(placement, self.settings.config.logins);
         for (host, on) in placement.hosts.iter().enumerate() {
             if Some(host) == placement.here {
                 self.links.push(None);
                 continue;
             }
-            let mut link = match Link::start(&on.name, on.ranks.clone(), room, &self.settings.config) {
+            let mut link = match Link::start(&on.name, on.ranks.clone(), room, &self.settings.config, callers[host]) {
                 Ok(link) => link,
                 Err(error) => {
                     return Some(Cause::HostLost { host: on.name.clone(), why: error.to_string(), ranks: None });
@@ -56,6 +63,9 @@ impl Job<'_> {
                 readers: on.ranks.clone().filter(|rank| self.input.is_for(*rank)).collect(),
             })));
             self.links.push(Some(link));
+            if let Some(by) = callers[host] {
+                self.order(by, &Order::Login(host as u32));
+            }
         }
         None
     }
@@ -63,12 +73,40 @@ impl Job<'_> {
     /// Sends an order to all agents.
     pub(super) fn order_all(&mut self, order: &Order) {
         self.links.iter_mut().flatten().for_each(|link| link.send(order));
+        self.pass_on_orders();
+    }
+
+    /// Hands what is for agents behind others to those that pass it on. A host comes behind the one that has logged in
+    /// to it.
+    pub(super) fn pass_on_orders(&mut self) {
+        for host in (0..self.links.len()).rev() {
+            if let Some((by, bytes)) = self.links[host].as_mut().and_then(Link::take_for_passing) {
+                for part in bytes.chunks(PART) {
+                    self.order(by, &Order::Pass(host as u32, part.to_vec()));
+                }
+            }
+        }
     }
 
     /// Something has come from a host.
     pub(super) fn on_host(&mut self, host: usize) {
-        let Some(link) = self.links.get_mut(host).and_then(Option::as_mut) else { return };
-        let (reports, result) = link.pump();
+        if let Some(link) = self.links.get_mut(host).and_then(Option::as_mut) {
+            let heard = link.pump();
+            self.hear(host, heard);
+        }
+    }
+
+    /// Something has come through the agent of another host. What it says of a host that it does not speak for (any
+    /// more) counts for nothing.
+    fn on_passed(&mut self, by: usize, host: usize, come: Come) {
+        let link = self.links.get_mut(host).and_then(Option::as_mut);
+        if let Some(link) = link.filter(|link| link.through() == Some(by)) {
+            let heard = link.take_in(come);
+            self.hear(host, heard);
+        }
+    }
+
+    fn hear(&mut self, host: usize, (reports, result): (Vec<Report>, Result<(), String>)) {
         for report in reports {
             self.on_report(host, report);
         }
@@ -83,6 +121,7 @@ impl Job<'_> {
             Report::Asks { ask, fields } => return self.on_asker(host, ask, Some(fields)),
             Report::AskEnds { ask } => return self.on_asker(host, ask, None),
             Report::Places { question, places } => return self.add_places(host, question, places),
+            Report::Passed { host: behind, come } => return self.on_passed(host, behind as usize, come),
             other => other,
         };
         let index = report.rank().map_or(0, |rank| rank as usize);
@@ -123,6 +162,7 @@ impl Job<'_> {
             Report::Taken => self.input.taken(),
             Report::Place { .. } | Report::Ended { .. } | Report::Carrying(_) | Report::Alive => {}
             Report::Places { .. } | Report::Prepared { .. } | Report::Asks { .. } | Report::AskEnds { .. } => {}
+            Report::Passed { .. } => {}
         }
     }
 
@@ -160,10 +200,19 @@ impl Job<'_> {
     }
 
     fn pass_on_card(&mut self, rank: u32, card: Vec<u8>) {
-        let order = Order::Card(rank, card);
-        for link in self.links.iter_mut().flatten().filter(|link| !link.has(rank)) {
-            link.send(&order);
+        self.order_others(rank, &Order::Card(rank, card));
+    }
+
+    /// The process of a rank has ended. The other hosts are told if it has finalized: it is not to be missed there.
+    pub(super) fn pass_on_end(&mut self, rank: u32) {
+        if self.board.seat(rank).has_left() {
+            self.order_others(rank, &Order::Left(rank));
         }
+    }
+
+    /// Sends an order about a rank to the agents of all hosts but its own.
+    fn order_others(&mut self, rank: u32, order: &Order) {
+        self.links.iter_mut().flatten().filter(|link| !link.has(rank)).for_each(|link| link.send(order));
     }
 
     fn say_where(&mut self, rank: u32) {
@@ -176,10 +225,16 @@ impl Job<'_> {
         }
     }
 
-    /// Nothing is known any more of a host: its ranks are gone, and so is the job.
+    /// Nothing is known any more of a host: its ranks are gone, and so is the job. But a host that another one could not
+    /// log in to may be reached from here.
     fn lose(&mut self, host: usize, why: String) {
-        let Some(mut link) = self.links[host].take() else { return };
-        link.cut();
+        let Some(link) = self.links[host].take() else { return };
+        if let Some(by) = link.through() {
+            self.order(by, &Order::Cut(host as u32));
+            if !link.is_there() && self.ending.is_none() {
+                return self.log_in_from_here(host, link, by, &why);
+            }
+        }
         let mut lost = 0;
         self.fail_spawns_on(host, &format!("the host {} is lost: {why}", link.name));
         for index in link.ranks.clone().chain(link.spawned.clone()).map(|rank| rank as usize) {
@@ -199,7 +254,26 @@ impl Job<'_> {
         // An agent that ends when all its ranks have is not missed.
         if lost > 0 {
             let ranks = link.is_there().then(|| link.ranks.clone());
-            self.end(Cause::HostLost { host: link.name.clone(), why, ranks });
+            self.end(Cause::HostLost { host: link.name.clone(), why: why.clone(), ranks });
+        }
+        for behind in host + 1..self.links.len() {
+            if self.links[behind].as_ref().is_some_and(|behind| behind.through() == Some(host)) {
+                self.lose(behind, format!("it was reached through {}, which is lost: {why}", link.name));
+            }
+        }
+    }
+
+    /// Another host cannot log in to this one.
+    fn log_in_from_here(&mut self, host: usize, mut link: Link, by: usize, why: &str) {
+        let name = link.name.clone();
+        if self.settings.verbose {
+            let by = &self.plan.placement.hosts[by].name;
+            self.say(&format!("limosa: {by} cannot log in to {name}, so the launcher does ({why})\n"));
+        }
+        let result = link.log_in(&self.settings.config);
+        self.links[host] = Some(link);
+        if let Err(error) = result {
+            self.lose(host, error.to_string());
         }
     }
 
@@ -222,9 +296,30 @@ impl Job<'_> {
         self.order_all(&Order::Alive);
         self.mention_logins(now);
         for host in 0..self.links.len() {
+            self.forgive_behind(host);
             if let Some(why) = self.links[host].as_ref().and_then(|link| link.overdue(now)) {
-                self.lose(host, why);
+                self.lose(self.first_silent(host, now), why);
             }
+        }
+    }
+
+    /// A login through another host has not begun before the agent there has answered.
+    fn forgive_behind(&mut self, host: usize) {
+        let by = self.links[host].as_ref().and_then(Link::through).and_then(|by| self.links[by].as_ref());
+        if by.is_some_and(|by| !by.is_there())
+            && let Some(link) = &mut self.links[host]
+        {
+            link.forgive();
+        }
+    }
+
+    /// The host that is to blame if nothing is heard of this one: what comes from it comes through others.
+    fn first_silent(&self, host: usize, now: Instant) -> usize {
+        let is_silent = |link: &Link| now.saturating_duration_since(link.heard()) > 3 * ALIVE;
+        let by = self.links[host].as_ref().and_then(Link::through);
+        match by.filter(|by| self.links[*by].as_ref().is_some_and(is_silent)) {
+            Some(by) => self.first_silent(by, now),
+            None => host,
         }
     }
 
@@ -268,13 +363,38 @@ impl Job<'_> {
         }
     }
 
-    /// The job has ended: no agent is left behind.
-    pub(super) fn dismiss_agents(&mut self) {
+    /// Gives up the hosts whose agents have not answered: they are told nothing any more, and start nothing.
+    pub(super) fn give_up_logins(&mut self) {
         for host in 0..self.links.len() {
-            let Some(mut link) = self.links[host].take() else { continue };
-            for report in link.finish() {
-                self.on_report(host, report);
+            if self.links[host].as_ref().is_some_and(|link| !link.is_there()) {
+                self.lose(host, "the login has not ended".into());
             }
         }
+    }
+
+    /// The job has ended: no agent is left behind. Those through which others are reached end after these.
+    pub(super) fn dismiss_agents(&mut self) {
+        self.give_up_logins();
+        while self.links.iter().any(Option::is_some) {
+            let passing: Vec<usize> = self.links.iter().flatten().filter_map(Link::through).collect();
+            let last =
+                |(host, link): (usize, &Option<Link>)| (link.is_some() && !passing.contains(&host)).then_some(host);
+            let leaving: Vec<usize> = self.links.iter().enumerate().filter_map(last).collect();
+            self.dismiss(&leaving);
+        }
+    }
+
+    /// Ends the agents of these hosts, and waits for that for a while.
+    fn dismiss(&mut self, leaving: &[usize]) {
+        leaving.iter().for_each(|host| self.order(*host, &Order::Done));
+        self.pass_on_orders();
+        let end = Instant::now() + FAREWELL;
+        while leaving.iter().any(|host| self.links[*host].is_some()) && Instant::now() < end {
+            let pause = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
+            let mut waits: Vec<PollFd<'_>> = self.links.iter().flatten().flat_map(Link::descriptors).collect();
+            let _ = rustix::event::poll(&mut waits, Some(&pause));
+            (0..self.links.len()).for_each(|host| self.on_host(host));
+        }
+        leaving.iter().for_each(|host| self.lose(*host, "its agent does not end".into()));
     }
 }

@@ -14,10 +14,9 @@ use crate::hang::watch::{self, Look};
 use crate::run::hosts::wire::Order;
 use crate::run::outcome::Cause;
 
-/// How long the report of a hang waits for the source lines.
-const STACKS_WAIT: Duration = Duration::from_millis(700);
-/// The same in a job over several hosts. Only a host that does not answer makes it take so long.
-const STACKS_WAIT_FOR_HOSTS: Duration = Duration::from_secs(10);
+/// How long the report of a hang waits for the source lines. They take some tenths of a second; only a busy machine, or
+/// a host that does not answer, makes it take so long.
+const STACKS_WAIT: Duration = Duration::from_secs(10);
 
 impl Hang {
     /// Adds what was found on a host.
@@ -54,8 +53,7 @@ impl Job<'_> {
         match found {
             Look::Quiet => {}
             Look::Hang(hang) if self.hang.is_none() => {
-                let wait = if self.links.is_empty() { STACKS_WAIT } else { STACKS_WAIT_FOR_HOSTS };
-                self.find_places(hang, &views, wait, Then::GoOn);
+                self.find_places(hang, &views, STACKS_WAIT, Then::GoOn);
             }
             Look::Hang(_) => {}
             Look::Overdue if self.settings.on_hang == OnHang::Abort => self.end(Cause::Hang),

@@ -15,7 +15,6 @@ use std::process::Stdio;
 use std::sync::Arc;
 
 use limosa_job::Spawner;
-use limosa_job::config::DeviceChoice;
 use limosa_job::control::{self, Program, Refusal, Reply, Request};
 
 use super::Job;
@@ -64,12 +63,6 @@ impl Job<'_> {
         if self.ending.is_some() || self.interrupted.is_some() {
             return refuse(Refusal::Spawn, "the job is about to end");
         }
-        let is_local = matches!(self.settings.config.device, DeviceChoice::LocalFiles(_));
-        if is_local && !self.plan.placement.hosts.is_empty() {
-            let what = "processes cannot be spawned yet while each host has a folder of its own for messages \
-                        (--device file:local): use --device file:FOLDER, with a folder that all hosts share, or fabric";
-            return refuse(Refusal::Spawn, what);
-        }
         let placement = &self.plan.placement;
         let found = programs.iter().map(|program| plan::spawned(program, &spawner, folder, placement));
         let (found, allowed): (Vec<Arc<App>>, Vec<Vec<usize>>) = match found.collect::<Result<Vec<_>, _>>() {
@@ -105,6 +98,9 @@ impl Job<'_> {
         }
         if !hosts.is_empty() {
             let numbers: Vec<u32> = hosts.iter().map(|host| *host as u32).collect();
+            if let Some(Err(error)) = self.courier.as_ref().map(|courier| courier.add(first, &numbers)) {
+                return refuse(Refusal::Spawn, format!("there can be no messages of more processes: {error}"));
+            }
             for (rank, host) in (first..).zip(&numbers) {
                 self.board.set_host_of_spawned(rank, *host, &self.plan.placement.hosts[*host as usize].name);
             }

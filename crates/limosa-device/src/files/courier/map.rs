@@ -1,7 +1,8 @@
 //! The host-to-rank map: which host has which processes.
 //!
 //! `ROOT/hosts` has a line for each host, in the order of their processes: its name, its first process, and how many
-//! there are; behind that stands why the host was given up, if it was. Processes look at it to name a host.
+//! there are; behind that stands why the host was given up, if it was. A process that was started later has a line of
+//! its own. Processes look at the map to name a host.
 
 use super::super::Folders;
 use std::fs::{self, File};
@@ -16,6 +17,25 @@ pub struct Place {
     pub name: String,
     /// Its processes.
     pub ranks: Range<u32>,
+    /// Those that were started later.
+    pub later: Vec<u32>,
+}
+
+impl Place {
+    /// A host with these processes.
+    pub fn new(name: &str, ranks: Range<u32>) -> Place {
+        Place { name: name.to_owned(), ranks, later: Vec::new() }
+    }
+
+    /// Whether a process is there.
+    pub fn has(&self, rank: u32) -> bool {
+        self.ranks.contains(&rank) || self.later.contains(&rank)
+    }
+
+    /// All its processes.
+    pub fn all(&self) -> impl Iterator<Item = u32> + use<> {
+        self.ranks.clone().chain(self.later.clone())
+    }
 }
 
 /// Where it is.
@@ -39,11 +59,14 @@ pub fn write(folders: &Folders, hosts: &[Place], lost: Option<(usize, &str)>) ->
     // What was given up before stays so.
     let known: Vec<String> =
         hosts.iter().map(|place| why_lost(folders, place.ranks.start).unwrap_or_default()).collect();
-    let line = |(at, place): (usize, &Place)| {
+    let lines = |(at, place): (usize, &Place)| {
         let why = lost.filter(|(host, _)| *host == at).map_or(known[at].as_str(), |(_, why)| why);
-        format!("{} {} {} {}\n", place.name, place.ranks.start, place.ranks.len(), why.replace('\n', " "))
+        let why = why.replace('\n', " ");
+        let line = |first: u32, count: usize| format!("{} {first} {count} {why}\n", place.name);
+        let later: String = place.later.iter().map(|rank| line(*rank, 1)).collect();
+        line(place.ranks.start, place.ranks.len()) + &later
     };
-    fs::write(path(folders), hosts.iter().enumerate().map(line).collect::<String>())
+    fs::write(path(folders), hosts.iter().enumerate().map(lines).collect::<String>())
 }
 
 /// The host of a process, if there is a map and the process is in it.
@@ -75,8 +98,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let folders = Folders::below(folder.path());
         assert_eq!(host_of(&folders, 0), None, "there is no map");
-        let place = |name: &str, ranks| Place { name: name.to_owned(), ranks };
-        let hosts = [place("a", 0..2), place("b", 2..3)];
+        let mut hosts = [Place::new("a", 0..2), Place::new("b", 2..3)];
         write(&folders, &hosts, None).expect("a map");
         let names = [0, 1, 2, 3].map(|rank| host_of(&folders, rank));
         assert_eq!(names, [Some("a".to_owned()), Some("a".to_owned()), Some("b".to_owned()), None]);
@@ -84,5 +106,9 @@ mod tests {
         write(&folders, &hosts, Some((0, "nobody\nknows"))).expect("a map");
         let reasons = [1, 2].map(|rank| why_lost(&folders, rank));
         assert_eq!(reasons, [Some("nobody knows".to_owned()), Some("no route".to_owned())]);
+        hosts[1].later.push(7);
+        write(&folders, &hosts, None).expect("a map");
+        assert_eq!([6, 7].map(|rank| host_of(&folders, rank)), [None, Some("b".to_owned())]);
+        assert_eq!(why_lost(&folders, 7), Some("no route".to_owned()));
     }
 }

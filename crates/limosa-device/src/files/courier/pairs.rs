@@ -156,7 +156,7 @@ impl Arrival {
             return Err(Fault::OutOfOrder);
         }
         let message = suffixed(&self.folder, number, "msg");
-        let written = write_file(&self.draft, file)
+        let written = write_file(&self.draft, &[file])
             .and_then(|()| fs::rename(&self.draft, &message))
             .and_then(|()| make_empty(&suffixed(&self.folder, number, "lock")));
         if let Err(cause) = written {

@@ -16,6 +16,7 @@ use limosa_job::{Spawner, State};
 use super::{Agent, with_variables};
 use crate::hang::stacks;
 use crate::run::REQUEST;
+use crate::run::hosts::pinned;
 use crate::run::hosts::wire::{Prepare, Report};
 use crate::run::plan::App;
 use crate::run::rank::Rank;
@@ -54,6 +55,14 @@ impl Agent {
         }
     }
 
+    /// Connects a process of another host with a port here.
+    pub(super) fn reach(&mut self, ask: u64, port: &[u8]) {
+        match control::connect_to_port(port).and_then(|stream| control::limited(stream, REQUEST)) {
+            Ok(stream) => self.askers.push(Asker { number: ask, stream }),
+            Err(_) => self.head.send(&Report::AskEnds { ask }),
+        }
+    }
+
     /// Makes places for ranks that are spawned, here and elsewhere.
     pub(super) fn prepare(&mut self, places: &Prepare) {
         let end = places.first.saturating_add(places.appnums.len() as u32);
@@ -69,7 +78,8 @@ impl Agent {
         for (rank, host) in (places.first..).zip(&places.hosts) {
             self.board.set_host_of_spawned(rank, *host, &self.hosts[*host as usize].name);
         }
-        let refusal = prepared.err().map(|error| error.to_string());
+        let carried = self.courier.as_ref().map_or(Ok(()), |courier| courier.add(places.first, &places.hosts));
+        let refusal = prepared.and(carried).err().map(|error| error.to_string());
         self.head.send(&Report::Prepared { spawn: places.spawn, refusal });
     }
 
@@ -78,7 +88,7 @@ impl Agent {
             self.head.is_gone = true;
             return;
         }
-        let app = Arc::new(with_variables(app, &self.env));
+        let app = Arc::new(pinned(&with_variables(app, &self.env), &self.device));
         let started = Rank::start(&app, rank, &self.board, self.segment.as_fd(), Stdio::null(), &[]);
         self.started(rank, &app, started, &[]);
     }
