@@ -37,11 +37,12 @@ def table(found: Results) -> Table | None:
     )
     made = Table(title, ["case", "now", "before", "cost now / before"], words=1)
     for case, ratio in sorted(changed.items(), key=lambda item: -item[1]):
-        made.rows.append([_name(case), cell(found[case][LIMOSA]), cell(found[case][BEFORE]), f"{number(ratio)} x"])
+        made.rows.append([name(case), cell(found[case][LIMOSA]), cell(found[case][BEFORE]), f"{number(ratio)} x"])
     return made
 
 
-def _name(case: Case) -> str:
+def name(case: Case) -> str:
+    """Write a case in words."""
     parameters = [f"{name} {value}" for name, value in case.x]
     return ", ".join(
         [

@@ -5,7 +5,6 @@ and, for Limosa, its own header. The file has the plain name of the program, by 
 """
 
 import hashlib
-import re
 import shlex
 import subprocess
 from collections.abc import Sequence
@@ -13,7 +12,7 @@ from pathlib import Path
 
 from limosa._peers import cache_folder
 
-from limosa_lab.catalogue import Program
+from limosa_lab.catalogue import Program, headers
 from limosa_lab.errors import ENVIRONMENT, LabError
 from limosa_lab.libraries import COMPILER_FLAGS, Library
 
@@ -56,19 +55,6 @@ def _compiled(name: str, command: list[str], link: list[str], key: str, how: str
 
 def _digest(source: Path, words: list[str], more: list[Path]) -> str:
     digest = hashlib.sha256("\0".join(words).encode())
-    for file in [source, *_headers(source), *more]:
+    for file in [source, *headers(source), *more]:
         digest.update(file.read_bytes())
     return digest.hexdigest()[:16]
-
-
-def _headers(source: Path) -> list[Path]:
-    """Give the headers beside a source that it includes, directly or through others, each once."""
-    found: dict[Path, None] = {}
-    waiting = [source]
-    while waiting:
-        for name in re.findall(r'^\s*#\s*include\s*"([^"]+)"', waiting.pop().read_text(), re.MULTILINE):
-            header = source.parent / name
-            if header.exists() and header not in found:
-                found[header] = None
-                waiting.append(header)
-    return sorted(found)

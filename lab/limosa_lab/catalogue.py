@@ -38,7 +38,11 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "independence": ("independence", "overlap"),
     "quiet": ("quiet",),
     "scale": ("init_finalize", "memory"),
+    "model": ("primitives",),
 }
+
+# Programs that are run only if they are named: `limosa model` does.
+APART = ("primitives",)
 
 # The program of which the time of the whole job is measured from outside, as the benchmark `start`.
 START = "init_finalize"
@@ -75,10 +79,8 @@ class Program:
 
         That is its own name, a string in the source, or a collective in a list of them.
         """
-        text = self.source.read_text()
-        for header in re.findall(r'#include "(\w+\.h)"', text):
-            if header != "lab.h":
-                text += (self.source.parent / header).read_text()
+        files = [self.source, *(file for file in headers(self.source) if file.name != "lab.h")]
+        text = "".join(file.read_text() for file in files)
         collective = bench.removesuffix("_init") if bench.endswith("_init") else bench.removeprefix("i")
         listed = any(re.search(rf"\bDO\(\w+, {re.escape(name)}\b", text) for name in (bench, collective))
         return bench == self.name or f'"{bench}"' in text or listed or (self.name, bench) == (START, "start")
@@ -89,11 +91,26 @@ class Program:
         Programs that would take minutes are run in parts: the libraries then take turns every few seconds, and a part
         that fails or takes too long does not take the others with it.
         """
+        if self.name == "primitives":
+            return [["send"], *([name] for name in COLLECTIVES)]
         if self.name == "collectives":
             return [[name] for name in COLLECTIVES]
         if self.name == "icollectives":
             return [[f"i{name}", f"{name}_init"] for name in COLLECTIVES]
         return [[]]
+
+
+def headers(source: Path) -> list[Path]:
+    """Give the headers beside a source that it includes, directly or through others, each once."""
+    found: dict[Path, None] = {}
+    waiting = [source]
+    while waiting:
+        for name in re.findall(r'^\s*#\s*include\s*"([^"]+)"', waiting.pop().read_text(), re.MULTILINE):
+            header = source.parent / name
+            if header.exists() and header not in found:
+                found[header] = None
+                waiting.append(header)
+    return sorted(found)
 
 
 def parse_header(name: str, source: Path, first_line: str) -> Program:
@@ -152,9 +169,9 @@ def programs(folder: Path = FOLDER) -> dict[str, Program]:
 
 
 def choose(names: list[str], available: dict[str, Program]) -> list[Program]:
-    """Give the programs of these names and groups, in the order of the catalogue; all without names."""
+    """Give the programs of these names and groups, in the order of the catalogue; without names, all but `APART`."""
     if not names:
-        return list(available.values())
+        return [program for name, program in available.items() if name not in APART]
     wanted: set[str] = set()
     for name in names:
         if name in available:

@@ -1,29 +1,37 @@
 """The command line: ``python -m limosa_lab bench``, which ``limosa bench`` runs.
 
-``study`` has its own, in `limosa_lab.study.cli`.
+``study``, ``model``, ``tune``, ``profile`` and ``report`` have their own, in `limosa_lab.study.cli`,
+`limosa_lab.model.command`, `limosa_lab.tune.command`, `limosa_lab.profile.command` and `limosa_lab.collection.command`.
 
 Data (tables) goes to stdout, everything else to stderr. Exit codes: 0 success, 1 wrong data was found, 2 usage, 3
 something outside refused (a library cannot be installed, a program not be compiled), 130 interrupted.
 """
 
 import argparse
+import importlib
 import os
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from limosa_lab import catalogue, records, report
+from limosa_lab import catalogue, records, report, resume
 from limosa_lab.errors import LabError
-from limosa_lab.libraries import PEERS
+from limosa_lab.java_library import MODELLED
 from limosa_lab.measure import Options, measure
 from limosa_lab.terminal import Terminal, names, numbers
+
+# Words that stand before the options, and the modules with their command lines.
+OTHERS = {"python": "python_overhead", "diff": "diff", "instructions": "instructions", "primitives": "languages"}
 
 EPILOG = """examples:
   limosa bench --quick                                  Limosa alone, a few minutes
   limosa bench --against mpich,openmpi,intel            everything, with three other libraries; takes hours
   limosa bench --against openmpi --programs coll --only allreduce,bcast --ranks 8
   limosa bench python --mpi limosa,mpich                ping-pong with C, mpi4py and import limosa (-h: options)
+  limosa bench primitives --against mpich               each operation by itself, from C and from Python
+  limosa bench instructions --against mpich             counted instructions of calls, which no noise touches
+  limosa bench diff FOLDER FOLDER                       what has become slower or faster between two measurements
   limosa bench --report FOLDER                          the report of an earlier measurement
 
 The other libraries are installed from the Python package index, each into its own environment in ~/.cache/limosa/peers.
@@ -62,6 +70,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--report", type=Path, metavar="DIR", help="measure nothing; write the report of the measurement in DIR"
     )
+    made.add_argument("--resume", type=Path, metavar="DIR", help="go on with the interrupted measurement in DIR")
     made.add_argument("--no-plots", action="store_true", help="tables only")
     made.add_argument(
         "--budgets",
@@ -75,7 +84,7 @@ def parser() -> argparse.ArgumentParser:
 def add_measurement(made: argparse.ArgumentParser) -> None:
     """Add the options that say what is measured, how often, and for how long."""
     made.add_argument(
-        "--against", type=names, default=[], metavar="NAMES", help=f"libraries to compare with: {', '.join(PEERS)}"
+        "--against", type=names, default=[], metavar="NAMES", help=f"libraries to compare with: {', '.join(MODELLED)}"
     )
     made.add_argument(
         "--programs",
@@ -108,6 +117,11 @@ def add_measurement(made: argparse.ArgumentParser) -> None:
     made.add_argument("--max-bytes", type=int, metavar="N", help="largest message")
     made.add_argument("--samples", type=int, metavar="N", help="samples of each benchmark in one run")
     made.add_argument(
+        "--start",
+        choices=("barrier", "window"),
+        help="how the ranks begin together: after a barrier (default), or at a time that has been agreed on",
+    )
+    made.add_argument(
         "--quick", action="store_true", help="few sizes and samples, at most 8 ranks: minutes instead of hours"
     )
     made.add_argument(
@@ -122,7 +136,7 @@ def add_measurement(made: argparse.ArgumentParser) -> None:
 def options_of(given: argparse.Namespace) -> Options:
     """Turn the command line into options for a measurement."""
     program_options: list[str] = []
-    for option in ("min_bytes", "max_bytes", "samples"):
+    for option in ("min_bytes", "max_bytes", "samples", "start"):
         if getattr(given, option) is not None:
             program_options += [f"--{option.replace('_', '-')}", str(getattr(given, option))]
     if given.forms:
@@ -151,10 +165,10 @@ def options_of(given: argparse.Namespace) -> Options:
 
 def bench(arguments: Sequence[str]) -> int:
     """Do what the command line says; give the exit code."""
-    if arguments[:1] == ["python"]:
-        from limosa_lab.python_overhead import main as python
-
-        return python(arguments[1:])
+    if arguments and arguments[0] in OTHERS:
+        other = importlib.import_module(f"limosa_lab.{OTHERS[arguments[0]]}")
+        code: int = other.main(arguments[1:])
+        return code
     given = parser().parse_args(arguments)
     terminal = Terminal("limosa bench")
     if given.list:
@@ -171,8 +185,11 @@ def bench(arguments: Sequence[str]) -> int:
             end="",
         )
         return 0
-    folder = given.report
-    if folder is None:
+    folder = given.report or given.resume
+    if given.resume:
+        recorded = records.read(folder)
+        measure(resume.options(recorded, folder), folder, terminal, recorded)
+    elif folder is None:
         folder = given.output or Path(f"limosa-bench-{time.strftime('%Y%m%d-%H%M%S')}")
         measure(options_of(given), folder, terminal)
     recording = records.read(folder)
@@ -185,9 +202,22 @@ def bench(arguments: Sequence[str]) -> int:
 
 def main(arguments: Sequence[str]) -> int:
     """Run the command named by the first argument; give the exit code."""
+    from limosa_lab.collection.command import report as collect
+    from limosa_lab.model.command import model
+    from limosa_lab.predict.command import predict
+    from limosa_lab.profile.command import profile
     from limosa_lab.study.cli import study
+    from limosa_lab.tune.command import tune
 
-    commands = {"bench": bench, "study": study}
+    commands = {
+        "bench": bench,
+        "model": model,
+        "predict": predict,
+        "profile": profile,
+        "report": collect,
+        "study": study,
+        "tune": tune,
+    }
     if not arguments or arguments[0] not in commands:
         print(f"usage: python -m limosa_lab {'|'.join(commands)} [OPTIONS]  (-h lists them)", file=sys.stderr)
         return 2
@@ -200,5 +230,8 @@ def main(arguments: Sequence[str]) -> int:
             print(f"hint: {error.hint}", file=sys.stderr)
         return error.code
     except KeyboardInterrupt:
-        print(f"{name}: interrupted; what was measured until now is kept (--report shows it)", file=sys.stderr)
+        print(
+            f"{name}: interrupted; what was measured until now is kept (--report shows it, --resume goes on)",
+            file=sys.stderr,
+        )
         return 130

@@ -12,12 +12,16 @@ import os
 import subprocess
 import sysconfig
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TypeVar
 
 from limosa._peers import InstallError, install
 
+from limosa_lab.catalogue import Program
 from limosa_lab.errors import ENVIRONMENT, LabError
+
+Chosen = TypeVar("Chosen")
 
 # Flags that all libraries get alike.
 COMPILER_FLAGS = ["-std=gnu11", "-O2", "-pthread"]
@@ -63,6 +67,10 @@ class Library(ABC):
     def settings(self) -> list[str]:
         """Give what differs from ``mpiexec -n N program``, and why."""
         return []
+
+    def in_place_of(self, program: Program) -> Path | None:
+        """Give what is run in place of a program that is compiled with the library; None: that is run."""
+        return None
 
     def describe(self) -> dict[str, object]:
         """Give the part of the environment record about this library."""
@@ -256,12 +264,17 @@ class Intel(Peer):
 PEERS: dict[str, type[Peer]] = {peer.name: peer for peer in (Mpich, OpenMpi, Intel)}
 
 
+def choose(names: list[str], known: Mapping[str, Chosen]) -> list[Chosen]:
+    """Give those of these names, in the order given, each once."""
+    for name in names:
+        if name not in known:
+            raise LabError(f"`{name}` is not a library to compare with", hint=f"known: {', '.join(known)}")
+    return [known[name] for name in dict.fromkeys(names)]
+
+
 def choose_peers(names: list[str]) -> list[type[Peer]]:
     """Give the peers of these names, in the order given, each once."""
-    for name in names:
-        if name not in PEERS:
-            raise LabError(f"`{name}` is not a library to compare with", hint=f"known: {', '.join(PEERS)}")
-    return [PEERS[name] for name in dict.fromkeys(names)]
+    return choose(names, PEERS)
 
 
 def output_of(command: list[str]) -> str:

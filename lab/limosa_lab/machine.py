@@ -58,9 +58,30 @@ def busy_percent() -> float:
     return psutil.cpu_percent(interval=1.0)
 
 
+class Others:
+    """Measures what other programs use of the processors while this one runs jobs and waits for them."""
+
+    def __init__(self) -> None:
+        self._before = self._times()
+
+    @staticmethod
+    def _times() -> tuple[float, float, float]:
+        """Give the seconds since some time, the processor time used by all, and by this program and its jobs."""
+        all_of_them = psutil.cpu_times()
+        used = sum(all_of_them) - all_of_them.idle - all_of_them.iowait - all_of_them.guest - all_of_them.guest_nice
+        mine = sum(os.times()[:4])
+        return time.monotonic(), used, mine
+
+    def percent(self) -> float:
+        """Give the others' share of all processors since this was made."""
+        seconds, used, mine = (now - before for now, before in zip(self._times(), self._before, strict=True))
+        share = (used - mine) / max(seconds * (os.cpu_count() or 1), 1e-9)
+        return round(100 * min(max(share, 0.0), 1.0), 1)
+
+
 def end() -> dict[str, Any]:
     """Give the record that closes a measurement."""
-    return {"time": now(), "load": os.getloadavg()}
+    return {"time": now(), "load": os.getloadavg(), "busy_percent": busy_percent()}
 
 
 def now() -> str:

@@ -2,14 +2,15 @@
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from limosa_lab import build, catalogue, flag_time, machine, runner, schedule
+from limosa_lab import build, catalogue, flag_time, machine, resume, runner, schedule
 from limosa_lab.catalogue import START
-from limosa_lab.libraries import Before, Library, Limosa, choose_peers
-from limosa_lab.records import Run, Sample, Writer
+from limosa_lab.java_library import choose_modelled
+from limosa_lab.libraries import Before, Library, Limosa
+from limosa_lab.records import Recording, Run, Sample, Writer
 from limosa_lab.wording import ranks
 
 # How often the program of the start-up time is run in one round.
@@ -34,6 +35,8 @@ class Options:
         Where Limosa is installed; None for the environment of this Python.
     before
         Where an earlier Limosa is installed, to be measured beside this one.
+    model
+        Of `limosa model`: what it measures.
 
     """
 
@@ -46,6 +49,7 @@ class Options:
     program_options: list[str] = field(default_factory=list)
     prefix: Path | None = None
     before: Path | None = None
+    model: dict[str, Any] = field(default_factory=dict)
 
 
 class Observer(Protocol):
@@ -61,62 +65,128 @@ class Observer(Protocol):
         """Take which run starts now."""
 
 
-def measure(options: Options, output: Path, observer: Observer) -> None:
-    """Measure and write ``samples.jsonl`` into the folder `output`.
+@dataclass
+class Session:
+    """What the runs of a measurement need: the libraries, the compiled programs, and the file of records."""
+
+    options: Options
+    observer: Observer
+    prepared: dict[str, runner.Prepared]
+    binaries: dict[tuple[str, str], Path]
+    flag: flag_time.FlagTime
+    writer: Writer
+
+    @property
+    def processors(self) -> int:
+        """The number of processors that the ranks may use."""
+        return machine.processors()
+
+    def run(
+        self, task: schedule.Task, name: str, round_number: int, words: Sequence[str] = (), limit: float | None = None
+    ) -> list[tuple[Run, list[Sample]]]:
+        """Run a task with the library of this name, with further words for the program, and write down how it went."""
+        options = replace(self.options, program_options=[*self.options.program_options, *words])
+        if limit is not None:
+            task = replace(task, program=replace(task.program, limit=limit))
+        done = _run(self.prepared[name], self.binaries[task.program.name, name], task, options, round_number, self.flag)
+        for record, samples in done:
+            self.writer.record_all([("run", record), *(("sample", sample) for sample in samples)])
+            if record.outcome != "ok":
+                self.observer.say(runner.describe(record))
+        return done
+
+    def end(self) -> None:
+        """Write the last record."""
+        self.writer.record("end", machine.end())
+
+
+def libraries_of(options: Options, observer: Observer) -> list[Library]:
+    """Give Limosa, and the libraries that are to be measured beside it, installed now if need be."""
+    found: list[Library] = [Limosa(options.prefix)]
+    if options.before:
+        found.append(Before(options.before))
+    return found + [peer.install(observer.say) for peer in choose_modelled(options.against)]
+
+
+def begin(
+    options: Options,
+    output: Path,
+    observer: Observer,
+    resumed: Recording | None = None,
+    libraries: Sequence[Library] = (),
+) -> tuple[Session, list[schedule.Task]]:
+    """Prepare a measurement into the folder `output`, or go on with one; give what is to be run in each round.
+
+    Parameters
+    ----------
+    libraries
+        Measured in place of Limosa and the peers of the options.
 
     Raises
     ------
     LabError
-        If a name is unknown, a library cannot be installed or a program not be compiled. Runs that fail are
-        recorded and do not end the measurement. What took too long once is not tried again in later rounds.
+        If a name is unknown, a library cannot be installed or a program not be compiled, if the folder holds a
+        measurement already, or a resumed one is of other libraries than those that are installed now.
 
     """
     chosen = catalogue.for_benches(options.only, catalogue.choose(options.programs, catalogue.programs()))
     todo = schedule.tasks(chosen, options.ranks, options.only)
-    peers = choose_peers(options.against)
+    choose_modelled(options.against)
     if not todo:
         raise catalogue.nothing_to_run(chosen, options.ranks)
 
-    writer = Writer(output)
-    libraries: list[Library] = [Limosa(options.prefix)]
-    if options.before:
-        libraries.append(Before(options.before))
-    libraries += [peer.install(observer.say) for peer in peers]
+    writer = Writer(output, resume=resumed is not None)
+    libraries = list(libraries) or libraries_of(options, observer)
     prepared = {library.name: runner.Prepared(library, library.version, machine.processors()) for library in libraries}
     binaries = _compile(todo, prepared, observer)
-    flag = flag_time.FlagTime()
+    session = Session(options, observer, prepared, binaries, flag_time.FlagTime(), writer)
 
-    environment = machine.record(libraries, _options_record(options))
-    writer.record("environment", environment)
+    environment = machine.record(libraries, options_record(options))
+    if resumed is None:
+        writer.record("environment", environment)
+    else:
+        resume.check(resumed, environment, output)
+        writer.record("resumed", {"time": environment["time"], "busy_percent": environment["busy_percent"]})
     if environment["busy_percent"] > machine.QUIET_PERCENT:
         observer.say(
             f"other programs use {environment['busy_percent']:.0f} % of the processors: the numbers will be doubtful"
         )
+    return session, todo
 
+
+def measure(
+    options: Options,
+    output: Path,
+    observer: Observer,
+    resumed: Recording | None = None,
+    libraries: Sequence[Library] = (),
+) -> None:
+    """Measure and write ``samples.jsonl`` into the folder `output`, or what a resumed measurement lacks.
+
+    Runs that fail are recorded and do not end the measurement. What took too long once is not tried again in later
+    rounds. For errors see `begin`.
+    """
+    session, todo = begin(options, output, observer, resumed, libraries)
     runner.adopt_orphans()
-    turns = list(schedule.turns(options.rounds, todo, list(prepared)))
+    turns = list(schedule.turns(options.rounds, todo, list(session.prepared)))
+    done = resume.done(resumed.runs) if resumed else {}
     too_long: set[tuple[schedule.Task, str]] = set()
     with observer.progress(len(turns)):
         for number, (round_number, task, name) in enumerate(turns):
-            if (task, name) in too_long:
+            earlier = done.get(resume.key(task, name, round_number))
+            if earlier == "time limit":
+                too_long.add((task, name))
+            if earlier or (task, name) in too_long:
                 continue
             benches = f" {', '.join(task.benches)}" if task.benches else ""
             observer.running(
                 number,
-                f"{task.program.name}{benches}, {ranks(task.ranks)}, {prepared[name].library.title}, round "
+                f"{task.program.name}{benches}, {ranks(task.ranks)}, {session.prepared[name].library.title}, round "
                 f"{round_number + 1}",
             )
-            for record, samples in _run(
-                prepared[name], binaries[task.program.name, name], task, options, round_number, flag
-            ):
-                writer.record("run", record)
-                for sample in samples:
-                    writer.record("sample", sample)
-                if record.outcome == "time limit":
-                    too_long.add((task, name))
-                if record.outcome != "ok":
-                    observer.say(runner.describe(record))
-    writer.record("end", machine.end())
+            if any(record.outcome == "time limit" for record, _ in session.run(task, name, round_number)):
+                too_long.add((task, name))
+    session.end()
 
 
 def _compile(
@@ -126,7 +196,8 @@ def _compile(
     observer.say("compiling the programs, unless they are in the cache")
     programs = {task.program.name: task.program for task in todo}
     return {
-        (program.name, name): build.compiled(program, entry.library, entry.version)
+        (program.name, name): entry.library.in_place_of(program)
+        or build.compiled(program, entry.library, entry.version)
         for program in programs.values()
         for name, entry in prepared.items()
     }
@@ -173,13 +244,6 @@ def _start_sample(record: Run) -> Sample:
     )
 
 
-def _options_record(options: Options) -> dict[str, Any]:
-    return {
-        "against": options.against,
-        "programs": options.programs,
-        "only": options.only,
-        "ranks": options.ranks,
-        "rounds": options.rounds,
-        "limit": options.limit,
-        "program_options": options.program_options,
-    }
+def options_record(options: Options) -> dict[str, Any]:
+    """Give the options as data, from which `resume.options` makes them again."""
+    return {name: str(value) if isinstance(value, Path) else value for name, value in asdict(options).items()}

@@ -5,19 +5,23 @@ Each line is an object with a ``kind``:
 * ``environment`` (first line): the machine, the libraries, the options; see `machine`.
 * ``run``: one start of a program: library, program, ranks, round, command, seconds, how it ended.
 * ``sample``: one line that a program printed, with library, program and round added; ``samples`` are its raw values.
-* ``end`` (last line): time and load when everything was over. It is missing if the measurement was cut short.
+* ``resumed``: when an interrupted measurement went on, and what other programs used of the processors then.
+* ``end`` (last line): time, load and what others used of the processors when everything was over. It is missing if the
+  measurement was cut short.
 
-The file is appended to after each run, so what was measured before an interruption is kept. Lines of unknown kind are
-passed over, which lets older versions read newer files.
+The file is appended to after each run, so what was measured before an interruption is kept, and `resume` goes on. Lines
+of unknown kind are passed over, which lets older versions read newer files.
 """
 
+import contextlib
 import json
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from limosa_lab.errors import LabError
+from limosa_lab.errors import ENVIRONMENT, LabError
 
 FILE_NAME = "samples.jsonl"
 
@@ -40,6 +44,8 @@ class Run:
         The last lines of the standard error, if the run was not ``ok``.
     flag
         The flag's time before and after the run in microseconds (see `placement`), if it could be measured.
+    others
+        What other programs used of the processors during the run, in percent of all of them.
 
     """
 
@@ -56,6 +62,7 @@ class Run:
     left_behind: int = 0
     errors: str = ""
     flag: list[float] | None = None
+    others: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -140,22 +147,64 @@ def parse_line(line: str, *, library: str, program: str, ranks: int, round_numbe
 
 
 class Writer:
-    """Appends records to a new file, each on the disk before the next run starts."""
+    """Appends records to a new file, or with `resume` to an old one, each on the disk before the next run starts.
 
-    def __init__(self, folder: Path) -> None:
+    What cannot be written whole, because a disk is full, is not written at all: the file remains readable.
+    """
+
+    def __init__(self, folder: Path, *, resume: bool = False) -> None:
         self.path = folder / FILE_NAME
-        if self.path.exists():
+        if resume:
+            _drop_unfinished_line(self.path)
+        elif self.path.exists():
             raise LabError(
                 f"{self.path} holds measurements already",
-                hint=f"choose another folder with --output, or look at the old ones with --report {folder}",
+                hint=f"choose another folder with --output, look at the old ones with --report {folder}, or go on with "
+                f"an interrupted measurement with --resume {folder}",
             )
 
     def record(self, kind: str, data: Run | Sample | dict[str, Any]) -> None:
         """Append one record."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        fields = data if isinstance(data, dict) else asdict(data)
-        with self.path.open("a") as file:
-            file.write(json.dumps({"kind": kind, **fields}) + "\n")
+        self.record_all([(kind, data)])
+
+    def record_all(self, records: Sequence[tuple[str, Run | Sample | dict[str, Any]]]) -> None:
+        """Append records that belong together: all or none of them.
+
+        Raises
+        ------
+        LabError
+            If the disk is full or the folder cannot be written to.
+
+        """
+        lines = "".join(
+            json.dumps({"kind": kind, **(data if isinstance(data, dict) else asdict(data))}) + "\n"
+            for kind, data in records
+        )
+        before = None
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with self.path.open("ab", buffering=0) as file:
+                before = file.tell()
+                rest = memoryview(lines.encode())
+                while rest:
+                    rest = rest[file.write(rest) :]
+        except OSError as error:
+            if before is not None:
+                with contextlib.suppress(OSError):
+                    os.truncate(self.path, before)
+            raise LabError(
+                f"cannot write {self.path}: {error.strerror}",
+                hint="what was measured before is kept; make room and go on with --resume " + str(self.path.parent),
+                code=ENVIRONMENT,
+            ) from None
+
+
+def _drop_unfinished_line(path: Path) -> None:
+    """Remove what was written of a last line when a measurement was stopped."""
+    content = path.read_bytes()
+    whole = content.rfind(b"\n") + 1
+    if whole < len(content):
+        os.truncate(path, whole)
 
 
 def read(folder: Path) -> Recording:
@@ -197,11 +246,16 @@ def read(folder: Path) -> Recording:
 
 
 def _lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    with path.open() as file:
+    with path.open(errors="replace") as file:
         for number, line in enumerate(file, start=1):
             try:
                 data = json.loads(line)
                 kind = data.pop("kind")
             except (ValueError, KeyError, AttributeError):
-                raise LabError(f"{path}, line {number}: this is not a record: {line[:80].rstrip()}") from None
+                if not line.endswith("\n"):
+                    return  # a measurement that was stopped while it wrote its last line
+                raise LabError(
+                    f"{path}, line {number}: this is not a record: {line[:80].rstrip()}",
+                    hint="the file is damaged; without that line the others can be read",
+                ) from None
             yield kind, data

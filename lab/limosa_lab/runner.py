@@ -18,12 +18,13 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 
+from limosa_lab import machine
 from limosa_lab.errors import LabError
 from limosa_lab.libraries import Library
 from limosa_lab.records import Run, Sample, parse_line
@@ -50,7 +51,13 @@ def adopt_orphans() -> None:
 
 
 def run(
-    prepared: Prepared, binary: Path, task: Task, options: Sequence[str], round_number: int, limit: float
+    prepared: Prepared,
+    binary: Path,
+    task: Task,
+    options: Sequence[str],
+    round_number: int,
+    limit: float,
+    more: Mapping[str, str] | None = None,
 ) -> tuple[Run, list[Sample]]:
     """Run a task once with one library.
 
@@ -60,6 +67,8 @@ def run(
         Options for the program.
     limit
         Longest time in seconds.
+    more
+        Further variables for the job.
 
     Returns
     -------
@@ -70,36 +79,31 @@ def run(
     library = prepared.library
     words = [*options, *(["--only", ",".join(task.benches)] if task.benches else [])]
     command = [*library.launcher(task.ranks, prepared.processors), str(binary), *words]
-    load, stolen = os.getloadavg()[0], psutil.cpu_times().steal
+    load, stolen, others = os.getloadavg()[0], psutil.cpu_times().steal, machine.Others()
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         start = time.perf_counter()
         job = subprocess.Popen(
-            command, env=variables(library), stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True
+            command,
+            env=variables(library) | dict(more or {}),
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=err,
+            start_new_session=True,
         )
         try:
             in_time = _wait(job.pid, limit)
             seconds = time.perf_counter() - start
         finally:
             left = _end(job)
+        used_by_others = others.percent()
         out.seek(0)
         err.seek(0)
         lines = [line for line in out.read().decode(errors="replace").splitlines() if line.startswith("{")]
         errors = err.read().decode(errors="replace")[-_TAIL:]
 
     code = job.returncode if in_time else None
-    samples = []
-    for line in lines:
-        try:
-            sample = parse_line(
-                line, library=library.name, program=task.program.name, ranks=task.ranks, round_number=round_number
-            )
-        except LabError as error:
-            # The last line of a job that was stopped may be cut off.
-            if code == 0:
-                raise
-            errors = f"{errors}\n{error}"
-        else:
-            samples.append(sample)
+    samples, unreadable = _read(lines, library, task, round_number, code)
+    errors += unreadable
     outcome = _outcome(code, samples)
     return (
         Run(
@@ -115,9 +119,30 @@ def run(
             stolen=psutil.cpu_times().steal - stolen,
             left_behind=left,
             errors="" if outcome == "ok" else errors.strip(),
+            others=used_by_others,
         ),
         samples,
     )
+
+
+def _read(
+    lines: Sequence[str], library: Library, task: Task, round_number: int, code: int | None
+) -> tuple[list[Sample], str]:
+    """Read what a program has printed; give also what is wrong with lines of a job that did not end well."""
+    samples, errors = [], ""
+    for line in lines:
+        try:
+            sample = parse_line(
+                line, library=library.name, program=task.program.name, ranks=task.ranks, round_number=round_number
+            )
+        except LabError as error:
+            # The last line of a job that was stopped may be cut off.
+            if code == 0:
+                raise
+            errors += f"\n{error}"
+        else:
+            samples.append(sample)
+    return samples, errors
 
 
 def variables(library: Library) -> dict[str, str]:

@@ -34,14 +34,14 @@ class Table:
     words: int = 0
 
     def text(self, width: int | None = None, colour: bool = False) -> str:
-        """Give the table for a terminal."""
+        """Give the table for a terminal, or, without a width, as wide as it is."""
         table = RichTable(box=None, header_style="bold", pad_edge=False)
         for index, column in enumerate(self.columns):
             table.add_column(column, justify="left" if index < self.words else "right", no_wrap=index >= self.words)
         for row in self.rows:
             table.add_row(*(Text(cell) for cell in row))
         out = io.StringIO()
-        console = Console(file=out, width=width or 160, force_terminal=colour, no_color=not colour, highlight=False)
+        console = Console(file=out, width=width or 1000, force_terminal=colour, no_color=not colour, highlight=False)
         console.print(Text(self.title, style="bold"), soft_wrap=True)
         console.print(table)
         return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
@@ -132,6 +132,15 @@ def troubles(recording: Recording) -> list[str]:
     busy = recording.environment["busy_percent"]
     if busy > QUIET_PERCENT:
         found.append(f"Other programs used {busy:.0f} % of the processors at the start.")
+    noisy = [run.others for run in recording.runs if run.others > QUIET_PERCENT]
+    if noisy:
+        found.append(
+            f"Other programs used more than {QUIET_PERCENT:.0f} % of the processors during {len(noisy)} of "
+            f"{len(recording.runs)} runs, up to {max(noisy):.0f} %."
+        )
+    at_end = (recording.end or {}).get("busy_percent", 0.0)
+    if at_end > QUIET_PERCENT:
+        found.append(f"Other programs used {at_end:.0f} % of the processors at the end.")
     stolen = sum(run.stolen for run in recording.runs)
     share = stolen / max(
         1e-9, sum(run.seconds for run in recording.runs) * recording.environment["processors_of_the_machine"]

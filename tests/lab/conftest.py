@@ -11,7 +11,7 @@ def keep(tmp_path):
 
     def write(*records, name="kept"):
         folder = tmp_path / name
-        folder.mkdir()
+        folder.mkdir(parents=True)
         (folder / "samples.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
         return folder
 

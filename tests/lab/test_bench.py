@@ -124,3 +124,12 @@ def test_a_measurement_with_limosa_alone(tmp_path):
 
     report = bench("--report", "out", "--no-plots", cwd=tmp_path)
     assert report.stdout == done.stdout
+
+
+def test_ranks_begin_at_a_time_that_was_agreed_on(tmp_path):
+    words = ["--quick", "--forms", "hot", "--max-bytes", "256", "--samples", "3", "--ranks", "2", "--output", "out"]
+    done = bench("--programs", "collectives", "--only", "allreduce", "--start", "window", *words, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    lines = [json.loads(line) for line in (tmp_path / "out" / "samples.jsonl").read_text().splitlines()]
+    assert all("--start window" in " ".join(line["command"]) for line in lines if line["kind"] == "run")
+    assert all(line["verified"] and len(line["samples"]) == 3 for line in lines if line["kind"] == "sample")

@@ -25,7 +25,7 @@ def study(*arguments, env=None):
         [sys.executable, "-m", "limosa_lab", "study", *map(str, arguments)],
         text=True,
         capture_output=True,
-        timeout=120,
+        timeout=600,
         check=False,
         env={**os.environ, **(env or {})},
     )

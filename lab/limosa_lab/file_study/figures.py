@@ -71,7 +71,8 @@ def _lengths(axes: Axes, results: Results, names: dict[str, str]) -> None:
     for at, (series, said) in enumerate(names.items()):
         times = results.times("pingpong", series, "bytes")
         lengths.update(times)
-        axes.loglog(list(times), list(times.values()), **_look(at), label=said)
+        line = ("-", ":")[at // len(COLOURS) % 2]
+        axes.loglog(list(times), list(times.values()), line, **_look(at), label=said)
     styles.size_ticks(axes, lengths)
     styles.time_ticks(axes.yaxis)
     _finish(axes, "length of the message", "half a round trip")

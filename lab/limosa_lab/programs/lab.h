@@ -9,7 +9,8 @@
  *      "verified":true,"x":{...}}
  * `x` holds further parameters and may be missing. Smaller is better unless the unit ends in "/s" or is "%".
  *
- * Options: --only NAME[,NAME]  --min-bytes N  --max-bytes N  --forms hot,cold  --samples N  --quick
+ * Options: --only NAME[,NAME]  --min-bytes N  --max-bytes N  --sizes N[,N]  --forms hot,cold  --samples N  --quick
+ *          --start barrier|window
  * Exit code: 0; 1 when a transferred byte was wrong; 2 when the program cannot run like this.
  *
  * How a case is measured (`lab_measure`):
@@ -18,8 +19,8 @@
  *      when it is very slow).
  *   2. Calibration. The number of operations in a batch is chosen so that a batch takes about 5 ms; all ranks use
  *      the same number.
- *   3. Batches, each after a barrier. A sample is the time per operation in one batch: every rank takes its mean,
- *      the slowest counts.
+ *   3. Batches, each after a barrier or in a window. A sample is the time per operation in one batch: every rank takes
+ * its mean, the slowest counts.
  *
  * Forms: `hot` uses the same buffers for every operation; `cold` goes through a pool of 64 MB (all ranks together)
  * in an order that prefetchers do not foresee, so that an operation finds its buffers out of the inner caches. */
@@ -42,6 +43,7 @@
 
 enum {
     LAB_MAX_SAMPLES = 1000,
+    LAB_MAX_SIZES = 200,
     LAB_MAX_ITERATIONS = 100000,
     LAB_MIN_SAMPLES = 3,  /* taken even when an operation is very slow */
     LAB_CHECKED = 8,      /* operations in a row that are verified */
@@ -62,10 +64,14 @@ static struct {
     const char *program; /* name of the executable without its folder */
     const char *only;    /* list of names; NULL: everything */
     size_t min_bytes, max_bytes;
-    bool forms[2]; /* hot, cold */
+    size_t sizes[LAB_MAX_SIZES + 1]; /* those asked for, ended by SIZE_MAX; none: the program's own */
+    bool forms[2];                   /* hot, cold */
     int samples;
+    size_t checked; /* operations in a row that are verified, a power of two, at most LAB_CHECKED */
     bool quick;
-    bool wrong; /* a verification failed on some rank */
+    bool windows;        /* batches begin at a time that was agreed on, not after a barrier */
+    double clock_offset; /* rank 0's clock minus this one's, in seconds */
+    bool wrong;          /* a verification failed on some rank */
 } lab;
 
 /* --- clock and computing ------------------------------------------------------------------------------------------ */
@@ -102,6 +108,59 @@ static inline void lab_compute_for(double seconds)
         lab_compute(100);
 }
 
+/* --- starting together -------------------------------------------------------------------------------------------- */
+
+enum { LAB_CLOCK_ROUNDS = 50 };
+
+/* Finds the difference of the clocks from the exchange of messages that took the least time. */
+static inline void lab_compare_clocks(void)
+{
+    for (int other = 1; other < lab.ranks; other++) {
+        double least = 1e9;
+        for (int i = 0; i < LAB_CLOCK_ROUNDS; i++) {
+            double theirs;
+            if (lab.rank == 0) {
+                MPI_Recv(&theirs, 1, MPI_DOUBLE, other, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+                theirs = lab_now();
+                MPI_Send(&theirs, 1, MPI_DOUBLE, other, 2, MPI_COMM_WORLD);
+            } else if (lab.rank == other) {
+                double before = lab_now(), after;
+                MPI_Send(&before, 1, MPI_DOUBLE, 0, 2, MPI_COMM_WORLD);
+                MPI_Recv(&theirs, 1, MPI_DOUBLE, 0, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+                after = lab_now();
+                if (after - before < least) {
+                    least = after - before;
+                    lab.clock_offset = theirs - (before + after) / 2;
+                }
+            }
+        }
+    }
+}
+
+/* Waits for a time, `length` seconds from rank 0's now, that all ranks agree on; gives it by this rank's clock, or a
+ * negative number if it was over when this rank learned of it. */
+static inline double lab_window(double length)
+{
+    double start = lab_now() + length;
+    MPI_Bcast(&start, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+    start -= lab.clock_offset;
+    if (lab_now() > start)
+        return -1;
+    while (lab_now() < start)
+        ;
+    return start;
+}
+
+/* All ranks leave this together: after a barrier or, with --start window, in a window; a rank that is late begins at
+ * once. */
+static inline void lab_together(void)
+{
+    if (lab.windows)
+        lab_window(200e-6);
+    else
+        MPI_Barrier(MPI_COMM_WORLD);
+}
+
 /* --- start, options, end ------------------------------------------------------------------------------------------ */
 
 /* Ends the job because the program cannot go on; for mistakes of the caller see lab_refuse. */
@@ -127,14 +186,29 @@ static inline bool lab_listed(const char *list, const char *name)
     return false;
 }
 
+/* Reads a list of sizes. */
+static inline bool lab_read_sizes(const char *text)
+{
+    int count = 0;
+    for (char *end = NULL; text && count < LAB_MAX_SIZES; text = *end ? end + 1 : NULL) {
+        lab.sizes[count++] = strtoull(text, &end, 10);
+        if (end == text || (*end && *end != ','))
+            return false;
+    }
+    lab.sizes[count] = SIZE_MAX;
+    return !text;
+}
+
 /* Reads the command line; gives the argument that is wrong, or NULL. Needs no MPI. */
 static inline const char *lab_options(int argc, char **argv)
 {
     const char *slash = strrchr(argv[0], '/');
     lab.program = slash ? slash + 1 : argv[0];
     lab.max_bytes = SIZE_MAX;
+    lab.sizes[0] = SIZE_MAX;
     lab.forms[0] = lab.forms[1] = true;
     lab.samples = 0;
+    lab.checked = LAB_CHECKED;
     for (int i = 1; i < argc; i++) {
         const char *name = argv[i], *value = argv[i + 1]; /* argv ends with NULL */
         char *end = (char *)"";
@@ -150,10 +224,17 @@ static inline const char *lab_options(int argc, char **argv)
             lab.min_bytes = strtoull(value, &end, 10);
         } else if (!strcmp(name, "--max-bytes")) {
             lab.max_bytes = strtoull(value, &end, 10);
+        } else if (!strcmp(name, "--sizes")) {
+            if (!lab_read_sizes(value))
+                return value;
         } else if (!strcmp(name, "--forms")) {
             lab.forms[0] = lab_listed(value, "hot");
             lab.forms[1] = lab_listed(value, "cold");
             if (!lab.forms[0] && !lab.forms[1])
+                return value;
+        } else if (!strcmp(name, "--start")) {
+            lab.windows = !strcmp(value, "window");
+            if (!lab.windows && strcmp(value, "barrier"))
                 return value;
         } else if (!strcmp(name, "--samples")) {
             lab.samples = (int)strtol(value, &end, 10);
@@ -197,12 +278,15 @@ static inline void lab_start(int argc, char **argv, int level, int multiple)
     if (bad)
         lab_refuse(
             "'%s' is not an option or not a value for one; there are --only NAME[,NAME], --min-bytes N, --max-bytes N, "
-            "--forms hot,cold, --samples N (1 to %d) and --quick",
-            bad, LAB_MAX_SAMPLES);
+            "--sizes N[,N] (at most %d), --forms hot,cold, --samples N (1 to %d), --start barrier or window, and "
+            "--quick",
+            bad, LAB_MAX_SIZES, LAB_MAX_SAMPLES);
     if (lab.ranks % multiple)
         lab_refuse("runs with a multiple of %d ranks, this job has %d", multiple, lab.ranks);
     if (provided < level)
         lab_refuse("needs thread level %d, this library grants %d", level, provided);
+    if (lab.windows)
+        lab_compare_clocks();
 }
 
 /* Starts MPI for programs that need exactly two ranks. */
@@ -240,7 +324,7 @@ static inline bool lab_bytes_wanted(size_t bytes)
     static const size_t name##_thorough[] = {LAB_LIST thorough, SIZE_MAX}, name##_few[] = {LAB_LIST few, SIZE_MAX};    \
     static inline const size_t *name(void)                                                                             \
     {                                                                                                                  \
-        return lab.quick ? name##_few : name##_thorough;                                                               \
+        return lab.sizes[0] != SIZE_MAX ? lab.sizes : lab.quick ? name##_few : name##_thorough;                        \
     }
 #define LAB_LIST(...) __VA_ARGS__
 #define LAB_EACH_SIZE(bytes, list)                                                                                     \
@@ -345,10 +429,10 @@ static inline bool lab_pool_open(struct lab_pool *p, size_t send_bytes, size_t r
     if (all > LAB_MEMORY + LAB_MEMORY / 16)
         return false;
     if (!all) {
-        p->checked = LAB_CHECKED;
+        p->checked = lab.checked;
         slot = LAB_LINE;
     }
-    while (all && p->checked < LAB_CHECKED && 2 * p->checked * all <= LAB_POOL)
+    while (all && p->checked < lab.checked && 2 * p->checked * all <= LAB_POOL)
         p->checked *= 2;
     while (cold && all && 2 * p->slots * all <= LAB_POOL)
         p->slots *= 2;
@@ -360,7 +444,10 @@ static inline bool lab_pool_open(struct lab_pool *p, size_t send_bytes, size_t r
         lab_die("no memory for %zu bytes of buffers", p->total);
     memset(p->memory, LAB_UNTOUCHED, p->total);
     p->send = p->memory;
+    /* On a page of its own even if nothing is sent: some libraries refuse equal addresses of no bytes. */
     p->receive = p->memory + (most * p->send_stride + 4095) / 4096 * 4096;
+    if (p->receive == p->memory)
+        p->receive += 4096;
     return true;
 }
 
@@ -423,6 +510,25 @@ static inline bool lab_check_pair(struct lab_case *c, size_t slot, size_t messag
     return lab_check(lab_receive_slot(&c->pool, slot), c->pool.receive_bytes, lab_key(c->peer, lab.rank, message));
 }
 
+/* Messages to the peer and back, `operations` of each; gives the seconds it took. */
+static inline double lab_ping_pong(struct lab_case *c, long operations)
+{
+    int bytes = (int)c->bytes;
+    double start = lab_now();
+    for (long i = 0; i < operations; i++) {
+        size_t slot = lab_next(&c->pool);
+        char *out = lab_send_slot(&c->pool, slot), *in = lab_receive_slot(&c->pool, slot);
+        if (lab.rank < c->peer) {
+            MPI_Send(out, bytes, MPI_BYTE, c->peer, 1, MPI_COMM_WORLD);
+            MPI_Recv(in, bytes, MPI_BYTE, c->peer, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        } else {
+            MPI_Recv(in, bytes, MPI_BYTE, c->peer, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            MPI_Send(out, bytes, MPI_BYTE, c->peer, 1, MPI_COMM_WORLD);
+        }
+    }
+    return lab_now() - start;
+}
+
 /* Is it so on every rank? */
 static inline bool lab_every(bool mine)
 {
@@ -472,7 +578,7 @@ static inline bool lab_verify(struct lab_case *c)
 static inline double lab_batch(struct lab_case *c, long operations, double since, double *wall)
 {
     double mine[2], most[2];
-    MPI_Barrier(MPI_COMM_WORLD);
+    lab_together();
     mine[0] = c->run(c, operations) / (double)operations;
     mine[1] = lab_now() - since;
     MPI_Allreduce(mine, most, 2, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);

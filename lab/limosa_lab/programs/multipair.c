@@ -14,24 +14,6 @@ static bool first_half(void)
     return lab.rank < lab.ranks / 2;
 }
 
-static double run_pingpong(struct lab_case *c, long operations)
-{
-    int bytes = (int)c->bytes;
-    double start = lab_now();
-    for (long i = 0; i < operations; i++) {
-        size_t slot = lab_next(&c->pool);
-        char *out = lab_send_slot(&c->pool, slot), *in = lab_receive_slot(&c->pool, slot);
-        if (first_half()) {
-            MPI_Send(out, bytes, MPI_BYTE, c->peer, 1, MPI_COMM_WORLD);
-            MPI_Recv(in, bytes, MPI_BYTE, c->peer, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        } else {
-            MPI_Recv(in, bytes, MPI_BYTE, c->peer, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-            MPI_Send(out, bytes, MPI_BYTE, c->peer, 1, MPI_COMM_WORLD);
-        }
-    }
-    return lab_now() - start;
-}
-
 static double run_rate(struct lab_case *c, long operations)
 {
     int bytes = (int)c->bytes;
@@ -67,7 +49,7 @@ int main(int argc, char **argv)
         {
             c.bench = "multipair_pingpong";
             c.bytes = *bytes;
-            c.run = run_pingpong;
+            c.run = lab_ping_pong;
             c.check = lab_check_pair;
             if (!lab_wanted(c.bench) || !lab_pool_open(&c.pool, *bytes, *bytes, cold))
                 continue;

@@ -8,24 +8,6 @@ LAB_SIZES(sizes,
            128 << 10, 256 << 10, 512 << 10, 1 << 20, 2 << 20, 4 << 20),
           (0, 8, 1 << 10, 64 << 10, 1 << 20, 4 << 20))
 
-static double run(struct lab_case *c, long operations)
-{
-    int bytes = (int)c->bytes;
-    double start = lab_now();
-    for (long i = 0; i < operations; i++) {
-        size_t slot = lab_next(&c->pool);
-        char *out = lab_send_slot(&c->pool, slot), *in = lab_receive_slot(&c->pool, slot);
-        if (lab.rank == 0) {
-            MPI_Send(out, bytes, MPI_BYTE, c->peer, 1, MPI_COMM_WORLD);
-            MPI_Recv(in, bytes, MPI_BYTE, c->peer, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        } else {
-            MPI_Recv(in, bytes, MPI_BYTE, c->peer, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-            MPI_Send(out, bytes, MPI_BYTE, c->peer, 1, MPI_COMM_WORLD);
-        }
-    }
-    return lab_now() - start;
-}
-
 int main(int argc, char **argv)
 {
     static struct lab_samples samples;
@@ -33,7 +15,7 @@ int main(int argc, char **argv)
     LAB_EACH_FORM(cold) LAB_EACH_SIZE(bytes, sizes)
     {
         struct lab_case c = {
-            .bench = "pingpong", .form = lab_forms[cold], .bytes = *bytes, .run = run, .peer = 1 - lab.rank};
+            .bench = "pingpong", .form = lab_forms[cold], .bytes = *bytes, .run = lab_ping_pong, .peer = 1 - lab.rank};
         if (!lab_wanted(c.bench) || (cold && !*bytes))
             continue;
         c.fill = lab_fill_pair;

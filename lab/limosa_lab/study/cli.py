@@ -9,7 +9,9 @@ from collections.abc import Sequence
 from limosa_lab import records, studies
 from limosa_lab.errors import LabError
 from limosa_lab.file_study.cli import study as files
+from limosa_lab.java_study.command import study as java
 from limosa_lab.libraries import PEERS
+from limosa_lab.octave_study.command import study as octave
 from limosa_lab.study import page, plan
 from limosa_lab.study.measure import Options, measure
 from limosa_lab.terminal import Terminal, names, numbers
@@ -34,7 +36,10 @@ def parser() -> argparse.ArgumentParser:
         full="the thesis's sizes and meshes, up to 64 processes: hours",
     )
     made.add_argument(
-        "study", choices=["thesis", "files"], help="which study; `limosa study files -h` is about messages by files"
+        "study",
+        choices=["thesis", "files", "java", "octave"],
+        help="which study; `limosa study files -h`, `limosa study java -h` and `limosa study octave -h` are about the "
+        "others",
     )
     made.add_argument(
         "--mpi",
@@ -60,8 +65,9 @@ def parser() -> argparse.ArgumentParser:
 
 def study(arguments: Sequence[str]) -> int:
     """Do what the command line says; give the exit code."""
-    if arguments[:1] == ["files"]:
-        return files(arguments[1:])
+    others = {"files": files, "java": java, "octave": octave}
+    if arguments[:1] and arguments[0] in others:
+        return others[arguments[0]](arguments[1:])
     given = parser().parse_args(arguments)
     if given.rounds is not None and given.rounds < 1:
         raise LabError(f"--rounds {given.rounds}: at least one round is needed")

@@ -1,0 +1,177 @@
+"""The measurements of ``limosa model`` and ``limosa tune``: rounds of runs until all is certain or the time is over.
+
+In a round each library measures at each number of ranks what `plan` asks for, in one run; libraries take turns. What
+was measured before, by an interrupted measurement, too, counts.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from limosa_lab import measure, runner, schedule
+from limosa_lab.catalogue import Program
+from limosa_lab.libraries import Library
+from limosa_lab.model import plan, samples
+from limosa_lab.model.plan import Case
+from limosa_lab.records import Recording, Run, Sample
+
+# Rounds after which nothing more is expected of repetitions.
+MOST_ROUNDS = 10
+# A round may use this part of the time that is left, so that noise of a while does not hit all rounds of a case.
+SHARE = 0.45
+# Seconds: a short run that is worth its start, the shortest that is tried, and how long after its time one is stopped.
+SHORT = 3.0
+SHORTEST = 1.0
+GRACE = 60.0
+
+
+@dataclass
+class Known:
+    """What is known at one number of ranks with one library."""
+
+    times: dict[Case, list[float]] = field(default_factory=dict)
+    lost: set[Case] = field(default_factory=set)
+
+    def take(self, found: Sequence[Sample], oversubscribed: bool) -> None:
+        for sample in found:
+            if sample.verified and sample.samples:
+                value = samples.time_of(sample.samples, oversubscribed=oversubscribed)
+                self.times.setdefault((sample.bench, sample.bytes), []).append(value)
+
+
+# What is known by library and number of ranks, and what chooses from that the cases of a library's next run.
+Knowledge = Mapping[tuple[str, int], Known]
+Choose = Callable[[str, int, Knowledge], list[Case]]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is to be measured: what chooses it, at which numbers of ranks, and for how many seconds."""
+
+    choose: Choose
+    ranks: list[int]
+    seconds: float
+    rounds: int = MOST_ROUNDS
+
+
+def run(session: measure.Session, program: Program, wanted: Wanted, earlier: Recording | None = None) -> None:
+    """Measure, and write everything down."""
+    libraries = list(session.prepared)
+    known = {(name, p): Known() for name in libraries for p in wanted.ranks}
+    begin = time.monotonic()
+    if earlier:
+        for (name, p), entry in known.items():
+            of_both = [sample for sample in earlier.samples if sample.library == name and sample.ranks == p]
+            entry.take(of_both, p > session.processors)
+        begin -= sum(run.seconds for run in earlier.runs)
+    end = begin + wanted.seconds
+    first_round = 1 + max((run.round for run in earlier.runs), default=-1) if earlier else 0
+    with session.observer.progress(round(wanted.seconds)):
+        for number in range(first_round, wanted.rounds):
+            turns = [
+                (task, name) for _, task, name in schedule.turns(1, _tasks(program, wanted.ranks, number), libraries)
+            ]
+            if not _round(session, wanted, known, turns, number, begin, end):
+                break
+
+
+def _tasks(program: Program, ranks: Sequence[int], number: int) -> list[schedule.Task]:
+    """Give the tasks of a round; every other round begins with the most ranks."""
+    ordered = ranks if number % 2 == 0 else list(reversed(ranks))
+    return [schedule.Task(program, p) for p in ordered]
+
+
+def _round(
+    session: measure.Session,
+    wanted: Wanted,
+    known: Knowledge,
+    turns: Sequence[tuple[schedule.Task, str]],
+    number: int,
+    begin: float,
+    end: float,
+) -> bool:
+    """Run each turn once; tell whether another round may find something."""
+    busy = False
+    all_of_it = end - time.monotonic()
+    share = max(SHARE * all_of_it, min(all_of_it, SHORT * len(turns)))
+    round_end = time.monotonic() + (share if wanted.rounds > 1 else all_of_it)
+    for at, (task, name) in enumerate(turns):
+        left = round_end - time.monotonic()
+        seconds = max(left / (len(turns) - at), SHORTEST)
+        entry = known[name, task.ranks]
+        cases = wanted.choose(name, task.ranks, known)
+        if not cases:
+            continue
+        if time.monotonic() + SHORTEST > end:
+            return False
+        busy = True
+        title = session.prepared[name].library.title
+        session.observer.running(
+            round(time.monotonic() - begin),
+            f"{title}, {task.ranks} ranks, round {number + 1}: {len(cases)} cases",
+        )
+        words = ["--plan", plan.text(cases), "--seconds", f"{seconds:.1f}"]
+        for record, found in session.run(task, name, number, words, seconds + GRACE):
+            entry.take(found, task.ranks > session.processors)
+            _lose(entry, record, cases, found, in_time=record.seconds < seconds)
+    return busy
+
+
+def _lose(entry: Known, record: Run, cases: Sequence[Case], found: Sequence[Sample], in_time: bool) -> None:
+    """Do not try cases again that cannot be measured.
+
+    These are the one at which a run failed or hung, the first of which it has printed nothing, and all that a run that
+    ended well before its time has left out: not every language has every operation.
+    """
+    printed = {(sample.bench, sample.bytes) for sample in found if sample.verified}
+    missing = [case for case in cases if case not in printed]
+    if record.outcome != "ok":
+        entry.lost.update(missing[:1])
+    elif in_time:
+        entry.lost.update(missing)
+
+
+def unknown(operations: Sequence[str], sizes: Sequence[int], apart: Sequence[int]) -> Choose:
+    """Give what chooses all that is unknown or uncertain of these operations, the most important sizes first.
+
+    `apart` has the random messages among the sizes.
+    """
+
+    def choose(name: str, ranks: int, known: Knowledge) -> list[Case]:
+        entry = known[name, ranks]
+        possible = [one for one in operations if one != "send" or ranks == 2]
+        return plan.next_cases(entry.times, possible, sizes, apart, entry.lost)
+
+    return choose
+
+
+def begin(
+    options: measure.Options,
+    output: Path,
+    observer: measure.Observer,
+    resumed: Recording | None,
+    libraries: Sequence[Library] = (),
+    choose: Choose | None = None,
+) -> None:
+    """Measure what the options ask for; with a recording, go on with it.
+
+    Parameters
+    ----------
+    libraries
+        Measured in place of Limosa and the peers of the options.
+    choose
+        What to measure in place of all operations at all sizes of the options.
+
+    """
+    session, todo = measure.begin(options, output, observer, resumed, libraries)
+    settings = options.model
+    ranks = sorted({task.ranks for task in todo})
+    if choose is None:
+        operations = list(dict.fromkeys(name for task in todo for name in task.benches))
+        choose = unknown(operations, settings["sizes"], settings["validation"])
+    runner.adopt_orphans()
+    run(session, todo[0].program, Wanted(choose, ranks, settings["seconds"], settings["rounds"]), resumed)
+    session.end()

@@ -1,0 +1,14 @@
+"""Profiles of MPI programs, as ``limosa run --profile`` records them on any library behind the standard ABI.
+
+===========  ==========================================================================
+module       holds
+===========  ==========================================================================
+`files`      reads what the profiler has written (crate ``limosa-profile``)
+`names`      what places of the program and communicators are
+`waiting`    who waited for whom, of calls that were recorded one by one
+`summary`    figures and tables of one profile, and of two side by side
+`page`       one page of HTML
+`trace`      the calls one by one, for viewers of traces such as Perfetto
+`command`    ``limosa profile``
+===========  ==========================================================================
+"""

@@ -1,0 +1,90 @@
+"""The command line of ``limosa profile``."""
+
+from __future__ import annotations
+
+import argparse
+import functools
+from collections.abc import Sequence
+from pathlib import Path
+
+from limosa_lab import studies
+from limosa_lab.profile import files, page, summary, trace
+from limosa_lab.terminal import Terminal
+
+EPILOG = """examples:
+  limosa run --profile -n 4 wave.py              records, and shows a summary at the end
+  limosa profile limosa-profile-1234             the tables again, and report.html, matrix.csv in that folder
+  limosa run --profile --profile-events 1000000 -n 4 wave.py
+                                                 each call with its times, too: trace.json, which ui.perfetto.dev opens
+  limosa profile diff FIRST SECOND               two profiles side by side: two libraries, or before and after
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """Give the parser of the command line."""
+    made = argparse.ArgumentParser(
+        prog="limosa profile",
+        description="Show what the calls of an MPI program cost.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog=EPILOG,
+    )
+    made.add_argument("folders", nargs="+", type=Path, metavar="DIR", help="the profile; after `diff`, two of them")
+    made.add_argument("--all", action="store_true", help="all functions, not only those that took most time")
+    made.add_argument("--after-run", action="store_true", help=argparse.SUPPRESS)
+    return made
+
+
+def profile(arguments: Sequence[str]) -> int:
+    """Do what the command line says; give the exit code."""
+    if arguments[:1] == ["diff"]:
+        return _diff(arguments[1:])
+    given = parser().parse_args(arguments)
+    if len(given.folders) != 1:
+        parser().error("one folder is shown at a time; `limosa profile diff FIRST SECOND` compares two")
+    (folder,) = given.folders
+    terminal = Terminal("limosa profile")
+    processes = files.read(folder)
+    if given.after_run:
+        # On stderr, so that the program's own output stays what it is.
+        terminal.console.print(
+            _text(processes, given.all, 120, False, brief=True), markup=False, soft_wrap=True, end=""
+        )
+    else:
+        studies.show(functools.partial(_text, processes, given.all), terminal)
+    written = [folder / "report.html"]
+    written[0].write_text(page.page(processes, "Profile"))
+    sent = summary.matrix(processes)
+    if sent is not None and sent.any():
+        written.append(folder / "matrix.csv")
+        written[-1].write_text("\n".join(",".join(f"{value:.0f}" for value in row) for row in sent) + "\n")
+    if trace.write(processes, folder / "trace.json"):
+        written.append(folder / "trace.json")
+    for file in written:
+        terminal.say(f"wrote {file}")
+    return 0
+
+
+def _text(
+    processes: Sequence[files.Process], everything: bool, width: int | None, colour: bool, brief: bool = False
+) -> str:
+    shown = [summary.functions(processes, None if everything else summary.FUNCTIONS_SHOWN)]
+    if brief:
+        shown.append(summary.sites(processes, None if everything else 5))
+        shown.append(summary.waiting_table(processes, 5))
+    else:
+        shown += summary.tables(processes)[1:]
+    parts = [table.text(width, colour) for table in shown if table.rows]
+    parts += [f"warning: {trouble}\n" for trouble in summary.troubles(processes)]
+    return "\n".join([*parts, summary.answer(processes) + "\n"])
+
+
+def _diff(arguments: Sequence[str]) -> int:
+    made = argparse.ArgumentParser(prog="limosa profile diff", description="Show two profiles side by side.")
+    made.add_argument("first", type=Path, metavar="FIRST")
+    made.add_argument("second", type=Path, metavar="SECOND")
+    given = made.parse_args(arguments)
+    both = [files.read(given.first), files.read(given.second)]
+    table = summary.compare(both[0], both[1], (given.first.name, given.second.name))
+    terminal = Terminal("limosa profile")
+    studies.show(table.text, terminal)
+    return 0

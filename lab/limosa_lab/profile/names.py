@@ -1,0 +1,114 @@
+"""What the numbers in a profile mean: places of the program, and communicators. Reads ``HOST.PID.names``.
+
+The format is that of ``crates/limosa-profile/src/names.rs``. Places of a program in C are addresses, of which
+``addr2line`` (of the GNU binutils) finds the line if the program was compiled with ``-g``.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import struct
+import subprocess
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+# Python's own library, installed packages, the interpreter's start-up: not the user's lines.
+_NOT_THE_USERS = re.compile(r"^<frozen|-packages/|/lib/python3|python/limosa/|mpi4py/MPI\.src/")
+_EXECUTABLE_AT_FIXED_ADDRESS = 2
+_LINES_AT_A_TIME = 200
+
+
+@dataclass(frozen=True)
+class Code:
+    """A place in a program that is not in Python."""
+
+    file: str
+    loaded_at: int
+    returns_to: int
+    symbol: str
+
+
+@dataclass
+class Names:
+    """What is known: the lines of Python's frames, innermost first; places in code; members of communicators."""
+
+    python: dict[int, list[str]] = field(default_factory=dict)
+    code: dict[int, Code] = field(default_factory=dict)
+    communicators: dict[int, tuple[int, ...]] = field(default_factory=dict)
+
+
+def read(file: Path) -> Names:
+    """Read what a process has written; lines that are not whole are left out."""
+    found = Names()
+    try:
+        text = file.read_text(errors="replace")
+    except OSError:
+        return found
+    for line in text.splitlines():
+        kind, *words = line.split("\t")
+        try:
+            number = int(words[0], 16)
+            if kind == "python":
+                found.python[number] = words[1:]
+            elif kind == "code":
+                name, loaded_at, returns_to, symbol = words[1:]
+                found.code[number] = Code(name, int(loaded_at, 16), int(returns_to, 16), symbol)
+            elif kind == "comm":
+                found.communicators[number] = tuple(map(int, words[1:]))
+        except (ValueError, IndexError):
+            continue
+    return found
+
+
+def places(all_names: Iterable[Names]) -> list[dict[int, str]]:
+    """Give for each process what to call its places: the user's line, or the function."""
+    all_names = list(all_names)
+    lines = _lines({code for names in all_names for code in names.code.values()})
+    found = []
+    for names in all_names:
+        said = {number: _users_line(frames) for number, frames in names.python.items()}
+        said |= {number: lines[code] for number, code in names.code.items()}
+        found.append(said)
+    return found
+
+
+def _users_line(frames: list[str]) -> str:
+    users = [frame for frame in frames if not _NOT_THE_USERS.search(frame)]
+    return users[0] if users else frames[0] if frames else "?"
+
+
+def _lines(codes: set[Code]) -> dict[Code, str]:
+    """Find the source lines of places in code."""
+    found = {code: code.symbol or f"{Path(code.file).name}+{code.returns_to - code.loaded_at:#x}" for code in codes}
+    tool = shutil.which("addr2line")
+    if not tool:
+        return found
+    for file in {code.file for code in codes}:
+        here = [code for code in codes if code.file == file]
+        base = _base(Path(file))
+        for start in range(0, len(here), _LINES_AT_A_TIME):
+            some = here[start : start + _LINES_AT_A_TIME]
+            # The call is before the address to which it returns.
+            addresses = [hex(code.returns_to - 1 - (0 if base else code.loaded_at)) for code in some]
+            asked = subprocess.run([tool, "-f", "-C", "-e", file, *addresses], capture_output=True, text=True)
+            said = asked.stdout.splitlines()
+            if asked.returncode or len(said) != 2 * len(some):
+                continue
+            for code, function, line in zip(some, said[::2], said[1::2]):
+                if not line.startswith("??"):
+                    found[code] = f"{line.split(' (')[0]} in {function}"
+                elif function != "??":
+                    found[code] = function
+    return found
+
+
+def _base(file: Path) -> bool:
+    """Tell whether addresses in a program are those in its file."""
+    try:
+        with file.open("rb") as opened:
+            start = opened.read(18)
+    except OSError:
+        return False
+    return len(start) == 18 and struct.unpack_from("<H", start, 16)[0] == _EXECUTABLE_AT_FIXED_ADDRESS

@@ -1,0 +1,108 @@
+"""What ``limosa tune`` says: tables of entries, of what was dropped, and of violated guidelines. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from limosa_lab.model.fitting import Point
+from limosa_lab.tables import Table
+from limosa_lab.tune.consistency import MARGIN, violations
+from limosa_lab.tune.rules import Entry, Measured
+from limosa_lab.tune.verdict import LEAST, Cases, counting, mean_ratio
+from limosa_lab.wording import size
+
+# A case is noisy if repetitions differ by this part of the time, a machine if this part of the cases is.
+NOISY = 0.1
+NOISY_SHARE = 0.2
+
+
+def entries(title: str, kept: Sequence[Entry]) -> Table:
+    """Give the entries with the gains that were predicted and measured."""
+    columns = [
+        "operation",
+        "done by",
+        "p",
+        "from",
+        "to",
+        "predicted gain",
+        "model error",
+        "measured gain",
+        "at",
+        "noise",
+    ]
+    table = Table(f"{title}: what is done otherwise", columns, words=2)
+    for entry in kept:
+        best = max(entry.evidence, key=lambda case: case.gain, default=None)
+        found = [_percent(best.gain), size(best.bytes), _percent(best.noise)] if best else ["-", "-", "-"]
+        predicted = entry.predicted_at(best.bytes) if best else entry.predicted
+        table.rows.append([*_where(entry), _percent(predicted), _percent(entry.error), *found])
+    return table
+
+
+def dropped(title: str, entries: Iterable[tuple[Entry, str]]) -> Table:
+    """Give the entries that were predicted and do not hold."""
+    columns = ["operation", "done by", "p", "from", "to", "predicted gain", "why not"]
+    table = Table(f"{title}: predicted, and dropped", columns, words=2)
+    for entry, reason in entries:
+        table.rows.append([*_where(entry), _percent(entry.predicted), reason])
+    return table
+
+
+def consistency(title: str, measured: Mapping[str, Sequence[Point]]) -> Table:
+    """Give the guidelines that a library violates."""
+    columns = ["guideline", "p", "from", "to", "sizes", "times as long", "at"]
+    table = Table(f"{title}: takes more than {MARGIN:g} times as long as a combination of others", columns, words=1)
+    for found in violations(measured):
+        table.rows.append([
+            str(found.guideline),
+            str(found.ranks),
+            size(found.low),
+            size(found.high),
+            f"{found.violated} of {found.sizes}",
+            f"{found.factor:.2f}",
+            size(found.at),
+        ])  # fmt: skip
+    return table
+
+
+def answer(title: str, kept: Sequence[Entry], measured: Cases) -> str:
+    """Say what tuning has brought, in a sentence."""
+    changed = _changed(kept, measured)
+    if not changed:
+        return f"{title}: nothing is done otherwise."
+    every = list(measured.values())
+    return (
+        f"{title}: {len(changed)} of {len(every)} measured cases are done otherwise. They take "
+        f"{mean_ratio(changed):.3f} of the time (geometric mean; {slower(kept, measured)} are slower beyond the "
+        f"noise), all cases {mean_ratio(every):.3f}."
+    )
+
+
+def doubts(title: str, measured: Cases) -> list[str]:
+    """Say if the machine was too noisy for a check."""
+    noisy = sum(case.noise > NOISY for case in measured.values())
+    if noisy <= NOISY_SHARE * len(measured):
+        return []
+    return [
+        f"{title}: in {noisy} of {len(measured)} cases repetitions differ by more than {_percent(NOISY)}: the machine "
+        "is too noisy, and gains below that are not found; stop other programs, or take more --minutes"
+    ]
+
+
+def slower(kept: Sequence[Entry], measured: Cases) -> int:
+    """Count the cases that are done otherwise and take longer, by more than the noise."""
+    return sum(case.gain < -max(case.noise, LEAST) for case in _changed(kept, measured))
+
+
+def _changed(kept: Sequence[Entry], measured: Cases) -> list[Measured]:
+    return [case for (name, p, n), case in measured.items() if counting(kept, name, p, n)]
+
+
+def _where(entry: Entry) -> list[str]:
+    by = entry.way.partition(" = ")[2] or entry.way
+    limits = [size(entry.low), "any" if entry.high is None else size(entry.high)]
+    return [entry.operation, by, str(entry.ranks), *limits]
+
+
+def _percent(value: float) -> str:
+    return f"{100 * value:.0f} %"

@@ -1,0 +1,135 @@
+"""From measurements to what is faster: entries that hold, and those that do not. Pure functions."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from limosa_lab.model.samples import PROGRAM, time_of
+from limosa_lab.records import Sample
+from limosa_lab.tune.rules import Entry, Measured
+from limosa_lab.wording import size
+
+# The times of an operation by (operation, ranks, bytes).
+Cases = Mapping[tuple[str, int, int], Measured]
+
+# What is less than this part of the time is no difference, however quiet the machine was.
+LEAST = 0.03
+# What an entry must save at each of its sizes, so that it does when it is measured again.
+KEPT = 0.05
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Entries that hold, narrowed to the sizes where they do, and those that do not, each with the reason."""
+
+    kept: list[Entry]
+    dropped: list[tuple[Entry, str]]
+
+
+def compare(
+    samples: Iterable[Sample], before: str, after: str, processors: float = math.inf
+) -> dict[tuple[str, int, int], Measured]:
+    """Put the times of two libraries side by side, of cases that both have measured in two rounds or more."""
+    times: dict[tuple[str, int, int], dict[str, dict[int, float]]] = {}
+    for sample in samples:
+        if sample.program == PROGRAM and sample.library in (before, after) and sample.verified and sample.samples:
+            of_case = times.setdefault((sample.bench, sample.ranks, sample.bytes), {})
+            took = time_of(sample.samples, oversubscribed=sample.ranks > processors)
+            of_case.setdefault(sample.library, {})[sample.round] = took
+    found = {}
+    for (operation, ranks, n), libraries in times.items():
+        rounds = [sorted(libraries.get(name, {}).values()) for name in (before, after)]
+        if min(map(len, rounds)) >= 2 and min(map(min, rounds)) > 0:
+            (old, old_noise), (new, new_noise) = (_of_rounds(one, ranks > processors) for one in rounds)
+            found[operation, ranks, n] = Measured(n, old, new, max(old_noise, new_noise))
+    return found
+
+
+def _of_rounds(times: Sequence[float], oversubscribed: bool) -> tuple[float, float]:
+    """Give the time of a case from those of the rounds, in order, and how far they lie apart, as a part of it.
+
+    It is the least, and the next of them is beside it. With more ranks than processors it is the median.
+    """
+    if not oversubscribed:
+        return times[0], times[1] / times[0] - 1
+    middle = statistics.median(times)
+    return middle, (times[-1] - times[0]) / 2 / middle
+
+
+def judge(entries: Sequence[Entry], measured: Cases, *, whole: bool) -> Verdict:
+    """Tell which entries hold.
+
+    Parameters
+    ----------
+    whole
+        An entry holds for all its sizes or not at all (rows of a table); otherwise it is narrowed to the sizes in a row
+        where it holds.
+
+    """
+    kept, dropped = [], []
+    for entry in entries:
+        own = sorted(
+            (case for (name, p, _), case in measured.items() if (name, p) == (entry.operation, entry.ranks)),
+            key=lambda case: case.bytes,
+        )
+        # Of several entries that cover a size the first counts, and only that was measured.
+        in_use = [
+            case if counting(entries, entry.operation, entry.ranks, case.bytes) is entry else None for case in own
+        ]
+        evidence = tuple(case for case in in_use if case)
+        if not evidence:
+            dropped.append((entry, "not measured"))
+            continue
+        found = _whole(entry, evidence) if whole else _narrowed(entry, in_use)
+        kept += found
+        if not found:
+            dropped.append((replace(entry, evidence=evidence), _why_not(evidence, whole=whole)))
+    return Verdict(kept, dropped)
+
+
+def seen(entries: Sequence[Entry], measured: Cases) -> list[Entry]:
+    """Give entries with what was measured of them in place of earlier evidence."""
+    found = []
+    for entry in entries:
+        own = [case for key, case in measured.items() if counting(entries, *key) is entry]
+        found.append(replace(entry, evidence=tuple(sorted(own, key=lambda case: case.bytes))))
+    return found
+
+
+def counting(entries: Iterable[Entry], operation: str, ranks: int, n: int) -> Entry | None:
+    """Give the entry that is in use for a call: of those that cover it the one with the largest predicted gain."""
+    found = [e for e in entries if (e.operation, e.ranks) == (operation, ranks) and e.covers(n)]
+    return max(found, key=lambda entry: entry.predicted, default=None)
+
+
+def _whole(entry: Entry, evidence: Sequence[Measured]) -> list[Entry]:
+    slower = any(case.gain < -max(case.noise, LEAST) for case in evidence)
+    faster = mean_ratio(evidence) < 1 - LEAST
+    return [replace(entry, evidence=tuple(evidence))] if faster and not slower else []
+
+
+def _why_not(evidence: Sequence[Measured], *, whole: bool) -> str:
+    best, worst = max(evidence, key=lambda case: case.gain), min(evidence, key=lambda case: case.gain)
+    saved = f"saved {100 * best.gain:.0f} % at best, by measurement"
+    if whole and worst.gain < -max(worst.noise, LEAST):
+        return f"{saved}, and took {-100 * worst.gain:.0f} % longer at {size(worst.bytes)}"
+    return saved
+
+
+def _narrowed(entry: Entry, in_use: Sequence[Measured | None]) -> list[Entry]:
+    runs: list[list[Measured]] = [[]]
+    for case in in_use:
+        if case and case.gain > max(case.noise, KEPT):
+            runs[-1].append(case)
+        elif runs[-1]:
+            runs.append([])
+    return [replace(entry, low=run[0].bytes, high=run[-1].bytes, evidence=tuple(run)) for run in runs if run]
+
+
+def mean_ratio(cases: Iterable[Measured]) -> float:
+    """Give the geometric mean of the times with entries by those without; 1 if there are none."""
+    logarithms = [math.log(case.after / case.before) for case in cases]
+    return math.exp(statistics.fmean(logarithms)) if logarithms else 1.0

@@ -1,0 +1,278 @@
+"""Tuning: what is found from models, what holds by measurement, and the file that is written."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from limosa_lab.cli import main
+from limosa_lab.errors import LabError
+from limosa_lab.model import plan
+from limosa_lab.model.equivalents import GUIDELINES
+from limosa_lab.model.fitting import Point
+from limosa_lab.model.growth import Growth
+from limosa_lab.model.library import Operation
+from limosa_lab.model.models import Hockney
+from limosa_lab.records import Sample
+from limosa_lab.tune import choices, consistency, report, store, variants, verdict
+from limosa_lab.tune.rules import RECIPES, Entry, Measured, everything, rules_text
+from limosa_lab.tune.store import Part
+
+SIZES = [1 << k for k in range(0, 21, 2)]
+
+
+def operation(name, t0, tb, error=0.02):
+    model = Hockney(Growth(t0), Growth(tb))
+    points = [Point(n, 4, t0 + tb * n) for n in SIZES]
+    return Operation(name, points, [], model, None, model, {model.name: error})
+
+
+def entry(way="bcast = scatter + allgather", low=1, high=None, predicted=0.5, **more):
+    return Entry(way.partition(" = ")[0], way, 4, low, high, predicted, 0.1, **more)
+
+
+def cases(*times, name="bcast"):
+    return {(name, 4, n): Measured(n, before, after, noise) for n, before, after, noise in times}
+
+
+def test_every_recipe_is_a_guideline_and_known_to_the_library_that_replaces_collectives():
+    assert {str(guideline) for guideline in GUIDELINES} >= RECIPES
+    text = (Path(variants.SOURCE).parent / "rules.h").read_text()
+    assert set(re.findall(r'\{"([a-z_+=]+)", [A-Z_]+\}', text)) == {name.replace(" ", "") for name in RECIPES}
+
+
+def test_the_documentation_lists_all_guidelines_and_what_is_replaced():
+    table = (Path(__file__).parents[2] / "docs" / "tuning.md").read_text().partition("## The guidelines")[2]
+    rows = re.findall(r"^\| (\w+) \| (?!should)([^|]+) \| [^|]+ \| (yes)? *\|$", table, re.MULTILINE)
+    # What is before a `x` says how often a part is done.
+    listed = {f"{name} = {re.sub(r'[^+]* x ', '', parts)}": replaced for name, parts, replaced in rows}
+    assert listed == {str(one): "yes" if str(one) in RECIPES else "" for one in GUIDELINES}
+
+
+def test_the_texts_that_replace_everything_use_all_recipes():
+    used = {rule.split()[0] for text in everything() for rule in text.split(";")}
+    assert used == {recipe.replace(" ", "") for recipe in RECIPES}
+
+
+def test_a_combination_is_proposed_where_it_saves_more_than_the_models_err():
+    slow = {"bcast": operation("bcast", 2, 0.01)}
+    parts = {"scatter": operation("scatter", 2, 0.001), "allgather": operation("allgather", 3, 0.001)}
+    (found,) = choices.substitutions(slow | parts)
+    assert found.predicted_at(1 << 20) == pytest.approx(1 - 5 / (1 << 20) / 0.01 - 0.2, abs=0.01)
+    # 2 + 0.01 n > 1.06 (5 + 0.002 n)
+    assert (found.way, found.ranks, found.high) == ("bcast = scatter + allgather", 4, None)
+    assert 0.94 * (2 + 0.01 * found.low) > 5 + 0.002 * found.low
+    assert 0.94 * (2 + 0.01 * (0.98 * found.low - 1)) < 5 + 0.002 * (0.98 * found.low - 1)
+    unsure = {name: operation(name, *map(float, (2, 0.001)), error=0.4) for name in parts}
+    assert choices.substitutions({"bcast": operation("bcast", 2, 0.005, error=0.4)} | unsure) == []
+
+
+def test_each_size_has_the_fastest_of_several_combinations():
+    slow = {"gather": operation("gather", 100, 0.1)}
+    parts = {"reduce": operation("reduce", 1, 0.05), "gatherv": operation("gatherv", 10, 0.001)}
+    short, long = choices.substitutions(slow | parts)
+    assert (short.way, short.low, long.way, long.high) == ("gather = reduce", 1, "gather = gatherv", None)
+    # 1 + 0.05 n = 10 + 0.001 n
+    assert short.high < long.low
+    assert short.high == pytest.approx(9 / 0.049, rel=0.03)
+
+
+def test_algorithms_are_chosen_in_the_order_in_which_messages_grow():
+    assert choices.in_order([[1, 1, 9, 9], [2, 2, 2, 9], [9, 9, 3, 1]]) == [0, 0, 1, 2]
+    # The last is best for short messages and the first for long ones: they cannot change back.
+    assert choices.in_order([[2, 1, 1], [9, 9, 9], [1, 9, 9]]) == [0, 0, 0]
+
+
+def test_rows_name_the_last_size_of_each_algorithm():
+    words = {"slots": "slots", "rounds": "rounds", "direct": "single_copy"}
+    steps = [("slots", 1024), ("slots", 4096), ("rounds", 65536), ("direct", 1 << 20)]
+    assert choices.rows_of("bcast", 4, steps, words) == [
+        "bcast shared 4 slot - slots",
+        "bcast shared 4 4096 - slots",
+        "bcast shared 4 65536 - rounds",
+        "bcast shared 4 * direct single_copy",
+        "bcast shared 4 * - rounds",
+    ]
+    # The table counts what each rank contributes.
+    assert "gather shared 4 1024 - slots" in choices.rows_of("gather", 4, steps, words)
+
+
+def test_algorithms_of_limosa_are_proposed_with_rows_for_its_table():
+    forced = {"rounds": {"bcast": operation("bcast", 1, 0.001)}, "direct": {"bcast": operation("bcast", 9, 0.0001)}}
+    words = {"rounds": {"bcast": "rounds"}, "direct": {"bcast": "single_copy"}}
+    (found,) = choices.algorithms({"bcast": operation("bcast", 1, 0.001)}, forced, words)
+    assert found.way == "rounds, single_copy"
+    assert found.rows[-2:] == ("bcast shared 4 * direct single_copy", "bcast shared 4 * - rounds")
+    assert choices.algorithms({"bcast": operation("bcast", 0.9, 0.0001)}, forced, words) == []
+
+
+def test_an_entry_is_narrowed_to_the_sizes_where_it_holds():
+    measured = cases((1, 10, 12, 0.1), (4, 10, 7, 0.1), (16, 10, 6, 0.1), (64, 10, 9.5, 0.1), (256, 10, 5, 0.1))
+    found = verdict.judge([entry()], measured, whole=False)
+    assert [(kept.low, kept.high) for kept in found.kept] == [(4, 16), (256, 256)]
+    assert found.dropped == []
+
+
+def test_an_entry_that_brings_nothing_is_dropped_with_what_was_measured():
+    found = verdict.judge(
+        [entry(), entry("reduce = allreduce")], cases((1, 10, 9.5, 0.1), (4, 10, 11, 0.1)), whole=False
+    )
+    assert found.kept == []
+    assert [reason for _, reason in found.dropped] == ["saved 5 % at best, by measurement", "not measured"]
+
+
+def test_rows_of_a_table_hold_for_all_sizes_or_for_none():
+    rows = entry("slots, rounds", rows=("bcast shared 4 slot - slots",))
+    rows = Entry("bcast", "rounds", 4, 1, None, 0.5, 0.1, rows.rows)
+    assert verdict.judge([rows], cases((1, 10, 5, 0.1), (4, 10, 10.5, 0.1)), whole=True).kept
+    assert not verdict.judge([rows], cases((1, 10, 5, 0.1), (4, 10, 13, 0.1)), whole=True).kept
+
+
+def test_of_two_entries_for_a_size_only_the_first_was_measured():
+    better, worse = entry(low=16, predicted=0.9), entry(low=1, predicted=0.2)
+    measured = cases((1, 10, 5, 0.01), (16, 10, 20, 0.01), (64, 10, 5, 0.01))
+    found = verdict.judge([worse, better], measured, whole=False)
+    assert [(kept.low, kept.high, kept.predicted) for kept in found.kept] == [(1, 1, 0.2), (64, 64, 0.9)]
+
+
+def sample(library, number, *times, bench="bcast", ranks=4):
+    return Sample(library, "primitives", number, bench, "hot", 64, ranks, "time", "us", list(times), True)
+
+
+ROUNDS = [sample("a", 0, 10, 30), sample("a", 1, 11, 90), sample("a", 2, 50, 14)]
+ROUNDS += [sample("b", 0, 6, 9), sample("b", 1, 6), sample("b", 2, 7)]
+
+
+def test_times_are_the_least_of_all_rounds_and_the_next_says_how_noisy_they_are():
+    (measured,) = verdict.compare(ROUNDS, "a", "b").values()
+    assert (measured.before, measured.after, measured.gain) == (10, 6, pytest.approx(0.4))
+    assert measured.noise == pytest.approx(0.1)
+    # What was measured once may be an accident.
+    assert verdict.compare([sample("a", 0, 10), sample("a", 1, 10), sample("b", 0, 5)], "a", "b") == {}
+
+
+def test_with_more_ranks_than_processors_times_are_medians():
+    (measured,) = verdict.compare(ROUNDS, "a", "b", processors=2).values()
+    assert (measured.before, measured.after) == (32, 7)
+
+
+def test_a_violated_guideline_is_listed_with_its_sizes_and_factor():
+    times = {"allreduce": lambda n: 30.0 if n == 64 else 8.0, "reduce": lambda n: 5.0, "bcast": lambda n: 5.0}
+    measured = {name: [Point(n, 4, time(n)) for n in (4, 16, 64, 256)] for name, time in times.items()}
+    (found,) = consistency.violations(measured)
+    assert str(found.guideline) == "allreduce = reduce + bcast"
+    assert (found.ranks, found.low, found.high, found.at, found.factor) == (4, 64, 64, 64, 3.0)
+    table = report.consistency("MPICH", measured)
+    assert table.rows == [["allreduce = reduce + bcast", "4", "64 B", "64 B", "1 of 4", "3.00", "64 B"]]
+
+
+def test_times_between_sizes_are_interpolated_and_none_is_made_up_beyond_them():
+    points = [Point(1, 4, 1.0), Point(4, 4, 4.0)]
+    assert consistency.time_at(points, 2, 4) == pytest.approx(2)
+    assert consistency.time_at(points, 8, 4) is None
+    assert consistency.time_at(points, 2, 8) is None
+
+
+def test_the_file_is_read_as_it_was_written_and_keeps_other_libraries(tmp_path):
+    file = tmp_path / "new folder" / "tuning.json"
+    kept = entry(low=64, high=4096, evidence=(Measured(64, 10.0, 5.0, 0.01),), curve=((64, 0.4), (4096, 0.5)))
+    mpich = Part("MPICH", "5.0", (kept,), ((entry(), "why"),), "It is faster.")
+    limosa = Part("Limosa", "0.1.0", (entry("slots", rows=("bcast shared 4 * - slots",)),))
+    store.write(file, {"cpu": "any"}, {"mpich": mpich})
+    store.write(file, {}, {"limosa": limosa})
+    assert store.read(file) == {"mpich": mpich, "limosa": limosa}
+    content = json.loads(file.read_text())
+    assert content["libraries"]["mpich"]["rules"] == ["bcast=scatter+allgather 4 64-4096"]
+    assert content["libraries"]["limosa"]["rows"] == ["bcast shared 4 * - slots"]
+    assert file.stat().st_mode & 0o777 == 0o644
+
+
+def test_rules_that_save_more_come_first():
+    assert rules_text([entry(predicted=0.1), entry("bcast = allreduce", predicted=0.3, high=9)]) == (
+        "bcast=allreduce 4 1-9;bcast=scatter+allgather 4 1-*"
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda text: "", "is damaged"),
+        (lambda text: text[:100], "is damaged"),
+        (lambda text: "[]", "is damaged"),
+        (lambda text: text.replace('"format": 1', '"format": 7'), "has format 7"),
+        (lambda text: text.replace('"processors": ', '"processors": 9'), "was made on another machine"),
+        (lambda text: text.replace('"entries"', '"things"'), "is damaged"),
+        (lambda text: text.replace('"operation"', '"op"'), "is damaged"),
+    ],
+)
+def test_a_file_that_is_not_to_be_used_is_refused_with_the_reason(tmp_path, change, told):
+    file = tmp_path / "tuning.json"
+    store.write(file, {}, {"mpich": Part("MPICH", "5.0", [entry()])})
+    file.write_text(change(file.read_text()))
+    with pytest.raises(LabError, match=told):
+        store.read(file)
+
+
+def test_a_noisy_machine_is_told_with_what_to_do():
+    quiet = cases(*[(n, 10, 5, 0.02) for n in range(1, 10)])
+    assert report.doubts("MPICH", quiet) == []
+    (doubt,) = report.doubts("MPICH", quiet | cases(*[(n, 10, 5, 0.5) for n in range(20, 26)]))
+    assert "in 6 of 15 cases repetitions differ by more than 10 %" in doubt
+    assert "stop other programs" in doubt
+
+
+def test_an_interrupted_check_is_repeated_until_both_ways_are_certain():
+    wanted = [("bcast", 4), ("bcast", 16), ("scan", 4)]
+    sure, open_ = [10.0, 10.1, 12.0], [10.0, 12.0, 14.0]
+    own = {("bcast", 4): sure, ("bcast", 16): sure, ("scan", 4): open_}
+    other = {("bcast", 4): sure, ("bcast", 16): open_}
+    # The least known with the library itself comes first; what one of both has lost is not compared.
+    assert plan.compared(wanted, own, [own, other], set(), 3) == [("bcast", 16), ("scan", 4)]
+    assert plan.compared(wanted, other, [own, other], set(), 3) == [("scan", 4), ("bcast", 16)]
+    assert plan.compared(wanted, own, [own, other], {("scan", 4)}, 3) == [("bcast", 16)]
+
+
+@pytest.mark.parametrize(
+    ("left", "told"),
+    [
+        ({"tuning.json": "{}", "arguments.json": "[]"}, "is complete"),
+        ({"arguments.json": "[7"}, "arguments.json is damaged"),
+        ({}, "name the folder of a `limosa tune` that was interrupted"),
+    ],
+)
+def test_what_cannot_go_on_is_told_in_a_sentence(tmp_path, left, told, capsys):
+    for name, text in left.items():
+        (tmp_path / name).write_text(text)
+    assert main(["tune", "--resume", str(tmp_path)]) == 2
+    assert told in capsys.readouterr().err
+
+
+def test_a_folder_with_a_tuning_is_not_overwritten(tmp_path, capsys):
+    (tmp_path / "arguments.json").write_text("[]")
+    assert main(["tune", "--output", str(tmp_path)]) == 2
+    assert "holds a tuning already" in capsys.readouterr().err
+
+
+def test_a_file_of_another_version_has_nothing_to_verify(tmp_path, capsys):
+    file = tmp_path / "tuning.json"
+    store.write(file, {}, {"limosa": Part("Limosa", "0.0.1", (entry("slots", rows=("bcast shared 4 * - slots",)),))})
+    assert main(["tune", "--verify", "--file", str(file), "--output", str(tmp_path / "out")]) == 2
+    told = capsys.readouterr().err
+    assert "is for version 0.0.1 of Limosa" in told
+    assert "has nothing to verify" in told
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--verify", "--file", "/no/such/file"], "cannot read /no/such/file"),
+        (["--from", "/no/such/folder"], "there is no samples.jsonl"),
+        (["--against", "nompi"], "`nompi` is not a library"),
+        (["--max-bytes", "3"], "models need messages of 64 bytes"),
+        (["--minutes", "0"], "a positive number is needed"),
+        (["--resume", "/no/such/folder"], "name the folder of a `limosa tune` that was interrupted"),
+    ],
+)
+def test_wrong_options_are_told_in_a_sentence(words, told, capsys):
+    assert main(["tune", *words]) == 2
+    assert told in capsys.readouterr().err
