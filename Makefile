@@ -19,7 +19,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
 # What the wheel is made of: a change here installs it again.
-WHEEL_SOURCES := $(shell find api crates kernels lab python -type f -not -path '*/tests/*' \
+WHEEL_SOURCES := $(shell find api crates java kernels lab octave python -type f -not -path '*/tests/*' \
                          -not -path '*/__pycache__/*') \
                  Cargo.toml Cargo.lock pyproject.toml
 
@@ -40,6 +40,13 @@ wheel: $(STAMPS)/build ## Build the wheel into dist/
 	$(PIP) wheel . --no-deps --no-build-isolation --wheel-dir dist
 	@ls dist/limosa-*.whl
 
+.PHONY: java-artefact
+java-artefact: | system-packages ## Build org.limosa:limosa-mpi with Maven into target/java/ (needs mvn and a JDK 22)
+	JAVA_HOME=$$($(PYTHON) -c 'import sys; sys.path[:0] = ["python/limosa"]; import _java_find; \
+	                           print(_java_find.find("javac").resolve().parents[1])') \
+	    mvn --batch-mode --no-transfer-progress --quiet --file java/pom.xml package
+	@ls target/java/limosa-mpi-*.jar
+
 .PHONY: venv
 venv: $(STAMPS)/mpi4py $(STAMPS)/demo $(STAMPS)/test $(STAMPS)/lint ## Set up .venv with Limosa, mpi4py and all tools
 
@@ -56,7 +63,7 @@ test-full: ## Run all tests in all variants; takes an hour or so
 # The parts of `make test`. FULL=1 is set by `make test-full`.
 LOOM = RUSTFLAGS='--cfg loom' cargo test --package limosa-base --lib --release --target-dir target/loom
 
-.PHONY: test-build test-rust test-c test-python test-mpi4py
+.PHONY: test-build test-rust test-c test-python test-octave test-java test-mpi4py
 test-build: $(STAMPS)/mpi4py $(STAMPS)/demo $(STAMPS)/test
 	cargo test --workspace --no-run
 	$(LOOM) --no-run
@@ -68,14 +75,22 @@ test-rust: | system-packages ## Unit, property and integration tests of the crat
 
 test-c: $(STAMPS)/limosa $(STAMPS)/test ## Conformance tests in C, compiled with our mpicc
 	tests/conformance/run $(if $(FULL),--full --variants)
+	$(if $(FULL),tests/conformance/run --cluster 2)
 	$(if $(FULL),tests/conformance/run --sanitize address)
 	$(if $(FULL),tests/conformance/run --sanitize thread)
 
 test-python: $(STAMPS)/mpi4py $(STAMPS)/demo $(STAMPS)/test ## Tests of the wheel, the demo, the launcher, faults
-	python -m pytest $(PYTEST_ARGS)
+	python -m pytest --ignore=tests/octave --ignore=tests/java $(PYTEST_ARGS)
+
+test-octave: $(STAMPS)/limosa $(STAMPS)/test ## Tests of the Octave package and its toolboxes
+	python -m pytest tests/octave
+
+test-java: $(STAMPS)/limosa $(STAMPS)/test ## Tests of the package mpi for Java
+	python -m pytest tests/java
 
 test-mpi4py: $(STAMPS)/mpi4py $(STAMPS)/test ## mpi4py's own test suite on our library
 	tests/mpi4py/run $(if $(FULL),--full)
+	$(if $(FULL),tests/mpi4py/run --cluster 2)
 
 FUZZ_SECONDS ?= $(if $(FULL),600,60)
 .PHONY: fuzz

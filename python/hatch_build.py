@@ -7,11 +7,15 @@ in the environment                 from
 ``lib/libmpi_abi.so``              one line for the linker that names the file above
 ``include/mpi.h``                  ``limosa-api -- header``
 ``include/limosa.h``               ``crates/limosa-abi/include/``
-``lib/limosa/``                    the same two files, in a folder that no other package has
+``lib/limosa/``                    the same two files, in a folder that no other package has; the profiler, from the
+                                   crate ``limosa-profile``, the checks from ``limosa-check``; ``liblimosa_tuned.so``,
+                                   which replaces collectives, from ``lab/limosa_lab/tune/``, where there is a compiler
 ``include/limosa/``                the same headers, likewise
 ``bin/limosa``                     crate ``limosa-cli``
 ``bin/mpiexec``, ``bin/mpirun``    ``python/scripts/mpiexec``
 ``bin/mpicc``, ``mpicxx`` ...      ``python/scripts/mpicc``
+``limosa/octave/src/mpitb_*.cc``   ``limosa-api -- octave-functions`` and ``octave-constants``
+``limosa/java/limosa.jar``         ``java/`` and ``limosa-api -- java``, where a JDK is there
 ``limosa/_fast_path*.so``          ``python/compiled/``, where a C compiler and Python's header are there
 =================================  ==========================================================
 
@@ -21,6 +25,7 @@ the same names, which replace ours: ``limosa run`` and ``limosa cc`` then use th
 
 import json
 import os
+import runpy
 import shlex
 import shutil
 import subprocess
@@ -42,15 +47,21 @@ class LimosaBuildHook(BuildHookInterface[Any]):
         shutil.rmtree(staging, ignore_errors=True)
         staging.mkdir(parents=True)
 
-        built = cargo_build(root, ["limosa-abi", "limosa-cli"])
+        built = cargo_build(root, ["limosa-abi", "limosa-cli", "limosa-profile", "limosa-check"])
         library = strip(artifact(built, "libmpi_abi.so"), staging / "libmpi_abi.so.1")
         launcher = strip(artifact(built, "limosa"), staging / "limosa")
+        before = ["liblimosa_profile.so", "liblimosa_check.so"]
+        before_library = {strip(artifact(built, name), staging / name): name for name in before}
         linker_line = staging / "libmpi_abi.so"
         linker_line.write_text(
             "/* For the linker: the library and its only name at run time. */\nINPUT(libmpi_abi.so.1)\n"
         )
         header = staging / "mpi.h"
-        header.write_bytes(run(["cargo", "run", "--release", "--quiet", "-p", "limosa-api", "--", "header"], root))
+        header.write_bytes(generated("header", root))
+        for name in ("functions", "constants"):
+            source = staging / f"mpitb_{name}.cc"
+            source.write_bytes(generated(f"octave-{name}", root))
+            build_data["force_include"][str(source)] = f"limosa/octave/src/{source.name}"
 
         extensions = root / "crates" / "limosa-abi" / "include" / "limosa.h"
 
@@ -62,6 +73,7 @@ class LimosaBuildHook(BuildHookInterface[Any]):
             str(linker_line): "lib/libmpi_abi.so",
             str(header): "include/mpi.h",
             str(extensions): "include/limosa.h",
+            **{str(file): f"lib/limosa/{name}" for file, name in before_library.items()},
         }
         own_files = ((library, "lib"), (linker_line, "lib"), (header, "include"), (extensions, "include"))
         for file, folder in own_files:
@@ -70,14 +82,37 @@ class LimosaBuildHook(BuildHookInterface[Any]):
             shutil.copy(file, own)
             build_data["shared_data"][str(own)] = f"{folder}/limosa/{file.name}"
         build_data["shared_scripts"] |= {str(launcher): "limosa"}
-        for source, names in {"mpiexec": ["mpiexec", "mpirun"], "mpicc": ["mpicc", "mpicxx", "mpic++"]}.items():
+        for script, names in {"mpiexec": ["mpiexec", "mpirun"], "mpicc": ["mpicc", "mpicxx", "mpic++"]}.items():
             for name in names:
                 copy = staging / name
-                shutil.copy(scripts / source, copy)
+                shutil.copy(scripts / script, copy)
                 build_data["shared_scripts"][str(copy)] = name
         module = fast_path(root / "python" / "compiled", staging)
         if module is not None:
             build_data["force_include"][str(module)] = f"limosa/{module.name}"
+        tuned = substitution(root / "lab" / "limosa_lab" / "tune", staging)
+        if tuned is not None:
+            build_data["shared_data"][str(tuned)] = f"lib/limosa/{tuned.name}"
+        if (classes := java_classes(root, staging)) is not None:
+            build_data["force_include"][str(classes)] = "limosa/java/limosa.jar"
+
+
+def java_classes(root: Path, staging: Path) -> Path | None:
+    """Compile the classes for Java; None, and a warning, where there is no JDK that is new enough."""
+    search = runpy.run_path(str(root / "python" / "limosa" / "_java_find.py"))
+    try:
+        compiler = Path(search["find"]("javac"))
+    except search["JavaError"] as missing:
+        print(f"limosa: `limosa run Main.java` will not work: {missing}", file=sys.stderr)
+        return None
+    bindings = staging / "Abi.java"
+    bindings.write_bytes(generated("java", root))
+    sources = [str(file) for file in sorted((root / "java" / "src" / "main" / "java").rglob("*.java"))]
+    classes, jar = staging / "classes", staging / "limosa.jar"
+    options = ["--release", str(search["OLDEST"]), "-encoding", "UTF-8", "-g", "-Xlint:all,-restricted", "-Werror"]
+    run([str(compiler), *options, "-d", str(classes), str(bindings), *sources], root)
+    run([str(compiler.with_name("jar")), "--create", "--file", str(jar), "-C", str(classes), "."], root)
+    return jar
 
 
 def cargo_build(root: Path, packages: list[str]) -> dict[str, Path]:
@@ -92,6 +127,11 @@ def cargo_build(root: Path, packages: list[str]) -> dict[str, Path]:
     return made
 
 
+def generated(what: str, root: Path) -> bytes:
+    """Give what one of the generators makes of the table of MPI."""
+    return run(["cargo", "run", "--release", "--quiet", "-p", "limosa-api", "--", what], root)
+
+
 def artifact(made: dict[str, Path], name: str) -> Path:
     """Pick a file that Cargo must have made."""
     if name not in made:
@@ -104,29 +144,38 @@ def fast_path(source: Path, staging: Path) -> Path | None:
     # The buffer protocol belongs to the stable ABI from Python 3.11 on.
     stable = sys.version_info >= (3, 11)
     made = staging / ("_fast_path.abi3.so" if stable else "_fast_path" + sysconfig.get_config_var("EXT_SUFFIX"))
-    compiler = os.environ.get("CC") or "cc"
     include = sysconfig.get_paths()["include"]
+    options = [*(["-DPy_LIMITED_API=0x030B0000"] if stable else []), f"-I{include}", f"-I{staging}"]
+    return compiled(
+        source,
+        made,
+        options,
+        "`import limosa` works without it, but short messages and collectives of Python take longer",
+    )
+
+
+def substitution(source: Path, staging: Path) -> Path | None:
+    """Compile the library that replaces collectives at run time; None, and a warning, where that cannot be done."""
+    made = staging / "liblimosa_tuned.so"
+    return compiled(source, made, ["-pthread", f"-I{staging}"], "`limosa run --tuned --mpi` does not work without it")
+
+
+def compiled(source: Path, made: Path, options: list[str], without: str) -> Path | None:
+    """Compile the C files of a folder into a shared library; None, and a warning, where that cannot be done.
+
+    `without` says what that means.
+    """
+    compiler = shlex.split(os.environ.get("CC") or "cc")
     sources = [str(file) for file in sorted(source.glob("*.c"))]
-    options = [
-        "-O2",
-        "-shared",
-        "-fPIC",
-        *(["-DPy_LIMITED_API=0x030B0000"] if stable else []),
-        f"-I{include}",
-        f"-I{staging}",
-    ]
+    command = [*compiler, "-O2", "-shared", "-fPIC", *options, *sources, "-o", str(made)]
     try:
-        done = subprocess.run([*shlex.split(compiler), *options, *sources, "-o", str(made)], capture_output=True)
+        done = subprocess.run(command, capture_output=True)
         reason = done.stderr.decode(errors="replace").strip() if done.returncode else ""
     except OSError as error:
         reason = str(error)
     if not reason:
         return made
-    print(
-        f"limosa: what is in {source} could not be compiled; `import limosa` works without it, but short messages and "
-        f"collectives of Python take longer. The reason: {reason}",
-        file=sys.stderr,
-    )
+    print(f"limosa: what is in {source} could not be compiled; {without}. The reason: {reason}", file=sys.stderr)
     return None
 
 

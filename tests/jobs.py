@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
+import sys
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
-#: Limits are for an idle machine. Other tests run beside, so a job has so many times as long before it counts as hung.
+LIMOSA = Path(sys.executable).parent / "limosa"
+
+#: Limits are for an idle machine. Other tests run beside, so a job has so many times as long before it counts as hung;
+#: limits of `subprocess.run` have it in their number.
 PATIENCE = 5
 
 
@@ -62,3 +70,41 @@ class Job:
             os.killpg(self.process.pid, signal.SIGKILL)
         except ProcessLookupError:
             pass
+
+
+def until(is_so: Callable[[], bool], what: str, limit: float = 30) -> None:
+    """Returns when it is so; the test fails with `what` if that takes longer than `limit` seconds times `PATIENCE`."""
+    end = time.monotonic() + limit * PATIENCE
+    while not is_so():
+        assert time.monotonic() < end, what
+        time.sleep(0.05)
+
+
+def ranks_of(launcher: int, limosa: Path = LIMOSA) -> list[dict]:
+    """What `limosa ps` says of the ranks of a job, whose launcher is this process; nothing if it is not there."""
+    command = [limosa, "ps", "--format", "json"]
+    listed = subprocess.run(command, capture_output=True, text=True, check=True, timeout=30 * PATIENCE).stdout
+    return next((job["ranks"] for job in json.loads(listed) if job["launcher"] == launcher), [])
+
+
+def waiting_ranks(launcher: int, seconds: float = 0.0) -> set[int]:
+    """The ranks of a job that have waited in the library for so many seconds."""
+    ranks = ranks_of(launcher)
+    return {each["rank"] for each in ranks if each["state"] == "blocked" and each["since_seconds"] >= seconds}
+
+
+def until_ranks_wait(launcher: int, ranks: set[int], seconds: float = 0.0) -> None:
+    """Returns when these ranks of a job have waited in the library for so many seconds."""
+    until(lambda: ranks <= waiting_ranks(launcher, seconds), f"ranks {ranks} do not come to wait in the library")
+
+
+def kill_rank_unseen(launcher: int, victim: int, witness: int) -> None:
+    """Kills a rank, and lets the launcher know only after another one has noticed that waits for it in the library."""
+    until_ranks_wait(launcher, {witness})
+    process = next(each["process"] for each in ranks_of(launcher) if each["rank"] == victim)
+    os.kill(launcher, signal.SIGSTOP)
+    try:
+        os.kill(process, signal.SIGKILL)
+        until(lambda: witness not in waiting_ranks(launcher), f"rank {witness} does not notice the death")
+    finally:
+        os.kill(launcher, signal.SIGCONT)

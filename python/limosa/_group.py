@@ -189,6 +189,10 @@ class Group:
         Is called with a rank and the image of a figure that its code has drawn with Matplotlib, when all have answered.
     progress
         Is called every `TICK` seconds while code runs, with the number of ranks that have answered and of all asked.
+    program
+        What the ranks run, before the address of the front.
+    connect
+        Makes a connection to a rank of a descriptor: what else speaks as ``limosa._group_rank`` does.
 
     Raises
     ------
@@ -204,8 +208,11 @@ class Group:
         key: str = "Ctrl-C",
         figures: Callable[[int, bytes], None] | None = None,
         progress: Callable[[int, int], None] | None = None,
+        program: Sequence[str] = (sys.executable, "-m", "limosa._group_rank"),
+        connect: Callable[[int], Connection] = Connection,
     ) -> None:
         self.size = size
+        self._connect = connect
         self._figures = figures
         self._progress = progress
         self._key = key
@@ -221,20 +228,8 @@ class Group:
         self._ranks: dict[int, Connection] = {}
         self._folder = tempfile.TemporaryDirectory(prefix="limosa-")
         address = str(Path(self._folder.name) / "front")
-        command = [
-            launcher(),
-            "run",
-            "-l",
-            "-n",
-            str(size),
-            "--mpi",
-            library,
-            sys.executable,
-            "-m",
-            "limosa._group_rank",
-            address,
-            *(["figures"] if figures is not None else []),
-        ]
+        command = [launcher(), "run", "-l", "-n", str(size), "--mpi", library, *program, address]
+        command += ["figures"] if figures is not None else []
         with socket.socket(socket.AF_UNIX) as door:
             door.bind(address)
             door.listen(size)
@@ -264,7 +259,7 @@ class Group:
                 if isinstance(ready, int):
                     self._relay(ready)
                     continue
-                connection = Connection(door.accept()[0].detach())
+                connection = self._connect(door.accept()[0].detach())
                 _, rank, size, self.version = connection.recv()
                 if size != self.size:
                     raise GroupError(f"asked for {self.size} processes, but rank {rank} is in a job of {size}")
@@ -549,24 +544,41 @@ class _Asking:
         self._group = group
         self._asked = asked
         self._since: float | None = None
+        self._again = 0.0  # when to look again, once it was told where they are
         self._interrupted = False
         self._released = False  # an interrupt was sent
         self._told = False
         self._waits = ""  # where all that are missing waited at the last look, if they did
 
     def look(self, answers: Mapping[int, Answer], missing: set[int]) -> None:
-        """Say where ranks are that stay behind after an interrupt, or after others have failed."""
+        """Say where ranks are that stay behind after an interrupt, or after others have failed.
+
+        Those that stay behind a rank that has failed are interrupted once all of them wait, however late that is.
+        """
         missing = missing - answers.keys()
         failed = any(answer.kind == "error" for answer in answers.values())
-        if self._told or not missing or not (failed or self._interrupted):
+        now = time.monotonic()
+        if not missing or not (failed or self._interrupted) or (self._told and now < self._again):
             return
-        self._since = self._since or time.monotonic()
+        self._since, self._again = self._since or now, now + PATIENCE
         where, all_wait = "", False
-        if not self._interrupted and self._group.can_interrupt_waits:
+        if not self._released and self._group.can_interrupt_waits:
             where, all_wait = self._group.where(sorted(missing))
             before, self._waits = self._waits, where if all_wait else ""
             all_wait = all_wait and where == before
-        if not all_wait and time.monotonic() - self._since < PATIENCE:
+        if all_wait:
+            self._tell_errors(answers)
+            self._group._show("err", f"limosa: interrupting the others: {where}\n")
+            self._pass_on(missing)
+        elif not self._told and time.monotonic() - self._since >= PATIENCE:
+            self._tell_errors(answers)
+            where = where or self._group.where(sorted(missing))[0]
+            remedy = "again ends all processes; variables are lost" if self._interrupted else "interrupts"
+            self._group._show("err", f"limosa: still running: {where}\nhint: {self._group._key} {remedy}\n")
+
+    def _tell_errors(self, answers: Mapping[int, Answer]) -> None:
+        """Show the last lines of the errors that there are so far, once."""
+        if self._told:
             return
         self._told = True
         errors = {
@@ -575,13 +587,6 @@ class _Asking:
             if answer.kind == "error"
         }
         self._group._show("err", folded(errors))
-        if all_wait:
-            self._group._show("err", f"limosa: interrupting the others: {where}\n")
-            self._pass_on(missing)
-            return
-        where = where or self._group.where(sorted(missing))[0]
-        remedy = "again ends all processes; variables are lost" if self._interrupted else "interrupts"
-        self._group._show("err", f"limosa: still running: {where}\nhint: {self._group._key} {remedy}\n")
 
     def is_out_of_step(self, answers: Mapping[int, Answer]) -> bool:
         """Tell whether some ranks may have taken part in a call that others have not."""

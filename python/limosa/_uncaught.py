@@ -36,7 +36,17 @@ _RANK_AND_SIZE = [
 _hidden: set[str] = set()
 
 _TIME_TO_ABORT = 1.0
-"""How long a rank that prints no traceback waits for the end of the job, in seconds."""
+"""How long a rank that prints no traceback waits for the end of the job, in seconds, after the one that does has ended.
+"""
+
+_TIME_TO_SHOW = 10.0
+"""How long it waits for the end of that rank, which on a busy machine may still be on its way to its traceback."""
+
+_TIME_OF_LAUNCHER = 10.0
+"""How long a rank that fails because another has died leaves it to the launcher to say so and to end the job.
+
+The launcher does so at once, unless the machine is very busy, or the dead rank is of another job.
+"""
 
 _TIME_TO_READ = 0.2
 """Seconds for the launcher to read the traceback, and for ranks that fail at the same time to notice it."""
@@ -80,11 +90,11 @@ def _show_and_abort(kind: type[BaseException], error: BaseException, trace: Trac
     import traceback
 
     rank, size = place_in_job()
-    if size > 1 and _is_about_a_dead_rank(error):
-        time.sleep(_TIME_TO_ABORT)  # that rank has said why it ended, and the launcher ends this one
+    if _is_about_a_dead_rank(error):  # also a process that this one has spawned
+        time.sleep(_TIME_OF_LAUNCHER)  # it may hear of that death later than this rank does
     if size > 1 and not issubclass(kind, KeyboardInterrupt) and not _is_first():
         _flush()
-        time.sleep(_TIME_TO_ABORT)
+        _wait_for_the_first()
         os._exit(1)
     while trace and trace.tb_frame.f_code.co_filename in _hidden:
         trace = trace.tb_next
@@ -100,6 +110,8 @@ def _show_and_abort(kind: type[BaseException], error: BaseException, trace: Trac
     _flush()
     mpi = sys.modules.get("mpi4py.MPI")
     by_limosa = "LIMOSA_RANK" in os.environ
+    if by_limosa:
+        _keep_the_name()
     if (size == 1 and not connections) or (by_limosa and issubclass(kind, KeyboardInterrupt)):
         return
     if mpi and mpi.Is_initialized() and not mpi.Is_finalized():
@@ -125,12 +137,25 @@ def hide_library(shown: "traceback.TracebackException") -> None:
 
 
 def _is_about_a_dead_rank(error: BaseException) -> bool:
-    """Tell whether an exception says that another rank has ended."""
-    mpi = sys.modules.get("mpi4py.MPI")
+    """Tell whether an exception, or one that it comes from, says that another rank has ended."""
+    one: BaseException | None = error
+    while one is not None:
+        if _says_that_a_rank_is_dead(one):
+            return True
+        one = one.__cause__ or one.__context__
+    return False
+
+
+def _says_that_a_rank_is_dead(error: BaseException) -> bool:
     if getattr(error, "error_class", "") == "MPI_ERR_PROC_ABORTED":
         return True
+    mpi = sys.modules.get("mpi4py.MPI")
     known = getattr(mpi, "ERR_PROC_ABORTED", None)
-    return bool(mpi and known is not None and isinstance(error, mpi.Exception) and error.Get_error_class() == known)
+    if mpi is None or known is None or not isinstance(error, mpi.Exception):
+        return False
+    found = error.Get_error_class()
+    # Of several operations each has a class of its own, which the exception does not know.
+    return bool(found == known or (found == mpi.ERR_IN_STATUS and "cannot be reached any more" in str(error)))
 
 
 def _silence() -> None:
@@ -141,22 +166,49 @@ def _silence() -> None:
         os.close(nowhere)
 
 
-def _is_first() -> bool:
-    """Tell whether no other rank of the job has shown a traceback.
+def _name_of_the_first() -> str:
+    """Give the name that the first rank of the job to show a traceback takes.
 
-    The first takes a name that the kernel keeps for as long as it lives (an abstract socket), so nothing is left
-    behind.
+    The kernel keeps it for as long as that rank lives (an abstract socket), so nothing is left behind.
     """
+    return f"\0limosa-uncaught-{os.environ.get('LIMOSA_JOB_ID') or _job_of_parent()}"
+
+
+def _is_first() -> bool:
+    """Tell whether no other rank of the job has shown a traceback; then this one does."""
     import errno
     import socket
 
-    job = os.environ.get("LIMOSA_JOB_ID") or _job_of_parent()
     try:
         _word.append(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
-        _word[-1].bind(f"\0limosa-uncaught-{job}")
+        _word[-1].bind(_name_of_the_first())
     except OSError as error:
         return error.errno != errno.EADDRINUSE
     return True
+
+
+def _keep_the_name() -> None:
+    """Have the name of the first outlive this process, if it has it.
+
+    Else a rank that fails after this one has ended, and before the launcher has ended it, would take it. What keeps it
+    is a child, which the launcher ends with the job.
+    """
+    if _word:
+        _word[-1].set_inheritable(True)
+        nowhere = [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_RDWR, 0) for stream in range(3)]
+        with contextlib.suppress(OSError):
+            os.posix_spawnp("sleep", ["sleep", str(_TIME_TO_SHOW)], os.environ, file_actions=nowhere)
+
+
+def _wait_for_the_first() -> None:
+    """Wait until the first rank has ended: if this one did before, it would end that one in the middle of its text."""
+    import socket
+
+    deadline = time.monotonic() + _TIME_TO_SHOW
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as asking:
+        while asking.connect_ex(_name_of_the_first()) == 0 and time.monotonic() < deadline:
+            time.sleep(0.02)
+    time.sleep(_TIME_TO_ABORT)
 
 
 def _flush_c() -> None:

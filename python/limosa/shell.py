@@ -30,13 +30,15 @@ When a rank fails while the others wait for it, they are interrupted too. After 
 communicator of your own, or `MPI.COMM_WORLD`, cannot be if a collective call on it was interrupted. On other libraries
 (``--mpi``) a rank cannot be called back from an MPI call: then it is shown where it waits, and the second Ctrl-C helps.
 
-With IPython installed, its editor, history and completion are used on a terminal; without it, those of Python. If
-standard input is no terminal, lines are taken from there, without a prompt; a block ends with an empty line or where
-the next statement begins.
+``limosa shell --octave`` is the same for Octave. A piece is complete there when its blocks and brackets are closed;
+other lines that begin with ``%`` are comments.
+
+With IPython installed, its editor, history and completion are used on a terminal; without it and for Octave, those of
+Python. If standard input is no terminal, lines are taken from there, without a prompt; a block ends with an empty line
+or where the next statement begins.
 """
 
 import argparse
-import codeop
 import contextlib
 import os
 import re
@@ -48,10 +50,9 @@ import time
 from collections.abc import Callable, Iterator
 
 from limosa._group import Answer, Group, GroupError, launcher, parse_ranks
+from limosa._languages import Language, Octave, Python
 
 __all__ = ["Session", "main"]
-
-_CONTINUES = ("elif", "else", "except", "finally", "case")
 
 
 class Session:
@@ -63,11 +64,14 @@ class Session:
         Number of processes.
     library
         Name of the MPI library.
+    language
+        What the processes run.
     """
 
-    def __init__(self, size: int, library: str = "limosa") -> None:
+    def __init__(self, size: int, library: str = "limosa", language: Language | None = None) -> None:
         self.size = size
         self.library = library
+        self.language = language or Python()
         self.code = 0
         self._cells = 0
         self._group: Group | None = None
@@ -81,7 +85,7 @@ class Session:
             If they cannot be started.
         """
         if self._group is None:
-            self._group = Group(self.size, library=self.library)
+            self._group = self.language.start(self.size, self.library)
         return self._group
 
     def restart(self) -> None:
@@ -105,7 +109,7 @@ class Session:
             then in `code`.
         """
         ranks = None
-        if source.lstrip().startswith(("%", "!", "?")):
+        if self.language.is_command(source):
             found = re.fullmatch(r"(%?%rank)(?:\s+(\S+)(?:\s(.*))?)?", source.strip(), re.DOTALL)
             if not found:
                 self._command(source.strip())
@@ -165,66 +169,6 @@ class Session:
         return self._group.complete(text) if self._group else []
 
 
-def pieces(lines: Iterator[str], compiles: Callable[[str], object] | None = None) -> Iterator[str]:
-    r"""Cut lines into pieces that Python takes for complete.
-
-    A block ends with an empty line, as in Python's own prompt, and also where a line begins that is no part of it.
-
-    Parameters
-    ----------
-    lines
-        Lines, with their ends or without.
-    compiles
-        As `codeop.compile_command`: gives None if more is needed, raises SyntaxError if nothing helps.
-
-    Yields
-    ------
-    str
-        A piece, also if it has an error.
-
-    Examples
-    --------
-    >>> list(pieces(iter(["for i in range(2):", "    print(i)", "x = 1"])))
-    ['for i in range(2):\n    print(i)', 'x = 1']
-    """
-    compiles = compiles or compiler()
-    held: list[str] = []
-    for line in (raw.rstrip("\r\n") for raw in lines):
-        starts = line[:1] not in {"", " ", "\t", "#", ")", "]", "}"} and not line.startswith(_CONTINUES)
-        if held and starts and not held[0].startswith("%%") and is_complete("\n".join(held) + "\n\n", compiles):
-            yield "\n".join(held)
-            held = []
-        held.append(line)
-        text = "\n".join(held)
-        if is_complete(text, compiles):
-            if text.strip():
-                yield text
-            held = []
-    if held:
-        yield "\n".join(held)
-
-
-def compiler() -> codeop.CommandCompiler:
-    """Give a compiler that allows ``await`` at the top level, as the ranks do."""
-    import ast
-
-    made = codeop.CommandCompiler()
-    made.compiler.flags |= ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-    return made
-
-
-def is_complete(text: str, compiles: Callable[[str], object]) -> bool:
-    """Tell whether a piece can be run; one with an error can, to show the error."""
-    if text.startswith("%%"):
-        return text.endswith("\n")
-    if text.lstrip().startswith(("%", "!", "?")):
-        return True
-    try:
-        return compiles(text) is not None
-    except (SyntaxError, ValueError, OverflowError):
-        return True
-
-
 def _complain(text: str) -> None:
     print(f"limosa: {text}", file=sys.stderr, flush=True)
 
@@ -241,10 +185,9 @@ def _with_python(session: Session) -> None:
 
 def _run_lines(session: Session, lines: Callable[[], Iterator[str]]) -> None:
     """Run lines as they come; after an interrupt begin with new ones."""
-    compiles = compiler()
     while True:
         try:
-            for piece in pieces(lines(), compiles):
+            for piece in session.language.pieces(lines()):
                 if not session.execute(piece):
                     return
             return
@@ -296,11 +239,11 @@ def _typed(session: Session) -> Iterator[str]:
     """Give the lines that the user types; a prompt shows whether a block is open."""
     import termios
 
-    compiles = compiler()
+    language = session.language
     held = ""
     while True:
         try:
-            line = input("... " if held else f"[{session.size}] >>> ")
+            line = input("... " if held else f"[{session.size}] {language.prompt} ")
         except EOFError:
             print()
             return
@@ -309,7 +252,7 @@ def _typed(session: Session) -> Iterator[str]:
             termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
             raise
         held += line + "\n"
-        if is_complete(held[:-1], compiles):
+        if language.is_complete(held[:-1]):
             held = ""
         yield line
 
@@ -369,7 +312,7 @@ def _with_ipython(session: Session) -> None:
 
 def _read(session: Session, plain: bool) -> None:
     """Read and run pieces until the end of the session."""
-    if sys.stdin.isatty() and not plain:
+    if sys.stdin.isatty() and not plain and isinstance(session.language, Python):
         try:
             import IPython  # noqa: F401
         except ModuleNotFoundError:
@@ -394,15 +337,16 @@ def main() -> int:
         "-n", "-np", "--np", type=_count, default=4, metavar="N", help="number of processes (default 4)"
     )
     parser.add_argument("--mpi", default="limosa", metavar="NAME", help="MPI library, as for `limosa run`")
+    parser.add_argument("--octave", action="store_true", help="run Octave instead of Python")
     parser.add_argument("--plain", action="store_true", help="use Python's own prompt even if IPython is installed")
     options = parser.parse_args()
-    session = Session(options.np, options.mpi)
+    session = Session(options.np, options.mpi, Octave() if options.octave else Python())
     try:
         group = session.start()
         if sys.stdin.isatty():
             print(
-                f"{group.size} ranks on {group.version}, Python {sys.version.split()[0]}; %rank 2 CODE is for one "
-                "rank, exit() ends"
+                f"{group.size} ranks on {session.language.version(group)}; %rank 2 CODE is for one rank, "
+                f"{session.language.leave} ends"
             )
         _read(session, options.plain)
     except GroupError as error:

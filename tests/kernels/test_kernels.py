@@ -105,13 +105,13 @@ def in_c(libraries, tmp_path_factory):
     folder = tmp_path_factory.mktemp("c")
     for name in ("inner", "wave3d", "cg", "mandelbrot", "micro"):
         command = [*libraries["limosa"].compiler, "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-fopenmp-simd"]
-        subprocess.run([*command, KERNELS / name / f"{name}.c", "-o", folder / name, "-lm"], check=True, timeout=60)
+        subprocess.run([*command, KERNELS / name / f"{name}.c", "-o", folder / name, "-lm"], check=True, timeout=300)
     return folder
 
 
 def run_c(libraries, program, *arguments, n):
     command = [*libraries["limosa"].launcher(n, n), program, *arguments]
-    return subprocess.run(command, text=True, capture_output=True, timeout=60, check=False)
+    return subprocess.run(command, text=True, capture_output=True, timeout=300, check=False)
 
 
 @pytest.mark.parametrize("n", [1, 2, 5])

@@ -14,7 +14,7 @@ LAUNCHER = Path(sys.executable).parent / "limosa"
 def wave3d(np, *arguments):
     """Run the program; give exit code and all output."""
     command = [LAUNCHER, "run", "-n", str(np), sys.executable, PROGRAM, "--no-progress", *arguments]
-    result = subprocess.run(command, text=True, capture_output=True, timeout=120, check=False)
+    result = subprocess.run(command, text=True, capture_output=True, timeout=600, check=False)
     return result.returncode, result.stdout + result.stderr
 
 

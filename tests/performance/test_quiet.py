@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import time
 
 import pytest
-from counting import compiled, tool
+from counting import HERE, compiled, tool
+from jobs import ranks_of
 
 pytestmark = pytest.mark.quiet
 
@@ -19,7 +19,7 @@ ROUNDS = 20
 def quiet(tmp_path_factory):
     if tool("mpicc") is None or tool("mpiexec") is None or tool("limosa") is None:
         pytest.skip("not run: the library is not installed here; hint: make venv")
-    return compiled("quiet", tmp_path_factory.mktemp("quiet"))
+    return compiled(HERE / "quiet.c", tmp_path_factory.mktemp("quiet"))
 
 
 def test_a_blocked_receive_gives_up_its_processor_a_handful_of_times(quiet):
@@ -27,14 +27,6 @@ def test_a_blocked_receive_gives_up_its_processor_a_handful_of_times(quiet):
     assert done.returncode == 0, done.stderr
     # It sleeps once for the second that it waits; the other threads of the library may each do something once.
     assert int(done.stdout.removeprefix("switches ")) <= 6
-
-
-def ranks_of(launcher: int) -> list[dict]:
-    """What `limosa ps` says of the ranks of a job; nothing if it is not there."""
-    listed = subprocess.run(
-        [tool("limosa"), "ps", "--format", "json"], capture_output=True, text=True, check=True, timeout=30
-    )
-    return next((job["ranks"] for job in json.loads(listed.stdout) if job["launcher"] == launcher), [])
 
 
 def test_sleeping_ranks_are_woken_about_once_per_barrier(quiet):
@@ -47,7 +39,7 @@ def test_sleeping_ranks_are_woken_about_once_per_barrier(quiet):
         # milliseconds.
         while time.monotonic() < patience and job.poll() is None:
             time.sleep(0.2)
-            ranks = ranks_of(job.pid)
+            ranks = ranks_of(job.pid, tool("limosa"))
             if len(ranks) == RANKS and all(
                 rank["state"] == "blocked" and rank["since_seconds"] > 1 for rank in ranks[1:]
             ):

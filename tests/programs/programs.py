@@ -132,8 +132,9 @@ def tool(name: str) -> str:
 class Runner:
     """Compiles the programs into a folder and runs cases."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, mpi: str = "") -> None:
         self.folder = folder
+        self.mpi = mpi  # another library, on which cases run with its checks
 
     def build(self) -> None:
         for folder in ("wrong", "right"):
@@ -158,7 +159,8 @@ class Runner:
         environment = {**os.environ, **ENVIRONMENTS[case.on], **case.row.get("env", {})}
         if case.row.get("check"):
             environment |= ENVIRONMENTS["check"]
-        command = [tool("limosa"), "run", "--on-hang=abort", "-n", str(case.row.get("np", 2))]
+        where = ["--mpi", self.mpi, "--check"] if self.mpi else ["--on-hang=abort"]
+        command = [tool("limosa"), "run", *where, "-n", str(case.row.get("np", 2))]
         job = Job([*command, *self.program(case.folder, case.source), *options, case.name], env=environment)
         try:
             return job.outcome(case.row.get("limit", 30))

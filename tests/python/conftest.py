@@ -21,6 +21,7 @@ from jobs import Job, Outcome
 from limosa_lab.errors import LabError
 from limosa_lab.libraries import Library, Limosa, Mpich
 from limosa_lab.runner import variables
+from terminals import terminal  # noqa: F401 - a fixture
 
 
 class Engine:

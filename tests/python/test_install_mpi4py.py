@@ -16,7 +16,7 @@ import pytest
 def environment(tmp_path):
     """The Python of a new environment that has Limosa but no pip, as uv makes them."""
     folder = tmp_path / "environment"
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True, timeout=120)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True, timeout=600)
     packages = next(folder.glob("lib/python*/site-packages"))
     ours = distribution("limosa")
     (packages / "limosa").symlink_to(Path(limosa.__file__).parent)
@@ -47,7 +47,7 @@ def test_an_environment_without_pip_gets_mpi4py(environment):
     outcome = run(environment)
     assert outcome.returncode == 0, outcome.stderr
     assert "uses Limosa" in outcome.stdout
-    subprocess.run([environment, "-c", "import mpi4py.MPI"], check=True, timeout=60)
+    subprocess.run([environment, "-c", "import mpi4py.MPI"], check=True, timeout=300)
 
 
 def test_without_any_pip_it_says_where_to_get_one(environment, tmp_path):

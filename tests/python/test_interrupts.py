@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
-from jobs import Job
-
-LIMOSA = str(Path(sys.executable).parent / "limosa")
+from jobs import LIMOSA, Job, until, until_ranks_wait
 
 START = """
 import os, signal, threading, time
@@ -26,7 +22,8 @@ def interrupt_me(number=signal.SIGINT, after=0.3):
     threading.Timer(after, lambda: os.kill(os.getpid(), number)).start()
 """
 
-# What rank 0 waits for while it is interrupted; rank 1 waits until it may go on.
+# What rank 0 waits for while it is interrupted; rank 1 waits until it may go on. What stands before a `;` comes before
+# the time until the interrupt begins.
 WAITS = {
     "receive": "world.Recv(np.empty(4), 1, 7)",
     "receive of a large message": "world.Recv(np.empty(1 << 20), 1, 7)",
@@ -71,9 +68,12 @@ for name, statement in waits.items():
     other.Barrier()
     pending, kept = [], np.zeros(4)
     if rank == 0:
+        *before, wait = statement.split("; ")
+        for each in before:
+            exec(each)
         try:
             interrupt_me()
-            exec(statement)
+            exec(wait)
             say(f"{{name}}: not interrupted")
         except KeyboardInterrupt:
             say(name)
@@ -231,14 +231,16 @@ say(fresh.allreduce(1))
     assert sorted(outcome.out.splitlines()) == ["0: 2", "0: True", "0: True", "0: True", "0: True", "1: 2"]
 
 
+#: A signal is followed by a report if all ranks have waited for half a second.
+WAITS_FOR_LONG = 0.5
+
 DEADLOCK = "say('up')\nworld.recv(source=1 - rank, tag=rank)\n"
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_a_deadlocked_job_with_a_report(start, number):
     job = start(DEADLOCK)
-    job.read_lines(2)
-    time.sleep(1)
+    until_ranks_wait(job.process.pid, {0, 1}, WAITS_FOR_LONG)
     job.process.send_signal(number)
     outcome = job.wait(8)
     assert outcome.code == 128 + number, outcome.text
@@ -250,8 +252,7 @@ def test_a_signal_ends_a_deadlocked_job_with_a_report(start, number):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_that_waiting_ranks_ignore_ends_the_job(start, number):
     job = start(f"signal.signal({int(number)}, signal.SIG_IGN)\n" + DEADLOCK)
-    job.read_lines(2)
-    time.sleep(1)
+    until_ranks_wait(job.process.pid, {0, 1}, WAITS_FOR_LONG)
     job.process.send_signal(number)
     outcome = job.wait(8)
     assert outcome.code == 128 + number, outcome.text
@@ -261,21 +262,29 @@ def test_a_signal_that_waiting_ranks_ignore_ends_the_job(start, number):
 def test_timeout_ends_a_deadlocked_job(tmp_path: Path):
     file = tmp_path / "script.py"
     file.write_text(START + DEADLOCK)
-    command = ["timeout", "-s", "INT", "3", LIMOSA, "run", "-n", "2", str(file)]
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30)
-    assert done.returncode == 124, done.stderr
-    assert "this job hangs" in done.stderr
+    command = ["timeout", "-s", "INT", "1000", LIMOSA, "run", "-n", "2", str(file)]
+    job = Job(command)
+    children = Path(f"/proc/{job.process.pid}/task/{job.process.pid}/children")
+    until(lambda: children.read_text() != "", "timeout starts nothing")
+    until_ranks_wait(int(children.read_text()), {0, 1}, WAITS_FOR_LONG)
+    # Its time is over when its alarm comes, whoever sends it.
+    job.process.send_signal(signal.SIGALRM)
+    done = job.wait(30)
+    assert done.code == 124, done.text
+    assert "this job hangs" in done.err
 
 
 def test_the_report_at_a_signal_and_at_a_timeout_has_the_lines_of_the_program(start):
     line = f"script.py:{(START + DEADLOCK).splitlines().index(DEADLOCK.splitlines()[-1]) + 1} in <module>"
     # No other report comes before it.
+    begin = time.monotonic()
     job = start(DEADLOCK, LIMOSA_HANG_AFTER="1000")
-    job.read_lines(2)
-    time.sleep(1)
+    until_ranks_wait(job.process.pid, {0, 1}, WAITS_FOR_LONG)
+    # On a busy machine it takes longer until all wait.
+    limit = 2 + round(3 * (time.monotonic() - begin))
     job.process.send_signal(signal.SIGTERM)
     outcome = job.wait(30)
     assert outcome.code == 128 + signal.SIGTERM and line in outcome.err, outcome.text
-    outcome = start(DEADLOCK, options=("--timeout", "3"), LIMOSA_HANG_AFTER="1000").wait(30)
+    outcome = start(DEADLOCK, options=("--timeout", str(limit)), LIMOSA_HANG_AFTER="1000").wait(30 + limit)
     assert outcome.code == 124 and line in outcome.err, outcome.text
-    assert outcome.err.index(line) < outcome.err.index("the job has taken longer than 3 s")
+    assert outcome.err.index(line) < outcome.err.index(f"the job has taken longer than {limit} s")

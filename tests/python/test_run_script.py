@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from jobs import Job
+from jobs import Job, kill_rank_unseen
 
 LIMOSA = str(Path(sys.executable).parent / "limosa")
 LIBRARIES = ["limosa", "mpich"]
@@ -68,6 +68,34 @@ def test_of_several_ranks_that_fail_one_speaks(script, library, before):
     if library == "limosa":
         speaker = re.search(r"\[rank (\d)] ZeroDivisionError", outcome.err)[1]
         assert f"limosa: rank {speaker} " in outcome.err, "and it is the one that the launcher names"
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "world.recv(source=1)",
+        "MPI.Request.Waitall([world.Irecv(bytearray(1), source=1)])",
+        "import limosa; limosa.world.recv(source=1)",
+        "try: world.recv(source=1)\n    except Exception: raise RuntimeError('no message')",
+    ],
+)
+def test_the_death_of_another_rank_is_the_launchers_to_tell(script, call):
+    text = START + f"if world.rank == 1:\n    import signal; signal.pause()\nelse:\n    {call}\n"
+    job = Job(script(text, "limosa", n=2))
+    kill_rank_unseen(job.process.pid, victim=1, witness=0)
+    outcome = job.wait(20)
+    assert outcome.code == 128 + signal.SIGKILL, outcome.text
+    assert "rank 1" in outcome.err and "SIGKILL" in outcome.err and "Traceback" not in outcome.err, outcome.text
+
+
+def test_the_death_of_a_spawned_process_is_the_launchers_to_tell(script):
+    child = "['-c', 'from mpi4py import MPI; import signal; signal.pause()']"
+    text = START + f"import sys\nworld.Spawn(sys.executable, {child}).recv(source=0)\n"
+    job = Job(script(text, "limosa", n=1))
+    kill_rank_unseen(job.process.pid, victim=1, witness=0)
+    outcome = job.wait(20)
+    assert outcome.code == 128 + signal.SIGKILL, outcome.text
+    assert "SIGKILL" in outcome.err and "Traceback" not in outcome.err, outcome.text
 
 
 @pytest.mark.parametrize("library", LIBRARIES)

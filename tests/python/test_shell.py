@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import os
-import pty
 import re
-import select
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
-from jobs import Job
+from jobs import Job, until, until_ranks_wait
 from limosa import _group
 from limosa._group import folded, label, parse_ranks
-from limosa.shell import pieces
+from limosa._languages import Python
+from terminals import LIMOSA
 
 # An interrupt that is typed while the machine is busy may come before the line editor is ready for it.
 pytestmark = pytest.mark.quiet
-
-LIMOSA = str(Path(sys.executable).parent / "limosa")
 
 
 def session(text: str, *options: str, n: int = 3):
@@ -94,19 +90,42 @@ def test_no_time_is_lost_before_ranks_are_interrupted_that_wait_for_one_that_has
     assert [answers[rank].text for rank in range(3)] == ["3", "3", "3"]
 
 
+def test_ranks_that_come_late_to_wait_for_one_that_has_failed_are_interrupted_too(monkeypatch, tmp_path):
+    monkeypatch.setattr(_group, "PATIENCE", 0.0)
+    shown, told = [], tmp_path / "told"
+
+    def show(_: str, text: str) -> None:
+        shown.append(text)
+        if "still running" in text:
+            told.touch()
+
+    code = (
+        "if rank == 0:\n    raise ValueError('no sum')\n"
+        f"import os, time\nwhile not os.path.exists({str(told)!r}): time.sleep(0.01)\n"
+        "world.allreduce(1)\n"
+    )
+    with _group.Group(2, show=show) as group:
+        assert group.run(code)[1].text.endswith("KeyboardInterrupt\n")
+        assert group.run("world.allreduce(rank)")[0].text == "1"
+    said = "".join(shown)
+    assert "limosa: still running: [1] runs" in said and "limosa: interrupting the others: [1] waits in" in said
+    assert said.count("ValueError: no sum") == 2, "shortly when it was told, and in full at the end"
+
+
 def test_an_interrupt_ends_calls_that_wait_and_keeps_variables_and_world():
     job = Job([LIMOSA, "shell", "-n", "2"], stdin=subprocess.PIPE)
-    calls = (
-        "world.recv(source=1 - rank)",
-        "world.barrier() if rank else None",
-        "world.bcast(x, 1) if not rank else None",
-    )
-    for i, call in enumerate(calls):
-        job.process.stdin.write(f"x = {i}\n%rank 0 print('up')\n{call}\n")
+    calls = {
+        "world.recv(source=1 - rank)": {0, 1},
+        "world.barrier() if rank else None": {1},
+        "world.bcast(x, 1) if not rank else None": {0},
+    }
+    job.process.stdin.write("import os; os.getppid()\n")
+    for i, (call, waiting) in enumerate(calls.items()):
+        job.process.stdin.write(f"x = {i}\n{call}\n")
         job.process.stdin.flush()
-        while "up" not in job.read_lines(1)[0]:
-            pass
-        time.sleep(0.7)
+        if i == 0:
+            launcher = int(job.read_lines(1)[0].removeprefix("[0-1] "))
+        until_ranks_wait(launcher, waiting)
         job.process.send_signal(signal.SIGINT)
         job.process.stdin.write("world.allreduce(x + rank)\n")
         job.process.stdin.flush()
@@ -195,82 +214,23 @@ def test_waiting_ranks_take_no_processor_time_and_end_with_the_session(tmp_path)
     job.process.stdin.write("import os\nos.getpid()\n")
     job.process.stdin.flush()
     pids = [int(line.split()[1]) for line in job.read_lines(2)]
-    before = [processor_time(pid) for pid in pids]
-    time.sleep(1.0)
-    assert all(processor_time(pid) - earlier <= 1 for pid, earlier in zip(pids, before)), (
-        "more than a hundredth of a second in a second"
-    )
+
+    def rest() -> bool:
+        """Whether none of them takes more than a hundredth of a second in a second: a rank that polls never does."""
+        before = [processor_time(pid) for pid in pids]
+        time.sleep(1.0)
+        return all(processor_time(pid) - earlier <= 1 for pid, earlier in zip(pids, before))
+
+    # They may still have had work to do after they had answered.
+    until(rest, "ranks that wait take processor time", 2)
     job.process.kill()
-    deadline = time.monotonic() + 10
-    while any(Path(f"/proc/{pid}").exists() for pid in pids):
-        assert time.monotonic() < deadline, "the ranks outlive the session"
-        time.sleep(0.05)
+    until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids), "the ranks outlive the session")
     assert list(tmp_path.iterdir()) == [], "the session leaves something behind"
 
 
 def processor_time(pid: int) -> int:
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return int(fields[11]) + int(fields[12])
-
-
-class Terminal:
-    """A session on a terminal."""
-
-    def __init__(self, *options: str) -> None:
-        self.pid, self.descriptor = pty.fork()
-        if self.pid == 0:
-            os.environ["TERM"] = "dumb"
-            os.execv(LIMOSA, [LIMOSA, "shell", "-n", "2", *options])
-        self.seen = ""
-
-    def until(self, pattern: str, limit: float = 30.0) -> None:
-        """Read until the pattern is there; what comes after it is kept."""
-        deadline = time.monotonic() + limit
-        while not (found := re.search(pattern, self.seen)):
-            assert time.monotonic() < deadline, f"no {pattern!r} in {self.seen!r}"
-            if select.select([self.descriptor], [], [], 0.1)[0]:
-                try:
-                    self.seen += os.read(self.descriptor, 1 << 16).decode(errors="replace").replace("\r", "")
-                except OSError:  # the other side has closed it
-                    assert re.search(pattern, self.seen), self.seen
-        self.seen = self.seen[found.end() :]
-
-    def type(self, text: str) -> None:
-        os.write(self.descriptor, text.encode())
-
-    def end(self, text: str = "") -> int:
-        """Type this, again if nothing happens, until the end; give the exit code.
-
-        A key that comes before the prompt is ready is lost.
-        """
-        deadline = time.monotonic() + 20
-        while (ended := os.waitpid(self.pid, os.WNOHANG))[0] == 0:
-            assert time.monotonic() < deadline, f"the session did not end: {self.seen!r}"
-            try:
-                self.type(text)
-                if select.select([self.descriptor], [], [], 0.5)[0]:
-                    self.seen += os.read(self.descriptor, 1 << 16).decode(errors="replace")
-            except OSError:  # the other side has closed it
-                time.sleep(0.05)
-        return os.waitstatus_to_exitcode(ended[1])
-
-
-@pytest.fixture
-def terminal():
-    started: list[Terminal] = []
-
-    def start(*options: str) -> Terminal:
-        started.append(Terminal(*options))
-        return started[-1]
-
-    yield start
-    for session in started:
-        try:
-            os.kill(session.pid, signal.SIGKILL)
-            os.waitpid(session.pid, 0)
-        except (ProcessLookupError, ChildProcessError):
-            pass
-        os.close(session.descriptor)
 
 
 PROMPTS = [pytest.param(["--plain"], r"\[2\] >>> $", id="plain"), pytest.param([], r"\[2\] In \[\d+\]: ", id="ipython")]
@@ -283,8 +243,8 @@ def test_a_terminal_has_prompts_interrupts_and_an_end(terminal, options, prompt)
     session.type("rank\r")
     session.until(r"\[0\] 0\n\[1\] 1\n")
     session.until(prompt)
-    session.type("import time; time.sleep(60)\r")
-    time.sleep(0.7)
+    session.type("import time; world.barrier(); print('up') if rank else None; time.sleep(60)\r")
+    session.until(r"\[1\] up\n")
     session.type("\x03")
     session.until(r"\[0-1\] KeyboardInterrupt\n")
     session.until(prompt)
@@ -340,7 +300,7 @@ def test_pieces_end_where_python_says_so():
         'x = """\na\n"""\n@decorator\ndef f():\n    pass\n# comment\n'
         "try:\n    f()\nexcept E:\n    pass\nfinally:\n    g()\ny\n"
     )
-    assert [piece.splitlines()[0] for piece in pieces(iter(text.splitlines()))] == [
+    assert [piece.splitlines()[0] for piece in Python().pieces(iter(text.splitlines()))] == [
         'x = """',
         "@decorator",
         "try:",

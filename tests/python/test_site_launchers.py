@@ -118,6 +118,45 @@ def test_files_of_messages_are_deleted_by_the_last_process(
     assert list(messages.iterdir()) == []
 
 
+def test_a_hang_is_reported_by_the_first_process(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LIMOSA_ON_HANG", "abort")
+    monkeypatch.setenv("LIMOSA_HANG_GRACE", "1")
+    done = run("world.recv(source=(world.rank + 1) % world.size, tag=5)")
+    assert done.code == 86, done.text
+    # PMIx's library has a thread of its own, of which nobody knows that it will not send.
+    assert re.search("limosa: this job (hangs|may hang): ranks 0-2 wait and nothing", done.err), done.text
+    assert all(f"from rank {(rank + 1) % 3}, tag 5" in done.err for rank in range(3)), done.text
+    assert "limosa: ending the job because of the hang (LIMOSA_ON_HANG=abort)" in done.err, done.text
+
+
+def test_a_job_whose_first_process_computes_does_not_hang(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LIMOSA_ON_HANG", "abort")
+    done = run("""
+        import time
+        if world.rank == 0:
+            time.sleep(4)
+            for rank in range(1, world.size):
+                world.send(None, dest=rank)
+        else:
+            world.recv(source=0)
+    """)
+    assert done.code == 0 and "hang" not in done.err, done.text
+
+
+def test_the_processes_are_listed_by_ps(run: Run) -> None:
+    done = run("""
+        launcher = os.path.join(os.path.dirname(sys.executable), "limosa")
+        if world.rank == 2:
+            # The others are in the barrier, or will be soon.
+            listed = ""
+            while listed.count("MPI_Barrier") < 2:
+                listed = subprocess.run([launcher, "ps"], check=True, capture_output=True, text=True).stdout
+            print(listed)
+        world.barrier()
+    """)
+    assert done.code == 0 and done.out.count("MPI_Barrier") >= 2, done.text
+
+
 def test_spawning_is_refused_with_a_sentence(run: Run) -> None:
     done = run("""
         world.Set_errhandler(MPI.ERRORS_RETURN)

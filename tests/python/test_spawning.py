@@ -20,13 +20,13 @@ def test_cases(engine, n):
 def test_cases_in_all_ways_that_ranks_reach_each_other(variable):
     command = [Path(sys.executable).parent / "limosa", "run", "-n", "2", "-x", variable]
     done = subprocess.run(
-        [*command, sys.executable, PROGRAM, "limosa"], capture_output=True, text=True, timeout=60, check=False
+        [*command, sys.executable, PROGRAM, "limosa"], capture_output=True, text=True, timeout=300, check=False
     )
     assert "cases went well on 2 ranks" in done.stdout, done.stderr
 
 
 def test_a_program_without_a_launcher_spawns():
-    done = subprocess.run([sys.executable, PROGRAM, "limosa"], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run([sys.executable, PROGRAM, "limosa"], capture_output=True, text=True, timeout=300, check=False)
     assert "cases went well on 1 ranks" in done.stdout, done.stderr
 
 
@@ -60,7 +60,7 @@ def failing(tmp_path):
         script = tmp_path / "program.py"
         script.write_text(FAILING.format(start=start))
         command = [Path(sys.executable).parent / "limosa", "run", "-n", str(n), sys.executable, script]
-        return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
 
     return run
 
@@ -83,7 +83,7 @@ def test_an_exception_in_the_process_that_has_spawned_ends_the_job(failing, tmp_
     assert done.returncode == 1, done.stderr
     assert "NameError: name 'wrong' is not defined" in done.stderr
     alone = [sys.executable, tmp_path / "program.py"]
-    done = subprocess.run(alone, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(alone, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 1
     assert "NameError: name 'wrong' is not defined" in done.stderr
 
@@ -96,6 +96,6 @@ def test_a_worker_of_a_pool_that_dies_ends_the_job(failing):
 def test_a_program_that_spawns_while_it_is_imported_is_told_how_to_avoid_that(tmp_path):
     script = tmp_path / "program.py"
     script.write_text("import limosa\ndef f(): pass\nlimosa.spawn(f)\n")
-    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode != 0
     assert "PeerError" in done.stderr and "__main__" in done.stderr, done.stderr

@@ -26,6 +26,9 @@ MAY_USE: dict[str, set[str]] = {
     "limosa-io": {"limosa-rma", "limosa-coll", "limosa-mpi", "limosa-p2p", "limosa-base"},
     "limosa-abi": {"limosa-io", "limosa-rma", "limosa-coll", "limosa-mpi", "limosa-base", "limosa-api"},
     "limosa-cli": {"limosa-p2p", "limosa-device", "limosa-hang", "limosa-job", "limosa-base"},
+    "limosa-interpose": set(),
+    "limosa-profile": {"limosa-interpose", "limosa-api"},
+    "limosa-check": {"limosa-interpose", "limosa-api"},
     "limosa-fuzz": {
         "limosa-base",
         "limosa-device",

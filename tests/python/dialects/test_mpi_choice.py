@@ -47,7 +47,7 @@ def run(tmp_path, source, *options, stdin=None, **variables):
     script.write_text(source)
     environment = {name: value for name, value in os.environ.items() if name != "LIMOSA_DIALECT"} | variables
     command = [sys.executable, *(options or [str(script)])]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment, input=stdin)
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment, input=stdin)
 
 
 WHICH = "print(mpi.__name__)\n"
@@ -184,6 +184,6 @@ def test_the_launcher_s_option_decides(tmp_path):
         [Path(sys.executable).parent / "limosa", "run", "-n", "1", "--dialect", "mympi", sys.executable, script],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
     )
     assert done.stdout == "limosa.dialects.mympi\n", done.stderr

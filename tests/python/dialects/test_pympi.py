@@ -42,7 +42,7 @@ def test_programs(engine, script, n, said):
 @pytest.mark.parametrize("script", ["hello", "everything", "wave", "cg", "fractal"])
 def test_runs_without_a_launcher(script):
     done = subprocess.run(
-        [sys.executable, SCRIPTS / f"pympi_{script}.py", "-color=3"], capture_output=True, text=True, timeout=60
+        [sys.executable, SCRIPTS / f"pympi_{script}.py", "-color=3"], capture_output=True, text=True, timeout=300
     )
     assert done.returncode == 0, done.stderr
 
@@ -71,7 +71,7 @@ def test_the_exit_status_is_the_script_s(engine, how):
 
 def test_a_bad_color_is_an_error():
     done = subprocess.run(
-        [sys.executable, SCRIPTS / "pympi_hello.py", "-color=red"], capture_output=True, text=True, timeout=60
+        [sys.executable, SCRIPTS / "pympi_hello.py", "-color=red"], capture_output=True, text=True, timeout=300
     )
     assert done.returncode != 0
     assert "-color=red: the colour must be an integer" in done.stderr

@@ -47,12 +47,12 @@ def test_programs(engine, script, n, said):
 
 @pytest.mark.parametrize("script", ["pypar_hello.py", "pypar_wave.py", "pypar_cg.py", "pypar_pool.py"])
 def test_runs_without_a_launcher(script):
-    done = subprocess.run([sys.executable, SCRIPTS / script], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, SCRIPTS / script], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
 
 
 def test_unit_tests_start_their_own_jobs():
-    done = subprocess.run([sys.executable, SCRIPTS / "pypar_unittest.py"], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, SCRIPTS / "pypar_unittest.py"], capture_output=True, text=True, timeout=300)
     assert done.returncode == 1
     assert "Ran 2 tests" in done.stderr
     assert "FAILED (failures=1)" in done.stderr
