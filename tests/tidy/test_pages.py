@@ -70,3 +70,9 @@ def test_the_readme_shows_a_figure_and_a_hang_report_before_anything_else() -> N
 def test_words_are_the_usual_ones(file: Path) -> None:
     text = " ".join(file.read_text().split())
     assert {word: usual for word, usual in USUAL.items() if word in text} == {}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_lines_end_at_column_120(page: Path) -> None:
+    for number, line in enumerate(without_code(page.read_text()).splitlines(), 1):
+        assert len(line) <= 120 or line.startswith(("|", "![")), f"line {number} without code: {line}"
