@@ -194,6 +194,10 @@ def submit(
     place = Path(folder or ".").absolute()
     if not place.is_dir():
         raise JobError(f"there is no folder {place}", "make it, or name another one")
+    if chosen == "local" and not (place / command[0]).exists() and not shutil.which(command[0]):
+        raise JobError(
+            f"`{command[0]}` cannot be started: it is neither in {place} nor in PATH", "give the path of the program"
+        )
     record = _new_record()
     file = place / output if output else record / "output"
     words, called = _words(command, n), name or Path(command[0]).name
@@ -302,7 +306,10 @@ def _status(options: argparse.Namespace) -> int:
 
 
 def _log(options: argparse.Namespace) -> int:
-    job = get(options.id)
+    known = all_jobs()
+    if options.id is None and not known:
+        raise JobError("no job was submitted by you with `limosa submit`")
+    job = known[-1] if options.id is None else get(options.id)
     for text in job.follow() if options.follow else [job.log()]:
         sys.stdout.write(text)
         sys.stdout.flush()
@@ -338,7 +345,7 @@ def _parsers() -> dict[str, tuple[argparse.ArgumentParser, Any]]:
     status.add_argument("--format", choices=["text", "json"], default="text", help="for people or for programs")
     log = argparse.ArgumentParser(prog="limosa log", description="Print what a submitted job has written.")
     log.add_argument("-f", "--follow", action="store_true", help="go on until the job has ended")
-    log.add_argument("id", help="which job")
+    log.add_argument("id", nargs="?", help="which job (default: the newest)")
     cancel = argparse.ArgumentParser(prog="limosa cancel", description="End submitted jobs.")
     cancel.add_argument("id", nargs="+", help="which jobs")
     return {"submit": (submits, _submit), "status": (status, _status), "log": (log, _log), "cancel": (cancel, _cancel)}

@@ -185,7 +185,8 @@ def test_a_hang_is_reported(java):
     outcome = java.body(hang, options=["--on-hang", "abort"], succeeds=False)
     assert outcome.code == 86
     assert "this job hangs" in outcome.err
-    assert "rank 0: MPI_Recv_c from rank 1, tag 3" in outcome.err
+    assert "rank 0: MPI_Recv from rank 1, tag 3" in outcome.err
     assert outcome.err.count("in Main.main") >= 2
     assert "Main.java:10" in outcome.err
     assert "wait for each other in a circle" in outcome.err
+    assert "or use Sendrecv or Irecv" in outcome.err

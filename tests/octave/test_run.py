@@ -144,6 +144,7 @@ def test_the_report_of_a_hang_names_the_lines(script, tmp_path):
     assert outcome.code != 0
     assert f"{tmp_path}/script.m:3" in outcome.err, outcome.err
     assert f"{tmp_path}/script.m:8 in waits" in outcome.err
+    assert "or use limosa_sendrecv or limosa_irecv" in outcome.err
 
 
 def test_what_is_missing_is_named(script, tmp_path):

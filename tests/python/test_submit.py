@@ -118,6 +118,7 @@ def test_a_job_runs_in_the_background_and_its_output_and_exit_code_are_kept(limo
     assert until(limosa, number, "failed", "done") == {"name": "failed", "code": 7, "reason": ""}
     assert limosa("log", number).stdout == "hello\n"
     assert limosa("log", "-f", number).stdout == "hello\n"
+    assert limosa("log").stdout == "hello\n"
     row = limosa("status").stdout.splitlines()[1]
     assert row.split()[:4] == ["local-1", "sh", "failed", "7"], row
 
@@ -167,6 +168,8 @@ def test_cancel_ends_a_job_with_all_its_processes(limosa: Limosa, tmp_path: Path
 
 def test_what_cannot_be_started_or_found_says_why(limosa: Limosa, tmp_path: Path) -> None:
     assert "cannot be started" in limosa("submit", "/nowhere/program", code=3).stderr
+    assert "neither in" in limosa("submit", "-n", 2, "nothere.py", code=3).stderr
+    assert "no job was submitted" in limosa("log", code=3).stderr
     assert "there is no folder" in limosa("submit", "-D", "/nowhere", "true", code=3).stderr
     assert "a command is needed" in limosa("submit", code=2).stderr
     missing = limosa("submit", "--on", "slurm", "true", code=3).stderr

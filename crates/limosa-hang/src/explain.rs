@@ -7,7 +7,7 @@ use limosa_job::{Kind, Peer, RankView, Record, State, WaitView};
 
 use super::hints::Language;
 use super::jobs::short;
-use super::places::{Place, Places, is_of_package};
+use super::places::{Place, Places, Program, is_of_package};
 use super::verdict::{how_it_left, on, verdict};
 use super::watch::Hang;
 use crate::words;
@@ -24,7 +24,7 @@ pub fn report(now_ns: u64, views: &[RankView], hang: &Hang, places: &Places, end
     for other in &hang.neighbours.seen {
         let of = format!(" of job {}", short(other.id));
         text.push_str(&format!("  job {}: {}\n", short(other.id), other.title));
-        let places = Places { python: places.python, ..Places::default() };
+        let places = Places { program: places.program, ..Places::default() };
         let views: Vec<RankView> = other.views.iter().map(|view| in_words(view, &places)).collect();
         text.push_str(&graph(now_ns, &views, &Hang::default(), &places, &of));
     }
@@ -42,7 +42,7 @@ pub fn report(now_ns: u64, views: &[RankView], hang: &Hang, places: &Places, end
         ));
     }
     let mut waits = views.iter().flat_map(|view| &view.records).flat_map(|record| &record.waits);
-    let is_ours = places.python && waits.any(|wait| is_of_package(&wait.comm));
+    let is_ours = places.program == Program::Python && waits.any(|wait| is_of_package(&wait.comm));
     let language = if is_ours { Language::Limosa } else { places.language() };
     for hint in verdict.hints.iter().map(|hint| hint.text(language)).chain(places.notes.iter().cloned()) {
         text.push_str(&format!("hint: {hint}\n"));
@@ -54,8 +54,8 @@ pub fn report(now_ns: u64, views: &[RankView], hang: &Hang, places: &Places, end
 pub fn in_words(view: &RankView, places: &Places) -> RankView {
     let mut view = view.clone();
     for record in &mut view.records {
-        if places.python {
-            // mpi4py calls the forms for large counts, which its users do not know.
+        if places.program != Program::Compiled {
+            // mpi4py and others call the forms for large counts, which their users do not know.
             let started = record.waits.iter_mut().map(|wait| &mut wait.started);
             for name in started.chain([&mut record.call]) {
                 name.truncate(name.trim_end_matches("_c").len());
@@ -192,7 +192,11 @@ fn graph(now_ns: u64, views: &[RankView], hang: &Hang, places: &Places, of: &str
     }
     for (situation, ranks) in lines.iter().take(MOST_LINES) {
         let ago = |at: u64| words::duration(now_ns.saturating_sub(at) as f64 / 1e9);
-        let since = situation.since_ns.map_or(String::new(), |at| format!(", for {}", ago(at)));
+        let since = match situation.since_ns {
+            Some(at) if situation.is_over => format!(" {} ago", ago(at)),
+            Some(at) => format!(", for {}", ago(at)),
+            None => String::new(),
+        };
         text.push_str(&format!("  {}{of}: {}{since}\n", words::ranks(ranks), situation.what));
         if let Some(place) = &situation.place {
             text.push_str(&format!("      at {place}\n"));
@@ -209,25 +213,32 @@ struct Situation {
     what: String,
     place: Option<String>,
     since_ns: Option<u64>,
+    /// It happened at that time; otherwise it goes on since then.
+    is_over: bool,
 }
 
 /// What a rank is doing, one entry for each thread that waits in the library, and for each one that waits for a lock
 /// and is of interest: it has called the library, or its line is known.
 fn situations(view: &RankView, hang: &Hang, places: &Places) -> Vec<Situation> {
-    let whole = |what: &str| vec![Situation { what: what.into(), place: None, since_ns: Some(view.state_since_ns) }];
+    let since_ns = Some(view.state_since_ns);
     if matches!(view.state, State::Finalized | State::Exited) {
-        return whole(how_it_left(view));
+        let what = how_it_left(view).trim_start_matches("has ").into();
+        return vec![Situation { what, place: None, since_ns, is_over: true }];
     }
     let line = |thread: u32| places.find(view.rank, thread).map(|place: &Place| place.line.clone());
-    let in_library = |r: &Record| Situation { what: describe(r), place: line(r.thread), since_ns: Some(r.since_ns) };
+    let in_library =
+        |r: &Record| Situation { what: describe(r), place: line(r.thread), since_ns: Some(r.since_ns), is_over: false };
     let mut all: Vec<Situation> = view.records.iter().map(in_library).collect();
     let what = if all.is_empty() { "a thread that waits" } else { "another thread, which waits" };
     let stuck = hang.stuck.get(&view.rank).into_iter().flatten();
     for thread in stuck.filter(|thread| view.callers.contains(thread) || line(**thread).is_some()) {
         let what = format!("{what} for a lock or for the end of a thread");
-        all.push(Situation { what, place: line(*thread), since_ns: None });
+        all.push(Situation { what, place: line(*thread), since_ns: None, is_over: false });
     }
-    if all.is_empty() { whole("waits inside the library") } else { all }
+    if all.is_empty() {
+        all.push(Situation { what: "waits inside the library".into(), place: None, since_ns, is_over: false });
+    }
+    all
 }
 
 /// A record in words: `MPI_Recv from rank 1, tag 7, on MPI_COMM_WORLD`.
@@ -332,7 +343,8 @@ mod tests {
                 Place { line: (*line).into(), verb: verb.map(str::to_owned), receives: None, text: None },
             )
         };
-        Places { threads: at.iter().map(place).collect(), python: !at.is_empty(), ..Places::default() }
+        let program = if at.is_empty() { Program::Compiled } else { Program::Python };
+        Places { threads: at.iter().map(place).collect(), program, ..Places::default() }
     }
 
     fn report_at(ms: u64, views: &[RankView]) -> String {
@@ -456,6 +468,7 @@ mod tests {
         let mut views = vec![rank(0, State::Finalized)];
         views.extend((1..100).map(|r| blocked(r, "MPI_Recv", vec![wait(Kind::Receive, 0, Some(1))])));
         let text = report_at(2000, &views);
+        assert!(text.contains("  rank 0: left by MPI_Finalize 2.0 s ago\n"), "{text}");
         assert!(text.contains("  ranks 1-99: MPI_Recv from rank 0, tag 1, on MPI_COMM_WORLD, for 2.0 s\n"), "{text}");
     }
 

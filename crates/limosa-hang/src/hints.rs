@@ -10,6 +10,10 @@ pub enum Language {
     Mpi4py,
     /// Those of `import limosa`.
     Limosa,
+    /// Those of Octave's functions `limosa_...`.
+    Octave,
+    /// Those of Java's package `mpi`.
+    Java,
 }
 
 /// What to do about a hang.
@@ -36,19 +40,16 @@ pub enum Hint {
 impl Hint {
     /// The hint in words.
     pub fn text(self, language: Language) -> String {
-        let of = |mpi: &str, mpi4py: &str, limosa: &str| match language {
-            Language::Mpi => mpi.to_owned(),
-            Language::Mpi4py => mpi4py.to_owned(),
-            Language::Limosa => limosa.to_owned(),
-        };
-        let sendrecv = of("MPI_Sendrecv", "Sendrecv", "sendrecv");
-        let irecv = of("MPI_Irecv", "Irecv", "irecv");
-        let isend = of("MPI_Isend", "Isend", "isend");
+        // By language: MPI, mpi4py, limosa, Octave, Java.
+        let of = |names: [&'static str; 5]| names[language as usize];
+        let sendrecv = of(["MPI_Sendrecv", "Sendrecv", "sendrecv", "limosa_sendrecv", "Sendrecv"]);
+        let irecv = of(["MPI_Irecv", "Irecv", "irecv", "limosa_irecv", "Irecv"]);
+        let isend = of(["MPI_Isend", "Isend", "isend", "limosa_isend", "Isend"]);
         match self {
             Hint::BeforeTheEnd => format!(
                 "every message needs a send and a receive, and every collective call all ranks of its communicator, \
                  before {}",
-                of("MPI_Finalize", "the script ends", "the script ends")
+                of(["MPI_Finalize", "the script ends", "the script ends", "the script ends", "MPI.Finalize"])
             ),
             Hint::SameOrder => {
                 "all ranks of a communicator must make the same collective calls in the same order".into()
@@ -66,12 +67,30 @@ impl Hint {
             Hint::Communicator => "a message is received only on the communicator that it was sent on".into(),
             Hint::Tag => format!(
                 "a message is received only with the tag that it was sent with, or with {}",
-                of("MPI_ANY_TAG", "MPI.ANY_TAG", "limosa.ANY")
+                of(["MPI_ANY_TAG", "MPI.ANY_TAG", "limosa.ANY", "\"any\"", "MPI.ANY_TAG"])
             ),
             Hint::Source => format!(
                 "a message is received only from the rank that sent it, or from {}",
-                of("MPI_ANY_SOURCE", "MPI.ANY_SOURCE", "limosa.ANY")
+                of(["MPI_ANY_SOURCE", "MPI.ANY_SOURCE", "limosa.ANY", "\"any\"", "MPI.ANY_SOURCE"])
             ),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hints_have_the_names_of_the_language() {
+        let hints = |hint: Hint| {
+            [Language::Mpi, Language::Mpi4py, Language::Limosa, Language::Octave, Language::Java]
+                .map(|language| hint.text(language).rsplit_once(' ').unwrap().1.to_owned())
+        };
+        let irecv = ["MPI_Irecv", "Irecv", "irecv", "limosa_irecv", "Irecv"];
+        assert_eq!(hints(Hint::ReceiveFirst), irecv);
+        assert_eq!(hints(Hint::SendFirst), irecv);
+        let any = ["MPI_ANY_TAG", "MPI.ANY_TAG", "limosa.ANY", "\"any\"", "MPI.ANY_TAG"];
+        assert_eq!(hints(Hint::Tag), any);
     }
 }

@@ -1,18 +1,37 @@
-//! Where threads of Python ranks are in the program's source. Found by the launcher.
+//! Where threads of ranks are in the source of a program in Python, Octave or Java. Found by the launcher.
 
 use std::collections::BTreeMap;
 
 use crate::hints::Language;
 
-/// Where the threads of Python ranks are.
+/// In which language the program of a job is written, as far as that can be seen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Program {
+    /// A compiled one.
+    #[default]
+    Compiled,
+    /// Python.
+    Python,
+    /// Octave.
+    Octave,
+    /// Java.
+    Java,
+}
+
+impl Program {
+    /// All, in the order of their numbers.
+    pub const ALL: [Program; 4] = [Program::Compiled, Program::Python, Program::Octave, Program::Java];
+}
+
+/// Where the threads of ranks are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Places {
     /// By rank and kernel's thread number.
     pub threads: BTreeMap<(u32, u32), Place>,
     /// Why source lines are missing, as hints.
     pub notes: Vec<String>,
-    /// Some ranks run Python.
-    pub python: bool,
+    /// What the ranks run; of several languages, one.
+    pub program: Program,
 }
 
 /// Where a thread is.
@@ -74,10 +93,15 @@ impl Places {
 
     /// The language that the program's ranks communicate in.
     pub fn language(&self) -> Language {
-        match self.python {
-            true if self.threads.values().any(|place| place.verb.is_some()) => Language::Limosa,
-            true => Language::Mpi4py,
-            false => Language::Mpi,
+        let uses = |begin: &str| {
+            self.threads.values().filter_map(|place| place.verb.as_deref()).any(|verb| verb.starts_with(begin))
+        };
+        match self.program {
+            Program::Python if uses("") => Language::Limosa,
+            Program::Python => Language::Mpi4py,
+            Program::Octave if uses("limosa_") => Language::Octave,
+            Program::Java => Language::Java,
+            Program::Octave | Program::Compiled => Language::Mpi,
         }
     }
 }

@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 
 use crate::{procfs, sys};
-pub use limosa_hang::places::{Place, Places};
+pub use limosa_hang::places::{Place, Places, Program};
 
 /// Most processes that are read at the same time; more would slow each other down.
 const MOST: usize = 16;
@@ -30,7 +30,10 @@ const OCTAVE_FILE: &str = "/memfd:limosa-line";
 pub fn collect(targets: &[Target]) -> Places {
     let mut places = Places::default();
     for (rank, pid) in targets {
-        places.threads.extend(octave_place(*pid).map(|place| ((*rank, *pid), place)));
+        if let Some(place) = octave_place(*pid) {
+            places.program = Program::Octave;
+            places.threads.insert((*rank, *pid), place);
+        }
     }
     for group in targets.chunks(MOST) {
         // Each starts a Java machine of its own. Without a thread for it there are no lines.
@@ -39,13 +42,16 @@ pub fn collect(targets: &[Target]) -> Places {
             let readers: Vec<_> = group.iter().map(|(rank, pid)| (*rank, read(*pid))).collect();
             for (rank, reader) in readers {
                 let java = reader.ok().and_then(|reader| reader.join().ok()).unwrap_or_default();
+                if !java.is_empty() {
+                    places.program = Program::Java;
+                }
                 places.threads.extend(java.into_iter().map(|(thread, place)| ((rank, thread), place)));
             }
         });
     }
     let python: Vec<Target> = targets.iter().copied().filter(|(_, pid)| is_python(*pid)).collect();
     let Some((_, first)) = python.first() else { return places };
-    places.python = true;
+    places.program = Program::Python;
     let Some(tool) = find_tool(*first) else {
         places.notes.push("to see the source lines of Python ranks here, install py-spy: `pip install py-spy`".into());
         return places;

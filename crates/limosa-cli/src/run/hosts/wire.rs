@@ -15,7 +15,7 @@ use limosa_job::control::{self, Fields, Reader, broken, number};
 use limosa_job::{CARD_BYTES, HostPlan};
 
 use super::login::Come;
-use crate::hang::stacks::{Place, Places, RECEIVING};
+use crate::hang::stacks::{Place, Places, Program, RECEIVING};
 use crate::run::plan::App;
 use crate::run::rank::Ended;
 
@@ -256,7 +256,7 @@ fn read_app(from: &mut Reader) -> io::Result<App> {
 }
 
 fn push_places(fields: &mut Fields, places: &Places) {
-    fields.push(number(u32::from(places.python)));
+    fields.push(number(places.program as u32));
     push_list(fields, &places.notes, |fields, note| fields.push(word(note)));
     fields.push(number(places.threads.len() as u64));
     for ((rank, thread), place) in &places.threads {
@@ -268,7 +268,7 @@ fn push_places(fields: &mut Fields, places: &Places) {
 }
 
 fn read_places(from: &mut Reader, size: u32) -> io::Result<Places> {
-    let python = from.small()? != 0;
+    let program = *Program::ALL.get(from.small()? as usize).ok_or_else(broken)?;
     let notes = from.list(text)?;
     let threads = from.list(|from| {
         let (rank, thread, line) = (from.small()?, from.small()?, text(from)?);
@@ -276,7 +276,7 @@ fn read_places(from: &mut Reader, size: u32) -> io::Result<Places> {
         let receives = receives.and_then(|name| RECEIVING.into_iter().find(|known| *known == name));
         if rank < size { Ok(((rank, thread), Place { line, verb, receives, text: code })) } else { Err(broken()) }
     })?;
-    Ok(Places { threads: threads.into_iter().collect(), notes, python })
+    Ok(Places { threads: threads.into_iter().collect(), notes, program })
 }
 
 impl Order {
@@ -534,7 +534,11 @@ mod tests {
         let bare = Place { line: "a.py:1 in f".into(), verb: None, receives: None, text: None };
         let full =
             Place { verb: Some("send".into()), receives: Some(RECEIVING[1]), text: Some("x".into()), ..bare.clone() };
-        Places { threads: [((0, 7), bare), ((2, 8), full)].into(), notes: vec!["no tool".into()], python: true }
+        Places {
+            threads: [((0, 7), bare), ((2, 8), full)].into(),
+            notes: vec!["no tool".into()],
+            program: Program::Java,
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use limosa_job::{RankView, State, monotonic_ns};
 use super::{Hang, Job, Then, ring};
 use crate::hang::alone::others_of;
 use crate::hang::explain;
-use crate::hang::stacks::{self, Places};
+use crate::hang::stacks::{self, Places, Program};
 use crate::hang::watch::{self, Look};
 use crate::run::hosts::wire::Order;
 use crate::run::outcome::Cause;
@@ -23,7 +23,9 @@ impl Hang {
     fn add(&mut self, host: Option<usize>, places: Places) {
         self.awaited.retain(|awaited| *awaited != host);
         self.found.threads.extend(places.threads);
-        self.found.python |= places.python;
+        if places.program != Program::Compiled {
+            self.found.program = places.program;
+        }
         for note in places.notes {
             if !self.found.notes.contains(&note) {
                 self.found.notes.push(note);
