@@ -190,3 +190,19 @@ def test_a_hang_is_reported(java):
     assert "Main.java:10" in outcome.err
     assert "wait for each other in a circle" in outcome.err
     assert "or use Sendrecv or Irecv" in outcome.err
+
+
+def test_a_right_program_leaves_nothing_that_the_check_would_report(java):
+    text = """
+        Object[] word = {"word " + rank};
+        if (rank == 0) {
+            world.Send(word, 0, 1, MPI.OBJECT, 1, 5);
+        } else {
+            world.Recv(word, 0, 1, MPI.OBJECT, 0, 5);
+        }
+        world.Bcast(word, 0, 1, MPI.OBJECT, 0);
+        System.out.println(word[0]);
+    """
+    outcome = java.body(text, options=["--check"])
+    assert outcome.out == "word 0\nword 0\n"
+    assert outcome.err == ""

@@ -285,12 +285,18 @@ final class LibraryCommunicator implements Communicator {
 
     @Override
     public void free() {
-        if (hidden != null) {
-            hidden.free();
-        }
+        freeHidden();
         MemorySegment results = Calls.results();
         results.set(ValueLayout.JAVA_LONG, Calls.HANDLE, handle);
         check(Abi.MPI_Comm_free(Calls.handleOf(results)));
+    }
+
+    /** Frees the hidden communicator if there is one: one of a predefined communicator has no other end. */
+    synchronized void freeHidden() {
+        if (hidden != null) {
+            hidden.free();
+            hidden = null;
+        }
     }
 
     @Override

@@ -99,6 +99,8 @@ public final class LibraryEngine implements Engine {
             world.free();
             session.end();
         } else if (!hasEnded()) {
+            self.freeHidden();
+            world.freeHidden();
             check(Abi.MPI_Finalize());
         }
     }
