@@ -227,9 +227,20 @@ def test_an_interrupted_check_is_repeated_until_both_ways_are_certain():
     own = {("bcast", 4): sure, ("bcast", 16): sure, ("scan", 4): open_}
     other = {("bcast", 4): sure, ("bcast", 16): open_}
     # The least known with the library itself comes first; what one of both has lost is not compared.
-    assert plan.compared(wanted, own, [own, other], set(), 3) == [("bcast", 16), ("scan", 4)]
-    assert plan.compared(wanted, other, [own, other], set(), 3) == [("scan", 4), ("bcast", 16)]
-    assert plan.compared(wanted, own, [own, other], {("scan", 4)}, 3) == [("bcast", 16)]
+    assert plan.compared(wanted, own, own, other, set(), 3) == [("bcast", 16), ("scan", 4)]
+    assert plan.compared(wanted, other, own, other, set(), 3) == [("scan", 4), ("bcast", 16)]
+    assert plan.compared(wanted, own, own, other, {("scan", 4)}, 3) == [("bcast", 16)]
+
+
+@pytest.mark.parametrize(
+    ("gain", "rounds"), [(0.5, 3), (0.1, plan.CONFIRMED), (0.0, 3), (-0.1, plan.CONFIRMED), (-1.0, plan.CONFIRMED)]
+)
+def test_small_gains_and_all_losses_are_confirmed_by_more_rounds(gain, rounds):
+    before, after = [10.0, 10.1, 12.0], [10 * (1 - gain), 10.1 * (1 - gain), 12.0]
+    more = rounds - len(before)
+    for added in range(more):
+        assert not plan.decided(before + added * [12.0], after + added * [12.0], 3)
+    assert plan.decided(before + more * [12.0], after + more * [12.0], 3)
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,10 @@ Times = Mapping[Case, Sequence[float]]
 ROUNDS = 2
 AGREEMENT = 1.03
 STRAIGHT = 0.15
+# Gains between these are confirmed by so many rounds, as are all losses above the smaller one.
+SMALL = 0.02
+CLEAR = 0.15
+CONFIRMED = 9
 # Sizes next to each other that differ by less are not refined further, nor are those below so many bytes.
 CLOSE = 1.05
 SHORT = 64
@@ -88,14 +92,16 @@ def next_cases(
 
 
 def compared(
-    cases: Sequence[Case], own: Times, others: Sequence[Times], lost: Collection[Case], rounds: int
+    cases: Sequence[Case], own: Times, before: Times, after: Times, lost: Collection[Case], rounds: int
 ) -> list[Case]:
-    """Give those of the cases that several libraries are compared by which one of these is not certain of.
+    """Give those of the cases of two ways of doing the same for which it is not certain which one is faster.
 
     Parameters
     ----------
-    own, others
-        What is known with the library that is measured next, the least known first, and with those beside it.
+    own
+        What is known with the way that is measured next, the least known first.
+    before, after
+        What is known with both.
     lost
         Cases that cannot be measured with one of them.
     rounds
@@ -103,11 +109,22 @@ def compared(
 
     """
     open_cases = [
-        case
-        for case in cases
-        if case not in lost and not all(certain(times.get(case, ()), rounds) for times in (own, *others))
+        case for case in cases if case not in lost and not decided(before.get(case, ()), after.get(case, ()), rounds)
     ]
     return sorted(open_cases, key=lambda case: len(own.get(case, ())))
+
+
+def decided(before: Sequence[float], after: Sequence[float], rounds: int) -> bool:
+    """Tell whether the times of two ways of doing the same say which one is faster.
+
+    Of hundreds of cases some differ by chance: by `SMALL` to `CLEAR`, or with a loss of more than that, in some rounds.
+    These are measured in `CONFIRMED` rounds.
+    """
+    if not (certain(before, rounds) and certain(after, rounds)):
+        return False
+    gain = 1 - min(after) / min(before) if min(before) > 0 else 0.0
+    is_doubtful = gain < -SMALL or SMALL < gain < CLEAR
+    return not is_doubtful or min(len(before), len(after)) >= CONFIRMED
 
 
 def text(cases: Sequence[Case]) -> str:

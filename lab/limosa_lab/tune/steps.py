@@ -89,7 +89,7 @@ def in_turns(name: str, pairs: Sequence[Pair], settings: Settings, seconds: floa
         both = [known[one, ranks] for one in beside[library]]
         lost = {case for one in both for case in one.lost}
         wanted = cases.get((beside[library][0], ranks), [])
-        return plan.compared(wanted, known[library, ranks].times, [one.times for one in both], lost, ROUNDS)
+        return plan.compared(wanted, known[library, ranks].times, both[0].times, both[1].times, lost, ROUNDS)
 
     ranks = sorted({p for _, p in cases})
     options = _options(settings, ranks, seconds, MOST_ROUNDS, [], [])
