@@ -3,13 +3,60 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import Generic, Protocol, TypeVar
 
+from limosa_lab.errors import LabError
 from limosa_lab.terminal import Terminal
+
+
+class Found(Protocol):
+    """What a study has measured."""
+
+    @property
+    def troubles(self) -> Sequence[object]:
+        """What went wrong."""
+
+
+Results = TypeVar("Results", bound=Found)
+
+
+class Kind(Generic[Results]):
+    """What is a study's own: its name, the file of its results, how these are read, shown and written."""
+
+    def __init__(
+        self,
+        about: str,
+        file: str,
+        read: Callable[[Path], Results],
+        text: Callable[[Results, int | None, bool], str],
+        write: Callable[[Results, Path], Iterable[Path]],
+    ) -> None:
+        self.about = about
+        self.file = file
+        self.read = read
+        self.text = text
+        self.write = write
+
+    def run(self, given: argparse.Namespace, measure: Callable[[Path, Terminal], None]) -> int:
+        """Measure, unless the report of an earlier study is wanted, and write the report; give the exit code."""
+        terminal = Terminal("limosa study")
+        folder = given.report
+        if folder is None:
+            folder = new_folder(given)
+            measure(folder, terminal)
+        elif not (folder / self.file).is_file():
+            raise LabError(f"{folder} does not hold a study of {self.about}", hint=f"there is no {self.file} in it")
+        results = self.read(folder)
+        show(functools.partial(self.text, results), terminal)
+        for file in self.write(results, folder):
+            terminal.say(f"wrote {file}")
+        return 1 if results.troubles else 0
 
 
 def parser(name: str, description: str, examples: str, quick: str, full: str) -> argparse.ArgumentParser:

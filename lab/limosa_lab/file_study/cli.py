@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import functools
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -41,19 +40,12 @@ def parser() -> argparse.ArgumentParser:
 def study(arguments: Sequence[str]) -> int:
     """Do what the command line says; give the exit code."""
     given = parser().parse_args(arguments)
-    terminal = Terminal("limosa study")
-    folder = given.report
-    if folder is None:
-        folder = studies.new_folder(given)
+
+    def measured(folder: Path, terminal: Terminal) -> None:
         size = measure.SIZES[studies.size_of(given)]
         measure.measure(size, folder, given.disk, cluster(given.hosts, given.shared), terminal)
-    elif not (folder / measure.RESULTS).is_file():
-        raise LabError(f"{folder} does not hold a study of files", hint=f"there is no {measure.RESULTS} in it")
-    results = read(folder)
-    studies.show(functools.partial(page.text, results), terminal)
-    for file in page.write(results, folder):
-        terminal.say(f"wrote {file}")
-    return 1 if results.troubles else 0
+
+    return studies.Kind("files", measure.RESULTS, read, page.text, page.write).run(given, measured)
 
 
 def cluster(hosts: list[str], shared: Path | None) -> measure.Cluster:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import functools
 from collections.abc import Sequence
+from pathlib import Path
 
 from limosa_lab import studies
-from limosa_lab.errors import LabError
 from limosa_lab.octave_study import measure, page
 from limosa_lab.octave_study.results import read
 from limosa_lab.terminal import Terminal
@@ -33,15 +32,8 @@ def parser() -> argparse.ArgumentParser:
 def study(arguments: Sequence[str]) -> int:
     """Do what the command line says; give the exit code."""
     given = parser().parse_args(arguments)
-    terminal = Terminal("limosa study")
-    folder = given.report
-    if folder is None:
-        folder = studies.new_folder(given)
+
+    def measured(folder: Path, terminal: Terminal) -> None:
         measure.measure(measure.SIZES[studies.size_of(given)], folder, terminal)
-    elif not (folder / measure.RESULTS).is_file():
-        raise LabError(f"{folder} does not hold a study of Octave", hint=f"there is no {measure.RESULTS} in it")
-    results = read(folder)
-    studies.show(functools.partial(page.text, results), terminal)
-    for file in page.write(results, folder):
-        terminal.say(f"wrote {file}")
-    return 1 if results.troubles else 0
+
+    return studies.Kind("Octave", measure.RESULTS, read, page.text, page.write).run(given, measured)
