@@ -83,10 +83,10 @@ test-python: $(STAMPS)/mpi4py $(STAMPS)/demo $(STAMPS)/test ## Tests of the whee
 	python -m pytest --ignore=tests/octave --ignore=tests/java $(PYTEST_ARGS)
 
 test-octave: $(STAMPS)/limosa $(STAMPS)/test ## Tests of the Octave package and its toolboxes
-	python -m pytest tests/octave
+	python -m pytest tests/octave $(PYTEST_ARGS)
 
 test-java: $(STAMPS)/limosa $(STAMPS)/test ## Tests of the package mpi for Java
-	python -m pytest tests/java
+	python -m pytest tests/java $(PYTEST_ARGS)
 
 test-mpi4py: $(STAMPS)/mpi4py $(STAMPS)/test ## mpi4py's own test suite on our library
 	tests/mpi4py/run $(if $(FULL),--full)
