@@ -1,6 +1,7 @@
 """The pages for readers: what they refer to exists, figures come before tables, and words are the usual ones."""
 
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -76,3 +77,12 @@ def test_words_are_the_usual_ones(file: Path) -> None:
 def test_lines_end_at_column_120(page: Path) -> None:
     for number, line in enumerate(without_code(page.read_text()).splitlines(), 1):
         assert len(line) <= 120 or line.startswith(("|", "![")), f"line {number} without code: {line}"
+
+
+def test_no_file_has_marks_of_a_merge() -> None:
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True)
+    if listed.returncode != 0:
+        pytest.skip("not run: this is not a checkout of git")
+    for name in filter(None, listed.stdout.split("\0")):
+        lines = (ROOT / name).read_bytes().splitlines() if (ROOT / name).is_file() else []
+        assert not [line for line in lines if line.startswith((b"<<<<<<< ", b">>>>>>> "))], name
