@@ -61,7 +61,7 @@ def spawn(
     n
         How many processes.
     host
-        The host on which to start them; with Limosa it must be this one.
+        The host on which to start them; with Limosa it must be one of the job's hosts.
     wdir
         Their working directory; by default that of this process.
     comm

@@ -25,10 +25,13 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
-/// Run MPI programs on this machine, show what they do, check the machine.
+/// Run MPI programs on one or several hosts, show what they do, check the machine.
 #[derive(Parser)]
 #[command(name = "limosa", version, arg_required_else_help = true, disable_help_subcommand = true)]
-#[command(after_help = "Called as mpiexec or mpirun, limosa does what `limosa run` does.")]
+#[command(
+    after_help = "More commands: predict, study, messages, modernize. Called as mpiexec or mpirun, limosa does what \
+                        `limosa run` does."
+)]
 struct Cli {
     #[command(subcommand)]
     command: Command,

@@ -86,7 +86,7 @@ pub const VARIABLES: &[Variable] = &[
         "LIMOSA_FABRIC_PROVIDER",
         Form::Text,
         "",
-        "The provider of libfabric to use, such as tcp or verbs; otherwise the fastest one that it offers",
+        "The provider of libfabric to use, such as tcp or verbs; otherwise the fastest one, on one host TCP",
     ),
     user(
         "LIMOSA_FABRIC_INTERFACE",
@@ -201,7 +201,7 @@ pub const VARIABLES: &[Variable] = &[
         "LIMOSA_HANG_AFTER",
         Form::Seconds,
         "1",
-        "Time without any progress after which a hang is reported; ten times as long if it is in doubt",
+        "Time without any progress after which a hang is reported; ten or sixty times as long if it is in doubt",
     ),
     user(
         "LIMOSA_HANG_GRACE",
@@ -240,7 +240,7 @@ pub const VARIABLES: &[Variable] = &[
         "LIMOSA_DIALECT",
         Form::Choice(&["auto", "pympi", "mympi", "boost", "matlabmpi", "mpi", "mpitb", "pmatlab", "mpj"]),
         "auto",
-        "Which module called `mpi` a Python script means (auto: decided by its names), or which toolbox an Octave script",
+        "Which module called `mpi` a Python script means (auto: decided by its names), which toolbox an Octave script, or mpj for Java",
     ),
     rank(ENV_RANK, "Rank of this process in its job"),
     rank(ENV_SIZE, "Number of ranks of the job"),
