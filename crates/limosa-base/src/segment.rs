@@ -28,8 +28,8 @@ pub fn create(name: &CStr, bytes: u64) -> io::Result<OwnedFd> {
     Ok(fd)
 }
 
-/// Makes the file at least `bytes` long. Takes no memory; safe to call from several processes at once with the same
-/// length.
+/// Makes the file at least `bytes` long. Takes the memory of the last page at most; safe to call from several processes
+/// at once.
 ///
 /// # Errors
 /// The operating system's.
@@ -44,11 +44,9 @@ pub fn grow(fd: BorrowedFd<'_>, bytes: u64) -> io::Result<()> {
         return Ok(());
     }
     check_file_size_limit(bytes)?;
-    // SAFETY: no memory is involved.
-    if unsafe { libc::ftruncate(fd.as_raw_fd(), bytes as libc::off_t) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok(())
+    // Another process may have made it longer than that meanwhile. `ftruncate` would then make it shorter; a reservation
+    // only ever makes a file longer.
+    if bytes > 0 { reserve(fd, bytes - 1, 1) } else { Ok(()) }
 }
 
 /// Refuses what is beyond the limit of file sizes: the system would not only refuse it, but send SIGXFSZ.
@@ -246,6 +244,32 @@ mod tests {
     #[test]
     fn the_system_says_how_much_memory_there_is() {
         assert!(available().is_some_and(|bytes| bytes > 1 << 20));
+    }
+
+    #[test]
+    fn who_makes_a_file_longer_never_makes_it_shorter() {
+        const STEPS: u64 = 2000;
+        let file = create(c"limosa-test", 0).expect("a memory file");
+        let length = || {
+            // SAFETY: an all-zero stat is a valid value to be overwritten.
+            let mut stat: libc::stat = unsafe { std::mem::zeroed() };
+            // SAFETY: `stat` is valid to write to.
+            assert_eq!(unsafe { libc::fstat(file.as_raw_fd(), &mut stat) }, 0);
+            stat.st_size as u64
+        };
+        std::thread::scope(|scope| {
+            for first in 0..4 {
+                let (file, length) = (&file, &length);
+                scope.spawn(move || {
+                    for step in (first..STEPS).step_by(4) {
+                        let bytes = (step + 1) * PAGE as u64;
+                        grow(file.as_fd(), bytes).expect("it can be made longer");
+                        assert!(length() >= bytes, "another thread has made it shorter");
+                    }
+                });
+            }
+        });
+        assert_eq!(length(), STEPS * PAGE as u64);
     }
 
     #[test]
