@@ -248,7 +248,7 @@ mod tests {
 
     #[test]
     fn who_makes_a_file_longer_never_makes_it_shorter() {
-        const STEPS: u64 = 2000;
+        const ROUNDS: u32 = 5000;
         let file = create(c"limosa-test", 0).expect("a memory file");
         let length = || {
             // SAFETY: an all-zero stat is a valid value to be overwritten.
@@ -257,19 +257,26 @@ mod tests {
             assert_eq!(unsafe { libc::fstat(file.as_raw_fd(), &mut stat) }, 0);
             stat.st_size as u64
         };
-        std::thread::scope(|scope| {
-            for first in 0..4 {
-                let (file, length) = (&file, &length);
-                scope.spawn(move || {
-                    for step in (first..STEPS).step_by(4) {
-                        let bytes = (step + 1) * PAGE as u64;
-                        grow(file.as_fd(), bytes).expect("it can be made longer");
-                        assert!(length() >= bytes, "another thread has made it shorter");
-                    }
-                });
+        let (arrived, cut_off) = (AtomicU32::new(0), AtomicU32::new(0));
+        let make_longer = |by: u64| {
+            for round in 1..=ROUNDS {
+                let bytes = (4 * u64::from(round) + by) * PAGE as u64;
+                // Both do it at the same time.
+                arrived.fetch_add(1, Ordering::AcqRel);
+                while arrived.load(Ordering::Acquire) < 2 * round {
+                    std::hint::spin_loop();
+                }
+                if grow(file.as_fd(), bytes).is_err() || length() < bytes {
+                    cut_off.fetch_add(1, Ordering::Relaxed);
+                }
             }
+        };
+        std::thread::scope(|scope| {
+            scope.spawn(|| make_longer(1));
+            scope.spawn(|| make_longer(2));
         });
-        assert_eq!(length(), STEPS * PAGE as u64);
+        assert_eq!(cut_off.load(Ordering::Relaxed), 0);
+        assert_eq!(length(), (4 * u64::from(ROUNDS) + 2) * PAGE as u64);
     }
 
     #[test]
