@@ -58,3 +58,25 @@ def test_init_after_finalize(java, options):
 def test_arguments_in_the_form_of_mpj_express(java, options):
     outcome = java.run(java.write(ARGUMENTS), "a", "b", options=["--dialect", "mpj", *options])
     assert sorted(outcome.out.splitlines()) == ["0 a5 a+b", "1 a5 a+b"]
+
+
+@pytest.mark.parametrize("options", RANKS)
+def test_packages_that_programs_of_mpj_express_import(java, options):
+    java.write(
+        """
+        import mpi.*;
+        import mpjbuf.*;
+        import mpjdev.*;
+        public class Main {
+            public static void main(String[] args) {
+                MPI.Init(args);
+                Comm world = MPI.COMM_WORLD;
+                Status status = world.Sendrecv(new int[1], 0, 1, MPI.INT, world.Rank(), 0,
+                                               new int[1], 0, 1, MPI.INT, world.Rank(), 0);
+                System.out.println(status.Get_count(MPI.INT));
+                MPI.Finalize();
+            }
+        }
+        """
+    )
+    assert java.run("Main.java", options=options).out == "1\n1\n"

@@ -171,6 +171,12 @@ public class Comm extends OpenMpiComm implements Cloneable {
         return type.base == null ? Type.BYTE : type.base;
     }
 
+    private static void checkMode(String function, Mode mode) {
+        if (mode == Mode.BUFFERED && !MPI.isBufferAttached()) {
+            throw Errors.buffer(function + ": there is no room for the message; call MPI.Buffer_attach before");
+        }
+    }
+
     private MemorySegment outgoing(String function, Object buf, int offset, int count, Datatype type, int dest) {
         if (type == null || !type.isObject) {
             return Layout.outgoing(function, buf, offset, count, type);
@@ -188,6 +194,7 @@ public class Comm extends OpenMpiComm implements Cloneable {
     private void send(
             String function, Object buf, int offset, int count, Datatype type, int dest, int tag, Mode mode) {
         checkDest(function, dest, tag);
+        checkMode(function, mode);
         Object[] objects = handover(function, buf, offset, count, type, dest);
         if (objects != null) {
             communicator.startHandover(objects, dest, tag, mode).await();
@@ -238,6 +245,7 @@ public class Comm extends OpenMpiComm implements Cloneable {
     private Request startSend(
             String function, Object buf, int offset, int count, Datatype type, int dest, int tag, Mode mode) {
         checkDest(function, dest, tag);
+        checkMode(function, mode);
         Object[] objects = handover(function, buf, offset, count, type, dest);
         MemorySegment data = objects != null ? null : outgoing(function, buf, offset, count, type, dest);
         if (dest == MPI.PROC_NULL) {
@@ -429,6 +437,26 @@ public class Comm extends OpenMpiComm implements Cloneable {
             landing.finish("Unpack", bytes);
         }
         return position + bytes;
+    }
+
+    /** Objects as bytes: mpiJava's name for it. */
+    public byte[] Object_Serialize(Object buf, int offset, int count, Datatype type) throws MPIException {
+        checkObjects("Object_Serialize", type);
+        return Objects.write("Object_Serialize", buf, offset, count, type);
+    }
+
+    /** The objects of {@link #Object_Serialize}: up to so many items are put into the buffer. */
+    public void Object_Deserialize(Object buf, byte[] bytes, int offset, int count, Datatype type)
+            throws MPIException {
+        checkObjects("Object_Deserialize", type);
+        Layout.check("Object_Deserialize", buf, offset, count, type);
+        Objects.read("Object_Deserialize", bytes, buf, offset, count, type);
+    }
+
+    private static void checkObjects(String function, Datatype type) {
+        if (type == null || !type.isObject) {
+            throw Errors.type(function + ": the datatype is " + type + "; it must be made of MPI.OBJECT");
+        }
     }
 
     // --- attributes ---

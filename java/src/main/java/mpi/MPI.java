@@ -182,16 +182,19 @@ public final class MPI extends OpenMpiNames {
 
     /** Room for messages in buffered mode. */
     public static void Buffer_attach(byte[] buffer) throws MPIException {
-        attach(buffer, buffer.length);
+        attach(buffer, buffer == null ? 0 : buffer.length);
     }
 
     /** Room for messages in buffered mode. */
     public static void Buffer_attach(ByteBuffer buffer) throws MPIException {
-        attach(buffer, buffer.capacity());
+        attach(buffer, buffer == null ? 0 : buffer.capacity());
     }
 
     private static void attach(Object buffer, int bytes) {
         Engine now = engine();
+        if (buffer == null) {
+            throw Errors.buffer("Buffer_attach: the buffer is null");
+        }
         if (attached != null) {
             throw Errors.buffer("Buffer_attach: a buffer is attached already; detach it first");
         }
@@ -203,6 +206,10 @@ public final class MPI extends OpenMpiNames {
     /** Waits until the messages in the buffer have left; the buffer, or null if there was none. */
     public static byte[] Buffer_detach() throws MPIException {
         return detach() instanceof byte[] bytes ? bytes : null;
+    }
+
+    static boolean isBufferAttached() {
+        return attached != null;
     }
 
     /** What was attached. */

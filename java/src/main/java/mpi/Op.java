@@ -31,6 +31,9 @@ public class Op {
 
     /** Checks that the operation is defined for the type. */
     void check(String where, Datatype type) {
+        if (function instanceof Located) {
+            Located.check(where, type);
+        }
         boolean fits = function != null || type.base != null && reduction.fits(type.base);
         if (!fits) {
             throw Errors.op(where + ": " + name + " is not defined for " + type);
@@ -49,12 +52,16 @@ public class Op {
             this.largest = largest;
         }
 
+        static void check(String where, Datatype type) {
+            boolean isPair = type.base != null && type.size() == 2 && type.isDense() && type.base != Type.BOOLEAN;
+            if (!isPair) {
+                throw Errors.op(where + ": MPI.MINLOC and MPI.MAXLOC are not defined for " + type + "; they are for MPI."
+                        + "SHORT2, INT2, LONG2, FLOAT2 and DOUBLE2");
+            }
+        }
+
         @Override
         public void Call(Object in, int at, Object inout, int to, int count, Datatype type) {
-            if (type.base == null || type.size() != 2 || !type.isDense() || type.base == Type.BOOLEAN) {
-                throw Errors.op("MINLOC and MAXLOC are defined for MPI.SHORT2, INT2, LONG2, FLOAT2 and DOUBLE2, not for "
-                        + type);
-            }
             for (int i = 0; i < 2 * count; i += 2) {
                 int order = compare(in, at + i, inout, to + i);
                 boolean wins = largest ? order > 0 : order < 0;
@@ -74,6 +81,11 @@ public class Op {
                 default -> throw Errors.op("MINLOC and MAXLOC are not defined for " + a.getClass().getTypeName());
             };
         }
+    }
+
+    @Override
+    public String toString() {
+        return name;
     }
 
     // --- the names of Open MPI's bindings ---
