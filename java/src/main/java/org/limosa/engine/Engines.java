@@ -1,7 +1,5 @@
 package org.limosa.engine;
 
-import mpi.MPIException;
-import org.limosa.abi.Abi;
 import org.limosa.engine.library.LibraryEngine;
 import org.limosa.engine.local.RankLoader;
 
@@ -17,8 +15,7 @@ public final class Engines {
         }
         String problem = LibraryEngine.problem();
         if (problem != null) {
-            throw MPIException.of(Abi.MPI_ERR_OTHER, "there is no MPI library: " + problem
-                    + "; start the program with \"limosa run\", or name the library in LIMOSA_LIBRARY");
+            return Alone.start(problem, LibraryEngine.chosen());
         }
         return LibraryEngine.start();
     }

@@ -65,6 +65,11 @@ public final class LibraryEngine implements Engine {
         return Link.problem();
     }
 
+    /** The library that the user has named; null if any will do. */
+    public static String chosen() {
+        return Link.chosen();
+    }
+
     @Override
     public Communicator world() {
         return world;
