@@ -1,4 +1,4 @@
-"""Java programs where there is no MPI library, or a broken one: one rank runs in Java, a rank of a job says what is wrong."""
+"""Java programs without an MPI library, or with a broken one: one rank runs in Java, a rank of a job says why not."""
 
 import os
 import subprocess

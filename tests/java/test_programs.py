@@ -18,6 +18,7 @@ PROGRAMS = [
     "Environment",
     "Rules",
     "OpenMpi",
+    "OpenMpiStructs",
 ]
 
 

@@ -2,10 +2,15 @@
 
 import ast
 import re
-import tomllib
+import sys
 from pathlib import Path
 
 import pytest
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 HERE = Path(__file__).parent
 TABLE = tomllib.loads((HERE / "reference.toml").read_text())

@@ -192,6 +192,19 @@ public class Datatype {
     /** Nothing is kept for a type. */
     public void free() throws MPIException {}
 
+    /** The same items where the elements are bytes. */
+    Datatype inBytes() {
+        if (base == null) {
+            throw Errors.type("Struct: items of " + this + " have no bytes of their own");
+        }
+        int each = base.bytes;
+        int[] starts = IntStream.range(0, size).map(k -> Math.multiplyExact(place(k), each)).toArray();
+        int[] lengths = new int[size];
+        Arrays.fill(lengths, each);
+        Datatype bytes = Hindexed(lengths, starts, MPI.BYTE);
+        return createResized(bytes, lb * each, extent() * each);
+    }
+
     /** Whether items are all the elements of a part of the array, in their order. */
     boolean isDense() {
         return places == null;

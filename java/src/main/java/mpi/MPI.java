@@ -57,6 +57,23 @@ public final class MPI extends OpenMpiNames {
     public static final Datatype FLOAT2 = Datatype.Contiguous(2, FLOAT);
     public static final Datatype DOUBLE2 = Datatype.Contiguous(2, DOUBLE);
 
+    /** Open MPI's access to pairs in buffers of bytes, and their datatypes. */
+    public static final Int2 int2 = new Int2();
+    /** As {@link #int2}. */
+    public static final ShortInt shortInt = new ShortInt();
+    /** As {@link #int2}. */
+    public static final LongInt longInt = new LongInt();
+    /** As {@link #int2}. */
+    public static final FloatInt floatInt = new FloatInt();
+    /** As {@link #int2}. */
+    public static final DoubleInt doubleInt = new DoubleInt();
+    public static final Datatype SHORT_INT = shortInt.getType();
+    public static final Datatype LONG_INT = longInt.getType();
+    public static final Datatype FLOAT_INT = floatInt.getType();
+    public static final Datatype DOUBLE_INT = doubleInt.getType();
+    public static final Datatype FLOAT_COMPLEX = Datatype.Contiguous(2, FLOAT);
+    public static final Datatype DOUBLE_COMPLEX = Datatype.Contiguous(2, DOUBLE);
+
     public static final Op MAX = new Op(Reduction.MAX, null, true, "MPI.MAX");
     public static final Op MIN = new Op(Reduction.MIN, null, true, "MPI.MIN");
     public static final Op SUM = new Op(Reduction.SUM, null, true, "MPI.SUM");
