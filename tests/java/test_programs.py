@@ -19,6 +19,8 @@ PROGRAMS = [
     "Rules",
     "OpenMpi",
     "OpenMpiStructs",
+    "OpenMpiBackground",
+    "OpenMpiGroups",
 ]
 
 

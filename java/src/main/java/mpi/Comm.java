@@ -18,7 +18,7 @@ import org.limosa.engine.Type;
  * java.nio or a {@code MemorySegment}); the offset is in elements, the count in items of the datatype. A receive may be
  * posted for more items than the buffer has room for, as long as the message is not longer than that.
  */
-public class Comm extends OpenMpiComm implements Cloneable {
+public class Comm extends OpenMpiNeighbours implements Cloneable {
     /** What carries the messages; null after Free. */
     private Communicator communicator;
 
@@ -55,8 +55,8 @@ public class Comm extends OpenMpiComm implements Cloneable {
 
     /** IDENT, CONGRUENT (the same processes in the same order), SIMILAR (in another order) or UNEQUAL. */
     public static int Compare(Comm comm1, Comm comm2) throws MPIException {
-        Communicator one = comm1.communicator();
-        Communicator other = comm2.communicator();
+        Communicator one = Errors.present("Compare", "a communicator", comm1).communicator();
+        Communicator other = Errors.present("Compare", "a communicator", comm2).communicator();
         if (one.isSame(other)) {
             return MPI.IDENT;
         }
@@ -128,6 +128,7 @@ public class Comm extends OpenMpiComm implements Cloneable {
     /** An inter-communicator between two groups; called on the communicator in which the leaders are. */
     public Intercomm Create_intercomm(Comm local_comm, int local_leader, int remote_leader, int tag)
             throws MPIException {
+        Errors.present("Create_intercomm", "the local communicator", local_comm);
         return new Intercomm(local_comm.communicator().connect(local_leader, communicator(), remote_leader, tag));
     }
 
@@ -354,6 +355,8 @@ public class Comm extends OpenMpiComm implements Cloneable {
             throws MPIException {
         checkDest("Sendrecv", dest, sendtag);
         checkSource("Sendrecv", source, recvtag);
+        Errors.checkType("Sendrecv", sendtype);
+        Errors.checkType("Sendrecv", recvtype);
         boolean plain = !sendtype.isObject && !recvtype.isObject;
         if (!plain || dest == MPI.PROC_NULL || source == MPI.PROC_NULL) {
             Request send = startSend(
@@ -398,6 +401,7 @@ public class Comm extends OpenMpiComm implements Cloneable {
 
     /** The bytes that so many items take in a packed message. */
     public int Pack_size(int incount, Datatype datatype) throws MPIException {
+        Errors.checkType("Pack_size", datatype);
         if (datatype.base == null) {
             throw Errors.type("Pack_size: objects and bounds have no size in bytes");
         }
@@ -407,6 +411,8 @@ public class Comm extends OpenMpiComm implements Cloneable {
     /** Appends items to a packed message; the position behind them. */
     public int Pack(Object inbuf, int offset, int incount, Datatype datatype, byte[] outbuf, int position)
             throws MPIException {
+        Errors.checkType("Pack", datatype);
+        Errors.present("Pack", "outbuf", outbuf);
         if (datatype.isObject) {
             throw Errors.type("Pack: objects cannot be packed");
         }
@@ -425,6 +431,7 @@ public class Comm extends OpenMpiComm implements Cloneable {
     /** Takes items from a packed message; the position behind them. */
     public int Unpack(byte[] inbuf, int position, Object outbuf, int offset, int outcount, Datatype datatype)
             throws MPIException {
+        Errors.present("Unpack", "inbuf", inbuf);
         Landing landing = Landing.of("Unpack", outbuf, offset, outcount, datatype);
         int bytes = Pack_size(outcount, datatype);
         if (position < 0 || bytes > inbuf.length - position) {

@@ -20,6 +20,8 @@ public final class MPI extends OpenMpiNames {
     public static final int ANY_SOURCE = Communicator.ANY;
     public static final int ANY_TAG = Communicator.ANY;
     public static final int PROC_NULL = -3;
+    /** The root of a collective operation between two groups, which it gives itself. */
+    public static final int ROOT = -4;
     public static final int UNDEFINED = -32766;
     public static final int IDENT = 0;
     public static final int SIMILAR = 1;

@@ -1,7 +1,6 @@
 package mpi;
 
 import java.util.Arrays;
-import org.limosa.abi.Abi;
 
 /**
  * The methods of {@link Comm} under the names that they have in Open MPI's bindings for Java. A buffer is an array or a
@@ -15,12 +14,9 @@ abstract class OpenMpiComm {
         return (Comm) this;
     }
 
-    /** This as a communicator of one group, which collective operations need. */
-    private Intracomm group(String function) {
-        if (this instanceof Intracomm one) {
-            return one;
-        }
-        throw MPIException.of(Abi.MPI_ERR_COMM, function + ": between two groups there are messages only");
+    /** The collective operations of one group, or between two. */
+    private Collective group(String function) {
+        return this instanceof Intercomm both ? new InterCollective(both, function) : (Intracomm) this;
     }
 
     /** Where the part of a process begins in a buffer with parts of all. */

@@ -130,6 +130,11 @@ public interface Communicator {
 
     void scan(MemorySegment sent, MemorySegment received, Type type, Reduction reduction);
 
+    /** Collective operations that go on after their call; an exception of a function where there are none. */
+    default NonBlocking nonBlocking(String function) {
+        throw Engines.needsLibrary(function, "use the blocking operation");
+    }
+
     /**
      * A communicator of the same processes for the front end's own messages. The first call is collective.
      */

@@ -13,6 +13,7 @@ import org.limosa.engine.Communicator;
 import org.limosa.engine.Envelope;
 import org.limosa.engine.Members;
 import org.limosa.engine.Mode;
+import org.limosa.engine.NonBlocking;
 import org.limosa.engine.Operation;
 import org.limosa.engine.Reduction;
 import org.limosa.engine.Type;
@@ -306,6 +307,11 @@ final class LibraryCommunicator implements Communicator {
         return hidden;
     }
 
+    @Override
+    public NonBlocking nonBlocking(String function) {
+        return new LibraryNonBlocking(this);
+    }
+
     // --- collective operations ---
 
     @Override
@@ -350,7 +356,7 @@ final class LibraryCommunicator implements Communicator {
         return in.address() == received.address() + own ? Abi.MPI_IN_PLACE : copy(in);
     }
 
-    private static boolean overlap(MemorySegment sent, MemorySegment received) {
+    static boolean overlap(MemorySegment sent, MemorySegment received) {
         return sent != null && received != null && sent.isNative() && received.isNative()
                 && sent.asOverlappingSlice(received).isPresent();
     }
@@ -370,7 +376,7 @@ final class LibraryCommunicator implements Communicator {
     }
 
     /** The counts or displacements of a call with large counts. */
-    private static MemorySegment numbers(Arena arena, int[] values) {
+    static MemorySegment numbers(Arena arena, int[] values) {
         if (values == null) {
             return MemorySegment.NULL;
         }
