@@ -32,7 +32,7 @@ def old_jdk(folder: Path, version="17.0.2"):
 
 
 def test_no_jdk(no_jdk):
-    with pytest.raises(_java_find.JavaError, match=r"need a JDK 22 or newer\. Get one from .* name the JDK in JAVA_HOME"):
+    with pytest.raises(_java_find.JavaError, match=r"need a JDK 22 or newer\. Get one from .* in JAVA_HOME"):
         _java_find.find()
 
 
@@ -159,4 +159,3 @@ def test_a_stack_that_overflows_ends_the_job(java):
         assert outcome.code == 1
         assert "rank 0: an exception that nothing has caught" in outcome.err
         assert "StackOverflowError" in outcome.err
-

@@ -21,6 +21,7 @@ PROGRAMS = [
     "OpenMpiStructs",
     "OpenMpiBackground",
     "OpenMpiGroups",
+    "OpenMpiWindows",
 ]
 
 

@@ -186,7 +186,8 @@ public class OpenMpiBackground {
         Check.fails(() -> world.iBcast(new int[1], 1, MPI.INT, size), "no root " + size);
         Check.fails(() -> world.iBcast(new int[1], 1, null, 0), "datatype is null");
         Check.fails(
-                () -> world.iAllReduce(new int[2], new int[2], 1, MPI.INT2, MPI.MINLOC), "MPI.MINLOC is called in Java");
+                () -> world.iAllReduce(new int[2], new int[2], 1, MPI.INT2, MPI.MINLOC),
+                "MPI.MINLOC is called in Java");
         Check.fails(() -> world.iAllReduce(new int[2], new int[1], 2, MPI.INT, MPI.SUM), "iAllReduce", "buffer has 1");
         Check.fails(() -> world.iAllGather(new long[1], 1, MPI.INT, new int[size], 1, MPI.INT), "long[]");
         Request barrier = world.iBarrier();

@@ -114,7 +114,8 @@ public class OpenMpiStructs {
         world.allReduce(array, result, 1, MPI.LONG_INT, MPI.MAXLOC);
         large = MPI.longInt.getData(result);
         Check.same((1L << 40 | last) + " " + last, large.getValue() + " " + large.getIndex(), "LONG_INT");
-        Check.fails(() -> world.allReduce(array, result, 1, MPI.FLOAT_COMPLEX, MPI.MAXLOC), "MPI.MAXLOC are not defined");
+        Check.fails(
+                () -> world.allReduce(array, result, 1, MPI.FLOAT_COMPLEX, MPI.MAXLOC), "MPI.MAXLOC are not defined");
     }
 
     static void complex() throws MPIException {

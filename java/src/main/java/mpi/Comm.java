@@ -3,6 +3,7 @@ package mpi;
 import java.lang.foreign.MemorySegment;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.function.Consumer;
 import org.limosa.abi.Abi;
 import org.limosa.engine.Communicator;
 import org.limosa.engine.Envelope;
@@ -25,10 +26,34 @@ public class Comm extends OpenMpiNeighbours implements Cloneable {
     private final Map<Integer, Integer> attributes = new HashMap<>();
     private Errhandler errhandler = MPI.ERRORS_ARE_FATAL;
 
+    /** Whether the communicator for the messages of Java is there. */
+    private boolean hasHidden = true;
+
     Comm(Communicator communicator) {
         this.communicator = communicator;
         // All ranks are here now. They need not be when objects are sent.
         communicator.hidden();
+    }
+
+    /** With processes that may know nothing of Java, so nothing more can be agreed with them now; null for no one. */
+    Comm(Communicator communicator, boolean isStrange) {
+        this.communicator = communicator;
+        hasHidden = !isStrange;
+    }
+
+    /** What carries the messages of Java, made now if need be. All processes call it. */
+    final Communicator hidden() {
+        Communicator made = communicator().hidden();
+        hasHidden = true;
+        return made;
+    }
+
+    private void checkObjects(String function) {
+        communicator();
+        if (!hasHidden) {
+            throw MPIException.of(Abi.MPI_ERR_COMM, function + ": objects cannot go between groups that were started "
+                    + "apart; make a copy with dup() in both groups, and use that");
+        }
     }
 
     final Communicator communicator() {
@@ -99,7 +124,11 @@ public class Comm extends OpenMpiNeighbours implements Cloneable {
     }
 
     public void Free() throws MPIException {
-        communicator().free();
+        end(Communicator::free);
+    }
+
+    final void end(Consumer<Communicator> how) {
+        how.accept(communicator());
         communicator = null;
     }
 
@@ -182,6 +211,7 @@ public class Comm extends OpenMpiNeighbours implements Cloneable {
         if (type == null || !type.isObject) {
             return Layout.outgoing(function, buf, offset, count, type);
         }
+        checkObjects(function);
         byte[] stream = Objects.write(function, buf, offset, count, type);
         return dest == MPI.PROC_NULL ? null : MPI.OBJECTS.begin(communicator.hidden(), dest, stream);
     }
@@ -280,6 +310,7 @@ public class Comm extends OpenMpiNeighbours implements Cloneable {
     private Pending startReceive(
             String function, Object buf, int offset, int count, Datatype type, int source, int tag) {
         if (type != null && type.isObject) {
+            checkObjects(function);
             return new ObjectReceive(communicator, function, buf, offset, count, type, source, tag);
         }
         Landing landing = Landing.of(function, buf, offset, count, type);

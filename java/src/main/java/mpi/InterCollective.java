@@ -16,9 +16,9 @@ import org.limosa.engine.Operation;
 import org.limosa.engine.Type;
 
 /**
- * Collective operations between two groups (MPI-5, section 6.2.3): what one group has goes to the other. They are made of
- * messages, so they carry objects and take operations of the program, too. The root gives {@code MPI.ROOT} as the root,
- * the other processes of its group {@code MPI.PROC_NULL}, those of the other group its rank.
+ * Collective operations between two groups (MPI-5, section 6.2.3): what one group has goes to the other. They are made
+ * of messages, so they carry objects and take operations of the program, too. The root gives {@code MPI.ROOT} as the
+ * root, the other processes of its group {@code MPI.PROC_NULL}, those of the other group its rank.
  */
 final class InterCollective implements Collective {
     private static final int TAG = 0;
@@ -31,7 +31,7 @@ final class InterCollective implements Collective {
 
     InterCollective(Intercomm both, String function) {
         comm = both.communicator();
-        hidden = comm.hidden();
+        hidden = both.hidden();
         channel = new ByteChannel(hidden);
         this.function = function;
         remote = comm.remoteSize();
@@ -42,8 +42,9 @@ final class InterCollective implements Collective {
     /** Whether the calling process is in the group that does not have the root; it has a part then. */
     private boolean isOpposite(int root) {
         if (root != MPI.ROOT && root != MPI.PROC_NULL && (root < 0 || root >= remote)) {
-            throw MPIException.of(Abi.MPI_ERR_ROOT, function + ": there is no root " + root + "; ranks of the other group "
-                    + "are 0 to " + (remote - 1) + ", and in the root's own group it is MPI.ROOT or MPI.PROC_NULL");
+            throw MPIException.of(Abi.MPI_ERR_ROOT, function + ": there is no root " + root + "; ranks of the other "
+                    + "group are 0 to " + (remote - 1)
+                    + ", and in the root's own group it is MPI.ROOT or MPI.PROC_NULL");
         }
         return root >= 0;
     }
@@ -214,7 +215,8 @@ final class InterCollective implements Collective {
 
     private byte[] combined(List<byte[]> all, int count, Datatype type, Op op) {
         BinaryOperator<byte[]> operation = Intracomm.isKnown(function, op, type)
-                ? (lower, higher) -> known(lower, higher, type.base, op) : Intracomm.operation(function, op, count, type);
+                ? (lower, higher) -> known(lower, higher, type.base, op)
+                : Intracomm.operation(function, op, count, type);
         return all.stream().reduce(operation).orElseThrow();
     }
 

@@ -3,6 +3,7 @@ package mpi;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
+import org.limosa.abi.Abi;
 import org.limosa.engine.Arguments;
 import org.limosa.engine.Communicator;
 import org.limosa.engine.Engine;
@@ -88,6 +89,18 @@ public final class MPI extends OpenMpiNames {
     public static final Op BXOR = new Op(Reduction.BXOR, null, true, "MPI.BXOR");
     public static final Op MINLOC = Op.located(false);
     public static final Op MAXLOC = Op.located(true);
+
+    /** Open MPI's operation of windows that takes the new value. */
+    public static final Op REPLACE = new Op(null, null, false, "MPI.REPLACE");
+    /** Open MPI's operation of windows that changes nothing. */
+    public static final Op NO_OP = new Op(null, null, false, "MPI.NO_OP");
+    public static final int LOCK_EXCLUSIVE = Abi.MPI_LOCK_EXCLUSIVE;
+    public static final int LOCK_SHARED = Abi.MPI_LOCK_SHARED;
+    public static final int MODE_NOCHECK = Abi.MPI_MODE_NOCHECK;
+    public static final int MODE_NOPRECEDE = Abi.MPI_MODE_NOPRECEDE;
+    public static final int MODE_NOPUT = Abi.MPI_MODE_NOPUT;
+    public static final int MODE_NOSTORE = Abi.MPI_MODE_NOSTORE;
+    public static final int MODE_NOSUCCEED = Abi.MPI_MODE_NOSUCCEED;
 
     public static final Errhandler ERRORS_ARE_FATAL = new Errhandler(Errhandler.FATAL);
     public static final Errhandler ERRORS_RETURN = new Errhandler(Errhandler.RETURN);

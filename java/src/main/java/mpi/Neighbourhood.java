@@ -3,8 +3,8 @@ package mpi;
 import java.util.Arrays;
 
 /**
- * Messages between the processes of a topology and their neighbours (MPI-5, section 8.6), on a communicator of their own.
- * The topologies are known to Java only, so these are made of messages.
+ * Messages between the processes of a topology and their neighbours (MPI-5, section 8.6), on a communicator of their
+ * own. The topologies are known to Java only, so these are made of messages.
  *
  * @param messages what carries them
  * @param ranks the neighbours; {@code PROC_NULL} beyond an edge

@@ -34,7 +34,8 @@ public class Op {
         if (function instanceof Located) {
             Located.check(where, type);
         }
-        boolean fits = function != null || type.base != null && reduction.fits(type.base);
+        boolean fits = function != null
+                || reduction != null && type.base != null && reduction.fits(type.base);
         if (type == MPI.FLOAT_COMPLEX || type == MPI.DOUBLE_COMPLEX) {
             fits = function != null || reduction == Reduction.SUM;
         }
@@ -58,8 +59,8 @@ public class Op {
         static void check(String where, Datatype type) {
             boolean isPair = type.base != null && type.size() == 2 && type.isDense() && type.base != Type.BOOLEAN;
             if (!isPair && Pair.of(type) == null || type == MPI.FLOAT_COMPLEX || type == MPI.DOUBLE_COMPLEX) {
-                throw Errors.op(where + ": MPI.MINLOC and MPI.MAXLOC are not defined for " + type + "; they are for MPI."
-                        + "SHORT2, INT2, LONG2, FLOAT2, DOUBLE2, SHORT_INT, LONG_INT, FLOAT_INT and DOUBLE_INT");
+                throw Errors.op(where + ": MPI.MINLOC and MPI.MAXLOC are not defined for " + type + "; they are for "
+                        + "MPI.SHORT2, INT2, LONG2, FLOAT2, DOUBLE2, SHORT_INT, LONG_INT, FLOAT_INT and DOUBLE_INT");
             }
         }
 

@@ -1,6 +1,7 @@
 package mpi;
 
 import java.util.Arrays;
+import org.limosa.engine.Communicator;
 
 /**
  * The methods of {@link Comm} under the names that they have in Open MPI's bindings for Java. A buffer is an array or a
@@ -72,7 +73,7 @@ abstract class OpenMpiComm {
 
     /** Waits for its messages, and frees it. */
     public final void disconnect() throws MPIException {
-        comm().Free();
+        comm().end(Communicator::disconnect);
     }
 
     /** An inter-communicator; called on the communicator in which the leaders are. */

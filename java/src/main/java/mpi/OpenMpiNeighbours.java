@@ -3,9 +3,9 @@ package mpi;
 import org.limosa.abi.Abi;
 
 /**
- * Open MPI's collective operations between the neighbours of a topology. A grid's neighbours are, in each dimension, the
- * one before and the one behind; a graph's are those of its edges, and the graph must have each edge in both directions.
- * The block of a neighbour beyond an edge stays as it is.
+ * Open MPI's collective operations between the neighbours of a topology. A grid's neighbours are, in each dimension,
+ * the one before and the one behind; a graph's are those of its edges, and the graph must have each edge in both
+ * directions. The block of a neighbour beyond an edge stays as it is.
  */
 abstract class OpenMpiNeighbours extends OpenMpiNonBlocking {
     OpenMpiNeighbours() {}
@@ -30,7 +30,8 @@ abstract class OpenMpiNeighbours extends OpenMpiNonBlocking {
             Object recvbuf, int[] recvcount, int[] displs, Datatype recvtype) {
         Neighbourhood beside = neighbourhood(function);
         return beside.start(
-                function, sendbuf, beside.same(sendcount), beside.same(0), sendtype, recvbuf, recvcount, displs, recvtype);
+                function, sendbuf, beside.same(sendcount), beside.same(0), sendtype, recvbuf, recvcount, displs,
+                recvtype);
     }
 
     /** Collects the part of each neighbour. */
@@ -95,7 +96,8 @@ abstract class OpenMpiNeighbours extends OpenMpiNonBlocking {
             Object sendbuf, int[] sendcount, int[] sdispls, Datatype sendtype,
             Object recvbuf, int[] recvcount, int[] rdispls, Datatype recvtype) throws MPIException {
         neighbourhood("neighborAllToAllv").start(
-                "neighborAllToAllv", sendbuf, sendcount, sdispls, sendtype, recvbuf, recvcount, rdispls, recvtype).Wait();
+                "neighborAllToAllv", sendbuf, sendcount, sdispls, sendtype, recvbuf, recvcount, rdispls, recvtype)
+                .Wait();
     }
 
     /** Begins {@link #neighborAllToAllv}. */

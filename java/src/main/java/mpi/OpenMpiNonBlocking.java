@@ -91,15 +91,16 @@ abstract class OpenMpiNonBlocking extends OpenMpiComm {
         Type base = base(function, sendtype, recvtype);
         MemorySegment sent = Layout.outgoing(function, sendbuf, sendoffset, sendcount, sendtype);
         Blocks blocks = new Blocks(
-                function, recvbuf, 0, comm.forAll(function, "recvcount", counts), comm.forAll(function, "displs", displs),
-                recvtype, false);
+                function, recvbuf, 0, comm.forAll(function, "recvcount", counts),
+                comm.forAll(function, "displs", displs), recvtype, false);
         return request(
                 library.gather(sent, blocks.memory, blocks.counts, blocks.displacements, base, root), blocks::finish);
     }
 
     /** Collects a part of each at the root. */
     public final Request iGather(
-            Object sendbuf, int sendcount, Datatype sendtype, Object recvbuf, int recvcount, Datatype recvtype, int root)
+            Object sendbuf, int sendcount, Datatype sendtype, Object recvbuf, int recvcount, Datatype recvtype,
+            int root)
             throws MPIException {
         Intracomm comm = group("iGather");
         return gather(
@@ -143,8 +144,8 @@ abstract class OpenMpiNonBlocking extends OpenMpiComm {
         Type base = isRoot ? base(function, sendtype, recvtype) : base(function, recvtype);
         Landing landing = Landing.of(function, recvbuf, recvoffset, recvcount, recvtype);
         Blocks blocks = !isRoot ? null : new Blocks(
-                function, sendbuf, 0, comm.forAll(function, "sendcount", counts), comm.forAll(function, "displs", displs),
-                sendtype, true);
+                function, sendbuf, 0, comm.forAll(function, "sendcount", counts),
+                comm.forAll(function, "displs", displs), sendtype, true);
         return request(library.scatter(
                 isRoot ? blocks.memory : null, isRoot ? blocks.counts : null, isRoot ? blocks.displacements : null,
                 landing.memory, base, root), () -> landing.finishAll(function));
@@ -152,7 +153,8 @@ abstract class OpenMpiNonBlocking extends OpenMpiComm {
 
     /** Deals parts of the root's buffer to all. */
     public final Request iScatter(
-            Object sendbuf, int sendcount, Datatype sendtype, Object recvbuf, int recvcount, Datatype recvtype, int root)
+            Object sendbuf, int sendcount, Datatype sendtype, Object recvbuf, int recvcount, Datatype recvtype,
+            int root)
             throws MPIException {
         Intracomm comm = group("iScatter");
         return scatter(
@@ -195,9 +197,10 @@ abstract class OpenMpiNonBlocking extends OpenMpiComm {
         Type base = base(function, sendtype, recvtype);
         MemorySegment sent = Layout.outgoing(function, sendbuf, sendoffset, sendcount, sendtype);
         Blocks blocks = new Blocks(
-                function, recvbuf, 0, comm.forAll(function, "recvcount", counts), comm.forAll(function, "displs", displs),
-                recvtype, false);
-        return request(library.allGather(sent, blocks.memory, blocks.counts, blocks.displacements, base), blocks::finish);
+                function, recvbuf, 0, comm.forAll(function, "recvcount", counts),
+                comm.forAll(function, "displs", displs), recvtype, false);
+        return request(
+                library.allGather(sent, blocks.memory, blocks.counts, blocks.displacements, base), blocks::finish);
     }
 
     /** Collects a part of each at all. */

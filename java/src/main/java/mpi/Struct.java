@@ -188,8 +188,8 @@ public abstract class Struct {
     public final <T extends Data> T getData(ByteBuffer buffer, int index) throws MPIException {
         int offset = Math.multiplyExact(index, getExtent());
         if (buffer == null || index < 0 || offset > buffer.capacity() - getExtent()) {
-            throw Errors.buffer("Struct.getData: item " + index + " of " + getExtent() + " bytes is outside of the buffer"
-                    + (buffer == null ? ", which is null" : ", which has " + buffer.capacity()));
+            throw Errors.buffer("Struct.getData: item " + index + " of " + getExtent() + " bytes is outside of the "
+                    + "buffer" + (buffer == null ? ", which is null" : ", which has " + buffer.capacity()));
         }
         return data(buffer, offset);
     }

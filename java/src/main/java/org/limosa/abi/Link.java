@@ -12,8 +12,8 @@ import java.lang.invoke.MethodHandle;
  * Finds and links the functions of the MPI library.
  *
  * <p>The library is what {@code dlopen} finds as {@code libmpi_abi.so.1}, or the file that the property
- * {@code limosa.library} or the variable {@code JAVA_LIMOSA_LIBRARY} names. Symbols are looked up in the whole process, so
- * that a library which was loaded before, such as a profiler, comes first.
+ * {@code limosa.library} or the variable {@code JAVA_LIMOSA_LIBRARY} names. Symbols are looked up in the whole process,
+ * so that a library which was loaded before, such as a profiler, comes first.
  */
 public final class Link {
     private static final String NAME = "libmpi_abi.so.1";

@@ -7,7 +7,7 @@ import org.limosa.engine.local.LocalJob;
 
 /** A program for which there is no MPI library: if no launcher has started it, it is a job of one rank in Java. */
 final class Alone {
-    /** The variables of launchers that say how many processes they have started; limosa run does whenever it starts one. */
+    /** The variables of launchers that say how many processes they have started. */
     private static final List<String> SIZES =
             List.of("OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS", "PMI_SIZE", "PMIX_SIZE");
     private static final String BY_LIMOSA = "LIMOSA_RANK";

@@ -12,8 +12,8 @@ public final class Engines {
     /** The exception of what only the MPI library can do. */
     public static MPIException needsLibrary(String function, String instead) {
         return MPIException.of(Abi.MPI_ERR_UNSUPPORTED_OPERATION, function
-                + ": this needs the MPI library, but here Java carries the messages; run the program with ranks that are "
-                + "processes (\"limosa run\" without --threads), or " + instead);
+                + ": this needs the MPI library, but here Java carries the messages; run the program with ranks that "
+                + "are processes (\"limosa run\" without --threads), or " + instead);
     }
 
     /** What carries the messages of the rank to which a class belongs. */

@@ -8,6 +8,7 @@ import static org.limosa.engine.library.Calls.operation;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.util.List;
 import org.limosa.abi.Abi;
 import org.limosa.engine.Communicator;
 import org.limosa.engine.Envelope;
@@ -17,6 +18,7 @@ import org.limosa.engine.NonBlocking;
 import org.limosa.engine.Operation;
 import org.limosa.engine.Reduction;
 import org.limosa.engine.Type;
+import org.limosa.engine.Window;
 
 /** A communicator of the MPI library. */
 final class LibraryCommunicator implements Communicator {
@@ -310,6 +312,44 @@ final class LibraryCommunicator implements Communicator {
     @Override
     public NonBlocking nonBlocking(String function) {
         return new LibraryNonBlocking(this);
+    }
+
+    /** A communicator with processes that were started apart from these. */
+    static LibraryCommunicator between(long handle) {
+        check(Abi.MPI_Comm_set_errhandler(handle, Abi.MPI_ERRORS_RETURN));
+        return new LibraryCommunicator(handle, true);
+    }
+
+    @Override
+    public Communicator spawn(List<Started> programs, int root, int[] errors) {
+        return between(LibrarySpawn.start(handle, programs, root, errors));
+    }
+
+    @Override
+    public Communicator meet(String port, boolean accepts, int root) {
+        MemorySegment results = Calls.results();
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment name = port == null ? MemorySegment.NULL : arena.allocateFrom(port);
+            MemorySegment made = Calls.handleOf(results);
+            check(accepts ? Abi.MPI_Comm_accept(name, Abi.MPI_INFO_NULL, root, handle, made)
+                    : Abi.MPI_Comm_connect(name, Abi.MPI_INFO_NULL, root, handle, made));
+        }
+        return between(Calls.handle(results));
+    }
+
+    @Override
+    public void disconnect() {
+        if (hidden != null) {
+            hidden.disconnect();
+        }
+        MemorySegment results = Calls.results();
+        results.set(ValueLayout.JAVA_LONG, Calls.HANDLE, handle);
+        check(Abi.MPI_Comm_disconnect(Calls.handleOf(results)));
+    }
+
+    @Override
+    public Window window(MemorySegment memory, int unit) {
+        return new LibraryWindow(handle, memory, unit);
     }
 
     // --- collective operations ---

@@ -14,6 +14,7 @@ import org.limosa.engine.Engine;
 import org.limosa.engine.Envelope;
 import org.limosa.engine.Members;
 import org.limosa.engine.Operation;
+import org.limosa.engine.Ports;
 
 /** The MPI library behind the standard ABI. */
 public final class LibraryEngine implements Engine {
@@ -83,6 +84,19 @@ public final class LibraryEngine implements Engine {
     @Override
     public Members nobody() {
         return new LibraryMembers(Abi.MPI_GROUP_EMPTY);
+    }
+
+    @Override
+    public Communicator parent() {
+        MemorySegment results = Calls.results();
+        check(Abi.MPI_Comm_get_parent(Calls.handleOf(results)));
+        long handle = Calls.handle(results);
+        return handle == Abi.MPI_COMM_NULL ? null : LibraryCommunicator.between(handle);
+    }
+
+    @Override
+    public Ports ports(String function) {
+        return new LibraryPorts();
     }
 
     @Override

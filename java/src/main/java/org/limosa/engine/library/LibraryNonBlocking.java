@@ -14,11 +14,11 @@ import org.limosa.engine.Type;
 
 /** The non-blocking collective operations of a communicator of the MPI library. */
 record LibraryNonBlocking(LibraryCommunicator on) implements NonBlocking {
-    private interface Starter {
+    interface Starter {
         int start(MemorySegment request);
     }
 
-    private static Operation begin(Held held, Starter starter) {
+    static Operation begin(Held held, Starter starter) {
         LibraryOperation operation = new LibraryOperation(held);
         MemorySegment results = Calls.results();
         int code = starter.start(Calls.handleOf(results));
