@@ -80,3 +80,32 @@ def test_packages_that_programs_of_mpj_express_import(java, options):
         """
     )
     assert java.run("Main.java", options=options).out == "1\n1\n"
+
+
+@pytest.mark.parametrize("options", RANKS)
+def test_sends_that_mpj_express_stores(java, options):
+    """Both ranks send, and receive afterwards."""
+    outcome = java.body(
+        """
+        for (int n : new int[] {1, 1024, 16 * 1024}) {
+            double[] sent = new double[n];
+            sent[n - 1] = rank + n;
+            for (int i = 0; i < 5; i++) world.Send(sent, 0, n, MPI.DOUBLE, 1 - rank, i);
+            Arrays.fill(sent, 0);
+            for (int i = 0; i < 5; i++) {
+                double[] got = new double[n];
+                world.Recv(got, 0, n, MPI.DOUBLE, 1 - rank, i);
+                if (got[n - 1] != 1 - rank + n) throw new AssertionError(got[n - 1]);
+            }
+            Object[] text = {"x".repeat(n)};
+            world.Send(text, 0, 1, MPI.OBJECT, 1 - rank, 9);
+            world.Recv(text, 0, 1, MPI.OBJECT, 1 - rank, 9);
+        }
+        world.Send(new byte[100000], 0, 100000, MPI.BYTE, 1 - rank, 10);
+        System.out.println("sent");
+        world.Recv(new byte[100000], 0, 100000, MPI.BYTE, 1 - rank, 10);
+        """,
+        options=["--dialect", "mpj", *options],
+    )
+    assert outcome.out == "sent\nsent\n"
+    assert outcome.err == ""

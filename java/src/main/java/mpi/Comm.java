@@ -232,7 +232,12 @@ public class Comm extends OpenMpiNeighbours implements Cloneable {
             return;
         }
         MemorySegment data = outgoing(function, buf, offset, count, type, dest);
-        if (dest != MPI.PROC_NULL) {
+        if (dest == MPI.PROC_NULL) {
+            return;
+        }
+        if (mode == Mode.STANDARD && MPI.EAGER.store(data)) {
+            MPI.EAGER.send(communicator, data, typeOf(type), dest, tag);
+        } else {
             communicator.send(data, typeOf(type), dest, tag, mode);
         }
     }

@@ -123,6 +123,7 @@ public final class MPI extends OpenMpiNames {
     public static int NUM_OF_PROCESSORS;
 
     static final ObjectSends OBJECTS = new ObjectSends();
+    static final EagerSends EAGER = new EagerSends();
 
     private static Engine engine;
     private static boolean ended;
@@ -177,6 +178,7 @@ public final class MPI extends OpenMpiNames {
         Engine ending = engine();
         Buffer_detach();
         OBJECTS.finish();
+        EAGER.finish();
         ending.close();
         engine = null;
         ended = true;
