@@ -26,11 +26,15 @@ public final class Link {
     private Link() {}
 
     private static final class Loader {
-        static final MethodHandle DLSYM = own("dlsym", "aaa");
+        /** Null where the system has no such function, and so no library of MPI either. */
+        static final MethodHandle DLSYM = LINKER.defaultLookup().find("dlsym").isPresent() ? own("dlsym", "aaa") : null;
         static final String PROBLEM = open();
 
         private static String open() {
             String name = chosen() == null ? NAME : chosen();
+            if (DLSYM == null) {
+                return name + ": this system has no function dlsym";
+            }
             try (Arena arena = Arena.ofConfined()) {
                 MethodHandle dlopen = own("dlopen", "aai");
                 // Looked up before: looking something up ends what it has to say.
