@@ -72,6 +72,19 @@ public class OpenMpiStructs {
         Check.fails(() -> new Particle().addData(MPI.OBJECT), "MPI.OBJECT");
     }
 
+    /** A byte and a double with a gap between them. */
+    static void createStruct() throws MPIException {
+        Datatype type = Datatype.createStruct(new int[] {1, 1}, new int[] {0, 8}, new Datatype[] {MPI.BYTE, MPI.DOUBLE});
+        ByteBuffer sent = MPI.newByteBuffer(32);
+        sent.put(0, (byte) 5).putDouble(8, 1.5).put(16, (byte) 6).putDouble(24, 2.5).put(17, (byte) 99);
+        ByteBuffer got = MPI.newByteBuffer(32);
+        world.sendRecv(sent, 2, type, next, 3, got, 2, type, previous, 3);
+        Check.same((byte) 6, got.get(16), "a byte");
+        Check.same(2.5, got.getDouble(24), "a double");
+        Check.same((byte) 0, got.get(17), "the gap");
+        Check.fails(() -> Datatype.createStruct(new int[1], new int[1], new Datatype[] {MPI.OBJECT}), "MPI.OBJECT");
+    }
+
     static void pairs() throws MPIException {
         ByteBuffer in = MPI.newByteBuffer(32);
         ByteBuffer out = MPI.newByteBuffer(32);
@@ -144,6 +157,7 @@ public class OpenMpiStructs {
         next = (rank + 1) % size;
         previous = (rank + size - 1) % size;
         structs();
+        createStruct();
         pairs();
         complex();
         Check.end();

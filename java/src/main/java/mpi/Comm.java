@@ -19,7 +19,7 @@ import org.limosa.engine.Type;
  * java.nio or a {@code MemorySegment}); the offset is in elements, the count in items of the datatype. A receive may be
  * posted for more items than the buffer has room for, as long as the message is not longer than that.
  */
-public class Comm extends OpenMpiNeighbours implements Cloneable {
+public class Comm extends OpenMpiAttributes implements Cloneable {
     /** What carries the messages; null after Free. */
     private Communicator communicator;
 
@@ -110,6 +110,7 @@ public class Comm extends OpenMpiNeighbours implements Cloneable {
     public Comm clone() throws MPIException {
         Comm copy = with(communicator().duplicate());
         copy.attributes.putAll(attributes);
+        copy.copyAttributes(this);
         return copy;
     }
 

@@ -206,7 +206,7 @@ public class Datatype {
     /** The same items where the elements are bytes. */
     Datatype inBytes() {
         if (base == null) {
-            throw Errors.type("Struct: items of " + this + " have no bytes of their own");
+            throw Errors.type("a struct of bytes cannot have items of " + this);
         }
         int each = base.bytes;
         int[] starts = IntStream.range(0, size).map(k -> Math.multiplyExact(place(k), each)).toArray();
@@ -270,6 +270,18 @@ public class Datatype {
         int[] places =
                 IntStream.of(displacements).map(bytes -> elements("createHIndexed", bytes, oldType)).toArray();
         return Hindexed(blockLengths, places, oldType);
+    }
+
+    /** Blocks of items of different types in a buffer of bytes; displacements are in bytes. */
+    public static Datatype createStruct(int[] blockLengths, int[] displacements, Datatype[] types)
+            throws MPIException {
+        Errors.present("Datatype.createStruct", "types", types);
+        Datatype[] bytes = new Datatype[types.length];
+        for (int i = 0; i < types.length; i++) {
+            Errors.checkType("Datatype.createStruct", types[i]);
+            bytes[i] = types[i].inBytes();
+        }
+        return Struct(blockLengths, displacements, bytes);
     }
 
     /** The same items with other bounds, in bytes. */

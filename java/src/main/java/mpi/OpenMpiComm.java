@@ -371,6 +371,11 @@ abstract class OpenMpiComm {
         reduceScatter(sendbuf, recvbuf, counts, type, op);
     }
 
+    /** As above, with one buffer: the part is at its beginning. */
+    public final void reduceScatterBlock(Object buf, int count, Datatype type, Op op) throws MPIException {
+        reduceScatterBlock(buf, buf, count, type, op);
+    }
+
     /** Combines two buffers of the calling process: the second holds the result. */
     public static void reduceLocal(Object inbuf, Object inoutbuf, int count, Datatype type, Op op)
             throws MPIException {
