@@ -74,7 +74,8 @@ public class OpenMpiStructs {
 
     /** A byte and a double with a gap between them. */
     static void createStruct() throws MPIException {
-        Datatype type = Datatype.createStruct(new int[] {1, 1}, new int[] {0, 8}, new Datatype[] {MPI.BYTE, MPI.DOUBLE});
+        Datatype type = Datatype.createStruct(
+                new int[] {1, 1}, new int[] {0, 8}, new Datatype[] {MPI.BYTE, MPI.DOUBLE});
         ByteBuffer sent = MPI.newByteBuffer(32);
         sent.put(0, (byte) 5).putDouble(8, 1.5).put(16, (byte) 6).putDouble(24, 2.5).put(17, (byte) 99);
         ByteBuffer got = MPI.newByteBuffer(32);

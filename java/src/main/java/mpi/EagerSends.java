@@ -10,8 +10,8 @@ import org.limosa.engine.Operation;
 import org.limosa.engine.Type;
 
 /**
- * Standard sends that do not wait for their receives: MPJ Express stores messages of up to 128 KB between processes, and
- * programs for it rely on that. So it is with {@code limosa run --dialect mpj}; otherwise the library decides.
+ * Standard sends that do not wait for their receives: MPJ Express stores messages of up to 128 KB between processes,
+ * and programs for it rely on that. So it is with {@code limosa run --dialect mpj}; otherwise the library decides.
  */
 final class EagerSends {
     /** What every library stores. */
