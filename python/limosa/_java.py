@@ -66,7 +66,7 @@ def jar() -> Path:
     Raises
     ------
     JavaError
-        If this installation has none.
+        If this installation has none, or a damaged one.
     """
     given = os.environ.get("JAVA_LIMOSA_JAR")
     file = Path(given) if given else Path(__file__).resolve().parent / "java" / "limosa.jar"
@@ -75,6 +75,8 @@ def jar() -> Path:
             f"this installation of Limosa has no classes for Java: there was no JDK {OLDEST} or newer when it was "
             "built. Install one and Limosa again"
         )
+    if not zipfile.is_zipfile(file):
+        raise JavaError(f"{file}, which has the classes of Limosa, is damaged: it is no archive. Install Limosa again")
     return file
 
 

@@ -14,6 +14,10 @@ OLDEST = 22
 """The first version of Java with the Foreign Function & Memory API."""
 
 
+_PLACES = ("/usr/lib/jvm", "/opt")
+"""Folders of which each folder may be a JDK."""
+
+
 class JavaError(Exception):
     """Java or a part of it is missing; the text says what to do."""
 
@@ -45,7 +49,7 @@ def find(program: str = "java") -> Path:
     places = [Path(home) / "bin" / program] if (home := os.environ.get("JAVA_HOME")) else []
     if in_path := shutil.which(program):
         places.append(Path(in_path))
-    known = [each / "bin" / program for root in ("/usr/lib/jvm", "/opt") for each in Path(root).glob("*")]
+    known = [each / "bin" / program for root in _PLACES for each in Path(root).glob("*")]
     places += sorted(known, key=lambda file: -version_of(file) if file.is_file() else 0)
     older: dict[str, int] = {}
     for place in places:

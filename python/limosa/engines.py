@@ -238,7 +238,11 @@ def _at(name: str, path: Path) -> Engine:
         return _engine(name, path)
     if not path.is_dir():
         raise EngineError(f"there is no MPI library at {path}: no such file or folder")
-    engine = _look(name, path) or _look(name, path.parent)
+    engine = _look(name, path)
+    damaged = (path / folder / SONAME for folder in ("lib", "lib64", ""))
+    if engine is None and (file := next(filter(Path.exists, damaged), None)):
+        return _engine(name, file)  # which says what is wrong with it
+    engine = engine or _look(name, path.parent)
     if engine is None:
         raise EngineError(
             f"{path} holds no MPI library", f"looked for {SONAME} and libmpi.so* there and in its folders lib and lib64"

@@ -38,9 +38,9 @@ class Java:
             pytest.fail(f"the job ended with exit code {outcome.code}; its output:\n{outcome.text}")
         return outcome
 
-    def program(self, name: str, **options) -> Outcome:
+    def program(self, name: str, *words: object, **options) -> Outcome:
         """Run one of the programs beside the tests."""
-        return self.run(PROGRAMS / f"{name}.java", **options)
+        return self.run(PROGRAMS / f"{name}.java", *words, **options)
 
     def write(self, text: str, name: str = "Main") -> Path:
         """Write a source file."""

@@ -89,7 +89,7 @@ def test_values_that_the_filter_rejects(java):
 
 
 def test_without_a_library_the_reason_is_told(java):
-    outcome = java.run(write(java, ""), n=1, env={"LIMOSA_LIBRARY": "/nowhere/libmpi.so"}, succeeds=False)
+    outcome = java.run(write(java, ""), n=1, env={"JAVA_LIMOSA_LIBRARY": "/nowhere/libmpi.so"}, succeeds=False)
     assert outcome.code == 1
     assert "World.open: there is no MPI library: /nowhere/libmpi.so" in outcome.err
 

@@ -1,8 +1,13 @@
+import mpi.Cartcomm;
+import mpi.Comm;
 import mpi.Datatype;
+import mpi.Group;
 import mpi.Intracomm;
 import mpi.MPI;
 import mpi.MPIException;
+import mpi.Prequest;
 import mpi.Request;
+import mpi.Status;
 
 /** What is wrong is said, before anything is sent; the program can go on. */
 public class Mistakes {
@@ -33,11 +38,52 @@ public class Mistakes {
         Check.fails(() -> MPI.Init(new String[0]), "MPI.Init was called before");
     }
 
+    /** What is null where something is needed. */
+    static void nulls(int rank) {
+        int[] ints = new int[4];
+        Check.fails(() -> world.Recv(null, 0, 1, MPI.INT, rank, 0), "Recv", "buffer is null");
+        Check.fails(() -> world.Bcast(null, 0, 1, MPI.INT, 0), "Bcast", "buffer is null");
+        Check.fails(() -> world.Gather(null, 0, 1, MPI.INT, ints, 0, 1, MPI.INT, rank), "Gather", "buffer is null");
+        Check.fails(() -> world.Gather(ints, 0, 1, MPI.INT, null, 0, 1, MPI.INT, rank), "Gather", "buffer is null");
+        Check.fails(() -> world.Scatter(null, 0, 1, MPI.INT, ints, 0, 1, MPI.INT, rank), "Scatter", "buffer is null");
+        Check.fails(() -> world.Allreduce(ints, 0, null, 0, 1, MPI.INT, MPI.SUM), "Allreduce", "buffer is null");
+        Check.fails(() -> world.Scan(null, 0, ints, 0, 1, MPI.INT, MPI.SUM), "Scan", "buffer is null");
+        Check.fails(() -> world.Send(null, 0, 1, MPI.OBJECT, rank, 0), "Send", "buffer is null");
+        Check.fails(() -> world.Send_init(null, 0, 1, MPI.INT, rank, 0), "Send_init", "buffer is null");
+        Check.fails(() -> world.Allgather(ints, 0, 1, null, ints, 0, 1, MPI.INT), "Allgather", "datatype is null");
+        Check.fails(() -> world.Gather(ints, 0, 1, null, ints, 0, 1, MPI.INT, rank), "Gather", "datatype is null");
+        Check.fails(() -> world.Allreduce(ints, 0, ints, 0, 1, null, MPI.SUM), "Allreduce", "datatype is null");
+        Check.fails(
+                () -> world.Sendrecv(ints, 0, 1, null, rank, 0, ints, 0, 1, MPI.INT, rank, 0), "Sendrecv",
+                "datatype is null");
+        Check.fails(() -> world.Pack(ints, 0, 1, MPI.INT, null, 0), "Pack", "outbuf is null");
+        Check.fails(() -> world.Unpack(null, 0, ints, 0, 1, MPI.INT), "Unpack", "inbuf is null");
+        Check.fails(() -> new Status().Get_count(null), "Get_count", "datatype is null");
+        Check.fails(() -> Datatype.Contiguous(2, null), "Contiguous", "datatype is null");
+        Check.fails(() -> Datatype.Indexed(null, new int[1], MPI.INT), "Indexed", "blocklengths is null");
+        Check.fails(
+                () -> Datatype.Struct(new int[1], new int[1], new Datatype[1]), "Struct", "datatype is null");
+        Check.fails(() -> world.Group().Incl(null), "Incl", "ranks is null");
+        Check.fails(() -> world.Group().Range_incl(new int[1][]), "Range_incl", "null");
+        Check.fails(() -> Group.Union(world.Group(), null), "Union", "a group is null");
+        Check.fails(() -> world.Create(null), "Create", "the group is null");
+        Check.fails(() -> Comm.Compare(world, MPI.COMM_NULL), "Compare", "null");
+        Check.fails(() -> world.Create_intercomm(null, 0, 0, 0), "Create_intercomm", "null");
+        Check.fails(() -> world.Create_cart(null, new boolean[1], false), "Create_cart", "dims is null");
+        Check.fails(() -> world.Create_graph(new int[1], null, false), "edges is null");
+        Check.fails(() -> Cartcomm.Dims_create(4, null), "Dims_create", "dims is null");
+        Check.fails(() -> Request.Waitall(null), "Waitall", "requests is null");
+        Check.fails(() -> Prequest.Startall(new Prequest[1]), "Startall", "a request is null");
+    }
+
     static void objects() {
         int rank = world.Rank();
         Check.fails(
                 () -> world.Send(new Object[] {new Thread()}, 0, 1, MPI.OBJECT, rank, 0), "java.lang.Thread",
                 "Serializable");
+        Object[] hidden = {java.util.List.of(new Object[] {new Thread()})};
+        Check.fails(() -> world.Bcast(hidden, 0, 1, MPI.OBJECT, rank), "Bcast", "java.lang.Thread", "Serializable");
+        Check.fails(() -> world.Gather(hidden, 0, 1, MPI.OBJECT, null, 0, 1, MPI.OBJECT, rank), "java.lang.Thread");
         Request request = world.Isend(new Object[] {"text"}, 0, 1, MPI.OBJECT, rank, 0);
         Check.fails(() -> world.Recv(new Integer[1], 0, 1, MPI.OBJECT, rank, 0), "java.lang.String", "Integer[]");
         request.Wait();
@@ -70,6 +116,7 @@ public class Mistakes {
         MPI.Init(args);
         world = MPI.COMM_WORLD;
         arguments(world.Rank(), world.Size());
+        nulls(world.Rank());
         objects();
         truncation();
         Check.end();

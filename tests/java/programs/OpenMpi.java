@@ -124,6 +124,9 @@ public class OpenMpi {
         for (int i = 0; i < size; i++) {
             dealt.put(i, i);
         }
+        IntBuffer block = MPI.newIntBuffer(size).put(0, all, 0, size);
+        world.reduceScatterBlock(block, 1, MPI.INT, MPI.SUM);
+        Check.same(size * (rank + 1), block.get(0), "reduceScatterBlock");
         world.reduceScatter(dealt, counts, MPI.INT, MPI.SUM);
         Check.same(size * rank, dealt.get(0), "reduceScatter");
     }
@@ -184,6 +187,21 @@ public class OpenMpi {
         Check.same(new int[] {3, 2}, dims, "createDims");
     }
 
+    static void attributes() throws MPIException {
+        int key = Comm.createKeyval();
+        Check.that(world.getAttr(key) == null, "no value");
+        world.setAttr(key, "value");
+        Intracomm copy = world.dup();
+        Check.same("value", copy.getAttr(key), "in a copy");
+        copy.deleteAttr(key);
+        Check.that(copy.getAttr(key) == null && world.getAttr(key) != null, "deleteAttr");
+        Check.fails(() -> copy.deleteAttr(key), "has no value");
+        Check.fails(() -> copy.setAttr(MPI.TAG_UB, 1), "setAttr", "no key");
+        Check.same(world.Attr_get(MPI.TAG_UB), world.getAttr(MPI.TAG_UB), "TAG_UB");
+        Comm.freeKeyval(key);
+        copy.free();
+    }
+
     static void types() throws MPIException {
         Datatype column = Datatype.createVector(2, 1, 3, MPI.INT);
         column.commit();
@@ -235,6 +253,7 @@ public class OpenMpi {
         inPlace();
         communicators();
         types();
+        attributes();
         environment();
         Check.end();
         Check.that(MPI.isFinalized(), "isFinalized");

@@ -4,14 +4,13 @@ import org.limosa.engine.Communicator;
 
 /** {@link Cartcomm} under the names of Open MPI's bindings. */
 public final class CartComm extends Cartcomm {
-    CartComm(Communicator communicator, int[] dims, boolean[] periods) {
-        super(communicator, dims, periods);
+    CartComm(Cartcomm made) {
+        super(made);
     }
 
     @Override
     Comm with(Communicator other) {
-        CartParms shape = Get();
-        return new CartComm(other, shape.dims, shape.periods);
+        return new CartComm((Cartcomm) super.with(other));
     }
 
     @Override
@@ -46,9 +45,7 @@ public final class CartComm extends Cartcomm {
 
     /** Grids of the dimensions that remain. */
     public CartComm sub(boolean[] remainDims) throws MPIException {
-        Cartcomm part = Sub(remainDims);
-        CartParms shape = part.Get();
-        return new CartComm(part.communicator(), shape.dims, shape.periods);
+        return new CartComm(Sub(remainDims));
     }
 
     /** The rank that this process would have in such a grid; UNDEFINED outside. */

@@ -9,11 +9,32 @@ import org.limosa.engine.Lattice;
 public class Cartcomm extends Intracomm {
     private final int[] dims;
     private final boolean[] periods;
+    private final Neighbourhood neighbours;
 
     Cartcomm(Communicator communicator, int[] dims, boolean[] periods) {
         super(communicator);
         this.dims = dims;
         this.periods = periods;
+        neighbours = Neighbourhood.of(this, new Intracomm(communicator.duplicate()));
+    }
+
+    /** The same one as an object of a subclass. */
+    Cartcomm(Cartcomm made) {
+        super(made.communicator());
+        dims = made.dims;
+        periods = made.periods;
+        neighbours = made.neighbours;
+    }
+
+    @Override
+    Neighbourhood neighbours() {
+        return neighbours;
+    }
+
+    @Override
+    public void Free() throws MPIException {
+        super.Free();
+        neighbours.messages().Free();
     }
 
     @Override
@@ -33,7 +54,7 @@ public class Cartcomm extends Intracomm {
     /** The number of processes of a grid. */
     static int product(String function, int[] dims) {
         int nodes = 1;
-        for (int dim : dims) {
+        for (int dim : Errors.present(function, "dims", dims)) {
             if (dim <= 0) {
                 throw MPIException.of(
                         Abi.MPI_ERR_DIMS,
@@ -46,6 +67,7 @@ public class Cartcomm extends Intracomm {
 
     /** Sets those dims that are 0 so that the product is {@code nnodes} and the grid is near to a cube. */
     public static void Dims_create(int nnodes, int[] dims) throws MPIException {
+        Errors.present("Dims_create", "dims", dims);
         int[] complete = Lattice.complete(nnodes, dims);
         if (complete == null) {
             boolean negative = Arrays.stream(dims).anyMatch(dim -> dim < 0);
@@ -62,7 +84,7 @@ public class Cartcomm extends Intracomm {
 
     /** The rank of a place; places beyond the edge of a periodic dimension are counted from the other edge. */
     public int Rank(int[] coords) throws MPIException {
-        if (coords.length < dims.length) {
+        if (Errors.present("Cartcomm.Rank", "coords", coords).length < dims.length) {
             throw Errors.argument("Cartcomm.Rank: " + coords.length + " coordinates for " + dims.length + " dims");
         }
         int rank = lattice().rank(coords);
@@ -96,6 +118,9 @@ public class Cartcomm extends Intracomm {
 
     /** Grids of the dimensions that remain. */
     public Cartcomm Sub(boolean[] remain_dims) throws MPIException {
+        if (Errors.present("Cartcomm.Sub", "remain_dims", remain_dims).length < dims.length) {
+            throw Errors.argument("Cartcomm.Sub: " + remain_dims.length + " entries for " + dims.length + " dims");
+        }
         int colour = 0;
         int key = 0;
         int[] coords = Coords(Rank());

@@ -3,6 +3,7 @@ package mpi;
 import java.lang.foreign.MemorySegment;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.function.Consumer;
 import org.limosa.abi.Abi;
 import org.limosa.engine.Communicator;
 import org.limosa.engine.Envelope;
@@ -18,17 +19,41 @@ import org.limosa.engine.Type;
  * java.nio or a {@code MemorySegment}); the offset is in elements, the count in items of the datatype. A receive may be
  * posted for more items than the buffer has room for, as long as the message is not longer than that.
  */
-public class Comm extends OpenMpiComm implements Cloneable {
+public class Comm extends OpenMpiAttributes implements Cloneable {
     /** What carries the messages; null after Free. */
     private Communicator communicator;
 
     private final Map<Integer, Integer> attributes = new HashMap<>();
     private Errhandler errhandler = MPI.ERRORS_ARE_FATAL;
 
+    /** Whether the communicator for the messages of Java is there. */
+    private boolean hasHidden = true;
+
     Comm(Communicator communicator) {
         this.communicator = communicator;
         // All ranks are here now. They need not be when objects are sent.
         communicator.hidden();
+    }
+
+    /** With processes that may know nothing of Java, so nothing more can be agreed with them now; null for no one. */
+    Comm(Communicator communicator, boolean isStrange) {
+        this.communicator = communicator;
+        hasHidden = !isStrange;
+    }
+
+    /** What carries the messages of Java, made now if need be. All processes call it. */
+    final Communicator hidden() {
+        Communicator made = communicator().hidden();
+        hasHidden = true;
+        return made;
+    }
+
+    private void checkObjects(String function) {
+        communicator();
+        if (!hasHidden) {
+            throw MPIException.of(Abi.MPI_ERR_COMM, function + ": objects cannot go between groups that were started "
+                    + "apart; make a copy with dup() in both groups, and use that");
+        }
     }
 
     final Communicator communicator() {
@@ -55,8 +80,8 @@ public class Comm extends OpenMpiComm implements Cloneable {
 
     /** IDENT, CONGRUENT (the same processes in the same order), SIMILAR (in another order) or UNEQUAL. */
     public static int Compare(Comm comm1, Comm comm2) throws MPIException {
-        Communicator one = comm1.communicator();
-        Communicator other = comm2.communicator();
+        Communicator one = Errors.present("Compare", "a communicator", comm1).communicator();
+        Communicator other = Errors.present("Compare", "a communicator", comm2).communicator();
         if (one.isSame(other)) {
             return MPI.IDENT;
         }
@@ -85,6 +110,7 @@ public class Comm extends OpenMpiComm implements Cloneable {
     public Comm clone() throws MPIException {
         Comm copy = with(communicator().duplicate());
         copy.attributes.putAll(attributes);
+        copy.copyAttributes(this);
         return copy;
     }
 
@@ -99,7 +125,11 @@ public class Comm extends OpenMpiComm implements Cloneable {
     }
 
     public void Free() throws MPIException {
-        communicator().free();
+        end(Communicator::free);
+    }
+
+    final void end(Consumer<Communicator> how) {
+        how.accept(communicator());
         communicator = null;
     }
 
@@ -128,6 +158,7 @@ public class Comm extends OpenMpiComm implements Cloneable {
     /** An inter-communicator between two groups; called on the communicator in which the leaders are. */
     public Intercomm Create_intercomm(Comm local_comm, int local_leader, int remote_leader, int tag)
             throws MPIException {
+        Errors.present("Create_intercomm", "the local communicator", local_comm);
         return new Intercomm(local_comm.communicator().connect(local_leader, communicator(), remote_leader, tag));
     }
 
@@ -171,10 +202,17 @@ public class Comm extends OpenMpiComm implements Cloneable {
         return type.base == null ? Type.BYTE : type.base;
     }
 
+    private static void checkMode(String function, Mode mode) {
+        if (mode == Mode.BUFFERED && !MPI.isBufferAttached()) {
+            throw Errors.buffer(function + ": there is no room for the message; call MPI.Buffer_attach before");
+        }
+    }
+
     private MemorySegment outgoing(String function, Object buf, int offset, int count, Datatype type, int dest) {
         if (type == null || !type.isObject) {
             return Layout.outgoing(function, buf, offset, count, type);
         }
+        checkObjects(function);
         byte[] stream = Objects.write(function, buf, offset, count, type);
         return dest == MPI.PROC_NULL ? null : MPI.OBJECTS.begin(communicator.hidden(), dest, stream);
     }
@@ -188,13 +226,19 @@ public class Comm extends OpenMpiComm implements Cloneable {
     private void send(
             String function, Object buf, int offset, int count, Datatype type, int dest, int tag, Mode mode) {
         checkDest(function, dest, tag);
+        checkMode(function, mode);
         Object[] objects = handover(function, buf, offset, count, type, dest);
         if (objects != null) {
             communicator.startHandover(objects, dest, tag, mode).await();
             return;
         }
         MemorySegment data = outgoing(function, buf, offset, count, type, dest);
-        if (dest != MPI.PROC_NULL) {
+        if (dest == MPI.PROC_NULL) {
+            return;
+        }
+        if (mode == Mode.STANDARD && MPI.EAGER.store(data)) {
+            MPI.EAGER.send(communicator, data, typeOf(type), dest, tag);
+        } else {
             communicator.send(data, typeOf(type), dest, tag, mode);
         }
     }
@@ -238,6 +282,7 @@ public class Comm extends OpenMpiComm implements Cloneable {
     private Request startSend(
             String function, Object buf, int offset, int count, Datatype type, int dest, int tag, Mode mode) {
         checkDest(function, dest, tag);
+        checkMode(function, mode);
         Object[] objects = handover(function, buf, offset, count, type, dest);
         MemorySegment data = objects != null ? null : outgoing(function, buf, offset, count, type, dest);
         if (dest == MPI.PROC_NULL) {
@@ -271,6 +316,7 @@ public class Comm extends OpenMpiComm implements Cloneable {
     private Pending startReceive(
             String function, Object buf, int offset, int count, Datatype type, int source, int tag) {
         if (type != null && type.isObject) {
+            checkObjects(function);
             return new ObjectReceive(communicator, function, buf, offset, count, type, source, tag);
         }
         Landing landing = Landing.of(function, buf, offset, count, type);
@@ -346,6 +392,8 @@ public class Comm extends OpenMpiComm implements Cloneable {
             throws MPIException {
         checkDest("Sendrecv", dest, sendtag);
         checkSource("Sendrecv", source, recvtag);
+        Errors.checkType("Sendrecv", sendtype);
+        Errors.checkType("Sendrecv", recvtype);
         boolean plain = !sendtype.isObject && !recvtype.isObject;
         if (!plain || dest == MPI.PROC_NULL || source == MPI.PROC_NULL) {
             Request send = startSend(
@@ -390,6 +438,7 @@ public class Comm extends OpenMpiComm implements Cloneable {
 
     /** The bytes that so many items take in a packed message. */
     public int Pack_size(int incount, Datatype datatype) throws MPIException {
+        Errors.checkType("Pack_size", datatype);
         if (datatype.base == null) {
             throw Errors.type("Pack_size: objects and bounds have no size in bytes");
         }
@@ -399,6 +448,8 @@ public class Comm extends OpenMpiComm implements Cloneable {
     /** Appends items to a packed message; the position behind them. */
     public int Pack(Object inbuf, int offset, int incount, Datatype datatype, byte[] outbuf, int position)
             throws MPIException {
+        Errors.checkType("Pack", datatype);
+        Errors.present("Pack", "outbuf", outbuf);
         if (datatype.isObject) {
             throw Errors.type("Pack: objects cannot be packed");
         }
@@ -417,6 +468,7 @@ public class Comm extends OpenMpiComm implements Cloneable {
     /** Takes items from a packed message; the position behind them. */
     public int Unpack(byte[] inbuf, int position, Object outbuf, int offset, int outcount, Datatype datatype)
             throws MPIException {
+        Errors.present("Unpack", "inbuf", inbuf);
         Landing landing = Landing.of("Unpack", outbuf, offset, outcount, datatype);
         int bytes = Pack_size(outcount, datatype);
         if (position < 0 || bytes > inbuf.length - position) {
@@ -429,6 +481,26 @@ public class Comm extends OpenMpiComm implements Cloneable {
             landing.finish("Unpack", bytes);
         }
         return position + bytes;
+    }
+
+    /** Objects as bytes: mpiJava's name for it. */
+    public byte[] Object_Serialize(Object buf, int offset, int count, Datatype type) throws MPIException {
+        checkObjects("Object_Serialize", type);
+        return Objects.write("Object_Serialize", buf, offset, count, type);
+    }
+
+    /** The objects of {@link #Object_Serialize}: up to so many items are put into the buffer. */
+    public void Object_Deserialize(Object buf, byte[] bytes, int offset, int count, Datatype type)
+            throws MPIException {
+        checkObjects("Object_Deserialize", type);
+        Layout.check("Object_Deserialize", buf, offset, count, type);
+        Objects.read("Object_Deserialize", bytes, buf, offset, count, type);
+    }
+
+    private static void checkObjects(String function, Datatype type) {
+        if (type == null || !type.isObject) {
+            throw Errors.type(function + ": the datatype is " + type + "; it must be made of MPI.OBJECT");
+        }
     }
 
     // --- attributes ---

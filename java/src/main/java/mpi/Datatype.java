@@ -51,11 +51,13 @@ public class Datatype {
 
     /** Items one after the other. */
     public static Datatype Contiguous(int count, Datatype oldtype) throws MPIException {
+        Errors.checkType("Datatype.Contiguous", oldtype);
         return Hvector(count, 1, oldtype.Extent(), oldtype);
     }
 
     /** Blocks of items; the stride is in items. */
     public static Datatype Vector(int count, int blocklength, int stride, Datatype oldtype) throws MPIException {
+        Errors.checkType("Datatype.Vector", oldtype);
         return Hvector(count, blocklength, Math.multiplyExact(stride, oldtype.Extent()), oldtype);
     }
 
@@ -71,6 +73,9 @@ public class Datatype {
 
     /** Blocks of different lengths; displacements are in items. */
     public static Datatype Indexed(int[] blocklengths, int[] displacements, Datatype oldtype) throws MPIException {
+        Errors.checkType("Datatype.Indexed", oldtype);
+        Errors.present("Datatype.Indexed", "blocklengths", blocklengths);
+        Errors.present("Datatype.Indexed", "displacements", displacements);
         int extent = oldtype.Extent();
         return Hindexed(
                 blocklengths, IntStream.of(displacements).map(d -> Math.multiplyExact(d, extent)).toArray(), oldtype);
@@ -78,6 +83,8 @@ public class Datatype {
 
     /** Blocks of different lengths; displacements are in elements of the array. */
     public static Datatype Hindexed(int[] blocklengths, int[] displacements, Datatype oldtype) throws MPIException {
+        Errors.checkType("Datatype.Hindexed", oldtype);
+        Errors.present("Datatype.Hindexed", "blocklengths", blocklengths);
         Datatype[] types = new Datatype[blocklengths.length];
         Arrays.fill(types, oldtype);
         Datatype made = Struct(blocklengths, displacements, types);
@@ -88,6 +95,9 @@ public class Datatype {
 
     /** Blocks of items of different types, all of the same class of elements. */
     public static Datatype Struct(int[] blocklengths, int[] displacements, Datatype[] types) throws MPIException {
+        Errors.present("Datatype.Struct", "blocklengths", blocklengths);
+        Errors.present("Datatype.Struct", "displacements", displacements);
+        Errors.present("Datatype.Struct", "types", types);
         if (blocklengths.length != displacements.length || blocklengths.length != types.length) {
             throw Errors.argument("Datatype.Struct: there are " + blocklengths.length + " block lengths, "
                     + displacements.length + " displacements and " + types.length + " types; there must be as many");
@@ -95,6 +105,7 @@ public class Datatype {
         Builder builder = new Builder();
         for (int i = 0; i < types.length; i++) {
             positive("Struct", "blocklengths[" + i + "]", blocklengths[i]);
+            Errors.checkType("Datatype.Struct", types[i]);
             builder.add(blocklengths[i], displacements[i], types[i]);
         }
         return builder.build();
@@ -192,6 +203,19 @@ public class Datatype {
     /** Nothing is kept for a type. */
     public void free() throws MPIException {}
 
+    /** The same items where the elements are bytes. */
+    Datatype inBytes() {
+        if (base == null) {
+            throw Errors.type("a struct of bytes cannot have items of " + this);
+        }
+        int each = base.bytes;
+        int[] starts = IntStream.range(0, size).map(k -> Math.multiplyExact(place(k), each)).toArray();
+        int[] lengths = new int[size];
+        Arrays.fill(lengths, each);
+        Datatype bytes = Hindexed(lengths, starts, MPI.BYTE);
+        return createResized(bytes, lb * each, extent() * each);
+    }
+
     /** Whether items are all the elements of a part of the array, in their order. */
     boolean isDense() {
         return places == null;
@@ -248,6 +272,18 @@ public class Datatype {
         return Hindexed(blockLengths, places, oldType);
     }
 
+    /** Blocks of items of different types in a buffer of bytes; displacements are in bytes. */
+    public static Datatype createStruct(int[] blockLengths, int[] displacements, Datatype[] types)
+            throws MPIException {
+        Errors.present("Datatype.createStruct", "types", types);
+        Datatype[] bytes = new Datatype[types.length];
+        for (int i = 0; i < types.length; i++) {
+            Errors.checkType("Datatype.createStruct", types[i]);
+            bytes[i] = types[i].inBytes();
+        }
+        return Struct(blockLengths, displacements, bytes);
+    }
+
     /** The same items with other bounds, in bytes. */
     public static Datatype createResized(Datatype oldType, int lb, int extent) throws MPIException {
         int first = elements("createResized", lb, oldType);
@@ -258,6 +294,7 @@ public class Datatype {
 
     /** Bytes as elements of the arrays that hold a type. */
     private static int elements(String function, int bytes, Datatype type) {
+        Errors.checkType("Datatype." + function, type);
         int each = type.base == null ? 1 : type.base.bytes;
         if (bytes % each != 0) {
             throw Errors.argument("Datatype." + function + ": " + bytes + " bytes are no whole elements of "

@@ -8,6 +8,21 @@ final class Errors {
 
     private Errors() {}
 
+    /** An argument that cannot be null. */
+    static <T> T present(String function, String what, T value) {
+        if (value == null) {
+            throw argument(function + ": " + what + " is null");
+        }
+        return value;
+    }
+
+    /** Checks that there is a datatype. */
+    static void checkType(String function, Datatype type) {
+        if (type == null) {
+            throw type(function + ": the datatype is null");
+        }
+    }
+
     static MPIException buffer(String text) {
         return MPIException.of(Abi.MPI_ERR_BUFFER, text);
     }

@@ -4,14 +4,13 @@ import org.limosa.engine.Communicator;
 
 /** {@link Graphcomm} under the names of Open MPI's bindings. */
 public final class GraphComm extends Graphcomm {
-    GraphComm(Communicator communicator, int[] index, int[] edges) {
-        super(communicator, index, edges);
+    GraphComm(Graphcomm made) {
+        super(made);
     }
 
     @Override
     Comm with(Communicator other) {
-        GraphParms shape = Get();
-        return new GraphComm(other, shape.index, shape.edges);
+        return new GraphComm((Graphcomm) super.with(other));
     }
 
     @Override

@@ -7,14 +7,37 @@ import org.limosa.engine.Communicator;
 public class Graphcomm extends Intracomm {
     private final int[] index;
     private final int[] edges;
+    private final Neighbourhood neighbours;
 
     Graphcomm(Communicator communicator, int[] index, int[] edges) {
         super(communicator);
         this.index = index;
         this.edges = edges;
+        neighbours = Neighbourhood.of(this, new Intracomm(communicator.duplicate()));
+    }
+
+    /** The same one as an object of a subclass. */
+    Graphcomm(Graphcomm made) {
+        super(made.communicator());
+        index = made.index;
+        edges = made.edges;
+        neighbours = made.neighbours;
+    }
+
+    @Override
+    Neighbourhood neighbours() {
+        return neighbours;
+    }
+
+    @Override
+    public void Free() throws MPIException {
+        super.Free();
+        neighbours.messages().Free();
     }
 
     static void check(int[] index, int[] edges) {
+        Errors.present("a graph", "index", index);
+        Errors.present("a graph", "edges", edges);
         int before = 0;
         for (int end : index) {
             if (end < before || end > edges.length) {

@@ -27,6 +27,8 @@ public class Group {
 
     /** The ranks that processes of one group have in another; UNDEFINED for those that are not in it. */
     public static int[] Translate_ranks(Group group1, int[] ranks1, Group group2) throws MPIException {
+        members("Translate_ranks", group1);
+        members("Translate_ranks", group2);
         group1.check("Translate_ranks", ranks1);
         int[] found = group1.members.translate(ranks1, group2.members);
         return IntStream.of(found).map(Group::orUndefined).toArray();
@@ -34,22 +36,24 @@ public class Group {
 
     /** IDENT, SIMILAR (other order) or UNEQUAL. */
     public static int Compare(Group group1, Group group2) throws MPIException {
-        if (group1.members.isIdentical(group2.members)) {
+        Members one = members("Compare", group1);
+        Members other = members("Compare", group2);
+        if (one.isIdentical(other)) {
             return MPI.IDENT;
         }
-        return group1.members.isSimilar(group2.members) ? MPI.SIMILAR : MPI.UNEQUAL;
+        return one.isSimilar(other) ? MPI.SIMILAR : MPI.UNEQUAL;
     }
 
     public static Group Union(Group group1, Group group2) throws MPIException {
-        return new Group(group1.members.union(group2.members));
+        return new Group(members("Union", group1).union(members("Union", group2)));
     }
 
     public static Group Intersection(Group group1, Group group2) throws MPIException {
-        return new Group(group1.members.intersection(group2.members));
+        return new Group(members("Intersection", group1).intersection(members("Intersection", group2)));
     }
 
     public static Group Difference(Group group1, Group group2) throws MPIException {
-        return new Group(group1.members.difference(group2.members));
+        return new Group(members("Difference", group1).difference(members("Difference", group2)));
     }
 
     /** The processes of these ranks, in this order. */
@@ -78,9 +82,13 @@ public class Group {
         return Excl(expand("Range_excl", ranges));
     }
 
+    private static Members members(String function, Group group) {
+        return Errors.present("Group." + function, "a group", group).members;
+    }
+
     private static int[] expand(String function, int[][] ranges) {
-        return Arrays.stream(ranges).flatMapToInt(range -> {
-            if (range.length != 3 || range[2] == 0) {
+        return Arrays.stream(Errors.present("Group." + function, "ranges", ranges)).flatMapToInt(range -> {
+            if (range == null || range.length != 3 || range[2] == 0) {
                 throw Errors.argument("Group." + function + ": " + Arrays.toString(range)
                         + " is no range; it is {first, last, stride}, the stride not 0");
             }
@@ -91,6 +99,7 @@ public class Group {
     }
 
     private void check(String function, int[] ranks) {
+        Errors.present("Group." + function, "ranks", ranks);
         for (int rank : ranks) {
             if (rank < 0 || rank >= members.size()) {
                 throw Errors.rank("Group." + function + ": the group has no rank " + rank + "; it has "

@@ -18,6 +18,11 @@ public final class Info {
         return none;
     }
 
+    /** The pairs; none if there is no Info. */
+    static Map<String, String> pairs(Info info) {
+        return info == null || info.values == null ? Map.of() : info.values;
+    }
+
     private Map<String, String> values() {
         if (values == null) {
             throw Errors.argument("the Info was freed, or is MPI.INFO_NULL");

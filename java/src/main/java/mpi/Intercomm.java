@@ -8,6 +8,25 @@ public class Intercomm extends Comm {
         super(communicator);
     }
 
+    private Intercomm(Communicator communicator, boolean isStrange) {
+        super(communicator, isStrange);
+    }
+
+    /** Between the callers and processes that were started apart from them. */
+    static Intercomm withOthers(Communicator communicator) {
+        return new Intercomm(communicator, true);
+    }
+
+    @Override
+    public Intercomm clone() throws MPIException {
+        return (Intercomm) super.clone();
+    }
+
+    @Override
+    public Intercomm dup() throws MPIException {
+        return clone();
+    }
+
     @Override
     Comm with(Communicator other) {
         return new Intercomm(other);
@@ -36,6 +55,14 @@ public class Intercomm extends Comm {
     /** The other group. */
     public Group getRemoteGroup() throws MPIException {
         return Remote_group();
+    }
+
+    /**
+     * The communicator between the processes of the job and those that have started it by {@link Intracomm#spawn};
+     * {@link #isNull} for one that was started by a launcher.
+     */
+    public static Intercomm getParent() throws MPIException {
+        return withOthers(MPI.engine().parent());
     }
 
     /** One group of both. */

@@ -16,7 +16,7 @@ import org.limosa.engine.Type;
  * A communicator of one group, with its collective operations. A buffer that is significant at the root only may be null
  * elsewhere. The same array may be passed for sending and receiving. Arrays of counts may be longer than the group.
  */
-public class Intracomm extends Comm {
+public class Intracomm extends OpenMpiProcesses implements Collective {
     Intracomm(Communicator communicator) {
         super(communicator);
     }
@@ -47,7 +47,7 @@ public class Intracomm extends Comm {
 
     /** The members of a group; null for others. */
     public Intracomm Create(Group group) throws MPIException {
-        return orNull(communicator().create(group.members));
+        return orNull(communicator().create(Errors.present("Create", "the group", group).members));
     }
 
     /** As {@link #Create}: mpiJava's spelling. */
@@ -61,88 +61,33 @@ public class Intracomm extends Comm {
         return new ByteChannel(communicator().hidden());
     }
 
-    private boolean isRoot(String function, int root) {
+    final boolean isRoot(String function, int root) {
         checkRoot(function, root);
         return communicator().rank() == root;
     }
 
     /** The elements of both sides must be of one class. */
-    private static Type common(String function, Datatype sent, Datatype received) {
+    static Type common(String function, Datatype sent, Datatype received) {
+        Errors.checkType(function, sent);
+        Errors.checkType(function, received);
         if (sent.isObject != received.isObject || sent.base != received.base) {
             throw Errors.type(function + ": " + sent + " is sent, but " + received + " is received");
         }
         return sent.base == null ? Type.BYTE : sent.base;
     }
 
-    private int[] forAll(String function, String what, int[] values) {
+    private static Type base(String function, Datatype type) {
+        Errors.checkType(function, type);
+        return type.base;
+    }
+
+    final int[] forAll(String function, String what, int[] values) {
         int size = communicator().size();
         if (values == null || values.length < size) {
             throw Errors.count(function + ": " + what + " has " + (values == null ? 0 : values.length)
                     + " entries for " + size + " processes");
         }
         return values.length == size ? values : Arrays.copyOf(values, size);
-    }
-
-    /** Blocks of a buffer, one for each process: as memory that the engine can use, with counts in elements. */
-    private static final class Blocks {
-        final int[] counts;
-        final int[] displacements;
-        MemorySegment memory;
-        private final boolean direct;
-        private final Object buffer;
-        private final int offset;
-        private final int[] places;
-        private final int[] items;
-        private final Datatype type;
-
-        Blocks(String function, Object buffer, int offset, int[] items, int[] places, Datatype type, boolean filled) {
-            Layout.check(function, buffer, offset, Arrays.stream(items).max().orElse(0), type);
-            this.buffer = buffer;
-            this.offset = offset;
-            this.items = items;
-            this.places = places;
-            this.type = type;
-            direct = buffer == null || type.base == null || Layout.isDirect(buffer, type);
-            counts = new int[items.length];
-            displacements = new int[items.length];
-            int total = 0;
-            for (int i = 0; i < items.length; i++) {
-                if (items[i] < 0) {
-                    throw Errors.count(function + ": the count of rank " + i + " is " + items[i]);
-                }
-                counts[i] = items[i] * type.size();
-                displacements[i] = direct ? places[i] * type.size() : total;
-                total += counts[i];
-                if (buffer != null) {
-                    Layout.checkRoom(function, buffer, offset + places[i] * type.extent(), items[i], type);
-                }
-            }
-            memory = buffer == null || type.base == null ? null
-                    : direct ? Layout.memory(buffer).asSlice((long) offset * type.base.bytes)
-                    : type.base.allocate(total);
-            if (filled && !direct) {
-                for (int i = 0; i < items.length; i++) {
-                    MemorySegment block = Layout.pack(buffer, origin(i), items[i], type);
-                    MemorySegment.copy(block, 0, memory, at(i), block.byteSize());
-                }
-            }
-        }
-
-        private int origin(int i) {
-            return offset + places[i] * type.extent();
-        }
-
-        private long at(int i) {
-            return (long) displacements[i] * type.base.bytes;
-        }
-
-        /** Puts what has arrived where it belongs. */
-        void finish() {
-            for (int i = 0; i < items.length && !direct; i++) {
-                MemorySegment block = memory.asSlice(at(i), (long) counts[i] * type.base.bytes);
-                Layout.unpack(block, counts[i], buffer, origin(i), type);
-            }
-        }
     }
 
     private List<byte[]> write(String function, Object buf, int offset, int[] counts, int[] displs, Datatype type) {
@@ -160,14 +105,14 @@ public class Intracomm extends Comm {
         }
     }
 
-    private int[] same(int count) {
+    final int[] same(int count) {
         int[] counts = new int[communicator().size()];
         Arrays.fill(counts, count);
         return counts;
     }
 
     /** Places one after the other. */
-    private int[] steps(int count) {
+    final int[] steps(int count) {
         int[] places = new int[communicator().size()];
         for (int i = 0; i < places.length; i++) {
             places[i] = Math.multiplyExact(i, count);
@@ -177,10 +122,12 @@ public class Intracomm extends Comm {
 
     // --- collective operations ---
 
+    @Override
     public void Barrier() throws MPIException {
         communicator().barrier();
     }
 
+    @Override
     public void Bcast(Object buf, int offset, int count, Datatype type, int root) throws MPIException {
         boolean isRoot = isRoot("Bcast", root);
         if (type != null && type.isObject) {
@@ -201,11 +148,12 @@ public class Intracomm extends Comm {
         landing.finishAll("Bcast");
     }
 
+    @Override
     public void Gather(
             Object sendbuf, int sendoffset, int sendcount, Datatype sendtype,
             Object recvbuf, int recvoffset, int recvcount, Datatype recvtype, int root) throws MPIException {
         boolean isRoot = isRoot("Gather", root);
-        Type base = isRoot ? common("Gather", sendtype, recvtype) : sendtype.base;
+        Type base = isRoot ? common("Gather", sendtype, recvtype) : base("Gather", sendtype);
         if (sendtype.isObject) {
             Gatherv(
                     sendbuf, sendoffset, sendcount, sendtype, recvbuf, recvoffset, same(recvcount), steps(recvcount),
@@ -232,12 +180,13 @@ public class Intracomm extends Comm {
         return Landing.of(function, buf, offset, items, type);
     }
 
+    @Override
     public void Gatherv(
             Object sendbuf, int sendoffset, int sendcount, Datatype sendtype,
             Object recvbuf, int recvoffset, int[] recvcounts, int[] displs, Datatype recvtype, int root)
             throws MPIException {
         boolean isRoot = isRoot("Gatherv", root);
-        Type base = isRoot ? common("Gatherv", sendtype, recvtype) : sendtype.base;
+        Type base = isRoot ? common("Gatherv", sendtype, recvtype) : base("Gatherv", sendtype);
         int[] counts = isRoot ? forAll("Gatherv", "recvcounts", recvcounts) : null;
         int[] places = isRoot ? forAll("Gatherv", "displs", displs) : null;
         if (sendtype.isObject) {
@@ -258,11 +207,12 @@ public class Intracomm extends Comm {
         blocks.finish();
     }
 
+    @Override
     public void Scatter(
             Object sendbuf, int sendoffset, int sendcount, Datatype sendtype,
             Object recvbuf, int recvoffset, int recvcount, Datatype recvtype, int root) throws MPIException {
         boolean isRoot = isRoot("Scatter", root);
-        Type base = isRoot ? common("Scatter", sendtype, recvtype) : recvtype.base;
+        Type base = isRoot ? common("Scatter", sendtype, recvtype) : base("Scatter", recvtype);
         if (recvtype.isObject) {
             Scatterv(
                     sendbuf, sendoffset, same(sendcount), steps(sendcount), sendtype, recvbuf, recvoffset, recvcount,
@@ -278,11 +228,12 @@ public class Intracomm extends Comm {
         landing.finishAll("Scatter");
     }
 
+    @Override
     public void Scatterv(
             Object sendbuf, int sendoffset, int[] sendcounts, int[] displs, Datatype sendtype,
             Object recvbuf, int recvoffset, int recvcount, Datatype recvtype, int root) throws MPIException {
         boolean isRoot = isRoot("Scatterv", root);
-        Type base = isRoot ? common("Scatterv", sendtype, recvtype) : recvtype.base;
+        Type base = isRoot ? common("Scatterv", sendtype, recvtype) : base("Scatterv", recvtype);
         int[] counts = isRoot ? forAll("Scatterv", "sendcounts", sendcounts) : null;
         int[] places = isRoot ? forAll("Scatterv", "displs", displs) : null;
         if (recvtype.isObject) {
@@ -301,6 +252,7 @@ public class Intracomm extends Comm {
         landing.finishAll("Scatterv");
     }
 
+    @Override
     public void Allgather(
             Object sendbuf, int sendoffset, int sendcount, Datatype sendtype,
             Object recvbuf, int recvoffset, int recvcount, Datatype recvtype) throws MPIException {
@@ -317,6 +269,7 @@ public class Intracomm extends Comm {
         landing.finishAll("Allgather");
     }
 
+    @Override
     public void Allgatherv(
             Object sendbuf, int sendoffset, int sendcount, Datatype sendtype,
             Object recvbuf, int recvoffset, int[] recvcounts, int[] displs, Datatype recvtype) throws MPIException {
@@ -335,6 +288,7 @@ public class Intracomm extends Comm {
         blocks.finish();
     }
 
+    @Override
     public void Alltoall(
             Object sendbuf, int sendoffset, int sendcount, Datatype sendtype,
             Object recvbuf, int recvoffset, int recvcount, Datatype recvtype) throws MPIException {
@@ -352,6 +306,7 @@ public class Intracomm extends Comm {
         landing.finishAll("Alltoall");
     }
 
+    @Override
     public void Alltoallv(
             Object sendbuf, int sendoffset, int[] sendcounts, int[] sdispls, Datatype sendtype,
             Object recvbuf, int recvoffset, int[] recvcounts, int[] rdispls, Datatype recvtype) throws MPIException {
@@ -375,15 +330,16 @@ public class Intracomm extends Comm {
 
     // --- reductions ---
 
-    private boolean isKnown(String function, Op op, Datatype type) {
+    static boolean isKnown(String function, Op op, Datatype type) {
         if (op == null) {
             throw Errors.op(function + ": the operation is null");
         }
+        Errors.checkType(function, type);
         op.check(function, type);
         return op.reduction != null;
     }
 
-    private static byte[] bytes(String function, Object buf, int offset, int count, Datatype type) {
+    static byte[] bytes(String function, Object buf, int offset, int count, Datatype type) {
         if (type.isObject) {
             return Objects.write(function, buf, offset, count, type);
         }
@@ -391,7 +347,7 @@ public class Intracomm extends Comm {
         return data == null ? new byte[0] : data.toArray(ValueLayout.JAVA_BYTE);
     }
 
-    private static void accept(String function, byte[] bytes, Object buf, int offset, int count, Datatype type) {
+    static void accept(String function, byte[] bytes, Object buf, int offset, int count, Datatype type) {
         if (type.isObject) {
             Objects.read(function, bytes, buf, offset, count, type);
         } else if (bytes.length > 0) {
@@ -406,7 +362,7 @@ public class Intracomm extends Comm {
     }
 
     /** The program's operation on items as bytes. */
-    private static BinaryOperator<byte[]> operation(
+    static BinaryOperator<byte[]> operation(
             String function, Op op, int count, Datatype type) {
         return (lower, higher) -> {
             Object in = items(function, lower, count, type);
@@ -418,7 +374,7 @@ public class Intracomm extends Comm {
     }
 
     /** A new array that holds the items. */
-    private static Object items(String function, byte[] bytes, int count, Datatype type) {
+    static Object items(String function, byte[] bytes, int count, Datatype type) {
         int offset = Math.max(0, -type.Lb());
         int length = count == 0 ? 0 : offset + (count - 1) * type.extent() + Math.max(type.Ub(), type.size());
         Object array = type.isObject ? new Object[length]
@@ -427,6 +383,7 @@ public class Intracomm extends Comm {
         return array;
     }
 
+    @Override
     public void Reduce(
             Object sendbuf, int sendoffset, Object recvbuf, int recvoffset, int count, Datatype datatype, Op op,
             int root) throws MPIException {
@@ -449,7 +406,7 @@ public class Intracomm extends Comm {
         landing.finishAll("Reduce");
     }
 
-    private static Landing result(String function, Object buf, int offset, int count, Datatype type) {
+    static Landing result(String function, Object buf, int offset, int count, Datatype type) {
         Layout.check(function, buf, offset, count, type);
         if (buf != null) {
             Layout.checkRoom(function, buf, offset, count, type);
@@ -457,6 +414,7 @@ public class Intracomm extends Comm {
         return Landing.of(function, buf, offset, count, type);
     }
 
+    @Override
     public void Allreduce(
             Object sendbuf, int sendoffset, Object recvbuf, int recvoffset, int count, Datatype datatype, Op op)
             throws MPIException {
@@ -473,6 +431,7 @@ public class Intracomm extends Comm {
         landing.finishAll("Allreduce");
     }
 
+    @Override
     public void Reduce_scatter(
             Object sendbuf, int sendoffset, Object recvbuf, int recvoffset, int[] recvcounts, Datatype datatype,
             Op op) throws MPIException {
@@ -518,6 +477,28 @@ public class Intracomm extends Comm {
         landing.finishAll("Scan");
     }
 
+    /** Combines the buffers of the ranks below this one; the first one's stays as it is. */
+    private void scanBelow(Object sendbuf, Object recvbuf, int count, Datatype type, Op op) {
+        boolean isKnown = isKnown("exScan", op, type);
+        ByteChannel channel = channel();
+        byte[] result;
+        if (isKnown) {
+            MemorySegment sent = Layout.outgoing("exScan", sendbuf, 0, count, type);
+            MemorySegment all = type.base.allocate(Math.multiplyExact(count, type.size()));
+            communicator().scan(sent, sent == null ? null : all, type.base, op.reduction);
+            result = all.toArray(ValueLayout.JAVA_BYTE);
+        } else {
+            byte[] mine = bytes("exScan", sendbuf, 0, count, type);
+            result = Trees.scan(channel, mine, operation("exScan", op, count, type));
+        }
+        if (Rank() + 1 < Size()) {
+            channel.send(result, Rank() + 1);
+        }
+        if (Rank() > 0) {
+            accept("exScan", channel.receive(Rank() - 1), recvbuf, 0, count, type);
+        }
+    }
+
     /** Combines two arrays of the calling process: the second holds the result. */
     public void Reduce_local(Object inbuf, Object inoutbuf, int count, Datatype datatype, Op op)
             throws MPIException {
@@ -539,6 +520,8 @@ public class Intracomm extends Comm {
 
     /** A grid of processes; null for those that are not in it. */
     public Cartcomm Create_cart(int[] dims, boolean[] periods, boolean reorder) throws MPIException {
+        Errors.present("Create_cart", "dims", dims);
+        Errors.present("Create_cart", "periods", periods);
         if (dims.length != periods.length) {
             throw Errors.argument("Create_cart: there are " + dims.length + " dims and " + periods.length
                     + " periods; there must be as many");
@@ -584,15 +567,25 @@ public class Intracomm extends Comm {
         Scan(buf, 0, buf, 0, count, type, op);
     }
 
+    /** Combines the buffers of the ranks below this one; the first one's stays as it is. */
+    public void exScan(Object sendbuf, Object recvbuf, int count, Datatype type, Op op) throws MPIException {
+        scanBelow(sendbuf, recvbuf, count, type, op);
+    }
+
+    /** As above, with one buffer. */
+    public void exScan(Object buf, int count, Datatype type, Op op) throws MPIException {
+        scanBelow(buf, buf, count, type, op);
+    }
+
     /** A grid of processes; null for those that are not in it. */
     public CartComm createCart(int[] dims, boolean[] periods, boolean reorder) throws MPIException {
         Cartcomm made = Create_cart(dims, periods, reorder);
-        return made == null ? null : new CartComm(made.communicator(), dims.clone(), periods.clone());
+        return made == null ? null : new CartComm(made);
     }
 
     /** A graph of processes; null for those that are not in it. */
     public GraphComm createGraph(int[] index, int[] edges, boolean reorder) throws MPIException {
         Graphcomm made = Create_graph(index, edges, reorder);
-        return made == null ? null : new GraphComm(made.communicator(), index.clone(), edges.clone());
+        return made == null ? null : new GraphComm(made);
     }
 }

@@ -3,6 +3,7 @@ package mpi;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
+import org.limosa.abi.Abi;
 import org.limosa.engine.Arguments;
 import org.limosa.engine.Communicator;
 import org.limosa.engine.Engine;
@@ -20,6 +21,8 @@ public final class MPI extends OpenMpiNames {
     public static final int ANY_SOURCE = Communicator.ANY;
     public static final int ANY_TAG = Communicator.ANY;
     public static final int PROC_NULL = -3;
+    /** The root of a collective operation between two groups, which it gives itself. */
+    public static final int ROOT = -4;
     public static final int UNDEFINED = -32766;
     public static final int IDENT = 0;
     public static final int SIMILAR = 1;
@@ -57,6 +60,23 @@ public final class MPI extends OpenMpiNames {
     public static final Datatype FLOAT2 = Datatype.Contiguous(2, FLOAT);
     public static final Datatype DOUBLE2 = Datatype.Contiguous(2, DOUBLE);
 
+    /** Open MPI's access to pairs in buffers of bytes, and their datatypes. */
+    public static final Int2 int2 = new Int2();
+    /** As {@link #int2}. */
+    public static final ShortInt shortInt = new ShortInt();
+    /** As {@link #int2}. */
+    public static final LongInt longInt = new LongInt();
+    /** As {@link #int2}. */
+    public static final FloatInt floatInt = new FloatInt();
+    /** As {@link #int2}. */
+    public static final DoubleInt doubleInt = new DoubleInt();
+    public static final Datatype SHORT_INT = shortInt.getType();
+    public static final Datatype LONG_INT = longInt.getType();
+    public static final Datatype FLOAT_INT = floatInt.getType();
+    public static final Datatype DOUBLE_INT = doubleInt.getType();
+    public static final Datatype FLOAT_COMPLEX = Datatype.Contiguous(2, FLOAT);
+    public static final Datatype DOUBLE_COMPLEX = Datatype.Contiguous(2, DOUBLE);
+
     public static final Op MAX = new Op(Reduction.MAX, null, true, "MPI.MAX");
     public static final Op MIN = new Op(Reduction.MIN, null, true, "MPI.MIN");
     public static final Op SUM = new Op(Reduction.SUM, null, true, "MPI.SUM");
@@ -69,6 +89,18 @@ public final class MPI extends OpenMpiNames {
     public static final Op BXOR = new Op(Reduction.BXOR, null, true, "MPI.BXOR");
     public static final Op MINLOC = Op.located(false);
     public static final Op MAXLOC = Op.located(true);
+
+    /** Open MPI's operation of windows that takes the new value. */
+    public static final Op REPLACE = new Op(null, null, false, "MPI.REPLACE");
+    /** Open MPI's operation of windows that changes nothing. */
+    public static final Op NO_OP = new Op(null, null, false, "MPI.NO_OP");
+    public static final int LOCK_EXCLUSIVE = Abi.MPI_LOCK_EXCLUSIVE;
+    public static final int LOCK_SHARED = Abi.MPI_LOCK_SHARED;
+    public static final int MODE_NOCHECK = Abi.MPI_MODE_NOCHECK;
+    public static final int MODE_NOPRECEDE = Abi.MPI_MODE_NOPRECEDE;
+    public static final int MODE_NOPUT = Abi.MPI_MODE_NOPUT;
+    public static final int MODE_NOSTORE = Abi.MPI_MODE_NOSTORE;
+    public static final int MODE_NOSUCCEED = Abi.MPI_MODE_NOSUCCEED;
 
     public static final Errhandler ERRORS_ARE_FATAL = new Errhandler(Errhandler.FATAL);
     public static final Errhandler ERRORS_RETURN = new Errhandler(Errhandler.RETURN);
@@ -91,6 +123,7 @@ public final class MPI extends OpenMpiNames {
     public static int NUM_OF_PROCESSORS;
 
     static final ObjectSends OBJECTS = new ObjectSends();
+    static final EagerSends EAGER = new EagerSends();
 
     private static Engine engine;
     private static boolean ended;
@@ -145,6 +178,7 @@ public final class MPI extends OpenMpiNames {
         Engine ending = engine();
         Buffer_detach();
         OBJECTS.finish();
+        EAGER.finish();
         ending.close();
         engine = null;
         ended = true;
@@ -182,16 +216,19 @@ public final class MPI extends OpenMpiNames {
 
     /** Room for messages in buffered mode. */
     public static void Buffer_attach(byte[] buffer) throws MPIException {
-        attach(buffer, buffer.length);
+        attach(buffer, buffer == null ? 0 : buffer.length);
     }
 
     /** Room for messages in buffered mode. */
     public static void Buffer_attach(ByteBuffer buffer) throws MPIException {
-        attach(buffer, buffer.capacity());
+        attach(buffer, buffer == null ? 0 : buffer.capacity());
     }
 
     private static void attach(Object buffer, int bytes) {
         Engine now = engine();
+        if (buffer == null) {
+            throw Errors.buffer("Buffer_attach: the buffer is null");
+        }
         if (attached != null) {
             throw Errors.buffer("Buffer_attach: a buffer is attached already; detach it first");
         }
@@ -203,6 +240,10 @@ public final class MPI extends OpenMpiNames {
     /** Waits until the messages in the buffer have left; the buffer, or null if there was none. */
     public static byte[] Buffer_detach() throws MPIException {
         return detach() instanceof byte[] bytes ? bytes : null;
+    }
+
+    static boolean isBufferAttached() {
+        return attached != null;
     }
 
     /** What was attached. */

@@ -31,7 +31,14 @@ public class Op {
 
     /** Checks that the operation is defined for the type. */
     void check(String where, Datatype type) {
-        boolean fits = function != null || type.base != null && reduction.fits(type.base);
+        if (function instanceof Located) {
+            Located.check(where, type);
+        }
+        boolean fits = function != null
+                || reduction != null && type.base != null && reduction.fits(type.base);
+        if (type == MPI.FLOAT_COMPLEX || type == MPI.DOUBLE_COMPLEX) {
+            fits = function != null || reduction == Reduction.SUM;
+        }
         if (!fits) {
             throw Errors.op(where + ": " + name + " is not defined for " + type);
         }
@@ -49,11 +56,20 @@ public class Op {
             this.largest = largest;
         }
 
+        static void check(String where, Datatype type) {
+            boolean isPair = type.base != null && type.size() == 2 && type.isDense() && type.base != Type.BOOLEAN;
+            if (!isPair && Pair.of(type) == null || type == MPI.FLOAT_COMPLEX || type == MPI.DOUBLE_COMPLEX) {
+                throw Errors.op(where + ": MPI.MINLOC and MPI.MAXLOC are not defined for " + type + "; they are for "
+                        + "MPI.SHORT2, INT2, LONG2, FLOAT2, DOUBLE2, SHORT_INT, LONG_INT, FLOAT_INT and DOUBLE_INT");
+            }
+        }
+
         @Override
         public void Call(Object in, int at, Object inout, int to, int count, Datatype type) {
-            if (type.base == null || type.size() != 2 || !type.isDense() || type.base == Type.BOOLEAN) {
-                throw Errors.op("MINLOC and MAXLOC are defined for MPI.SHORT2, INT2, LONG2, FLOAT2 and DOUBLE2, not for "
-                        + type);
+            Pair pair = Pair.of(type);
+            if (pair != null && in instanceof byte[] bytes) {
+                pair.combine(bytes, at, (byte[]) inout, to, count, largest);
+                return;
             }
             for (int i = 0; i < 2 * count; i += 2) {
                 int order = compare(in, at + i, inout, to + i);
@@ -74,6 +90,11 @@ public class Op {
                 default -> throw Errors.op("MINLOC and MAXLOC are not defined for " + a.getClass().getTypeName());
             };
         }
+    }
+
+    @Override
+    public String toString() {
+        return name;
     }
 
     // --- the names of Open MPI's bindings ---

@@ -1,7 +1,7 @@
 package mpi;
 
 import java.util.Arrays;
-import org.limosa.abi.Abi;
+import org.limosa.engine.Communicator;
 
 /**
  * The methods of {@link Comm} under the names that they have in Open MPI's bindings for Java. A buffer is an array or a
@@ -15,12 +15,9 @@ abstract class OpenMpiComm {
         return (Comm) this;
     }
 
-    /** This as a communicator of one group, which collective operations need. */
-    private Intracomm group(String function) {
-        if (this instanceof Intracomm one) {
-            return one;
-        }
-        throw MPIException.of(Abi.MPI_ERR_COMM, function + ": between two groups there are messages only");
+    /** The collective operations of one group, or between two. */
+    private Collective group(String function) {
+        return this instanceof Intercomm both ? new InterCollective(both, function) : (Intracomm) this;
     }
 
     /** Where the part of a process begins in a buffer with parts of all. */
@@ -76,7 +73,7 @@ abstract class OpenMpiComm {
 
     /** Waits for its messages, and frees it. */
     public final void disconnect() throws MPIException {
-        comm().Free();
+        comm().end(Communicator::disconnect);
     }
 
     /** An inter-communicator; called on the communicator in which the leaders are. */
@@ -372,6 +369,11 @@ abstract class OpenMpiComm {
         int[] counts = new int[comm().Size()];
         Arrays.fill(counts, recvcount);
         reduceScatter(sendbuf, recvbuf, counts, type, op);
+    }
+
+    /** As above, with one buffer: the part is at its beginning. */
+    public final void reduceScatterBlock(Object buf, int count, Datatype type, Op op) throws MPIException {
+        reduceScatterBlock(buf, buf, count, type, op);
     }
 
     /** Combines two buffers of the calling process: the second holds the result. */

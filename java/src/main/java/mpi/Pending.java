@@ -1,5 +1,6 @@
 package mpi;
 
+import java.util.Arrays;
 import java.util.function.Supplier;
 import org.limosa.engine.Envelope;
 import org.limosa.engine.Operation;
@@ -92,6 +93,114 @@ abstract class Pending {
         @Override
         Operation operation() {
             return operation;
+        }
+    }
+
+    /** A collective operation that goes on; what it has written is put into the program's buffer at the end. */
+    static final class OfCollective extends Pending {
+        private final Operation operation;
+        private final Runnable finish;
+
+        OfCollective(Operation operation, Runnable finish) {
+            this.operation = operation;
+            this.finish = finish;
+        }
+
+        @Override
+        boolean isActive() {
+            return operation.isActive();
+        }
+
+        @Override
+        Status await() {
+            return finish(operation.await());
+        }
+
+        @Override
+        Status test() {
+            Envelope envelope = operation.test();
+            return envelope == null ? null : finish(envelope);
+        }
+
+        @Override
+        Status finish(Envelope envelope) {
+            finish.run();
+            return new Status();
+        }
+
+        @Override
+        void cancel() {
+            throw Errors.argument("Cancel: a collective operation cannot be cancelled; wait for it");
+        }
+
+        @Override
+        void free() {
+            throw Errors.argument("Free: a collective operation cannot be given up; wait for it");
+        }
+
+        @Override
+        Operation operation() {
+            return operation;
+        }
+    }
+
+    /** Several messages as one. */
+    static final class OfSeveral extends Pending {
+        private final Request[] requests;
+        /** The one that the engine waits for. */
+        private Request waited;
+
+        OfSeveral(Request[] requests) {
+            this.requests = requests;
+        }
+
+        private Request next() {
+            return Arrays.stream(requests).filter(Request::isActive).findFirst().orElse(null);
+        }
+
+        @Override
+        boolean isActive() {
+            return next() != null;
+        }
+
+        @Override
+        Status await() {
+            Request.Waitall(requests);
+            return new Status();
+        }
+
+        @Override
+        Status test() {
+            Request.Testsome(requests);
+            return isActive() ? null : new Status();
+        }
+
+        @Override
+        void cancel() {
+            throw Errors.argument("Cancel: a collective operation cannot be cancelled; wait for it");
+        }
+
+        @Override
+        void free() {
+            throw Errors.argument("Free: a collective operation cannot be given up; wait for it");
+        }
+
+        @Override
+        Operation operation() {
+            Request next = next();
+            while (next != null && next.pending.operation() == null) {
+                // A message to or from nobody.
+                next.pending.await();
+                next = next();
+            }
+            waited = next;
+            return next == null ? null : next.pending.operation();
+        }
+
+        @Override
+        Status finish(Envelope envelope) {
+            waited.pending.finish(envelope);
+            return isActive() ? null : new Status();
         }
     }
 

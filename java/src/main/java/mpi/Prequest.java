@@ -11,8 +11,8 @@ public class Prequest extends Request {
     }
 
     public static void Startall(Prequest[] requests) throws MPIException {
-        for (Prequest request : requests) {
-            request.Start();
+        for (Prequest request : Errors.present("Startall", "the array of requests", requests)) {
+            Errors.present("Startall", "a request", request).Start();
         }
     }
 

@@ -60,6 +60,7 @@ public class Request extends OpenMpiRequest {
 
     /** Waits for one of them: its status, with {@code index}; UNDEFINED if none is active. */
     public static Status Waitany(Request[] requests) throws MPIException {
+        Errors.present("Waitany", "the array of requests", requests);
         for (;;) {
             List<Operation> operations = new ArrayList<>();
             List<Integer> places = new ArrayList<>();
@@ -86,6 +87,7 @@ public class Request extends OpenMpiRequest {
 
     /** The status of one that is complete; null if none is. */
     public static Status Testany(Request[] requests) throws MPIException {
+        Errors.present("Testany", "the array of requests", requests);
         boolean any = false;
         for (int i = 0; i < requests.length; i++) {
             if (isActive(requests[i])) {
@@ -101,6 +103,7 @@ public class Request extends OpenMpiRequest {
 
     /** Waits for all: their statuses, null for those that were not active. */
     public static Status[] Waitall(Request[] requests) throws MPIException {
+        Errors.present("Waitall", "the array of requests", requests);
         Status[] statuses = new Status[requests.length];
         for (int i = 0; i < requests.length; i++) {
             statuses[i] = isActive(requests[i]) ? at(i, requests[i].pending.await()) : null;
@@ -110,6 +113,7 @@ public class Request extends OpenMpiRequest {
 
     /** The statuses of all if all are complete, otherwise null. */
     public static Status[] Testall(Request[] requests) throws MPIException {
+        Errors.present("Testall", "the array of requests", requests);
         Status[] statuses = new Status[requests.length];
         boolean all = true;
         for (int i = 0; i < requests.length; i++) {
@@ -142,6 +146,7 @@ public class Request extends OpenMpiRequest {
 
     /** Waits until at least one is complete: the statuses of all that are; null if none is active. */
     public static Status[] Waitsome(Request[] requests) throws MPIException {
+        Errors.present("Waitsome", "the array of requests", requests);
         Status first = Waitany(requests);
         if (first.index == MPI.UNDEFINED) {
             return null;
@@ -153,6 +158,7 @@ public class Request extends OpenMpiRequest {
 
     /** The statuses of all that are complete; none if no one is. */
     public static Status[] Testsome(Request[] requests) throws MPIException {
+        Errors.present("Testsome", "the array of requests", requests);
         List<Status> all = new ArrayList<>();
         for (int i = 0; i < requests.length; i++) {
             if (isActive(requests[i])) {

@@ -53,6 +53,7 @@ public class Status {
 
     /** Items of the message, or UNDEFINED if it does not hold whole ones. */
     public int Get_count(Datatype datatype) throws MPIException {
+        Errors.checkType("Get_count", datatype);
         if (datatype.isObject) {
             return objects < 0 ? MPI.UNDEFINED : objects / Math.max(1, datatype.size());
         }
@@ -65,6 +66,7 @@ public class Status {
 
     /** Elements of the message, or UNDEFINED for objects or if it does not hold whole ones. */
     public int Get_elements(Datatype datatype) throws MPIException {
+        Errors.checkType("Get_elements", datatype);
         if (datatype.base == null) {
             return datatype.isObject ? MPI.UNDEFINED : 0;
         }

@@ -14,7 +14,8 @@ public final class Arguments {
 
     private Arguments() {}
 
-    private static boolean isMpjExpress() {
+    /** Whether programs are for MPJ Express. */
+    public static boolean isMpjExpress() {
         return MPJ_EXPRESS.equals(System.getenv(CHOSEN));
     }
 

@@ -1,6 +1,8 @@
 package org.limosa.engine;
 
 import java.lang.foreign.MemorySegment;
+import java.util.List;
+import java.util.Map;
 
 /**
  * A group of processes, or two, that exchange messages. Data are segments of heap or native memory that hold whole
@@ -129,6 +131,38 @@ public interface Communicator {
     void reduceLocal(MemorySegment in, MemorySegment inout, Type type, Reduction reduction);
 
     void scan(MemorySegment sent, MemorySegment received, Type type, Reduction reduction);
+
+    /** Collective operations that go on after their call; an exception of a function where there are none. */
+    default NonBlocking nonBlocking(String function) {
+        throw Engines.needsLibrary(function, "use the blocking operation");
+    }
+
+    /** Opens memory to all processes; displacements in it are in units of so many bytes. All processes call it. */
+    default Window window(MemorySegment memory, int unit) {
+        throw Engines.needsLibrary("Win", "send messages");
+    }
+
+    /**
+     * Starts processes: the two groups are the callers and them. What the root gives is used.
+     *
+     * @param errors the error codes of the processes are put here, unless it is null
+     */
+    default Communicator spawn(List<Started> programs, int root, int[] errors) {
+        throw Engines.needsLibrary("spawn", "start all ranks with the launcher");
+    }
+
+    /** A program to be started, so many times, with hints for the launcher. */
+    record Started(String command, List<String> arguments, int processes, Map<String, String> hints) {}
+
+    /** Waits at a port for another group that connects to it, or connects to a port at which another waits. */
+    default Communicator meet(String port, boolean accepts, int root) {
+        throw Engines.needsLibrary(accepts ? "accept" : "connect", "start all ranks with the launcher");
+    }
+
+    /** Waits for all messages and ends it. */
+    default void disconnect() {
+        free();
+    }
 
     /**
      * A communicator of the same processes for the front end's own messages. The first call is collective.

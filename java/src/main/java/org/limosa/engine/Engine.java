@@ -14,6 +14,16 @@ public interface Engine {
     /** The set without members. */
     Members nobody();
 
+    /** The communicator between those that have started these processes, and them; null if no program has. */
+    default Communicator parent() {
+        return null;
+    }
+
+    /** Ports, at which groups wait for others, and names for ports. */
+    default Ports ports(String function) {
+        throw Engines.needsLibrary(function, "start all ranks with the launcher");
+    }
+
     /** Ends the job. */
     void abort(Communicator communicator, int code);
 

@@ -9,6 +9,13 @@ import org.limosa.engine.local.RankLoader;
 public final class Engines {
     private Engines() {}
 
+    /** The exception of what only the MPI library can do. */
+    public static MPIException needsLibrary(String function, String instead) {
+        return MPIException.of(Abi.MPI_ERR_UNSUPPORTED_OPERATION, function
+                + ": this needs the MPI library, but here Java carries the messages; run the program with ranks that "
+                + "are processes (\"limosa run\" without --threads), or " + instead);
+    }
+
     /** What carries the messages of the rank to which a class belongs. */
     public static Engine start(Class<?> caller) {
         Engine local = RankLoader.engineOf(caller);
@@ -17,8 +24,7 @@ public final class Engines {
         }
         String problem = LibraryEngine.problem();
         if (problem != null) {
-            throw MPIException.of(Abi.MPI_ERR_OTHER, "there is no MPI library: " + problem
-                    + "; start the program with \"limosa run\", or name the library in LIMOSA_LIBRARY");
+            return Alone.start(problem, LibraryEngine.chosen());
         }
         return LibraryEngine.start();
     }

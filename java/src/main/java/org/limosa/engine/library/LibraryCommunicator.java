@@ -8,14 +8,17 @@ import static org.limosa.engine.library.Calls.operation;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.util.List;
 import org.limosa.abi.Abi;
 import org.limosa.engine.Communicator;
 import org.limosa.engine.Envelope;
 import org.limosa.engine.Members;
 import org.limosa.engine.Mode;
+import org.limosa.engine.NonBlocking;
 import org.limosa.engine.Operation;
 import org.limosa.engine.Reduction;
 import org.limosa.engine.Type;
+import org.limosa.engine.Window;
 
 /** A communicator of the MPI library. */
 final class LibraryCommunicator implements Communicator {
@@ -312,6 +315,49 @@ final class LibraryCommunicator implements Communicator {
         return hidden;
     }
 
+    @Override
+    public NonBlocking nonBlocking(String function) {
+        return new LibraryNonBlocking(this);
+    }
+
+    /** A communicator with processes that were started apart from these. */
+    static LibraryCommunicator between(long handle) {
+        check(Abi.MPI_Comm_set_errhandler(handle, Abi.MPI_ERRORS_RETURN));
+        return new LibraryCommunicator(handle, true);
+    }
+
+    @Override
+    public Communicator spawn(List<Started> programs, int root, int[] errors) {
+        return between(LibrarySpawn.start(handle, programs, root, errors));
+    }
+
+    @Override
+    public Communicator meet(String port, boolean accepts, int root) {
+        MemorySegment results = Calls.results();
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment name = port == null ? MemorySegment.NULL : arena.allocateFrom(port);
+            MemorySegment made = Calls.handleOf(results);
+            check(accepts ? Abi.MPI_Comm_accept(name, Abi.MPI_INFO_NULL, root, handle, made)
+                    : Abi.MPI_Comm_connect(name, Abi.MPI_INFO_NULL, root, handle, made));
+        }
+        return between(Calls.handle(results));
+    }
+
+    @Override
+    public void disconnect() {
+        if (hidden != null) {
+            hidden.disconnect();
+        }
+        MemorySegment results = Calls.results();
+        results.set(ValueLayout.JAVA_LONG, Calls.HANDLE, handle);
+        check(Abi.MPI_Comm_disconnect(Calls.handleOf(results)));
+    }
+
+    @Override
+    public Window window(MemorySegment memory, int unit) {
+        return new LibraryWindow(handle, memory, unit);
+    }
+
     // --- collective operations ---
 
     @Override
@@ -356,7 +402,7 @@ final class LibraryCommunicator implements Communicator {
         return in.address() == received.address() + own ? Abi.MPI_IN_PLACE : copy(in);
     }
 
-    private static boolean overlap(MemorySegment sent, MemorySegment received) {
+    static boolean overlap(MemorySegment sent, MemorySegment received) {
         return sent != null && received != null && sent.isNative() && received.isNative()
                 && sent.asOverlappingSlice(received).isPresent();
     }
@@ -376,7 +422,7 @@ final class LibraryCommunicator implements Communicator {
     }
 
     /** The counts or displacements of a call with large counts. */
-    private static MemorySegment numbers(Arena arena, int[] values) {
+    static MemorySegment numbers(Arena arena, int[] values) {
         if (values == null) {
             return MemorySegment.NULL;
         }

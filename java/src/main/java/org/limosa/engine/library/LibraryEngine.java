@@ -14,6 +14,7 @@ import org.limosa.engine.Engine;
 import org.limosa.engine.Envelope;
 import org.limosa.engine.Members;
 import org.limosa.engine.Operation;
+import org.limosa.engine.Ports;
 
 /** The MPI library behind the standard ABI. */
 public final class LibraryEngine implements Engine {
@@ -65,6 +66,11 @@ public final class LibraryEngine implements Engine {
         return Link.problem();
     }
 
+    /** The library that the user has named; null if any will do. */
+    public static String chosen() {
+        return Link.chosen();
+    }
+
     @Override
     public Communicator world() {
         return world;
@@ -78,6 +84,19 @@ public final class LibraryEngine implements Engine {
     @Override
     public Members nobody() {
         return new LibraryMembers(Abi.MPI_GROUP_EMPTY);
+    }
+
+    @Override
+    public Communicator parent() {
+        MemorySegment results = Calls.results();
+        check(Abi.MPI_Comm_get_parent(Calls.handleOf(results)));
+        long handle = Calls.handle(results);
+        return handle == Abi.MPI_COMM_NULL ? null : LibraryCommunicator.between(handle);
+    }
+
+    @Override
+    public Ports ports(String function) {
+        return new LibraryPorts();
     }
 
     @Override

@@ -22,6 +22,9 @@ final class LibraryOperation implements Operation {
     /** What MPI uses: the same, or staged. */
     private MemorySegment staged;
 
+    /** The buffers of a collective operation; null for others. */
+    private Held held;
+
     private boolean active;
     /** Operations on the program's own native memory, which must not be collected while they are under way. */
     private static final Set<LibraryOperation> UNDER_WAY = ConcurrentHashMap.newKeySet();
@@ -33,6 +36,16 @@ final class LibraryOperation implements Operation {
         this.receives = receives;
         this.persistent = persistent;
         this.staged = data == null || data.isNative() ? null : Staging.take(data.byteSize());
+    }
+
+    /** A collective operation that goes on. */
+    LibraryOperation(Held held) {
+        this(null, false, false);
+        this.held = held;
+    }
+
+    private boolean isOnNativeMemory() {
+        return held != null || data != null && data.isNative();
     }
 
     /** The address for the call that starts the operation. */
@@ -67,14 +80,14 @@ final class LibraryOperation implements Operation {
 
     private void begun() {
         active = true;
-        if (data != null && data.isNative()) {
+        if (isOnNativeMemory()) {
             UNDER_WAY.add(this);
         }
     }
 
     private void ended() {
         active = false;
-        if (data != null && data.isNative()) {
+        if (isOnNativeMemory()) {
             UNDER_WAY.remove(this);
         }
         if (!persistent) {
@@ -88,6 +101,9 @@ final class LibraryOperation implements Operation {
         if (staged != null && receives) {
             MemorySegment.copy(staged, 0, data, 0, Math.min(envelope.bytes(), data.byteSize()));
         }
+        if (held != null) {
+            held.arrived();
+        }
         ended();
         return envelope;
     }
@@ -97,6 +113,10 @@ final class LibraryOperation implements Operation {
         if (staged != null) {
             Staging.give(staged);
             staged = null;
+        }
+        if (held != null) {
+            held.give();
+            held = null;
         }
     }
 

@@ -1,0 +1,45 @@
+package mpi;
+
+import java.nio.ByteBuffer;
+
+/** A value and an index, for reductions with MINLOC and MAXLOC: items of {@link MPI#LONG_INT}. */
+public final class LongInt extends Pair {
+    LongInt() {
+        super(8, 16);
+    }
+
+    @Override
+    protected Data newData() {
+        return new Data();
+    }
+
+    @Override
+    int compareValues(ByteBuffer a, int at, ByteBuffer b, int to) {
+        return Long.compare(a.getLong(at), b.getLong(to));
+    }
+
+    /** Reads and writes an item. */
+    public final class Data extends Struct.Data {
+        private Data() {}
+
+        /** The value. */
+        public long getValue() {
+            return getLong(0);
+        }
+
+        /** The index. */
+        public int getIndex() {
+            return getInt(8);
+        }
+
+        /** Sets the value. */
+        public void putValue(long value) {
+            putLong(0, value);
+        }
+
+        /** Sets the index. */
+        public void putIndex(int index) {
+            putInt(8, index);
+        }
+    }
+}
