@@ -24,6 +24,7 @@ final class Home {
     private Home() {
         engine = Engines.start(Home.class);
         world = engine.world().duplicate();
+        world.setName("World");
         waiter = new Waiter(engine);
         largestTag = engine.largestTag();
         engine.beforeClose(this::settle);
