@@ -126,6 +126,8 @@ public class Types {
         Check.that(matrix[1] != old && matrix[4].length == 1, "fresh rows");
         first.Wait();
         second.Wait();
+        // What follows must not come to a receive from any rank above.
+        world.Barrier();
     }
 
     /** Both have posted a receive and send: nobody waits for the other's call of Wait. */
