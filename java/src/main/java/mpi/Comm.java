@@ -346,7 +346,7 @@ public class Comm extends OpenMpiComm implements Cloneable {
             throws MPIException {
         checkDest("Sendrecv", dest, sendtag);
         checkSource("Sendrecv", source, recvtag);
-        boolean plain = !sendtype.isObject && !recvtype.isObject;
+        boolean plain = !Errors.given("Sendrecv", sendtype).isObject && !Errors.given("Sendrecv", recvtype).isObject;
         if (!plain || dest == MPI.PROC_NULL || source == MPI.PROC_NULL) {
             Request send = startSend(
                     "Sendrecv", sendbuf, sendoffset, sendcount, sendtype, dest, sendtag, Mode.STANDARD);

@@ -20,6 +20,14 @@ final class Errors {
         return MPIException.of(Abi.MPI_ERR_TYPE, text);
     }
 
+    /** Checks that there is a datatype; gives it. */
+    static Datatype given(String function, Datatype type) {
+        if (type == null) {
+            throw type(function + ": the datatype is null");
+        }
+        return type;
+    }
+
     static MPIException tag(String text) {
         return MPIException.of(Abi.MPI_ERR_TAG, text);
     }

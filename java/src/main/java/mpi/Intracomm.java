@@ -68,6 +68,8 @@ public class Intracomm extends Comm {
 
     /** The elements of both sides must be of one class. */
     private static Type common(String function, Datatype sent, Datatype received) {
+        Errors.given(function, sent);
+        Errors.given(function, received);
         if (sent.isObject != received.isObject || sent.base != received.base) {
             throw Errors.type(function + ": " + sent + " is sent, but " + received + " is received");
         }
@@ -205,7 +207,7 @@ public class Intracomm extends Comm {
             Object sendbuf, int sendoffset, int sendcount, Datatype sendtype,
             Object recvbuf, int recvoffset, int recvcount, Datatype recvtype, int root) throws MPIException {
         boolean isRoot = isRoot("Gather", root);
-        Type base = isRoot ? common("Gather", sendtype, recvtype) : sendtype.base;
+        Type base = isRoot ? common("Gather", sendtype, recvtype) : Errors.given("Gather", sendtype).base;
         if (sendtype.isObject) {
             Gatherv(
                     sendbuf, sendoffset, sendcount, sendtype, recvbuf, recvoffset, same(recvcount), steps(recvcount),
@@ -237,7 +239,7 @@ public class Intracomm extends Comm {
             Object recvbuf, int recvoffset, int[] recvcounts, int[] displs, Datatype recvtype, int root)
             throws MPIException {
         boolean isRoot = isRoot("Gatherv", root);
-        Type base = isRoot ? common("Gatherv", sendtype, recvtype) : sendtype.base;
+        Type base = isRoot ? common("Gatherv", sendtype, recvtype) : Errors.given("Gatherv", sendtype).base;
         int[] counts = isRoot ? forAll("Gatherv", "recvcounts", recvcounts) : null;
         int[] places = isRoot ? forAll("Gatherv", "displs", displs) : null;
         if (sendtype.isObject) {
@@ -262,7 +264,7 @@ public class Intracomm extends Comm {
             Object sendbuf, int sendoffset, int sendcount, Datatype sendtype,
             Object recvbuf, int recvoffset, int recvcount, Datatype recvtype, int root) throws MPIException {
         boolean isRoot = isRoot("Scatter", root);
-        Type base = isRoot ? common("Scatter", sendtype, recvtype) : recvtype.base;
+        Type base = isRoot ? common("Scatter", sendtype, recvtype) : Errors.given("Scatter", recvtype).base;
         if (recvtype.isObject) {
             Scatterv(
                     sendbuf, sendoffset, same(sendcount), steps(sendcount), sendtype, recvbuf, recvoffset, recvcount,
@@ -282,7 +284,7 @@ public class Intracomm extends Comm {
             Object sendbuf, int sendoffset, int[] sendcounts, int[] displs, Datatype sendtype,
             Object recvbuf, int recvoffset, int recvcount, Datatype recvtype, int root) throws MPIException {
         boolean isRoot = isRoot("Scatterv", root);
-        Type base = isRoot ? common("Scatterv", sendtype, recvtype) : recvtype.base;
+        Type base = isRoot ? common("Scatterv", sendtype, recvtype) : Errors.given("Scatterv", recvtype).base;
         int[] counts = isRoot ? forAll("Scatterv", "sendcounts", sendcounts) : null;
         int[] places = isRoot ? forAll("Scatterv", "displs", displs) : null;
         if (recvtype.isObject) {
@@ -379,7 +381,7 @@ public class Intracomm extends Comm {
         if (op == null) {
             throw Errors.op(function + ": the operation is null");
         }
-        op.check(function, type);
+        op.check(function, Errors.given(function, type));
         return op.reduction != null;
     }
 

@@ -29,6 +29,11 @@ public final class LocalEngine implements Engine {
         job.enter(me);
     }
 
+    /** A front end uses it no more. */
+    public void leave() {
+        job.leave(me);
+    }
+
     @Override
     public Communicator world() {
         return world;

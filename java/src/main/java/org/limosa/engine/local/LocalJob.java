@@ -143,6 +143,13 @@ public final class LocalJob {
         }
     }
 
+    /** A rank passes no more messages of its own. */
+    void leave(int rank) {
+        synchronized (haveLeft) {
+            areInside[rank - first] = false;
+        }
+    }
+
     /** Whether a rank of this machine has begun to pass messages, and has not ended that. */
     public boolean isInside(int rank) {
         synchronized (haveLeft) {
