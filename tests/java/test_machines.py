@@ -144,6 +144,52 @@ def test_a_rank_that_ends_without_finalize_is_named(java):
     assert "rank 2 has ended without MPI.Finalize while others need it" in outcome.err
 
 
+@pytest.mark.parametrize(
+    ("text", "finding"),
+    [
+        ("world.Recv(new int[1], 0, 1, MPI.INT, (rank + 1) % size, 5);", "in a circle: 0 -> 1 -> 2 -> 0"),
+        (
+            "world.Send(new byte[1 << 20], 0, 1 << 20, MPI.BYTE, (rank + 1) % size, 5);",
+            "in a circle: 0 -> 1 -> 2 -> 0",
+        ),
+        (
+            "if (rank == 2) world.Send(new int[1], 0, 1, MPI.INT, 0, 6); "
+            "world.Recv(new int[1], 0, 1, MPI.INT, (rank + 2) % size, 5);",
+            "tag 6 from rank 2 lies unreceived at rank 0 while tag 5 is awaited",
+        ),
+        ("if (rank == 0) world.Bcast(new int[1], 0, 1, MPI.INT, 0); else world.Barrier();", "not in Intracomm.Barrier"),
+    ],
+    ids=["receives", "sends", "tags", "collectives"],
+)
+@pytest.mark.parametrize("options", DEATHS)
+def test_a_hang_is_reported(java, options, text, finding):
+    outcome = java.body(text, n=3, options=[*options, "--on-hang=abort"], succeeds=False)
+    assert outcome.code == 86, outcome.text
+    assert outcome.err.startswith("limosa: this job hangs: ranks 0-2 wait and nothing is under way\n"), outcome.err
+    assert finding in outcome.err
+    assert "  rank 1: " in outcome.err or "  ranks 1, 2: " in outcome.err
+    assert "at Main.java:10 in Main.main\n" in outcome.err
+    assert "limosa: ending the job because of the hang (--on-hang=abort)\n" in outcome.err
+
+
+@pytest.mark.parametrize(
+    "pause",
+    [
+        "Thread.sleep(3000);",
+        "long end = System.nanoTime() + 3_000_000_000L; double sum = 0; "
+        "while (System.nanoTime() < end) sum += Math.sin(sum);",
+    ],
+    ids=["sleep", "computation"],
+)
+def test_a_rank_of_another_machine_that_is_at_work_is_no_hang(java, pause):
+    outcome = java.body(
+        f"if (rank == 1) {{ {pause} }} world.Barrier();",
+        options=[*MACHINES, "--on-hang=abort"],
+        env={"LIMOSA_HANG_AFTER": "0.1", "LIMOSA_HANG_GRACE": "0"},
+    )
+    assert outcome.err == ""
+
+
 def test_strangers_are_dropped(java):
     java.write(
         """

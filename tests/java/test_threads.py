@@ -110,6 +110,69 @@ def test_exit_and_abort_end_all_with_their_code(java):
     assert threads(java, "if (rank == 1) world.Abort(5); else world.Barrier();", succeeds=False).code == 5
 
 
+def test_an_exit_that_ends_other_ranks_says_so(java):
+    outcome = threads(java, "if (rank == 1) System.exit(7);\nworld.Barrier();", succeeds=False)
+    assert outcome.err.startswith(
+        "limosa: System.exit at Main.java:10 in Main.main ends all ranks, which are threads of one process; rank 0 had "
+        "not finished\n"
+    )
+
+
+def test_an_exit_after_finalize_lets_the_others_end(java):
+    outcome = threads(
+        java,
+        """
+        MPI.Finalize();
+        if (rank == 1) Thread.sleep(500);
+        System.out.println("end");
+        System.exit(0);
+        """,
+    )
+    assert outcome.out == "end\nend\n"
+    assert outcome.err == ""
+
+
+def test_a_communicator_before_init_has_a_hint(java):
+    file = java.write("class Main { public static void main(String[] args) { mpi.MPI.COMM_WORLD.Rank(); } }")
+    outcome = java.run(file, options=["--threads"], succeeds=False)
+    assert "\nhint: communicators are there between MPI.Init and MPI.Finalize\n" in outcome.err
+
+
+def test_a_datatype_that_is_null(java):
+    outcome = threads(
+        java,
+        """
+        int[] one = new int[1];
+        Runnable[] calls = {
+            () -> world.Allreduce(one, 0, one, 0, 1, null, MPI.SUM),
+            () -> world.Gather(one, 0, 1, null, one, 0, 1, null, 0),
+            () -> world.Sendrecv(one, 0, 1, null, 0, 0, one, 0, 1, MPI.INT, 0, 0)
+        };
+        for (Runnable each : calls) {
+            try {
+                each.run();
+            } catch (MPIException e) {
+                System.out.println(e.getMessage());
+            }
+        }
+        """,
+    )
+    said = [f"{call}: the datatype is null" for call in ("Allreduce", "Gather", "Sendrecv")]
+    assert sorted(outcome.out.splitlines()) == sorted(2 * said)
+
+
+def test_an_interrupted_thread_waits_on(java):
+    outcome = threads(
+        java,
+        """
+        Thread.currentThread().interrupt();
+        world.Barrier();
+        System.out.println(Thread.interrupted());
+        """,
+    )
+    assert outcome.out == "true\ntrue\n"
+
+
 def test_options_that_do_not_fit(java):
     file = java.write("class Main { void main() {} }")
     outcome = java.run(file, options=["--threads", "-host", "localhost"], succeeds=False)

@@ -67,9 +67,11 @@ def test_exit_codes(java, options):
         assert java.run(file, options=options, succeeds=False).code == 7
 
 
-def test_a_program_may_exit_after_its_world(java):
-    file = java.write("class Main { void main() { org.limosa.World.run(world -> world.barrier()); System.exit(0); } }")
-    outcome = java.run(file)
+@pytest.mark.parametrize("options", [[], ["--threads"]])
+def test_a_program_may_exit_after_its_world(java, options):
+    text = "org.limosa.World.run(world -> world.barrier()); System.out.println(1); System.exit(0);"
+    outcome = java.run(java.write(f"class Main {{ void main() {{ {text} }} }}"), options=options)
+    assert outcome.out == "1\n1\n"
     assert outcome.err == ""
 
 

@@ -223,6 +223,17 @@ pub enum OnHangArg {
     Off,
 }
 
+impl OnHangArg {
+    /// The word for it, also in LIMOSA_ON_HANG.
+    pub fn word(self) -> &'static str {
+        match self {
+            OnHangArg::Report => "report",
+            OnHangArg::Abort => "abort",
+            OnHangArg::Off => "off",
+        }
+    }
+}
+
 impl From<OnHangArg> for OnHang {
     fn from(arg: OnHangArg) -> OnHang {
         match arg {

@@ -128,6 +128,10 @@ fn threaded(sections: &[Options]) -> Result<Options> {
     if let Some(number) = section.per_jvm {
         one.export.push(format!("JAVA_LIMOSA_PER_JVM={number}").into());
     }
+    // Only Java sees what its threads wait for.
+    if let Some(what) = section.on_hang {
+        one.export.push(format!("LIMOSA_ON_HANG={}", what.word()).into());
+    }
     Ok(one)
 }
 
@@ -424,6 +428,14 @@ mod tests {
         };
         assert_eq!((value(0, "A"), value(0, "B")), (Some("2"), Some("3=4")));
         assert_eq!((value(1, "A"), value(1, "B")), (Some("1"), Some("3=4")));
+    }
+
+    #[test]
+    fn ranks_that_are_threads_are_one_process_that_is_told_what_to_do_about_hangs() {
+        let plan = plan_of(&["--threads", "--on-hang=off", "-n", "3", "true"]).unwrap();
+        assert_eq!(plan.ranks, [0]);
+        let value = |name: &str| plan.apps[0].env.iter().find(|(n, _)| n == name).map(|(_, v)| v.to_str().unwrap());
+        assert_eq!((value("JAVA_LIMOSA_THREADS"), value("LIMOSA_ON_HANG")), (Some("3"), Some("off")));
     }
 
     #[test]

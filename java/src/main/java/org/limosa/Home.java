@@ -4,6 +4,7 @@ import org.limosa.engine.Communicator;
 import org.limosa.engine.Engine;
 import org.limosa.engine.Engines;
 import org.limosa.engine.ObjectSends;
+import org.limosa.engine.local.LocalEngine;
 import org.limosa.engine.local.RankLoader;
 
 /** What the calling process, or the rank that is a thread, has once: its engine, and what goes on by itself. */
@@ -24,10 +25,15 @@ final class Home {
     private Home() {
         engine = Engines.start(Home.class);
         world = engine.world().duplicate();
+        world.setName("World");
         waiter = new Waiter(engine);
         largestTag = engine.largestTag();
         engine.beforeClose(this::settle);
-        Runtime.getRuntime().addShutdownHook(new Thread(this::finish, "limosa-end"));
+        try {
+            Runtime.getRuntime().addShutdownHook(new Thread(this::finish, "limosa-end"));
+        } catch (IllegalStateException e) {
+            // Another rank, which is a thread, has called System.exit: it ends anyway.
+        }
     }
 
     /** The first call is collective. */
@@ -36,11 +42,17 @@ final class Home {
             only = new Home();
         }
         only.closed = false;
+        if (only.engine instanceof LocalEngine local) {
+            local.enter();
+        }
         return only;
     }
 
     void close() {
         closed = true;
+        if (engine instanceof LocalEngine local) {
+            local.leave();
+        }
     }
 
     /**

@@ -27,6 +27,9 @@ public interface Communicator {
 
     boolean isInter();
 
+    /** What reports call it. */
+    default void setName(String name) {}
+
     // --- messages ---
 
     void send(MemorySegment data, Type type, int dest, int tag, Mode mode);

@@ -3,6 +3,7 @@ package org.limosa.engine;
 import mpi.MPIException;
 import org.limosa.abi.Abi;
 import org.limosa.engine.library.LibraryEngine;
+import org.limosa.engine.local.LocalEngine;
 import org.limosa.engine.local.RankLoader;
 
 /** Chooses what carries the messages. */
@@ -18,8 +19,9 @@ public final class Engines {
 
     /** What carries the messages of the rank to which a class belongs. */
     public static Engine start(Class<?> caller) {
-        Engine local = RankLoader.engineOf(caller);
+        LocalEngine local = RankLoader.engineOf(caller);
         if (local != null) {
+            local.enter();
             return local;
         }
         String problem = LibraryEngine.problem();

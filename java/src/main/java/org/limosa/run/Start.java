@@ -41,8 +41,11 @@ public final class Start {
             Thread thread = Thread.currentThread();
             handler(thread).uncaughtException(thread, e.getCause());
         } catch (ReflectiveOperationException | LinkageError e) {
-            System.err.println("limosa: the class " + name + " cannot be run: " + e);
-            Runtime.getRuntime().halt(FAILED);
+            synchronized (Start.class) {
+                // All ranks that are threads have the same reason, which the first one says.
+                System.err.println("limosa: the class " + name + " cannot be run: " + e);
+                Runtime.getRuntime().halt(FAILED);
+            }
         }
     }
 

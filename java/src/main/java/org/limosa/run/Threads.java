@@ -44,6 +44,8 @@ public final class Threads {
             thread.setContextClassLoader(loader);
             threads.add(thread);
         }
+        Runtime.getRuntime().addShutdownHook(new Thread(new Exit(job, threads), "limosa-exit"));
+        job.watch(threads.toArray(Thread[]::new), System.getenv());
         threads.forEach(Thread::start);
         for (Thread thread : threads) {
             thread.join();

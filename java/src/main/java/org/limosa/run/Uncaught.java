@@ -43,7 +43,16 @@ public final class Uncaught {
         System.err.println("limosa: " + (rank == null ? "" : rank + ": ")
                 + "an exception that nothing has caught, in thread " + thread.getName() + ":");
         hideOwn(thrown).printStackTrace();
+        if (isBeforeInit(thrown)) {
+            System.err.println("hint: communicators are there between MPI.Init and MPI.Finalize");
+        }
         System.err.flush();
+    }
+
+    /** Whether a program has used MPI.COMM_WORLD where it is null. */
+    private static boolean isBeforeInit(Throwable thrown) {
+        return thrown instanceof NullPointerException && thrown.getMessage() != null
+                && thrown.getMessage().contains("\"mpi.MPI.COMM_");
     }
 
     /** Without the frames below the program's. */
@@ -63,6 +72,7 @@ public final class Uncaught {
     }
 
     private static boolean isReflection(String name) {
-        return name.startsWith("java.lang.reflect.") || name.startsWith("jdk.internal.reflect.");
+        return name.startsWith("java.lang.reflect.") || name.startsWith("jdk.internal.reflect.")
+                || name.startsWith("java.lang.invoke.");
     }
 }

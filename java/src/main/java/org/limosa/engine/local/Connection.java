@@ -5,6 +5,7 @@ import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
 import java.util.concurrent.atomic.AtomicLong;
@@ -23,6 +24,8 @@ final class Connection {
     private static final int DATA = 4;
     private static final int LEAVE = 5;
     private static final int ABORT = 6;
+    private static final int LOOK = 7;
+    private static final int SEEN = 8;
     private static final int CHUNK = 64 << 10;
 
     private final Rendezvous.Machine machine;
@@ -35,6 +38,9 @@ final class Connection {
     private final byte[] incoming = new byte[CHUNK];
     private LocalJob job;
     private boolean hasLeft;
+    /** What the other machine was asked last, and where the answer belongs. */
+    private volatile long asked;
+    private volatile CompletableFuture<MachineLook> seen;
 
     private record Exchange(LocalOperation operation, Envelope envelope) {}
 
@@ -74,6 +80,7 @@ final class Connection {
         Envelope envelope = new Envelope(from, send.tag, send.bytes(), false);
         boolean isHeld = isSynchronous || send.bytes() > Mailbox.EAGER;
         long number = numbers.incrementAndGet();
+        job.waits().countSent();
         if (isHeld) {
             sends.put(number, new Exchange(send, envelope));
         }
@@ -108,6 +115,7 @@ final class Connection {
     private void ask(long number, LocalOperation receive, Envelope envelope) {
         long place = numbers.incrementAndGet();
         receives.put(place, new Exchange(receive, envelope));
+        job.waits().countSent();
         answer(() -> {
             wire.out.writeByte(READY);
             wire.out.writeLong(number);
@@ -116,6 +124,7 @@ final class Connection {
     }
 
     private void give(Exchange send, long place) {
+        job.waits().countSent();
         answers.execute(() -> {
             try {
                 write(() -> {
@@ -152,6 +161,36 @@ final class Connection {
         });
     }
 
+    /** Asks what the ranks of the other machine do; the answer is null if one of them can go on by itself. */
+    CompletableFuture<MachineLook> look() {
+        CompletableFuture<MachineLook> answer = new CompletableFuture<>();
+        long number = numbers.incrementAndGet();
+        seen = answer;
+        asked = number;
+        write(() -> {
+            wire.out.writeByte(LOOK);
+            wire.out.writeLong(number);
+        });
+        return answer;
+    }
+
+    private void show(long number) {
+        answer(() -> {
+            byte[] look = MachineLook.write(job.look());
+            wire.out.writeByte(SEEN);
+            wire.out.writeLong(number);
+            wire.out.writeInt(look.length);
+            wire.out.write(look);
+        });
+    }
+
+    private void seen(long number, byte[] look) throws IOException {
+        // Later answers are of no use.
+        if (number == asked) {
+            seen.complete(MachineLook.read(look));
+        }
+    }
+
     // --- what comes in ---
 
     private void read() {
@@ -179,9 +218,14 @@ final class Connection {
             case WHOLE, HELD -> message(kind);
             case READY -> give(sends.remove(wire.in.readLong()), wire.in.readLong());
             case DATA -> data(receives.remove(wire.in.readLong()), wire.in.readLong());
+            case LOOK -> show(wire.in.readLong());
+            case SEEN -> seen(wire.in.readLong(), wire.in.readNBytes(wire.in.readInt()));
             case LEAVE -> hasLeft = true;
             case ABORT -> Runtime.getRuntime().halt(wire.in.readInt());
             default -> throw new IllegalStateException("there is no message of kind " + kind);
+        }
+        if (kind <= DATA) {
+            job.waits().countReceived();
         }
     }
 

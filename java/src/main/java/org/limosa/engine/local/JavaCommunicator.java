@@ -27,6 +27,8 @@ abstract class JavaCommunicator implements Communicator {
     final int rank;
     private final int me;
     private JavaCommunicator hidden;
+    /** The thread that called last. */
+    private Thread caller;
 
     JavaCommunicator(LocalJob job, Shared shared, int side, int me) {
         this.job = job;
@@ -34,6 +36,43 @@ abstract class JavaCommunicator implements Communicator {
         this.side = side;
         this.me = me;
         rank = new LocalMembers(shared.groups[side], me).rank();
+    }
+
+    /**
+     * Remembers which threads call: one that has done so may do it again. Mostly it is always the same; a value that
+     * another thread has written does no harm.
+     */
+    final void called() {
+        Thread now = Thread.currentThread();
+        if (caller != now) {
+            caller = now;
+            waits().calledBy(now);
+        }
+    }
+
+    final Waits waits() {
+        return job.waits();
+    }
+
+    final long context() {
+        return shared.context;
+    }
+
+    /** The rank of the caller in the job. */
+    final int owner() {
+        return me;
+    }
+
+    /** A message that a thread of this rank sleeps for. */
+    final Awaited awaited(Awaited.Kind kind, int peer, int tag) {
+        int[] peers = peers();
+        List<Integer> needed = peer == ANY ? List.of() : List.of(peers[peer]);
+        return new Awaited(kind, peer, needed, tag, shared.context, shared.name(), peers.length);
+    }
+
+    @Override
+    public final void setName(String name) {
+        shared.setName(name);
     }
 
     private int[] peers() {
@@ -91,18 +130,20 @@ abstract class JavaCommunicator implements Communicator {
     // --- messages ---
 
     private LocalOperation sender(MemorySegment data, Object[] objects, int dest, int tag, Mode mode) {
+        called();
         LocalOperation[] self = new LocalOperation[1];
         Post post = job.post(peers()[dest]);
         Runnable starter = () -> post.deliver(self[0], rank, mode == Mode.SYNCHRONOUS);
-        self[0] = new LocalOperation(shared.context, LocalOperation.SENDS, tag, data, objects, starter, () -> {});
+        self[0] = new LocalOperation(this, true, dest, tag, data, objects, starter, () -> {});
         return self[0];
     }
 
     private LocalOperation receiver(MemorySegment data, int source, int tag) {
+        called();
         LocalOperation[] self = new LocalOperation[1];
         Mailbox mine = job.mailbox(me);
         self[0] = new LocalOperation(
-                shared.context, source, tag, data, null, () -> mine.receive(self[0]), () -> mine.cancel(self[0]));
+                this, false, source, tag, data, null, () -> mine.receive(self[0]), () -> mine.cancel(self[0]));
         return self[0];
     }
 
@@ -136,8 +177,7 @@ abstract class JavaCommunicator implements Communicator {
         operation.start();
         if (mode == Mode.BUFFERED && !operation.isComplete()) {
             // The copy is its own: the sender need not wait.
-            LocalOperation done = new LocalOperation(
-                    shared.context, LocalOperation.SENDS, tag, data, null, () -> {}, () -> {});
+            LocalOperation done = new LocalOperation(this, true, dest, tag, data, null, () -> {}, () -> {});
             done.begin();
             done.complete(new Envelope(rank, tag, done.bytes(), false), null);
             return done;
@@ -187,22 +227,48 @@ abstract class JavaCommunicator implements Communicator {
 
     @Override
     public final Envelope probe(int source, int tag) {
-        return job.mailbox(me).look(shared.context, source, tag, true, false).envelope;
+        return look(source, tag, true, false).envelope;
     }
 
     @Override
     public final Envelope probeNow(int source, int tag) {
-        Parcel found = job.mailbox(me).look(shared.context, source, tag, false, false);
+        Parcel found = look(source, tag, false, false);
         return found == null ? null : found.envelope;
     }
 
     @Override
     public final Taken take(int source, int tag, boolean waits) {
-        Parcel found = job.mailbox(me).look(shared.context, source, tag, waits, true);
-        return found == null ? null : new TakenParcel(found);
+        Parcel found = look(source, tag, waits, true);
+        return found == null ? null : new TakenParcel(this, found);
     }
 
-    private record TakenParcel(Parcel parcel) implements Taken {
+    /** The first message that matches; null if there is none and the caller does not wait. */
+    private Parcel look(int source, int tag, boolean waits, boolean takes) {
+        called();
+        Mailbox mine = job.mailbox(me);
+        Parcel found = mine.look(shared.context, source, tag, takes);
+        return found != null || !waits ? found : mine.await(new Look(this, source, tag), takes);
+    }
+
+    /** A wait for a message that may be received then. */
+    record Look(JavaCommunicator on, int source, int tag) implements Wait {
+        @Override
+        public boolean isOver() {
+            return on.job.mailbox(on.me).has(this);
+        }
+
+        @Override
+        public int owner() {
+            return on.me;
+        }
+
+        @Override
+        public List<Awaited> awaited() {
+            return List.of(on.awaited(Awaited.Kind.RECEIVE, source, tag));
+        }
+    }
+
+    private record TakenParcel(JavaCommunicator on, Parcel parcel) implements Taken {
         @Override
         public Envelope envelope() {
             return parcel.envelope;
@@ -211,12 +277,15 @@ abstract class JavaCommunicator implements Communicator {
         @Override
         public void receive(MemorySegment data) {
             LocalOperation receive = new LocalOperation(
-                    parcel.context, envelope().source(), envelope().tag(), data, null, () -> {}, () -> {});
+                    on, false, envelope().source(), envelope().tag(), data, null, () -> {}, () -> {});
             receive.begin();
             parcel.hand(receive);
             receive.await();
         }
     }
+
+    /** A barrier that only the end of message passing meets. */
+    abstract void barrierOfTheEnd();
 
     // --- other communicators ---
 

@@ -1,6 +1,8 @@
 package org.limosa.engine.local;
 
 import java.lang.foreign.MemorySegment;
+import mpi.MPIException;
+import org.limosa.abi.Abi;
 import org.limosa.engine.Arithmetic;
 import org.limosa.engine.Reduction;
 import org.limosa.engine.Type;
@@ -17,76 +19,105 @@ final class LocalCommunicator extends JavaCommunicator {
         meeting = shared.meetings[side];
     }
 
-    private MemorySegment of(int other) {
-        return (MemorySegment) meeting.of(other);
+    private Call of(int other) {
+        return meeting.callOf(other);
+    }
+
+    /** Makes a collective call together with the others. */
+    private void together(Call call, Runnable part) {
+        called();
+        meeting.call(rank, call);
+        meeting.part(rank, part);
+    }
+
+    /** Copies what another rank gives to this one, if there is room for it. */
+    private void take(int other, long at, long bytes, MemorySegment received, long place, long room) {
+        if (bytes > room) {
+            Call theirs = of(other);
+            throw MPIException.of(Abi.MPI_ERR_TRUNCATE, theirs.name() + ": rank " + other + " gives rank " + rank + " "
+                    + bytes / theirs.type().bytes + " elements of MPI." + theirs.type() + ", but that one has room for "
+                    + room / theirs.type().bytes);
+        }
+        copy(theirData(other), at, received, place, bytes);
+    }
+
+    private MemorySegment theirData(int other) {
+        return of(other).data();
     }
 
     @Override
     public void barrier() {
-        meeting.await(rank);
+        called();
+        meeting.call(rank, Call.BARRIER);
+    }
+
+    @Override
+    void barrierOfTheEnd() {
+        meeting.call(rank, Call.FINALIZE);
     }
 
     @Override
     public void broadcast(MemorySegment data, Type type, int root) {
-        meeting.show(rank, data);
-        if (rank != root) {
-            copy(of(root), 0, data, 0, Math.min(bytes(data), bytes(of(root))));
+        together(Call.of("Bcast", root, type, data), () -> {
+            if (rank != root) {
+                take(root, 0, of(root).bytes(), data, 0, bytes(data));
+            }
+        });
+    }
+
+    /** Takes as much from each rank. */
+    private void collect(MemorySegment received) {
+        long each = bytes(received) / size();
+        for (int other = 0; other < size(); other++) {
+            take(other, 0, of(other).bytes(), received, other * each, each);
         }
-        meeting.await(rank);
+    }
+
+    private void collect(MemorySegment received, int[] counts, int[] displacements, Type type) {
+        for (int other = 0; other < size(); other++) {
+            take(other, 0, of(other).bytes(), received, (long) displacements[other] * type.bytes,
+                    (long) counts[other] * type.bytes);
+        }
     }
 
     @Override
     public void gather(MemorySegment sent, MemorySegment received, Type type, int root) {
-        meeting.show(rank, sent);
-        if (rank == root) {
-            collect(received);
-        }
-        meeting.await(rank);
-    }
-
-    private void collect(MemorySegment received) {
-        long each = bytes(received) / size();
-        for (int other = 0; other < size(); other++) {
-            copy(of(other), 0, received, other * each, Math.min(each, bytes(of(other))));
-        }
+        together(Call.of("Gather", root, type, sent), () -> {
+            if (rank == root) {
+                collect(received);
+            }
+        });
     }
 
     @Override
     public void gather(
             MemorySegment sent, MemorySegment received, int[] counts, int[] displacements, Type type, int root) {
-        meeting.show(rank, sent);
-        if (rank == root) {
-            collect(received, counts, displacements, type);
-        }
-        meeting.await(rank);
-    }
-
-    private void collect(MemorySegment received, int[] counts, int[] displacements, Type type) {
-        for (int other = 0; other < size(); other++) {
-            long bytes = (long) counts[other] * type.bytes;
-            copy(of(other), 0, received, (long) displacements[other] * type.bytes, bytes);
-        }
+        together(Call.of("Gatherv", root, type, sent), () -> {
+            if (rank == root) {
+                collect(received, counts, displacements, type);
+            }
+        });
     }
 
     @Override
     public void scatter(MemorySegment sent, MemorySegment received, Type type, int root) {
-        meeting.show(rank, sent);
-        copy(of(root), rank * (bytes(of(root)) / size()), received, 0, bytes(of(root)) / size());
-        meeting.await(rank);
+        together(Call.of("Scatter", root, type, sent), () -> {
+            long each = of(root).bytes() / size();
+            take(root, rank * each, each, received, 0, bytes(received));
+        });
     }
 
-    private record Dealt(MemorySegment data, int[] counts, int[] displacements) {
-        void copyTo(int rank, MemorySegment to, long at, Type type) {
-            copy(data, (long) displacements[rank] * type.bytes, to, at, (long) counts[rank] * type.bytes);
-        }
+    /** What every rank gets of this one is another part of the data. */
+    private static Call dealt(
+            String name, int root, Type type, MemorySegment data, int[] counts, int[] displacements) {
+        return new Call(name, root, type, null, data, counts, displacements);
     }
 
     @Override
     public void scatter(
             MemorySegment sent, int[] counts, int[] displacements, MemorySegment received, Type type, int root) {
-        meeting.show(rank, rank == root ? new Dealt(sent, counts, displacements) : null);
-        ((Dealt) meeting.of(root)).copyTo(rank, received, 0, type);
-        meeting.await(rank);
+        together(dealt("Scatterv", root, type, sent, counts, displacements), () ->
+                take(root, of(root).place(rank), of(root).share(rank), received, 0, bytes(received)));
     }
 
     /** What is shown must not change while others look at it: a copy if the operation writes the same memory. */
@@ -97,45 +128,45 @@ final class LocalCommunicator extends JavaCommunicator {
 
     @Override
     public void allGather(MemorySegment sent, MemorySegment received, Type type) {
-        meeting.show(rank, apart(sent, received));
-        collect(received);
-        meeting.await(rank);
+        together(Call.of("Allgather", Call.NO_ROOT, type, apart(sent, received)), () -> collect(received));
     }
 
     @Override
     public void allGather(MemorySegment sent, MemorySegment received, int[] counts, int[] displacements, Type type) {
-        meeting.show(rank, apart(sent, received));
-        collect(received, counts, displacements, type);
-        meeting.await(rank);
+        together(Call.of("Allgatherv", Call.NO_ROOT, type, apart(sent, received)), () ->
+                collect(received, counts, displacements, type));
     }
 
     @Override
     public void allToAll(MemorySegment sent, MemorySegment received, Type type) {
-        meeting.show(rank, apart(sent, received));
-        long each = bytes(received) / size();
-        for (int other = 0; other < size(); other++) {
-            copy(of(other), rank * each, received, other * each, each);
-        }
-        meeting.await(rank);
+        together(Call.of("Alltoall", Call.NO_ROOT, type, apart(sent, received)), () -> {
+            long room = bytes(received) / size();
+            for (int other = 0; other < size(); other++) {
+                long each = of(other).bytes() / size();
+                take(other, rank * each, each, received, other * room, room);
+            }
+        });
     }
 
     @Override
     public void allToAll(
             MemorySegment sent, int[] sendCounts, int[] sendDisplacements,
             MemorySegment received, int[] receiveCounts, int[] receiveDisplacements, Type type) {
-        meeting.show(rank, new Dealt(apart(sent, received), sendCounts, sendDisplacements));
-        for (int other = 0; other < size(); other++) {
-            ((Dealt) meeting.of(other)).copyTo(rank, received, (long) receiveDisplacements[other] * type.bytes, type);
-        }
-        meeting.await(rank);
+        Call call = dealt("Alltoallv", Call.NO_ROOT, type, apart(sent, received), sendCounts, sendDisplacements);
+        together(call, () -> {
+            for (int other = 0; other < size(); other++) {
+                take(other, of(other).place(rank), of(other).share(rank), received,
+                        (long) receiveDisplacements[other] * type.bytes, (long) receiveCounts[other] * type.bytes);
+            }
+        });
     }
 
     /** The elements from one place to another of what the first ranks have shown, combined. */
     private MemorySegment combined(long from, long to, int ranks, Type type, Reduction reduction) {
         MemorySegment result = type.allocate((int) ((to - from) / type.bytes));
-        copy(of(ranks - 1), from, result, 0, to - from);
+        copy(theirData(ranks - 1), from, result, 0, to - from);
         for (int other = ranks - 2; other >= 0 && to > from; other--) {
-            Arithmetic.combine(of(other).asSlice(from, to - from), result, type, reduction);
+            Arithmetic.combine(theirData(other).asSlice(from, to - from), result, type, reduction);
         }
         return result;
     }
@@ -147,25 +178,25 @@ final class LocalCommunicator extends JavaCommunicator {
 
     @Override
     public void reduce(MemorySegment sent, MemorySegment received, Type type, Reduction reduction, int root) {
-        reduceTo(sent, received, type, reduction, rank == root);
+        reduceTo(Call.of("Reduce", root, type, sent, reduction), received, rank == root);
     }
 
     @Override
     public void allReduce(MemorySegment sent, MemorySegment received, Type type, Reduction reduction) {
-        reduceTo(sent, received, type, reduction, true);
+        reduceTo(Call.of("Allreduce", Call.NO_ROOT, type, sent, reduction), received, true);
     }
 
     /** Each rank combines a part; then those that want the result copy all parts. */
-    private void reduceTo(
-            MemorySegment sent, MemorySegment received, Type type, Reduction reduction, boolean isWanted) {
-        long bytes = bytes(sent);
-        meeting.show(rank, sent);
-        MemorySegment mine = combined(
-                share(rank, bytes, type), share(rank + 1, bytes, type), size(), type, reduction);
-        meeting.await(rank);
-        meeting.show(rank, mine);
+    private void reduceTo(Call call, MemorySegment received, boolean isWanted) {
+        Type type = call.type();
+        long bytes = call.bytes();
+        MemorySegment[] mine = new MemorySegment[1];
+        together(call, () -> mine[0] = combined(
+                share(rank, bytes, type), share(rank + 1, bytes, type), size(), type, call.reduction()));
+        meeting.show(rank, mine[0]);
         for (int other = 0; other < size() && isWanted; other++) {
-            copy(of(other), 0, received, share(other, bytes, type), bytes(of(other)));
+            MemorySegment theirs = (MemorySegment) meeting.of(other);
+            copy(theirs, 0, received, share(other, bytes, type), bytes(theirs));
         }
         meeting.await(rank);
     }
@@ -177,18 +208,19 @@ final class LocalCommunicator extends JavaCommunicator {
         for (int other = 0; other < rank; other++) {
             start += (long) counts[other] * type.bytes;
         }
-        meeting.show(rank, sent);
+        long from = start;
         long bytes = (long) counts[rank] * type.bytes;
-        MemorySegment mine = combined(start, start + bytes, size(), type, reduction);
-        meeting.await(rank);
-        copy(mine, 0, received, 0, bytes);
+        MemorySegment[] mine = new MemorySegment[1];
+        together(new Call("Reduce_scatter", Call.NO_ROOT, type, reduction, sent, counts, null), () ->
+                mine[0] = combined(from, from + bytes, size(), type, reduction));
+        copy(mine[0], 0, received, 0, bytes);
     }
 
     @Override
     public void scan(MemorySegment sent, MemorySegment received, Type type, Reduction reduction) {
-        meeting.show(rank, sent);
-        MemorySegment mine = combined(0, bytes(sent), rank + 1, type, reduction);
-        meeting.await(rank);
-        copy(mine, 0, received, 0, bytes(mine));
+        MemorySegment[] mine = new MemorySegment[1];
+        together(Call.of("Scan", Call.NO_ROOT, type, sent, reduction), () ->
+                mine[0] = combined(0, bytes(sent), rank + 1, type, reduction));
+        copy(mine[0], 0, received, 0, bytes(mine[0]));
     }
 }

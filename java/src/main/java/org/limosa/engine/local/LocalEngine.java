@@ -4,7 +4,6 @@ import java.lang.foreign.MemorySegment;
 import java.net.InetAddress;
 import java.net.UnknownHostException;
 import java.util.List;
-import java.util.concurrent.locks.LockSupport;
 import org.limosa.engine.Communicator;
 import org.limosa.engine.Engine;
 import org.limosa.engine.Envelope;
@@ -13,18 +12,26 @@ import org.limosa.engine.Operation;
 
 /** What a rank that is a thread has: Java carries its messages, and no MPI library is needed. */
 public final class LocalEngine implements Engine {
-    private static final int SPINS = 1000;
-
     private final LocalJob job;
-    private final Communicator world;
+    private final JavaCommunicator world;
     private final Communicator self;
     private final int me;
 
-    LocalEngine(LocalJob job, Communicator world, Communicator self, int me) {
+    LocalEngine(LocalJob job, JavaCommunicator world, Communicator self, int me) {
         this.job = job;
         this.world = world;
         this.self = self;
         this.me = me;
+    }
+
+    /** A front end begins to use it. */
+    public void enter() {
+        job.enter(me);
+    }
+
+    /** A front end uses it no more. */
+    public void leave() {
+        job.leave(me);
     }
 
     @Override
@@ -49,8 +56,8 @@ public final class LocalEngine implements Engine {
 
     @Override
     public void close() {
-        world.barrier();
-        job.left();
+        world.barrierOfTheEnd();
+        job.left(me);
     }
 
     @Override
@@ -83,28 +90,39 @@ public final class LocalEngine implements Engine {
         if (operations.isEmpty()) {
             return -1;
         }
-        try {
-            for (int looks = 0;; looks++) {
-                for (int i = 0; i < operations.size(); i++) {
-                    result[0] = operations.get(i).test();
-                    if (result[0] != null) {
-                        return i;
-                    }
-                }
-                if (looks < SPINS) {
-                    Thread.onSpinWait();
-                } else if (looks == SPINS) {
-                    wake(operations, Thread.currentThread());
-                } else {
-                    LockSupport.park(this);
-                }
+        Any any = new Any(operations, me);
+        if (!Waiting.looks(any::isOver)) {
+            any.wake(Thread.currentThread());
+            job.waits().sleep(any);
+            any.wake(null);
+        }
+        for (int i = 0;; i++) {
+            result[0] = operations.get(i).test();
+            if (result[0] != null) {
+                return i;
             }
-        } finally {
-            wake(operations, null);
         }
     }
 
-    private static void wake(List<Operation> operations, Thread thread) {
-        operations.forEach(each -> ((LocalOperation) each).wakes(thread));
+    /** A wait for one of several operations. */
+    private record Any(List<Operation> operations, int owner) implements Wait {
+        void wake(Thread thread) {
+            operations.forEach(each -> ((LocalOperation) each).wakes(thread));
+        }
+
+        @Override
+        public boolean isOver() {
+            for (int i = 0; i < operations.size(); i++) {
+                if (((LocalOperation) operations.get(i)).isComplete()) {
+                    return true;
+                }
+            }
+            return false;
+        }
+
+        @Override
+        public List<Awaited> awaited() {
+            return operations.stream().flatMap(each -> ((LocalOperation) each).awaited().stream()).toList();
+        }
     }
 }

@@ -3,7 +3,6 @@ package org.limosa.engine.local;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.Map;
-import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
@@ -17,8 +16,12 @@ public final class LocalJob {
     private final Mailbox[] mailboxes;
     private final Network network;
     private final AtomicLong contexts;
-    private final AtomicInteger staying;
+    private int staying;
     private final Map<Key, Known> communicators = new HashMap<>();
+    private final Waits waits = new Waits();
+    private volatile Observer observer;
+    private final boolean[] haveLeft;
+    private final boolean[] areInside;
 
     /** Communicators with the same number have no rank in common. */
     private record Key(long context, int firstRank) {}
@@ -45,7 +48,10 @@ public final class LocalJob {
         mailboxes = Stream.generate(Mailbox::new).limit(here).toArray(Mailbox[]::new);
         // Numbers below are those of the communicators that all know from the start: the world, and one for each rank.
         contexts = new AtomicLong(((long) first + 1 << BITS_OF_MACHINE));
-        staying = new AtomicInteger(here);
+        staying = here;
+        haveLeft = new boolean[here];
+        areInside = new boolean[here];
+        Waiting.setRanks(here);
     }
 
     /** The number of ranks, also on other machines. */
@@ -83,7 +89,7 @@ public final class LocalJob {
         Shared shared;
         synchronized (communicators) {
             Known known = communicators.computeIfAbsent(
-                    new Key(context, groups[0][0]), key -> new Known(new Shared(context, groups, areHere)));
+                    new Key(context, groups[0][0]), key -> new Known(new Shared(context, groups, areHere, waits)));
             known.users++;
             shared = known.shared;
         }
@@ -101,18 +107,90 @@ public final class LocalJob {
     /** What carries the messages of a rank of this machine. */
     public LocalEngine engine(int rank) {
         int[] all = IntStream.range(0, ranks).toArray();
-        return new LocalEngine(
-                this, communicator(0, new int[][] {all}, 0, rank),
-                communicator(Shared.NUMBERS, new int[][] {{rank}}, 0, rank), rank);
+        JavaCommunicator world = communicator(0, new int[][] {all}, 0, rank);
+        world.setName("MPI.COMM_WORLD");
+        JavaCommunicator self = communicator(Shared.NUMBERS, new int[][] {{rank}}, 0, rank);
+        self.setName("MPI.COMM_SELF");
+        return new LocalEngine(this, world, self, rank);
+    }
+
+    /**
+     * Looks for hangs from now on, unless the environment says that nobody should. With several machines, that of
+     * rank 0 does, and asks the others. {@code mains}: the first thread of each rank of this machine, not yet started.
+     */
+    public void watch(Thread[] mains, Map<String, String> environment) {
+        observer = new Observer(this, mains);
+        if (first == 0) {
+            HangWatch.start(this, environment);
+        }
+    }
+
+    /** What the ranks of this machine do if none of them can go on by itself; otherwise null. */
+    MachineLook look() {
+        return observer == null ? null : observer.look();
+    }
+
+    /** What all ranks of the job do if none of them can go on by itself, and nothing is under way; otherwise null. */
+    MachineLook lookAtAll() {
+        MachineLook own = look();
+        return own == null || network == null ? own : network.look(own);
+    }
+
+    /** A rank begins to pass messages. */
+    void enter(int rank) {
+        synchronized (haveLeft) {
+            areInside[rank - first] = true;
+        }
+    }
+
+    /** A rank passes no more messages of its own. */
+    void leave(int rank) {
+        synchronized (haveLeft) {
+            areInside[rank - first] = false;
+        }
+    }
+
+    /** Whether a rank of this machine has begun to pass messages, and has not ended that. */
+    public boolean isInside(int rank) {
+        synchronized (haveLeft) {
+            return areInside[rank - first];
+        }
     }
 
     /** A rank sends nothing more, unless all begin again. */
-    void left() {
-        if (staying.decrementAndGet() == 0) {
-            staying.set(mailboxes.length);
-            if (network != null) {
-                network.leave();
+    void left(int rank) {
+        synchronized (haveLeft) {
+            areInside[rank - first] = false;
+            haveLeft[rank - first] = true;
+            if (--staying > 0) {
+                return;
             }
+            staying = mailboxes.length;
+            Arrays.fill(haveLeft, false);
+        }
+        if (network != null) {
+            network.leave();
+        }
+    }
+
+    /** Whether a rank of this machine has left, while others have not. */
+    boolean hasLeft(int rank) {
+        synchronized (haveLeft) {
+            return haveLeft[rank - first];
+        }
+    }
+
+    Waits waits() {
+        return waits;
+    }
+
+    /** The communicator that the program knows under which messages of this number to a rank are sent; or null. */
+    Shared find(long context, int rank) {
+        synchronized (communicators) {
+            return communicators.values().stream().map(known -> known.shared)
+                    .filter(shared -> shared.context == Shared.known(context))
+                    .filter(shared -> Arrays.stream(shared.groups).flatMapToInt(IntStream::of).anyMatch(r -> r == rank))
+                    .findFirst().orElse(null);
         }
     }
 

@@ -1,6 +1,7 @@
 package org.limosa.engine.local;
 
 import java.lang.foreign.MemorySegment;
+import java.util.List;
 import java.util.concurrent.locks.LockSupport;
 import mpi.MPIException;
 import org.limosa.abi.Abi;
@@ -11,7 +12,9 @@ import org.limosa.engine.Operation;
  * A send or receive of a rank that is a thread. Whoever completes it may be another thread, which wakes the one that
  * waits.
  */
-final class LocalOperation implements Operation {
+final class LocalOperation implements Operation, Wait {
+    private final JavaCommunicator on;
+    private final int peer;
     /** The communicator, by its number, and what is looked for in it. */
     final long context;
     final int source;
@@ -29,11 +32,14 @@ final class LocalOperation implements Operation {
     private Object[] handed;
     private boolean active;
 
+    /** A send to a rank of the communicator, or a receive from it. */
     LocalOperation(
-            long context, int source, int tag, MemorySegment data, Object[] objects, Runnable starter,
-            Runnable canceller) {
-        this.context = context;
-        this.source = source;
+            JavaCommunicator on, boolean isSend, int peer, int tag, MemorySegment data, Object[] objects,
+            Runnable starter, Runnable canceller) {
+        this.on = on;
+        this.peer = peer;
+        context = on.context();
+        source = isSend ? SENDS : peer;
         this.tag = tag;
         this.data = data;
         this.objects = objects;
@@ -84,7 +90,7 @@ final class LocalOperation implements Operation {
     public Envelope await() {
         if (!Waiting.looks(this::isComplete)) {
             waiter = Thread.currentThread();
-            Waiting.sleeps(this, this::isComplete);
+            on.waits().sleep(this);
             waiter = null;
         }
         return end();
@@ -101,6 +107,21 @@ final class LocalOperation implements Operation {
                     + found.source() + " has come, but there is room for " + bytes());
         }
         return found;
+    }
+
+    @Override
+    public boolean isOver() {
+        return isComplete();
+    }
+
+    @Override
+    public int owner() {
+        return on.owner();
+    }
+
+    @Override
+    public List<Awaited> awaited() {
+        return List.of(on.awaited(source == SENDS ? Awaited.Kind.SEND : Awaited.Kind.RECEIVE, peer, tag));
     }
 
     /** The source of an operation that sends. */

@@ -82,25 +82,67 @@ final class Mailbox implements Post {
         receive.complete(new Envelope(receive.source, receive.tag, 0, true), null);
     }
 
-    /** The first message that matches; null if there is none and the caller does not wait. */
-    Parcel look(long context, int source, int tag, boolean waits, boolean takes) {
+    /** The first message that matches, or null. */
+    Parcel look(long context, int source, int tag, boolean takes) {
+        lock.lock();
+        try {
+            Parcel found = find(context, source, tag, takes);
+            if (found == null) {
+                check();
+            }
+            return found;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Waits for a message that matches. */
+    Parcel await(JavaCommunicator.Look wanted, boolean takes) {
+        Waits waits = wanted.on().waits();
+        waits.begin(wanted);
         lock.lock();
         try {
             for (;;) {
-                for (Parcel each : waiting) {
-                    if (each.matches(context, source, tag)) {
-                        if (takes) {
-                            waiting.remove(each);
-                        }
-                        return each;
-                    }
+                Parcel found = find(wanted.on().context(), wanted.source(), wanted.tag(), takes);
+                if (found != null) {
+                    return found;
                 }
                 check();
-                if (!waits) {
-                    return null;
-                }
                 arrival.awaitUninterruptibly();
             }
+        } finally {
+            lock.unlock();
+            waits.end();
+        }
+    }
+
+    /** Whether a wait for a message is over. */
+    boolean has(JavaCommunicator.Look wanted) {
+        lock.lock();
+        try {
+            return failure != null || find(wanted.on().context(), wanted.source(), wanted.tag(), false) != null;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private Parcel find(long context, int source, int tag, boolean takes) {
+        for (Parcel each : waiting) {
+            if (each.matches(context, source, tag)) {
+                if (takes) {
+                    waiting.remove(each);
+                }
+                return each;
+            }
+        }
+        return null;
+    }
+
+    /** The messages that no receive has taken. */
+    List<Parcel> lying() {
+        lock.lock();
+        try {
+            return List.copyOf(waiting);
         } finally {
             lock.unlock();
         }

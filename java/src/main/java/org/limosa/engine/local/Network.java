@@ -2,7 +2,9 @@ package org.limosa.engine.local;
 
 import java.io.IOException;
 import java.net.ServerSocket;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
@@ -10,10 +12,11 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.stream.Stream;
+import mpi.MPIException;
 
 /** The connections of a Java machine to the others of its job: one to each. */
 final class Network {
-    /** How long an abort may take to reach the others, in milliseconds. */
+    /** How long an abort may take to reach the others, and an answer to come, in milliseconds. */
     private static final long PATIENCE = 1000;
 
     private final List<Rendezvous.Machine> machines;
@@ -84,6 +87,28 @@ final class Network {
         }
         Connection connection = connections[other];
         return (send, from, isSynchronous) -> connection.deliver(number, send, from, isSynchronous);
+    }
+
+    /** What all ranks do, with those of this machine; null if a rank can go on, or a machine has no time to answer. */
+    MachineLook look(MachineLook own) {
+        try {
+            List<CompletableFuture<MachineLook>> others = all().map(Connection::look).toList();
+            List<MachineLook> looks = new ArrayList<>(List.of(own));
+            for (CompletableFuture<MachineLook> each : others) {
+                MachineLook look = each.get(PATIENCE, TimeUnit.MILLISECONDS);
+                if (look == null) {
+                    return null;
+                }
+                looks.add(look);
+            }
+            return MachineLook.together(looks);
+        } catch (MPIException | ExecutionException | TimeoutException e) {
+            // One has gone, or has much to do.
+            return null;
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            return null;
+        }
     }
 
     /** Tells the others that nothing more comes, behind all that was to be sent. */

@@ -6,25 +6,47 @@ import java.util.List;
 import java.util.function.BinaryOperator;
 import org.limosa.engine.Arithmetic;
 import org.limosa.engine.ByteChannel;
+import org.limosa.engine.Communicator;
 import org.limosa.engine.Reduction;
 import org.limosa.engine.Trees;
 import org.limosa.engine.Type;
 
-/** A communicator of ranks in several Java machines: collective operations are made of messages. */
+/**
+ * A communicator of ranks in several Java machines: collective operations are made of messages. Their tags are
+ * different for each operation, root and reduction, so ranks that do not make the same call wait, and do not get wrong
+ * data.
+ */
 final class SpreadCommunicator extends JavaCommunicator {
     private static final byte[] NOTHING = {};
 
-    private ByteChannel channel;
+    private static final int NO_ROOT = 0;
+
+    private enum Kind {
+        BARRIER, END, BCAST, GATHER, GATHERV, SCATTER, SCATTERV, ALLGATHER, ALLGATHERV, ALLTOALL, ALLTOALLV, REDUCE,
+        ALLREDUCE, REDUCE_SCATTER, SCAN
+    }
+
+    private Communicator within;
 
     SpreadCommunicator(LocalJob job, Shared shared, int side, int me) {
         super(job, shared, side, me);
     }
 
-    private synchronized ByteChannel channel() {
-        if (channel == null) {
-            channel = within();
+    private ByteChannel channel(Kind kind) {
+        return channel(kind, NO_ROOT);
+    }
+
+    private ByteChannel channel(Kind kind, int root) {
+        return channel(kind, root, null);
+    }
+
+    private synchronized ByteChannel channel(Kind kind, int root, Reduction reduction) {
+        if (within == null) {
+            within = within().on();
         }
-        return channel;
+        int number = reduction == null ? 0 : 1 + reduction.ordinal();
+        int numbers = 1 + Reduction.values().length;
+        return new ByteChannel(within, (root * numbers + number) * Kind.values().length + kind.ordinal());
     }
 
     // --- data as bytes ---
@@ -89,12 +111,17 @@ final class SpreadCommunicator extends JavaCommunicator {
 
     @Override
     public void barrier() {
-        Trees.barrier(channel(), NOTHING);
+        Trees.barrier(channel(Kind.BARRIER), NOTHING);
+    }
+
+    @Override
+    void barrierOfTheEnd() {
+        Trees.barrier(channel(Kind.END), NOTHING);
     }
 
     @Override
     public void broadcast(MemorySegment data, Type type, int root) {
-        byte[] found = Trees.broadcast(channel(), rank == root ? all(data) : null, root);
+        byte[] found = Trees.broadcast(channel(Kind.BCAST, root), rank == root ? all(data) : null, root);
         if (rank != root) {
             put(found, data, 0);
         }
@@ -102,13 +129,13 @@ final class SpreadCommunicator extends JavaCommunicator {
 
     @Override
     public void gather(MemorySegment sent, MemorySegment received, Type type, int root) {
-        collect(Trees.gather(channel(), all(sent), root), received);
+        collect(Trees.gather(channel(Kind.GATHER, root), all(sent), root), received);
     }
 
     @Override
     public void gather(
             MemorySegment sent, MemorySegment received, int[] counts, int[] displacements, Type type, int root) {
-        List<byte[]> parts = Trees.gather(channel(), all(sent), root);
+        List<byte[]> parts = Trees.gather(channel(Kind.GATHERV, root), all(sent), root);
         if (rank == root) {
             collect(parts, received, displacements, type);
         }
@@ -116,29 +143,29 @@ final class SpreadCommunicator extends JavaCommunicator {
 
     @Override
     public void scatter(MemorySegment sent, MemorySegment received, Type type, int root) {
-        put(Trees.scatter(channel(), rank == root ? dealt(sent) : null, root), received, 0);
+        put(Trees.scatter(channel(Kind.SCATTER, root), rank == root ? dealt(sent) : null, root), received, 0);
     }
 
     @Override
     public void scatter(
             MemorySegment sent, int[] counts, int[] displacements, MemorySegment received, Type type, int root) {
         List<byte[]> parts = rank == root ? dealt(sent, counts, displacements, type) : null;
-        put(Trees.scatter(channel(), parts, root), received, 0);
+        put(Trees.scatter(channel(Kind.SCATTERV, root), parts, root), received, 0);
     }
 
     @Override
     public void allGather(MemorySegment sent, MemorySegment received, Type type) {
-        collect(Trees.allGather(channel(), all(sent)), received);
+        collect(Trees.allGather(channel(Kind.ALLGATHER), all(sent)), received);
     }
 
     @Override
     public void allGather(MemorySegment sent, MemorySegment received, int[] counts, int[] displacements, Type type) {
-        collect(Trees.allGather(channel(), all(sent)), received, displacements, type);
+        collect(Trees.allGather(channel(Kind.ALLGATHERV), all(sent)), received, displacements, type);
     }
 
     @Override
     public void allToAll(MemorySegment sent, MemorySegment received, Type type) {
-        collect(Trees.allToAll(channel(), dealt(sent)), received);
+        collect(Trees.allToAll(channel(Kind.ALLTOALL), dealt(sent)), received);
     }
 
     @Override
@@ -146,12 +173,13 @@ final class SpreadCommunicator extends JavaCommunicator {
             MemorySegment sent, int[] sendCounts, int[] sendDisplacements,
             MemorySegment received, int[] receiveCounts, int[] receiveDisplacements, Type type) {
         List<byte[]> parts = dealt(sent, sendCounts, sendDisplacements, type);
-        collect(Trees.allToAll(channel(), parts), received, receiveDisplacements, type);
+        collect(Trees.allToAll(channel(Kind.ALLTOALLV), parts), received, receiveDisplacements, type);
     }
 
     @Override
     public void reduce(MemorySegment sent, MemorySegment received, Type type, Reduction reduction, int root) {
-        byte[] result = Trees.reduce(channel(), all(sent), operation(type, reduction), root);
+        ByteChannel channel = channel(Kind.REDUCE, root, reduction);
+        byte[] result = Trees.reduce(channel, all(sent), operation(type, reduction), root);
         if (rank == root) {
             put(result, received, 0);
         }
@@ -159,14 +187,16 @@ final class SpreadCommunicator extends JavaCommunicator {
 
     @Override
     public void allReduce(MemorySegment sent, MemorySegment received, Type type, Reduction reduction) {
-        byte[] result = Trees.reduce(channel(), all(sent), operation(type, reduction), 0);
-        put(Trees.broadcast(channel(), result, 0), received, 0);
+        ByteChannel channel = channel(Kind.ALLREDUCE, NO_ROOT, reduction);
+        byte[] result = Trees.reduce(channel, all(sent), operation(type, reduction), 0);
+        put(Trees.broadcast(channel, result, 0), received, 0);
     }
 
     @Override
     public void reduceScatter(
             MemorySegment sent, MemorySegment received, int[] counts, Type type, Reduction reduction) {
-        byte[] result = Trees.reduce(channel(), all(sent), operation(type, reduction), 0);
+        ByteChannel channel = channel(Kind.REDUCE_SCATTER, NO_ROOT, reduction);
+        byte[] result = Trees.reduce(channel, all(sent), operation(type, reduction), 0);
         List<byte[]> parts = null;
         if (rank == 0) {
             int[] displacements = new int[size()];
@@ -175,11 +205,12 @@ final class SpreadCommunicator extends JavaCommunicator {
             }
             parts = dealt(MemorySegment.ofArray(result), counts, displacements, type);
         }
-        put(Trees.scatter(channel(), parts, 0), received, 0);
+        put(Trees.scatter(channel, parts, 0), received, 0);
     }
 
     @Override
     public void scan(MemorySegment sent, MemorySegment received, Type type, Reduction reduction) {
-        put(Trees.scan(channel(), all(sent), operation(type, reduction)), received, 0);
+        ByteChannel channel = channel(Kind.SCAN, NO_ROOT, reduction);
+        put(Trees.scan(channel, all(sent), operation(type, reduction)), received, 0);
     }
 }
