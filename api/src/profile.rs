@@ -180,9 +180,8 @@ fn facts(args: &[Arg], idents: &[String]) -> String {
     let object = args
         .iter()
         .position(|arg| matches!(arg.param.kind.as_str(), "COMMUNICATOR" | "WINDOW" | "FILE") && !arg.pointer);
-    let object_kind = object.map_or("Object::NONE".into(), |index| {
-        format!("Object({}, {})", kind_of_object(&args[index]), idents[index])
-    });
+    let object_kind = object
+        .map_or("Object::NONE".into(), |index| format!("Object({}, {})", kind_of_object(&args[index]), idents[index]));
     let peer = rank(args, idents, &["destination", "target"]).unwrap_or("-1");
     let bytes = match status_of_received(args) {
         Some(_) => "received.bytes()".into(),
@@ -211,9 +210,8 @@ fn details(function: &Function, args: &[Arg], idents: &[String]) -> String {
         None => ("-1", "-1"),
     };
     // One that is not completed is the same as before.
-    let is_said = |arg: &Arg| {
-        arg.param.dir == Direction::Out || ["MPI_Start", "MPI_Test"].contains(&function.name.as_str())
-    };
+    let is_said =
+        |arg: &Arg| arg.param.dir == Direction::Out || ["MPI_Start", "MPI_Test"].contains(&function.name.as_str());
     let request = args.iter().position(|arg| arg.param.kind == "REQUEST" && arg.param.array.is_none() && is_said(arg));
     let request = request.or(found_message(args)).map_or("0", |index| &idents[index]);
     let details = format!("Details {{ tag: {sent}, source: {source}, received_tag: {received}, request: {request} }}");

@@ -55,9 +55,7 @@ def waits_of_rank_1(folder):
 @pytest.mark.parametrize("way", WAYS)
 def test_who_waited_for_whom(program, way, tmp_path):
     call, kind, function = WAYS[way]
-    job = Job(
-        [BIN / "limosa", "run", *PROFILED, "--stdin", "all", program, way], stdin=subprocess.PIPE, cwd=tmp_path
-    )
+    job = Job([BIN / "limosa", "run", *PROFILED, "--stdin", "all", program, way], stdin=subprocess.PIPE, cwd=tmp_path)
 
     def waits() -> bool:
         ranks = [rank for rank in ranks_of(job.process.pid) if rank["rank"] == 1]

@@ -74,9 +74,9 @@ struct Header {
 /// What is recorded of one function by one thread.
 #[repr(C)]
 struct Function {
+    sizes: [Size; SIZES],
     bytes: AtomicU64,
     longest: AtomicU64,
-    sizes: [Size; SIZES],
 }
 
 /// Calls of one class of sizes.

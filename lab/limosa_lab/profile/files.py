@@ -193,7 +193,7 @@ class _Raw:
         called = [("calls", "<u8"), ("ticks", "<u8")]
         of_size = np.dtype([*called, ("shortest", "<u8")])
         object_ = [("function", "<u4"), ("kind", "<u4"), ("object", "<u8"), ("site", "<u8")]
-        function = np.dtype([("bytes", "<u8"), ("longest", "<u8"), ("sizes", of_size, (sizes,))])
+        function = np.dtype([("sizes", of_size, (sizes,)), ("bytes", "<u8"), ("longest", "<u8")])
         block = np.dtype(
             [
                 ("entries", np.dtype([*object_, *called, ("bytes", "<u8")]), (entries,)),

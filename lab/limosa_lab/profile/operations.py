@@ -174,30 +174,38 @@ class _Reader:
         self.persistent: dict[int, Operation] = {}
         self.alike: dict[tuple[int, ...], list[tuple[int, int]]] = defaultdict(list)
         self.numbers: dict[Hashable, int] = defaultdict(int)
+        look_at = {
+            **dict.fromkeys(_AT_ONCE, self._do),
+            **dict.fromkeys(_STARTED, self._start_new),
+            **dict.fromkeys(_INITIALIZED, self._initialize),
+            **dict.fromkeys(_WAITS, self._note_completed),
+            **dict.fromkeys(_TESTS, self._note_asked),
+            **dict.fromkeys(_PROBES, self._note_found),
+            **dict.fromkeys(_RECEIVES_OF_FOUND, self._receive_found),
+            "MPI_Start": self._start_one,
+            "MPI_Startall": self._start_all,
+        }
         for call, name in enumerate(self.names):
-            self._look_at(call, name)
+            if name in look_at:
+                look_at[name](call)
         for request, started in self.started.items():
             self._complete(started, self.completed[request])
 
-    def _look_at(self, call: int, name: str) -> None:
-        request = self.column["request"][call]
-        if name in _AT_ONCE:
-            self.operations.append(replace(self._said(call), wait=self._wait([call])))
-        elif name in _STARTED:
-            self._start(request, call, self._said(call))
-        elif name in _INITIALIZED:
-            self.persistent[request] = self._said(call)
-        elif name == "MPI_Start":
-            self._start_again(request, call)
-        elif name == "MPI_Startall":
-            for part in self._parts_of(call):
-                self._start_again(part.handle, call)
-        elif name in _WAITS | _TESTS:
-            self._note_completed(call, name)
-        elif name in _PROBES:
-            self._note_found(request, call)
-        elif name in _RECEIVES_OF_FOUND:
-            self._receive_found(call)
+    def _do(self, call: int) -> None:
+        self.operations.append(replace(self._said(call), wait=self._wait([call])))
+
+    def _start_new(self, call: int) -> None:
+        self._start(self.column["request"][call], call, self._said(call))
+
+    def _initialize(self, call: int) -> None:
+        self.persistent[self.column["request"][call]] = self._said(call)
+
+    def _start_one(self, call: int) -> None:
+        self._start_again(self.column["request"][call], call)
+
+    def _start_all(self, call: int) -> None:
+        for part in self._parts_of(call):
+            self._start_again(part.handle, call)
 
     def _said(self, call: int) -> Operation:
         """Give what a call says of its operation."""
@@ -234,17 +242,20 @@ class _Reader:
             made = replace(made, together=(made.together, self.numbers[made.together]))
         self._start(request, call, replace(made, begin=float(self.begins[call])))
 
-    def _note_completed(self, call: int, name: str) -> None:
-        parts = self._parts_of(call)
-        for part in parts:
+    def _note_completed(self, call: int) -> None:
+        for part in self._parts_of(call):
             self.completed[part.handle].append((call, part))
-        if name in _TESTS:
-            self.asked[self._series(call, parts[0] if parts else None)].append(call)
 
-    def _note_found(self, message: int, call: int) -> None:
+    def _note_asked(self, call: int) -> None:
+        self._note_completed(call)
+        parts = self._parts_of(call)
+        self.asked[self._series(call, parts[0] if parts else None)].append(call)
+
+    def _note_found(self, call: int) -> None:
         """Note a call that looks for a message, which another one is to receive."""
         asked = self.asked[self._series(call, None)]
         asked.append(call)
+        message = self.column["request"][call]
         if message:
             self.found[message] = len(self.operations)
             self.operations.append(replace(self._said(call), wait=self._wait(asked)))
