@@ -61,7 +61,10 @@ fn wrapper(table: &Table, number: usize, name: &str, function: &Function, large:
         true => (facts(&args, &idents), details(function, &args, &idents)),
         false => ("Facts::NONE".into(), "Details::NONE".into()),
     };
-    let (asked, parts) = parts(function, &args, &idents).unwrap_or(("".into(), "Vec::new()".into()));
+    let (asked, parts) = match parts(function, &args, &idents) {
+        Some((asked, parts)) => (asked, format!("|| {parts}")),
+        None => (String::new(), "Vec::new".into()),
+    };
     let success = if is_code { "result == 0" } else { "true" };
     let after = match function.name.as_str() {
         "MPI_Init" | "MPI_Init_thread" if is_code => "if result == 0 { record::joined(); }",
@@ -95,7 +98,7 @@ unsafe extern "C" fn wrapped_{number}({typed}) -> {result} {{
     let run = || unsafe {{ next({idents}) }};
     let Some(call) = Call::begin() else {{ return run() }};
     let result = run();
-    call.end({number}, {success}, || {record}, || {trace}, || {parts});
+    call.end({number}, {success}, || {record}, || {trace}, {parts});
     {after}
     result
 }}"#
