@@ -9,7 +9,7 @@
 #include <time.h>
 
 #define RANKS 3
-#define LATE 0.1
+#define LATE 0.3
 #define BETWEEN 5e-5
 #define OFTEN 100
 

@@ -174,7 +174,9 @@ class _Reader:
         self.persistent: dict[int, Operation] = {}
         self.alike: dict[tuple[int, ...], list[tuple[int, int]]] = defaultdict(list)
         self.numbers: dict[Hashable, int] = defaultdict(int)
+        others = {name for name in self.names if name.endswith("_init")} - _INITIALIZED
         look_at = {
+            **dict.fromkeys(others, self._forget),
             **dict.fromkeys(_AT_ONCE, self._do),
             **dict.fromkeys(_STARTED, self._start_new),
             **dict.fromkeys(_INITIALIZED, self._initialize),
@@ -199,6 +201,10 @@ class _Reader:
 
     def _initialize(self, call: int) -> None:
         self.persistent[self.column["request"][call]] = self._said(call)
+
+    def _forget(self, call: int) -> None:
+        """Note that a handle is used again, for what is not looked at."""
+        self.persistent.pop(self.column["request"][call], None)
 
     def _start_one(self, call: int) -> None:
         self._start_again(self.column["request"][call], call)
