@@ -57,20 +57,25 @@ fn wrapper(table: &Table, number: usize, name: &str, function: &Function, large:
     let types: Vec<&str> = args.iter().map(passed).collect();
     let result = returned(&table.return_type(function));
     let is_code = function.returns == "ERROR_CODE";
-    let completed = completed_requests(function, &args, &idents);
     let (record, trace) = match is_code {
-        true => (facts(&args, &idents), details(&args, &idents)),
+        true => (facts(&args, &idents), details(function, &args, &idents)),
         false => ("Facts::NONE".into(), "Details::NONE".into()),
+    };
+    let (asked, parts) = match parts(function, &args, &idents) {
+        Some((asked, parts)) => (asked, format!("|| {parts}")),
+        None => (String::new(), "Vec::new".into()),
     };
     let success = if is_code { "result == 0" } else { "true" };
     let after = match function.name.as_str() {
         "MPI_Init" | "MPI_Init_thread" if is_code => "if result == 0 { record::joined(); }",
-        _ if args.iter().any(|arg| is_group_of_processes(arg) && arg.param.role.frees == Some(true)) => {
-            "record::forget_groups();"
-        }
         _ => "",
     };
-    let before = if function.name == "MPI_Finalize" { "record::ending();" } else { "" };
+    let freed = args.iter().position(|arg| is_group_of_processes(arg) && arg.param.role.frees == Some(true));
+    let before = match (function.name.as_str(), freed) {
+        ("MPI_Finalize", _) => "record::ending();".into(),
+        (_, Some(freed)) => format!("record::forget({}, {});", kind_of_object(&args[freed]), idents[freed]),
+        _ => String::new(),
+    };
     let received = if is_code { status_of_message(&args) } else { None };
     let own_status = received.map_or(String::new(), |index| {
         let status = &idents[index];
@@ -88,11 +93,12 @@ unsafe extern "C" fn wrapped_{number}({typed}) -> {result} {{
     let next: unsafe extern "C" fn({types}) -> {result} = unsafe {{ std::mem::transmute(NEXT.address()) }};
     {before}
     {own_status}
-    let completed = {completed};
-    let call = Call::begin();
-    // SAFETY: the arguments are the caller's.
-    let result = unsafe {{ next({idents}) }};
-    call.end({number}, {success}, &completed, || {record}, || {trace});
+    {asked}
+    // SAFETY: the arguments are the caller's, but for statuses of ours in place of none.
+    let run = || unsafe {{ next({idents}) }};
+    let Some(call) = Call::begin() else {{ return run() }};
+    let result = run();
+    call.end({number}, {success}, || {record}, || {trace}, {parts});
     {after}
     result
 }}"#
@@ -115,16 +121,55 @@ fn status_of_message(args: &[Arg]) -> Option<usize> {
     let has_source = args.iter().any(|arg| arg.param.role.rank_of.as_deref() == Some("source"));
     let completes = args.iter().all(|arg| arg.param.kind != "REQUEST" && arg.param.kind != "LOGICAL");
     let status = args.iter().position(|arg| arg.param.kind == "STATUS" && arg.param.array.is_none());
-    status.filter(|_| has_source && completes).or(status_of_received(args))
+    status.filter(|_| has_source && (completes || found_message(args).is_some())).or(status_of_received(args))
 }
 
-/// An expression for the requests that a call waits for.
-fn completed_requests(function: &Function, args: &[Arg], idents: &[String]) -> String {
-    let at = |kind: &str| args.iter().position(|arg| arg.param.kind == kind).map(|index| idents[index].as_str());
-    match (function.name.as_str(), at("REQUEST"), at("ARRAY_LENGTH_NNI")) {
-        ("MPI_Wait", Some(request), _) => format!("record::requests(1, {request})"),
-        ("MPI_Waitall", Some(requests), Some(count)) => format!("record::requests({count}, {requests})"),
-        _ => "[]".into(),
+/// The message that a call has found and that no other call can receive.
+fn found_message(args: &[Arg]) -> Option<usize> {
+    args.iter().position(|arg| arg.param.kind == "MESSAGE" && arg.param.dir == Direction::Out)
+}
+
+/// Of a call that starts or completes several requests, or receives a message that was found before: what is noted before
+/// it, and an expression for its parts.
+fn parts(function: &Function, args: &[Arg], idents: &[String]) -> Option<(String, String)> {
+    let of = |name: &str| args.iter().position(|arg| arg.param.name == name).map_or("", |index| &idents[index]);
+    let kind = |kind: &str| args.iter().position(|arg| arg.param.kind == kind).map_or("", |index| &idents[index]);
+    let (handles, status) = (kind("REQUEST"), kind("STATUS"));
+    let count = match kind("ARRAY_LENGTH_NNI") {
+        "" => "1",
+        count => count,
+    };
+    let parts = match function.name.as_str() {
+        "MPI_Wait" | "MPI_Waitall" => "asked.all()".into(),
+        "MPI_Test" | "MPI_Testall" => {
+            format!("if number_at({}) != 0 {{ asked.all() }} else {{ Vec::new() }}", of("flag"))
+        }
+        "MPI_Waitany" | "MPI_Testany" => format!("asked.one(number_at({}))", of("index")),
+        "MPI_Waitsome" | "MPI_Testsome" => {
+            format!("asked.some(number_at({}), {})", of("outcount"), of("array_of_indices"))
+        }
+        "MPI_Startall" => {
+            return Some((format!("let asked = Asked::handles({count}, {handles});"), "asked.all()".into()));
+        }
+        "MPI_Mrecv" | "MPI_Imrecv" => {
+            return Some((format!("let asked = Asked::handles(1, {});", kind("MESSAGE")), "asked.all()".into()));
+        }
+        _ => return None,
+    };
+    // Some of these have one status for all of their requests.
+    let room = if function.name.ends_with("any") { format!("{count}.min(1)") } else { count.into() };
+    let asked = format!(
+        "let asked = Asked::completing({count}, {handles}, {room}, {status});\n    let {status} = asked.statuses({status});"
+    );
+    Some((asked, parts))
+}
+
+/// The number by which the kind of an object goes.
+fn kind_of_object(arg: &Arg) -> u32 {
+    match arg.param.kind.as_str() {
+        "COMMUNICATOR" => 1,
+        "WINDOW" => 2,
+        _ => 3,
     }
 }
 
@@ -138,14 +183,8 @@ fn facts(args: &[Arg], idents: &[String]) -> String {
     let object = args
         .iter()
         .position(|arg| matches!(arg.param.kind.as_str(), "COMMUNICATOR" | "WINDOW" | "FILE") && !arg.pointer);
-    let object_kind = object.map_or("Object::NONE".into(), |index| {
-        let kind = match args[index].param.kind.as_str() {
-            "COMMUNICATOR" => 1,
-            "WINDOW" => 2,
-            _ => 3,
-        };
-        format!("Object({kind}, {})", idents[index])
-    });
+    let object_kind = object
+        .map_or("Object::NONE".into(), |index| format!("Object({}, {})", kind_of_object(&args[index]), idents[index]));
     let peer = rank(args, idents, &["destination", "target"]).unwrap_or("-1");
     let bytes = match status_of_received(args) {
         Some(_) => "received.bytes()".into(),
@@ -161,7 +200,7 @@ fn rank<'a>(args: &[Arg], idents: &'a [String], meanings: &[&str]) -> Option<&'a
 }
 
 /// An expression for what is recorded beside that where calls are recorded one by one.
-fn details(args: &[Arg], idents: &[String]) -> String {
+fn details(function: &Function, args: &[Arg], idents: &[String]) -> String {
     let tag = |names: [&str; 2]| {
         let at = names.iter().find_map(|name| args.iter().position(|arg| arg.param.name == *name));
         at.map_or("-1", |index| idents[index].as_str())
@@ -173,9 +212,16 @@ fn details(args: &[Arg], idents: &[String]) -> String {
         Some(source) => (source, tag(["recvtag", "tag"])),
         None => ("-1", "-1"),
     };
-    let request = args.iter().position(|arg| arg.param.kind == "REQUEST" && arg.param.dir == Direction::Out);
-    let request = request.filter(|index| args[*index].param.array.is_none()).map_or("0", |index| &idents[index]);
-    format!("Details {{ tag: {sent}, source: {source}, received_tag: {received}, request: {request} }}")
+    // One that is not completed is the same as before.
+    let is_said =
+        |arg: &Arg| arg.param.dir == Direction::Out || ["MPI_Start", "MPI_Test"].contains(&function.name.as_str());
+    let request = args.iter().position(|arg| arg.param.kind == "REQUEST" && arg.param.array.is_none() && is_said(arg));
+    let request = request.or(found_message(args)).map_or("0", |index| &idents[index]);
+    let details = format!("Details {{ tag: {sent}, source: {source}, received_tag: {received}, request: {request} }}");
+    match args.iter().position(|arg| arg.param.kind == "LOGICAL").filter(|_| found_message(args).is_some()) {
+        Some(flag) => format!("if number_at({}) != 0 {{ {details} }} else {{ Details::NONE }}", idents[flag]),
+        None => details,
+    }
 }
 
 /// An expression for the bytes of the call's first buffer that is significant at every process, one that is sent if
@@ -262,7 +308,7 @@ mod tests {
             let function = table.function(name).unwrap();
             let args = table.args(function, false);
             let idents: Vec<String> = args.iter().map(|arg| arg.param.name.clone()).collect();
-            (details(&args, &idents), completed_requests(function, &args, &idents))
+            (details(function, &args, &idents), parts(function, &args, &idents).unwrap_or_default().1)
         };
         let from_status = "source: received.source(), received_tag: received.tag()";
         for name in ["MPI_Recv", "MPI_Mprobe", "MPI_Sendrecv"] {
@@ -271,8 +317,25 @@ mod tests {
         assert!(of("MPI_Sendrecv").0.contains("tag: sendtag"));
         assert_eq!(of("MPI_Send").0, "Details { tag: tag, source: -1, received_tag: -1, request: 0 }");
         assert_eq!(of("MPI_Irecv").0, "Details { tag: -1, source: source, received_tag: tag, request: request }");
-        assert_eq!(of("MPI_Waitall").1, "record::requests(count, array_of_requests)");
-        assert_eq!(of("MPI_Wait").1, "record::requests(1, request)");
-        assert_eq!(of("MPI_Test").1, "[]");
+        assert!(of("MPI_Improbe").0.starts_with("if number_at(flag) != 0"));
+        assert!(of("MPI_Improbe").0.contains(from_status) && of("MPI_Improbe").0.contains("request: message"));
+        assert!(of("MPI_Iprobe").0.contains("source: source"));
+        for name in ["MPI_Start", "MPI_Test", "MPI_Send_init", "MPI_Ibarrier", "MPI_Barrier_init", "MPI_Imrecv"] {
+            assert!(of(name).0.contains("request: request"), "{name}");
+        }
+        assert!(of("MPI_Wait").0.contains("request: 0"));
+        for (name, parts) in [
+            ("MPI_Wait", "asked.all()"),
+            ("MPI_Waitany", "asked.one(number_at(index))"),
+            ("MPI_Waitsome", "asked.some(number_at(outcount), array_of_indices)"),
+            ("MPI_Test", "if number_at(flag) != 0 { asked.all() } else { Vec::new() }"),
+            ("MPI_Testany", "asked.one(number_at(index))"),
+            ("MPI_Startall", "asked.all()"),
+            ("MPI_Mrecv", "asked.all()"),
+            ("MPI_Start", ""),
+            ("MPI_Request_get_status", ""),
+        ] {
+            assert_eq!(of(name).1, parts, "{name}");
+        }
     }
 }

@@ -114,13 +114,15 @@ class Engine:
     obstacle: str = ""
 
 
-def find(name: str) -> Engine:
+def find(name: str, before: str = "") -> Engine:
     """Give the library of this name, installed into the cache now if need be.
 
     Parameters
     ----------
     name
         See the top of this module.
+    before
+        The options, in words, by which something of ours is to stand between the program and the library.
 
     Returns
     -------
@@ -150,7 +152,7 @@ def find(name: str) -> Engine:
         )
     if engine.obstacle:
         raise EngineError(
-            f"{engine.version} ({engine.library}) cannot run this program: {engine.obstacle}", _way_out(name)
+            f"{engine.version} ({engine.library}) cannot run this program: {engine.obstacle}", _way_out(name, before)
         )
     if not engine.launcher:
         prefix = Path(engine.library).parent.parent
@@ -347,9 +349,14 @@ def _first_words(text: str) -> str:
     )
 
 
-def _way_out(name: str) -> str:
+def _way_out(name: str, before: str) -> str:
     """Give a hint for somebody whose library cannot be used."""
-    return "limosa run --mpi list shows what can" if name != "limosa" else "see `limosa doctor`"
+    if name == "limosa":
+        return "see `limosa doctor`"
+    can = "limosa run --mpi list shows what can"
+    if before:
+        can += f"; for {before}, too, a library must have the standard ABI: leave --mpi out, or take mpich or intel"
+    return can
 
 
 def _write_list() -> None:
@@ -385,12 +392,13 @@ def main() -> int:
     commands.add_parser("list", help="write a table of all libraries that are installed")
     describe = commands.add_parser("describe", help="write one library in JSON, installed first if need be")
     describe.add_argument("name")
+    describe.add_argument("--before", default="", metavar="OPTIONS", help="options that need the standard ABI, too")
     options = parser.parse_args()
     try:
         if options.command == "list":
             _write_list()
         else:
-            print(json.dumps(asdict(find(options.name))))
+            print(json.dumps(asdict(find(options.name, options.before))))
     except EngineError as error:
         print(f"limosa: {error}", file=sys.stderr)
         if error.hint:

@@ -1,7 +1,7 @@
 """Counts the instructions that calls of the library execute, with valgrind's tool callgrind.
 
-`python tests/performance/counting.py` measures all cases of the laboratory's instructions.c and prints
-them as ceilings.toml has them.
+`python tests/performance/counting.py` measures all cases of the laboratory's instructions.c, and what the profiler adds
+to the calls in profiled.c, and prints them as ceilings.toml has them.
 """
 
 from __future__ import annotations
@@ -64,19 +64,34 @@ def measure(folder: Path) -> dict[str, Count]:
     return callgrind.counts(folder)
 
 
+def measure_profiler(folder: Path) -> dict[str, Count]:
+    """Run profiled.c on one rank under callgrind; give what the profiler adds to each call, at best."""
+    program = compiled(HERE / "profiled.c", folder)
+    found = []
+    for words in ([], [f"--profile={folder / 'profile'}"]):
+        dumps = folder / f"dumps{len(found)}"
+        dumps.mkdir()
+        command = [str(tool("limosa")), "run", *words, "-n", "1", *callgrind.command(dumps), str(program)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
+        assert done.returncode == 0, done.stdout + done.stderr
+        found.append(callgrind.counts(dumps))
+    plain, profiled = found
+    return {case: Count(profiled[case].instructions - plain[case].instructions, profiled[case].dump) for case in plain}
+
+
 def main() -> None:
-    """Print what is measured now as a table of ceilings.toml."""
+    """Print what is measured now as tables of ceilings.toml."""
     lack = missing()
     if lack:
         sys.exit(lack)
     today = datetime.date.today()
-    with tempfile.TemporaryDirectory() as folder:
-        print(f"[{platform.machine()}]")
-        for case, count in measure(Path(folder)).items():
-            print(
-                f"{case} = {{ ceiling = {round(count.instructions * ROOM)}, measured = {count.instructions}, date = "
-                f"{today} }}"
-            )
+    machine = platform.machine()
+    for table, measured in ((machine, measure), (f"profiler.{machine}", measure_profiler)):
+        with tempfile.TemporaryDirectory() as folder:
+            print(f"[{table}]")
+            for case, count in measured(Path(folder)).items():
+                ceiling = round(count.instructions * ROOM)
+                print(f"{case} = {{ ceiling = {ceiling}, measured = {count.instructions}, date = {today} }}")
 
 
 if __name__ == "__main__":

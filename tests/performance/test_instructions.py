@@ -1,4 +1,6 @@
-"""No call takes more instructions than its ceiling: a guard against slow growth that no machine's mood disturbs."""
+"""No call takes more instructions than its ceiling, nor does the profiler add more to one: a guard against slow growth
+that no machine's mood disturbs.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,7 @@ import platform
 import sys
 
 import pytest
-from counting import HERE, Count, measure, missing
+from counting import HERE, Count, measure, measure_profiler, missing
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -15,7 +17,9 @@ else:
 
 pytestmark = pytest.mark.quiet
 
-CEILINGS: dict[str, dict] = tomllib.loads((HERE / "ceilings.toml").read_text()).get(platform.machine(), {})
+TABLES: dict[str, dict] = tomllib.loads((HERE / "ceilings.toml").read_text())
+CEILINGS: dict[str, dict] = TABLES.get(platform.machine(), {})
+OF_PROFILER: dict[str, dict] = TABLES["profiler"].get(platform.machine(), {})
 
 
 @pytest.fixture(scope="module")
@@ -26,13 +30,21 @@ def counts(tmp_path_factory) -> dict[str, Count]:
     return measure(tmp_path_factory.mktemp("callgrind"))
 
 
-@pytest.mark.skipif(
+@pytest.fixture(scope="module")
+def added(tmp_path_factory) -> dict[str, Count]:
+    lack = missing()
+    if lack:
+        pytest.skip(f"not run: {lack}")
+    return measure_profiler(tmp_path_factory.mktemp("callgrind"))
+
+
+has_no_table = pytest.mark.skipif(
     not CEILINGS,
     reason=f"ceilings.toml has no table for {platform.machine()}; print one with tests/performance/counting.py",
 )
-@pytest.mark.parametrize("case", CEILINGS)
-def test_a_call_takes_no_more_instructions_than_its_ceiling(counts, case):
-    known, now = CEILINGS[case], counts[case]
+
+
+def check(case: str, known: dict, now: Count) -> None:
     growth = now.instructions / known["measured"] - 1
     assert now.instructions <= known["ceiling"], (
         f"{case} took {now.instructions} instructions, {growth:.0%} more than the {known['measured']} of "
@@ -42,8 +54,21 @@ def test_a_call_takes_no_more_instructions_than_its_ceiling(counts, case):
     )
 
 
-@pytest.mark.skipif(not CEILINGS, reason="no ceilings for this kind of processor")
-def test_every_case_has_a_ceiling_that_leaves_little_room(counts):
-    assert set(counts) == set(CEILINGS)
-    for case, known in CEILINGS.items():
-        assert known["measured"] < known["ceiling"] <= 1.2 * known["measured"], case
+@has_no_table
+@pytest.mark.parametrize("case", CEILINGS)
+def test_a_call_takes_no_more_instructions_than_its_ceiling(counts, case):
+    check(case, CEILINGS[case], counts[case])
+
+
+@has_no_table
+@pytest.mark.parametrize("case", OF_PROFILER)
+def test_the_profiler_adds_no_more_instructions_than_its_ceiling(added, case):
+    check(f"the profiler in {case}", OF_PROFILER[case], added[case])
+
+
+@has_no_table
+def test_every_case_has_a_ceiling_that_leaves_little_room(counts, added):
+    for measured, ceilings in ((counts, CEILINGS), (added, OF_PROFILER)):
+        assert set(measured) == set(ceilings)
+        for case, known in ceilings.items():
+            assert known["measured"] < known["ceiling"] <= 1.2 * known["measured"], case

@@ -45,14 +45,18 @@ def test_a_wrong_program_is_told(runner, name):
     assert not lacking, outcome.text
 
 
-# MPICH itself gives a wrong result there, with or without the checks.
-NOT_THERE = {"inter:every_operation_in_the_background"}
+# What MPICH itself does wrong there, with or without the checks.
+NOT_THERE = {
+    "inter:every_operation_in_the_background": "MPICH gives a wrong result there, with or without the checks",
+    "group:exit_zero_after_finalize": "MPICH's launcher kills one in 571 jobs whose ranks end at once after "
+    "MPI_Finalize, with or without the checks",
+}
 
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=case.id) for case in RIGHT[::SHARE]])
 def test_a_correct_program_is_left_alone(runner, case):
-    if f"{case.theme}:{case.name}" in NOT_THERE:
-        pytest.skip("MPICH gives a wrong result there, with or without the checks")
+    if reason := NOT_THERE.get(f"{case.theme}:{case.name}"):
+        pytest.skip(reason)
     outcome = runner.run(case)
     assert outcome is not None, "it did not end"
     assert outcome.code == case.row.get("code", 0), outcome.text

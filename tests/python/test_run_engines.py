@@ -132,6 +132,18 @@ def test_a_library_with_another_abi_is_refused_with_the_reason(tmp_path):
         assert outcome.code == 2 and says in outcome.err, outcome.text
 
 
+@pytest.mark.parametrize("option", ["--check", "--profile=made"])
+def test_what_stands_before_a_library_needs_the_standard_abi(option, tmp_path):
+    """As Open MPI 5 has it not: the refusal says so, and nothing is left behind."""
+    only_own = stub(tmp_path / "own", name="libmpi.so.40")
+    outcome = limosa("run", "--mpi", only_own, option, "true", cwd=tmp_path)
+    assert (outcome.code, outcome.out) == (2, ""), outcome.text
+    assert "it has only its own ABI" in outcome.err
+    assert f"for {option.split('=')[0]}, too, a library must have the standard ABI: leave --mpi out" in outcome.err
+    assert "when the job has ended" not in outcome.err
+    assert not (tmp_path / "made").exists()
+
+
 def test_without_the_package_index_the_reason_is_given(tmp_path):
     environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path), "PIP_NO_INDEX": "1"}
     outcome = limosa("run", "--mpi", "mpich", "true", env=environment)

@@ -12,7 +12,7 @@ use limosa_interpose::site::Site;
 
 use crate::agreement::{self, Record, WORDS};
 use crate::calls::{self, Begins};
-use crate::report::say;
+use crate::report::{self, say};
 use crate::state::{self, Comm, Message, Request, State};
 use crate::{mpi, place};
 
@@ -199,6 +199,9 @@ impl Check {
             let place = place::words(&place::text(self.site));
             let text = if self.is_inter { "the two groups call different functions".into() } else { text };
             say(&format!("error in {name} on {comm}: the ranks do not agree: {text}{place}"));
+            if is_raised {
+                report::until_read();
+            }
         }
         if !is_raised {
             return Ok(());

@@ -47,8 +47,14 @@ pub fn ask(called: &str, package: Package, module: &str, args: &[&str]) -> Resul
             say(&format!("`{} -m {module}` gave an invalid answer: {error}", python.display()), None);
             environment
         }),
-        // It has printed why.
-        Ok(output) => Err(ExitCode::from(output.status.code().map_or(exit::ENVIRONMENT, |code| code as u8))),
+        Ok(output) => Err(output.status.code().map_or_else(
+            || {
+                say(&format!("`{} -m {module}` did not come to its end: {}", python.display(), output.status), None);
+                environment
+            },
+            // It has printed why.
+            |code| ExitCode::from(code as u8),
+        )),
         Err(error) => {
             say(&format!("cannot run {}: {error}", python.display()), None);
             Err(environment)

@@ -3,8 +3,8 @@
 //!
 //! The address is known only at the very beginning of a function. So each function of MPI has an entry in assembly
 //! language that keeps it in a variable of the thread ([`crate::entry!`]), and goes on in the wrapper. The variable is one of
-//! those that exist from the thread's start, because the library is loaded with the program; with it lies where the
-//! thread's other variables are, which Rust would ask the system's loader for with each call.
+//! those that exist from the thread's start, because the library is loaded with the program; with it lie the caller's
+//! other variables of the thread, for which Rust would ask the system's loader with each call.
 
 use std::arch::asm;
 
@@ -61,10 +61,10 @@ std::arch::global_asm!(
     ".globl limosa_returns_to",
     ".hidden limosa_returns_to",
     ".type limosa_returns_to, @object",
-    ".size limosa_returns_to, 16",
-    ".balign 16",
+    ".size limosa_returns_to, 64",
+    ".balign 64",
     "limosa_returns_to:",
-    ".zero 16",
+    ".zero 64",
     ".popsection",
 );
 
@@ -74,10 +74,13 @@ pub struct Kept {
     /// That address.
     pub returns_to: usize,
     /// For the caller's use; 0 at first.
-    pub local: usize,
+    pub own: [usize; OWN],
 }
 
-/// The two variables of this thread.
+/// Words of a thread for the caller's use.
+pub const OWN: usize = 7;
+
+/// The variables of this thread.
 #[inline]
 pub fn kept() -> *mut Kept {
     let address: *mut Kept;

@@ -20,11 +20,13 @@
 mod bytes;
 mod names;
 mod record;
+mod requests;
 
 use limosa_interpose::entry;
 use limosa_interpose::next::{IN_PLACE, Next};
 
 use bytes::{OwnStatus, Received, bytes_of, bytes_of_blocks};
 use record::{Call, Details, Facts, Object};
+use requests::{Asked, number_at};
 
 include!(concat!(env!("OUT_DIR"), "/wrappers.rs"));

@@ -3,11 +3,13 @@
 //! ```text
 //! python  SITE  FILE:LINE in FUNCTION  ...              innermost first
 //! code    SITE  FILE  LOADED AT  RETURNS TO  SYMBOL     numbers in hexadecimal; the symbol may be missing
-//! comm    HANDLE  RANK  ...                             its members' ranks in MPI_COMM_WORLD
+//! comm    HANDLE  SINCE  RANK  ...                      its members' ranks in MPI_COMM_WORLD, of an intercommunicator
+//!                                                       those of the other group
 //! ```
 //!
 //! A line is written with one call of the system when its number is first recorded, so that it is there when the process
-//! is killed. The same line may come again from another thread.
+//! is killed. The same line may come again from another thread. A communicator's handle may come to mean another one: SINCE
+//! is the processor's counter when that could begin.
 
 use std::ffi::CStr;
 use std::fmt::Write as _;
@@ -39,8 +41,8 @@ pub(crate) fn describe(site: Site) {
 
 /// Says who the members of a communicator are.
 #[cold]
-pub(crate) fn describe_communicator(handle: usize, ranks: &[i32]) {
-    let mut line = format!("comm\t{handle:x}");
+pub(crate) fn describe_communicator(handle: usize, since: u64, ranks: &[i32]) {
+    let mut line = format!("comm\t{handle:x}\t{since:x}");
     for rank in ranks {
         let _ = write!(line, "\t{rank}");
     }

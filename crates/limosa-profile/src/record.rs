@@ -8,20 +8,22 @@
 //! came, and of communicators, is text in `HOST.PID.names` ([`crate::names`]). `lab/limosa_lab/profile/files.py` reads
 //! all three.
 //!
-//! A call costs two readings of the processor's counter and some additions to memory of the calling thread alone.
+//! A call costs two readings of the processor's counter and some additions to memory of the calling thread alone. The
+//! usual call goes through [`record`], which calls nothing; what is seldom or costs more is done by [`record_first`].
 
 use std::cell::Cell;
 use std::ffi::CString;
 use std::mem::{offset_of, size_of};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::ptr::null_mut;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::ptr::{null_mut, without_provenance_mut};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, OnceLock};
 
 use limosa_interpose::next::{self, Next};
 use limosa_interpose::{python, site};
 
+use crate::requests::Part;
 use crate::{NAMES, names};
 
 /// Threads that get a block of their own; further ones share the last.
@@ -39,10 +41,10 @@ const SIZES: usize = 40;
 /// Events of a chunk.
 const CHUNK: usize = 1024;
 const NAME: usize = 40;
-/// Added to the function of an event that is not a call but one of the requests that a call has completed.
+/// Added to the function of an event that is not a call but one of the requests or messages that a call is about.
 const PART: u32 = 1 << 31;
 const MAGIC: [u8; 8] = *b"LIMOPROF";
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// The beginning of a file; its size is a multiple of a page.
 #[repr(C, align(4096))]
@@ -72,45 +74,68 @@ struct Header {
 /// What is recorded of one function by one thread.
 #[repr(C)]
 struct Function {
-    bytes: u64,
-    longest: u64,
     sizes: [Size; SIZES],
+    bytes: AtomicU64,
+    longest: AtomicU64,
 }
 
 /// Calls of one class of sizes.
 #[repr(C)]
 struct Size {
-    calls: u64,
-    ticks: u64,
-    /// The shortest call, if there is any.
-    least: u64,
+    calls: AtomicU64,
+    ticks: AtomicU64,
+    /// The complement of the shortest call's ticks, 0 if there is none: it grows from what the file holds at first.
+    shortest: AtomicU64,
 }
 
 /// The calls of a function with one communicator, window or file, or none, from one place of the program.
 #[repr(C)]
 struct Entry {
-    /// The number of the function plus 1; 0: the entry is free.
-    function: u32,
-    kind: u32,
+    key: Key,
+    calls: AtomicU64,
+    ticks: AtomicU64,
+    bytes: AtomicU64,
+}
+
+/// What an entry is of.
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Key {
+    /// The number of the function plus 1 in the lower half, and the kind of the object; 0: the entry is free.
+    function_and_kind: u64,
     object: u64,
     site: u64,
-    calls: u64,
-    ticks: u64,
-    bytes: u64,
 }
 
 #[repr(C)]
 struct Peer {
-    messages: u64,
-    bytes: u64,
+    messages: AtomicU64,
+    bytes: AtomicU64,
+}
+
+/// Adds to a number of the calling thread. Of the last block, which may be that of several threads, something may be
+/// lost. (It is one instruction, and the compiler does not join two of them into one that takes longer.)
+#[inline]
+fn add(to: &AtomicU64, number: u64) {
+    to.store(to.load(Relaxed).wrapping_add(number), Relaxed);
+}
+
+/// The same for the largest of some numbers.
+#[inline]
+fn raise(to: &AtomicU64, number: u64) {
+    if to.load(Relaxed) < number {
+        to.store(number, Relaxed);
+    }
 }
 
 #[repr(C)]
 struct Thread {
+    entries: [Entry; ENTRIES],
     id: u64,
+    /// More is to be done than to count a call: its events are recorded, or the program's lines are Python's.
+    has_more: u64,
     /// Whether the function has room in the file.
     has_room: [u8; NAMES.len().next_multiple_of(8)],
-    entries: [Entry; ENTRIES],
     peers: [Peer; PEERS + 1],
     /// From here on the file gets room with the first call of a function.
     functions: [Function; NAMES.len()],
@@ -134,7 +159,8 @@ struct Event {
     bytes: u64,
     object: u64,
     site: u64,
-    /// The request that the call has begun or completed, or 0.
+    /// The request that the call has started or asked for, or the message that it has found; of a part, what that is. Or
+    /// 0.
     request: u64,
 }
 
@@ -157,7 +183,7 @@ pub(crate) struct Details {
     /// The rank from which something is received, in the object's group, and the tag; negative: any, or none.
     pub source: i32,
     pub received_tag: i32,
-    /// The address of the request that the call has begun, or 0.
+    /// The address of the request that the call has started or asked for, or of the message that it has found, or 0.
     pub request: usize,
 }
 
@@ -189,236 +215,281 @@ unsafe impl Send for Record {}
 // SAFETY: as above.
 unsafe impl Sync for Record {}
 
-/// What a thread keeps.
-pub(crate) struct Local {
-    /// Its block; null before its first call, and if nothing is recorded.
+/// What a thread keeps; all 0 at first.
+#[repr(C)]
+struct Local {
+    /// Its block; null before its first call, [`IN_CALL`] in a call, and for ever if nothing is recorded.
     block: Cell<*mut Thread>,
-    /// How many calls it is in: those of the library to itself are its affair.
-    depth: Cell<u32>,
     /// Where the next event goes, and how many more fit into the chunk.
     event: Cell<*mut Event>,
-    /// The largest number: no events are recorded.
     events_left: Cell<usize>,
-    /// There is no room for its calls.
-    is_over: Cell<bool>,
+    /// There is no room for further functions.
+    is_full: Cell<bool>,
 }
 
-thread_local! {
-    static LOCAL: Local = const {
-        Local {
-            block: Cell::new(null_mut()),
-            depth: Cell::new(0),
-            event: Cell::new(null_mut()),
-            events_left: Cell::new(0),
-            is_over: Cell::new(false),
-        }
-    };
+const _: () = assert!(size_of::<Local>() <= site::OWN * size_of::<usize>());
+
+/// Calls of the library to itself are its affair: while a thread is in a call, it has no block.
+const IN_CALL: *mut Thread = without_provenance_mut(1);
+
+impl Local {
+    /// Those of this thread.
+    #[inline]
+    fn here() -> &'static Local {
+        Local::of(site::kept())
+    }
+
+    #[inline]
+    fn of(kept: *mut site::Kept) -> &'static Local {
+        // SAFETY: a thread's variables live as long as it does, and no reference leaves it; these words are for our use,
+        // and 0 is a value of each field.
+        unsafe { &*(&raw const (*kept).own).cast::<Local>() }
+    }
 }
 
 static RECORD: OnceLock<Option<Record>> = OnceLock::new();
-static HAS_EVENTS: AtomicBool = AtomicBool::new(false);
 static IS_WORLD_KNOWN: AtomicBool = AtomicBool::new(false);
+
+/// Whether calls are recorded one by one.
+static TRACE: AtomicU8 = AtomicU8::new(NO_TRACE);
+const NO_TRACE: u8 = 0;
+const TRACED: u8 = 1;
+/// There is no room for more: calls are only counted as lost.
+const FULL: u8 = 2;
+
+/// Calls are recorded one by one, and there is room for them.
+#[inline]
+pub(crate) fn is_traced() -> bool {
+    TRACE.load(Relaxed) == TRACED
+}
 
 /// A call that has begun.
 pub(crate) struct Call {
-    /// Of the calling thread, in which the call also ends.
-    local: *const Local,
-    /// Null if the call is not recorded.
     block: *mut Thread,
     /// The address to which the call returns.
     returns_to: usize,
+    /// The processor's counter at its begin and, later, at its end.
     begin: u64,
+    end: u64,
 }
 
 impl Call {
+    /// None if the call is not recorded: it is the library's own, or there is no room.
     #[inline]
-    pub(crate) fn begin() -> Call {
+    pub(crate) fn begin() -> Option<Call> {
+        let kept = site::kept();
         // SAFETY: the variables of a thread live as long as it does.
-        let kept = unsafe { &mut *site::kept() };
-        if kept.local == 0 {
-            kept.local = LOCAL.with(|local| std::ptr::from_ref(local) as usize);
-        }
-        let kept_local = kept.local as *const Local;
-        // SAFETY: as above.
-        let local = unsafe { &*kept_local };
-        let depth = local.depth.get();
-        local.depth.set(depth + 1);
-        let block = match local.block.get() {
-            block if depth > 0 || block.is_null() => first_call(local, depth),
-            block => block,
-        };
-        Call { local: kept_local, block, returns_to: kept.returns_to, begin: ticks() }
-    }
-
-    /// Records the call, which has completed these requests. What is said of it is asked for only if it has succeeded,
-    /// and the details only where calls are recorded one by one.
-    #[inline]
-    pub(crate) fn end(
-        self,
-        function: usize,
-        success: bool,
-        completed: &[usize],
-        facts: impl FnOnce() -> Facts,
-        details: impl FnOnce() -> Details,
-    ) {
-        let end = ticks();
-        // SAFETY: the variables of a thread live as long as it does, and this is still the same thread.
-        let local = unsafe { &*self.local };
-        if !self.block.is_null() {
-            let Facts { bytes, peer, object } = if success { facts() } else { Facts::NONE };
-            let took = end.saturating_sub(self.begin);
-            // SAFETY: the block is mapped and is this thread's; the last block may be that of several threads, which
-            // then may lose numbers of each other, but write nothing else there.
-            let block = unsafe { &mut *self.block };
-            let peer = record(block, function, took, bytes, peer, object, self.returns_to);
-            if local.events_left.get() != usize::MAX {
-                let details = if success { details() } else { Details::NONE };
-                self.trace(end, function, peer, &Facts { bytes, peer, object }, &details, completed);
+        let returns_to = unsafe { (*kept).returns_to };
+        let mut block = Local::of(kept).block.replace(IN_CALL);
+        if block.addr() <= IN_CALL.addr() {
+            block = first_call(block);
+            if block.is_null() {
+                return None;
             }
         }
-        // Until here, what code of the program calls that runs meanwhile (an interpreter's finalizers) is not recorded.
-        local.depth.set(local.depth.get() - 1);
+        Some(Call { block, returns_to, begin: ticks(), end: 0 })
     }
 
-    /// Records the call one by one, and each request that it has completed.
+    /// Records the call. What is said of it is asked for only if it has succeeded, and the details and parts only where
+    /// calls are recorded one by one.
+    ///
+    /// Until this is over, calls of code of the program that runs meanwhile (an interpreter's finalizers) are not
+    /// recorded.
+    #[inline]
+    pub(crate) fn end(
+        mut self,
+        function: usize,
+        success: bool,
+        facts: impl Fn() -> Facts,
+        details: impl FnOnce() -> Details,
+        parts: impl FnOnce() -> Vec<Part>,
+    ) {
+        self.end = ticks();
+        if !success {
+            return self.end_failed(function);
+        }
+        let Facts { bytes, peer, object } = facts();
+        if record(&self, function_and_kind(function, object.0), bytes, object.1, peer) {
+            self.trace(function, &facts(), &details(), &parts());
+        }
+    }
+
     #[cold]
     #[inline(never)]
-    fn trace(&self, end: u64, function: usize, peer: i32, facts: &Facts, details: &Details, completed: &[usize]) {
-        // SAFETY: as in `end`.
-        let (local, block) = unsafe { (&*self.local, &*self.block) };
+    fn end_failed(&self, function: usize) {
+        if record_first(self, function_and_kind(function, 0), 0, 0, -1) {
+            self.trace(function, &Facts::NONE, &Details::NONE, &[]);
+        }
+    }
+
+    /// Records the call one by one, and each of its parts.
+    #[cold]
+    #[inline(never)]
+    fn trace(&self, function: usize, facts: &Facts, details: &Details, parts: &[Part]) {
+        let local = Local::here();
+        // SAFETY: the block is mapped and is this thread's.
+        let thread = unsafe { (*self.block).id as u32 };
         let Object(kind, object) = facts.object;
         if kind == 1 {
             // With the first look at a communicator its members are written down.
             translated(kind, object, 0);
         }
+        let in_world = |rank: i32| if rank < 0 { -1 } else { world_rank(kind, object, rank) };
         let event = Event {
             begin: self.begin,
-            end,
+            end: self.end,
             function: function as u32 + 1,
-            peer,
-            source: if details.source < 0 { -1 } else { world_rank(kind, object, details.source) },
+            peer: in_world(facts.peer),
+            source: in_world(details.source),
             tag: details.tag,
             received_tag: details.received_tag,
-            thread: block.id as u32,
+            thread,
             bytes: facts.bytes,
             object: object as u64,
             site: site::of_call(self.returns_to).0 as u64,
             // SAFETY: the call has succeeded, so that there is a request.
             request: if details.request == 0 { 0 } else { unsafe { *(details.request as *const usize) as u64 } },
         };
-        if let Some(place) = next_event(local) {
+        let of_parts = parts.iter().map(|part| Event {
+            function: event.function | PART,
+            source: part.source,
+            received_tag: part.tag,
+            request: part.handle as u64,
+            ..event
+        });
+        for event in std::iter::once(event).chain(of_parts) {
+            let Some(place) = next_event(local) else { break };
             // SAFETY: the place is mapped and in this thread's chunk.
             unsafe { place.write(event) };
         }
-        for request in completed {
-            let Some(place) = next_event(local) else { return };
-            let part = Event { function: event.function | PART, request: *request as u64, ..event };
-            // SAFETY: as above.
-            unsafe { place.write(part) };
+        local.block.set(self.block);
+    }
+}
+
+#[inline]
+const fn function_and_kind(function: usize, kind: u32) -> u64 {
+    (function as u64 + 1) | (kind as u64) << 32
+}
+
+/// Counts a call of the usual sort: one like it was counted before, and there is nothing more to do. All others are left
+/// to [`record_first`]. Says whether the call is to be recorded one by one; otherwise the thread has left it.
+///
+/// This calls nothing, so that the processor's registers need not be saved.
+#[inline(never)]
+fn record(call: &Call, function_and_kind: u64, bytes: u64, object: usize, peer: i32) -> bool {
+    let key = Key { function_and_kind, object: object as u64, site: call.returns_to as u64 };
+    // SAFETY: the block is mapped and is this thread's; the last block may be that of several threads, which then may
+    // lose numbers of each other, but write nothing else there.
+    let block = unsafe { &mut *call.block };
+    let entry = &mut block.entries[place_of(&key)];
+    if block.has_more != 0 || entry.key != key {
+        return record_first(call, function_and_kind, bytes, object, peer);
+    }
+    let took = call.end.saturating_sub(call.begin);
+    entry.count(took, bytes);
+    let function = (function_and_kind as u32 - 1) as usize;
+    // SAFETY: the wrappers have the numbers of the functions.
+    unsafe { block.functions.get_unchecked(function) }.count(took, bytes);
+    if peer >= 0 {
+        return record_peer(call, function_and_kind, bytes, object, peer);
+    }
+    Local::here().block.set(call.block);
+    false
+}
+
+/// Counts a call of any sort; as [`record`].
+#[inline(never)]
+fn record_first(call: &Call, function_and_kind: u64, bytes: u64, object: usize, peer: i32) -> bool {
+    // SAFETY: as in `record`.
+    let block = unsafe { &mut *call.block };
+    let function = (function_and_kind as u32 - 1) as usize;
+    if block.has_room[function] != 0 || make_room(block, function) {
+        let took = call.end.saturating_sub(call.begin);
+        block.functions[function].count(took, bytes);
+        let site = site::of_call(call.returns_to);
+        let key = Key { function_and_kind, object: object as u64, site: site.0 as u64 };
+        if let Some(entry) = entry(&mut block.entries, &key) {
+            entry.count(took, bytes);
         }
     }
+    record_peer(call, function_and_kind, bytes, object, peer)
 }
 
-/// Counts a call; gives the peer's rank in `MPI_COMM_WORLD`, or -1.
+/// Counts what is sent to a peer, if there is one; then as [`record`].
 #[inline(never)]
-fn record(
-    block: &mut Thread,
-    function: usize,
-    took: u64,
-    bytes: u64,
-    peer: i32,
-    Object(kind, object): Object,
-    returns_to: usize,
-) -> i32 {
-    if block.has_room[function] == 0 && !make_room(block, function) {
-        return -1;
+fn record_peer(call: &Call, function_and_kind: u64, bytes: u64, object: usize, peer: i32) -> bool {
+    if peer >= 0 {
+        let peer = world_rank((function_and_kind >> 32) as u32, object, peer);
+        // SAFETY: as in `record`.
+        let peers = unsafe { &mut (*call.block).peers };
+        let counted = &mut peers[usize::try_from(peer).unwrap_or(PEERS).min(PEERS)];
+        add(&counted.messages, 1);
+        add(&counted.bytes, bytes);
     }
-    let recorded = &mut block.functions[function];
-    recorded.bytes += bytes;
-    recorded.longest = recorded.longest.max(took);
-    let class = (64 - bytes.leading_zeros() as usize).min(SIZES - 1);
-    let size = &mut recorded.sizes[class];
-    size.least = if size.calls == 0 { took } else { size.least.min(took) };
-    size.calls += 1;
-    size.ticks += took;
-    let site = site::of_call(returns_to);
-    if let Some(entry) = entry(&mut block.entries, function as u32 + 1, kind, object as u64, site) {
-        entry.calls += 1;
-        entry.ticks += took;
-        entry.bytes += bytes;
+    if TRACE.load(Relaxed) != NO_TRACE {
+        return true;
     }
-    if peer < 0 {
-        return -1;
-    }
-    let peer = world_rank(kind, object, peer);
-    let counted = &mut block.peers[usize::try_from(peer).unwrap_or(PEERS).min(PEERS)];
-    counted.messages += 1;
-    counted.bytes += bytes;
-    peer
+    Local::here().block.set(call.block);
+    false
 }
 
-/// The requests in an array of the program's, which a call is about to complete; none if calls are not traced.
-#[inline]
-pub(crate) fn requests(count: i32, array: usize) -> Vec<usize> {
-    if !HAS_EVENTS.load(Relaxed) || array == 0 {
-        return Vec::new();
+impl Function {
+    #[inline]
+    fn count(&self, took: u64, bytes: u64) {
+        add(&self.bytes, bytes);
+        raise(&self.longest, took);
+        // The number of binary digits.
+        let class = (63 - (bytes << 1 | 1).leading_zeros()) as usize;
+        let size = &self.sizes[class.min(SIZES - 1)];
+        raise(&size.shortest, !took);
+        add(&size.calls, 1);
+        add(&size.ticks, took);
     }
-    // SAFETY: the program passes an array of so many handles, each as long as a pointer.
-    (0..usize::try_from(count).unwrap_or(0)).map(|at| unsafe { *(array as *const usize).add(at) }).collect()
 }
 
-/// Gives a function of a block its room in the file; without it this thread records nothing more.
+impl Entry {
+    #[inline]
+    fn count(&self, took: u64, bytes: u64) {
+        add(&self.calls, 1);
+        add(&self.ticks, took);
+        add(&self.bytes, bytes);
+    }
+}
+
+/// Gives a function of a block its room in the file; without it this thread records no further functions.
 #[cold]
 fn make_room(block: &mut Thread, function: usize) -> bool {
     let Some(Some(record)) = RECORD.get() else { return false };
+    if Local::here().is_full.get() {
+        return false;
+    }
     let at = (&raw const block.functions[function]) as usize - record.header as usize;
     let has_room = reserve(&record.file("profile"), at, size_of::<Function>());
-    if has_room {
-        block.has_room[function] = 1;
-    } else {
-        LOCAL.with(|local| {
-            local.is_over.set(true);
-            local.block.set(null_mut());
-        });
-    }
+    block.has_room[function] = u8::from(has_room);
+    Local::here().is_full.set(!has_room);
     has_room
 }
 
-/// Finds the entry of a function, an object and a place, or makes it; none if there is no room.
+/// Where an entry is looked for first.
 #[inline]
-fn entry(
-    entries: &mut [Entry; ENTRIES],
-    function: u32,
-    kind: u32,
-    object: u64,
-    site: site::Site,
-) -> Option<&mut Entry> {
-    let site_id = site.0 as u64;
-    let mix = (object ^ u64::from(function) << 32 ^ site_id.rotate_left(20)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let first = (mix >> (64 - ENTRIES_LOG)) as usize;
-    let found = &entries[first];
-    let is_it = (found.function, found.object, found.site) == (function, object, site_id);
-    if is_it { Some(&mut entries[first]) } else { other_entry(entries, first, (function, kind, object), site) }
+fn place_of(key: &Key) -> usize {
+    let sum = key.site.wrapping_add(key.object).wrapping_add(key.function_and_kind << 3);
+    (sum.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - ENTRIES_LOG)) as usize
 }
 
-/// The same where the first place has another entry or none. Few places are looked at: a program in which many objects
-/// come and go is not to become slow.
-#[cold]
-#[inline(never)]
-fn other_entry(
-    entries: &mut [Entry; ENTRIES],
-    first: usize,
-    (function, kind, object): (u32, u32, u64),
-    site: site::Site,
-) -> Option<&mut Entry> {
+/// Finds the entry of a function, an object and a place, or makes it; none if there is no room. Few places are looked
+/// at: a program in which many objects come and go is not to become slow.
+fn entry<'a>(entries: &'a mut [Entry; ENTRIES], key: &Key) -> Option<&'a mut Entry> {
+    let first = place_of(key);
+    let is_free = |entry: &Entry| entry.key.function_and_kind == 0;
     let at = (first..first + LOOKS).map(|at| at % ENTRIES).find(|at| {
         let found = &entries[*at];
-        found.function == 0 || (found.function, found.object, found.site) == (function, object, site.0 as u64)
+        is_free(found) || found.key == *key
     })?;
     let found = &mut entries[at];
-    if found.function == 0 {
-        (found.function, found.kind, found.object, found.site) = (function, kind, object, site.0 as u64);
-        names::describe(site);
+    if is_free(found) {
+        found.key = *key;
+        names::describe(site::Site(key.site as usize));
     }
     Some(found)
 }
@@ -449,8 +520,8 @@ fn nanoseconds() -> u64 {
 
 /// The block of the calling thread, which it gets now; null inside another call, or if nothing is recorded.
 #[cold]
-fn first_call(local: &Local, depth: u32) -> *mut Thread {
-    if depth > 0 || local.is_over.get() {
+fn first_call(block: *mut Thread) -> *mut Thread {
+    if block == IN_CALL {
         return null_mut();
     }
     let Some(record) = RECORD.get_or_init(Record::open) else { return null_mut() };
@@ -459,17 +530,14 @@ fn first_call(local: &Local, depth: u32) -> *mut Thread {
     let number = (taken.fetch_add(1, Relaxed) as usize).min(THREADS - 1);
     let at = record.blocks_at + number * size_of::<Thread>();
     if !reserve(&record.file("profile"), at, offset_of!(Thread, functions)) {
-        local.is_over.set(true);
         return null_mut();
     }
     // SAFETY: there are so many blocks behind each other.
     let block = unsafe { record.blocks.add(number) };
     // SAFETY: the block is mapped; gettid cannot fail.
     unsafe { (*block).id = libc::gettid() as u64 };
-    if record.events.is_null() {
-        local.events_left.set(usize::MAX);
-    }
-    local.block.set(block);
+    // SAFETY: as above.
+    unsafe { (*block).has_more = u64::from(!record.events.is_null() || python::is_here()) };
     block
 }
 
@@ -510,7 +578,7 @@ impl Record {
         record.read_clocks(0);
         let place = (room > 0).then(|| mapped(&record.file("events"), room * size_of::<Event>()));
         let events: *mut Event = place.flatten().map_or(null_mut(), |place| place.cast());
-        HAS_EVENTS.store(!events.is_null(), Relaxed);
+        TRACE.store(if events.is_null() { NO_TRACE } else { TRACED }, Relaxed);
         names::open(&record.file("names"));
         python::find();
         Some(Record { events, ..record })
@@ -611,15 +679,21 @@ fn next_chunk(local: &Local) -> Option<*mut Event> {
     let record = RECORD.get()?.as_ref()?;
     // SAFETY: the header stays mapped, and what is shared there is atomic.
     let header = unsafe { &*record.header };
-    let number = header.chunks.fetch_add(1, Relaxed);
-    let at = number as usize * CHUNK * size_of::<Event>();
-    let has_room =
-        (number + 1) * CHUNK as u64 <= header.events && reserve(&record.file("events"), at, CHUNK * size_of::<Event>());
-    if !has_room {
-        header.chunks.fetch_sub(1, Relaxed);
+    let take = || {
+        let number = header.chunks.fetch_add(1, Relaxed);
+        let at = number as usize * CHUNK * size_of::<Event>();
+        let has_room = (number + 1) * CHUNK as u64 <= header.events
+            && reserve(&record.file("events"), at, CHUNK * size_of::<Event>());
+        if !has_room {
+            header.chunks.fetch_sub(1, Relaxed);
+            TRACE.store(FULL, Relaxed);
+        }
+        has_room.then_some(number)
+    };
+    let Some(number) = is_traced().then(take).flatten() else {
         header.lost.fetch_add(1, Relaxed);
         return None;
-    }
+    };
     // SAFETY: the chunk lies in the mapping.
     let chunk = unsafe { record.events.add(number as usize * CHUNK) };
     // SAFETY: a chunk has more than one place.
@@ -650,10 +724,17 @@ pub(crate) fn ending() {
     }
 }
 
-/// The ranks in `MPI_COMM_WORLD` of the members of communicators and windows that something was sent through.
-struct Groups(Vec<(u32, usize, Option<Vec<i32>>)>);
+/// The ranks in `MPI_COMM_WORLD` of the members of a communicator or window that something was sent through.
+struct Group {
+    kind: u32,
+    handle: usize,
+    /// When the handle has come to mean this, or before.
+    since: u64,
+    /// Not known before something is sent. None if there are none.
+    ranks: Option<Option<Vec<i32>>>,
+}
 
-static GROUPS: Mutex<Groups> = Mutex::new(Groups(Vec::new()));
+static GROUPS: Mutex<Vec<Group>> = Mutex::new(Vec::new());
 
 /// The rank in `MPI_COMM_WORLD` of a rank of an object's group; -1 if it has none there, or that cannot be told.
 #[inline]
@@ -666,22 +747,31 @@ fn translated(kind: u32, object: usize, rank: i32) -> i32 {
         return -1;
     }
     let Ok(mut groups) = GROUPS.lock() else { return -1 };
-    let known = groups.0.iter().position(|(of, handle, _)| (*of, *handle) == (kind, object));
-    let known = known.unwrap_or_else(|| {
-        let ranks = next::world_ranks(object, kind == 2);
-        if kind == 1 && HAS_EVENTS.load(Relaxed) {
-            names::describe_communicator(object, ranks.as_deref().unwrap_or_default());
-        }
-        groups.0.push((kind, object, ranks));
-        groups.0.len() - 1
+    let known = groups.iter().position(|group| (group.kind, group.handle) == (kind, object)).unwrap_or_else(|| {
+        groups.push(Group { kind, handle: object, since: 0, ranks: None });
+        groups.len() - 1
     });
-    let ranks = groups.0[known].2.as_ref();
-    ranks.and_then(|ranks| ranks.get(rank as usize)).copied().unwrap_or(-1)
+    let Group { since, ranks, .. } = &mut groups[known];
+    let ranks = ranks.get_or_insert_with(|| {
+        let ranks = next::world_ranks(object, kind == 2);
+        if kind == 1 && is_traced() {
+            names::describe_communicator(object, *since, ranks.as_deref().unwrap_or_default());
+        }
+        ranks
+    });
+    ranks.as_ref().and_then(|ranks| ranks.get(rank as usize)).copied().unwrap_or(-1)
 }
 
-/// A communicator or window was freed: its handle may come to mean another one.
-pub(crate) fn forget_groups() {
-    if let Ok(mut groups) = GROUPS.lock() {
-        groups.0.clear();
+/// The communicator or window at this address is about to be freed: its handle may come to mean another one.
+pub(crate) fn forget(kind: u32, address: usize) {
+    if address == 0 {
+        return;
+    }
+    // SAFETY: the program passes the address of a handle.
+    let handle = unsafe { *(address as *const usize) };
+    if let Ok(mut groups) = GROUPS.lock()
+        && let Some(group) = groups.iter_mut().find(|group| (group.kind, group.handle) == (kind, handle))
+    {
+        (group.since, group.ranks) = (ticks(), None);
     }
 }

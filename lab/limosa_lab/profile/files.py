@@ -29,7 +29,7 @@ _NAMED = re.compile(r"(?P<host>.+)\.(?P<pid>\d+)\.profile")
 _PAGE = 4096
 _NAME = 40
 _CHUNK = 1024
-_VERSION = 2
+_VERSION = 3
 _KINDS = ("", "communicator", "window", "file")
 _EVENT = np.dtype(
     [
@@ -39,8 +39,9 @@ _EVENT = np.dtype(
         *((name, "<u8") for name in ("bytes", "object", "site", "request")),
     ]
 )
-# In the function of an event that is not a call, but a request that a call has completed.
+# In the function of an event that is not a call, but one of the requests or messages that a call is about.
 PART = 1 << 31
+_WORLD = 0x101
 
 
 @dataclass(frozen=True)
@@ -85,8 +86,8 @@ class Process:
     lost
         Calls that there was no room for among the events.
     events
-        The calls one by one, in the order in which they began; `completed` are the requests that calls have completed,
-        as events of their own.
+        The calls one by one, in the order in which they began; `parts` are the requests and messages that they have
+        started, completed or received, as events of their own.
     places
         What places of the program and communicators are.
 
@@ -106,12 +107,25 @@ class Process:
     peers: dict[int, tuple[int, int]]
     lost: int
     events: np.ndarray
-    completed: np.ndarray
+    parts: np.ndarray
     places: Names
     names: list[str]
     seconds_per_tick: float
     first_tick: int
     first_time: float
+
+    def clock(self, ticks: np.ndarray) -> np.ndarray:
+        """Give the seconds of the host's clock at values of the processor's counter."""
+        # Differences of whole numbers first: the counter has more digits than a float.
+        since = (ticks - np.uint64(self.first_tick)).astype(np.int64).astype(float)
+        return self.first_time + since * self.seconds_per_tick
+
+    def members(self, handle: int, tick: int) -> tuple[int, tuple[int, ...]]:
+        """Give since when the handle has meant the communicator that it means at that time, and the members' ranks."""
+        meanings = self.places.communicators.get(handle, ())
+        if not meanings:
+            return 0, tuple(range(self.size or 0)) if handle == _WORLD else ()
+        return next((meaning for meaning in reversed(meanings) if meaning[0] <= tick), meanings[0])
 
     @property
     def seconds(self) -> float:
@@ -177,14 +191,15 @@ class _Raw:
         sizes, peers, threads = (int(self.header[name]) for name in ("sizes", "peers", "threads"))
         names_bytes = -(-functions * _NAME // _PAGE) * _PAGE
         called = [("calls", "<u8"), ("ticks", "<u8")]
-        of_size = np.dtype([*called, ("least", "<u8")])
+        of_size = np.dtype([*called, ("shortest", "<u8")])
         object_ = [("function", "<u4"), ("kind", "<u4"), ("object", "<u8"), ("site", "<u8")]
-        function = np.dtype([("bytes", "<u8"), ("longest", "<u8"), ("sizes", of_size, (sizes,))])
+        function = np.dtype([("sizes", of_size, (sizes,)), ("bytes", "<u8"), ("longest", "<u8")])
         block = np.dtype(
             [
-                ("id", "<u8"),
-                ("has_room", "u1", (-(-functions // 8) * 8,)),
                 ("entries", np.dtype([*object_, *called, ("bytes", "<u8")]), (entries,)),
+                ("id", "<u8"),
+                ("has_more", "<u8"),
+                ("has_room", "u1", (-(-functions // 8) * 8,)),
                 ("peers", np.dtype([("messages", "<u8"), ("bytes", "<u8")]), (peers + 1,)),
                 ("functions", function, (functions,)),
             ]
@@ -214,7 +229,9 @@ class _Raw:
             by_size = of_one["sizes"]
             sizes[name] = by_size["calls"].sum(axis=0).astype(np.int64)
             of_size[name] = by_size["ticks"].sum(axis=0) * scale
-            least[name] = np.where(by_size["calls"] > 0, by_size["least"] * scale, np.inf).min(axis=0)
+            # The file has the complement of the shortest call's ticks.
+            shortest = ~by_size["shortest"] * scale
+            least[name] = np.where(by_size["calls"] > 0, shortest, np.inf).min(axis=0)
             longest = float(of_one["longest"].max()) * scale
             functions[name] = Called(
                 int(sizes[name].sum()), float(of_size[name].sum()), int(of_one["bytes"].sum()), longest
@@ -251,7 +268,7 @@ class _Raw:
             peers={int(to): (int(messages[to]), int(carried[to])) for to in np.flatnonzero(messages)},
             lost=int(header["lost"]),
             events=events[~is_part],
-            completed=events[is_part],
+            parts=events[is_part],
             places=names.read(self.file.with_suffix(".names")),
             names=self.names,
             seconds_per_tick=scale,

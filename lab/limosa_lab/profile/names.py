@@ -32,11 +32,23 @@ class Code:
 
 @dataclass
 class Names:
-    """What is known: the lines of Python's frames, innermost first; places in code; members of communicators."""
+    """What is known of places, and of communicators.
+
+    Attributes
+    ----------
+    python
+        The lines of Python's frames, innermost first.
+    code
+        Places in code.
+    communicators
+        What a handle has meant one after the other: since when, by the processor's counter, and the members' ranks in
+        ``MPI_COMM_WORLD``, of an intercommunicator those of the other group.
+
+    """
 
     python: dict[int, list[str]] = field(default_factory=dict)
     code: dict[int, Code] = field(default_factory=dict)
-    communicators: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    communicators: dict[int, list[tuple[int, tuple[int, ...]]]] = field(default_factory=dict)
 
 
 def read(file: Path) -> Names:
@@ -56,7 +68,8 @@ def read(file: Path) -> Names:
                 name, loaded_at, returns_to, symbol = words[1:]
                 found.code[number] = Code(name, int(loaded_at, 16), int(returns_to, 16), symbol)
             elif kind == "comm":
-                found.communicators[number] = tuple(map(int, words[1:]))
+                meaning = (int(words[1], 16), tuple(map(int, words[2:])))
+                found.communicators.setdefault(number, []).append(meaning)
         except (ValueError, IndexError):
             continue
     return found

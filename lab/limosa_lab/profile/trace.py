@@ -37,7 +37,7 @@ def write(processes: Sequence[Process], file: Path) -> bool:
             separator = ",\n"
             scale = process.seconds_per_tick
             offset = offsets.get(process.host, 0.0) - begin
-            starts = 1e6 * (waiting.seconds_of(process, process.events["begin"]) + offset)
+            starts = 1e6 * (process.clock(process.events["begin"]) + offset)
             for event, start in zip(process.events, starts.tolist()):
                 call = {
                     "name": process.names[int(event["function"]) - 1],

@@ -7,40 +7,15 @@ messages between them: the shortest way there and the shortest way back are take
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from limosa_lab.profile import operations
 from limosa_lab.profile.files import Process
-
-_WORLD = 0x101
-# Functions by which something is sent or received; what they wait for is in the call itself, or in that which completes
-# the request. A large-count form counts like the other one.
-_SENDS = {"MPI_Send", "MPI_Ssend", "MPI_Rsend", "MPI_Bsend", "MPI_Sendrecv", "MPI_Sendrecv_replace"}
-_RECEIVES = {"MPI_Recv", "MPI_Mprobe", "MPI_Sendrecv", "MPI_Sendrecv_replace"}
-_BEGIN_SENDS = {"MPI_Isend", "MPI_Issend", "MPI_Irsend", "MPI_Ibsend", "MPI_Isendrecv", "MPI_Isendrecv_replace"}
-_BEGIN_RECEIVES = {"MPI_Irecv", "MPI_Isendrecv", "MPI_Isendrecv_replace"}
-COLLECTIVES = {
-    "MPI_Allgather",
-    "MPI_Allgatherv",
-    "MPI_Allreduce",
-    "MPI_Alltoall",
-    "MPI_Alltoallv",
-    "MPI_Alltoallw",
-    "MPI_Barrier",
-    "MPI_Bcast",
-    "MPI_Exscan",
-    "MPI_Gather",
-    "MPI_Gatherv",
-    "MPI_Reduce",
-    "MPI_Reduce_scatter",
-    "MPI_Reduce_scatter_block",
-    "MPI_Scan",
-    "MPI_Scatter",
-    "MPI_Scatterv",
-}
+from limosa_lab.profile.operations import Operation
 
 
 @dataclass(frozen=True)
@@ -57,18 +32,6 @@ class Waited:
 
 
 @dataclass(frozen=True)
-class Half:
-    """One side of a message: when it was ready, and during which call its rank waited for it, if it did."""
-
-    rank: int
-    function: str
-    site: int
-    begin: float
-    waits_from: float | None
-    waits_to: float | None
-
-
-@dataclass(frozen=True)
 class Found:
     """What was found: all waits, and how many messages had no other side among the recorded calls."""
 
@@ -82,17 +45,41 @@ LATE_RECEIVER = "late receiver"
 IMBALANCE = "others begin later"
 
 
+@dataclass(frozen=True)
+class _Side:
+    """What a rank has to do with an operation."""
+
+    rank: int
+    operation: Operation
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """What a call may have waited for: it came at a moment, by the clock of the waiting rank."""
+
+    kind: str
+    waiting: _Side
+    awaited: int
+    moment: float
+
+
+_Pairs = list[tuple[_Side, _Side]]
+
+
 def find(processes: Sequence[Process]) -> Found | None:
     """Find who waited for whom; None if the calls were not recorded one by one."""
     traced = _traced(processes)
     if not traced:
         return None
-    pairs, unmatched = _match([_sides(process) for process in traced])
-    offsets = _offsets(traced, pairs)
-    hosts = {process.rank: offsets[process.host] for process in traced}
-    waits = [wait for sent, received in pairs for wait in _waits(sent, received, hosts)]
-    waits += _collective_waits(traced, offsets)
-    return Found(waits, len(pairs), unmatched)
+    sides = _sides(traced)
+    pairs, unmatched = _match(sides)
+    by_host = _offsets(traced, pairs)
+    offsets = {process.rank or 0: by_host[process.host] for process in traced}
+    candidates = [
+        *(candidate for sent, received in pairs for candidate in _of_message(sent, received, offsets)),
+        *_of_collectives(sides, offsets),
+    ]
+    return Found(list(_waits(candidates)), len(pairs), unmatched)
 
 
 def clock_offsets(processes: Sequence[Process]) -> dict[str, float]:
@@ -100,81 +87,43 @@ def clock_offsets(processes: Sequence[Process]) -> dict[str, float]:
     traced = _traced(processes)
     if len({process.host for process in traced}) < 2:
         return {process.host: 0.0 for process in traced}
-    pairs, _ = _match([_sides(process) for process in traced])
-    return _offsets(traced, pairs)
+    return _offsets(traced, _match(_sides(traced))[0])
 
 
 def _traced(processes: Sequence[Process]) -> list[Process]:
     return [process for process in processes if process.rank is not None and len(process.events)]
 
 
-def seconds_of(process: Process, ticks: np.ndarray) -> np.ndarray:
-    """Give the clock's seconds of a host at values of the processor's counter."""
-    # Differences of whole numbers first: the counter has more digits than a float.
-    since = (ticks - np.uint64(process.first_tick)).astype(np.int64).astype(float)
-    return process.first_time + since * process.seconds_per_tick
+def _sides(processes: Sequence[Process]) -> list[_Side]:
+    return [_Side(process.rank or 0, made) for process in processes for made in operations.read(process)]
 
 
-Key = tuple[int, int, int]
-Sides = dict[Key, list[Half]]
-
-
-def _plain(name: str) -> str:
-    return name.removesuffix("_c")
-
-
-def _sides(process: Process) -> tuple[Sides, Sides]:
-    """Give what a process sent and received by sender, receiver and tag, in the order of the calls."""
-    sent: Sides = defaultdict(list)
-    received: Sides = defaultdict(list)
-    rank = process.rank or 0
-    completing: dict[int, deque[tuple[float, float]]] = defaultdict(deque)
-    parts = process.completed
-    for request, begin, end in zip(
-        parts["request"].tolist(), seconds_of(process, parts["begin"]), seconds_of(process, parts["end"])
-    ):
-        completing[request].append((begin, end))
-    events = process.events
-    begins, ends = seconds_of(process, events["begin"]), seconds_of(process, events["end"])
-    for event, begin, end in zip(events, begins, ends):
-        name = _plain(process.names[int(event["function"]) - 1])
-        at_once, later = name in _SENDS | _RECEIVES, name in _BEGIN_SENDS | _BEGIN_RECEIVES
-        if not (at_once or later):
-            continue
-        wait: tuple[float, float] | None = (begin, end) if at_once else None
-        if later:
-            # A handle is used again: the completion that comes next is this one's.
-            known = completing[int(event["request"])]
-            while known and known[0][1] < begin:
-                known.popleft()
-            wait = known.popleft() if known else None
-        half = Half(rank, name, int(event["site"]), begin, *(wait or (None, None)))
-        if name in _SENDS | _BEGIN_SENDS and event["peer"] >= 0:
-            sent[rank, int(event["peer"]), int(event["tag"])].append(half)
-        if name in _RECEIVES | _BEGIN_RECEIVES and event["source"] >= 0:
-            received[int(event["source"]), rank, int(event["received_tag"])].append(half)
-    return sent, received
-
-
-def _match(sides: Sequence[tuple[Sides, Sides]]) -> tuple[list[tuple[Half, Half]], int]:
+def _match(sides: Iterable[_Side]) -> tuple[_Pairs, int]:
     """Bring both sides of each message together; also give how many have no other side."""
-    all_sent = {key: halves for sent, _ in sides for key, halves in sent.items()}
-    all_received = {key: halves for _, received in sides for key, halves in received.items()}
+    # By sender, receiver and tag, in the order of the calls.
+    sent: dict[tuple[int, int, int], list[_Side]] = defaultdict(list)
+    received: dict[tuple[int, int, int], list[_Side]] = defaultdict(list)
+    for side in sides:
+        made = side.operation
+        if made.to >= 0:
+            sent[side.rank, made.to, made.tag].append(side)
+        if made.source >= 0:
+            received[made.source, side.rank, made.received_tag].append(side)
     pairs, unmatched = [], 0
-    for key in all_sent.keys() | all_received.keys():
-        one, other = all_sent.get(key, []), all_received.get(key, [])
+    for key in sent.keys() | received.keys():
+        one, other = sent.get(key, []), received.get(key, [])
         pairs += list(zip(one, other))
         unmatched += abs(len(one) - len(other))
     return pairs, unmatched
 
 
-def _offsets(processes: Sequence[Process], pairs: Sequence[tuple[Half, Half]]) -> dict[str, float]:
-    host_of = {process.rank: process.host for process in processes}
+def _offsets(processes: Sequence[Process], pairs: _Pairs) -> dict[str, float]:
+    host_of = {process.rank or 0: process.host for process in processes}
     shortest: dict[tuple[str, str], float] = {}
     for sent, received in pairs:
         way = (host_of[sent.rank], host_of[received.rank])
-        if way[0] != way[1] and received.waits_to is not None:
-            took = received.waits_to - sent.begin
+        if way[0] != way[1] and received.operation.wait is not None:
+            took = received.operation.wait.end - sent.operation.begin
             shortest[way] = min(shortest.get(way, np.inf), took)
     hosts = list(dict.fromkeys(host_of.values()))
     offsets = {hosts[0]: 0.0}
@@ -187,49 +136,47 @@ def _offsets(processes: Sequence[Process], pairs: Sequence[tuple[Half, Half]]) -
     return {host: offsets.get(host, 0.0) for host in hosts}
 
 
-def _waits(sent: Half, received: Half, offsets: dict[int | None, float]) -> Iterator[Waited]:
-    """Give who of the two waited for the other one to begin."""
+def _of_message(sent: _Side, received: _Side, offsets: dict[int, float]) -> Iterator[_Candidate]:
+    """Give for what of the other one each of the two may have waited: to begin."""
     difference = offsets[sent.rank] - offsets[received.rank]
-    for kind, mine, other, late in (
-        (LATE_SENDER, received, sent, sent.begin + difference),
-        (LATE_RECEIVER, sent, received, received.begin - difference),
-    ):
-        if mine.waits_from is None or mine.waits_to is None or not mine.waits_from < late < mine.waits_to:
-            continue
-        seconds, whole = late - mine.waits_from, mine.waits_to - mine.waits_from
-        yield Waited(kind, mine.rank, mine.function, mine.site, seconds, whole, other.rank)
+    yield _Candidate(LATE_SENDER, received, sent.rank, sent.operation.begin + difference)
+    yield _Candidate(LATE_RECEIVER, sent, received.rank, received.operation.begin - difference)
 
 
-def _collective_waits(processes: Sequence[Process], offsets: dict[str, float]) -> Iterator[Waited]:
-    """Compare when the members of a communicator begin the same collective call: the last one is waited for."""
-    calls: dict[tuple[object, ...], list[tuple[float, float, int, str, int]]] = defaultdict(list)
-    members: dict[tuple[object, ...], int] = {}
-    for process in processes:
-        names, offset = process.places, offsets[process.host]
-        number: dict[tuple[object, ...], int] = defaultdict(int)
-        alike: dict[tuple[int, ...], list[int]] = defaultdict(list)
-        events = process.events
-        begins, ends = seconds_of(process, events["begin"]) + offset, seconds_of(process, events["end"]) + offset
-        for event, begin, end in zip(events, begins, ends):
-            name = _plain(process.names[int(event["function"]) - 1])
-            handle = int(event["object"])
-            if name not in COLLECTIVES:
-                continue
-            group = tuple(range(process.size or 0)) if handle == _WORLD else names.communicators.get(handle, ())
-            if process.rank not in group:
-                continue
-            # Communicators of the same members are told apart by the order in which they are first used.
-            if handle != _WORLD and handle not in alike[group]:
-                alike[group].append(handle)
-            which = (group, -1 if handle == _WORLD else alike[group].index(handle))
-            key: tuple[object, ...] = (*which, number[which], name)
-            number[which] += 1
-            members[key] = len(group)
-            calls[key].append((begin, end, process.rank or 0, name, int(event["site"])))
-    for call, together in calls.items():
-        if len(together) < members[call] or len(together) < 2:
+def _of_collectives(sides: Iterable[_Side], offsets: dict[int, float]) -> Iterator[_Candidate]:
+    """Give for whom ranks may have waited in collective operations: of those that began before it ended, the last."""
+    calls: dict[Hashable, list[_Side]] = defaultdict(list)
+    for side in sides:
+        if side.operation.together is not None:
+            calls[side.operation.together].append(side)
+    for together in calls.values():
+        if len(together) < len(together[0].operation.group):
             continue
-        last, _, late, _, _ = max(together)
-        for begin, end, rank, name, site in together:
-            if rank != late and begin < last:
-                yield Waited(IMBALANCE, rank, name, site, min(last, end) - begin, end - begin, late)
+        begun = sorted((side.operation.begin + offsets[side.rank], side.rank) for side in together)
+        for side in together:
+            wait = side.operation.wait
+            if wait is None:
+                continue
+            end = wait.end + offsets[side.rank]
+            moment, last = next((each for each in reversed(begun) if each[0] < end), begun[0])
+            if last != side.rank:
+                yield _Candidate(IMBALANCE, side, last, moment - offsets[side.rank])
+
+
+def _waits(candidates: Iterable[_Candidate]) -> Iterator[Waited]:
+    """Give for each call for what it has waited: that which came first or last, as the call ends with either."""
+    by_call: dict[tuple[int, int], _Candidate] = {}
+    for candidate in candidates:
+        wait = candidate.waiting.operation.wait
+        if wait is None or not wait.begin < candidate.moment < wait.end:
+            continue
+        call = (candidate.waiting.rank, wait.call)
+        known = by_call.get(call)
+        if known is None or (candidate.moment < known.moment) == wait.ends_with_first:
+            by_call[call] = candidate
+    for candidate in by_call.values():
+        rank, made = candidate.waiting.rank, candidate.waiting.operation
+        wait, moment = made.wait, candidate.moment
+        if wait is not None and (seconds := wait.before(moment)) > 0:
+            whole = wait.before(wait.end)
+            yield Waited(candidate.kind, rank, made.function, made.site, seconds, whole, candidate.awaited)

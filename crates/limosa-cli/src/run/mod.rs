@@ -72,19 +72,23 @@ pub fn main(called: &str, args: &[OsString]) -> ExitCode {
     if other == Some("list") {
         return list_libraries(called);
     }
-    let (mut plan, profile) = match prepare(&sections) {
-        Ok(prepared) => prepared,
-        Err(error) => {
-            say(&error.what, error.hint.as_deref());
-            return ExitCode::from(exit::USAGE);
-        }
+    let unusable = |error: plan::Unusable| {
+        say(&error.what, error.hint.as_deref());
+        ExitCode::from(exit::USAGE)
+    };
+    let mut plan = match plan::plan(&sections).and_then(hosts::check) {
+        Ok(plan) => plan,
+        Err(error) => return unusable(error),
     };
     if let Some(name) = other {
-        if let Some(profile) = profile {
-            profile.announce();
-        }
         return other::main(called, name, &sections, &mut plan);
     }
+    let prepared = profile::prepare(&sections, &mut plan)
+        .and_then(|profile| tuning::prepare(&sections, &mut plan).map(|()| profile));
+    let profile = match prepared {
+        Ok(profile) => profile,
+        Err(error) => return unusable(error),
+    };
     if let Some(prefix) = installation::damaged_prefix() {
         let (text, cure) = installation::complaint(&prefix, &installation::damage(&prefix));
         say(&format!("warning: {text}"), Some(&cure));
@@ -107,16 +111,6 @@ pub fn main(called: &str, args: &[OsString]) -> ExitCode {
             ExitCode::from(exit::ENVIRONMENT)
         }
     }
-}
-
-/// The plan of a job, and what is loaded into its ranks.
-fn prepare(sections: &[options::Options]) -> Result<(plan::Plan, Option<profile::Profile>), plan::Unusable> {
-    let mut plan = plan::plan(sections).and_then(hosts::check)?;
-    let profile = profile::prepare(sections, &mut plan)?;
-    if options::library(sections).is_none() {
-        tuning::prepare(sections, &mut plan)?;
-    }
-    Ok((plan, profile))
 }
 
 /// What the command line and the launcher's own variables say of the launcher; `of_ranks`: what the ranks will see.

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::options::{Options, Stdin};
 use super::plan::{App, Plan, Unusable};
-use super::profile::preload;
+use super::profile::{self, preload};
 use super::tuning;
 use crate::message::say;
 use crate::{exit, installation, python};
@@ -31,7 +31,9 @@ enum Family {
 
 /// Becomes the library's launcher; returns only if that is not possible.
 pub fn main(called: &str, name: &str, sections: &[Options], plan: &mut Plan) -> ExitCode {
-    let engine = match python::ask(&format!("{called} --mpi"), python::LIMOSA, "limosa.engines", &["describe", name]) {
+    let before = format!("--before={}", standing_before(sections));
+    let asked = ["describe", before.as_str(), name];
+    let engine = match python::ask(&format!("{called} --mpi"), python::LIMOSA, "limosa.engines", &asked) {
         Ok(engine) => engine,
         Err(code) => return code,
     };
@@ -52,11 +54,15 @@ pub fn main(called: &str, name: &str, sections: &[Options], plan: &mut Plan) -> 
         .flatten()
         .filter_map(|(name, value)| Some((name.as_str(), value.as_str()?)))
         .collect();
-    let args = tuning::prepare_other(name, version, sections, plan)
+    let prepared = tuning::prepare_other(name, version, sections, plan)
         .and_then(|()| checks(sections, plan))
-        .and_then(|()| translate(family, version, &environment, sections, plan));
-    let args = match args {
-        Ok(args) => args,
+        .and_then(|()| profile::prepare(sections, plan))
+        .and_then(|profile| Ok((profile, translate(family, version, &environment, sections, plan)?)));
+    let args = match prepared {
+        Ok((profile, args)) => {
+            profile.inspect(profile::Profile::announce);
+            args
+        }
         Err(error) => {
             say(&error.what, error.hint.as_deref());
             return ExitCode::from(exit::USAGE);
@@ -75,6 +81,16 @@ pub fn main(called: &str, name: &str, sections: &[Options], plan: &mut Plan) -> 
     let error = command.exec();
     say(&format!("cannot run {program}: {error}"), None);
     ExitCode::from(exit::ENVIRONMENT)
+}
+
+/// The options by which a library of ours stands before the other one, in words; that takes the standard ABI.
+fn standing_before(sections: &[Options]) -> String {
+    let options = [
+        ("--check", sections.iter().any(|section| section.check)),
+        ("--profile", sections.iter().any(|section| section.profile.is_some())),
+    ];
+    let wanted: Vec<&str> = options.into_iter().filter_map(|(name, is_wanted)| is_wanted.then_some(name)).collect();
+    wanted.join(" and ")
 }
 
 /// With `--check`, loads the library that checks calls; Limosa does that itself.
@@ -103,9 +119,6 @@ fn translate(
     let refused = |option: &str, why: &str| Err(refusal(version, option, why));
     if sections.iter().any(|s| s.on_hang.is_some()) {
         return refused("--on-hang", "only Limosa notices hangs: leave --on-hang or --mpi out");
-    }
-    if family == Family::Prrte && sections.iter().any(|s| s.check) {
-        return refused("--check", "it has not the MPI-5 standard ABI: leave --check or --mpi out");
     }
     if sections.iter().any(|s| s.timeout.is_some()) {
         return refused("--timeout", "write `timeout SECONDS` before the command");

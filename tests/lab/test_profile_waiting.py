@@ -1,0 +1,85 @@
+"""Who waited for whom: in `waiting.c` rank 1 waits in each way that a program can, for ranks that the test holds up."""
+
+import os
+import subprocess
+import sysconfig
+from pathlib import Path
+
+import pytest
+from jobs import Job, ranks_of, until
+from limosa_lab.profile import files, waiting
+
+BIN = Path(sysconfig.get_path("scripts"))
+PROFILED = ("--profile=made", "--profile-events", "200000", "-n", "3")
+
+# For each way of waiting: the call in which rank 1 waits (none: it asks again and again), and what is said of it: the
+# kind, and the function that has begun the operation.
+WAYS = {
+    "any_source": ("MPI_Wait", waiting.LATE_SENDER, "MPI_Irecv"),
+    "any_source_elsewhere": ("MPI_Wait", waiting.LATE_SENDER, "MPI_Irecv"),
+    "wait_all": ("MPI_Waitall", waiting.LATE_SENDER, "MPI_Irecv"),
+    "wait_any": ("MPI_Waitany", waiting.LATE_SENDER, "MPI_Irecv"),
+    "wait_some": ("MPI_Waitsome", waiting.LATE_SENDER, "MPI_Irecv"),
+    "test_one": (None, waiting.LATE_SENDER, "MPI_Irecv"),
+    "test_all": (None, waiting.LATE_SENDER, "MPI_Irecv"),
+    "test_any": (None, waiting.LATE_SENDER, "MPI_Irecv"),
+    "test_some": (None, waiting.LATE_SENDER, "MPI_Irecv"),
+    "persistent_receive": ("MPI_Wait", waiting.LATE_SENDER, "MPI_Recv_init"),
+    "persistent_send": ("MPI_Waitall", waiting.LATE_RECEIVER, "MPI_Ssend_init"),
+    "exchange": ("MPI_Sendrecv", waiting.LATE_SENDER, "MPI_Sendrecv"),
+    "matched": ("MPI_Mprobe", waiting.LATE_SENDER, "MPI_Mprobe"),
+    "matched_later": (None, waiting.LATE_SENDER, "MPI_Improbe"),
+    "cancelled": ("MPI_Wait", waiting.LATE_SENDER, "MPI_Irecv"),
+    "collective": ("MPI_Wait", waiting.IMBALANCE, "MPI_Ibarrier"),
+    "collective_asked": (None, waiting.IMBALANCE, "MPI_Iallreduce"),
+    "collective_persistent": ("MPI_Wait", waiting.IMBALANCE, "MPI_Barrier_init"),
+}
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    made = tmp_path_factory.mktemp("program") / "waiting"
+    source = Path(__file__).with_name("waiting.c")
+    subprocess.run([BIN / "mpicc", "-g", "-Wall", "-Wextra", "-Werror", source, "-o", made], check=True)
+    return made
+
+
+def waits_of_rank_1(folder):
+    """Kind, function and awaited rank of its waits; each message has been matched."""
+    found = waiting.find(files.read(folder))
+    assert found.unmatched == 0
+    assert all(0 < wait.seconds <= wait.of for wait in found.waits)
+    return {(wait.kind, wait.function, wait.awaited) for wait in found.waits if wait.rank == 1}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_who_waited_for_whom(program, way, tmp_path):
+    call, kind, function = WAYS[way]
+    job = Job([BIN / "limosa", "run", *PROFILED, "--stdin", "all", program, way], stdin=subprocess.PIPE, cwd=tmp_path)
+
+    def waits() -> bool:
+        ranks = [rank for rank in ranks_of(job.process.pid) if rank["rank"] == 1]
+        return any(thread["call"] == call for rank in ranks for thread in rank["threads"])
+
+    try:
+        for _ in range(2):
+            # The late rank goes on when rank 1 waits for it.
+            assert sorted(job.read_lines(1 if call else 2)) == (["late"] if call else ["asks", "late"])
+            if call:
+                until(waits, f"rank 1 does not come to {call}")
+            job.process.stdin.write("\n")
+            job.process.stdin.flush()
+        done = job.wait(60)
+    finally:
+        job.kill()
+    assert done.code == 0, done.err
+    assert waits_of_rank_1(tmp_path / "made") >= {(kind, function, 0), (kind, function, 2)}
+
+
+def test_who_waited_for_whom_on_another_library(program, tmp_path):
+    env = {name: value for name, value in os.environ.items() if not name.startswith("LIMOSA_")}
+    command = [BIN / "limosa", "run", "--mpi", "mpich", *PROFILED, program, "all", "alone"]
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = waits_of_rank_1(tmp_path / "made")
+    assert found >= {(kind, function, late) for _, kind, function in WAYS.values() for late in (0, 2)}
