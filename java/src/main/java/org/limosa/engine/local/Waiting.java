@@ -3,12 +3,15 @@ package org.limosa.engine.local;
 import java.util.function.BooleanSupplier;
 
 /**
- * How a rank waits for another one. It looks for about as long as it takes to wake a thread, and then sleeps
+ * How a rank waits for another one. It looks for somewhat longer than it takes to wake a thread, and then sleeps
  * ({@link Waits}). Looking keeps a processor from others: it is done only if each rank may have one, and only as long
- * as it succeeds. When the ranks are not at work at the same time, as on a machine with other work, it does not.
+ * as it succeeds. When the ranks are not at work at the same time, as on a machine with other work, it does not. A rank
+ * that tries it again sees one that is woken in the meantime, so both look from then on.
  */
 final class Waiting {
-    private static final int LOOKS = 1000;
+    private static final long LOOK_NANOS = 100_000;
+    /** Looks between two readings of the clock. */
+    private static final int LOOKS = 32;
     /** How many failures it takes to look no more, and how many waits go by before it is tried again. */
     private static final int MOST_TRUST = 8;
     private static final int PAUSE = 16;
@@ -34,16 +37,32 @@ final class Waiting {
             trust = before - 1;
             return hasHappened.getAsBoolean();
         }
+        if (looksForAWhile(hasHappened)) {
+            if (before < MOST_TRUST) {
+                trust = Math.max(before, 0) + 1;
+            }
+            return true;
+        }
+        trust = Math.max(before, 0) - 1;
+        return false;
+    }
+
+    private static boolean looksForAWhile(BooleanSupplier hasHappened) {
         for (int i = 0; i < LOOKS; i++) {
             if (hasHappened.getAsBoolean()) {
-                if (before < MOST_TRUST) {
-                    trust = Math.max(before, 0) + 1;
-                }
                 return true;
             }
             Thread.onSpinWait();
         }
-        trust = Math.max(before, 0) - 1;
+        long end = System.nanoTime() + LOOK_NANOS;
+        do {
+            for (int i = 0; i < LOOKS; i++) {
+                if (hasHappened.getAsBoolean()) {
+                    return true;
+                }
+                Thread.onSpinWait();
+            }
+        } while (System.nanoTime() < end);
         return false;
     }
 }
