@@ -32,6 +32,10 @@ KERNELS = {
     "LUFact": "LuFact",
 }
 LIMIT = 900
+# What Debian's package of MPJ Express has from other packages, where its launcher does not look.
+DEBIANS_JARS = [
+    Path(f"/usr/share/java/{name}.jar") for name in ("log4j-1.2", "commons-cli", "commons-io", "commons-codec")
+]
 COMPILED = ("-std=gnu11", "-O3", "-ffp-contract=off")
 
 
@@ -164,7 +168,10 @@ def mpj_jobs(size: Size, mpj: Path, scratch: Path) -> list[Job]:
         starter = str(mpj / "lib" / "starter.jar")
         return (str(java), "-jar", starter, "-np", str(ranks), "-cp", str(scratch))
 
-    home = {"MPJ_HOME": str(mpj)}
+    home = {"MPJ_HOME": str(mpj), "PATH": f"{java.resolve().parent}{os.pathsep}{os.environ.get('PATH', '')}"}
+    elsewhere = [str(file) for file in DEBIANS_JARS if file.is_file()]
+    if elsewhere and not list((mpj / "lib").glob("log4j*.jar")):
+        home["JAVA_TOOL_OPTIONS"] = "-Xbootclasspath/a:" + os.pathsep.join(elsewhere)
     jobs = [Job(MPJ, n, (*started(n), "Primitives", *_suite(size)), variables=home) for n in size.ranks]
     for letter in size.sizes:
         for kernel, name in KERNELS.items():
