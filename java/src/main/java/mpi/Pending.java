@@ -33,19 +33,12 @@ abstract class Pending {
         throw new IllegalStateException();
     }
 
-    /** An operation of the engine. */
-    static final class OfEngine extends Pending {
-        private final String function;
-        private final Operation operation;
-        private final Landing landing;
-        private final Datatype type;
+    /** One operation of the engine. */
+    private abstract static class OfOne extends Pending {
+        final Operation operation;
 
-        /** The landing is null for a send. */
-        OfEngine(String function, Operation operation, Landing landing, Datatype type) {
-            this.function = function;
+        OfOne(Operation operation) {
             this.operation = operation;
-            this.landing = landing;
-            this.type = type;
         }
 
         @Override
@@ -62,6 +55,26 @@ abstract class Pending {
         Status test() {
             Envelope envelope = operation.test();
             return envelope == null ? null : finish(envelope);
+        }
+
+        @Override
+        Operation operation() {
+            return operation;
+        }
+    }
+
+    /** A send or a receive. */
+    static final class OfEngine extends OfOne {
+        private final String function;
+        private final Landing landing;
+        private final Datatype type;
+
+        /** The landing is null for a send. */
+        OfEngine(String function, Operation operation, Landing landing, Datatype type) {
+            super(operation);
+            this.function = function;
+            this.landing = landing;
+            this.type = type;
         }
 
         @Override
@@ -89,37 +102,15 @@ abstract class Pending {
             }
             operation.start();
         }
-
-        @Override
-        Operation operation() {
-            return operation;
-        }
     }
 
     /** A collective operation that goes on; what it has written is put into the program's buffer at the end. */
-    static final class OfCollective extends Pending {
-        private final Operation operation;
+    static final class OfCollective extends OfOne {
         private final Runnable finish;
 
         OfCollective(Operation operation, Runnable finish) {
-            this.operation = operation;
+            super(operation);
             this.finish = finish;
-        }
-
-        @Override
-        boolean isActive() {
-            return operation.isActive();
-        }
-
-        @Override
-        Status await() {
-            return finish(operation.await());
-        }
-
-        @Override
-        Status test() {
-            Envelope envelope = operation.test();
-            return envelope == null ? null : finish(envelope);
         }
 
         @Override
@@ -136,11 +127,6 @@ abstract class Pending {
         @Override
         void free() {
             throw Errors.argument("Free: a collective operation cannot be given up; wait for it");
-        }
-
-        @Override
-        Operation operation() {
-            return operation;
         }
     }
 
