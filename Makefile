@@ -63,14 +63,14 @@ test-full: ## Run all tests in all variants; takes an hour or so
 # The parts of `make test`. FULL=1 is set by `make test-full`.
 LOOM = RUSTFLAGS='--cfg loom' cargo test --package limosa-base --lib --release --target-dir target/loom
 
-.PHONY: test-build test-rust test-c test-python test-octave test-java test-mpi4py
+.PHONY: test-build test-rust test-c test-python test-hosts test-quiet test-octave test-java test-mpi4py
 test-build: $(STAMPS)/mpi4py $(STAMPS)/demo $(STAMPS)/test
-	cargo test --workspace --no-run
-	$(LOOM) --no-run
-	tests/fuzz/run build
 
+# Compilers give way to the tests that run beside them.
 test-rust: | system-packages ## Unit, property and integration tests of the crates
+	nice cargo test --workspace --no-run
 	cargo test --workspace --no-fail-fast
+	nice env $(LOOM) --no-run
 	$(LOOM) model
 
 test-c: $(STAMPS)/limosa $(STAMPS)/test ## Conformance tests in C, compiled with our mpicc
@@ -80,7 +80,13 @@ test-c: $(STAMPS)/limosa $(STAMPS)/test ## Conformance tests in C, compiled with
 	$(if $(FULL),tests/conformance/run --sanitize thread)
 
 test-python: $(STAMPS)/mpi4py $(STAMPS)/demo $(STAMPS)/test ## Tests of the wheel, the demo, the launcher, faults
-	python -m pytest --ignore=tests/octave --ignore=tests/java $(PYTEST_ARGS)
+	python -m pytest --ignore=tests/hosts --ignore=tests/octave --ignore=tests/java $(PYTEST_ARGS)
+
+test-hosts: $(STAMPS)/mpi4py $(STAMPS)/test ## Tests of jobs on several hosts
+	python -m pytest tests/hosts $(PYTEST_ARGS)
+
+test-quiet: $(STAMPS)/mpi4py $(STAMPS)/demo $(STAMPS)/test ## Tests that count or time what other work disturbs
+	python -m pytest -m quiet $(PYTEST_ARGS)
 
 test-octave: $(STAMPS)/limosa $(STAMPS)/test ## Tests of the Octave package and its toolboxes
 	python -m pytest tests/octave $(PYTEST_ARGS)
@@ -95,6 +101,7 @@ test-mpi4py: $(STAMPS)/mpi4py $(STAMPS)/test ## mpi4py's own test suite on our l
 FUZZ_SECONDS ?= $(if $(FULL),600,60)
 .PHONY: fuzz
 fuzz: | system-packages ## Fuzz what reads foreign bytes, for FUZZ_SECONDS=60
+	nice tests/fuzz/run build
 	$(if $(FULL),SEED=0) tests/fuzz/run $(FUZZ_SECONDS)
 
 .PHONY: coverage
