@@ -119,7 +119,7 @@ lint: ## Formatting, clippy, ruff, mypy, shellcheck
 	git ls-files -z '*.c' '*.h' | xargs -0 clang-format --dry-run --Werror
 	mypy
 	vermin --quiet --no-tips --violations --target=3.10- python lab kernels
-	shellcheck python/scripts/* python/tools/check-system .ci/run .ci/check-aarch64 tests/all tests/fuzz/run tests/hosts/mpiexec tests/hosts/start-host
+	shellcheck python/scripts/* python/tools/check-system .ci/run .ci/check-aarch64 tests/all tests/steady tests/fuzz/run tests/hosts/mpiexec tests/hosts/start-host
 
 .PHONY: bench
 bench: $(STAMPS)/limosa $(STAMPS)/lab ## Measure beside MPICH, Open MPI and Intel MPI (QUICK=1: in short)
