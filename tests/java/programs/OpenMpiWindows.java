@@ -127,6 +127,17 @@ public class OpenMpiWindows {
         Check.fails(() -> window.accumulate(memory, 1, MPI.INT, 0, 0, 1, MPI.INT, MPI.LAND), "MPI.LAND");
         Check.fails(() -> window.accumulate(memory, 1, MPI.INT2, 0, 0, 1, MPI.INT2, MPI.MINLOC), "called in Java");
         Check.fails(() -> window.lock(5, 0, 0), "no kind of locks");
+        IntBuffer fixed = memory.asReadOnlyBuffer();
+        String readOnly = "the buffer is read-only";
+        Check.fails(() -> new Win(fixed, 4, 1, MPI.INFO_NULL, world), "Win: " + readOnly);
+        Check.fails(() -> window.get(fixed, 1, MPI.INT, 0, 0, 1, MPI.INT), "get: " + readOnly);
+        Check.fails(() -> window.rGet(fixed, 1, MPI.INT, 0, 0, 1, MPI.INT), "rGet: " + readOnly);
+        Check.fails(() -> window.fetchAndOp(memory, fixed, MPI.INT, 0, 0, MPI.SUM), "getAccumulate: " + readOnly);
+        Check.fails(
+                () -> window.rGetAccumulate(memory, 1, MPI.INT, fixed, 1, MPI.INT, 0, 0, 1, MPI.INT, MPI.SUM),
+                "rGetAccumulate: " + readOnly);
+        Check.fails(
+                () -> window.compareAndSwap(memory, memory, fixed, MPI.INT, 0, 0), "compareAndSwap: " + readOnly);
         Check.fails(() -> world.allReduce(new int[1], 1, MPI.INT, MPI.REPLACE), "MPI.REPLACE is not defined");
         window.fence(0);
         window.free();

@@ -43,6 +43,7 @@ public final class Win {
     public Win(Buffer base, int size, int dispUnit, Info info, Comm comm) throws MPIException {
         this.comm = Errors.present("Win", "the communicator", comm);
         int each = bytes(base);
+        Layout.checkWritable("Win", base);
         MemorySegment memory = direct("Win", base);
         if (size < 0 || size > memory.byteSize() / each) {
             throw Errors.argument("Win: the size is " + size + ", but the buffer has " + memory.byteSize() / each
@@ -84,6 +85,12 @@ public final class Win {
     }
 
     // --- accesses ---
+
+    /** As {@link #items}, of a buffer that the operation writes. */
+    private MemorySegment result(String function, Buffer buffer, int count, Datatype type, int target) {
+        Layout.checkWritable(function, buffer);
+        return items(function, buffer, count, type, target);
+    }
 
     /** The items of a direct buffer, kept until the next call that completes operations. */
     private MemorySegment items(String function, Buffer buffer, int count, Datatype type, int target) {
@@ -150,7 +157,7 @@ public final class Win {
             Buffer origin, int orgCount, Datatype orgType, int targetRank, int targetDisp, int targetCount,
             Datatype targetType) throws MPIException {
         Type base = checkTarget("get", orgCount, orgType, targetRank, targetDisp, targetCount, targetType);
-        window.get(items("get", origin, orgCount, orgType, targetRank), base, target(targetRank), targetDisp);
+        window.get(result("get", origin, orgCount, orgType, targetRank), base, target(targetRank), targetDisp);
     }
 
     /** Combines items with those of a target. */
@@ -174,7 +181,7 @@ public final class Win {
         Reduction reduction = changes ? reduction("getAccumulate", op, orgType) : null;
         window.getAccumulate(
                 changes ? items("getAccumulate", origin, orgCount, orgType, targetRank) : null,
-                items("getAccumulate", resultAddr, resultCount, resultType, targetRank), base, target(targetRank),
+                result("getAccumulate", resultAddr, resultCount, resultType, targetRank), base, target(targetRank),
                 targetDisp, reduction);
     }
 
@@ -193,7 +200,7 @@ public final class Win {
         window.compareAndSwap(
                 items("compareAndSwap", origin, 1, targetType, targetRank),
                 items("compareAndSwap", compareAddr, 1, targetType, targetRank),
-                items("compareAndSwap", resultAddr, 1, targetType, targetRank), base, target(targetRank), targetDisp);
+                result("compareAndSwap", resultAddr, 1, targetType, targetRank), base, target(targetRank), targetDisp);
     }
 
     /** Begins {@link #put}, inside of locks. */
@@ -211,7 +218,7 @@ public final class Win {
             Datatype targetType) throws MPIException {
         Type base = checkTarget("rGet", orgCount, orgType, targetRank, targetDisp, targetCount, targetType);
         return request(window.startGet(
-                items("rGet", origin, orgCount, orgType, targetRank), base, target(targetRank), targetDisp));
+                result("rGet", origin, orgCount, orgType, targetRank), base, target(targetRank), targetDisp));
     }
 
     /** Begins {@link #accumulate}, inside of locks. */
@@ -235,7 +242,7 @@ public final class Win {
         Reduction reduction = changes ? reduction("rGetAccumulate", op, orgType) : null;
         return request(window.startGetAccumulate(
                 changes ? items("rGetAccumulate", origin, orgCount, orgType, targetRank) : null,
-                items("rGetAccumulate", resultAddr, resultCount, resultType, targetRank), base, target(targetRank),
+                result("rGetAccumulate", resultAddr, resultCount, resultType, targetRank), base, target(targetRank),
                 targetDisp, reduction));
     }
 
