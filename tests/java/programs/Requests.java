@@ -1,3 +1,6 @@
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -114,6 +117,34 @@ public class Requests {
         Check.same(11, requests[0].Wait().tag, name + ": the status beside a failure");
     }
 
+    /** An arena cannot be closed while a request uses its memory. */
+    static void arenas() {
+        Arena arena = Arena.ofShared();
+        MemorySegment memory = arena.allocate(8);
+        ByteBuffer buffer = memory.asByteBuffer();
+        Request[] requests = {
+            world.Irecv(memory, 0, 8, MPI.BYTE, rank, 14), world.Irecv(buffer, 0, 8, MPI.BYTE, rank, 15)
+        };
+        Check.throwsA(IllegalStateException.class, arena::close);
+        world.Send(new byte[8], 0, 8, MPI.BYTE, rank, 14);
+        requests[0].Wait();
+        Check.throwsA(IllegalStateException.class, arena::close);
+        requests[1].Cancel();
+        Check.that(requests[1].Wait().Test_cancelled(), "a cancelled receive into an arena");
+        Request sent = world.Issend(memory, 0, 8, MPI.BYTE, rank, 16);
+        Check.throwsA(IllegalStateException.class, arena::close);
+        world.Recv(new byte[8], 0, 8, MPI.BYTE, rank, 16);
+        sent.Wait();
+        Prequest again = world.Recv_init(memory, 0, 8, MPI.BYTE, rank, 17);
+        again.Start();
+        Check.throwsA(IllegalStateException.class, arena::close);
+        again.Cancel();
+        again.Wait();
+        arena.close();
+        Check.throwsA(IllegalStateException.class, again::Start);
+        again.Free();
+    }
+
     public static void main(String[] args) {
         MPI.Init(args);
         world = MPI.COMM_WORLD;
@@ -170,6 +201,7 @@ public class Requests {
         Request neverObject = world.Irecv(new Object[1], 0, 1, MPI.OBJECT, rank, 99);
         neverObject.Cancel();
         Check.that(neverObject.Wait().Test_cancelled(), "a cancelled receive of objects");
+        arenas();
         Check.end();
     }
 }

@@ -9,12 +9,14 @@ import java.nio.FloatBuffer;
 import java.nio.IntBuffer;
 import java.nio.LongBuffer;
 import java.nio.ShortBuffer;
+import java.util.List;
 import java.util.Map;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.function.Consumer;
 import org.limosa.abi.Abi;
+import org.limosa.engine.Lease;
 import org.limosa.engine.Operation;
 import org.limosa.engine.Reduction;
 import org.limosa.engine.Type;
@@ -28,7 +30,7 @@ import org.limosa.engine.Window;
 public final class Win {
     private final Comm comm;
     private Window window;
-    /** What operations use that are not complete at their target, which must not be collected. */
+    /** What operations use that are not complete at their target, which must be neither collected nor freed. */
     private final Map<Integer, Queue<MemorySegment>> underWay = new ConcurrentHashMap<>();
 
     /**
@@ -102,8 +104,19 @@ public final class Win {
         }
         Layout.checkRoom(function, buffer, 0, count, type);
         MemorySegment used = memory.asSlice(0, (long) count * type.size() * type.base.bytes);
-        underWay.computeIfAbsent(target, rank -> new ConcurrentLinkedQueue<>()).add(used);
+        if (target != MPI.PROC_NULL) {
+            Lease.begin(used);
+            underWay.computeIfAbsent(target, rank -> new ConcurrentLinkedQueue<>()).add(used);
+        }
         return used;
+    }
+
+    /** The operations at a target are complete. */
+    private void completed(int target) {
+        Queue<MemorySegment> used = underWay.remove(target);
+        if (used != null) {
+            used.forEach(Lease::end);
+        }
     }
 
     private Type checkTarget(
@@ -251,7 +264,7 @@ public final class Win {
     /** What completes operations. */
     private void complete(Consumer<Window> call) {
         call.accept(window());
-        underWay.clear();
+        List.copyOf(underWay.keySet()).forEach(this::completed);
     }
 
     /** Ends an epoch of all processes and begins the next. */
@@ -296,7 +309,7 @@ public final class Win {
     /** Ends what {@link #lock} has begun. */
     public void unlock(int rank) throws MPIException {
         window().unlock(rank);
-        underWay.remove(rank);
+        completed(rank);
     }
 
     /** Begins to access the memory of all, shared with others. */
@@ -312,7 +325,7 @@ public final class Win {
     /** Completes the operations at a target, there, too. */
     public void flush(int rank) throws MPIException {
         window().flush(rank, false);
-        underWay.remove(rank);
+        completed(rank);
     }
 
     /** Completes the operations at all targets, there, too. */
@@ -323,7 +336,7 @@ public final class Win {
     /** Completes the operations at a target for the calling process. */
     public void flushLocal(int rank) throws MPIException {
         window().flush(rank, true);
-        underWay.remove(rank);
+        completed(rank);
     }
 
     /** Completes the operations at all targets for the calling process. */

@@ -5,8 +5,8 @@ import static org.limosa.engine.library.Calls.number;
 
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.lang.ref.Reference;
 import org.limosa.abi.Abi;
+import org.limosa.engine.Lease;
 import org.limosa.engine.Members;
 import org.limosa.engine.Operation;
 import org.limosa.engine.Reduction;
@@ -16,11 +16,12 @@ import org.limosa.engine.Window;
 /** A window of the MPI library. */
 final class LibraryWindow implements Window {
     private final long handle;
-    /** Not collected as long as others can use it. */
+    /** Neither collected nor freed as long as others can use it. */
     private final MemorySegment memory;
 
     LibraryWindow(long comm, MemorySegment memory, int unit) {
         this.memory = memory;
+        Lease.begin(memory);
         MemorySegment results = Calls.results();
         check(Abi.MPI_Win_create_c(
                 memory, memory.byteSize(), unit, Abi.MPI_INFO_NULL, comm, Calls.handleOf(results)));
@@ -86,7 +87,9 @@ final class LibraryWindow implements Window {
     private static Operation begin(LibraryNonBlocking.Starter starter, MemorySegment... used) {
         Held held = new Held();
         for (MemorySegment each : used) {
-            held.input(each);
+            if (each != null) {
+                held.keep(each);
+            }
         }
         return LibraryNonBlocking.begin(held, starter);
     }
@@ -197,6 +200,6 @@ final class LibraryWindow implements Window {
         MemorySegment results = Calls.results();
         results.set(ValueLayout.JAVA_LONG, Calls.HANDLE, handle);
         check(Abi.MPI_Win_free(Calls.handleOf(results)));
-        Reference.reachabilityFence(memory);
+        Lease.end(memory);
     }
 }
