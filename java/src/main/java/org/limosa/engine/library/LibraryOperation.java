@@ -149,7 +149,7 @@ final class LibraryOperation implements Operation {
     public Envelope await() {
         MemorySegment results = Calls.results();
         results.set(ValueLayout.JAVA_LONG, Calls.HANDLE, request);
-        int code = Abi.MPI_Wait(Calls.handleOf(results), results);
+        int code = Calls.waiting(() -> Abi.MPI_Wait(Calls.handleOf(results), results));
         if (code != Abi.MPI_SUCCESS) {
             failed();
         }
