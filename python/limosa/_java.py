@@ -34,9 +34,11 @@ _TIME_TO_END = 2.0
 """How long a rank that cannot start waits for the first one to say why, in seconds."""
 
 #: Hang reports read the threads of a machine; without a listener from the start, that takes a signal and a file in the
-#: program's folder. The machine's own warnings are no output of the program.
+#: program's folder. The machine's own warnings are no output of the program. The package that is exported keeps arenas
+#: open while requests use their memory.
 _MACHINE = (
     "--enable-native-access=ALL-UNNAMED",
+    "--add-exports=java.base/jdk.internal.foreign=ALL-UNNAMED",
     "-XX:+StartAttachListener",
     "-Xlog:disable",
     "-Xlog:all=warning:stderr",

@@ -180,6 +180,44 @@ def test_without_a_jdk_the_reason_is_said_once(java, hello):
     assert outcome.err.count("has no classes for Java") == 1
 
 
+def test_memory_that_java_cannot_keep_open_is_copied(java, jdk):
+    """A plain command has no options of ``limosa run``: the arena is closed, and nothing is written into its memory."""
+    from limosa import _java
+
+    file = java.write(
+        """
+        import java.lang.foreign.Arena;
+        import mpi.*;
+        class Main {
+            public static void main(String[] args) throws Exception {
+                MPI.Init(args);
+                Request request;
+                try (Arena arena = Arena.ofShared()) {
+                    request = MPI.COMM_WORLD.Irecv(arena.allocate(8), 0, 8, MPI.BYTE, 0, 5);
+                }
+                MPI.COMM_WORLD.Send(new byte[8], 0, 8, MPI.BYTE, 0, 5);
+                try {
+                    request.Wait();
+                } catch (IllegalStateException e) {
+                    System.out.println(e.getMessage());
+                }
+                try (Arena arena = Arena.ofShared()) {
+                    var memory = arena.allocate(8);
+                    request = MPI.COMM_WORLD.Irecv(memory, 0, 8, MPI.BYTE, 0, 5);
+                    MPI.COMM_WORLD.Send(new byte[] {7}, 0, 1, MPI.BYTE, 0, 5);
+                    request.Wait();
+                    System.out.println(memory.get(java.lang.foreign.ValueLayout.JAVA_BYTE, 0));
+                }
+                MPI.Finalize();
+            }
+        }
+        """
+    )
+    subprocess.run([jdk, "-cp", _java.jar(), "-d", java.folder, file], check=True)
+    command = [jdk.with_name("java"), "--enable-native-access=ALL-UNNAMED", "-cp", f"{_java.jar()}:{java.folder}"]
+    assert java.run("env", *command, "Main", n=1).out == "Already closed\n7\n"
+
+
 def test_a_hang_is_reported(java):
     hang = "world.Recv(new int[1], 0, 1, MPI.INT, 1 - rank, 3);"
     outcome = java.body(hang, options=["--on-hang", "abort"], succeeds=False)

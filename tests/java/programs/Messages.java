@@ -1,7 +1,12 @@
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.lang.reflect.Array;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.function.IntConsumer;
 import mpi.Datatype;
 import mpi.Intracomm;
 import mpi.MPI;
@@ -169,7 +174,72 @@ public class Messages {
         send.Wait();
     }
 
-    public static void main(String[] args) {
+    /** Waiting virtual threads leave processors to others, however many there are. */
+    static void virtualThreads() throws InterruptedException {
+        int processors = Runtime.getRuntime().availableProcessors();
+        List<IntConsumer> waits = List.of(
+                tag -> world.Recv(new int[1], 0, 1, MPI.INT, previous, tag),
+                tag -> world.Recv(new Object[1], 0, 1, MPI.OBJECT, previous, tag),
+                tag -> world.Irecv(new int[1], 0, 1, MPI.INT, previous, tag).Wait(),
+                tag -> Request.Waitany(new Request[] {world.Irecv(new int[1], 0, 1, MPI.INT, previous, tag)}),
+                tag -> {
+                    world.Probe(previous, tag);
+                    world.Recv(new int[1], 0, 1, MPI.INT, previous, tag);
+                });
+        List<Thread> threads = new ArrayList<>();
+        for (int i = 0; i < waits.size() * processors; i++) {
+            int tag = 100 + i;
+            threads.add(Thread.startVirtualThread(() -> waits.get((tag - 100) / processors).accept(tag)));
+        }
+        threads.add(Thread.startVirtualThread(() -> {
+            for (int i = 0; i < waits.size() * processors; i++) {
+                boolean isObject = i / processors == 1;
+                Object value = isObject ? new Object[] {"text"} : new int[1];
+                world.Send(value, 0, 1, isObject ? MPI.OBJECT : MPI.INT, next, 100 + i);
+            }
+        }));
+        Intracomm[] groups = new Intracomm[2 * processors];
+        for (int i = 0; i < groups.length; i++) {
+            groups[i] = world.clone();
+        }
+        for (int i = 0; i < groups.length; i++) {
+            Intracomm group = groups[rank % 2 == 0 ? i : groups.length - 1 - i];
+            threads.add(Thread.startVirtualThread(() -> {
+                int[] sums = new int[1];
+                group.Allreduce(new int[] {1}, 0, sums, 0, 1, MPI.INT, MPI.SUM);
+                Check.same(size, sums[0], "Allreduce in a virtual thread");
+            }));
+        }
+        threads.add(Thread.startVirtualThread(Messages::ownMemory));
+        for (Thread thread : threads) {
+            thread.join();
+        }
+        for (Intracomm group : groups) {
+            group.Free();
+        }
+    }
+
+    /** Memory that only a virtual thread can use. */
+    static void ownMemory() {
+        if (System.getenv("JAVA_LIMOSA_THREADS") != null) {
+            return;
+        }
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment own = arena.allocate(2);
+            own.set(ValueLayout.JAVA_BYTE, 0, (byte) rank);
+            MemorySegment got = own.asSlice(1);
+            world.Sendrecv(own, 0, 1, MPI.BYTE, next, 99, got, 0, 1, MPI.BYTE, previous, 99);
+            Check.same((byte) previous, got.get(ValueLayout.JAVA_BYTE, 0), "memory of a virtual thread");
+            Request sent = world.Isend(own, 0, 1, MPI.BYTE, next, 98);
+            world.Recv(got, 0, 1, MPI.BYTE, previous, 98);
+            sent.Wait();
+            world.Send(own, 0, 1, MPI.BYTE, next, 97);
+            world.Irecv(got, 0, 1, MPI.BYTE, previous, 97).Wait();
+            Check.same((byte) previous, got.get(ValueLayout.JAVA_BYTE, 0), "memory of a virtual thread");
+        }
+    }
+
+    public static void main(String[] args) throws InterruptedException {
         MPI.Init(args);
         world = MPI.COMM_WORLD;
         rank = world.Rank();
@@ -183,6 +253,7 @@ public class Messages {
         probes();
         nobody();
         postedPastTheEnd();
+        virtualThreads();
         Check.end();
     }
 }

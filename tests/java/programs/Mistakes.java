@@ -1,3 +1,10 @@
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import mpi.Cartcomm;
 import mpi.Comm;
 import mpi.Datatype;
@@ -5,9 +12,12 @@ import mpi.Group;
 import mpi.Intracomm;
 import mpi.MPI;
 import mpi.MPIException;
+import mpi.Message;
+import mpi.Op;
 import mpi.Prequest;
 import mpi.Request;
 import mpi.Status;
+import mpi.User_function;
 
 /** What is wrong is said, before anything is sent; the program can go on. */
 public class Mistakes {
@@ -76,6 +86,72 @@ public class Mistakes {
         Check.fails(() -> Prequest.Startall(new Prequest[1]), "Startall", "a request is null");
     }
 
+    /** What can only be read is refused before a message is taken for it. */
+    static void readOnly(int rank, int size) throws IOException {
+        Path file = Files.createTempFile("limosa-read-only", ".bin");
+        Files.write(file, new byte[64]);
+        try (FileChannel channel = FileChannel.open(file)) {
+            MemorySegment mapped = channel.map(FileChannel.MapMode.READ_ONLY, 0, 64, Arena.ofAuto());
+            for (Object into : new Object[] {
+                channel.map(FileChannel.MapMode.READ_ONLY, 0, 64), ByteBuffer.allocateDirect(64).asReadOnlyBuffer(),
+                ByteBuffer.allocate(64).asReadOnlyBuffer(), mapped, MemorySegment.ofArray(new byte[64]).asReadOnly()
+            }) {
+                readOnly(rank, size, into);
+            }
+            world.Sendrecv(mapped, 0, 64, MPI.BYTE, rank, 0, new byte[64], 0, 64, MPI.BYTE, rank, 0);
+        } finally {
+            Files.delete(file);
+        }
+    }
+
+    static void readOnly(int rank, int size, Object into) {
+        Request sent = world.Isend(new byte[] {5}, 0, 1, MPI.BYTE, rank, 3);
+        Datatype gaps = Datatype.Vector(2, 1, 2, MPI.BYTE);
+        for (Datatype type : new Datatype[] {MPI.BYTE, gaps}) {
+            refused("Recv", () -> world.Recv(into, 0, 1, type, rank, 3));
+            refused("Irecv", () -> world.Irecv(into, 0, 1, type, rank, 3));
+            refused("Recv_init", () -> world.Recv_init(into, 0, 1, type, rank, 3));
+        }
+        byte[] from = new byte[2 * size];
+        refused("Sendrecv", () -> world.Sendrecv(from, 0, 1, MPI.BYTE, rank, 4, into, 0, 1, MPI.BYTE, rank, 3));
+        Message message = new Message();
+        message.mProbe(rank, 3, world);
+        refused("mRecv", () -> message.mRecv(into, 1, MPI.BYTE));
+        byte[] received = new byte[1];
+        message.mRecv(received, 1, MPI.BYTE);
+        Check.same((byte) 5, received[0], "the message is there after all refusals");
+        sent.Wait();
+        refused("Unpack", () -> world.Unpack(from, 0, into, 0, 1, MPI.BYTE));
+        refused("Gather", () -> world.Gather(from, 0, 1, MPI.BYTE, into, 0, 1, MPI.BYTE, rank));
+        int[] counts = new int[size];
+        refused("Gatherv", () -> world.Gatherv(from, 0, 0, MPI.BYTE, into, 0, counts, counts, MPI.BYTE, rank));
+        refused("Scatter", () -> world.Scatter(from, 0, 1, MPI.BYTE, into, 0, 1, MPI.BYTE, rank));
+        refused("Scatterv", () -> world.Scatterv(from, 0, counts, counts, MPI.BYTE, into, 0, 0, MPI.BYTE, rank));
+        refused("Allgather", () -> world.Allgather(from, 0, 1, MPI.BYTE, into, 0, 1, MPI.BYTE));
+        refused("Allgatherv", () -> world.Allgatherv(from, 0, 0, MPI.BYTE, into, 0, counts, counts, MPI.BYTE));
+        refused("Alltoall", () -> world.Alltoall(from, 0, 1, MPI.BYTE, into, 0, 1, MPI.BYTE));
+        refused("Alltoallv", () -> world.Alltoallv(
+                from, 0, counts, counts, MPI.BYTE, into, 0, counts, counts, MPI.BYTE));
+        Op own = new Op(new User_function() {
+            @Override
+            public void Call(Object in, int inOffset, Object inout, int inoutOffset, int count, Datatype type) {}
+        }, true);
+        for (Op op : new Op[] {MPI.SUM, own}) {
+            refused("Reduce", () -> world.Reduce(from, 0, into, 0, 1, MPI.BYTE, op, rank));
+            refused("Allreduce", () -> world.Allreduce(from, 0, into, 0, 1, MPI.BYTE, op));
+            refused("Reduce_scatter", () -> world.Reduce_scatter(from, 0, into, 0, counts, MPI.BYTE, op));
+            refused("Scan", () -> world.Scan(from, 0, into, 0, 1, MPI.BYTE, op));
+            refused("Reduce_local", () -> world.Reduce_local(from, into, 1, MPI.BYTE, op));
+        }
+        if (size > 1) {
+            refused("Bcast", () -> world.Bcast(into, 0, 1, MPI.BYTE, (rank + 1) % size));
+        }
+    }
+
+    static void refused(String function, Runnable statement) {
+        Check.fails(statement, function + ": the buffer is read-only");
+    }
+
     static void objects() {
         int rank = world.Rank();
         Check.fails(
@@ -111,12 +187,13 @@ public class Mistakes {
         }
     }
 
-    public static void main(String[] args) {
+    public static void main(String[] args) throws IOException {
         Check.fails(() -> MPI.Get_processor_name(), "MPI.Init has not been called");
         MPI.Init(args);
         world = MPI.COMM_WORLD;
         arguments(world.Rank(), world.Size());
         nulls(world.Rank());
+        readOnly(world.Rank(), world.Size());
         objects();
         truncation();
         Check.end();

@@ -1,3 +1,6 @@
+import java.lang.foreign.Arena;
+import java.lang.foreign.ValueLayout;
+import java.nio.ByteOrder;
 import java.nio.IntBuffer;
 import java.util.Arrays;
 import mpi.*;
@@ -46,6 +49,21 @@ public class OpenMpiBackground {
         IntBuffer buffer = rank == root ? direct(1, 2, 3) : MPI.newIntBuffer(3);
         Request.waitAny(new Request[] {null, world.iBcast(MPI.slice(buffer, 1), 2, MPI.INT, root)});
         Check.same(3, buffer.get(2), "iBcast of a direct buffer");
+    }
+
+    /** An arena cannot be closed while an operation uses its memory. */
+    static void arenas() throws MPIException {
+        Arena arena = Arena.ofShared();
+        IntBuffer memory = arena.allocate(ValueLayout.JAVA_INT, 2).asByteBuffer().order(ByteOrder.nativeOrder())
+                .asIntBuffer();
+        Request all = world.iAllReduce(new int[] {1}, memory, 1, MPI.INT, MPI.SUM);
+        Request one = world.iReduce(MPI.slice(memory, 1), new int[1], 1, MPI.INT, MPI.SUM, root);
+        Check.throwsA(IllegalStateException.class, arena::close);
+        all.waitFor();
+        Check.throwsA(IllegalStateException.class, arena::close);
+        one.waitFor();
+        Check.same(size, memory.get(0), "iAllReduce into an arena");
+        arena.close();
     }
 
     static void parts() throws MPIException {
@@ -228,6 +246,7 @@ public class OpenMpiBackground {
             withoutLibrary();
         } else {
             barrierAndBcast();
+            arenas();
             parts();
             vectors();
             inPlace();

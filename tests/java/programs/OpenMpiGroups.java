@@ -1,3 +1,4 @@
+import java.nio.IntBuffer;
 import java.util.Arrays;
 import mpi.*;
 
@@ -138,6 +139,9 @@ public class OpenMpiGroups {
         dealt(both, half.getRank(), half.getSize(), remote, sum);
         Check.fails(() -> both.bcast(values, 2, MPI.INT, remote), "bcast", "no root " + remote, "MPI.ROOT");
         Check.fails(() -> both.iBarrier(), "iBarrier", "blocking operations only");
+        Check.fails(
+                () -> both.allReduce(values, IntBuffer.wrap(values).asReadOnlyBuffer(), 1, MPI.INT, MPI.SUM),
+                "allReduce: the buffer is read-only");
         both.free();
     }
 

@@ -1,3 +1,6 @@
+import java.lang.foreign.Arena;
+import java.lang.foreign.ValueLayout;
+import java.nio.ByteOrder;
 import java.nio.DoubleBuffer;
 import java.nio.IntBuffer;
 import java.nio.LongBuffer;
@@ -108,6 +111,32 @@ public class OpenMpiWindows {
         window.free();
     }
 
+    static IntBuffer of(Arena arena) {
+        return arena.allocate(ValueLayout.JAVA_INT).asByteBuffer().order(ByteOrder.nativeOrder()).asIntBuffer();
+    }
+
+    /** An arena cannot be closed while a window or an access uses its memory. */
+    static void arenas() throws MPIException {
+        Arena exposed = Arena.ofShared();
+        Arena origin = Arena.ofShared();
+        IntBuffer got = of(origin);
+        Win window = new Win(of(exposed).put(0, rank), 1, 1, MPI.INFO_NULL, world);
+        window.fence(0);
+        window.get(got, 1, MPI.INT, next, 0, 1, MPI.INT);
+        Check.throwsA(IllegalStateException.class, origin::close);
+        window.fence(0);
+        Check.same(next, got.get(0), "get into an arena");
+        window.lockAll(0);
+        Request request = window.rGet(got, 1, MPI.INT, next, 0, 1, MPI.INT);
+        Check.throwsA(IllegalStateException.class, origin::close);
+        request.waitFor();
+        window.unlockAll();
+        origin.close();
+        Check.throwsA(IllegalStateException.class, exposed::close);
+        window.free();
+        exposed.close();
+    }
+
     static void mistakes() throws MPIException {
         IntBuffer memory = MPI.newIntBuffer(4);
         Check.fails(() -> new Win(memory, 5, 1, MPI.INFO_NULL, world), "Win", "size is 5", "buffer has 4");
@@ -127,6 +156,17 @@ public class OpenMpiWindows {
         Check.fails(() -> window.accumulate(memory, 1, MPI.INT, 0, 0, 1, MPI.INT, MPI.LAND), "MPI.LAND");
         Check.fails(() -> window.accumulate(memory, 1, MPI.INT2, 0, 0, 1, MPI.INT2, MPI.MINLOC), "called in Java");
         Check.fails(() -> window.lock(5, 0, 0), "no kind of locks");
+        IntBuffer fixed = memory.asReadOnlyBuffer();
+        String readOnly = "the buffer is read-only";
+        Check.fails(() -> new Win(fixed, 4, 1, MPI.INFO_NULL, world), "Win: " + readOnly);
+        Check.fails(() -> window.get(fixed, 1, MPI.INT, 0, 0, 1, MPI.INT), "get: " + readOnly);
+        Check.fails(() -> window.rGet(fixed, 1, MPI.INT, 0, 0, 1, MPI.INT), "rGet: " + readOnly);
+        Check.fails(() -> window.fetchAndOp(memory, fixed, MPI.INT, 0, 0, MPI.SUM), "getAccumulate: " + readOnly);
+        Check.fails(
+                () -> window.rGetAccumulate(memory, 1, MPI.INT, fixed, 1, MPI.INT, 0, 0, 1, MPI.INT, MPI.SUM),
+                "rGetAccumulate: " + readOnly);
+        Check.fails(
+                () -> window.compareAndSwap(memory, memory, fixed, MPI.INT, 0, 0), "compareAndSwap: " + readOnly);
         Check.fails(() -> world.allReduce(new int[1], 1, MPI.INT, MPI.REPLACE), "MPI.REPLACE is not defined");
         window.fence(0);
         window.free();
@@ -147,6 +187,7 @@ public class OpenMpiWindows {
             fences();
             locks();
             postAndStart();
+            arenas();
             mistakes();
         }
         Check.end();

@@ -1,9 +1,13 @@
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import mpi.Datatype;
 import mpi.Intracomm;
 import mpi.MPI;
+import mpi.Prequest;
 import mpi.Request;
 import mpi.Status;
 
@@ -24,6 +28,11 @@ public class Requests {
 
     static Object value(Object buffer) {
         return buffer instanceof int[] numbers ? numbers[0] : ((Object[]) buffer)[0];
+    }
+
+    static Status at(int index, Status status) {
+        status.index = index;
+        return status;
     }
 
     interface Waiter {
@@ -64,8 +73,76 @@ public class Requests {
         }
     }
 
-    static Status[] poll(Status[] found) {
-        return found;
+    /** A completion that Testall has seen before all are complete is there for the next call. */
+    static void kept(String name, Waiter waiter) {
+        int[] received = new int[2];
+        Prequest again = world.Recv_init(received, 1, 1, MPI.INT, rank, 12);
+        again.Start();
+        world.Isend(new int[] {7}, 0, 1, MPI.INT, rank, 11).Wait();
+        Request[] requests = {again, world.Irecv(received, 0, 1, MPI.INT, rank, 11)};
+        for (int i = 0; i < 100; i++) {
+            Check.that(Request.Testall(requests) == null, "Testall before " + name + ": one is not complete");
+            Check.that(!Request.testAll(requests), "testAll before " + name + ": one is not complete");
+        }
+        Check.that(!requests[1].Is_null(), name + ": a request that Testall has not completed is active");
+        Status[] found = waiter.step(requests);
+        Check.same(1, found.length, name + ": completions after Testall");
+        Check.same(1, found[0].index, name + ": index");
+        Check.same(rank, found[0].source, name + ": source");
+        Check.same(11, found[0].tag, name + ": tag");
+        Check.same(1, found[0].Get_count(MPI.INT), name + ": count");
+        Check.that(requests[1].Is_null(), name + ": complete requests are null");
+        Request sent = world.Isend(new int[] {8}, 0, 1, MPI.INT, rank, 12);
+        while (Request.Testall(new Request[] {again, world.Irecv(received, 0, 1, MPI.INT, MPI.PROC_NULL, 0)}) == null) {
+            Check.fails(again::Start, "the request is active");
+        }
+        sent.Wait();
+        again.Start();
+        again.Cancel();
+        Check.that(again.Wait().Test_cancelled(), name + ": a cancelled persistent receive");
+        again.Free();
+        Check.same(new int[] {7, 8}, received, name + ": received");
+    }
+
+    /** If one of several fails, the statuses of the others are not lost. */
+    static void beside(String name, Waiter waiter) {
+        Request[] sent = {
+            world.Isend(new int[] {7}, 0, 1, MPI.INT, rank, 11), world.Isend(new int[9], 0, 9, MPI.INT, rank, 13)
+        };
+        Request[] requests = {
+            world.Irecv(new int[1], 0, 1, MPI.INT, rank, 11), world.Irecv(new int[1], 0, 1, MPI.INT, rank, 13)
+        };
+        Request.Waitall(sent);
+        Check.fails(() -> waiter.step(requests));
+        Check.same(11, requests[0].Wait().tag, name + ": the status beside a failure");
+    }
+
+    /** An arena cannot be closed while a request uses its memory. */
+    static void arenas() {
+        Arena arena = Arena.ofShared();
+        MemorySegment memory = arena.allocate(8);
+        ByteBuffer buffer = memory.asByteBuffer();
+        Request[] requests = {
+            world.Irecv(memory, 0, 8, MPI.BYTE, rank, 14), world.Irecv(buffer, 0, 8, MPI.BYTE, rank, 15)
+        };
+        Check.throwsA(IllegalStateException.class, arena::close);
+        world.Send(new byte[8], 0, 8, MPI.BYTE, rank, 14);
+        requests[0].Wait();
+        Check.throwsA(IllegalStateException.class, arena::close);
+        requests[1].Cancel();
+        Check.that(requests[1].Wait().Test_cancelled(), "a cancelled receive into an arena");
+        Request sent = world.Issend(memory, 0, 8, MPI.BYTE, rank, 16);
+        Check.throwsA(IllegalStateException.class, arena::close);
+        world.Recv(new byte[8], 0, 8, MPI.BYTE, rank, 16);
+        sent.Wait();
+        Prequest again = world.Recv_init(memory, 0, 8, MPI.BYTE, rank, 17);
+        again.Start();
+        Check.throwsA(IllegalStateException.class, arena::close);
+        again.Cancel();
+        again.Wait();
+        arena.close();
+        Check.throwsA(IllegalStateException.class, again::Start);
+        again.Free();
     }
 
     public static void main(String[] args) {
@@ -89,9 +166,7 @@ public class Requests {
             collect("Wait", type, requests -> {
                 for (int i = 0; i < N; i++) {
                     if (!requests[i].Is_null()) {
-                        Status status = requests[i].Wait();
-                        status.index = i;
-                        return new Status[] {status};
+                        return new Status[] {at(i, requests[i].Wait())};
                     }
                 }
                 return null;
@@ -100,13 +175,22 @@ public class Requests {
                 for (int i = 0; i < N; i++) {
                     Status status = requests[i].Is_null() ? null : requests[i].Test();
                     if (status != null) {
-                        status.index = i;
-                        return new Status[] {status};
+                        return new Status[] {at(i, status)};
                     }
                 }
                 return new Status[0];
             });
         }
+        kept("Wait", requests -> new Status[] {at(1, requests[1].Wait())});
+        kept("Test", requests -> new Status[] {at(1, requests[1].Test())});
+        kept("Waitany", requests -> new Status[] {Request.Waitany(requests)});
+        kept("Testany", requests -> new Status[] {Request.Testany(requests)});
+        kept("Waitsome", Request::Waitsome);
+        kept("Testsome", Request::Testsome);
+        beside("Waitall", Request::Waitall);
+        beside("Testall", Request::Testall);
+        beside("Waitsome", Request::Waitsome);
+        beside("Testsome", Request::Testsome);
         Request[] none = {null, MPI.REQUEST_NULL};
         Check.same(2, Request.Waitall(none).length, "null requests");
         int[] landing = {5};
@@ -117,6 +201,7 @@ public class Requests {
         Request neverObject = world.Irecv(new Object[1], 0, 1, MPI.OBJECT, rank, 99);
         neverObject.Cancel();
         Check.that(neverObject.Wait().Test_cancelled(), "a cancelled receive of objects");
+        arenas();
         Check.end();
     }
 }

@@ -1,4 +1,6 @@
 import java.io.Serializable;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -88,6 +90,21 @@ public class WorldFutures {
         sent.join();
     }
 
+    /** An arena cannot be closed while a future uses its memory. */
+    static void arenas() {
+        Arena arena = Arena.ofShared();
+        MemorySegment memory = arena.allocate(8);
+        CompletableFuture<?> unwanted = world.receiveIntoAsync(memory, left, 8);
+        CompletableFuture<?> wanted = world.receiveIntoAsync(memory, left, 9);
+        Check.throwsA(IllegalStateException.class, arena::close);
+        Check.that(unwanted.cancel(true), "a receive into an arena can be withdrawn");
+        Check.throwsA(IllegalStateException.class, arena::close);
+        world.barrier();
+        world.send(new byte[8], right, 9);
+        wanted.join();
+        arena.close();
+    }
+
     static void failures() {
         CompletableFuture<Received<int[]>> small = world.receiveIntoAsync(new int[2], left, 6);
         CompletableFuture<Integer> other = world.receiveAsync(Integer.class, left, 7);
@@ -159,6 +176,7 @@ public class WorldFutures {
             nobodyWaits();
             chains();
             cancelled();
+            arenas();
             failures();
             virtualThreads();
             // It must not hinder the end of the program.

@@ -16,6 +16,9 @@ final class Blocks {
     private final Datatype type;
 
     Blocks(String function, Object buffer, int offset, int[] items, int[] places, Datatype type, boolean filled) {
+        if (!filled) {
+            Layout.checkWritable(function, buffer);
+        }
         Layout.check(function, buffer, offset, Arrays.stream(items).max().orElse(0), type);
         this.buffer = buffer;
         this.offset = offset;

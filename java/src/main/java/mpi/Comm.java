@@ -372,6 +372,7 @@ public class Comm extends OpenMpiAttributes implements Cloneable {
     public Prequest Recv_init(Object buf, int offset, int count, Datatype datatype, int source, int tag)
             throws MPIException {
         checkSource("Recv_init", source, tag);
+        Layout.checkWritable("Recv_init", buf);
         Layout.check("Recv_init", buf, offset, count, datatype);
         if (source == MPI.PROC_NULL) {
             return new Prequest(new Pending.OfNobody(true));

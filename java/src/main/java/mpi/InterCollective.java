@@ -131,6 +131,7 @@ final class InterCollective implements Collective {
     @Override
     public void Bcast(Object buf, int offset, int count, Datatype type, int root) {
         if (isOpposite(root)) {
+            Layout.checkWritable(function, buf);
             put(channel.receive(root), buf, offset, count, type);
         } else if (root == MPI.ROOT) {
             sendAll(toEach(part(buf, offset, count, type)));
@@ -153,6 +154,7 @@ final class InterCollective implements Collective {
         if (isOpposite(root)) {
             channel.send(part(sendbuf, sendoffset, sendcount, sendtype), root);
         } else if (root == MPI.ROOT) {
+            Layout.checkWritable(function, recvbuf);
             putAll(receiveAll(), recvbuf, recvoffset, recvcounts, displs, recvtype);
         }
     }
@@ -171,6 +173,7 @@ final class InterCollective implements Collective {
             Object sendbuf, int sendoffset, int[] sendcounts, int[] displs, Datatype sendtype,
             Object recvbuf, int recvoffset, int recvcount, Datatype recvtype, int root) {
         if (isOpposite(root)) {
+            Layout.checkWritable(function, recvbuf);
             put(channel.receive(root), recvbuf, recvoffset, recvcount, recvtype);
         } else if (root == MPI.ROOT) {
             sendAll(parts(sendbuf, sendoffset, sendcounts, displs, sendtype));
@@ -190,6 +193,7 @@ final class InterCollective implements Collective {
     public void Allgatherv(
             Object sendbuf, int sendoffset, int sendcount, Datatype sendtype,
             Object recvbuf, int recvoffset, int[] recvcounts, int[] displs, Datatype recvtype) {
+        Layout.checkWritable(function, recvbuf);
         List<byte[]> all = exchange(toEach(part(sendbuf, sendoffset, sendcount, sendtype)));
         putAll(all, recvbuf, recvoffset, recvcounts, displs, recvtype);
     }
@@ -207,6 +211,7 @@ final class InterCollective implements Collective {
     public void Alltoallv(
             Object sendbuf, int sendoffset, int[] sendcounts, int[] sdispls, Datatype sendtype,
             Object recvbuf, int recvoffset, int[] recvcounts, int[] rdispls, Datatype recvtype) {
+        Layout.checkWritable(function, recvbuf);
         List<byte[]> all = exchange(parts(sendbuf, sendoffset, sendcounts, sdispls, sendtype));
         putAll(all, recvbuf, recvoffset, recvcounts, rdispls, recvtype);
     }
@@ -234,6 +239,7 @@ final class InterCollective implements Collective {
         if (isOpposite(root)) {
             channel.send(part(sendbuf, sendoffset, count, type), root);
         } else if (root == MPI.ROOT) {
+            Layout.checkWritable(function, recvbuf);
             put(combined(receiveAll(), count, type, op), recvbuf, recvoffset, count, type);
         }
     }
@@ -242,6 +248,7 @@ final class InterCollective implements Collective {
     public void Allreduce(
             Object sendbuf, int sendoffset, Object recvbuf, int recvoffset, int count, Datatype type, Op op) {
         Intracomm.isKnown(function, op, type);
+        Layout.checkWritable(function, recvbuf);
         List<byte[]> all = exchange(toEach(part(sendbuf, sendoffset, count, type)));
         put(combined(all, count, type, op), recvbuf, recvoffset, count, type);
     }
@@ -254,6 +261,7 @@ final class InterCollective implements Collective {
             throw Errors.count(function + ": recvcounts has " + (recvcounts == null ? 0 : recvcounts.length)
                     + " entries for " + comm.size() + " processes");
         }
+        Layout.checkWritable(function, recvbuf);
         int total = Arrays.stream(recvcounts, 0, comm.size()).sum();
         int before = Arrays.stream(recvcounts, 0, comm.rank()).sum();
         List<byte[]> all = exchange(toEach(part(sendbuf, sendoffset, total, type)));

@@ -173,11 +173,7 @@ public class Intracomm extends OpenMpiProcesses implements Collective {
     /** Where the blocks of all processes arrive. */
     private Landing all(String function, Object buf, int offset, int count, Datatype type) {
         int items = Math.multiplyExact(count, communicator().size());
-        Layout.check(function, buf, offset, items, type);
-        if (buf != null) {
-            Layout.checkRoom(function, buf, offset, items, type);
-        }
-        return Landing.of(function, buf, offset, items, type);
+        return result(function, buf, offset, items, type);
     }
 
     @Override
@@ -389,6 +385,9 @@ public class Intracomm extends OpenMpiProcesses implements Collective {
             int root) throws MPIException {
         boolean isRoot = isRoot("Reduce", root);
         if (!isKnown("Reduce", op, datatype)) {
+            if (isRoot) {
+                Layout.checkWritable("Reduce", recvbuf);
+            }
             byte[] mine = bytes("Reduce", sendbuf, sendoffset, count, datatype);
             byte[] all = Trees.reduce(channel(), mine, operation("Reduce", op, count, datatype), root);
             if (isRoot) {
@@ -406,7 +405,9 @@ public class Intracomm extends OpenMpiProcesses implements Collective {
         landing.finishAll("Reduce");
     }
 
+    /** Room for exactly so many items. */
     static Landing result(String function, Object buf, int offset, int count, Datatype type) {
+        Layout.checkWritable(function, buf);
         Layout.check(function, buf, offset, count, type);
         if (buf != null) {
             Layout.checkRoom(function, buf, offset, count, type);
@@ -419,6 +420,7 @@ public class Intracomm extends OpenMpiProcesses implements Collective {
             Object sendbuf, int sendoffset, Object recvbuf, int recvoffset, int count, Datatype datatype, Op op)
             throws MPIException {
         if (!isKnown("Allreduce", op, datatype)) {
+            Layout.checkWritable("Allreduce", recvbuf);
             ByteChannel channel = channel();
             byte[] mine = bytes("Allreduce", sendbuf, sendoffset, count, datatype);
             byte[] all = Trees.reduce(channel, mine, operation("Allreduce", op, count, datatype), 0);
@@ -439,6 +441,7 @@ public class Intracomm extends OpenMpiProcesses implements Collective {
         int total = Arrays.stream(counts).sum();
         int mine = counts[Rank()];
         if (!isKnown("Reduce_scatter", op, datatype)) {
+            Layout.checkWritable("Reduce_scatter", recvbuf);
             ByteChannel channel = channel();
             byte[] sent = bytes("Reduce_scatter", sendbuf, sendoffset, total, datatype);
             byte[] all = Trees.reduce(channel, sent, operation("Reduce_scatter", op, total, datatype), 0);
@@ -466,6 +469,7 @@ public class Intracomm extends OpenMpiProcesses implements Collective {
             Object sendbuf, int sendoffset, Object recvbuf, int recvoffset, int count, Datatype datatype, Op op)
             throws MPIException {
         if (!isKnown("Scan", op, datatype)) {
+            Layout.checkWritable("Scan", recvbuf);
             byte[] mine = bytes("Scan", sendbuf, sendoffset, count, datatype);
             byte[] result = Trees.scan(channel(), mine, operation("Scan", op, count, datatype));
             accept("Scan", result, recvbuf, recvoffset, count, datatype);
@@ -480,6 +484,9 @@ public class Intracomm extends OpenMpiProcesses implements Collective {
     /** Combines the buffers of the ranks below this one; the first one's stays as it is. */
     private void scanBelow(Object sendbuf, Object recvbuf, int count, Datatype type, Op op) {
         boolean isKnown = isKnown("exScan", op, type);
+        if (Rank() > 0) {
+            Layout.checkWritable("exScan", recvbuf);
+        }
         ByteChannel channel = channel();
         byte[] result;
         if (isKnown) {
@@ -502,6 +509,7 @@ public class Intracomm extends OpenMpiProcesses implements Collective {
     /** Combines two arrays of the calling process: the second holds the result. */
     public void Reduce_local(Object inbuf, Object inoutbuf, int count, Datatype datatype, Op op)
             throws MPIException {
+        Layout.checkWritable("Reduce_local", inoutbuf);
         if (isKnown("Reduce_local", op, datatype)) {
             MemorySegment in = Layout.outgoing("Reduce_local", inbuf, 0, count, datatype);
             Landing landing = result("Reduce_local", inoutbuf, 0, count, datatype);

@@ -23,6 +23,7 @@ final class Landing {
      * does not: only what arrives must fit.
      */
     static Landing of(String function, Object buffer, int offset, int count, Datatype type) {
+        Layout.checkWritable(function, buffer);
         Layout.check(function, buffer, offset, count, type);
         if (buffer == null || type.base == null) {
             return new Landing(null, null, 0, type, true);

@@ -50,6 +50,16 @@ final class Layout {
         }
     }
 
+    /** Checks that a call may write into a buffer. */
+    static void checkWritable(String function, Object buffer) {
+        boolean isReadOnly = buffer instanceof MemorySegment segment && segment.isReadOnly()
+                || buffer instanceof Buffer elements && elements.isReadOnly();
+        if (isReadOnly) {
+            throw Errors.buffer(function + ": the buffer is read-only, but the call writes into it; pass one that can be "
+                    + "written");
+        }
+    }
+
     private static boolean fits(Object buffer, Datatype type) {
         if (type.isObject) {
             return buffer instanceof Object[];

@@ -58,6 +58,7 @@ record Neighbourhood(Intracomm messages, int[] ranks, int[] sent, int[] received
         check(function, "recvcount", recvcounts);
         check(function, "rdispls", rdispls);
         Layout.check(function, sendbuf, 0, 0, sendtype);
+        Layout.checkWritable(function, recvbuf);
         Layout.check(function, recvbuf, 0, 0, recvtype);
         for (int i = 0; i < ranks.length; i++) {
             checkRoom(function, sendbuf, sdispls[i], sendcounts[i], sendtype);

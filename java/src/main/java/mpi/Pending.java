@@ -97,9 +97,6 @@ abstract class Pending {
 
         @Override
         void start() {
-            if (operation.isActive()) {
-                throw Errors.argument("Start: the request is active");
-            }
             operation.start();
         }
     }
@@ -141,7 +138,7 @@ abstract class Pending {
         }
 
         private Request next() {
-            return Arrays.stream(requests).filter(Request::isActive).findFirst().orElse(null);
+            return Arrays.stream(requests).filter(each -> each.pending.isActive()).findFirst().orElse(null);
         }
 
         @Override
@@ -308,9 +305,6 @@ abstract class Pending {
 
         @Override
         void start() {
-            if (isActive()) {
-                throw Errors.argument("Start: the request is active");
-            }
             current = starter.get();
         }
 

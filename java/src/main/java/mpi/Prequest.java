@@ -7,6 +7,9 @@ public class Prequest extends Request {
     }
 
     public void Start() throws MPIException {
+        if (isActive()) {
+            throw Errors.argument("Start: the request is active");
+        }
         pending.start();
     }
 

@@ -5,26 +5,62 @@ import java.util.List;
 import org.limosa.engine.Envelope;
 import org.limosa.engine.Operation;
 
-/** A communication that may be under way. */
+/**
+ * A communication that may be under way. It is active until its status has been given to the program: a completion that
+ * a call has seen but not returned, as {@link #Testall} does before all are complete, is kept for the next call.
+ */
 public class Request extends OpenMpiRequest {
     final Pending pending;
+    /** The status of a completion that the program has not been given; otherwise null. */
+    private Status kept;
 
     Request(Pending pending) {
         this.pending = pending;
     }
 
     final boolean isActive() {
-        return pending != null && pending.isActive();
+        return kept != null || pending != null && pending.isActive();
     }
 
-    private static Status at(int index, Status status) {
+    /** Waits for the completion of an active request, and keeps its status. */
+    private void complete() {
+        if (kept == null) {
+            kept = pending.await();
+        }
+    }
+
+    /** Whether an active request is complete; keeps its status. */
+    private boolean isComplete() {
+        if (kept == null) {
+            kept = pending.test();
+        }
+        return kept != null;
+    }
+
+    /** Gives the status of a completion to the program. */
+    private Status take(int index) {
+        Status status = kept;
+        kept = null;
         status.index = index;
         return status;
     }
 
+    /** Gives the statuses of all completions to the program; null for requests that were not active. */
+    private static Status[] takeAll(Request[] requests) {
+        Status[] statuses = new Status[requests.length];
+        for (int i = 0; i < requests.length; i++) {
+            statuses[i] = isActive(requests[i]) ? requests[i].take(i) : null;
+        }
+        return statuses;
+    }
+
     /** Waits until the communication is complete. */
     public Status Wait() throws MPIException {
-        return isActive() ? at(0, pending.await()) : new Status();
+        if (!isActive()) {
+            return new Status();
+        }
+        complete();
+        return take(0);
     }
 
     /** The status if the communication is complete, otherwise null. */
@@ -32,13 +68,12 @@ public class Request extends OpenMpiRequest {
         if (!isActive()) {
             return new Status();
         }
-        Status status = pending.test();
-        return status == null ? null : at(0, status);
+        return isComplete() ? take(0) : null;
     }
 
     /** Asks to cancel it; wait for it afterwards. */
     public void Cancel() throws MPIException {
-        if (isActive()) {
+        if (kept == null && isActive()) {
             pending.cancel();
         }
     }
@@ -47,11 +82,12 @@ public class Request extends OpenMpiRequest {
     public void Free() throws MPIException {
         if (pending != null) {
             pending.free();
+            kept = null;
         }
     }
 
     public boolean Is_null() throws MPIException {
-        return pending == null || !(this instanceof Prequest) && !pending.isActive();
+        return pending == null || !(this instanceof Prequest) && !isActive();
     }
 
     private static boolean isActive(Request request) {
@@ -61,27 +97,31 @@ public class Request extends OpenMpiRequest {
     /** Waits for one of them: its status, with {@code index}; UNDEFINED if none is active. */
     public static Status Waitany(Request[] requests) throws MPIException {
         Errors.present("Waitany", "the array of requests", requests);
+        int place = completeAny(requests);
+        return place == MPI.UNDEFINED ? new Status() : requests[place].take(place);
+    }
+
+    /** Waits for the completion of one, and keeps its status: its index, or UNDEFINED if none is active. */
+    private static int completeAny(Request[] requests) {
         for (;;) {
             List<Operation> operations = new ArrayList<>();
             List<Integer> places = new ArrayList<>();
             for (int i = 0; i < requests.length; i++) {
                 if (isActive(requests[i])) {
-                    if (requests[i].pending.operation() == null) {
-                        return at(i, requests[i].pending.await());
+                    if (requests[i].kept != null || requests[i].pending.operation() == null) {
+                        requests[i].complete();
+                        return i;
                     }
                     operations.add(requests[i].pending.operation());
                     places.add(i);
                 }
             }
             if (places.isEmpty()) {
-                return new Status();
+                return MPI.UNDEFINED;
             }
             Envelope[] found = new Envelope[1];
-            int place = places.get(MPI.engine().awaitAny(operations, found));
-            Status status = requests[place].pending.finish(found[0]);
-            if (status != null) {
-                return at(place, status);
-            }
+            Request request = requests[places.get(MPI.engine().awaitAny(operations, found))];
+            request.kept = request.pending.finish(found[0]);
         }
     }
 
@@ -92,9 +132,8 @@ public class Request extends OpenMpiRequest {
         for (int i = 0; i < requests.length; i++) {
             if (isActive(requests[i])) {
                 any = true;
-                Status status = requests[i].pending.test();
-                if (status != null) {
-                    return at(i, status);
+                if (requests[i].isComplete()) {
+                    return requests[i].take(i);
                 }
             }
         }
@@ -104,68 +143,42 @@ public class Request extends OpenMpiRequest {
     /** Waits for all: their statuses, null for those that were not active. */
     public static Status[] Waitall(Request[] requests) throws MPIException {
         Errors.present("Waitall", "the array of requests", requests);
-        Status[] statuses = new Status[requests.length];
-        for (int i = 0; i < requests.length; i++) {
-            statuses[i] = isActive(requests[i]) ? at(i, requests[i].pending.await()) : null;
+        for (Request request : requests) {
+            if (isActive(request)) {
+                request.complete();
+            }
         }
-        return statuses;
+        return takeAll(requests);
     }
 
-    /** The statuses of all if all are complete, otherwise null. */
+    /** The statuses of all if all are complete, null for those that were not active; otherwise null for the array. */
     public static Status[] Testall(Request[] requests) throws MPIException {
         Errors.present("Testall", "the array of requests", requests);
-        Status[] statuses = new Status[requests.length];
         boolean all = true;
-        for (int i = 0; i < requests.length; i++) {
-            Request request = requests[i];
-            if (!isActive(request)) {
-                statuses[i] = request == null ? null : request.found;
-                continue;
-            }
-            Status status = request.pending.test();
-            request.found = status;
-            statuses[i] = status;
-            all &= status != null;
+        for (Request request : requests) {
+            all &= !isActive(request) || request.isComplete();
         }
-        if (!all) {
-            return null;
-        }
-        for (int i = 0; i < requests.length; i++) {
-            if (requests[i] != null) {
-                requests[i].found = null;
-                if (statuses[i] != null) {
-                    at(i, statuses[i]);
-                }
-            }
-        }
-        return statuses;
+        return all ? takeAll(requests) : null;
     }
-
-    /** What Testall has found of a request before all were complete. */
-    private Status found;
 
     /** Waits until at least one is complete: the statuses of all that are; null if none is active. */
     public static Status[] Waitsome(Request[] requests) throws MPIException {
         Errors.present("Waitsome", "the array of requests", requests);
-        Status first = Waitany(requests);
-        if (first.index == MPI.UNDEFINED) {
-            return null;
-        }
-        List<Status> all = new ArrayList<>(List.of(first));
-        all.addAll(List.of(Testsome(requests)));
-        return all.toArray(new Status[0]);
+        return completeAny(requests) == MPI.UNDEFINED ? null : Testsome(requests);
     }
 
     /** The statuses of all that are complete; none if no one is. */
     public static Status[] Testsome(Request[] requests) throws MPIException {
         Errors.present("Testsome", "the array of requests", requests);
+        for (Request request : requests) {
+            if (isActive(request)) {
+                request.isComplete();
+            }
+        }
         List<Status> all = new ArrayList<>();
         for (int i = 0; i < requests.length; i++) {
-            if (isActive(requests[i])) {
-                Status status = requests[i].pending.test();
-                if (status != null) {
-                    all.add(at(i, status));
-                }
+            if (requests[i] != null && requests[i].kept != null) {
+                all.add(requests[i].take(i));
             }
         }
         return all.toArray(new Status[0]);

@@ -9,12 +9,14 @@ import java.nio.FloatBuffer;
 import java.nio.IntBuffer;
 import java.nio.LongBuffer;
 import java.nio.ShortBuffer;
+import java.util.List;
 import java.util.Map;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.function.Consumer;
 import org.limosa.abi.Abi;
+import org.limosa.engine.Lease;
 import org.limosa.engine.Operation;
 import org.limosa.engine.Reduction;
 import org.limosa.engine.Type;
@@ -28,7 +30,7 @@ import org.limosa.engine.Window;
 public final class Win {
     private final Comm comm;
     private Window window;
-    /** What operations use that are not complete at their target, which must not be collected. */
+    /** What operations use that are not complete at their target, which must be neither collected nor freed. */
     private final Map<Integer, Queue<MemorySegment>> underWay = new ConcurrentHashMap<>();
 
     /**
@@ -43,6 +45,7 @@ public final class Win {
     public Win(Buffer base, int size, int dispUnit, Info info, Comm comm) throws MPIException {
         this.comm = Errors.present("Win", "the communicator", comm);
         int each = bytes(base);
+        Layout.checkWritable("Win", base);
         MemorySegment memory = direct("Win", base);
         if (size < 0 || size > memory.byteSize() / each) {
             throw Errors.argument("Win: the size is " + size + ", but the buffer has " + memory.byteSize() / each
@@ -85,6 +88,12 @@ public final class Win {
 
     // --- accesses ---
 
+    /** As {@link #items}, of a buffer that the operation writes. */
+    private MemorySegment result(String function, Buffer buffer, int count, Datatype type, int target) {
+        Layout.checkWritable(function, buffer);
+        return items(function, buffer, count, type, target);
+    }
+
     /** The items of a direct buffer, kept until the next call that completes operations. */
     private MemorySegment items(String function, Buffer buffer, int count, Datatype type, int target) {
         Layout.check(function, buffer, 0, count, type);
@@ -95,8 +104,19 @@ public final class Win {
         }
         Layout.checkRoom(function, buffer, 0, count, type);
         MemorySegment used = memory.asSlice(0, (long) count * type.size() * type.base.bytes);
-        underWay.computeIfAbsent(target, rank -> new ConcurrentLinkedQueue<>()).add(used);
+        if (target != MPI.PROC_NULL) {
+            Lease.begin(used);
+            underWay.computeIfAbsent(target, rank -> new ConcurrentLinkedQueue<>()).add(used);
+        }
         return used;
+    }
+
+    /** The operations at a target are complete. */
+    private void completed(int target) {
+        Queue<MemorySegment> used = underWay.remove(target);
+        if (used != null) {
+            used.forEach(Lease::end);
+        }
     }
 
     private Type checkTarget(
@@ -150,7 +170,7 @@ public final class Win {
             Buffer origin, int orgCount, Datatype orgType, int targetRank, int targetDisp, int targetCount,
             Datatype targetType) throws MPIException {
         Type base = checkTarget("get", orgCount, orgType, targetRank, targetDisp, targetCount, targetType);
-        window.get(items("get", origin, orgCount, orgType, targetRank), base, target(targetRank), targetDisp);
+        window.get(result("get", origin, orgCount, orgType, targetRank), base, target(targetRank), targetDisp);
     }
 
     /** Combines items with those of a target. */
@@ -174,7 +194,7 @@ public final class Win {
         Reduction reduction = changes ? reduction("getAccumulate", op, orgType) : null;
         window.getAccumulate(
                 changes ? items("getAccumulate", origin, orgCount, orgType, targetRank) : null,
-                items("getAccumulate", resultAddr, resultCount, resultType, targetRank), base, target(targetRank),
+                result("getAccumulate", resultAddr, resultCount, resultType, targetRank), base, target(targetRank),
                 targetDisp, reduction);
     }
 
@@ -193,7 +213,7 @@ public final class Win {
         window.compareAndSwap(
                 items("compareAndSwap", origin, 1, targetType, targetRank),
                 items("compareAndSwap", compareAddr, 1, targetType, targetRank),
-                items("compareAndSwap", resultAddr, 1, targetType, targetRank), base, target(targetRank), targetDisp);
+                result("compareAndSwap", resultAddr, 1, targetType, targetRank), base, target(targetRank), targetDisp);
     }
 
     /** Begins {@link #put}, inside of locks. */
@@ -211,7 +231,7 @@ public final class Win {
             Datatype targetType) throws MPIException {
         Type base = checkTarget("rGet", orgCount, orgType, targetRank, targetDisp, targetCount, targetType);
         return request(window.startGet(
-                items("rGet", origin, orgCount, orgType, targetRank), base, target(targetRank), targetDisp));
+                result("rGet", origin, orgCount, orgType, targetRank), base, target(targetRank), targetDisp));
     }
 
     /** Begins {@link #accumulate}, inside of locks. */
@@ -235,7 +255,7 @@ public final class Win {
         Reduction reduction = changes ? reduction("rGetAccumulate", op, orgType) : null;
         return request(window.startGetAccumulate(
                 changes ? items("rGetAccumulate", origin, orgCount, orgType, targetRank) : null,
-                items("rGetAccumulate", resultAddr, resultCount, resultType, targetRank), base, target(targetRank),
+                result("rGetAccumulate", resultAddr, resultCount, resultType, targetRank), base, target(targetRank),
                 targetDisp, reduction));
     }
 
@@ -244,7 +264,7 @@ public final class Win {
     /** What completes operations. */
     private void complete(Consumer<Window> call) {
         call.accept(window());
-        underWay.clear();
+        List.copyOf(underWay.keySet()).forEach(this::completed);
     }
 
     /** Ends an epoch of all processes and begins the next. */
@@ -289,7 +309,7 @@ public final class Win {
     /** Ends what {@link #lock} has begun. */
     public void unlock(int rank) throws MPIException {
         window().unlock(rank);
-        underWay.remove(rank);
+        completed(rank);
     }
 
     /** Begins to access the memory of all, shared with others. */
@@ -305,7 +325,7 @@ public final class Win {
     /** Completes the operations at a target, there, too. */
     public void flush(int rank) throws MPIException {
         window().flush(rank, false);
-        underWay.remove(rank);
+        completed(rank);
     }
 
     /** Completes the operations at all targets, there, too. */
@@ -316,7 +336,7 @@ public final class Win {
     /** Completes the operations at a target for the calling process. */
     public void flushLocal(int rank) throws MPIException {
         window().flush(rank, true);
-        underWay.remove(rank);
+        completed(rank);
     }
 
     /** Completes the operations at all targets for the calling process. */

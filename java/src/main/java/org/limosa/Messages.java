@@ -4,8 +4,6 @@ import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodType;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
 import java.util.function.Function;
 import java.util.function.Supplier;
 import mpi.MPIException;
@@ -20,10 +18,6 @@ import org.limosa.engine.Type;
 
 /** Messages between two ranks: the first part of {@link Comm}. */
 public abstract sealed class Messages permits Collectives {
-    /** Platform threads for virtual ones: a call of the MPI library would hold the processor's carrier thread. */
-    private static final ExecutorService PLATFORM =
-            Executors.newCachedThreadPool(Thread.ofPlatform().daemon().name("limosa-caller-", 0).factory());
-
     final Home home;
     /** Null after the end. */
     private volatile Communicator communicator;
@@ -69,17 +63,9 @@ public abstract sealed class Messages permits Collectives {
     /** Does what may wait. */
     final <T> T call(String name, Supplier<T> action) {
         try {
-            return Thread.currentThread().isVirtual() ? apart(action) : action.get();
+            return action.get();
         } catch (MPIException e) {
             throw told(where(name), e);
-        }
-    }
-
-    private static <T> T apart(Supplier<T> action) {
-        try {
-            return CompletableFuture.supplyAsync(action, PLATFORM).join();
-        } catch (CompletionException e) {
-            throw e.getCause() instanceof RuntimeException cause ? cause : e;
         }
     }
 

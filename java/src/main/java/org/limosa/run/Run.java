@@ -12,6 +12,7 @@ import java.util.Map;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import org.limosa.engine.Lease;
 import org.limosa.engine.local.Rendezvous;
 
 /**
@@ -184,6 +185,7 @@ public final class Run {
         List<String> line = new ArrayList<>();
         line.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
         line.addAll(ManagementFactory.getRuntimeMXBean().getInputArguments());
+        line.add(Lease.EXPORT);
         line.addAll(List.of("-cp", System.getProperty("java.class.path"), Threads.class.getName()));
         line.add(Integer.toString(count));
         line.addAll(List.of(program));

@@ -6,6 +6,11 @@ import static org.limosa.abi.Abi.MPI_ANY_TAG;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.function.IntSupplier;
 import mpi.MPIException;
 import org.limosa.abi.Abi;
 import org.limosa.engine.Communicator;
@@ -27,7 +32,48 @@ final class Calls {
     private static final ThreadLocal<MemorySegment> RESULTS =
             ThreadLocal.withInitial(() -> Arena.ofAuto().allocate(128, 16));
 
+    /** Threads for the calls of virtual threads. */
+    private static final ExecutorService PLATFORM =
+            Executors.newCachedThreadPool(Thread.ofPlatform().daemon().name("limosa-caller-", 0).factory());
+    private static final Thread ANOTHER = new Thread(() -> {});
+
     private Calls() {}
+
+    /**
+     * Makes a call that may wait for other processes; its error code. A native call holds the carrier of a virtual
+     * thread, and few of these would hold all carriers, so virtual threads wait for a call in a platform thread.
+     */
+    static int waiting(IntSupplier call) {
+        if (!Thread.currentThread().isVirtual()) {
+            return call.getAsInt();
+        }
+        try {
+            return CompletableFuture.supplyAsync(call::getAsInt, PLATFORM).join();
+        } catch (CompletionException e) {
+            throw e.getCause() instanceof RuntimeException cause ? cause : e;
+        }
+    }
+
+    /** Makes a call that may wait for other processes, and checks its error code. */
+    static void blocking(IntSupplier call) {
+        check(waiting(call));
+    }
+
+    /** Memory of one call for {@link #waiting}. */
+    static Arena arena() {
+        return Thread.currentThread().isVirtual() ? Arena.ofShared() : Arena.ofConfined();
+    }
+
+    /**
+     * Native memory for {@link #waiting}: that of an arena which only the calling virtual thread can use, and close, by
+     * its address.
+     */
+    static MemorySegment shown(MemorySegment data) {
+        Thread thread = Thread.currentThread();
+        boolean isOwn = thread.isVirtual() && data.isAccessibleBy(thread) && !data.isAccessibleBy(ANOTHER)
+                && data.scope().isAlive();
+        return isOwn ? MemorySegment.ofAddress(data.address()).reinterpret(data.byteSize()) : data;
+    }
 
     /** Small memory of the calling thread for results: a status, a flag behind it, and two words. */
     static MemorySegment results() {

@@ -5,6 +5,7 @@ import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
 import org.limosa.abi.Abi;
+import org.limosa.engine.Lease;
 import org.limosa.engine.Type;
 
 /**
@@ -15,7 +16,7 @@ final class Held {
     /** Holds counts and displacements as long as this lives. */
     private final Arena arena = Arena.ofAuto();
     private final List<MemorySegment> blocks = new ArrayList<>();
-    /** Native memory that must not be collected. */
+    /** Native memory that must be neither collected nor freed. */
     private final List<MemorySegment> kept = new ArrayList<>();
     private MemorySegment written;
     private MemorySegment received;
@@ -29,16 +30,19 @@ final class Held {
         return block;
     }
 
+    /** Native memory that the operation uses as it is: neither is it collected, nor its arena closed. */
+    MemorySegment keep(MemorySegment data) {
+        Lease.begin(data);
+        kept.add(data);
+        return data;
+    }
+
     /** The address of what the operation reads. */
     MemorySegment input(MemorySegment data) {
         if (data == null) {
             return MemorySegment.NULL;
         }
-        if (data.isNative()) {
-            kept.add(data);
-            return data;
-        }
-        return block(data).copyFrom(data);
+        return LibraryOperation.isUsable(data) ? keep(data) : block(data).copyFrom(data);
     }
 
     /**
@@ -46,7 +50,7 @@ final class Held {
      * begins so many bytes from the start of what is received, and a copy of any other.
      */
     MemorySegment input(MemorySegment data, MemorySegment received, long own) {
-        if (!LibraryCommunicator.overlap(data, received)) {
+        if (!LibraryCommunicator.overlap(data, received) || !Lease.canHold(received)) {
             return input(data);
         }
         return data.address() == received.address() + own ? Abi.MPI_IN_PLACE : block(data).copyFrom(data);
@@ -62,9 +66,8 @@ final class Held {
         if (data == null) {
             return MemorySegment.NULL;
         }
-        if (data.isNative()) {
-            kept.add(data);
-            return data;
+        if (LibraryOperation.isUsable(data)) {
+            return keep(data);
         }
         received = data;
         written = block(data);
@@ -91,8 +94,10 @@ final class Held {
         }
     }
 
-    /** Gives the blocks back. */
+    /** Gives the memory back. */
     void give() {
+        kept.forEach(Lease::end);
+        kept.clear();
         blocks.forEach(Staging::give);
         blocks.clear();
     }

@@ -1,5 +1,6 @@
 package org.limosa.engine.library;
 
+import static org.limosa.engine.library.Calls.blocking;
 import static org.limosa.engine.library.Calls.check;
 import static org.limosa.engine.library.Calls.datatype;
 import static org.limosa.engine.library.Calls.number;
@@ -90,18 +91,9 @@ final class LibraryCommunicator implements Communicator {
 
     @Override
     public void send(MemorySegment data, Type type, int dest, int tag, Mode mode) {
-        MemorySegment address = data;
-        long count = 0;
-        if (data == null) {
-            address = MemorySegment.NULL;
-        } else {
-            count = count(data, type);
-            if (!data.isNative()) {
-                address = Staging.ofThread(data.byteSize());
-                MemorySegment.copy(data, 0, address, 0, data.byteSize());
-            }
-        }
-        check(switch (mode) {
+        MemorySegment address = data == null ? MemorySegment.NULL : data.isNative() ? Calls.shown(data) : copy(data);
+        long count = count(data, type);
+        blocking(() -> switch (mode) {
             case STANDARD -> Abi.MPI_Send_c(address, count, datatype(type), dest, tag, handle);
             case BUFFERED -> Abi.MPI_Bsend_c(address, count, datatype(type), dest, tag, handle);
             case SYNCHRONOUS -> Abi.MPI_Ssend_c(address, count, datatype(type), dest, tag, handle);
@@ -113,9 +105,10 @@ final class LibraryCommunicator implements Communicator {
     public Envelope receive(MemorySegment data, Type type, int source, int tag) {
         MemorySegment results = Calls.results();
         boolean heap = data != null && !data.isNative();
-        MemorySegment address = data == null ? MemorySegment.NULL : heap ? Staging.ofThread(data.byteSize()) : data;
+        MemorySegment address = data == null ? MemorySegment.NULL : heap ? Staging.ofThread(data.byteSize())
+                : Calls.shown(data);
         long count = count(data, type);
-        check(Abi.MPI_Recv_c(
+        blocking(() -> Abi.MPI_Recv_c(
                 address, count, datatype(type), Calls.source(source), Calls.tag(tag), handle, results));
         Envelope envelope = Calls.envelope(results);
         if (heap) {
@@ -182,14 +175,11 @@ final class LibraryCommunicator implements Communicator {
             MemorySegment received, Type receivedType, int source, int receiveTag) {
         MemorySegment results = Calls.results();
         Staged staged = new Staged(sent, received);
-        MemorySegment in = staged.input(sent);
+        MemorySegment own = staged.input(sent);
         MemorySegment out = staged.output(received);
-        if (in.address() != 0 && in.address() == out.address()) {
-            // One native buffer for both, which MPI does not take.
-            in = Staging.ofThread(sent.byteSize());
-            MemorySegment.copy(sent, 0, in, 0, sent.byteSize());
-        }
-        check(Abi.MPI_Sendrecv_c(
+        // MPI does not take one native buffer for both.
+        MemorySegment in = own.address() != 0 && own.address() == out.address() ? copy(own) : own;
+        blocking(() -> Abi.MPI_Sendrecv_c(
                 in, count(sent, sentType), datatype(sentType), dest, sendTag,
                 out, count(received, receivedType), datatype(receivedType),
                 Calls.source(source), Calls.tag(receiveTag), handle, results));
@@ -203,7 +193,7 @@ final class LibraryCommunicator implements Communicator {
     @Override
     public Envelope probe(int source, int tag) {
         MemorySegment results = Calls.results();
-        check(Abi.MPI_Probe(Calls.source(source), Calls.tag(tag), handle, results));
+        blocking(() -> Abi.MPI_Probe(Calls.source(source), Calls.tag(tag), handle, results));
         return Calls.envelope(results);
     }
 
@@ -220,7 +210,7 @@ final class LibraryCommunicator implements Communicator {
         int from = Calls.source(source);
         int with = Calls.tag(tag);
         if (waits) {
-            check(Abi.MPI_Mprobe(from, with, handle, Calls.handleOf(results), results));
+            blocking(() -> Abi.MPI_Mprobe(from, with, handle, Calls.handleOf(results), results));
         } else {
             check(Abi.MPI_Improbe(from, with, handle, Calls.flagOf(results), Calls.handleOf(results), results));
             if (Calls.flag(results) == 0) {
@@ -242,7 +232,7 @@ final class LibraryCommunicator implements Communicator {
             Staged staged = new Staged(data, null);
             MemorySegment out = staged.output(data);
             results.set(ValueLayout.JAVA_LONG, Calls.HANDLE, message);
-            check(Abi.MPI_Mrecv_c(out, count(data, type), datatype(type), Calls.handleOf(results), results));
+            blocking(() -> Abi.MPI_Mrecv_c(out, count(data, type), datatype(type), Calls.handleOf(results), results));
             Staged.finish(out, data);
         }
     }
@@ -252,7 +242,7 @@ final class LibraryCommunicator implements Communicator {
     @Override
     public Communicator duplicate() {
         MemorySegment results = Calls.results();
-        check(Abi.MPI_Comm_dup(handle, Calls.handleOf(results)));
+        blocking(() -> Abi.MPI_Comm_dup(handle, Calls.handleOf(results)));
         return made(results, inter);
     }
 
@@ -260,14 +250,14 @@ final class LibraryCommunicator implements Communicator {
     public Communicator split(int colour, int key) {
         MemorySegment results = Calls.results();
         int passed = colour < 0 ? Abi.MPI_UNDEFINED : colour;
-        check(Abi.MPI_Comm_split(handle, passed, key, Calls.handleOf(results)));
+        blocking(() -> Abi.MPI_Comm_split(handle, passed, key, Calls.handleOf(results)));
         return made(results, inter);
     }
 
     @Override
     public Communicator create(Members members) {
         MemorySegment results = Calls.results();
-        check(Abi.MPI_Comm_create(handle, ((LibraryMembers) members).handle, Calls.handleOf(results)));
+        blocking(() -> Abi.MPI_Comm_create(handle, ((LibraryMembers) members).handle, Calls.handleOf(results)));
         return made(results, inter);
     }
 
@@ -275,14 +265,14 @@ final class LibraryCommunicator implements Communicator {
     public Communicator connect(int localLeader, Communicator peer, int remoteLeader, int tag) {
         MemorySegment results = Calls.results();
         long bridge = ((LibraryCommunicator) peer).handle;
-        check(Abi.MPI_Intercomm_create(handle, localLeader, bridge, remoteLeader, tag, Calls.handleOf(results)));
+        blocking(() -> Abi.MPI_Intercomm_create(handle, localLeader, bridge, remoteLeader, tag, Calls.handleOf(results)));
         return made(results, true);
     }
 
     @Override
     public Communicator merge(boolean high) {
         MemorySegment results = Calls.results();
-        check(Abi.MPI_Intercomm_merge(handle, high ? 1 : 0, Calls.handleOf(results)));
+        blocking(() -> Abi.MPI_Intercomm_merge(handle, high ? 1 : 0, Calls.handleOf(results)));
         return made(results, false);
     }
 
@@ -291,7 +281,7 @@ final class LibraryCommunicator implements Communicator {
         freeHidden();
         MemorySegment results = Calls.results();
         results.set(ValueLayout.JAVA_LONG, Calls.HANDLE, handle);
-        check(Abi.MPI_Comm_free(Calls.handleOf(results)));
+        blocking(() -> Abi.MPI_Comm_free(Calls.handleOf(results)));
     }
 
     /** Frees the hidden communicator if there is one: one of a predefined communicator has no other end. */
@@ -334,10 +324,10 @@ final class LibraryCommunicator implements Communicator {
     @Override
     public Communicator meet(String port, boolean accepts, int root) {
         MemorySegment results = Calls.results();
-        try (Arena arena = Arena.ofConfined()) {
+        try (Arena arena = Calls.arena()) {
             MemorySegment name = port == null ? MemorySegment.NULL : arena.allocateFrom(port);
             MemorySegment made = Calls.handleOf(results);
-            check(accepts ? Abi.MPI_Comm_accept(name, Abi.MPI_INFO_NULL, root, handle, made)
+            blocking(() -> accepts ? Abi.MPI_Comm_accept(name, Abi.MPI_INFO_NULL, root, handle, made)
                     : Abi.MPI_Comm_connect(name, Abi.MPI_INFO_NULL, root, handle, made));
         }
         return between(Calls.handle(results));
@@ -350,7 +340,7 @@ final class LibraryCommunicator implements Communicator {
         }
         MemorySegment results = Calls.results();
         results.set(ValueLayout.JAVA_LONG, Calls.HANDLE, handle);
-        check(Abi.MPI_Comm_disconnect(Calls.handleOf(results)));
+        blocking(() -> Abi.MPI_Comm_disconnect(Calls.handleOf(results)));
     }
 
     @Override
@@ -362,14 +352,14 @@ final class LibraryCommunicator implements Communicator {
 
     @Override
     public void barrier() {
-        check(Abi.MPI_Barrier(handle));
+        blocking(() -> Abi.MPI_Barrier(handle));
     }
 
     @Override
     public void broadcast(MemorySegment data, Type type, int root) {
         Staged staged = new Staged(data, null);
         MemorySegment address = rank == root ? staged.input(data) : staged.output(data);
-        check(Abi.MPI_Bcast_c(address, count(data, type), datatype(type), root, handle));
+        blocking(() -> Abi.MPI_Bcast_c(address, count(data, type), datatype(type), root, handle));
         if (rank != root) {
             Staged.finish(address, data);
         }
@@ -416,7 +406,7 @@ final class LibraryCommunicator implements Communicator {
         Staged staged = new Staged(sent, received);
         MemorySegment out = staged.output(received);
         MemorySegment in = input(staged, sent, received, ownPart(received));
-        check(Abi.MPI_Gather_c(
+        blocking(() -> Abi.MPI_Gather_c(
                 in, count(sent, type), datatype(type), out, each(received, type), datatype(type), root, handle));
         Staged.finish(out, received);
     }
@@ -439,8 +429,8 @@ final class LibraryCommunicator implements Communicator {
         Staged staged = new Staged(sent, received);
         MemorySegment out = staged.output(received);
         MemorySegment in = input(staged, sent, received, own(displacements, type));
-        try (Arena arena = Arena.ofConfined()) {
-            check(Abi.MPI_Gatherv_c(
+        try (Arena arena = Calls.arena()) {
+            blocking(() -> Abi.MPI_Gatherv_c(
                     in, count(sent, type), datatype(type), out, numbers(arena, counts),
                     numbers(arena, displacements), datatype(type), root, handle));
         }
@@ -452,14 +442,13 @@ final class LibraryCommunicator implements Communicator {
     @Override
     public void scatter(MemorySegment sent, MemorySegment received, Type type, int root) {
         Staged staged = new Staged(sent, received);
-        MemorySegment out = staged.output(received);
-        MemorySegment in = staged.input(sent);
-        if (overlap(sent, received)) {
-            boolean stays = out.address() == in.address() + ownPart(sent);
-            in = stays ? in : copy(in);
-            out = stays ? Abi.MPI_IN_PLACE : out;
-        }
-        check(Abi.MPI_Scatter_c(
+        MemorySegment part = staged.output(received);
+        MemorySegment all = staged.input(sent);
+        boolean overlap = overlap(sent, received);
+        boolean stays = overlap && part.address() == all.address() + ownPart(sent);
+        MemorySegment in = overlap && !stays ? copy(all) : all;
+        MemorySegment out = stays ? Abi.MPI_IN_PLACE : part;
+        blocking(() -> Abi.MPI_Scatter_c(
                 in, each(sent, type), datatype(type), out, count(received, type), datatype(type), root, handle));
         Staged.finish(out, received);
     }
@@ -468,15 +457,14 @@ final class LibraryCommunicator implements Communicator {
     public void scatter(
             MemorySegment sent, int[] counts, int[] displacements, MemorySegment received, Type type, int root) {
         Staged staged = new Staged(sent, received);
-        MemorySegment out = staged.output(received);
-        MemorySegment in = staged.input(sent);
-        if (overlap(sent, received)) {
-            boolean stays = out.address() == in.address() + own(displacements, type);
-            in = stays ? in : copy(in);
-            out = stays ? Abi.MPI_IN_PLACE : out;
-        }
-        try (Arena arena = Arena.ofConfined()) {
-            check(Abi.MPI_Scatterv_c(
+        MemorySegment part = staged.output(received);
+        MemorySegment all = staged.input(sent);
+        boolean overlap = overlap(sent, received);
+        boolean stays = overlap && part.address() == all.address() + own(displacements, type);
+        MemorySegment in = overlap && !stays ? copy(all) : all;
+        MemorySegment out = stays ? Abi.MPI_IN_PLACE : part;
+        try (Arena arena = Calls.arena()) {
+            blocking(() -> Abi.MPI_Scatterv_c(
                     in, numbers(arena, counts), numbers(arena, displacements), datatype(type), out,
                     count(received, type), datatype(type), root, handle));
         }
@@ -488,7 +476,7 @@ final class LibraryCommunicator implements Communicator {
         Staged staged = new Staged(sent, received);
         MemorySegment out = staged.output(received);
         MemorySegment in = input(staged, sent, received, ownPart(received));
-        check(Abi.MPI_Allgather_c(
+        blocking(() -> Abi.MPI_Allgather_c(
                 in, count(sent, type), datatype(type), out, each(received, type), datatype(type), handle));
         Staged.finish(out, received);
     }
@@ -498,8 +486,8 @@ final class LibraryCommunicator implements Communicator {
         Staged staged = new Staged(sent, received);
         MemorySegment out = staged.output(received);
         MemorySegment in = input(staged, sent, received, own(displacements, type));
-        try (Arena arena = Arena.ofConfined()) {
-            check(Abi.MPI_Allgatherv_c(
+        try (Arena arena = Calls.arena()) {
+            blocking(() -> Abi.MPI_Allgatherv_c(
                     in, count(sent, type), datatype(type), out, numbers(arena, counts),
                     numbers(arena, displacements), datatype(type), handle));
         }
@@ -511,7 +499,7 @@ final class LibraryCommunicator implements Communicator {
         Staged staged = new Staged(sent, received);
         MemorySegment out = staged.output(received);
         MemorySegment in = input(staged, sent, received, 0);
-        check(Abi.MPI_Alltoall_c(
+        blocking(() -> Abi.MPI_Alltoall_c(
                 in, each(sent, type), datatype(type), out, each(received, type), datatype(type), handle));
         Staged.finish(out, received);
     }
@@ -523,8 +511,8 @@ final class LibraryCommunicator implements Communicator {
         Staged staged = new Staged(sent, received);
         MemorySegment out = staged.output(received);
         MemorySegment in = staged.input(sent);
-        try (Arena arena = Arena.ofConfined()) {
-            check(Abi.MPI_Alltoallv_c(
+        try (Arena arena = Calls.arena()) {
+            blocking(() -> Abi.MPI_Alltoallv_c(
                     in, numbers(arena, sendCounts), numbers(arena, sendDisplacements), datatype(type),
                     out, numbers(arena, receiveCounts), numbers(arena, receiveDisplacements), datatype(type), handle));
         }
@@ -536,7 +524,7 @@ final class LibraryCommunicator implements Communicator {
         Staged staged = new Staged(sent, received);
         MemorySegment out = staged.output(received);
         MemorySegment in = input(staged, sent, received, 0);
-        check(Abi.MPI_Reduce_c(in, out, count(sent, type), number(type), operation(reduction), root, handle));
+        blocking(() -> Abi.MPI_Reduce_c(in, out, count(sent, type), number(type), operation(reduction), root, handle));
         Staged.finish(out, received);
     }
 
@@ -545,7 +533,7 @@ final class LibraryCommunicator implements Communicator {
         Staged staged = new Staged(sent, received);
         MemorySegment out = staged.output(received);
         MemorySegment in = input(staged, sent, received, 0);
-        check(Abi.MPI_Allreduce_c(in, out, count(sent, type), number(type), operation(reduction), handle));
+        blocking(() -> Abi.MPI_Allreduce_c(in, out, count(sent, type), number(type), operation(reduction), handle));
         Staged.finish(out, received);
     }
 
@@ -555,8 +543,8 @@ final class LibraryCommunicator implements Communicator {
         Staged staged = new Staged(sent, received);
         MemorySegment out = staged.output(received);
         MemorySegment in = input(staged, sent, received, 0);
-        try (Arena arena = Arena.ofConfined()) {
-            check(Abi.MPI_Reduce_scatter_c(
+        try (Arena arena = Calls.arena()) {
+            blocking(() -> Abi.MPI_Reduce_scatter_c(
                     in, out, numbers(arena, counts), number(type), operation(reduction), handle));
         }
         Staged.finish(out, received);
@@ -576,7 +564,7 @@ final class LibraryCommunicator implements Communicator {
         Staged staged = new Staged(sent, received);
         MemorySegment out = staged.output(received);
         MemorySegment in = input(staged, sent, received, 0);
-        check(Abi.MPI_Scan_c(in, out, count(sent, type), number(type), operation(reduction), handle));
+        blocking(() -> Abi.MPI_Scan_c(in, out, count(sent, type), number(type), operation(reduction), handle));
         Staged.finish(out, received);
     }
 }

@@ -1,5 +1,6 @@
 package org.limosa.engine.library;
 
+import static org.limosa.engine.library.Calls.blocking;
 import static org.limosa.engine.library.Calls.check;
 
 import java.lang.foreign.Arena;
@@ -146,8 +147,9 @@ public final class LibraryEngine implements Engine {
 
     @Override
     public void detachBuffer() {
-        try (Arena arena = Arena.ofConfined()) {
-            check(Abi.MPI_Buffer_detach_c(arena.allocate(ValueLayout.ADDRESS), arena.allocate(ValueLayout.JAVA_LONG)));
+        try (Arena arena = Calls.arena()) {
+            blocking(() -> Abi.MPI_Buffer_detach_c(
+                    arena.allocate(ValueLayout.ADDRESS), arena.allocate(ValueLayout.JAVA_LONG)));
         }
     }
 
@@ -158,7 +160,7 @@ public final class LibraryEngine implements Engine {
 
     @Override
     public int awaitAny(List<Operation> operations, Envelope[] result) {
-        try (Arena arena = Arena.ofConfined()) {
+        try (Arena arena = Calls.arena()) {
             int n = operations.size();
             MemorySegment requests = arena.allocate(ValueLayout.JAVA_LONG, Math.max(1, n));
             for (int i = 0; i < n; i++) {
@@ -168,7 +170,7 @@ public final class LibraryEngine implements Engine {
             }
             MemorySegment index = arena.allocate(ValueLayout.JAVA_INT);
             MemorySegment status = arena.allocate(Abi.STATUS_BYTES, 8);
-            int code = Abi.MPI_Waitany(n, requests, index, status);
+            int code = Calls.waiting(() -> Abi.MPI_Waitany(n, requests, index, status));
             int found = index.get(ValueLayout.JAVA_INT, 0);
             if (code != Abi.MPI_SUCCESS && found >= 0 && found < n) {
                 ((LibraryOperation) operations.get(found)).failed();

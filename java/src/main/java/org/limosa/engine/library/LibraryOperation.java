@@ -8,6 +8,7 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import org.limosa.abi.Abi;
 import org.limosa.engine.Envelope;
+import org.limosa.engine.Lease;
 import org.limosa.engine.Operation;
 
 /** A request of the MPI library, with the data of arrays beside it. */
@@ -26,6 +27,8 @@ final class LibraryOperation implements Operation {
     private Held held;
 
     private boolean active;
+    /** Whether the arena of the data is kept open. */
+    private boolean holds;
     /** Operations on the program's own native memory, which must not be collected while they are under way. */
     private static final Set<LibraryOperation> UNDER_WAY = ConcurrentHashMap.newKeySet();
     /** Persistent operations, which must be freed before MPI ends. */
@@ -35,7 +38,22 @@ final class LibraryOperation implements Operation {
         this.data = data;
         this.receives = receives;
         this.persistent = persistent;
-        this.staged = data == null || data.isNative() ? null : Staging.take(data.byteSize());
+        this.staged = data == null || isUsable(data) ? null : Staging.take(data.byteSize());
+        if (!persistent) {
+            hold();
+        }
+    }
+
+    /** Whether an operation can use memory as it is. */
+    static boolean isUsable(MemorySegment data) {
+        return data.isNative() && Lease.canHold(data);
+    }
+
+    private void hold() {
+        if (data != null && staged == null) {
+            Lease.begin(data);
+            holds = true;
+        }
     }
 
     /** A collective operation that goes on. */
@@ -45,7 +63,7 @@ final class LibraryOperation implements Operation {
     }
 
     private boolean isOnNativeMemory() {
-        return held != null || data != null && data.isNative();
+        return held != null || data != null && staged == null;
     }
 
     /** The address for the call that starts the operation. */
@@ -90,6 +108,10 @@ final class LibraryOperation implements Operation {
         if (isOnNativeMemory()) {
             UNDER_WAY.remove(this);
         }
+        if (holds) {
+            holds = false;
+            Lease.end(data);
+        }
         if (!persistent) {
             release();
         }
@@ -98,13 +120,16 @@ final class LibraryOperation implements Operation {
     /** After the operation was found complete. */
     Envelope complete(MemorySegment status) {
         Envelope envelope = Calls.envelope(status);
-        if (staged != null && receives) {
-            MemorySegment.copy(staged, 0, data, 0, Math.min(envelope.bytes(), data.byteSize()));
+        try {
+            if (staged != null && receives) {
+                MemorySegment.copy(staged, 0, data, 0, Math.min(envelope.bytes(), data.byteSize()));
+            }
+            if (held != null) {
+                held.arrived();
+            }
+        } finally {
+            ended();
         }
-        if (held != null) {
-            held.arrived();
-        }
-        ended();
         return envelope;
     }
 
@@ -124,7 +149,7 @@ final class LibraryOperation implements Operation {
     public Envelope await() {
         MemorySegment results = Calls.results();
         results.set(ValueLayout.JAVA_LONG, Calls.HANDLE, request);
-        int code = Abi.MPI_Wait(Calls.handleOf(results), results);
+        int code = Calls.waiting(() -> Abi.MPI_Wait(Calls.handleOf(results), results));
         if (code != Abi.MPI_SUCCESS) {
             failed();
         }
@@ -163,7 +188,7 @@ final class LibraryOperation implements Operation {
             results.set(ValueLayout.JAVA_LONG, Calls.HANDLE, request);
             check(Abi.MPI_Request_free(Calls.handleOf(results)));
             PERSISTENT.remove(this);
-            // MPI may still use the memory: it stays, and is not given back to the pool.
+            // MPI may still use the memory: it is not given back to the pool, and its arena stays open.
             request = Abi.MPI_REQUEST_NULL;
             staged = null;
             active = false;
@@ -173,9 +198,14 @@ final class LibraryOperation implements Operation {
     @Override
     public void start() {
         fill();
+        hold();
         MemorySegment results = Calls.results();
         results.set(ValueLayout.JAVA_LONG, Calls.HANDLE, request);
-        check(Abi.MPI_Start(Calls.handleOf(results)));
+        int code = Abi.MPI_Start(Calls.handleOf(results));
+        if (code != Abi.MPI_SUCCESS) {
+            failed();
+        }
+        check(code);
         begun();
     }
 

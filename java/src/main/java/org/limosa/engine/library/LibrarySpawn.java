@@ -18,7 +18,7 @@ final class LibrarySpawn {
     static long start(long comm, List<Started> programs, int root, int[] errors) {
         int n = programs.size();
         int processes = programs.stream().mapToInt(Started::processes).sum();
-        try (Arena arena = Arena.ofConfined()) {
+        try (Arena arena = Calls.arena()) {
             MemorySegment commands = arena.allocate(ValueLayout.ADDRESS, Math.max(1, n));
             MemorySegment arguments = arena.allocate(ValueLayout.ADDRESS, Math.max(1, n));
             MemorySegment counts = arena.allocate(ValueLayout.JAVA_INT, Math.max(1, n));
@@ -32,7 +32,8 @@ final class LibrarySpawn {
             }
             MemorySegment codes = arena.allocate(ValueLayout.JAVA_INT, Math.max(1, processes));
             MemorySegment made = arena.allocate(ValueLayout.JAVA_LONG);
-            int code = Abi.MPI_Comm_spawn_multiple(n, commands, arguments, counts, infos, root, comm, made, codes);
+            int code = Calls.waiting(() -> Abi.MPI_Comm_spawn_multiple(
+                    n, commands, arguments, counts, infos, root, comm, made, codes));
             free(infos, n);
             for (int i = 0; errors != null && i < Math.min(processes, errors.length); i++) {
                 errors[i] = codes.getAtIndex(ValueLayout.JAVA_INT, i);

@@ -1,12 +1,13 @@
 package org.limosa.engine.library;
 
+import static org.limosa.engine.library.Calls.blocking;
 import static org.limosa.engine.library.Calls.check;
 import static org.limosa.engine.library.Calls.number;
 
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.lang.ref.Reference;
 import org.limosa.abi.Abi;
+import org.limosa.engine.Lease;
 import org.limosa.engine.Members;
 import org.limosa.engine.Operation;
 import org.limosa.engine.Reduction;
@@ -16,13 +17,14 @@ import org.limosa.engine.Window;
 /** A window of the MPI library. */
 final class LibraryWindow implements Window {
     private final long handle;
-    /** Not collected as long as others can use it. */
+    /** Neither collected nor freed as long as others can use it. */
     private final MemorySegment memory;
 
     LibraryWindow(long comm, MemorySegment memory, int unit) {
         this.memory = memory;
+        Lease.begin(memory);
         MemorySegment results = Calls.results();
-        check(Abi.MPI_Win_create_c(
+        blocking(() -> Abi.MPI_Win_create_c(
                 memory, memory.byteSize(), unit, Abi.MPI_INFO_NULL, comm, Calls.handleOf(results)));
         handle = Calls.handle(results);
         check(Abi.MPI_Win_set_errhandler(handle, Abi.MPI_ERRORS_RETURN));
@@ -86,7 +88,9 @@ final class LibraryWindow implements Window {
     private static Operation begin(LibraryNonBlocking.Starter starter, MemorySegment... used) {
         Held held = new Held();
         for (MemorySegment each : used) {
-            held.input(each);
+            if (each != null) {
+                held.keep(each);
+            }
         }
         return LibraryNonBlocking.begin(held, starter);
     }
@@ -127,27 +131,27 @@ final class LibraryWindow implements Window {
 
     @Override
     public void fence(int assertion) {
-        check(Abi.MPI_Win_fence(assertion, handle));
+        blocking(() -> Abi.MPI_Win_fence(assertion, handle));
     }
 
     @Override
     public void start(Members targets, int assertion) {
-        check(Abi.MPI_Win_start(((LibraryMembers) targets).handle, assertion, handle));
+        blocking(() -> Abi.MPI_Win_start(((LibraryMembers) targets).handle, assertion, handle));
     }
 
     @Override
     public void complete() {
-        check(Abi.MPI_Win_complete(handle));
+        blocking(() -> Abi.MPI_Win_complete(handle));
     }
 
     @Override
     public void post(Members origins, int assertion) {
-        check(Abi.MPI_Win_post(((LibraryMembers) origins).handle, assertion, handle));
+        blocking(() -> Abi.MPI_Win_post(((LibraryMembers) origins).handle, assertion, handle));
     }
 
     @Override
     public void await() {
-        check(Abi.MPI_Win_wait(handle));
+        blocking(() -> Abi.MPI_Win_wait(handle));
     }
 
     @Override
@@ -160,30 +164,30 @@ final class LibraryWindow implements Window {
     @Override
     public void lock(boolean exclusive, int target, int assertion) {
         int kind = exclusive ? Abi.MPI_LOCK_EXCLUSIVE : Abi.MPI_LOCK_SHARED;
-        check(Abi.MPI_Win_lock(kind, target, assertion, handle));
+        blocking(() -> Abi.MPI_Win_lock(kind, target, assertion, handle));
     }
 
     @Override
     public void unlock(int target) {
-        check(Abi.MPI_Win_unlock(target, handle));
+        blocking(() -> Abi.MPI_Win_unlock(target, handle));
     }
 
     @Override
     public void lockAll(int assertion) {
-        check(Abi.MPI_Win_lock_all(assertion, handle));
+        blocking(() -> Abi.MPI_Win_lock_all(assertion, handle));
     }
 
     @Override
     public void unlockAll() {
-        check(Abi.MPI_Win_unlock_all(handle));
+        blocking(() -> Abi.MPI_Win_unlock_all(handle));
     }
 
     @Override
     public void flush(int target, boolean locally) {
         if (target == ALL) {
-            check(locally ? Abi.MPI_Win_flush_local_all(handle) : Abi.MPI_Win_flush_all(handle));
+            blocking(() -> locally ? Abi.MPI_Win_flush_local_all(handle) : Abi.MPI_Win_flush_all(handle));
         } else {
-            check(locally ? Abi.MPI_Win_flush_local(target, handle) : Abi.MPI_Win_flush(target, handle));
+            blocking(() -> locally ? Abi.MPI_Win_flush_local(target, handle) : Abi.MPI_Win_flush(target, handle));
         }
     }
 
@@ -196,7 +200,7 @@ final class LibraryWindow implements Window {
     public void free() {
         MemorySegment results = Calls.results();
         results.set(ValueLayout.JAVA_LONG, Calls.HANDLE, handle);
-        check(Abi.MPI_Win_free(Calls.handleOf(results)));
-        Reference.reachabilityFence(memory);
+        blocking(() -> Abi.MPI_Win_free(Calls.handleOf(results)));
+        Lease.end(memory);
     }
 }

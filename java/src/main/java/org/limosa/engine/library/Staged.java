@@ -35,7 +35,7 @@ final class Staged {
             return MemorySegment.NULL;
         }
         if (data.isNative()) {
-            return data;
+            return Calls.shown(data);
         }
         MemorySegment address = block.asSlice(used, data.byteSize());
         used += room(data);

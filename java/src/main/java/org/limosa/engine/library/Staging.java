@@ -25,7 +25,9 @@ final class Staging {
     private static final List<ArrayDeque<MemorySegment>> POOL =
             Stream.generate(ArrayDeque<MemorySegment>::new).limit(Long.SIZE).toList();
 
-    private MemorySegment block = Arena.ofAuto().allocate(1 << 16, 64);
+    /** Virtual threads may be very many. */
+    private MemorySegment block =
+            Arena.ofAuto().allocate(Thread.currentThread().isVirtual() ? SMALLEST : 1 << 16, 64);
 
     private Staging() {}
 

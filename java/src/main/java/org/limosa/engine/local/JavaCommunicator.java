@@ -21,6 +21,8 @@ import org.limosa.engine.Type;
 
 /** A communicator whose messages Java carries: its messages between two ranks, and how others are made of it. */
 abstract class JavaCommunicator implements Communicator {
+    private static final Thread ANOTHER = new Thread(() -> {});
+
     private final LocalJob job;
     private final Shared shared;
     private final int side;
@@ -129,8 +131,17 @@ abstract class JavaCommunicator implements Communicator {
 
     // --- messages ---
 
+    /** Checks that other threads can use memory. */
+    static void checkShared(MemorySegment data) {
+        if (data != null && !data.isAccessibleBy(ANOTHER)) {
+            throw MPIException.of(Abi.MPI_ERR_BUFFER, "the memory is of an arena of one thread, but ranks are threads "
+                    + "here; take it from Arena.ofShared() or Arena.ofAuto()");
+        }
+    }
+
     private LocalOperation sender(MemorySegment data, Object[] objects, int dest, int tag, Mode mode) {
         called();
+        checkShared(data);
         LocalOperation[] self = new LocalOperation[1];
         Post post = job.post(peers()[dest]);
         Runnable starter = () -> post.deliver(self[0], rank, mode == Mode.SYNCHRONOUS);
@@ -140,6 +151,7 @@ abstract class JavaCommunicator implements Communicator {
 
     private LocalOperation receiver(MemorySegment data, int source, int tag) {
         called();
+        checkShared(data);
         LocalOperation[] self = new LocalOperation[1];
         Mailbox mine = job.mailbox(me);
         self[0] = new LocalOperation(

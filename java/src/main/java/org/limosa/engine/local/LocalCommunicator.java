@@ -26,6 +26,7 @@ final class LocalCommunicator extends JavaCommunicator {
     /** Makes a collective call together with the others. */
     private void together(Call call, Runnable part) {
         called();
+        checkShared(call.data());
         meeting.call(rank, call);
         meeting.part(rank, part);
     }

@@ -6,6 +6,7 @@ import java.util.concurrent.locks.LockSupport;
 import mpi.MPIException;
 import org.limosa.abi.Abi;
 import org.limosa.engine.Envelope;
+import org.limosa.engine.Lease;
 import org.limosa.engine.Operation;
 
 /**
@@ -31,6 +32,8 @@ final class LocalOperation implements Operation, Wait {
     private volatile Thread waiter;
     private Object[] handed;
     private boolean active;
+    /** Whether the arena of the data is kept open. */
+    private volatile boolean holds;
 
     /** A send to a rank of the communicator, or a receive from it. */
     LocalOperation(
@@ -52,6 +55,10 @@ final class LocalOperation implements Operation, Wait {
     }
 
     void begin() {
+        if (data != null) {
+            Lease.begin(data);
+            holds = true;
+        }
         envelope = null;
         active = true;
     }
@@ -61,8 +68,16 @@ final class LocalOperation implements Operation, Wait {
         return handed;
     }
 
+    private void release() {
+        if (holds) {
+            holds = false;
+            Lease.end(data);
+        }
+    }
+
     /** Called once by the thread that has found the partner. */
     void complete(Envelope found, Object[] objects) {
+        release();
         handed = objects;
         envelope = found;
         Thread thread = waiter;
@@ -145,7 +160,13 @@ final class LocalOperation implements Operation, Wait {
     @Override
     public void start() {
         begin();
-        starter.run();
+        try {
+            starter.run();
+        } catch (RuntimeException e) {
+            active = false;
+            release();
+            throw e;
+        }
     }
 
     @Override
