@@ -11,8 +11,8 @@ from limosa_lab import records, studies
 from limosa_lab.errors import LabError
 from limosa_lab.model import samples, store
 from limosa_lab.model.store import Stored
-from limosa_lab.predict import networks, validation
-from limosa_lab.predict.schedules import ALGORITHMS
+from limosa_lab.predict import networks, schedules, validation
+from limosa_lab.predict.schedules import ALGORITHMS, Schedule
 from limosa_lab.predict.simulation import Cluster, node_aware, simulate
 from limosa_lab.tables import Table
 from limosa_lab.terminal import Terminal
@@ -26,9 +26,15 @@ EPILOG = """examples:
 
 Everything that it prints without --check is predicted, not measured.
 """
-# Operations whose messages can go in two levels, and in which order; broadcasts and reductions of whole messages.
-LEVELS = {"bcast": "down", "reduce": "up", "allreduce": "both", "barrier": "both"}
-# Algorithms of so many rounds are left out: they would take minutes to simulate and days to run.
+# Operations that go in levels: inside the hosts before the leaders of hosts, and after them. Among the leaders the
+# fastest algorithm is taken.
+LEVELS: Mapping[str, tuple[Schedule | None, Schedule | None]] = {
+    "bcast": (None, schedules.binomial_bcast),
+    "reduce": (schedules.binomial_reduce, None),
+    "allreduce": (schedules.binomial_reduce, schedules.binomial_bcast),
+    "barrier": (schedules.linear_gather, schedules.linear_bcast),
+}
+# Algorithms of more rounds are left out: they would take minutes to simulate and days to run.
 MOST_ROUNDS = 20_000
 _SIZE = re.compile(r"(\d+)\s*(|B|KB|MB|GB)", re.IGNORECASE)
 
@@ -136,17 +142,23 @@ def _table(operation: str, sizes: Sequence[int], cluster: Cluster, models: Mappi
     table = Table(title, columns)
     for n in sizes:
         row = [size(n)]
-        for name, schedule in algorithms.items():
-            rounds = {"ring": 2, "pairwise": 1, "one after the other": 1, "scatter and ring": 1}.get(name, 0)
-            is_long = rounds * cluster.processes > MOST_ROUNDS
-            row.append("-" if is_long else seconds(simulate(schedule, n, cluster) * 1e-6))
+        for schedule in algorithms.values():
+            is_short = _is_short(schedule, cluster.processes)
+            row.append(seconds(simulate(schedule, n, cluster) * 1e-6) if is_short else "-")
         if two_levels:
-            best = next(iter(algorithms.values()))
-            row.append(seconds(node_aware(best, best, n, cluster, LEVELS[operation]) * 1e-6))
+            before, after = LEVELS[operation]
+            short = [schedule for schedule in algorithms.values() if _is_short(schedule, cluster.hosts)]
+            times = [node_aware((before, among, after), n, cluster) for among in short]
+            row.append(seconds(min(times) * 1e-6))
         if fitted:
             row.append(_by_model(models[operation], n, cluster.processes))
         table.rows.append(row)
     return table
+
+
+def _is_short(schedule: Schedule, p: int) -> bool:
+    rounds = schedules.ROUNDS_BY_RANKS.get(schedule)
+    return rounds is None or rounds(p) <= MOST_ROUNDS
 
 
 def _by_model(stored: Stored, n: int, p: int) -> str:

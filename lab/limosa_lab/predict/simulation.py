@@ -1,19 +1,22 @@
 """The clocks of all processes while a schedule runs. Pure functions.
 
-Ranks are dealt to hosts in equal blocks. A message inside a host costs what messages by memory cost; one between hosts
-what the network costs, and all messages that leave a host in a round go one after the other through its network card,
-as do those that enter it. A process that sends is busy for o and for the bytes; one that receives goes on when the
-message is there and o has passed.
+Ranks are dealt to hosts in blocks, whose sizes differ by one at most. A message inside a host costs what messages by
+memory cost; one between hosts what the network costs. All messages that leave a host go one after the other through its
+network card, as do all that enter it, whichever round they belong to; those of a round in the order in which they come
+to the card. A process that sends is busy for o (inside a host also for the bytes); one that receives goes on when the
+message is there and o has passed. Arithmetic takes no time.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import zip_longest
 
 import numpy as np
 
 from limosa_lab.predict.networks import Costs
-from limosa_lab.predict.schedules import Round, Schedule
+from limosa_lab.predict.schedules import Round, Schedule, over
 
 
 @dataclass(frozen=True)
@@ -26,60 +29,102 @@ class Cluster:
     between: Costs
 
     def host_of(self, ranks: np.ndarray) -> np.ndarray:
-        """Give the hosts of ranks: blocks of the same size, but for the last."""
-        return ranks // -(-self.processes // self.hosts)
+        """Give the hosts of ranks."""
+        return ranks * self.hosts // self.processes
+
+    def leaders(self) -> np.ndarray:
+        """Give the first rank of each host."""
+        return -(-np.arange(self.hosts) * self.processes // self.hosts)
 
 
 def simulate(schedule: Schedule, n: float, cluster: Cluster) -> float:
     """Give the time until the last process has ended, if all begin at the same time."""
-    clocks = np.zeros(cluster.processes)
-    for step in schedule(cluster.processes, n):
-        _advance(clocks, step, cluster)
-    return float(clocks.max())
+    return run(schedule(cluster.processes, n), cluster)
 
 
-def node_aware(leaders: Schedule, inside: Schedule, n: float, cluster: Cluster, order: str) -> float:
-    """Give the time of an operation in two levels: among one leader of each host, and inside the hosts.
-
-    `order` says what comes first: ``down`` the leaders (broadcast, scatter), ``up`` the hosts (reduce, gather),
-    ``both`` the hosts before and after the leaders (barrier, allreduce, with n bytes each time).
-    """
-    local = -(-cluster.processes // cluster.hosts)
-    one_host = Cluster(local, 1, cluster.inside, cluster.between)
-    all_leaders = Cluster(cluster.hosts, cluster.hosts, cluster.inside, cluster.between)
-    within = simulate(inside, n, one_host)
-    across = simulate(leaders, n, all_leaders)
-    return across + (2 * within if order == "both" else within)
+def run(rounds: Iterable[Round], cluster: Cluster) -> float:
+    """Give the time until the last process has ended these rounds."""
+    state = _State(cluster)
+    for step in rounds:
+        state.advance(step)
+    return float(state.clocks.max())
 
 
-def _advance(clocks: np.ndarray, step: Round, cluster: Cluster) -> None:
-    senders, receivers, n = step.senders, step.receivers, step.bytes
-    from_host, to_host = cluster.host_of(senders), cluster.host_of(receivers)
-    outside = from_host != to_host
-    inside_costs, network = cluster.inside, cluster.between
-    begin = clocks[senders]
-    overhead = np.where(outside, network.overhead, inside_costs.overhead)
-    latency = np.where(outside, network.latency, inside_costs.latency)
-    transfer = np.where(outside, network.transfer(n), inside_costs.transfer(n))
-    # Who waits for the network card: the k-th message of a host in this round, at either end.
-    busy = np.maximum(network.gap, transfer) * outside
-    waits = np.maximum(_before(from_host, busy, outside), _before(to_host, busy, outside))
-    arrival = begin + overhead + waits + latency + transfer
-    ended = clocks.copy()
-    np.maximum.at(ended, senders, begin + overhead + np.where(outside, 0.0, transfer))
-    np.maximum.at(ended, receivers, np.maximum(arrival, clocks[receivers]) + overhead)
-    clocks[:] = ended
+def node_aware(parts: tuple[Schedule | None, Schedule, Schedule | None], n: float, cluster: Cluster) -> float:
+    """Give the time of an operation in levels: inside the hosts, among one leader of each host, inside the hosts."""
+    before, among, after = parts
+    leaders = cluster.leaders()
+    return run(
+        (
+            *(_inside(before, n, cluster) if before else ()),
+            *over(leaders[np.newaxis], among(cluster.hosts, n)),
+            *(_inside(after, n, cluster) if after else ()),
+        ),
+        cluster,
+    )
 
 
-def _before(hosts: np.ndarray, busy: np.ndarray, outside: np.ndarray) -> np.ndarray:
-    """Give for each message that uses the network the time that earlier ones of the same host take."""
-    waits = np.zeros(len(hosts))
-    used = np.flatnonzero(outside)
-    if not len(used):
-        return waits
-    order = used[np.argsort(hosts[used], kind="stable")]
-    sums = np.cumsum(busy[order]) - busy[order]
-    first = np.r_[True, hosts[order][1:] != hosts[order][:-1]]
-    base = np.maximum.accumulate(np.where(first, sums, 0.0))
-    waits[order] = sums - base
-    return waits
+def _inside(schedule: Schedule, n: float, cluster: Cluster) -> Iterator[Round]:
+    """Give the rounds of a schedule inside each host, in all hosts at the same time."""
+    leaders = cluster.leaders()
+    sizes = np.diff(np.append(leaders, cluster.processes))
+    groups = [leaders[sizes == size, np.newaxis] + np.arange(size) for size in np.unique(sizes)]
+    for steps in zip_longest(*(over(group, schedule(group.shape[1], n)) for group in groups)):
+        there = [step for step in steps if step is not None]
+        senders, receivers, n = (np.concatenate(x) for x in zip(*((s.senders, s.receivers, s.bytes) for s in there)))
+        yield Round(senders, receivers, n, waits=all(step.waits for step in there))
+
+
+class _State:
+    """When each process has ended what it does, and each network card what it has to carry."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.clocks = np.zeros(cluster.processes)
+        # When the messages are received that a process has not waited for yet.
+        self.received = np.zeros(cluster.processes)
+        self.sending, self.receiving = np.zeros(cluster.hosts), np.zeros(cluster.hosts)
+
+    def advance(self, step: Round) -> None:
+        senders, receivers, n = step.senders, step.receivers, step.bytes
+        from_host, to_host = self.cluster.host_of(senders), self.cluster.host_of(receivers)
+        outside = from_host != to_host
+        memory, network = self.cluster.inside, self.cluster.between
+        overhead = np.where(outside, network.overhead, memory.overhead)
+        sent = self.clocks[senders] + overhead
+        copied = sent + np.where(outside, 0.0, memory.transfer(n))
+        arrival = copied + memory.latency
+        if outside.any():
+            far = np.flatnonzero(outside)
+            transfer = network.transfer(n[far])
+            busy = np.maximum(network.gap, transfer)
+            leaves = _queue(sent[far], busy, from_host[far], self.sending)
+            arrival[far] = _queue(leaves + network.latency, busy, to_host[far], self.receiving) + transfer
+        idle = np.maximum(self.clocks[receivers], self.received[receivers])
+        self.received[receivers] = np.maximum(arrival, idle) + overhead
+        self.clocks[senders] = np.maximum(self.clocks[senders], copied)
+        if step.waits:
+            np.maximum(self.clocks, self.received, out=self.clocks)
+
+
+def _queue(ready: np.ndarray, busy: np.ndarray, hosts: np.ndarray, free: np.ndarray) -> np.ndarray:
+    """Give when each message begins to pass its host's card, which each keeps busy; note when the cards are `free`."""
+    order = np.lexsort((ready, hosts))
+    here, took = hosts[order], busy[order]
+    is_first = np.r_[True, here[1:] != here[:-1]]
+    first = np.maximum.accumulate(np.where(is_first, np.arange(len(here)), 0))
+    sums = np.cumsum(took) - took
+    before = sums - sums[first]
+    # A message begins when it is ready and those before it are through: the latest of what each of them allows.
+    begins = np.where(is_first, np.maximum(ready[order], free[here]), ready[order]) - before
+    distance, longest = 1, int((np.arange(len(here)) - first).max())
+    while distance <= longest:
+        same = here[distance:] == here[:-distance]
+        begins[distance:] = np.where(same, np.maximum(begins[distance:], begins[:-distance]), begins[distance:])
+        distance *= 2
+    begins += before
+    is_last = np.r_[is_first[1:], True]
+    free[here[is_last]] = (begins + took)[is_last]
+    found = np.empty(len(order))
+    found[order] = begins
+    return found

@@ -5,6 +5,7 @@
 mod checks;
 mod composed;
 mod movement;
+mod published;
 mod reduction;
 mod simulator;
 
