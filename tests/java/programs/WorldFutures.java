@@ -9,6 +9,8 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.function.Supplier;
 import org.limosa.Errors.MismatchException;
 import org.limosa.Errors.TruncationException;
 import org.limosa.Received;
@@ -88,6 +90,65 @@ public class WorldFutures {
         Check.that(!sent.cancel(true), "a send cannot be withdrawn");
         world.receive(double[].class, left, 5);
         sent.join();
+    }
+
+    /** A receive that completes in another way takes no message of a later one. */
+    static void completedOtherwise() {
+        CompletableFuture<String> late = world.receiveAsync(String.class, left, 10).orTimeout(1, TimeUnit.MILLISECONDS);
+        Check.same(TimeoutException.class, failure(late).getClass(), "class of " + failure(late));
+        Received<int[]> none = new Received<>(null, left, 10, 0);
+        CompletableFuture<Received<int[]>> array = world.receiveIntoAsync(new int[1], left, 10);
+        Check.same(none, array.completeOnTimeout(none, 1, TimeUnit.MILLISECONDS).join(), "completeOnTimeout");
+        CompletableFuture<String> completed = world.receiveAsync(String.class, left, 10);
+        Check.that(completed.complete("own") && !completed.complete("again"), "complete");
+        Check.same("own", completed.join(), "complete");
+        CompletableFuture<String> failed = world.receiveAsync(String.class, left, 10);
+        Check.that(failed.completeExceptionally(new IllegalStateException("own")), "completeExceptionally");
+        Check.same("own", failure(failed).getMessage(), "completeExceptionally");
+        CompletableFuture<String> later = world.receiveAsync(String.class, left, 10);
+        Check.same("later", later.completeAsync(() -> "later").join(), "completeAsync");
+        world.barrier();
+        CompletableFuture<String> wanted = world.receiveAsync(String.class, left, 10).orTimeout(1, TimeUnit.DAYS);
+        world.send("wanted", right, 10);
+        Check.same("wanted", wanted.join(), "before its time is over");
+    }
+
+    /** No message is lost between receives that time out while messages come. */
+    static void timeouts() {
+        int count = 40;
+        Thread sender = Thread.startVirtualThread(() -> {
+            for (int i = 0; i < count; i++) {
+                world.send(new int[] {i}, right, 11);
+                world.send("x".repeat(1000 * i) + i, right, 12);
+                double[] many = new double[20_000];
+                many[many.length - 1] = i;
+                world.send(many, right, 13);
+            }
+        });
+        double[] many = new double[20_000];
+        for (int i = 0; i < count; i++) {
+            Check.same(i, persistently(() -> world.receiveIntoAsync(new int[1], left, 11)).value()[0], "an element");
+            Check.that(persistently(() -> world.receiveAsync(String.class, left, 12)).endsWith("" + i), "a text");
+            persistently(() -> world.receiveIntoAsync(many, left, 13));
+            Check.same((double) i, many[many.length - 1], "an array");
+        }
+        try {
+            sender.join();
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    /** The message of a receive that is started again when it times out. */
+    static <T> T persistently(Supplier<CompletableFuture<T>> receive) {
+        for (long time = 1;; time *= 2) {
+            CompletableFuture<T> future = receive.get().orTimeout(time, TimeUnit.MICROSECONDS);
+            try {
+                return future.join();
+            } catch (CompletionException e) {
+                Check.same(TimeoutException.class, e.getCause().getClass(), "class of " + e.getCause());
+            }
+        }
     }
 
     /** An arena cannot be closed while a future uses its memory. */
@@ -176,6 +237,8 @@ public class WorldFutures {
             nobodyWaits();
             chains();
             cancelled();
+            completedOtherwise();
+            timeouts();
             arenas();
             failures();
             virtualThreads();

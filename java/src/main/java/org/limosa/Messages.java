@@ -396,7 +396,8 @@ public abstract sealed class Messages permits Collectives {
      * @param source the rank that sends them, or {@link Source#ANY}
      * @param tag the tag with which they were sent, or {@link Tag#ANY}
      * @return a future of what {@code receiveInto} returns. It completes by itself. {@code cancel} withdraws the
-     *     receive if no message has come for it, and says whether it did
+     *     receive if no message has come for it, and says whether it did; so do {@code complete} and
+     *     {@code completeExceptionally}, and {@code orTimeout} and {@code completeOnTimeout} when the time is over
      * @param <B> the class of the buffer
      * @throws LimosaException if an argument is wrong
      */
@@ -442,8 +443,8 @@ public abstract sealed class Messages permits Collectives {
      * @param type the class that is expected
      * @param source the rank that sends it, or {@link Source#ANY}
      * @param tag the tag with which it was sent, or {@link Tag#ANY}
-     * @return a future of the value. It completes by itself. {@code cancel} withdraws the receive if no message has
-     *     come for it, and says whether it did
+     * @return a future of the value. It completes by itself, or is withdrawn, as that of
+     *     {@link #receiveIntoAsync(Object, int, int)}
      * @param <T> the class
      * @throws LimosaException if an argument is wrong
      */

@@ -1,17 +1,29 @@
 package org.limosa;
 
+import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Executor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Supplier;
 import mpi.MPIException;
 import org.limosa.engine.Envelope;
 import org.limosa.engine.Operation;
 
-/** A message that is under way. The {@link Waiter} completes it. */
+/**
+ * A message that is under way. The {@link Waiter} completes it. A receive that the program completes in another way, or
+ * that times out, is withdrawn first, so that it takes no message of a later receive; if a message has come for it, the
+ * message completes it.
+ */
 abstract class Transfer<T> extends CompletableFuture<T> {
     private final Waiter waiter;
     private final String where;
     private final boolean canBeWithdrawn;
     /** What is waited for; replaced by what follows it. */
     private Operation operation;
+    /** What completes it after the waiter has withdrawn it; the first request counts. */
+    private final AtomicReference<Runnable> outcome = new AtomicReference<>();
     /** Whether the waiter has withdrawn it. */
     private final CompletableFuture<Boolean> withdrawn = new CompletableFuture<>();
 
@@ -40,7 +52,8 @@ abstract class Transfer<T> extends CompletableFuture<T> {
     /** Goes on after the operation is complete; whether the transfer is over. */
     final boolean advance(Envelope envelope) {
         if (envelope.cancelled()) {
-            over(() -> super.cancel(false), true);
+            outcome.compareAndSet(null, () -> super.cancel(false));
+            over(outcome.get(), true);
             return true;
         }
         try {
@@ -51,14 +64,14 @@ abstract class Transfer<T> extends CompletableFuture<T> {
             return true;
         }
         if (operation == null) {
-            over(() -> complete(result), false);
+            over(() -> super.complete(result), false);
         }
         return operation == null;
     }
 
     final void fail(RuntimeException thrown) {
         RuntimeException told = thrown instanceof MPIException e ? Messages.told(where, e) : thrown;
-        over(() -> completeExceptionally(told), false);
+        over(() -> super.completeExceptionally(told), false);
     }
 
     /**
@@ -75,15 +88,20 @@ abstract class Transfer<T> extends CompletableFuture<T> {
 
     /** Completes it now, in the calling thread, if that needs no waiting. */
     final boolean isCompleteNow() {
-        Envelope envelope = operation.test();
-        if (envelope == null) {
-            return false;
+        try {
+            Envelope envelope = operation.test();
+            if (envelope == null) {
+                return false;
+            }
+            operation = next(envelope);
+            hasBegun = true;
+        } catch (RuntimeException e) {
+            fail(e);
+            return true;
         }
-        operation = next(envelope);
-        hasBegun = true;
         if (operation == null) {
             withdrawn.complete(false);
-            complete(result);
+            super.complete(result);
         }
         return operation == null;
     }
@@ -95,6 +113,15 @@ abstract class Transfer<T> extends CompletableFuture<T> {
         }
     }
 
+    /** Asks to withdraw a receive and to complete it in another way then; whether that was in time, once it is known. */
+    private CompletableFuture<Boolean> withdraw(Runnable completion) {
+        if (isDone() || !outcome.compareAndSet(null, completion)) {
+            return withdrawn.thenApply(any -> false);
+        }
+        waiter.withdraw(this);
+        return withdrawn;
+    }
+
     /**
      * Withdraws a receive that has no message yet. Waits until it is known whether that was in time.
      *
@@ -102,10 +129,54 @@ abstract class Transfer<T> extends CompletableFuture<T> {
      */
     @Override
     public boolean cancel(boolean mayInterruptIfRunning) {
-        if (canBeWithdrawn && !isDone()) {
-            waiter.withdraw(this);
-            return withdrawn.join();
-        }
-        return isCancelled();
+        return canBeWithdrawn && withdraw(() -> super.cancel(false)).join() || isCancelled();
+    }
+
+    /** As {@link #cancel}, with a value. */
+    @Override
+    public boolean complete(T value) {
+        return canBeWithdrawn ? withdraw(() -> super.complete(value)).join() : super.complete(value);
+    }
+
+    /** As {@link #cancel}, with an exception. */
+    @Override
+    public boolean completeExceptionally(Throwable thrown) {
+        Objects.requireNonNull(thrown);
+        return canBeWithdrawn ? withdraw(() -> super.completeExceptionally(thrown)).join()
+                : super.completeExceptionally(thrown);
+    }
+
+    @Override
+    public CompletableFuture<T> completeAsync(Supplier<? extends T> supplier, Executor executor) {
+        executor.execute(() -> {
+            try {
+                complete(supplier.get());
+            } catch (RuntimeException e) {
+                completeExceptionally(e);
+            }
+        });
+        return this;
+    }
+
+    /** As {@link #cancel} after some time, without waiting, with a {@link TimeoutException}. */
+    @Override
+    public CompletableFuture<T> orTimeout(long timeout, TimeUnit unit) {
+        return canBeWithdrawn ? after(timeout, unit, () -> super.completeExceptionally(new TimeoutException()))
+                : super.orTimeout(timeout, unit);
+    }
+
+    /** As {@link #cancel} after some time, without waiting, with a value. */
+    @Override
+    public CompletableFuture<T> completeOnTimeout(T value, long timeout, TimeUnit unit) {
+        return canBeWithdrawn ? after(timeout, unit, () -> super.complete(value))
+                : super.completeOnTimeout(value, timeout, unit);
+    }
+
+    /** Asks to withdraw a receive when it has taken a time. The thread of all timers does not wait for that. */
+    private CompletableFuture<T> after(long timeout, TimeUnit unit, Runnable completion) {
+        CompletableFuture<Void> alarm = new CompletableFuture<Void>().completeOnTimeout(null, timeout, unit);
+        alarm.thenRun(() -> withdraw(completion));
+        whenComplete((value, thrown) -> alarm.cancel(false));
+        return this;
     }
 }
