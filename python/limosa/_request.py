@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 from mpi4py import MPI
 
-from limosa import errors
+from limosa import _uncaught, errors
 from limosa._names import no_attribute
 
 T = TypeVar("T")
@@ -326,6 +326,8 @@ def _sweep() -> None:
 @atexit.register
 def _complete_sends() -> None:
     """Complete the sends and collective calls that were not waited for; drop receives that are still open."""
+    if _uncaught.has_failed:
+        return
     _helper.end()
     if not _under_way or MPI.Is_finalized():
         return
