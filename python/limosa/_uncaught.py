@@ -110,6 +110,8 @@ def _show_and_abort(kind: type[BaseException], error: BaseException, trace: Trac
     if not sys.flags.dev_mode:
         hide_library(shown)
     text = "".join(shown.format())
+    if is_about_mpi4py(error) and MPI4PY_HINT not in text:
+        text += f"hint: {MPI4PY_HINT}\n"
     if size > 1:
         text = "".join(f"[rank {rank}] {line}" for line in text.splitlines(keepends=True))
     _flush()
@@ -161,10 +163,39 @@ def hide_library(shown: "traceback.TracebackException") -> None:
     package = os.path.dirname(os.path.abspath(__file__)) + os.sep  # noqa: PTH100, PTH120 - as above
     one: traceback.TracebackException | None = shown
     while one is not None:
-        frames = [frame for frame in one.stack if not frame.filename.startswith((package, "src/mpi4py/"))]
+        frames = [
+            frame
+            for frame in one.stack
+            if not frame.filename.startswith((package, "src/mpi4py/", "<frozen importlib"))
+            and not frame.filename.endswith(_PROBE)
+        ]
         if frames:
             one.stack[:] = frames
         one = one.__cause__ or one.__context__
+
+
+MPI4PY_HINT = (
+    "`python -m limosa.install_mpi4py` installs an mpi4py that works with Limosa; `pip install mpi4py` alone does not"
+)
+_PROBE = os.sep + os.path.join("mpi4py", "_mpiabi.py")  # noqa: PTH118
+"""The module of PyPI's mpi4py that looks for an MPI library, and fails if there is only Limosa's."""
+
+
+def is_about_mpi4py(error: BaseException) -> bool:
+    """Tell whether an exception says that mpi4py is missing, or does not work."""
+    if "mpi4py.MPI" in sys.modules:
+        return False
+    one: BaseException | None = error
+    while one is not None:
+        if isinstance(one, ImportError) and (one.name or "").split(".")[0] == "mpi4py":
+            return True
+        trace = one.__traceback__
+        while trace is not None:
+            if trace.tb_frame.f_code.co_filename.endswith(_PROBE):
+                return True
+            trace = trace.tb_next
+        one = one.__cause__ or one.__context__
+    return False
 
 
 def _is_about_a_dead_rank(error: BaseException) -> bool:
