@@ -58,6 +58,7 @@ typedef struct {
     Py_buffer inbox;                /* where `value` receives */
     PyObject *inbox_view;           /* the same as an object */
     bool receiving;                 /* a thread is there; a second one takes the slower way */
+    bool diverted;                  /* `limosa._receive` keeps messages: receives take the slower way */
     bool busy; /* in an exchange; a second thread there is the program's error and takes the slower way */
     struct {
         char head[DESCRIPTION];

@@ -203,7 +203,7 @@ static PyObject *channel_value(Channel *self, PyObject *const *args, Py_ssize_t 
 PyObject *receive_value(Channel *self, PyObject *const *args)
 {
     int source = MPI_ANY_SOURCE, tag = MPI_ANY_TAG, code;
-    if (self->receiving || (args[0] != self->any && !PyLong_CheckExact(args[0])) ||
+    if (self->receiving || self->diverted || (args[0] != self->any && !PyLong_CheckExact(args[0])) ||
         (args[1] != self->any && !PyLong_CheckExact(args[1])))
         return Py_NewRef(self->nothing);
     if ((args[0] != self->any && !number_of(args[0], &source)) || (args[1] != self->any && !number_of(args[1], &tag)))
@@ -235,6 +235,13 @@ static PyObject *channel_done(Channel *self, PyObject *view)
         Py_XDECREF(self->arrived.view);
         self->arrived.view = Py_NewRef(view);
     }
+    Py_RETURN_NONE;
+}
+
+/* divert(yes): whether `value` receives nothing from now on */
+static PyObject *channel_divert(Channel *self, PyObject *yes)
+{
+    self->diverted = yes == Py_True;
     Py_RETURN_NONE;
 }
 
@@ -332,6 +339,7 @@ static PyMethodDef message_methods[] = {
     METHOD(send_array, METH_FASTCALL, "send_array(head, x, to, tag): send a head and the memory of an array"),
     METHOD(value, METH_FASTCALL, "value(source, tag): receive a value"),
     METHOD(done, METH_O, "done(view): the inbox has been read"),
+    METHOD(divert, METH_O, "divert(yes): whether `value` receives nothing from now on"),
 };
 
 enum { MESSAGE_METHODS = sizeof message_methods / sizeof *message_methods };

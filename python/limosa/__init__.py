@@ -166,10 +166,13 @@ def _world() -> Comm:
 def _import(home: str) -> Any:
     try:
         return import_module(home)
-    except ImportError as error:
-        if error.name is not None and error.name.split(".")[0] in {"mpi4py", "numpy"}:
-            hint = "python -m limosa.install_mpi4py" if error.name.startswith("mpi4py") else "pip install numpy"
+    except (ImportError, RuntimeError) as error:
+        from limosa._uncaught import MPI4PY_HINT, is_about_mpi4py
+
+        if is_about_mpi4py(error):
+            raise ImportError(f"limosa's interface needs mpi4py: {error}; hint: {MPI4PY_HINT}", name="mpi4py") from None
+        if isinstance(error, ImportError) and (error.name or "").split(".")[0] == "numpy":
             raise ImportError(
-                f"limosa's interface needs {error.name}: {error}; hint: {hint}", name=error.name
+                f"limosa's interface needs {error.name}: {error}; hint: pip install numpy", name=error.name
             ) from error
         raise

@@ -43,7 +43,7 @@ class Turn:
         while self._order and self._order[0] is not self and self in self._order:
             first = self._order[0]
             if first.request is not None:
-                first.request.test()
+                first.request._look()
             if self._order and self._order[0] is first:
                 yield None
 

@@ -16,6 +16,8 @@ Contract
     Receives a first message into the inbox, and gives its value if it is a pickle, or an array as `done` has described
     one. For others it gives `OTHER`, and the inbox stays reserved until `done` is called. `NOTHING` if none has been
     received.
+``divert(yes)``
+    Says whether `value` shall receive nothing: there are messages elsewhere, at which the caller looks first.
 ``done(view)``
     Gives the inbox back; `view` is the array that is in it, or None.
 
@@ -102,8 +104,10 @@ class Channel:
         self.send(stream, to, tag)
         return None
 
-    def done(self, *_arguments: Any) -> None:
+    def divert(self, *_arguments: Any) -> None:
         """Do nothing."""
+
+    done = divert
 
 
 def channel_of(comm: MPI.Intracomm, inbox: bytearray, anything: object, trusted: set[type]) -> Any:

@@ -260,7 +260,13 @@ class Group:
                     self._relay(ready)
                     continue
                 connection = self._connect(door.accept()[0].detach())
-                _, rank, size, self.version = connection.recv()
+                try:
+                    _, rank, size, self.version = connection.recv()
+                except (
+                    EOFError,
+                    OSError,
+                ):  # it has failed: what it says comes by the pipes, and the launcher ends the others
+                    continue
                 if size != self.size:
                     raise GroupError(f"asked for {self.size} processes, but rank {rank} is in a job of {size}")
                 self._ranks[rank] = connection

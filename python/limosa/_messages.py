@@ -35,6 +35,7 @@ from limosa._packet import (
     opened,
     packed_number,
 )
+from limosa._receive import Handle, Kept, Post, Receive, Shelf
 from limosa._request import Later, Request, Steps
 from limosa._transfer import ANY, FIRST_BYTES, INLINE_BYTES, MISSING, Any_, inboxes
 
@@ -92,6 +93,7 @@ class Messages(Nonblocking):
         self._numbers = self._encoder.numbers
         self._heads, self._heads_apart = self._encoder.heads, self._encoder.heads_apart
         self._Recv_status = self._envelopes.Recv
+        self._shelf = Shelf(self._channel.divert)
         self._use(self._channel)
 
     def _use(self, channel: Any) -> None:
@@ -243,8 +245,16 @@ class Messages(Nonblocking):
         """Receive a value, whose first message may be in the inbox of the channel."""
         if source is None:
             return out
+        if not here and not self._shelf.is_empty:
+            kept = self._shelf.find(*self._where(source, tag, "recv"), take=True)
+            if kept is not None:
+                return self._from_shelf(kept, source, tag, out, status)
         if out is None and status is None and (value := self._from_channel(source, tag, here)) is not NOTHING:
             return value
+        return self._general_recv(source, tag, out, status)
+
+    def _general_recv(self, source: Any, tag: Any, out: Any, status: Status | None) -> Any:
+        """Receive a value with mpi4py."""
         target = out if out is None or (type(out) is _ndarray and out.flags.carray) else self._target(out, "recv")
         try:
             inbox = inboxes.pop()
@@ -300,6 +310,20 @@ class Messages(Nonblocking):
         except (_MPIException, errors.Error) as error:
             self._explain(error, "recv", source=source, tag=tag)
         return value if target is None else out
+
+    def _from_shelf(self, kept: Kept, source: Any, tag: Any, out: Any, status: Status | None) -> Any:
+        """Receive a value that an abandoned receive has left."""
+        try:
+            value = kept.value(None if out is None else self._target(out, "recv"), out)
+        except errors.Error as error:
+            self._explain(error, "recv", source=source, tag=tag)
+        except BaseException:
+            if not kept.request.done:
+                self._shelf.keep(kept)
+            raise
+        if status is not None:
+            status.source, status.tag = kept.source, kept.tag
+        return value
 
     def _from_channel(self, source: Any, tag: Any, here: bool) -> Any:
         """Receive a value with the channel, if it can do that."""
@@ -387,6 +411,11 @@ class Messages(Nonblocking):
         if to is None:
             return self.recv(source, recvtag, out=out, status=status)
         target = self._target(out, "sendrecv") if out is not None else None
+        if self._shelf.find(*self._where(source, recvtag, "sendrecv"), take=False) is not None:
+            sent = self.isend(x, to, tag)
+            value = self.recv(source, recvtag, out=out, status=status)
+            sent.wait()
+            return value
         first, parts = self._encode(x)
         rest: Request[None] | None = None
         inbox = inboxes.pop() if inboxes else Inbox(FIRST_BYTES)
@@ -492,12 +521,10 @@ class Messages(Nonblocking):
         if source is None:
             return Request([MPI.REQUEST_NULL], self._nothing(out), "irecv", self.rank)
         where = self._where(source, tag, "irecv")
-        inbox = inboxes.pop() if inboxes else Inbox(FIRST_BYTES)
         try:
-            active = [self._envelopes.Irecv(inbox.raw, *where)]
+            return Handle(Receive(self, where, target, out))
         except (_MPIException, TypeError, OverflowError) as error:
             self._explain(error, "irecv", source=source, tag=tag)
-        return Request(active, self._receiving(inbox, target, out), "irecv", self.rank)
 
     def probe(self, source: int | Any_ = ANY, tag: int | Any_ = ANY, **wrong: NoReturn) -> Status:
         """Wait until a message is there that `recv` would receive, and leave it there.
@@ -530,8 +557,11 @@ class Messages(Nonblocking):
         if wrong:
             refuse("probe", wrong)
         found = MPI.Status()
+        where = self._where(source, tag, "probe")
+        if (kept := self._shelf.find(*where, take=False)) is not None:
+            return Status(kept.source, kept.tag)
         try:
-            self._envelopes.Probe(*self._where(source, tag, "probe"), found)
+            self._envelopes.Probe(*where, found)
         except (_MPIException, TypeError, OverflowError) as error:
             self._explain(error, "probe", source=source, tag=tag)
         return Status(found.source, found.tag)
@@ -563,8 +593,11 @@ class Messages(Nonblocking):
         if wrong:
             refuse("iprobe", wrong)
         found = MPI.Status()
+        where = self._where(source, tag, "iprobe")
+        if (kept := self._shelf.find(*where, take=False)) is not None:
+            return Status(kept.source, kept.tag)
         try:
-            there = self._envelopes.Iprobe(*self._where(source, tag, "iprobe"), found)
+            there = self._envelopes.Iprobe(*where, found)
         except (_MPIException, TypeError, OverflowError) as error:
             self._explain(error, "iprobe", source=source, tag=tag)
         return Status(found.source, found.tag) if there else None
@@ -594,6 +627,20 @@ class Messages(Nonblocking):
         if parts:
             started += self._start_parts(parts, to, number_of(first))
         return started
+
+    def _arriving(self, post: Post, target: Array | None, out: Any) -> Steps:
+        """The steps of a receive: of a message that an abandoned one has left, else of one that is still to come."""
+        post.kept = kept = self._shelf.find(*post.where, take=True)
+        if kept is not None:
+            yield None
+            while not kept.request._look():
+                yield None
+            return Later(lambda: kept.value(target, out))
+        post.inbox = inbox = inboxes.pop() if inboxes else Inbox(FIRST_BYTES)
+        yield [self._envelopes.Irecv(inbox.raw, *post.where)]
+        post.matched(post.status)
+        post.inbox = None
+        return (yield from self._receiving(inbox, target, out))
 
     def _receiving(self, inbox: Inbox, target: Array | None, out: Any) -> Steps:
         """The steps of a receive whose first message is complete: a generator for `Request`."""

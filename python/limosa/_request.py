@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 from mpi4py import MPI
 
-from limosa import errors
+from limosa import _uncaught, errors
 from limosa._names import no_attribute
 
 T = TypeVar("T")
@@ -64,23 +64,26 @@ class Request(Generic[T]):
 
     """
 
-    __slots__ = ("__weakref__", "_active", "_call", "_done", "_error", "_lock", "_rank", "_steps", "_value")
+    __slots__ = ("__weakref__", "_active", "_call", "_done", "_error", "_is_told", "_lock", "_rank", "_steps", "_value")
 
     _active: list[MPI.Request] | None
+    _status: MPI.Status | None = None
+    """Gets source and tag of the message; of receives only."""
 
-    def __init__(self, active: list[MPI.Request], steps: Steps | None, call: str, rank: int) -> None:
+    def __init__(self, active: list[MPI.Request] | None, steps: Steps | None, call: str, rank: int) -> None:
         self._active = active
         self._steps = steps
         self._call = call
         self._rank = rank
         self._lock = threading.Lock()
         self._done = False
+        self._is_told = False  # whether the program knows that it is complete
         self._value: Any = None
         self._error: BaseException | None = None
-        _under_way.add(self)
+        self._register()
         if steps is not None and not _helper.awake:
             _helper.wake()
-        if len(_under_way) >= _limits.sweep:
+        if len(under_way) >= _limits.sweep:
             _sweep()
 
     def __repr__(self) -> str:
@@ -94,6 +97,7 @@ class Request(Generic[T]):
     @property
     def done(self) -> bool:
         """Whether `wait` or `test` found it complete; a look without a call of MPI."""
+        self._is_told = self._is_told or self._done
         return self._done
 
     def wait(self) -> T:
@@ -113,6 +117,7 @@ class Request(Generic[T]):
         with self._lock:
             if not self._done:
                 self._advance(blocking=True)
+            self._is_told = True
             if type(self._value) is Later:
                 later, self._value = self._value, None
                 try:
@@ -126,6 +131,11 @@ class Request(Generic[T]):
 
     def test(self) -> bool:
         """Tell whether the transfer is complete, without waiting. Then `wait` gives the value at once."""
+        self._look()
+        return self.done
+
+    def _look(self) -> bool:
+        """Do what `test` does, unknown to the program."""
         if not self._done and self._lock.acquire(blocking=False):
             try:
                 self._advance(blocking=False)
@@ -143,25 +153,21 @@ class Request(Generic[T]):
 
         """
         with self._lock:
-            if self._done or self._steps is None or self._call != "irecv":
+            if not self._retract():
                 return False
-            (first,) = self._active if self._active and len(self._active) == 1 else (None,)
-            if first is None:
-                return False
-            first.Cancel()
-            status = MPI.Status()
-            first.Wait(status)
-            if status.Is_cancelled():
+            self._is_told = True
+            if self._steps is not None:
                 self._steps.close()
-                self._finish(None)
-                return True
-            self._continue()
-            return False
+            self._finish(None)
+            return True
 
     def __await__(self) -> Generator[Any, None, T]:
         """Wait in a coroutine; other tasks run meanwhile.
 
         The longer it takes, the more rarely it looks (every 5 ms at most).
+
+        If the coroutine is cancelled, as by a time limit, a receive is withdrawn: the message goes to the next receive.
+        Waiting for the request again posts it anew. Sends and collective calls go on.
         """
         from asyncio import (
             sleep,
@@ -169,12 +175,42 @@ class Request(Generic[T]):
 
         delay = 0.0
         looks = 0
-        while not self.test():
-            yield from sleep(delay).__await__()
-            looks += 1
-            if looks >= 20:
-                delay = min(max(1.5 * delay, 1e-4), 5e-3)
+        try:
+            while not self._look():
+                yield from sleep(delay).__await__()
+                looks += 1
+                if looks >= 20:
+                    delay = min(max(1.5 * delay, 1e-4), 5e-3)
+        except BaseException:
+            self._abandon()
+            raise
         return self.wait()
+
+    @property
+    def _inner(self) -> Request[Any]:
+        """The request itself; the program may have another object for it."""
+        return self
+
+    # --- what receives do in another way (`limosa._receive`) ---------------------------------------------------------
+
+    def _register(self) -> None:
+        """Note that it is under way."""
+        under_way.add(self)
+
+    def _unregister(self) -> None:
+        under_way.discard(self)
+
+    def _matched(self, status: MPI.Status) -> None:
+        """Note the status of one of the transfers that are under way."""
+
+    def _retract(self) -> bool:
+        """Withdraw a receive unless a message has matched it; the lock is held."""
+        return False
+
+    def _abandon(self) -> None:
+        """Do what is to be done when a coroutine does not wait for it any more."""
+
+    # --- progress ----------------------------------------------------------------------------------------------------
 
     def _advance(self, *, blocking: bool) -> None:
         """Go as far as possible; the lock is held."""
@@ -190,10 +226,10 @@ class Request(Generic[T]):
                     continue
                 if blocking:
                     if len(active) == 1:
-                        active[0].Wait()
+                        active[0].Wait(self._status)
                     else:
                         MPI.Request.Waitall(active)
-                elif not (active[0].Test() if len(active) == 1 else MPI.Request.Testall(active)):
+                elif not (active[0].Test(self._status) if len(active) == 1 else MPI.Request.Testall(active)):
                     return
                 self._continue()
         except MPI.Exception as error:
@@ -222,7 +258,7 @@ class Request(Generic[T]):
         self._value, self._error, self._done = value, error, True
         self._active = []
         self._steps = None
-        _under_way.discard(self)
+        self._unregister()
 
 
 class _Limits:
@@ -232,7 +268,7 @@ class _Limits:
 
 
 _limits = _Limits()
-_under_way: set[Request[Any]] = set()
+under_way: set[Request[Any]] = set()
 """All requests that are not done: nothing else may hold the memory of a send whose request was dropped."""
 
 
@@ -292,7 +328,7 @@ class _Helper:
         _name_thread("limosa-look")
         self._progress = False
         while True:
-            progress = any([request.test() for request in _open()])
+            progress = any([request._look() for request in _open()])
             self._progress = self._progress or progress
             delay = _FIRST_LOOK if progress else 1.5 * delay
             self.awake = delay < _SOON and bool(_open())  # if not, the next new request calls
@@ -311,25 +347,27 @@ def _name_thread(name: str) -> None:
 
 def _open() -> list[Request[Any]]:
     """Give the requests with further steps."""
-    return [request for request in list(_under_way) if request._steps is not None]
+    return [request for request in list(under_way) if request._steps is not None]
 
 
 _helper = _Helper()
 
 
 def _sweep() -> None:
-    for request in list(_under_way):
-        request.test()
-    _limits.sweep = max(64, 2 * len(_under_way))
+    for request in list(under_way):
+        request._look()
+    _limits.sweep = max(64, 2 * len(under_way))
 
 
 @atexit.register
 def _complete_sends() -> None:
     """Complete the sends and collective calls that were not waited for; drop receives that are still open."""
-    _helper.end()
-    if not _under_way or MPI.Is_finalized():
+    if _uncaught.has_failed:
         return
-    for request in list(_under_way):
+    _helper.end()
+    if not under_way or MPI.Is_finalized():
+        return
+    for request in list(under_way):
         if request._call != "irecv":
             with contextlib.suppress(Exception), request._lock:
                 request._advance(blocking=True)
@@ -412,16 +450,20 @@ def wait_any(requests: Sequence[Request[T]]) -> tuple[int, T]:
         for place, request in enumerate(requests):
             if request.test():
                 return place, request.wait()
+        inner = [request._inner for request in requests]
         with contextlib.ExitStack() as locks:
-            for request in sorted(set(requests), key=id):
-                locks.enter_context(request._lock)
-            if any(request._active is None for request in requests):
+            for each in sorted(set(inner), key=id):
+                locks.enter_context(each._lock)
+            if any(each._active is None for each in inner):
                 time.sleep(_FIRST_LOOK)
                 continue
-            active = [one for request in requests for one in request._active or ()]
-            if active and not any(request._done for request in requests):
+            active = [(one, each) for each in inner for one in each._active or ()]
+            if active and not any(each._done for each in inner):
+                status = MPI.Status()
                 try:
-                    MPI.Request.Waitany(active)
+                    place = MPI.Request.Waitany([one for one, _ in active], status)
+                    if place != MPI.UNDEFINED:
+                        active[place][1]._matched(status)
                 except MPI.Exception as error:
-                    request = next(request for request in requests if MPI.REQUEST_NULL in (request._active or ()))
-                    request._finish(None, errors.from_mpi(error, call=request._call, rank=request._rank))
+                    each = next(each for each in inner if MPI.REQUEST_NULL in (each._active or ()))
+                    each._finish(None, errors.from_mpi(error, call=each._call, rank=each._rank))

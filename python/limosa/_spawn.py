@@ -207,7 +207,7 @@ class Intercomm:
         if kind is None:
             self.disconnect()
         else:
-            atexit.unregister(self.disconnect)
+            atexit.unregister(self._end)
 
     def send(self, x: Any, to: int = 0, tag: int = 0) -> None:
         """Send a value to a process of the other group.
@@ -312,7 +312,7 @@ class Intercomm:
         """
         if self.mpi == MPI.COMM_NULL:
             return
-        atexit.unregister(self.disconnect)
+        atexit.unregister(self._end)
         try:
             self.mpi.Disconnect()
             _uncaught.connections -= 1
@@ -320,6 +320,11 @@ class Intercomm:
             raise errors.from_mpi(error, call="disconnect", rank=self.rank) from None
 
     # --- inside ------------------------------------------------------------------------------------------------------
+
+    def _end(self) -> None:
+        """Disconnect at the end of the program, unless an exception ends it: then the other group ends, too."""
+        if not _uncaught.has_failed:
+            self.disconnect()
 
     def _explain(self, error: MPI.Exception, call: str, partner: Any, tag: Any) -> NoReturn:
         name = "to" if call == "send" else "source"
@@ -332,7 +337,7 @@ class Intercomm:
 
     def _hand_over(self, task: bytes, comm: Comm | None) -> None:
         """Tell the processes what to call, and hear whether they can; the first of those who have started them."""
-        atexit.register(self.disconnect)  # as they do; a `with` block does it before
+        atexit.register(self._end)  # as they do; a `with` block does it before
         failures: list[str] = []
         if self.rank == 0:
             data = _preparation.get_preparation_data("limosa")

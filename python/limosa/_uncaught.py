@@ -5,8 +5,9 @@ With Python alone, the rank prints the traceback and ends, and the other ranks w
 several ranks fail at the same time, as they do with every error that does not depend on the rank, one of them prints
 its traceback. Frames of Limosa's package and of mpi4py are left out, so that the last one is the user's; Python's
 development mode (``python -X dev``) shows all. What the library would say of the abort is not shown: the traceback has
-said it. Used by ``limosa run script.py``, `limosa.world` and the dialects; a second call of `install` changes
-nothing.
+said it. Then the rank runs the program's exit handlers, as Python would, so that temporary folders are removed and logs
+are complete, and ends. A handler that takes too long, or waits in MPI, is cut off. Used by
+``limosa run script.py``, `limosa.world` and the dialects; a second call of `install` changes nothing.
 
 Not affected: exceptions in other threads (`threading.excepthook`; the job continues, as a program of one process
 would), ``SystemExit`` (its code is the exit code), jobs of one process that has spawned no others, and programs that
@@ -48,11 +49,17 @@ _TIME_OF_LAUNCHER = 10.0
 The launcher does so at once, unless the machine is very busy, or the dead rank is of another job.
 """
 
+_TIME_OF_HANDLERS = 5
+"""How long the program's exit handlers may take in a rank that fails, in seconds."""
+
 _TIME_TO_READ = 0.2
 """Seconds for the launcher to read the traceback, and for ranks that fail at the same time to notice it."""
 
 connections = 0
 """To how many groups of processes this one is connected; `limosa._spawn` counts them. They end with it."""
+
+has_failed = False
+"""Whether an exception is ending this rank: exit handlers must not wait for other ranks any more."""
 
 _word: list["socket.socket"] = []
 """The socket that the rank with the traceback holds until it ends: other ranks cannot bind its name."""
@@ -94,6 +101,7 @@ def _show_and_abort(kind: type[BaseException], error: BaseException, trace: Trac
         time.sleep(_TIME_OF_LAUNCHER)  # it may hear of that death later than this rank does
     if size > 1 and not issubclass(kind, KeyboardInterrupt) and not _is_first():
         _flush()
+        _run_exit_handlers()
         _wait_for_the_first()
         os._exit(1)
     while trace and trace.tb_frame.f_code.co_filename in _hidden:
@@ -102,6 +110,8 @@ def _show_and_abort(kind: type[BaseException], error: BaseException, trace: Trac
     if not sys.flags.dev_mode:
         hide_library(shown)
     text = "".join(shown.format())
+    if is_about_mpi4py(error) and MPI4PY_HINT not in text:
+        text += f"hint: {MPI4PY_HINT}\n"
     if size > 1:
         text = "".join(f"[rank {rank}] {line}" for line in text.splitlines(keepends=True))
     _flush()
@@ -115,6 +125,7 @@ def _show_and_abort(kind: type[BaseException], error: BaseException, trace: Trac
     if (size == 1 and not connections) or (by_limosa and issubclass(kind, KeyboardInterrupt)):
         return
     if mpi and mpi.Is_initialized() and not mpi.Is_finalized():
+        _run_exit_handlers()
         if by_limosa or mpi.Get_library_version().startswith("Limosa"):
             _flush_c()
             os._exit(1)  # the launcher says so, and ends the other ranks
@@ -125,15 +136,66 @@ def _show_and_abort(kind: type[BaseException], error: BaseException, trace: Trac
         time.sleep(_TIME_TO_READ if by_limosa else _TIME_TO_ABORT)
 
 
+def _run_exit_handlers() -> None:
+    """Do what Python does at the end of a program, but wait neither for threads nor in MPI.
+
+    If it takes too long, as in a handler that waits in MPI, the process is ended, after its stacks have been shown.
+    """
+    global has_failed  # noqa: PLW0603
+    import atexit
+    import faulthandler
+    import gc
+    import io
+
+    has_failed = True
+    with contextlib.suppress(OSError):  # standard error is closed
+        faulthandler.dump_traceback_later(_TIME_OF_HANDLERS, exit=True, file=2)
+    atexit._run_exitfuncs()
+    for thing in gc.get_objects():
+        if type(thing) in (io.TextIOWrapper, io.BufferedWriter, io.BufferedRandom):
+            with contextlib.suppress(OSError, ValueError):  # the disk is full; it is closed
+                thing.flush()
+    faulthandler.cancel_dump_traceback_later()
+
+
 def hide_library(shown: "traceback.TracebackException") -> None:
     """Leave the frames of the library out of a traceback and of those it is chained to, unless it has no others."""
     package = os.path.dirname(os.path.abspath(__file__)) + os.sep  # noqa: PTH100, PTH120 - as above
     one: traceback.TracebackException | None = shown
     while one is not None:
-        frames = [frame for frame in one.stack if not frame.filename.startswith((package, "src/mpi4py/"))]
+        frames = [
+            frame
+            for frame in one.stack
+            if not frame.filename.startswith((package, "src/mpi4py/", "<frozen importlib"))
+            and not frame.filename.endswith(_PROBE)
+        ]
         if frames:
             one.stack[:] = frames
         one = one.__cause__ or one.__context__
+
+
+MPI4PY_HINT = (
+    "`python -m limosa.install_mpi4py` installs an mpi4py that works with Limosa; `pip install mpi4py` alone does not"
+)
+_PROBE = os.sep + os.path.join("mpi4py", "_mpiabi.py")  # noqa: PTH118
+"""The module of PyPI's mpi4py that looks for an MPI library, and fails if there is only Limosa's."""
+
+
+def is_about_mpi4py(error: BaseException) -> bool:
+    """Tell whether an exception says that mpi4py is missing, or does not work."""
+    if "mpi4py.MPI" in sys.modules:
+        return False
+    one: BaseException | None = error
+    while one is not None:
+        if isinstance(one, ImportError) and (one.name or "").split(".")[0] == "mpi4py":
+            return True
+        trace = one.__traceback__
+        while trace is not None:
+            if trace.tb_frame.f_code.co_filename.endswith(_PROBE):
+                return True
+            trace = trace.tb_next
+        one = one.__cause__ or one.__context__
+    return False
 
 
 def _is_about_a_dead_rank(error: BaseException) -> bool:

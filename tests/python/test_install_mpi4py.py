@@ -1,8 +1,12 @@
-"""`python -m limosa.install_mpi4py` in environments without pip, with a cache that cannot be written, and offline."""
+"""`python -m limosa.install_mpi4py` in environments without pip, with a cache that cannot be written, and offline.
+
+And what is said where mpi4py is missing, or is that of the package index.
+"""
 
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from importlib.metadata import distribution
@@ -78,3 +82,43 @@ def test_a_cache_that_cannot_be_written_is_replaced(environment, tmp_path):
     assert outcome.returncode == 1 and "Traceback" not in outcome.stderr
     assert f"the cache {tmp_path / 'file'}" in outcome.stderr and "set XDG_CACHE_HOME" in outcome.stderr
     assert "copy mpi4py-4.1.2.tar.gz" in outcome.stderr, "it went on, and found that it is offline"
+
+
+LIMOSA = Path(sys.executable).parent / "limosa"
+FRONT_ENDS = {
+    "mpi4py": ([LIMOSA, "run", "-n", "2"], "from mpi4py import MPI"),
+    "limosa": ([LIMOSA, "run", "-n", "2"], "import limosa; limosa.world"),
+    "limosa, alone": ([sys.executable], "import limosa; limosa.world"),
+    **{name: ([sys.executable], f"import {name}") for name in ("pypar", "boostmpi", "boost.mpi")},
+    "shell": ([LIMOSA, "shell", "-n", "2"], ""),
+}
+MISSING = {"__init__.py": "raise ModuleNotFoundError(\"No module named 'mpi4py'\", name='mpi4py')"}
+OF_THE_INDEX = {"__init__.py": "from . import _mpiabi", "_mpiabi.py": "raise RuntimeError('cannot load MPI library')"}
+
+
+@pytest.mark.parametrize("front_end", FRONT_ENDS)
+@pytest.mark.parametrize("mpi4py", [MISSING, OF_THE_INDEX], ids=["missing", "of the package index"])
+def test_every_front_end_says_how_to_install_mpi4py(tmp_path, front_end, mpi4py):
+    command, code = FRONT_ENDS[front_end]
+    (tmp_path / "mpi4py").mkdir()
+    for name, text in mpi4py.items():
+        (tmp_path / "mpi4py" / name).write_text(text)
+    (tmp_path / "script.py").write_text(code)
+    done = subprocess.run(
+        [*command, *([tmp_path / "script.py"] if code else [])],
+        env=os.environ | {"PYTHONPATH": str(tmp_path)},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode != 0
+    assert done.stderr.count("`python -m limosa.install_mpi4py` installs an mpi4py that works with Limosa") == 1, done
+    assert "EOFError" not in done.stderr
+
+
+def test_the_doctor_warns_of_a_python_without_mpi4py(tmp_path):
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path], check=True, timeout=600)
+    command = shutil.copy(LIMOSA, tmp_path / "bin" / "limosa")  # it asks the Python beside it
+    said = subprocess.run([command, "doctor"], capture_output=True, text=True, timeout=300).stdout
+    assert "warn mpi4py: " in said and "`python -m limosa.install_mpi4py` installs" in said, said

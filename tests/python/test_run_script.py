@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+import textwrap
 import time
 from pathlib import Path
 
@@ -119,6 +120,54 @@ def test_an_interrupt_ends_all_ranks_also_those_that_wait(script, library):
     outcome = job.wait(20)
     assert outcome.code != 0
     assert "[rank 1] KeyboardInterrupt" in outcome.err, outcome.text
+
+
+HANDLERS = """
+import atexit, logging, logging.handlers, pathlib, sys, tempfile, weakref
+here = pathlib.Path(sys.argv[1])
+folder = tempfile.TemporaryDirectory(dir=here)
+log = logging.handlers.MemoryHandler(100, target=logging.FileHandler(here / "log"))
+log.buffer.append(logging.makeLogRecord({"msg": "important"}))
+class Resource: pass
+resource = Resource()
+weakref.finalize(resource, (here / "finalized").touch)
+atexit.register((here / "left").touch)
+data = open(here / "data", "w")
+data.write("all")
+"""
+
+
+@pytest.mark.parametrize(
+    ("library", "end", "code"),
+    [
+        ("limosa", "raise ValueError('a mistake')", 1),
+        ("mpich", "raise ValueError('a mistake')", 1),
+        ("limosa", "sys.exit(7)", 7),
+        ("limosa, plain Python", "raise ValueError('a mistake')", 1),
+        ("limosa", "import pypar; raise ValueError('a mistake')", 1),
+    ],
+)
+def test_the_rank_that_fails_runs_its_exit_handlers(script, tmp_path, library, end, code):
+    folder = tmp_path / "of rank 1"
+    folder.mkdir()
+    library, _, plain = library.partition(", ")
+    text = START + f"if world.rank == 1:\n{textwrap.indent(HANDLERS + end, '    ')}\nworld.recv(source=1)"
+    command = script(text, library)
+    command[-1:] = [*([sys.executable] if plain else []), command[-1], str(folder)]
+    outcome = Job(command).wait(30)
+    assert outcome.code == code, outcome.text
+    assert sorted(path.name for path in folder.iterdir()) == ["data", "finalized", "left", "log"], outcome.text
+    assert ((folder / "log").read_text(), (folder / "data").read_text()) == ("important\n", "all")
+    assert outcome.err.count("ValueError: a mistake") == (1 if "raise" in end else 0)
+
+
+def test_an_exit_handler_that_waits_for_another_rank_is_cut_off_and_shown(script):
+    handler = "import atexit\ndef last_words():\n    world.recv(source=0)\natexit.register(last_words)\n"
+    text = START + handler + "if world.rank == 1:\n    raise ValueError('a mistake')\nworld.recv(source=1)"
+    outcome = Job(script(text, "limosa", n=2)).wait(30)
+    assert outcome.code == 1, outcome.text
+    mistake, cut, where = (outcome.err.index(words) for words in ("a mistake", "Timeout (0:00:05)!", "in last_words"))
+    assert mistake < cut < where, "the traceback is shown before the handlers run"
 
 
 def test_alone_nothing_is_marked(script):

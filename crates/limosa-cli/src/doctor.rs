@@ -327,7 +327,9 @@ print(MPI.Get_library_version().split(chr(10))[0].strip(chr(0)))";
                 ),
             }
         }
-        Ok(output) if output.status.code() == Some(3) => ok(what, format!("{} has none; {INSTALL}", python.display())),
+        Ok(output) if output.status.code() == Some(3) => {
+            warn(what, format!("{} has none, which Python programs need", python.display()), INSTALL)
+        }
         Ok(output) => {
             let said = String::from_utf8_lossy(&output.stderr);
             let last = said.lines().last().unwrap_or("it says nothing").to_owned();

@@ -28,6 +28,7 @@ differs on purpose stands in a table in the docstring of its module.
 import importlib
 import sys
 
+from limosa._uncaught import MPI4PY_HINT, is_about_mpi4py
 from limosa._uncaught import install as end_job_on_exception
 
 __all__ = ["end_job_on_exception", "stand_in"]
@@ -45,17 +46,17 @@ def stand_in(name: str, dialect: str) -> None:
 
     Raises
     ------
-    ModuleNotFoundError
-        mpi4py or NumPy is missing; the message says how to install it.
+    ImportError
+        mpi4py or NumPy is missing or does not work; the message says how to install it.
     """
     try:
         sys.modules[name] = importlib.import_module(f"limosa.dialects.{dialect}")
-    except ModuleNotFoundError as error:
-        cure = {"mpi4py": "python -m limosa.install_mpi4py", "numpy": "python -m pip install numpy"}.get(
-            error.name or ""
-        )
-        if cure is None:
+    except (ImportError, RuntimeError) as error:
+        if is_about_mpi4py(error):
+            kind = ModuleNotFoundError if isinstance(error, ModuleNotFoundError) else ImportError
+            raise kind(f"{name} needs mpi4py: {error}; hint: {MPI4PY_HINT}", name="mpi4py") from None
+        if not isinstance(error, ModuleNotFoundError) or error.name != "numpy":
             raise
         raise ModuleNotFoundError(
-            f"{name} needs {error.name}, which is not installed: {cure}", name=error.name
+            f"{name} needs numpy, which is not installed: python -m pip install numpy", name="numpy"
         ) from None

@@ -96,6 +96,94 @@ def case_await():
     asyncio.run(fails())
 
 
+def begun(request):
+    """A coroutine that has looked at a request once."""
+    coroutine = request.__await__()
+    next(coroutine)
+    return coroutine
+
+
+def case_an_await_that_is_cancelled_withdraws_the_receive():
+    async def wait_for_nothing(limit):
+        request = world.irecv(source=left, tag=1)
+        try:
+            await asyncio.wait_for(request, limit)
+        except asyncio.TimeoutError:
+            return request
+        raise AssertionError("something was received")
+
+    for value in VALUES:
+        # With 0, the request is dropped before the coroutine has begun.
+        again = [asyncio.run(wait_for_nothing(limit)) for limit in (0.01, 0.0, 0.01)][2]
+        world.barrier()
+        sent = [world.isend(text, to=right, tag=1) for text in (value, "last")]
+        assert str(world.recv(source=left, tag=1)) == str(value)
+        assert again.wait() == "last"
+        limosa.wait_all(sent)
+
+
+def case_a_message_of_an_abandoned_receive_goes_to_the_next_one():
+    for value in VALUES:
+        receive = world.irecv(source=rank, tag=2)
+        coroutine = begun(receive)
+        sent = [world.isend(each, to=rank, tag=2) for each in (value, "second", "third")]
+        coroutine.close()
+        assert world.probe(tag=2).source == rank and world.iprobe(tag=3) is None
+        status = limosa.Status()
+        assert str(world.recv(status=status)) == str(value) and (status.source, status.tag) == (rank, 2)
+        assert world.sendrecv("fourth", to=rank, source=rank, tag=2) == "second"
+        assert [world.recv(source=rank), world.irecv(tag=2).wait()] == ["third", "fourth"]
+        limosa.wait_all(sent)
+
+
+def case_a_message_of_an_abandoned_receive_goes_to_one_that_is_posted_already():
+    for number, value in enumerate(VALUES):
+        receives = [world.irecv(source=rank, tag=tag) for tag in (2, 2, 3, limosa.ANY)]
+        coroutines = [begun(receive) for receive in receives[:3]]
+        sent = [world.isend(*each) for each in ((value, rank, 2), ("second", rank, 2), ("third", rank, 3))]
+        while number and "under way" in repr(receives[1]):  # The message is moved also if it has been received.
+            world.iprobe(tag=99)  # lets the library go on
+        coroutines[0].close()
+        coroutines[2].close()
+        assert str(receives[1].wait()) == str(value)
+        assert receives[3].wait() == "second"
+        assert world.recv() == "third"
+        limosa.wait_all(sent)
+
+
+def case_an_abandoned_array_is_not_written_any_more():
+    for shape in ((3,), (50_000,)):
+        array, out = np.arange(float(np.prod(shape))), np.zeros(shape)
+        for is_complete in (False, True):
+            coroutine = begun(receive := world.irecv(source=rank, tag=2, out=out))
+            sent = world.isend(array, to=rank, tag=2)
+            while is_complete and "done" not in repr(receive):
+                world.iprobe(tag=99)  # lets the library go on
+            coroutine.close()
+            out[:] = -1
+            assert (world.recv(source=rank) == array).all() and (out == -1).all()
+            sent.wait()
+
+
+def case_a_dropped_receive_is_withdrawn():
+    for value in VALUES:
+        world.irecv(source=rank, tag=2)
+        request = world.isend(value, to=rank, tag=2)
+        assert str(world.recv(source=rank)) == str(value)
+        request.wait()
+        receive = world.irecv(source=rank, tag=2)
+        request = world.isend(value, to=rank, tag=2)
+        del receive
+        assert str(world.recv(source=rank)) == str(value)
+        request.wait()
+        receive = world.irecv(source=rank, tag=2)
+        request = world.isend(value, to=rank, tag=2)
+        while not receive.test():
+            pass
+        del receive  # The program knows that it has come.
+        assert world.iprobe() is None
+
+
 def case_threads():
     each = 60
 
