@@ -21,10 +21,7 @@ function limosa_toolbox (name)
   folder = fileparts (mfilename ("fullpath"));
   for part = needs.(name)
     list = fullfile (folder, ["autoload_", part{1}]);
-    if (strcmp (part{1}, "mpi"))
-      addpath (fullfile (folder, part{1})); # nothing of it is compiled
-      continue;
-    elseif (! exist (list, "file"))
+    if (! exist (list, "file"))
       error ("limosa:arg", "limosa_toolbox: %s is not part of this installation; use limosa run --dialect %s", ...
              part{1}, name);
     endif

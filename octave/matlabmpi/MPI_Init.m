@@ -9,7 +9,7 @@ function MPI_Init ()
   if (! isempty (MPI_COMM_WORLD))
     return;
   end
-  [rank, n] = __matmpi_world__ ();
+  [rank, n, key] = __matmpi_world__ ();
   asked = getenv ("MATMPI_COMM_DIR");
   comm.rank = rank;
   comm.size = n;
@@ -21,6 +21,7 @@ function MPI_Init ()
   comm.by_files = ! isempty (asked);
   comm.port = "";
   comm.host_pid = 0;
+  comm.job_key = key;
   settings = MatMPI_Comm_settings ();
   db.n_machine = 1;
   db.type = {settings.type};

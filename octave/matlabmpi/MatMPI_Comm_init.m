@@ -34,6 +34,7 @@ function comm = MatMPI_Comm_init (n_proc, machines)
   comm.by_files = ! isempty (asked);
   comm.port = "";
   comm.host_pid = getpid ();
+  comm.job_key = sprintf ("%.0f-%d", 1e6 * time (), getpid ());
   db.n_machine = n;
   db.type = db.machine = db.dir = db.matlab_command = db.remote_launch = db.remote_flags = cell (1, n);
   db.n_proc = db.id_start = db.id_stop = zeros (1, n);

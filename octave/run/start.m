@@ -13,6 +13,7 @@ addpath (fileparts (getenv ("OCTAVE_LIMOSA_SCRIPT")), "-end");
 warning (__limosa_state__);
 clear __limosa_state__
 __limosa_begin__ ();
+__limosa_watch_input__ ();
 try
   __limosa_source__ (getenv ("OCTAVE_LIMOSA_SCRIPT"));
 catch __limosa_problem__

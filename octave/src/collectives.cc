@@ -3,17 +3,21 @@
 // Each is begun as MPI's non-blocking form and then waited for, so that receives which are under way go on meanwhile,
 // and Ctrl-C works on every library.
 //
+// Values travel in two steps: a block of fixed length for each message, with its envelope and, if there is room, its
+// body; then the other bodies, from where they lie in memory to where they stay. So nothing is copied but what MPI
+// copies.
+//
 // A value that cannot be sent is an error on all ranks: its rank sends a failure (a message with the mark
 // `failure_mark`) in its place.
 
 #include "progress.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <exception>
 #include <map>
 #include <memory>
-#include <numeric>
 #include <string>
 #include <vector>
 
@@ -28,7 +32,10 @@ namespace
 constexpr std::uint8_t failure_mark = 255;
 
 // The first part of a broadcast: everything, if it is short.
-constexpr std::size_t block_bytes = 1024;
+constexpr std::size_t broadcast_block_bytes = 1024;
+
+// The same of a message in an operation in which every rank has one for every other rank.
+constexpr std::size_t block_bytes = 256, block_room = block_bytes - envelope_bytes;
 
 int size_of(MPI_Comm comm)
 {
@@ -94,104 +101,199 @@ octave_value value_from(int rank, const octave_value &value, std::uint8_t mark)
     return value;
 }
 
-// Messages one behind the other.
-struct Row {
+// Bodies that do not fit a block, by rank. They lie anywhere: their places count from some other memory.
+struct Bodies {
+    char *base;
     std::vector<MPI_Count> lengths;
     std::vector<MPI_Aint> places;
-    std::unique_ptr<char[]> bytes;
 
-    explicit Row(int count) : lengths(count, 0), places(count, 0)
+    Bodies(std::size_t count, char *counted_from) : base(counted_from), lengths(count, 0), places(count, 0)
     {
     }
 
-    // Makes room for messages of these lengths.
-    void allot()
+    void set(int rank, const char *body, std::size_t bytes)
     {
-        MPI_Aint end = 0;
-        for (std::size_t i = 0; i < lengths.size(); i++) {
-            places[i] = end;
-            end += lengths[i];
-        }
-        bytes.reset(new char[end > 0 ? end : 1]);
+        lengths[rank] = bytes > block_room ? bytes : 0;
+        MPI_Aint place, from;
+        check(MPI_Get_address(body, &place));
+        check(MPI_Get_address(base, &from));
+        places[rank] = MPI_Aint_diff(place, from);
     }
-
-    octave_value value(int i) const
+    bool has_any() const
     {
-        std::uint8_t mark = 0;
-        const octave_value value = decode(bytes.get() + places[i], lengths[i], &mark);
-        return value_from(i, value, mark);
-    }
-
-    octave_value cell() const
-    {
-        Cell values(dim_vector(1, lengths.size()));
-        for (std::size_t i = 0; i < lengths.size(); i++)
-            values(i) = value(i);
-        return octave_value(values);
+        return std::any_of(lengths.begin(), lengths.end(), [](MPI_Count length) { return length > 0; });
     }
 };
 
-// One message for each rank, from a cell or an array with one element per rank.
-Row packed(const octave_value &values, int size, const char *function)
+void fill(char *block, const Message &message)
 {
-    if (values.numel() != size)
-        fail("count", "%s: there are %ld values for %d ranks; give a cell with one value for each rank", function,
-             static_cast<long>(values.numel()), size);
-    std::vector<std::unique_ptr<Message>> messages;
-    Row row(size);
-    const Cell cell = values.iscell() ? values.cell_value() : Cell();
-    for (int i = 0; i < size; i++) {
-        const octave_value value = values.iscell() ? cell(i) : values.fast_elem_extract(i);
-        if (!value.is_defined())
-            fail("arg", "%s: give a cell with one value for each rank", function);
-        messages.emplace_back(new Message(value));
-        row.lengths[i] = messages.back()->bytes();
-    }
-    row.allot();
-    for (int i = 0; i < size; i++)
-        messages[i]->copy_to(row.bytes.get() + row.places[i]);
-    return row;
+    std::memcpy(block, message.envelope(), envelope_bytes);
+    if (message.body_bytes() <= block_room)
+        std::memcpy(block + envelope_bytes, message.body(), message.body_bytes());
 }
+
+// Messages from several ranks.
+class Inbox
+{
+  public:
+    std::vector<char> blocks;
+
+    explicit Inbox(std::size_t count) : blocks(count * block_bytes), m_bodies(count, blocks.data()), m_values(count)
+    {
+    }
+
+    // This rank's own message need not be received: its value is here.
+    void keep(int rank, const octave_value &value)
+    {
+        m_values[rank] = value;
+    }
+
+    // The blocks have come: makes room for the bodies, and gives it.
+    Bodies &open()
+    {
+        for (std::size_t i = 0; i < m_values.size(); i++) {
+            const char *block = blocks.data() + i * block_bytes;
+            const bool is_kept = m_values[i].is_defined();
+            m_arrivals.emplace_back(envelope_bytes + (is_kept ? 0 : Arrival::announced(block)));
+            Arrival &arrival = m_arrivals.back();
+            std::memcpy(arrival.envelope(), block, envelope_bytes);
+            m_bodies.set(i, arrival.body(), arrival.body_bytes());
+            if (arrival.body_bytes() <= block_room)
+                std::memcpy(arrival.body(), block + envelope_bytes, arrival.body_bytes());
+        }
+        return m_bodies;
+    }
+
+    char *body(int i)
+    {
+        return m_arrivals[i].body();
+    }
+
+    octave_value value(int i)
+    {
+        if (m_values[i].is_defined())
+            return m_values[i];
+        const std::uint8_t mark = m_arrivals[i].mark();
+        return value_from(i, m_arrivals[i].value(), mark);
+    }
+
+    octave_value cell()
+    {
+        Cell values(dim_vector(1, m_values.size()));
+        for (std::size_t i = 0; i < m_values.size(); i++)
+            values(i) = value(i);
+        return octave_value(values);
+    }
+
+  private:
+    std::vector<Arrival> m_arrivals;
+    Bodies m_bodies;
+    std::vector<octave_value> m_values;
+};
+
+// One message for each rank, from a cell or an array with one element per rank. If there is none, all messages are the
+// failure that says why.
+class Outbox
+{
+  public:
+    std::vector<char> blocks;
+    Bodies bodies;
+
+    Outbox(const octave_value &values, int size, const char *function)
+        : blocks(size * block_bytes), bodies(size, blocks.data())
+    {
+        try {
+            if (values.numel() != size)
+                fail("count", "%s: there are %ld values for %d ranks; give a cell with one value for each rank",
+                     function, static_cast<long>(values.numel()), size);
+            const Cell cell = values.iscell() ? values.cell_value() : Cell();
+            for (int i = 0; i < size; i++) {
+                const octave_value value = values.iscell() ? cell(i) : values.fast_elem_extract(i);
+                if (!value.is_defined())
+                    fail("arg", "%s: give a cell with one value for each rank", function);
+                m_messages.emplace_back(new Message(value));
+            }
+        } catch (const octave::execution_exception &reason) {
+            m_problem = std::current_exception();
+            m_messages.clear();
+            for (int i = 0; i < size; i++)
+                m_messages.emplace_back(new Message(octave_value(reason.message()), failure_mark));
+        }
+        for (int i = 0; i < size; i++) {
+            fill(blocks.data() + i * block_bytes, *m_messages[i]);
+            bodies.set(i, m_messages[i]->body(), m_messages[i]->body_bytes());
+        }
+    }
+
+    const Message &operator[](int rank) const
+    {
+        return *m_messages[rank];
+    }
+
+    // Throws the error that the others are told of.
+    void raise_problem() const
+    {
+        if (m_problem)
+            std::rethrow_exception(m_problem);
+    }
+
+  private:
+    std::vector<std::unique_ptr<Message>> m_messages;
+    std::exception_ptr m_problem;
+};
 
 // The values of all ranks: on every rank if `root` is -1, otherwise there only.
 octave_value gathered(const octave_value &value, int root, MPI_Comm comm)
 {
     const Outgoing mine(value);
-    const MPI_Count length = mine->bytes();
-    const bool is_here = root == -1 || rank_of(comm) == root;
-    Row row(is_here ? size_of(comm) : 0);
+    const int rank = rank_of(comm);
+    const bool is_here = root == -1 || rank == root;
+    char block[block_bytes] = {};
+    fill(block, *mine);
+    Inbox inbox(is_here ? size_of(comm) : 0);
     MPI_Request request;
     if (root == -1)
-        check(MPI_Iallgather(&length, 1, MPI_COUNT, row.lengths.data(), 1, MPI_COUNT, comm, &request));
+        check(MPI_Iallgather(block, block_bytes, MPI_BYTE, inbox.blocks.data(), block_bytes, MPI_BYTE, comm, &request));
     else
-        check(MPI_Igather(&length, 1, MPI_COUNT, row.lengths.data(), 1, MPI_COUNT, root, comm, &request));
+        check(MPI_Igather(block, block_bytes, MPI_BYTE, inbox.blocks.data(), block_bytes, MPI_BYTE, root, comm,
+                          &request));
     complete(request);
-    if (is_here)
-        row.allot();
-    const Joined whole(*mine);
-    if (root == -1)
-        check(MPI_Iallgatherv_c(MPI_BOTTOM, 1, whole.type(), row.bytes.get(), row.lengths.data(), row.places.data(),
+    // What MPI finds in place is this rank's own body.
+    const bool is_kept = is_here && mine->dense_value().is_defined();
+    if (is_kept)
+        inbox.keep(rank, mine->dense_value());
+    Bodies none(0, nullptr);
+    Bodies &bodies = is_here ? inbox.open() : none;
+    if (is_kept)
+        bodies.set(rank, mine->body(), mine->body_bytes());
+    else if (is_here)
+        std::memcpy(inbox.body(rank), mine->body(), mine->body_bytes());
+    if (root == -1 && bodies.has_any()) {
+        check(MPI_Iallgatherv_c(MPI_IN_PLACE, 0, MPI_BYTE, bodies.base, bodies.lengths.data(), bodies.places.data(),
                                 MPI_BYTE, comm, &request));
-    else
-        check(MPI_Igatherv_c(MPI_BOTTOM, 1, whole.type(), row.bytes.get(), row.lengths.data(), row.places.data(),
-                             MPI_BYTE, root, comm, &request));
-    complete(request);
+        complete(request);
+    } else if (root != -1) {
+        const MPI_Count length = mine->body_bytes() > block_room ? mine->body_bytes() : 0;
+        check(MPI_Igatherv_c(is_here ? MPI_IN_PLACE : mine->body(), length, MPI_BYTE, bodies.base,
+                             bodies.lengths.data(), bodies.places.data(), MPI_BYTE, root, comm, &request));
+        complete(request);
+    }
     if (mine.problem())
         std::rethrow_exception(mine.problem());
-    return is_here ? row.cell() : octave_value(Matrix());
+    return is_here ? inbox.cell() : octave_value(Matrix());
 }
 
 octave_value broadcast(const octave_value &value, int root, MPI_Comm comm)
 {
-    char block[block_bytes] = {};
-    constexpr std::size_t room = block_bytes - envelope_bytes;
+    char block[broadcast_block_bytes] = {};
+    constexpr std::size_t room = broadcast_block_bytes - envelope_bytes;
     MPI_Request request;
     if (rank_of(comm) == root) {
         const Outgoing mine(value);
         std::memcpy(block, mine->envelope(), envelope_bytes);
         if (mine->body_bytes() <= room)
             std::memcpy(block + envelope_bytes, mine->body(), mine->body_bytes());
-        check(MPI_Ibcast(block, block_bytes, MPI_BYTE, root, comm, &request));
+        check(MPI_Ibcast(block, broadcast_block_bytes, MPI_BYTE, root, comm, &request));
         complete(request);
         if (mine->body_bytes() > room) {
             check(MPI_Ibcast_c(const_cast<char *>(mine->body()), mine->body_bytes(), MPI_BYTE, root, comm, &request));
@@ -201,7 +303,7 @@ octave_value broadcast(const octave_value &value, int root, MPI_Comm comm)
             std::rethrow_exception(mine.problem());
         return value;
     }
-    check(MPI_Ibcast(block, block_bytes, MPI_BYTE, root, comm, &request));
+    check(MPI_Ibcast(block, broadcast_block_bytes, MPI_BYTE, root, comm, &request));
     complete(request);
     Arrival arrival(envelope_bytes + Arrival::announced(block));
     std::memcpy(arrival.envelope(), block, envelope_bytes);
@@ -452,35 +554,24 @@ x = limosa_scatter (values);   # limosa_rank () + 1
     count_arguments(args, 0, 3, "x = limosa_scatter (values, root, comm)");
     const MPI_Comm comm = comm_argument(args, 2);
     const int root = root_argument(args, 1, comm, "limosa_scatter"), size = size_of(comm);
-    Row row(size);
-    std::exception_ptr problem;
-    if (rank_of(comm) == root) {
-        try {
-            row = packed(args.length() > 0 ? args(0) : octave_value(Matrix()), size, "limosa_scatter");
-        } catch (const octave::execution_exception &reason) {
-            // Everybody learns of it.
-            problem = std::current_exception();
-            const Message failure(octave_value(reason.message()), failure_mark);
-            row = Row(size);
-            row.lengths.assign(size, failure.bytes());
-            row.allot();
-            for (int i = 0; i < size; i++)
-                failure.copy_to(row.bytes.get() + row.places[i]);
-        }
-    }
-    MPI_Count length = 0;
+    const bool is_root = rank_of(comm) == root;
+    Outbox outbox(is_root && args.length() > 0 ? args(0) : octave_value(Matrix()), is_root ? size : 0,
+                  "limosa_scatter");
+    Inbox inbox(1);
     MPI_Request request;
-    check(MPI_Iscatter(row.lengths.data(), 1, MPI_COUNT, &length, 1, MPI_COUNT, root, comm, &request));
+    check(MPI_Iscatter(outbox.blocks.data(), block_bytes, MPI_BYTE, inbox.blocks.data(), block_bytes, MPI_BYTE, root,
+                       comm, &request));
     complete(request);
-    Arrival arrival(length);
-    const Joined whole(arrival);
-    check(MPI_Iscatterv_c(row.bytes.get(), row.lengths.data(), row.places.data(), MPI_BYTE, MPI_BOTTOM, 1, whole.type(),
-                          root, comm, &request));
+    if (is_root && outbox[root].dense_value().is_defined()) {
+        inbox.keep(0, outbox[root].dense_value());
+        outbox.bodies.lengths[root] = 0;
+    }
+    const Bodies &bodies = inbox.open();
+    check(MPI_Iscatterv_c(outbox.bodies.base, outbox.bodies.lengths.data(), outbox.bodies.places.data(), MPI_BYTE,
+                          inbox.body(0), bodies.lengths[0], MPI_BYTE, root, comm, &request));
     complete(request);
-    if (problem)
-        std::rethrow_exception(problem);
-    const std::uint8_t mark = arrival.mark();
-    return value_from(root, arrival.value(), mark);
+    outbox.raise_problem();
+    return inbox.value(0);
 }
 
 DEFUN_DLD(limosa_alltoall, args, , R"(-*- texinfo -*-
@@ -496,16 +587,23 @@ y = limosa_alltoall (num2cell (10 * limosa_rank () + (0:limosa_size () - 1)));
     count_arguments(args, 1, 2, "y = limosa_alltoall (x, comm)");
     const MPI_Comm comm = comm_argument(args, 1);
     const int size = size_of(comm);
-    const Row mine = packed(args(0), size, "limosa_alltoall");
-    Row row(size);
+    const int rank = rank_of(comm);
+    Outbox outbox(args(0), size, "limosa_alltoall");
+    Inbox inbox(size);
     MPI_Request request;
-    check(MPI_Ialltoall(mine.lengths.data(), 1, MPI_COUNT, row.lengths.data(), 1, MPI_COUNT, comm, &request));
+    check(MPI_Ialltoall(outbox.blocks.data(), block_bytes, MPI_BYTE, inbox.blocks.data(), block_bytes, MPI_BYTE, comm,
+                        &request));
     complete(request);
-    row.allot();
-    check(MPI_Ialltoallv_c(mine.bytes.get(), mine.lengths.data(), mine.places.data(), MPI_BYTE, row.bytes.get(),
-                           row.lengths.data(), row.places.data(), MPI_BYTE, comm, &request));
+    if (outbox[rank].dense_value().is_defined()) {
+        inbox.keep(rank, outbox[rank].dense_value());
+        outbox.bodies.lengths[rank] = 0;
+    }
+    const Bodies &bodies = inbox.open();
+    check(MPI_Ialltoallv_c(outbox.bodies.base, outbox.bodies.lengths.data(), outbox.bodies.places.data(), MPI_BYTE,
+                           bodies.base, bodies.lengths.data(), bodies.places.data(), MPI_BYTE, comm, &request));
     complete(request);
-    return row.cell();
+    outbox.raise_problem();
+    return inbox.cell();
 }
 
 DEFUN_DLD(limosa_reduce, args, , R"(-*- texinfo -*-

@@ -61,16 +61,6 @@ limosa_size (limosa_world ()) == limosa_size ()    # 1
     return comm_value(comm_argument(args, 0));
 }
 
-DEFUN_DLD(__limosa_bytes__, args, , "The length of the message that is there, of a source with a tag.")
-{
-    MPI_Status status;
-    int found = 0;
-    MPI_Count bytes = 0;
-    check(MPI_Iprobe(args(0).int_value(), args(1).int_value(), comm_argument(args, 2), &found, &status));
-    check(MPI_Get_count_c(&status, MPI_BYTE, &bytes));
-    return octave_value(double(found ? bytes : 0));
-}
-
 DEFUN_DLD(limosa_split, args, , R"(-*- texinfo -*-
 @deftypefn {} {@var{new} =} limosa_split (@var{color}, @var{key}, @var{comm})
 Return a communicator of the ranks that give the same @var{color}, ordered by @var{key} (default 0) and rank.
@@ -112,6 +102,7 @@ Free a communicator of @code{limosa_split} or @code{limosa_dup}. All its ranks c
 {
     count_arguments(args, 1, 1, "limosa_free (comm)");
     MPI_Comm comm = comm_argument(args, 0);
+    forget_communicator(comm);
     check(MPI_Comm_free(&comm));
     return octave_value_list();
 }

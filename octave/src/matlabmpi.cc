@@ -26,6 +26,7 @@
 #include <list>
 #include <map>
 #include <memory>
+#include <random>
 #include <string>
 #include <thread>
 #include <vector>
@@ -95,7 +96,8 @@ struct Comm {
     int rank;
     int size;
     bool by_files;
-    bool saves; // files stay after they were received
+    bool saves;          // files stay after they were received
+    std::string job_key; // written into lock files; empty: lock files of any job count
     octave_scalar_map map;
 };
 
@@ -120,10 +122,11 @@ std::shared_ptr<const Comm> communicator(const octave_value &value, const char *
     const octave_scalar_map map = value.scalar_map_value();
     const octave_value by_files = map.getfield("by_files");
     const octave_value saves = map.getfield("save_message_flag");
+    const octave_value key = map.getfield("job_key");
     const bool does_save = saves.is_defined() && saves.is_true();
-    latest.second =
-        std::make_shared<Comm>(Comm{field(map, "rank", function), field(map, "size", function),
-                                    !by_files.is_defined() || by_files.is_true() || does_save, does_save, map});
+    latest.second = std::make_shared<Comm>(Comm{field(map, "rank", function), field(map, "size", function),
+                                                !by_files.is_defined() || by_files.is_true() || does_save, does_save,
+                                                key.is_string() ? key.string_value() : "", map});
     latest.first = value;
     return latest.second;
 }
@@ -404,12 +407,26 @@ bool fits_v6(const octave_value &value)
     return (value.isnumeric() || value.islogical() || value.is_string()) && !(value.issparse() && value.islogical());
 }
 
-void touch(const std::string &file)
+// Makes a lock file. Its text is the key of the job: MatlabMPI itself makes it empty and only looks whether it exists.
+void lock(const std::string &file, const Comm &comm)
 {
-    const int made = open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-    if (made < 0)
+    const int made = open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (made < 0 || write(made, comm.job_key.data(), comm.job_key.size()) != ssize_t(comm.job_key.size()))
         fail("file", "MatlabMPI: %s cannot be made: %s", file.c_str(), strerror(errno));
     close(made);
+}
+
+// Whether a lock file is there and belongs to this job. One with the key of another job announces a message that an
+// earlier run in the same folder has left. An empty one is MatlabMPI's own, or its text is about to be written.
+bool is_locked(const std::string &file, const Comm &comm)
+{
+    const int found = open(file.c_str(), O_RDONLY | O_CLOEXEC);
+    if (found < 0)
+        return false;
+    char text[64];
+    const ssize_t length = read(found, text, sizeof text);
+    close(found);
+    return length <= 0 || comm.job_key.empty() || comm.job_key == std::string(text, length);
 }
 
 void save_values(const std::string &file, const octave_value_list &values)
@@ -423,7 +440,7 @@ void save_values(const std::string &file, const octave_value_list &values)
 void send_file(int dest, const std::string &tag, const Comm &comm, const octave_value_list &values)
 {
     save_values(file_name(comm.rank, dest, tag, comm, "buffer"), values);
-    touch(file_name(comm.rank, dest, tag, comm, "lock"));
+    lock(file_name(comm.rank, dest, tag, comm, "lock"), comm);
 }
 
 // Whether a rank can do nothing more: it has said so or has died, where the ranks are a job of MPI, or has left a note.
@@ -448,7 +465,7 @@ bool has_ended(int rank, const Comm &comm)
 // ms. An error if that cannot happen because the process it depends on has ended.
 void await_file(const std::string &file, bool is_to_come, const Comm &comm, int other, const char *function)
 {
-    const auto is_as_wanted = [&]() { return (access(file.c_str(), F_OK) == 0) == is_to_come; };
+    const auto is_as_wanted = [&]() { return is_locked(file, comm) == is_to_come; };
     const auto begin = std::chrono::steady_clock::now();
     for (int look = 1; !is_as_wanted(); look++) {
         const auto waited = std::chrono::steady_clock::now() - begin;
@@ -470,13 +487,13 @@ void await_file(const std::string &file, bool is_to_come, const Comm &comm, int 
 octave_value_list receive_file(int source, const std::string &tag, const Comm &comm, int outputs, const char *function)
 {
     const std::string buffer = file_name(source, comm.rank, tag, comm, "buffer");
-    const std::string lock = file_name(source, comm.rank, tag, comm, "lock");
-    await_file(lock, true, comm, source, function);
+    const std::string lock_file = file_name(source, comm.rank, tag, comm, "lock");
+    await_file(lock_file, true, comm, source, function);
     const octave_value_list values = list_of(call("matmpi_load", ovl(buffer)).cell_value(), 0);
     enough(values, outputs, Key(source, tag), function);
     if (!comm.saves) {
         unlink(buffer.c_str());
-        unlink(lock.c_str());
+        unlink(lock_file.c_str());
     }
     return values;
 }
@@ -493,7 +510,7 @@ void broadcast_file(const std::vector<int> &dests, const std::string &tag, const
         unlink(link.c_str());
         if (symlink(target.c_str(), link.c_str()) != 0)
             fail("file", "%s: %s cannot be made: %s", function, link.c_str(), strerror(errno));
-        touch(file_name(comm.rank, dest, tag, comm, "lock"));
+        lock(file_name(comm.rank, dest, tag, comm, "lock"), comm);
     }
     if (comm.saves)
         return;
@@ -592,6 +609,11 @@ MPI_Send (1, 7, comm, rand (3), "any text");    # rank 1: [a, b] = MPI_Recv (0, 
 @end deftypefn)")
 {
     need(args, 3, "MPI_Send (dest, tag, comm, value, ...)");
+    if (args.length() == 4 && args(3).isstruct() && !args(2).isstruct())
+        fail(
+            "dialect",
+            "MPI_Send: the communicator is the last argument, as in Octave's package mpi, whose scripts need --dialect "
+            "mpi; in MatlabMPI it is the third");
     const auto taken = communicator(args(2), "MPI_Send");
     const Comm &comm = *taken;
     const int dest = rank_argument(args(0), comm, "MPI_Send", "dest");
@@ -719,7 +741,7 @@ end
         rank_argument(args(0), comm, "MPI_Probe", "source");
     if (comm.by_files) {
         const std::string pattern = file_name_of(text_of(args(0)), comm.rank, text_of(args(1)), comm, "lock");
-        return octave::interpreter::the_interpreter()->feval("matmpi_file_probe", ovl(pattern, comm.rank, nargout),
+        return octave::interpreter::the_interpreter()->feval("matmpi_file_probe", ovl(pattern, args(2), nargout),
                                                              std::max(nargout, 1));
     }
     need_job("MPI_Probe");
@@ -760,13 +782,17 @@ end
 // ---------------------------------------------------------------------
 
 DEFUN_DLD(__matmpi_world__, , ,
-          "[rank, size] = __matmpi_world__ (): join the job of all ranks that were started together.")
+          "[rank, size, key] = __matmpi_world__ (): join the job of all ranks that were started together.")
 {
     start();
     MPI_Comm comm;
     check(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
     open_job(comm);
-    return ovl(job.rank, job.size);
+    std::uint64_t key = 0;
+    if (job.rank == 0)
+        key = std::random_device()() + (std::uint64_t(getpid()) << 32);
+    check(MPI_Bcast(&key, 1, MPI_UINT64_T, 0, job.comm));
+    return ovl(job.rank, job.size, std::to_string(key));
 }
 
 DEFUN_DLD(__matmpi_alone__, , , "Begin a job of this process alone.")
@@ -832,6 +858,11 @@ DEFUN_DLD(__matmpi_file__, args, , "name = __matmpi_file__ (source, dest, tag, c
     return ovl(file_name(rank_argument(args(0), comm, "MatMPI_Buffer_file", "source"),
                          rank_argument(args(1), comm, "MatMPI_Buffer_file", "dest"), text_of(args(2)), comm,
                          args(4).string_value().c_str()));
+}
+
+DEFUN_DLD(__matmpi_is_locked__, args, , "__matmpi_is_locked__ (file, comm): whether a lock file belongs to this job.")
+{
+    return ovl(is_locked(args(0).string_value(), *communicator(args(1), "MPI_Probe")));
 }
 
 DEFUN_DLD(__matmpi_is_open__, , , "True if a job is running whose messages travel by memory.")

@@ -2,223 +2,29 @@
 
 #include "progress.h"
 
-#include <algorithm>
-#include <list>
-#include <map>
 #include <memory>
-#include <thread>
+#include <vector>
 
 #include <octave/Cell.h>
-#include <octave/oct-map.h>
-#include <octave/quit.h>
-
-namespace limosa
-{
-namespace
-{
-// A send or receive that the program has started and not waited for.
-struct Pending {
-    // Null for a receive.
-    std::unique_ptr<Sending> sending;
-
-    // Of a receive.
-    int source = 0, tag = 0;
-    MPI_Comm comm = MPI_COMM_NULL;
-    bool has_value = false;
-    octave_value value;
-    MPI_Status status;
-
-    bool is_receive() const
-    {
-        return !sending;
-    }
-};
-
-// By the number that Octave code holds. Numbers are never used again.
-std::map<std::uint32_t, Pending> pending;
-std::uint32_t latest = 0;
-
-// Receives without a message, oldest first.
-std::list<std::uint32_t> waiting;
-
-// The oldest receive that wants a message with this source and tag; the end if there is none.
-std::list<std::uint32_t>::iterator wanted_by(MPI_Comm comm, const MPI_Status &status)
-{
-    return std::find_if(waiting.begin(), waiting.end(), [&](std::uint32_t number) {
-        const Pending &receive = pending[number];
-        return receive.comm == comm && (receive.source == MPI_ANY_SOURCE || receive.source == status.MPI_SOURCE) &&
-               (receive.tag == MPI_ANY_TAG || receive.tag == status.MPI_TAG);
-    });
-}
-
-void deliver(std::list<std::uint32_t>::iterator place, MPI_Message message, const MPI_Status &status)
-{
-    Pending &receive = pending[*place];
-    waiting.erase(place);
-    receive.status = status;
-    receive.value = limosa::receive(message, receive.status, receive.comm);
-    receive.has_value = true;
-}
-
-// Takes the messages that have come for receives in their order. A message may come after an older receive has found
-// none, and be found by a later one: it belongs to the older one.
-void take_messages()
-{
-    for (auto place = waiting.begin(); place != waiting.end();) {
-        const Pending &receive = pending[*place];
-        MPI_Message message;
-        MPI_Status status;
-        int found = 0;
-        check(MPI_Improbe(receive.source, receive.tag, receive.comm, &found, &message, &status));
-        if (!found) {
-            ++place;
-            continue;
-        }
-        deliver(wanted_by(receive.comm, status), message, status);
-        // While the rest of a long message was waited for, others may have been taken.
-        place = waiting.begin();
-    }
-}
-
-// Takes messages until `is_done`.
-template <typename F> void go_on_until(F is_done)
-{
-    while (!is_done()) {
-        take_messages();
-        octave_quit();
-        std::this_thread::yield();
-    }
-}
-
-octave_value status_value(const MPI_Status &status)
-{
-    octave_scalar_map map;
-    map.assign("source", octave_value(double(status.MPI_SOURCE)));
-    map.assign("tag", octave_value(double(status.MPI_TAG)));
-    return octave_value(map);
-}
-
-// The request that an argument of this function is.
-std::map<std::uint32_t, Pending>::iterator request_of(const octave_value &value, const char *function)
-{
-    const auto found = pending.find(static_cast<std::uint32_t>(int_argument(value, function, "a request")));
-    if (found == pending.end())
-        fail("request", "%s: request %d is not under way: it was waited for before, or never started", function,
-             value.int_value());
-    return found;
-}
-
-octave_value new_request(Pending &&started)
-{
-    pending[++latest] = std::move(started);
-    return octave_value(double(latest));
-}
-
-// The value that a request has received, and its status; the request is gone.
-octave_value_list finished(std::map<std::uint32_t, Pending>::iterator place)
-{
-    octave_value_list result;
-    if (place->second.is_receive()) {
-        result(0) = place->second.value;
-        result(1) = status_value(place->second.status);
-    } else
-        result(0) = octave_value(Matrix());
-    pending.erase(place);
-    return result;
-}
-
-octave_value_list wait_for(const octave_value &value, const char *function)
-{
-    const auto place = request_of(value, function);
-    Pending &it = place->second;
-    if (!it.is_receive())
-        complete(*it.sending);
-    else if (!it.has_value && waiting.size() == 1) {
-        MPI_Message message;
-        probe(it.source, it.tag, it.comm, message, it.status);
-        waiting.pop_front();
-        it.value = receive(message, it.status, it.comm);
-    } else
-        go_on_until([&] { return it.has_value; });
-    return finished(place);
-}
-
-void send_in_order(const octave_value &value, int dest, int tag, MPI_Comm comm)
-{
-    const auto message = std::make_shared<Message>(value);
-    if (waiting.empty()) {
-        send(message, dest, tag, comm);
-        return;
-    }
-    Sending sending(message, dest, tag, comm);
-    complete(sending);
-}
-
-void wait_in_order(MPI_Request &request)
-{
-    if (waiting.empty())
-        wait(request);
-    else
-        go_on_until([&] {
-            int done = 0;
-            check(MPI_Test(&request, &done, MPI_STATUS_IGNORE));
-            return done != 0;
-        });
-}
-} // namespace
-
-void complete(MPI_Request &request)
-{
-    try {
-        wait_in_order(request);
-    } catch (...) {
-        if (request != MPI_REQUEST_NULL && MPI_Cancel(&request) == MPI_SUCCESS)
-            MPI_Wait(&request, MPI_STATUS_IGNORE);
-        throw;
-    }
-}
-
-void complete(Sending &sending)
-{
-    wait_in_order(sending.request());
-}
-
-void probe_in_order(int source, int tag, MPI_Comm comm, MPI_Message &message, MPI_Status &status)
-{
-    if (waiting.empty()) {
-        probe(source, tag, comm, message, status);
-        return;
-    }
-    go_on_until([&] {
-        take_messages();
-        int found = 0;
-        check(MPI_Improbe(source, tag, comm, &found, &message, &status));
-        const auto owner = found ? wanted_by(comm, status) : waiting.end();
-        if (owner == waiting.end())
-            return found != 0;
-        deliver(owner, message, status);
-        return false;
-    });
-}
-
-void count_arguments(const octave_value_list &arguments, int least, int most, const char *form)
-{
-    start();
-    if (arguments.length() < least || arguments.length() > most)
-        fail("arg", "this is how to call it: %s", form);
-}
-
-int optional_int(const octave_value_list &arguments, int index, int missing, const char *function, const char *name)
-{
-    if (index >= arguments.length() || arguments(index).isempty())
-        return missing;
-    if (missing == -1 && arguments(index).is_string() && arguments(index).string_value() == "any")
-        return missing;
-    return int_argument(arguments(index), function, name);
-}
-} // namespace limosa
 
 using namespace limosa;
+
+namespace
+{
+// The requests of one argument: a request, or an array of them.
+std::vector<octave_value> requests_of(const octave_value &value, const char *function)
+{
+    if (value.numel() == 1)
+        return {value};
+    if (!value.isnumeric())
+        fail("request", "%s: give the requests as one array, such as [first, second]", function);
+    std::vector<octave_value> requests;
+    const NDArray numbers = value.array_value();
+    for (octave_idx_type i = 0; i < numbers.numel(); i++)
+        requests.emplace_back(numbers(i));
+    return requests;
+}
+} // namespace
 
 DEFUN_DLD(limosa_send, args, , R"(-*- texinfo -*-
 @deftypefn  {} {} limosa_send (@var{x}, @var{to})
@@ -267,13 +73,10 @@ end
 @end deftypefn)")
 {
     count_arguments(args, 0, 3, "[x, status] = limosa_recv (source, tag, comm)");
-    const MPI_Comm comm = comm_argument(args, 2);
-    MPI_Message message;
     MPI_Status status;
-    probe_in_order(optional_int(args, 0, MPI_ANY_SOURCE, "limosa_recv", "source"),
-                   optional_int(args, 1, MPI_ANY_TAG, "limosa_recv", "tag"), comm, message, status);
-    octave_value_list result;
-    result(0) = receive(message, status, comm);
+    octave_value_list result(receive_in_order(optional_int(args, 0, MPI_ANY_SOURCE, "limosa_recv", "source"),
+                                              optional_int(args, 1, MPI_ANY_TAG, "limosa_recv", "tag"),
+                                              comm_argument(args, 2), status));
     if (nargout > 1)
         result(1) = status_value(status);
     return result;
@@ -300,11 +103,8 @@ y = limosa_sendrecv (limosa_rank (), right, left);   # y is left
     const int tag = optional_int(args, 3, 0, "limosa_sendrecv", "tag");
     const MPI_Comm comm = comm_argument(args, 4);
     Sending sending(message, dest, tag, comm);
-    octave_value_list result;
-    MPI_Message arriving;
     MPI_Status status;
-    probe_in_order(source, tag, comm, arriving, status);
-    result(0) = receive(arriving, status, comm);
+    octave_value_list result(receive_in_order(source, tag, comm, status));
     if (nargout > 1)
         result(1) = status_value(status);
     complete(sending);
@@ -327,10 +127,8 @@ limosa_wait (request);
 @end deftypefn)")
 {
     count_arguments(args, 2, 4, "request = limosa_isend (x, to, tag, comm)");
-    Pending started;
-    started.sending.reset(new Sending(std::make_shared<Message>(args(0)), int_argument(args(1), "limosa_isend", "to"),
-                                      optional_int(args, 2, 0, "limosa_isend", "tag"), comm_argument(args, 3)));
-    return new_request(std::move(started));
+    return start_send(args(0), int_argument(args(1), "limosa_isend", "to"),
+                      optional_int(args, 2, 0, "limosa_isend", "tag"), comm_argument(args, 3));
 }
 
 DEFUN_DLD(limosa_irecv, args, , R"(-*- texinfo -*-
@@ -347,16 +145,8 @@ x = limosa_wait (request);
 @end deftypefn)")
 {
     count_arguments(args, 0, 3, "request = limosa_irecv (source, tag, comm)");
-    Pending started;
-    started.source = optional_int(args, 0, MPI_ANY_SOURCE, "limosa_irecv", "source");
-    started.tag = optional_int(args, 1, MPI_ANY_TAG, "limosa_irecv", "tag");
-    started.comm = comm_argument(args, 2);
-    // Wrong arguments are an error now and not when somebody waits.
-    int found;
-    check(MPI_Iprobe(started.source, started.tag, started.comm, &found, MPI_STATUS_IGNORE));
-    const octave_value request = new_request(std::move(started));
-    waiting.push_back(latest);
-    return request;
+    return start_receive(optional_int(args, 0, MPI_ANY_SOURCE, "limosa_irecv", "source"),
+                         optional_int(args, 1, MPI_ANY_TAG, "limosa_irecv", "tag"), comm_argument(args, 2));
 }
 
 DEFUN_DLD(limosa_wait, args, , R"(-*- texinfo -*-
@@ -388,14 +178,12 @@ values = limosa_waitall (requests);   # @{"a", []@}
 @end deftypefn)")
 {
     count_arguments(args, 1, 1, "values = limosa_waitall (requests)");
-    if (!args(0).isnumeric())
-        fail("request", "limosa_waitall: give the requests as one array, such as [first, second]");
-    const NDArray requests = args(0).array_value();
-    for (octave_idx_type i = 0; i < requests.numel(); i++)
-        request_of(octave_value(requests(i)), "limosa_waitall");
-    Cell values(requests.dims());
-    for (octave_idx_type i = 0; i < requests.numel(); i++)
-        values(i) = wait_for(octave_value(requests(i)), "limosa_waitall")(0);
+    const std::vector<octave_value> requests = requests_of(args(0), "limosa_waitall");
+    for (const octave_value &each : requests)
+        check_request(each, "limosa_waitall");
+    Cell values(args(0).dims());
+    for (std::size_t i = 0; i < requests.size(); i++)
+        values(i) = wait_for(requests[i], "limosa_waitall")(0);
     return octave_value(values);
 }
 
@@ -413,20 +201,39 @@ do [done, x] = limosa_test (request); until done
 @end deftypefn)")
 {
     count_arguments(args, 1, 1, "[done, x, status] = limosa_test (request)");
-    const auto place = request_of(args(0), "limosa_test");
-    Pending &it = place->second;
-    int done = 0;
-    if (it.is_receive()) {
-        take_messages();
-        done = it.has_value;
-    } else
-        check(MPI_Test(&it.sending->request(), &done, MPI_STATUS_IGNORE));
-    octave_value_list result(octave_value(done != 0));
-    if (done)
-        result.append(finished(place));
-    else
+    const octave_value_list found = test(args(0), "limosa_test");
+    octave_value_list result(octave_value(!found.empty()));
+    if (found.empty())
         result(1) = octave_value(Matrix());
+    else
+        result.append(found);
     return result;
+}
+
+DEFUN_DLD(limosa_cancel, args, , R"(-*- texinfo -*-
+@deftypefn {} {} limosa_cancel (@var{requests})
+Withdraw requests of @code{limosa_irecv}: they receive no message any more.
+
+A message that a request has already received is kept for the next receive that wants it. Clearing the last variable
+that holds a request withdraws it, too, except where requests are in an array. A value of @code{limosa_isend} is sent
+all the same.
+
+@example
+request = limosa_irecv (limosa_rank (), 1);
+limosa_cancel (request);
+limosa_send ("x", limosa_rank (), 1);
+x = limosa_recv (limosa_rank (), 1);   # "x"
+@end example
+@seealso{limosa_irecv, limosa_isend}
+@end deftypefn)")
+{
+    count_arguments(args, 1, 1, "limosa_cancel (requests)");
+    const std::vector<octave_value> requests = requests_of(args(0), "limosa_cancel");
+    for (const octave_value &each : requests)
+        check_request(each, "limosa_cancel");
+    for (const octave_value &each : requests)
+        withdraw(each, "limosa_cancel");
+    return octave_value_list();
 }
 
 DEFUN_DLD(limosa_probe, args, , R"(-*- texinfo -*-
@@ -446,15 +253,7 @@ x = limosa_recv (status.source, status.tag);   # "x"
     const int tag = optional_int(args, 1, MPI_ANY_TAG, "limosa_probe", "tag");
     const MPI_Comm comm = comm_argument(args, 2);
     MPI_Status status;
-    if (waiting.empty())
-        peek(source, tag, comm, status);
-    else
-        go_on_until([&] {
-            take_messages();
-            int found = 0;
-            check(MPI_Iprobe(source, tag, comm, &found, &status));
-            return found != 0;
-        });
+    peek_in_order(source, tag, comm, status);
     return status_value(status);
 }
 
@@ -472,13 +271,11 @@ limosa_recv (limosa_rank ());
 @end deftypefn)")
 {
     count_arguments(args, 0, 3, "[found, status] = limosa_iprobe (source, tag, comm)");
-    take_messages();
-    int found = 0;
     MPI_Status status;
-    check(MPI_Iprobe(optional_int(args, 0, MPI_ANY_SOURCE, "limosa_iprobe", "source"),
-                     optional_int(args, 1, MPI_ANY_TAG, "limosa_iprobe", "tag"), comm_argument(args, 2), &found,
-                     &status));
-    octave_value_list result(octave_value(found != 0));
+    const bool found =
+        look_in_order(optional_int(args, 0, MPI_ANY_SOURCE, "limosa_iprobe", "source"),
+                      optional_int(args, 1, MPI_ANY_TAG, "limosa_iprobe", "tag"), comm_argument(args, 2), status);
+    octave_value_list result((octave_value(found)));
     result(1) = found ? status_value(status) : octave_value(Matrix());
     return result;
 }

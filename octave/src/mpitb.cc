@@ -118,6 +118,13 @@ Call::Call(octave::interpreter &interp, const octave_value_list &args, int nargo
     const int n = args.length();
     if (n < least || (most >= 0 && n > most))
         error_with_id("limosa:usage", "%s: %d arguments; the call is %s", name, n, usage);
+    // These functions have no other purpose than their second result: the script is one of a toolbox in which it is the
+    // first, and would take the error code for it.
+    if (nargout == 1 && (!std::strcmp(name, "MPI_Comm_rank") || !std::strcmp(name, "MPI_Comm_size")))
+        error_with_id("limosa:usage",
+                      "%s: one result is asked for, which is the error code; the call is %s; a script of MatlabMPI or "
+                      "of Octave's package mpi needs --dialect matlabmpi or --dialect mpi",
+                      name, usage);
 }
 
 void Call::fail(const char *id, const std::string &what) const

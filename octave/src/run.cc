@@ -1,11 +1,14 @@
 // What `limosa run script.m` needs of the interpreter: see ../run/start.m.
 
+#include "input.h"
 #include "session.h"
 
+#include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <thread>
 
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -23,6 +26,7 @@ namespace
 // How long one that has printed waits for the launcher to read; and as in `limosa._uncaught`, which does the same for
 // Python: how long a rank that prints nothing waits for the end of the first one and then for its own, and one that
 // fails because another has died for the launcher to say so.
+constexpr unsigned handlers_s = 3; // how long the program's exit handlers may take
 constexpr unsigned to_read_us = 200000, to_show_us = 10000000, to_abort_us = 1000000, of_launcher_us = 10000000;
 
 // Takes (`bind`) or asks for (`connect`) the name of the first rank of the job to show an error, which the kernel keeps
@@ -53,7 +57,7 @@ void keep_the_name()
     _exit(0);
 }
 
-// Waits until the first rank has ended: if this one did before, it would end that one in the middle of its text.
+// Waits until the first rank has ended.
 void wait_for_the_first()
 {
     const auto asks = [](int word, const sockaddr *address, socklen_t bytes) {
@@ -65,6 +69,30 @@ void wait_for_the_first()
     for (unsigned waited = 0; waited < to_show_us && name_of_the_first(asks); waited += pause_us)
         usleep(pause_us);
     usleep(to_abort_us);
+}
+// A line of standard input. The debugger, which would ask for ever at the end of it, is told to report that.
+std::string line_of_stdin(bool is_debugger)
+{
+    char *line = nullptr;
+    std::size_t room = 0;
+    const ssize_t length = getline(&line, &room, stdin);
+    const std::string text(length > 0 ? line : "", length > 0 ? length : 0);
+    free(line);
+    return text.empty() && is_debugger ? "__limosa_no_input__ ();\n" : text;
+}
+
+bool is_first = true; // of the ranks that fail
+std::atomic<bool> is_leaving{false};
+
+// The last act of a rank that has failed, after its exit handlers. A rank that is not the first waits until that one
+// has ended: if it ended before, the launcher would end that one in the middle of its text.
+void leave()
+{
+    is_leaving = true;
+    fflush(nullptr);
+    if (!is_first)
+        wait_for_the_first();
+    _exit(1);
 }
 } // namespace
 
@@ -78,12 +106,30 @@ DEFUN_DLD(__limosa_begin__, , , "Prepare Octave for a rank of a job: what it sta
     return octave_value_list();
 }
 
+DEFUN_DLD(__limosa_watch_input__, , , "Have the debugger end if there is no input for it.")
+{
+    limosa::set_line_source(line_of_stdin);
+    return octave_value_list();
+}
+
 DEFUN_DLD(__limosa_source__, args, ,
           "Run a script file, with its functions defined from the start; a file of functions runs the first one.")
 {
     octave::interpreter &interpreter = *octave::interpreter::the_interpreter();
     const std::string file = args(0).string_value();
-    octave_value code = octave::parse_fcn_file(interpreter, file, file, "", "", "", true, true, false, false);
+    octave_value code;
+    try {
+        code = octave::parse_fcn_file(interpreter, file, file, "", "", "", true, true, false, false);
+    } catch (const octave::execution_exception &problem) {
+        // Only in a file of functions may functions be nested.
+        if (problem.message().find("nested functions not implemented") == std::string::npos)
+            throw;
+        interpreter.recover_from_exception();
+        const std::string name = file.substr(file.rfind('/') + 1, file.rfind('.') - file.rfind('/') - 1);
+        code = octave::parse_fcn_file(interpreter, file, name, "", "", "", true, false, false, false);
+        octave::feval(code, octave_value_list(), 0);
+        return octave_value_list();
+    }
     octave_user_script *script = code.is_defined() ? code.user_script_value() : nullptr;
     if (!script || !script->body())
         return octave_value_list();
@@ -108,22 +154,32 @@ DEFUN_DLD(__limosa_source__, args, ,
 }
 
 DEFUN_DLD(__limosa_leave__, args, ,
-          "Print the text of an error, unless another rank has, and end this process: (TEXT, OF_DEATH), where OF_DEATH "
-          "says whether another rank has died, which the launcher knows more about.")
+          "Print the text of an error, unless another rank has, and have `quit` end this process soon, without MPI: "
+          "(TEXT, OF_DEATH), where OF_DEATH says whether another rank has died, which the launcher knows more about.")
 {
     const std::string text = args(0).string_value();
+    octave::interpreter &interpreter = *octave::interpreter::the_interpreter();
     octave_stdout.flush();
     fflush(nullptr);
     if (args(1).bool_value())
         usleep(of_launcher_us);
-    if (name_of_the_first(bind)) {
+    is_first = name_of_the_first(bind);
+    if (is_first) {
         if (fwrite(text.data(), 1, text.size(), stderr) == text.size())
             fflush(stderr);
         if (getenv("LIMOSA_RANK"))
             keep_the_name();
         else
             usleep(to_read_us);
-    } else
-        wait_for_the_first();
-    _exit(1);
+    }
+    // The other ranks may wait for this one in calls that it will never make: it does not finalise MPI.
+    for (const char *ours : {"__limosa_finish__", "__matmpi_exit__"})
+        interpreter.remove_atexit_fcn(ours);
+    std::atexit(leave);
+    std::thread([] {
+        sleep(handlers_s);
+        if (!is_leaving)
+            _exit(1);
+    }).detach();
+    return octave_value_list();
 }

@@ -154,6 +154,20 @@ bool ends_with(const std::string &text, const std::string &end)
     return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
 }
 
+// The function of the program's that runs: a compiled one of ours, or the outermost of our m-files that has called it.
+std::string function_of_the_program()
+{
+    octave::call_stack &stack = octave::interpreter::the_interpreter()->get_evaluator().get_call_stack();
+    const octave_function *called = stack.current_function();
+    std::string name = called && called->name().compare(0, 2, "__") != 0 ? called->name() : "";
+    for (const octave::frame_info &frame : stack.backtrace_info()) {
+        if (!is_ours_file(frame.file_name()))
+            break;
+        name = frame.fcn_name();
+    }
+    return name;
+}
+
 // Writes where the program is into a file in memory, in which the launcher finds it (limosa-cli/src/hang/stacks.rs):
 // `FILE:LINE in FUNCTION`, and in a second line the function that has called us. Called when a wait has lasted a while.
 void write_line()
@@ -288,6 +302,11 @@ void check(int code)
     for (const Name &name : names)
         if (name.cls == cls)
             id = name.name;
+    // The library's text begins with the name of its function: MPI_Send: ...
+    const char *colon = std::strstr(text, ": ");
+    const std::string function = function_of_the_program();
+    if (std::strncmp(text, "MPI_", 4) == 0 && colon && !function.empty())
+        fail(id, "%s%s", function.c_str(), colon);
     fail(id, "%s", text);
 }
 
@@ -383,17 +402,6 @@ MPI_Datatype datatype(Class cls, std::uint8_t flags)
     case Class::char_: return MPI_CHAR;
     default: return MPI_BYTE;
     }
-}
-
-Joined::Joined(const char *envelope, const char *body, std::size_t body_bytes)
-{
-    const MPI_Count lengths[] = {MPI_Count(envelope_bytes), MPI_Count(body_bytes)};
-    MPI_Aint places[2];
-    check(MPI_Get_address(envelope, &places[0]));
-    check(MPI_Get_address(body, &places[1]));
-    const MPI_Count counts[] = {places[0], places[1]};
-    check(MPI_Type_create_hindexed_c(2, lengths, counts, MPI_BYTE, &m_type));
-    check(MPI_Type_commit(&m_type));
 }
 
 namespace

@@ -6,7 +6,8 @@
 // communicators that come from them, are returned.
 //
 // Errors. Every call of MPI goes through `check`, which makes an Octave error of a code other than MPI_SUCCESS. Its
-// identifier is that of the error class (`limosa:rank` for MPI_ERR_RANK ...), its text that of the library.
+// identifier is that of the error class (`limosa:rank` for MPI_ERR_RANK ...), its text that of the library, with the
+// Octave function that was called in place of the function of MPI.
 //
 // Ctrl-C. Blocking calls can be interrupted: Limosa asks the interpreter while it waits (limosa_set_interpreter in
 // limosa.h) and gives up the call if the user wants that. `check` then throws what the interpreter wants to throw. With
@@ -78,33 +79,6 @@ int int_argument(const octave_value &value, const char *function, const char *ar
 MPI_Datatype datatype(Class cls, std::uint8_t flags);
 
 // --- messages of one value ----------------------------------------------------------------------------------------
-
-// Envelope and body as one datatype, for MPI_BOTTOM: as they lie in memory, without a copy. For collective functions.
-class Joined
-{
-  public:
-    explicit Joined(const Message &message) : Joined(message.envelope(), message.body(), message.body_bytes())
-    {
-    }
-    explicit Joined(Arrival &arrival) : Joined(arrival.envelope(), arrival.body(), arrival.body_bytes())
-    {
-    }
-    Joined(const char *envelope, const char *body, std::size_t body_bytes);
-    ~Joined()
-    {
-        MPI_Type_free(&m_type);
-    }
-    Joined(const Joined &) = delete;
-    Joined &operator=(const Joined &) = delete;
-
-    MPI_Datatype type() const
-    {
-        return m_type;
-    }
-
-  private:
-    MPI_Datatype m_type;
-};
 
 // A value is sent as one message, or, if it is long, as one with the envelope and the tag of a second one with the
 // body: that one is received straight into the new array, at the speed of MPI_Recv. Tags of bodies lie above

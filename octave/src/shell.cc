@@ -6,6 +6,7 @@
 // and the end of the front are noticed at any time. An interrupt does what Octave's handler of SIGINT does, which also
 // ends calls of MPI that wait. It is ignored while no piece runs.
 
+#include "input.h"
 #include "session.h"
 
 #include <cerrno>
@@ -26,6 +27,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <octave/cmd-edit.h>
 #include <octave/interpreter.h>
 #include <octave/pager.h>
 #include <octave/parse.h>
@@ -70,9 +72,24 @@ class Front
     {
         std::unique_lock<std::mutex> lock(m_mutex);
         m_arrived.wait(lock, [&]() { return !m_tasks.empty(); });
-        Fields task = m_tasks.front();
-        m_tasks.pop_front();
-        return task;
+        return first();
+    }
+
+    // Asks the user for a line. An interrupt, or the end of the user's lines, leaves the debugger.
+    std::string line(bool is_debugger)
+    {
+        const std::string none = is_debugger ? "dbquit all\n" : "";
+        fflush(nullptr);
+        send({"input", is_debugger ? "debug" : "input"});
+        std::unique_lock<std::mutex> lock(m_mutex);
+        m_arrived.wait(lock, [&]() { return !m_tasks.empty() || octave_interrupt_state != 0; });
+        if (m_tasks.empty()) {
+            octave_interrupt_state = 0;
+            octave_signal_caught = 0;
+            return none;
+        }
+        const Fields answer = first();
+        return answer[0] == "line" && answer.size() == 2 ? answer[1] + "\n" : none;
     }
 
     // From here on interrupts are dropped, up to the next task that runs code: from its arrival on they count.
@@ -100,6 +117,13 @@ class Front
     std::mutex m_mutex;
     std::condition_variable m_arrived;
     std::deque<Fields> m_tasks;
+
+    Fields first()
+    {
+        Fields task = m_tasks.front();
+        m_tasks.pop_front();
+        return task;
+    }
 
     bool read_exactly(char *to, std::size_t bytes)
     {
@@ -139,12 +163,13 @@ class Front
                 if (m_busy) {
                     octave_interrupt_state = 1;
                     octave_signal_caught = 1;
+                    m_arrived.notify_one();
                 }
                 continue;
             }
             if (fields[0] == "gone" && m_busy)
                 _exit(1); // the main thread may wait for ever
-            m_busy = fields[0] == "run";
+            m_busy = fields[0] == "run" || fields[0] == "line" || fields[0] == "no line";
             m_tasks.push_back(fields);
             m_arrived.notify_one();
             if (fields[0] == "end" || fields[0] == "gone")
@@ -231,6 +256,8 @@ Fields run(Front &front, octave::interpreter &interpreter, const std::string &co
             answer = {"error", "error: out of memory or dimension too large for Octave's index type"};
         } catch (const std::exception &error) {
             answer = {"error", error.what()};
+        } catch (...) { // the user has left the debugger by `dbquit`
+            answer = {"error", "error: interrupted"};
         }
         if (answer[0] == "error")
             interpreter.recover_from_exception();
@@ -267,6 +294,9 @@ DEFUN_DLD(__limosa_serve__, args, , "Be a rank of the session whose front listen
     static Front front(args(0).string_value()); // the thread uses it as long as the process lives
     front.rest();
     front.listen();
+    limosa::set_line_source([](bool is_debugger) { return front.line(is_debugger); });
+    if (FILE *unseen = fopen("/dev/null", "w"))
+        octave::command_editor::set_output_stream(unseen); // the front shows prompts
     const std::string name(version);
     front.send({"hello", std::to_string(rank), std::to_string(size),
                 name.substr(0, name.find_first_of("\n,")) + ", Octave " OCTAVE_VERSION});

@@ -78,8 +78,8 @@ struct Dense {
     std::uint8_t flags;
     dim_vector dims;
     std::size_t elements;
-    std::size_t element_bytes; // of a complex number: of both parts
-    const void *array;         // lies in `owner`; null: the only element is in `scalar`
+    std::size_t element_bytes;   // of a complex number: of both parts
+    const void *array = nullptr; // lies in `owner`; null: the only element is in `scalar`
     octave_value owner;
     alignas(16) char scalar[16];
 
@@ -139,6 +139,13 @@ class Message
         return envelope_bytes + m_body_bytes;
     }
     void copy_to(char *to) const;
+
+    // The array of a dense message of several elements, to be used in place of what would be received. Undefined for
+    // any other message.
+    octave_value dense_value() const
+    {
+        return m_encoded.empty() && m_dense.array ? m_dense.owner : octave_value();
+    }
 
     Message(const Message &) = delete;
     Message &operator=(const Message &) = delete;

@@ -13,9 +13,11 @@ front         ``("interrupt",)``                            raise KeyboardInterr
 front         ``("complete", number, text)``                names that begin like this
 front         ``("pull", number, name)``                    the value of a variable
 front         ``("push", number, name, pickled)``           give a variable this value
+front         ``("line", text)`` or ``("no line",)``        answer to ``input``
 front         ``("end",)``                                  leave (so does the end of the connection)
 rank          ``("text", stream, text)``                    it has written this to ``out`` or ``err``
 rank          ``("figure", image)``                         a figure that its code has drawn, as PNG
+rank          ``("input", kind)``                           it wants a line of the user: ``input`` or ``debug``
 rank          ``("done", number, kind, text)``              the answer to the question of this number; see `Answer`
 ============  ============================================  =====================================================
 
@@ -221,6 +223,9 @@ class Group:
         self._show = show or _show_plainly
         self._pending: dict[str, dict[int, list[str]]] = {"out": {}, "err": {}}
         self._drawn: list[tuple[int, bytes]] = []  # figures that are not yet shown
+        self._wanting: dict[int, str] = {}  # ranks that wait for a line of the user, and for what
+        #: Asks the user for a line; None at the end of input.
+        self.read_line: Callable[[str], str | None] = lambda _: None
         self._number = 0  # of the latest question
         # How often the ranks have got out of step with each other. In each epoch `limosa.world` has communicators of
         # its own, so that what was left half done before does not mix with what comes.
@@ -422,6 +427,8 @@ class Group:
         while missing := set(asked) - answers.keys():
             try:
                 self._collect(answers, len(asked))
+                if self._wanting:
+                    self._give_line()
                 if self._progress is not None and show:
                     self._progress(len(answers), len(asked))
                 asking.look(answers, missing)
@@ -444,11 +451,32 @@ class Group:
     def _collect(self, answers: dict[int, Answer], number: int) -> None:
         """Take the answers that come within a tick, at most so many; show the output that came before them."""
         deadline = time.monotonic() + TICK
-        while (left := deadline - time.monotonic()) > 0 and len(answers) < number:
+        while (left := deadline - time.monotonic()) > 0 and len(answers) + len(self._wanting) < number:
             answers |= self._take_what_comes(left)
             if not self._ranks or not self._pipes:
                 raise GroupError(self._farewell())
         self._flush()
+
+    def _give_line(self) -> None:
+        """Ask the user for a line for the ranks that want one, or for some of them: ``%rank 1 LINE``."""
+        wanting = sorted(self._wanting)
+        line: str | None = None
+        try:
+            line = self.read_line(f"{label(wanting)} {self._wanting[wanting[0]]}> ")
+            if line is not None and (found := re.fullmatch(r"\s*%rank\s+(\S+)\s(.*)", line, re.DOTALL)):
+                wanting = sorted(set(parse_ranks(found[1], self.size)) & set(wanting))
+                line = found[2]
+        except ValueError as error:
+            self._show("err", f"limosa: {error}\n")
+            return
+        except KeyboardInterrupt:
+            pass
+        for rank in wanting:
+            del self._wanting[rank]
+            try:
+                self._ranks[rank].send(("no line",) if line is None else ("line", line))
+            except (OSError, KeyError):
+                pass
 
     def _take_what_comes(self, limit: float) -> dict[int, Answer]:
         """Wait so long at most for something to read, and read it. Give the answers among it."""
@@ -460,6 +488,7 @@ class Group:
                 rank, message = self._receive(ready)
                 if message[:2] == ("done", self._number):
                     answers[rank] = Answer(*message[2:])
+                    self._wanting.pop(rank, None)
         return answers
 
     def _receive(self, connection: Connection) -> tuple[int, tuple[Any, ...]]:
@@ -469,6 +498,7 @@ class Group:
             message = connection.recv()
         except (EOFError, OSError):
             del self._ranks[rank]
+            self._wanting.pop(rank, None)
             return rank, ("gone",)
         self._take(rank, message)
         return rank, message
@@ -479,6 +509,8 @@ class Group:
             self._pending[message[1]].setdefault(rank, []).append(message[2])
         elif message[0] == "figure":
             self._drawn.append((rank, message[1]))
+        elif message[0] == "input":
+            self._wanting[rank] = message[1]
 
     def _show_figures(self) -> None:
         """Show what ranks have drawn, in the order of the ranks."""

@@ -1,8 +1,10 @@
 """Start an Octave script as a rank: ``python -m limosa._octave SCRIPT ARGUMENTS...`` becomes Octave.
 
-``limosa run script.m`` starts this for every rank. The functions that an Octave script needs are compiled once for each
-Octave and each installation of Limosa, into ``${XDG_CACHE_HOME:-~/.cache}/limosa/octave/``; the first rank does it, the
-others wait. ``LIMOSA_DIALECT`` names a toolbox of the past (`TOOLBOXES`) to be put on Octave's path.
+``limosa run script.m`` starts this for every rank, and ``limosa run octave-cli ARGUMENTS...`` starts
+``python -m limosa._octave --program octave-cli ARGUMENTS...``: an Octave that finds the same functions. They are
+compiled once for each Octave and each installation of Limosa, into ``${XDG_CACHE_HOME:-~/.cache}/limosa/octave/``; the
+first rank does it, the others wait. ``LIMOSA_DIALECT`` names a toolbox of the past (`TOOLBOXES`) to be put on Octave's
+path.
 
 ``python -m limosa._octave --path matlabmpi`` prints the statement that makes a toolbox known to any other Octave.
 
@@ -29,9 +31,6 @@ __all__ = ["OctaveError", "command", "modules", "package", "statement"]
 
 #: Toolboxes of the past, and what each needs: folders of the package, and compiled modules. The last is found first.
 TOOLBOXES = {"matlabmpi": ["matlabmpi"], "mpi": ["mpi"], "mpitb": ["mpitb"], "pmatlab": ["matlabmpi", "pmatlab"]}
-
-#: Those of which nothing is compiled.
-_UNCOMPILED = {"mpi"}
 
 #: No windows, no greeting, no file with the history of commands.
 _OPTIONS = ["--no-gui", "--quiet", "--no-history", "--no-window-system"]
@@ -62,25 +61,51 @@ def command(script: str, arguments: list[str], dialect: str = "") -> tuple[list[
         If Octave or what compiles for it is missing.
     """
     octave = _program("octave-cli", "octave")
-    folders = [*_folders(octave, dialect), package() / "run" / "path"]
     start = str(package() / "run" / "start.m")
+    variables = _variables(octave, [*_folders(octave, dialect), package() / "run" / "path"])
+    variables |= {"OCTAVE_LIMOSA_SCRIPT": str(Path(script).absolute()), "OCTAVE_LIMOSA_START": start}
+    return [octave, *_OPTIONS, start, *arguments], variables
+
+
+def program_variables(dialect: str) -> dict[str, str]:
+    """Give the variables by which an Octave with a command line of its own finds the functions.
+
+    There are none if they cannot be compiled and no dialect asks for them: this Octave may need none.
+
+    Raises
+    ------
+    OctaveError
+        If what the dialect needs cannot be compiled.
+    """
+    try:
+        octave = _program("octave-cli", "octave")
+        variables = _variables(octave, [*_folders(octave, dialect), package() / "run" / "program"])
+    except OctaveError:
+        if dialect:
+            raise
+        return {}
+    places = [variables["OCTAVE_LIMOSA_PATH"], os.environ.get("OCTAVE_PATH", "")]
+    return variables | {"OCTAVE_PATH": os.pathsep.join(filter(None, places))}
+
+
+def _variables(octave: str, folders: list[Path]) -> dict[str, str]:
+    """Give the variables of every rank in Octave."""
     # Octave's own handlers of SIGTERM would write a file; see octave/src/default_signals.c.
     before = os.environ.get("LD_PRELOAD", "")
     silent = str(modules(octave, ["limosa"]) / "libdefault_signals.so")
-    variables = {
+    return {
         "LD_PRELOAD": f"{silent}:{before}" if before else silent,
         "OCTAVE_LIMOSA_PRELOAD": before,
         "OCTAVE_LIMOSA_PATH": os.pathsep.join(map(str, folders)),
-        "OCTAVE_LIMOSA_SCRIPT": str(Path(script).absolute()),
-        "OCTAVE_LIMOSA_START": start,
     }
-    return [octave, *_OPTIONS, start, *arguments], variables
 
 
 def _folders(octave: str, dialect: str) -> list[Path]:
     """Give the folders of the package and of a dialect's toolboxes, the first one to be found first."""
+    if dialect not in {"", "auto", *TOOLBOXES}:
+        raise OctaveError(f"--dialect {dialect} is not for Octave; for Octave there are {', '.join(TOOLBOXES)}")
     names = ["limosa", *TOOLBOXES.get(dialect, [])]
-    built, folder = modules(octave, [name for name in names if name not in _UNCOMPILED]), package()
+    built, folder = modules(octave, names), package()
     folders = [folder / "inst"]
     for name in names:
         folders[:0] = [place for place in (folder / name, built / name) if place.is_dir()]
@@ -180,12 +205,16 @@ def _say(text: str) -> None:
 def main() -> NoReturn:
     """Become Octave."""
     if len(sys.argv) < 2:
-        sys.exit("usage: python -m limosa._octave SCRIPT [ARGUMENTS]... | --path TOOLBOX")
+        sys.exit("usage: python -m limosa._octave SCRIPT [ARGUMENTS]... | --program OCTAVE ... | --path TOOLBOX")
+    dialect = os.environ.get("LIMOSA_DIALECT", "")
     try:
         if sys.argv[1] == "--path":
             print(statement(" ".join(sys.argv[2:])))
             sys.exit()
-        line, variables = command(sys.argv[1], sys.argv[2:], os.environ.get("LIMOSA_DIALECT", ""))
+        if sys.argv[1] == "--program":
+            line, variables = sys.argv[2:], program_variables(dialect)
+        else:
+            line, variables = command(sys.argv[1], sys.argv[2:], dialect)
     except OctaveError as error:
         # All ranks have the same reason. The first says it, and the launcher ends those that wait.
         if os.environ.get("LIMOSA_RANK", "0") == "0":

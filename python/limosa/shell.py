@@ -86,6 +86,7 @@ class Session:
         """
         if self._group is None:
             self._group = self.language.start(self.size, self.library)
+            self._group.read_line = _read_line
         return self._group
 
     def restart(self) -> None:
@@ -167,6 +168,18 @@ class Session:
     def complete(self, text: str) -> list[str]:
         """Give the names on rank 0 that begin like this."""
         return self._group.complete(text) if self._group else []
+
+
+def _read_line(prompt: str) -> str | None:
+    """Give a line that a program asks for, without its end; None at the end of input."""
+    if not sys.stdin.isatty():
+        line = sys.stdin.readline()
+        return line.rstrip("\n") if line else None
+    try:
+        return input(prompt)
+    except EOFError:
+        print()
+        return None
 
 
 def _complain(text: str) -> None:

@@ -32,6 +32,36 @@ def test_values_reach_those_who_should_have_them(octave, n):
     )
 
 
+def test_long_and_short_values_of_several_classes_arrive_together(octave):
+    """Short bodies travel with their envelopes, long ones from array to array."""
+    octave.code(
+        START
+        + """
+        values = {1:1000, "short", magic(300), {magic(100), "in a cell"}, int8(1:26), 1:27, [], single(1i)};
+        for k = 1:numel (values)
+          value = @(from, to) values{mod (k + from + to, numel (values)) + 1};
+          for root = [0 last]
+            got = limosa_gather (value (r, 0), root);
+            check (isequal (got, merge (r == root, arrayfun (@(q) {value(q, 0)}, 0:last), [])));
+            got = limosa_scatter (merge (r == root, arrayfun (@(q) {value(root, q)}, 0:last), {}), root);
+            check (isequal (got, value (root, r)) && isequal (class (got), class (value (root, r))));
+          end
+          got = limosa_allgather ({value(r, 0), r});
+          check (isequal (cellfun (@(x) x{2}, got), 0:last));
+          got = limosa_alltoall (arrayfun (@(q) {{r, q, value(r, q)}}, 0:last));
+          check (isequal (cellfun (@(x) x{1}, got), 0:last) && all (cellfun (@(x) x{2}, got) == r));
+          got = limosa_alltoall (arrayfun (@(q) {1000 * r + q + zeros(1, 20 * q)}, 0:last));
+          check (isequal (got, arrayfun (@(q) {1000 * q + r + zeros(1, 20 * r)}, 0:last)));
+          x = r + zeros (1, 1000 * r);
+          got = limosa_allgather (x);
+          x(:) = -1;      % what was gathered is not x itself
+          check (isequal (got, arrayfun (@(q) {q + zeros(1, 1000 * q)}, 0:last)));
+        end
+        """,
+        n=3,
+    )
+
+
 @pytest.mark.parametrize("n", [1, 3])
 def test_reductions_are_those_of_octave(octave, n):
     octave.code(
@@ -61,6 +91,7 @@ def test_what_one_rank_cannot_send_is_an_error_on_all(octave):
     outcome = octave.code(
         """
         calls = {@() limosa_bcast(inputParser()), @() limosa_scatter({1}), @() limosa_allgather(inputParser()), ...
+                 @() limosa_alltoall(merge (limosa_rank () == 0, {1, inputParser()}, {1, 2})), ...
                  @() limosa_allreduce(ones (1, 2 + limosa_rank ()))};
         for call = calls
           try
@@ -74,7 +105,7 @@ def test_what_one_rank_cannot_send_is_an_error_on_all(octave):
         n=2,
     )
     lines = outcome.out.splitlines()
-    assert sum("'inputParser'" in line for line in lines) == 4
+    assert sum("'inputParser'" in line for line in lines) == 6
     assert sum("1 values for 2 ranks" in line for line in lines) == 2
     assert sum("nonconformant" in line for line in lines) == 2
     assert sum("on rank 0" in line for line in lines) >= 2

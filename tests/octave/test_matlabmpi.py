@@ -223,6 +223,40 @@ def test_sends_wait_for_nobody(matlabmpi, transport):
     )
 
 
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_messages_that_an_earlier_run_has_left_are_not_received(matlabmpi, transport):
+    """Kept ones, and ones that were not received at all."""
+    for number in (1, 2):
+        matlabmpi.script(
+            f"""
+            kept = MatMPI_Save_messages(comm, 1);
+            if ~exist('here', 'dir') && rank == 0, mkdir('here'); end
+            MPI_Bcast(0, 'made', comm);
+            here = MatMPI_Comm_dir(comm, 'here');
+            if rank == 0
+              MPI_Recv(1, 'none has come', comm);
+              MPI_Send(1, 1, kept, {number}); MPI_Send(1, 'text', here, {number});
+              MPI_Bcast(0, 2, kept, {number});
+              if {number} == 1, MPI_Send(1, 'lost', here, 1); end
+            else
+              [ranks, tags, texts] = MPI_Probe('*', '*', here); assert(isempty(texts));
+              ranks = MPI_Probe(0, 1, kept); assert(isempty(ranks));
+              MPI_Send(0, 'none has come', comm);
+              assert(MPI_Recv(0, 1, kept), {number}); assert(MPI_Recv(0, 'text', here), {number});
+              assert(MPI_Bcast(0, 2, kept), {number});
+            end
+            """,
+            transport=transport,
+        )
+
+
+def test_a_script_that_ends_its_ranks_itself_goes_on_after_mpi_finalize(matlabmpi):
+    tail = "MPI_Finalize;\ndisp(['SUCCESS ' num2str(rank)]);\n"
+    outcome = matlabmpi.script(f"{tail}if (rank ~= MatMPI_Host_rank(comm))\n  exit;\nend\ndisp('host');")
+    assert sorted(outcome.out.splitlines()) == ["SUCCESS 0", "SUCCESS 1", "host"]
+    assert matlabmpi.script(f"{tail}% no exit\n").out == "SUCCESS 0\n"
+
+
 def test_what_was_sent_may_change_at_once(matlabmpi):
     matlabmpi.script(
         """

@@ -135,6 +135,53 @@ def test_long_messages_of_several_tags_are_received_in_any_order(octave):
     )
 
 
+def test_a_request_that_the_program_lets_go_takes_no_message(octave):
+    octave.code(
+        START
+        + """
+        if (r == 0)
+          for k = 1:9, limosa_send (k, 1, k); end
+          for k = 1:2, limosa_send (rand (500), 1, 20); end
+          limosa_barrier ();
+          limosa_send (10, 1, 10); limosa_send (11, 1, 11); limosa_send (12, 1, 12); limosa_send (13, 1, 12);
+        else
+          function abandoned (), request = limosa_irecv (0, 2); limosa_iprobe (0, 99); end
+          function failed (), request = limosa_irecv (0, 3); error ("some:id", "no"); end
+          request = limosa_irecv (0, 1); clear request
+          check (limosa_recv (0, 1) == 1);
+          abandoned (); check (limosa_iprobe (0, 2) && limosa_probe (0, 2).tag == 2 && limosa_recv (0, 2) == 2);
+          try failed (); end
+          check (limosa_recv (0, 3) == 3);
+          request = limosa_irecv (); limosa_cancel (request);
+          try limosa_wait (request); message = ""; catch problem, message = problem.message; end
+          check (any (strfind (message, "withdrawn")));
+          % A copy, a cell and an array keep a request, whatever becomes of the variable.
+          request = limosa_irecv (0, 4); copy = request; clear request
+          check (limosa_wait (copy) == 4);
+          in_cell = {limosa_irecv(0, 5)}; check (limosa_wait (in_cell{1}) == 5);
+          requests = zeros (1, 2); requests(1) = limosa_irecv (0, 6); requests(2) = limosa_irecv (0, 7);
+          requests = [requests, limosa_irecv(0, 8)];
+          check (isequal (limosa_waitall (requests), {6, 7, 8}));
+          check (isequal (limosa_waitall (arrayfun (@(tag) limosa_irecv (0, tag), 9)), {9}));
+          % What a withdrawn request had received is for the next receive, also one that waits already.
+          long = limosa_irecv (0, 20); other = limosa_irecv (0, 20);
+          do [done, x] = limosa_test (other); until done
+          limosa_cancel (long);
+          check (isequal (size (x), [500 500]) && isequal (size (limosa_recv (0, 20)), [500 500]));
+          first = limosa_irecv (0, 12); second = limosa_irecv (0, 12); third = limosa_irecv (0, 12);
+          limosa_barrier ();
+          check (limosa_recv (0, 10) == 10 && limosa_recv (0, 11) == 11);
+          check (limosa_wait (second) == 13);
+          clear first
+          check (limosa_wait (third) == 12);
+        end
+        if (r == 0), request = limosa_isend (rand (500), 1, 30); clear request, limosa_send (1, 1, 31);
+        else check (isequal (size (limosa_recv (0, 30)), [500 500]) && limosa_recv (0, 31)); end
+        """,
+        n=2,
+    )
+
+
 def test_wrong_arguments_are_errors_with_identifiers(octave):
     outcome = octave.code(
         """
@@ -157,6 +204,8 @@ def test_wrong_arguments_are_errors_with_identifiers(octave):
         *("rank", "tag", "arg", "arg", "rank", "tag", "class", "comm", "comm", "request", "root", "op")
     ]
     assert "99" in lines[0] and "limosa_send (x, to, tag, comm)" in lines[3]
+    functions = ["limosa_send", "limosa_send", *["limosa_recv", "limosa_irecv"], "limosa_rank"]
+    assert [lines[k].split("|")[1].split(":")[0] for k in (0, 1, 4, 5, 7)] == functions
 
 
 def test_communicators_are_apart(octave):

@@ -64,6 +64,48 @@ def test_an_uncaught_error_ends_the_job_with_its_stack_and_rank(script):
     assert outcome.err.count("something") == 1
 
 
+def test_exit_handlers_of_a_failing_rank_run_after_its_report(script):
+    text = """
+    atexit ("bye");
+    function bye (), printf ("bye %d\\n", limosa_rank ()); fflush (stdout); end
+    function fails (), c = onCleanup (@() disp ("cleaned")); error ("no"); end
+    printf ("before\\n"); limosa_barrier ();
+    if limosa_rank () == 1, fails (); end
+    limosa_barrier ();
+    """
+    outcome = Job(script(text, n=2)).wait(60)
+    assert outcome.code == 1 and "[rank 1] error: no" in outcome.err, outcome.text
+    assert outcome.out.splitlines() == ["before", "before", "cleaned", "bye 1"], outcome.text
+
+
+def test_an_exit_handler_that_waits_for_other_ranks_does_not_keep_the_job(script):
+    text = """
+    atexit ("bye");
+    function bye (), limosa_barrier (); end
+    if limosa_rank () == 1, error ("no"); end
+    limosa_recv (1);
+    """
+    outcome = Job(script(text, n=2)).wait(60)
+    assert outcome.code == 1 and "[rank 1] error: no" in outcome.err, outcome.text
+
+
+@pytest.mark.parametrize("text", ["keyboard", "dbstop in script2 at 2\nscript2 (3)"])
+def test_a_stop_in_the_debugger_without_input_is_an_error(script, tmp_path, text):
+    (tmp_path / "script2.m").write_text("function script2 (x)\n  y = x;\nend\n")
+    outcome = Job(script(text, n=2), stdin=subprocess.DEVNULL).wait(60)
+    assert outcome.code == 1 and "error: stopped in the debugger" in outcome.err, outcome.text
+    assert "limosa shell --octave" in outcome.err and outcome.text.count("> ") < 10
+
+
+def test_the_debugger_takes_commands_from_standard_input(script):
+    job = Job(script("x = limosa_rank ();\nkeyboard\nprintf ('%d\\n', x);", n=1), stdin=subprocess.PIPE)
+    job.process.stdin.write("x = 5;\ndbcont\n")
+    job.process.stdin.close()
+    job.process.stdin = None
+    outcome = job.wait(60)
+    assert outcome.code == 0 and outcome.out.endswith("5\n"), outcome.text
+
+
 def test_an_error_on_all_ranks_is_printed_once(script):
     outcome = Job(script("x = [1 2;\ny = (3", n=4)).wait(60)
     assert outcome.code == 1
@@ -80,6 +122,12 @@ def test_a_file_of_functions_runs_the_first_one(script):
     assert outcome.out == "3\n3\n", "commands behind functions make a script"
 
 
+def test_a_file_of_functions_may_nest_them(script):
+    text = "function script ()\n  k = 5;\n  function r = nested (x), r = x + k; end\n  disp (nested (1));\nend\n"
+    outcome = Job(script(text, n=1)).wait(60)
+    assert outcome.out == "6\n", outcome.text
+
+
 def test_exit_on_a_rank_ends_the_job_with_its_code(script):
     outcome = Job(script("if limosa_rank () == 1, exit (3); end\nlimosa_recv (1);")).wait(60)
     assert outcome.code == 3, outcome.text
@@ -89,7 +137,7 @@ def test_exit_on_a_rank_ends_the_job_with_its_code(script):
 def test_an_error_after_which_others_wait_in_a_collective_call_ends_the_job(script):
     outcome = Job(script("if limosa_rank () == 2, limosa_send (1, 77); end\nlimosa_barrier ();")).wait(60)
     assert outcome.code == 1
-    assert "[rank 2] error: MPI_Send" in outcome.err and "77" in outcome.err
+    assert "[rank 2] error: limosa_send" in outcome.err and "77" in outcome.err
 
 
 def test_the_death_of_another_rank_is_the_launchers_to_tell(script):

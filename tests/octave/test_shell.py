@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 
 import pytest
 from jobs import Job
+from limosa._group import parse_ranks
 from limosa._languages import Octave
 from terminals import LIMOSA
 
@@ -62,6 +64,37 @@ def test_an_exit_on_some_ranks_is_told_and_killed_ranks_are_replaced(session):
     assert outcome.out == "[0-1] ans = 1\n[0-1] ans = 0\n", outcome.text
     assert "exit was called on 1 of 2 ranks only" in outcome.err
     assert "the processes have ended (exit code 137); their variables are lost" in outcome.err
+
+
+def of_ranks(text: str) -> list[str]:
+    """Each line of output once for each rank that has written it."""
+    lines = [re.fullmatch(r"(\[\S+\]) (.*)", line) for line in text.splitlines()]
+    return sorted(f"{rank} {line[2]}" for line in lines for rank in parse_ranks(line[1], 2))
+
+
+def test_a_rank_is_debugged_while_the_others_wait(session):
+    text = (
+        "function f (x)\n  y = 10 * x;\n  if limosa_rank () == 1, keyboard, end\n  y += limosa_allreduce (x)\nend\n"
+        "f (limosa_rank ())\n"
+        "y\n"
+        "x = 5;\n"
+        "dbcont\n"
+        "z = 3\n"
+    )
+    outcome = session(text, n=2)
+    assert of_ranks(outcome.out) == ["0 y = 5", "0 z = 3", "1 y = 10", "1 y = 15", "1 z = 3"], outcome.text
+
+
+def test_lines_for_ranks_in_the_debugger_go_to_all_of_them_or_to_some(session, tmp_path):
+    (tmp_path / "g.m").write_text("function g ()\n  y = limosa_rank ();\n  y\nend\n")
+    outcome = session("dbstop in g at 3;\ng ()\ny += 10;\n%rank 0 y += 100;\ndbcont\nw = 1\n", n=2)
+    assert of_ranks(outcome.out) == ["0 w = 1", "0 y = 110", "1 w = 1", "1 y = 11"], outcome.text
+    assert "stopped in g at line 3" in outcome.err
+
+
+def test_the_end_of_input_leaves_the_debugger_and_input_gets_lines(session):
+    outcome = session("x = input ('how many? ')\n7\nkeyboard\n", n=2)
+    assert of_ranks(outcome.out) == ["0 x = 7", "1 x = 7"] and outcome.code == 0, outcome.text
 
 
 def test_a_terminal_has_prompts_history_and_an_editor(modules, terminal):

@@ -1,5 +1,5 @@
-## Prints an error that nobody has caught, with stack and rank, and ends this process, so that the launcher ends the
-## job. If several ranks fail at once, one of them prints.
+## Prints an error that nobody has caught, with stack and rank, runs the program's exit handlers, and ends this process,
+## so that the launcher ends the job. If several ranks fail at once, one of them prints.
 
 function __limosa_uncaught__ (problem)
   text = sprintf ("error: %s\n", problem.message);
@@ -17,6 +17,7 @@ function __limosa_uncaught__ (problem)
       text = [text, sprintf("    %s at line %d column %d\n", place, frame.line, frame.column)];
     endfor
   endif
+  text = [text, __limosa_hint__(problem)];
   rank = getenv ("LIMOSA_RANK");
   lines = strsplit (strtrim (text), "\n");
   if (! isempty (rank) && ! strcmp (getenv ("LIMOSA_SIZE"), "1"))
@@ -24,4 +25,5 @@ function __limosa_uncaught__ (problem)
   endif
   is_of_death = strcmp (problem.identifier, "limosa:proc_aborted");
   __limosa_leave__ (text, is_of_death && ! isempty (rank));
+  quit (1);
 endfunction
