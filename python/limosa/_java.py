@@ -30,8 +30,8 @@ from limosa._java_find import OLDEST, JavaError, find, version_of
 
 __all__ = ["JavaError", "command", "find", "jar"]
 
-_TIME_TO_END = 2.0
-"""How long a rank that cannot start waits for the first one to say why, in seconds."""
+_TIME_OF_FIRST = 10.0
+"""How long a rank that cannot start leaves it to rank 0 to say why, in seconds; then the launcher ends the job."""
 
 #: Hang reports read the threads of a machine; without a listener from the start, that takes a signal and a file in the
 #: program's folder. The machine's own warnings are no output of the program. The package that is exported keeps arenas
@@ -249,11 +249,10 @@ def main() -> NoReturn:
         java = Path(words[1]) if words[0] == "--java" and len(words) > 1 else None
         line = command(words[2:] if java else words, java)
     except JavaError as error:
-        # All ranks have the same reason. The first says it, and the launcher ends those that wait.
-        if os.environ.get("LIMOSA_RANK", "0") == "0":
-            _say(str(error))
-        else:
-            time.sleep(_TIME_TO_END)
+        # Mostly all ranks have the same reason.
+        if os.environ.get("LIMOSA_RANK", "0") != "0":
+            time.sleep(_TIME_OF_FIRST)
+        _say(str(error))
         sys.exit(3)
     os.execv(line[0], line)  # noqa: S606 - Java takes the place of this process
 

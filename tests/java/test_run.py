@@ -96,9 +96,15 @@ def test_the_command_java(java, jdk, classes, archive):
 
 
 @pytest.mark.parametrize(
-    "where", ["", "Thread.ofPlatform().start(() -> { throw new IllegalStateException(); }).join();"]
+    ("where", "options"),
+    [
+        ("", []),
+        ("Thread.ofPlatform().start(() -> { throw new IllegalStateException(); }).join();", []),
+        ("Thread.startVirtualThread(() -> { throw new IllegalStateException(); }).join();", []),
+        ("Thread.startVirtualThread(() -> { throw new IllegalStateException(); }).join();", ["--threads"]),
+    ],
 )
-def test_an_exception_that_nothing_catches_ends_the_job(java, where):
+def test_an_exception_that_nothing_catches_ends_the_job(java, where, options):
     outcome = java.body(
         f"""
         if (rank == 1) {{
@@ -106,6 +112,7 @@ def test_an_exception_that_nothing_catches_ends_the_job(java, where):
         }}
         world.Recv(new int[1], 0, 1, MPI.INT, 1 - rank, 0);
         """,
+        options=options,
         succeeds=False,
     )
     assert outcome.code == 1
@@ -113,6 +120,45 @@ def test_an_exception_that_nothing_catches_ends_the_job(java, where):
     assert "IllegalStateException" in outcome.err
     assert "Main.java" in outcome.err
     assert "org.limosa.run" not in outcome.err
+
+
+@pytest.mark.parametrize("options", [[], ["--threads"]])
+def test_the_hooks_of_a_rank_that_fails_run(java, options):
+    outcome = java.body(
+        """
+        if (rank == 1) {
+            Runtime.getRuntime().addShutdownHook(new Thread(() -> System.out.println("hook")));
+            Runtime.getRuntime().addShutdownHook(new Thread(() -> { throw new IllegalStateException("of a hook"); }));
+            try {
+                throw new IllegalStateException("of rank 1");
+            } finally {
+                System.out.println("finally");
+            }
+        }
+        world.Recv(new int[1], 0, 1, MPI.INT, 1 - rank, 0);
+        """,
+        options=options,
+        succeeds=False,
+    )
+    assert (outcome.code, outcome.out) == (1, "finally\nhook\n"), outcome.text
+    assert outcome.err.index("of rank 1") < outcome.err.index("of a hook")
+
+
+def test_hooks_that_do_not_end_do_not_keep_the_job(java):
+    outcome = java.body(
+        """
+        if (rank == 1) {
+            Runtime.getRuntime().addShutdownHook(new Thread(() -> {
+                while (true) java.util.concurrent.locks.LockSupport.park();
+            }));
+            throw new IllegalStateException("of rank 1");
+        }
+        world.Recv(new int[1], 0, 1, MPI.INT, 1 - rank, 0);
+        """,
+        succeeds=False,
+    )
+    assert outcome.code == 1
+    assert outcome.err.index("of rank 1") < outcome.err.index("the shutdown hooks have not ended after 2 s")
 
 
 def test_an_error_of_message_passing_ends_the_job(java):

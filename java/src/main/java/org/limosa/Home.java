@@ -6,6 +6,7 @@ import org.limosa.engine.Engines;
 import org.limosa.engine.ObjectSends;
 import org.limosa.engine.local.LocalEngine;
 import org.limosa.engine.local.RankLoader;
+import org.limosa.run.Uncaught;
 
 /** What the calling process, or the rank that is a thread, has once: its engine, and what goes on by itself. */
 final class Home {
@@ -58,10 +59,10 @@ final class Home {
     /**
      * The end of the program. A block that is left by an exception closes its world, too: the others may be waiting
      * for messages then, so nothing that waits for them can be done before it is known that the exception was caught.
-     * An exception that is not ends the job without coming here. A world that is open means {@code System.exit}.
+     * An exception that is not ends the job. A world that is open means {@code System.exit}.
      */
     private void finish() {
-        if (closed) {
+        if (closed && !Uncaught.isEnding()) {
             settle();
             if (RankLoader.engineOf(Home.class) == null) {
                 engine.close();

@@ -50,9 +50,8 @@ public final class World extends Comm {
         try {
             program.run(world);
         } catch (Throwable thrown) {
-            Uncaught.leaveToLauncher("rank " + world.rank(), thrown);
-            Uncaught.show("rank " + world.rank(), Thread.currentThread(), thrown);
-            world.abort(FAILED);
+            Uncaught.end(
+                    "rank " + world.rank(), Thread.currentThread(), thrown, FAILED, () -> world.abort(FAILED));
         }
         world.close();
     }

@@ -32,7 +32,7 @@ final class Exit implements Runnable {
     public void run() {
         Map.Entry<Thread, StackTraceElement[]> caller = Thread.getAllStackTraces().entrySet().stream()
                 .filter(each -> isInExit(each.getValue())).findFirst().orElse(null);
-        if (caller == null) {
+        if (caller == null || Uncaught.isEnding()) {
             return;
         }
         List<Integer> unfinished = leaveTimeToEnd(caller.getKey());

@@ -91,20 +91,10 @@ public final class Start {
 
     /** Shows an exception that nothing has caught, and ends the job. */
     static void fail(String rank, Thread thread, Throwable thrown, int code) {
-        Uncaught.leaveToLauncher(rank, thrown);
-        synchronized (Start.class) {
-            Uncaught.show(rank, thread, thrown);
-            end(code);
-        }
-    }
-
-    private static void end(int code) {
-        try {
+        Uncaught.end(rank, thread, thrown, code, () -> {
             if (MPI.Initialized()) {
                 MPI.COMM_WORLD.Abort(code);
             }
-        } finally {
-            Runtime.getRuntime().halt(code);
-        }
+        });
     }
 }

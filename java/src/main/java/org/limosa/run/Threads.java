@@ -6,7 +6,9 @@ import java.net.MalformedURLException;
 import java.net.URL;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import org.limosa.engine.Arguments;
 import org.limosa.engine.local.LocalJob;
 import org.limosa.engine.local.RankLoader;
@@ -32,6 +34,10 @@ public final class Threads {
         LocalJob job = join(ranks);
         URL[] paths = classPath();
         List<Thread> threads = new ArrayList<>();
+        Map<ClassLoader, String> names = new HashMap<>();
+        // Virtual threads are in no group, and threads of pools that all ranks share in none of a rank.
+        Thread.setDefaultUncaughtExceptionHandler((thrower, thrown) -> Start.fail(
+                names.get(thrower.getContextClassLoader()), thrower, thrown, FAILED));
         for (int rank = job.first(); rank < job.first() + ranks; rank++) {
             RankLoader loader = new RankLoader(paths, Threads.class.getClassLoader(), job.engine(rank));
             int number = rank;
@@ -42,6 +48,7 @@ public final class Threads {
                 }
             }, () -> Start.run(args[1], Arguments.given(own.clone(), number, job.ranks())), "rank " + rank);
             thread.setContextClassLoader(loader);
+            names.put(loader, "rank " + number);
             threads.add(thread);
         }
         Runtime.getRuntime().addShutdownHook(new Thread(new Exit(job, threads), "limosa-exit"));
