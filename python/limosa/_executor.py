@@ -12,13 +12,15 @@ State of a rank other than the root: idle (in `_Pool.idle`), or busy with one ca
 from __future__ import annotations
 
 import concurrent.futures
+import functools
+import itertools
 import os
 import pickle
 import threading
 import traceback
 from collections import deque
-from collections.abc import Callable
-from concurrent.futures import Future
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import BrokenExecutor, Future
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -27,7 +29,7 @@ from mpi4py import MPI
 from limosa import errors
 from limosa._agreement import described_error
 from limosa._cart import agree
-from limosa._map import RemoteError
+from limosa._map import RemoteError, push
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -173,6 +175,48 @@ class Executor(concurrent.futures.Executor):
         self._pool.submit(future, (fn, args, kwargs))
         return future
 
+    def map(
+        self,
+        fn: Callable[..., T],
+        *iterables: Iterable[Any],
+        timeout: float | None = None,
+        chunksize: int = 1,
+        **further: Any,
+    ) -> Iterator[T]:
+        """Have a function called for each item of iterables; gives an iterator over the results, in their order.
+
+        Parameters
+        ----------
+        fn, *iterables
+            The function, and the values of its arguments. They are collected at once.
+        timeout
+            For how many seconds the iterator waits before it raises `TimeoutError`, from this call on.
+        chunksize
+            How many calls a rank gets at once: more of them for calls that take less than a millisecond.
+        **further
+            What else the `map` of this version of `concurrent.futures` takes, such as ``buffersize`` from 3.14 on.
+
+        Raises
+        ------
+        ValueError
+            If `chunksize` is not a number from 1.
+
+        Examples
+        --------
+        >>> import limosa
+        >>> with limosa.Executor() as pool:
+        ...     if pool.is_root:
+        ...         print(sum(pool.map(abs, range(-1000, 0), chunksize=100)))
+        500500
+
+        """
+        if chunksize < 1:
+            raise ValueError(f"chunksize={chunksize!r} is not a number from 1")
+        if chunksize == 1:
+            return super().map(fn, *iterables, timeout=timeout, **further)
+        chunks = _chunks(zip(*iterables, strict=False), chunksize)
+        return _flat(super().map(functools.partial(_call_for_each, fn), chunks, timeout=timeout, **further))
+
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Let the other ranks go when the calls submitted so far have been made; the block's end does it.
 
@@ -199,6 +243,23 @@ class Executor(concurrent.futures.Executor):
         return None
 
 
+def _chunks(items: Iterator[T], size: int) -> Iterator[list[T]]:
+    while chunk := list(itertools.islice(items, size)):
+        yield chunk
+
+
+def _call_for_each(function: Callable[..., T], chunk: list[tuple[Any, ...]]) -> list[T]:
+    return [function(*arguments) for arguments in chunk]
+
+
+def _flat(lists: Iterator[list[T]]) -> Iterator[T]:
+    """Give the items of lists; these are given up with this iterator."""
+    for each in lists:
+        each.reverse()
+        while each:
+            yield each.pop()
+
+
 class _Pool:
     """The root's side: what is to be done, and who does what."""
 
@@ -209,12 +270,15 @@ class _Pool:
         self._idle = deque(range(1, workers + 1))
         self._busy: dict[int, Future[Any]] = {}
         self._closed = False
+        self._broken: BrokenExecutor | None = None
         target = self._receive if workers else self._work
         self._thread = threading.Thread(target=target, name="limosa-executor", daemon=True)
         self._thread.start()
 
     def submit(self, future: Future[Any], call: _Call) -> None:
         with self._changed:
+            if self._broken is not None:
+                raise BrokenExecutor(*self._broken.args) from self._broken.__cause__
             if self._closed:
                 raise RuntimeError("cannot schedule new futures after shutdown")
             self._waiting.append((future, call))
@@ -244,7 +308,7 @@ class _Pool:
         while self._idle and (found := self._next()) is not None:
             future, call = found
             try:
-                self._comm._push(call, self._idle[0])
+                push(self._comm, call, self._idle[0])
             except Exception as error:  # it cannot be pickled
                 future.set_exception(error)
             else:
@@ -271,10 +335,12 @@ class _Pool:
                 self._hand_out()
             _conclude(future, answer, source)
 
-    def _give_up(self, error: errors.Error) -> None:
+    def _give_up(self, cause: errors.Error) -> None:
         """Tell all who wait that there will be no answer."""
+        error = BrokenExecutor(f"a rank of the pool cannot be reached any more: {cause}")
+        error.__cause__ = cause
         with self._changed:
-            self._closed = True
+            self._broken = error
             for future in [*self._busy.values(), *(future for future, _ in self._waiting)]:
                 if not future.done():
                     future.set_exception(error)
@@ -345,7 +411,7 @@ def _serve(comm: Comm) -> None:
         if answer.error is not None:
             answer = _sendable(answer)
         try:
-            comm._push(answer, 0)
+            push(comm, answer, 0)
         except MPI.Exception as error:
             comm._blame(error, "executor")
         except Exception as error:  # its value cannot be pickled

@@ -87,6 +87,39 @@ class _Tasks:
                 self.answer.failure = failure
 
 
+class _Loaded:
+    """A value in a pickle of its own, as which it is sent."""
+
+    def __init__(self, stream: bytes) -> None:
+        self._stream = stream
+
+    def __reduce__(self) -> Any:
+        return pickle.loads, (self._stream,)
+
+
+def push(comm: Comm, x: Any, to: int) -> None:
+    """Send a rank that pulls a call or a value; cloudpickle, where it is installed, pickles what pickle cannot.
+
+    Raises
+    ------
+    Exception
+        What pickling has raised. Nothing has been sent then.
+
+    """
+    try:
+        comm._push(x, to)
+    except MPI.Exception:
+        raise
+    except Exception as error:
+        try:
+            from cloudpickle import dumps
+        except ImportError:
+            if hasattr(error, "add_note"):
+                error.add_note("hint: `pip install cloudpickle`, which pickles lambdas and functions inside functions")
+            raise error from None
+        comm._push(_Loaded(dumps(x)), to)
+
+
 def run(
     comm: Comm, function: Callable[[Item], Result], items: Iterable[Item] | None, root: int, chunk: int
 ) -> list[Result]:
@@ -152,7 +185,7 @@ def _work_for(comm: Comm, function: Callable[[Any], Any], root: int) -> None:
     task: _Task = []
     while True:
         try:
-            comm._push(_sendable(answer), root)
+            push(comm, _sendable(answer), root)
         except Exception as error:  # a result that cannot be pickled
             number, item = task[0]
             failure = _Failure(number, f"{item!r:.60}", comm.rank, error, traceback.format_exc())
@@ -200,7 +233,7 @@ def _serve(comm: Comm, tasks: _Tasks) -> None:
         while True:
             task = tasks.next()
             try:
-                comm._push(task, source)
+                push(comm, task, source)
                 break
             except MPI.Exception:
                 raise

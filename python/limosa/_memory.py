@@ -7,6 +7,7 @@ derived datatype and never copied here. No other module computes an address.
 from __future__ import annotations
 
 import math
+import os
 import weakref
 from collections.abc import Callable
 from typing import Any, TypeAlias
@@ -26,14 +27,15 @@ _BYTE = MPI.BYTE
 def is_array_like(x: object) -> bool:
     """Tell whether an object is sent as raw memory, as a NumPy array.
 
-    So is all that has the buffer protocol, ``__array_interface__`` or DLPack. Subclasses of NumPy's array are objects
-    with a behaviour of their own, and so are subclasses of `bytes`, `bytearray` and `array.array`.
+    So is all that has the buffer protocol, ``__array_interface__``, ``__cuda_array_interface__`` or DLPack. Subclasses
+    of NumPy's array are objects with a behaviour of their own, and so are subclasses of `bytes`, `bytearray` and
+    `array.array`.
     """
     if isinstance(x, np.ndarray):
         return type(x) in {np.ndarray, np.memmap} and not x.dtype.hasobject
     if isinstance(x, (type, np.generic)):
         return False
-    if hasattr(x, "__array_interface__") or hasattr(x, "__dlpack__"):
+    if any(hasattr(x, name) for name in ("__array_interface__", "__dlpack__", "__cuda_array_interface__")):
         return True
     try:
         memoryview(x)  # type: ignore[arg-type]
@@ -54,14 +56,62 @@ def as_array(x: Any) -> Array:
     if isinstance(x, np.ndarray):
         return x
     try:
-        if hasattr(x, "__array_interface__") or not hasattr(x, "__dlpack__"):
-            return np.asarray(memoryview(x) if isinstance(x, bytes) else x)  # NumPy takes bytes for a text
-        return np.from_dlpack(x)
+        if hasattr(x, "__dlpack__") and not hasattr(x, "__array_interface__"):
+            return np.from_dlpack(x)
+        if hasattr(x, "__cuda_array_interface__"):
+            return _managed(x)
+        return np.asarray(memoryview(x) if isinstance(x, bytes) else x)  # NumPy takes bytes for a text
     except (BufferError, RuntimeError, TypeError, ValueError) as error:
         raise errors.BufferError(
             f"the memory of this {type(x).__name__} cannot be used: {error}; hint: copy it to a NumPy array (.cpu(), "
-            ".get(), numpy.array)"
+            ".get(), .copy_to_host(), numpy.array)"
         ) from error
+
+
+def is_on_device(x: Any) -> bool:
+    """Tell whether the memory of an object belongs to a device, such as a graphics card, and not to the processor."""
+    if hasattr(x, "__cuda_array_interface__"):
+        return True
+    try:
+        return int(x.__dlpack_device__()[0]) not in (_CPU, _PINNED)
+    except (AttributeError, TypeError, ValueError, BufferError, RuntimeError):
+        return False
+
+
+_CPU, _PINNED = 1, 3  # types of devices of DLPack whose memory the processor reads: kDLCPU and kDLCUDAHost
+
+
+class _Interface:
+    """What has ``__cuda_array_interface__``, as NumPy takes it."""
+
+    def __init__(self, x: Any) -> None:
+        self.__array_interface__ = {**x.__cuda_array_interface__, "version": 3}
+        self.owner = x
+
+
+def _managed(x: Any) -> Array:
+    """Give an array over the memory of an object for graphics cards, which the processor may be able to read."""
+    array = np.asarray(_Interface(x))
+    reaches = [(length - 1) * stride for length, stride in zip(array.shape, array.strides, strict=True)]
+    first = array.__array_interface__["data"][0]
+    lowest = first + sum(reach for reach in reaches if reach < 0)
+    highest = first + sum(reach for reach in reaches if reach > 0) + array.itemsize - 1
+    if array.size and not (_is_readable(lowest) and _is_readable(highest)):
+        raise BufferError(f"the processor cannot read the address {first:#x}, which is on a device")
+    return array
+
+
+def _is_readable(address: int) -> bool:
+    """Tell whether this process can read a byte."""
+    import ctypes  # few programs need it
+
+    reading, writing = os.pipe()
+    try:
+        write = ctypes.CDLL(None).write
+        return bool(write(writing, ctypes.c_void_p(address), ctypes.c_size_t(1)) == 1)
+    finally:
+        os.close(reading)
+        os.close(writing)
 
 
 def as_target(out: Any) -> Array:

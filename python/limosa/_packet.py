@@ -51,7 +51,7 @@ import numpy as np
 from mpi4py import MPI
 
 from limosa import errors
-from limosa._memory import Array, Spec, as_array, is_array_like, spec_of
+from limosa._memory import Array, Spec, as_array, is_array_like, is_on_device, spec_of
 
 HEAD = 48
 SLOT = 256  # bytes that each rank contributes where all hear from all
@@ -214,7 +214,12 @@ class Encoder:
         return self._object(x) if value.dtype.hasobject or value.ndim else self._array(value, SCALAR)
 
     def _like(self, x: Any) -> tuple[bytes, Sequence[Array]]:
-        value = as_array(x)
+        try:
+            value = as_array(x)
+        except errors.BufferError:
+            if is_on_device(x):
+                raise
+            return self._object(x)  # such as a tensor of a dtype that NumPy does not have
         return self._object(value) if value.dtype.hasobject else self._array(value, _NDARRAY)
 
     def _plain(self, x: object) -> tuple[bytes, Sequence[Array]]:

@@ -1,14 +1,15 @@
 """Receives that the program may abandon, and what becomes of messages that have matched one.
 
-A receive is *abandoned* when the program does not wait for it any more: a coroutine that awaits it is cancelled, or the
-program drops the request. It is then withdrawn. A message that had matched it already is *kept* by the communicator,
-for the oldest request that is under way and fits, or else for the next receive. Every call that receives looks there
-first; the compiled `recv` leaves this to Python while there is something to be looked at (`divert`).
+A receive is *abandoned* when the program does not wait for it any more: a coroutine that awaits it is cancelled, a
+signal ends `wait`, or the program drops the request. It is then withdrawn. A message that had matched it already is
+*kept* by the communicator, for the oldest request that is under way and fits, or else for the next receive. Every call
+that receives looks there first; the compiled `recv` leaves this to Python while there is something to be looked at
+(`divert`).
 
 Kept messages are sorted by the numbers of the receives that they had matched. Among messages with the same source and
 tag that is the order in which they were sent: a receive that is posted earlier matches earlier.
 
-A request whose await was cancelled can be waited for again: this posts the receive anew.
+An abandoned request can be waited for again: this posts the receive anew.
 """
 
 from __future__ import annotations
@@ -237,10 +238,12 @@ class Receive(Request[Any]):
         post = self._post
         if not self._active or post.origin is not None:
             return False
-        posted = (self._active or [])[0]
-        posted.Cancel()
-        posted.Wait(post.status)
-        if post.status.Is_cancelled():
+        posted = self._active[0]
+        is_complete = posted == MPI.REQUEST_NULL  # a signal came just then
+        if not is_complete:
+            posted.Cancel()
+            posted.Wait(post.status)
+        if not is_complete and post.status.Is_cancelled():
             if post.inbox is not None:
                 inboxes.append(post.inbox)
             return True
@@ -342,7 +345,11 @@ class Handle(Request[Any]):
 
     def wait(self) -> Any:
         self._receive.post_again()
-        return self._receive.wait()
+        try:
+            return self._receive.wait()
+        except BaseException:  # as of a signal; an error of the request's own changes nothing
+            self._receive._abandon()
+            raise
 
     def cancel(self) -> bool:
         return self._receive.cancel()

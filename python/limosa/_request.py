@@ -103,6 +103,9 @@ class Request(Generic[T]):
     def wait(self) -> T:
         """Wait until the transfer is complete.
 
+        If a signal ends this, as Ctrl-C does, a receive is withdrawn: the message goes to the next receive. Waiting for
+        the request again posts it anew.
+
         Returns
         -------
         object
@@ -119,9 +122,8 @@ class Request(Generic[T]):
                 self._advance(blocking=True)
             self._is_told = True
             if type(self._value) is Later:
-                later, self._value = self._value, None
                 try:
-                    self._value = later.make()
+                    self._value = self._value.make()
                 except Exception as error:
                     self._failed(error)
         if self._error is not None:
@@ -450,20 +452,29 @@ def wait_any(requests: Sequence[Request[T]]) -> tuple[int, T]:
         for place, request in enumerate(requests):
             if request.test():
                 return place, request.wait()
-        inner = [request._inner for request in requests]
-        with contextlib.ExitStack() as locks:
-            for each in sorted(set(inner), key=id):
-                locks.enter_context(each._lock)
-            if any(each._active is None for each in inner):
-                time.sleep(_FIRST_LOOK)
-                continue
-            active = [(one, each) for each in inner for one in each._active or ()]
-            if active and not any(each._done for each in inner):
-                status = MPI.Status()
-                try:
-                    place = MPI.Request.Waitany([one for one, _ in active], status)
-                    if place != MPI.UNDEFINED:
-                        active[place][1]._matched(status)
-                except MPI.Exception as error:
-                    each = next(each for each in inner if MPI.REQUEST_NULL in (each._active or ()))
-                    each._finish(None, errors.from_mpi(error, call=each._call, rank=each._rank))
+        try:
+            _wait_for_one([request._inner for request in requests])
+        except BaseException:  # as of a signal
+            for request in requests:
+                request._abandon()
+            raise
+
+
+def _wait_for_one(requests: list[Request[Any]]) -> None:
+    """Wait until one of several requests goes on."""
+    with contextlib.ExitStack() as locks:
+        for request in sorted(set(requests), key=id):
+            locks.enter_context(request._lock)
+        if any(request._active is None for request in requests):
+            time.sleep(_FIRST_LOOK)
+            return
+        active = [(one, request) for request in requests for one in request._active or ()]
+        if active and not any(request._done for request in requests):
+            status = MPI.Status()
+            try:
+                place = MPI.Request.Waitany([one for one, _ in active], status)
+                if place != MPI.UNDEFINED:
+                    active[place][1]._matched(status)
+            except MPI.Exception as error:
+                request = next(request for request in requests if MPI.REQUEST_NULL in (request._active or ()))
+                request._finish(None, errors.from_mpi(error, call=request._call, rank=request._rank))

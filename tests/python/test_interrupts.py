@@ -135,6 +135,31 @@ for name, verb in verbs.items():
     assert outcome.out.splitlines() == [f"0: {name}" for name in names], outcome.text
 
 
+def test_a_receive_whose_wait_is_interrupted_is_withdrawn(start):
+    text = """
+import limosa
+part = limosa.world.dup()
+if rank == 0:
+    # Tracebacks and names keep the requests.
+    requests = [part.irecv(source=1, tag=3) for _ in range(3)]
+    kept = []
+    for wait in (requests[0].wait, lambda: limosa.wait_any(requests[1:]), lambda: limosa.wait_all(requests)):
+        try:
+            interrupt_me()
+            wait()
+        except KeyboardInterrupt as error:
+            kept.append(error)
+    part.barrier()
+    say([part.recv(source=1, tag=3), requests[2].wait(), part.recv(source=1, tag=3)])
+else:
+    part.barrier()
+    for text in ("first", "second", "third"):
+        part.send(text, to=0, tag=3)
+"""
+    outcome = start(text).wait(60)
+    assert (outcome.code, outcome.out) == (0, "0: ['first', 'second', 'third']\n"), outcome.text
+
+
 def test_a_handler_that_raises_nothing_runs_and_the_wait_goes_on(start):
     text = """
 signal.signal(signal.SIGUSR1, lambda *_: (say("handled"), world.send("go on", 1, 2)))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import concurrent.futures
+import contextlib
 import threading
 import time
 from concurrent.futures import Future
@@ -11,12 +13,19 @@ import cases
 import limosa
 import numpy as np
 from limosa import errors
+from limosa._executor import _Pool
+from mpi4py import MPI
 
 world = limosa.world
 rank, size = world.rank, world.size
 
 
 def square(x):
+    return x * x
+
+
+def slow_square(x):
+    time.sleep(0.05)
     return x * x
 
 
@@ -31,6 +40,10 @@ def broken(x):
 
 def lambda_of(x):
     return lambda: x
+
+
+def lock_of(_):
+    return threading.Lock()
 
 
 def big(n):
@@ -65,6 +78,58 @@ def case_calls_are_made():
             }
 
 
+def case_calls_are_handed_out_in_chunks():
+    with limosa.Executor() as pool:
+        if pool.is_root:
+            assert list(pool.map(divmod, range(50), range(1, 60), chunksize=7)) == [(0, x) for x in range(50)]
+            ranks = list(pool.map(where, range(24), chunksize=8))
+            assert len(ranks) == 24 and all(len(set(ranks[place : place + 8])) == 1 for place in (0, 8, 16))
+            with cases.raises(ValueError, "chunksize=0"):
+                pool.map(square, [1], chunksize=0)
+            with cases.raises(KeyError, "5 is not there"):
+                list(pool.map(broken, [5], chunksize=2))
+
+
+def case_cloudpickle_sends_what_pickle_does_not():
+    factor = 3
+    with limosa.Executor() as pool:
+        if pool.is_root:
+            assert list(pool.map(lambda x: factor * x, range(5))) == [0, 3, 6, 9, 12]
+            assert pool.submit(lambda_of, 4).result()() == 4
+
+
+def case_an_abandoned_call_gives_its_value_to_no_other():
+    async def calls():
+        running = asyncio.wrap_future(pool.submit(slow_square, 5))
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(running, 0.01)
+        return await asyncio.gather(*(asyncio.wrap_future(pool.submit(square, x)) for x in range(5)))
+
+    with limosa.Executor() as pool:
+        if pool.is_root:
+            with cases.raises(concurrent.futures.TimeoutError):
+                next(pool.map(slow_square, range(9), timeout=0.01))
+            assert asyncio.run(calls()) == [0, 1, 4, 9, 16]
+
+
+def case_a_rank_that_cannot_be_reached_breaks_the_pool():
+    class Unreachable:
+        rank = 0
+
+        def _push(self, *_):
+            pass
+
+        def _pull_from(self):
+            raise MPI.Exception(MPI.ERR_OTHER)
+
+    pool = _Pool(Unreachable(), 1)
+    future: Future = Future()
+    pool.submit(future, (square, (1,), {}))
+    for call in (future.result, lambda: pool.submit(Future(), (square, (1,), {}))):
+        with cases.raises(concurrent.futures.BrokenExecutor, "cannot be reached any more"):
+            call()
+
+
 def case_exceptions_reach_the_root():
     with limosa.Executor() as pool:
         if pool.is_root:
@@ -75,8 +140,8 @@ def case_exceptions_reach_the_root():
             with cases.raises(Exception, "1 and 2"):
                 pool.submit(special).result()
             if size > 1:
-                for call in ((lambda: 1,), (lambda_of, 1)):
-                    with cases.raises(Exception):
+                for call in ((threading.Lock().acquire,), (lock_of, 1)):
+                    with cases.raises(Exception, "pickle"):
                         pool.submit(*call).result()
             assert pool.submit(square, 3).result() == 9
 

@@ -37,6 +37,34 @@ class Dlpack:
         return self.data.__dlpack_device__()
 
 
+class Tensor:
+    """A tensor whose memory NumPy cannot take, as one of bfloat16, or one that has a gradient."""
+
+    def __init__(self, number):
+        self.number = number
+
+    def __eq__(self, other):
+        return type(other) is Tensor and self.number == other.number
+
+    __hash__ = None
+
+    def __dlpack__(self, **options):
+        raise BufferError("Unsupported dtype in DLTensor.")
+
+    def __dlpack_device__(self):
+        return 1, 0
+
+
+class Managed:
+    """An array of a library for graphics cards, by default in memory that the processor can read, too."""
+
+    def __init__(self, data, address=None):
+        self.data = data
+        self.__cuda_array_interface__ = {**data.__array_interface__, "version": 3, "stream": None}
+        if address is not None:
+            self.__cuda_array_interface__["data"] = (address, False)
+
+
 class Interface:
     """An array of a library that offers ``__array_interface__``."""
 
@@ -223,6 +251,25 @@ def case_out_may_be_any_writable_memory():
     ) is objects and objects.tolist() == [1, "x"]
     with cases.raises(limosa.errors.BufferError, "out is a list"):
         world.recv(source=left, out=[1])
+
+
+def case_what_has_no_memory_for_numpy_is_pickled():
+    tensor = Tensor(rank)
+    assert world.sendrecv(tensor, to=right, source=left) == Tensor(left)
+    assert world.sendrecv([tensor], to=right, source=left) == [Tensor(left)]
+    assert world.bcast(tensor) == Tensor(0) and world.allgather(tensor) == [Tensor(each) for each in range(size)]
+    assert world.igather(tensor).wait() == ([Tensor(each) for each in range(size)] if rank == 0 else None)
+
+
+def case_memory_of_a_device_is_read_or_named():
+    data = np.arange(12.0).reshape(3, 4)
+    for there in (data, data[::-1, ::2]):
+        assert same(world.sendrecv(Managed(there), to=right, source=left), np.array(there))
+    # What no process has mapped, as a pointer to a graphics card's memory.
+    beyond = Managed(data, address=0x10)
+    for call in (world.send, world.isend, world.irecv):
+        with cases.raises(limosa.errors.BufferError, "this Managed", "0x10", "copy it to a NumPy array"):
+            call(beyond, to=right) if call != world.irecv else call(out=beyond)
 
 
 def case_none_is_nobody():
